@@ -1,0 +1,128 @@
+# rlxvk: `make help` lists the targets.
+BUILD   ?= build$(if $(filter-out release,$(config)),/$(config))
+config  ?= release
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+PREFIX  ?= /usr/local
+PYTHON  ?= python3
+
+WARNINGS := -Wall -Wextra -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-missing-field-initializers
+FLAGS_release  := -O2 -DNDEBUG
+FLAGS_debug    := -O0 -g3
+FLAGS_asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+FLAGS_tsan     := -O1 -g -fsanitize=thread
+FLAGS_coverage := -O0 -g --coverage
+MODE     := $(or $(FLAGS_$(config)),$(error config must be release, debug, asan, tsan or coverage))
+GEN      := $(BUILD)/generated
+CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
+CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off -fPIC
+LDFLAGS  += $(filter -fsanitize=% --coverage,$(MODE))
+LDLIBS   += -ldl -lm -lpthread
+
+GLSLANG  := $(firstword $(shell command -v glslangValidator glslang 2>/dev/null) glslangValidator)
+OPTIMIZE := $(shell command -v spirv-opt 2>/dev/null)
+VALIDATE := $(shell command -v spirv-val 2>/dev/null)
+
+KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*.comp))))
+LIB_SRC  := $(sort $(wildcard runtime/*/*.c))
+TOOL_SRC := $(filter-out tools/spv2c.c,$(sort $(wildcard tools/*.c)))
+CASE_SRC := $(sort $(wildcard test/cases/*.c))
+UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(GEN)/kernel_table.o
+TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
+UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%)
+LIB      := $(BUILD)/librlxvk.a
+PROGRAM  := $(BUILD)/bin/rlxvk
+
+.PHONY: all help deps demo test conform bench lint format install clean kernels units
+.DELETE_ON_ERROR:
+
+all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
+
+deps: ## install what is missing, through the system's package manager
+	@tools/deps.sh build
+
+demo: all ## run the bundled language model on the best device found
+	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
+
+test: all units ## every test, on the software drivers
+	@BUILD=$(BUILD) test/run.sh
+
+units: $(UNITS)
+
+conform: all ## kernel conformance on the device at hand
+	$(PROGRAM) conform
+
+bench: all ## kernel times on the device at hand
+	$(PROGRAM) bench
+
+lint: all ## formatting, layering, static checks, SPIR-V, headers
+	@BUILD=$(BUILD) tools/lint.sh
+
+format: ## apply .clang-format
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+install: all ## copy library, headers, program and pkg-config file to PREFIX
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include/
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
+	printf 'prefix=%s\nName: rlxvk\nDescription: machine-learning graphs on Vulkan\nVersion: 0.1.0\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -lrlxvk %s\n' \
+	  '$(PREFIX)' '$(LDLIBS)' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rlxvk.pc
+
+clean: ## remove what was built
+	rm -rf build
+
+# ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
+
+$(BUILD)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h
+	@mkdir -p $(@D)
+	@$(GLSLANG) --quiet -V --target-env vulkan1.2 -Iglsl -o $@ $< || { $(GLSLANG) -V --target-env vulkan1.2 -Iglsl -o $@ $<; exit 1; }
+	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
+
+$(BUILD)/spv/%.spv: $(BUILD)/spv/%.raw.spv
+	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 -O -o $@ $<,cp $< $@)
+	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
+
+$(BUILD)/spv2c: tools/spv2c.c
+	@mkdir -p $(@D)
+	@$(CC) -std=c11 $(WARNINGS) -O1 -o $@ $<
+
+$(GEN)/kernel_table.c: $(BUILD)/spv2c $(KERNELS:%=$(BUILD)/spv/%.raw.spv) $(KERNELS:%=$(BUILD)/spv/%.spv)
+	@mkdir -p $(@D)
+	@echo "  SPV2C $(words $(KERNELS)) kernels"
+	@$(BUILD)/spv2c $(GEN) $(foreach k,$(KERNELS),$(k) $(BUILD)/spv/$(k).raw.spv $(BUILD)/spv/$(k).spv)
+
+$(GEN)/kernel_table.h: $(GEN)/kernel_table.c ;
+
+kernels: $(GEN)/kernel_table.c
+
+# ---- C ----
+
+$(LIB): $(LIB_OBJ)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(PROGRAM): $(TOOL_OBJ) $(LIB)
+	@mkdir -p $(@D)
+	@echo "  LD $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(LIB)
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$(BUILD)/%.o: %.c $(GEN)/kernel_table.h
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(GEN)/kernel_table.o: $(GEN)/kernel_table.c
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+.PRECIOUS: $(BUILD)/%.o $(BUILD)/spv/%.raw.spv $(BUILD)/spv/%.spv
+-include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)

@@ -1,0 +1,313 @@
+/*
+ * What C and GLSL share: op codes and the push-constant struct of every kernel, each defined once.
+ * In GLSL a kernel declares `layout(push_constant) uniform block { <name>_args args; };`. Only 4-byte members and arrays
+ * of them, at most 128 bytes. Offsets and strides count elements of the operand's storage.
+ */
+#ifndef RLXVK_ARGS_H
+#define RLXVK_ARGS_H
+
+#ifdef RLXVK_GLSL
+#define u32 uint
+#define i32 int
+#define f32 float
+#else
+#include <stdint.h>
+typedef uint32_t u32;
+typedef int32_t i32;
+typedef float f32;
+#endif
+
+/* ---- elementwise: unary.comp, binary.comp, compare, where, fma, cast ---- */
+
+#define UNARY_GELU        0
+#define UNARY_GELU_APPROX 1
+#define UNARY_SILU        2
+#define UNARY_RELU        3
+#define UNARY_SIGMOID     4
+#define UNARY_TANH        5
+#define UNARY_EXP         6
+#define UNARY_LOG         7
+#define UNARY_SQRT        8
+#define UNARY_RSQRT       9
+#define UNARY_NEG         10
+#define UNARY_ABS         11
+#define UNARY_SIN         12
+#define UNARY_COS         13
+#define UNARY_TAN         14
+#define UNARY_ATAN        15
+#define UNARY_ROUND       16
+#define UNARY_COUNT       17
+#define UNARY_NONE        0xFFu /* an epilogue without activation */
+
+#define BINARY_ADD 0
+#define BINARY_SUB 1
+#define BINARY_MUL 2
+#define BINARY_DIV 3
+#define BINARY_MAX 4
+#define BINARY_MIN 5
+#define BINARY_POW 6
+
+#define COMPARE_EQ 0
+#define COMPARE_NE 1
+#define COMPARE_LT 2
+#define COMPARE_LE 3
+#define COMPARE_GT 4
+#define COMPARE_GE 5
+
+struct unary_args {
+    u32 numel, x_offset, y_offset;
+};
+
+/* How binary, compare, where and fma find their operands: one axis (every operand dense or a single element), two, or a
+ * loop over `rank`. */
+#define ELEMENTWISE_LINE 1
+#define ELEMENTWISE_ROWS 2
+#define ELEMENTWISE_LOOP 0
+#define ELEMENTWISE_AXES 6
+
+/* Axes innermost first; dims[rank - 1] is what is left; strides[o * ELEMENTWISE_AXES + axis] of operand o, 0 where it is
+ * repeated. Offsets and strides count elements, also of pairs. */
+struct elementwise_args {
+    u32 numel, rank, target_offset;
+    u32 offsets[3];
+    u32 dims[5];
+    u32 strides[18];
+};
+
+/* cast: what a source word, byte or pair becomes. */
+#define CAST_FROM_WORD 0
+#define CAST_FROM_U8   1
+#define CAST_FROM_I8   2
+#define CAST_FROM_PAIR 3
+#define CAST_TO_WORD   0
+#define CAST_TO_F16    1
+#define CAST_TO_BF16   2
+#define CAST_TO_INTEGER 3
+#define CAST_TO_BOOL   4
+#define CAST_TO_PAIR   5
+
+/* lowest and highest bound CAST_TO_INTEGER. */
+struct cast_args {
+    u32 numel, x_offset, y_offset;
+    f32 lowest, highest;
+};
+
+/* count words; word i of the target is the 32 bits of the source from bit 32 (first + i) + shift on. last: the source's
+ * last word that may be read. */
+struct copy_args {
+    u32 count, first, shift, last, target_offset;
+};
+
+/* ---- reductions: reduce, softmax, cumsum, argreduce ---- */
+
+#define REDUCE_SUM  0
+#define REDUCE_MEAN 1
+#define REDUCE_MAX  2
+#define REDUCE_MIN  3
+#define REDUCE_PROD 4
+
+#define ARGREDUCE_MAX 0
+#define ARGREDUCE_MIN 1
+
+/* Rows of these kernels: see rows.glsl. `outputs` counts outer * chunks * inner results; a row of `extent` elements that lie
+ * `inner` apart is cut into `chunks` pieces of chunk_length, the last one shorter. */
+struct reduce_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    f32 divisor; /* REDUCE_MEAN: elements of the whole reduction */
+};
+
+struct argreduce_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    u32 candidates; /* second stage: indices to choose from, for each output */
+};
+
+struct softmax_args {
+    u32 outputs, inner, extent, lanes, lane_stride, x_offset, y_offset;
+};
+
+struct softmax_partial_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset;
+};
+
+struct softmax_finish_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+};
+
+struct cumsum_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+};
+
+/* ---- norms ---- */
+
+#define NORM_LAYER          0
+#define NORM_RMS            1
+#define NORM_RESIDUAL_LAYER 2
+#define NORM_RESIDUAL_RMS   3
+
+/* What a norm kernel is specialized to. */
+#define NORM_HAS_RESIDUAL 1u
+#define NORM_HAS_BIAS     2u
+#define NORM_HAS_GAMMA    4u
+#define NORM_HAS_BETA     8u
+#define NORM_KEEPS_SUM    16u /* x + residual is a result too */
+#define NORM_IS_RMS       32u
+
+#define NORM_CHUNK_ELEMENTS 16 /* elements of a long row that a lane takes at a time */
+
+struct norm_args {
+    u32 outputs, inner, extent, lanes, lane_stride;
+    u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, sum_offset, y_offset;
+    f32 eps;
+};
+
+struct norm_partial_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
+    u32 x_offset, residual_offset, bias_offset, sum_offset;
+};
+
+struct norm_finish_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
+    u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, y_offset;
+    f32 eps;
+};
+
+/* ---- matrix products: matmul, matvec, dequant ---- */
+
+/* How a kernel reads an operand: words, or two packed halves to a word. */
+#define MATMUL_WORDS 0
+#define MATMUL_F16   1
+#define MATMUL_BF16  2
+/* Bits of MATMUL_VECTORS: the operand may be read (y: written) four elements at a time. */
+#define MATMUL_VECTOR_A 1
+#define MATMUL_VECTOR_B 2
+#define MATMUL_VECTOR_Y 4
+#define MATMUL_NO_BIAS     0
+#define MATMUL_BIAS_COLUMN 1
+#define MATMUL_BIAS_ROW    2 /* matvec with its operands swapped */
+
+/* matmul_tiled, matmul_scalar, matvec. Batch axes go innermost first; unused dims are 1, unused strides 0. */
+struct matmul_args {
+    u32 m, n, k;
+    u32 k_slice; /* what one split sums; >= k: no split, y is the result and not partial sums */
+    u32 a_offset, b_offset, bias_offset, y_offset;
+    u32 batch_count;
+    u32 batch_dims[5]; /* the sixth is what is left */
+    u32 a_batch_strides[6], b_batch_strides[6];
+};
+
+/* Sums `splits` partial results of `count` elements. */
+struct matmul_sum_args {
+    u32 count, n, splits, bias_offset, y_offset;
+};
+
+/* Formats are GGUF tensor type numbers. packed rows lie row_bytes apart from byte w_offset; a row has `units` units of 32
+ * elements; last_word: index of the slot's last word. */
+#define DEQUANT_Q8_0 8
+#define DEQUANT_Q4_K 12
+#define DEQUANT_Q6_K 14
+
+#define DEQUANT_MATMUL_THREADS 128
+#define DEQUANT_MATMUL_COLUMNS 64
+
+struct dequant_matvec_args {
+    u32 m, n, units, row_bytes, last_word;
+    u32 w_offset, x_offset, y_offset;
+};
+
+struct dequant_matmul_args {
+    u32 m, n, units, row_bytes, last_word;
+    u32 w_offset, x_offset, y_offset;
+};
+
+struct dequant_gather_args {
+    u32 count; /* units to decode in all */
+    u32 rows, units, row_bytes, last_word;
+    u32 w_offset, index_offset, y_offset;
+};
+
+/* ---- transformer: rope, swiglu, attention ---- */
+
+#define ATTENTION_BAND   0 /* keys [query + reach - window, query + reach) */
+#define ATTENTION_CUSTOM 1
+#define ATTENTION_BIAS   2
+#define ATTENTION_NO_LSE 0xFFFFFFFFu
+
+/* Element strides by batch, head and sequence; a window of 0 is unlimited. */
+struct attention_args {
+    u32 batch, heads, group; /* group: query heads of one kv head */
+    u32 queries, keys, width;
+    u32 q_offset, q_batch, q_head, q_seq;
+    u32 k_offset, k_batch, k_head, k_seq;
+    u32 v_offset, v_batch, v_head, v_seq;
+    u32 y_offset, y_batch, y_head, y_seq;
+    u32 mask_offset, mask_batch, mask_head, mask_query, mask_key;
+    u32 lse_offset; /* in y's buffer, or ATTENTION_NO_LSE */
+    u32 reach, window;
+    f32 scale, softcap;
+};
+
+struct attention_merge_args {
+    u32 rows, chunks, width, heads, queries;
+    u32 y_offset, y_batch, y_head, y_seq, lse_offset;
+};
+
+struct rope_args {
+    u32 pairs, row_pairs, head_pairs, rotated_pairs; /* in all, in a row, in a head, of them rotated */
+    u32 sequence, batch_rows;                        /* S; rows of x with one index on axis 0 */
+    u32 table_batch, columns;                        /* table rows from one batch to the next */
+    u32 x_offset, x_row, y_offset, cos_offset, sin_offset;
+};
+
+struct swiglu_args {
+    u32 numel, columns, x_row, up_offset, gate_offset, y_offset;
+};
+
+struct write_rows_args {
+    u32 numel, rows, capacity, columns; /* of `rows`; rows and cache rows a head; row length */
+    u32 cache_offset, rows_offset, position_offset;
+};
+
+/* ---- handles: row feeds of the executable ---- */
+
+struct feed_row_args {
+    u32 pair, source_offset;
+};
+
+/* ---- layout and indexing ---- */
+
+#define COPY_ITEMS 4 /* units an invocation of the copying kernels moves */
+
+/* Offsets, strides and dims in units of the copy's width; axes innermost first; dims[rank - 1] is what is left. */
+struct strided_copy_args {
+    u32 count, rank;
+    i32 source_offset;
+    u32 target_offset;
+    u32 dims[8];
+    i32 source_strides[8];
+    u32 target_strides[8];
+};
+
+struct transpose2d_args {
+    u32 rows, columns, row_stride, column_stride;
+    u32 source_offset, target_offset;
+    u32 row_tiles, column_tiles, group_count;
+    u32 batch_rank;
+    u32 batch_dims[6], batch_source[6], batch_target[6];
+};
+
+#define GATHER_WORDS 0
+#define GATHER_F16   1
+#define GATHER_BF16  2
+
+struct gather_args {
+    u32 count, inner, index_count, extent;
+    u32 data_offset, index_offset, target_offset;
+};
+
+struct take_along_axis_args {
+    u32 count, rank, extent, axis_stride;
+    u32 data_offset, index_offset, target_offset;
+    u32 dims[8], data_strides[8], index_strides[8];
+};
+
+#endif

@@ -1,0 +1,51 @@
+#version 450
+/* Complex y[i] = a[..] op b[..]; an operand that is no pair has imaginary part 0. The quotient is Smith's: divided through
+ * by the larger part of the divisor, so that no square overflows. */
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "elementwise.glsl"
+#include "math.glsl"
+
+layout(set = 0, binding = 0) readonly buffer left { float a[]; };
+layout(set = 0, binding = 1) readonly buffer right { float b[]; };
+layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
+
+vec2 complex_quotient(vec2 p, vec2 q)
+{
+    bool swapped = order_key(abs(q.x)) < order_key(abs(q.y));
+    vec2 numerator = swapped ? vec2(p.y, -p.x) : p;
+    vec2 denominator = swapped ? vec2(q.y, -q.x) : q;
+    if ((floatBitsToUint(denominator.x) & MAGNITUDE_BITS) == 0u)
+        return vec2(divide(p.x, denominator.x), divide(p.y, denominator.x));
+    float ratio = divide(denominator.y, denominator.x);
+    float scale = denominator.x + denominator.y * ratio;
+    return vec2(divide(numerator.x + numerator.y * ratio, scale),
+                divide(numerator.y - numerator.x * ratio, scale));
+}
+
+vec2 combine(vec2 p, vec2 q)
+{
+    if (CODE == BINARY_ADD)
+        return p + q;
+    if (CODE == BINARY_SUB)
+        return p - q;
+    if (CODE == BINARY_MUL)
+        return vec2(p.x * q.x - p.y * q.y, p.x * q.y + p.y * q.x);
+    return complex_quotient(p, q);
+}
+
+void main()
+{
+    for (uint k = 0; k < 4; k++) {
+        uint i = element(k);
+        if (i >= args.numel)
+            continue;
+        uvec3 at = locate(i);
+        vec2 p = (PAIRS & 1u) != 0u ? vec2(a[2 * at.x], a[2 * at.x + 1]) : vec2(a[at.x], 0.0);
+        vec2 q = (PAIRS & 2u) != 0u ? vec2(b[2 * at.y], b[2 * at.y + 1]) : vec2(b[at.y], 0.0);
+        vec2 value = combine(p, q);
+        uint to = 2 * (args.target_offset + i);
+        y[to] = value.x;
+        y[to + 1] = value.y;
+    }
+}

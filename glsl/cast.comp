@@ -1,0 +1,98 @@
+#version 450
+/* y[i] = x[i] converted: SOURCE says how x is held, TARGET what it becomes. Halves are rounded on the bits and stored
+ * widened; integers are truncated toward zero and saturated. y may be x where both are words. */
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+
+layout(constant_id = 1) const uint SOURCE = CAST_FROM_WORD;
+layout(constant_id = 2) const uint TARGET = CAST_TO_WORD;
+layout(push_constant) uniform block { cast_args args; };
+layout(set = 0, binding = 0) readonly buffer source { uint x[]; };
+layout(set = 0, binding = 1) writeonly buffer target { float y[]; };
+
+float load(uint i)
+{
+    if (SOURCE == CAST_FROM_WORD)
+        return uintBitsToFloat(x[i]);
+    if (SOURCE == CAST_FROM_PAIR)
+        return uintBitsToFloat(x[2 * i]);
+    uint shift = (i & 3u) * 8u;
+    if (SOURCE == CAST_FROM_U8)
+        return float(x[i >> 2] >> shift & 0xffu);
+    return float(int(x[i >> 2] << (24u - shift)) >> 24);
+}
+
+/* Keeps the upper 32 - drop bits, rounded to nearest even; a carry into the exponent is the right result. */
+uint round_bits(uint bits, uint drop)
+{
+    uint below_half = (1u << (drop - 1u)) - 1u;
+    return (bits + below_half + (bits >> drop & 1u)) & ~((1u << drop) - 1u);
+}
+
+float to_f16(float v)
+{
+    uint bits = floatBitsToUint(v), magnitude = bits & 0x7fffffffu, sign = bits ^ magnitude;
+    if (magnitude > 0x7f800000u)
+        return uintBitsToFloat((bits | 0x00400000u) & 0xffffe000u);
+    if (magnitude >= 0x477ff000u) /* 65520 */
+        return uintBitsToFloat(sign | 0x7f800000u);
+    if (magnitude >= 0x38800000u) /* 2^-14: normal */
+        return uintBitsToFloat(sign | round_bits(magnitude, 13u));
+    /* Multiples of 2^-24. */
+    float scaled = uintBitsToFloat(magnitude) * 16777216.0;
+    uint whole = uint(scaled);
+    float rest = scaled - float(whole);
+    if (rest > 0.5 || (rest == 0.5 && (whole & 1u) != 0u))
+        whole += 1u;
+    return uintBitsToFloat(sign | floatBitsToUint(float(whole) * 5.9604644775390625e-8));
+}
+
+float to_bf16(float v)
+{
+    uint bits = floatBitsToUint(v);
+    if (is_nan(v))
+        return uintBitsToFloat((bits | 0x00400000u) & 0xffff0000u);
+    return uintBitsToFloat(round_bits(bits, 16u));
+}
+
+float to_integer(float v)
+{
+    if (is_nan(v))
+        return 0.0;
+    if (v <= args.lowest)
+        return args.lowest;
+    if (v >= args.highest)
+        return args.highest;
+    return abs(v) < 8388608.0 ? float(int(v)) : v;
+}
+
+float convert(float v)
+{
+    if (TARGET == CAST_TO_F16)
+        return to_f16(v);
+    if (TARGET == CAST_TO_BF16)
+        return to_bf16(v);
+    if (TARGET == CAST_TO_INTEGER)
+        return to_integer(v);
+    if (TARGET == CAST_TO_BOOL)
+        return (floatBitsToUint(v) & 0x7fffffffu) != 0u ? 1.0 : 0.0;
+    return v;
+}
+
+void main()
+{
+    uint first = group_index() * gl_WorkGroupSize.x * 4 + gl_LocalInvocationID.x;
+    for (uint k = 0; k < 4; k++) {
+        uint i = first + k * gl_WorkGroupSize.x;
+        if (i >= args.numel)
+            continue;
+        float v = convert(load(args.x_offset + i));
+        uint to = args.y_offset + i;
+        if (TARGET == CAST_TO_PAIR) {
+            y[2 * to] = v;
+            y[2 * to + 1] = 0.0;
+        } else {
+            y[to] = v;
+        }
+    }
+}

@@ -1,0 +1,12 @@
+/* Indices held as floats: floor(v + 1/2), clamped to 0 .. extent - 1; NaN is 0. extent is 1 .. 2^24. */
+uint clamped_index(float v, uint extent)
+{
+    float last = float(extent - 1u);
+    if (is_nan(v) || v <= 0.0)
+        return 0u;
+    if (v >= last)
+        return extent - 1u;
+    /* v + 0.5 itself would round: 8388609.5 is no f32. v - floor(v) is exact. */
+    float low = floor(v);
+    return uint(low) + (v - low >= 0.5 ? 1u : 0u);
+}

@@ -1,0 +1,366 @@
+/*
+ * Elementary functions whose accuracy does not depend on the driver: minimax polynomials after exact range reduction,
+ * quotients and roots with a residual step, special values decided on integer bits. Vulkan promises too little for the
+ * built-ins (sin and cos 2^-11, atan 4096 ulp, division only for moderate divisors, fma that may round twice).
+ * Steps whose rounding errors matter are `precise`. Errors are below 2 ulp unless stated; denormal results may be flushed.
+ */
+#ifndef RLXVK_MATH_GLSL
+#define RLXVK_MATH_GLSL
+
+#define SIGN_BIT       0x80000000u
+#define MAGNITUDE_BITS 0x7fffffffu
+#define INFINITY_BITS  0x7f800000u
+#define SMALLEST_BITS  0x00800000u /* the smallest normal number */
+
+uint magnitude_bits(float v)
+{
+    return floatBitsToUint(v) & MAGNITUDE_BITS;
+}
+float with_sign(uint magnitude, uint sign)
+{
+    return uintBitsToFloat(magnitude | (sign & SIGN_BIT));
+}
+float power_of_two(int exponent) /* -126 .. 127 */
+{
+    return uintBitsToFloat(uint(exponent + 127) << 23);
+}
+
+/* v * 2^exponent, |exponent| <= 250; overflows to infinity, underflows to 0 or a denormal. */
+float scale_by_power(float v, int exponent)
+{
+    int first = exponent / 2;
+    return v * power_of_two(first) * power_of_two(exponent - first);
+}
+
+/* |v| = result * 2^exponent with the result in [1, 2); v finite and not 0. Denormals count by their bits. */
+float split_magnitude(float v, out int exponent)
+{
+    uint bits = magnitude_bits(v);
+    exponent = -127;
+    if (bits < SMALLEST_BITS) {
+        bits = floatBitsToUint(float(bits));
+        exponent = -127 - 149;
+    }
+    exponent += int(bits >> 23);
+    return uintBitsToFloat((bits & 0x007fffffu) | 0x3f800000u);
+}
+
+/* The quotient by mantissas, so that no divisor is out of the range for which Vulkan bounds the error. */
+float divide(float a, float b)
+{
+    uint a_bits = magnitude_bits(a), b_bits = magnitude_bits(b);
+    uint sign = floatBitsToUint(a) ^ floatBitsToUint(b);
+    int a_exponent, b_exponent;
+    if (a_bits > INFINITY_BITS || b_bits > INFINITY_BITS)
+        return NAN_VALUE;
+    if (a_bits == b_bits && (a_bits == 0u || a_bits == INFINITY_BITS))
+        return NAN_VALUE;
+    if (b_bits == 0u || a_bits == INFINITY_BITS)
+        return with_sign(INFINITY_BITS, sign);
+    if (a_bits == 0u || b_bits == INFINITY_BITS)
+        return with_sign(0u, sign);
+    float x = split_magnitude(a, a_exponent), y = split_magnitude(b, b_exponent);
+    precise float quotient = x / y;
+    precise float residual = fma(-quotient, y, x);
+    quotient += residual / y;
+    float magnitude = scale_by_power(quotient, clamp(a_exponent - b_exponent, -200, 200));
+    return with_sign(floatBitsToUint(magnitude), sign);
+}
+
+float square_root(float x)
+{
+    uint bits = floatBitsToUint(x);
+    int exponent;
+    if ((bits & MAGNITUDE_BITS) == 0u || bits == INFINITY_BITS)
+        return x;
+    if (bits > INFINITY_BITS)
+        return NAN_VALUE;
+    float mantissa = split_magnitude(x, exponent);
+    if ((exponent & 1) != 0) {
+        mantissa *= 2.0;
+        exponent -= 1;
+    }
+    precise float root = sqrt(mantissa);
+    precise float residual = fma(-root, root, mantissa);
+    root += 0.5 * residual / root;
+    return root * power_of_two(exponent / 2);
+}
+
+float reciprocal_root(float x)
+{
+    uint bits = floatBitsToUint(x);
+    int exponent;
+    if ((bits & MAGNITUDE_BITS) == 0u)
+        return INFINITY;
+    if (bits == INFINITY_BITS)
+        return 0.0;
+    if (bits > INFINITY_BITS)
+        return NAN_VALUE;
+    float mantissa = split_magnitude(x, exponent);
+    if ((exponent & 1) != 0) {
+        mantissa *= 2.0;
+        exponent -= 1;
+    }
+    precise float root = inversesqrt(mantissa);
+    precise float residual = fma(-(mantissa * root), root, 1.0);
+    root += 0.5 * root * residual;
+    return root * power_of_two(-(exponent / 2));
+}
+
+/* x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n (1 + r + r^2 P(r)). n times the first part of ln 2 is exact. */
+float exponential(float x)
+{
+    if (is_nan(x))
+        return x;
+    if (x > 88.8)
+        return INFINITY;
+    if (x < -104.0)
+        return 0.0;
+    precise float n = floor(x * 1.44269504 + 0.5);
+    precise float r = (x - n * 0.693145751953125) - n * 1.42860682e-6;
+    float p = fma(r, 1.381443348e-3, 8.368796669e-3);
+    p = fma(r, p, 4.166839644e-2);
+    p = fma(r, p, 1.666651964e-1);
+    p = fma(r, p, 4.999999404e-1);
+    p = fma(r * r, p, r) + 1.0;
+    return scale_by_power(p, int(n));
+}
+
+/* f^3 P(f) of ln(1 + f) = f - f^2 / 2 + f^3 P(f), f in [1/sqrt 2 - 1, sqrt 2 - 1]. */
+float logarithm_tail(float f)
+{
+    float p = fma(f, -7.860947400e-2, 1.288349181e-1);
+    p = fma(f, p, -1.312909722e-1);
+    p = fma(f, p, 1.418095678e-1);
+    p = fma(f, p, -1.662449986e-1);
+    p = fma(f, p, 2.000229508e-1);
+    p = fma(f, p, -2.500081062e-1);
+    p = fma(f, p, 3.333331645e-1);
+    return f * f * f * p;
+}
+
+/* ln |x| as an unevaluated sum of two numbers, relative error about 4e-8; x finite and not 0. */
+vec2 logarithm_pair(float x)
+{
+    int exponent;
+    float mantissa = split_magnitude(x, exponent);
+    if (mantissa > 1.41421356) {
+        mantissa *= 0.5;
+        exponent += 1;
+    }
+    float f = mantissa - 1.0, e = float(exponent);
+    precise float whole = e * 0.693145751953125;
+    precise float high = whole + f;
+    precise float low = (whole - high) + f;
+    low += e * 1.42860682e-6 + (logarithm_tail(f) - 0.5 * f * f);
+    precise float sum = high + low;
+    precise float rest = (high - sum) + low;
+    return vec2(sum, rest);
+}
+
+float logarithm(float x)
+{
+    uint bits = floatBitsToUint(x);
+    if ((bits & MAGNITUDE_BITS) == 0u)
+        return -INFINITY;
+    if (bits == INFINITY_BITS)
+        return x;
+    if (bits > INFINITY_BITS)
+        return NAN_VALUE;
+    return logarithm_pair(x).x;
+}
+
+/* |a|^b by e^(b ln |a|), for operands without special values. The logarithm's rest and the product's rounding error go in
+ * as a factor; where fma rounds twice the latter is lost, which the tolerance allows. */
+float magnitude_power(float a, float b)
+{
+    vec2 ln = logarithm_pair(a);
+    precise float product = b * ln.x;
+    if (abs(product) > 200.0)
+        return product > 0.0 ? INFINITY : 0.0;
+    precise float rest = fma(b, ln.x, -product) + b * ln.y;
+    return exponential(product) * (1.0 + rest);
+}
+
+/* C99 pow. */
+float power(float a, float b)
+{
+    uint a_bits = magnitude_bits(a), b_bits = magnitude_bits(b);
+    bool a_negative = floatBitsToUint(a) >= SIGN_BIT, b_negative = floatBitsToUint(b) >= SIGN_BIT;
+    if (b_bits == 0u || floatBitsToUint(a) == 0x3f800000u)
+        return 1.0;
+    if (a_bits > INFINITY_BITS || b_bits > INFINITY_BITS)
+        return NAN_VALUE;
+    bool huge = b_bits >= 0x4b800000u; /* 2^24 and above: even integers */
+    uint whole = huge ? 0u : uint(abs(b));
+    bool integral = huge || floatBitsToUint(float(whole)) == b_bits;
+    uint sign = a_negative && integral && (whole & 1u) != 0u ? SIGN_BIT : 0u;
+    if (a_bits == 0u || a_bits == INFINITY_BITS)
+        return with_sign((a_bits == 0u) == b_negative ? INFINITY_BITS : 0u, sign);
+    if (b_bits == INFINITY_BITS) {
+        if (a_bits == 0x3f800000u)
+            return 1.0;
+        return (a_bits > 0x3f800000u) == b_negative ? 0.0 : INFINITY;
+    }
+    if (a_negative && !integral)
+        return NAN_VALUE;
+    if (integral && whole <= 3u && !(b_negative && whole > 1u)) {
+        if (b_negative)
+            return divide(1.0, a);
+        return whole == 1u ? a : whole == 2u ? a * a : a * a * a;
+    }
+    return with_sign(floatBitsToUint(magnitude_power(a, b)), sign);
+}
+
+/* 2/pi in binary after a word of integer part, for arguments whose multiples of pi/2 exceed 16 bits. */
+const uint TWO_OVER_PI[9] = uint[](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
+                                   0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u);
+
+/* The 32 bits of 2/pi from bit `start` of the table on. */
+uint two_over_pi_bits(uint start)
+{
+    uint word = start >> 5, shift = start & 31u;
+    uint bits = TWO_OVER_PI[word] << shift;
+    return shift == 0u ? bits : bits | TWO_OVER_PI[word + 1u] >> (32u - shift);
+}
+
+/* Remainder of |x| by pi/2, |x| >= 2^16: |x| = m 2^e times the bits of 2/pi that do not make multiples of 4, as a fixed
+ * point number of 2 + 62 bits. The products wrap by intent: only their value modulo 4 counts. */
+float reduce_large_angle(float x, out int quadrant)
+{
+    uint bits = magnitude_bits(x);
+    uint mantissa = (bits & 0x007fffffu) | 0x00800000u;
+    uint start = (bits >> 23) - 150u + 30u;
+    uint high, low, carry, unused;
+    umulExtended(mantissa, two_over_pi_bits(start + 64u), carry, unused);
+    umulExtended(mantissa, two_over_pi_bits(start + 32u), high, low);
+    high += mantissa * two_over_pi_bits(start);
+    low = uaddCarry(low, carry, carry);
+    high += carry;
+    uint nearest = (high + 0x20000000u) >> 30;
+    quadrant = int(nearest);
+    float fraction = float(int(high - (nearest << 30))) + float(low) * 2.3283064e-10;
+    return fraction * 1.46291807926715968e-9; /* pi/2 / 2^30 */
+}
+
+/* x = quadrant * pi/2 + result, |result| <= pi/4 (a little more by rounding); x finite. */
+float reduce_angle(float x, out int quadrant)
+{
+    if (abs(x) >= 65536.0) {
+        float r = reduce_large_angle(x, quadrant);
+        if (x > 0.0)
+            return r;
+        quadrant = -quadrant;
+        return -r;
+    }
+    /* The first three parts of pi/2 have 8 bits each: their multiples are exact. */
+    precise float n = floor(x * 0.636619772 + 0.5);
+    precise float r = x - n * 1.5703125;
+    r = r - n * 4.84466552734375e-4;
+    r = r + n * 6.407499313354492e-7;
+    r = r - n * 9.92093629e-10;
+    quadrant = int(n);
+    return r;
+}
+
+float sine_polynomial(float r)
+{
+    float u = r * r;
+    float p = fma(u, fma(u, -1.950906299e-4, 8.332118392e-3), -1.666665375e-1);
+    return fma(r * u, p, r);
+}
+float cosine_polynomial(float r)
+{
+    float u = r * r;
+    float p = fma(u, fma(u, 2.442921323e-5, -1.388728851e-3), 4.166664556e-2);
+    return fma(u * u, p, fma(u, -0.5, 1.0));
+}
+
+/* sin(x + turns * pi/2) */
+float sine(float x, int turns)
+{
+    int quadrant;
+    if (magnitude_bits(x) >= INFINITY_BITS)
+        return NAN_VALUE;
+    float r = reduce_angle(x, quadrant);
+    quadrant += turns;
+    float v = (quadrant & 1) != 0 ? cosine_polynomial(r) : sine_polynomial(r);
+    return (quadrant & 2) != 0 ? -v : v;
+}
+
+float tangent(float x)
+{
+    int quadrant;
+    if (magnitude_bits(x) >= INFINITY_BITS)
+        return NAN_VALUE;
+    float r = reduce_angle(x, quadrant);
+    float s = sine_polynomial(r), c = cosine_polynomial(r);
+    return (quadrant & 1) != 0 ? -c / s : s / c;
+}
+
+/* |x| is brought to at most tan(pi/8) by atan x = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1 / x). */
+float arctangent(float x)
+{
+    float magnitude = abs(x), base = 0.0, t = magnitude;
+    if (is_nan(x))
+        return x;
+    if (magnitude > 2.41421356) {
+        base = 1.57079633;
+        t = magnitude > 1e9 ? 0.0 : -1.0 / magnitude;
+    } else if (magnitude > 0.414213562) {
+        base = 0.785398163;
+        t = (magnitude - 1.0) / (magnitude + 1.0);
+    }
+    float u = t * t;
+    float p = fma(u, -6.082504988e-2, 1.059564650e-1);
+    p = fma(u, p, -1.424380392e-1);
+    p = fma(u, p, 1.999848783e-1);
+    p = fma(u, p, -3.333331645e-1);
+    float v = base + fma(t * u, p, t);
+    return with_sign(floatBitsToUint(v), floatBitsToUint(x));
+}
+
+/* Near 0 an odd polynomial, so that the relative error holds; else 1 - 2 / (e^2|x| + 1). */
+float hyperbolic_tangent(float x)
+{
+    float magnitude = abs(x), v = 1.0;
+    if (is_nan(x))
+        return x;
+    if (magnitude < 0.55) {
+        float u = x * x;
+        float p = fma(u, -6.207434926e-3, 2.102722228e-2);
+        p = fma(u, p, -5.384228006e-2);
+        p = fma(u, p, 1.333249956e-1);
+        p = fma(u, p, -3.333331645e-1);
+        v = fma(magnitude * u, p, magnitude);
+    } else if (magnitude < 10.0) {
+        v = 1.0 - 2.0 / (exponential(2.0 * magnitude) + 1.0);
+    }
+    return with_sign(floatBitsToUint(v), floatBitsToUint(x));
+}
+
+/* erfc(z) = e^(-z^2) t P(t), t = 1 / (1 + 0.4 z), for 0 <= z <= 10. */
+float complementary_error(float z)
+{
+    float t = 1.0 / fma(z, 0.4, 1.0);
+    float p = fma(t, 4.211841896e-2, -1.445509940e-1);
+    p = fma(t, p, 9.278202802e-2);
+    p = fma(t, p, 7.784587890e-2);
+    p = fma(t, p, 8.678495139e-2);
+    p = fma(t, p, 1.903838515e-1);
+    p = fma(t, p, 2.026609778e-1);
+    p = fma(t, p, 2.263343185e-1);
+    p = fma(t, p, 2.256406248e-1);
+    return exponential(-z * z) * t * p;
+}
+
+/* 1 / (1 + e^-x) without overflow. */
+float logistic(float x)
+{
+    if (is_nan(x))
+        return x;
+    float e = exponential(-abs(x));
+    return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
+
+#endif

@@ -1,0 +1,500 @@
+/*
+ * rlxvk: machine-learning graphs on any Vulkan 1.2 device, replayed from recorded command buffers.
+ *
+ *   #include <rlxvk.h>
+ *   #include <rlxvk_ops.h>
+ *   #include <stdio.h>
+ *
+ *   int main(void)
+ *   {
+ *       rlxvk_context *context = NULL;
+ *       rlxvk_graph *graph = NULL;
+ *       rlxvk_executable *executable = NULL;
+ *       float x[4] = {1, 2, 3, 4}, w[8] = {1, 0, 0, 1, 1, 0, 0, 1}, y[2];
+ *       if (rlxvk_context_create(NULL, &context) || rlxvk_graph_create(&graph)) goto error;
+ *       rlxvk_tensor input = rlxvk_input(graph, "x", RLXVK_F32, RLXVK_SHAPE(1, 4));
+ *       rlxvk_tensor weight = rlxvk_param(graph, "w", RLXVK_F32, RLXVK_SHAPE(4, 2));
+ *       rlxvk_graph_output(graph, rlxvk_softmax(graph, rlxvk_matmul(graph, input, weight), -1));
+ *       if (rlxvk_compile(context, graph, NULL, &executable)) goto error;
+ *       if (rlxvk_set_param(executable, "w", w, 8)) goto error;
+ *       rlxvk_run_input in = {.name = "x", .data = x, .length = 4};
+ *       rlxvk_run_output out = {.index = 0, .buffer = y, .length = 2};
+ *       if (rlxvk_run(executable, &in, 1, &out, 1)) goto error;
+ *       printf("%f %f\n", y[0], y[1]);
+ *   error:
+ *       if (*rlxvk_last_error()) fprintf(stderr, "%s\n", rlxvk_last_error());
+ *       rlxvk_executable_destroy(executable);
+ *       rlxvk_graph_destroy(graph);
+ *       rlxvk_context_destroy(context);
+ *   }
+ *
+ * Conventions. Every fallible call returns an rlxvk_status; RLXVK_OK is 0. A call that fails changes
+ * nothing and leaves a sentence (what, where, values, remedy) in rlxvk_last_error(). Structs of options
+ * are read during the call only; a zeroed struct, or NULL, means all defaults. Strings and arrays passed
+ * in stay the caller's and are copied where they must outlive the call. Every destroy takes NULL. The
+ * library never aborts, exits or prints by itself.
+ */
+#ifndef RLXVK_H
+#define RLXVK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define RLXVK_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define RLXVK_MUST_CHECK
+#endif
+
+/* ---- Status ------------------------------------------------------------------------------------ */
+
+/* One row a status: X(name, text). The texts are what rlxvk_status_text returns. */
+#define RLXVK_STATUS_TABLE(X)                                                                      \
+    X(E_DANGLING, "an operand or output names no node")                                            \
+    X(E_ORDER, "an operand is built after its reader")                                             \
+    X(E_ARITY, "wrong number of operands")                                                         \
+    X(E_SHAPE, "shapes do not agree")                                                              \
+    X(E_DTYPE, "element type not allowed here")                                                    \
+    X(E_AXIS, "axis outside the rank")                                                             \
+    X(E_RANGE, "index or slice outside its bounds")                                                \
+    X(E_ATTR, "attribute outside its domain")                                                      \
+    X(E_CONST_SIZE, "constant data has the wrong length")                                          \
+    X(E_DUP_NAME, "name already taken")                                                            \
+    X(E_NO_OUTPUTS, "graph has no output")                                                         \
+    X(E_PARAM_CONFLICT, "one param name with two shapes")                                          \
+    X(E_UNSUPPORTED, "not supported on this device or by this build")                              \
+    X(E_INDEX_RANGE, "axis too long for indices held as f32")                                      \
+    X(E_UNKNOWN_NAME, "no such name in the graph")                                                 \
+    X(E_LENGTH, "wrong length")                                                                    \
+    X(E_INDEX, "no such output index")                                                             \
+    X(E_MISSING_INPUT, "input never written")                                                      \
+    X(E_UNSET_PARAM, "param never set")                                                            \
+    X(E_BIND_AMBIGUOUS, "symbolic dims cannot be told apart")                                      \
+    X(E_BIND_CONFLICT, "two values for one symbolic dim")                                          \
+    X(E_UNBOUND_SYMBOL, "symbolic dim left unbound")                                               \
+    X(E_HANDLE_SHAPE, "resident handle no longer fits its shape")                                  \
+    X(E_UNBOUND_HANDLE, "handle is not bound")                                                     \
+    X(E_BUSY, "too many runs in flight")                                                           \
+    X(E_EXTENT, "active extent outside its bounds")                                                \
+    X(E_TOO_LARGE, "too large for the device or for 31-bit element counts")                        \
+    X(E_UNKNOWN_OP, "no such op")                                                                  \
+    X(E_CUSTOM, "custom op failed")                                                                \
+    X(E_HOST_OP, "op on the host failed")                                                          \
+    X(E_SINGULAR, "singular matrix")                                                               \
+    X(E_INDEX_OOB, "index value out of bounds")                                                    \
+    X(E_NO_DEVICE, "no suitable Vulkan device")                                                    \
+    X(E_OUT_OF_HOST_MEMORY, "out of host memory")                                                  \
+    X(E_OUT_OF_DEVICE_MEMORY, "out of device memory")                                              \
+    X(E_DEVICE_LOST, "device lost")                                                                \
+    X(E_TIMEOUT, "deadline passed")                                                                \
+    X(E_VULKAN, "Vulkan call failed")                                                              \
+    X(E_FILE, "file cannot be read or written")                                                    \
+    X(E_GGUF_TRUNCATED, "GGUF file ends too early")                                                \
+    X(E_GGUF_MAGIC, "not a GGUF file")                                                             \
+    X(E_GGUF_VERSION, "GGUF version not known")                                                    \
+    X(E_GGUF_ENDIAN, "GGUF file of the other byte order")                                          \
+    X(E_GGUF_COUNT, "GGUF count above its limit")                                                  \
+    X(E_GGUF_KEY, "bad GGUF key")                                                                  \
+    X(E_GGUF_VALUE, "bad GGUF value")                                                              \
+    X(E_GGUF_ALIGN, "bad GGUF alignment")                                                          \
+    X(E_GGUF_NAME, "bad GGUF tensor name")                                                         \
+    X(E_GGUF_SHAPE, "bad GGUF tensor shape")                                                       \
+    X(E_GGUF_TYPE, "unknown GGUF tensor type")                                                     \
+    X(E_GGUF_OFFSET, "bad GGUF tensor offset")
+
+typedef enum rlxvk_status {
+    RLXVK_OK = 0,
+#define RLXVK_STATUS_ENUMERATOR(name, text) RLXVK_##name,
+    RLXVK_STATUS_TABLE(RLXVK_STATUS_ENUMERATOR)
+#undef RLXVK_STATUS_ENUMERATOR
+    RLXVK_STATUS_COUNT
+} rlxvk_status;
+
+/* The name of a status ("E_SHAPE", "OK") and its general meaning. Static strings, never NULL. */
+const char *rlxvk_status_name(rlxvk_status status);
+const char *rlxvk_status_text(rlxvk_status status);
+
+/* The sentence left by the calling thread's last failed call; "" when none failed. Valid until that
+ * thread's next failing call. */
+const char *rlxvk_last_error(void);
+
+/* ---- Element types and shapes ------------------------------------------------------------------ */
+
+/* Tensors are held as f32 words on the device whatever their type, except U8/I8 inputs, params and
+ * constants (raw bytes) and C64 (two words an element). F16/BF16 params may stay packed where every
+ * consumer can read them so; results do not depend on it. */
+typedef enum rlxvk_dtype {
+    RLXVK_F32 = 0,
+    RLXVK_F16 = 1,
+    RLXVK_BF16 = 2,
+    RLXVK_F64 = 3,
+    RLXVK_I8 = 4,
+    RLXVK_I16 = 5,
+    RLXVK_I32 = 6,
+    RLXVK_I64 = 7,
+    RLXVK_U8 = 8,
+    RLXVK_U32 = 9,
+    RLXVK_BOOL = 10,
+    RLXVK_C64 = 11,
+    RLXVK_DTYPE_COUNT
+} rlxvk_dtype;
+
+#define RLXVK_MAX_RANK 8
+
+/* Row-major dims, outermost first. Rank 0 is a scalar of one element; dims of 0 are legal. */
+typedef struct rlxvk_shape {
+    uint32_t rank;
+    int64_t dims[RLXVK_MAX_RANK];
+} rlxvk_shape;
+
+/* RLXVK_SHAPE(2, 3, 4) makes a shape in an expression; RLXVK_SCALAR is rank 0. */
+#ifdef __cplusplus
+}
+template <typename... Dims> static inline rlxvk_shape rlxvk_make_shape(Dims... dims)
+{
+    static_assert(sizeof...(Dims) <= RLXVK_MAX_RANK, "rank above RLXVK_MAX_RANK");
+    return rlxvk_shape{static_cast<uint32_t>(sizeof...(Dims)), {static_cast<int64_t>(dims)...}};
+}
+#define RLXVK_SHAPE(...) rlxvk_make_shape(__VA_ARGS__)
+#define RLXVK_SCALAR     rlxvk_make_shape()
+extern "C" {
+#else
+#define RLXVK_SHAPE(...)                                                                           \
+    ((rlxvk_shape){.rank = (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),         \
+                   .dims = {__VA_ARGS__}})
+#define RLXVK_SCALAR ((rlxvk_shape){.rank = 0})
+#endif
+
+/* "F32", "BOOL", ...; "?" for a value that is no dtype. */
+const char *rlxvk_dtype_name(rlxvk_dtype dtype);
+
+/* Host bytes of one element (F32 4, F16 2, BOOL 1, C64 8, ...). 0 for a value that is no dtype. */
+size_t rlxvk_dtype_size(rlxvk_dtype dtype);
+
+/* ---- Context: one device ----------------------------------------------------------------------- */
+
+typedef struct rlxvk_context rlxvk_context;
+
+typedef enum rlxvk_log_level {
+    RLXVK_LOG_ERROR = 0,
+    RLXVK_LOG_WARNING = 1,
+    RLXVK_LOG_INFO = 2
+} rlxvk_log_level;
+
+/* Receives one line without its newline. May be called from any thread that uses the context. */
+typedef void (*rlxvk_log_function)(void *user, rlxvk_log_level level, const char *line);
+
+/* A switch that is off, on, or left to its environment variable. */
+typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_OFF = 1, RLXVK_ON = 2 } rlxvk_toggle;
+
+typedef struct rlxvk_context_options {
+    const char *device;      /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
+    rlxvk_toggle validation; /* the Khronos validation layer with synchronization validation */
+    rlxvk_log_function log;  /* NULL: what a switch prints goes to stderr */
+    void *log_user;
+    const char *cache_directory; /* pipeline cache; NULL: the user's cache directory; "": none */
+    /* Smaller limits than the device's, to emulate a lesser device; 0 keeps the device's. */
+    uint64_t limit_allocation_bytes;
+    uint64_t limit_binding_bytes;
+    uint32_t limit_workgroup_invocations;
+    uint32_t limit_group_count;
+    bool no_direct_upload; /* act as if device memory could not be mapped: staging for everything */
+} rlxvk_context_options;
+
+/*
+ * Opens a device: the named one, or discrete before integrated before virtual before CPU.
+ * Errors: E_NO_DEVICE (no loader, no driver, none of Vulkan 1.2, no match; the text says which),
+ * E_ATTR (bad switch value), E_OUT_OF_*_MEMORY, E_VULKAN.
+ * The context may be used from several threads at once and must outlive what is made from it.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_context_create(const rlxvk_context_options *options,
+                                                   rlxvk_context **out_context);
+void rlxvk_context_destroy(rlxvk_context *context);
+
+typedef enum rlxvk_device_kind {
+    RLXVK_DEVICE_OTHER = 0,
+    RLXVK_DEVICE_INTEGRATED = 1,
+    RLXVK_DEVICE_DISCRETE = 2,
+    RLXVK_DEVICE_VIRTUAL = 3,
+    RLXVK_DEVICE_CPU = 4
+} rlxvk_device_kind;
+
+/* What one device is and what the runtime made of it. Sizes in bytes. */
+typedef struct rlxvk_device_info {
+    char name[256];
+    char driver[256];
+    char uuid[33]; /* deviceUUID, 32 hexadecimal digits */
+    rlxvk_device_kind kind;
+    uint32_t api_version; /* as Vulkan packs it */
+    bool usable;          /* false: below the baseline; `reason` says why */
+    char reason[160];
+    uint32_t subgroup_size, max_workgroup_invocations, max_group_count[3];
+    uint32_t shared_memory_bytes, push_constant_bytes, storage_buffers_per_stage;
+    uint64_t max_allocation_bytes, max_binding_bytes, device_memory_bytes, slot_alignment;
+    bool direct_upload;   /* device memory is mapped and written in place */
+    bool cached_readback; /* device memory is host-cached and read in place */
+    bool storage_16bit, storage_8bit, shader_float16, shader_int8, subgroup_arithmetic;
+    bool cooperative_matrix, timestamps;
+    float timestamp_period_ns;
+} rlxvk_device_info;
+
+/* Lists the devices in the order of their index. Writes at most `capacity` of them; *out_count is how
+ * many there are. Devices below the baseline are listed with usable = false. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity,
+                                                 size_t *out_count);
+void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
+
+/* ---- Graph: built once, in execution order ------------------------------------------------------ */
+
+typedef struct rlxvk_graph rlxvk_graph;
+
+/* Names one node's result in its graph. {0} is "no tensor": pass it for an optional operand left out. */
+typedef struct rlxvk_tensor {
+    uint32_t id;
+} rlxvk_tensor;
+
+#ifdef __cplusplus
+#define RLXVK_NONE (rlxvk_tensor{0})
+#else
+#define RLXVK_NONE ((rlxvk_tensor){0})
+#endif
+
+/* A graph is used by one thread at a time. The first error of a builder call sticks: later calls on the
+ * graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
+void rlxvk_graph_destroy(rlxvk_graph *graph);
+rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
+
+/* The sentence of the graph's sticky error; "" when there is none. Lives as long as the graph. */
+const char *rlxvk_graph_error(const rlxvk_graph *graph);
+
+/* Appends a tensor to the outputs; the order of calls is the index space of reads and feeds. Any tensor
+ * may be an output, also twice. */
+void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
+
+/* Gives a tensor a name for errors, dumps and traces. The text is copied. */
+void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
+
+/* Shape and dtype of a tensor; rank 0 and F32 for RLXVK_NONE. */
+rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
+rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
+
+/* ---- Executable: compiled once, replayed -------------------------------------------------------- */
+
+typedef struct rlxvk_executable rlxvk_executable;
+
+typedef struct rlxvk_compile_options {
+    bool forbid_host;       /* an op that would run on the host is E_UNSUPPORTED */
+    bool allow_unset;       /* unset params and inputs are zeros instead of an error */
+    const char *force_host; /* "all" or row names separated by commas; NULL: RLXVK_FORCE_HOST */
+    rlxvk_toggle fusion;    /* pattern fusions (on unless RLXVK_NO_FUSION) */
+    rlxvk_toggle reorder;   /* reorder independent dispatches to share barriers (on) */
+    rlxvk_toggle cached;    /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
+    rlxvk_toggle full_barrier; /* a barrier between every two dispatches (RLXVK_FULLBARRIER) */
+    rlxvk_toggle reuse_memory; /* liveness plan (on unless RLXVK_PLAN=bump) */
+    rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_profile */
+    rlxvk_toggle check_plan;   /* prove the plan sound by brute force (RLXVK_CHECK=plan) */
+    rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
+    bool keep_all;             /* every node keeps its own memory, for first_bad_node and dumps */
+    uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2 */
+    uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
+    const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
+    const char *matmul;        /* as RLXVK_MATMUL: scalar or tiled; NULL: the profile's choice */
+    /* Params, and the inputs listed here, that have the same name, shape and dtype in this executable
+     * use its memory instead of their own. It must be on the same context and may be destroyed first.
+     * Executables that share memory must not run at the same time. */
+    rlxvk_executable *share_with;
+    const char *const *shared_inputs;
+    size_t shared_input_count;
+} rlxvk_compile_options;
+
+/*
+ * Verifies, rewrites, schedules, plans and records the graph. The graph stays the caller's and may be
+ * destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
+ * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad switch value), E_DEVICE_LOST.
+ * An executable is used by one thread at a time; different ones may run on different threads.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
+                                            const rlxvk_compile_options *options,
+                                            rlxvk_executable **out_executable);
+
+/* Waits for pending work, then frees everything. Safe after E_DEVICE_LOST. */
+void rlxvk_executable_destroy(rlxvk_executable *executable);
+
+/* A second executable of the same plan: own memory with a copy of the content, own handle table, shared
+ * pipelines and plan. Independent of the source afterwards. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
+                                          rlxvk_executable **out_executable);
+
+size_t rlxvk_output_count(const rlxvk_executable *executable);
+/* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. */
+rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index);
+rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index);
+
+/* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8 leaves),
+ * or host bytes of the declared dtype. */
+typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encoding;
+
+/* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH and
+ * nothing is written; an unknown name is E_UNKNOWN_NAME; a param that the compiler dropped as dead is
+ * accepted and discarded. Visible to the next run. F16/BF16 params round f32 data to nearest even.
+ *   set_param:       f32 values, one an element.
+ *   set_param_bytes: raw store: numel bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32 bits).
+ *   set_param_typed: values of `dtype` in its host encoding, converted as a constant would be.
+ *   read_param:      the present content, as f32 values. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name,
+                                              const float *values, size_t length);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
+                                                    const void *bytes, size_t length);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
+                                                    const void *bytes, size_t length,
+                                                    rlxvk_dtype dtype);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param(rlxvk_executable *executable, const char *name,
+                                               float *values, size_t length);
+/* The same for a U8/I8 param: numel bytes. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param_bytes(rlxvk_executable *executable, const char *name,
+                                                     void *bytes, size_t length);
+
+typedef struct rlxvk_param_item {
+    const char *name;
+    const void *bytes; /* host encoding of `dtype` */
+    size_t length;     /* bytes */
+    rlxvk_dtype dtype;
+} rlxvk_param_item;
+
+/* set_param_typed of many at once: all are checked before any is written. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_params(rlxvk_executable *executable,
+                                               const rlxvk_param_item *items, size_t count);
+
+/* One input of a run: `length` counts f32 values or bytes, by `encoding`. */
+typedef struct rlxvk_run_input {
+    const char *name;
+    const void *data;
+    size_t length;
+    rlxvk_encoding encoding;
+} rlxvk_run_input;
+
+/* One output to read: written to `buffer`, which must hold exactly `length` values or bytes. */
+typedef struct rlxvk_run_output {
+    size_t index;
+    void *buffer;
+    size_t length;
+    rlxvk_encoding encoding;
+} rlxvk_run_output;
+
+/*
+ * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never written);
+ * a name given twice: the last wins. Only the outputs listed are read; with none listed nothing is.
+ * E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing
+ * changed. E_DEVICE_LOST: the executable can only be destroyed. E_TIMEOUT: the deadline passed; treat as
+ * lost. Allocates nothing, records nothing.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
+                                        size_t input_count, const rlxvk_run_output *outputs,
+                                        size_t output_count);
+
+/* Asynchronous run: copies the inputs, submits, returns a ticket. The output buffers (the array and what
+ * it points to) must stay valid until rlxvk_wait on that ticket, which fills them. Runs execute in
+ * submission order. One more than max_in_flight is E_BUSY and changes nothing. Every other call on the
+ * executable first waits for all its tickets. */
+typedef uint64_t rlxvk_ticket;
+RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
+                                           const rlxvk_run_input *inputs, size_t input_count,
+                                           const rlxvk_run_output *outputs, size_t output_count,
+                                           rlxvk_ticket *out_ticket);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket);
+
+/* ---- Handles: inputs whose value stays on the device between runs -------------------------------- */
+
+/* Writes `length` f32 values into input `name` and keeps a copy that every later run restores, until a
+ * feed, or a kernel that writes the input in place, makes the device's content the authority. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name,
+                                                const float *values, size_t length);
+/* As bind_handle, with the data in the given encoding. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name,
+                                                   const void *data, size_t length,
+                                                   rlxvk_encoding encoding);
+/* The handle becomes a plain input again; its content is kept. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name);
+bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name);
+/* The handle's present value. E_UNBOUND_HANDLE for a plain input. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name,
+                                                float *values, size_t length);
+/* The whole output that feeds the handle, as f32. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
+                                                    float *values, size_t length);
+
+/* After every run, output `index` is copied into input `name` on the device (the leading part that fits
+ * both). All feeds of a run read before any writes. A second call replaces the first. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name,
+                                                    size_t index);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
+                                                      const char *name);
+/* Declares that rlxvk_feed_rows copies a row of output `index` into input `name`. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable,
+                                                      const char *name, size_t index);
+/* For every registered row feed: row `source_row` of the output to row `target_row` of the input, rows
+ * being `row_elements` elements long. E_RANGE when any of them does not fit; nothing is copied then. The
+ * copy is queued on the device and rides in the next submission. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
+                                              size_t target_row, size_t row_elements);
+/* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
+                                                    size_t row, size_t row_elements, float *values);
+
+/* ---- Reports ------------------------------------------------------------------------------------- */
+
+/* Bytes by class, and how well scratch was packed: peak over the largest set live at one step. */
+typedef struct rlxvk_memory_report {
+    uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
+    uint64_t scratch_lower_bound, scratch_unshared;
+    uint32_t block_count;
+} rlxvk_memory_report;
+void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
+
+typedef struct rlxvk_plan_report {
+    uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
+    uint64_t runs, submissions; /* counted since compile */
+} rlxvk_plan_report;
+void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
+
+/* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
+ * executable. Host steps have gpu = false and wall time. */
+typedef struct rlxvk_step_time {
+    const char *name; /* kernel, or row name of a host step */
+    const char *node; /* debug name of the node, "" when it has none */
+    uint32_t node_id;
+    bool gpu;
+    double microseconds;
+} rlxvk_step_time;
+RLXVK_MUST_CHECK rlxvk_status rlxvk_profile(const rlxvk_executable *executable,
+                                            rlxvk_step_time *steps, size_t capacity,
+                                            size_t *out_count);
+
+/* Where NaN or Inf first appears. `found` is false for a clean run. */
+typedef struct rlxvk_bad_node {
+    bool found;
+    uint32_t node;
+    char op[64], name[64];
+    uint64_t nan_count, infinity_count, first_index;
+    float neighbours[5]; /* elements first_index - 2 .. + 2, 0 outside */
+    uint32_t previous_node;
+    char previous_op[64];
+    rlxvk_shape previous_shape;
+    float previous_min, previous_max, previous_max_abs;
+} rlxvk_bad_node;
+/* Runs once with every node kept, and scans the nodes in order, leaves included. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,
+                                                   const rlxvk_run_input *inputs,
+                                                   size_t input_count, rlxvk_bad_node *out_node);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

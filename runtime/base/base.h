@@ -1,0 +1,108 @@
+/*
+ * The bottom layer: status and error text, host memory with fault injection, checked size arithmetic, a bump arena,
+ * growable arrays. Knows nothing above it.
+ */
+#ifndef RLXVK_BASE_H
+#define RLXVK_BASE_H
+
+#include <rlxvk.h>
+
+#include <stdarg.h>
+
+#define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MIN(a, b)          ((a) < (b) ? (a) : (b))
+#define MAX(a, b)          ((a) > (b) ? (a) : (b))
+
+/* The cleanup idiom: a function that uses TRY declares `rlxvk_status status` and has one `error:` label. */
+#define TRY(expression)                                                                            \
+    do {                                                                                           \
+        status = (expression);                                                                     \
+        if (status != RLXVK_OK)                                                                    \
+            goto error;                                                                            \
+    } while (0)
+
+/* Leaves the formatted sentence as the thread's last error and returns `status`. */
+rlxvk_status fail(rlxvk_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* fail(E_OUT_OF_HOST_MEMORY) naming what was being allocated. */
+rlxvk_status fail_memory(const char *what);
+/* Puts `prefix` in front of the thread's last error: the caller's context for a callee's failure. */
+rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- Host memory. All of the library's allocations go through here, so that tests can count and fail them. ---- */
+
+void *memory_allocate(size_t size);               /* uninitialized; NULL when out of memory */
+void *memory_zeroed(size_t count, size_t size);   /* overflow-checked product */
+void *memory_resize(void *pointer, size_t size);  /* as realloc; the old block survives a failure */
+void memory_free(void *pointer);
+char *memory_copy_string(const char *text);       /* NULL in, NULL out */
+
+/* Test hooks: fail the n-th allocation from now (1 = the next; 0 = never), and the number made so far. Process-wide. */
+void memory_fail_at(uint64_t nth);
+uint64_t memory_allocation_count(void);
+
+/* ---- Checked sizes: false on overflow, *out untouched. ---- */
+
+static inline bool size_add(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool size_multiply(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline uint64_t round_up(uint64_t value, uint64_t multiple) /* value + multiple must not overflow */
+{
+    return (value + multiple - 1) / multiple * multiple;
+}
+static inline uint64_t divide_up(uint64_t value, uint64_t by)
+{
+    return value / by + (value % by != 0);
+}
+
+/* ---- Bump arena: many small objects that die together. ---- */
+
+typedef struct arena_chunk arena_chunk;
+typedef struct arena {
+    arena_chunk *chunks;
+} arena;
+
+void *arena_allocate(arena *a, size_t size); /* zeroed, 16-byte aligned; NULL when out of memory */
+void *arena_copy(arena *a, const void *bytes, size_t size);
+char *arena_copy_string(arena *a, const char *text);
+void arena_destroy(arena *a);
+
+/* ---- Growable arrays: struct { T *items; size_t count, capacity; } ---- */
+
+#define VECTOR(T)                                                                                  \
+    struct {                                                                                       \
+        T *items;                                                                                  \
+        size_t count, capacity;                                                                    \
+    }
+
+bool vector_grow(void **items, size_t *capacity, size_t needed, size_t item_size);
+
+/* Makes room for `extra` more; false when out of memory. */
+#define VECTOR_RESERVE(v, extra)                                                                   \
+    ((v)->count + (extra) <= (v)->capacity ||                                                      \
+     vector_grow((void **)&(v)->items, &(v)->capacity, (v)->count + (extra), sizeof(*(v)->items)))
+/* Appends a value; false when out of memory. */
+#define VECTOR_PUSH(v, ...)                                                                        \
+    (VECTOR_RESERVE(v, 1) ? ((v)->items[(v)->count++] = (__VA_ARGS__), true) : false)
+#define VECTOR_FREE(v)                                                                             \
+    do {                                                                                           \
+        memory_free((v)->items);                                                                   \
+        (v)->items = NULL;                                                                         \
+        (v)->count = (v)->capacity = 0;                                                            \
+    } while (0)
+
+/* ---- Text built piece by piece in a fixed buffer; never overruns, always terminated. ---- */
+
+typedef struct text {
+    char *buffer;
+    size_t size, length;
+} text;
+void text_append(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * The library's host allocations: counted, and failed on demand by tests. Invariant: NULL means out
+ * of memory and nothing else, so a size of 0 still yields a block of its own.
+ */
+#include "base/base.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic uint64_t allocations;
+static _Atomic uint64_t countdown; /* to the allocation that fails; 0 is disarmed */
+
+/* Counts one allocation; true when a test wants this one to fail. */
+static bool allocation_fails(void)
+{
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    uint64_t left = atomic_load_explicit(&countdown, memory_order_relaxed);
+    while (left != 0)
+        if (atomic_compare_exchange_weak_explicit(&countdown, &left, left - 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return left == 1;
+    return false;
+}
+
+void memory_fail_at(uint64_t nth)
+{
+    atomic_store_explicit(&countdown, nth, memory_order_relaxed);
+}
+
+uint64_t memory_allocation_count(void)
+{
+    return atomic_load_explicit(&allocations, memory_order_relaxed);
+}
+
+void *memory_allocate(size_t size)
+{
+    return allocation_fails() ? NULL : malloc(MAX(size, 1));
+}
+
+void *memory_zeroed(size_t count, size_t size)
+{
+    uint64_t bytes;
+    if (!size_multiply(count, size, &bytes) || bytes > SIZE_MAX)
+        return NULL;
+    return allocation_fails() ? NULL : calloc(1, (size_t)MAX(bytes, 1));
+}
+
+void *memory_resize(void *pointer, size_t size)
+{
+    return allocation_fails() ? NULL : realloc(pointer, MAX(size, 1));
+}
+
+void memory_free(void *pointer)
+{
+    free(pointer);
+}
+
+char *memory_copy_string(const char *string)
+{
+    if (!string)
+        return NULL;
+    size_t size = strlen(string) + 1;
+    char *copy = memory_allocate(size);
+    return copy ? memcpy(copy, string, size) : NULL;
+}
+
+bool vector_grow(void **items, size_t *capacity, size_t needed, size_t item_size)
+{
+    uint64_t grown = MAX(MAX(needed, 8), *capacity + *capacity / 2), bytes;
+    if (!size_multiply(grown, item_size, &bytes) || bytes > SIZE_MAX)
+        return false;
+    /* `items` really points to a T *: copying its bytes keeps within the aliasing rules. */
+    void *old, *resized;
+    memcpy(&old, items, sizeof(old));
+    resized = memory_resize(old, (size_t)bytes);
+    if (!resized)
+        return false;
+    memcpy(items, &resized, sizeof(resized));
+    *capacity = (size_t)grown;
+    return true;
+}

@@ -1,0 +1,25 @@
+/*
+ * What the pure layers need to know of a device. Plain data: made from a snapshot by vk/, or by hand in tests.
+ */
+#ifndef RLXVK_PROFILE_H
+#define RLXVK_PROFILE_H
+
+#include "base/base.h"
+
+typedef struct device_profile {
+    rlxvk_device_kind kind;
+    uint32_t subgroup_size;
+    uint32_t max_workgroup_invocations; /* also bounds the x size */
+    uint32_t max_group_count[3];
+    uint32_t shared_memory_bytes;
+    uint32_t push_constant_bytes;
+    uint32_t storage_buffers_per_stage;
+    uint64_t max_allocation_bytes; /* one memory block */
+    uint64_t max_binding_bytes;    /* one slot */
+    uint64_t slot_alignment;       /* max(256, minStorageBufferOffsetAlignment) */
+    uint32_t workgroup_size;       /* preferred size of 1-D kernels: 128, or 256 where the device allows */
+    uint32_t compute_units;        /* estimate, for choosing how far to split work */
+    bool portable;                 /* a translated or software driver: prefer plain kernels */
+} device_profile;
+
+#endif

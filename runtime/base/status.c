@@ -1,0 +1,71 @@
+/*
+ * Status names and texts, and the thread's last error. Invariant: the buffer always holds a
+ * terminated sentence, and arguments of fail() may point into it (the new sentence is formatted
+ * aside first).
+ */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LAST_ERROR_SIZE 1024
+
+static _Thread_local char last_error[LAST_ERROR_SIZE];
+
+static const struct {
+    const char *name, *text;
+} status_rows[RLXVK_STATUS_COUNT] = {[RLXVK_OK] = {"OK", "success"},
+#define STATUS_ROW(name, text) [RLXVK_##name] = {#name, text},
+                                     RLXVK_STATUS_TABLE(STATUS_ROW)
+#undef STATUS_ROW
+};
+
+static bool is_status(rlxvk_status status)
+{
+    return (unsigned)status < RLXVK_STATUS_COUNT;
+}
+
+const char *rlxvk_status_name(rlxvk_status status)
+{
+    return is_status(status) ? status_rows[status].name : "?";
+}
+
+const char *rlxvk_status_text(rlxvk_status status)
+{
+    return is_status(status) ? status_rows[status].text : "no such status";
+}
+
+const char *rlxvk_last_error(void)
+{
+    return last_error;
+}
+
+rlxvk_status fail(rlxvk_status status, const char *format, ...)
+{
+    char sentence[LAST_ERROR_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    memcpy(last_error, sentence, sizeof(sentence));
+    return status;
+}
+
+rlxvk_status fail_memory(const char *what)
+{
+    return fail(RLXVK_E_OUT_OF_HOST_MEMORY, "%s: out of host memory", what);
+}
+
+rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
+{
+    char sentence[LAST_ERROR_SIZE];
+    text t = {.buffer = sentence, .size = sizeof(sentence)};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    t.length = strlen(sentence);
+    text_append(&t, ": %s", last_error);
+    memcpy(last_error, sentence, t.length + 1);
+    return status;
+}

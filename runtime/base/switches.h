@@ -1,0 +1,33 @@
+/* The environment switches, read once when a context is created. Options of a call override them. */
+#ifndef RLXVK_SWITCHES_H
+#define RLXVK_SWITCHES_H
+
+#include "base/base.h"
+
+enum dump_stage { DUMP_GRAPH = 1, DUMP_REWRITE = 2, DUMP_PLAN = 4, DUMP_BARRIERS = 8 };
+enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2 };
+enum matmul_choice { MATMUL_AUTO = 0, MATMUL_SCALAR = 1, MATMUL_TILED = 2 };
+
+typedef struct switches {
+    bool no_cache, full_barrier, no_barrier, debug, bump_plan, force_input_upload, validation;
+    bool no_fusion, no_regions, no_packed_attention, nan_trace, dump_nodes, dispatch_only;
+    unsigned dump, check;      /* bit sets of the enums above */
+    unsigned matmul;           /* enum matmul_choice */
+    uint64_t dump_nodes_limit; /* 40 */
+    int64_t dump_nodes_flat;   /* -1: none */
+    char device[256], force_host[1024], trace[4096];
+} switches;
+
+/* E_ATTR names the variable and the value it cannot take. */
+rlxvk_status switches_read(switches *out);
+/* Parses a comma-separated list of stages ("graph,plan"); `what` names its source in the error. */
+rlxvk_status switches_parse_dump(const char *value, const char *what, unsigned *out);
+rlxvk_status switches_parse_matmul(const char *value, const char *what, unsigned *out);
+
+/* A toggle of an options struct over a switch. */
+static inline bool toggle(rlxvk_toggle option, bool otherwise)
+{
+    return option == RLXVK_DEFAULT ? otherwise : option == RLXVK_ON;
+}
+
+#endif

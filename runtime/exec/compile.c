@@ -1,0 +1,402 @@
+/*
+ * Compiling: verify -> rewrite -> schedule -> plan -> allocate -> record. Everything before allocation is pure data. Also
+ * the executable's birth and death.
+ */
+#include "exec/executable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Options over switches ---- */
+
+/* Turns "all" or row names into OP_COUNT flags. */
+static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
+{
+    char row[64];
+    for (const char *at = names; at && *at;) {
+        size_t length = strcspn(at, ",");
+        bool all = length == 3 && strncmp(at, "all", 3) == 0;
+        if (length >= sizeof row)
+            return fail(RLXVK_E_ATTR, "force_host: '%s' names no op", at);
+        memcpy(row, at, length);
+        row[length] = 0;
+        op_kind op = op_find(row);
+        if (!all && op == OP_COUNT && length)
+            return fail(RLXVK_E_ATTR, "force_host: there is no op '%s'; give row names or all", row);
+        for (uint32_t i = 0; i < OP_COUNT; i++)
+            on_host[i] = on_host[i] || all || i == op;
+        at += length + (at[length] == ',');
+    }
+    return RLXVK_OK;
+}
+
+static void apply_options(rlxvk_executable *e)
+{
+    const rlxvk_compile_options *o = &e->options;
+    const switches *s = &e->context->switches;
+    bool diagnosing = s->nan_trace || s->dump_nodes;
+    e->keep_all = o->keep_all || diagnosing;
+    e->cached = toggle(o->cached, !s->no_cache);
+    e->profiled = toggle(o->profile, e->context->trace != NULL);
+    e->full_barrier = toggle(o->full_barrier, s->full_barrier) || !e->cached || e->profiled;
+    e->force_upload = s->force_input_upload;
+    e->max_in_flight = (o->max_in_flight ? o->max_in_flight : 2) + 1;
+    e->timeout_ns = o->timeout_ns ? o->timeout_ns : 60ull * 1000000000ull;
+}
+
+/* ---- Leaves and outputs ---- */
+
+static uint32_t find_leaf(const rlxvk_graph *g, uint16_t op, const char *name)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        if (n->op == op && n->name && strcmp(n->name, name) == 0)
+            return id;
+    }
+    return NODE_NONE;
+}
+
+static bool written_in_place(const rlxvk_graph *g, uint32_t leaf)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        if (n->input_count && n->inputs[0] == leaf && node_row(n)->family->writes_input0)
+            return true;
+    }
+    return false;
+}
+
+static void list_leaves(rlxvk_executable *e)
+{
+    for (uint32_t id = 0; id < e->source->nodes.count; id++) {
+        const node *n = graph_node(e->source, id);
+        uint32_t live = n->name ? find_leaf(e->graph, n->op, n->name) : NODE_NONE;
+        if (n->op == OP_param)
+            e->params[e->param_count++] =
+                (param_state){.name = n->name, .node = live, .source = id};
+        if (n->op == OP_input)
+            e->inputs[e->input_count++] =
+                (input_state){.name = n->name,
+                              .node = live,
+                              .source = id,
+                              .in_place = live != NODE_NONE && written_in_place(e->graph, live),
+                              .feed = -1,
+                              .row_feed = -1};
+    }
+    for (size_t i = 0; i < e->graph->outputs.count; i++) {
+        const node *n = graph_node(e->graph, e->graph->outputs.items[i]);
+        e->outputs[e->output_count++] = (output_state){
+            .node = e->graph->outputs.items[i], .shape = n->shape, .dtype = (rlxvk_dtype)n->dtype};
+    }
+}
+
+static rlxvk_status make_tables(rlxvk_executable *e)
+{
+    size_t nodes = e->source->nodes.count + 1;
+    e->params = memory_zeroed(nodes, sizeof *e->params);
+    e->inputs = memory_zeroed(nodes, sizeof *e->inputs);
+    e->outputs = memory_zeroed(e->graph->outputs.count + 1, sizeof *e->outputs);
+    e->tickets = memory_zeroed(e->max_in_flight, sizeof *e->tickets);
+    e->upload_now = memory_zeroed(nodes, sizeof *e->upload_now);
+    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->upload_now)
+        return fail_memory("name tables");
+    list_leaves(e);
+    size_t most = e->input_count + e->output_count + e->schedule.steps.count + 8;
+    e->batch = memory_zeroed(most, sizeof *e->batch);
+    return e->batch ? RLXVK_OK : fail_memory("submission batch");
+}
+
+/* ---- Sharing ---- */
+
+static bool is_shared_input(const rlxvk_compile_options *o, const char *name)
+{
+    for (size_t i = 0; i < o->shared_input_count; i++)
+        if (strcmp(o->shared_inputs[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Marks the leaves that can use the other executable's memory: same name, dtype, shape and storage. */
+static void mark_shared(rlxvk_executable *e, bool *shared)
+{
+    const rlxvk_executable *other = e->options.share_with;
+    for (uint32_t id = 0; id < e->graph->nodes.count; id++) {
+        const node *n = graph_node(e->graph, id);
+        bool wanted = n->op == OP_param || (n->op == OP_input && is_shared_input(&e->options, n->name));
+        uint32_t theirs = wanted ? find_leaf(other->graph, n->op, n->name) : NODE_NONE;
+        if (theirs == NODE_NONE)
+            continue;
+        const node *o = graph_node(other->graph, theirs);
+        shared[id] = o->dtype == n->dtype && shape_equal(&o->shape, &n->shape) &&
+                     node_held(other, theirs) == node_held(e, id);
+    }
+}
+
+/* Shared leaves carry over whether they have content. */
+static void adopt_shared_state(rlxvk_executable *e)
+{
+    rlxvk_executable *other = e->options.share_with;
+    for (size_t i = 0; i < e->param_count; i++) {
+        uint32_t id = e->params[i].node;
+        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
+                      e->plan.slots[id].block != SLOT_NONE;
+        for (size_t k = 0; shared && k < other->param_count; k++)
+            if (strcmp(other->params[k].name, e->params[i].name) == 0)
+                e->params[i].set = other->params[k].set;
+    }
+    for (size_t i = 0; i < e->input_count; i++) {
+        uint32_t id = e->inputs[i].node;
+        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
+                      e->plan.slots[id].block != SLOT_NONE;
+        const input_state *theirs = shared ? find_input(other, e->inputs[i].name) : NULL;
+        if (theirs) {
+            e->inputs[i].written = theirs->written;
+            e->inputs[i].resident = theirs->bound || theirs->resident;
+        }
+    }
+}
+
+/* ---- The stages ---- */
+
+/* The option strings that a clone needs outlive the caller's. */
+static rlxvk_status keep_strings(rlxvk_executable *e)
+{
+    const char **strings[] = {&e->options.force_host, &e->options.matmul};
+    for (size_t i = 0; i < ARRAY_COUNT(strings); i++)
+        if (*strings[i] && !(*strings[i] = arena_copy_string(&e->source->memory, *strings[i])))
+            return fail_memory("compile options");
+    return RLXVK_OK;
+}
+
+static rlxvk_status rewrite_stage(rlxvk_executable *e, const rlxvk_graph *graph)
+{
+    rewrite_options options = {
+        .fusion = toggle(e->options.fusion, !e->context->switches.no_fusion) && !e->keep_all};
+    rlxvk_status status;
+    TRY(graph_verify(graph));
+    TRY(graph_clone(graph, &e->source));
+    TRY(keep_strings(e));
+    TRY(graph_clone(graph, &e->graph));
+    if (!e->keep_all)
+        TRY(rewrite_graph(e->graph, &options));
+    if (options.fusion)
+        TRY(find_norm_pairs(e->graph, &e->pairs));
+error:
+    return status;
+}
+
+static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_host, bool *shared)
+{
+    const device_profile *profile = &e->device->choice.profile;
+    schedule_options how = {.profile = profile,
+                            .keep_all = e->keep_all,
+                            .forbid_host = e->options.forbid_host,
+                            .reorder = reorder,
+                            .on_host = on_host,
+                            .pairs = e->pairs.items,
+                            .pair_count = e->pairs.count};
+    plan_options layout = {
+        .max_block_bytes = profile->max_allocation_bytes,
+        .max_binding_bytes = profile->max_binding_bytes,
+        .alignment = profile->slot_alignment,
+        .bump = !toggle(e->options.reuse_memory, !e->context->switches.bump_plan) || e->keep_all,
+        .keep_all = e->keep_all,
+        .full_barrier = e->full_barrier,
+        .no_barrier = e->context->switches.no_barrier,
+        .shared = shared};
+    rlxvk_status status;
+    how.matmul = e->context->switches.matmul;
+    if (e->options.matmul)
+        TRY(switches_parse_matmul(e->options.matmul, "compile option matmul", &how.matmul));
+    TRY(schedule_create(e->graph, &how, &e->schedule));
+    if (e->options.share_with)
+        mark_shared(e, shared);
+    TRY(plan_create(&e->schedule, &layout, &e->plan));
+error:
+    return status;
+}
+
+/* Level order unless it costs memory: more than a quarter, and more than 16 MiB, above program order. */
+static rlxvk_status plan_stage(rlxvk_executable *e)
+{
+    bool on_host[OP_COUNT] = {false};
+    bool *shared = memory_zeroed(e->graph->nodes.count + 1, sizeof *shared);
+    const char *rows = e->options.force_host;
+    uint64_t in_order = 0;
+    rlxvk_status status;
+    if (!shared)
+        return fail_memory("plan");
+    TRY(parse_rows(rows ? rows : e->context->switches.force_host, on_host));
+    TRY(plan_once(e, false, on_host, shared));
+    if (!toggle(e->options.reorder, true) || e->keep_all)
+        goto error;
+    in_order = e->plan.scratch_peak;
+    plan_destroy(&e->plan);
+    schedule_destroy(&e->schedule);
+    TRY(plan_once(e, true, on_host, shared));
+    if (e->plan.scratch_peak > in_order + MAX(in_order / 4, 16u << 20)) {
+        plan_destroy(&e->plan);
+        schedule_destroy(&e->schedule);
+        TRY(plan_once(e, false, on_host, shared));
+    }
+error:
+    memory_free(shared);
+    return status;
+}
+
+static rlxvk_status device_stage(rlxvk_executable *e)
+{
+    device *d = e->device;
+    rlxvk_status status;
+    TRY(make_tables(e));
+    TRY(command_pool_create(d, &e->pool));
+    TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
+    TRY(timeline_create(d, &e->timeline));
+    TRY(executable_allocate(e));
+    TRY(host_steps_prepare(e));
+    TRY(record_all(e));
+    if (e->options.share_with)
+        adopt_shared_state(e);
+error:
+    return status;
+}
+
+static rlxvk_status report_stage(rlxvk_executable *e)
+{
+    unsigned dump = e->context->switches.dump, check = e->context->switches.check;
+    rlxvk_status status = RLXVK_OK;
+    if (e->options.dump)
+        TRY(switches_parse_dump(e->options.dump, "compile option dump", &dump));
+    if (dump & DUMP_GRAPH)
+        dump_graph(e, e->source, "graph");
+    if (dump & DUMP_REWRITE)
+        dump_graph(e, e->graph, "rewritten");
+    if (dump & DUMP_PLAN)
+        dump_plan(e);
+    if (dump & DUMP_BARRIERS)
+        dump_barriers(e);
+    if (toggle(e->options.check_plan, check & CHECK_PLAN))
+        TRY(plan_check(&e->schedule, &e->plan, NULL));
+error:
+    return status;
+}
+
+rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
+                           const rlxvk_compile_options *options, rlxvk_executable **out)
+{
+    rlxvk_executable *e = memory_zeroed(1, sizeof *e);
+    double start = context->trace ? trace_now() : 0;
+    rlxvk_status status;
+    if (!e)
+        return fail_memory("executable");
+    e->context = context;
+    e->device = context->device;
+    e->options = options ? *options : (rlxvk_compile_options){0};
+    apply_options(e);
+    TRY(rewrite_stage(e, graph));
+    TRY(plan_stage(e));
+    TRY(report_stage(e));
+    TRY(device_stage(e));
+    if (context->switches.debug)
+        dump_summary(e);
+    e->options.dump = NULL; /* what is the caller's ends with the call */
+    e->options.share_with = NULL;
+    e->options.shared_inputs = NULL;
+    e->options.shared_input_count = 0;
+    trace_span(context->trace, "compile", 1, start, context->trace ? trace_now() - start : 0, NULL);
+    *out = e;
+    return RLXVK_OK;
+error:
+    rlxvk_executable_destroy(e);
+    return status;
+}
+
+rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
+                           const rlxvk_compile_options *options, rlxvk_executable **out_executable)
+{
+    return compile_graph(context, graph, options, out_executable);
+}
+
+/* ---- Clone ---- */
+
+static rlxvk_status copy_handles(rlxvk_executable *to, const rlxvk_executable *from)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < from->input_count; i++) {
+        const input_state *a = &from->inputs[i];
+        input_state *b = &to->inputs[i];
+        b->bound = a->bound;
+        b->resident = a->resident;
+        b->feed = a->feed;
+        b->row_feed = a->row_feed;
+        if (!a->mirror)
+            continue;
+        const node *n = graph_node(from->source, a->source);
+        uint64_t bytes = storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
+        if (!(b->mirror = memory_allocate(bytes)))
+            return fail_memory("handle mirror");
+        memcpy(b->mirror, a->mirror, bytes);
+    }
+    TRY(record_feeds(to));
+    if (from->has_row_feeds)
+        TRY(record_row_feeds(to));
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_executable)
+{
+    rlxvk_executable *e = NULL;
+    rlxvk_status status;
+    TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
+    TRY(executable_copy_content(e, executable));
+    TRY(copy_handles(e, executable));
+    *out_executable = e;
+    return RLXVK_OK;
+error:
+    rlxvk_executable_destroy(e);
+    return status;
+}
+
+/* ---- The end ---- */
+
+static void destroy_objects(rlxvk_executable *e)
+{
+    device *d = e->device;
+    if (!d->handle)
+        return;
+    if (e->queries)
+        d->fn.DestroyQueryPool(d->handle, e->queries, NULL);
+    if (e->descriptors)
+        d->fn.DestroyDescriptorPool(d->handle, e->descriptors, NULL);
+    if (e->row_descriptors)
+        d->fn.DestroyDescriptorPool(d->handle, e->row_descriptors, NULL);
+    if (e->pool)
+        d->fn.DestroyCommandPool(d->handle, e->pool, NULL);
+    if (e->timeline)
+        d->fn.DestroySemaphore(d->handle, e->timeline, NULL);
+}
+
+void rlxvk_executable_destroy(rlxvk_executable *executable)
+{
+    rlxvk_executable *e = executable;
+    if (!e)
+        return;
+    if (e->timeline && e->submitted)
+        (void)timeline_wait(e->device, e->timeline, e->submitted, e->timeout_ns);
+    host_steps_release(e);
+    destroy_objects(e);
+    executable_release_memory(e);
+    for (size_t i = 0; i < e->input_count; i++)
+        memory_free(e->inputs[i].mirror);
+    void *tables[] = {e->params, e->inputs, e->outputs, e->tickets, e->upload_now,
+                      e->batch,  e->sets,   e->pipelines, e->segments};
+    for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
+        memory_free(tables[i]);
+    plan_destroy(&e->plan);
+    schedule_destroy(&e->schedule);
+    VECTOR_FREE(&e->pairs);
+    rlxvk_graph_destroy(e->graph);
+    rlxvk_graph_destroy(e->source);
+    memory_free(e);
+}

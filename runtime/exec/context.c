@@ -1,0 +1,47 @@
+/* Opening and closing a device, and what the public API says about it. */
+#include "exec/context.h"
+
+rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
+{
+    rlxvk_context_options chosen = options ? *options : (rlxvk_context_options){0};
+    rlxvk_context *c = memory_zeroed(1, sizeof *c);
+    rlxvk_status status;
+    if (!c)
+        return fail_memory("context");
+    c->log = (log_sink){chosen.log, chosen.log_user};
+    TRY(switches_read(&c->switches));
+    if (!chosen.device && c->switches.device[0])
+        chosen.device = c->switches.device;
+    if (pthread_mutex_init(&c->lock, NULL) != 0)
+        TRY(fail_memory("context lock"));
+    c->lock_made = true;
+    if (c->switches.trace[0])
+        TRY(trace_open(c->switches.trace, &c->trace));
+    TRY(device_open(&chosen, &c->switches, &c->device));
+    *out_context = c;
+    return RLXVK_OK;
+error:
+    rlxvk_context_destroy(c);
+    return status;
+}
+
+void rlxvk_context_destroy(rlxvk_context *context)
+{
+    if (!context)
+        return;
+    device_close(context->device);
+    trace_close(context->trace);
+    if (context->lock_made)
+        pthread_mutex_destroy(&context->lock);
+    memory_free(context);
+}
+
+rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
+{
+    return device_list(devices, capacity, out_count);
+}
+
+void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info)
+{
+    device_describe(&context->device->snapshot, &context->device->choice, out_info);
+}

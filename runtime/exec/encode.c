@@ -1,0 +1,66 @@
+/* Between the caller's data and the bytes of a slot. A slot holds words, pairs, raw bytes or packed halves. */
+#include "exec/executable.h"
+#include "graph/half.h"
+
+#include <string.h>
+
+storage node_held(const rlxvk_executable *e, uint32_t id)
+{
+    return (storage)e->schedule.values.items[id].storage;
+}
+
+rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
+{
+    uint64_t numel = shape_numel(&n->shape);
+    if (encoding == RLXVK_AS_BYTES)
+        *out = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
+    else if (held == STORAGE_RAW)
+        return fail(RLXVK_E_DTYPE, "%s '%s' is raw %s; give bytes, not f32 values",
+                    node_row(n)->name, n->name ? n->name : "",
+                    rlxvk_dtype_name((rlxvk_dtype)n->dtype));
+    else
+        *out = held == STORAGE_PAIR ? 2 * numel : numel;
+    return RLXVK_OK;
+}
+
+static bool is_param(const node *n)
+{
+    return n->op == OP_param || n->op == OP_constant;
+}
+
+static void encode_half(const node *n, const float *values, uint64_t count, uint16_t *to)
+{
+    for (uint64_t i = 0; i < count; i++)
+        to[i] = n->dtype == RLXVK_F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
+}
+
+void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to)
+{
+    uint64_t numel = shape_numel(&n->shape);
+    bool bytes = encoding == RLXVK_AS_BYTES;
+    if (held == STORAGE_RAW || (held == STORAGE_HALF && bytes)) {
+        memcpy(to, data, numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype));
+    } else if (held == STORAGE_HALF) {
+        encode_half(n, data, numel, to);
+    } else if (bytes) {
+        dtype_widen((rlxvk_dtype)n->dtype, data, numel, to);
+    } else {
+        memcpy(to, data, numel * (held == STORAGE_PAIR ? 8 : 4));
+        if (is_param(n))
+            dtype_round((rlxvk_dtype)n->dtype, to, numel);
+    }
+}
+
+void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data)
+{
+    uint64_t numel = shape_numel(&n->shape);
+    bool bytes = encoding == RLXVK_AS_BYTES;
+    if (held == STORAGE_RAW || (held == STORAGE_HALF && bytes))
+        memcpy(data, from, numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype));
+    else if (held == STORAGE_HALF)
+        dtype_widen((rlxvk_dtype)n->dtype, from, numel, data);
+    else if (bytes)
+        dtype_narrow((rlxvk_dtype)n->dtype, from, numel, data);
+    else
+        memcpy(data, from, numel * (held == STORAGE_PAIR ? 8 : 4));
+}

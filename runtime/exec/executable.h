@@ -1,0 +1,209 @@
+/*
+ * The executable: an immutable plan (rewritten graph, schedule, slots, recorded command buffers) and mutable state (device
+ * memory, handle table, tickets).
+ *
+ * Invariant: every submission waits for timeline value `submitted` and signals the next one, so submissions execute in
+ * order; the host may touch device memory only when nothing is in flight (executable_idle).
+ */
+#ifndef RLXVK_EXECUTABLE_H
+#define RLXVK_EXECUTABLE_H
+
+#include "exec/context.h"
+#include "plan/plan.h"
+#include "rewrite/rewrite.h"
+
+/* ---- Memory (exec/memory.c) ---- */
+
+/* Blocks that several executables may share. */
+typedef struct memory_pool {
+    device *device;
+    memory_block *blocks;
+    uint32_t count;
+    uint32_t references; /* under the context's lock */
+} memory_pool;
+
+/* Where a value lives. `pool` keeps it alive. */
+typedef struct location {
+    memory_pool *pool;
+    uint32_t block;
+    uint64_t offset, bytes;
+} location;
+
+/* ---- Leaves and outputs by name and index ---- */
+
+typedef struct param_state {
+    const char *name;
+    uint32_t node; /* NODE_NONE: dropped as dead */
+    uint32_t source; /* node of the graph as built */
+    bool set;
+} param_state;
+
+/* Copies recorded once for each of the tickets in flight. */
+typedef struct staged_copy {
+    VkCommandBuffer *commands; /* max_in_flight of them; NULL: not staged */
+    uint64_t *offsets;         /* into the staging block */
+} staged_copy;
+
+typedef struct input_state {
+    const char *name;
+    uint32_t node, source;
+    bool written;  /* has content */
+    bool in_place; /* a kernel writes it */
+    bool bound, resident; /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
+    void *mirror;         /* slot bytes of a bound handle */
+    uint64_t fingerprint[2];           /* of the last upload; see fingerprint_valid */
+    bool fingerprint_valid;
+    int64_t feed, row_feed; /* output index; -1: none */
+    staged_copy upload;
+} input_state;
+
+typedef struct output_state {
+    uint32_t node;
+    rlxvk_shape shape;
+    rlxvk_dtype dtype;
+    staged_copy readback;
+} output_state;
+
+/* ---- Tickets ---- */
+
+typedef struct ticket_state {
+    rlxvk_ticket id; /* 0: free */
+    uint64_t value;  /* timeline value that completes it */
+    const rlxvk_run_output *outputs;
+    size_t output_count;
+    bool direct_reads; /* some output is read from the arena itself, before the next run */
+    rlxvk_status status;
+} ticket_state;
+
+/* One host step's buffers, allocated at compile. */
+typedef struct host_step {
+    uint32_t step;
+    host_tensor *inputs;
+    void **buffers; /* per input */
+    double *result;
+    float *words;
+} host_step;
+
+struct rlxvk_executable {
+    rlxvk_context *context;
+    device *device;
+    rlxvk_compile_options options; /* strings and arrays copied or resolved; see compile.c */
+    rlxvk_graph *source;           /* as built; node ids of reports refer to it when keep_all */
+    rlxvk_graph *graph;            /* rewritten */
+    pair_list pairs;
+    schedule schedule;
+    plan plan;
+    uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
+    uint64_t timeout_ns;
+    bool cached, full_barrier, profiled, keep_all, force_upload;
+
+    memory_pool *pools[CLASS_COUNT];
+    VECTOR(memory_pool *) borrowed;
+    location *locations; /* per value */
+    memory_block staging; /* inputs and outputs, one share a ticket */
+    memory_block read_staging;
+    memory_block chunk_up, chunk_down; /* blocking transfers */
+
+    param_state *params;
+    input_state *inputs;
+    output_state *outputs;
+    size_t param_count, input_count, output_count;
+    host_step *host_steps;
+    size_t host_step_count;
+
+    VkCommandPool pool;
+    VkDescriptorPool descriptors;
+    VkDescriptorSet *sets;   /* per dispatch */
+    VkPipeline *pipelines;   /* per dispatch */
+    VkCommandBuffer *segments; /* per plan segment; NULL for host ones */
+    VkCommandBuffer transfer, feeds, row_feeds;
+    bool has_feeds, has_row_feeds, row_feeds_pending;
+    memory_block feed_scratch, row_arguments;
+    VkDescriptorPool row_descriptors;
+    VkQueryPool queries;
+    VkSemaphore timeline;
+    uint64_t submitted; /* last timeline value signalled or to be signalled */
+    uint64_t submissions, runs;
+    rlxvk_ticket next_ticket;
+    ticket_state *tickets; /* max_in_flight */
+    VkCommandBuffer *batch; /* command buffers of one submission */
+    uint32_t batch_count;
+    bool *upload_now; /* per input, during submit */
+    bool lost;
+};
+
+#define CHUNK_BYTES        (4u << 20)
+#define STAGED_LIMIT_BYTES (64u << 20)
+
+/* ---- memory.c ---- */
+
+rlxvk_status executable_allocate(rlxvk_executable *e);
+void executable_release_memory(rlxvk_executable *e);
+static inline const memory_block *location_block(const location *l)
+{
+    return &l->pool->blocks[l->block];
+}
+/* The location of a node, its view offset included; bytes = the view's. */
+location node_location(const rlxvk_executable *e, uint32_t id);
+/* Blocking transfers between host and device memory; the executable must be idle. */
+rlxvk_status location_write(rlxvk_executable *e, const location *to, const void *bytes,
+                            uint64_t size);
+rlxvk_status location_read(rlxvk_executable *e, const location *from, void *bytes, uint64_t size);
+rlxvk_status location_copy(rlxvk_executable *e, const location *to, const location *from);
+
+/* Bytes of a slot as words, host bytes and back (encode.c). */
+storage node_held(const rlxvk_executable *e, uint32_t id); /* HALF included */
+/* Length that `encoding` asks for node `id`; E_DTYPE where it does not apply. */
+rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out);
+/* Caller's data -> slot bytes at `to`; slot bytes -> caller's data. */
+void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to);
+void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data);
+
+/* ---- record.c ---- */
+
+rlxvk_status record_all(rlxvk_executable *e);
+rlxvk_status record_segment(rlxvk_executable *e, uint32_t index);
+rlxvk_status record_feeds(rlxvk_executable *e);
+rlxvk_status record_row_feeds(rlxvk_executable *e);
+uint64_t node_slot_bytes(const rlxvk_executable *e, uint32_t id);
+
+/* ---- run.c ---- */
+
+/* Completes every ticket; the first failure is returned. */
+rlxvk_status executable_idle(rlxvk_executable *e);
+/* Submits command buffers in order; submit_batch those in e->batch, which it empties. */
+rlxvk_status submit_commands(rlxvk_executable *e, const VkCommandBuffer *buffers, uint32_t count);
+rlxvk_status submit_batch(rlxvk_executable *e);
+rlxvk_status wait_submitted(rlxvk_executable *e);
+input_state *find_input(rlxvk_executable *e, const char *name);
+/* E_UNKNOWN_NAME naming the closest choices. */
+rlxvk_status unknown_name(const char *call, const char *kind, const char *name);
+/* Submits pending row feeds when there are any; then idle. */
+rlxvk_status flush_row_feeds(rlxvk_executable *e);
+
+/* ---- host_step.c ---- */
+
+rlxvk_status host_steps_prepare(rlxvk_executable *e);
+rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h);
+void host_steps_release(rlxvk_executable *e);
+
+/* ---- dump.c, diagnose.c ---- */
+
+void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *title);
+void dump_plan(const rlxvk_executable *e);
+void dump_barriers(const rlxvk_executable *e);
+void dump_summary(const rlxvk_executable *e);
+/* NAN_TRACE and DUMP_NODES after a run. */
+rlxvk_status diagnose_run(rlxvk_executable *e);
+
+/* Copies params, inputs and their written flags between executables of one source graph. */
+rlxvk_status executable_copy_content(rlxvk_executable *to, rlxvk_executable *from);
+
+/* compile.c */
+rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
+                           const rlxvk_compile_options *options, rlxvk_executable **out);
+
+/* Test hook: what scratch is filled with at creation (0). Process-wide. */
+extern uint32_t executable_scratch_fill;
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * Host steps: operands are read from the device, the family's host function computes in double precision, the result is
+ * rounded to f32 and written back. All buffers are made at compile.
+ */
+#include "exec/executable.h"
+
+#include <string.h>
+
+static uint64_t word_count(const node *n)
+{
+    return shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
+}
+
+static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
+{
+    const node *n = graph_node(e->graph, e->schedule.steps.items[step].node);
+    h->step = step;
+    h->inputs = memory_zeroed(n->input_count, sizeof *h->inputs);
+    h->buffers = memory_zeroed(2 * n->input_count, sizeof *h->buffers);
+    h->result = memory_zeroed(word_count(n) + 1, sizeof *h->result);
+    h->words = memory_zeroed(word_count(n) + 1, sizeof *h->words);
+    if (!h->inputs || !h->buffers || !h->result || !h->words)
+        return fail_memory("host step");
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const node *in = graph_node(e->graph, n->inputs[i]);
+        storage held = node_held(e, n->inputs[i]);
+        h->buffers[2 * i] = memory_zeroed(1, storage_bytes(held, shape_numel(&in->shape)));
+        if (held == STORAGE_HALF) /* packed halves are widened into a second buffer */
+            h->buffers[2 * i + 1] = memory_zeroed(word_count(in) + 1, 4);
+        if (!h->buffers[2 * i] || (held == STORAGE_HALF && !h->buffers[2 * i + 1]))
+            return fail_memory("host step operand");
+        bool raw = held == STORAGE_RAW;
+        const void *words = held == STORAGE_HALF ? h->buffers[2 * i + 1] : h->buffers[2 * i];
+        h->inputs[i] = (host_tensor){in, raw ? STORAGE_RAW : (uint8_t)node_storage(e->graph, n->inputs[i]),
+                                     raw ? NULL : words, raw ? h->buffers[2 * i] : NULL};
+    }
+    return RLXVK_OK;
+}
+
+rlxvk_status host_steps_prepare(rlxvk_executable *e)
+{
+    size_t count = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < e->schedule.steps.count; i++)
+        count += e->schedule.steps.items[i].host;
+    e->host_steps = memory_zeroed(count + 1, sizeof *e->host_steps);
+    if (!e->host_steps)
+        return fail_memory("host steps");
+    for (uint32_t i = 0; i < e->schedule.steps.count; i++)
+        if (e->schedule.steps.items[i].host)
+            TRY(prepare(e, &e->host_steps[e->host_step_count++], i));
+error:
+    return status;
+}
+
+static rlxvk_status load_operand(rlxvk_executable *e, const host_step *h, uint32_t i, uint32_t id)
+{
+    location from = node_location(e, id);
+    const node *n = graph_node(e->graph, id);
+    rlxvk_status status;
+    TRY(location_read(e, &from, h->buffers[2 * i], from.bytes));
+    if (h->buffers[2 * i + 1])
+        decode_slot(n, STORAGE_HALF, RLXVK_AS_F32, h->buffers[2 * i], h->buffers[2 * i + 1]);
+error:
+    return status;
+}
+
+static rlxvk_status store_result(rlxvk_executable *e, const host_step *h, uint32_t id)
+{
+    const node *n = graph_node(e->graph, id);
+    location to = node_location(e, id);
+    uint64_t count = word_count(n);
+    uint8_t *bytes = (uint8_t *)h->words;
+    bool raw = node_held(e, id) == STORAGE_RAW;
+    for (uint64_t i = 0; i < count; i++)
+        if (raw)
+            bytes[i] = (uint8_t)(int)h->result[i];
+        else
+            h->words[i] = (float)h->result[i];
+    return location_write(e, &to, h->words, to.bytes);
+}
+
+rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
+{
+    uint32_t id = e->schedule.steps.items[h->step].node;
+    const node *n = graph_node(e->graph, id);
+    double start = e->context->trace ? trace_now() : 0;
+    host_call call = {n, h->inputs, h->result, NULL};
+    rlxvk_status status;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        TRY(load_operand(e, h, i, n->inputs[i]));
+    memset(h->result, 0, word_count(n) * sizeof *h->result);
+    if (node_row(n)->family->host(&call) != RLXVK_OK)
+        TRY(fail_within(RLXVK_E_HOST_OP, "%s (node %u) on the host", node_row(n)->name, id));
+    TRY(store_result(e, h, id));
+    if (e->context->trace)
+        trace_span(e->context->trace, node_row(n)->name, 1, start, trace_now() - start, NULL);
+error:
+    return status;
+}
+
+void host_steps_release(rlxvk_executable *e)
+{
+    for (size_t k = 0; k < e->host_step_count; k++) {
+        host_step *h = &e->host_steps[k];
+        uint32_t count = graph_node(e->graph, e->schedule.steps.items[h->step].node)->input_count;
+        for (uint32_t i = 0; h->buffers && i < 2 * count; i++)
+            memory_free(h->buffers[i]);
+        memory_free(h->buffers);
+        memory_free(h->inputs);
+        memory_free(h->result);
+        memory_free(h->words);
+    }
+    memory_free(e->host_steps);
+}

@@ -1,0 +1,196 @@
+/* Params: setting and reading weights. Everything is checked before anything is written. */
+#include "exec/executable.h"
+#include "graph/half.h"
+
+#include <string.h>
+
+static param_state *find_param(rlxvk_executable *e, const char *name)
+{
+    for (size_t i = 0; i < e->param_count && name; i++)
+        if (strcmp(e->params[i].name, name) == 0)
+            return &e->params[i];
+    return NULL;
+}
+
+static rlxvk_status wrong_length(const char *call, const char *name, uint64_t needed,
+                                 const char *unit, size_t given)
+{
+    return fail(RLXVK_E_LENGTH, "%s: param '%s' needs %llu %s, given %zu", call, name,
+                (unsigned long long)needed, unit, given);
+}
+
+/* How a set call's data are to be read. */
+typedef struct param_data {
+    const char *call, *name;
+    const void *data;
+    size_t bytes;
+    rlxvk_dtype dtype; /* of the data */
+} param_data;
+
+static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_state **out)
+{
+    param_state *p = find_param(e, d->name);
+    if (!p)
+        return unknown_name(d->call, "param", d->name);
+    const node *n = graph_node(e->source, p->source);
+    bool raw = node_storage(e->source, p->source) == STORAGE_RAW;
+    bool data_raw = d->dtype == RLXVK_U8 || d->dtype == RLXVK_I8;
+    uint64_t numel = shape_numel(&n->shape);
+    uint64_t needed = numel * rlxvk_dtype_size(d->dtype);
+    if (n->dtype == RLXVK_C64 && d->dtype == RLXVK_F32)
+        needed = 2 * numel * 4;
+    else if ((n->dtype == RLXVK_C64) != (d->dtype == RLXVK_C64) || (raw && !data_raw))
+        return fail(RLXVK_E_DTYPE, "%s: param '%s' is %s; %s data do not fit it", d->call, p->name,
+                    rlxvk_dtype_name((rlxvk_dtype)n->dtype), rlxvk_dtype_name(d->dtype));
+    if (d->bytes != needed || (needed && !d->data))
+        return wrong_length(d->call, p->name, needed, "bytes", d->bytes);
+    *out = p;
+    return RLXVK_OK;
+}
+
+/* Data of `dtype` -> the slot's bytes. */
+static rlxvk_status convert(const node *n, storage held, const param_data *d, void *to)
+{
+    uint64_t numel = shape_numel(&n->shape);
+    if (held == STORAGE_RAW || (held == STORAGE_HALF && d->dtype == (rlxvk_dtype)n->dtype)) {
+        memcpy(to, d->data, d->bytes);
+        return RLXVK_OK;
+    }
+    if (held != STORAGE_HALF) {
+        dtype_widen(d->dtype, d->data, n->dtype == RLXVK_C64 ? d->bytes / 8 : numel, to);
+        dtype_round((rlxvk_dtype)n->dtype, to, numel);
+        return RLXVK_OK;
+    }
+    float *words = memory_allocate(numel * 4);
+    if (!words)
+        return fail_memory("param conversion");
+    dtype_widen(d->dtype, d->data, numel, words);
+    for (uint64_t i = 0; i < numel; i++)
+        ((uint16_t *)to)[i] = n->dtype == RLXVK_F16 ? f32_to_f16(words[i]) : f32_to_bf16(words[i]);
+    memory_free(words);
+    return RLXVK_OK;
+}
+
+static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param_data *d)
+{
+    rlxvk_status status = RLXVK_OK;
+    p->set = true;
+    if (p->node == NODE_NONE || d->bytes == 0)
+        return RLXVK_OK;
+    const node *n = graph_node(e->graph, p->node);
+    location to = node_location(e, p->node);
+    bool verbatim = node_held(e, p->node) == STORAGE_RAW ||
+                    (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
+    if (verbatim)
+        return location_write(e, &to, d->data, d->bytes);
+    void *slot_bytes = memory_zeroed(1, node_slot_bytes(e, p->node));
+    if (!slot_bytes)
+        return fail_memory("param");
+    TRY(convert(n, node_held(e, p->node), d, slot_bytes));
+    TRY(location_write(e, &to, slot_bytes, node_slot_bytes(e, p->node)));
+error:
+    memory_free(slot_bytes);
+    return status;
+}
+
+static rlxvk_status set_param(rlxvk_executable *e, const param_data *d)
+{
+    param_state *p;
+    rlxvk_status status;
+    TRY(check_param(e, d, &p));
+    TRY(flush_row_feeds(e));
+    TRY(write_param(e, p, d));
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, const float *values,
+                             size_t length)
+{
+    param_state *p = find_param(executable, name);
+    const node *n = p ? graph_node(executable->source, p->source) : NULL;
+    if (n && node_storage(executable->source, p->source) != STORAGE_RAW) {
+        uint64_t needed = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
+        if (length != needed)
+            return wrong_length("set_param", name, needed, "values", length);
+    }
+    param_data d = {"set_param", name, values, length * 4, RLXVK_F32};
+    return set_param(executable, &d);
+}
+
+rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
+                                   const void *bytes, size_t length)
+{
+    const param_state *p = find_param(executable, name);
+    rlxvk_dtype dtype = p ? (rlxvk_dtype)graph_node(executable->source, p->source)->dtype
+                          : RLXVK_F32;
+    bool own = dtype == RLXVK_U8 || dtype == RLXVK_I8 || dtype == RLXVK_F16 ||
+               dtype == RLXVK_BF16 || dtype == RLXVK_C64;
+    param_data d = {"set_param_bytes", name, bytes, length, own ? dtype : RLXVK_F32};
+    return set_param(executable, &d);
+}
+
+rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
+                                   const void *bytes, size_t length, rlxvk_dtype dtype)
+{
+    if ((unsigned)dtype >= RLXVK_DTYPE_COUNT)
+        return fail(RLXVK_E_DTYPE, "set_param_typed: param '%s': %d is no dtype", name, dtype);
+    param_data d = {"set_param_typed", name, bytes, length, dtype};
+    return set_param(executable, &d);
+}
+
+rlxvk_status rlxvk_set_params(rlxvk_executable *executable, const rlxvk_param_item *items,
+                              size_t count)
+{
+    param_state *p;
+    rlxvk_status status = RLXVK_OK;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count; i++) {
+            param_data d = {"set_params", items[i].name, items[i].bytes, items[i].length,
+                            items[i].dtype};
+            TRY(pass ? set_param(executable, &d) : check_param(executable, &d, &p));
+        }
+error:
+    return status;
+}
+
+static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data, size_t length,
+                               rlxvk_encoding encoding)
+{
+    param_state *p = find_param(e, name);
+    uint64_t needed;
+    void *slot_bytes = NULL;
+    rlxvk_status status;
+    if (!p)
+        return unknown_name("read_param", "param", name);
+    if (p->node == NODE_NONE)
+        return fail(RLXVK_E_UNKNOWN_NAME, "read_param: '%s' was dropped as dead", name);
+    const node *n = graph_node(e->graph, p->node);
+    TRY(encoded_length(n, node_held(e, p->node), encoding, &needed));
+    if (length != needed)
+        return wrong_length("read_param", name, needed,
+                            encoding == RLXVK_AS_BYTES ? "bytes" : "values", length);
+    if (length == 0)
+        return RLXVK_OK;
+    TRY(flush_row_feeds(e));
+    location from = node_location(e, p->node);
+    if (!(slot_bytes = memory_allocate(from.bytes)))
+        TRY(fail_memory("read_param"));
+    TRY(location_read(e, &from, slot_bytes, from.bytes));
+    decode_slot(n, node_held(e, p->node), encoding, slot_bytes, data);
+error:
+    memory_free(slot_bytes);
+    return status;
+}
+
+rlxvk_status rlxvk_read_param(rlxvk_executable *executable, const char *name, float *values,
+                              size_t length)
+{
+    return read_param(executable, name, values, length, RLXVK_AS_F32);
+}
+
+rlxvk_status rlxvk_read_param_bytes(rlxvk_executable *executable, const char *name, void *bytes,
+                                    size_t length)
+{
+    return read_param(executable, name, bytes, length, RLXVK_AS_BYTES);
+}

@@ -1,0 +1,100 @@
+/* What an executable tells of itself: outputs, memory, plan, times. */
+#include "exec/executable.h"
+
+size_t rlxvk_output_count(const rlxvk_executable *executable)
+{
+    return executable->output_count;
+}
+
+rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
+{
+    return index < executable->output_count ? executable->outputs[index].shape : RLXVK_SCALAR;
+}
+
+rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index)
+{
+    return index < executable->output_count ? executable->outputs[index].dtype : RLXVK_F32;
+}
+
+void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
+{
+    const plan *p = &executable->plan;
+    *out_report = (rlxvk_memory_report){
+        .weight_bytes = p->class_bytes[CLASS_WEIGHTS],
+        .state_bytes = p->class_bytes[CLASS_STATE],
+        .scratch_bytes = p->class_bytes[CLASS_SCRATCH],
+        .staging_bytes = executable->staging.size + executable->read_staging.size,
+        .scratch_lower_bound = p->scratch_lower_bound,
+        .scratch_unshared = p->scratch_unshared,
+    };
+    for (int c = 0; c < CLASS_COUNT; c++)
+        out_report->block_count += (uint32_t)p->blocks[c].count;
+}
+
+void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
+{
+    const plan *p = &executable->plan;
+    uint32_t host = (uint32_t)executable->host_step_count, trailing = 0;
+    if (p->segments.count)
+        trailing = !p->segments.items[p->segments.count - 1].host;
+    uint32_t submissions = trailing;
+    for (size_t i = 0; i + 1 < p->segments.count; i++)
+        submissions += !p->segments.items[i].host;
+    *out_report = (rlxvk_plan_report){
+        .dispatches = (uint32_t)executable->schedule.steps.count - host,
+        .barriers = p->barrier_count,
+        .host_steps = host,
+        .segments = (uint32_t)p->segments.count,
+        .submissions_per_run = submissions,
+        .runs = executable->runs,
+        .submissions = executable->submissions,
+    };
+}
+
+static rlxvk_status step_times(const rlxvk_executable *e, uint64_t *ticks)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < e->plan.segments.count && e->queries; i++) {
+        const segment *g = &e->plan.segments.items[i];
+        if (!g->host)
+            VK(e->device,
+               GetQueryPoolResults(e->device->handle, e->queries, 2 * g->first, 2 * g->count,
+                                   2 * g->count * sizeof *ticks, ticks + 2 * g->first,
+                                   sizeof *ticks, VK_QUERY_RESULT_64_BIT));
+    }
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
+                           size_t capacity, size_t *out_count)
+{
+    const rlxvk_executable *e = executable;
+    size_t count = e->schedule.steps.count;
+    uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks);
+    double period = e->device->snapshot.properties.limits.timestampPeriod / 1e3;
+    rlxvk_status status;
+    if (!ticks)
+        return fail_memory("profile");
+    if (!e->queries && count)
+        TRY(fail(RLXVK_E_UNSUPPORTED, "profile: compile with the profile option, on a device "
+                                      "with timestamps"));
+    if (e->runs == 0)
+        TRY(fail(RLXVK_E_UNSUPPORTED, "profile: nothing has run yet"));
+    TRY(step_times(e, ticks));
+    for (size_t i = 0; i < MIN(count, capacity); i++) {
+        const step *s = &e->schedule.steps.items[i];
+        const node *n = graph_node(e->graph, s->node);
+        steps[i] = (rlxvk_step_time){
+            .name = s->host ? node_row(n)->name
+                            : kernel_table[e->schedule.dispatches.items[s->dispatch].kernel].name,
+            .node = n->name ? n->name : "",
+            .node_id = s->node,
+            .gpu = !s->host,
+            .microseconds = (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
+    }
+    *out_count = count;
+error:
+    memory_free(ticks);
+    return status;
+}

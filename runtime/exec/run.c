@@ -1,0 +1,513 @@
+/*
+ * Replay. A run validates everything, uploads what changed, submits recorded command buffers in one submission a segment
+ * boundary, and reads what was asked for. Nothing here allocates, records or compiles, except the blocking path for inputs
+ * and outputs too large to stage.
+ */
+#include "exec/executable.h"
+
+#include <string.h>
+
+/* ---- Submission ---- */
+
+rlxvk_status submit_batch(rlxvk_executable *e)
+{
+    uint32_t count = e->batch_count;
+    e->batch_count = 0;
+    return submit_commands(e, e->batch, count);
+}
+
+rlxvk_status submit_commands(rlxvk_executable *e, const VkCommandBuffer *buffers, uint32_t count)
+{
+    rlxvk_status status;
+    if (count == 0)
+        return RLXVK_OK;
+    TRY(queue_submit(e->device, e->timeline, e->submitted, e->submitted + 1, buffers, count));
+    e->submitted++;
+    e->submissions++;
+    return RLXVK_OK;
+error:
+    e->lost = e->lost || e->device->lost;
+    return status;
+}
+
+static rlxvk_status wait_value(rlxvk_executable *e, uint64_t reach)
+{
+    rlxvk_status status = timeline_wait(e->device, e->timeline, reach, e->timeout_ns);
+    e->lost = e->lost || status != RLXVK_OK;
+    return status;
+}
+
+rlxvk_status wait_submitted(rlxvk_executable *e)
+{
+    return wait_value(e, e->submitted);
+}
+
+static bool in_flight(const rlxvk_executable *e)
+{
+    for (uint32_t t = 0; t < e->max_in_flight; t++)
+        if (e->tickets[t].id)
+            return true;
+    return false;
+}
+
+static rlxvk_status usable(const rlxvk_executable *e)
+{
+    if (e->lost || e->device->lost)
+        return fail(RLXVK_E_DEVICE_LOST,
+                    "the device was lost or a deadline passed; destroy this executable");
+    return RLXVK_OK;
+}
+
+/* ---- Names and lengths ---- */
+
+rlxvk_status unknown_name(const char *call, const char *kind, const char *name)
+{
+    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'", call, kind,
+                name ? name : "(null)");
+}
+
+input_state *find_input(rlxvk_executable *e, const char *name)
+{
+    for (size_t i = 0; i < e->input_count && name; i++)
+        if (strcmp(e->inputs[i].name, name) == 0)
+            return &e->inputs[i];
+    return NULL;
+}
+
+static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item)
+{
+    const input_state *in = find_input(e, item->name);
+    uint64_t length;
+    rlxvk_status status;
+    if (!in)
+        return unknown_name("run", "input", item->name);
+    const node *n = graph_node(e->source, in->source);
+    TRY(encoded_length(n, node_storage(e->source, in->source), item->encoding, &length));
+    if (item->length != length || (length && !item->data))
+        return fail(RLXVK_E_LENGTH, "run: input '%s' needs %llu %s, given %zu", in->name,
+                    (unsigned long long)length,
+                    item->encoding == RLXVK_AS_BYTES ? "bytes" : "values", item->length);
+error:
+    return status;
+}
+
+static rlxvk_status check_output(const rlxvk_executable *e, const rlxvk_run_output *item)
+{
+    uint64_t length;
+    rlxvk_status status;
+    if (item->index >= e->output_count)
+        return fail(RLXVK_E_INDEX, "run: output %zu of %zu", item->index, e->output_count);
+    uint32_t id = e->outputs[item->index].node;
+    TRY(encoded_length(graph_node(e->graph, id), node_held(e, id), item->encoding, &length));
+    if (item->length != length || (length && !item->buffer))
+        return fail(RLXVK_E_LENGTH, "run: output %zu has %llu %s, the buffer %zu", item->index,
+                    (unsigned long long)length,
+                    item->encoding == RLXVK_AS_BYTES ? "bytes" : "values", item->length);
+error:
+    return status;
+}
+
+/* Every param set and every input given, bound or written before. */
+static rlxvk_status check_complete(rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->param_count; i++)
+        if (!e->params[i].set && e->params[i].node != NODE_NONE)
+            return fail(RLXVK_E_UNSET_PARAM, "run: param '%s' was never set", e->params[i].name);
+    for (size_t i = 0; i < e->input_count; i++)
+        if (!e->inputs[i].written && !e->upload_now[i] && e->inputs[i].node != NODE_NONE)
+            return fail(RLXVK_E_MISSING_INPUT, "run: input '%s' was never given",
+                        e->inputs[i].name);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_run(rlxvk_executable *e, const rlxvk_run_input *inputs, size_t n,
+                              const rlxvk_run_output *outputs, size_t m)
+{
+    rlxvk_status status;
+    TRY(usable(e));
+    for (size_t i = 0; i < n; i++)
+        TRY(check_input(e, &inputs[i]));
+    for (size_t i = 0; i < m; i++)
+        TRY(check_output(e, &outputs[i]));
+    memset(e->upload_now, 0, e->input_count * sizeof *e->upload_now);
+    for (size_t i = 0; i < n; i++)
+        e->upload_now[find_input(e, inputs[i].name) - e->inputs] = true;
+    if (!e->options.allow_unset)
+        TRY(check_complete(e));
+error:
+    return status;
+}
+
+/* ---- Uploads ---- */
+
+/* Two lanes of multiply-fold over 8-byte words, length included: full avalanche by the 128-bit products. */
+static void fingerprint_of(const void *data, uint64_t size, uint64_t encoding, uint64_t out[2])
+{
+    uint64_t a = 0x9e3779b97f4a7c15u ^ size, b = 0xc2b2ae3d27d4eb4fu ^ encoding;
+    const uint8_t *bytes = data;
+    for (uint64_t at = 0; at < size; at += 8) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + at, MIN(size - at, 8));
+        unsigned __int128 p = (unsigned __int128)(a ^ word) * 0xff51afd7ed558ccdu;
+        unsigned __int128 q = (unsigned __int128)(b + word) * 0xd6e8feb86659fd93u;
+        a = (uint64_t)(p >> 64) ^ (uint64_t)p ^ b;
+        b = (uint64_t)(q >> 64) ^ (uint64_t)q ^ (a << 23 | a >> 41);
+    }
+    out[0] = a;
+    out[1] = b;
+}
+
+static uint64_t payload_bytes(const rlxvk_run_input *item)
+{
+    return item->encoding == RLXVK_AS_BYTES ? item->length : item->length * 4;
+}
+
+/* Whether the slot already holds exactly this; remembers it as what the slot is about to hold. */
+static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
+{
+    uint64_t now[2];
+    if (in->in_place || in->feed >= 0 || e->force_upload) {
+        in->fingerprint_valid = false;
+        return false;
+    }
+    fingerprint_of(item->data, payload_bytes(item), item->encoding, now);
+    bool same = in->fingerprint_valid && memcmp(now, in->fingerprint, sizeof now) == 0;
+    memcpy(in->fingerprint, now, sizeof now);
+    in->fingerprint_valid = true;
+    return same;
+}
+
+static rlxvk_status upload_blocking(rlxvk_executable *e, const node *n, const location *to,
+                                    storage held, const rlxvk_run_input *item)
+{
+    bool verbatim = held == STORAGE_RAW || item->encoding == RLXVK_AS_F32 || n->dtype == RLXVK_F32;
+    rlxvk_status status;
+    TRY(executable_idle(e));
+    if (verbatim)
+        return location_write(e, to, item->data, to->bytes);
+    void *slot_bytes = memory_allocate(to->bytes);
+    if (!slot_bytes)
+        return fail_memory("input conversion");
+    encode_slot(n, held, item->encoding, item->data, slot_bytes);
+    status = location_write(e, to, slot_bytes, to->bytes);
+    memory_free(slot_bytes);
+error:
+    return status;
+}
+
+static rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
+                                 const rlxvk_run_input *item)
+{
+    if (in->node == NODE_NONE || item->length == 0)
+        return RLXVK_OK;
+    const node *n = graph_node(e->graph, in->node);
+    location to = node_location(e, in->node);
+    storage held = node_held(e, in->node);
+    const memory_block *block = location_block(&to);
+    if (same_as_before(e, in, item))
+        return RLXVK_OK;
+    if (block->mapped && !in_flight(e) && e->batch_count == 0) {
+        encode_slot(n, held, item->encoding, item->data, block->mapped + to.offset);
+        return memory_block_flush(e->device, block, to.offset, to.bytes);
+    }
+    if (!in->upload.commands)
+        return upload_blocking(e, n, &to, held, item);
+    uint64_t at = in->upload.offsets[ticket];
+    encode_slot(n, held, item->encoding, item->data, e->staging.mapped + at);
+    e->batch[e->batch_count++] = in->upload.commands[ticket];
+    return memory_block_flush(e->device, &e->staging, at, round_up(to.bytes, 4));
+}
+
+/* Bound handles not given in this run are restored from their mirrors. The mirror holds slot bytes, so it is uploaded
+ * like raw data. */
+static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
+{
+    location to = node_location(e, in->node);
+    rlxvk_status status;
+    if (in->node == NODE_NONE || !in->mirror)
+        return RLXVK_OK;
+    const memory_block *block = location_block(&to);
+    if (!block->mapped || in_flight(e) || e->batch_count)
+        TRY(executable_idle(e));
+    TRY(location_write(e, &to, in->mirror, to.bytes));
+    in->fingerprint_valid = false;
+error:
+    return status;
+}
+
+static bool last_of_name(const rlxvk_run_input *inputs, size_t n, size_t i)
+{
+    for (size_t k = i + 1; k < n; k++)
+        if (strcmp(inputs[k].name, inputs[i].name) == 0)
+            return false;
+    return true;
+}
+
+static rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket, const rlxvk_run_input *inputs,
+                               size_t n)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < e->input_count; i++)
+        if (e->inputs[i].bound && !e->inputs[i].resident && !e->upload_now[i] &&
+            e->inputs[i].node != NODE_NONE)
+            TRY(restore_handle(e, &e->inputs[i]));
+    for (size_t i = 0; i < n; i++) {
+        input_state *in = find_input(e, inputs[i].name);
+        if (last_of_name(inputs, n, i))
+            TRY(upload_input(e, in, ticket, &inputs[i]));
+        in->written = true;
+    }
+error:
+    return status;
+}
+
+/* ---- Execution ---- */
+
+static const host_step *host_step_at(const rlxvk_executable *e, uint32_t step)
+{
+    for (size_t i = 0; i < e->host_step_count; i++)
+        if (e->host_steps[i].step == step)
+            return &e->host_steps[i];
+    return NULL;
+}
+
+static rlxvk_status execute_segments(rlxvk_executable *e)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < e->plan.segments.count; i++) {
+        const segment *g = &e->plan.segments.items[i];
+        if (!g->host) {
+            if (!e->cached) {
+                TRY(wait_submitted(e));
+                TRY(record_segment(e, i));
+            }
+            e->batch[e->batch_count++] = e->segments[i];
+            continue;
+        }
+        TRY(submit_batch(e));
+        TRY(wait_submitted(e));
+        TRY(host_step_run(e, host_step_at(e, g->first)));
+    }
+error:
+    return status;
+}
+
+static void advance_handles(rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->input_count; i++) {
+        input_state *in = &e->inputs[i];
+        if (in->feed < 0 && !in->in_place)
+            continue;
+        in->resident = true;
+        in->written = true;
+        in->fingerprint_valid = false;
+    }
+}
+
+static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index)
+{
+    for (size_t i = 0; i < t->output_count; i++) {
+        const staged_copy *s = &e->outputs[t->outputs[i].index].readback;
+        bool again = false;
+        for (size_t k = 0; k < i; k++)
+            again = again || t->outputs[k].index == t->outputs[i].index;
+        if (!s->commands)
+            t->direct_reads = t->direct_reads || t->outputs[i].length;
+        else if (!again && t->outputs[i].length)
+            e->batch[e->batch_count++] = s->commands[index];
+    }
+}
+
+/* ---- Completion ---- */
+
+static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *item, uint32_t ticket)
+{
+    const output_state *out = &e->outputs[item->index];
+    const node *n = graph_node(e->graph, out->node);
+    storage held = node_held(e, out->node);
+    location from = node_location(e, out->node);
+    const memory_block *block = location_block(&from);
+    rlxvk_status status;
+    if (out->readback.commands) {
+        uint64_t at = out->readback.offsets[ticket];
+        TRY(memory_block_invalidate(e->device, &e->read_staging, at, from.bytes));
+        decode_slot(n, held, item->encoding, e->read_staging.mapped + at, item->buffer);
+        return RLXVK_OK;
+    }
+    if (block->mapped && e->device->choice.arena_cached) {
+        TRY(memory_block_invalidate(e->device, block, from.offset, from.bytes));
+        decode_slot(n, held, item->encoding, block->mapped + from.offset, item->buffer);
+        return RLXVK_OK;
+    }
+    void *slot_bytes = memory_allocate(MAX(from.bytes, 1));
+    if (!slot_bytes)
+        return fail_memory("output conversion");
+    status = location_read(e, &from, slot_bytes, from.bytes);
+    if (status == RLXVK_OK)
+        decode_slot(n, held, item->encoding, slot_bytes, item->buffer);
+    memory_free(slot_bytes);
+error:
+    return status;
+}
+
+static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
+{
+    rlxvk_status status = t->status;
+    double start = e->context->trace ? trace_now() : 0;
+    if (status == RLXVK_OK)
+        status = wait_value(e, t->value);
+    if (e->context->trace)
+        trace_span(e->context->trace, "wait", 1, start, trace_now() - start, NULL);
+    for (size_t i = 0; i < t->output_count && status == RLXVK_OK; i++) {
+        const rlxvk_run_output *item = &t->outputs[i];
+        if (e->context->switches.dispatch_only)
+            memset(item->buffer, 0, item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
+        else if (item->length)
+            status = read_output(e, item, (uint32_t)(t - e->tickets));
+    }
+    t->direct_reads = false;
+    t->output_count = 0;
+    t->status = status;
+    return status;
+}
+
+rlxvk_status executable_idle(rlxvk_executable *e)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t t = 0; t < e->max_in_flight; t++)
+        if (e->tickets[t].id && e->tickets[t].output_count) {
+            rlxvk_status one = complete(e, &e->tickets[t]);
+            status = status == RLXVK_OK ? one : status;
+        }
+    if (status == RLXVK_OK)
+        status = usable(e);
+    return status == RLXVK_OK ? wait_submitted(e) : status;
+}
+
+rlxvk_status flush_row_feeds(rlxvk_executable *e)
+{
+    rlxvk_status status;
+    if (e->row_feeds_pending) {
+        e->row_feeds_pending = false;
+        TRY(submit_commands(e, &e->row_feeds, 1));
+    }
+    TRY(executable_idle(e));
+error:
+    return status;
+}
+
+/* ---- The public calls ---- */
+
+/* The last ticket is rlxvk_run's own, so that a run never meets E_BUSY. */
+static ticket_state *free_ticket(rlxvk_executable *e)
+{
+    for (uint32_t t = 0; t + 1 < e->max_in_flight; t++)
+        if (!e->tickets[t].id)
+            return &e->tickets[t];
+    return NULL;
+}
+
+/* Tickets that read the arena itself must be read before another run overwrites it. */
+static rlxvk_status settle_direct_reads(rlxvk_executable *e)
+{
+    for (uint32_t t = 0; t < e->max_in_flight; t++)
+        if (e->tickets[t].id && e->tickets[t].direct_reads)
+            (void)complete(e, &e->tickets[t]); /* its own wait reports the status */
+    return usable(e);
+}
+
+static bool feeds_a_given_input(const rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->input_count; i++)
+        if (e->upload_now[i] && e->inputs[i].row_feed >= 0)
+            return true;
+    return false;
+}
+
+static rlxvk_status launch(rlxvk_executable *e, ticket_state *t, const rlxvk_run_input *inputs,
+                           size_t n)
+{
+    uint32_t index = (uint32_t)(t - e->tickets);
+    rlxvk_status status;
+    e->batch_count = 0;
+    TRY(settle_direct_reads(e));
+    if (e->row_feeds_pending && feeds_a_given_input(e))
+        TRY(flush_row_feeds(e));
+    TRY(upload_all(e, index, inputs, n));
+    if (e->row_feeds_pending)
+        e->batch[e->batch_count++] = e->row_feeds;
+    e->row_feeds_pending = false;
+    TRY(execute_segments(e));
+    if (e->has_feeds)
+        e->batch[e->batch_count++] = e->feeds;
+    batch_readbacks(e, t, index);
+    TRY(submit_batch(e));
+    advance_handles(e);
+    t->value = e->submitted;
+    e->runs++;
+error:
+    e->batch_count = 0;
+    return status;
+}
+
+static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_input *inputs,
+                          size_t n, const rlxvk_run_output *outputs, size_t m)
+{
+    trace *trace = e->context->trace;
+    double begin = trace ? trace_now() : 0;
+    rlxvk_status status;
+    *t = (ticket_state){.outputs = outputs, .output_count = m};
+    TRY(launch(e, t, inputs, n));
+    t->id = ++e->next_ticket;
+    if (trace)
+        trace_span(trace, "submit", 1, begin, trace_now() - begin, NULL);
+    return RLXVK_OK;
+error:
+    t->output_count = 0;
+    return status;
+}
+
+static rlxvk_status finish(rlxvk_executable *e, ticket_state *t)
+{
+    rlxvk_status status = complete(e, t);
+    t->id = 0;
+    return status == RLXVK_OK ? diagnose_run(e) : status;
+}
+
+rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *inputs,
+                          size_t input_count, const rlxvk_run_output *outputs, size_t output_count,
+                          rlxvk_ticket *out_ticket)
+{
+    ticket_state *t = free_ticket(executable);
+    rlxvk_status status;
+    TRY(check_run(executable, inputs, input_count, outputs, output_count));
+    if (!t)
+        TRY(fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
+                 executable->max_in_flight - 1));
+    TRY(start(executable, t, inputs, input_count, outputs, output_count));
+    *out_ticket = t->id;
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
+{
+    for (uint32_t i = 0; i < executable->max_in_flight; i++)
+        if (ticket && executable->tickets[i].id == ticket)
+            return finish(executable, &executable->tickets[i]);
+    return fail(RLXVK_E_INDEX, "wait: no run with ticket %llu is in flight",
+                (unsigned long long)ticket);
+}
+
+rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
+                       size_t input_count, const rlxvk_run_output *outputs, size_t output_count)
+{
+    ticket_state *t = &executable->tickets[executable->max_in_flight - 1];
+    rlxvk_status status;
+    TRY(check_run(executable, inputs, input_count, outputs, output_count));
+    TRY(executable_idle(executable));
+    TRY(start(executable, t, inputs, input_count, outputs, output_count));
+    TRY(finish(executable, t));
+error:
+    return status;
+}

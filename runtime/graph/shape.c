@@ -1,0 +1,82 @@
+/* Shape arithmetic. Dims are checked non-negative when a node is built; products are checked here. */
+#include "graph/graph.h"
+
+#include <string.h>
+
+bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out)
+{
+    uint64_t numel = 1;
+    bool zero = false;
+    for (uint32_t i = 0; i < s->rank; i++)
+        zero = zero || s->dims[i] == 0;
+    for (uint32_t i = 0; i < s->rank && !zero; i++)
+        if (!size_multiply(numel, (uint64_t)s->dims[i], &numel) || numel > INT32_MAX)
+            return false;
+    *out = zero ? 0 : numel;
+    return true;
+}
+
+uint64_t shape_numel(const rlxvk_shape *s)
+{
+    return shape_product(s, 0, s->rank);
+}
+
+uint64_t shape_product(const rlxvk_shape *s, uint32_t first, uint32_t last)
+{
+    uint64_t product = 1;
+    for (uint32_t i = first; i < last; i++)
+        product *= (uint64_t)s->dims[i];
+    return product;
+}
+
+bool shape_equal(const rlxvk_shape *a, const rlxvk_shape *b)
+{
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
+void shape_strides(const rlxvk_shape *s, int64_t strides[RLXVK_MAX_RANK])
+{
+    int64_t stride = 1;
+    for (uint32_t i = s->rank; i-- > 0;) {
+        strides[i] = stride;
+        stride *= s->dims[i];
+    }
+}
+
+bool shape_broadcast(const rlxvk_shape *a, const rlxvk_shape *b, rlxvk_shape *out)
+{
+    rlxvk_shape result = {.rank = MAX(a->rank, b->rank)};
+    for (uint32_t i = 0; i < result.rank; i++) {
+        int64_t left = i < a->rank ? a->dims[a->rank - 1 - i] : 1;
+        int64_t right = i < b->rank ? b->dims[b->rank - 1 - i] : 1;
+        if (left != right && left != 1 && right != 1)
+            return false;
+        result.dims[result.rank - 1 - i] = left == 1 ? right : left;
+    }
+    *out = result;
+    return true;
+}
+
+void shape_broadcast_strides(const rlxvk_shape *s, const rlxvk_shape *target,
+                             int64_t strides[RLXVK_MAX_RANK])
+{
+    int64_t own[RLXVK_MAX_RANK] = {0};
+    shape_strides(s, own);
+    for (uint32_t i = 0; i < target->rank; i++) {
+        uint32_t from_end = target->rank - i;
+        bool present = from_end <= s->rank;
+        uint32_t axis = present ? s->rank - from_end : 0;
+        strides[i] = present && s->dims[axis] != 1 ? own[axis] : 0;
+    }
+}
+
+const char *shape_text(const rlxvk_shape *s, char buffer[SHAPE_TEXT])
+{
+    text t = {buffer, SHAPE_TEXT, 0};
+    buffer[0] = 0;
+    if (s->rank == 0)
+        text_append(&t, "scalar");
+    for (uint32_t i = 0; i < s->rank; i++)
+        text_append(&t, "%s%lld", i ? "x" : "", (long long)s->dims[i]);
+    return buffer;
+}

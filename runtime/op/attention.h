@@ -1,0 +1,33 @@
+/* Attention, private to its files: the one reading of layouts, head counts and strides that all of
+ * them use. */
+#ifndef RLXVK_ATTENTION_H
+#define RLXVK_ATTENTION_H
+
+#include "op/op.h"
+
+#define ATTENTION_MAX_WIDTH 256
+
+/* Element strides of a tensor by batch, head and sequence; the column stride is 1. */
+typedef struct attention_strides {
+    uint32_t batch, head, seq;
+} attention_strides;
+
+typedef struct attention_geometry {
+    int64_t batch, heads, kv_heads, queries, keys, width;
+    attention_strides q, kv; /* of q and the result; of k and v */
+    uint32_t mask_batch, mask_head, mask_query, mask_key;
+} attention_geometry;
+
+/* Reads shapes by the resolved options of a node that infer has passed. `mask` may be NULL. */
+attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const rlxvk_shape *q,
+                                         const rlxvk_shape *k, const rlxvk_shape *mask);
+
+/* One past the last key that query 0 sees when later queries see one more each, and the keys seen
+ * (0: all), of a mask kind: query i sees [i + reach - window, i + reach). */
+void attention_band(const rlxvk_attention_options *o, const attention_geometry *a,
+                    uint32_t *out_reach, uint32_t *out_window);
+
+rlxvk_status attention_lower(lowering *l, uint32_t id);
+rlxvk_status attention_host(const host_call *call);
+
+#endif

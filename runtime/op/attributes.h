@@ -1,0 +1,80 @@
+/* The attributes of the ops that have any: one struct a family, normalized by infer (axes non-negative, defaults filled). */
+#ifndef RLXVK_ATTRIBUTES_H
+#define RLXVK_ATTRIBUTES_H
+
+#include "base/base.h"
+#include <rlxvk_ops.h>
+
+typedef struct axis_attributes { /* softmax, gather, take_along_axis, concat */
+    int32_t axis;
+} axis_attributes;
+
+typedef struct cumsum_attributes {
+    int32_t axis;
+    bool exclusive;
+} cumsum_attributes;
+
+typedef struct argreduce_attributes {
+    int32_t axis;
+    bool keep_dim;
+} argreduce_attributes;
+
+typedef struct reduce_attributes {
+    uint32_t axis_count;
+    int32_t axes[RLXVK_MAX_RANK]; /* ascending, distinct */
+    bool keep_dim;
+} reduce_attributes;
+
+typedef struct shape_attributes { /* reshape, expand: the target */
+    rlxvk_shape shape;
+} shape_attributes;
+
+typedef struct cast_attributes {
+    rlxvk_dtype to;
+} cast_attributes;
+
+typedef struct transpose_attributes {
+    uint32_t count;
+    int32_t perm[RLXVK_MAX_RANK];
+} transpose_attributes;
+
+typedef struct narrow_attributes {
+    int32_t axis;
+    int64_t start, length;
+} narrow_attributes;
+
+typedef struct reverse_attributes {
+    uint32_t axis_count;
+    int32_t axes[RLXVK_MAX_RANK];
+} reverse_attributes;
+
+typedef struct matmul_attributes {
+    bool transpose_a, transpose_b;
+    rlxvk_activation activation; /* MATMUL_BIAS_ACT only */
+} matmul_attributes;
+
+typedef struct dequant_attributes {
+    uint32_t format; /* GGUF tensor type */
+    int64_t k;
+} dequant_attributes;
+
+typedef struct norm_attributes {
+    int32_t axis;
+    float eps;
+    bool has_bias, has_gamma, has_beta; /* which optional operands follow x (and residual), in this order */
+} norm_attributes;
+
+typedef struct swiglu_attributes {
+    bool gate_first;
+} swiglu_attributes;
+
+typedef struct rope_attributes {
+    rlxvk_rope_options options; /* table resolved: never AUTO */
+} rope_attributes;
+
+typedef struct attention_attributes {
+    rlxvk_attention_options options; /* layout, head counts, head_dim and score_scale resolved */
+    bool with_lse;
+} attention_attributes;
+
+#endif

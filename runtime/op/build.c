@@ -1,0 +1,136 @@
+/*
+ * Building and checking nodes. Every node, whether built by a user or made by a rewrite, passes op_check once: operands
+ * exist and precede it, their count and storage suit the family, and infer gives it its shape.
+ */
+#include "op/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
+{
+    char message[768];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    const char *row = node_row(n)->name;
+    if (n->name)
+        return fail(status, "%s '%s': %s", row, n->name, message);
+    return fail(status, "%s: %s", row, message);
+}
+
+rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out)
+{
+    int32_t extent = rank ? (int32_t)rank : 1;
+    if (axis < -extent || axis >= extent)
+        return op_fail(n, RLXVK_E_AXIS, "axis %d outside rank %u; use %d .. %d", axis, rank,
+                       -extent, extent - 1);
+    *out = axis < 0 ? axis + extent : axis;
+    return RLXVK_OK;
+}
+
+axis_view shape_axis_view(const rlxvk_shape *s, int32_t axis)
+{
+    if (s->rank == 0)
+        return (axis_view){1, 1, 1};
+    return (axis_view){shape_product(s, 0, (uint32_t)axis), (uint64_t)s->dims[axis],
+                       shape_product(s, (uint32_t)axis + 1, s->rank)};
+}
+
+static bool is_view(const rlxvk_graph *g, const node *n)
+{
+    uint64_t offset;
+    const op_family *family = node_row(n)->family;
+    return family->view && n->input_count && family->view(g, n, &offset);
+}
+
+storage node_storage(const rlxvk_graph *g, uint32_t id)
+{
+    const node *n = graph_node(g, id);
+    if (n->dtype == RLXVK_C64)
+        return STORAGE_PAIR;
+    if (n->dtype != RLXVK_U8 && n->dtype != RLXVK_I8)
+        return STORAGE_WORD;
+    while (n->input_count && (is_view(g, n) || n->op == OP_copy))
+        n = graph_node(g, n->inputs[0]);
+    return n->input_count == 0 ? STORAGE_RAW : STORAGE_WORD;
+}
+
+static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)
+{
+    const op_family *family = node_row(n)->family;
+    if (n->inputs[i] >= g->nodes.count)
+        return op_fail(n, RLXVK_E_DANGLING, "operand %u is node %u of %zu", i, n->inputs[i],
+                       g->nodes.count);
+    storage s = node_storage(g, n->inputs[i]);
+    bool raw_allowed = i < 32 && (family->raw_inputs >> i & 1);
+    if (s == STORAGE_RAW && !raw_allowed)
+        return op_fail(n, RLXVK_E_DTYPE, "operand %u is raw %s bytes; insert a cast", i,
+                       rlxvk_dtype_name(input_dtype(g, n, i)));
+    if (s == STORAGE_PAIR && !family->pairs)
+        return op_fail(n, RLXVK_E_DTYPE, "operand %u is complex; this op takes real tensors", i);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_shape(const node *n)
+{
+    uint64_t numel;
+    char buffer[SHAPE_TEXT];
+    for (uint32_t i = 0; i < n->shape.rank; i++)
+        if (n->shape.dims[i] < 0)
+            return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld", i, (long long)n->shape.dims[i]);
+    if (!shape_numel_checked(&n->shape, &numel))
+        return op_fail(n, RLXVK_E_TOO_LARGE, "shape %s has 2^31 elements or more",
+                       shape_text(&n->shape, buffer));
+    return RLXVK_OK;
+}
+
+rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const op_row *row = node_row(n);
+    rlxvk_status status;
+    if (n->input_count < row->fewest_inputs || n->input_count > row->most_inputs)
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; takes %u to %u", n->input_count,
+                       row->fewest_inputs, row->most_inputs);
+    for (uint32_t i = 0; i < n->input_count; i++)
+        TRY(check_operand(g, n, i));
+    TRY(row->family->infer(g, n, attributes));
+    TRY(check_shape(n));
+error:
+    return status;
+}
+
+uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t count,
+                   void *attributes, const char *name)
+{
+    node n = {.op = (uint16_t)op,
+              .input_count = (uint32_t)count,
+              .inputs = inputs,
+              .attributes = attributes,
+              .attribute_size = attributes ? op_table[op].family->attribute_size : 0,
+              .name = name};
+    if (graph_fail(g, op_check(g, &n, attributes)) != RLXVK_OK)
+        return NODE_NONE;
+    return graph_append(g, &n);
+}
+
+rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
+                      void *attributes)
+{
+    uint32_t few[8] = {0}, *ids = few;
+    uint32_t present = 0, result = NODE_NONE;
+    if (g->status != RLXVK_OK)
+        return RLXVK_NONE;
+    if (count > ARRAY_COUNT(few) && !(ids = memory_allocate(count * sizeof *ids))) {
+        graph_fail(g, fail_memory("operands"));
+        return RLXVK_NONE;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (inputs[i].id)
+            ids[present++] = inputs[i].id - 1;
+    result = op_append(g, op, ids, present, attributes, NULL);
+    if (ids != few)
+        memory_free(ids);
+    return tensor_of(result);
+}

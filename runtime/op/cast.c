@@ -1,0 +1,220 @@
+/*
+ * cast: converts values to another dtype. Every real dtype is held as f32 words, so a cast that no
+ * word can notice is a view: the same dtype, to F32 or F64 (labels of the word), and from Bool to
+ * any real dtype. Others round (F16, BF16), truncate and saturate (integers), test (Bool), unpack
+ * raw bytes, or add and drop an imaginary part.
+ *
+ * copy: the same bits in memory of its own, in the storage of the operand; raw bytes stay raw.
+ */
+#include "op/elementwise.h"
+#include "op/families.h"
+#include "op/layout.h"
+
+#include <math.h>
+
+/* ---- cast ---- */
+
+rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to)
+{
+    cast_attributes attributes = {to};
+    return op_build(g, OP_cast, &x, 1, &attributes);
+}
+
+static rlxvk_status cast_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_dtype to = ((cast_attributes *)attributes)->to;
+    if ((unsigned)to > RLXVK_C64)
+        return op_fail(n, RLXVK_E_ATTR, "dtype %d is not one of 0 .. %d", (int)to, RLXVK_C64);
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = (uint8_t)to;
+    return RLXVK_OK;
+}
+
+static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    rlxvk_dtype from = input_dtype(g, n, 0);
+    *out_offset = 0;
+    if (n->dtype == from)
+        return true;
+    bool same_word = n->dtype == RLXVK_F32 || n->dtype == RLXVK_F64 ||
+                     (from == RLXVK_BOOL && n->dtype != RLXVK_C64);
+    return same_word && node_storage(g, n->inputs[0]) == STORAGE_WORD;
+}
+
+/* What the word of a target dtype may hold; integers saturate at the nearest f32 of their limits.
+ */
+static const struct {
+    uint32_t target;
+    float lowest, highest;
+} cast_targets[] = {
+    [RLXVK_F32] = {CAST_TO_WORD, 0, 0},
+    [RLXVK_F16] = {CAST_TO_F16, 0, 0},
+    [RLXVK_BF16] = {CAST_TO_BF16, 0, 0},
+    [RLXVK_F64] = {CAST_TO_WORD, 0, 0},
+    [RLXVK_I8] = {CAST_TO_INTEGER, -128, 127},
+    [RLXVK_I16] = {CAST_TO_INTEGER, -32768, 32767},
+    [RLXVK_I32] = {CAST_TO_INTEGER, -0x1p31f, 0x1p31f},
+    [RLXVK_I64] = {CAST_TO_INTEGER, -0x1p63f, 0x1p63f},
+    [RLXVK_U8] = {CAST_TO_INTEGER, 0, 255},
+    [RLXVK_U32] = {CAST_TO_INTEGER, 0, 0x1p32f},
+    [RLXVK_BOOL] = {CAST_TO_BOOL, 0, 0},
+    [RLXVK_C64] = {CAST_TO_PAIR, 0, 0},
+};
+
+static uint32_t source_code(const operand *x, rlxvk_dtype dtype)
+{
+    if (x->storage == STORAGE_RAW)
+        return dtype == RLXVK_U8 ? CAST_FROM_U8 : CAST_FROM_I8;
+    return x->storage == STORAGE_PAIR ? CAST_FROM_PAIR : CAST_FROM_WORD;
+}
+
+static rlxvk_status cast_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
+    dispatch d = {.kernel = KERNEL_CAST,
+                  .constants = {l->profile->workgroup_size,
+                                source_code(&operands[0], input_dtype(l->graph, n, 0)),
+                                cast_targets[n->dtype].target}};
+    struct cast_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
+                             operands[1].offset, cast_targets[n->dtype].lowest,
+                             cast_targets[n->dtype].highest};
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    return lower_emit(l, &d, &args, sizeof args, operands, 2);
+}
+
+static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
+{
+    return node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
+}
+
+/* To `digits` significant bits but no finer than `quantum`, halves to even; infinite from
+ * `overflow` on. */
+static double host_round(double v, int digits, double quantum, double overflow)
+{
+    int exponent;
+    if (!isfinite(v) || v == 0)
+        return v;
+    frexp(v, &exponent);
+    double step = fmax(ldexp(1, exponent - digits), quantum);
+    double rounded = nearbyint(v / step) * step;
+    return fabs(rounded) >= overflow ? copysign(INFINITY, v) : rounded;
+}
+
+static double host_integer(double v, double lowest, double highest)
+{
+    return isnan(v) ? 0 : fmin(fmax(trunc(v), lowest), highest);
+}
+
+static double host_value(rlxvk_dtype to, double v)
+{
+    switch (cast_targets[to].target) {
+    case CAST_TO_F16:
+        return host_round(v, 11, 0x1p-24, 0x1p16);
+    case CAST_TO_BF16:
+        return host_round(v, 8, 0x1p-133, INFINITY);
+    case CAST_TO_INTEGER:
+        return host_integer(v, cast_targets[to].lowest, cast_targets[to].highest);
+    case CAST_TO_BOOL:
+        return v != 0;
+    default:
+        return v;
+    }
+}
+
+static double host_element(const host_tensor *t, uint64_t i)
+{
+    if (t->storage == STORAGE_RAW)
+        return t->node->dtype == RLXVK_I8 ? (int8_t)t->bytes[i] : t->bytes[i];
+    return t->words[t->storage == STORAGE_PAIR ? 2 * i : i];
+}
+
+static rlxvk_status cast_host(const host_call *call)
+{
+    rlxvk_dtype to = (rlxvk_dtype)call->node->dtype;
+    bool both_pairs = to == RLXVK_C64 && call->inputs[0].storage == STORAGE_PAIR;
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++) {
+        if (both_pairs)
+            host_move(call, i, &call->inputs[0], i);
+        else
+            call->out[to == RLXVK_C64 ? 2 * i : i] =
+                host_value(to, host_element(&call->inputs[0], i));
+    }
+    return RLXVK_OK;
+}
+
+static void cast_describe(const node *n, text *out)
+{
+    text_append(out, " to=%s", rlxvk_dtype_name((rlxvk_dtype)n->dtype));
+}
+
+const op_family cast_family = {
+    .name = "cast",
+    .attribute_size = sizeof(cast_attributes),
+    .raw_inputs = 1,
+    .pairs = true,
+    .infer = cast_infer,
+    .view = cast_view,
+    .lower = cast_lower,
+    .in_place = cast_in_place,
+    .host = cast_host,
+    .describe = cast_describe,
+};
+
+/* ---- copy ---- */
+
+rlxvk_tensor rlxvk_copy(rlxvk_graph *g, rlxvk_tensor x)
+{
+    return op_build(g, OP_copy, &x, 1, NULL);
+}
+
+static rlxvk_status copy_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    (void)attributes;
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    return RLXVK_OK;
+}
+
+/* Raw bytes are never produced inside another slot, so the target starts on a word. */
+static struct copy_args copy_arguments(const operand *x, const operand *y, uint64_t numel)
+{
+    uint32_t words = element_words(x);
+    if (x->storage != STORAGE_RAW)
+        return (struct copy_args){.count = (uint32_t)numel * words,
+                                  .first = x->offset * words,
+                                  .target_offset = y->offset * words};
+    return (struct copy_args){.count = (uint32_t)divide_up(numel, 4),
+                              .first = x->offset / 4,
+                              .shift = x->offset % 4 * 8,
+                              .last = (uint32_t)((x->offset + numel - 1) / 4),
+                              .target_offset = y->offset / 4};
+}
+
+static rlxvk_status copy_lower(lowering *l, uint32_t id)
+{
+    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
+    uint64_t numel = shape_numel(&graph_node(l->graph, id)->shape);
+    dispatch d = {.kernel = KERNEL_COPY, .constants = {l->profile->workgroup_size}};
+    struct copy_args args = copy_arguments(&operands[0], &operands[1], numel);
+    lower_groups(l, &d, elementwise_groups(args.count, d.constants[0]));
+    return lower_emit(l, &d, &args, sizeof args, operands, 2);
+}
+
+static rlxvk_status copy_host(const host_call *call)
+{
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++)
+        host_move(call, i, &call->inputs[0], i);
+    return RLXVK_OK;
+}
+
+const op_family copy_family = {
+    .name = "copy",
+    .raw_inputs = 1,
+    .pairs = true,
+    .infer = copy_infer,
+    .lower = copy_lower,
+    .host = copy_host,
+};

@@ -1,0 +1,132 @@
+/* See evaluate.h. Views go through their family's host function like any other op. */
+#include "op/evaluate.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint64_t element_words(const node *n)
+{
+    return shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
+}
+
+static rlxvk_status prepare(evaluation *v, uint32_t id)
+{
+    const node *n = graph_node(v->graph, id);
+    bool raw = node_storage(v->graph, id) == STORAGE_RAW;
+    uint64_t count = element_words(n);
+    if (raw)
+        v->bytes[id] = memory_zeroed(count + 1, 1);
+    else
+        v->words[id] = memory_zeroed(count + 1, sizeof(float));
+    if (n->input_count) {
+        v->exact[id] = memory_zeroed(count + 1, sizeof(double));
+        v->bounds[id] = memory_zeroed(count + 1, sizeof(double));
+    }
+    bool missing = n->input_count && (!v->exact[id] || !v->bounds[id]);
+    if ((raw ? !v->bytes[id] : !v->words[id]) || missing)
+        return fail_memory("evaluation");
+    if (n->op == OP_constant && raw)
+        memcpy(v->bytes[id], n->data, count);
+    else if (n->op == OP_constant)
+        dtype_widen((rlxvk_dtype)n->dtype, n->data, shape_numel(&n->shape), v->words[id]);
+    return RLXVK_OK;
+}
+
+rlxvk_status evaluation_create(const rlxvk_graph *g, evaluation *out)
+{
+    size_t count = g->nodes.count + 1;
+    evaluation v = {g, memory_zeroed(count, sizeof *v.words), memory_zeroed(count, sizeof *v.bytes),
+                    memory_zeroed(count, sizeof *v.exact), memory_zeroed(count, sizeof *v.bounds)};
+    rlxvk_status status = RLXVK_OK;
+    if (!v.words || !v.bytes || !v.exact || !v.bounds)
+        status = fail_memory("evaluation");
+    for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++)
+        status = prepare(&v, id);
+    if (status == RLXVK_OK)
+        *out = v;
+    else
+        evaluation_destroy(&v);
+    return status;
+}
+
+static void free_all(void **items, size_t count)
+{
+    for (size_t i = 0; items && i < count; i++)
+        memory_free(items[i]);
+    memory_free(items);
+}
+
+void evaluation_destroy(evaluation *v)
+{
+    size_t count = v->graph ? v->graph->nodes.count : 0;
+    free_all((void **)v->words, count);
+    free_all((void **)v->bytes, count);
+    free_all((void **)v->exact, count);
+    free_all((void **)v->bounds, count);
+    *v = (evaluation){0};
+}
+
+rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content)
+{
+    const node *n = graph_node(v->graph, id);
+    uint64_t count = element_words(n);
+    if (count && v->bytes[id])
+        memcpy(v->bytes[id], content, count);
+    else if (count)
+        memcpy(v->words[id], content, count * sizeof(float));
+    if (n->op == OP_param && !v->bytes[id])
+        dtype_round((rlxvk_dtype)n->dtype, v->words[id], count);
+    return RLXVK_OK;
+}
+
+/* Rounds the exact result into what the arena holds and fills bounds the family left to its row. */
+static void settle(evaluation *v, uint32_t id)
+{
+    const node *n = graph_node(v->graph, id);
+    const op_row *row = node_row(n);
+    uint64_t count = element_words(n);
+    for (uint64_t i = 0; i < count; i++) {
+        double exact = v->exact[id][i];
+        if (v->bytes[id])
+            v->bytes[id][i] = (uint8_t)(int)exact;
+        else
+            v->words[id][i] = (float)exact;
+        if (v->bounds[id][i] < 0)
+            v->bounds[id][i] = row->atol + (isfinite(exact) ? row->rtol * fabs(exact) : 0);
+    }
+}
+
+rlxvk_status evaluate_node(evaluation *v, uint32_t id)
+{
+    const node *n = graph_node(v->graph, id);
+    host_tensor few[8], *inputs = few;
+    rlxvk_status status = RLXVK_OK;
+    if (n->input_count == 0)
+        return RLXVK_OK;
+    if (n->input_count > ARRAY_COUNT(few))
+        inputs = memory_zeroed(n->input_count, sizeof *inputs);
+    if (!inputs)
+        return fail_memory("evaluation operands");
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        uint32_t k = n->inputs[i];
+        inputs[i] = (host_tensor){graph_node(v->graph, k), (uint8_t)node_storage(v->graph, k),
+                                  v->words[k], v->bytes[k]};
+    }
+    for (uint64_t i = 0; i < element_words(n); i++)
+        v->bounds[id][i] = -1;
+    host_call call = {n, inputs, v->exact[id], v->bounds[id]};
+    status = node_row(n)->family->host(&call);
+    if (status == RLXVK_OK)
+        settle(v, id);
+    if (inputs != few)
+        memory_free(inputs);
+    return status;
+}
+
+rlxvk_status evaluation_run(evaluation *v)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t id = 0; id < v->graph->nodes.count && status == RLXVK_OK; id++)
+        status = evaluate_node(v, id);
+    return status;
+}

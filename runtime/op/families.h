@@ -1,0 +1,14 @@
+/* The families that op.def names; each is defined in its own file of this folder. */
+#ifndef RLXVK_FAMILIES_H
+#define RLXVK_FAMILIES_H
+
+#include "op/op.h"
+
+extern const op_family leaf_family, stop_gradient_family, reshape_family, cast_family, copy_family,
+    unary_family, binary_family, compare_family, fma_family, where_family, matmul_family,
+    dequant_matmul_family, dequant_gather_family, reduce_family, softmax_family, cumsum_family,
+    argreduce_family, norm_family, swiglu_family, rope_family, attention_family, transpose_family,
+    narrow_family, concat_family, expand_family, reverse_family, gather_family,
+    take_along_axis_family, write_rows_family;
+
+#endif

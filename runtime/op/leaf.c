@@ -1,0 +1,138 @@
+/*
+ * The leaves of a graph: inputs and params, which have a name each unique in its name space, and
+ * constants, which carry their bytes. A name and data are fields of the node and no attributes, so
+ * the builders fill a node themselves.
+ */
+#include "op/families.h"
+
+#include <string.h>
+
+#define LONGEST_NAME 255
+
+/* Keeps a value that is no dtype from becoming one when it is cut to 8 bits. */
+static uint8_t leaf_dtype(rlxvk_dtype dtype)
+{
+    return (uint8_t)((unsigned)dtype < RLXVK_DTYPE_COUNT ? dtype : RLXVK_DTYPE_COUNT);
+}
+
+static rlxvk_tensor leaf_append(rlxvk_graph *g, node *n)
+{
+    if (g->status != RLXVK_OK || graph_fail(g, op_check(g, n, NULL)) != RLXVK_OK)
+        return RLXVK_NONE;
+    return tensor_of(graph_append(g, n));
+}
+
+rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    node n = {.op = OP_input, .dtype = leaf_dtype(dtype), .shape = shape, .name = name};
+    return leaf_append(g, &n);
+}
+
+rlxvk_tensor rlxvk_param(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    node n = {.op = OP_param, .dtype = leaf_dtype(dtype), .shape = shape, .name = name};
+    return leaf_append(g, &n);
+}
+
+rlxvk_tensor rlxvk_constant(rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape, const void *bytes,
+                            size_t size)
+{
+    node n = {.op = OP_constant,
+              .dtype = leaf_dtype(dtype),
+              .shape = shape,
+              .data = bytes,
+              .data_size = size};
+    return leaf_append(g, &n);
+}
+
+/* Continuation bytes after this first byte; -1 for a byte that starts no sequence of UTF-8. */
+static int utf8_continuations(unsigned char first)
+{
+    if (first < 0x80)
+        return 0;
+    if (first < 0xc2 || first > 0xf4)
+        return -1;
+    return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+}
+
+/* Strict: no overlong forms, no surrogates, nothing above U+10FFFF. */
+static bool is_utf8(const char *name)
+{
+    static const uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};
+    for (const unsigned char *at = (const unsigned char *)name; *at;) {
+        int extra = utf8_continuations(*at);
+        if (extra < 0)
+            return false;
+        uint32_t point = *at++ & (0xffu >> (extra ? extra + 2 : 1));
+        for (int i = 0; i < extra; i++, at++) {
+            if ((*at & 0xc0) != 0x80) /* also the end of the name */
+                return false;
+            point = point << 6 | (*at & 0x3fu);
+        }
+        if (point < smallest[extra] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+            return false;
+    }
+    return true;
+}
+
+static rlxvk_status check_name(const rlxvk_graph *g, const node *n)
+{
+    const char *row = node_row(n)->name;
+    size_t length = n->name ? strlen(n->name) : 0;
+    if (length == 0 || length > LONGEST_NAME)
+        return fail(RLXVK_E_ATTR, "%s: a name of %zu bytes; names have 1 to %d", row, length,
+                    LONGEST_NAME);
+    if (!is_utf8(n->name))
+        return fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8", row, length);
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *other = graph_node(g, id);
+        if (other->op == n->op && strcmp(other->name, n->name) == 0)
+            return op_fail(n, RLXVK_E_DUP_NAME,
+                           "node %u has this name already; names of one kind must differ", id);
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_data(const node *n)
+{
+    uint64_t numel, needed;
+    char buffer[SHAPE_TEXT];
+    if (!shape_numel_checked(&n->shape, &numel))
+        return RLXVK_OK; /* op_check says so */
+    needed = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
+    if (n->data_size != needed || (needed && !n->data))
+        return op_fail(n, RLXVK_E_CONST_SIZE, "%zu bytes given%s; %s of shape %s takes %llu",
+                       n->data_size, n->data ? "" : " as NULL",
+                       rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, buffer),
+                       (unsigned long long)needed);
+    return RLXVK_OK;
+}
+
+static rlxvk_status leaf_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_status status;
+    (void)attributes;
+    if (n->dtype >= RLXVK_DTYPE_COUNT)
+        return op_fail(n, RLXVK_E_DTYPE, "the element type is none of rlxvk_dtype");
+    if (n->shape.rank > RLXVK_MAX_RANK)
+        return op_fail(n, RLXVK_E_SHAPE, "rank %u above %d", n->shape.rank, RLXVK_MAX_RANK);
+    for (uint32_t i = 0; i < n->shape.rank; i++)
+        if (n->shape.dims[i] < 0)
+            return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld; dims are >= 0", i,
+                           (long long)n->shape.dims[i]);
+    TRY(n->op == OP_constant ? check_data(n) : check_name(g, n));
+error:
+    return status;
+}
+
+static void leaf_describe(const node *n, text *out)
+{
+    if (n->data_size)
+        text_append(out, " bytes=%zu", n->data_size);
+}
+
+const op_family leaf_family = {
+    .name = "leaf",
+    .infer = leaf_infer,
+    .describe = leaf_describe,
+};

@@ -1,0 +1,84 @@
+/* What families use to emit dispatches: slot views of nodes, temporaries, folded grids. */
+#include "op/op.h"
+#include "plan/value.h"
+
+#include <string.h>
+
+static operand view_of(const lowering *l, uint32_t id, unsigned access)
+{
+    static const uint8_t bytes[] = {
+        [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
+    const value *v = &l->values->items[id];
+    uint64_t element = bytes[v->storage];
+    return (operand){.value = v->root,
+                     .offset = (uint32_t)v->offset,
+                     .first = v->offset * element,
+                     .size = shape_numel(&graph_node(l->graph, id)->shape) * element,
+                     .access = (uint8_t)access,
+                     .storage = v->storage};
+}
+
+operand lower_read(const lowering *l, uint32_t node_id)
+{
+    return view_of(l, node_id, ACCESS_READ);
+}
+
+operand lower_write(const lowering *l, uint32_t node_id)
+{
+    return view_of(l, node_id, ACCESS_WRITE);
+}
+
+operand lower_update(const lowering *l, uint32_t node_id)
+{
+    return view_of(l, node_id, ACCESS_READ | ACCESS_WRITE);
+}
+
+operand lower_input(const lowering *l, uint32_t id, uint32_t index)
+{
+    return lower_read(l, graph_node(l->graph, id)->inputs[index]);
+}
+
+rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
+{
+    if (!VECTOR_PUSH(&l->temporaries, MAX(bytes, 4)))
+        return fail_memory("temporary");
+    *out = (operand){.value = (uint32_t)(l->graph->nodes.count + l->temporaries.count - 1),
+                     .size = bytes,
+                     .access = ACCESS_WRITE,
+                     .storage = STORAGE_WORD};
+    return RLXVK_OK;
+}
+
+void lower_groups(const lowering *l, dispatch *d, uint64_t count)
+{
+    const uint32_t *limit = l->profile->max_group_count;
+    uint64_t x = MIN(count, limit[0]);
+    uint64_t y = count ? MIN(divide_up(count, x), limit[1]) : 1;
+    d->groups[0] = (uint32_t)x;
+    d->groups[1] = (uint32_t)y;
+    d->groups[2] = count ? (uint32_t)divide_up(count, x * y) : 1;
+}
+
+rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
+                        const operand *operands, uint32_t count)
+{
+    const kernel_info *kernel = &kernel_table[d->kernel];
+    if (size != kernel->argument_bytes || count != kernel->binding_count)
+        return fail(RLXVK_E_UNSUPPORTED,
+                    "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",
+                    kernel->name, kernel->argument_bytes, kernel->binding_count, size, count);
+    if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0)
+        return RLXVK_OK;
+    for (int i = 0; i < 3; i++)
+        if (d->groups[i] > l->profile->max_group_count[i])
+            return fail(RLXVK_E_TOO_LARGE, "kernel %s needs %u workgroups in dimension %d; the device has %u",
+                        kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
+    d->operand_count = (uint8_t)count;
+    d->argument_bytes = (uint32_t)size;
+    if (size)
+        memcpy(d->arguments, arguments, size);
+    memcpy(d->operands, operands, count * sizeof *operands);
+    if (!VECTOR_PUSH(&l->dispatches, *d))
+        return fail_memory("dispatches");
+    return RLXVK_OK;
+}

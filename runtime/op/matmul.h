@@ -1,0 +1,27 @@
+/* What the two files of the matrix-product family share: the shape of the problem behind a node. */
+#ifndef RLXVK_MATMUL_H
+#define RLXVK_MATMUL_H
+
+#include "op/matmul_select.h"
+#include "op/op.h"
+
+#define MATMUL_BATCH_AXES 6
+
+typedef struct matmul_axis {
+    uint64_t extent, a_stride, b_stride; /* elements; 0 where the operand repeats */
+} matmul_axis;
+
+typedef struct matmul_problem {
+    matmul_shape shape;
+    matmul_axis axes[RLXVK_MAX_RANK]; /* of the batch, innermost first; none of extent 1 */
+    uint32_t axis_count;
+} matmul_problem;
+
+/* From operand shapes that infer has accepted. Adjacent axes are joined where both operands allow
+ * it, and axes along which only a moves are folded into m. */
+void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
+                         bool transpose_b, matmul_problem *out);
+
+rlxvk_status matmul_host(const host_call *call);
+
+#endif

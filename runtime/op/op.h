@@ -1,0 +1,182 @@
+/*
+ * What an op is: a row of op.def, and the family that gives the row its meaning. A family is one const struct of
+ * functions in one file, in this order: infer, lower, host. Nothing outside runtime/op/ switches over op kinds.
+ *
+ * lower turns a node into plain-data dispatches; nothing here knows Vulkan.
+ */
+#ifndef RLXVK_OP_H
+#define RLXVK_OP_H
+
+#include "args.h" /* glsl/: codes and argument structs shared with the kernels */
+#include "base/profile.h"
+#include "graph/graph.h"
+#include "op/attributes.h"
+#include "op/kernel.h"
+
+typedef enum op_kind {
+#define OP(row, ...) OP_##row,
+#include "op/op.def"
+#undef OP
+    OP_COUNT
+} op_kind;
+
+enum leaf_code { LEAF_INPUT, LEAF_PARAM, LEAF_CONSTANT };
+enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
+
+/* ---- Lowering: node -> dispatches ---- */
+
+enum operand_access { ACCESS_READ = 1, ACCESS_WRITE = 2 };
+
+/* One binding of a dispatch: the slot of a value, and what of it is touched. */
+typedef struct operand {
+    uint32_t value;       /* slot owner: a root node's id, or a temporary (>= node count) */
+    uint32_t offset;      /* element offset of the view inside the slot: pass it in the arguments */
+    uint64_t first, size; /* bytes of the slot touched, for hazards; lower_* give the whole view */
+    uint8_t access;
+    uint8_t storage;      /* enum storage: words, pairs, raw bytes, packed halves */
+} operand;
+
+typedef struct dispatch {
+    uint16_t kernel;
+    uint8_t operand_count; /* = kernel's bindings, in binding order */
+    uint32_t constants[KERNEL_MAX_CONSTANTS]; /* as many as the kernel has; 0 is local_size_x */
+    uint32_t groups[3];
+    uint32_t argument_bytes;
+    uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
+    operand operands[KERNEL_MAX_BINDINGS];
+    uint32_t node; /* whose work it is */
+} dispatch;
+
+/* The context of lowering; made by plan/schedule.c. */
+typedef struct lowering {
+    const rlxvk_graph *graph;
+    const device_profile *profile;
+    const struct value_map *values; /* root, offset and storage of every node (plan/) */
+    uint32_t matmul;                /* enum matmul_choice */
+    VECTOR(dispatch) dispatches;
+    VECTOR(uint64_t) temporaries; /* bytes; value id = node count + index */
+} lowering;
+
+/* The slot view of a node, for reading, writing, or both in place (an operand its op may overwrite). */
+operand lower_read(const lowering *l, uint32_t node_id);
+operand lower_write(const lowering *l, uint32_t node_id);
+operand lower_update(const lowering *l, uint32_t node_id);
+/* Operand `index` of node `id`, for reading. */
+operand lower_input(const lowering *l, uint32_t id, uint32_t index);
+/* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set READ yourself. */
+rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out);
+/* Sets d->groups to at least `count` workgroups, folded into y (and z) where one dimension does not suffice. The kernel's
+ * linear group is group_index() of common.glsl; surplus groups must return. */
+void lower_groups(const lowering *l, dispatch *d, uint64_t count);
+/* Appends the dispatch with these arguments and operands. A dispatch of zero groups is dropped. */
+rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
+                        const operand *operands, uint32_t count);
+/* How many elements `size` workgroup-wide kernels cover: divide_up(numel, workgroup size). */
+static inline uint64_t groups_for(uint64_t items, uint32_t per_group)
+{
+    return divide_up(items, per_group);
+}
+
+/* ---- The host side: fallback and oracle ---- */
+
+typedef struct host_tensor {
+    const node *node;
+    uint8_t storage;      /* WORD, PAIR or RAW; packed halves come widened */
+    const float *words;   /* WORD: numel, PAIR: 2 * numel */
+    const uint8_t *bytes; /* RAW: numel */
+} host_tensor;
+
+typedef struct host_call {
+    const node *node;
+    const host_tensor *inputs; /* node->input_count of them */
+    double *out;               /* numel (2 * numel for C64), zeroed; rounded to f32 by the caller */
+    /* NULL, or as many as out: the largest |got - out| to accept, where the row's atol and rtol do not say it. Given
+     * filled with -1, which means "by the row". */
+    double *bound;
+} host_call;
+
+/* ---- Families ---- */
+
+typedef struct op_family {
+    const char *name;
+    size_t attribute_size;
+    uint32_t raw_inputs;  /* bit i: operand i may be raw bytes */
+    uint32_t half_inputs; /* bit i: operand i may be a packed F16/BF16 leaf */
+    bool pairs;           /* C64 operands allowed */
+    bool writes_input0;   /* operand 0 is read and written in place; the node is a view of it */
+    bool foldable;        /* pure: computed at compile when every operand is a constant */
+
+    /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize the attributes in place. */
+    rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
+    /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
+    bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
+    /* Emits the node's dispatches. NULL for leaves and pure views. Not called for views or empty results. */
+    rlxvk_status (*lower)(lowering *l, uint32_t id);
+    /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: cannot. */
+    rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
+    /* Bit i: the output may take operand i's slot when that operand dies here and has the output's size. NULL: none. */
+    uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
+    rlxvk_status (*host)(const host_call *call);
+    /* Appends the attributes as " key=value" for dumps. NULL: none. */
+    void (*describe)(const node *n, text *out);
+} op_family;
+
+typedef struct op_row {
+    const char *name;
+    const op_family *family;
+    uint32_t code, fewest_inputs, most_inputs;
+    double atol, rtol;
+} op_row;
+
+extern const op_row op_table[OP_COUNT];
+
+static inline const op_row *node_row(const node *n)
+{
+    return &op_table[n->op];
+}
+static inline uint32_t node_code(const node *n)
+{
+    return op_table[n->op].code;
+}
+/* OP_COUNT when there is no such row. */
+op_kind op_find(const char *name);
+
+/* ---- Building and checking (op/build.c) ---- */
+
+/* fail() with "<row> '<name>': " in front. */
+rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not appended. */
+rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);
+/* What the public builders call: tensors (optional ones with id 0 are left out), attributes copied after infer. */
+rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
+                      void *attributes);
+/* The same for rewrites, by node id; NODE_NONE on failure (the graph's sticky error). */
+uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t count,
+                   void *attributes, const char *name);
+
+/* Checks a whole graph again (ids, order, arity, inferred shapes, names, outputs). */
+rlxvk_status graph_verify(const rlxvk_graph *g);
+/* One line: "%12 softmax 'attn.3' f32 2x8x64x64 (%11) axis=3". */
+void node_describe(const rlxvk_graph *g, uint32_t id, text *out);
+
+/* a + rank for a negative axis; E_AXIS outside. Rank 0 takes 0 and -1. */
+rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);
+/* Shape of operand i. */
+static inline const rlxvk_shape *input_shape(const rlxvk_graph *g, const node *n, uint32_t i)
+{
+    return &graph_node(g, n->inputs[i])->shape;
+}
+static inline rlxvk_dtype input_dtype(const rlxvk_graph *g, const node *n, uint32_t i)
+{
+    return (rlxvk_dtype)graph_node(g, n->inputs[i])->dtype;
+}
+/* [outer, n, inner] view of a shape around one axis. */
+typedef struct axis_view {
+    uint64_t outer, length, inner;
+} axis_view;
+axis_view shape_axis_view(const rlxvk_shape *s, int32_t axis);
+/* How the plan holds a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD (halves are the plan's choice). */
+storage node_storage(const rlxvk_graph *g, uint32_t id);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * The packed weight formats that GGUF files use, by their GGUF tensor type number. A row of k
+ * elements is k / E blocks of E elements, each S bytes, little-endian. Decoding here is exact: it
+ * defines what every kernel is compared with.
+ */
+#ifndef RLXVK_QUANT_FORMAT_H
+#define RLXVK_QUANT_FORMAT_H
+
+#include "base/base.h"
+
+#define QUANT_MAX_BLOCK 256 /* the largest block_elements */
+
+enum quant_type {
+    QUANT_F32 = 0,
+    QUANT_F16 = 1,
+    QUANT_Q4_0 = 2,
+    QUANT_Q4_1 = 3,
+    QUANT_Q5_0 = 6,
+    QUANT_Q5_1 = 7,
+    QUANT_Q8_0 = 8,
+    QUANT_Q8_1 = 9,
+    QUANT_Q2_K = 10,
+    QUANT_Q3_K = 11,
+    QUANT_Q4_K = 12,
+    QUANT_Q5_K = 13,
+    QUANT_Q6_K = 14,
+    QUANT_Q8_K = 15,
+    QUANT_IQ2_XXS = 16,
+    QUANT_IQ2_XS = 17,
+    QUANT_IQ3_XXS = 18,
+    QUANT_IQ1_S = 19,
+    QUANT_IQ4_NL = 20,
+    QUANT_IQ3_S = 21,
+    QUANT_IQ2_S = 22,
+    QUANT_IQ4_XS = 23,
+    QUANT_I8 = 24,
+    QUANT_I16 = 25,
+    QUANT_I32 = 26,
+    QUANT_I64 = 27,
+    QUANT_F64 = 28,
+    QUANT_IQ1_M = 29,
+    QUANT_BF16 = 30,
+    QUANT_TQ1_0 = 34,
+    QUANT_TQ2_0 = 35,
+    QUANT_MXFP4 = 39,
+    QUANT_NVFP4 = 40,
+    QUANT_Q1_0 = 41,
+    QUANT_Q2_0 = 42
+};
+
+/*
+ * Decodes one block into its two terms: element = scale_term + min_term. Formats that are not
+ * affine leave min_term alone; those that are write all of both. Keeping the terms apart gives the
+ * value and its error bound from one formula.
+ */
+typedef void (*quant_decode_block)(const uint8_t *block, float *scale_term, float *min_term);
+
+typedef struct quant_format {
+    const char *name; /* "Q4_K" */
+    uint32_t type;
+    uint32_t block_elements, block_bytes;
+    bool affine; /* elements have a min term */
+    bool weight; /* may be a weight of a matrix product; the others can only be loaded */
+    quant_decode_block decode; /* NULL: size known, no decoder */
+} quant_format;
+
+/* NULL for a type number that is unknown or withdrawn. */
+const quant_format *quant_format_find(uint32_t type);
+/* By name, in any case of letters ("q4_k"); NULL when there is none. */
+const quant_format *quant_format_find_name(const char *name);
+
+/* Bytes of a row of k elements. 0 when the type is unknown, k is no multiple of its block, or on
+ * overflow. */
+uint64_t quant_row_bytes(uint32_t type, uint64_t k);
+
+/* Decodes quant_row_bytes(type, k) bytes to k floats. E_UNSUPPORTED: no such decoder; E_SHAPE: k is
+ * not whole blocks. */
+RLXVK_MUST_CHECK rlxvk_status quant_decode_row(uint32_t type, const void *bytes, uint64_t k,
+                                               float *out);
+/* |scale term| + |min term| of each element: what error bounds of a factored product are relative
+ * to. */
+RLXVK_MUST_CHECK rlxvk_status quant_decode_row_magnitude(uint32_t type, const void *bytes,
+                                                         uint64_t k, float *out);
+
+/* Packs k finite floats: F32, F16, BF16, Q8_0, Q4_K, Q6_K. Statuses as quant_decode_row. In
+ * quant_encode.c. */
+RLXVK_MUST_CHECK rlxvk_status quant_encode_row(uint32_t type, const float *values, uint64_t k,
+                                               void *out);
+
+/* The 16 levels of IQ4_NL and IQ4_XS. */
+extern const int8_t quant_iq4_levels[16];
+
+#endif

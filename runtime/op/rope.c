@@ -1,0 +1,195 @@
+/*
+ * Rotary embedding: pairs (a, b) of each head turn to (a c - b s, b c + a s), with c and s from
+ * tables of one row per position, or per token. The sequence is the last axis but one; the last
+ * holds whole heads. Columns from n_rot on are copied. A table is never wrapped around: too few
+ * rows are an error.
+ */
+#include "op/families.h"
+
+#include <math.h>
+
+typedef struct rope_geometry {
+    int64_t sequence, row_length; /* S; elements of a row */
+    int64_t batch, batch_rows; /* extent of axis 0 (1 at rank 2); rows of x under one index of it */
+    int64_t table_rows, columns;
+} rope_geometry;
+
+static rope_geometry geometry_of(const rlxvk_rope_options *o, const rlxvk_shape *x,
+                                 const rlxvk_shape *table)
+{
+    rope_geometry r = {.sequence = x->dims[x->rank - 2],
+                       .row_length = x->dims[x->rank - 1],
+                       .batch = x->rank > 2 ? x->dims[0] : 1,
+                       .columns = o->head_dim / 2};
+    r.batch_rows = (int64_t)shape_product(x, x->rank > 2 ? 1 : 0, x->rank - 1);
+    if (table->rank >= 2) {
+        r.columns = table->dims[table->rank - 1];
+        r.table_rows = (int64_t)shape_product(table, 0, table->rank - 1);
+    } else {
+        r.table_rows = (int64_t)shape_numel(table) / r.columns;
+    }
+    return r;
+}
+
+static rlxvk_status check_options(const node *n, const rlxvk_rope_options *o)
+{
+    if (o->head_dim < 2 || o->head_dim % 2 || o->head_dim > INT32_MAX)
+        return op_fail(n, RLXVK_E_ATTR, "head_dim %lld; must be even, at least 2",
+                       (long long)o->head_dim);
+    if (o->n_rot < 0 || o->n_rot % 2 || o->n_rot > o->head_dim)
+        return op_fail(n, RLXVK_E_ATTR, "n_rot %lld; must be even, from 0 to head_dim %lld",
+                       (long long)o->n_rot, (long long)o->head_dim);
+    if ((unsigned)o->style > RLXVK_ROPE_GPTJ || (unsigned)o->table > RLXVK_ROPE_TABLE_PER_TOKEN)
+        return op_fail(n, RLXVK_E_ATTR, "style %d, table mode %d", (int)o->style, (int)o->table);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_tables(const node *n, rlxvk_rope_options *o, const rope_geometry *r,
+                                 const rlxvk_shape *cos, const rlxvk_shape *sin)
+{
+    char cos_text[SHAPE_TEXT], sin_text[SHAPE_TEXT];
+    int64_t tokens = r->batch * r->sequence;
+    if (!shape_equal(cos, sin))
+        return op_fail(n, RLXVK_E_SHAPE, "cos %s and sin %s differ", shape_text(cos, cos_text),
+                       shape_text(sin, sin_text));
+    if (r->columns < o->n_rot / 2)
+        return op_fail(n, RLXVK_E_SHAPE, "tables %s have %lld columns; n_rot %lld needs %lld",
+                       shape_text(cos, cos_text), (long long)r->columns, (long long)o->n_rot,
+                       (long long)o->n_rot / 2);
+    if (o->table == RLXVK_ROPE_TABLE_AUTO)
+        o->table = r->table_rows == tokens && r->table_rows != r->sequence
+                       ? RLXVK_ROPE_TABLE_PER_TOKEN
+                       : RLXVK_ROPE_TABLE_PER_POSITION;
+    bool per_token = o->table == RLXVK_ROPE_TABLE_PER_TOKEN;
+    if (per_token ? r->table_rows != tokens : r->table_rows < r->sequence)
+        return op_fail(n, RLXVK_E_SHAPE, "tables %s have %lld rows; needs %s%lld, one per %s",
+                       shape_text(cos, cos_text), (long long)r->table_rows,
+                       per_token ? "" : "at least ", (long long)(per_token ? tokens : r->sequence),
+                       per_token ? "token" : "position");
+    return RLXVK_OK;
+}
+
+static rlxvk_status rope_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_rope_options *o = &((rope_attributes *)attributes)->options;
+    const rlxvk_shape *x = input_shape(g, n, 0), *cos = input_shape(g, n, 1);
+    char buffer[SHAPE_TEXT];
+    rlxvk_status status;
+    TRY(check_options(n, o));
+    if (x->rank < 2)
+        return op_fail(n, RLXVK_E_SHAPE, "x %s; needs a sequence axis and a row",
+                       shape_text(x, buffer));
+    if (x->dims[x->rank - 1] % o->head_dim)
+        return op_fail(n, RLXVK_E_SHAPE, "rows of x %s are not a multiple of head_dim %lld",
+                       shape_text(x, buffer), (long long)o->head_dim);
+    rope_geometry r = geometry_of(o, x, cos);
+    TRY(check_tables(n, o, &r, cos, input_shape(g, n, 2)));
+    n->shape = *x;
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+static rlxvk_status rope_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_rope_options *o = &((const rope_attributes *)n->attributes)->options;
+    rope_geometry r = geometry_of(o, &n->shape, input_shape(l->graph, n, 1));
+    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2),
+                          lower_write(l, id)};
+    bool per_token = o->table == RLXVK_ROPE_TABLE_PER_TOKEN;
+    struct rope_args arguments = {.pairs = (uint32_t)(shape_numel(&n->shape) / 2),
+                                  .row_pairs = (uint32_t)r.row_length / 2,
+                                  .head_pairs = (uint32_t)o->head_dim / 2,
+                                  .rotated_pairs = (uint32_t)o->n_rot / 2,
+                                  .sequence = (uint32_t)r.sequence,
+                                  .batch_rows = (uint32_t)r.batch_rows,
+                                  .table_batch = per_token ? (uint32_t)r.sequence : 0,
+                                  .columns = (uint32_t)r.columns,
+                                  .x_offset = operands[0].offset,
+                                  .x_row = (uint32_t)r.row_length,
+                                  .y_offset = operands[3].offset,
+                                  .cos_offset = operands[1].offset,
+                                  .sin_offset = operands[2].offset};
+    dispatch d = {.kernel = KERNEL_ROPE,
+                  .node = id,
+                  .constants = {l->profile->workgroup_size, o->style == RLXVK_ROPE_GPTJ}};
+    lower_groups(l, &d, groups_for(arguments.pairs, l->profile->workgroup_size));
+    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+}
+
+/* One invocation owns both members of a pair. */
+static uint32_t rope_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
+/* Turns the pairs of one head; unit roundoff times (8 + 4 sqrt 2) times the sum of both |terms| is
+ * the tolerance. */
+static void rotate_head(const rlxvk_rope_options *o, const float *x, const float *c, const float *s,
+                        double *y, double *bound)
+{
+    double factor = ldexp(8 + 4 * sqrt(2.0), -24);
+    int64_t half = o->n_rot / 2;
+    for (int64_t i = 0; i < half; i++) {
+        int64_t a = o->style == RLXVK_ROPE_GPTJ ? 2 * i : i;
+        int64_t b = o->style == RLXVK_ROPE_GPTJ ? 2 * i + 1 : i + half;
+        y[a] = (double)x[a] * c[i] - (double)x[b] * s[i];
+        y[b] = (double)x[b] * c[i] + (double)x[a] * s[i];
+        if (!bound)
+            continue;
+        bound[a] = 1e-7 + factor * (fabs((double)x[a] * c[i]) + fabs((double)x[b] * s[i]));
+        bound[b] = 1e-7 + factor * (fabs((double)x[b] * c[i]) + fabs((double)x[a] * s[i]));
+    }
+    for (int64_t i = o->n_rot; i < o->head_dim; i++)
+        y[i] = x[i];
+}
+
+static rlxvk_status rope_host(const host_call *call)
+{
+    const rlxvk_rope_options *o = &((const rope_attributes *)call->node->attributes)->options;
+    const host_tensor *in = call->inputs;
+    rope_geometry r = geometry_of(o, &in[0].node->shape, &in[1].node->shape);
+    int64_t rows = r.batch * r.batch_rows, heads = r.row_length / o->head_dim;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t position = row % r.sequence;
+        if (o->table == RLXVK_ROPE_TABLE_PER_TOKEN)
+            position += row / r.batch_rows * r.sequence;
+        for (int64_t h = 0; h < heads; h++) {
+            int64_t at = row * r.row_length + h * o->head_dim;
+            rotate_head(o, in[0].words + at, in[1].words + position * r.columns,
+                        in[2].words + position * r.columns, call->out + at,
+                        call->bound ? call->bound + at : NULL);
+        }
+    }
+    return RLXVK_OK;
+}
+
+static void rope_describe(const node *n, text *out)
+{
+    static const char *const modes[] = {"auto", "position", "token"};
+    const rlxvk_rope_options *o = &((const rope_attributes *)n->attributes)->options;
+    text_append(out, " head_dim=%lld n_rot=%lld style=%s table=%s", (long long)o->head_dim,
+                (long long)o->n_rot, o->style == RLXVK_ROPE_GPTJ ? "gptj" : "neox",
+                modes[o->table]);
+}
+
+const op_family rope_family = {.name = "rope",
+                               .attribute_size = sizeof(rope_attributes),
+                               .infer = rope_infer,
+                               .lower = rope_lower,
+                               .in_place = rope_in_place,
+                               .host = rope_host,
+                               .describe = rope_describe};
+
+rlxvk_tensor rlxvk_rope(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cos, rlxvk_tensor sin,
+                        const rlxvk_rope_options *options)
+{
+    rope_attributes a = {0};
+    rlxvk_tensor operands[] = {x, cos, sin};
+    if (options)
+        a.options = *options;
+    return op_build(g, OP_rope, operands, ARRAY_COUNT(operands), &a);
+}

@@ -1,0 +1,36 @@
+/*
+ * How the row kernels (reduce, argreduce, softmax, cumsum, norm) share rows among threads. A tensor
+ * is seen as [outer, length, inner]; a row is `length` elements that lie `inner` apart. A workgroup
+ * of `size` threads takes size / lanes rows, `lanes` threads on each. Neighbouring threads take
+ * neighbouring elements: of one row where inner == 1 (lane_stride 1), of neighbouring rows
+ * otherwise (lane_stride = rows of the workgroup). lanes and size are powers of two.
+ */
+#ifndef RLXVK_ROW_TILE_H
+#define RLXVK_ROW_TILE_H
+
+#include "op/op.h"
+
+/* As many threads as the kernels' shared arrays hold. */
+#define ROW_TILE_LARGEST 256
+
+typedef struct row_tile {
+    uint32_t size, lanes, lane_stride;
+} row_tile;
+
+/* Enough lanes that each has about `per_lane` elements of the row, within what keeps loads
+ * coalesced. */
+row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t per_lane);
+
+/* Rows cut into pieces so that few long rows still fill the device. Pieces are multiples of
+ * `multiple` but the last. */
+typedef struct row_chunks {
+    uint32_t count;
+    uint64_t length;
+} row_chunks;
+row_chunks row_chunks_choose(const device_profile *profile, axis_view view, const row_tile *tile,
+                             uint32_t multiple);
+
+/* A dispatch of `kernel` with one tile slot for each of `outputs` rows. */
+dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile, uint64_t outputs);
+
+#endif

@@ -1,0 +1,69 @@
+/* SwiGLU: x [.., 2N] -> [.., N], y = up * silu(gate) with the halves of each row; up is the first
+ * unless gate_first. */
+#include "op/families.h"
+
+#include <math.h>
+
+static rlxvk_status swiglu_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    char buffer[SHAPE_TEXT];
+    (void)attributes;
+    if (x->rank < 1 || x->dims[x->rank - 1] % 2)
+        return op_fail(n, RLXVK_E_SHAPE, "x %s; the last dim must be even, two halves",
+                       shape_text(x, buffer));
+    n->shape = *x;
+    n->shape.dims[x->rank - 1] /= 2;
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    return RLXVK_OK;
+}
+
+static rlxvk_status swiglu_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const swiglu_attributes *a = n->attributes;
+    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
+    uint32_t columns = (uint32_t)n->shape.dims[n->shape.rank - 1], x = operands[0].offset;
+    struct swiglu_args arguments = {.numel = (uint32_t)shape_numel(&n->shape),
+                                    .columns = columns,
+                                    .x_row = 2 * columns,
+                                    .up_offset = x + (a->gate_first ? columns : 0),
+                                    .gate_offset = x + (a->gate_first ? 0 : columns),
+                                    .y_offset = operands[1].offset};
+    dispatch d = {.kernel = KERNEL_SWIGLU, .node = id, .constants = {l->profile->workgroup_size}};
+    lower_groups(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
+    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status swiglu_host(const host_call *call)
+{
+    const swiglu_attributes *a = call->node->attributes;
+    const rlxvk_shape *s = &call->node->shape;
+    uint64_t columns = (uint64_t)s->dims[s->rank - 1], numel = shape_numel(s);
+    for (uint64_t i = 0; i < numel; i++) {
+        const float *x = call->inputs[0].words + i / columns * columns * 2 + i % columns;
+        double up = a->gate_first ? x[columns] : x[0];
+        double gate = a->gate_first ? x[0] : x[columns];
+        call->out[i] = up * (gate == -INFINITY ? 0 : gate / (1 + exp(-gate)));
+    }
+    return RLXVK_OK;
+}
+
+static void swiglu_describe(const node *n, text *out)
+{
+    const swiglu_attributes *a = n->attributes;
+    text_append(out, " gate_first=%d", a->gate_first);
+}
+
+const op_family swiglu_family = {.name = "swiglu",
+                                 .attribute_size = sizeof(swiglu_attributes),
+                                 .infer = swiglu_infer,
+                                 .lower = swiglu_lower,
+                                 .host = swiglu_host,
+                                 .describe = swiglu_describe};
+
+rlxvk_tensor rlxvk_fused_swiglu(rlxvk_graph *g, rlxvk_tensor x, bool gate_first)
+{
+    swiglu_attributes a = {gate_first};
+    return op_build(g, OP_fused_swiglu, &x, 1, &a);
+}

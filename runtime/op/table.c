@@ -1,0 +1,20 @@
+/* The op table: one row per line of op.def, each pointing at its family's struct. */
+#include "op/op.h"
+#include "op/families.h"
+
+#include <string.h>
+
+const op_row op_table[OP_COUNT] = {
+#define OP(row, family, code, fewest, most, atol, rtol)                                            \
+    [OP_##row] = {#row, &family##_family, code, fewest, most, atol, rtol},
+#include "op/op.def"
+#undef OP
+};
+
+op_kind op_find(const char *name)
+{
+    for (uint32_t i = 0; i < OP_COUNT; i++)
+        if (strcmp(op_table[i].name, name) == 0)
+            return (op_kind)i;
+    return OP_COUNT;
+}

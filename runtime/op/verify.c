@@ -1,0 +1,71 @@
+/* Checks a finished graph again and prints nodes. Every compile verifies the graph as built and as rewritten. */
+#include "op/op.h"
+
+#include <string.h>
+
+static rlxvk_status verify_inputs(const node *n, uint32_t id)
+{
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] >= id)
+            return op_fail(n, RLXVK_E_ORDER, "node %u reads node %u, built after it", id,
+                           n->inputs[i]);
+    return RLXVK_OK;
+}
+
+static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
+{
+    node copy = *graph_node(g, id);
+    uint64_t attributes[64]; /* infer may normalize: give it a copy */
+    char declared[SHAPE_TEXT], inferred[SHAPE_TEXT];
+    rlxvk_status status;
+    TRY(verify_inputs(&copy, id));
+    if (node_row(&copy)->family->attribute_size != copy.attribute_size ||
+        copy.attribute_size > sizeof attributes)
+        return op_fail(&copy, RLXVK_E_ATTR, "node %u carries %zu bytes of attributes", id,
+                       copy.attribute_size);
+    if (copy.attributes)
+        memcpy(attributes, copy.attributes, copy.attribute_size);
+    if (copy.input_count == 0)
+        return RLXVK_OK; /* leaves were checked when built and have nothing to infer from */
+    if (copy.attributes)
+        copy.attributes = attributes;
+    TRY(op_check(g, &copy, attributes));
+    if (!shape_equal(&copy.shape, &graph_node(g, id)->shape))
+        return op_fail(&copy, RLXVK_E_SHAPE, "node %u is declared %s but computes %s", id,
+                       shape_text(&graph_node(g, id)->shape, declared),
+                       shape_text(&copy.shape, inferred));
+error:
+    return status;
+}
+
+rlxvk_status graph_verify(const rlxvk_graph *g)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (g->status != RLXVK_OK)
+        return fail(g->status, "%s", g->error);
+    if (g->outputs.count == 0)
+        return fail(RLXVK_E_NO_OUTPUTS, "the graph has no output; call rlxvk_graph_output");
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        TRY(verify_node(g, id));
+error:
+    return status;
+}
+
+void node_describe(const rlxvk_graph *g, uint32_t id, text *out)
+{
+    const node *n = graph_node(g, id);
+    char shape[SHAPE_TEXT];
+    text_append(out, "%%%u %s", id, node_row(n)->name);
+    if (n->name)
+        text_append(out, " '%s'", n->name);
+    text_append(out, " %s %s", rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                shape_text(&n->shape, shape));
+    if (n->input_count) {
+        text_append(out, " (");
+        for (uint32_t i = 0; i < n->input_count; i++)
+            text_append(out, "%s%%%u", i ? ", " : "", n->inputs[i]);
+        text_append(out, ")");
+    }
+    if (node_row(n)->family->describe)
+        node_row(n)->family->describe(n, out);
+}

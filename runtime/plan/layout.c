@@ -1,0 +1,406 @@
+/*
+ * Where values live. Weights and state are pinned one after the other. Scratch is placed by liveness: values sorted by a
+ * few orders in turn, each at the lowest offset free of every placed value that is live at the same time; the order with
+ * the smallest peak wins. Addresses run over the concatenation of equal blocks and no value straddles a block edge.
+ *
+ * In place: where a family allows it and an operand dies at the very step that first writes the result, both share one
+ * placement (a "group").
+ */
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct item { /* one placement: a value, or a chain of in-place values */
+    uint32_t group, first, last;
+    uint64_t size, at;
+} item;
+
+typedef struct layout {
+    const schedule *s;
+    const plan_options *options;
+    plan *p;
+    uint32_t *group; /* per value: the value that stands for its placement */
+    uint64_t block_bytes;
+} layout;
+
+static uint64_t value_bytes(const schedule *s, uint32_t value)
+{
+    size_t nodes = s->graph->nodes.count;
+    if (value >= nodes)
+        return s->temporaries.items[value - nodes];
+    return storage_bytes((storage)s->values.items[value].storage,
+                         shape_numel(&graph_node(s->graph, value)->shape));
+}
+
+static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
+{
+    uint64_t limit = MIN(l->options->max_binding_bytes, l->block_bytes);
+    if (bytes <= limit)
+        return RLXVK_OK;
+    return fail(RLXVK_E_TOO_LARGE,
+                "value %u needs %llu bytes; this device binds at most %llu and allocates at most "
+                "%llu; split the tensor",
+                value, (unsigned long long)bytes,
+                (unsigned long long)l->options->max_binding_bytes,
+                (unsigned long long)l->block_bytes);
+}
+
+static void mark_live(const schedule *s, plan *p)
+{
+    operand o;
+    for (uint32_t i = 0; i < s->steps.count; i++)
+        for (uint32_t m = 0; step_operand(s, &s->steps.items[i], m, &o); m++) {
+            slot *v = &p->slots[o.value];
+            v->first = MIN(v->first, i);
+            v->last = MAX(v->last, i);
+        }
+}
+
+static void pin(plan *p, uint32_t root, uint8_t class)
+{
+    p->slots[root].class = class;
+}
+
+static void choose_classes(const schedule *s, const plan_options *options, plan *p)
+{
+    const rlxvk_graph *g = s->graph;
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        bool weight = n->op == OP_param || n->op == OP_constant;
+        if (weight)
+            pin(p, id, CLASS_WEIGHTS);
+        else if (n->op == OP_input || options->keep_all || (options->pinned && options->pinned[id]))
+            pin(p, s->values.items[id].root, CLASS_STATE);
+    }
+    for (size_t i = 0; i < g->outputs.count; i++) {
+        uint32_t root = s->values.items[g->outputs.items[i]].root;
+        if (p->slots[root].class == CLASS_SCRATCH)
+            pin(p, root, CLASS_STATE);
+    }
+}
+
+/* Values that need memory: roots that are leaves or outputs, and whatever a step touches. */
+static bool needs_slot(const schedule *s, const plan *p, uint32_t value)
+{
+    bool node_value = value < s->graph->nodes.count;
+    if (node_value && s->values.items[value].root != value)
+        return false;
+    return p->slots[value].class != CLASS_SCRATCH || p->slots[value].first != UINT32_MAX;
+}
+
+/* Next address for `size` bytes that does not straddle a block. */
+static uint64_t fit(const layout *l, uint64_t at, uint64_t size)
+{
+    return at % l->block_bytes + size > l->block_bytes ? round_up(at, l->block_bytes) : at;
+}
+
+static rlxvk_status cover(layout *l, uint8_t class, uint64_t end)
+{
+    uint64_t block = end ? (end - 1) / l->block_bytes : 0;
+    while (end && l->p->blocks[class].count <= block)
+        if (!VECTOR_PUSH(&l->p->blocks[class], 0))
+            return fail_memory("blocks");
+    if (end) {
+        uint64_t *bytes = &l->p->blocks[class].items[block];
+        *bytes = MAX(*bytes, end - block * l->block_bytes);
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status settle(layout *l, uint32_t value, uint64_t at)
+{
+    slot *v = &l->p->slots[value];
+    v->block = (uint32_t)(at / l->block_bytes);
+    v->offset = at % l->block_bytes;
+    return cover(l, v->class, at + v->size);
+}
+
+static rlxvk_status place_pinned(layout *l)
+{
+    uint64_t next[CLASS_COUNT] = {0};
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t v = 0; v < l->p->value_count && status == RLXVK_OK; v++) {
+        slot *at = &l->p->slots[v];
+        bool pinned = at->class != CLASS_SCRATCH || l->options->bump;
+        if (!needs_slot(l->s, l->p, v) || !pinned)
+            continue;
+        TRY(check_size(l, v, at->size));
+        if (v < l->s->graph->nodes.count && l->options->shared && l->options->shared[v]) {
+            at->block = SLOT_SHARED + v;
+            continue;
+        }
+        next[at->class] = fit(l, next[at->class], at->size);
+        TRY(settle(l, v, next[at->class]));
+        next[at->class] += at->size;
+        l->p->class_bytes[at->class] = next[at->class];
+    }
+error:
+    return status;
+}
+
+/* ---- In-place groups ---- */
+
+static uint32_t find_group(layout *l, uint32_t value)
+{
+    while (l->group[value] != value)
+        value = l->group[value] = l->group[l->group[value]];
+    return value;
+}
+
+static bool is_whole(const schedule *s, uint32_t id)
+{
+    return s->values.items[id].offset == 0 && !s->values.items[id].in_concat;
+}
+
+/* Every operand that shares the dying slot must be one the family may overwrite, read whole. */
+static bool others_agree(const layout *l, const node *n, uint32_t mask, uint32_t root)
+{
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (l->s->values.items[n->inputs[i]].root == root &&
+            (i >= 32 || !(mask >> i & 1) || !is_whole(l->s, n->inputs[i])))
+            return false;
+    return true;
+}
+
+static void try_in_place(layout *l, uint32_t id, uint32_t operand_id)
+{
+    uint32_t from = l->s->values.items[operand_id].root, to = l->s->values.items[id].root;
+    slot *a = &l->p->slots[from], *b = &l->p->slots[to];
+    if (to != id || from == to || !is_whole(l->s, operand_id) || a->class != CLASS_SCRATCH ||
+        b->class != CLASS_SCRATCH || a->size != b->size || a->last != b->first)
+        return;
+    uint32_t group = find_group(l, to);
+    if (group == to) /* one operand at most gives its slot */
+        l->group[to] = find_group(l, from);
+}
+
+static void group_in_place(layout *l)
+{
+    for (uint32_t i = 0; i < l->s->steps.count; i++) {
+        const step *at = &l->s->steps.items[i];
+        const node *n = graph_node(l->s->graph, at->node);
+        const op_family *family = node_row(n)->family;
+        uint32_t mask = family->in_place && !at->host ? family->in_place(l->s->graph, n) : 0;
+        for (uint32_t k = 0; k < n->input_count && k < 32; k++)
+            if ((mask >> k & 1) &&
+                others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
+                try_in_place(l, at->node, n->inputs[k]);
+    }
+}
+
+/* ---- Scratch ---- */
+
+static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
+{
+    item *items = memory_zeroed(l->p->value_count + 1, sizeof *items);
+    uint32_t *where = memory_zeroed(l->p->value_count + 1, sizeof *where);
+    size_t count = 0;
+    if (!items || !where) {
+        memory_free(items);
+        memory_free(where);
+        return fail_memory("layout");
+    }
+    for (uint32_t v = 0; v < l->p->value_count; v++) {
+        const slot *at = &l->p->slots[v];
+        if (at->class != CLASS_SCRATCH || at->first == UINT32_MAX)
+            continue;
+        uint32_t group = find_group(l, v);
+        if (!where[group]) {
+            items[count] = (item){group, at->first, at->last, at->size, 0};
+            where[group] = (uint32_t)++count;
+        }
+        item *into = &items[where[group] - 1];
+        into->first = MIN(into->first, at->first);
+        into->last = MAX(into->last, at->last);
+    }
+    memory_free(where);
+    *out_items = items;
+    *out_count = count;
+    return RLXVK_OK;
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+static int by_size(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    int order = compare_u64(y->size, x->size);
+    return order ? order : compare_u64(x->group, y->group);
+}
+static int by_area(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    int order = compare_u64(y->size * (y->last - y->first + 1), x->size * (x->last - x->first + 1));
+    return order ? order : by_size(a, b);
+}
+static int by_birth(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    int order = compare_u64(x->first, y->first);
+    return order ? order : by_size(a, b);
+}
+static int by_address(const void *a, const void *b)
+{
+    const item *x = *(item *const *)a, *y = *(item *const *)b;
+    return compare_u64(x->at, y->at);
+}
+
+/* Lowest address free of the placed items (sorted by address) that live at the same time. */
+static uint64_t lowest_free(const layout *l, item **placed, size_t count, const item *it)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const item *other = placed[i];
+        if (other->last < it->first || it->last < other->first || other->at + other->size <= at)
+            continue;
+        if (fit(l, at, it->size) + it->size <= other->at)
+            break;
+        at = other->at + other->size;
+    }
+    return fit(l, at, it->size);
+}
+
+/* Places all items in their present order; returns the highest end. */
+static uint64_t place(const layout *l, item *items, size_t count, item **placed)
+{
+    uint64_t peak = 0;
+    for (size_t i = 0; i < count; i++) {
+        items[i].at = lowest_free(l, placed, i, &items[i]);
+        peak = MAX(peak, items[i].at + items[i].size);
+        placed[i] = &items[i];
+        for (size_t k = i; k > 0 && by_address(&placed[k - 1], &placed[k]) > 0; k--) {
+            item *swap = placed[k];
+            placed[k] = placed[k - 1];
+            placed[k - 1] = swap;
+        }
+    }
+    return peak;
+}
+
+static uint64_t largest_live_set(const item *items, size_t count, uint32_t steps, uint64_t *live)
+{
+    uint64_t most = 0, now = 0;
+    for (size_t i = 0; i < count; i++) {
+        live[items[i].first] += items[i].size;
+        live[items[i].last + 1] -= items[i].size; /* modular; sums back to zero */
+    }
+    for (uint32_t s = 0; s <= steps; s++) {
+        now += live[s];
+        most = MAX(most, now);
+    }
+    return most;
+}
+
+static rlxvk_status place_scratch(layout *l, item *items, size_t count)
+{
+    static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_birth};
+    item **placed = memory_zeroed(count + 1, sizeof *placed);
+    uint64_t *live = memory_zeroed(l->s->steps.count + 2, sizeof *live);
+    uint64_t best = UINT64_MAX;
+    size_t chosen = 0;
+    rlxvk_status status = placed && live ? RLXVK_OK : fail_memory("layout");
+    for (size_t o = 0; o < ARRAY_COUNT(orders) && status == RLXVK_OK; o++) {
+        qsort(items, count, sizeof *items, orders[o]);
+        uint64_t peak = place(l, items, count, placed);
+        chosen = peak < best ? o : chosen;
+        best = MIN(peak, best);
+    }
+    if (status == RLXVK_OK) {
+        qsort(items, count, sizeof *items, orders[chosen]);
+        l->p->scratch_peak = place(l, items, count, placed);
+        l->p->class_bytes[CLASS_SCRATCH] = l->p->scratch_peak;
+        l->p->scratch_lower_bound =
+            largest_live_set(items, count, (uint32_t)l->s->steps.count, live);
+    }
+    memory_free(placed);
+    memory_free(live);
+    return status;
+}
+
+static rlxvk_status settle_scratch(layout *l, const item *items, size_t count)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < count; i++)
+        TRY(settle(l, items[i].group, items[i].at));
+    for (uint32_t v = 0; v < l->p->value_count; v++) {
+        slot *at = &l->p->slots[v];
+        if (at->class != CLASS_SCRATCH || at->first == UINT32_MAX)
+            continue;
+        at->block = l->p->slots[find_group(l, v)].block;
+        at->offset = l->p->slots[find_group(l, v)].offset;
+        l->p->scratch_unshared += at->size;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status layout_scratch(layout *l)
+{
+    item *items = NULL;
+    size_t count = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t v = 0; v < l->p->value_count; v++)
+        if (needs_slot(l->s, l->p, v))
+            TRY(check_size(l, v, l->p->slots[v].size));
+    group_in_place(l);
+    TRY(collect(l, &items, &count));
+    TRY(place_scratch(l, items, count));
+    TRY(settle_scratch(l, items, count));
+error:
+    memory_free(items);
+    return status;
+}
+
+rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p)
+{
+    layout l = {s, options, p, memory_allocate((p->value_count + 1) * sizeof(uint32_t)),
+                options->max_block_bytes / options->alignment * options->alignment};
+    rlxvk_status status = l.group ? RLXVK_OK : fail_memory("layout");
+    for (uint32_t v = 0; v < p->value_count && status == RLXVK_OK; v++) {
+        uint64_t bytes = value_bytes(s, v);
+        l.group[v] = v;
+        p->slots[v] = (slot){.block = SLOT_NONE,
+                             .class = CLASS_SCRATCH,
+                             .size = round_up(bytes, options->alignment),
+                             .bytes = bytes,
+                             .first = UINT32_MAX};
+    }
+    if (status == RLXVK_OK) {
+        mark_live(s, p);
+        choose_classes(s, options, p);
+        status = place_pinned(&l);
+    }
+    if (status == RLXVK_OK && !options->bump)
+        status = layout_scratch(&l);
+    memory_free(l.group);
+    return status;
+}
+
+rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out)
+{
+    plan p = {.value_count = schedule_value_count(s)};
+    rlxvk_status status;
+    p.slots = memory_zeroed(p.value_count + 1, sizeof *p.slots);
+    p.barriers = memory_zeroed(s->steps.count + 1, sizeof *p.barriers);
+    TRY(p.slots && p.barriers ? RLXVK_OK : fail_memory("plan"));
+    TRY(plan_layout(s, options, &p));
+    TRY(plan_barriers(s, options, &p));
+    *out = p;
+    return RLXVK_OK;
+error:
+    plan_destroy(&p);
+    return status;
+}
+
+void plan_destroy(plan *p)
+{
+    memory_free(p->slots);
+    memory_free(p->barriers);
+    VECTOR_FREE(&p->segments);
+    for (int c = 0; c < CLASS_COUNT; c++)
+        VECTOR_FREE(&p->blocks[c]);
+    *p = (plan){0};
+}

@@ -1,0 +1,132 @@
+/*
+ * Lowering a rewritten graph into steps. A node (or a pair) makes a step a dispatch, or one host step. Leaves, views and
+ * empty results make none.
+ */
+#include "plan/schedule.h"
+
+static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint32_t id)
+{
+    const node *n = graph_node(s->graph, id);
+    if (!node_row(n)->family->host)
+        return op_fail(n, RLXVK_E_UNSUPPORTED, "node %u has neither kernel nor host function", id);
+    if (options->forbid_host)
+        return op_fail(n, RLXVK_E_UNSUPPORTED,
+                       "node %u would run on the host, which forbid_host rules out", id);
+    if (!VECTOR_PUSH(&s->steps, (step){.node = id, .host = true}))
+        return fail_memory("steps");
+    return RLXVK_OK;
+}
+
+static bool is_empty(const rlxvk_graph *g, uint32_t id)
+{
+    return shape_numel(&graph_node(g, id)->shape) == 0;
+}
+
+/* Whether a node makes no step: leaves, views that are not writers, empty results. */
+static bool is_silent(const schedule *s, uint32_t id)
+{
+    const node *n = graph_node(s->graph, id);
+    const value *v = &s->values.items[id];
+    if (n->input_count == 0 || is_empty(s->graph, id))
+        return true;
+    return v->root != id && !v->in_concat && !node_row(n)->family->writes_input0;
+}
+
+static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options *options,
+                               uint32_t id, uint32_t pair)
+{
+    const node *n = graph_node(s->graph, id);
+    const op_family *family = node_row(n)->family;
+    uint32_t first = (uint32_t)l->dispatches.count;
+    rlxvk_status status = RLXVK_OK;
+    if ((options->on_host && options->on_host[n->op]) || !family->lower)
+        return emit_host(s, options, id);
+    if (pair != NODE_NONE)
+        TRY(node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair));
+    else
+        TRY(family->lower(l, id));
+    for (uint32_t i = first; i < l->dispatches.count; i++) {
+        l->dispatches.items[i].node = id;
+        if (!VECTOR_PUSH(&s->steps, (step){.node = id, .dispatch = i}))
+            return fail_memory("steps");
+    }
+error:
+    return status;
+}
+
+static uint32_t pair_of(const schedule_options *options, uint32_t id, bool as_second)
+{
+    for (size_t i = 0; i < options->pair_count; i++) {
+        const node_pair *p = &options->pairs[i];
+        if ((as_second ? p->second : p->first) == id)
+            return as_second ? p->first : p->second;
+    }
+    return NODE_NONE;
+}
+
+/* A pair is lowered together unless one of the two is forced to the host. */
+static uint32_t active_pair(const schedule *s, const schedule_options *options, uint32_t id,
+                            bool as_second)
+{
+    uint32_t other = pair_of(options, id, as_second);
+    if (other == NODE_NONE || !options->on_host)
+        return other;
+    bool hosted = options->on_host[graph_node(s->graph, id)->op] ||
+                  options->on_host[graph_node(s->graph, other)->op];
+    return hosted ? NODE_NONE : other;
+}
+
+rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out)
+{
+    schedule s = {.graph = g};
+    lowering l = {.graph = g, .profile = options->profile, .matmul = options->matmul};
+    rlxvk_status status;
+    TRY(value_map_create(g, options->keep_all, &s.values));
+    l.values = &s.values;
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (!is_silent(&s, id) && active_pair(&s, options, id, true) == NODE_NONE)
+            TRY(lower_node(&l, &s, options, id, active_pair(&s, options, id, false)));
+error:
+    s.dispatches.items = l.dispatches.items;
+    s.dispatches.count = l.dispatches.count;
+    s.dispatches.capacity = l.dispatches.capacity;
+    s.temporaries.items = l.temporaries.items;
+    s.temporaries.count = l.temporaries.count;
+    s.temporaries.capacity = l.temporaries.capacity;
+    if (status == RLXVK_OK && options->reorder)
+        status = schedule_reorder(&s);
+    if (status != RLXVK_OK)
+        schedule_destroy(&s);
+    else
+        *out = s;
+    return status;
+}
+
+void schedule_destroy(schedule *s)
+{
+    value_map_destroy(&s->values);
+    VECTOR_FREE(&s->dispatches);
+    VECTOR_FREE(&s->steps);
+    VECTOR_FREE(&s->temporaries);
+}
+
+static bool host_operand(const schedule *s, uint32_t id, uint32_t index, operand *out)
+{
+    const node *n = graph_node(s->graph, id);
+    if (index > n->input_count)
+        return false;
+    lowering l = {.graph = s->graph, .values = &s->values};
+    *out = index < n->input_count ? lower_read(&l, n->inputs[index]) : lower_write(&l, id);
+    return true;
+}
+
+bool step_operand(const schedule *s, const step *at, uint32_t index, operand *out)
+{
+    if (at->host)
+        return host_operand(s, at->node, index, out);
+    const dispatch *d = &s->dispatches.items[at->dispatch];
+    if (index >= d->operand_count)
+        return false;
+    *out = d->operands[index];
+    return true;
+}

@@ -1,0 +1,57 @@
+/*
+ * The schedule: every node lowered to plain-data dispatches, or marked to run on the host, in an order that respects all
+ * dependencies. Pure.
+ */
+#ifndef RLXVK_SCHEDULE_H
+#define RLXVK_SCHEDULE_H
+
+#include "op/op.h"
+#include "plan/value.h"
+
+/* Two nodes lowered as one step at `first`'s position: a sum and the norm that reads it. Made by rewrite/. */
+typedef struct node_pair {
+    uint32_t first, second;
+} node_pair;
+
+typedef struct schedule_options {
+    const device_profile *profile;
+    bool keep_all;      /* every node gets memory of its own */
+    bool forbid_host;
+    bool reorder;       /* level order */
+    const bool *on_host; /* OP_COUNT flags: rows forced to the host; may be NULL */
+    uint32_t matmul;    /* enum matmul_choice */
+    const node_pair *pairs;
+    size_t pair_count;
+} schedule_options;
+
+/* One dispatch, or one node on the host. A node of several dispatches makes several steps. */
+typedef struct step {
+    uint32_t node;
+    uint32_t dispatch; /* index; unused for a host step */
+    bool host;
+} step;
+
+typedef struct schedule {
+    const rlxvk_graph *graph; /* borrowed */
+    value_map values;
+    VECTOR(dispatch) dispatches;
+    VECTOR(step) steps; /* in execution order */
+    VECTOR(uint64_t) temporaries; /* bytes; value id = node count + index */
+} schedule;
+
+rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);
+void schedule_destroy(schedule *s);
+
+/* Nodes and temporaries. */
+static inline uint32_t schedule_value_count(const schedule *s)
+{
+    return (uint32_t)(s->graph->nodes.count + s->temporaries.count);
+}
+
+/* What a step touches, host steps included, one operand at a time: false past the last. */
+bool step_operand(const schedule *s, const step *at, uint32_t index, operand *out);
+
+/* Rearranges the steps into dependency levels. */
+rlxvk_status schedule_reorder(schedule *s);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * Constant folding: a pure node whose operands are all constants is computed once on the host, by the same reference
+ * functions the tests trust, and becomes a constant of its own dtype.
+ */
+#include "rewrite/pass.h"
+#include "op/evaluate.h"
+
+#include <string.h>
+
+#define FOLD_LIMIT_BYTES (1u << 20)
+
+static bool can_fold(const pass *p, uint32_t id)
+{
+    const node *n = &p->nodes[id];
+    if (n->input_count == 0 || !node_row(n)->family->foldable ||
+        shape_numel(&n->shape) * 8 > FOLD_LIMIT_BYTES)
+        return false;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const node *operand = graph_node(p->graph, p->map[n->inputs[i]]);
+        if (operand->op != OP_constant || shape_numel(&operand->shape) * 8 > 8 * FOLD_LIMIT_BYTES)
+            return false;
+    }
+    return true;
+}
+
+/* The node and its operands as a graph of their own. */
+static rlxvk_status isolate(const pass *p, const node *n, rlxvk_graph **out)
+{
+    rlxvk_graph *g = NULL;
+    uint32_t *inputs = memory_zeroed(n->input_count + 1, sizeof *inputs);
+    node copy = *n;
+    rlxvk_status status = inputs ? RLXVK_OK : fail_memory("constant folding");
+    if (status == RLXVK_OK)
+        status = rlxvk_graph_create(&g);
+    for (uint32_t i = 0; i < n->input_count && status == RLXVK_OK; i++) {
+        inputs[i] = graph_append(g, graph_node(p->graph, p->map[n->inputs[i]]));
+        status = g->status;
+    }
+    copy.inputs = inputs;
+    if (status == RLXVK_OK) {
+        graph_append(g, &copy);
+        status = g->status;
+    }
+    memory_free(inputs);
+    if (status == RLXVK_OK)
+        *out = g;
+    else
+        rlxvk_graph_destroy(g);
+    return status;
+}
+
+static uint32_t append_constant(pass *p, const node *n, const float *words)
+{
+    uint64_t numel = shape_numel(&n->shape);
+    size_t size = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
+    void *bytes = memory_zeroed(1, size + 1);
+    if (!bytes) {
+        graph_fail(p->graph, fail_memory("folded constant"));
+        return NODE_NONE;
+    }
+    dtype_narrow((rlxvk_dtype)n->dtype, words, numel, bytes);
+    node folded = {.op = OP_constant,
+                   .dtype = n->dtype,
+                   .shape = n->shape,
+                   .name = n->name,
+                   .data = bytes,
+                   .data_size = size};
+    uint32_t id = graph_append(p->graph, &folded);
+    memory_free(bytes);
+    return id;
+}
+
+uint32_t fold_constant(pass *p, uint32_t id)
+{
+    const node *n = &p->nodes[id];
+    rlxvk_graph *g = NULL;
+    evaluation v = {0};
+    uint32_t result = NODE_NONE;
+    rlxvk_status status;
+    /* A folded U8/I8 constant would be raw bytes where readers expect words. */
+    if (!can_fold(p, id) || n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8)
+        return NODE_NONE;
+    TRY(isolate(p, n, &g));
+    TRY(evaluation_create(g, &v));
+    TRY(evaluation_run(&v));
+    result = append_constant(p, n, v.words[g->nodes.count - 1]);
+error:
+    if (status != RLXVK_OK)
+        graph_fail(p->graph, status);
+    evaluation_destroy(&v);
+    rlxvk_graph_destroy(g);
+    return result;
+}

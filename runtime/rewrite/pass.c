@@ -1,0 +1,139 @@
+/* The pass driver, dead-node removal, and the pipeline of passes. */
+#include "rewrite/pass.h"
+
+#include <string.h>
+
+uint32_t *count_node_uses(const rlxvk_graph *g)
+{
+    uint32_t *uses = memory_zeroed(g->nodes.count + 1, sizeof *uses);
+    if (!uses)
+        return NULL;
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        for (uint32_t i = 0; i < graph_node(g, id)->input_count; i++)
+            uses[graph_node(g, id)->inputs[i]]++;
+    for (size_t i = 0; i < g->outputs.count; i++)
+        uses[g->outputs.items[i]] += 2; /* an output is never private */
+    return uses;
+}
+
+/* Copies a node with its operands renamed; everything else it points to stays where it is. */
+static uint32_t copy_node(pass *p, uint32_t id)
+{
+    rlxvk_graph *g = p->graph;
+    node n = p->nodes[id];
+    uint32_t *inputs = n.input_count ? arena_allocate(&g->memory, n.input_count * sizeof *inputs)
+                                     : NULL;
+    if ((n.input_count && !inputs) || !VECTOR_PUSH(&g->nodes, n)) {
+        graph_fail(g, fail_memory("rewritten node"));
+        return NODE_NONE;
+    }
+    for (uint32_t i = 0; i < n.input_count; i++)
+        inputs[i] = p->map[n.inputs[i]];
+    g->nodes.items[g->nodes.count - 1].inputs = inputs;
+    return (uint32_t)g->nodes.count - 1;
+}
+
+rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule)
+{
+    uint32_t count = (uint32_t)g->nodes.count;
+    pass p = {g, g->nodes.items, count, memory_zeroed(count + 1, sizeof(uint32_t)),
+              count_node_uses(g)};
+    if (!p.map || !p.uses) {
+        graph_fail(g, fail_memory("pass"));
+    } else {
+        g->nodes.items = NULL;
+        g->nodes.count = g->nodes.capacity = 0;
+        for (uint32_t id = 0; id < count && g->status == RLXVK_OK; id++) {
+            p.map[id] = rule(&p, id);
+            if (p.map[id] == NODE_NONE && g->status == RLXVK_OK)
+                p.map[id] = copy_node(&p, id);
+        }
+        for (size_t i = 0; i < g->outputs.count && g->status == RLXVK_OK; i++)
+            g->outputs.items[i] = p.map[g->outputs.items[i]];
+        memory_free((void *)p.nodes);
+    }
+    memory_free(p.map);
+    memory_free(p.uses);
+    return g->status == RLXVK_OK ? RLXVK_OK : fail(g->status, "%s", g->error);
+}
+
+/* ---- Dead nodes ---- */
+
+static bool has_effect(const node *n)
+{
+    return node_row(n)->family->writes_input0;
+}
+
+static void mark_live(const rlxvk_graph *g, bool *live)
+{
+    for (size_t i = 0; i < g->outputs.count; i++)
+        live[g->outputs.items[i]] = true;
+    for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
+        const node *n = graph_node(g, id);
+        live[id] = live[id] || has_effect(n);
+        for (uint32_t i = 0; i < n->input_count && live[id]; i++)
+            live[n->inputs[i]] = true;
+    }
+}
+
+static rlxvk_status drop_dead(rlxvk_graph *g)
+{
+    size_t count = g->nodes.count, kept = 0;
+    bool *live = memory_zeroed(count + 1, sizeof *live);
+    uint32_t *map = memory_zeroed(count + 1, sizeof *map);
+    rlxvk_status status = live && map ? RLXVK_OK : fail_memory("dead nodes");
+    if (status == RLXVK_OK) {
+        mark_live(g, live);
+        for (uint32_t id = 0; id < count; id++) {
+            if (!live[id])
+                continue;
+            node n = g->nodes.items[id];
+            for (uint32_t i = 0; i < n.input_count; i++)
+                ((uint32_t *)n.inputs)[i] = map[n.inputs[i]]; /* the arena's own copy */
+            map[id] = (uint32_t)kept;
+            g->nodes.items[kept++] = n;
+        }
+        g->nodes.count = kept;
+        for (size_t i = 0; i < g->outputs.count; i++)
+            g->outputs.items[i] = map[g->outputs.items[i]];
+    }
+    memory_free(live);
+    memory_free(map);
+    return status;
+}
+
+/* ---- The pipeline ---- */
+
+rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
+{
+    rlxvk_graph *copy = NULL;
+    rlxvk_status status;
+    TRY(rlxvk_graph_create(&copy));
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
+            TRY(copy->status);
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
+            TRY(fail_memory("graph outputs"));
+    *out = copy;
+    return RLXVK_OK;
+error:
+    rlxvk_graph_destroy(copy);
+    return status;
+}
+
+rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
+{
+    static const rewrite_rule fusions[] = {fuse_matmul_bias_act, fuse_residual_norm, fuse_swiglu};
+    rlxvk_status status;
+    TRY(drop_dead(g));
+    TRY(run_pass(g, fold_constant));
+    for (size_t i = 0; i < ARRAY_COUNT(fusions) && options->fusion; i++) {
+        TRY(drop_dead(g));
+        TRY(run_pass(g, fusions[i]));
+    }
+    TRY(drop_dead(g));
+    TRY(graph_verify(g));
+error:
+    return status;
+}

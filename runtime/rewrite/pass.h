@@ -1,0 +1,37 @@
+/*
+ * One pass over a graph: the old nodes are visited in order and each is copied or replaced by what the rule emits into the
+ * new list. A fused node stands where its last member stood; members nobody reads any more die in drop_dead.
+ */
+#ifndef RLXVK_PASS_H
+#define RLXVK_PASS_H
+
+#include "rewrite/rewrite.h"
+
+typedef struct pass {
+    rlxvk_graph *graph;  /* being filled */
+    const node *nodes;   /* the old list */
+    uint32_t count;
+    uint32_t *map;       /* old id -> new id */
+    uint32_t *uses;      /* operand positions and outputs that name an old node */
+} pass;
+
+/* Emits nodes for old node `id` and returns the new id that stands for it; NODE_NONE: copy it. */
+typedef uint32_t (*rewrite_rule)(pass *p, uint32_t id);
+
+rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule);
+
+/* Read once, and not an output. */
+static inline bool is_private(const pass *p, uint32_t id)
+{
+    return p->uses[id] == 1;
+}
+/* uses[id] over operands and outputs; memory_free it. NULL when out of memory. */
+uint32_t *count_node_uses(const rlxvk_graph *g);
+
+/* The rules (fold.c, fuse.c). */
+uint32_t fold_constant(pass *p, uint32_t id);
+uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
+uint32_t fuse_residual_norm(pass *p, uint32_t id);
+uint32_t fuse_swiglu(pass *p, uint32_t id);
+
+#endif

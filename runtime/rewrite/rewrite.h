@@ -1,0 +1,26 @@
+/*
+ * Rewriting: graph -> graph, value-preserving within each op's tolerance. A rewritten graph shares its arena with the graph
+ * it was made from: names, constants and attributes are not copied.
+ */
+#ifndef RLXVK_REWRITE_H
+#define RLXVK_REWRITE_H
+
+#include "op/op.h"
+#include "plan/schedule.h"
+
+typedef struct rewrite_options {
+    bool fusion; /* the pattern fusions; legalizing passes always run */
+} rewrite_options;
+
+/* A copy of the graph's nodes and outputs that owns its memory (constants included). */
+rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out);
+
+/* All passes, in place: fold constants, fuse patterns, drop dead nodes. Verifies the result. */
+rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
+
+/* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */
+typedef VECTOR(node_pair) pair_list;
+rlxvk_status find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);
+
+
+#endif

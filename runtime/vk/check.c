@@ -1,0 +1,110 @@
+/*
+ * VkResult to status, and the hooks of the tests. Every fallible call goes through VK() or
+ * VK_RESULT(), hence through vk_inject, which counts it by name and decides whether it is to fail;
+ * it may run on several threads at once.
+ */
+#include "vk/vk.h"
+
+#include <string.h>
+
+vk_test_hooks vk_hooks;
+
+#define RESULT_ROW(name)                                                                           \
+    {                                                                                              \
+        VK_##name, "VK_" #name                                                                     \
+    }
+static const struct {
+    VkResult result;
+    const char *name;
+} result_rows[] = {
+    RESULT_ROW(NOT_READY),
+    RESULT_ROW(TIMEOUT),
+    RESULT_ROW(EVENT_SET),
+    RESULT_ROW(EVENT_RESET),
+    RESULT_ROW(INCOMPLETE),
+    RESULT_ROW(ERROR_OUT_OF_HOST_MEMORY),
+    RESULT_ROW(ERROR_OUT_OF_DEVICE_MEMORY),
+    RESULT_ROW(ERROR_INITIALIZATION_FAILED),
+    RESULT_ROW(ERROR_DEVICE_LOST),
+    RESULT_ROW(ERROR_MEMORY_MAP_FAILED),
+    RESULT_ROW(ERROR_LAYER_NOT_PRESENT),
+    RESULT_ROW(ERROR_EXTENSION_NOT_PRESENT),
+    RESULT_ROW(ERROR_FEATURE_NOT_PRESENT),
+    RESULT_ROW(ERROR_INCOMPATIBLE_DRIVER),
+    RESULT_ROW(ERROR_TOO_MANY_OBJECTS),
+    RESULT_ROW(ERROR_FORMAT_NOT_SUPPORTED),
+    RESULT_ROW(ERROR_FRAGMENTED_POOL),
+    RESULT_ROW(ERROR_UNKNOWN),
+    RESULT_ROW(ERROR_OUT_OF_POOL_MEMORY),
+    RESULT_ROW(ERROR_INVALID_EXTERNAL_HANDLE),
+    RESULT_ROW(ERROR_FRAGMENTATION),
+    RESULT_ROW(ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS),
+    RESULT_ROW(PIPELINE_COMPILE_REQUIRED),
+    RESULT_ROW(ERROR_VALIDATION_FAILED_EXT),
+    RESULT_ROW(ERROR_INVALID_SHADER_NV),
+};
+
+static const struct {
+    VkResult result;
+    rlxvk_status status;
+    const char *remedy;
+} status_rows[] = {
+    {VK_TIMEOUT, RLXVK_E_TIMEOUT, "the device did not finish in time"},
+    {VK_ERROR_OUT_OF_HOST_MEMORY, RLXVK_E_OUT_OF_HOST_MEMORY,
+     "the driver ran out of host memory; free some and try again"},
+    {VK_ERROR_OUT_OF_DEVICE_MEMORY, RLXVK_E_OUT_OF_DEVICE_MEMORY,
+     "the device's memory is used up; destroy executables or use smaller ones"},
+    {VK_ERROR_DEVICE_LOST, RLXVK_E_DEVICE_LOST,
+     "the device is lost; destroy everything on it and open it again"},
+};
+
+static const char *result_name(VkResult result)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(result_rows); i++)
+        if (result_rows[i].result == result)
+            return result_rows[i].name;
+    return "VkResult";
+}
+
+rlxvk_status vk_check(device *d, VkResult result, const char *call)
+{
+    if (result == VK_SUCCESS)
+        return RLXVK_OK;
+    if (result == VK_ERROR_DEVICE_LOST && d)
+        __atomic_store_n(&d->lost, true, __ATOMIC_RELAXED);
+    /* `call` is the text of a whole call expression: its name ends at the parenthesis. */
+    int length = (int)strcspn(call, "(");
+    for (size_t i = 0; i < ARRAY_COUNT(status_rows); i++)
+        if (status_rows[i].result == result)
+            return fail(status_rows[i].status, "vk%.*s: %s: %s", length, call, result_name(result),
+                        status_rows[i].remedy);
+    return fail(RLXVK_E_VULKAN, "vk%.*s: %s (%d); RLXVK_VALIDATION=1 may say more", length, call,
+                result_name(result), (int)result);
+}
+
+static void count_call(uint64_t *counter)
+{
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static bool starts_with(const char *call, const char *prefix)
+{
+    return !strncmp(call, prefix, strlen(prefix));
+}
+
+bool vk_inject(const char *call)
+{
+    count_call(&vk_hooks.calls);
+    if (starts_with(call, "Create") || starts_with(call, "Allocate"))
+        count_call(&vk_hooks.created);
+    else if (starts_with(call, "BeginCommandBuffer"))
+        count_call(&vk_hooks.recorded);
+    else if (starts_with(call, "QueueSubmit"))
+        count_call(&vk_hooks.submitted);
+    uint64_t left = __atomic_load_n(&vk_hooks.fail_at, __ATOMIC_RELAXED);
+    while (left != 0)
+        if (__atomic_compare_exchange_n(&vk_hooks.fail_at, &left, left - 1, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return left == 1;
+    return false;
+}

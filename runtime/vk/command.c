@@ -1,0 +1,240 @@
+/*
+ * Command buffers, barriers, descriptors, the timeline. Barriers are global memory barriers: the
+ * plan knows the hazards as byte ranges, and drivers treat buffer barriers no better.
+ */
+#include "vk/internal.h"
+
+/* ---- Command buffers ---- */
+
+rlxvk_status command_pool_create(device *d, VkCommandPool *out)
+{
+    rlxvk_status status;
+    VkCommandPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+        .queueFamilyIndex = d->choice.queue_family,
+    };
+    VK(d, CreateCommandPool(d->handle, &info, NULL, out));
+error:
+    return status;
+}
+
+rlxvk_status command_buffers_allocate(device *d, VkCommandPool pool, uint32_t count,
+                                      VkCommandBuffer *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = count,
+    };
+    if (count)
+        VK(d, AllocateCommandBuffers(d->handle, &info, out));
+error:
+    return status;
+}
+
+rlxvk_status command_begin(device *d, VkCommandBuffer buffer)
+{
+    rlxvk_status status;
+    VkCommandBufferBeginInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
+    };
+    VK(d, BeginCommandBuffer(buffer, &info));
+error:
+    return status;
+}
+
+rlxvk_status command_end(device *d, VkCommandBuffer buffer)
+{
+    rlxvk_status status;
+    VK(d, EndCommandBuffer(buffer));
+error:
+    return status;
+}
+
+/* ---- Barriers ---- */
+
+static const struct {
+    unsigned scope;
+    VkPipelineStageFlags stage;
+    VkAccessFlags written, touched; /* as source; as target */
+} scope_rows[] = {
+    {SCOPE_COMPUTE, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+     VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT},
+    {SCOPE_TRANSFER, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT},
+    {SCOPE_HOST, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_WRITE_BIT, VK_ACCESS_HOST_READ_BIT},
+};
+
+void command_barrier(device *d, VkCommandBuffer buffer, unsigned from, unsigned to)
+{
+    VkPipelineStageFlags source = 0, target = 0;
+    VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+    for (size_t i = 0; i < ARRAY_COUNT(scope_rows); i++) {
+        if (from & scope_rows[i].scope) {
+            source |= scope_rows[i].stage;
+            barrier.srcAccessMask |= scope_rows[i].written;
+        }
+        if (to & scope_rows[i].scope) {
+            target |= scope_rows[i].stage;
+            barrier.dstAccessMask |= scope_rows[i].touched;
+        }
+    }
+    if (source && target)
+        d->fn.CmdPipelineBarrier(buffer, source, target, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+/* ---- Descriptors ---- */
+
+rlxvk_status descriptor_pool_create(device *d,
+                                    const uint32_t sets_by_binding_count[KERNEL_MAX_BINDINGS + 1],
+                                    VkDescriptorPool *out)
+{
+    rlxvk_status status;
+    uint64_t sets = 0, descriptors = 0;
+    for (uint32_t count = 0; count <= KERNEL_MAX_BINDINGS; count++) {
+        sets += sets_by_binding_count[count];
+        descriptors += (uint64_t)sets_by_binding_count[count] * count;
+    }
+    if (descriptors > UINT32_MAX || sets > UINT32_MAX)
+        return fail(RLXVK_E_TOO_LARGE, "descriptor pool: %llu sets of %llu descriptors in all",
+                    (unsigned long long)sets, (unsigned long long)descriptors);
+    /* Vulkan has no empty pools. */
+    VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, (uint32_t)MAX(descriptors, 1)};
+    VkDescriptorPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = (uint32_t)MAX(sets, 1),
+        .poolSizeCount = 1,
+        .pPoolSizes = &size,
+    };
+    VK(d, CreateDescriptorPool(d->handle, &info, NULL, out));
+error:
+    return status;
+}
+
+static void ranges_write(device *d, VkDescriptorSet set, const buffer_range *ranges, uint32_t count)
+{
+    VkDescriptorBufferInfo buffers[KERNEL_MAX_BINDINGS];
+    for (uint32_t i = 0; i < count; i++)
+        buffers[i] = (VkDescriptorBufferInfo){ranges[i].buffer, ranges[i].offset, ranges[i].size};
+    VkWriteDescriptorSet write = {
+        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+        .dstSet = set,
+        .descriptorCount = count, /* runs on over the bindings that follow binding 0 */
+        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+        .pBufferInfo = buffers,
+    };
+    if (count)
+        d->fn.UpdateDescriptorSets(d->handle, 1, &write, 0, NULL);
+}
+
+rlxvk_status descriptor_set_write(device *d, VkDescriptorPool pool, const buffer_range *ranges,
+                                  uint32_t count, VkDescriptorSet *out)
+{
+    rlxvk_status status;
+    uint32_t limit = MIN(d->choice.profile.storage_buffers_per_stage, KERNEL_MAX_BINDINGS);
+    if (count > limit)
+        return fail(RLXVK_E_UNSUPPORTED, "descriptor set: %u storage buffers; this device takes %u",
+                    count, limit);
+    VkDescriptorSetAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+        .descriptorPool = pool,
+        .descriptorSetCount = 1,
+        .pSetLayouts = &d->set_layouts[count],
+    };
+    VK(d, AllocateDescriptorSets(d->handle, &info, out));
+    ranges_write(d, *out, ranges, count);
+error:
+    return status;
+}
+
+/* ---- Timeline ---- */
+
+static bool is_lost(const device *d)
+{
+    return __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
+}
+
+static rlxvk_status fail_lost(const char *what)
+{
+    return fail(RLXVK_E_DEVICE_LOST,
+                "%s: the device was lost earlier; destroy everything on it and open it again",
+                what);
+}
+
+rlxvk_status timeline_create(device *d, VkSemaphore *out)
+{
+    rlxvk_status status;
+    VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+    };
+    VkSemaphoreCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+        .pNext = &type,
+    };
+    VK(d, CreateSemaphore(d->handle, &info, NULL, out));
+error:
+    return status;
+}
+
+static rlxvk_status submit_locked(device *d, const VkSubmitInfo *info)
+{
+    rlxvk_status status;
+    VK(d, QueueSubmit(d->queue, 1, info, VK_NULL_HANDLE));
+error:
+    return status;
+}
+
+rlxvk_status queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
+                          const VkCommandBuffer *buffers, uint32_t count)
+{
+    static const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    if (is_lost(d))
+        return fail_lost("submit");
+    uint32_t wait_count = wait ? 1 : 0;
+    VkTimelineSemaphoreSubmitInfo values = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = wait_count,
+        .pWaitSemaphoreValues = &wait,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &signal,
+    };
+    VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .pNext = &values,
+        .waitSemaphoreCount = wait_count,
+        .pWaitSemaphores = &timeline,
+        .pWaitDstStageMask = &all,
+        .commandBufferCount = count,
+        .pCommandBuffers = buffers,
+        .signalSemaphoreCount = 1,
+        .pSignalSemaphores = &timeline,
+    };
+    pthread_mutex_lock(&d->queue_lock);
+    rlxvk_status status = submit_locked(d, &info);
+    pthread_mutex_unlock(&d->queue_lock);
+    return status;
+}
+
+rlxvk_status timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns)
+{
+    if (is_lost(d))
+        return fail_lost("wait");
+    VkSemaphoreWaitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+        .semaphoreCount = 1,
+        .pSemaphores = &timeline,
+        .pValues = &value,
+    };
+    VkResult result = VK_RESULT(d, WaitSemaphores(d->handle, &info, timeout_ns));
+    if (result == VK_TIMEOUT)
+        return fail(RLXVK_E_TIMEOUT,
+                    "wait: submission %llu not done after %.3f s; raise timeout_ns if it may take "
+                    "longer",
+                    (unsigned long long)value, (double)timeout_ns * 1e-9);
+    return vk_check(d, result, "WaitSemaphores");
+}

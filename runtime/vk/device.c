@@ -1,0 +1,213 @@
+/*
+ * Opening and closing a device. Invariant: a device is zeroed at birth and every step sets its own
+ * members, so that device_close undoes any prefix of device_open, on a lost device too.
+ */
+#include "vk/internal.h"
+
+#include <string.h>
+
+static rlxvk_status choose_all(const device_snapshot *snapshots, uint32_t count,
+                               const rlxvk_context_options *options, device_choice **out)
+{
+    *out = memory_zeroed(count, sizeof(**out));
+    if (!*out)
+        return fail_memory("device choices");
+    for (uint32_t i = 0; i < count; i++)
+        device_choose(&snapshots[i], options, &(*out)[i]);
+    return RLXVK_OK;
+}
+
+static rlxvk_status device_pick(device *d, const rlxvk_context_options *options, const char *wanted)
+{
+    rlxvk_status status;
+    VkPhysicalDevice *physical = NULL;
+    device_snapshot *snapshots = NULL;
+    device_choice *choices = NULL;
+    uint32_t count = 0, index = 0;
+    TRY(snapshots_take(d, &physical, &snapshots, &count));
+    TRY(choose_all(snapshots, count, options, &choices));
+    TRY(device_select(snapshots, choices, count, wanted, &index));
+    d->physical = physical[index];
+    d->snapshot = snapshots[index];
+    d->choice = choices[index];
+error:
+    memory_free(physical);
+    memory_free(snapshots);
+    memory_free(choices);
+    return status;
+}
+
+/* Optional features are on where offered: kernels that need one are chosen by the same snapshot.
+ * Robust buffer access stays off: ranges are proven by the plan, and it costs time. */
+static rlxvk_status handle_create(device *d)
+{
+    rlxvk_status status;
+    static const char *const portability[] = {PORTABILITY_SUBSET_EXTENSION};
+    static const float priority = 1.0f;
+    const device_snapshot *s = &d->snapshot;
+    VkPhysicalDeviceVulkan12Features features12 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .timelineSemaphore = VK_TRUE,
+        .storageBuffer8BitAccess = s->features12.storageBuffer8BitAccess,
+        .shaderFloat16 = s->features12.shaderFloat16,
+        .shaderInt8 = s->features12.shaderInt8,
+    };
+    VkPhysicalDeviceVulkan11Features features11 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+        .pNext = &features12,
+        .storageBuffer16BitAccess = s->features11.storageBuffer16BitAccess,
+    };
+    VkPhysicalDeviceFeatures2 features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+        .pNext = &features11,
+        .features = {.shaderInt16 = s->features.shaderInt16},
+    };
+    VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = d->choice.queue_family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority,
+    };
+    VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &features,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = s->portability_subset ? 1 : 0,
+        .ppEnabledExtensionNames = portability,
+    };
+    VK(d, CreateDevice(d->physical, &info, NULL, &d->handle));
+error:
+    return status;
+}
+
+/* Layouts by number of storage buffers, for as many as a stage may have. */
+static rlxvk_status layouts_create(device *d)
+{
+    rlxvk_status status = RLXVK_OK;
+    uint32_t most = MIN(d->choice.profile.storage_buffers_per_stage, KERNEL_MAX_BINDINGS);
+    VkDescriptorSetLayoutBinding bindings[KERNEL_MAX_BINDINGS];
+    for (uint32_t i = 0; i < most; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){
+            .binding = i,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+        };
+    VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, KERNEL_MAX_ARGUMENT_BYTES};
+    for (uint32_t count = 0; count <= most; count++) {
+        VkDescriptorSetLayoutCreateInfo set = {
+            .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+            .bindingCount = count,
+            .pBindings = bindings,
+        };
+        VkPipelineLayoutCreateInfo layout = {
+            .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+            .setLayoutCount = 1,
+            .pSetLayouts = &d->set_layouts[count],
+            .pushConstantRangeCount = 1,
+            .pPushConstantRanges = &push,
+        };
+        VK(d, CreateDescriptorSetLayout(d->handle, &set, NULL, &d->set_layouts[count]));
+        VK(d, CreatePipelineLayout(d->handle, &layout, NULL, &d->pipeline_layouts[count]));
+    }
+error:
+    return status;
+}
+
+static rlxvk_status device_fill(device *d, const rlxvk_context_options *options,
+                                const switches *environment)
+{
+    rlxvk_status status;
+    const char *wanted = options->device ? options->device : environment->device;
+    if (pthread_mutex_init(&d->queue_lock, NULL))
+        return fail_memory("queue lock");
+    d->queue_lock_made = true;
+    TRY(instance_open(d, toggle(options->validation, environment->validation)));
+    TRY(device_pick(d, options, wanted));
+    TRY(handle_create(d));
+    TRY(device_functions_load(d));
+    d->fn.GetDeviceQueue(d->handle, d->choice.queue_family, 0, &d->queue);
+    TRY(layouts_create(d));
+    TRY(pipeline_store_create(d, options->cache_directory));
+error:
+    if (status != RLXVK_OK && d->physical)
+        return fail_within(status, "device '%s'", d->snapshot.properties.deviceName);
+    return status;
+}
+
+rlxvk_status device_open(const rlxvk_context_options *options, const switches *environment,
+                         device **out)
+{
+    static const rlxvk_context_options defaults;
+    if (!options)
+        options = &defaults;
+    device *d = memory_zeroed(1, sizeof(*d));
+    if (!d)
+        return fail_memory("device");
+    d->log = (log_sink){options->log, options->log_user};
+    rlxvk_status status = device_fill(d, options, environment);
+    if (status != RLXVK_OK) {
+        device_close(d);
+        return status;
+    }
+    *out = d;
+    return RLXVK_OK;
+}
+
+static void layouts_destroy(device *d)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(d->set_layouts); i++) {
+        d->fn.DestroyPipelineLayout(d->handle, d->pipeline_layouts[i], NULL);
+        d->fn.DestroyDescriptorSetLayout(d->handle, d->set_layouts[i], NULL);
+    }
+}
+
+static void handle_close(device *d)
+{
+    if (!d->handle)
+        return;
+    /* The last function loaded is there, so all are; nothing was made on the device otherwise. */
+    if (d->fn.WaitSemaphores) {
+        d->fn.DeviceWaitIdle(d->handle);
+        pipeline_store_destroy(d);
+        layouts_destroy(d);
+    }
+    if (d->fn.DestroyDevice)
+        d->fn.DestroyDevice(d->handle, NULL);
+}
+
+void device_close(device *d)
+{
+    if (!d)
+        return;
+    handle_close(d);
+    instance_close(d);
+    if (d->queue_lock_made)
+        pthread_mutex_destroy(&d->queue_lock);
+    memory_free(d);
+}
+
+rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count)
+{
+    rlxvk_status status;
+    VkPhysicalDevice *physical = NULL;
+    device_snapshot *snapshots = NULL;
+    device_choice *choices = NULL;
+    uint32_t count = 0;
+    device *d = memory_zeroed(1, sizeof(*d));
+    if (!d)
+        return fail_memory("device");
+    TRY(instance_open(d, false));
+    TRY(snapshots_take(d, &physical, &snapshots, &count));
+    TRY(choose_all(snapshots, count, NULL, &choices));
+    for (uint32_t i = 0; i < MIN(count, capacity); i++)
+        device_describe(&snapshots[i], &choices[i], &infos[i]);
+    *out_count = count;
+error:
+    memory_free(physical);
+    memory_free(snapshots);
+    memory_free(choices);
+    device_close(d);
+    return status;
+}

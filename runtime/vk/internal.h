@@ -1,0 +1,56 @@
+/* What the files of vk/ share among themselves. */
+#ifndef RLXVK_VK_INTERNAL_H
+#define RLXVK_VK_INTERNAL_H
+
+#include "vk/vk.h"
+
+#define VALIDATION_LAYER             "VK_LAYER_KHRONOS_validation"
+#define PORTABILITY_SUBSET_EXTENSION "VK_KHR_portability_subset" /* in a beta header only */
+
+/* As VK(), but yields the VkResult, for callers that tell results apart. */
+#define VK_RESULT(d, call) (vk_inject(#call) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : (d)->fn.call)
+
+/* loader.c: the library, its global functions and the instance; E_NO_DEVICE with the reason.
+ * Without any driver the instance is left VK_NULL_HANDLE with RLXVK_OK: a machine with zero
+ * devices. */
+rlxvk_status instance_open(device *d, bool validation);
+void instance_close(device *d);
+rlxvk_status device_functions_load(device *d);
+
+/* validation.c */
+VkDebugUtilsMessengerCreateInfoEXT validation_messenger_info(device *d);
+/* E_UNSUPPORTED, naming the package, when the layer is not installed. */
+rlxvk_status validation_layer_check(device *d);
+
+/* snapshot.c: everything the policy wants to know of one physical device. */
+rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out);
+/* All physical devices with their snapshots, in the order of their index; both arrays are the
+ * caller's to free. */
+rlxvk_status snapshots_take(device *d, VkPhysicalDevice **out_physical,
+                            device_snapshot **out_snapshots, uint32_t *out_count);
+bool extension_listed(const VkExtensionProperties *list, uint32_t count, const char *name);
+
+/* profile.c: 32 hexadecimal digits and a terminator. */
+void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1]);
+
+/* select.c: the index of the device to open. `wanted` is an index, part of a name or a UUID; NULL
+ * or "" for the best. E_NO_DEVICE lists what there is. */
+rlxvk_status device_select(const device_snapshot *snapshots, const device_choice *choices,
+                           uint32_t count, const char *wanted, uint32_t *out);
+
+/* pipeline.c: `cache_directory` as in rlxvk_context_options. */
+rlxvk_status pipeline_store_create(device *d, const char *cache_directory);
+void pipeline_store_destroy(device *d);
+
+/* pipeline_cache.c: the VkPipelineCache and its file. */
+typedef struct disk_cache {
+    VkPipelineCache handle;
+    char *path; /* NULL: kept in memory only */
+    size_t loaded_size;
+} disk_cache;
+rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out);
+/* Writes the file when the cache grew; silent on failure. */
+void disk_cache_save(device *d, const disk_cache *cache);
+void disk_cache_close(device *d, disk_cache *cache);
+
+#endif

@@ -1,0 +1,214 @@
+/*
+ * The Vulkan loader, opened at run time so that a program runs (and says why it cannot) on a
+ * machine without Vulkan, and the instance. Invariant: instance_close undoes any prefix of
+ * instance_open.
+ */
+#include "vk/internal.h"
+
+#include <dlfcn.h>
+
+/* The highest version whose structures the code was written against; devices may offer less, down
+ * to 1.2. */
+#define NEWEST_API VK_API_VERSION_1_3
+
+static rlxvk_status library_open(device *d)
+{
+    static const char *const names[] = {"libvulkan.so.1", "libvulkan.so"};
+    for (size_t i = 0; i < ARRAY_COUNT(names) && !d->library; i++)
+        d->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!d->library)
+        return fail(RLXVK_E_NO_DEVICE,
+                    "no Vulkan loader: libvulkan.so.1 cannot be opened; install the distribution's "
+                    "package (libvulkan1, vulkan-loader) and a driver");
+    /* POSIX guarantees that a function survives the trip through void *; ISO C has no cast for it.
+     */
+    *(void **)&d->fn.GetInstanceProcAddr = dlsym(d->library, "vkGetInstanceProcAddr");
+    if (!d->fn.GetInstanceProcAddr)
+        return fail(RLXVK_E_NO_DEVICE, "libvulkan.so.1 has no vkGetInstanceProcAddr; "
+                                       "is another library in its place?");
+    return RLXVK_OK;
+}
+
+static rlxvk_status fail_function(const char *name)
+{
+    return fail(RLXVK_E_NO_DEVICE, "the Vulkan loader or driver lacks vk%s; Vulkan 1.2 is needed",
+                name);
+}
+
+#define LOAD_WITH(get, handle, name)                                                               \
+    d->fn.name = (PFN_vk##name)d->fn.get(handle, "vk" #name);                                      \
+    if (!d->fn.name)                                                                               \
+        return fail_function(#name);
+
+static rlxvk_status global_functions_load(device *d)
+{
+#define LOAD(name) LOAD_WITH(GetInstanceProcAddr, NULL, name)
+    VK_GLOBAL_FUNCTIONS(LOAD)
+#undef LOAD
+    return RLXVK_OK;
+}
+
+static rlxvk_status instance_functions_load(device *d)
+{
+#define LOAD(name) LOAD_WITH(GetInstanceProcAddr, d->instance, name)
+    VK_INSTANCE_FUNCTIONS(LOAD)
+#undef LOAD
+#define LOAD(name) d->fn.name = (PFN_vk##name)d->fn.GetInstanceProcAddr(d->instance, "vk" #name);
+    VK_OPTIONAL_INSTANCE_FUNCTIONS(LOAD)
+#undef LOAD
+    return RLXVK_OK;
+}
+
+rlxvk_status device_functions_load(device *d)
+{
+#define LOAD(name) LOAD_WITH(GetDeviceProcAddr, d->handle, name)
+    VK_DEVICE_FUNCTIONS(LOAD)
+#undef LOAD
+    return RLXVK_OK;
+}
+
+static rlxvk_status loader_version(device *d, uint32_t *out)
+{
+    rlxvk_status status;
+    uint32_t version = 0;
+    VK(d, EnumerateInstanceVersion(&version));
+    if (version < VK_API_VERSION_1_2)
+        return fail(RLXVK_E_NO_DEVICE, "the Vulkan loader is %u.%u; 1.2 or newer is needed",
+                    VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    *out = MIN(version, NEWEST_API);
+    return RLXVK_OK;
+error:
+    return status;
+}
+
+/* Whether the loader (layer NULL) or a layer offers an instance extension. */
+static rlxvk_status extension_offered(device *d, const char *layer, const char *name, bool *out)
+{
+    rlxvk_status status;
+    VkExtensionProperties *list = NULL;
+    uint32_t count = 0;
+    VK(d, EnumerateInstanceExtensionProperties(layer, &count, NULL));
+    list = memory_zeroed(count, sizeof(*list));
+    if (!list) {
+        status = fail_memory("list of instance extensions");
+        goto error;
+    }
+    VK(d, EnumerateInstanceExtensionProperties(layer, &count, list));
+    *out = extension_listed(list, count, name);
+error:
+    memory_free(list);
+    return status;
+}
+
+/* What goes into the create info, and must live as long as it. */
+typedef struct instance_parts {
+    const char *extensions[4], *layers[1];
+    VkApplicationInfo application;
+    VkDebugUtilsMessengerCreateInfoEXT messenger;
+    VkValidationFeatureEnableEXT checks[1];
+    VkValidationFeaturesEXT validation;
+    VkInstanceCreateInfo info;
+} instance_parts;
+
+static void add_extension(instance_parts *p, const char *name)
+{
+    p->extensions[p->info.enabledExtensionCount++] = name;
+}
+
+static rlxvk_status add_validation(device *d, instance_parts *p)
+{
+    rlxvk_status status;
+    bool has_features = false;
+    TRY(validation_layer_check(d));
+    p->layers[p->info.enabledLayerCount++] = VALIDATION_LAYER;
+    add_extension(p, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    p->messenger = validation_messenger_info(d);
+    p->info.pNext = &p->messenger;
+    TRY(extension_offered(d, VALIDATION_LAYER, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME,
+                          &has_features));
+    if (!has_features) {
+        log_line(&d->log, RLXVK_LOG_WARNING,
+                 "rlxvk: this validation layer has no VK_EXT_validation_features: synchronization "
+                 "is not checked");
+        return RLXVK_OK;
+    }
+    add_extension(p, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+    p->checks[0] = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+    p->validation = (VkValidationFeaturesEXT){
+        .sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+        .enabledValidationFeatureCount = ARRAY_COUNT(p->checks),
+        .pEnabledValidationFeatures = p->checks,
+    };
+    p->messenger.pNext = &p->validation;
+error:
+    return status;
+}
+
+/* Portability drivers (Vulkan over another API) are listed only to those who ask. */
+static rlxvk_status add_portability(device *d, instance_parts *p)
+{
+    bool offered = false;
+    rlxvk_status status =
+        extension_offered(d, NULL, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME, &offered);
+    if (status == RLXVK_OK && offered) {
+        add_extension(p, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+        p->info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+    }
+    return status;
+}
+
+static rlxvk_status instance_create(device *d, bool validation)
+{
+    rlxvk_status status;
+    instance_parts p = {
+        .application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "rlxvk"},
+        .info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO},
+    };
+    p.info.pApplicationInfo = &p.application;
+    p.info.ppEnabledExtensionNames = p.extensions;
+    p.info.ppEnabledLayerNames = p.layers;
+    TRY(loader_version(d, &p.application.apiVersion));
+    TRY(add_portability(d, &p));
+    if (validation)
+        TRY(add_validation(d, &p));
+    VkResult result = VK_RESULT(d, CreateInstance(&p.info, NULL, &d->instance));
+    if (result != VK_SUCCESS)
+        d->instance = VK_NULL_HANDLE;
+    /* The loader's word for "no driver at all". */
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
+        return RLXVK_OK;
+    status = vk_check(d, result, "CreateInstance");
+error:
+    return status;
+}
+
+rlxvk_status instance_open(device *d, bool validation)
+{
+    rlxvk_status status;
+    TRY(library_open(d));
+    TRY(global_functions_load(d));
+    TRY(instance_create(d, validation));
+    if (!d->instance)
+        return RLXVK_OK;
+    TRY(instance_functions_load(d));
+    if (validation && d->fn.CreateDebugUtilsMessengerEXT) {
+        VkDebugUtilsMessengerCreateInfoEXT info = validation_messenger_info(d);
+        VK(d, CreateDebugUtilsMessengerEXT(d->instance, &info, NULL, &d->messenger));
+    }
+    return RLXVK_OK;
+error:
+    return status;
+}
+
+void instance_close(device *d)
+{
+    if (d->messenger && d->fn.DestroyDebugUtilsMessengerEXT)
+        d->fn.DestroyDebugUtilsMessengerEXT(d->instance, d->messenger, NULL);
+    if (d->instance && d->fn.DestroyInstance)
+        d->fn.DestroyInstance(d->instance, NULL);
+    if (d->library)
+        dlclose(d->library);
+    d->messenger = VK_NULL_HANDLE;
+    d->instance = VK_NULL_HANDLE;
+    d->library = NULL;
+}

@@ -1,0 +1,163 @@
+/*
+ * One buffer over one allocation, mapped for its whole life where the host may touch it. Limits: a
+ * block is no larger than the profile's max_allocation_bytes. Flushed and invalidated ranges widen
+ * to the device's atom, which may touch neighbours' bytes but never leaves the block.
+ */
+#include "vk/internal.h"
+
+static const char *const use_names[] = {
+    [MEMORY_ARENA] = "device",
+    [MEMORY_UPLOAD] = "upload",
+    [MEMORY_READBACK] = "readback",
+};
+
+static uint32_t type_for(const device_choice *choice, memory_use use)
+{
+    const uint32_t types[] = {
+        [MEMORY_ARENA] = choice->arena_type,
+        [MEMORY_UPLOAD] = choice->upload_type,
+        [MEMORY_READBACK] = choice->readback_type,
+    };
+    return types[use];
+}
+
+static rlxvk_status buffer_create(device *d, memory_block *block)
+{
+    rlxvk_status status;
+    VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = block->size,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+    VK(d, CreateBuffer(d->handle, &info, NULL, &block->buffer));
+error:
+    return status;
+}
+
+/* The chosen type, or another with the same properties where buffers cannot live in it. */
+static rlxvk_status type_allowed(const device *d, uint32_t bits, uint32_t *type)
+{
+    const VkPhysicalDeviceMemoryProperties *memory = &d->snapshot.memory;
+    VkMemoryPropertyFlags wanted = memory->memoryTypes[*type].propertyFlags;
+    if (bits >> *type & 1)
+        return RLXVK_OK;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++)
+        if (bits >> i & 1 && (memory->memoryTypes[i].propertyFlags & wanted) == wanted) {
+            *type = i;
+            return RLXVK_OK;
+        }
+    return fail(RLXVK_E_UNSUPPORTED,
+                "memory type %u does not take storage buffers (types 0x%x do); report this device",
+                *type, bits);
+}
+
+static rlxvk_status memory_bind(device *d, memory_use use, memory_block *block)
+{
+    rlxvk_status status;
+    uint32_t type = type_for(&d->choice, use);
+    VkMemoryRequirements needs;
+    d->fn.GetBufferMemoryRequirements(d->handle, block->buffer, &needs);
+    TRY(type_allowed(d, needs.memoryTypeBits, &type));
+    VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .allocationSize = needs.size,
+        .memoryTypeIndex = type,
+    };
+    VK(d, AllocateMemory(d->handle, &info, NULL, &block->memory));
+    VK(d, BindBufferMemory(d->handle, block->buffer, block->memory, 0));
+error:
+    return status;
+}
+
+static rlxvk_status block_map(device *d, memory_use use, memory_block *block)
+{
+    rlxvk_status status;
+    const device_choice *choice = &d->choice;
+    void *mapped = NULL;
+    block->coherent = use == MEMORY_ARENA      ? choice->arena_coherent
+                      : use == MEMORY_READBACK ? choice->readback_coherent
+                                               : true;
+    if (use == MEMORY_ARENA && !choice->arena_mapped)
+        return RLXVK_OK;
+    VK(d, MapMemory(d->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &mapped));
+    block->mapped = mapped;
+error:
+    return status;
+}
+
+rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memory_block *out)
+{
+    rlxvk_status status;
+    memory_block block = {.size = MAX(size, 4)};
+    uint64_t limit = d->choice.profile.max_allocation_bytes;
+    if (size > limit)
+        return fail(RLXVK_E_OUT_OF_DEVICE_MEMORY,
+                    "%s memory: a block of %llu bytes is above the device's limit of %llu",
+                    use_names[use], (unsigned long long)size, (unsigned long long)limit);
+    TRY(buffer_create(d, &block));
+    TRY(memory_bind(d, use, &block));
+    TRY(block_map(d, use, &block));
+    *out = block;
+    return RLXVK_OK;
+error:;
+    const VkPhysicalDeviceMemoryProperties *memory = &d->snapshot.memory;
+    uint32_t heap = memory->memoryTypes[type_for(&d->choice, use)].heapIndex;
+    memory_block_destroy(d, &block);
+    return fail_within(status, "%s memory: block of %llu bytes in a heap of %llu", use_names[use],
+                       (unsigned long long)size,
+                       (unsigned long long)memory->memoryHeaps[heap].size);
+}
+
+void memory_block_destroy(device *d, memory_block *block)
+{
+    if (!block)
+        return;
+    /* Freeing unmaps. Vulkan takes null handles. */
+    if (block->buffer)
+        d->fn.DestroyBuffer(d->handle, block->buffer, NULL);
+    if (block->memory)
+        d->fn.FreeMemory(d->handle, block->memory, NULL);
+    *block = (memory_block){0};
+}
+
+/* The range widened to whole atoms; one that reaches the block's end says so by VK_WHOLE_SIZE,
+ * because the allocation may end off an atom's border. */
+static VkMappedMemoryRange atoms(const device *d, const memory_block *block, uint64_t offset,
+                                 uint64_t size)
+{
+    uint64_t atom = MAX(d->snapshot.properties.limits.nonCoherentAtomSize, 1);
+    uint64_t first = offset / atom * atom;
+    uint64_t end = round_up(offset + size, atom);
+    return (VkMappedMemoryRange){
+        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
+        .memory = block->memory,
+        .offset = first,
+        .size = end >= block->size ? VK_WHOLE_SIZE : end - first,
+    };
+}
+
+rlxvk_status memory_block_flush(device *d, const memory_block *block, uint64_t offset,
+                                uint64_t size)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (block->coherent || !block->mapped || !size)
+        return RLXVK_OK;
+    VkMappedMemoryRange range = atoms(d, block, offset, size);
+    VK(d, FlushMappedMemoryRanges(d->handle, 1, &range));
+error:
+    return status;
+}
+
+rlxvk_status memory_block_invalidate(device *d, const memory_block *block, uint64_t offset,
+                                     uint64_t size)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (block->coherent || !block->mapped || !size)
+        return RLXVK_OK;
+    VkMappedMemoryRange range = atoms(d, block, offset, size);
+    VK(d, InvalidateMappedMemoryRanges(d->handle, 1, &range));
+error:
+    return status;
+}

@@ -1,0 +1,322 @@
+/*
+ * All pipelines of a device, by kernel and specialization constants. Invariant outside the lock:
+ * every entry has a pipeline, and no two entries are equal. The missing ones of one call are
+ * created by a few threads, because creation is where drivers compile; the lock is held meanwhile,
+ * so that a second caller finds them instead of compiling them again.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "vk/internal.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define THREAD_LIMIT 4
+
+typedef struct pipeline_entry {
+    pipeline_request key; /* constants above constant_count are 0 */
+    VkPipeline pipeline;
+    VkResult result;
+} pipeline_entry;
+
+struct pipeline_store {
+    pthread_mutex_t lock;
+    bool lock_made;
+    disk_cache cache;
+    VECTOR(pipeline_entry) entries;
+    uint32_t *slots;   /* open addressing: index + 1 of an entry, 0 for free */
+    size_t slot_count; /* a power of two, at least twice the entries */
+};
+
+/* ---- Hash map ---- */
+
+static pipeline_request key_of(const pipeline_request *request)
+{
+    pipeline_request key;
+    memset(&key, 0, sizeof(key));
+    key.kernel = request->kernel;
+    key.constant_count = request->constant_count;
+    memcpy(key.constants, request->constants, request->constant_count * sizeof(uint32_t));
+    return key;
+}
+
+static size_t key_hash(const pipeline_request *key)
+{
+    uint64_t hash = key->kernel * 0x9e3779b97f4a7c15ull + key->constant_count;
+    for (uint32_t i = 0; i < key->constant_count; i++) {
+        hash = (hash ^ key->constants[i]) * 0x9e3779b97f4a7c15ull;
+        hash ^= hash >> 29;
+    }
+    return (size_t)hash;
+}
+
+static bool key_equal(const pipeline_request *a, const pipeline_request *b)
+{
+    return a->kernel == b->kernel && a->constant_count == b->constant_count &&
+           !memcmp(a->constants, b->constants, sizeof(a->constants));
+}
+
+/* The slot of an equal entry, or the free slot where it would go. */
+static uint32_t *slot_of(const pipeline_store *store, const pipeline_request *key)
+{
+    size_t slot = key_hash(key);
+    for (;; slot++) {
+        uint32_t *at = &store->slots[slot & (store->slot_count - 1)];
+        if (!*at || key_equal(&store->entries.items[*at - 1].key, key))
+            return at;
+    }
+}
+
+static void slots_fill(pipeline_store *store)
+{
+    memset(store->slots, 0, store->slot_count * sizeof(*store->slots));
+    for (size_t i = 0; i < store->entries.count; i++)
+        *slot_of(store, &store->entries.items[i].key) = (uint32_t)i + 1;
+}
+
+static bool slots_reserve(pipeline_store *store, size_t entry_count)
+{
+    size_t count = MAX(store->slot_count, 64);
+    while (count < 2 * entry_count)
+        count *= 2;
+    if (count == store->slot_count)
+        return true;
+    uint32_t *slots = memory_zeroed(count, sizeof(*slots));
+    if (!slots)
+        return false;
+    memory_free(store->slots);
+    store->slots = slots;
+    store->slot_count = count;
+    slots_fill(store);
+    return true;
+}
+
+/* ---- Creation ---- */
+
+/* What the creating threads share. Each takes the next entry until none is left. */
+typedef struct creation {
+    device *d;
+    pipeline_entry *entries; /* the missing ones */
+    size_t count, next;
+    VkShaderModule modules[KERNEL_COUNT];
+} creation;
+
+static void entry_create(creation *c, pipeline_entry *entry)
+{
+    device *d = c->d;
+    const pipeline_request *key = &entry->key;
+    VkSpecializationMapEntry map[KERNEL_MAX_CONSTANTS];
+    for (uint32_t i = 0; i < key->constant_count; i++)
+        map[i] = (VkSpecializationMapEntry){i, i * sizeof(uint32_t), sizeof(uint32_t)};
+    VkSpecializationInfo constants = {
+        .mapEntryCount = key->constant_count,
+        .pMapEntries = map,
+        .dataSize = key->constant_count * sizeof(uint32_t),
+        .pData = key->constants,
+    };
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = c->modules[key->kernel],
+                  .pName = "main",
+                  .pSpecializationInfo = &constants},
+        .layout = d->pipeline_layouts[kernel_table[key->kernel].binding_count],
+    };
+    entry->result = VK_RESULT(d, CreateComputePipelines(d->handle, d->pipelines->cache.handle, 1,
+                                                        &info, NULL, &entry->pipeline));
+    if (entry->result != VK_SUCCESS)
+        entry->pipeline = VK_NULL_HANDLE;
+}
+
+static void *creation_work(void *argument)
+{
+    creation *c = argument;
+    for (;;) {
+        size_t i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED);
+        if (i >= c->count)
+            return NULL;
+        entry_create(c, &c->entries[i]);
+    }
+}
+
+static void creation_spread(creation *c)
+{
+    pthread_t threads[THREAD_LIMIT];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = MIN(MIN((size_t)MAX(cores, 1), THREAD_LIMIT), c->count), started = 0;
+    /* This thread works too, and does all of it where no other can be started. */
+    while (started + 1 < wanted && !pthread_create(&threads[started], NULL, creation_work, c))
+        started++;
+    creation_work(c);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static rlxvk_status modules_create(creation *c)
+{
+    rlxvk_status status = RLXVK_OK;
+    device *d = c->d;
+    for (size_t i = 0; i < c->count; i++) {
+        uint16_t kernel = c->entries[i].key.kernel;
+        VkShaderModuleCreateInfo info = {
+            .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+            .codeSize = kernel_table[kernel].word_count * sizeof(uint32_t),
+            .pCode = kernel_table[kernel].words,
+        };
+        if (!c->modules[kernel])
+            VK(d, CreateShaderModule(d->handle, &info, NULL, &c->modules[kernel]));
+    }
+error:
+    return status;
+}
+
+static void modules_destroy(creation *c)
+{
+    for (size_t i = 0; i < KERNEL_COUNT; i++)
+        if (c->modules[i])
+            c->d->fn.DestroyShaderModule(c->d->handle, c->modules[i], NULL);
+}
+
+static rlxvk_status creation_check(const creation *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const pipeline_entry *entry = &c->entries[i];
+        rlxvk_status status = vk_check(c->d, entry->result, "CreateComputePipelines");
+        if (status != RLXVK_OK)
+            return fail_within(status, "kernel '%s'", kernel_table[entry->key.kernel].name);
+    }
+    return RLXVK_OK;
+}
+
+/* Creates the pipelines of the entries from `first` on. */
+static rlxvk_status entries_create(device *d, size_t first)
+{
+    rlxvk_status status;
+    pipeline_store *store = d->pipelines;
+    creation *c = memory_zeroed(1, sizeof(*c));
+    if (!c)
+        return fail_memory("pipeline creation");
+    c->d = d;
+    c->entries = store->entries.items + first;
+    c->count = store->entries.count - first;
+    TRY(modules_create(c));
+    creation_spread(c);
+    TRY(creation_check(c));
+error:
+    modules_destroy(c);
+    memory_free(c);
+    return status;
+}
+
+/* ---- Requests ---- */
+
+static rlxvk_status request_check(const device *d, const pipeline_request *request)
+{
+    const device_profile *p = &d->choice.profile;
+    if (request->kernel >= KERNEL_COUNT || request->constant_count > KERNEL_MAX_CONSTANTS)
+        return fail(RLXVK_E_UNSUPPORTED, "pipeline: no kernel %u with %u constants",
+                    request->kernel, request->constant_count);
+    const kernel_info *kernel = &kernel_table[request->kernel];
+    if (kernel->binding_count > MIN(p->storage_buffers_per_stage, KERNEL_MAX_BINDINGS))
+        return fail(RLXVK_E_UNSUPPORTED, "kernel '%s': %u storage buffers; this device has %u",
+                    kernel->name, kernel->binding_count, p->storage_buffers_per_stage);
+    if (request->constant_count &&
+        (!request->constants[0] || request->constants[0] > p->max_workgroup_invocations))
+        return fail(RLXVK_E_UNSUPPORTED, "kernel '%s': workgroup of %u; this device takes 1 to %u",
+                    kernel->name, request->constants[0], p->max_workgroup_invocations);
+    return RLXVK_OK;
+}
+
+/* Adds an entry, still without pipeline, for every request that has none. */
+static rlxvk_status entries_add(device *d, const pipeline_request *requests, size_t count)
+{
+    rlxvk_status status;
+    pipeline_store *store = d->pipelines;
+    for (size_t i = 0; i < count; i++) {
+        TRY(request_check(d, &requests[i]));
+        if (!slots_reserve(store, store->entries.count + 1))
+            return fail_memory("pipeline table");
+        pipeline_entry entry = {.key = key_of(&requests[i])};
+        uint32_t *slot = slot_of(store, &entry.key);
+        if (*slot)
+            continue;
+        if (!VECTOR_PUSH(&store->entries, entry))
+            return fail_memory("pipeline table");
+        *slot = (uint32_t)store->entries.count;
+    }
+    return RLXVK_OK;
+error:
+    return status;
+}
+
+/* After a failure: forgets the entries from `first` on that have no pipeline and keeps the others.
+ */
+static void entries_drop(pipeline_store *store, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < store->entries.count; i++)
+        if (store->entries.items[i].pipeline)
+            store->entries.items[kept++] = store->entries.items[i];
+    store->entries.count = kept;
+    if (store->slots)
+        slots_fill(store);
+}
+
+static rlxvk_status get_locked(device *d, const pipeline_request *requests, size_t count,
+                               VkPipeline *out)
+{
+    rlxvk_status status;
+    pipeline_store *store = d->pipelines;
+    size_t first = store->entries.count;
+    TRY(entries_add(d, requests, count));
+    if (store->entries.count > first)
+        TRY(entries_create(d, first));
+    for (size_t i = 0; i < count; i++) {
+        pipeline_request key = key_of(&requests[i]);
+        out[i] = store->entries.items[*slot_of(store, &key) - 1].pipeline;
+    }
+    return RLXVK_OK;
+error:
+    entries_drop(store, first);
+    return status;
+}
+
+rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t count,
+                           VkPipeline *out)
+{
+    pthread_mutex_lock(&d->pipelines->lock);
+    rlxvk_status status = get_locked(d, requests, count, out);
+    pthread_mutex_unlock(&d->pipelines->lock);
+    return status;
+}
+
+/* ---- Store ---- */
+
+rlxvk_status pipeline_store_create(device *d, const char *cache_directory)
+{
+    pipeline_store *store = memory_zeroed(1, sizeof(*store));
+    if (!store)
+        return fail_memory("pipeline store");
+    d->pipelines = store;
+    if (pthread_mutex_init(&store->lock, NULL))
+        return fail_memory("pipeline lock");
+    store->lock_made = true;
+    return disk_cache_open(d, cache_directory, &store->cache);
+}
+
+void pipeline_store_destroy(device *d)
+{
+    pipeline_store *store = d->pipelines;
+    if (!store)
+        return;
+    disk_cache_save(d, &store->cache);
+    disk_cache_close(d, &store->cache);
+    for (size_t i = 0; i < store->entries.count; i++)
+        d->fn.DestroyPipeline(d->handle, store->entries.items[i].pipeline, NULL);
+    VECTOR_FREE(&store->entries);
+    memory_free(store->slots);
+    if (store->lock_made)
+        pthread_mutex_destroy(&store->lock);
+    memory_free(store);
+    d->pipelines = NULL;
+}

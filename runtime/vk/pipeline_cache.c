@@ -1,0 +1,185 @@
+/*
+ * The driver's pipeline cache, kept in <directory>/rlxvk/<pipelineCacheUUID>-<driverUUID>.bin.
+ * File: magic, checksum of the driver's data, its length, the data. Drivers trust the data of a
+ * well-formed header, so the checksum and the header are both verified here; a file that is
+ * damaged, foreign or unreadable counts as absent. Writing goes through a temporary file and
+ * rename, so that readers see a whole file or none; failing to write is not an error.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "vk/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAGIC      0x3143504b56584c52ull /* "RLXVKPC1" */
+#define FILE_SIZE_LIMIT ((uint64_t)256 << 20)
+
+typedef struct file_header {
+    uint64_t magic, checksum, size;
+} file_header;
+
+static uint64_t checksum(const uint8_t *bytes, size_t size)
+{
+    uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+    return hash;
+}
+
+/* ---- Path ---- */
+
+/* The user's cache directory into `out`; false when there is none. */
+static bool base_directory(const char *directory, char *out, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length = 0;
+    if (directory)
+        length = snprintf(out, size, "%s", directory);
+    else if (cache && *cache)
+        length = snprintf(out, size, "%s", cache);
+    else if (home && *home)
+        length = snprintf(out, size, "%s/.cache", home);
+    return length > 0 && (size_t)length < size;
+}
+
+static bool file_path(const device *d, const char *directory, char *out, size_t size)
+{
+    char base[2048], cache_uuid[2 * VK_UUID_SIZE + 1], driver_uuid[2 * VK_UUID_SIZE + 1];
+    if (!base_directory(directory, base, sizeof(base)))
+        return false;
+    uuid_text(d->snapshot.properties.pipelineCacheUUID, cache_uuid);
+    uuid_text(d->snapshot.id.driverUUID, driver_uuid);
+    int length = snprintf(out, size, "%s/rlxvk/%s-%s.bin", base, cache_uuid, driver_uuid);
+    return length > 0 && (size_t)length < size;
+}
+
+/* Creates every directory above the file. Failures show when the file is opened. */
+static void make_directories(const char *path)
+{
+    char partial[4096];
+    for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(partial, sizeof(partial), "%.*s", (int)(slash - path), path);
+        mkdir(partial, 0700);
+    }
+}
+
+/* ---- Reading ---- */
+
+static bool driver_header_matches(const device *d, const uint8_t *data, size_t size)
+{
+    VkPipelineCacheHeaderVersionOne header;
+    const VkPhysicalDeviceProperties *p = &d->snapshot.properties;
+    if (size < sizeof(header))
+        return false;
+    memcpy(&header, data, sizeof(header));
+    return header.headerSize >= sizeof(header) && header.headerSize <= size &&
+           header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+           header.vendorID == p->vendorID && header.deviceID == p->deviceID &&
+           !memcmp(header.pipelineCacheUUID, p->pipelineCacheUUID, VK_UUID_SIZE);
+}
+
+/* The driver's data, verified; NULL for every kind of unusable file. */
+static uint8_t *file_read(const device *d, FILE *file, size_t *out_size)
+{
+    file_header header;
+    if (fread(&header, sizeof(header), 1, file) != 1 || header.magic != FILE_MAGIC ||
+        header.size > FILE_SIZE_LIMIT)
+        return NULL;
+    size_t size = (size_t)header.size;
+    uint8_t *data = memory_allocate(size);
+    if (data && fread(data, 1, size, file) == size && checksum(data, size) == header.checksum &&
+        driver_header_matches(d, data, size)) {
+        *out_size = size;
+        return data;
+    }
+    memory_free(data);
+    return NULL;
+}
+
+static uint8_t *path_read(const device *d, const char *path, size_t *out_size)
+{
+    FILE *file = path ? fopen(path, "rb") : NULL;
+    if (!file)
+        return NULL;
+    uint8_t *data = file_read(d, file, out_size);
+    fclose(file);
+    return data;
+}
+
+rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    char path[4096];
+    uint8_t *data = NULL;
+    bool on_disk = !(directory && !*directory) && file_path(d, directory, path, sizeof(path));
+    if (on_disk && !(out->path = memory_copy_string(path)))
+        return fail_memory("pipeline cache path");
+    VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    data = path_read(d, out->path, &info.initialDataSize);
+    info.pInitialData = data;
+    /* Data that the driver does not like after all must not keep the device from opening. */
+    if (data &&
+        VK_RESULT(d, CreatePipelineCache(d->handle, &info, NULL, &out->handle)) == VK_SUCCESS)
+        out->loaded_size = info.initialDataSize;
+    else {
+        info.initialDataSize = 0;
+        VK(d, CreatePipelineCache(d->handle, &info, NULL, &out->handle));
+    }
+error:
+    memory_free(data);
+    return status;
+}
+
+/* ---- Writing ---- */
+
+static bool file_write(int descriptor, const uint8_t *data, size_t size)
+{
+    file_header header = {FILE_MAGIC, checksum(data, size), size};
+    FILE *file = fdopen(descriptor, "wb");
+    if (!file) {
+        close(descriptor);
+        return false;
+    }
+    bool whole =
+        fwrite(&header, sizeof(header), 1, file) == 1 && fwrite(data, 1, size, file) == size;
+    return fclose(file) == 0 && whole;
+}
+
+static void path_write(const char *path, const uint8_t *data, size_t size)
+{
+    char temporary[4096];
+    int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof(temporary))
+        return;
+    make_directories(path);
+    int descriptor = mkstemp(temporary);
+    if (descriptor < 0)
+        return;
+    if (!file_write(descriptor, data, size) || rename(temporary, path))
+        unlink(temporary);
+}
+
+void disk_cache_save(device *d, const disk_cache *cache)
+{
+    size_t size = 0;
+    if (!cache->handle || !cache->path || __atomic_load_n(&d->lost, __ATOMIC_RELAXED) ||
+        d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, NULL) != VK_SUCCESS ||
+        size <= cache->loaded_size || size > FILE_SIZE_LIMIT)
+        return;
+    uint8_t *data = memory_allocate(size);
+    if (data && d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, data) == VK_SUCCESS)
+        path_write(cache->path, data, size);
+    memory_free(data);
+}
+
+void disk_cache_close(device *d, disk_cache *cache)
+{
+    if (cache->handle)
+        d->fn.DestroyPipelineCache(d->handle, cache->handle, NULL);
+    memory_free(cache->path);
+    *cache = (disk_cache){0};
+}

@@ -1,0 +1,375 @@
+/*
+ * Policy: from a snapshot to what the library does with the device. Pure: no Vulkan call, no state,
+ * so that recorded snapshots of any device can be tested anywhere. Values a broken driver reports
+ * as 0 are read as the guaranteed minimum.
+ */
+#include "vk/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NO_TYPE               UINT32_MAX
+#define GUARANTEED_ALLOCATION ((uint64_t)1 << 30)
+#define NEEDED_BUFFERS        4
+#define NEEDED_INVOCATIONS    128
+#define NEEDED_SHARED         16384
+#define SLOT_ALIGNMENT        256
+
+/* ---- Memory types ---- */
+
+typedef struct type_score {
+    VkMemoryPropertyFlags needed, refused;
+    VkMemoryPropertyFlags preferred[3]; /* by falling weight */
+    bool avoid_device_local;            /* the weight below preferred[] */
+    bool prefer_large_heap;             /* above all else */
+} type_score;
+
+static VkMemoryPropertyFlags type_flags(const device_snapshot *s, uint32_t type)
+{
+    return s->memory.memoryTypes[type].propertyFlags;
+}
+
+static uint64_t type_heap_size(const device_snapshot *s, uint32_t type)
+{
+    return s->memory.memoryHeaps[s->memory.memoryTypes[type].heapIndex].size;
+}
+
+static unsigned type_weight(const type_score *score, VkMemoryPropertyFlags flags)
+{
+    unsigned weight = 0;
+    for (size_t i = 0; i < ARRAY_COUNT(score->preferred); i++)
+        weight = weight * 2 + (score->preferred[i] && flags & score->preferred[i]);
+    bool local = flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    return weight * 2 + (score->avoid_device_local && !local);
+}
+
+/* The best type; the first among equals, because drivers list the faster ones first. */
+static uint32_t type_find(const device_snapshot *s, const type_score *score)
+{
+    /* Memory of special purposes: lazily allocated, protected, and the uncached types of debuggers.
+     */
+    const VkMemoryPropertyFlags special =
+        VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
+        VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD |
+        VK_MEMORY_PROPERTY_RDMA_CAPABLE_BIT_NV;
+    uint32_t best = NO_TYPE;
+    for (uint32_t type = 0; type < s->memory.memoryTypeCount; type++) {
+        VkMemoryPropertyFlags flags = type_flags(s, type);
+        if ((flags & score->needed) != score->needed || flags & (score->refused | special))
+            continue;
+        if (best != NO_TYPE) {
+            uint64_t size = type_heap_size(s, type), best_size = type_heap_size(s, best);
+            if (score->prefer_large_heap && size != best_size) {
+                best = size > best_size ? type : best;
+                continue;
+            }
+            if (type_weight(score, flags) <= type_weight(score, type_flags(s, best)))
+                continue;
+        }
+        best = type;
+    }
+    return best;
+}
+
+static uint64_t largest_local_heap(const device_snapshot *s)
+{
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < s->memory.memoryHeapCount; i++)
+        if (s->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+            largest = MAX(largest, s->memory.memoryHeaps[i].size);
+    return largest;
+}
+
+static bool shares_host_memory(const device_snapshot *s)
+{
+    return s->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
+           s->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+/* The type that is both device-local and mappable, where writing it in place is sensible: not
+ * through the small window of a discrete GPU without resizable BAR, which would be used up by the
+ * first weights. */
+static uint32_t choose_direct_type(const device_snapshot *s)
+{
+    static const type_score score = {
+        .needed = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+        .preferred = {VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT},
+        .prefer_large_heap = true,
+    };
+    uint32_t type = type_find(s, &score);
+    if (type == NO_TYPE)
+        return NO_TYPE;
+    bool whole = type_heap_size(s, type) >= largest_local_heap(s);
+    return whole || shares_host_memory(s) ? type : NO_TYPE;
+}
+
+static uint32_t choose_local_type(const device_snapshot *s)
+{
+    static const type_score plain = {
+        .needed = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+        .refused = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+        .prefer_large_heap = true,
+    };
+    static const type_score any = {
+        .needed = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+        .prefer_large_heap = true,
+    };
+    uint32_t type = type_find(s, &plain);
+    return type != NO_TYPE ? type : type_find(s, &any);
+}
+
+static void choose_memory(const device_snapshot *s, bool no_direct_upload, device_choice *out)
+{
+    static const type_score upload = {
+        .needed = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+        .avoid_device_local = true,
+    };
+    static const type_score readback = {
+        .needed = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+        .preferred = {VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT},
+        .avoid_device_local = true,
+    };
+    uint32_t direct = no_direct_upload ? NO_TYPE : choose_direct_type(s);
+    out->arena_mapped = direct != NO_TYPE;
+    out->arena_type = out->arena_mapped ? direct : choose_local_type(s);
+    out->upload_type = type_find(s, &upload);
+    out->readback_type = type_find(s, &readback);
+    if (out->arena_type != NO_TYPE) {
+        VkMemoryPropertyFlags flags = type_flags(s, out->arena_type);
+        out->arena_coherent = flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+        out->arena_cached = out->arena_mapped && flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    }
+    if (out->readback_type != NO_TYPE)
+        out->readback_coherent =
+            type_flags(s, out->readback_type) & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+}
+
+/* ---- Queue ---- */
+
+static bool choose_queue(const device_snapshot *s, device_choice *out)
+{
+    for (uint32_t i = 0; i < s->queue_family_count; i++) {
+        const VkQueueFamilyProperties *family = &s->queue_families[i];
+        if (!(family->queueFlags & VK_QUEUE_COMPUTE_BIT) || !family->queueCount)
+            continue;
+        out->queue_family = i;
+        out->timestamps =
+            family->timestampValidBits > 0 && s->properties.limits.timestampPeriod > 0;
+        return true;
+    }
+    return false;
+}
+
+/* ---- Limits ---- */
+
+/* `limit`, or no limit where it is 0. */
+static uint64_t shrink(uint64_t value, uint64_t limit)
+{
+    return limit ? MIN(value, limit) : value;
+}
+
+static uint32_t shrink32(uint32_t value, uint32_t limit)
+{
+    return limit ? MIN(value, limit) : value;
+}
+
+static uint64_t block_limit(const device_snapshot *s, const device_choice *choice)
+{
+    uint64_t reported = s->maintenance3.maxMemoryAllocationSize;
+    uint64_t limit = shrink(reported ? reported : GUARANTEED_ALLOCATION, s->max_buffer_size);
+    if (choice->arena_type != NO_TYPE)
+        limit = shrink(limit, type_heap_size(s, choice->arena_type));
+    return limit;
+}
+
+static bool is_portable(const device_snapshot *s)
+{
+    static const VkDriverId translated[] = {
+        VK_DRIVER_ID_MOLTENVK,
+        VK_DRIVER_ID_GOOGLE_SWIFTSHADER,
+        VK_DRIVER_ID_MESA_LLVMPIPE,
+        VK_DRIVER_ID_MESA_DOZEN,
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(translated); i++)
+        if (s->driver.driverID == translated[i])
+            return true;
+    return s->portability_subset || s->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+static uint32_t choose_workgroup_size(const device_profile *p)
+{
+    uint32_t size = 128;
+    if (p->kind == RLXVK_DEVICE_CPU)
+        size = 64; /* invocations of a group run one after the other: larger ones gain nothing */
+    else if (p->max_workgroup_invocations >= 256)
+        size = 256;
+    while (size > p->max_workgroup_invocations && size > 1)
+        size /= 2;
+    return size;
+}
+
+static rlxvk_device_kind device_kind(const device_snapshot *s)
+{
+    static const rlxvk_device_kind kinds[] = {
+        [VK_PHYSICAL_DEVICE_TYPE_OTHER] = RLXVK_DEVICE_OTHER,
+        [VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU] = RLXVK_DEVICE_INTEGRATED,
+        [VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU] = RLXVK_DEVICE_DISCRETE,
+        [VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU] = RLXVK_DEVICE_VIRTUAL,
+        [VK_PHYSICAL_DEVICE_TYPE_CPU] = RLXVK_DEVICE_CPU,
+    };
+    unsigned type = s->properties.deviceType;
+    return type < ARRAY_COUNT(kinds) ? kinds[type] : RLXVK_DEVICE_OTHER;
+}
+
+static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
+                         const device_choice *choice, device_profile *p)
+{
+    static const uint32_t units[] = {
+        [RLXVK_DEVICE_OTHER] = 16,    [RLXVK_DEVICE_INTEGRATED] = 16, [RLXVK_DEVICE_DISCRETE] = 128,
+        [RLXVK_DEVICE_VIRTUAL] = 128, [RLXVK_DEVICE_CPU] = 4,
+    };
+    const VkPhysicalDeviceLimits *limits = &s->properties.limits;
+    p->kind = device_kind(s);
+    p->compute_units = units[p->kind];
+    p->portable = is_portable(s);
+    p->subgroup_size = MAX(s->subgroup.subgroupSize, 1);
+    p->max_workgroup_invocations =
+        shrink32(MIN(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]),
+                 options->limit_workgroup_invocations);
+    for (int i = 0; i < 3; i++)
+        p->max_group_count[i] =
+            shrink32(limits->maxComputeWorkGroupCount[i], options->limit_group_count);
+    p->shared_memory_bytes = limits->maxComputeSharedMemorySize;
+    p->push_constant_bytes = limits->maxPushConstantsSize;
+    p->storage_buffers_per_stage =
+        MIN(limits->maxPerStageDescriptorStorageBuffers, limits->maxDescriptorSetStorageBuffers);
+    p->max_allocation_bytes = shrink(block_limit(s, choice), options->limit_allocation_bytes);
+    p->max_binding_bytes = shrink(MIN(limits->maxStorageBufferRange, p->max_allocation_bytes),
+                                  options->limit_binding_bytes);
+    p->slot_alignment = MAX(SLOT_ALIGNMENT, limits->minStorageBufferOffsetAlignment);
+    p->workgroup_size = choose_workgroup_size(p);
+}
+
+/* ---- Baseline ---- */
+
+static bool refuse(device_choice *out, const char *reason)
+{
+    snprintf(out->reason, sizeof(out->reason), "%s", reason);
+    return false;
+}
+
+static bool refuse_limit(device_choice *out, const char *limit, uint32_t value, uint32_t needed)
+{
+    snprintf(out->reason, sizeof(out->reason), "%s is %u; at least %u are needed", limit, value,
+             needed);
+    return false;
+}
+
+static bool meets_limits(const VkPhysicalDeviceLimits *limits, device_choice *out)
+{
+    const struct {
+        const char *name;
+        uint32_t value, needed;
+    } rows[] = {
+        {"maxPerStageDescriptorStorageBuffers", limits->maxPerStageDescriptorStorageBuffers,
+         NEEDED_BUFFERS},
+        {"maxComputeWorkGroupInvocations", limits->maxComputeWorkGroupInvocations,
+         NEEDED_INVOCATIONS},
+        {"maxComputeSharedMemorySize", limits->maxComputeSharedMemorySize, NEEDED_SHARED},
+        {"maxPushConstantsSize", limits->maxPushConstantsSize, KERNEL_MAX_ARGUMENT_BYTES},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        if (rows[i].value < rows[i].needed)
+            return refuse_limit(out, rows[i].name, rows[i].value, rows[i].needed);
+    return true;
+}
+
+static bool meets_baseline(const device_snapshot *s, bool has_queue, device_choice *out)
+{
+    uint32_t version = s->properties.apiVersion;
+    if (version < VK_API_VERSION_1_2) {
+        snprintf(out->reason, sizeof(out->reason), "Vulkan %u.%u.%u; 1.2 is needed",
+                 VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
+                 VK_API_VERSION_PATCH(version));
+        return false;
+    }
+    if (!has_queue)
+        return refuse(out, "no queue family with compute");
+    if (!s->features12.timelineSemaphore)
+        return refuse(out, "no timeline semaphores");
+    if (out->arena_type == NO_TYPE)
+        return refuse(out, "no device-local memory type");
+    if (out->upload_type == NO_TYPE || out->readback_type == NO_TYPE)
+        return refuse(out, "no host-visible, host-coherent memory type");
+    return meets_limits(&s->properties.limits, out);
+}
+
+void device_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
+                   device_choice *out)
+{
+    static const rlxvk_context_options defaults;
+    if (!options)
+        options = &defaults;
+    *out = (device_choice){0};
+    bool has_queue = choose_queue(snapshot, out);
+    choose_memory(snapshot, options->no_direct_upload, out);
+    fill_profile(snapshot, options, out, &out->profile);
+    out->usable = meets_baseline(snapshot, has_queue, out);
+}
+
+/* ---- Description ---- */
+
+void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1])
+{
+    for (size_t i = 0; i < VK_UUID_SIZE; i++)
+        snprintf(out + 2 * i, 3, "%02x", uuid[i]);
+}
+
+static void describe_limits(const device_profile *p, rlxvk_device_info *out)
+{
+    out->subgroup_size = p->subgroup_size;
+    out->max_workgroup_invocations = p->max_workgroup_invocations;
+    memcpy(out->max_group_count, p->max_group_count, sizeof(out->max_group_count));
+    out->shared_memory_bytes = p->shared_memory_bytes;
+    out->push_constant_bytes = p->push_constant_bytes;
+    out->storage_buffers_per_stage = p->storage_buffers_per_stage;
+    out->max_allocation_bytes = p->max_allocation_bytes;
+    out->max_binding_bytes = p->max_binding_bytes;
+    out->slot_alignment = p->slot_alignment;
+}
+
+static void describe_features(const device_snapshot *s, rlxvk_device_info *out)
+{
+    out->storage_16bit = s->features11.storageBuffer16BitAccess;
+    out->storage_8bit = s->features12.storageBuffer8BitAccess;
+    out->shader_float16 = s->features12.shaderFloat16;
+    out->shader_int8 = s->features12.shaderInt8;
+    out->subgroup_arithmetic =
+        s->subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT &&
+        s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
+    out->cooperative_matrix = s->cooperative_matrix;
+}
+
+void device_describe(const device_snapshot *snapshot, const device_choice *choice,
+                     rlxvk_device_info *out)
+{
+    *out = (rlxvk_device_info){0};
+    snprintf(out->name, sizeof(out->name), "%s", snapshot->properties.deviceName);
+    text driver = {.buffer = out->driver, .size = sizeof(out->driver)};
+    text_append(&driver, "%s", snapshot->driver.driverName);
+    if (*snapshot->driver.driverInfo)
+        text_append(&driver, " %s", snapshot->driver.driverInfo);
+    uuid_text(snapshot->id.deviceUUID, out->uuid);
+    out->kind = choice->profile.kind;
+    out->api_version = snapshot->properties.apiVersion;
+    out->usable = choice->usable;
+    memcpy(out->reason, choice->reason, sizeof(out->reason));
+    describe_limits(&choice->profile, out);
+    describe_features(snapshot, out);
+    if (choice->arena_type != NO_TYPE && choice->arena_type < VK_MAX_MEMORY_TYPES)
+        out->device_memory_bytes = type_heap_size(snapshot, choice->arena_type);
+    out->direct_upload = choice->arena_mapped;
+    out->cached_readback = choice->arena_cached;
+    out->timestamps = choice->timestamps;
+    out->timestamp_period_ns = snapshot->properties.limits.timestampPeriod;
+}

@@ -1,0 +1,109 @@
+/*
+ * Which device to open: the wanted one, or discrete before integrated before virtual before CPU;
+ * the first among equals. A name may match several devices: the best of them is taken. Pure.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "vk/internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static int rank(const device_choice *choice)
+{
+    static const int ranks[] = {
+        [RLXVK_DEVICE_DISCRETE] = 5, [RLXVK_DEVICE_INTEGRATED] = 4, [RLXVK_DEVICE_VIRTUAL] = 3,
+        [RLXVK_DEVICE_OTHER] = 2,    [RLXVK_DEVICE_CPU] = 1,
+    };
+    return choice->usable ? ranks[choice->profile.kind] : 0;
+}
+
+static bool contains(const char *haystack, const char *needle)
+{
+    size_t length = strlen(needle);
+    for (; strlen(haystack) >= length; haystack++)
+        if (!strncasecmp(haystack, needle, length))
+            return true;
+    return false;
+}
+
+/* Compares hexadecimal digits, passing over dashes, in any case. */
+static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
+{
+    char digits[2 * VK_UUID_SIZE + 1];
+    size_t matched = 0;
+    uuid_text(snapshot->id.deviceUUID, digits);
+    for (; *wanted; wanted++) {
+        if (*wanted == '-')
+            continue;
+        if (tolower((unsigned char)*wanted) != digits[matched])
+            return false;
+        matched++;
+    }
+    return matched == 2 * VK_UUID_SIZE;
+}
+
+static bool parse_index(const char *wanted, uint32_t count, uint32_t *out)
+{
+    if (!*wanted || strlen(wanted) > 4 || strspn(wanted, "0123456789") != strlen(wanted))
+        return false;
+    unsigned long index = strtoul(wanted, NULL, 10);
+    if (index >= count)
+        return false;
+    *out = (uint32_t)index;
+    return true;
+}
+
+static void list_devices(text *t, const device_snapshot *snapshots, const device_choice *choices,
+                         uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        text_append(t, "%s%u '%s'", i ? ", " : "", i, snapshots[i].properties.deviceName);
+        if (!choices[i].usable)
+            text_append(t, " (not usable: %s)", choices[i].reason);
+    }
+}
+
+static rlxvk_status fail_selection(const device_snapshot *snapshots, const device_choice *choices,
+                                   uint32_t count, const char *wanted)
+{
+    char list[768] = "";
+    text t = {.buffer = list, .size = sizeof(list)};
+    list_devices(&t, snapshots, choices, count);
+    if (!count)
+        return fail(RLXVK_E_NO_DEVICE,
+                    "no Vulkan device: the loader found no driver with a device; install one (for "
+                    "a software device, mesa-vulkan-drivers)");
+    if (!*wanted)
+        return fail(RLXVK_E_NO_DEVICE, "no usable Vulkan device; found %s", list);
+    return fail(
+        RLXVK_E_NO_DEVICE,
+        "no usable device matches '%.100s' (RLXVK_DEVICE or the option `device`: an index, part "
+        "of a name, or a UUID); found %s",
+        wanted, list);
+}
+
+rlxvk_status device_select(const device_snapshot *snapshots, const device_choice *choices,
+                           uint32_t count, const char *wanted, uint32_t *out)
+{
+    uint32_t index;
+    int best = 0;
+    wanted = wanted ? wanted : "";
+    if (parse_index(wanted, count, &index)) {
+        if (!choices[index].usable)
+            return fail_selection(snapshots, choices, count, wanted);
+        *out = index;
+        return RLXVK_OK;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool matches = contains(snapshots[i].properties.deviceName, wanted) ||
+                       uuid_equal(&snapshots[i], wanted);
+        if (!matches || rank(&choices[i]) <= best)
+            continue;
+        best = rank(&choices[i]);
+        *out = i;
+    }
+    return best ? RLXVK_OK : fail_selection(snapshots, choices, count, wanted);
+}

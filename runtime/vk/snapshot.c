@@ -1,0 +1,143 @@
+/*
+ * Asks a physical device everything the policy (profile.c) wants to know. Invariant: structures of
+ * Vulkan 1.2 are only queried from devices of 1.2; of an older one the snapshot has properties,
+ * memory and queues, and zeros elsewhere.
+ */
+#include "vk/internal.h"
+
+#include <string.h>
+
+/* Newer than the oldest headers. */
+#define COOPERATIVE_MATRIX_EXTENSION "VK_KHR_cooperative_matrix"
+
+bool extension_listed(const VkExtensionProperties *list, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(list[i].extensionName, name))
+            return true;
+    return false;
+}
+
+static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device_snapshot *out,
+                                    bool *out_maintenance4)
+{
+    rlxvk_status status;
+    VkExtensionProperties *list = NULL;
+    uint32_t count = 0;
+    VK(d, EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL));
+    list = memory_zeroed(count, sizeof(*list));
+    if (!list) {
+        status = fail_memory("list of device extensions");
+        goto error;
+    }
+    VK(d, EnumerateDeviceExtensionProperties(physical, NULL, &count, list));
+    out->cooperative_matrix = extension_listed(list, count, COOPERATIVE_MATRIX_EXTENSION);
+    out->portability_subset = extension_listed(list, count, PORTABILITY_SUBSET_EXTENSION);
+    *out_maintenance4 = out->properties.apiVersion >= VK_API_VERSION_1_3 ||
+                        extension_listed(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+error:
+    memory_free(list);
+    return status;
+}
+
+static void take_properties(device *d, VkPhysicalDevice physical, bool maintenance4,
+                            device_snapshot *out)
+{
+    VkPhysicalDeviceMaintenance4Properties sizes = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
+    };
+    out->driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+    out->id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
+    out->subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+    out->maintenance3.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
+    out->float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+    out->driver.pNext = &out->id;
+    out->id.pNext = &out->subgroup;
+    out->subgroup.pNext = &out->maintenance3;
+    out->maintenance3.pNext = &out->float_controls;
+    out->float_controls.pNext = maintenance4 ? &sizes : NULL;
+    VkPhysicalDeviceProperties2 all = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+        .pNext = &out->driver,
+    };
+    d->fn.GetPhysicalDeviceProperties2(physical, &all);
+    out->max_buffer_size = sizes.maxBufferSize;
+    /* A snapshot is copied about: no pointers into its former place. */
+    out->driver.pNext = out->id.pNext = out->subgroup.pNext = NULL;
+    out->maintenance3.pNext = out->float_controls.pNext = NULL;
+}
+
+static void take_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
+{
+    out->features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    out->features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    out->features11.pNext = &out->features12;
+    VkPhysicalDeviceFeatures2 all = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+        .pNext = &out->features11,
+    };
+    d->fn.GetPhysicalDeviceFeatures2(physical, &all);
+    out->features = all.features;
+    out->features11.pNext = NULL;
+}
+
+rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out)
+{
+    rlxvk_status status;
+    bool maintenance4 = false;
+    memset(out, 0, sizeof(*out));
+    d->fn.GetPhysicalDeviceProperties(physical, &out->properties);
+    d->fn.GetPhysicalDeviceMemoryProperties(physical, &out->memory);
+    /* More families than there is room for: the first ones are what the call writes. */
+    out->queue_family_count = ARRAY_COUNT(out->queue_families);
+    d->fn.GetPhysicalDeviceQueueFamilyProperties(physical, &out->queue_family_count,
+                                                 out->queue_families);
+    TRY(take_extensions(d, physical, out, &maintenance4));
+    if (out->properties.apiVersion >= VK_API_VERSION_1_2) {
+        take_properties(d, physical, maintenance4, out);
+        take_features(d, physical, out);
+    }
+error:
+    return status;
+}
+
+static rlxvk_status physical_list(device *d, VkPhysicalDevice **out, uint32_t *out_count)
+{
+    rlxvk_status status;
+    uint32_t count = 0;
+    VK(d, EnumeratePhysicalDevices(d->instance, &count, NULL));
+    *out = memory_zeroed(count, sizeof(**out));
+    if (!*out)
+        return fail_memory("list of devices");
+    if (count)
+        VK(d, EnumeratePhysicalDevices(d->instance, &count, *out));
+    *out_count = count;
+error:
+    return status;
+}
+
+rlxvk_status snapshots_take(device *d, VkPhysicalDevice **out_physical,
+                            device_snapshot **out_snapshots, uint32_t *out_count)
+{
+    rlxvk_status status = RLXVK_OK;
+    VkPhysicalDevice *physical = NULL;
+    device_snapshot *snapshots = NULL;
+    uint32_t count = 0;
+    if (d->instance)
+        TRY(physical_list(d, &physical, &count));
+    snapshots = memory_zeroed(count, sizeof(*snapshots));
+    if (!snapshots) {
+        status = fail_memory("device snapshots");
+        goto error;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        TRY(snapshot_take(d, physical[i], &snapshots[i]));
+    *out_physical = physical;
+    *out_snapshots = snapshots;
+    *out_count = count;
+    return RLXVK_OK;
+error:
+    memory_free(physical);
+    memory_free(snapshots);
+    return status;
+}

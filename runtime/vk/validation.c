@@ -1,0 +1,62 @@
+/* The Khronos validation layer: is it there, and its messages to the log, counted. */
+#include "vk/internal.h"
+
+#include <string.h>
+
+/* May be called on any thread that calls Vulkan. */
+static VkBool32 VKAPI_CALL receive(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                   VkDebugUtilsMessageTypeFlagsEXT types,
+                                   const VkDebugUtilsMessengerCallbackDataEXT *data, void *user)
+{
+    device *d = user;
+    bool is_error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    (void)types;
+    __atomic_fetch_add(&d->validation_messages, 1, __ATOMIC_RELAXED);
+    log_line(&d->log, is_error ? RLXVK_LOG_ERROR : RLXVK_LOG_WARNING, "validation %s: %s",
+             is_error ? "error" : "warning", data->pMessage);
+    return VK_FALSE; /* the call goes on as it would without the layer */
+}
+
+VkDebugUtilsMessengerCreateInfoEXT validation_messenger_info(device *d)
+{
+    /* Not the GENERAL type: that is the loader talking about drivers and files it passed over. */
+    return (VkDebugUtilsMessengerCreateInfoEXT){
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                           VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                       VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
+        .pfnUserCallback = receive,
+        .pUserData = d,
+    };
+}
+
+static bool layer_listed(const VkLayerProperties *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(list[i].layerName, VALIDATION_LAYER))
+            return true;
+    return false;
+}
+
+rlxvk_status validation_layer_check(device *d)
+{
+    rlxvk_status status;
+    VkLayerProperties *list = NULL;
+    uint32_t count = 0;
+    VK(d, EnumerateInstanceLayerProperties(&count, NULL));
+    list = memory_zeroed(count, sizeof(*list));
+    if (!list) {
+        status = fail_memory("list of layers");
+        goto error;
+    }
+    VK(d, EnumerateInstanceLayerProperties(&count, list));
+    if (!layer_listed(list, count))
+        status = fail(RLXVK_E_UNSUPPORTED,
+                      "validation: the layer " VALIDATION_LAYER " is not installed; install the "
+                      "package vulkan-validationlayers, or open the context without validation "
+                      "(RLXVK_VALIDATION=0)");
+error:
+    memory_free(list);
+    return status;
+}

@@ -1,0 +1,187 @@
+/*
+ * The Vulkan layer: loader entry points, device snapshot -> profile -> device, memory, pipelines,
+ * commands. Knows no graph. Every handle made here is destroyed by the matching call, which takes
+ * NULL and half-built objects.
+ */
+#ifndef RLXVK_VK_H
+#define RLXVK_VK_H
+
+#include "base/base.h"
+#include "base/log.h"
+#include "base/profile.h"
+#include "base/switches.h"
+#include "op/kernel.h"
+
+#ifndef VK_NO_PROTOTYPES
+#define VK_NO_PROTOTYPES
+#endif
+#include <vulkan/vulkan.h>
+
+#include <pthread.h>
+
+#include "vk/functions.h" /* struct vk_functions: one member per entry point, named without "vk" */
+
+/* ---- Snapshot and profile: pure policy, unit-tested on recorded snapshots ---- */
+
+typedef struct device_snapshot {
+    VkPhysicalDeviceProperties properties;
+    VkPhysicalDeviceDriverProperties driver;
+    VkPhysicalDeviceIDProperties id;
+    VkPhysicalDeviceSubgroupProperties subgroup;
+    VkPhysicalDeviceMaintenance3Properties maintenance3;
+    uint64_t max_buffer_size; /* maintenance4 where offered, else 0 */
+    VkPhysicalDeviceFloatControlsProperties float_controls;
+    VkPhysicalDeviceFeatures features;
+    VkPhysicalDeviceVulkan11Features features11;
+    VkPhysicalDeviceVulkan12Features features12;
+    VkPhysicalDeviceMemoryProperties memory;
+    VkQueueFamilyProperties queue_families[16];
+    uint32_t queue_family_count;
+    bool cooperative_matrix, portability_subset; /* extensions offered */
+} device_snapshot;
+
+typedef struct device_choice {
+    bool usable;
+    char reason[160];       /* why not */
+    uint32_t queue_family;  /* compute; one without graphics is not preferred over the first */
+    uint32_t arena_type;    /* memory type of blocks: DEVICE_LOCAL */
+    uint32_t upload_type;   /* HOST_VISIBLE | HOST_COHERENT */
+    uint32_t readback_type; /* HOST_VISIBLE | HOST_CACHED where there is one */
+    bool arena_mapped;      /* arena_type is HOST_VISIBLE: uploads write in place */
+    bool arena_cached;      /* ... and HOST_CACHED: reads read in place */
+    bool arena_coherent, readback_coherent;
+    bool timestamps;
+    device_profile profile;
+} device_choice;
+
+/* Pure. `options` may be NULL; its limits shrink the profile's. */
+void device_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
+                   device_choice *out);
+void device_describe(const device_snapshot *snapshot, const device_choice *choice,
+                     rlxvk_device_info *out);
+
+/* ---- Device ---- */
+
+typedef struct pipeline_store pipeline_store;
+
+typedef struct device {
+    void *library; /* the loader, dlopen'ed */
+    vk_functions fn;
+    VkInstance instance;
+    VkDebugUtilsMessengerEXT messenger;
+    VkPhysicalDevice physical;
+    VkDevice handle;
+    VkQueue queue;
+    pthread_mutex_t queue_lock;
+    bool queue_lock_made;
+    device_snapshot snapshot;
+    device_choice choice;
+    log_sink log;
+    bool lost;                    /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
+    uint32_t validation_messages; /* warnings and errors of the validation layer so far */
+    VkDescriptorSetLayout set_layouts[KERNEL_MAX_BINDINGS + 1]; /* by binding count */
+    VkPipelineLayout
+        pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* ... with 128 bytes of push constants */
+    pipeline_store *pipelines;
+} device;
+
+rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
+                         device **out);
+void device_close(device *d);
+rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
+
+/* Turns a VkResult into a status, with `call` in the error text; notes device loss. Also the place
+ * where tests count calls and inject failures (see vk_test_hooks). */
+rlxvk_status vk_check(device *d, VkResult result, const char *call);
+bool vk_inject(const char *call);
+
+/* VK(d, CreateBuffer(d->handle, ...)): calls d->fn.CreateBuffer, TRYs the status. An injected
+ * failure skips the call. */
+#define VK(d, call)                                                                                \
+    TRY(vk_inject(#call) ? vk_check(d, VK_ERROR_OUT_OF_DEVICE_MEMORY, #call)                       \
+                         : vk_check(d, (d)->fn.call, #call))
+
+/* Counted by every VK() call, by the call's name. fail_at: the n-th VK() call from now fails (0:
+ * none). Process-wide. */
+typedef struct vk_test_hooks {
+    uint64_t calls, created /* Create*, Allocate* */, recorded /* BeginCommandBuffer */, submitted;
+    uint64_t fail_at;
+} vk_test_hooks;
+extern vk_test_hooks vk_hooks;
+
+/* ---- Memory: one buffer over one allocation ---- */
+
+typedef enum memory_use { MEMORY_ARENA, MEMORY_UPLOAD, MEMORY_READBACK } memory_use;
+
+typedef struct memory_block {
+    VkDeviceMemory memory;
+    VkBuffer buffer; /* storage + transfer source + transfer destination */
+    uint64_t size;
+    uint8_t *mapped; /* NULL where the type is not host-visible */
+    bool coherent;
+} memory_block;
+
+/* E_OUT_OF_DEVICE_MEMORY with the sizes. Content undefined. */
+rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memory_block *out);
+void memory_block_destroy(device *d, memory_block *block);
+/* Makes host writes visible to the device, or device writes to the host, where the type is not
+ * coherent. */
+rlxvk_status memory_block_flush(device *d, const memory_block *block, uint64_t offset,
+                                uint64_t size);
+rlxvk_status memory_block_invalidate(device *d, const memory_block *block, uint64_t offset,
+                                     uint64_t size);
+
+/* ---- Pipelines: created on demand, in parallel, shared by all executables, cached on disk ---- */
+
+typedef struct pipeline_request {
+    uint16_t kernel;        /* enum kernel_id */
+    uint8_t constant_count; /* values for specialization constants 0 .. constant_count-1 */
+    uint32_t constants[KERNEL_MAX_CONSTANTS];
+} pipeline_request;
+
+/* Fills out[i] for each request; equal requests share one pipeline. The pipelines belong to the
+ * device. */
+rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t count,
+                           VkPipeline *out);
+
+/* ---- Commands ---- */
+
+/* Per executable: a command pool and what is allocated from it, a descriptor pool, a timeline
+ * semaphore. */
+rlxvk_status command_pool_create(device *d, VkCommandPool *out);
+rlxvk_status command_buffers_allocate(device *d, VkCommandPool pool, uint32_t count,
+                                      VkCommandBuffer *out);
+/* Reusable: no one-time flag, may be pending several times (SIMULTANEOUS_USE). */
+rlxvk_status command_begin(device *d, VkCommandBuffer buffer);
+rlxvk_status command_end(device *d, VkCommandBuffer buffer);
+
+/* What a global memory barrier separates. */
+enum barrier_scope {
+    SCOPE_COMPUTE = 1,  /* shader reads and writes */
+    SCOPE_TRANSFER = 2, /* copies and fills */
+    SCOPE_HOST = 4      /* as target: host reads; as source: host writes */
+};
+void command_barrier(device *d, VkCommandBuffer buffer, unsigned from, unsigned to);
+
+/* One binding of a descriptor set: a byte range of a block. */
+typedef struct buffer_range {
+    VkBuffer buffer;
+    uint64_t offset, size;
+} buffer_range;
+
+/* sets_by_binding_count[n] = how many sets of n bindings. Sets are allocated and written once. */
+rlxvk_status descriptor_pool_create(device *d,
+                                    const uint32_t sets_by_binding_count[KERNEL_MAX_BINDINGS + 1],
+                                    VkDescriptorPool *out);
+rlxvk_status descriptor_set_write(device *d, VkDescriptorPool pool, const buffer_range *ranges,
+                                  uint32_t count, VkDescriptorSet *out);
+
+rlxvk_status timeline_create(device *d, VkSemaphore *out);
+/* Submits the command buffers in order, after `wait` (0: no wait) and signalling `signal` on the
+ * semaphore. */
+rlxvk_status queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
+                          const VkCommandBuffer *buffers, uint32_t count);
+/* E_TIMEOUT after `timeout_ns`; E_DEVICE_LOST. */
+rlxvk_status timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * Cases of dequant_matmul and dequant_gather. Packed operands are named w, the f32 operand x, the
+ * indices idx.
+ *
+ *   format=NAME      block format
+ *   k=N              gather: elements of a row (cols=N in golden cases)
+ *   rows=N           gather without idx: every row in order
+ *   skip=N           w starts with N rows that are sliced off first: a view at a byte offset
+ *   shift=N as=DIMS  x is a vector; the product reads DIMS of it from element N on: a view at an
+ * odd offset
+ */
+#include "cases.h"
+#include "op/quant_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static rlxvk_quant_format format_of(const case_spec *s)
+{
+    const quant_format *format = quant_format_find_name(case_word(s, "format", ""));
+    return format ? (rlxvk_quant_format)format->type : (rlxvk_quant_format)0;
+}
+
+static const case_input *input_named(const case_spec *s, char name)
+{
+    for (size_t i = 0; i < s->input_count; i++)
+        if (s->inputs[i].name[0] == name)
+            return &s->inputs[i];
+    return NULL;
+}
+
+static rlxvk_tensor packed_operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor w = case_tensor(s, inputs, "w");
+    const case_input *input = input_named(s, 'w');
+    int64_t skip = case_integer(s, "skip", 0);
+    return skip && input ? rlxvk_narrow(g, w, 0, skip, input->shape.dims[0] - skip) : w;
+}
+
+static rlxvk_tensor build_matmul(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor x = case_tensor(s, inputs, "x");
+    if (*case_word(s, "as", "")) {
+        rlxvk_shape shape = case_shape(s, "as");
+        int64_t numel = 1;
+        for (uint32_t i = 0; i < shape.rank; i++)
+            numel *= shape.dims[i];
+        x = rlxvk_narrow(g, x, 0, case_integer(s, "shift", 0), numel);
+        x = rlxvk_reshape(g, x, shape);
+    }
+    return rlxvk_dequant_matmul(g, x, packed_operand(g, s, inputs), format_of(s));
+}
+
+static rlxvk_tensor every_row(rlxvk_graph *g, int64_t rows)
+{
+    rlxvk_tensor result = RLXVK_NONE;
+    float *index = malloc(((size_t)rows + 1) * sizeof *index);
+    if (!index)
+        return result;
+    for (int64_t i = 0; i < rows; i++)
+        index[i] = (float)i;
+    result = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(rows), index, (size_t)rows * sizeof *index);
+    free(index);
+    return result;
+}
+
+static rlxvk_tensor build_gather(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor idx = case_tensor(s, inputs, "idx");
+    int64_t k = case_integer(s, "k", case_integer(s, "cols", 0));
+    if (!idx.id)
+        idx = every_row(g, case_integer(s, "rows", 0));
+    return rlxvk_dequant_gather(g, packed_operand(g, s, inputs), idx, format_of(s), k);
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    bool product = strcmp(s->row, "dequant_matmul") == 0;
+    return product ? build_matmul(g, s, inputs) : build_gather(g, s, inputs);
+}
+
+/* ---- Cases ---- */
+
+typedef struct block {
+    const char *name;
+    int elements, bytes;
+} block;
+
+static const block blocks[] = {{"q8_0", 32, 34}, {"q4_k", 256, 144}, {"q6_k", 256, 210}};
+
+static void add_product(case_list *list, const block *b, int m, int n, int blocks_across,
+                        const char *fill)
+{
+    case_add(list, "dequant_matmul format=%s in=x:f32:%dx%d:%s;w:u8:%dx%d:quant:%s", b->name, m,
+             b->elements * blocks_across, fill, n, b->bytes * blocks_across, b->name);
+}
+
+/* m crosses every row count of the vector kernel and the tile heights; n and k cross the tile and
+ * team sizes. */
+static void generate_products(case_list *list, const block *b)
+{
+    static const int rows[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 67};
+    static const int columns[] = {1, 3, 17, 63, 64, 65, 130, 257};
+    static const char *const fills[] = {"integers", "offset", "large", "zero", "one", "positive"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        add_product(list, b, rows[i], columns[i % 8], 1 + (int)i % 3, "uniform");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        add_product(list, b, i % 2 ? 1 : 12, columns[i], b->elements == 32 ? 11 : 2, "unit");
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+        add_product(list, b, i % 2 ? 2 : 10, 33, 2, fills[i]);
+    add_product(list, b, 1, 70, 4096 / b->elements, "uniform"); /* long rows: several team steps */
+    add_product(list, b, 40, 70, 2048 / b->elements, "uniform");
+}
+
+static void generate_product_shapes(case_list *list, const block *b)
+{
+    int e = b->elements, s = b->bytes;
+    const char *f = b->name;
+    case_add(list, "dequant_matmul format=%s in=x:f32:%d;w:u8:%dx%d:quant:%s", f, e, 5, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:%d;w:u8:%d:quant:%s", f, e, 7 * s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:2x3x%d;w:u8:2x2x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:1x2x1x3x1x2x1x%d;w:u8:5x%d:quant:%s", f,
+             2 * e, 2 * s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:0x%d;w:u8:5x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:3x%d;w:u8:0x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:3x0;w:u8:5x0:quant:%s", f, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:12x0;w:u8:5x0:quant:%s", f, f);
+    case_add(list, "dequant_matmul format=%s skip=3 in=x:f32:2x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s skip=1 in=x:f32:20x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s shift=1 as=3x%d in=x:f32:%d;w:u8:9x%d:quant:%s", f, e,
+             3 * e + 1, s, f);
+    case_add(list, "dequant_matmul format=%s shift=3 as=9x%d in=x:f32:%d;w:u8:70x%d:quant:%s", f, e,
+             9 * e + 3, s, f);
+}
+
+static void generate_gathers(case_list *list, const block *b)
+{
+    static const char *const shapes[] = {"scalar", "1", "5", "3x4", "2x1x3", "1x2x1x2x1x2x2", "0"};
+    int e = b->elements, s = b->bytes;
+    const char *f = b->name;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int across = 1; across <= 3; across += 2)
+            case_add(list,
+                     "dequant_gather format=%s k=%d in=w:u8:13x%d:quant:%s;idx:f32:%s:index:13", f,
+                     e * across, s * across, f, shapes[i]);
+    for (int n = 1; n <= 40; n += 13)
+        case_add(list,
+                 "dequant_gather format=%s k=%d in=w:u8:%dx%d:quant:%s;idx:f32:50:badindex:%d", f,
+                 e, n, s, f, n);
+    case_add(list, "dequant_gather format=%s k=%d in=w:u8:%d:quant:%s;idx:i32:9:index:6", f, 2 * e,
+             12 * s, f);
+    case_add(list, "dequant_gather format=%s k=%d in=w:u8:0x%d:quant:%s;idx:f32:9:zero", f, e, s,
+             f);
+    case_add(list, "dequant_gather format=%s k=0 in=w:u8:4x0:quant:%s;idx:f32:9:index:4", f, f);
+    case_add(list,
+             "dequant_gather format=%s k=%d skip=3 in=w:u8:9x%d:quant:%s;idx:f32:8:badindex:6", f,
+             e, s, f);
+    case_add(list, "dequant_gather format=%s k=%d rows=64 in=w:u8:64x%d:quant:%s", f, 8 * e, 8 * s,
+             f);
+}
+
+static void generate(case_list *list)
+{
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        generate_products(list, &blocks[i]);
+        generate_product_shapes(list, &blocks[i]);
+        generate_gathers(list, &blocks[i]);
+    }
+}
+
+static const char *const rows[] = {"dequant_matmul", "dequant_gather", NULL};
+
+const case_family dequant_cases = {rows, build, generate};

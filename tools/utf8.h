@@ -1,0 +1,47 @@
+/* UTF-8: strict decoding (no overlong forms, no surrogates, at most U+10FFFF) and encoding. */
+#ifndef RLXVK_UTF8_H
+#define RLXVK_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_INVALID UINT32_MAX
+
+/* The code point at `bytes` (length > 0) and how many bytes it takes; UTF8_INVALID and 1 for a byte
+ * that starts none. */
+static inline uint32_t utf8_decode(const uint8_t *bytes, size_t length, size_t *size)
+{
+    static const uint32_t smallest[4] = {0, 0x80, 0x800, 0x10000};
+    uint32_t first = bytes[0];
+    size_t extra = first < 0x80 ? 0 : first < 0xc2 ? 4 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    *size = 1;
+    if (extra == 0)
+        return first;
+    if (extra == 4 || first > 0xf4 || extra >= length)
+        return UTF8_INVALID;
+    uint32_t point = first & (0x3fu >> extra);
+    for (size_t i = 1; i <= extra; i++) {
+        if ((bytes[i] & 0xc0) != 0x80)
+            return UTF8_INVALID;
+        point = point << 6 | (bytes[i] & 0x3fu);
+    }
+    if (point < smallest[extra] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+        return UTF8_INVALID;
+    *size = extra + 1;
+    return point;
+}
+
+/* Writes a code point below U+0800, which is all the byte table of byte-level BPE needs; returns 1
+ * or 2. */
+static inline size_t utf8_encode_short(uint32_t point, uint8_t out[2])
+{
+    if (point < 0x80) {
+        out[0] = (uint8_t)point;
+        return 1;
+    }
+    out[0] = (uint8_t)(0xc0 | point >> 6);
+    out[1] = (uint8_t)(0x80 | (point & 0x3f));
+    return 2;
+}
+
+#endif
