@@ -28,6 +28,7 @@ KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*.comp))))
 LIB_SRC  := $(sort $(wildcard runtime/*/*.c))
 TOOL_SRC := $(filter-out tools/spv2c.c,$(sort $(wildcard tools/*.c)))
 CASE_SRC := $(sort $(wildcard test/cases/*.c))
+SUPPORT  := $(sort $(wildcard test/support/*.c))
 UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(GEN)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
@@ -112,9 +113,9 @@ $(PROGRAM): $(TOOL_OBJ) $(LIB)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(LIB)
+$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(LIB)
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson $(LDLIBS)
 
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)
@@ -125,4 +126,4 @@ $(GEN)/kernel_table.o: $(GEN)/kernel_table.c
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/spv/%.raw.spv $(BUILD)/spv/%.spv
--include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)
+-include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)

@@ -275,9 +275,10 @@ struct feed_row_args {
 
 /* ---- layout and indexing ---- */
 
-#define COPY_ITEMS 4 /* units an invocation of the copying kernels moves */
+#define TRANSPOSE_TILE 32
+#define COPY_ITEMS     4 /* units an invocation of the copying kernels moves */
 
-/* Offsets, strides and dims in units of the copy's width; axes innermost first; dims[rank - 1] is what is left. */
+/* Offsets, strides and dims in units of the copy's width; axes innermost first. */
 struct strided_copy_args {
     u32 count, rank;
     i32 source_offset;

@@ -1,7 +1,7 @@
 #version 450
 /*
  * Attention for few queries: a workgroup takes CHUNK keys of one kv head for up to ROWS query rows (the queries of all heads
- * that share the kv head), so that K and V are read once. Eight invocations share a key, each with every eighth column.
+ * that share the kv head), so that K and V are read once. LANES invocations share a key, each with every LANES-th column.
  * With one chunk it writes the result; with more, (m, l, o[width]) of each row and chunk for attention_merge, where a
  * chunk without keys has l = 0 and no o. A chunk outside the band, or dropped whole by the mask, is not read.
  */
@@ -11,9 +11,10 @@
 
 layout(constant_id = 1) const uint MASK = ATTENTION_BAND;
 layout(constant_id = 2) const bool SOFTCAP = false;
-layout(constant_id = 3) const uint ROWS = 4; /* a power of two; local size >= 8 * ROWS */
-layout(constant_id = 4) const uint DIMS = 8; /* width at most 8 * DIMS */
-layout(constant_id = 5) const uint CHUNK = 256; /* a multiple of 64; CHUNK * ROWS <= 1024 */
+layout(constant_id = 3) const uint ROWS = 4;    /* a power of two; at most the local size */
+layout(constant_id = 4) const uint LANES = 8;   /* 8, 16 or 32; at most the local size */
+layout(constant_id = 5) const uint DIMS = 8;    /* columns of a lane: width <= LANES * DIMS */
+layout(constant_id = 6) const uint CHUNK = 256; /* CHUNK * ROWS <= 1024 */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer q_source { float q[]; };
 layout(set = 0, binding = 1) readonly restrict buffer k_source { float k[]; };
@@ -23,7 +24,6 @@ layout(set = 0, binding = 4) writeonly restrict buffer target { float y[]; };
 
 #include "attention.glsl"
 
-const uint LANES = 8;       /* invocations of a key */
 const uint SCRATCH = 2048;
 const uint PASS = SCRATCH / (LANES * ROWS); /* keys whose partial products fit */
 const uint LARGEST_GROUP = 128;
@@ -99,7 +99,7 @@ void finish_scores(uint base)
     for (uint e = lane; e < PASS * ROWS && base + e / ROWS < limit; e += gl_WorkGroupSize.x) {
         float product = 0.0;
         for (uint x = 0; x < LANES; x++) /* turned, so that neighbours read different banks */
-            product += scratch[e * LANES + ((x + (e >> 2)) & 7u)];
+            product += scratch[e * LANES + ((x + (e * LANES >> 5)) & (LANES - 1u))];
         uint at = e % ROWS * CHUNK + base + e / ROWS;
         if (!is_dropped(scores[at]))
             scores[at] = finish_score(product, scores[at]);

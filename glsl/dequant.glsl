@@ -1,18 +1,20 @@
 /*
  * Decoders of packed weight blocks, shared by every kernel that reads them.
  *
- * Every format is seen as units of 32 elements: two runs of 16 consecutive elements, DISTANCE apart, that share their
- * packed bytes. Element i of a run is scale * code[i] + bias, with signed 8-bit codes, four to a word, lowest byte
- * first. Unit u of a block starts at element unit_position(u). A further format is one decode function, one line in
- * decode_unit and one row of the table in the C family.
+ * Every format is seen as units of 32 elements: two runs of 16 consecutive elements, DISTANCE
+ * apart, that share their packed bytes. Element i of a run is scale * code[i] + bias, with signed
+ * 8-bit codes, four to a word, lowest byte first. Unit u of a block starts at element
+ * unit_position(u). A further format is one decode function, one line in decode_unit and one row of
+ * the table in the C family.
  *
- * The includer declares the push constants first; args.last_word is the last word of the packed slot.
+ * The includer declares the push constants first; args.last_word is the last word of the packed
+ * slot.
  */
 #define UNIT_ELEMENTS 32
 #define RUN_ELEMENTS  16
 
 layout(constant_id = 1) const uint FORMAT = DEQUANT_Q8_0;
-layout(constant_id = 2) const uint ALIGNMENT = 1; /* bytes that divide every block's address, at most 16 */
+layout(constant_id = 2) const uint ALIGNMENT = 1; /* of every block, in bytes, at most 16 */
 layout(constant_id = 3) const uint BLOCK_BYTES = 34;
 layout(constant_id = 4) const uint BLOCK_UNITS = 1;
 layout(constant_id = 5) const uint DISTANCE = 16;
@@ -28,7 +30,10 @@ struct unit_codes {
 
 /* ---- Bytes at any address the block's alignment allows ---- */
 
-/* The 4 bytes at distance `shift` bits into the 8 bytes low, high. Two shifts: one by 32 would be undefined. */
+/*
+ * The 4 bytes at distance `shift` bits into the 8 bytes low, high. Two shifts: one by 32 would be
+ * undefined.
+ */
 uint straddle(uint low, uint high, uint shift)
 {
     return low >> shift | (high << 1) << (31 - shift);
@@ -97,7 +102,9 @@ unit_codes decode_q8_0(uint block, uint u)
     return unit_codes(load16(block + 2), load16(block + 18), vec2(d), vec2(0));
 }
 
-/* d, dmin; 12 bytes of 6-bit scales and mins; 128 bytes of nibbles, low and high 32 elements apart. */
+/*
+ * d, dmin; 12 bytes of 6-bit scales and mins; 128 bytes of nibbles, low and high 32 elements apart.
+ */
 unit_codes decode_q4_k(uint block, uint u)
 {
     uvec4 head = load16(block);
@@ -121,7 +128,10 @@ uvec4 center_6bit(uvec4 v)
     return flipped | sign << 1 | sign << 2;
 }
 
-/* 128 bytes of low nibbles, 64 of high 2-bit pairs, 16 signed scales, d. Low and high nibble are 64 elements apart. */
+/*
+ * 128 bytes of low nibbles, 64 of high 2-bit pairs, 16 signed scales, d. Low and high nibble are 64
+ * elements apart.
+ */
 unit_codes decode_q6_k(uint block, uint u)
 {
     uint group = u >> 1 & 1, scales = block + 192 + 8 * (u >> 2) + (u & 3);
@@ -150,7 +160,10 @@ unit_codes decode_row_unit(uint row, uint index)
     return decode_unit(row + index / BLOCK_UNITS * BLOCK_BYTES, index % BLOCK_UNITS);
 }
 
-/* First element of the unit's first run; the second run starts DISTANCE later. DISTANCE is a multiple of 16. */
+/*
+ * First element of the unit's first run; the second run starts DISTANCE later. DISTANCE is a
+ * multiple of 16.
+ */
 uint unit_position(uint index)
 {
     uint runs = DISTANCE / RUN_ELEMENTS;

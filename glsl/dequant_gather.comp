@@ -1,7 +1,7 @@
 #version 450
 /*
- * y[i][p] = element p of packed row index[i]; zeros where the index is NaN or outside the table. One invocation decodes
- * one unit.
+ * y[i][p] = element p of packed row index[i]; zeros where the index is NaN or outside the table.
+ * One invocation decodes one unit.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -1,10 +1,11 @@
 #version 450
 /*
- * y[r][j] = sum over p of x[r][p] * w[j][p] for many rows r: w packed, n rows of units * 32 elements.
+ * y[r][j] = sum over p of x[r][p] * w[j][p] for many rows r: w packed, n rows of units * 32
+ * elements.
  *
- * A workgroup of 128 computes 64 columns times 16 * HEIGHT rows, one unit (32 elements of p) at a time: w decoded and x
- * copied into shared memory, p-major, then each invocation multiplies 4 columns by 2 * HEIGHT rows in registers.
- * Shared memory: 16 KiB at HEIGHT 4.
+ * A workgroup of 128 computes 64 columns times 16 * HEIGHT rows, one unit (32 elements of p) at a
+ * time: w decoded and x copied into shared memory, p-major, then each invocation multiplies 4
+ * columns by 2 * HEIGHT rows in registers. Shared memory: 16 KiB at HEIGHT 4.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -26,7 +27,8 @@ shared float tile_w[UNIT_ELEMENTS * TILE_COLUMNS];
 /* One run of one column an invocation. Columns past the last repeat it and are not stored. */
 void load_tile_w(uint first_column, uint index)
 {
-    uint column = gl_LocalInvocationID.x % TILE_COLUMNS, run = gl_LocalInvocationID.x / TILE_COLUMNS;
+    uint column = gl_LocalInvocationID.x % TILE_COLUMNS;
+    uint run = gl_LocalInvocationID.x / TILE_COLUMNS;
     uint row = args.w_offset + min(first_column + column, args.n - 1) * args.row_bytes;
     unit_codes w = decode_row_unit(row, index);
     uvec4 codes = run == 0 ? w.first : w.second;
@@ -41,7 +43,10 @@ void load_tile_w(uint first_column, uint index)
     }
 }
 
-/* HEIGHT vectors of four an invocation; neighbours take neighbouring rows, so that their stores do not collide. */
+/*
+ * HEIGHT vectors of four an invocation; neighbours take neighbouring rows, so that their stores do
+ * not collide.
+ */
 void load_tile_x(uint first_row, uint index)
 {
     uint position = unit_position(index);
@@ -84,8 +89,9 @@ void main()
         barrier();
     }
 
+    uint row = first_row + my_row, column = first_column + my_column;
     [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
         [[unroll]] for (uint c = 0; c < THREAD_COLUMNS; c++)
-            if (first_row + my_row + r < args.m && first_column + my_column + c < args.n)
-                y[args.y_offset + (first_row + my_row + r) * args.n + first_column + my_column + c] = sum[r][c];
+            if (row + r < args.m && column + c < args.n)
+                y[args.y_offset + (row + r) * args.n + column + c] = sum[r][c];
 }

@@ -1,11 +1,13 @@
 #version 450
 /*
- * y[r][j] = sum over p of x[r][p] * w[j][p]: w packed, n rows of units * 32 elements; made for few rows r.
+ * y[r][j] = sum over p of x[r][p] * w[j][p]: w packed, n rows of units * 32 elements; made for few
+ * rows r.
  *
- * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w; its members walk the
- * rows' units together, so that neighbours read neighbouring bytes. Rows and columns past the last are clamped, and not
- * stored. Per run, scale and bias are applied
- * once: scale * sum(x code) + bias * sum(x). The members' sums are added in shared memory; a team of one needs none.
+ * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w;
+ * its members walk the rows' units together, so that neighbours read neighbouring bytes. Rows and
+ * columns past the last are clamped, and not stored. Per run, scale and bias are applied once:
+ * scale * sum(x code) + bias * sum(x). The members' sums are added in shared memory; a team of one
+ * needs none.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -28,7 +30,8 @@ struct run {
 
 run load_run(uint element)
 {
-    return run(vec4[](load_x(element), load_x(element + 4), load_x(element + 8), load_x(element + 12)));
+    return run(vec4[](load_x(element), load_x(element + 4), load_x(element + 8),
+                      load_x(element + 12)));
 }
 
 float run_sum(run a)

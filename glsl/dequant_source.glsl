@@ -1,4 +1,7 @@
-/* The f32 operand x of the packed products, read four elements at a time: one access where its offset allows. */
+/*
+ * The f32 operand x of the packed products, read four elements at a time: one access where its
+ * offset allows.
+ */
 layout(set = 0, binding = 1) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 1) readonly restrict buffer source_vectors { vec4 x4[]; };
 

@@ -1,7 +1,8 @@
 #version 450
 /*
- * y[o, t, i] = data[o, index(t), i] in units of WIDTH words, moved as integers. data may be packed F16/BF16 (STORAGE): then
- * a unit is WIDTH halves of the source, widened exactly with integer arithmetic. An invocation moves COPY_ITEMS units.
+ * y[o, t, i] = data[o, index(t), i] in units of WIDTH words, moved as integers. data may be
+ * packed F16/BF16 (STORAGE): then a unit is WIDTH halves of the source, widened exactly with
+ * integer arithmetic. An invocation moves COPY_ITEMS units.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -68,8 +69,8 @@ uint locate(uint i)
 {
     uint row = i / args.inner, outer = row / args.index_count;
     float v = index[args.index_offset + row - outer * args.index_count];
-    return args.data_offset +
-           (outer * args.extent + clamped_index(v, args.extent)) * args.inner + (i - row * args.inner);
+    uint from = outer * args.extent + clamped_index(v, args.extent);
+    return args.data_offset + from * args.inner + (i - row * args.inner);
 }
 
 void main()

@@ -1,4 +1,4 @@
-/* Indices held as floats: floor(v + 1/2), clamped to 0 .. extent - 1; NaN is 0. extent is 1 .. 2^24. */
+/* Indices held as floats: floor(v + 1/2), clamped to 0 .. extent - 1; NaN is 0. extent <= 2^24. */
 uint clamped_index(float v, uint extent)
 {
     float last = float(extent - 1u);

@@ -2,8 +2,10 @@
 /*
  * Matrix product through shared memory. A workgroup makes a TILE_M x TILE_N tile of y, an invocation a REG_M x REG_N
  * part of it in registers: quads of rows and columns, interleaved over the tile so that neighbours read neighbouring
- * quads. Steps of 16 along K: the next step's elements are read into registers while this one is multiplied. Both tiles
- * lie K-major in shared memory, with one quad of padding a row. Grid: tiles, then splits of K, then batch, folded.
+ * quads. Steps of 16 along K: the next step's elements are read into registers while this one is multiplied.
+ *
+ * A tile lies in shared memory as its operand lies in memory, in quads along the contiguous axis; where that is K, the
+ * 4x4 blocks are transposed in registers when they are used. Grid: tiles, then splits of K, then batch, folded.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,81 +16,88 @@ layout(constant_id = 10) const uint TILE_M = 64;
 layout(constant_id = 11) const uint TILE_N = 64;
 
 const uint STEP = 16;
-const uint THREADS_N = TILE_N / REG_N;
-const uint THREADS = (TILE_M / REG_M) * THREADS_N;
+const uint THREADS_N = TILE_N / REG_N, THREADS_M = TILE_M / REG_M;
+const uint THREADS = THREADS_M * THREADS_N;
 const uint QUADS_A = TILE_M * STEP / 4 / THREADS; /* that an invocation carries a step */
 const uint QUADS_B = TILE_N * STEP / 4 / THREADS;
-const uint PITCH_A = TILE_M / 4 + 1, PITCH_B = TILE_N / 4 + 1;
 const uint PARTS_M = REG_M / 4, PARTS_N = REG_N / 4;
 const uint BAND = 8; /* rows of tiles that are walked together, for the cache's sake */
+const bool A_ALONG_K = TRANSPOSE_A == 0, B_ALONG_K = TRANSPOSE_B != 0;
+const uint PITCH = STEP / 4 + 1; /* quads of a row of a tile along K */
 
-shared vec4 tile_a[STEP * PITCH_A];
-shared vec4 tile_b[STEP * PITCH_B];
+shared vec4 tile_a[A_ALONG_K ? TILE_M * PITCH : STEP * TILE_M / 4];
+shared vec4 tile_b[B_ALONG_K ? TILE_N * PITCH : STEP * TILE_N / 4];
 
-/* Where quad number `slot` of a tile starts (x: along M or N, y: along K) when it runs along K. Of 32 neighbours, 16 take
- * rows and 2 quads of K: they read whole 32-byte sectors, and their transposed writes meet no two in one memory bank. */
-uvec2 place_along_k(uint slot)
+/* Where the quad that starts at (x along M or N, y along K) stands in its tile. Along K, the quads of a row change places
+ * every 8 rows: 8 neighbours, which read every fourth row, so meet 8 different groups of banks. */
+uint tile_index(bool along_k, uint tile_size, uint x, uint y)
 {
-    return uvec2((slot >> 1 & 15) + slot / 64 * 16, (slot & 1) * 4 + (slot >> 5 & 1) * 8);
+    return along_k ? x * PITCH + (y / 4 ^ (x >> 3 & 3)) : y * (tile_size / 4) + x / 4;
 }
-uvec2 place_across(uint slot, uint quads)
-{
-    return uvec2(slot % quads * 4, slot / quads);
-}
-uvec2 place_a(uint i)
+
+/* (x, y) of the invocation's i-th quad of a tile. */
+uvec2 place(bool along_k, uint tile_size, uint i)
 {
     uint slot = i * THREADS + gl_LocalInvocationID.x;
-    return TRANSPOSE_A != 0 ? place_across(slot, TILE_M / 4) : place_along_k(slot);
-}
-uvec2 place_b(uint i)
-{
-    uint slot = i * THREADS + gl_LocalInvocationID.x;
-    return TRANSPOSE_B != 0 ? place_along_k(slot) : place_across(slot, TILE_N / 4);
+    return along_k ? uvec2(slot / (STEP / 4), slot % (STEP / 4) * 4)
+                   : uvec2(slot % (tile_size / 4) * 4, slot / (tile_size / 4));
 }
 
 vec4 fetch_a(uint base, uint row, uint k, uint k_end)
 {
-    if (TRANSPOSE_A != 0)
-        return read_a4(base + k * args.m + row, k < k_end ? quad_count(row, args.m) : 0u);
-    return read_a4(base + row * args.k + k, row < args.m ? quad_count(k, k_end) : 0u);
+    if (A_ALONG_K)
+        return read_a4(base + row * args.k + k, row < args.m ? quad_count(k, k_end) : 0);
+    return read_a4(base + k * args.m + row, k < k_end ? quad_count(row, args.m) : 0);
 }
 vec4 fetch_b(uint base, uint column, uint k, uint k_end)
 {
-    if (TRANSPOSE_B != 0)
-        return read_b4(base + column * args.k + k, column < args.n ? quad_count(k, k_end) : 0u);
-    return read_b4(base + k * args.n + column, k < k_end ? quad_count(column, args.n) : 0u);
+    if (B_ALONG_K)
+        return read_b4(base + column * args.k + k, column < args.n ? quad_count(k, k_end) : 0);
+    return read_b4(base + k * args.n + column, k < k_end ? quad_count(column, args.n) : 0);
 }
 
-void store_a(uvec2 place, vec4 v)
+/* Four rows of a by four of K: [row][k]. */
+mat4 block_a(uint row, uint k)
 {
-    if (TRANSPOSE_A != 0) {
-        tile_a[place.y * PITCH_A + place.x / 4] = v;
-        return;
-    }
-    tile_a[(place.y + 0) * PITCH_A + place.x / 4][place.x % 4] = v.x;
-    tile_a[(place.y + 1) * PITCH_A + place.x / 4][place.x % 4] = v.y;
-    tile_a[(place.y + 2) * PITCH_A + place.x / 4][place.x % 4] = v.z;
-    tile_a[(place.y + 3) * PITCH_A + place.x / 4][place.x % 4] = v.w;
+    mat4 block;
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        block[i] = A_ALONG_K ? tile_a[tile_index(true, TILE_M, row + i, k)]
+                             : tile_a[tile_index(false, TILE_M, row, k + i)];
+    return A_ALONG_K ? block : transpose(block);
 }
-void store_b(uvec2 place, vec4 v)
+/* Four of K by four columns of b: [k][column]. */
+mat4 block_b(uint column, uint k)
 {
-    if (TRANSPOSE_B == 0) {
-        tile_b[place.y * PITCH_B + place.x / 4] = v;
-        return;
-    }
-    tile_b[(place.y + 0) * PITCH_B + place.x / 4][place.x % 4] = v.x;
-    tile_b[(place.y + 1) * PITCH_B + place.x / 4][place.x % 4] = v.y;
-    tile_b[(place.y + 2) * PITCH_B + place.x / 4][place.x % 4] = v.z;
-    tile_b[(place.y + 3) * PITCH_B + place.x / 4][place.x % 4] = v.w;
+    mat4 block;
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        block[i] = B_ALONG_K ? tile_b[tile_index(true, TILE_N, column + i, k)]
+                             : tile_b[tile_index(false, TILE_N, column, k + i)];
+    return B_ALONG_K ? transpose(block) : block;
 }
 
-/* Tile coordinates (row, column) of a linear tile index: down a band of BAND rows, then to the next column. */
+/* (row, column) of a linear tile index, in tiles: down a band of BAND rows, then to the next column. */
 uvec2 tile_place(uint tile, uint tiles_m, uint tiles_n)
 {
     uint band = tile / (BAND * tiles_n);
     uint rows = min(tiles_m - band * BAND, BAND);
     uint within = tile - band * BAND * tiles_n;
     return uvec2(band * BAND + within % rows, within / rows);
+}
+
+/* The first `count` of four neighbours in a row of y. */
+void write_quad(uint index, uint row, uint column, uint count, vec4 v)
+{
+    if (count == 0)
+        return;
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        v[i] = epilogue(v[i], row, min(column + i, args.n - 1));
+    if ((VECTORS & MATMUL_VECTOR_Y) != 0) {
+        y_quads[index >> 2] = v;
+        return;
+    }
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        if (i < count)
+            y[index + i] = v[i];
 }
 
 void main()
@@ -104,61 +113,57 @@ void main()
     uint k_begin = split * args.k_slice, k_end = min(args.k, k_begin + args.k_slice);
     uint across = gl_LocalInvocationID.x % THREADS_N, down = gl_LocalInvocationID.x / THREADS_N;
 
-    vec4 sum[REG_M * PARTS_N];
-    vec4 next_a[QUADS_A], next_b[QUADS_B];
+    vec4 sum[REG_M * PARTS_N], next_a[QUADS_A], next_b[QUADS_B];
     [[unroll]] for (uint i = 0; i < REG_M * PARTS_N; i++)
         sum[i] = vec4(0.0);
-    [[unroll]] for (uint i = 0; i < QUADS_A; i++)
-        next_a[i] = fetch_a(base.x, tile.x + place_a(i).x, k_begin + place_a(i).y, k_end);
-    [[unroll]] for (uint i = 0; i < QUADS_B; i++)
-        next_b[i] = fetch_b(base.y, tile.y + place_b(i).x, k_begin + place_b(i).y, k_end);
-
+    /* One round more than there are steps: each fetches the next step and multiplies the one fetched before. */
     [[dont_unroll]] for (uint k0 = k_begin; k0 < k_end; k0 += STEP) {
+        if (k0 == k_begin) {
+            [[unroll]] for (uint i = 0; i < QUADS_A; i++)
+                next_a[i] = fetch_a(base.x, tile.x + place(A_ALONG_K, TILE_M, i).x, k0 + place(A_ALONG_K, TILE_M, i).y, k_end);
+            [[unroll]] for (uint i = 0; i < QUADS_B; i++)
+                next_b[i] = fetch_b(base.y, tile.y + place(B_ALONG_K, TILE_N, i).x, k0 + place(B_ALONG_K, TILE_N, i).y, k_end);
+        }
         barrier();
-        [[unroll]] for (uint i = 0; i < QUADS_A; i++)
-            store_a(place_a(i), next_a[i]);
-        [[unroll]] for (uint i = 0; i < QUADS_B; i++)
-            store_b(place_b(i), next_b[i]);
+        [[unroll]] for (uint i = 0; i < QUADS_A; i++) {
+            uvec2 at = place(A_ALONG_K, TILE_M, i);
+            tile_a[tile_index(A_ALONG_K, TILE_M, at.x, at.y)] = next_a[i];
+        }
+        [[unroll]] for (uint i = 0; i < QUADS_B; i++) {
+            uvec2 at = place(B_ALONG_K, TILE_N, i);
+            tile_b[tile_index(B_ALONG_K, TILE_N, at.x, at.y)] = next_b[i];
+        }
         barrier();
         if (k0 + STEP < k_end) {
-            [[unroll]] for (uint i = 0; i < QUADS_A; i++)
-                next_a[i] = fetch_a(base.x, tile.x + place_a(i).x, k0 + STEP + place_a(i).y, k_end);
-            [[unroll]] for (uint i = 0; i < QUADS_B; i++)
-                next_b[i] = fetch_b(base.y, tile.y + place_b(i).x, k0 + STEP + place_b(i).y, k_end);
+            [[unroll]] for (uint i = 0; i < QUADS_A; i++) {
+                uvec2 at = place(A_ALONG_K, TILE_M, i);
+                next_a[i] = fetch_a(base.x, tile.x + at.x, k0 + STEP + at.y, k_end);
+            }
+            [[unroll]] for (uint i = 0; i < QUADS_B; i++) {
+                uvec2 at = place(B_ALONG_K, TILE_N, i);
+                next_b[i] = fetch_b(base.y, tile.y + at.x, k0 + STEP + at.y, k_end);
+            }
         }
-        [[unroll]] for (uint k = 0; k < STEP; k++) {
-            vec4 b[PARTS_N];
+        K_LOOP for (uint k = 0; k < STEP; k += 4) {
+            mat4 b[PARTS_N];
             [[unroll]] for (uint j = 0; j < PARTS_N; j++)
-                b[j] = tile_b[k * PITCH_B + j * THREADS_N + across];
+                b[j] = block_b((j * THREADS_N + across) * 4, k);
             [[unroll]] for (uint i = 0; i < PARTS_M; i++) {
-                vec4 a = tile_a[k * PITCH_A + i * (TILE_M / REG_M) + down];
-                [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
-                    sum[(i * 4 + 0) * PARTS_N + j] = fma(vec4(a.x), b[j], sum[(i * 4 + 0) * PARTS_N + j]);
-                    sum[(i * 4 + 1) * PARTS_N + j] = fma(vec4(a.y), b[j], sum[(i * 4 + 1) * PARTS_N + j]);
-                    sum[(i * 4 + 2) * PARTS_N + j] = fma(vec4(a.z), b[j], sum[(i * 4 + 2) * PARTS_N + j]);
-                    sum[(i * 4 + 3) * PARTS_N + j] = fma(vec4(a.w), b[j], sum[(i * 4 + 3) * PARTS_N + j]);
-                }
+                mat4 a = block_a((i * THREADS_M + down) * 4, k);
+                [[unroll]] for (uint c = 0; c < 4; c++)
+                    [[unroll]] for (uint r = 0; r < 4; r++)
+                        [[unroll]] for (uint j = 0; j < PARTS_N; j++)
+                            sum[(i * 4 + r) * PARTS_N + j] = fma(vec4(a[r][c]), b[j][c], sum[(i * 4 + r) * PARTS_N + j]);
             }
         }
     }
 
     uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
-    [[unroll]] for (uint i = 0; i < REG_M; i++) {
-        uint row = tile.x + (i / 4 * (TILE_M / REG_M) + down) * 4 + i % 4;
+    [[unroll]] for (uint i = 0; i < REG_M; i++)
         [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
+            uint row = tile.x + (i / 4 * THREADS_M + down) * 4 + i % 4;
             uint column = tile.y + (j * THREADS_N + across) * 4;
-            uint count = row < args.m ? quad_count(column, args.n) : 0;
-            uint index = y_base + row * args.n + column;
-            vec4 v = sum[i * PARTS_N + j];
-            if ((VECTORS & MATMUL_VECTOR_Y) != 0) {
-                if (count != 0)
-                    y_quads[index >> 2] = vec4(epilogue(v.x, row, column), epilogue(v.y, row, column + 1),
-                                               epilogue(v.z, row, column + 2), epilogue(v.w, row, column + 3));
-            } else {
-                [[unroll]] for (uint c = 0; c < 4; c++)
-                    if (c < count)
-                        y[index + c] = epilogue(v[c], row, column + c);
-            }
+            write_quad(y_base + row * args.n + column, row, column,
+                       row < args.m ? quad_count(column, args.n) : 0, sum[i * PARTS_N + j]);
         }
-    }
 }

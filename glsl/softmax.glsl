@@ -6,9 +6,9 @@
 /* exp(d) for d <= 0; exactly 1 at 0, exactly 0 where the result would be denormal. */
 float decay(float d)
 {
-    if (d == 0.0)
-        return 1.0;
-    return d < -87.0 ? 0.0 : exp(d);
+    float e = exp(d);
+    e = d == 0.0 ? 1.0 : e;
+    return d < -87.0 ? 0.0 : e;
 }
 
 bool is_plain(float v)

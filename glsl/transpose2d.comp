@@ -1,18 +1,19 @@
 #version 450
 /*
- * Copies whose source and target are each contiguous along a different axis: matrices [rows, columns] read along columns
- * and written along rows, through a TILE x TILE block of shared memory, so that both sides are coalesced. Up to 6 further
- * axes (innermost first) pick the matrix. One workgroup a tile. TILE is a power of 2, at most 64 (16 KiB), and divides the
- * local size. Words move as integers.
+ * Copies whose source and target are each contiguous along a different axis: matrices [rows,
+ * columns] read along columns and written along rows, through a TILE x TILE block of shared
+ * memory, so that both sides are coalesced. Up to 6 further axes (innermost first) pick the
+ * matrix. One workgroup a tile; the local size is a multiple of TILE and divides TILE^2. Words
+ * move as integers.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
-layout(constant_id = 1) const uint TILE = 32;
 layout(push_constant) uniform block { transpose2d_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { uint x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint y[]; };
 
+const uint TILE = TRANSPOSE_TILE;
 shared uint tile[TILE * TILE];
 
 /* The exclusive or spreads both a row and a column of the tile over all banks. */

@@ -119,32 +119,30 @@ static rlxvk_status lower_prefill(lowering *l, uint32_t id, const job *j)
 /* ---- Decode ---- */
 
 typedef struct decode_plan {
-    uint32_t rows, dims, chunk, group; /* specialization constants; group: local size */
-    uint64_t blocks, chunks;           /* row blocks of all kv heads; chunks of each */
+    uint32_t rows, lanes, dims, chunk, group; /* specialization constants; group: local size */
+    uint64_t blocks, chunks;                  /* row blocks of all kv heads; chunks of each */
 } decode_plan;
 
-/* Columns of a lane, rounded so that close widths share a pipeline. */
-static uint32_t lane_columns(uint32_t width)
+/* A lane holds at most 8 columns of a row; the count is rounded so that close widths share a
+ * pipeline. */
+static void set_lanes(decode_plan *p, uint32_t width)
 {
-    uint32_t columns = (uint32_t)divide_up(width, DECODE_LANES), power = 1;
-    if (columns > 8)
-        return (uint32_t)round_up(columns, 4);
-    while (power < columns)
-        power *= 2;
-    return power;
+    p->lanes = width <= 64 ? 8 : width <= 128 ? 16 : 32;
+    p->dims = (uint32_t)divide_up(width, p->lanes);
+    p->dims += p->dims > 2 && p->dims % 2;
 }
 
 static decode_plan plan_decode(const device_profile *profile, const attention_geometry *a)
 {
     uint64_t kv_rows = (uint64_t)(a->heads / a->kv_heads * a->queries);
     uint64_t keys = (uint64_t)a->keys;
-    uint32_t most_rows = a->width > 128 ? 4 : 8;
-    decode_plan p = {.rows = 1, .dims = lane_columns((uint32_t)a->width)};
-    while (p.rows < most_rows && p.rows < kv_rows)
+    decode_plan p = {.rows = 1};
+    set_lanes(&p, (uint32_t)a->width);
+    while (p.rows < 8 && p.rows < kv_rows)
         p.rows *= 2;
     p.blocks = (uint64_t)(a->batch * a->kv_heads) * divide_up(kv_rows, p.rows);
     /* Software drivers run invocations in turns: small groups, and chunks that a mask can skip. */
-    p.group = profile->portable ? MAX(32, 8 * p.rows) : 128;
+    p.group = profile->portable ? 4 * p.lanes : 128;
     p.chunk = profile->portable ? LEAST_CHUNK : MIN(LARGEST_CHUNK, DECODE_SCORES / p.rows);
     uint64_t wanted = 8 * (uint64_t)profile->compute_units;
     while (p.chunk > LEAST_CHUNK && p.blocks * divide_up(keys, p.chunk) < wanted)
@@ -160,8 +158,8 @@ static rlxvk_status emit_decode(lowering *l, uint32_t id, const job *j, const de
     operand operands[5] = {j->operands[0], j->operands[1], j->operands[2], j->operands[3], out};
     dispatch d = {.kernel = KERNEL_ATTENTION_DECODE,
                   .node = id,
-                  .constants = {p->group, mask_code(o->mask), o->softcap > 0, p->rows, p->dims,
-                                p->chunk}};
+                  .constants = {p->group, mask_code(o->mask), o->softcap > 0, p->rows, p->lanes,
+                                p->dims, p->chunk}};
     lower_groups(l, &d, p->blocks * MAX(p->chunks, 1));
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }

@@ -5,15 +5,18 @@
  *   dequant_gather: y[i][p] = decode(table row index[i])[p]; zeros where the index is NaN or no row
  *
  * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (op/quant_format.h), kept as
- * raw bytes and decoded inside the kernels. Up to 8 rows of x take dequant_matvec, more take the
- * tiled dequant_matmul. Limits: k is whole blocks; the packed bytes fit 31 bits.
+ * raw bytes and decoded inside the kernels. Few rows of x, and any number on a CPU, take
+ * dequant_matvec; many take the tiled dequant_matmul.
+ *
+ * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
+#include "base/switches.h"
 #include "op/families.h"
 #include "op/quant_format.h"
 
 #include <math.h>
 
-enum { UNIT_ELEMENTS = 32, MATVEC_ROWS = 8, CPU_WORKGROUP = 16, GPU_TEAM = 32 };
+enum { UNIT_ELEMENTS = 32, MATVEC_ROWS = 8, TILED_ROWS = 32, CPU_WORKGROUP = 16 };
 
 /* The formats that have a decoder in glsl/dequant.glsl, and how far the two runs of a unit lie
  * apart there. */
@@ -43,8 +46,8 @@ static rlxvk_status check_format(const node *n, uint32_t type)
     if (kernel_format_find(type) && format)
         return RLXVK_OK;
     for (size_t i = 0; i < ARRAY_COUNT(kernel_formats); i++)
-        text_append(&names, " %s (%u)", quant_format_find(kernel_formats[i].type)->name,
-                    kernel_formats[i].type);
+        text_append(&names, "%s%s (%u)", i ? ", " : " ",
+                    quant_format_find(kernel_formats[i].type)->name, kernel_formats[i].type);
     return op_fail(n, RLXVK_E_UNSUPPORTED, "no kernel for format %u (%s); there are%s", type,
                    format ? format->name : "unknown", buffer);
 }
@@ -168,30 +171,46 @@ static struct dequant_matmul_args product_arguments(const rlxvk_graph *g, const 
     };
 }
 
+/* How dequant_matvec divides the outputs: an invocation keeps rows * columns sums, `team` of them
+ * share the row. */
+typedef struct matvec_split {
+    uint32_t rows, columns, team, local;
+} matvec_split;
+
 /*
- * How many outputs an invocation keeps (columns) and how many invocations share them (team). A CPU
- * runs the invocations of a workgroup as vector lanes and pays for barriers and for every lane's
- * load: teams of one, more columns to a load of x. A GPU hides latency with many invocations and
- * wants neighbours to read neighbouring bytes.
+ * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
+ * lane's load: teams of one, and several columns to a load of x. A GPU wants neighbours to read
+ * neighbouring bytes and many of them in flight; there, more columns pay where decoding is light
+ * (32-element blocks) or shared by several rows of x.
  */
+static matvec_split split_matvec(const lowering *l, const struct dequant_matmul_args *args,
+                                 const quant_format *format)
+{
+    uint32_t rows = MIN(power_of_two_at_least(args->m), MATVEC_ROWS);
+    if (l->profile->kind == RLXVK_DEVICE_CPU)
+        return (matvec_split){rows, rows < MATVEC_ROWS ? 4 : 8, 1, CPU_WORKGROUP};
+    bool light = format->block_elements == UNIT_ELEMENTS;
+    uint32_t team = MIN(power_of_two_at_least(args->units), rows == 1 ? 64 : 32);
+    return (matvec_split){rows, rows > 1 || light ? 4 : 2, team,
+                          MIN(l->profile->workgroup_size, 128)};
+}
+
 static rlxvk_status lower_matvec(lowering *l, dispatch *d, const struct dequant_matmul_args *args,
                                  const operand operands[3])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
-    uint32_t rows = power_of_two_at_least(args->m);
-    uint32_t columns = cpu ? 4 : rows > 2 ? 1 : 2;
-    uint32_t team = cpu ? 1 : MIN(power_of_two_at_least(args->units), GPU_TEAM);
-    uint32_t local = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
+    matvec_split split = split_matvec(l, args, quant_format_find(d->constants[1]));
     struct dequant_matvec_args matvec = {args->m,         args->n,         args->units,
                                          args->row_bytes, args->last_word, args->w_offset,
                                          args->x_offset,  args->y_offset};
     d->kernel = KERNEL_DEQUANT_MATVEC;
-    d->constants[0] = local;
+    d->constants[0] = split.local;
     d->constants[7] = args->x_offset % 4 == 0;
-    d->constants[8] = team;
-    d->constants[9] = columns;
-    d->constants[10] = rows;
-    lower_groups(l, d, divide_up(args->n, (uint64_t)local / team * columns));
+    d->constants[8] = split.team;
+    d->constants[9] = split.columns;
+    d->constants[10] = split.rows;
+    lower_groups(l, d,
+                 divide_up(args->n, (uint64_t)split.local / split.team * split.columns) *
+                     divide_up(args->m, split.rows));
     return lower_emit(l, d, &matvec, sizeof matvec, operands, 3);
 }
 
@@ -209,6 +228,15 @@ static rlxvk_status lower_tiled(lowering *l, dispatch *d, const struct dequant_m
     return lower_emit(l, d, args, sizeof *args, operands, 3);
 }
 
+/* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.
+ */
+static bool use_tiles(const lowering *l, const struct dequant_matmul_args *args)
+{
+    if (l->matmul != MATMUL_AUTO)
+        return l->matmul == MATMUL_TILED;
+    return args->m > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
+}
+
 static rlxvk_status matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -217,8 +245,8 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
     struct dequant_matmul_args args = product_arguments(l->graph, n, operands);
     dispatch d = {.node = id};
     set_format(&d, a->format, &operands[0]);
-    return args.m <= MATVEC_ROWS ? lower_matvec(l, &d, &args, operands)
-                                 : lower_tiled(l, &d, &args, operands);
+    return use_tiles(l, &args) ? lower_tiled(l, &d, &args, operands)
+                               : lower_matvec(l, &d, &args, operands);
 }
 
 /* The bound of a row of outputs: 2^-24 (4 + 2 sqrt k) * sum |x| (|scale term| + |min term|). */

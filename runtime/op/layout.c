@@ -8,11 +8,10 @@
  */
 #include "op/layout.h"
 
-#define TRANSPOSE_TILE       32
-#define TRANSPOSE_LARGE_TILE 64 /* more bytes under way a workgroup; 16 KiB of shared memory */
 /* Below this many rows or columns most of a tile would idle, and the caches make up for strided
  * reads. */
-#define TRANSPOSE_SMALLEST 16
+#define TRANSPOSE_SMALLEST    16
+#define TRANSPOSE_INVOCATIONS 128 /* a tile; more leave each too few reads under way */
 
 strided_copy dense_copy(const rlxvk_shape *shape)
 {
@@ -130,24 +129,13 @@ static bool suits_tiles(const lowering *l, const strided_copy *c, uint32_t *row,
     return c->dims[*row] >= TRANSPOSE_SMALLEST && c->dims[*column] >= TRANSPOSE_SMALLEST;
 }
 
-/* Large tiles where they are mostly full and still leave every compute unit several workgroups. */
-static uint32_t tile_size(const lowering *l, const strided_copy *c, uint32_t row, uint32_t column)
-{
-    uint64_t groups = copy_count(c) / (TRANSPOSE_LARGE_TILE * TRANSPOSE_LARGE_TILE);
-    bool full =
-        c->dims[row] >= 2 * TRANSPOSE_LARGE_TILE && c->dims[column] >= 2 * TRANSPOSE_LARGE_TILE;
-    bool large = full && l->profile->workgroup_size % TRANSPOSE_LARGE_TILE == 0 &&
-                 groups >= 4 * (uint64_t)l->profile->compute_units;
-    return large ? TRANSPOSE_LARGE_TILE : TRANSPOSE_TILE;
-}
-
 static rlxvk_status emit_tiles(lowering *l, const strided_copy *c, uint32_t row, uint32_t column,
                                const operand *operands)
 {
-    uint32_t tile = tile_size(l, c, row, column);
-    dispatch d = {.kernel = KERNEL_TRANSPOSE2D, .constants = {l->profile->workgroup_size, tile}};
-    uint64_t row_tiles = divide_up((uint64_t)c->dims[row], tile);
-    uint64_t column_tiles = divide_up((uint64_t)c->dims[column], tile);
+    dispatch d = {.kernel = KERNEL_TRANSPOSE2D,
+                  .constants = {MIN(l->profile->workgroup_size, TRANSPOSE_INVOCATIONS)}};
+    uint64_t row_tiles = divide_up((uint64_t)c->dims[row], TRANSPOSE_TILE);
+    uint64_t column_tiles = divide_up((uint64_t)c->dims[column], TRANSPOSE_TILE);
     uint64_t groups = row_tiles * column_tiles;
     struct transpose2d_args args = {.rows = (uint32_t)c->dims[row],
                                     .columns = (uint32_t)c->dims[column],

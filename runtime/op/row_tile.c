@@ -1,10 +1,15 @@
 /* Choosing lanes and chunks for the row kernels; only speed depends on the choice. */
 #include "op/row_tile.h"
 
-/* Columns side by side in a workgroup that still make whole memory transactions. */
-#define COALESCED 32
-/* Workgroups wanted before a row is worth cutting up. */
-#define FEWEST_GROUPS 256
+/* Columns side by side in a workgroup that still make whole memory transactions, whatever the
+ * subgroup. */
+#define FEWEST_COLUMNS 16
+/* Workgroups wanted before rows are left whole, and elements of a workgroup before it is worth its
+ * launch. */
+#define FEWEST_GROUPS   256
+#define FEWEST_ELEMENTS 2048
+/* A processor pays for every barrier: lanes beyond this many threads in all do not help it. */
+#define CPU_THREADS 256
 
 static uint32_t power_of_two_from(uint64_t value, uint32_t most)
 {
@@ -25,18 +30,23 @@ static uint32_t power_of_two_within(uint32_t value)
 row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t per_lane)
 {
     uint32_t size = power_of_two_within(MIN(profile->workgroup_size, ROW_TILE_LARGEST));
-    uint32_t columns = power_of_two_from(view.inner, MIN(COALESCED, size));
+    uint32_t columns = MIN(MAX(FEWEST_COLUMNS, profile->subgroup_size), size);
+    columns = power_of_two_from(view.inner, power_of_two_within(columns));
     uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size / columns);
+    uint64_t rows = view.outer * view.inner;
+    if (profile->kind == RLXVK_DEVICE_CPU && rows > 0)
+        lanes = MIN(lanes, power_of_two_from(divide_up(CPU_THREADS, rows), size));
     return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes};
 }
 
 row_chunks row_chunks_choose(const device_profile *profile, axis_view view, const row_tile *tile,
                              uint32_t multiple)
 {
-    uint64_t groups = divide_up(view.outer * view.inner, tile->size / tile->lanes);
+    uint32_t slots = tile->size / tile->lanes;
+    uint64_t groups = divide_up(view.outer * view.inner, slots);
     uint64_t wanted = MAX(FEWEST_GROUPS, 4ull * profile->compute_units);
-    uint64_t most = view.length / multiple;
-    uint64_t count = groups < wanted ? MIN(divide_up(wanted, groups), most / 2) : 1;
+    uint64_t shortest = round_up(divide_up(FEWEST_ELEMENTS, slots), multiple);
+    uint64_t count = groups < wanted ? MIN(divide_up(wanted, groups), view.length / shortest) : 1;
     if (count < 2)
         return (row_chunks){1, view.length};
     uint64_t length = round_up(divide_up(view.length, count), multiple);

@@ -125,8 +125,8 @@ static void generate_product_shapes(case_list *list, const block *b)
     case_add(list, "dequant_matmul format=%s in=x:f32:3x%d;w:u8:0x%d:quant:%s", f, e, s, f);
     case_add(list, "dequant_matmul format=%s in=x:f32:3x0;w:u8:5x0:quant:%s", f, f);
     case_add(list, "dequant_matmul format=%s in=x:f32:12x0;w:u8:5x0:quant:%s", f, f);
-    case_add(list, "dequant_matmul format=%s skip=3 in=x:f32:2x%d;w:u8:9x%d:quant:%s", f, e, s, f);
-    case_add(list, "dequant_matmul format=%s skip=1 in=x:f32:20x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s skip=2 in=x:f32:2x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s skip=4 in=x:f32:20x%d;w:u8:9x%d:quant:%s", f, e, s, f);
     case_add(list, "dequant_matmul format=%s shift=1 as=3x%d in=x:f32:%d;w:u8:9x%d:quant:%s", f, e,
              3 * e + 1, s, f);
     case_add(list, "dequant_matmul format=%s shift=3 as=9x%d in=x:f32:%d;w:u8:70x%d:quant:%s", f, e,
@@ -153,7 +153,7 @@ static void generate_gathers(case_list *list, const block *b)
              f);
     case_add(list, "dequant_gather format=%s k=0 in=w:u8:4x0:quant:%s;idx:f32:9:index:4", f, f);
     case_add(list,
-             "dequant_gather format=%s k=%d skip=3 in=w:u8:9x%d:quant:%s;idx:f32:8:badindex:6", f,
+             "dequant_gather format=%s k=%d skip=2 in=w:u8:9x%d:quant:%s;idx:f32:8:badindex:6", f,
              e, s, f);
     case_add(list, "dequant_gather format=%s k=%d rows=64 in=w:u8:64x%d:quant:%s", f, 8 * e, 8 * s,
              f);

@@ -1,0 +1,54 @@
+#!/bin/bash
+# Every test, each program in turn, on the software drivers. Counts tests, prints failures, writes $BUILD/test/summary.
+set -u
+BUILD=${BUILD:-build}
+mkdir -p "$BUILD/test"
+passed=0 failed=0
+export RLXVK_TEST_BUILD=$BUILD
+log=$BUILD/test/log
+: >"$log"
+started=$SECONDS
+
+# A stage: its name, then the command. Tests are counted by the last lines "N passed, N failed" or cmocka's own.
+stage() {
+    local name=$1 begin=$SECONDS out status p f
+    shift
+    out=$("$@" 2>&1)
+    status=$?
+    { echo "==== $name"; echo "$out"; } >>"$log"
+    p=$(grep -oE '^[0-9]+ passed, [0-9]+ failed' <<<"$out" | tail -n 1)
+    if [[ $p ]]; then
+        f=$(awk '{ print $3 }' <<<"$p")
+        p=$(awk '{ print $1 }' <<<"$p")
+    else
+        p=$(grep -oE '\[  PASSED  \] [0-9]+' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
+        f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
+    fi
+    ((status == 0)) || ((f > 0)) || f=1
+    passed=$((passed + p)) failed=$((failed + f))
+    printf '%-44s %5d passed %3d failed %4d s\n' "$name" "$p" "$f" $((SECONDS - begin))
+    ((f == 0)) || tail -n 25 <<<"$out"
+}
+
+lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
+[[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
+program=$BUILD/bin/rlxvk
+
+for unit in "$BUILD"/test/test_*; do
+    [[ -x $unit && ! -d $unit && $unit != *.* ]] && stage "$(basename "$unit")" "$unit"
+done
+stage "conform" "$program" conform
+stage "conform, golden vectors" "$program" conform --golden test/golden
+if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
+    VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" "$program" conform
+    VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" "$program" conform --golden test/golden
+else
+    echo "SwiftShader: not to be had here (see $log); skipped"
+fi
+RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse
+stage "sanitizers" test/sanitize.sh
+
+echo "$passed passed, $failed failed" | tee "$BUILD/test/summary.tmp"
+mv "$BUILD/test/summary.tmp" "$BUILD/test/summary"
+echo "tests took $((SECONDS - started)) s"
+((failed == 0))

@@ -1,0 +1,289 @@
+/* See random_graph.h. Every rule picks operands from the pool of tensors made so far and adds its result to it. */
+#include "support/random_graph.h"
+
+#include <stdio.h>
+
+enum { POOL = 512 };
+
+typedef struct maker {
+    rlxvk_graph *g;
+    random_source *r;
+    rlxvk_tensor pool[POOL];
+    uint32_t count, leaves;
+    bool exact;
+} maker;
+
+uint64_t random_next(random_source *r)
+{
+    uint64_t z = r->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+uint32_t random_below(random_source *r, uint32_t n)
+{
+    return (uint32_t)(random_next(r) % n);
+}
+
+float random_real(random_source *r)
+{
+    return (float)(int64_t)(random_next(r) >> 40) / 8388608.0f - 1.0f;
+}
+
+void random_fill(random_source *r, bool exact, float *values, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        values[i] = exact ? (float)((int)random_below(r, 9) - 4) : random_real(r);
+}
+
+static rlxvk_tensor leaf(maker *m, rlxvk_shape shape)
+{
+    char name[16];
+    snprintf(name, sizeof name, "t%u", m->leaves++);
+    return random_below(m->r, 2) ? rlxvk_input(m->g, name, RLXVK_F32, shape)
+                                 : rlxvk_param(m->g, name, RLXVK_F32, shape);
+}
+
+static rlxvk_tensor any(maker *m)
+{
+    return m->pool[random_below(m->r, m->count)];
+}
+
+static rlxvk_shape shape_of(const maker *m, rlxvk_tensor t)
+{
+    return rlxvk_tensor_shape(m->g, t);
+}
+
+static int32_t axis_of(maker *m, rlxvk_shape s)
+{
+    return s.rank ? (int32_t)random_below(m->r, s.rank) : 0;
+}
+
+static rlxvk_shape random_shape(maker *m)
+{
+    static const int64_t dims[] = {1, 2, 3, 4, 7, 16, 33, 64};
+    rlxvk_shape s = {.rank = 1 + random_below(m->r, 4)};
+    for (uint32_t i = 0; i < s.rank; i++)
+        s.dims[i] = dims[random_below(m->r, s.rank > 2 ? 5 : 8)];
+    return s;
+}
+
+/* Keeps integers small: min(max(x, -8), 8). */
+static rlxvk_tensor bounded(maker *m, rlxvk_tensor x)
+{
+    float limits[] = {-8, 8};
+    if (!m->exact)
+        return rlxvk_tanh(m->g, x);
+    rlxvk_tensor low = rlxvk_constant(m->g, RLXVK_F32, RLXVK_SHAPE(1), &limits[0], 4);
+    rlxvk_tensor high = rlxvk_constant(m->g, RLXVK_F32, RLXVK_SHAPE(1), &limits[1], 4);
+    return rlxvk_min(m->g, rlxvk_max(m->g, x, low), high);
+}
+
+/* ---- Rules ---- */
+
+static rlxvk_tensor rule_unary(maker *m)
+{
+    rlxvk_tensor x = any(m);
+    switch (random_below(m->r, m->exact ? 3 : 6)) {
+    case 0:
+        return rlxvk_neg(m->g, x);
+    case 1:
+        return rlxvk_abs(m->g, x);
+    case 2:
+        return rlxvk_relu(m->g, x);
+    case 3:
+        return rlxvk_sigmoid(m->g, x);
+    case 4:
+        return rlxvk_gelu(m->g, x);
+    default:
+        return rlxvk_silu(m->g, x);
+    }
+}
+
+/* An operand that broadcasts against x: x itself, another of its shape, or a leaf with some dims of 1. */
+static rlxvk_tensor partner(maker *m, rlxvk_tensor x)
+{
+    rlxvk_shape s = shape_of(m, x);
+    if (random_below(m->r, 6) == 0)
+        return x;
+    for (int tries = 0; tries < 8; tries++) {
+        rlxvk_tensor y = any(m);
+        rlxvk_shape t = shape_of(m, y);
+        bool same = t.rank == s.rank;
+        for (uint32_t i = 0; i < s.rank && same; i++)
+            same = t.dims[i] == s.dims[i];
+        if (same)
+            return y;
+    }
+    for (uint32_t i = 0; i < s.rank; i++)
+        if (random_below(m->r, 3) == 0)
+            s.dims[i] = 1;
+    return leaf(m, s);
+}
+
+static rlxvk_tensor rule_binary(maker *m)
+{
+    rlxvk_tensor x = any(m), y = partner(m, x);
+    switch (random_below(m->r, 5)) {
+    case 0:
+        return bounded(m, rlxvk_add(m->g, x, y));
+    case 1:
+        return bounded(m, rlxvk_sub(m->g, x, y));
+    case 2:
+        return bounded(m, rlxvk_mul(m->g, x, y));
+    case 3:
+        return rlxvk_max(m->g, x, y);
+    default:
+        return rlxvk_min(m->g, x, y);
+    }
+}
+
+static rlxvk_tensor rule_where(maker *m)
+{
+    rlxvk_tensor x = any(m), y = partner(m, x);
+    if (!m->exact)
+        return rlxvk_fma(m->g, rlxvk_tanh(m->g, x), y, y);
+    return rlxvk_where(m->g, rlxvk_lt(m->g, x, y), x, y);
+}
+
+static rlxvk_tensor rule_matmul(maker *m)
+{
+    rlxvk_tensor x = any(m);
+    rlxvk_shape s = shape_of(m, x);
+    int64_t n = 1 + random_below(m->r, 40);
+    if (s.rank < 2)
+        return rlxvk_neg(m->g, x);
+    rlxvk_tensor w = leaf(m, RLXVK_SHAPE(s.dims[s.rank - 1], n));
+    rlxvk_tensor y = rlxvk_matmul(m->g, x, w);
+    if (random_below(m->r, 2))
+        y = rlxvk_add(m->g, y, leaf(m, RLXVK_SHAPE(n)));
+    if (random_below(m->r, 2))
+        y = rlxvk_relu(m->g, y);
+    return bounded(m, y);
+}
+
+static rlxvk_tensor rule_reduce(maker *m)
+{
+    rlxvk_tensor x = any(m);
+    int32_t axis = axis_of(m, shape_of(m, x));
+    bool keep = random_below(m->r, 2);
+    if (shape_of(m, x).rank == 0)
+        return x;
+    switch (random_below(m->r, 3)) {
+    case 0:
+        return bounded(m, rlxvk_reduce_sum(m->g, x, &axis, 1, keep));
+    case 1:
+        return rlxvk_reduce_max(m->g, x, &axis, 1, keep);
+    default:
+        return m->exact ? bounded(m, rlxvk_cast(m->g, rlxvk_argmax(m->g, x, axis, keep), RLXVK_F32))
+                        : rlxvk_softmax(m->g, x, axis);
+    }
+}
+
+static rlxvk_tensor rule_norm(maker *m)
+{
+    rlxvk_tensor x = any(m);
+    rlxvk_shape s = shape_of(m, x);
+    if (m->exact || s.rank == 0)
+        return bounded(m, rlxvk_cumsum(m->g, x, axis_of(m, s), random_below(m->r, 2)));
+    rlxvk_tensor sum = random_below(m->r, 2) ? rlxvk_add(m->g, x, partner(m, x)) : x;
+    s = shape_of(m, sum);
+    rlxvk_tensor gamma = leaf(m, RLXVK_SHAPE(s.dims[s.rank - 1]));
+    if (random_below(m->r, 2) && m->count < POOL)
+        m->pool[m->count++] = sum;
+    return random_below(m->r, 2) ? rlxvk_layer_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f)
+                                 : rlxvk_rms_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f);
+}
+
+static rlxvk_tensor rule_transpose(maker *m)
+{
+    rlxvk_tensor x = any(m);
+    rlxvk_shape s = shape_of(m, x);
+    int32_t perm[RLXVK_MAX_RANK];
+    for (uint32_t i = 0; i < s.rank; i++)
+        perm[i] = (int32_t)i;
+    for (uint32_t i = s.rank; i > 1; i--) {
+        uint32_t k = random_below(m->r, i);
+        int32_t swap = perm[i - 1];
+        perm[i - 1] = perm[k];
+        perm[k] = swap;
+    }
+    return rlxvk_transpose(m->g, x, perm, s.rank);
+}
+
+static rlxvk_tensor rule_narrow(maker *m)
+{
+    rlxvk_tensor x = any(m);
+    rlxvk_shape s = shape_of(m, x);
+    if (s.rank == 0)
+        return x;
+    int32_t axis = axis_of(m, s);
+    int64_t extent = s.dims[axis], start = random_below(m->r, (uint32_t)extent);
+    return rlxvk_narrow(m->g, x, axis, start, 1 + random_below(m->r, (uint32_t)(extent - start)));
+}
+
+static rlxvk_tensor rule_concat(maker *m)
+{
+    rlxvk_tensor x = any(m), parts[3];
+    rlxvk_shape s = shape_of(m, x);
+    int32_t axis = random_below(m->r, 2) ? 0 : axis_of(m, s);
+    if (s.rank == 0 || s.dims[axis] > 64)
+        return x;
+    for (int i = 0; i < 3; i++) {
+        rlxvk_tensor y = i == 0 ? x : partner(m, x);
+        rlxvk_shape t = shape_of(m, y);
+        bool fits = t.rank == s.rank;
+        for (uint32_t k = 0; k < s.rank && fits; k++)
+            fits = t.dims[k] == s.dims[k];
+        parts[i] = fits ? (random_below(m->r, 2) ? rlxvk_neg(m->g, y) : y) : x;
+    }
+    return rlxvk_concat(m->g, parts, 3, axis);
+}
+
+static rlxvk_tensor rule_reshape(maker *m)
+{
+    rlxvk_tensor x = any(m);
+    rlxvk_shape s = shape_of(m, x);
+    rlxvk_shape flat = {.rank = 2, .dims = {s.rank ? s.dims[0] : 1, -1}};
+    if (random_below(m->r, 3) == 0)
+        return rlxvk_reverse(m->g, x, &(int32_t){axis_of(m, s)}, s.rank ? 1 : 0);
+    return rlxvk_reshape(m->g, x, flat);
+}
+
+/* Keeps half of the pool alive without making it an output: the largest element of all of them. */
+static rlxvk_tensor maximum_of_some(maker *m)
+{
+    static const int32_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    rlxvk_tensor most = RLXVK_NONE;
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (random_below(m->r, 2))
+            continue;
+        rlxvk_tensor x = rlxvk_reduce_max(m->g, m->pool[i], axes, shape_of(m, m->pool[i]).rank, false);
+        most = most.id ? rlxvk_max(m->g, most, x) : x;
+    }
+    return most.id ? most : m->pool[0];
+}
+
+void random_graph(rlxvk_graph *g, random_source *r, uint32_t ops, bool exact)
+{
+    static rlxvk_tensor (*const rules[])(maker *) = {
+        rule_unary,  rule_binary,    rule_binary, rule_where,  rule_matmul, rule_reduce,
+        rule_norm,   rule_transpose, rule_narrow, rule_concat, rule_reshape};
+    maker m = {.g = g, .r = r, .exact = exact};
+    for (uint32_t i = 0; i < 2 + random_below(r, 3); i++)
+        m.pool[m.count++] = leaf(&m, random_shape(&m));
+    for (uint32_t i = 0; i < ops && m.count < POOL - 4; i++) {
+        rlxvk_tensor y = rules[random_below(r, sizeof rules / sizeof *rules)](&m);
+        rlxvk_shape s = rlxvk_tensor_shape(g, y);
+        uint64_t numel = 1;
+        for (uint32_t k = 0; k < s.rank; k++)
+            numel *= (uint64_t)s.dims[k];
+        if (numel <= 20000)
+            m.pool[m.count++] = y;
+    }
+    rlxvk_graph_output(g, m.pool[m.count - 1]);
+    rlxvk_graph_output(g, maximum_of_some(&m));
+    for (uint32_t i = 0; i < 1 + random_below(r, 3); i++)
+        rlxvk_graph_output(g, any(&m));
+}

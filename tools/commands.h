@@ -1,0 +1,14 @@
+/* The subcommands of the rlxvk program. argv[0] is the subcommand's name; the result is the exit code. */
+#ifndef RLXVK_COMMANDS_H
+#define RLXVK_COMMANDS_H
+
+#define RLXVK_VERSION "0.1.0"
+
+enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+int command_info(int argc, char **argv);
+int command_conform(int argc, char **argv);
+int command_bench(int argc, char **argv);
+int command_generate(int argc, char **argv);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * Conformance: one case run on the device and judged against a reference.
+ *
+ * Accepted when |got - reference| <= bound; NaN matches NaN only, infinities match by sign, a
+ * reference beyond the f32 range matches infinity, magnitudes below the smallest normal f32 count
+ * as 0 on both sides, and so does the sign of 0. `error` is |got - reference| / bound: at most 1
+ * passes, and where the bound is 0 it is 0 or infinite.
+ */
+#ifndef RLXVK_CONFORM_H
+#define RLXVK_CONFORM_H
+
+#include "cases/table.h"
+#include "golden.h"
+
+#include <stdio.h>
+
+typedef enum verdict {
+    VERDICT_PASSED,
+    VERDICT_FAILED,
+    VERDICT_UNSUPPORTED, /* the library says it cannot */
+    VERDICT_HOST_ONLY,   /* right, but a step of it ran on the host */
+    VERDICT_COUNT
+} verdict;
+
+/* One case to run: its line, or a golden case with its own content and reference. */
+typedef struct conform_case {
+    const char *line;
+    const golden_case *golden; /* NULL: content from the seed, reference from the evaluator */
+    uint64_t number;           /* within its row */
+} conform_case;
+
+typedef struct conform_setup {
+    rlxvk_context *context;
+    const char *device; /* as given, for the line that reruns a case; NULL: none given */
+    const char *golden_directory;
+    uint64_t seed;
+    bool force_host;
+} conform_setup;
+
+typedef struct conform_result {
+    verdict verdict;
+    double error;       /* the worst of the case, in units of its bound */
+    uint64_t elements;  /* compared */
+    char message[1024]; /* why it did not pass */
+} conform_result;
+
+/* Runs one case. A problem of the case or the library is a verdict, never a lost status. */
+void conform_run(const conform_setup *setup, const conform_case *c, conform_result *out);
+
+/* See the top. */
+double conform_error(float got, double reference, double bound);
+
+/* ---- Report ---- */
+
+typedef struct conform_row {
+    const char *name;
+    uint64_t cases, verdicts[VERDICT_COUNT];
+    double worst;
+} conform_row;
+
+typedef struct conform_failure {
+    char *row, *line, *message, *rerun;
+    uint64_t number;
+} conform_failure;
+
+typedef struct conform_report {
+    rlxvk_device_info device;
+    uint64_t seed, without_op; /* golden cases that no op of this build takes */
+    VECTOR(conform_row) rows;
+    VECTOR(conform_failure) failures;
+    double seconds;
+} conform_report;
+
+uint64_t conform_total(const conform_report *report, verdict v);
+void conform_write_text(const conform_report *report, FILE *file);
+void conform_write_json(const conform_report *report, FILE *file);
+/* E_FILE names the path. */
+RLXVK_MUST_CHECK rlxvk_status conform_write_html(const conform_report *report, const char *path);
+
+#endif

@@ -1,0 +1,307 @@
+/*
+ * One conformance case, start to end: leaves -> graph -> reference on the host -> compile -> two
+ * runs, which must agree to the bit -> comparison. Holds nothing between cases.
+ */
+#include "conform.h"
+#include "op/evaluate.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct session {
+    const conform_setup *setup;
+    const conform_case *given;
+    conform_result *result;
+    case_spec spec;
+    void *contents[CASE_MAX_INPUTS]; /* owned unless the case is golden */
+    rlxvk_graph *graph;
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
+    evaluation reference;
+    rlxvk_executable *executable;
+    bool raw; /* the output is read as bytes */
+    uint64_t count;
+    void *got[2]; /* of the two runs */
+} session;
+
+/* ---- Comparison ---- */
+
+static double flush(double value)
+{
+    return fabs(value) < FLT_MIN ? 0 : value;
+}
+
+double conform_error(float got, double reference, double bound)
+{
+    const double rounds_to_infinity = 0x1.ffffffp127;
+    double value = flush(got), wanted = flush(reference);
+    if (isnan(value) || isnan(wanted))
+        return isnan(value) && isnan(wanted) ? 0 : INFINITY;
+    if (isinf(value))
+        return signbit(value) == signbit(wanted) && fabs(wanted) + bound >= rounds_to_infinity
+                   ? 0
+                   : INFINITY;
+    double error = fabs(value - wanted);
+    return error == 0 ? 0 : bound > 0 ? error / bound : INFINITY;
+}
+
+static float got_element(const session *s, const void *got, uint64_t i)
+{
+    if (!s->raw)
+        return ((const float *)got)[i];
+    return s->spec.input_count && rlxvk_tensor_dtype(s->graph, s->output) == RLXVK_I8
+               ? ((const int8_t *)got)[i]
+               : ((const uint8_t *)got)[i];
+}
+
+/* What the reference says of element i; leaves that are outputs have no exact value of their own. */
+static double wanted_element(const session *s, uint64_t i)
+{
+    const evaluation *v = &s->reference;
+    uint32_t id = s->output.id - 1;
+    if (s->given->golden)
+        return npy_element(&s->given->golden->expected, i);
+    if (s->raw)
+        return got_element(s, v->bytes[id], i);
+    return v->exact[id] ? v->exact[id][i] : (double)v->words[id][i];
+}
+
+static double bound_of(const session *s, uint64_t i)
+{
+    const double *bounds = s->reference.bounds[s->output.id - 1];
+    return bounds ? bounds[i] : 0;
+}
+
+/* "[2, 0, 5] (flat 35)" */
+static void describe_index(const session *s, uint64_t flat, text *out)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(s->graph, s->output);
+    uint64_t elements = shape_numel(&shape), rest = flat / MAX(s->count / MAX(elements, 1), 1);
+    uint64_t below = elements;
+    text_append(out, "[");
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        below /= (uint64_t)shape.dims[i];
+        text_append(out, "%s%llu", i ? ", " : "", (unsigned long long)(rest / below));
+        rest %= below;
+    }
+    text_append(out, "] (flat %llu)", (unsigned long long)flat);
+}
+
+static void describe_worst(session *s, uint64_t worst, uint64_t wrong)
+{
+    text out = {s->result->message, sizeof s->result->message, 0};
+    double error = s->result->error, bound = bound_of(s, worst);
+    text_append(&out, "worst element ");
+    describe_index(s, worst, &out);
+    text_append(&out, ": got %.9g, expected %.12g, ",
+                (double)got_element(s, s->got[0], worst), wanted_element(s, worst));
+    if (isinf(error))
+        text_append(&out, "bound %.3g", bound);
+    else
+        text_append(&out, "error %.4g of the bound %.3g", error, bound);
+    text_append(&out, "; %llu of %llu elements wrong", (unsigned long long)wrong,
+                (unsigned long long)s->count);
+}
+
+static void compare(session *s)
+{
+    uint64_t worst = 0, wrong = 0;
+    conform_result *result = s->result;
+    for (uint64_t i = 0; i < s->count; i++) {
+        double error =
+            conform_error(got_element(s, s->got[0], i), wanted_element(s, i), bound_of(s, i));
+        wrong += error > 1;
+        if (error > result->error) {
+            result->error = error;
+            worst = i;
+        }
+    }
+    result->elements = s->count;
+    if (wrong) {
+        result->verdict = VERDICT_FAILED;
+        describe_worst(s, worst, wrong);
+    }
+}
+
+/* ---- Steps ---- */
+
+static rlxvk_status prepare_contents(session *s)
+{
+    for (size_t i = 0; i < s->spec.input_count; i++) {
+        const case_input *leaf = &s->spec.inputs[i];
+        if (s->given->golden) {
+            s->contents[i] = s->given->golden->contents[i].data;
+            continue;
+        }
+        s->contents[i] = memory_zeroed(case_length(leaf) + 1, case_is_raw(leaf) ? 1 : 4);
+        if (!s->contents[i])
+            return fail_memory("case");
+        rlxvk_status status =
+            case_fill(&s->spec, i, s->setup->seed, s->given->number, s->contents[i]);
+        if (status != RLXVK_OK)
+            return status;
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status build_graph(session *s)
+{
+    const case_family *family = case_find_family(s->spec.row);
+    rlxvk_status status = rlxvk_graph_create(&s->graph);
+    if (status != RLXVK_OK)
+        return status;
+    if (!family)
+        return fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", s->spec.row);
+    for (size_t i = 0; i < s->spec.input_count; i++) {
+        const case_input *leaf = &s->spec.inputs[i];
+        s->leaves[i] = (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(
+            s->graph, leaf->name, leaf->dtype, leaf->shape);
+    }
+    s->output = family->build(s->graph, &s->spec, s->leaves);
+    rlxvk_graph_output(s->graph, s->output);
+    return RLXVK_OK;
+}
+
+/* A case that must not build: right when the status is the one expected and the text names the op. */
+static void judge_refusal(session *s, const char *expected)
+{
+    rlxvk_status status = rlxvk_graph_status(s->graph);
+    const char *sentence = rlxvk_graph_error(s->graph);
+    if (strcmp(rlxvk_status_name(status), expected) == 0 && strstr(sentence, s->spec.row)) {
+        s->result->verdict = VERDICT_PASSED;
+        return;
+    }
+    text out = {s->result->message, sizeof s->result->message, 0};
+    text_append(&out, "expected %s with a text that names the op; got %s: %s", expected,
+                rlxvk_status_name(status), sentence);
+}
+
+static rlxvk_status evaluate(session *s)
+{
+    rlxvk_status status;
+    TRY(evaluation_create(s->graph, &s->reference));
+    for (size_t i = 0; i < s->spec.input_count; i++)
+        TRY(evaluation_set(&s->reference, s->leaves[i].id - 1, s->contents[i]));
+    TRY(evaluation_run(&s->reference));
+    uint32_t id = s->output.id - 1;
+    rlxvk_shape shape = rlxvk_tensor_shape(s->graph, s->output);
+    s->raw = s->reference.bytes[id] != NULL;
+    s->count = shape_numel(&shape);
+    s->count *= rlxvk_tensor_dtype(s->graph, s->output) == RLXVK_C64 ? 2 : 1;
+    if (s->given->golden && s->given->golden->expected.numel != s->count)
+        TRY(fail(RLXVK_E_SHAPE, "the golden output has %llu elements, the graph's %llu",
+                 (unsigned long long)s->given->golden->expected.numel,
+                 (unsigned long long)s->count));
+error:
+    return status;
+}
+
+static rlxvk_status compile(session *s)
+{
+    rlxvk_compile_options options = {.force_host = s->setup->force_host ? "all" : NULL};
+    rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
+    if (status != RLXVK_OK)
+        return status;
+    rlxvk_plan_report plan;
+    rlxvk_plan_info(s->executable, &plan);
+    s->result->verdict = plan.host_steps ? VERDICT_HOST_ONLY : VERDICT_PASSED;
+    for (size_t i = 0; i < s->spec.input_count && status == RLXVK_OK; i++) {
+        const case_input *leaf = &s->spec.inputs[i];
+        if (case_is_raw(leaf))
+            status = rlxvk_set_param_bytes(s->executable, leaf->name, s->contents[i],
+                                           case_length(leaf));
+        else if (case_is_param(leaf))
+            status =
+                rlxvk_set_param(s->executable, leaf->name, s->contents[i], case_length(leaf));
+    }
+    return status;
+}
+
+static rlxvk_status run_once(session *s, int turn)
+{
+    rlxvk_run_input inputs[CASE_MAX_INPUTS];
+    size_t input_count = 0, size = s->raw ? 1 : sizeof(float);
+    s->got[turn] = memory_zeroed(s->count + 1, size);
+    if (!s->got[turn])
+        return fail_memory("case output");
+    memset(s->got[turn], 0xff, s->count * size);
+    for (size_t i = 0; i < s->spec.input_count; i++)
+        if (!case_is_param(&s->spec.inputs[i]))
+            inputs[input_count++] =
+                (rlxvk_run_input){s->spec.inputs[i].name, s->contents[i],
+                                  case_length(&s->spec.inputs[i]), RLXVK_AS_F32};
+    rlxvk_run_output output = {.index = 0,
+                               .buffer = s->got[turn],
+                               .length = s->count,
+                               .encoding = s->raw ? RLXVK_AS_BYTES : RLXVK_AS_F32};
+    return rlxvk_run(s->executable, inputs, input_count, &output, 1);
+}
+
+static void check_repeatable(session *s)
+{
+    size_t size = s->raw ? 1 : sizeof(float);
+    const uint8_t *first = s->got[0], *second = s->got[1];
+    for (uint64_t i = 0; i < s->count && s->result->verdict != VERDICT_FAILED; i++)
+        if (memcmp(first + i * size, second + i * size, size) != 0) {
+            text out = {s->result->message, sizeof s->result->message, 0};
+            s->result->verdict = VERDICT_FAILED;
+            s->result->error = INFINITY;
+            text_append(&out, "two runs differ: %.9g and %.9g at element ",
+                        (double)got_element(s, first, i), (double)got_element(s, second, i));
+            describe_index(s, i, &out);
+        }
+}
+
+static rlxvk_status execute(session *s)
+{
+    const char *expected = case_word(&s->spec, "expect", NULL);
+    rlxvk_status status;
+    TRY(prepare_contents(s));
+    TRY(build_graph(s));
+    if (expected) {
+        judge_refusal(s, expected);
+        return RLXVK_OK;
+    }
+    if (rlxvk_graph_status(s->graph) != RLXVK_OK)
+        TRY(fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
+    TRY(evaluate(s));
+    TRY(compile(s));
+    TRY(run_once(s, 0));
+    TRY(run_once(s, 1));
+    check_repeatable(s);
+    if (s->result->verdict != VERDICT_FAILED)
+        compare(s);
+error:
+    return status;
+}
+
+static void session_destroy(session *s)
+{
+    for (size_t i = 0; !s->given->golden && i < CASE_MAX_INPUTS; i++)
+        memory_free(s->contents[i]);
+    memory_free(s->got[0]);
+    memory_free(s->got[1]);
+    rlxvk_executable_destroy(s->executable);
+    if (s->reference.graph)
+        evaluation_destroy(&s->reference);
+    rlxvk_graph_destroy(s->graph);
+}
+
+void conform_run(const conform_setup *setup, const conform_case *c, conform_result *out)
+{
+    session s = {.setup = setup, .given = c, .result = out};
+    rlxvk_status status = RLXVK_OK;
+    *out = (conform_result){.verdict = VERDICT_FAILED};
+    if (c->golden)
+        s.spec = c->golden->spec;
+    else
+        status = case_parse(c->line, &s.spec);
+    if (status == RLXVK_OK)
+        status = execute(&s);
+    if (status != RLXVK_OK) {
+        text message = {out->message, sizeof out->message, 0};
+        out->verdict = status == RLXVK_E_UNSUPPORTED ? VERDICT_UNSUPPORTED : VERDICT_FAILED;
+        text_append(&message, "%s: %s", rlxvk_status_name(status), rlxvk_last_error());
+    }
+    session_destroy(&s);
+}

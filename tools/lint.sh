@@ -1,0 +1,73 @@
+#!/bin/bash
+# Formatting, layering, size limits, SPIR-V validity, header self-containment, static checks. Prints each finding; exits 1 on any.
+set -u
+BUILD=${BUILD:-build}
+failures=0
+complain() { echo "lint: $*"; failures=$((failures + 1)); }
+
+sources=$(git ls-files '*.c' '*.h')
+if command -v clang-format >/dev/null; then
+    for f in $sources; do
+        clang-format --dry-run -Werror "$f" >/dev/null 2>&1 || complain "$f: not formatted (make format)"
+    done
+fi
+
+# A layer may include only itself and those below it.
+allowed() {
+    case $1 in
+    base) echo base ;;
+    graph) echo "base graph" ;;
+    op) echo "base graph op plan/value.h" ;;
+    plan) echo "base graph op plan" ;;
+    rewrite) echo "base graph op rewrite plan/schedule.h" ;;
+    vk) echo "base vk op/kernel.h" ;;
+    exec) echo "base graph op rewrite plan vk exec" ;;
+    esac
+}
+for layer in base graph op plan rewrite vk exec; do
+    for f in runtime/$layer/*.[ch]; do
+        for included in $(sed -n 's/^#include "\([a-z_]*\/[a-z_.]*\)".*/\1/p' "$f"); do
+            ok=
+            for a in $(allowed $layer); do [[ $included == "$a" || $included == "$a"/* ]] && ok=1; done
+            [[ $ok ]] || complain "$f includes $included, which is above its layer"
+        done
+    done
+done
+for f in $(git ls-files 'runtime/base/*' 'runtime/graph/*' 'runtime/op/*' 'runtime/rewrite/*' 'runtime/plan/*' 'include/*'); do
+    grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
+done
+for f in $(git ls-files 'runtime/*.c' 'runtime/*.h' ':!runtime/op/*'); do
+    grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
+done
+
+for f in $(git ls-files '*.c' '*.h' '*.comp' '*.glsl'); do
+    lines=$(wc -l <"$f")
+    ((lines <= 800)) || complain "$f: $lines lines (800 at most)"
+    awk -v f="$f" 'length($0) > 120 { print f ":" NR ": " length($0) " columns"; bad = 1 } END { exit bad }' "$f" || failures=$((failures + 1))
+done
+# Functions start at a brace in column 0.
+for f in $(git ls-files 'runtime/*.c' 'tools/*.c' 'test/*.c'); do
+    awk -v f="$f" '/^\{/ { start = NR } /^\}$/ { if (start && NR - start - 1 > 80) { print f ":" start ": function of " NR - start - 1 " lines"; bad = 1 } start = 0 } END { exit bad }' "$f" || failures=$((failures + 1))
+done
+
+for header in include/*.h; do
+    name=$(basename "$header")
+    echo "#include <$name>" | ${CC:-gcc} -std=c11 -Wall -Wextra -Werror -pedantic -Iinclude -fsyntax-only -x c - || complain "$name alone as C11"
+    if command -v g++ >/dev/null; then
+        echo "#include <$name>" | g++ -std=c++17 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || complain "$name alone as C++17"
+    fi
+done
+
+if command -v spirv-val >/dev/null; then
+    for module in "$BUILD"/spv/*.spv; do
+        spirv-val --target-env vulkan1.2 "$module" || complain "$module: spirv-val"
+    done
+fi
+
+if command -v cppcheck >/dev/null; then
+    cppcheck -q --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
+        --suppress=unusedStructMember --error-exitcode=1 -Iinclude -Iruntime -Iglsl -I"$BUILD/generated" -j 2 runtime tools || complain "cppcheck"
+fi
+
+((failures == 0)) && echo "lint: clean" || echo "lint: $failures findings"
+exit $((failures != 0))
