@@ -92,10 +92,8 @@ struct cast_args {
     f32 lowest, highest;
 };
 
-/* count words; word i of the target is the 32 bits of the source from bit 32 (first + i) + shift on. last: the source's
- * last word that may be read. */
 struct copy_args {
-    u32 count, first, shift, last, target_offset;
+    u32 words, x_offset, y_offset;
 };
 
 /* ---- reductions: reduce, softmax, cumsum, argreduce ---- */

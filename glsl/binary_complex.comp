@@ -1,6 +1,7 @@
 #version 450
 /* Complex y[i] = a[..] op b[..]; an operand that is no pair has imaginary part 0. The quotient is Smith's: divided through
- * by the larger part of the divisor, so that no square overflows. */
+ * by the larger part of the divisor, so that no square overflows; a
+ * divisor of 0 divides each part by +0. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "elementwise.glsl"
@@ -16,7 +17,7 @@ vec2 complex_quotient(vec2 p, vec2 q)
     vec2 numerator = swapped ? vec2(p.y, -p.x) : p;
     vec2 denominator = swapped ? vec2(q.y, -q.x) : q;
     if ((floatBitsToUint(denominator.x) & MAGNITUDE_BITS) == 0u)
-        return vec2(divide(p.x, denominator.x), divide(p.y, denominator.x));
+        return vec2(divide(p.x, 0.0), divide(p.y, 0.0));
     float ratio = divide(denominator.y, denominator.x);
     float scale = denominator.x + denominator.y * ratio;
     return vec2(divide(numerator.x + numerator.y * ratio, scale),

@@ -1,5 +1,5 @@
 #version 450
-/* Copies words; a source that starts inside a word (a view of raw bytes) is shifted into place. */
+/* y[i] = x[i], words of any storage. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
@@ -12,12 +12,7 @@ void main()
     uint first = group_index() * gl_WorkGroupSize.x * 4 + gl_LocalInvocationID.x;
     for (uint k = 0; k < 4; k++) {
         uint i = first + k * gl_WorkGroupSize.x;
-        if (i >= args.count)
-            continue;
-        uint word = x[args.first + i];
-        if (args.shift != 0u)
-            word = word >> args.shift |
-                   x[min(args.first + i + 1u, args.last)] << (32u - args.shift);
-        y[args.target_offset + i] = word;
+        if (i < args.words)
+            y[args.y_offset + i] = x[args.x_offset + i];
     }
 }

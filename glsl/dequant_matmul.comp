@@ -5,7 +5,8 @@
  *
  * A workgroup of 128 computes 64 columns times 16 * HEIGHT rows, one unit (32 elements of p) at a
  * time: w decoded and x copied into shared memory, p-major, then each invocation multiplies 4
- * columns by 2 * HEIGHT rows in registers. Shared memory: 16 KiB at HEIGHT 4.
+ * columns by 2 * HEIGHT rows in registers. Each unit is summed by itself before it joins the total:
+ * rounding errors grow with units + 32, not with units * 32. Shared memory: 16 KiB at HEIGHT 4.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -80,12 +81,17 @@ void main()
         load_tile_w(first_column, index);
         load_tile_x(first_row, index);
         barrier();
+        vec4 unit_sum[THREAD_ROWS];
+        [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+            unit_sum[r] = vec4(0);
         for (uint p = 0; p < UNIT_ELEMENTS; p++) {
             uint at = p * TILE_COLUMNS + my_column;
             vec4 w = vec4(tile_w[at], tile_w[at + 1], tile_w[at + 2], tile_w[at + 3]);
             [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
-                sum[r] += tile_x[p * TILE_ROWS + my_row + r] * w;
+                unit_sum[r] += tile_x[p * TILE_ROWS + my_row + r] * w;
         }
+        [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+            sum[r] += unit_sum[r];
         barrier();
     }
 

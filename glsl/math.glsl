@@ -204,7 +204,7 @@ float power(float a, float b)
     }
     if (a_negative && !integral)
         return NAN_VALUE;
-    if (integral && whole <= 3u && !(b_negative && whole > 1u)) {
+    if (whole >= 1u && whole <= 3u && integral && !(b_negative && whole > 1u)) {
         if (b_negative)
             return divide(1.0, a);
         return whole == 1u ? a : whole == 2u ? a * a : a * a * a;

@@ -31,8 +31,6 @@ typedef struct conform_case {
 
 typedef struct conform_setup {
     rlxvk_context *context;
-    const char *device; /* as given, for the line that reruns a case; NULL: none given */
-    const char *golden_directory;
     uint64_t seed;
     bool force_host;
 } conform_setup;

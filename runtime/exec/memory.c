@@ -144,9 +144,11 @@ error:
     return status;
 }
 
+/* Makes the chunk on first use; its size is the unit of blocking transfers. */
 static rlxvk_status chunk_ready(rlxvk_executable *e, memory_use use, memory_block *chunk)
 {
-    return chunk->buffer ? RLXVK_OK : memory_block_create(e->device, use, CHUNK_BYTES, chunk);
+    uint64_t bytes = MIN(CHUNK_BYTES, e->device->choice.profile.max_allocation_bytes);
+    return chunk->buffer ? RLXVK_OK : memory_block_create(e->device, use, bytes, chunk);
 }
 
 rlxvk_status location_write(rlxvk_executable *e, const location *to, const void *bytes,
@@ -161,8 +163,8 @@ rlxvk_status location_write(rlxvk_executable *e, const location *to, const void 
         return memory_block_flush(e->device, block, to->offset, size);
     }
     TRY(chunk_ready(e, MEMORY_UPLOAD, &e->chunk_up));
-    for (uint64_t at = 0; at < size; at += CHUNK_BYTES) {
-        uint64_t part = MIN(size - at, CHUNK_BYTES);
+    for (uint64_t at = 0; at < size; at += e->chunk_up.size) {
+        uint64_t part = MIN(size - at, e->chunk_up.size);
         memcpy(e->chunk_up.mapped, (const uint8_t *)bytes + at, part);
         TRY(memory_block_flush(e->device, &e->chunk_up, 0, part));
         TRY(copy_buffers(e, e->chunk_up.buffer, 0, block->buffer, to->offset + at, part));
@@ -183,8 +185,8 @@ rlxvk_status location_read(rlxvk_executable *e, const location *from, void *byte
         return RLXVK_OK;
     }
     TRY(chunk_ready(e, MEMORY_READBACK, &e->chunk_down));
-    for (uint64_t at = 0; at < size; at += CHUNK_BYTES) {
-        uint64_t part = MIN(size - at, CHUNK_BYTES);
+    for (uint64_t at = 0; at < size; at += e->chunk_down.size) {
+        uint64_t part = MIN(size - at, e->chunk_down.size);
         TRY(copy_buffers(e, block->buffer, from->offset + at, e->chunk_down.buffer, 0, part));
         TRY(memory_block_invalidate(e->device, &e->chunk_down, 0, part));
         memcpy((uint8_t *)bytes + at, e->chunk_down.mapped, part);
@@ -260,8 +262,9 @@ static bool make_staged(rlxvk_executable *e, staged_copy *s)
 static rlxvk_status reserve_staged(rlxvk_executable *e, staged_copy *s, uint32_t id, uint64_t *end)
 {
     uint64_t bytes = node_slot_bytes(e, id);
-    if (bytes > STAGED_LIMIT_BYTES)
-        return RLXVK_OK;
+    uint64_t most = e->device->choice.profile.max_allocation_bytes;
+    if (bytes > STAGED_LIMIT_BYTES || *end + e->max_in_flight * round_up(bytes, 256) > most)
+        return RLXVK_OK; /* takes the blocking path */
     if (!make_staged(e, s))
         return fail_memory("staging");
     for (uint32_t t = 0; t < e->max_in_flight; t++)

@@ -16,7 +16,6 @@
 #define PREFILL_DEPTH  16
 #define PREFILL_WORDS  8    /* shared words outside the arrays, rounded up */
 #define DECODE_SCORES  1024 /* ROWS * CHUNK of the kernel */
-#define DECODE_LANES   8
 #define LEAST_CHUNK    64
 #define LARGEST_CHUNK  256
 
@@ -138,7 +137,10 @@ static decode_plan plan_decode(const device_profile *profile, const attention_ge
     uint64_t keys = (uint64_t)a->keys;
     decode_plan p = {.rows = 1};
     set_lanes(&p, (uint32_t)a->width);
-    while (p.rows < 8 && p.rows < kv_rows)
+    /* Each row costs `dims` registers, and what is unrolled far compiles slowly on software
+     * drivers. */
+    uint32_t most_rows = profile->portable ? MIN(8, 16 / p.dims) : 8;
+    while (p.rows < most_rows && p.rows < kv_rows)
         p.rows *= 2;
     p.blocks = (uint64_t)(a->batch * a->kv_heads) * divide_up(kv_rows, p.rows);
     /* Software drivers run invocations in turns: small groups, and chunks that a mask can skip. */

@@ -122,9 +122,9 @@ static void host_complex(const host_call *call, uint64_t i, const uint64_t *at)
         scale = product;
         break;
     default:
-        out[0] = (ar * br + ai * bi) / size;
-        out[1] = (ai * br - ar * bi) / size;
-        scale = product / size;
+        out[0] = (size > 0 ? ar * br + ai * bi : ar) / size;
+        out[1] = (size > 0 ? ai * br - ar * bi : ai) / size;
+        scale = size > 0 ? product / size : 0;
     }
     if (call->bound) /* parts may cancel: relative to the magnitudes that went in */
         call->bound[2 * i] = call->bound[2 * i + 1] = 6e-7 * scale;

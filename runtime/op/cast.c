@@ -36,8 +36,9 @@ static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     *out_offset = 0;
     if (n->dtype == from)
         return true;
+    bool byte = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8; /* a view must not pass for raw */
     bool same_word = n->dtype == RLXVK_F32 || n->dtype == RLXVK_F64 ||
-                     (from == RLXVK_BOOL && n->dtype != RLXVK_C64);
+                     (from == RLXVK_BOOL && n->dtype != RLXVK_C64 && !byte);
     return same_word && node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
@@ -177,19 +178,13 @@ static rlxvk_status copy_infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
-/* Raw bytes are never produced inside another slot, so the target starts on a word. */
+/* Views of raw bytes start at multiples of 4, so every storage is copied by words. */
 static struct copy_args copy_arguments(const operand *x, const operand *y, uint64_t numel)
 {
+    if (x->storage == STORAGE_RAW)
+        return (struct copy_args){(uint32_t)divide_up(numel, 4), x->offset / 4, y->offset / 4};
     uint32_t words = element_words(x);
-    if (x->storage != STORAGE_RAW)
-        return (struct copy_args){.count = (uint32_t)numel * words,
-                                  .first = x->offset * words,
-                                  .target_offset = y->offset * words};
-    return (struct copy_args){.count = (uint32_t)divide_up(numel, 4),
-                              .first = x->offset / 4,
-                              .shift = x->offset % 4 * 8,
-                              .last = (uint32_t)((x->offset + numel - 1) / 4),
-                              .target_offset = y->offset / 4};
+    return (struct copy_args){(uint32_t)numel * words, x->offset * words, y->offset * words};
 }
 
 static rlxvk_status copy_lower(lowering *l, uint32_t id)
@@ -198,7 +193,7 @@ static rlxvk_status copy_lower(lowering *l, uint32_t id)
     uint64_t numel = shape_numel(&graph_node(l->graph, id)->shape);
     dispatch d = {.kernel = KERNEL_COPY, .constants = {l->profile->workgroup_size}};
     struct copy_args args = copy_arguments(&operands[0], &operands[1], numel);
-    lower_groups(l, &d, elementwise_groups(args.count, d.constants[0]));
+    lower_groups(l, &d, elementwise_groups(args.words, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

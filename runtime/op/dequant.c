@@ -179,16 +179,17 @@ typedef struct matvec_split {
 
 /*
  * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
- * lane's load: teams of one, and several columns to a load of x. A GPU wants neighbours to read
- * neighbouring bytes and many of them in flight; there, more columns pay where decoding is light
- * (32-element blocks) or shared by several rows of x.
+ * lane's load: teams of one, and several columns to a load of x (more would double the time to
+ * compile the kernel). A GPU wants neighbours to read neighbouring bytes and many of them in
+ * flight; there, more columns pay where decoding is light (32-element blocks) or shared by several
+ * rows of x.
  */
 static matvec_split split_matvec(const lowering *l, const struct dequant_matmul_args *args,
                                  const quant_format *format)
 {
-    uint32_t rows = MIN(power_of_two_at_least(args->m), MATVEC_ROWS);
     if (l->profile->kind == RLXVK_DEVICE_CPU)
-        return (matvec_split){rows, rows < MATVEC_ROWS ? 4 : 8, 1, CPU_WORKGROUP};
+        return (matvec_split){args->m == 1 ? 1 : 4, 4, 1, CPU_WORKGROUP};
+    uint32_t rows = MIN(power_of_two_at_least(args->m), MATVEC_ROWS);
     bool light = format->block_elements == UNIT_ELEMENTS;
     uint32_t team = MIN(power_of_two_at_least(args->units), rows == 1 ? 64 : 32);
     return (matvec_split){rows, rows > 1 || light ? 4 : 2, team,

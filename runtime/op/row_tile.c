@@ -8,8 +8,10 @@
  * launch. */
 #define FEWEST_GROUPS   256
 #define FEWEST_ELEMENTS 2048
-/* A processor pays for every barrier: lanes beyond this many threads in all do not help it. */
+/* A processor pays for every barrier: with this many threads at work, a lane may as well take more
+ * of its row. */
 #define CPU_THREADS 256
+#define CPU_MORE    8
 
 static uint32_t power_of_two_from(uint64_t value, uint32_t most)
 {
@@ -34,8 +36,11 @@ row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t
     columns = power_of_two_from(view.inner, power_of_two_within(columns));
     uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size / columns);
     uint64_t rows = view.outer * view.inner;
-    if (profile->kind == RLXVK_DEVICE_CPU && rows > 0)
-        lanes = MIN(lanes, power_of_two_from(divide_up(CPU_THREADS, rows), size));
+    if (profile->kind == RLXVK_DEVICE_CPU && rows > 0) {
+        uint64_t busy = divide_up(CPU_THREADS, rows);
+        uint64_t held = divide_up(view.length, CPU_MORE * (uint64_t)per_lane);
+        lanes = MIN(lanes, power_of_two_from(MAX(busy, held), size));
+    }
     return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes};
 }
 

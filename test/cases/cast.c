@@ -70,7 +70,7 @@ static void generate_casts(case_list *list)
         case_add(list, "cast to=%s shift=1 scratch=1 in=x:i32:7x3:integers", dtypes[to]);
         case_add(list, "cast to=%s shift=3 in=x:f32:5x7:special", dtypes[to]);
     }
-    for (int shift = 1; shift < 8; shift++) {
+    for (int shift = 4; shift < 40; shift += 12) {
         case_add(list, "cast to=f32 shift=%d in=x:u8:40:bytes", shift);
         case_add(list, "cast to=i32 shift=%d in=x:i8:40:bytes", shift);
     }
@@ -82,10 +82,10 @@ static void generate_copies(case_list *list)
     for (size_t i = 0; i < COUNT(dtypes); i++) {
         for (size_t k = 0; k < COUNT(shapes); k++)
             case_add(list, "copy in=x:%s:%s", dtypes[i], shapes[k]);
-        case_add(list, "copy shift=1 in=x:%s:3x7", dtypes[i]);
+        case_add(list, "copy shift=1 in=x:%s:3x8", dtypes[i]);
         case_add(list, "copy scratch=1 in=x:%s:9", dtypes[i]);
     }
-    for (int shift = 1; shift < 8; shift++) {
+    for (int shift = 4; shift < 41; shift += 12) {
         case_add(list, "copy shift=%d in=x:u8:41:bytes", shift);
         case_add(list, "copy shift=%d scratch=1 in=x:i8:43:bytes", shift);
     }

@@ -1,0 +1,25 @@
+/* What the executable tests share: a context, one graph compiled in some mode, its leaves filled from a seed, its outputs. */
+#ifndef RLXVK_HARNESS_H
+#define RLXVK_HARNESS_H
+
+#include "support/random_graph.h"
+
+/* Opens the default device with these options; fails the test with the reason otherwise. */
+rlxvk_context *open_context(const rlxvk_context_options *options);
+
+/* Sets params and runs with inputs, both filled from `seed` by name; returns the outputs one after the other as f32 (the
+ * caller frees) and their count. Aborts the test on an error. */
+float *run_seeded(rlxvk_executable *e, const rlxvk_graph *g, uint64_t seed, bool exact,
+                  size_t *out_count);
+
+/* The same leaves through the host reference. */
+float *evaluate_seeded(const rlxvk_graph *g, uint64_t seed, bool exact, size_t *out_count);
+
+uint64_t hash_floats(const float *values, size_t count);
+
+/* assert that a status is OK, printing the library's sentence otherwise. */
+void expect_ok(rlxvk_status status);
+/* assert that it is `wanted` and that the sentence contains `part`. */
+void expect_error(rlxvk_status status, rlxvk_status wanted, const char *part);
+
+#endif

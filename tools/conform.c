@@ -1,0 +1,372 @@
+/*
+ * rlxvk conform: which cases to run, on how many threads, and what is made of the results. Results
+ * are kept by case and reported in the order of the cases, however the threads ran.
+ */
+#include "conform.h"
+#include "commands.h"
+#include "output.h"
+
+#include <getopt.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct options {
+    const char *device, *row, *golden, *html;
+    uint64_t number, seed, jobs;
+    bool one_case, json, force_host, list, help;
+} options;
+
+typedef struct job {
+    const options *options;
+    conform_setup setup;
+    case_list lines;
+    golden_set golden;
+    VECTOR(conform_case) cases;
+    char (*rows)[40]; /* the row of each case */
+    conform_result *results;
+    conform_report report;
+    pthread_mutex_t lock; /* of next, done and the standard streams */
+    size_t next, done;
+} job;
+
+static const char help[] =
+    "usage: rlxvk conform [OPTION]...\n\n"
+    "Runs every case of every op on a device and compares with the host reference.\n\n"
+    "  --device D     index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
+    "  --op NAME      only the cases of this op\n"
+    "  --case N       only case N of that op\n"
+    "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
+    "  --seed S       contents of the inputs (default 1)\n"
+    "  --jobs N       cases at a time (default: 2, or 1 on a single processor)\n"
+    "  --force-host   run every op's host function through the executable\n"
+    "  --json         the report as JSON on standard output, failures on standard error\n"
+    "  --html FILE    the report as a page, too\n"
+    "  --list         print the cases instead of running them\n\n"
+    "Exit status 0 only if nothing failed.\n";
+
+static const struct option long_options[] = {
+    {"device", required_argument, NULL, 'd'}, {"op", required_argument, NULL, 'o'},
+    {"case", required_argument, NULL, 'c'},   {"golden", required_argument, NULL, 'g'},
+    {"seed", required_argument, NULL, 's'},   {"jobs", required_argument, NULL, 'j'},
+    {"html", required_argument, NULL, 'H'},   {"force-host", no_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'J'},         {"list", no_argument, NULL, 'l'},
+    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+};
+
+static bool set_option(options *o, int letter)
+{
+    const char **const words[128] = {
+        ['d'] = &o->device, ['o'] = &o->row, ['g'] = &o->golden, ['H'] = &o->html};
+    bool *const flags[128] = {
+        ['f'] = &o->force_host, ['J'] = &o->json, ['l'] = &o->list, ['h'] = &o->help};
+    if (letter < 0 || letter >= 128 || letter == '?')
+        return false;
+    if (words[letter])
+        *words[letter] = optarg;
+    else if (flags[letter])
+        *flags[letter] = true;
+    else if (letter == 'c')
+        return o->one_case = parse_number("conform", "case", optarg, UINT32_MAX, &o->number);
+    else if (letter == 's')
+        return parse_number("conform", "seed", optarg, UINT64_MAX, &o->seed);
+    else
+        return parse_number("conform", "jobs", optarg, 64, &o->jobs);
+    return true;
+}
+
+static bool parse_options(options *o, int argc, char **argv)
+{
+    *o = (options){.seed = 1, .jobs = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1};
+    for (int letter; (letter = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1;)
+        if (!set_option(o, letter))
+            return false;
+    if (optind < argc)
+        fprintf(stderr, "rlxvk conform: unexpected argument '%s'\n", argv[optind]);
+    else if (o->one_case && !o->row)
+        fprintf(stderr, "rlxvk conform: --case needs --op\n");
+    else if (o->row && !case_find_family(o->row))
+        fprintf(stderr, "rlxvk conform: no op '%s' has cases; --list shows them all\n", o->row);
+    else
+        return true;
+    return false;
+}
+
+/* ---- Which cases ---- */
+
+static conform_row *find_row(job *j, const char *name)
+{
+    for (size_t i = 0; i < j->report.rows.count; i++)
+        if (strcmp(j->report.rows.items[i].name, name) == 0)
+            return &j->report.rows.items[i];
+    return VECTOR_PUSH(&j->report.rows, (conform_row){.name = name})
+               ? &j->report.rows.items[j->report.rows.count - 1]
+               : NULL;
+}
+
+/* Numbers the case within its row and takes it when the options want it. `row` must outlive the
+ * report. */
+static rlxvk_status add_case(job *j, const char *row, const char *line, const golden_case *golden)
+{
+    conform_row *counted = find_row(j, row);
+    if (!counted)
+        return fail_memory("cases");
+    uint64_t number = counted->cases++;
+    const options *o = j->options;
+    if ((o->row && strcmp(o->row, row) != 0) || (o->one_case && o->number != number))
+        return RLXVK_OK;
+    return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number}) ? RLXVK_OK
+                                                                        : fail_memory("cases");
+}
+
+static rlxvk_status choose_golden(job *j)
+{
+    rlxvk_status status = golden_open(j->options->golden, &j->golden);
+    for (size_t i = 0; i < j->golden.cases.count && status == RLXVK_OK; i++) {
+        const golden_case *c = &j->golden.cases.items[i];
+        if (c->spec.row[0])
+            status = add_case(j, c->spec.row, c->line, c);
+        else
+            j->report.without_op++;
+    }
+    return status;
+}
+
+static rlxvk_status choose_generated(job *j)
+{
+    rlxvk_status status = case_list_generate(&j->lines);
+    if (status != RLXVK_OK)
+        return status;
+    j->rows = memory_zeroed(j->lines.lines.count + 1, sizeof *j->rows);
+    if (!j->rows)
+        return fail_memory("cases");
+    for (size_t i = 0; i < j->lines.lines.count && status == RLXVK_OK; i++) {
+        const char *line = j->lines.lines.items[i];
+        snprintf(j->rows[i], sizeof *j->rows, "%.*s", (int)strcspn(line, " "), line);
+        status = add_case(j, j->rows[i], line, NULL);
+    }
+    return status;
+}
+
+static rlxvk_status choose_cases(job *j)
+{
+    rlxvk_status status = j->options->golden ? choose_golden(j) : choose_generated(j);
+    if (status != RLXVK_OK)
+        return status;
+    for (size_t i = 0; i < j->report.rows.count; i++)
+        j->report.rows.items[i].cases = 0; /* from here on: cases that ran */
+    j->results = memory_zeroed(j->cases.count + 1, sizeof *j->results);
+    if (!j->results)
+        return fail_memory("cases");
+    if (j->cases.count == 0)
+        return fail(RLXVK_E_INDEX, "no case matches these options");
+    return RLXVK_OK;
+}
+
+static const char *row_of(const conform_case *c, char out[40])
+{
+    const char *line = c->golden ? c->golden->spec.row : c->line;
+    snprintf(out, 40, "%.*s", (int)strcspn(line, " "), line);
+    return out;
+}
+
+static void list_cases(const job *j)
+{
+    char row[40];
+    for (size_t i = 0; i < j->cases.count; i++)
+        printf("%s %llu: %s\n", row_of(&j->cases.items[i], row),
+               (unsigned long long)j->cases.items[i].number, j->cases.items[i].line);
+}
+
+/* ---- Running ---- */
+
+/* A command line that runs this case alone, as it ran here. */
+static char *rerun_line(const job *j, const conform_case *c)
+{
+    char buffer[1024] = "rlxvk conform", row[40];
+    text line = {buffer, sizeof buffer, strlen(buffer)};
+    if (j->options->device)
+        text_append(&line, " --device '%s'", j->options->device);
+    if (j->options->golden)
+        text_append(&line, " --golden '%s'", j->options->golden);
+    if (j->options->force_host)
+        text_append(&line, " --force-host");
+    text_append(&line, " --op %s --case %llu --seed %llu", row_of(c, row),
+                (unsigned long long)c->number, (unsigned long long)j->options->seed);
+    return memory_copy_string(buffer);
+}
+
+static void print_failure(const job *j, const conform_case *c, const conform_result *result)
+{
+    char row[40], *rerun = rerun_line(j, c);
+    print_progress(NULL);
+    fprintf(j->options->json ? stderr : stdout, "FAILED %s case %llu: %s\n  %s\n  rerun: %s\n",
+            row_of(c, row), (unsigned long long)c->number, c->line, result->message,
+            rerun ? rerun : "");
+    memory_free(rerun);
+}
+
+static void run_case(job *j, size_t i)
+{
+    const conform_case *c = &j->cases.items[i];
+    golden_case loaded;
+    if (!c->golden) {
+        conform_run(&j->setup, c, &j->results[i]);
+        return;
+    }
+    loaded = *c->golden;
+    if (golden_load(&j->golden, &loaded) != RLXVK_OK) {
+        j->results[i].verdict = VERDICT_FAILED;
+        snprintf(j->results[i].message, sizeof j->results[i].message, "%s", rlxvk_last_error());
+        return;
+    }
+    conform_run(&j->setup, &(conform_case){c->line, &loaded, c->number}, &j->results[i]);
+    golden_unload(&loaded);
+}
+
+static void note_done(job *j, size_t i)
+{
+    char line[96], row[40];
+    pthread_mutex_lock(&j->lock);
+    j->done++;
+    if (j->results[i].verdict == VERDICT_FAILED)
+        print_failure(j, &j->cases.items[i], &j->results[i]);
+    snprintf(line, sizeof line, "[%zu/%zu] %s", j->done, j->cases.count,
+             row_of(&j->cases.items[i], row));
+    print_progress(line);
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void *work(void *user)
+{
+    job *j = user;
+    for (;;) {
+        pthread_mutex_lock(&j->lock);
+        size_t i = j->next++;
+        pthread_mutex_unlock(&j->lock);
+        if (i >= j->cases.count)
+            return NULL;
+        run_case(j, i);
+        note_done(j, i);
+    }
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void run_all(job *j)
+{
+    pthread_t threads[64];
+    size_t started = 0, wanted = MIN(MIN(j->options->jobs, ARRAY_COUNT(threads)), j->cases.count);
+    double begin = now();
+    while (started + 1 < wanted && pthread_create(&threads[started], NULL, work, j) == 0)
+        started++;
+    work(j);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+    print_progress(NULL);
+    j->report.seconds = now() - begin;
+}
+
+/* ---- Report ---- */
+
+static rlxvk_status add_failure(job *j, size_t i, const char *row)
+{
+    const conform_case *c = &j->cases.items[i];
+    conform_failure failure = {memory_copy_string(row), memory_copy_string(c->line),
+                               memory_copy_string(j->results[i].message), rerun_line(j, c),
+                               c->number};
+    if (failure.row && failure.line && failure.message && failure.rerun &&
+        VECTOR_PUSH(&j->report.failures, failure))
+        return RLXVK_OK;
+    memory_free(failure.row);
+    memory_free(failure.line);
+    memory_free(failure.message);
+    memory_free(failure.rerun);
+    return fail_memory("report");
+}
+
+static rlxvk_status collect(job *j)
+{
+    char name[40];
+    size_t kept = 0;
+    for (size_t i = 0; i < j->cases.count; i++) {
+        const conform_result *result = &j->results[i];
+        conform_row *row = find_row(j, row_of(&j->cases.items[i], name));
+        row->cases++;
+        row->verdicts[result->verdict]++;
+        row->worst = MAX(row->worst, result->error);
+        if (result->verdict == VERDICT_FAILED && add_failure(j, i, row->name) != RLXVK_OK)
+            return RLXVK_E_OUT_OF_HOST_MEMORY;
+    }
+    for (size_t i = 0; i < j->report.rows.count; i++)
+        if (j->report.rows.items[i].cases)
+            j->report.rows.items[kept++] = j->report.rows.items[i];
+    j->report.rows.count = kept;
+    return RLXVK_OK;
+}
+
+static void job_destroy(job *j)
+{
+    for (size_t i = 0; i < j->report.failures.count; i++) {
+        memory_free(j->report.failures.items[i].row);
+        memory_free(j->report.failures.items[i].line);
+        memory_free(j->report.failures.items[i].message);
+        memory_free(j->report.failures.items[i].rerun);
+    }
+    VECTOR_FREE(&j->report.failures);
+    VECTOR_FREE(&j->report.rows);
+    VECTOR_FREE(&j->cases);
+    memory_free(j->rows);
+    memory_free(j->results);
+    case_list_destroy(&j->lines);
+    golden_close(&j->golden);
+    rlxvk_context_destroy(j->setup.context);
+    pthread_mutex_destroy(&j->lock);
+}
+
+static rlxvk_status conform(job *j)
+{
+    const options *o = j->options;
+    rlxvk_context_options context_options = {.device = o->device};
+    rlxvk_status status;
+    TRY(choose_cases(j));
+    if (o->list) {
+        list_cases(j);
+        return RLXVK_OK;
+    }
+    TRY(rlxvk_context_create(&context_options, &j->setup.context));
+    rlxvk_context_device(j->setup.context, &j->report.device);
+    run_all(j);
+    TRY(collect(j));
+    (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
+    if (o->html)
+        TRY(conform_write_html(&j->report, o->html));
+error:
+    return status;
+}
+
+int command_conform(int argc, char **argv)
+{
+    options o;
+    if (!parse_options(&o, argc, argv))
+        return EXIT_USAGE;
+    if (o.help)
+        return fputs(help, stdout) < 0;
+    job j = {.options = &o,
+             .setup = {.seed = o.seed, .force_host = o.force_host},
+             .report = {.seed = o.seed},
+             .lock = PTHREAD_MUTEX_INITIALIZER};
+    rlxvk_status status = conform(&j);
+    if (status != RLXVK_OK)
+        fprintf(stderr, "rlxvk conform: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
+    bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0;
+    job_destroy(&j);
+    return good ? EXIT_OK : EXIT_FAILED;
+}
