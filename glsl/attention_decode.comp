@@ -29,27 +29,41 @@ const uint PASS = SCRATCH / (LANES * ROWS); /* keys whose partial products fit *
 const uint LARGEST_GROUP = 128;
 const uint BATCH = SCRATCH / (LARGEST_GROUP * ROWS); /* column steps reduced at once */
 
+const uint NO_ROW = 0xffffffffu;
+
 shared float scores[ROWS * CHUNK];
 shared float scratch[SCRATCH];
 shared float team_maxima[LARGEST_GROUP], team_sums[LARGEST_GROUP];
+shared float row_maxima[ROWS], row_sums[ROWS];
+shared uint row_query[ROWS]; /* the query, or NO_ROW beyond the last */
+shared uint row_q[ROWS], row_mask[ROWS], row_y[ROWS], row_lse[ROWS]; /* where a row begins */
 shared uint kept_any;
 
 uint lane, column, group, groups, team; /* column: the first one; group: which key of a round */
 uint b, kv_head, first_row, first_key, limit;
 float held[ROWS * DIMS]; /* this lane's columns: of the queries first, of the outputs later */
 
-/* Row `first_row + r` of the kv head is query i of head h. */
-uint query_of(uint r)
+uint chunk_count()
 {
-    return (first_row + r) % args.queries;
+    return (args.keys + CHUNK - 1u) / CHUNK;
 }
-uint head_of(uint r)
+
+/* Row `first_row + r` of the kv head is query i of head h. Division is slow on some devices: once a row. */
+void find_row(uint r)
 {
-    return kv_head * args.group + (first_row + r) / args.queries;
-}
-bool row_exists(uint r)
-{
-    return first_row + r < args.group * args.queries;
+    uint h = (first_row + r) / args.queries, i = (first_row + r) - h * args.queries;
+    bool exists = h < args.group;
+    h += kv_head * args.group;
+    uint row = (b * args.heads + h) * args.queries + i;
+    row_query[r] = exists ? i : NO_ROW;
+    row_q[r] = args.q_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
+    row_mask[r] = args.mask_offset + b * args.mask_batch + h * args.mask_head;
+    row_y[r] = chunk_count() > 1u
+                   ? (row * chunk_count() + first_key / CHUNK) * (args.width + 2u) + 2u
+                   : args.y_offset + b * args.y_batch + h * args.y_head + i * args.y_seq;
+    row_lse[r] = args.lse_offset + row;
+    row_maxima[r] = NEGATIVE_INFINITY;
+    row_sums[r] = 0.0;
 }
 
 /* Starts every score with its mask term. False when no row keeps a key of the chunk. */
@@ -58,13 +72,13 @@ bool start_scores()
     bool kept = false;
     if (lane == 0u)
         kept_any = 0u;
+    if (lane < ROWS)
+        find_row(lane);
     barrier();
     for (uint e = lane; e < ROWS * CHUNK; e += gl_WorkGroupSize.x) {
         uint r = e / CHUNK, j = first_key + e % CHUNK;
-        float term = NEGATIVE_INFINITY;
-        if (row_exists(r))
-            term = mask_term(args.mask_offset + b * args.mask_batch + head_of(r) * args.mask_head,
-                             query_of(r), j);
+        uint i = row_query[r];
+        float term = i == NO_ROW ? NEGATIVE_INFINITY : mask_term(row_mask[r], i, j);
         scores[e] = term;
         kept = kept || !is_dropped(term);
     }
@@ -109,11 +123,11 @@ void finish_scores(uint base)
 void compute_scores()
 {
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        uint row = args.q_offset + b * args.q_batch + head_of(r) * args.q_head +
-                   query_of(r) * args.q_seq;
+        uint row = row_q[r];
+        bool exists = row_query[r] != NO_ROW;
         [[unroll]] for (uint n = 0; n < DIMS; n++) {
             uint d = n * LANES + column;
-            held[r * DIMS + n] = row_exists(r) && d < args.width ? q[row + d] : 0.0;
+            held[r * DIMS + n] = exists && d < args.width ? q[row + d] : 0.0;
         }
     }
     for (uint base = 0; base < limit; base += PASS) {
@@ -124,7 +138,7 @@ void compute_scores()
     }
 }
 
-/* Scores become weights. Each row has a team of invocations. */
+/* Scores become weights. Each row has a team of invocations. Its sum may be read after the next barrier. */
 void weigh()
 {
     uint r = lane / team, t = lane % team;
@@ -142,54 +156,30 @@ void weigh()
     }
     team_sums[lane] = l;
     barrier();
-}
-
-float row_maximum(uint r)
-{
-    float m = NEGATIVE_INFINITY;
-    for (uint x = 0; x < team; x++)
-        m = larger(m, team_maxima[r * team + x]);
-    return m;
-}
-float row_sum(uint r)
-{
-    float l = 0.0;
-    for (uint x = 0; x < team; x++)
-        l += team_sums[r * team + x];
-    return l;
-}
-
-uint chunk_count()
-{
-    return (args.keys + CHUNK - 1u) / CHUNK;
-}
-
-/* Where (m, l, o) of row r and this chunk stand. */
-uint partial_base(uint r)
-{
-    uint row = (b * args.heads + head_of(r)) * args.queries + query_of(r);
-    return (row * chunk_count() + first_key / CHUNK) * (args.width + 2u);
+    if (t == 0u && r < ROWS) {
+        l = 0.0;
+        for (uint x = 0; x < team; x++)
+            l += team_sums[r * team + x];
+        row_maxima[r] = m;
+        row_sums[r] = l;
+    }
 }
 
 void store_output(uint r, uint d, float o)
 {
-    if (!row_exists(r) || d >= args.width)
-        return;
-    if (chunk_count() > 1u)
-        y[partial_base(r) + 2u + d] = o;
-    else
-        y[args.y_offset + b * args.y_batch + head_of(r) * args.y_head + query_of(r) * args.y_seq +
-          d] = normalized(o, row_sum(r));
+    if (row_query[r] != NO_ROW && d < args.width)
+        y[row_y[r] + d] = chunk_count() > 1u ? o : normalized(o, row_sums[r]);
 }
 
-void store_statistics(uint r, float m, float l)
+void store_statistics(uint r)
 {
+    if (row_query[r] == NO_ROW)
+        return;
     if (chunk_count() > 1u) {
-        y[partial_base(r)] = m;
-        y[partial_base(r) + 1u] = l;
+        y[row_y[r] - 2u] = row_maxima[r];
+        y[row_y[r] - 1u] = row_sums[r];
     } else if (args.lse_offset != ATTENTION_NO_LSE) {
-        y[args.lse_offset + (b * args.heads + head_of(r)) * args.queries + query_of(r)] =
-            log_sum(m, l);
+        y[row_lse[r]] = log_sum(row_maxima[r], row_sums[r]);
     }
 }
 
@@ -234,14 +224,13 @@ void accumulate()
     }
 }
 
+/* Without keys: zeros, or no more than l = 0 where a merge follows. */
 void store_empty()
 {
-    team_sums[lane] = 0.0;
-    barrier();
     for (uint e = lane; e < ROWS * args.width && chunk_count() <= 1u; e += gl_WorkGroupSize.x)
         store_output(e / args.width, e % args.width, 0.0);
-    if (lane < ROWS && row_exists(lane))
-        store_statistics(lane, NEGATIVE_INFINITY, 0.0);
+    if (lane < ROWS)
+        store_statistics(lane);
 }
 
 void main()
@@ -268,6 +257,6 @@ void main()
     compute_scores();
     weigh();
     accumulate();
-    if (lane < ROWS && row_exists(lane))
-        store_statistics(lane, row_maximum(lane), row_sum(lane));
+    if (lane < ROWS)
+        store_statistics(lane);
 }

@@ -4,7 +4,7 @@
  * Accepted when |got - reference| <= bound; NaN matches NaN only, infinities match by sign, a
  * reference beyond the f32 range matches infinity, magnitudes below the smallest normal f32 count
  * as 0 on both sides, and so does the sign of 0. `error` is |got - reference| / bound: at most 1
- * passes, and where the bound is 0 it is 0 or infinite.
+ * passes. A bound of 0 asks for the reference rounded to f32; the error is then 0 or infinite.
  */
 #ifndef RLXVK_CONFORM_H
 #define RLXVK_CONFORM_H

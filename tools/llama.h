@@ -1,6 +1,6 @@
 /*
- * A llama-architecture model of a GGUF file on one device: rotary attention with grouped heads over a
- * resident key/value cache, gated feed-forward blocks, RMS norms.
+ * A llama-architecture model of a GGUF file on one device: rotary attention with grouped heads over
+ * a resident key/value cache, gated feed-forward blocks, RMS norms.
  *
  * The prompt runs as one graph of all its rows, every further token as a graph of one row; both are
  * compiled by llama_load and share weights and cache. A token's run uploads its id and position and
@@ -23,18 +23,18 @@ typedef struct llama_config {
     double rope_base, rope_factor; /* positions are divided by the factor */
 } llama_config;
 
-/* E_UNSUPPORTED: another architecture, or a feature of it that there is no code for; E_UNKNOWN_NAME: a
- * key or the embedding is missing; E_RANGE: a value outside its bounds. */
+/* E_UNSUPPORTED: another architecture, or a feature of it that there is no code for;
+ * E_UNKNOWN_NAME: a key or the embedding is missing; E_RANGE: a value outside its bounds. */
 RLXVK_MUST_CHECK rlxvk_status llama_read_config(const gguf_file *file, llama_config *out);
 
 typedef struct llama llama;
 
 /*
- * Compiles for prompts of exactly `prompt_length` tokens and up to `new_tokens` decode steps after it,
- * and uploads the weights; the file may be closed afterwards. The context must outlive the model.
- * E_RANGE: prompt and new tokens exceed the context length; E_UNKNOWN_NAME, E_SHAPE: a tensor is missing
- * or has other dims than the metadata say; E_UNSUPPORTED: as llama_read_config, or tensors of types that
- * no kernel reads (listed); else as rlxvk_compile.
+ * Compiles for prompts of exactly `prompt_length` tokens and up to `new_tokens` decode steps after
+ * it, and uploads the weights; the file may be closed afterwards. The context must outlive the
+ * model. E_RANGE: prompt and new tokens exceed the context length; E_UNKNOWN_NAME, E_SHAPE: a
+ * tensor is missing or has other dims than the metadata say; E_UNSUPPORTED: as llama_read_config,
+ * or tensors of types that no kernel reads (listed); else as rlxvk_compile.
  */
 RLXVK_MUST_CHECK rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
                                          uint64_t prompt_length, uint64_t new_tokens, llama **out);

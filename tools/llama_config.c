@@ -1,6 +1,6 @@
 /*
- * A model's hyperparameters from GGUF metadata. What a key says is either understood or refused: a model
- * is never run with a feature left out.
+ * A model's hyperparameters from GGUF metadata. What a key says is either understood or refused: a
+ * model is never run with a feature left out.
  */
 #include "llama_internal.h"
 
@@ -37,10 +37,11 @@ static rlxvk_status read_count(const reader *r, const char *name, int64_t otherw
                     LARGEST_COUNT);
     for (uint64_t i = 1; i < pair->count; i++)
         if (!gguf_element_u64(pair, i, &other) || other != first)
-            return fail(RLXVK_E_UNSUPPORTED,
-                        "llama: key '%s' differs between block 0 and block %llu; all blocks must be "
-                        "alike",
-                        key, (unsigned long long)i);
+            return fail(
+                RLXVK_E_UNSUPPORTED,
+                "llama: key '%s' differs between block 0 and block %llu; all blocks must be "
+                "alike",
+                key, (unsigned long long)i);
     *out = (int64_t)first;
     return RLXVK_OK;
 }

@@ -8,14 +8,14 @@
 
 enum { LINEAR_PARTS = 3 };
 
-/* y = x W^T + b as one param: up to three matrices of one type and row length, one below the other, so
- * that one product serves all. */
+/* y = x W^T + b as one param: up to three matrices of one type and row length, one below the other,
+ * so that one product serves all. */
 typedef struct linear {
     const char *name, *bias_name;
     const gguf_tensor *parts[LINEAR_PARTS];
     const gguf_tensor *biases[LINEAR_PARTS]; /* NULL: zeros, or none at all */
     uint32_t part_count;
-    uint32_t type;          /* of quant_format.h */
+    uint32_t type;           /* of quant_format.h */
     int64_t inputs, outputs; /* columns; rows of all parts */
     bool has_bias;
 } linear;
@@ -51,14 +51,15 @@ struct llama {
 /* Finds and checks every tensor; no param is made larger than `binding_limit` by joining. */
 rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *config,
                                 uint64_t binding_limit, arena *memory, llama_weights *out);
-/* Whether the product reads the type packed, as a U8 param of raw bytes; else *out_dtype is the param's. */
+/* Whether the product reads the type packed, as a U8 param of raw bytes; else *out_dtype is the
+ * param's. */
 bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype);
 /* Sets every param of an executable made from llama_build_graph. */
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
 
 /*
- * The graph of `rows` tokens. Inputs: "tokens" [rows]; the caches; decode graphs also have "position"
- * [1]. The others start at position 0. Output 0: logits [1, vocabulary] of the last row.
+ * The graph of `rows` tokens. Inputs: "tokens" [rows]; the caches; decode graphs also have
+ * "position" [1]. The others start at position 0. Output 0: logits [1, vocabulary] of the last row.
  */
 rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_graph **out);
 

@@ -34,9 +34,10 @@ static rlxvk_status write_set(rlxvk_executable *e, const dispatch *d, VkDescript
 {
     buffer_range ranges[KERNEL_MAX_BINDINGS];
     for (uint32_t i = 0; i < d->operand_count; i++) {
-        const location *l = &e->locations[d->operands[i].value];
-        ranges[i] = (buffer_range){location_block(l)->buffer, l->offset,
-                                   round_up(MAX(l->bytes, 4), 4)};
+        const operand *o = &d->operands[i];
+        const location *l = &e->locations[o->value];
+        ranges[i] = (buffer_range){location_block(l)->buffer, l->offset + o->first,
+                                   round_up(MAX(o->size, 4), 4)};
     }
     return descriptor_set_write(e->device, e->descriptors, ranges, d->operand_count, out);
 }

@@ -66,7 +66,8 @@ static struct argreduce_args arguments(axis_view v, row_tile tile, row_chunks ch
 static rlxvk_status lower_choice(lowering *l, uint32_t code, axis_view v, uint32_t count, operand x,
                                  operand candidates, operand y)
 {
-    row_tile tile = row_tile_choose(l->profile, (axis_view){v.outer, count, v.inner}, 4);
+    row_tile tile =
+        row_tile_choose(l->profile, (axis_view){v.outer, count, v.inner}, 4, ROW_ANY_LENGTH);
     dispatch d = row_dispatch(l, KERNEL_ARGREDUCE, &tile, v.outer * v.inner);
     struct argreduce_args args = arguments(v, tile, (row_chunks){1, v.length});
     args.x_offset = x.offset;
@@ -82,7 +83,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     axis_view v = view_of(input_shape(l->graph, n, 0), n);
-    row_tile tile = row_tile_choose(l->profile, v, 8);
+    row_tile tile = row_tile_choose(l->profile, v, 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
     uint64_t outputs = v.outer * chunks.count * v.inner;
     operand x = lower_input(l, id, 0), y = lower_write(l, id), to = y;

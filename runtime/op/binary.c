@@ -114,6 +114,8 @@ static void host_complex(const host_call *call, uint64_t i, const uint64_t *at)
         double sign = node_code(call->node) == BINARY_ADD ? 1 : -1;
         out[0] = ar + sign * br;
         out[1] = ai + sign * bi;
+        elementwise_host_rounded(call, 2 * i);
+        elementwise_host_rounded(call, 2 * i + 1);
         return;
     }
     case BINARY_MUL:
@@ -142,6 +144,8 @@ static rlxvk_status binary_host(const host_call *call)
         }
         double a = call->inputs[0].words[at[0]], b = call->inputs[1].words[at[1]];
         call->out[i] = binary_functions[code](a, b);
+        if (code <= BINARY_MUL)
+            elementwise_host_rounded(call, i);
         if (call->bound && code == BINARY_POW)
             call->bound[i] = pow_bound(a, b, call->out[i]);
         if (code != BINARY_MAX && code != BINARY_MIN)

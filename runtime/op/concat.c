@@ -68,16 +68,6 @@ static bool in_place(const lowering *l, uint32_t id, uint32_t part, uint64_t sta
     return v->root == whole->root && v->offset == whole->offset + start;
 }
 
-/* What the part's copy writes: from its first element to its last. */
-static operand written_range(operand target, const axis_view *whole, uint64_t start,
-                             uint64_t extent)
-{
-    uint64_t bytes = 4 * element_words(&target) * whole->inner;
-    target.first += start * bytes;
-    target.size = ((whole->outer - 1) * whole->length + extent) * bytes;
-    return target;
-}
-
 static rlxvk_status concat_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -91,11 +81,12 @@ static rlxvk_status concat_lower(lowering *l, uint32_t id)
         strided_copy copy = dense_copy(shape);
         memcpy(copy.source, copy.target, sizeof copy.source);
         shape_strides(&n->shape, copy.target);
-        copy.target_first = (int64_t)(start * whole.inner);
+        operand target = lower_write(l, id); /* from the part's first element to its last */
+        lower_narrow(l, &target, start * whole.inner,
+                     ((whole.outer - 1) * whole.length + extent) * whole.inner);
         bool placed = whole.outer == 1 && in_place(l, id, n->inputs[i], start * whole.inner);
         if (extent && !placed)
-            TRY(lower_strided_copy(l, &copy, lower_input(l, id, i),
-                                   written_range(lower_write(l, id), &whole, start, extent)));
+            TRY(lower_strided_copy(l, &copy, lower_input(l, id, i), target));
         start += extent;
     }
 error:

@@ -29,7 +29,7 @@ static axis_view view_of(const node *n)
 /* The sum of each chunk: reduce.comp on the same rows. */
 static rlxvk_status emit_sums(lowering *l, axis_view v, row_chunks chunks, operand x, operand sums)
 {
-    row_tile tile = row_tile_choose(l->profile, v, 8);
+    row_tile tile = row_tile_choose(l->profile, v, 8, ROW_ANY_LENGTH);
     uint64_t outputs = v.outer * chunks.count * v.inner;
     dispatch d = row_dispatch(l, KERNEL_REDUCE, &tile, outputs);
     struct reduce_args args = {.outputs = (u32)outputs,
@@ -49,7 +49,8 @@ static rlxvk_status emit_sums(lowering *l, axis_view v, row_chunks chunks, opera
 static rlxvk_status emit_scan(lowering *l, axis_view v, row_chunks chunks, bool exclusive,
                               operand x, const operand *starts, operand y)
 {
-    row_tile tile = row_tile_choose(l->profile, (axis_view){v.outer, chunks.length, v.inner}, 4);
+    row_tile tile = row_tile_choose(l->profile, (axis_view){v.outer, chunks.length, v.inner}, 4,
+                                    ROW_ANY_LENGTH);
     uint64_t outputs = v.outer * chunks.count * v.inner;
     dispatch d = row_dispatch(l, KERNEL_CUMSUM, &tile, outputs);
     struct cumsum_args args = {.outputs = (u32)outputs,
@@ -75,7 +76,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     bool exclusive = ((const cumsum_attributes *)n->attributes)->exclusive;
     axis_view v = view_of(n);
     operand x = lower_input(l, id, 0), y = lower_write(l, id), sums, starts;
-    row_tile tile = row_tile_choose(l->profile, v, 4);
+    row_tile tile = row_tile_choose(l->profile, v, 4, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
     uint64_t pieces = v.outer * chunks.count * v.inner;
     rlxvk_status status;

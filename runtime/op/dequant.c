@@ -113,8 +113,7 @@ static void set_format(dispatch *d, uint32_t type, const operand *packed)
 
 static uint32_t last_word(const operand *packed)
 {
-    uint64_t end = packed->first + packed->size;
-    return end ? (uint32_t)((end - 1) / 4) : 0;
+    return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
 }
 
 static uint32_t power_of_two_at_least(uint32_t value)
@@ -339,7 +338,7 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
     uint64_t row_bytes = quant_row_bytes(a->format, (uint64_t)a->k);
     struct dequant_gather_args args = {
         .count = (uint32_t)(shape_numel(&n->shape) / UNIT_ELEMENTS),
-        .rows = (uint32_t)(operands[0].size / row_bytes),
+        .rows = (uint32_t)(shape_numel(input_shape(l->graph, n, 0)) / row_bytes),
         .units = (uint32_t)(a->k / UNIT_ELEMENTS),
         .row_bytes = (uint32_t)row_bytes,
         .last_word = last_word(&operands[0]),

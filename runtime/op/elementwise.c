@@ -186,6 +186,13 @@ uint64_t elementwise_host_index(const host_call *call, uint32_t input, uint64_t 
     return host_index(from, mine);
 }
 
+void elementwise_host_rounded(const host_call *call, uint64_t i)
+{
+    double exact = call->out[i], rounded = (float)exact;
+    if (call->bound)
+        call->bound[i] = isfinite(rounded) ? fabs(rounded - exact) : 0;
+}
+
 void elementwise_host_flush(const host_call *call, uint64_t i, double flushed)
 {
     const op_row *row = node_row(call->node);

@@ -23,6 +23,9 @@ static inline uint64_t elementwise_groups(uint64_t numel, uint32_t workgroup_siz
 
 /* Where operand `input` is read for output element `index`. */
 uint64_t elementwise_host_index(const host_call *call, uint32_t input, uint64_t index);
+/* The bound of element i, an exact result that the kernel must round once: the distance to the
+ * nearest f32. */
+void elementwise_host_rounded(const host_call *call, uint64_t i);
 /* Loosens the bound of element i by what flushing denormal operands to zero may change: `flushed`
  * is the reference value computed that way. A bound by the row becomes one of its own. */
 void elementwise_host_flush(const host_call *call, uint64_t i, double flushed);

@@ -71,6 +71,9 @@ static double activation_tolerance(uint32_t code, double z, double y)
 static double apply(uint32_t code, double z, double tolerance, double *bound)
 {
     double y = activations[code](z);
+    *bound = 0;
+    if (!isfinite(z) || !isfinite(y))
+        return y; /* must be met as it is */
     double up = fabs(activations[code](z + tolerance) - y);
     double down = fabs(activations[code](z - tolerance) - y);
     *bound = fmax(fmax(up, down), tolerance) + activation_tolerance(code, z, y);

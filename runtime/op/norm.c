@@ -162,7 +162,7 @@ static norm_work describe_work(const lowering *l, uint32_t id, uint32_t x_of, bo
                    .eps = a->eps,
                    .x = lower_input(l, x_of, 0),
                    .y = lower_write(l, id)};
-    w.tile = row_tile_choose(l->profile, w.view, keep_choices[0]);
+    w.tile = row_tile_choose(l->profile, w.view, keep_choices[0], keep_choices[2]);
     w.residual = take(l, x_of, has_residual ? 1 : NODE_NONE, NORM_HAS_RESIDUAL, &w);
     w.bias = take(l, id, r.bias, NORM_HAS_BIAS, &w);
     w.gamma = take(l, id, r.gamma, NORM_HAS_GAMMA, &w);

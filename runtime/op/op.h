@@ -27,11 +27,11 @@ enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
 
 enum operand_access { ACCESS_READ = 1, ACCESS_WRITE = 2 };
 
-/* One binding of a dispatch: the slot of a value, and what of it is touched. */
+/* One binding of a dispatch: a range of the slot of a value. Hazards are judged by these same bytes. */
 typedef struct operand {
     uint32_t value;       /* slot owner: a root node's id, or a temporary (>= node count) */
-    uint32_t offset;      /* element offset of the view inside the slot: pass it in the arguments */
-    uint64_t first, size; /* bytes of the slot touched, for hazards; lower_* give the whole view */
+    uint32_t offset;      /* element offset of the view inside the binding: pass it in the arguments */
+    uint64_t first, size; /* bytes of the slot that are bound; `first` is aligned for descriptors */
     uint8_t access;
     uint8_t storage;      /* enum storage: words, pairs, raw bytes, packed halves */
 } operand;
@@ -61,6 +61,8 @@ typedef struct lowering {
 operand lower_read(const lowering *l, uint32_t node_id);
 operand lower_write(const lowering *l, uint32_t node_id);
 operand lower_update(const lowering *l, uint32_t node_id);
+/* Narrows an operand to elements [first, first + count) of its view; o->offset then names the first of them. */
+void lower_narrow(const lowering *l, operand *o, uint64_t first, uint64_t count);
 /* Operand `index` of node `id`, for reading. */
 operand lower_input(const lowering *l, uint32_t id, uint32_t index);
 /* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set READ yourself. */

@@ -140,7 +140,7 @@ static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chu
 
 static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
 {
-    row_tile tile = row_tile_choose(l->profile, p.view, 8);
+    row_tile tile = row_tile_choose(l->profile, p.view, 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, p.view, &tile, 8 * tile.lanes);
     rlxvk_status status = RLXVK_OK;
     if (chunks.count > 1) {
@@ -149,7 +149,7 @@ static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
         TRY(lower_temporary(l, 4 * p.view.outer * chunks.count * p.view.inner, &sums));
         TRY(emit_pass(l, &partial, tile, chunks, x, sums));
         p.view.length = chunks.count;
-        tile = row_tile_choose(l->profile, p.view, 8);
+        tile = row_tile_choose(l->profile, p.view, 8, ROW_ANY_LENGTH);
         x = sums;
     }
     TRY(emit_pass(l, &p, tile, (row_chunks){1, p.view.length}, x, y));

@@ -11,7 +11,6 @@
 /* A processor pays for every barrier: with this many threads at work, a lane may as well take more
  * of its row. */
 #define CPU_THREADS 256
-#define CPU_MORE    8
 
 static uint32_t power_of_two_from(uint64_t value, uint32_t most)
 {
@@ -29,7 +28,8 @@ static uint32_t power_of_two_within(uint32_t value)
     return power;
 }
 
-row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t per_lane)
+row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t per_lane,
+                         uint32_t most)
 {
     uint32_t size = power_of_two_within(MIN(profile->workgroup_size, ROW_TILE_LARGEST));
     uint32_t columns = MIN(MAX(FEWEST_COLUMNS, profile->subgroup_size), size);
@@ -38,7 +38,7 @@ row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t
     uint64_t rows = view.outer * view.inner;
     if (profile->kind == RLXVK_DEVICE_CPU && rows > 0) {
         uint64_t busy = divide_up(CPU_THREADS, rows);
-        uint64_t held = divide_up(view.length, CPU_MORE * (uint64_t)per_lane);
+        uint64_t held = divide_up(view.length, most);
         lanes = MIN(lanes, power_of_two_from(MAX(busy, held), size));
     }
     return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes};

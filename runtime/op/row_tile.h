@@ -17,9 +17,12 @@ typedef struct row_tile {
     uint32_t size, lanes, lane_stride;
 } row_tile;
 
+/* `most` of kernels that keep nothing of a row in registers. */
+#define ROW_ANY_LENGTH UINT32_MAX
 /* Enough lanes that each has about `per_lane` elements of the row, within what keeps loads
- * coalesced. */
-row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t per_lane);
+ * coalesced; fewer, up to `most` elements a lane, where the device gains nothing from more. */
+row_tile row_tile_choose(const device_profile *profile, axis_view view, uint32_t per_lane,
+                         uint32_t most);
 
 /* Rows cut into pieces so that few long rows still fill the device. Pieces are multiples of
  * `multiple` but the last. */

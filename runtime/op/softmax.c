@@ -81,7 +81,7 @@ error:
 static rlxvk_status lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
-    row_tile tile = row_tile_choose(l->profile, v, keep_choices[0]);
+    row_tile tile = row_tile_choose(l->profile, v, keep_choices[0], keep_choices[2]);
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
     for (size_t i = 0; i < ARRAY_COUNT(keep_choices); i++)
         if (divide_up(v.length, tile.lanes) <= keep_choices[i])

@@ -136,10 +136,32 @@ static void generate_takes(case_list *list)
     add_all(list, "take_along_axis", others, COUNT(others));
 }
 
+static void generate_refusals(case_list *list)
+{
+    static const char *const lines[] = {
+        "gather expect=E_AXIS axis=2 in=x:f32:2x3;idx:f32:4",
+        "gather expect=E_AXIS axis=0 in=x:f32:scalar;idx:f32:4",
+        "gather expect=E_RANGE axis=0 in=x:f32:0x3;idx:f32:4",
+        "gather expect=E_DTYPE axis=0 in=x:f32:2x3;idx:c64:4",
+        "gather expect=E_DTYPE axis=0 in=x:u8:4x8:bytes;idx:f32:4",
+        "gather expect=E_SHAPE axis=0 in=x:f32:2x3;idx:f32:1x1x1x1x1x1x1x1",
+        "gather expect=E_INDEX_RANGE axis=0 in=x:f32:16777217x0;idx:f32:4",
+        "take_along_axis expect=E_SHAPE axis=0 in=x:f32:2x3;idx:f32:scalar",
+        "take_along_axis expect=E_SHAPE axis=0 in=x:f32:2x3;idx:f32:5x2",
+        "take_along_axis expect=E_AXIS axis=0 in=x:f32:scalar;idx:f32:scalar",
+        "take_along_axis expect=E_RANGE axis=0 in=x:f32:0x3;idx:f32:5x3",
+        "take_along_axis expect=E_DTYPE axis=0 in=x:f32:2x3;idx:c64:2x3",
+        "take_along_axis expect=E_INDEX_RANGE axis=0 in=x:f32:16777217x0;idx:f32:1x1",
+    };
+    for (size_t i = 0; i < COUNT(lines); i++)
+        case_add(list, "%s", lines[i]);
+}
+
 static void generate(case_list *list)
 {
     generate_gathers(list);
     generate_takes(list);
+    generate_refusals(list);
 }
 
 static const char *const rows[] = {"gather", "take_along_axis", NULL};

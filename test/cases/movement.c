@@ -358,6 +358,45 @@ static void generate_reverses(case_list *list)
     add_all(list, "reverse", others, COUNT(others));
 }
 
+static void generate_refusals(case_list *list)
+{
+    static const char *const lines[] = {
+        "reshape expect=E_SHAPE shape=4,-1 in=x:f32:2x3",
+        "reshape expect=E_SHAPE shape=4 in=x:f32:2x3",
+        "reshape expect=E_ATTR shape=-1,-1 in=x:f32:2x3",
+        "reshape expect=E_ATTR shape=-2,3 in=x:f32:2x3",
+        "reshape expect=E_ATTR shape=-1,0 in=x:f32:0x3",
+        "transpose expect=E_ATTR perm=0 in=x:f32:2x3",
+        "transpose expect=E_ATTR perm=0,0 in=x:f32:2x3",
+        "transpose expect=E_ATTR perm=0,2 in=x:f32:2x3",
+        "transpose expect=E_DTYPE perm=1,0 in=x:u8:4x8:bytes",
+        "narrow expect=E_AXIS axis=2 length=1 in=x:f32:2x3",
+        "narrow expect=E_AXIS axis=0 length=1 in=x:f32:scalar",
+        "narrow expect=E_RANGE axis=1 start=2 length=2 in=x:f32:2x3",
+        "narrow expect=E_RANGE axis=1 start=-1 length=2 in=x:f32:2x3",
+        "narrow expect=E_RANGE axis=1 length=-1 in=x:f32:2x3",
+        "narrow expect=E_RANGE axis=1 start=9223372036854775807 length=2 in=x:f32:2x3",
+        "narrow expect=E_DTYPE axis=1 start=4 length=4 in=x:u8:4x8:bytes",
+        "narrow expect=E_DTYPE axis=0 start=2 length=4 in=x:u8:8:bytes",
+        "concat expect=E_AXIS axis=0 in=a:f32:scalar;b:f32:scalar",
+        "concat expect=E_AXIS axis=2 in=a:f32:2x3;b:f32:2x3",
+        "concat expect=E_SHAPE axis=1 in=a:f32:2x3;b:f32:1x3",
+        "concat expect=E_SHAPE axis=0 in=a:f32:2x3;b:f32:3",
+        "concat expect=E_DTYPE axis=0 in=a:f32:2x3;b:i32:2x3:integers",
+        "concat expect=E_DTYPE axis=0 in=a:u8:4:bytes;b:u8:4:bytes",
+        "expand expect=E_SHAPE shape=3 in=x:f32:2x3",
+        "expand expect=E_SHAPE shape=4,3 in=x:f32:2x3",
+        "expand expect=E_ATTR shape=-1,2,3 in=x:f32:2x3",
+        "expand expect=E_ATTR shape=-2,3 in=x:f32:2x3",
+        "expand expect=E_TOO_LARGE shape=1000000000,2,3 in=x:f32:2x3",
+        "reverse expect=E_AXIS axes=0,-2 in=x:f32:2x3",
+        "reverse expect=E_AXIS axes=2 in=x:f32:2x3",
+        "reverse expect=E_AXIS axes=0 in=x:f32:scalar",
+    };
+    for (size_t i = 0; i < COUNT(lines); i++)
+        case_add(list, "%s", lines[i]);
+}
+
 static void generate(case_list *list)
 {
     generate_views(list);
@@ -366,6 +405,7 @@ static void generate(case_list *list)
     generate_concats(list);
     generate_expands(list);
     generate_reverses(list);
+    generate_refusals(list);
 }
 
 static const char *const rows[] = {"reshape", "stop_gradient", "transpose", "narrow",

@@ -1,5 +1,6 @@
 /* See harness.h. */
 #include "support/harness.h"
+#include "exec/context.h"
 #include "op/evaluate.h"
 
 #include <setjmp.h>
@@ -15,6 +16,13 @@ rlxvk_context *open_context(const rlxvk_context_options *options)
     rlxvk_context *c = NULL;
     expect_ok(rlxvk_context_create(options, &c));
     return c;
+}
+
+void close_context(rlxvk_context *c)
+{
+    uint32_t messages = c->device->validation_messages;
+    rlxvk_context_destroy(c);
+    assert_int_equal(messages, 0);
 }
 
 void expect_ok(rlxvk_status status)

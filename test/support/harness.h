@@ -6,6 +6,8 @@
 
 /* Opens the default device with these options; fails the test with the reason otherwise. */
 rlxvk_context *open_context(const rlxvk_context_options *options);
+/* Destroys it; fails the test when the validation layer had anything to say. */
+void close_context(rlxvk_context *c);
 
 /* Sets params and runs with inputs, both filled from `seed` by name; returns the outputs one after the other as f32 (the
  * caller frees) and their count. Aborts the test on an error. */

@@ -24,7 +24,7 @@ static int open_device(void **state)
 static int close_device(void **state)
 {
     (void)state;
-    rlxvk_context_destroy(context);
+    close_context(context);
     return 0;
 }
 
@@ -495,7 +495,7 @@ static void test_trace(void **state)
     float h[] = {1, 2, 3, 4}, y[4];
     run_h(e, h, y);
     rlxvk_executable_destroy(e);
-    rlxvk_context_destroy(context);
+    close_context(context);
     context = kept;
     unsetenv("RLXVK_TRACE");
     FILE *in = fdopen(file, "r");
@@ -570,7 +570,7 @@ static void test_lost_device(void **state)
     expect_error(rlxvk_run(other, &in, 1, &out, 1), RLXVK_E_DEVICE_LOST, "lost");
     rlxvk_executable_destroy(e);
     rlxvk_executable_destroy(other);
-    rlxvk_context_destroy(context);
+    close_context(context);
     context = kept;
 }
 

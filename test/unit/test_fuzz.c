@@ -93,7 +93,7 @@ static void test_exact_graphs(void **state)
     for (uint64_t seed = 1; seed <= 40; seed++)
         check_seed(c, seed, true);
     executable_scratch_fill = 0;
-    rlxvk_context_destroy(c);
+    close_context(c);
 }
 
 static void test_smooth_graphs(void **state)
@@ -104,14 +104,14 @@ static void test_smooth_graphs(void **state)
     for (uint64_t seed = 101; seed <= 130; seed++)
         check_seed(c, seed, false);
     executable_scratch_fill = 0;
-    rlxvk_context_destroy(c);
+    close_context(c);
 }
 
 /* A lesser device emulated: many small blocks, everything staged, few and small workgroups. */
 static void test_small_limits(void **state)
 {
-    rlxvk_context_options lesser = {.limit_allocation_bytes = 256 * 1024,
-                                    .limit_binding_bytes = 128 * 1024,
+    rlxvk_context_options lesser = {.limit_allocation_bytes = 80 * 1024,
+                                    .limit_binding_bytes = 80 * 1024,
                                     .limit_workgroup_invocations = 64,
                                     .limit_group_count = 64,
                                     .no_direct_upload = true};
@@ -135,7 +135,7 @@ static void test_small_limits(void **state)
         rlxvk_graph_destroy(g);
     }
     assert_true(blocks > 3);
-    rlxvk_context_destroy(c);
+    close_context(c);
 }
 
 /* All ops on the host, and every second row: the mixed graphs give the same bits. */
@@ -164,7 +164,7 @@ static void test_host_fallback(void **state)
         free(reference);
         rlxvk_graph_destroy(g);
     }
-    rlxvk_context_destroy(c);
+    close_context(c);
 }
 
 /* The bytes between a slot's end and the next slot are never written. */
@@ -194,7 +194,7 @@ static void test_guard_bands(void **state)
         rlxvk_graph_destroy(g);
     }
     executable_scratch_fill = 0;
-    rlxvk_context_destroy(c);
+    close_context(c);
 }
 
 static void test_replays_are_identical(void **state)
@@ -215,7 +215,7 @@ static void test_replays_are_identical(void **state)
     }
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
-    rlxvk_context_destroy(c);
+    close_context(c);
 }
 
 int main(void)
