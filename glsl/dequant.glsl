@@ -96,10 +96,21 @@ vec4 code_values(uint word)
 
 /* ---- Formats ---- */
 
+/*
+ * d, 32 signed bytes. The 34 bytes at an even address touch 9 words whichever half the first starts
+ * in: each is read once.
+ */
 unit_codes decode_q8_0(uint block, uint u)
 {
-    float d = half_value(load2(block));
-    return unit_codes(load16(block + 2), load16(block + 18), vec2(d), vec2(0));
+    uint i = block >> 2;
+    bool upper = (block & 2) != 0;
+    uvec4 a = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
+    uvec4 b = uvec4(packed1[i + 4], packed1[i + 5], packed1[i + 6], packed1[i + 7]);
+    uint end = packed1[i + 8];
+    uvec4 after_a = uvec4(a.yzw, b.x), after_b = uvec4(b.yzw, end);
+    float d = half_value(upper ? a.x >> 16 : a.x & 0xffff);
+    return unit_codes(upper ? after_a : a >> 16 | after_a << 16,
+                      upper ? after_b : b >> 16 | after_b << 16, vec2(d), vec2(0));
 }
 
 /*

@@ -1,4 +1,5 @@
-/* The subcommands of the rlxvk program. argv[0] is the subcommand's name; the result is the exit code. */
+/* The subcommands of the rlxvk program. argv[0] is the subcommand's name; the result is the exit
+ * code. */
 #ifndef RLXVK_COMMANDS_H
 #define RLXVK_COMMANDS_H
 

@@ -137,7 +137,7 @@ static void write_html_rows(const conform_report *report, FILE *file)
                   "<th>worst<th>of the bound</tr>\n");
     for (size_t i = 0; i < report->rows.count; i++) {
         const conform_row *row = &report->rows.items[i];
-        const char *mark = row->verdicts[VERDICT_FAILED]                             ? " class=bad"
+        const char *mark = row->verdicts[VERDICT_FAILED]                 ? " class=bad"
                            : row->verdicts[VERDICT_PASSED] == row->cases ? ""
                                                                          : " class=host";
         fprintf(file, "<tr%s><td>%s<td>%llu", mark, row->name, (unsigned long long)row->cases);
@@ -156,8 +156,9 @@ static void write_html(const conform_report *report, FILE *file)
     print_html(file, report->device.name);
     fprintf(file, " (");
     print_html(file, report->device.driver);
-    fprintf(file, "), seed %llu: <b>%llu passed, %llu failed</b>, %llu unsupported, %llu on the "
-                  "host only, %.1f s</p>\n",
+    fprintf(file,
+            "), seed %llu: <b>%llu passed, %llu failed</b>, %llu unsupported, %llu on the "
+            "host only, %.1f s</p>\n",
             (unsigned long long)report->seed,
             (unsigned long long)conform_total(report, VERDICT_PASSED),
             (unsigned long long)conform_total(report, VERDICT_FAILED),

@@ -57,7 +57,8 @@ static float got_element(const session *s, const void *got, uint64_t i)
                : ((const uint8_t *)got)[i];
 }
 
-/* What the reference says of element i; leaves that are outputs have no exact value of their own. */
+/* What the reference says of element i; leaves that are outputs have no exact value of their own.
+ */
 static double wanted_element(const session *s, uint64_t i)
 {
     const evaluation *v = &s->reference;
@@ -112,8 +113,8 @@ static void describe_worst(session *s, uint64_t worst, uint64_t wrong)
     double error = s->result->error, bound = bound_of(s, worst);
     text_append(&out, "worst element ");
     describe_index(s, worst, &out);
-    text_append(&out, ": got %.9g, expected %.12g, ",
-                (double)got_element(s, s->got[0], worst), wanted_element(s, worst));
+    text_append(&out, ": got %.9g, expected %.12g, ", (double)got_element(s, s->got[0], worst),
+                wanted_element(s, worst));
     if (isinf(error))
         text_append(&out, "bound %.3g", bound);
     else
@@ -173,15 +174,16 @@ static rlxvk_status build_graph(session *s)
         return fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", s->spec.row);
     for (size_t i = 0; i < s->spec.input_count; i++) {
         const case_input *leaf = &s->spec.inputs[i];
-        s->leaves[i] = (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(
-            s->graph, leaf->name, leaf->dtype, leaf->shape);
+        s->leaves[i] = (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(s->graph, leaf->name,
+                                                                         leaf->dtype, leaf->shape);
     }
     s->output = family->build(s->graph, &s->spec, s->leaves);
     rlxvk_graph_output(s->graph, s->output);
     return RLXVK_OK;
 }
 
-/* A case that must not build: right when the status is the one expected and the text names the op. */
+/* A case that must not build: right when the status is the one expected and the text names the op.
+ */
 static void judge_refusal(session *s, const char *expected)
 {
     rlxvk_status status = rlxvk_graph_status(s->graph);
@@ -227,11 +229,10 @@ static rlxvk_status compile(session *s)
     for (size_t i = 0; i < s->spec.input_count && status == RLXVK_OK; i++) {
         const case_input *leaf = &s->spec.inputs[i];
         if (case_is_raw(leaf))
-            status = rlxvk_set_param_bytes(s->executable, leaf->name, s->contents[i],
-                                           case_length(leaf));
-        else if (case_is_param(leaf))
             status =
-                rlxvk_set_param(s->executable, leaf->name, s->contents[i], case_length(leaf));
+                rlxvk_set_param_bytes(s->executable, leaf->name, s->contents[i], case_length(leaf));
+        else if (case_is_param(leaf))
+            status = rlxvk_set_param(s->executable, leaf->name, s->contents[i], case_length(leaf));
     }
     return status;
 }

@@ -11,12 +11,10 @@
 /* ---- Names: outside op -> row ---- */
 
 static const struct mapping {
-    const char *op, *format; /* %s: the case's kind */
+    const char *op, *row; /* %s: the case's kind */
 } mappings[] = {
-    {"activation", "%s"},
-    {"binary", "%s"},
-    {"reduce", "reduce_%s"},
-    {"attention_gqa", "attention"},
+    {"activation", "%s"},          {"binary", "%s"},
+    {"reduce", "reduce_%s"},       {"attention_gqa", "attention"},
     {"dequant", "dequant_gather"},
 };
 
@@ -35,15 +33,16 @@ static bool format_known(const case_spec *s)
 
 static void map_row(case_spec *s, const char *op)
 {
-    char kind[72];
-    snprintf(kind, sizeof kind, "%s", case_word(s, "kind", ""));
-    snprintf(s->row, sizeof s->row, "%s", op);
+    const struct mapping *found = &(struct mapping){op, op};
+    text row = {s->row, sizeof s->row, 0};
     for (size_t i = 0; i < ARRAY_COUNT(mappings); i++)
-        if (strcmp(op, mappings[i].op) == 0) {
-            const char *mark = strstr(mappings[i].format, "%s");
-            int length = mark ? (int)(mark - mappings[i].format) : (int)sizeof s->row - 1;
-            snprintf(s->row, sizeof s->row, "%.*s%s", length, mappings[i].format, mark ? kind : "");
-        }
+        if (strcmp(op, mappings[i].op) == 0)
+            found = &mappings[i];
+    const char *mark = strstr(found->row, "%s");
+    if (mark)
+        text_append(&row, "%.*s%s", (int)(mark - found->row), found->row, case_word(s, "kind", ""));
+    else
+        text_append(&row, "%s", found->row);
     if (op_find(s->row) == OP_COUNT || !case_find_family(s->row) || !format_known(s))
         s->row[0] = 0;
 }

@@ -106,8 +106,10 @@ static void print_features(const rlxvk_device_info *d)
         const char *name;
         bool present;
     } features[] = {
-        {"16-bit storage", d->storage_16bit}, {"8-bit storage", d->storage_8bit},
-        {"float16", d->shader_float16},       {"int8", d->shader_int8},
+        {"16-bit storage", d->storage_16bit},
+        {"8-bit storage", d->storage_8bit},
+        {"float16", d->shader_float16},
+        {"int8", d->shader_int8},
         {"subgroup arithmetic", d->subgroup_arithmetic},
         {"cooperative matrix", d->cooperative_matrix},
         {"timestamps", d->timestamps},
@@ -279,8 +281,9 @@ static const char help[] = "usage: rlxvk info [--json]\n\n"
                            "Lists the devices in the order of their index, what the library chose "
                            "for each and why,\nand the environment switches.\n";
 
-static const struct option long_options[] = {
-    {"json", no_argument, NULL, 'J'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+static const struct option long_options[] = {{"json", no_argument, NULL, 'J'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
 
 static int show(bool json)
 {

@@ -1,4 +1,5 @@
-/* See output.h. Output is written piece by piece; a failed write shows when the stream is closed. */
+/* See output.h. Output is written piece by piece; a failed write shows when the stream is closed.
+ */
 #include "output.h"
 
 #include <errno.h>

@@ -118,6 +118,9 @@ rlxvk_status evaluate_node(evaluation *v, uint32_t id)
     status = node_row(n)->family->host(&call);
     if (status == RLXVK_OK)
         settle(v, id);
+    /* The operand is written in place: nodes that come later see it so. */
+    if (status == RLXVK_OK && node_row(n)->family->writes_input0)
+        memcpy(v->words[n->inputs[0]], v->words[id], element_words(n) * sizeof(float));
     if (inputs != few)
         memory_free(inputs);
     return status;

@@ -134,8 +134,45 @@ static void test_small_limits(void **state)
         rlxvk_executable_destroy(e);
         rlxvk_graph_destroy(g);
     }
-    assert_true(blocks > 3);
+    assert_true(blocks >= 3);
     close_context(c);
+}
+
+/* A model many times larger than any one allocation or binding. */
+static void test_many_blocks(void **state)
+{
+    rlxvk_context_options lesser = {.limit_allocation_bytes = 80 * 1024,
+                                    .limit_binding_bytes = 80 * 1024};
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_memory_report memory;
+    float limits[] = {-8, 8};
+    size_t count, n;
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(3, 128));
+    rlxvk_tensor low = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &limits[0], 4);
+    rlxvk_tensor high = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &limits[1], 4);
+    for (char name[] = "a"; name[0] < 'i'; name[0]++) {
+        rlxvk_tensor w = rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(128, 128));
+        x = rlxvk_min(g, rlxvk_max(g, rlxvk_matmul(g, x, w), low), high);
+    }
+    rlxvk_graph_output(g, x);
+    for (int staged = 0; staged < 2; staged++) {
+        lesser.no_direct_upload = staged;
+        rlxvk_context *c = open_context(&lesser);
+        expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, &e));
+        float *reference = evaluate_seeded(g, 9, true, &count);
+        float *got = run_seeded(e, g, 9, true, &n);
+        compare_bits(got, reference, count, 9, "many blocks");
+        rlxvk_memory(e, &memory);
+        assert_true(memory.block_count >= 10 && memory.weight_bytes >= 8 * 65536);
+        free(got);
+        free(reference);
+        rlxvk_executable_destroy(e);
+        close_context(c);
+    }
+    rlxvk_graph_destroy(g);
 }
 
 /* All ops on the host, and every second row: the mixed graphs give the same bits. */
@@ -222,7 +259,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_graphs),          cmocka_unit_test(test_smooth_graphs),
-        cmocka_unit_test(test_small_limits),          cmocka_unit_test(test_host_fallback),
+        cmocka_unit_test(test_small_limits),          cmocka_unit_test(test_many_blocks),
+        cmocka_unit_test(test_host_fallback),
         cmocka_unit_test(test_guard_bands),           cmocka_unit_test(test_replays_are_identical),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
