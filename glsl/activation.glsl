@@ -48,7 +48,8 @@ float relu(float x)
     return is_nan(x) || x > 0.0 ? x : 0.0;
 }
 
-/* `code` is UNARY_..; with UNARY_NONE the result is x. Give a specialization constant, so that one branch is left. */
+/* `code` is UNARY_..; with UNARY_NONE the result is x. Give a specialization constant, so that one
+ * branch is left. */
 float activation(uint code, float x)
 {
     if (code == UNARY_GELU)

@@ -1,9 +1,10 @@
 #version 450
 /*
- * y[o] = index of the extreme element of a row, or of one chunk of it (an index within the row, as a float). Elements are
- * ordered by an integer key, so that ties, zeros of either sign and NaN (above all, for both codes) do not depend on
- * the driver's float arithmetic; of equal keys the smallest index wins. Constant 1 is the ARGREDUCE_ code; constant 2
- * says whether the indices to choose from stand in `candidates` (one a chunk) instead of being all of the row's.
+ * y[o] = index of the extreme element of a row, or of one chunk of it (an index within the row, as
+ * a float). Elements are ordered by an integer key, so that ties, zeros of either sign and NaN
+ * (above all, for both codes) do not depend on the driver's float arithmetic; of equal keys the
+ * smallest index wins. Constant 1 is the ARGREDUCE_ code; constant 2 says whether the indices to
+ * choose from stand in `candidates` (one a chunk) instead of being all of the row's.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -48,9 +49,20 @@ uvec2 choose(uint base, uint o, uint first)
     return best;
 }
 
+/* Ascending in r, so that the first of equal keys is kept. */
 uvec2 scan(uint base, uint r, uint end)
 {
     uvec2 best = uvec2(0u);
+    uint stride = args.lanes * args.inner, reach = 3u * args.lanes;
+    for (; r + reach < end; r += 4u * args.lanes) {
+        uint at = base + r * args.inner;
+        vec4 v = vec4(x[at], x[at + stride], x[at + 2u * stride], x[at + 3u * stride]);
+        for (uint k = 0u; k < 4u; k++) {
+            uint key = key_of(v[k]);
+            if (key > best.x)
+                best = uvec2(key, r + k * args.lanes);
+        }
+    }
     for (; r < end; r += args.lanes) {
         uint key = key_of(x[base + r * args.inner]);
         if (key > best.x)

@@ -107,8 +107,9 @@ struct copy_args {
 #define ARGREDUCE_MAX 0
 #define ARGREDUCE_MIN 1
 
-/* Rows of these kernels: see rows.glsl. `outputs` counts outer * chunks * inner results; a row of `extent` elements that lie
- * `inner` apart is cut into `chunks` pieces of chunk_length, the last one shorter. */
+/* Rows of these kernels: see rows.glsl. `outputs` counts outer * chunks * inner results; a row of
+ * `extent` elements that lie `inner` apart is cut into `chunks` pieces of chunk_length, the last
+ * one shorter. */
 struct reduce_args {
     u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
     f32 divisor; /* REDUCE_MEAN: elements of the whole reduction */
@@ -307,6 +308,15 @@ struct take_along_axis_args {
     u32 count, rank, extent, axis_stride;
     u32 data_offset, index_offset, target_offset;
     u32 dims[8], data_strides[8], index_strides[8];
+};
+
+/* ---- measurement: fma_peak ---- */
+
+#define FMA_PEAK_CHAINS 12 /* independent sums of an invocation; one round is one fused multiply-add of each */
+
+struct fma_peak_args {
+    u32 rounds;
+    f32 scale, shift;
 };
 
 #endif

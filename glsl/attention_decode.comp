@@ -1,7 +1,9 @@
 #version 450
 /*
  * Attention for few queries: a workgroup takes CHUNK keys of one kv head for up to ROWS query rows (the queries of all heads
- * that share the kv head), so that K and V are read once. LANES invocations share a key, each with every LANES-th column.
+ * that share the kv head), so that K and V are read once. LANES invocations share a key, each with every LANES-th quad of
+ * columns; quads are loaded whole where offsets, strides and width are multiples of 4.
+ *
  * With one chunk it writes the result; with more, (m, l, o[width]) of each row and chunk for attention_merge, where a
  * chunk without keys has l = 0 and no o. A chunk outside the band, or dropped whole by the mask, is not read.
  */
@@ -13,12 +15,16 @@ layout(constant_id = 1) const uint MASK = ATTENTION_BAND;
 layout(constant_id = 2) const bool SOFTCAP = false;
 layout(constant_id = 3) const uint ROWS = 4;    /* a power of two; at most the local size */
 layout(constant_id = 4) const uint LANES = 8;   /* 8, 16 or 32; at most the local size */
-layout(constant_id = 5) const uint DIMS = 8;    /* columns of a lane: width <= LANES * DIMS */
+layout(constant_id = 5) const uint QUADS = 2;   /* of a lane: width <= 4 * LANES * QUADS */
 layout(constant_id = 6) const uint CHUNK = 256; /* CHUNK * ROWS <= 1024 */
+layout(constant_id = 7) const bool WHOLE = false; /* quads are aligned */
 layout(push_constant) uniform block { attention_args args; };
-layout(set = 0, binding = 0) readonly restrict buffer q_source { float q[]; };
-layout(set = 0, binding = 1) readonly restrict buffer k_source { float k[]; };
-layout(set = 0, binding = 2) readonly restrict buffer v_source { float v[]; };
+layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
+layout(set = 0, binding = 1) readonly buffer k_source { float k[]; };
+layout(set = 0, binding = 2) readonly buffer v_source { float v[]; };
+layout(set = 0, binding = 0) readonly buffer q_quads { vec4 q4[]; };
+layout(set = 0, binding = 1) readonly buffer k_quads { vec4 k4[]; };
+layout(set = 0, binding = 2) readonly buffer v_quads { vec4 v4[]; };
 layout(set = 0, binding = 3) readonly restrict buffer mask_source { float mask[]; };
 layout(set = 0, binding = 4) writeonly restrict buffer target { float y[]; };
 
@@ -27,21 +33,20 @@ layout(set = 0, binding = 4) writeonly restrict buffer target { float y[]; };
 const uint SCRATCH = 2048;
 const uint PASS = SCRATCH / (LANES * ROWS); /* keys whose partial products fit */
 const uint LARGEST_GROUP = 128;
-const uint BATCH = SCRATCH / (LARGEST_GROUP * ROWS); /* column steps reduced at once */
-
+const uint BATCH = 4; /* quads of a lane that fit: SCRATCH / (4 * LARGEST_GROUP) */
 const uint NO_ROW = 0xffffffffu;
 
 shared float scores[ROWS * CHUNK];
-shared float scratch[SCRATCH];
+shared vec4 scratch[SCRATCH / 4];
 shared float team_maxima[LARGEST_GROUP], team_sums[LARGEST_GROUP];
 shared float row_maxima[ROWS], row_sums[ROWS];
 shared uint row_query[ROWS]; /* the query, or NO_ROW beyond the last */
 shared uint row_q[ROWS], row_mask[ROWS], row_y[ROWS], row_lse[ROWS]; /* where a row begins */
 shared uint kept_any;
 
-uint lane, column, group, groups, team; /* column: the first one; group: which key of a round */
+uint lane, column, group, groups, team; /* column: the first quad; group: which key of a round */
 uint b, kv_head, first_row, first_key, limit;
-float held[ROWS * DIMS]; /* this lane's columns: of the queries first, of the outputs later */
+vec4 held[ROWS * QUADS]; /* this lane's columns: of the queries first, of the outputs later */
 
 uint chunk_count()
 {
@@ -88,7 +93,36 @@ bool start_scores()
     return kept_any != 0u;
 }
 
-/* scratch[key * ROWS + row][lane] = this lane's columns of q k. */
+/* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
+vec4 load_q(uint row, uint quad)
+{
+    uint d = quad * 4u;
+    if (WHOLE)
+        return d < args.width ? q4[(row + d) >> 2] : vec4(0.0);
+    return vec4(d < args.width ? q[row + d] : 0.0, d + 1u < args.width ? q[row + d + 1u] : 0.0,
+                d + 2u < args.width ? q[row + d + 2u] : 0.0,
+                d + 3u < args.width ? q[row + d + 3u] : 0.0);
+}
+vec4 load_k(uint row, uint quad)
+{
+    uint d = quad * 4u;
+    if (WHOLE)
+        return d < args.width ? k4[(row + d) >> 2] : vec4(0.0);
+    return vec4(d < args.width ? k[row + d] : 0.0, d + 1u < args.width ? k[row + d + 1u] : 0.0,
+                d + 2u < args.width ? k[row + d + 2u] : 0.0,
+                d + 3u < args.width ? k[row + d + 3u] : 0.0);
+}
+vec4 load_v(uint row, uint quad)
+{
+    uint d = quad * 4u;
+    if (WHOLE)
+        return d < args.width ? v4[(row + d) >> 2] : vec4(0.0);
+    return vec4(d < args.width ? v[row + d] : 0.0, d + 1u < args.width ? v[row + d + 1u] : 0.0,
+                d + 2u < args.width ? v[row + d + 2u] : 0.0,
+                d + 3u < args.width ? v[row + d + 3u] : 0.0);
+}
+
+/* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */
 void multiply_keys(uint base)
 {
     for (uint x = group; x < PASS && base + x < limit; x += groups) {
@@ -97,38 +131,34 @@ void multiply_keys(uint base)
         float products[ROWS];
         [[unroll]] for (uint r = 0; r < ROWS; r++)
             products[r] = 0.0;
-        [[unroll]] for (uint n = 0; n < DIMS; n++) {
-            uint d = n * LANES + column;
-            float key = d < args.width ? k[row + d] : 0.0;
+        [[unroll]] for (uint n = 0; n < QUADS; n++) {
+            vec4 key = load_k(row, n * LANES + column);
             [[unroll]] for (uint r = 0; r < ROWS; r++)
-                products[r] += held[r * DIMS + n] * key;
+                products[r] += dot(held[r * QUADS + n], key);
         }
         [[unroll]] for (uint r = 0; r < ROWS; r++)
-            scratch[(x * ROWS + r) * LANES + column] = products[r];
+            scratch[((x * ROWS + r) * LANES + column) >> 2][column & 3u] = products[r];
     }
 }
 
 void finish_scores(uint base)
 {
     for (uint e = lane; e < PASS * ROWS && base + e / ROWS < limit; e += gl_WorkGroupSize.x) {
-        float product = 0.0;
-        for (uint x = 0; x < LANES; x++) /* turned, so that neighbours read different banks */
-            product += scratch[e * LANES + ((x + (e * LANES >> 5)) & (LANES - 1u))];
+        vec4 sum = vec4(0.0);
+        for (uint x = 0; x < LANES / 4u; x++) /* turned, so that neighbours read different banks */
+            sum += scratch[e * (LANES / 4u) + ((x + (e * LANES >> 5)) & (LANES / 4u - 1u))];
         uint at = e % ROWS * CHUNK + base + e / ROWS;
         if (!is_dropped(scores[at]))
-            scores[at] = finish_score(product, scores[at]);
+            scores[at] = finish_score((sum.x + sum.y) + (sum.z + sum.w), scores[at]);
     }
 }
 
 void compute_scores()
 {
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        uint row = row_q[r];
         bool exists = row_query[r] != NO_ROW;
-        [[unroll]] for (uint n = 0; n < DIMS; n++) {
-            uint d = n * LANES + column;
-            held[r * DIMS + n] = exists && d < args.width ? q[row + d] : 0.0;
-        }
+        [[unroll]] for (uint n = 0; n < QUADS; n++)
+            held[r * QUADS + n] = exists ? load_q(row_q[r], n * LANES + column) : vec4(0.0);
     }
     for (uint base = 0; base < limit; base += PASS) {
         multiply_keys(base);
@@ -192,35 +222,41 @@ void add_values()
         float p[ROWS];
         [[unroll]] for (uint r = 0; r < ROWS; r++)
             p[r] = scores[r * CHUNK + x];
-        [[unroll]] for (uint n = 0; n < DIMS; n++) {
-            uint d = n * LANES + column;
-            float value = d < args.width ? v[row + d] : 0.0;
+        [[unroll]] for (uint n = 0; n < QUADS; n++) {
+            vec4 value = load_v(row, n * LANES + column);
             [[unroll]] for (uint r = 0; r < ROWS; r++)
-                held[r * DIMS + n] += floatBitsToUint(p[r]) == 0u ? 0.0 : p[r] * value;
+                if (floatBitsToUint(p[r]) != 0u)
+                    held[r * QUADS + n] += p[r] * value;
         }
+    }
+}
+
+/* Adds up what the groups hold of quads first .. first + BATCH - 1 and stores it. */
+void store_batch(uint first)
+{
+    for (uint e = lane; e < BATCH * LANES && first + e / LANES < ROWS * QUADS;
+         e += gl_WorkGroupSize.x) {
+        uint item = first + e / LANES, r = item / QUADS;
+        vec4 o = vec4(0.0);
+        for (uint x = 0; x < groups; x++)
+            o += scratch[(e / LANES * groups + x) * LANES + e % LANES];
+        for (uint c = 0; c < 4u; c++)
+            store_output(r, (item % QUADS * LANES + e % LANES) * 4u + c, o[c]);
     }
 }
 
 void accumulate()
 {
-    [[unroll]] for (uint n = 0; n < ROWS * DIMS; n++)
-        held[n] = 0.0;
+    [[unroll]] for (uint n = 0; n < ROWS * QUADS; n++)
+        held[n] = vec4(0.0);
     add_values();
-    [[unroll]] for (uint first = 0; first < DIMS; first += BATCH) {
+    [[unroll]] for (uint first = 0; first < ROWS * QUADS; first += BATCH) {
         barrier();
         [[unroll]] for (uint x = 0; x < BATCH; x++)
-            [[unroll]] for (uint r = 0; r < ROWS; r++)
-                if (first + x < DIMS)
-                    scratch[((x * ROWS + r) * groups + group) * LANES + column] =
-                        held[r * DIMS + first + x];
+            if (first + x < ROWS * QUADS)
+                scratch[(x * groups + group) * LANES + column] = held[first + x];
         barrier();
-        for (uint e = lane; e < BATCH * ROWS * LANES; e += gl_WorkGroupSize.x) {
-            uint item = e / LANES, r = item % ROWS;
-            float o = 0.0;
-            for (uint x = 0; x < groups; x++)
-                o += scratch[(item * groups + x) * LANES + e % LANES];
-            store_output(r, (first + item / ROWS) * LANES + e % LANES, o);
-        }
+        store_batch(first);
     }
 }
 

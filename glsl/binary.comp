@@ -33,11 +33,10 @@ float combine(float p, float q)
 
 void main()
 {
-    for (uint k = 0; k < 4; k++) {
-        uint i = element(k);
-        if (i < args.numel) {
-            uvec3 at = locate(i);
-            y[args.target_offset + i] = combine(a[at.x], b[at.y]);
-        }
-    }
+    uvec4 i = four_elements();
+    location at = locate(i);
+    vec4 p = vec4(LOAD_FOUR(a, at.a)), q = vec4(LOAD_FOUR(b, at.b));
+    for (uint k = 0; k < 4; k++)
+        p[k] = combine(p[k], q[k]);
+    STORE_FOUR(y, args.target_offset, i, args.numel, p)
 }

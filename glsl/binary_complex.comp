@@ -1,6 +1,6 @@
 #version 450
-/* Complex y[i] = a[..] op b[..]; an operand that is no pair has imaginary part 0. The quotient is Smith's: divided through
- * by the larger part of the divisor, so that no square overflows; a
+/* Complex y[i] = a[..] op b[..]; an operand that is no pair has imaginary part 0. The quotient is
+ * Smith's: divided through by the larger part of the divisor, so that no square overflows; a
  * divisor of 0 divides each part by +0. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -35,17 +35,23 @@ vec2 combine(vec2 p, vec2 q)
     return complex_quotient(p, q);
 }
 
+vec2 left_at(uint at)
+{
+    return (PAIRS & 1u) != 0u ? vec2(a[2 * at], a[2 * at + 1]) : vec2(a[at], 0.0);
+}
+vec2 right_at(uint at)
+{
+    return (PAIRS & 2u) != 0u ? vec2(b[2 * at], b[2 * at + 1]) : vec2(b[at], 0.0);
+}
+
 void main()
 {
-    for (uint k = 0; k < 4; k++) {
-        uint i = element(k);
-        if (i >= args.numel)
-            continue;
-        uvec3 at = locate(i);
-        vec2 p = (PAIRS & 1u) != 0u ? vec2(a[2 * at.x], a[2 * at.x + 1]) : vec2(a[at.x], 0.0);
-        vec2 q = (PAIRS & 2u) != 0u ? vec2(b[2 * at.y], b[2 * at.y + 1]) : vec2(b[at.y], 0.0);
+    uvec4 i = four_elements();
+    location at = locate(i);
+    for (uint k = 0; k < 4 && i[k] < args.numel; k++) {
+        vec2 p = left_at(at.a[k]), q = right_at(at.b[k]);
         vec2 value = combine(p, q);
-        uint to = 2 * (args.target_offset + i);
+        uint to = 2 * (args.target_offset + i[k]);
         y[to] = value.x;
         y[to + 1] = value.y;
     }

@@ -1,8 +1,10 @@
 #version 450
-/* y[i] = x[i] converted: SOURCE says how x is held, TARGET what it becomes. Halves are rounded on the bits and stored
- * widened; integers are truncated toward zero and saturated. y may be x where both are words. */
+/* y[i] = x[i] converted: SOURCE says how x is held, TARGET what it becomes. Halves are rounded on
+ * the bits and stored widened; integers are truncated toward zero and saturated. y may be x where
+ * both are words. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "four.glsl"
 
 layout(constant_id = 1) const uint SOURCE = CAST_FROM_WORD;
 layout(constant_id = 2) const uint TARGET = CAST_TO_WORD;
@@ -22,7 +24,8 @@ float load(uint i)
     return float(int(x[i >> 2] << (24u - shift)) >> 24);
 }
 
-/* Keeps the upper 32 - drop bits, rounded to nearest even; a carry into the exponent is the right result. */
+/* Keeps the upper 32 - drop bits, rounded to nearest even; a carry into the exponent is the right
+ * result. */
 uint round_bits(uint bits, uint drop)
 {
     uint below_half = (1u << (drop - 1u)) - 1u;
@@ -81,18 +84,16 @@ float convert(float v)
 
 void main()
 {
-    uint first = group_index() * gl_WorkGroupSize.x * 4 + gl_LocalInvocationID.x;
-    for (uint k = 0; k < 4; k++) {
-        uint i = first + k * gl_WorkGroupSize.x;
-        if (i >= args.numel)
-            continue;
-        float v = convert(load(args.x_offset + i));
-        uint to = args.y_offset + i;
-        if (TARGET == CAST_TO_PAIR) {
-            y[2 * to] = v;
-            y[2 * to + 1] = 0.0;
-        } else {
-            y[to] = v;
-        }
+    uvec4 i = four_elements(), from = args.x_offset + min(i, uvec4(args.numel - 1));
+    vec4 v = vec4(load(from.x), load(from.y), load(from.z), load(from.w));
+    for (uint k = 0; k < 4; k++)
+        v[k] = convert(v[k]);
+    if (TARGET != CAST_TO_PAIR) {
+        STORE_FOUR(y, args.y_offset, i, args.numel, v)
+        return;
+    }
+    for (uint k = 0; k < 4 && i[k] < args.numel; k++) {
+        y[2 * (args.y_offset + i[k])] = v[k];
+        y[2 * (args.y_offset + i[k]) + 1] = 0.0;
     }
 }

@@ -1,5 +1,6 @@
 #version 450
-/* y[i] = a[..] ? b[..]: 1.0 or 0.0 by the operands' bits, so that NaN and denormals compare as IEEE says on any driver. */
+/* y[i] = a[..] ? b[..]: 1.0 or 0.0 by the operands' bits, so that NaN and denormals compare as
+ * IEEE says on any driver. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "elementwise.glsl"
@@ -26,11 +27,10 @@ bool holds(float p, float q)
 
 void main()
 {
-    for (uint k = 0; k < 4; k++) {
-        uint i = element(k);
-        if (i < args.numel) {
-            uvec3 at = locate(i);
-            y[args.target_offset + i] = holds(a[at.x], b[at.y]) ? 1.0 : 0.0;
-        }
-    }
+    uvec4 i = four_elements();
+    location at = locate(i);
+    vec4 p = vec4(LOAD_FOUR(a, at.a)), q = vec4(LOAD_FOUR(b, at.b));
+    for (uint k = 0; k < 4; k++)
+        p[k] = holds(p[k], q[k]) ? 1.0 : 0.0;
+    STORE_FOUR(y, args.target_offset, i, args.numel, p)
 }

@@ -13,16 +13,22 @@ bool same(float p, float q)
     return !is_nan(p) && !is_nan(q) && order_key(p) == order_key(q);
 }
 
+vec2 left_at(uint at)
+{
+    return (PAIRS & 1u) != 0u ? vec2(a[2 * at], a[2 * at + 1]) : vec2(a[at], 0.0);
+}
+vec2 right_at(uint at)
+{
+    return (PAIRS & 2u) != 0u ? vec2(b[2 * at], b[2 * at + 1]) : vec2(b[at], 0.0);
+}
+
 void main()
 {
-    for (uint k = 0; k < 4; k++) {
-        uint i = element(k);
-        if (i >= args.numel)
-            continue;
-        uvec3 at = locate(i);
-        vec2 p = (PAIRS & 1u) != 0u ? vec2(a[2 * at.x], a[2 * at.x + 1]) : vec2(a[at.x], 0.0);
-        vec2 q = (PAIRS & 2u) != 0u ? vec2(b[2 * at.y], b[2 * at.y + 1]) : vec2(b[at.y], 0.0);
+    uvec4 i = four_elements();
+    location at = locate(i);
+    for (uint k = 0; k < 4 && i[k] < args.numel; k++) {
+        vec2 p = left_at(at.a[k]), q = right_at(at.b[k]);
         bool equal = same(p.x, q.x) && same(p.y, q.y);
-        y[args.target_offset + i] = equal == (CODE == COMPARE_EQ) ? 1.0 : 0.0;
+        y[args.target_offset + i[k]] = equal == (CODE == COMPARE_EQ) ? 1.0 : 0.0;
     }
 }

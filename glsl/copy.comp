@@ -2,6 +2,7 @@
 /* y[i] = x[i], words of any storage. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "four.glsl"
 
 layout(push_constant) uniform block { copy_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { uint x[]; };
@@ -9,10 +10,7 @@ layout(set = 0, binding = 1) restrict writeonly buffer target { uint y[]; };
 
 void main()
 {
-    uint first = group_index() * gl_WorkGroupSize.x * 4 + gl_LocalInvocationID.x;
-    for (uint k = 0; k < 4; k++) {
-        uint i = first + k * gl_WorkGroupSize.x;
-        if (i < args.words)
-            y[args.y_offset + i] = x[args.x_offset + i];
-    }
+    uvec4 i = four_elements(), from = args.x_offset + min(i, uvec4(args.words - 1));
+    uvec4 v = uvec4(LOAD_FOUR(x, from));
+    STORE_FOUR(y, args.y_offset, i, args.words, v)
 }

@@ -1,9 +1,10 @@
 #version 450
 /*
- * Running sums of rows, or of chunks of rows from the sums of what precedes them. A lane takes RUN consecutive elements, the
- * lanes of a row a segment of lanes * RUN; a doubling scan joins the lanes, a compensated carry the segments. No sum is
- * found by subtraction, so that an infinity or a NaN reaches later positions only. y may be x. Constant 1: exclusive;
- * constant 2: whether `starts` has the sum before each chunk.
+ * Running sums of rows, or of chunks of rows from the sums of what precedes them. A lane takes RUN
+ * consecutive elements, the lanes of a row a segment of lanes * RUN; a doubling scan joins the
+ * lanes, a compensated carry the segments. No sum is found by subtraction, so that an infinity or
+ * a NaN reaches later positions only. y may be x. Constant 1: exclusive; constant 2: whether
+ * `starts` has the sum before each chunk.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -22,7 +22,8 @@ layout(constant_id = 10) const uint ROWS = 1;
 #include "dequant_source.glsl"
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 
-shared float partial[COLUMNS * ROWS][gl_WorkGroupSize.x];
+const uint SUMS = COLUMNS * ROWS;
+shared float partial[SUMS][gl_WorkGroupSize.x];
 
 struct run {
     vec4 x[RUN_ELEMENTS / 4];
@@ -51,6 +52,22 @@ float unit_dot(run a, run b, vec2 total, unit_codes w)
     return AFFINE ? product + dot(w.bias, total) : product;
 }
 
+/* Lane 0 ends up with the sums of its team. */
+void add_over_team(uint lane, inout float sum[SUMS])
+{
+    uint local = gl_LocalInvocationID.x;
+    [[unroll]] for (uint i = 0; i < SUMS; i++)
+        partial[i][local] = sum[i];
+    for (uint stride = TEAM / 2; stride > 0; stride /= 2) {
+        barrier();
+        if (lane < stride)
+            for (uint i = 0; i < SUMS; i++)
+                partial[i][local] += partial[i][local + stride];
+    }
+    [[unroll]] for (uint i = 0; i < SUMS; i++)
+        sum[i] = partial[i][local];
+}
+
 void main()
 {
     uint local = gl_LocalInvocationID.x, lane = local % TEAM;
@@ -61,8 +78,8 @@ void main()
     if (first_row >= args.m)
         return;
 
-    float sum[COLUMNS * ROWS];
-    [[unroll]] for (uint i = 0; i < COLUMNS * ROWS; i++)
+    float sum[SUMS];
+    [[unroll]] for (uint i = 0; i < SUMS; i++)
         sum[i] = 0;
 
     for (uint index = lane; index < args.units; index += TEAM) {
@@ -81,19 +98,8 @@ void main()
         }
     }
 
-    if (TEAM > 1) {
-        [[unroll]] for (uint i = 0; i < COLUMNS * ROWS; i++)
-            partial[i][local] = sum[i];
-        for (uint stride = TEAM / 2; stride > 0; stride /= 2) {
-            barrier();
-            if (lane < stride)
-                for (uint i = 0; i < COLUMNS * ROWS; i++)
-                    partial[i][local] += partial[i][local + stride];
-        }
-        if (lane == 0)
-            [[unroll]] for (uint i = 0; i < COLUMNS * ROWS; i++)
-                sum[i] = partial[i][local];
-    }
+    if (TEAM > 1)
+        add_over_team(lane, sum);
     if (lane != 0)
         return;
     [[unroll]] for (uint c = 0; c < COLUMNS; c++)

@@ -11,11 +11,9 @@ layout(set = 0, binding = 3) writeonly buffer target { float y[]; };
 
 void main()
 {
-    for (uint k = 0; k < 4; k++) {
-        uint i = element(k);
-        if (i < args.numel) {
-            uvec3 at = locate(i);
-            y[args.target_offset + i] = a[at.x] * b[at.y] + c[at.z];
-        }
-    }
+    uvec4 i = four_elements();
+    location at = locate(i);
+    vec4 p = vec4(LOAD_FOUR(a, at.a)), q = vec4(LOAD_FOUR(b, at.b)), r = vec4(LOAD_FOUR(c, at.c));
+    vec4 v = p * q + r;
+    STORE_FOUR(y, args.target_offset, i, args.numel, v)
 }

@@ -1,8 +1,9 @@
 /*
- * Elementary functions whose accuracy does not depend on the driver: minimax polynomials after exact range reduction,
- * quotients and roots with a residual step, special values decided on integer bits. Vulkan promises too little for the
- * built-ins (sin and cos 2^-11, atan 4096 ulp, division only for moderate divisors, fma that may round twice).
- * Steps whose rounding errors matter are `precise`. Errors are below 2 ulp unless stated; denormal results may be flushed.
+ * Elementary functions whose accuracy does not depend on the driver: minimax polynomials after
+ * exact range reduction, quotients and roots with a residual step, special values decided on
+ * integer bits. Vulkan promises too little for the built-ins (sin and cos 2^-11, atan 4096 ulp,
+ * division only for moderate divisors, fma that may round twice). Steps whose rounding errors
+ * matter are `precise`. Errors are below 2 ulp unless stated; denormal results may be flushed.
  */
 #ifndef RLXVK_MATH_GLSL
 #define RLXVK_MATH_GLSL
@@ -32,7 +33,8 @@ float scale_by_power(float v, int exponent)
     return v * power_of_two(first) * power_of_two(exponent - first);
 }
 
-/* |v| = result * 2^exponent with the result in [1, 2); v finite and not 0. Denormals count by their bits. */
+/* |v| = result * 2^exponent with the result in [1, 2); v finite and not 0. Denormals count by
+ * their bits. */
 float split_magnitude(float v, out int exponent)
 {
     uint bits = magnitude_bits(v);
@@ -45,7 +47,8 @@ float split_magnitude(float v, out int exponent)
     return uintBitsToFloat((bits & 0x007fffffu) | 0x3f800000u);
 }
 
-/* The quotient by mantissas, so that no divisor is out of the range for which Vulkan bounds the error. */
+/* The quotient by mantissas, so that no divisor is out of the range for which Vulkan bounds the
+ * error. */
 float divide(float a, float b)
 {
     uint a_bits = magnitude_bits(a), b_bits = magnitude_bits(b);
@@ -107,7 +110,8 @@ float reciprocal_root(float x)
     return root * power_of_two(-(exponent / 2));
 }
 
-/* x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n (1 + r + r^2 P(r)). n times the first part of ln 2 is exact. */
+/* x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n (1 + r + r^2 P(r)). n times the first part of ln
+ * 2 is exact. */
 float exponential(float x)
 {
     if (is_nan(x))
@@ -170,8 +174,9 @@ float logarithm(float x)
     return logarithm_pair(x).x;
 }
 
-/* |a|^b by e^(b ln |a|), for operands without special values. The logarithm's rest and the product's rounding error go in
- * as a factor; where fma rounds twice the latter is lost, which the tolerance allows. */
+/* |a|^b by e^(b ln |a|), for operands without special values. The logarithm's rest and the
+ * product's rounding error go in as a factor; where fma rounds twice the latter is lost, which the
+ * tolerance allows. */
 float magnitude_power(float a, float b)
 {
     vec2 ln = logarithm_pair(a);
@@ -212,7 +217,8 @@ float power(float a, float b)
     return with_sign(floatBitsToUint(magnitude_power(a, b)), sign);
 }
 
-/* 2/pi in binary after a word of integer part, for arguments whose multiples of pi/2 exceed 16 bits. */
+/* 2/pi in binary after a word of integer part, for arguments whose multiples of pi/2 exceed 16
+ * bits. */
 const uint TWO_OVER_PI[9] = uint[](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
                                    0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u);
 
@@ -224,8 +230,9 @@ uint two_over_pi_bits(uint start)
     return shift == 0u ? bits : bits | TWO_OVER_PI[word + 1u] >> (32u - shift);
 }
 
-/* Remainder of |x| by pi/2, |x| >= 2^16: |x| = m 2^e times the bits of 2/pi that do not make multiples of 4, as a fixed
- * point number of 2 + 62 bits. The products wrap by intent: only their value modulo 4 counts. */
+/* Remainder of |x| by pi/2, |x| >= 2^16: |x| = m 2^e times the bits of 2/pi that do not make
+ * multiples of 4, as a fixed point number of 2 + 62 bits. The products wrap by intent: only their
+ * value modulo 4 counts. */
 float reduce_large_angle(float x, out int quadrant)
 {
     uint bits = magnitude_bits(x);
@@ -298,7 +305,8 @@ float tangent(float x)
     return (quadrant & 1) != 0 ? -c / s : s / c;
 }
 
-/* |x| is brought to at most tan(pi/8) by atan x = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1 / x). */
+/* |x| is brought to at most tan(pi/8) by atan x = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1 /
+ * x). */
 float arctangent(float x)
 {
     float magnitude = abs(x), base = 0.0, t = magnitude;

@@ -102,9 +102,15 @@ uvec2 batch_offsets(uint batch)
     return offsets + batch * uvec2(args.a_batch_strides[5], args.b_batch_strides[5]);
 }
 
+float add_bias(float sum, uint row, uint column)
+{
+    if (BIAS == MATMUL_NO_BIAS)
+        return sum;
+    return sum + bias[args.bias_offset + (BIAS == MATMUL_BIAS_ROW ? row : column)];
+}
+
 float epilogue(float sum, uint row, uint column)
 {
-    if (BIAS != MATMUL_NO_BIAS)
-        sum += bias[args.bias_offset + (BIAS == MATMUL_BIAS_ROW ? row : column)];
+    sum = add_bias(sum, row, column);
     return ACTIVATION == UNARY_NONE ? sum : activation(ACTIVATION, sum);
 }

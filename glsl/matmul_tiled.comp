@@ -84,14 +84,11 @@ uvec2 tile_place(uint tile, uint tiles_m, uint tiles_n)
 }
 
 /* The first `count` of four neighbours in a row of y. */
-void write_quad(uint index, uint row, uint column, uint count, vec4 v)
+void write_quad(uint index, uint count, vec4 v)
 {
-    if (count == 0)
-        return;
-    [[unroll]] for (uint i = 0; i < 4; i++)
-        v[i] = epilogue(v[i], row, min(column + i, args.n - 1));
     if ((VECTORS & MATMUL_VECTOR_Y) != 0) {
-        y_quads[index >> 2] = v;
+        if (count != 0)
+            y_quads[index >> 2] = v;
         return;
     }
     [[unroll]] for (uint i = 0; i < 4; i++)
@@ -147,12 +144,27 @@ void main()
         }
     }
 
-    uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
-    [[unroll]] for (uint i = 0; i < REG_M; i++)
-        [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
-            uint row = tile.x + (i / 4 * THREADS_M + down) * 4 + i % 4;
-            uint column = tile.y + (j * THREADS_N + across) * 4;
-            write_quad(y_base + row * args.n + column, row, column,
-                       row < args.m ? quad_count(column, args.n) : 0, sum[i * PARTS_N + j]);
+    uint first_row = tile.x + down * 4, first_column = tile.y + across * 4;
+    if (BIAS != MATMUL_NO_BIAS)
+        [[unroll]] for (uint i = 0; i < REG_M * REG_N; i++) {
+            uint column = first_column + i % REG_N / 4 * (THREADS_N * 4) + i % 4;
+            sum[i / 4][i % 4] = add_bias(sum[i / 4][i % 4], 0, min(column, args.n - 1));
         }
+    /* Rolled, on a copy: an activation is long code, and `sum` must stay in registers. */
+    if (ACTIVATION != UNARY_NONE) {
+        float result[REG_M * REG_N];
+        [[unroll]] for (uint i = 0; i < REG_M * REG_N; i++)
+            result[i] = sum[i / 4][i % 4];
+        [[dont_unroll]] for (uint i = 0; i < REG_M * REG_N; i++)
+            result[i] = activation(ACTIVATION, result[i]);
+        [[unroll]] for (uint i = 0; i < REG_M * REG_N; i++)
+            sum[i / 4][i % 4] = result[i];
+    }
+    uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
+    [[unroll]] for (uint i = 0; i < REG_M * PARTS_N; i++) {
+        uint row = first_row + i / PARTS_N / 4 * (THREADS_M * 4) + i / PARTS_N % 4;
+        uint column = first_column + i % PARTS_N * (THREADS_N * 4);
+        write_quad(y_base + row * args.n + column,
+                   row < args.m ? quad_count(column, args.n) : 0, sum[i]);
+    }
 }

@@ -1,10 +1,11 @@
 #version 450
 /*
- * Norm of rows that fit the registers of their lanes, KEEP (constant 2) elements each: one read, one write. y may be x or the
- * residual, and so may the sum. Longer rows: norm_partial, norm_finish.
+ * Norm of rows that fit the registers of their lanes, KEEP (constant 2) elements each: one read,
+ * one write. y may be x or the residual, and so may the sum. Longer rows: norm_partial,
+ * norm_finish.
  *
- * The rounded mean may be off by half a unit in its last place, much against the deviations when these are small: the
- * mean deviation found with the squares corrects for it.
+ * The rounded mean may be off by half a unit in its last place, much against the deviations when
+ * these are small: the mean deviation found with the squares corrects for it.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -60,7 +61,7 @@ void main()
     sum = sum_of_lanes(sum, lane, args.lanes, args.lane_stride) * share;
     float shift = IS_RMS ? 0.0 : sum.x;
     float mean_square = IS_RMS ? sum.y : sum.y - shift * shift;
-    float scale = norm_scale(mean_square < 0.0 ? 0.0 : mean_square, args.eps);
+    float scale = norm_scale(mean_square, args.eps);
     [[unroll]] for (uint k = 0u; k < KEEP; k++) {
         uint r = lane + k * args.lanes;
         if (r < end)

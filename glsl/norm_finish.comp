@@ -1,8 +1,8 @@
 #version 450
 /*
- * Norm of the chunks of long rows from the statistics (norm_partial) of all the row's chunks, merged by
- * mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n. With a kept sum, x is that sum and FLAGS
- * names no residual. y may be x or the residual.
+ * Norm of the chunks of long rows from the statistics (norm_partial) of all the row's chunks,
+ * merged by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n. With a kept
+ * sum, x is that sum and FLAGS names no residual. y may be x or the residual.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -1,7 +1,8 @@
 #version 450
 /*
- * Mean and sum of squared deviations of the chunks of rows too long for norm.comp, two words a chunk; a chunk fits the
- * registers of its lanes. Stores the sums on the way where they are wanted.
+ * Mean and sum of squared deviations of the chunks of rows too long for norm.comp, two words a
+ * chunk; a chunk fits the registers of its lanes. Stores the sums on the way where they are
+ * wanted.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

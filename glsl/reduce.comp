@@ -1,8 +1,9 @@
 #version 450
 /*
- * y[o] = reduction of a row, or of one chunk of it. Each lane folds every lanes-th element, four loads in flight, then a
- * tree joins the lanes. Sums: blocks of 32 elements in four chains, the blocks added with compensation, so that the
- * error grows with neither the row nor the order of its lanes. Specialization constant 1 is the REDUCE_ code.
+ * y[o] = reduction of a row, or of one chunk of it. Each lane folds every lanes-th element, four
+ * loads in flight, then a tree joins the lanes. Sums: blocks of 32 elements in four chains, the
+ * blocks added with compensation, so that the error grows with neither the row nor the order of
+ * its lanes. Specialization constant 1 is the REDUCE_ code.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -54,7 +55,8 @@ float fold(uint base, uint r, uint end)
         float a = identity(), b = a, c = a, d = a;
         for (uint k = 0u; k < 8u && r + reach < end; k++) {
             uint at = base + r * args.inner;
-            float xa = x[at], xb = x[at + stride], xc = x[at + 2u * stride], xd = x[at + 3u * stride];
+            float xa = x[at], xb = x[at + stride];
+            float xc = x[at + 2u * stride], xd = x[at + 3u * stride];
             a = combine(a, xa);
             b = combine(b, xb);
             c = combine(c, xc);

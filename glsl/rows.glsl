@@ -1,7 +1,8 @@
 /*
- * Rows shared by the lanes of a workgroup. A tensor is [outer, extent, inner]; a row has `extent` elements, `inner` apart,
- * and may be cut into chunks. Result o counts (outer, chunk, inner), inner fastest. Thread t works on slot `row_slot` with
- * lane `row_lane`; lanes of a row are lane_stride threads apart, so that neighbouring threads read neighbouring words.
+ * Rows shared by the lanes of a workgroup. A tensor is [outer, extent, inner]; a row has `extent`
+ * elements, `inner` apart, and may be cut into chunks. Result o counts (outer, chunk, inner),
+ * inner fastest. Thread t works on slot `row_slot` with lane `row_lane`; lanes of a row are
+ * lane_stride threads apart, so that neighbouring threads read neighbouring words.
  */
 #define ROW_THREADS 256
 
@@ -10,7 +11,10 @@ uint row_lane(uint lanes, uint lane_stride)
     return gl_LocalInvocationID.x / lane_stride & (lanes - 1u);
 }
 
-/* The result this thread works on; beyond the last one there is no work, but there still are barriers to reach. */
+/*
+ * The result this thread works on; beyond the last one there is no work, but there still are
+ * barriers to reach.
+ */
 uint row_output(uint lanes, uint lane_stride)
 {
     uint slot = lane_stride == 1u ? gl_LocalInvocationID.x / lanes
@@ -30,8 +34,10 @@ uint row_chunk(uint o, uint inner, uint chunks)
     return o / inner % chunks;
 }
 
-/* Defines type name(value, lane, lanes, lane_stride): `combine` over the lanes of each row by a tree in `scratch`; every lane
- * gets the result. Call it in uniform control flow. */
+/*
+ * Defines type name(value, lane, lanes, lane_stride): `combine` over the lanes of each row by a
+ * tree in `scratch`; every lane gets the result. Call it in uniform control flow.
+ */
 #define ROW_TREE(type, name, scratch, combine)                                                     \
     type name(type value, uint lane, uint lanes, uint lane_stride)                                 \
     {                                                                                              \
@@ -77,7 +83,10 @@ float row_larger(float a, float b)
     return a > b || is_nan(a) ? a : b;
 }
 
-/* high + low += v without the rounding error (Knuth's two-sum). Once high is not finite, low means nothing. */
+/*
+ * high + low += v without the rounding error (Knuth's two-sum). Once high is not finite, low means
+ * nothing.
+ */
 void add_compensated(inout float high, inout float low, float v)
 {
     precise float sum = high + v;

@@ -1,7 +1,7 @@
 #version 450
 /*
- * Softmax of rows that fit the registers of their lanes, KEEP (constant 1) elements each: one read, one write. y may be
- * x. Longer rows: softmax_partial, softmax_finish.
+ * Softmax of rows that fit the registers of their lanes, KEEP (constant 1) elements each: one
+ * read, one write. y may be x. Longer rows: softmax_partial, softmax_finish.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

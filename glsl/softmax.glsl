@@ -1,6 +1,7 @@
 /*
- * Parts of the softmax kernels. A row's statistics are vec2(m, s): its maximum and the sum of exp(x - m). Where m is NaN or
- * infinite (NaN or +Inf in the row, or nothing but -Inf) the result is NaN throughout and s means nothing.
+ * Parts of the softmax kernels. A row's statistics are vec2(m, s): its maximum and the sum of
+ * exp(x - m). Where m is NaN or infinite (NaN or +Inf in the row, or nothing but -Inf) the result
+ * is NaN throughout and s means nothing.
  */
 
 /* exp(d) for d <= 0; exactly 1 at 0, exactly 0 where the result would be denormal. */

@@ -1,6 +1,6 @@
 #version 450
-/* y[i] = condition[..] != 0 ? a[..] : b[..], as words: the chosen bits survive. With pairs y has two words an element;
- * a real operand beside a complex one has imaginary part 0. */
+/* y[i] = condition[..] != 0 ? a[..] : b[..], as words: the chosen bits survive. With pairs y has
+ * two words an element; a real operand beside a complex one has imaginary part 0. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "elementwise.glsl"
@@ -21,19 +21,19 @@ uvec2 pair_b(uint at)
 
 void main()
 {
-    for (uint k = 0; k < 4; k++) {
-        uint i = element(k);
-        if (i >= args.numel)
-            continue;
-        uvec3 at = locate(i);
-        bool first = (condition[at.x] & 0x7fffffffu) != 0u;
-        uint to = args.target_offset + i;
-        if (PAIRS == 0u) {
-            y[to] = first ? a[at.y] : b[at.z];
-        } else {
-            uvec2 word = first ? pair_a(at.y) : pair_b(at.z);
-            y[2 * to] = word.x;
-            y[2 * to + 1] = word.y;
-        }
+    uvec4 i = four_elements();
+    location at = locate(i);
+    bvec4 first = notEqual(uvec4(LOAD_FOUR(condition, at.a)) & 0x7fffffffu, uvec4(0));
+    if (PAIRS == 0u) {
+        uvec4 p = uvec4(LOAD_FOUR(a, at.b)), q = uvec4(LOAD_FOUR(b, at.c));
+        uvec4 v = mix(q, p, first);
+        STORE_FOUR(y, args.target_offset, i, args.numel, v)
+        return;
+    }
+    for (uint k = 0; k < 4 && i[k] < args.numel; k++) {
+        uvec2 word = first[k] ? pair_a(at.b[k]) : pair_b(at.c[k]);
+        uint to = 2 * (args.target_offset + i[k]);
+        y[to] = word.x;
+        y[to + 1] = word.y;
     }
 }

@@ -1,2 +1,252 @@
-int command_bench(int argc, char **argv);
-int command_bench(int argc, char **argv) { (void)argc; (void)argv; return 2; }
+/*
+ * rlxvk bench: kernel times, and what they are of the device's ceilings as measured in the same
+ * run. The ceilings: bytes a second of rlxvk_copy on memory no cache holds, and f32 fused
+ * multiply-adds a second of a kernel that does nothing else. `ceiling` of a case is the larger of
+ * its two fractions: what bounds it from below.
+ */
+#include "bench.h"
+#include "commands.h"
+#include "output.h"
+
+#include <getopt.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+#define QUANT_CASES(M, N, K, Q8, K4, K6)                                                           \
+    {"dequant_matmul q4_K " #M "x" #N "x" #K,                                                      \
+     "dequant_matmul format=q4_k in=x:f32:" #M "x" #K ";w:u8:" #N "x" #K4 ":quant:q4_k"},          \
+        {"dequant_matmul q6_K " #M "x" #N "x" #K,                                                  \
+         "dequant_matmul format=q6_k in=x:f32:" #M "x" #K ";w:u8:" #N "x" #K6 ":quant:q6_k"},      \
+    {                                                                                              \
+        "dequant_matmul q8_0 " #M "x" #N "x" #K,                                                   \
+            "dequant_matmul format=q8_0 in=x:f32:" #M "x" #K ";w:u8:" #N "x" #Q8 ":quant:q8_0"     \
+    }
+#define SQUARE(N)                                                                                  \
+    {                                                                                              \
+        "matmul f32 " #N, "matmul in=a:f32:" #N "x" #N ";b:f32:" #N "x" #N                         \
+    }
+#define ROWS(R, C)                                                                                 \
+    {"softmax " #R "x" #C, "softmax axis=-1 in=x:f32:" #R "x" #C},                                 \
+        {"layer_norm " #R "x" #C,                                                                  \
+         "layer_norm eps=1e-5 in=x:f32:" #R "x" #C ";gamma:f32:" #C ";beta:f32:" #C},              \
+        {"rms_norm " #R "x" #C, "rms_norm eps=1e-5 in=x:f32:" #R "x" #C ";gamma:f32:" #C},         \
+    {                                                                                              \
+        "reduce_sum " #R "x" #C, "reduce_sum axes=-1 in=x:f32:" #R "x" #C                          \
+    }
+#define ATTENTION(LABEL, MASK, H, HKV, Q, K, D)                                                    \
+    {                                                                                              \
+        "attention " LABEL,                                                                        \
+            "attention layout=bhsd mask=" MASK " in=q:f32:1x" #H "x" #Q "x" #D                     \
+            ":unit;k:f32:1x" #HKV "x" #K "x" #D ":unit;v:f32:1x" #HKV "x" #K "x" #D                \
+    }
+
+/* The first case of each table measures the copy ceiling. */
+static const bench_case gpu_cases[] = {
+    {"copy 67108864", "copy in=x:f32:67108864"},
+    {"add 67108864", "add in=a:f32:67108864;b:f32:67108864"},
+    {"transpose 4096x4096", "transpose perm=1,0 in=x:f32:4096x4096"},
+    {"gather 65536 rows of 1024", "gather axis=0 in=x:f32:32000x1024;idx:f32:65536:index:32000"},
+    ROWS(4096, 4096),
+    ROWS(32768, 1024),
+    {"argmax 512x32000", "argmax axis=-1 in=x:f32:512x32000"},
+    {"cumsum 2000000", "cumsum axis=0 in=x:f32:2000000"},
+    {"cumsum 2048x320", "cumsum axis=-1 in=x:f32:2048x320"},
+    SQUARE(1024),
+    SQUARE(2048),
+    SQUARE(4096),
+    SQUARE(8192),
+    {"matmul f16 weight 4096", "matmul in=a:f32:4096x4096;b:f16:4096x4096"},
+    {"matvec f32 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f32:4096x14336"},
+    {"matvec f16 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f16:4096x14336"},
+    QUANT_CASES(1, 4096, 14336, 15232, 8064, 11760),
+    QUANT_CASES(512, 4096, 14336, 15232, 8064, 11760),
+    ATTENTION("causal 1x32x2048x128", "causal", 32, 32, 2048, 2048, 128),
+    ATTENTION("decode 32 heads (8 kv) 32768x128", "none", 32, 8, 1, 32768, 128),
+};
+
+/* The same on software drivers, in sizes that take them milliseconds. */
+static const bench_case cpu_cases[] = {
+    {"copy 4194304", "copy in=x:f32:4194304"},
+    {"add 4194304", "add in=a:f32:4194304;b:f32:4194304"},
+    {"transpose 1024x1024", "transpose perm=1,0 in=x:f32:1024x1024"},
+    {"gather 4096 rows of 256", "gather axis=0 in=x:f32:8000x256;idx:f32:4096:index:8000"},
+    ROWS(1024, 1024),
+    ROWS(8192, 256),
+    {"argmax 64x32000", "argmax axis=-1 in=x:f32:64x32000"},
+    {"cumsum 1000000", "cumsum axis=0 in=x:f32:1000000"},
+    {"cumsum 2048x320", "cumsum axis=-1 in=x:f32:2048x320"},
+    SQUARE(256),
+    SQUARE(512),
+    {"matmul f16 weight 512", "matmul in=a:f32:512x512;b:f16:512x512"},
+    {"matvec f32 1024x3584", "matmul transpose_b=1 in=a:f32:1x3584;b:f32:1024x3584"},
+    {"matvec f16 1024x3584", "matmul transpose_b=1 in=a:f32:1x3584;b:f16:1024x3584"},
+    QUANT_CASES(1, 1024, 3584, 3808, 2016, 2940),
+    QUANT_CASES(64, 1024, 3584, 3808, 2016, 2940),
+    ATTENTION("causal 1x4x256x64", "causal", 4, 4, 256, 256, 64),
+    ATTENTION("decode 8 heads (2 kv) 2048x64", "none", 8, 2, 1, 2048, 64),
+};
+
+typedef struct bench_job {
+    const char *device, *filter;
+    bool json, help;
+    regex_t pattern;
+    rlxvk_context *context;
+    double copy_bytes, fma_flops; /* ceilings, a second */
+    uint32_t printed, skipped;
+} bench_job;
+
+static double fraction(const bench_job *j, const bench_result *r)
+{
+    double seconds = r->microseconds * 1e-6;
+    double memory = j->copy_bytes > 0 ? r->bytes / seconds / j->copy_bytes : 0;
+    double compute = j->fma_flops > 0 ? r->flops / seconds / j->fma_flops : 0;
+    return MAX(memory, compute);
+}
+
+static void print_result(bench_job *j, const char *label, const bench_result *r)
+{
+    double gbps = r->bytes / r->microseconds * 1e-3, gflops = r->flops / r->microseconds * 1e-3;
+    print_progress(NULL);
+    if (j->json) {
+        printf("%s\n  {\"kernel\": ", j->printed ? "," : "");
+        print_json_string(stdout, r->kernel);
+        printf(", \"case\": ");
+        print_json_string(stdout, label);
+        printf(", \"us\": %.3f, \"gbps\": %.3f, \"gflops\": %.3f, \"ceiling\": ", r->microseconds,
+               gbps, gflops);
+        print_json_number(stdout, fraction(j, r));
+        printf("}");
+    } else
+        printf("%-38s %-20s %11.1f %9.1f %10.1f %7.1f%%%s\n", label, r->kernel, r->microseconds,
+               gbps, gflops, 100 * fraction(j, r), r->host ? "  on the host" : "");
+    fflush(stdout);
+    j->printed++;
+}
+
+/* Errors that mean "not on this device" leave a note and go on. */
+static rlxvk_status run_case(bench_job *j, const bench_case *c)
+{
+    static const rlxvk_status skipped[] = {RLXVK_E_UNSUPPORTED, RLXVK_E_TOO_LARGE,
+                                           RLXVK_E_OUT_OF_DEVICE_MEMORY,
+                                           RLXVK_E_OUT_OF_HOST_MEMORY};
+    bench_result result;
+    print_progress(c->label);
+    rlxvk_status status = bench_run(j->context, c->line, &result);
+    if (status == RLXVK_OK) {
+        print_result(j, c->label, &result);
+        return RLXVK_OK;
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(skipped); i++)
+        if (status == skipped[i]) {
+            print_progress(NULL);
+            fprintf(stderr, "skipped %s: %s\n", c->label, rlxvk_last_error());
+            j->skipped++;
+            return RLXVK_OK;
+        }
+    return fail_within(status, "%s: ", c->label);
+}
+
+static rlxvk_status measure_ceilings(bench_job *j, const char *copy_line)
+{
+    bench_result copy;
+    rlxvk_status status;
+    print_progress("ceilings");
+    TRY(bench_fma_ceiling(j->context, &j->fma_flops));
+    TRY(bench_run(j->context, copy_line, &copy));
+    j->copy_bytes = copy.bytes / copy.microseconds * 1e6;
+error:
+    return status;
+}
+
+static void print_head(const bench_job *j, const rlxvk_device_info *device)
+{
+    print_progress(NULL);
+    if (j->json) {
+        printf("[");
+        return;
+    }
+    printf("%s (%s)\nceilings: copy %.1f GB/s, fused multiply-add %.1f GFLOP/s%s\n\n", device->name,
+           device->driver, j->copy_bytes * 1e-9, j->fma_flops * 1e-9,
+           device->timestamps ? "" : "\nno timestamps on this device: times are wall times");
+    printf("%-38s %-20s %11s %9s %10s %8s\n", "case", "kernel", "us", "GB/s", "GFLOP/s", "ceiling");
+}
+
+static rlxvk_status bench(bench_job *j)
+{
+    rlxvk_context_options options = {.device = j->device};
+    rlxvk_device_info device;
+    rlxvk_status status;
+    TRY(rlxvk_context_create(&options, &j->context));
+    rlxvk_context_device(j->context, &device);
+    bool cpu = device.kind == RLXVK_DEVICE_CPU;
+    const bench_case *cases = cpu ? cpu_cases : gpu_cases;
+    size_t count = cpu ? ARRAY_COUNT(cpu_cases) : ARRAY_COUNT(gpu_cases);
+    TRY(measure_ceilings(j, cases[0].line));
+    print_head(j, &device);
+    for (size_t i = 0; i < count; i++)
+        if (!j->filter || regexec(&j->pattern, cases[i].label, 0, NULL, 0) == 0)
+            TRY(run_case(j, &cases[i]));
+error:
+    if (j->json && j->fma_flops > 0)
+        printf("\n]\n");
+    return status;
+}
+
+/* ---- Command ---- */
+
+static const char help[] =
+    "usage: rlxvk bench [OPTION]...\n\n"
+    "Times the kernels by GPU timestamps and relates them to the copy and multiply-add ceilings\n"
+    "measured in the same run.\n\n"
+    "  --filter RE   only the cases whose name matches this extended regular expression\n"
+    "  --device D    index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
+    "  --json        an array of {\"kernel\", \"case\", \"us\", \"gbps\", \"gflops\", "
+    "\"ceiling\"}\n";
+
+static const struct option long_options[] = {{"filter", required_argument, NULL, 'f'},
+                                             {"device", required_argument, NULL, 'd'},
+                                             {"json", no_argument, NULL, 'J'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
+static bool parse_options(bench_job *j, int argc, char **argv)
+{
+    for (int letter; (letter = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        if (letter == '?')
+            return false;
+        if (letter == 'f')
+            j->filter = optarg;
+        if (letter == 'd')
+            j->device = optarg;
+        j->json |= letter == 'J';
+        j->help |= letter == 'h';
+    }
+    if (optind < argc) {
+        fprintf(stderr, "rlxvk bench: unexpected argument '%s'\n", argv[optind]);
+        return false;
+    }
+    if (j->filter && regcomp(&j->pattern, j->filter, REG_EXTENDED | REG_NOSUB) != 0) {
+        fprintf(stderr, "rlxvk bench: --filter '%s' is no regular expression\n", j->filter);
+        return false;
+    }
+    return true;
+}
+
+int command_bench(int argc, char **argv)
+{
+    bench_job j = {0};
+    if (!parse_options(&j, argc, argv))
+        return EXIT_USAGE;
+    if (j.help)
+        return fputs(help, stdout) < 0;
+    rlxvk_status status = bench(&j);
+    if (status != RLXVK_OK)
+        fprintf(stderr, "rlxvk bench: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
+    rlxvk_context_destroy(j.context);
+    if (j.filter)
+        regfree(&j.pattern);
+    if (status == RLXVK_OK && j.printed + j.skipped == 0)
+        fprintf(stderr, "rlxvk bench: no case matches '%s'\n", j.filter);
+    return status == RLXVK_OK && j.printed ? EXIT_OK : EXIT_FAILED;
+}

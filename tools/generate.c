@@ -320,9 +320,10 @@ int command_generate(int argc, char **argv)
     TRY(print_results(&s));
 error:
     session_destroy(&s);
-    if (status == RLXVK_OK && fflush(stdout) == 0)
+    if (status == RLXVK_OK && fflush(stdout) != 0)
+        status = fail(RLXVK_E_FILE, "the output cannot be written");
+    if (status == RLXVK_OK)
         return EXIT_OK;
-    fprintf(stderr, "rlxvk generate: %s: %s\n", rlxvk_status_name(status),
-            status == RLXVK_OK ? "cannot write the output" : rlxvk_last_error());
+    fprintf(stderr, "rlxvk generate: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
     return EXIT_FAILED;
 }

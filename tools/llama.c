@@ -90,6 +90,7 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t 
                         uint64_t new_tokens, llama **out)
 {
     rlxvk_device_info device;
+    rlxvk_plan_report loaded;
     llama *m = memory_zeroed(1, sizeof *m);
     rlxvk_status status;
     if (!m)
@@ -102,6 +103,8 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t 
     TRY(llama_upload(m, m->prefill));
     TRY(clear_caches(m));
     TRY(compile_decode(m, context));
+    rlxvk_plan_info(m->decode, &loaded);
+    m->loaded_submissions = loaded.submissions;
     m->weights = (llama_weights){0};
     *out = m;
     return RLXVK_OK;
@@ -186,7 +189,7 @@ void llama_usage(const llama *m, llama_report *out)
                           .decode_dispatches = decode.dispatches,
                           .host_ops = prefill.host_steps + decode.host_steps,
                           .decode_runs = decode.runs,
-                          .decode_submissions = decode.submissions,
+                          .decode_submissions = decode.submissions - m->loaded_submissions,
                           .device_bytes = first.weight_bytes + first.state_bytes +
                                           first.scratch_bytes + second.scratch_bytes};
 }

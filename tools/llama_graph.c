@@ -20,7 +20,8 @@ typedef struct builder {
     const llama_config *config;
     int64_t rows;
     bool decode;
-    rlxvk_tensor position, mask, cosines, sines;
+    rlxvk_status status; /* of what is not the graph's own */
+    rlxvk_tensor embedding, position, mask, cosines, sines;
 } builder;
 
 void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block)
@@ -39,14 +40,22 @@ static rlxvk_tensor matrix_param(builder *b, const char *name, uint32_t type, in
     return rlxvk_param(b->graph, name, dtype, RLXVK_SHAPE(rows, columns));
 }
 
+/* A tied output is the embedding's own param. */
+static rlxvk_tensor linear_param(builder *b, const linear *l)
+{
+    uint64_t bytes = 0;
+    if (l->parts[0] == b->model->weights.embedding)
+        return b->embedding;
+    for (uint32_t i = 0; i < l->part_count; i++)
+        bytes += l->parts[i]->size;
+    return matrix_param(b, l->name, l->type, l->outputs, l->inputs, bytes);
+}
+
 static rlxvk_tensor apply_linear(builder *b, const linear *l, rlxvk_tensor x)
 {
     rlxvk_matmul_options transposed = {.transpose_b = true};
     rlxvk_dtype dtype;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < l->part_count; i++)
-        bytes += l->parts[i]->size;
-    rlxvk_tensor w = matrix_param(b, l->name, l->type, l->outputs, l->inputs, bytes);
+    rlxvk_tensor w = linear_param(b, l);
     rlxvk_tensor y = llama_type_is_packed(l->type, &dtype)
                          ? rlxvk_dequant_matmul(b->graph, x, w, (rlxvk_quant_format)l->type)
                          : rlxvk_matmul_with(b->graph, x, w, &transposed);
@@ -62,10 +71,11 @@ static rlxvk_tensor embed(builder *b)
     const llama_config *c = b->config;
     rlxvk_dtype dtype;
     rlxvk_tensor tokens = rlxvk_input(b->graph, "tokens", RLXVK_F32, RLXVK_SHAPE(b->rows));
-    rlxvk_tensor table = matrix_param(b, t->name, t->type, c->vocabulary, c->width, t->size);
+    b->embedding = matrix_param(b, t->name, t->type, c->vocabulary, c->width, t->size);
     if (llama_type_is_packed(t->type, &dtype))
-        return rlxvk_dequant_gather(b->graph, table, tokens, (rlxvk_quant_format)t->type, c->width);
-    return rlxvk_cast(b->graph, rlxvk_gather(b->graph, table, tokens, 0), RLXVK_F32);
+        return rlxvk_dequant_gather(b->graph, b->embedding, tokens, (rlxvk_quant_format)t->type,
+                                    c->width);
+    return rlxvk_cast(b->graph, rlxvk_gather(b->graph, b->embedding, tokens, 0), RLXVK_F32);
 }
 
 static rlxvk_tensor normalize(builder *b, rlxvk_tensor x, const gguf_tensor *scale)
@@ -190,8 +200,10 @@ static rlxvk_tensor decode_mask(builder *b)
     int64_t capacity = b->model->capacity;
     float window = (float)b->config->window;
     float *counting = memory_zeroed((size_t)capacity, sizeof *counting);
-    if (!counting)
-        return RLXVK_NONE; /* the attention then reports the missing mask */
+    if (!counting) {
+        b->status = fail_memory("decode mask");
+        return RLXVK_NONE;
+    }
     for (int64_t i = 0; i < capacity; i++)
         counting[i] = (float)i;
     rlxvk_tensor rows = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, capacity), counting,
@@ -231,6 +243,7 @@ rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_
     TRY(rlxvk_graph_create(&b.graph));
     rlxvk_tensor x = embed(&b);
     place(&b);
+    TRY(b.status);
     for (int64_t i = 0; i < m->config.blocks; i++)
         x = add_block(&b, i, x);
     x = apply_linear(&b, &m->weights.output, normalize(&b, x, m->weights.output_norm));

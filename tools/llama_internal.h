@@ -45,6 +45,7 @@ struct llama {
     int64_t prompt_length, capacity, position;
     float *tokens; /* prompt_length of them, as the device takes them */
     rlxvk_executable *prefill, *decode;
+    uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
 };
 

@@ -11,9 +11,6 @@ typedef struct command {
     const char *summary;
 } command;
 
-/* Programs that carry no model runner may leave generate.c out of the link. */
-#pragma weak command_generate
-
 static const command commands[] = {
     {"info", command_info, "devices, what was chosen for them and why, environment switches"},
     {"conform", command_conform, "check every op on a device against the host reference"},

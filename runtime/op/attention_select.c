@@ -118,17 +118,25 @@ static rlxvk_status lower_prefill(lowering *l, uint32_t id, const job *j)
 /* ---- Decode ---- */
 
 typedef struct decode_plan {
-    uint32_t rows, lanes, dims, chunk, group; /* specialization constants; group: local size */
-    uint64_t blocks, chunks;                  /* row blocks of all kv heads; chunks of each */
+    uint32_t rows, lanes, quads, chunk, group; /* specialization constants; group: local size */
+    uint64_t blocks, chunks;                   /* row blocks of all kv heads; chunks of each */
 } decode_plan;
 
-/* A lane holds at most 8 columns of a row; the count is rounded so that close widths share a
- * pipeline. */
+/* A lane holds one or two quads of a row. */
 static void set_lanes(decode_plan *p, uint32_t width)
 {
-    p->lanes = width <= 64 ? 8 : width <= 128 ? 16 : 32;
-    p->dims = (uint32_t)divide_up(width, p->lanes);
-    p->dims += p->dims > 2 && p->dims % 2;
+    uint32_t quads = (uint32_t)divide_up(width, 4);
+    p->lanes = quads <= 16 ? 8 : quads <= 32 ? 16 : 32;
+    p->quads = (uint32_t)divide_up(quads, p->lanes);
+}
+
+/* Whether every quad of q, k and v starts at a multiple of 4 elements. */
+static bool has_whole_quads(const struct attention_args *a)
+{
+    uint32_t all = a->width | a->q_offset | a->q_batch | a->q_head | a->q_seq | a->k_offset |
+                   a->k_batch | a->k_head | a->k_seq | a->v_offset | a->v_batch | a->v_head |
+                   a->v_seq;
+    return all % 4 == 0;
 }
 
 static decode_plan plan_decode(const device_profile *profile, const attention_geometry *a)
@@ -139,7 +147,7 @@ static decode_plan plan_decode(const device_profile *profile, const attention_ge
     set_lanes(&p, (uint32_t)a->width);
     /* Each row costs `dims` registers, and what is unrolled far compiles slowly on software
      * drivers. */
-    uint32_t most_rows = profile->portable ? MIN(8, 16 / p.dims) : 8;
+    uint32_t most_rows = profile->portable ? 8 / p.quads : 8;
     while (p.rows < most_rows && p.rows < kv_rows)
         p.rows *= 2;
     p.blocks = (uint64_t)(a->batch * a->kv_heads) * divide_up(kv_rows, p.rows);
@@ -161,7 +169,7 @@ static rlxvk_status emit_decode(lowering *l, uint32_t id, const job *j, const de
     dispatch d = {.kernel = KERNEL_ATTENTION_DECODE,
                   .node = id,
                   .constants = {p->group, mask_code(o->mask), o->softcap > 0, p->rows, p->lanes,
-                                p->dims, p->chunk}};
+                                p->quads, p->chunk, has_whole_quads(&j->arguments)}};
     lower_groups(l, &d, p->blocks * MAX(p->chunks, 1));
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }

@@ -49,7 +49,9 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
 {
     uint32_t slots = tile->size / tile->lanes;
     uint64_t groups = divide_up(view.outer * view.inner, slots);
-    uint64_t wanted = MAX(FEWEST_GROUPS, 4ull * profile->compute_units);
+    uint64_t wanted = 4ull * profile->compute_units;
+    if (profile->kind != RLXVK_DEVICE_CPU)
+        wanted = MAX(wanted, FEWEST_GROUPS);
     uint64_t shortest = round_up(divide_up(FEWEST_ELEMENTS, slots), multiple);
     uint64_t count = groups < wanted ? MIN(divide_up(wanted, groups), view.length / shortest) : 1;
     if (count < 2)

@@ -152,21 +152,30 @@ static void creation_spread(creation *c)
         pthread_join(threads[i], NULL);
 }
 
+static rlxvk_status module_create(creation *c, uint16_t kernel)
+{
+    rlxvk_status status;
+    uint32_t count = 0;
+    uint32_t *words = module_words(c->d, &kernel_table[kernel], &count);
+    VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = count * sizeof(uint32_t),
+        .pCode = words,
+    };
+    if (!words)
+        TRY(fail_memory("kernel words"));
+    VK(c->d, CreateShaderModule(c->d->handle, &info, NULL, &c->modules[kernel]));
+error:
+    memory_free(words);
+    return status;
+}
+
 static rlxvk_status modules_create(creation *c)
 {
     rlxvk_status status = RLXVK_OK;
-    device *d = c->d;
-    for (size_t i = 0; i < c->count; i++) {
-        uint16_t kernel = c->entries[i].key.kernel;
-        VkShaderModuleCreateInfo info = {
-            .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-            .codeSize = kernel_table[kernel].word_count * sizeof(uint32_t),
-            .pCode = kernel_table[kernel].words,
-        };
-        if (!c->modules[kernel])
-            VK(d, CreateShaderModule(d->handle, &info, NULL, &c->modules[kernel]));
-    }
-error:
+    for (size_t i = 0; i < c->count && status == RLXVK_OK; i++)
+        if (!c->modules[c->entries[i].key.kernel])
+            status = module_create(c, c->entries[i].key.kernel);
     return status;
 }
 

@@ -1,0 +1,24 @@
+/*
+ * Kernels whose invocations take 4 elements, a workgroup apart, so that neighbours touch
+ * neighbours. All loads are written before any store: the compiler may not move a load across a
+ * store to memory it might alias. Indices beyond the last element read the last one again and are
+ * not stored.
+ */
+uvec4 four_elements()
+{
+    return group_index() * gl_WorkGroupSize.x * 4 + gl_LocalInvocationID.x +
+           gl_WorkGroupSize.x * uvec4(0, 1, 2, 3);
+}
+
+/* Arguments of a vec4 or uvec4 constructor. */
+#define LOAD_FOUR(buffer, at) buffer[(at).x], buffer[(at).y], buffer[(at).z], buffer[(at).w]
+
+#define STORE_FOUR(buffer, offset, i, count, v)                                                    \
+    if ((i).x < (count))                                                                           \
+        buffer[(offset) + (i).x] = (v).x;                                                          \
+    if ((i).y < (count))                                                                           \
+        buffer[(offset) + (i).y] = (v).y;                                                          \
+    if ((i).z < (count))                                                                           \
+        buffer[(offset) + (i).z] = (v).z;                                                          \
+    if ((i).w < (count))                                                                           \
+        buffer[(offset) + (i).w] = (v).w;

@@ -1,0 +1,74 @@
+/*
+ * Asks the driver to keep signed zeros, infinities and NaN, and to round f32 to nearest even, where it offers that. The
+ * request is part of a module (a capability and an execution mode each), and not every device takes it, so it is inserted
+ * when a module is created rather than when it is compiled.
+ */
+#include "vk/internal.h"
+
+#include <string.h>
+
+enum {
+    SPIRV_HEADER_WORDS = 5,
+    SPIRV_OP_ENTRY_POINT = 15,
+    SPIRV_OP_EXECUTION_MODE = 16,
+    SPIRV_OP_CAPABILITY = 17,
+    CAPABILITY_SIGNED_ZERO_INF_NAN_PRESERVE = 4466,
+    CAPABILITY_ROUNDING_MODE_RTE = 4467,
+    MODE_SIGNED_ZERO_INF_NAN_PRESERVE = 4461,
+    MODE_ROUNDING_MODE_RTE = 4462
+};
+
+typedef struct float_request {
+    uint32_t capability, mode;
+} float_request;
+
+static uint32_t requests_of(const device *d, float_request requests[2])
+{
+    const VkPhysicalDeviceFloatControlsProperties *p = &d->snapshot.float_controls;
+    uint32_t count = 0;
+    if (p->shaderSignedZeroInfNanPreserveFloat32)
+        requests[count++] = (float_request){CAPABILITY_SIGNED_ZERO_INF_NAN_PRESERVE,
+                                            MODE_SIGNED_ZERO_INF_NAN_PRESERVE};
+    if (p->shaderRoundingModeRTEFloat32)
+        requests[count++] =
+            (float_request){CAPABILITY_ROUNDING_MODE_RTE, MODE_ROUNDING_MODE_RTE};
+    return count;
+}
+
+/* Word index just past the entry point, and the entry point's id; 0 when there is none. */
+static uint32_t after_entry_point(const kernel_info *kernel, uint32_t *out_id)
+{
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < kernel->word_count; i += kernel->words[i] >> 16)
+        if ((kernel->words[i] & 0xffff) == SPIRV_OP_ENTRY_POINT) {
+            *out_id = kernel->words[i + 2];
+            return i + (kernel->words[i] >> 16);
+        }
+    return 0;
+}
+
+uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out_count)
+{
+    float_request requests[2];
+    uint32_t count = requests_of(d, requests), entry = 0, at = 0;
+    uint32_t modes_at = after_entry_point(kernel, &entry);
+    uint32_t *words = memory_allocate((kernel->word_count + 6 * count) * sizeof *words);
+    if (!words)
+        return NULL;
+    memcpy(words, kernel->words, SPIRV_HEADER_WORDS * sizeof *words);
+    at = SPIRV_HEADER_WORDS;
+    for (uint32_t i = 0; i < count; i++) {
+        words[at++] = 2u << 16 | SPIRV_OP_CAPABILITY;
+        words[at++] = requests[i].capability;
+    }
+    memcpy(words + at, kernel->words + SPIRV_HEADER_WORDS,
+           (modes_at - SPIRV_HEADER_WORDS) * sizeof *words);
+    at += modes_at - SPIRV_HEADER_WORDS;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t mode[] = {4u << 16 | SPIRV_OP_EXECUTION_MODE, entry, requests[i].mode, 32};
+        memcpy(words + at, mode, sizeof mode);
+        at += ARRAY_COUNT(mode);
+    }
+    memcpy(words + at, kernel->words + modes_at, (kernel->word_count - modes_at) * sizeof *words);
+    *out_count = at + kernel->word_count - modes_at;
+    return words;
+}

@@ -1,0 +1,254 @@
+/* One bench case: copies of the op on leaves of their own, random content, timed runs. */
+#include "bench.h"
+#include "op/op.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_COPIES = 32, MOST_STEPS = 1024, MOST_RUNS = 40, FEWEST_RUNS = 3 };
+
+#define WORKING_SET_GPU (256.0 * 1048576)
+#define WORKING_SET_CPU (48.0 * 1048576)
+#define SECONDS_GPU     0.4
+#define SECONDS_CPU     0.2
+#define SECONDS_WARM_UP 0.05
+#define COMPUTE_BOUND   64.0    /* flops a byte from which on caching the operands is no cheat */
+#define RANDOM_WORDS    4194304 /* longer leaves repeat */
+
+typedef struct bench {
+    case_spec spec;
+    bool cpu;
+    uint32_t copies;
+    rlxvk_graph *graph;
+    rlxvk_executable *executable;
+    rlxvk_step_time *steps;
+    double run_microseconds[MOST_RUNS];
+} bench;
+
+double bench_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+    return count ? values[count / 2] : 0;
+}
+
+/* ---- Work of one op ---- */
+
+static double elements(const rlxvk_shape *s)
+{
+    double product = 1;
+    for (uint32_t i = 0; i < s->rank; i++)
+        product *= (double)s->dims[i];
+    return product;
+}
+
+static const rlxvk_shape *leaf_shape(const case_spec *s, const char *name)
+{
+    static const rlxvk_shape none = {.rank = 1};
+    for (size_t i = 0; i < s->input_count; i++)
+        if (strcmp(s->inputs[i].name, name) == 0)
+            return &s->inputs[i].shape;
+    return &none;
+}
+
+/* Products: two for every output element and summed element. Others are bound by memory. */
+static double count_flops(const case_spec *s, const rlxvk_shape *y)
+{
+    if (strcmp(s->row, "matmul") == 0) {
+        const rlxvk_shape *a = leaf_shape(s, "a");
+        return 2 * elements(y) * (double)a->dims[a->rank - 1];
+    }
+    if (strcmp(s->row, "dequant_matmul") == 0) {
+        const rlxvk_shape *x = leaf_shape(s, "x");
+        return 2 * elements(y) * (double)x->dims[x->rank - 1];
+    }
+    if (strcmp(s->row, "attention") == 0) {
+        bool causal = strcmp(case_word(s, "mask", "none"), "causal") == 0;
+        double queries = (double)y->dims[2], keys = (double)leaf_shape(s, "k")->dims[2];
+        double seen = causal ? keys - (queries - 1) / 2 : keys; /* of a query, on average */
+        return 4 * elements(y) * seen;
+    }
+    return 0;
+}
+
+static double leaf_bytes(const case_input *leaf)
+{
+    double word = leaf->dtype == RLXVK_F16 || leaf->dtype == RLXVK_BF16 ? 2 : 4;
+    return (double)case_length(leaf) * (case_is_raw(leaf) ? 1 : word);
+}
+
+/* Every operand once, but of a gathered table only the rows that are read. */
+static double count_bytes(const case_spec *s, const rlxvk_shape *y)
+{
+    double bytes = 4 * elements(y);
+    for (size_t i = 0; i < s->input_count; i++) {
+        bool table = strcmp(s->row, "gather") == 0 && i == 0;
+        bytes += table ? 4 * elements(y) : leaf_bytes(&s->inputs[i]);
+    }
+    return bytes;
+}
+
+/* ---- Graph ---- */
+
+static void leaf_name(const bench *b, size_t input, uint32_t copy, char out[40])
+{
+    text name = {out, 40, 0};
+    text_append(&name, "%s%u", b->spec.inputs[input].name, copy);
+}
+
+static rlxvk_status build(bench *b, rlxvk_shape *out_shape)
+{
+    const case_family *family = case_find_family(b->spec.row);
+    rlxvk_status status;
+    char name[40];
+    if (!family)
+        return fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", b->spec.row);
+    rlxvk_graph_destroy(b->graph);
+    b->graph = NULL;
+    TRY(rlxvk_graph_create(&b->graph));
+    for (uint32_t copy = 0; copy < b->copies; copy++) {
+        rlxvk_tensor leaves[CASE_MAX_INPUTS], y;
+        for (size_t i = 0; i < b->spec.input_count; i++) {
+            leaf_name(b, i, copy, name);
+            leaves[i] =
+                rlxvk_param(b->graph, name, b->spec.inputs[i].dtype, b->spec.inputs[i].shape);
+        }
+        y = family->build(b->graph, &b->spec, leaves);
+        rlxvk_graph_output(b->graph, y);
+        *out_shape = rlxvk_tensor_shape(b->graph, y);
+    }
+    if (rlxvk_graph_status(b->graph) != RLXVK_OK)
+        status = fail(rlxvk_graph_status(b->graph), "%s", rlxvk_graph_error(b->graph));
+error:
+    return status;
+}
+
+/* Random content of a leaf, for every copy: equal values, but other memory. */
+static rlxvk_status fill_leaf(bench *b, size_t input)
+{
+    const case_input *leaf = &b->spec.inputs[input];
+    uint64_t length = case_length(leaf), fresh = MIN(length, RANDOM_WORDS);
+    float *words = memory_allocate(length * (case_is_raw(leaf) ? 1 : sizeof *words) + 8);
+    rlxvk_status status = RLXVK_OK;
+    char name[40];
+    if (!words)
+        return fail_memory("bench input");
+    if (case_is_raw(leaf))
+        TRY(fill_bytes(leaf->fill, input + 1, length, (uint8_t *)words));
+    else
+        TRY(fill_words(leaf->fill, input + 1, fresh, words));
+    for (uint64_t at = fresh; !case_is_raw(leaf) && at < length; at += fresh)
+        memcpy(words + at, words, MIN(fresh, length - at) * sizeof *words);
+    for (uint32_t copy = 0; copy < b->copies; copy++) {
+        leaf_name(b, input, copy, name);
+        TRY(case_is_raw(leaf) ? rlxvk_set_param_bytes(b->executable, name, words, length)
+                              : rlxvk_set_param(b->executable, name, words, length));
+    }
+error:
+    memory_free(words);
+    return status;
+}
+
+static rlxvk_status compile(bench *b, rlxvk_context *context)
+{
+    rlxvk_compile_options options = {.profile = RLXVK_ON,
+                                     .full_barrier = RLXVK_ON,
+                                     .reorder = RLXVK_OFF};
+    rlxvk_status status;
+    TRY(rlxvk_compile(context, b->graph, &options, &b->executable));
+    for (size_t i = 0; i < b->spec.input_count; i++)
+        TRY(fill_leaf(b, i));
+error:
+    return status;
+}
+
+/* ---- Timing ---- */
+
+/* One run; the time of all its steps, and the name of the longest one. */
+static rlxvk_status run_once(bench *b, bool timestamps, bench_result *out, double *out_time)
+{
+    size_t count = 0;
+    double longest = 0, begin = bench_now();
+    rlxvk_status status;
+    TRY(rlxvk_run(b->executable, NULL, 0, NULL, 0));
+    *out_time = (bench_now() - begin) * 1e6;
+    if (!timestamps)
+        return RLXVK_OK;
+    TRY(rlxvk_profile(b->executable, b->steps, MOST_STEPS, &count));
+    *out_time = 0;
+    for (size_t i = 0; i < MIN(count, MOST_STEPS); i++) {
+        *out_time += b->steps[i].microseconds;
+        out->host |= !b->steps[i].gpu;
+        if (b->steps[i].microseconds > longest) {
+            text kernel = {out->kernel, sizeof out->kernel, 0};
+            longest = b->steps[i].microseconds;
+            text_append(&kernel, "%s", b->steps[i].name);
+        }
+    }
+error:
+    return status;
+}
+
+static rlxvk_status time_runs(bench *b, bool timestamps, bench_result *out)
+{
+    double budget = b->cpu ? SECONDS_CPU : SECONDS_GPU, begin = bench_now(), ignored;
+    size_t count = 0;
+    rlxvk_status status;
+    do
+        TRY(run_once(b, timestamps, out, &ignored));
+    while (bench_now() - begin < SECONDS_WARM_UP);
+    begin = bench_now();
+    while (count < FEWEST_RUNS || (count < MOST_RUNS && bench_now() - begin < budget))
+        TRY(run_once(b, timestamps, out, &b->run_microseconds[count++]));
+    out->microseconds = bench_median(b->run_microseconds, count) / b->copies;
+error:
+    return status;
+}
+
+/* As many copies as fill the working set; products that compute much do not need it. */
+static void choose_copies(bench *b, const bench_result *work)
+{
+    double set = b->cpu ? WORKING_SET_CPU : WORKING_SET_GPU, copies = ceil(set / work->bytes);
+    bool compute = work->flops > COMPUTE_BOUND * work->bytes;
+    b->copies = compute ? 1 : (uint32_t)MIN(MAX(copies, 1), MOST_COPIES);
+}
+
+rlxvk_status bench_run(rlxvk_context *context, const char *line, bench_result *out)
+{
+    bench b = {.copies = 1, .steps = memory_zeroed(MOST_STEPS, sizeof *b.steps)};
+    rlxvk_device_info device;
+    rlxvk_shape shape;
+    rlxvk_status status;
+    *out = (bench_result){0};
+    rlxvk_context_device(context, &device);
+    b.cpu = device.kind == RLXVK_DEVICE_CPU;
+    if (!b.steps)
+        TRY(fail_memory("bench steps"));
+    TRY(case_parse(line, &b.spec));
+    TRY(build(&b, &shape));
+    out->flops = count_flops(&b.spec, &shape);
+    out->bytes = count_bytes(&b.spec, &shape);
+    choose_copies(&b, out);
+    TRY(build(&b, &shape));
+    TRY(compile(&b, context));
+    TRY(time_runs(&b, device.timestamps, out));
+error:
+    rlxvk_executable_destroy(b.executable);
+    rlxvk_graph_destroy(b.graph);
+    memory_free(b.steps);
+    return status;
+}
