@@ -34,6 +34,8 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(GEN)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%)
 LIB      := $(BUILD)/librlxvk.a
+INSIDE   := $(BUILD)/inside.a
+OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 
 .PHONY: all help deps demo test conform bench lint format install clean kernels units
@@ -104,16 +106,23 @@ kernels: $(GEN)/kernel_table.c
 
 # ---- C ----
 
+# The archive users link: one object whose only global symbols are the public rlxvk_*. The program and the tests see inside.
 $(LIB): $(LIB_OBJ)
+	@rm -f $@
+	@$(LD) -r -o $(BUILD)/rlxvk.o $^
+	@$(OBJCOPY) --wildcard --keep-global-symbol='rlxvk_*' $(BUILD)/rlxvk.o
+	@$(AR) rcs $@ $(BUILD)/rlxvk.o
+
+$(INSIDE): $(LIB_OBJ)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 
-$(PROGRAM): $(TOOL_OBJ) $(LIB)
+$(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@mkdir -p $(@D)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(LIB)
+$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson $(LDLIBS)
 

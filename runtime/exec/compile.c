@@ -40,6 +40,7 @@ static void apply_options(rlxvk_executable *e)
     e->profiled = toggle(o->profile, e->context->trace != NULL);
     e->full_barrier = toggle(o->full_barrier, s->full_barrier) || !e->cached || e->profiled;
     e->force_upload = s->force_input_upload;
+    e->check_index = toggle(o->check_index, s->check & CHECK_INDEX);
     e->max_in_flight = (o->max_in_flight ? o->max_in_flight : 2) + 1;
     e->timeout_ns = o->timeout_ns ? o->timeout_ns : 60ull * 1000000000ull;
 }
@@ -185,8 +186,23 @@ error:
     return status;
 }
 
-static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_host, bool *shared)
+/* Index operands are read after the run, so they must still be there. */
+static void pin_indices(const rlxvk_executable *e, bool *pinned)
 {
+    for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index; id++) {
+        const node *n = graph_node(e->graph, id);
+        uint32_t operand;
+        if (!node_row(n)->family->index_limit)
+            continue;
+        (void)node_row(n)->family->index_limit(e->graph, n, &operand);
+        pinned[n->inputs[operand]] = true;
+    }
+}
+
+/* `flags` holds two sets of node flags: shared, then pinned. */
+static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_host, bool *flags)
+{
+    bool *shared = flags, *pinned = flags + e->graph->nodes.count;
     const device_profile *profile = &e->device->choice.profile;
     schedule_options how = {.profile = profile,
                             .keep_all = e->keep_all,
@@ -203,8 +219,10 @@ static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_
         .keep_all = e->keep_all,
         .full_barrier = e->full_barrier,
         .no_barrier = e->context->switches.no_barrier,
-        .shared = shared};
+        .shared = shared,
+        .pinned = pinned};
     rlxvk_status status;
+    pin_indices(e, pinned);
     how.matmul = e->context->switches.matmul;
     if (e->options.matmul)
         TRY(switches_parse_matmul(e->options.matmul, "compile option matmul", &how.matmul));
@@ -220,27 +238,27 @@ error:
 static rlxvk_status plan_stage(rlxvk_executable *e)
 {
     bool on_host[OP_COUNT] = {false};
-    bool *shared = memory_zeroed(e->graph->nodes.count + 1, sizeof *shared);
+    bool *flags = memory_zeroed(2 * e->graph->nodes.count + 1, sizeof *flags);
     const char *rows = e->options.force_host;
     uint64_t in_order = 0;
     rlxvk_status status;
-    if (!shared)
+    if (!flags)
         return fail_memory("plan");
     TRY(parse_rows(rows ? rows : e->context->switches.force_host, on_host));
-    TRY(plan_once(e, false, on_host, shared));
+    TRY(plan_once(e, false, on_host, flags));
     if (!toggle(e->options.reorder, true) || e->keep_all)
         goto error;
     in_order = e->plan.scratch_peak;
     plan_destroy(&e->plan);
     schedule_destroy(&e->schedule);
-    TRY(plan_once(e, true, on_host, shared));
+    TRY(plan_once(e, true, on_host, flags));
     if (e->plan.scratch_peak > in_order + MAX(in_order / 4, 16u << 20)) {
         plan_destroy(&e->plan);
         schedule_destroy(&e->schedule);
-        TRY(plan_once(e, false, on_host, shared));
+        TRY(plan_once(e, false, on_host, flags));
     }
 error:
-    memory_free(shared);
+    memory_free(flags);
     return status;
 }
 

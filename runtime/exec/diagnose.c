@@ -201,13 +201,43 @@ static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const f
              (unsigned long long)s->nan_count, at);
 }
 
+/* ---- RLXVK_CHECK=index ---- */
+
+static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
+{
+    const node *n = graph_node(e->graph, id);
+    uint32_t operand;
+    uint64_t limit = node_row(n)->family->index_limit(e->graph, n, &operand), count, bad = 0;
+    uint64_t first = 0;
+    float *words;
+    rlxvk_status status = read_node(e, n->inputs[operand], &words, &count);
+    for (uint64_t i = 0; status == RLXVK_OK && words && i < count; i++) {
+        double index = floor((double)words[i] + 0.5);
+        bool inside = index >= 0 && index < (double)limit; /* false for NaN */
+        first = inside || bad ? first : i;
+        bad += !inside;
+    }
+    if (bad)
+        status = fail(RLXVK_E_INDEX_OOB,
+                      "%s (node %u): %llu indices are outside 0 .. %llu; the first is %g at "
+                      "position %llu",
+                      node_row(n)->name, id, (unsigned long long)bad,
+                      (unsigned long long)limit - 1, (double)words[first],
+                      (unsigned long long)first);
+    memory_free(words);
+    return status;
+}
+
 rlxvk_status diagnose_run(rlxvk_executable *e)
 {
     const switches *s = &e->context->switches;
     uint64_t printed = 0, bad = 0;
     rlxvk_status status = RLXVK_OK;
-    if (!e->keep_all || (!s->nan_trace && !s->dump_nodes))
-        return RLXVK_OK;
+    for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index && status == RLXVK_OK; id++)
+        if (node_row(graph_node(e->graph, id))->family->index_limit)
+            status = check_indices(e, id);
+    if (status != RLXVK_OK || !e->keep_all || (!s->nan_trace && !s->dump_nodes))
+        return status;
     for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++) {
         float *words = NULL;
         uint64_t count;

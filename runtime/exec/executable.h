@@ -95,7 +95,7 @@ struct rlxvk_executable {
     plan plan;
     uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
-    bool cached, full_barrier, profiled, keep_all, force_upload;
+    bool cached, full_barrier, profiled, keep_all, force_upload, check_index;
 
     memory_pool *pools[CLASS_COUNT];
     VECTOR(memory_pool *) borrowed;
@@ -193,7 +193,7 @@ void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *tit
 void dump_plan(const rlxvk_executable *e);
 void dump_barriers(const rlxvk_executable *e);
 void dump_summary(const rlxvk_executable *e);
-/* NAN_TRACE and DUMP_NODES after a run. */
+/* RLXVK_CHECK=index, NAN_TRACE and DUMP_NODES after a run. */
 rlxvk_status diagnose_run(rlxvk_executable *e);
 
 /* Copies params, inputs and their written flags between executables of one source graph. */

@@ -391,6 +391,14 @@ error:
     return status;
 }
 
+static uint64_t table_rows(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+{
+    const dequant_attributes *a = n->attributes;
+    uint64_t row_bytes = quant_row_bytes(a->format, (uint64_t)a->k);
+    *out_operand = 1;
+    return row_bytes ? shape_numel(input_shape(g, n, 0)) / row_bytes : 0;
+}
+
 const op_family dequant_gather_family = {
     .name = "dequant_gather",
     .attribute_size = sizeof(dequant_attributes),
@@ -398,6 +406,7 @@ const op_family dequant_gather_family = {
     .infer = gather_infer,
     .lower = gather_lower,
     .host = gather_host,
+    .index_limit = table_rows,
     .describe = describe_format,
 };
 

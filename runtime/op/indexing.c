@@ -140,6 +140,13 @@ static rlxvk_status gather_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static uint64_t indexed_extent(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+{
+    const axis_attributes *a = n->attributes;
+    *out_operand = 1;
+    return (uint64_t)input_shape(g, n, 0)->dims[a->axis];
+}
+
 const op_family gather_family = {
     .name = "gather",
     .attribute_size = sizeof(axis_attributes),
@@ -148,6 +155,7 @@ const op_family gather_family = {
     .infer = gather_infer,
     .lower = gather_lower,
     .host = gather_host,
+    .index_limit = indexed_extent,
     .describe = axis_describe,
 };
 
@@ -264,5 +272,6 @@ const op_family take_along_axis_family = {
     .infer = take_infer,
     .lower = take_lower,
     .host = take_host,
+    .index_limit = indexed_extent,
     .describe = axis_describe,
 };

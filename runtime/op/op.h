@@ -119,6 +119,8 @@ typedef struct op_family {
     /* Bit i: the output may take operand i's slot when that operand dies here and has the output's size. NULL: none. */
     uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
     rlxvk_status (*host)(const host_call *call);
+    /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL: none does. */
+    uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);
     /* Appends the attributes as " key=value" for dumps. NULL: none. */
     void (*describe)(const node *n, text *out);
 } op_family;

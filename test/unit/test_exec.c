@@ -459,6 +459,31 @@ static void test_first_bad_node(void **state)
     rlxvk_graph_destroy(g);
 }
 
+static void test_index_check(void **state)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    float data[] = {1, 2, 3}, good[] = {0, 2}, bad[] = {1, 3}, y[2];
+    rlxvk_run_input inputs[] = {{"data", data, 3, 0}, {"index", good, 2, 0}};
+    rlxvk_run_output out = {0, y, 2, 0};
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "data", RLXVK_F32, RLXVK_SHAPE(3));
+    rlxvk_tensor i = rlxvk_input(g, "index", RLXVK_F32, RLXVK_SHAPE(2));
+    rlxvk_graph_output(g, rlxvk_gather(g, x, rlxvk_neg(g, rlxvk_neg(g, i)), 0));
+    expect_ok(rlxvk_compile(context, g, &(rlxvk_compile_options){.check_index = RLXVK_ON}, &e));
+    expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
+    EXPECT(y, 1, 3);
+    inputs[1].data = bad;
+    expect_error(rlxvk_run(e, inputs, 2, &out, 1), RLXVK_E_INDEX_OOB, "3 at position 1");
+    rlxvk_executable_destroy(e);
+    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
+    EXPECT(y, 2, 3); /* unchecked: clamped */
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
 static void test_profile(void **state)
 {
     rlxvk_graph *g = NULL;
@@ -600,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_upload_skipping),
         cmocka_unit_test(test_write_rows_and_sharing),
         cmocka_unit_test(test_first_bad_node),
+        cmocka_unit_test(test_index_check),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_injected_failures),
