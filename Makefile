@@ -1,6 +1,7 @@
 # rlxvk: `make help` lists the targets.
-BUILD   ?= build$(if $(filter-out release,$(config)),/$(config))
 config  ?= release
+BASE    ?= build
+BUILD   ?= $(BASE)$(if $(filter-out release,$(config)),/$(config))
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
@@ -14,7 +15,7 @@ FLAGS_asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=unde
 FLAGS_tsan     := -O1 -g -fsanitize=thread
 FLAGS_coverage := -O0 -g --coverage
 MODE     := $(or $(FLAGS_$(config)),$(error config must be release, debug, asan, tsan or coverage))
-GEN      := $(BUILD)/generated
+GEN      := $(BASE)/generated
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
 CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off -fPIC
 LDFLAGS  += $(filter -fsanitize=% --coverage,$(MODE))
@@ -30,7 +31,7 @@ TOOL_SRC := $(filter-out tools/spv2c.c,$(sort $(wildcard tools/*.c)))
 CASE_SRC := $(sort $(wildcard test/cases/*.c))
 SUPPORT  := $(sort $(wildcard test/support/*.c))
 UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
-LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(GEN)/kernel_table.o
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%)
 LIB      := $(BUILD)/librlxvk.a
@@ -82,23 +83,23 @@ clean: ## remove what was built
 
 # ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
 
-$(BUILD)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h
+$(BASE)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h
 	@mkdir -p $(@D)
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 -Iglsl -o $@ $< || { $(GLSLANG) -V --target-env vulkan1.2 -Iglsl -o $@ $<; exit 1; }
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-$(BUILD)/spv/%.spv: $(BUILD)/spv/%.raw.spv
+$(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 -O -o $@ $<,cp $< $@)
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-$(BUILD)/spv2c: tools/spv2c.c
+$(BASE)/spv2c: tools/spv2c.c
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(WARNINGS) -O1 -o $@ $<
 
-$(GEN)/kernel_table.c: $(BUILD)/spv2c $(KERNELS:%=$(BUILD)/spv/%.raw.spv) $(KERNELS:%=$(BUILD)/spv/%.spv)
+$(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNELS:%=$(BASE)/spv/%.spv)
 	@mkdir -p $(@D)
 	@echo "  SPV2C $(words $(KERNELS)) kernels"
-	@$(BUILD)/spv2c $(GEN) $(foreach k,$(KERNELS),$(k) $(BUILD)/spv/$(k).raw.spv $(BUILD)/spv/$(k).spv)
+	@$(BASE)/spv2c $(GEN) $(foreach k,$(KERNELS),$(k) $(BASE)/spv/$(k).raw.spv $(BASE)/spv/$(k).spv)
 
 $(GEN)/kernel_table.h: $(GEN)/kernel_table.c ;
 
@@ -124,15 +125,16 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 
 $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
 	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka -ljansson $(LDLIBS)
+	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(GEN)/kernel_table.o: $(GEN)/kernel_table.c
+$(BUILD)/kernel_table.o: $(GEN)/kernel_table.c
+	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-.PRECIOUS: $(BUILD)/%.o $(BUILD)/spv/%.raw.spv $(BUILD)/spv/%.spv
+.PRECIOUS: $(BUILD)/%.o $(BASE)/spv/%.raw.spv $(BASE)/spv/%.spv
 -include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)

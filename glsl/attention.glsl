@@ -1,6 +1,6 @@
 /*
- * What the attention kernels share: which keys a query may see, and how a product becomes a score. Include after `args`,
- * MASK, SOFTCAP and `mask` are declared.
+ * What the attention kernels share: which keys a query may see, and how a product becomes a score.
+ * Include after `args`, MASK, SOFTCAP and `mask` are declared.
  */
 #include "attention_softmax.glsl"
 
@@ -15,7 +15,8 @@ uint band_end(uint i)
     return min(args.keys, i + args.reach);
 }
 
-/* What the mask adds to the score: 0, the bias, or -Inf for a dropped key. A NaN in a CUSTOM mask keeps. */
+/* What the mask adds to the score: 0, the bias, or -Inf for a dropped key. A NaN in a CUSTOM
+ * mask keeps. */
 float mask_term(uint row, uint i, uint j)
 {
     if (j < band_begin(i) || j >= band_end(i))

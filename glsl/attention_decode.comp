@@ -1,11 +1,13 @@
 #version 450
 /*
- * Attention for few queries: a workgroup takes CHUNK keys of one kv head for up to ROWS query rows (the queries of all heads
- * that share the kv head), so that K and V are read once. LANES invocations share a key, each with every LANES-th quad of
- * columns; quads are loaded whole where offsets, strides and width are multiples of 4.
+ * Attention for few queries: a workgroup takes CHUNK keys of one kv head for up to ROWS query rows
+ * (the queries of all heads that share the kv head), so that K and V are read once. LANES
+ * invocations share a key, each with every LANES-th quad of columns; quads are loaded whole where
+ * offsets, strides and width are multiples of 4.
  *
- * With one chunk it writes the result; with more, (m, l, o[width]) of each row and chunk for attention_merge, where a
- * chunk without keys has l = 0 and no o. A chunk outside the band, or dropped whole by the mask, is not read.
+ * With one chunk it writes the result; with more, (m, l, o[width]) of each row and chunk for
+ * attention_merge, where a chunk without keys has l = 0 and no o. A chunk outside the band, or
+ * dropped whole by the mask, is not read.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -53,7 +55,8 @@ uint chunk_count()
     return (args.keys + CHUNK - 1u) / CHUNK;
 }
 
-/* Row `first_row + r` of the kv head is query i of head h. Division is slow on some devices: once a row. */
+/* Row `first_row + r` of the kv head is query i of head h. Division is slow on some devices:
+ * once a row. */
 void find_row(uint r)
 {
     uint h = (first_row + r) / args.queries, i = (first_row + r) - h * args.queries;
@@ -168,7 +171,8 @@ void compute_scores()
     }
 }
 
-/* Scores become weights. Each row has a team of invocations. Its sum may be read after the next barrier. */
+/* Scores become weights. Each row has a team of invocations. Its sum may be read after the next
+ * barrier. */
 void weigh()
 {
     uint r = lane / team, t = lane % team;

@@ -1,7 +1,7 @@
 #version 450
 /*
- * Joins the chunks of attention_decode: one invocation per output element. For each row and chunk `partial` holds
- * m, l, o[width]; a chunk with l = 0 has no o.
+ * Joins the chunks of attention_decode: one invocation per output element. For each row and chunk
+ * `partial` holds m, l, o[width]; a chunk with l = 0 has no o.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -1,14 +1,17 @@
 #version 450
 /*
- * Attention for many queries: a workgroup of 128 owns 32 * ROW_QUADS queries of one head and walks over the keys in tiles
- * of 64 with an online softmax (m, l, o in registers). Invocation (ty, tx) of 8 x 16 holds the scores of its rows with keys
- * 4 tx .. 4 tx + 3 and the outputs of its rows in columns 4 (tx + 16 c) .. + 3.
+ * Attention for many queries: a workgroup of 128 owns 32 * ROW_QUADS queries of one head and walks
+ * over the keys in tiles of 64 with an online softmax (m, l, o in registers). Invocation (ty, tx)
+ * of 8 x 16 holds the scores of its rows with keys 4 tx .. 4 tx + 3 and the outputs of its rows in
+ * columns 4 (tx + 16 c) .. + 3.
  *
- * Shared memory: the weights of a tile, transposed, and one slice: q and k 16 columns deep, or VALUE_KEYS rows of v, or a
- * row reduction. Slices are transposed on the way in; the quad index is xored with the row so that neither side of a
- * transposition hits one bank. Tiles outside the band, or dropped whole by the mask, are never read.
+ * Shared memory: the weights of a tile, transposed, and one slice: q and k 16 columns deep, or
+ * VALUE_KEYS rows of v, or a row reduction. Slices are transposed on the way in; the quad index is
+ * xored with the row so that neither side of a transposition hits one bank. Tiles outside the
+ * band, or dropped whole by the mask, are never read.
  *
- * A dropped key must not count even where its v is NaN or Inf: once such a v is seen the guarded loop takes over.
+ * A dropped key must not count even where its v is NaN or Inf: once such a v is seen the guarded
+ * loop takes over.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

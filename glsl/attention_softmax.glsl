@@ -1,6 +1,6 @@
 /*
- * A softmax that needs no finite stand-in for -Inf: a dropped key has the score -Inf and weighs exactly 0; a NaN score
- * weighs NaN. A row without keys ends with l = 0.
+ * A softmax that needs no finite stand-in for -Inf: a dropped key has the score -Inf and weighs
+ * exactly 0; a NaN score weighs NaN. A row without keys ends with l = 0.
  */
 
 #define NEGATIVE_INFINITY uintBitsToFloat(0xff800000u)

@@ -1,8 +1,9 @@
 #version 450
 /*
- * The device's rate of f32 fused multiply-adds: FMA_PEAK_CHAINS chains that do not depend on each other, long enough to
- * hide latency and few enough to stay in registers. |scale| < 1 keeps the sums finite. Every sum goes into the result, so
- * that nothing can be left out. Used by `rlxvk bench` only.
+ * The device's rate of f32 fused multiply-adds: FMA_PEAK_CHAINS chains that do not depend on each
+ * other, long enough to hide latency and few enough to stay in registers. |scale| < 1 keeps the
+ * sums finite. Every sum goes into the result, so that nothing can be left out. Used by
+ * `rlxvk bench` only.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -1,9 +1,10 @@
 /*
  * Shared by the matrix-product kernels: y[batch] = activation(op(a[batch]) op(b[batch]) + bias).
  *
- * a is [M, K] (TRANSPOSE_A: [K, M]), b is [K, N] (TRANSPOSE_B: [N, K]), both dense within a matrix; batch strides are
- * arguments. An operand is words or packed F16/BF16, two to a word, widened exactly as it is read. Element indices stay
- * below 2^31, so an index inside a tensor never wraps; indices outside are never formed into an access.
+ * a is [M, K] (TRANSPOSE_A: [K, M]), b is [K, N] (TRANSPOSE_B: [N, K]), both dense within a
+ * matrix; batch strides are arguments. An operand is words or packed F16/BF16, two to a word,
+ * widened exactly as it is read. Element indices stay below 2^31, so an index inside a tensor
+ * never wraps; indices outside are never formed into an access.
  */
 #include "activation.glsl"
 

@@ -1,8 +1,9 @@
 #version 450
 /*
- * Matrix product without shared memory or barriers: an invocation makes a REG_M x REG_N block of y straight from memory,
- * one k after the other, in order. Blocks of a matrix are numbered along N first. Rows and columns outside are read as
- * the last one inside, so that the inner loop has no branches, and are not stored.
+ * Matrix product without shared memory or barriers: an invocation makes a REG_M x REG_N block of y
+ * straight from memory, one k after the other, in order. Blocks of a matrix are numbered along N
+ * first. Rows and columns outside are read as the last one inside, so that the inner loop has no
+ * branches, and are not stored.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

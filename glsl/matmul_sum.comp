@@ -1,5 +1,8 @@
 #version 450
-/* y[i] = activation(sum over s of partial[s][i] + bias[i % n]): joins the splits of a product, in order. */
+/*
+ * y[i] = activation(sum over s of partial[s][i] + bias[i % n]): joins the splits of a product, in
+ * order.
+ */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "activation.glsl"

@@ -1,9 +1,10 @@
 #version 450
 /*
- * Matrix product through shared memory. A workgroup makes a TILE_M x TILE_N tile of y, an invocation a REG_M x REG_N
- * part of it in registers: quads of rows and columns, interleaved over the tile so that neighbours read neighbouring
- * quads. Steps of 16 along K: the next step's elements are read into registers while this one is multiplied. Both tiles
- * lie K-major in shared memory, with one quad of padding a row. Grid: tiles, then splits of K, then batch, folded.
+ * Matrix product through shared memory. A workgroup makes a TILE_M x TILE_N tile of y, an
+ * invocation a REG_M x REG_N part of it in registers: quads of rows and columns, interleaved over
+ * the tile so that neighbours read neighbouring quads. Steps of 16 along K: the next step's
+ * elements are read into registers while this one is multiplied. Both tiles lie K-major in shared
+ * memory, with one quad of padding a row. Grid: tiles, then splits of K, then batch, folded.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -74,7 +75,7 @@ void store_b(uvec2 at, vec4 v)
             tile_b[(at.y + i) * PITCH_B + at.x / 4][at.x % 4] = v[i];
 }
 
-/* (row, column) of a linear tile index, in tiles: down a band of BAND rows, then to the next column. */
+/* (row, column) of a linear tile index, in tiles: down a band of BAND rows, column by column. */
 uvec2 tile_place(uint tile, uint tiles_m, uint tiles_n)
 {
     uint band = tile / (BAND * tiles_n);

@@ -1,14 +1,17 @@
 #version 450
 /*
- * Product of a large matrix with a few vectors: y[r][c] = activation(sum_k a[r][k] b[k][c] + bias), r < M <= REG_M.
- * Every element of b is read once, for all vectors. K runs over lanes of the workgroup and, sliced, over workgroups:
+ * Product of a large matrix with a few vectors: y[r][c] = activation(sum_k a[r][k] b[k][c] +
+ * bias), r < M <= REG_M. Every element of b is read once, for all vectors. K runs over lanes of
+ * the workgroup and, sliced, over workgroups:
  *
- *   TRANSPOSE_B (b is [N, K]): all lanes run along K, a quad each; the workgroup makes REG_N columns.
- *   otherwise   (b is [K, N]): 32 lanes run along N, a quad of columns each; the others take other quads of b's rows.
+ *   TRANSPOSE_B (b is [N, K]): all lanes run along K, a quad each; the workgroup makes REG_N
+ *     columns.
+ *   otherwise   (b is [K, N]): 32 lanes run along N, a quad of columns each; the others take other
+ *     quads of b's rows.
  *
- * Lanes are joined in shared memory in a fixed order. SWAPPED: b is really the left operand of the node, so y is
- * transposed on its way out. Grid: column tiles, then splits of K, then batch, folded. Workgroups of a power of two,
- * 32 to 128.
+ * Lanes are joined in shared memory in a fixed order. SWAPPED: b is really the left operand of the
+ * node, so y is transposed on its way out. Grid: column tiles, then splits of K, then batch,
+ * folded. Workgroups of a power of two, 32 to 128.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

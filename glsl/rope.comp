@@ -1,8 +1,8 @@
 #version 450
 /*
- * Rotates pairs inside each head: (a, b) -> (a c - b s, b c + a s). One invocation owns one pair, reads both before it
- * writes both, so y may be x. Columns beyond the rotated ones are copied, two by two. GPTJ pairs neighbours, NEOX the
- * halves of the rotated part.
+ * Rotates pairs inside each head: (a, b) -> (a c - b s, b c + a s). One invocation owns one pair,
+ * reads both before it writes both, so y may be x. Columns beyond the rotated ones are copied, two
+ * by two. GPTJ pairs neighbours, NEOX the halves of the rotated part.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -1,7 +1,7 @@
 #version 450
 /*
- * cache[h, position + r, :] = rows[h, r, :], in place; rows that land outside the cache are dropped. Bits are
- * moved as they are.
+ * cache[h, position + r, :] = rows[h, r, :], in place; rows that land outside the cache are
+ * dropped. Bits are moved as they are.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -20,7 +20,8 @@ void main()
     if (is_nan(first) || first < -float(args.rows) || first >= float(args.capacity))
         return;
     uint row = i / args.columns;
-    uint target_row = uint(int(first)) + row % args.rows; /* a negative one wraps beyond the capacity */
+    /* A negative one wraps beyond the capacity. */
+    uint target_row = uint(int(first)) + row % args.rows;
     if (target_row < args.capacity)
         cache[args.cache_offset +
               (row / args.rows * args.capacity + target_row) * args.columns + i % args.columns] =

@@ -4,6 +4,7 @@
  */
 #include "conform.h"
 #include "commands.h"
+#include "exec/context.h"
 #include "output.h"
 
 #include <getopt.h>
@@ -13,10 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { SPARSE = 8 }; /* --sparse: one case in so many */
+
 typedef struct options {
     const char *device, *row, *golden, *html;
     uint64_t number, seed, jobs;
-    bool one_case, json, force_host, list, help;
+    bool one_case, json, force_host, sparse, list, help;
 } options;
 
 typedef struct job {
@@ -40,6 +43,7 @@ static const char help[] =
     "  --case N       only case N of that op\n"
     "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
     "  --seed S       contents of the inputs (default 1)\n"
+    "  --sparse       every eighth case of each op: a quick look, or one under a slow layer\n"
     "  --jobs N       cases at a time (default: 2, or 1 on a single processor)\n"
     "  --force-host   run every op's host function through the executable\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
@@ -48,20 +52,30 @@ static const char help[] =
     "Exit status 0 only if nothing failed.\n";
 
 static const struct option long_options[] = {
-    {"device", required_argument, NULL, 'd'}, {"op", required_argument, NULL, 'o'},
-    {"case", required_argument, NULL, 'c'},   {"golden", required_argument, NULL, 'g'},
-    {"seed", required_argument, NULL, 's'},   {"jobs", required_argument, NULL, 'j'},
-    {"html", required_argument, NULL, 'H'},   {"force-host", no_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'J'},         {"list", no_argument, NULL, 'l'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    {"device", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},
+    {"case", required_argument, NULL, 'c'},
+    {"golden", required_argument, NULL, 'g'},
+    {"seed", required_argument, NULL, 's'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"html", required_argument, NULL, 'H'},
+    {"force-host", no_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'J'},
+    {"list", no_argument, NULL, 'l'},
+    {"sparse", no_argument, NULL, 'S'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static bool set_option(options *o, int letter)
 {
     const char **const words[128] = {
         ['d'] = &o->device, ['o'] = &o->row, ['g'] = &o->golden, ['H'] = &o->html};
-    bool *const flags[128] = {
-        ['f'] = &o->force_host, ['J'] = &o->json, ['l'] = &o->list, ['h'] = &o->help};
+    bool *const flags[128] = {['f'] = &o->force_host,
+                              ['S'] = &o->sparse,
+                              ['J'] = &o->json,
+                              ['l'] = &o->list,
+                              ['h'] = &o->help};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
@@ -115,7 +129,8 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
         return fail_memory("cases");
     uint64_t number = counted->cases++;
     const options *o = j->options;
-    if ((o->row && strcmp(o->row, row) != 0) || (o->one_case && o->number != number))
+    if ((o->row && strcmp(o->row, row) != 0) || (o->one_case && o->number != number) ||
+        (o->sparse && number % SPARSE != 0))
         return RLXVK_OK;
     return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number}) ? RLXVK_OK
                                                                         : fail_memory("cases");
@@ -348,6 +363,9 @@ static rlxvk_status conform(job *j)
     (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));
+    uint32_t messages = j->setup.context->device->validation_messages;
+    if (messages)
+        status = fail(RLXVK_E_VULKAN, "the validation layer had %u messages", messages);
 error:
     return status;
 }

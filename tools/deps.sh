@@ -19,13 +19,11 @@ missing() {
     have_driver || echo driver
     [ "$purpose" = test ] || return 0
     has_header cmocka.h || echo cmocka
-    has_header jansson.h || echo jansson
     ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation
     have clang-format || echo format
     have cppcheck || echo cppcheck
 }
 
-# compiler make headers glslang spirv loader driver cmocka jansson validation format cppcheck
 package() {
     case "$1:$2" in
     apt:compiler) echo gcc libc6-dev ;; dnf:compiler) echo gcc glibc-devel ;; pacman:compiler) echo gcc ;;
@@ -36,7 +34,6 @@ package() {
     apt:loader) echo libvulkan1 ;; dnf:loader) echo vulkan-loader ;; pacman:loader) echo vulkan-icd-loader ;;
     pacman:driver) echo vulkan-swrast ;; *:driver) echo mesa-vulkan-drivers ;;
     apt:cmocka) echo libcmocka-dev ;; dnf:cmocka) echo libcmocka-devel ;; pacman:cmocka) echo cmocka ;;
-    apt:jansson) echo libjansson-dev ;; dnf:jansson) echo jansson-devel ;; pacman:jansson) echo jansson ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;

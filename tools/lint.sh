@@ -59,14 +59,14 @@ for header in include/*.h; do
 done
 
 if command -v spirv-val >/dev/null; then
-    for module in "$BUILD"/spv/*.spv; do
+    for module in build/spv/*.spv; do
         spirv-val --target-env vulkan1.2 "$module" || complain "$module: spirv-val"
     done
 fi
 
 if command -v cppcheck >/dev/null; then
     cppcheck -q --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
-        --suppress=unusedStructMember --error-exitcode=1 -Iinclude -Iruntime -Iglsl -I"$BUILD/generated" -j 2 runtime tools || complain "cppcheck"
+        --suppress=unusedStructMember --error-exitcode=1 -Iinclude -Iruntime -Iglsl -Ibuild/generated -j 2 runtime tools || complain "cppcheck"
 fi
 
 ((failures == 0)) && echo "lint: clean" || echo "lint: $failures findings"

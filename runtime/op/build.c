@@ -54,7 +54,8 @@ storage node_storage(const rlxvk_graph *g, uint32_t id)
         return STORAGE_WORD;
     while (n->input_count && (is_view(g, n) || n->op == OP_copy))
         n = graph_node(g, n->inputs[0]);
-    return n->input_count == 0 ? STORAGE_RAW : STORAGE_WORD;
+    bool bytes = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8;
+    return n->input_count == 0 && bytes ? STORAGE_RAW : STORAGE_WORD;
 }
 
 static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)

@@ -7,6 +7,10 @@
 #include "op/matmul_select.h"
 
 enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
+enum condition {
+    FILLS = 1, /* only where its tiles keep (nearly) every compute unit busy */
+    ACROSS = 2 /* only where neither operand lies along K, so that no tile is transposed */
+};
 
 #define ANY           UINT64_MAX
 #define TILE_STEP     16  /* K elements a step of matmul_tiled */
@@ -14,19 +18,24 @@ enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
 #define MOST_PARTIALS (UINT64_C(1) << 26)
 
 /* clang-format off */
+#define SCALAR  MATMUL_FORM_SCALAR
+#define VECTOR_ MATMUL_FORM_VECTOR
+#define SWAPPED MATMUL_FORM_SWAPPED
+#define TILES   MATMUL_FORM_TILED
+#define BOTH    (NATIVE | TILED)
 const matmul_class matmul_classes[] = {
-    /* name           form                 settings         threads  tile     registers  at least  at most m, n, k  fills */
-    {"scalar_element", MATMUL_FORM_SCALAR,  NATIVE,             0,   1,   1,   1, 1,      0, 0,    16, 16, 128,     false},
-    {"vector",         MATMUL_FORM_VECTOR,  NATIVE,           128,   8,   0,   0, 0,      0, 0,    8, ANY, ANY,     false},
-    {"vector_swapped", MATMUL_FORM_SWAPPED, NATIVE,           128,   0,   8,   0, 0,      0, 0,    ANY, 8, ANY,     false},
-    {"tiled_large",    MATMUL_FORM_TILED,   NATIVE | TILED,   256, 128, 128,   8, 8,      0, 0,    ANY, ANY, ANY,   true},
-    {"tiled_wide",     MATMUL_FORM_TILED,   NATIVE | TILED,   256, 128,  64,   8, 4,      0, 0,    ANY, ANY, ANY,   true},
-    {"tiled_medium",   MATMUL_FORM_TILED,   NATIVE | TILED,   128,  64,  64,   8, 4,      33, 33,  ANY, ANY, ANY,   false},
-    {"tiled_small",    MATMUL_FORM_TILED,   NATIVE | TILED,    64,  32,  32,   4, 4,      0, 0,    ANY, ANY, ANY,   false},
-    {"scalar_block",   MATMUL_FORM_SCALAR,  PORTABLE,          32,   8,   8,   8, 8,      4, 4,    ANY, ANY, ANY,   false},
-    {"scalar_row",     MATMUL_FORM_SCALAR,  PORTABLE,          32,   1,   8,   1, 8,      0, 4,    ANY, ANY, ANY,   false},
-    {"scalar_column",  MATMUL_FORM_SCALAR,  PORTABLE,          32,   8,   1,   8, 1,      4, 0,    ANY, ANY, ANY,   false},
-    {"scalar_single",  MATMUL_FORM_SCALAR,  PORTABLE,          32,   1,   1,   1, 1,      0, 0,    ANY, ANY, ANY,   false},
+    /* name, form, settings, threads, tile, registers, least m n, most m n k, conditions */
+    {"scalar_element", SCALAR,   NATIVE,     0,   1,   1, 1, 1,  0,  0,  16,  16, 128, 0},
+    {"vector",         VECTOR_,  NATIVE,   128,   8,   0, 0, 0,  0,  0,   8, ANY, ANY, 0},
+    {"vector_swapped", SWAPPED,  NATIVE,   128,   0,   8, 0, 0,  0,  0, ANY,   8, ANY, 0},
+    {"tiled_large",    TILES,    BOTH,     256, 128, 128, 8, 8,  0,  0, ANY, ANY, ANY, FILLS | ACROSS},
+    {"tiled_wide",     TILES,    BOTH,     256, 128,  64, 8, 4,  0,  0, ANY, ANY, ANY, FILLS},
+    {"tiled_medium",   TILES,    BOTH,     128,  64,  64, 8, 4, 33, 33, ANY, ANY, ANY, 0},
+    {"tiled_small",    TILES,    BOTH,      64,  32,  32, 4, 4,  0,  0, ANY, ANY, ANY, 0},
+    {"scalar_block",   SCALAR,   PORTABLE,  32,   8,   8, 8, 8,  4,  4, ANY, ANY, ANY, 0},
+    {"scalar_row",     SCALAR,   PORTABLE,  32,   1,   8, 1, 8,  0,  4, ANY, ANY, ANY, 0},
+    {"scalar_column",  SCALAR,   PORTABLE,  32,   8,   1, 8, 1,  4,  0, ANY, ANY, ANY, 0},
+    {"scalar_single",  SCALAR,   PORTABLE,  32,   1,   1, 1, 1,  0,  0, ANY, ANY, ANY, 0},
 };
 /* clang-format on */
 const size_t matmul_class_count = ARRAY_COUNT(matmul_classes);
@@ -75,11 +84,14 @@ static bool suits(const matmul_class *c, const matmul_shape *s, const device_pro
         return false;
     if (s->m < c->least_m || s->n < c->least_n)
         return false;
+    if ((c->conditions & ACROSS) && (!s->transpose_a || s->transpose_b))
+        return false;
     if (s->m > c->most_m || s->n > c->most_n || s->k > c->most_k)
         return false;
     /* A wave that leaves an eighth of the units idle is still better than twice as many smaller
      * tiles. */
-    return !c->fills_device || matmul_groups(c, s, profile) * 8 >= profile->compute_units * 7u;
+    return !(c->conditions & FILLS) ||
+           matmul_groups(c, s, profile) * 8 >= profile->compute_units * 7u;
 }
 
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,

@@ -29,7 +29,7 @@ typedef struct matmul_class {
     uint16_t register_m, register_n;
     uint64_t least_m, least_n; /* conditions on the shape */
     uint64_t most_m, most_n, most_k;
-    bool fills_device; /* only where its tiles keep (nearly) every compute unit busy */
+    unsigned conditions; /* others (matmul_select.c) */
 } matmul_class;
 
 extern const matmul_class matmul_classes[];

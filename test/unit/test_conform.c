@@ -1,18 +1,15 @@
 /* The conformance runner's own rules: the case language, fills that repeat, when a result is
  * accepted, and the map from outside names to rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "conform.h"
 #include "op/op.h"
 
 #include <float.h>
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h> /* after base.h, whose fail() it hides */
 
 static case_spec parsed(const char *line)
 {

@@ -53,7 +53,10 @@ static void expect(const char *name, matmul_shape s, device_profile p, unsigned 
 static void native_classes(void **state)
 {
     (void)state;
-    expect("tiled_large", of(4096, 4096, 4096), big_gpu(), MATMUL_AUTO);
+    matmul_shape across = of(4096, 4096, 4096);
+    across.transpose_a = true;
+    expect("tiled_large", across, big_gpu(), MATMUL_AUTO);
+    expect("tiled_wide", of(4096, 4096, 4096), big_gpu(), MATMUL_AUTO);
     expect("tiled_wide", of(1024, 1024, 1024), big_gpu(), MATMUL_AUTO);
     expect("tiled_medium", of(256, 256, 256), big_gpu(), MATMUL_AUTO);
     expect("tiled_small", of(16, 4096, 4096), big_gpu(), MATMUL_AUTO);
