@@ -28,11 +28,11 @@
  *       rlxvk_context_destroy(context);
  *   }
  *
- * Conventions. Every fallible call returns an rlxvk_status; RLXVK_OK is 0. A call that fails changes
- * nothing and leaves a sentence (what, where, values, remedy) in rlxvk_last_error(). Structs of options
- * are read during the call only; a zeroed struct, or NULL, means all defaults. Strings and arrays passed
- * in stay the caller's and are copied where they must outlive the call. Every destroy takes NULL. The
- * library never aborts, exits or prints by itself.
+ * Conventions. Every fallible call returns an rlxvk_status; RLXVK_OK is 0. A call that fails
+ * changes nothing and leaves a sentence (what, where, values, remedy) in rlxvk_last_error().
+ * Structs of options are read during the call only; a zeroed struct, or NULL, means all defaults.
+ * Strings and arrays passed in stay the caller's and are copied where they must outlive the call.
+ * Every destroy takes NULL. The library never aborts, exits or prints by itself.
  */
 #ifndef RLXVK_H
 #define RLXVK_H
@@ -51,7 +51,8 @@ extern "C" {
 #define RLXVK_MUST_CHECK
 #endif
 
-/* ---- Status ------------------------------------------------------------------------------------ */
+/* ---- Status ------------------------------------------------------------------------------------
+ */
 
 /* One row a status: X(name, text). The texts are what rlxvk_status_text returns. */
 #define RLXVK_STATUS_TABLE(X)                                                                      \
@@ -112,7 +113,7 @@ typedef enum rlxvk_status {
 #define RLXVK_STATUS_ENUMERATOR(name, text) RLXVK_##name,
     RLXVK_STATUS_TABLE(RLXVK_STATUS_ENUMERATOR)
 #undef RLXVK_STATUS_ENUMERATOR
-    RLXVK_STATUS_COUNT
+        RLXVK_STATUS_COUNT
 } rlxvk_status;
 
 /* The name of a status ("E_SHAPE", "OK") and its general meaning. Static strings, never NULL. */
@@ -123,7 +124,8 @@ const char *rlxvk_status_text(rlxvk_status status);
  * thread's next failing call. */
 const char *rlxvk_last_error(void);
 
-/* ---- Element types and shapes ------------------------------------------------------------------ */
+/* ---- Element types and shapes ------------------------------------------------------------------
+ */
 
 /* Tensors are held as f32 words on the device whatever their type, except U8/I8 inputs, params and
  * constants (raw bytes) and C64 (two words an element). F16/BF16 params may stay packed where every
@@ -176,7 +178,8 @@ const char *rlxvk_dtype_name(rlxvk_dtype dtype);
 /* Host bytes of one element (F32 4, F16 2, BOOL 1, C64 8, ...). 0 for a value that is no dtype. */
 size_t rlxvk_dtype_size(rlxvk_dtype dtype);
 
-/* ---- Context: one device ----------------------------------------------------------------------- */
+/* ---- Context: one device -----------------------------------------------------------------------
+ */
 
 typedef struct rlxvk_context rlxvk_context;
 
@@ -193,7 +196,7 @@ typedef void (*rlxvk_log_function)(void *user, rlxvk_log_level level, const char
 typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_OFF = 1, RLXVK_ON = 2 } rlxvk_toggle;
 
 typedef struct rlxvk_context_options {
-    const char *device;      /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
+    const char *device; /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
     rlxvk_toggle validation; /* the Khronos validation layer with synchronization validation */
     rlxvk_log_function log;  /* NULL: what a switch prints goes to stderr */
     void *log_user;
@@ -243,17 +246,19 @@ typedef struct rlxvk_device_info {
     float timestamp_period_ns;
 } rlxvk_device_info;
 
-/* Lists the devices in the order of their index. Writes at most `capacity` of them; *out_count is how
- * many there are. Devices below the baseline are listed with usable = false. */
+/* Lists the devices in the order of their index. Writes at most `capacity` of them; *out_count is
+ * how many there are. Devices below the baseline are listed with usable = false. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity,
                                                  size_t *out_count);
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
 
-/* ---- Graph: built once, in execution order ------------------------------------------------------ */
+/* ---- Graph: built once, in execution order ------------------------------------------------------
+ */
 
 typedef struct rlxvk_graph rlxvk_graph;
 
-/* Names one node's result in its graph. {0} is "no tensor": pass it for an optional operand left out. */
+/* Names one node's result in its graph. {0} is "no tensor": pass it for an optional operand left
+ * out. */
 typedef struct rlxvk_tensor {
     uint32_t id;
 } rlxvk_tensor;
@@ -264,8 +269,8 @@ typedef struct rlxvk_tensor {
 #define RLXVK_NONE ((rlxvk_tensor){0})
 #endif
 
-/* A graph is used by one thread at a time. The first error of a builder call sticks: later calls on the
- * graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. */
+/* A graph is used by one thread at a time. The first error of a builder call sticks: later calls on
+ * the graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
@@ -273,8 +278,8 @@ rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
 /* The sentence of the graph's sticky error; "" when there is none. Lives as long as the graph. */
 const char *rlxvk_graph_error(const rlxvk_graph *graph);
 
-/* Appends a tensor to the outputs; the order of calls is the index space of reads and feeds. Any tensor
- * may be an output, also twice. */
+/* Appends a tensor to the outputs; the order of calls is the index space of reads and feeds. Any
+ * tensor may be an output, also twice. */
 void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
 
 /* Gives a tensor a name for errors, dumps and traces. The text is copied. */
@@ -284,17 +289,18 @@ void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
 
-/* ---- Executable: compiled once, replayed -------------------------------------------------------- */
+/* ---- Executable: compiled once, replayed --------------------------------------------------------
+ */
 
 typedef struct rlxvk_executable rlxvk_executable;
 
 typedef struct rlxvk_compile_options {
-    bool forbid_host;       /* an op that would run on the host is E_UNSUPPORTED */
-    bool allow_unset;       /* unset params and inputs are zeros instead of an error */
-    const char *force_host; /* "all" or row names separated by commas; NULL: RLXVK_FORCE_HOST */
-    rlxvk_toggle fusion;    /* pattern fusions (on unless RLXVK_NO_FUSION) */
-    rlxvk_toggle reorder;   /* reorder independent dispatches to share barriers (on) */
-    rlxvk_toggle cached;    /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
+    bool forbid_host;          /* an op that would run on the host is E_UNSUPPORTED */
+    bool allow_unset;          /* unset params and inputs are zeros instead of an error */
+    const char *force_host;    /* "all" or row names separated by commas; NULL: RLXVK_FORCE_HOST */
+    rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION) */
+    rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
+    rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
     rlxvk_toggle full_barrier; /* a barrier between every two dispatches (RLXVK_FULLBARRIER) */
     rlxvk_toggle reuse_memory; /* liveness plan (on unless RLXVK_PLAN=bump) */
     rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_profile */
@@ -305,17 +311,17 @@ typedef struct rlxvk_compile_options {
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
     const char *matmul;        /* as RLXVK_MATMUL: scalar or tiled; NULL: the profile's choice */
-    /* Params, and the inputs listed here, that have the same name, shape and dtype in this executable
-     * use its memory instead of their own. It must be on the same context and may be destroyed first.
-     * Executables that share memory must not run at the same time. */
+    /* Params, and the inputs listed here, that have the same name, shape and dtype in this
+     * executable use its memory instead of their own. It must be on the same context and may be
+     * destroyed first. Executables that share memory must not run at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
 } rlxvk_compile_options;
 
 /*
- * Verifies, rewrites, schedules, plans and records the graph. The graph stays the caller's and may be
- * destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
+ * Verifies, rewrites, schedules, plans and records the graph. The graph stays the caller's and may
+ * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
  * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad switch value), E_DEVICE_LOST.
  * An executable is used by one thread at a time; different ones may run on different threads.
  */
@@ -326,8 +332,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_
 /* Waits for pending work, then frees everything. Safe after E_DEVICE_LOST. */
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
-/* A second executable of the same plan: own memory with a copy of the content, own handle table, shared
- * pipelines and plan. Independent of the source afterwards. */
+/* A second executable of the same plan: own memory with a copy of the content, own handle table,
+ * shared pipelines and plan. Independent of the source afterwards. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
@@ -336,17 +342,17 @@ size_t rlxvk_output_count(const rlxvk_executable *executable);
 rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index);
 rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index);
 
-/* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8 leaves),
- * or host bytes of the declared dtype. */
+/* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8
+ * leaves), or host bytes of the declared dtype. */
 typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encoding;
 
-/* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH and
- * nothing is written; an unknown name is E_UNKNOWN_NAME; a param that the compiler dropped as dead is
- * accepted and discarded. Visible to the next run. F16/BF16 params round f32 data to nearest even.
- *   set_param:       f32 values, one an element.
- *   set_param_bytes: raw store: numel bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32 bits).
- *   set_param_typed: values of `dtype` in its host encoding, converted as a constant would be.
- *   read_param:      the present content, as f32 values. */
+/* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH
+ * and nothing is written; an unknown name is E_UNKNOWN_NAME; a param that the compiler dropped as
+ * dead is accepted and discarded. Visible to the next run. F16/BF16 params round f32 data to
+ * nearest even. set_param:       f32 values, one an element. set_param_bytes: raw store: numel
+ * bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32 bits). set_param_typed: values of
+ * `dtype` in its host encoding, converted as a constant would be. read_param:      the present
+ * content, as f32 values. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name,
                                               const float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
@@ -388,20 +394,20 @@ typedef struct rlxvk_run_output {
 } rlxvk_run_output;
 
 /*
- * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never written);
- * a name given twice: the last wins. Only the outputs listed are read; with none listed nothing is.
- * E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing
- * changed. E_DEVICE_LOST: the executable can only be destroyed. E_TIMEOUT: the deadline passed; treat as
- * lost. Allocates nothing, records nothing.
+ * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never
+ * written); a name given twice: the last wins. Only the outputs listed are read; with none listed
+ * nothing is. E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM, E_MISSING_INPUT: nothing
+ * has run and nothing changed. E_DEVICE_LOST: the executable can only be destroyed. E_TIMEOUT: the
+ * deadline passed; treat as lost. Allocates nothing, records nothing.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
                                         size_t output_count);
 
-/* Asynchronous run: copies the inputs, submits, returns a ticket. The output buffers (the array and what
- * it points to) must stay valid until rlxvk_wait on that ticket, which fills them. Runs execute in
- * submission order. One more than max_in_flight is E_BUSY and changes nothing. Every other call on the
- * executable first waits for all its tickets. */
+/* Asynchronous run: copies the inputs, submits, returns a ticket. The output buffers (the array and
+ * what it points to) must stay valid until rlxvk_wait on that ticket, which fills them. Runs
+ * execute in submission order. One more than max_in_flight is E_BUSY and changes nothing. Every
+ * other call on the executable first waits for all its tickets. */
 typedef uint64_t rlxvk_ticket;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            const rlxvk_run_input *inputs, size_t input_count,
@@ -409,10 +415,12 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            rlxvk_ticket *out_ticket);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket);
 
-/* ---- Handles: inputs whose value stays on the device between runs -------------------------------- */
+/* ---- Handles: inputs whose value stays on the device between runs
+ * -------------------------------- */
 
-/* Writes `length` f32 values into input `name` and keeps a copy that every later run restores, until a
- * feed, or a kernel that writes the input in place, makes the device's content the authority. */
+/* Writes `length` f32 values into input `name` and keeps a copy that every later run restores,
+ * until a feed, or a kernel that writes the input in place, makes the device's content the
+ * authority. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle(rlxvk_executable *executable, const char *name,
                                                 const float *values, size_t length);
 /* As bind_handle, with the data in the given encoding. */
@@ -429,8 +437,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, co
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
                                                     float *values, size_t length);
 
-/* After every run, output `index` is copied into input `name` on the device (the leading part that fits
- * both). All feeds of a run read before any writes. A second call replaces the first. */
+/* After every run, output `index` is copied into input `name` on the device (the leading part that
+ * fits both). All feeds of a run read before any writes. A second call replaces the first. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name,
                                                     size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
@@ -438,16 +446,17 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executab
 /* Declares that rlxvk_feed_rows copies a row of output `index` into input `name`. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable,
                                                       const char *name, size_t index);
-/* For every registered row feed: row `source_row` of the output to row `target_row` of the input, rows
- * being `row_elements` elements long. E_RANGE when any of them does not fit; nothing is copied then. The
- * copy is queued on the device and rides in the next submission. */
+/* For every registered row feed: row `source_row` of the output to row `target_row` of the input,
+ * rows being `row_elements` elements long. E_RANGE when any of them does not fit; nothing is copied
+ * then. The copy is queued on the device and rides in the next submission. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
                                               size_t target_row, size_t row_elements);
 /* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
                                                     size_t row, size_t row_elements, float *values);
 
-/* ---- Reports ------------------------------------------------------------------------------------- */
+/* ---- Reports
+ * ------------------------------------------------------------------------------------- */
 
 /* Bytes by class, and how well scratch was packed: peak over the largest set live at one step. */
 typedef struct rlxvk_memory_report {

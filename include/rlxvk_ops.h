@@ -1,11 +1,13 @@
 /*
- * The ops: one prototype and its contract per row of the op table. Each appends a node to the graph and returns its
- * tensor, or RLXVK_NONE after an error, which sticks to the graph (see rlxvk_graph_status).
+ * The ops: one prototype and its contract per row of the op table. Each appends a node to the graph
+ * and returns its tensor, or RLXVK_NONE after an error, which sticks to the graph (see
+ * rlxvk_graph_status).
  *
- * Common rules. Arithmetic is f32 whatever the dtype label says; the result has the dtype of the first data operand
- * unless stated. Axes may be negative (a + rank); outside the rank is E_AXIS, never clamped. U8/I8 inputs, params and
- * constants are raw bytes and accepted only where stated (E_DTYPE; insert a cast). Zero-size dims are legal. Indices are
- * integral f32 values read as floor(v + 0.5). NaN and infinities follow IEEE unless stated. u = 2^-24.
+ * Common rules. Arithmetic is f32 whatever the dtype label says; the result has the dtype of the
+ * first data operand unless stated. Axes may be negative (a + rank); outside the rank is E_AXIS,
+ * never clamped. U8/I8 inputs, params and constants are raw bytes and accepted only where stated
+ * (E_DTYPE; insert a cast). Zero-size dims are legal. Indices are integral f32 values read as
+ * floor(v + 0.5). NaN and infinities follow IEEE unless stated. u = 2^-24.
  */
 #ifndef RLXVK_OPS_H
 #define RLXVK_OPS_H
@@ -16,33 +18,38 @@
 extern "C" {
 #endif
 
-/* ---- Leaves and views ---------------------------------------------------------------------------- */
+/* ---- Leaves and views
+ * ---------------------------------------------------------------------------- */
 
-/* A value given at run time, or kept on the device as a handle. Names: unique per graph, 1-255 bytes. */
+/* A value given at run time, or kept on the device as a handle. Names: unique per graph, 1-255
+ * bytes. */
 rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape);
 
 /* A weight, set with rlxvk_set_param. Inputs and params have separate name spaces. */
 rlxvk_tensor rlxvk_param(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape);
 
-/* Immutable data in the host encoding of `dtype`; `size` must be exactly numel * rlxvk_dtype_size (E_CONST_SIZE).
- * The bytes are copied. */
+/* Immutable data in the host encoding of `dtype`; `size` must be exactly numel * rlxvk_dtype_size
+ * (E_CONST_SIZE). The bytes are copied. */
 rlxvk_tensor rlxvk_constant(rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape, const void *bytes,
                             size_t size);
 
 /* The identity; marks where gradients stop. A view, no work. */
 rlxvk_tensor rlxvk_stop_gradient(rlxvk_graph *g, rlxvk_tensor x);
 
-/* Same elements in row-major order under another shape; at most one dim may be -1. A view, no work. */
+/* Same elements in row-major order under another shape; at most one dim may be -1. A view, no work.
+ */
 rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape);
 
-/* Converts values: float to integer truncates and saturates (NaN -> 0), to F16/BF16 rounds to nearest even, to BOOL is
- * x != 0. Unpacks raw U8/I8. A view where the word does not change. Exact. */
+/* Converts values: float to integer truncates and saturates (NaN -> 0), to F16/BF16 rounds to
+ * nearest even, to BOOL is x != 0. Unpacks raw U8/I8. A view where the word does not change. Exact.
+ */
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to);
 
 /* A bit-identical copy in memory of its own. Accepts every storage. */
 rlxvk_tensor rlxvk_copy(rlxvk_graph *g, rlxvk_tensor x);
 
-/* ---- Elementwise, with numpy broadcasting ---------------------------------------------------------- */
+/* ---- Elementwise, with numpy broadcasting
+ * ---------------------------------------------------------- */
 
 /* a + b, a - b, a * b (one rounding); a / b (relative 3e-7). dtype: the promotion of both. */
 rlxvk_tensor rlxvk_add(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
@@ -68,10 +75,12 @@ rlxvk_tensor rlxvk_le(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_gt(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_ge(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* condition != 0 ? x : y, the three broadcast together; a bit-exact copy of the chosen word. NaN is true. */
+/* condition != 0 ? x : y, the three broadcast together; a bit-exact copy of the chosen word. NaN is
+ * true. */
 rlxvk_tensor rlxvk_where(rlxvk_graph *g, rlxvk_tensor condition, rlxvk_tensor x, rlxvk_tensor y);
 
-/* ---- Activations: same shape and dtype -------------------------------------------------------------- */
+/* ---- Activations: same shape and dtype
+ * -------------------------------------------------------------- */
 
 rlxvk_tensor rlxvk_gelu(rlxvk_graph *g, rlxvk_tensor x);        /* x/2 (1 + erf(x / sqrt 2)) */
 rlxvk_tensor rlxvk_gelu_approx(rlxvk_graph *g, rlxvk_tensor x); /* the tanh form */
@@ -91,7 +100,8 @@ rlxvk_tensor rlxvk_tan(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_atan(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_round(rlxvk_graph *g, rlxvk_tensor x); /* halves to even */
 
-/* The ids of the activations, for ops that carry one. RLXVK_ACTIVATION_NONE is 0 so that it is an option's default. */
+/* The ids of the activations, for ops that carry one. RLXVK_ACTIVATION_NONE is 0 so that it is an
+ * option's default. */
 typedef enum rlxvk_activation {
     RLXVK_ACTIVATION_NONE = 0,
     RLXVK_ACTIVATION_GELU,
@@ -113,15 +123,17 @@ typedef enum rlxvk_activation {
     RLXVK_ACTIVATION_ROUND
 } rlxvk_activation;
 
-/* ---- Matrix products --------------------------------------------------------------------------------- */
+/* ---- Matrix products
+ * --------------------------------------------------------------------------------- */
 
 typedef struct rlxvk_matmul_options {
     bool transpose_a; /* a is stored [.., K, M] */
     bool transpose_b; /* b is stored [.., N, K] */
 } rlxvk_matmul_options;
 
-/* a [.., M, K] times b [.., K, N] -> [.., M, N]; leading dims broadcast. K = 0 gives zeros. Either operand may be an
- * F16/BF16 param, read packed. Error at most 2^-23 (8 + 2 sqrt K) sum |a||b|. Rank 1 is E_SHAPE. */
+/* a [.., M, K] times b [.., K, N] -> [.., M, N]; leading dims broadcast. K = 0 gives zeros. Either
+ * operand may be an F16/BF16 param, read packed. Error at most 2^-23 (8 + 2 sqrt K) sum |a||b|.
+ * Rank 1 is E_SHAPE. */
 rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options);
@@ -138,20 +150,22 @@ typedef enum rlxvk_quant_format {
     RLXVK_Q6_K = 14
 } rlxvk_quant_format;
 
-/* x [.., k] times the transpose of the packed matrix w: n rows of k elements of a GGUF block format, a U8 leaf of any
- * shape with that many bytes -> [.., n]. k must be a multiple of the block's elements (E_SHAPE) and the bytes a whole
- * number of rows (E_LENGTH). */
+/* x [.., k] times the transpose of the packed matrix w: n rows of k elements of a GGUF block
+ * format, a U8 leaf of any shape with that many bytes -> [.., n]. k must be a multiple of the
+ * block's elements (E_SHAPE) and the bytes a whole number of rows (E_LENGTH). */
 rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                   rlxvk_quant_format format);
 
-/* Rows of a packed table of k-element rows, decoded: indices [I..] -> [I.., k]. An invalid index gives a row of zeros. */
+/* Rows of a packed table of k-element rows, decoded: indices [I..] -> [I.., k]. An invalid index
+ * gives a row of zeros. */
 rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tensor indices,
                                   rlxvk_quant_format format, int64_t k);
 
-/* ---- Reductions ---------------------------------------------------------------------------------------- */
+/* ---- Reductions
+ * ---------------------------------------------------------------------------------------- */
 
-/* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing: sum 0, mean NaN,
- * max -Inf, min +Inf, prod 1. NaN propagates. */
+/* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing:
+ * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. */
 rlxvk_tensor rlxvk_reduce_sum(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                               size_t axis_count, bool keep_dim);
 rlxvk_tensor rlxvk_reduce_mean(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
@@ -163,7 +177,8 @@ rlxvk_tensor rlxvk_reduce_min(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axe
 rlxvk_tensor rlxvk_reduce_prod(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                                size_t axis_count, bool keep_dim);
 
-/* exp(x - max) / sum over one axis. A NaN or +Inf in the row, or a row of only -Inf, gives a NaN row. */
+/* exp(x - max) / sum over one axis. A NaN or +Inf in the row, or a row of only -Inf, gives a NaN
+ * row. */
 rlxvk_tensor rlxvk_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis);
 
 /* Running sum along an axis; exclusive starts at 0. */
@@ -173,10 +188,11 @@ rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exc
 rlxvk_tensor rlxvk_argmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool keep_dim);
 rlxvk_tensor rlxvk_argmin(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool keep_dim);
 
-/* ---- Normalization --------------------------------------------------------------------------------------- */
+/* ---- Normalization
+ * --------------------------------------------------------------------------------------- */
 
-/* (x - mean) / sqrt(var + eps) * gamma + beta over `axis`; gamma and beta [n] or RLXVK_NONE (ones, zeros). Biased
- * variance from squared deviations. var + eps == 0 gives beta. */
+/* (x - mean) / sqrt(var + eps) * gamma + beta over `axis`; gamma and beta [n] or RLXVK_NONE (ones,
+ * zeros). Biased variance from squared deviations. var + eps == 0 gives beta. */
 rlxvk_tensor rlxvk_layer_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
                               int32_t axis, float eps);
 
@@ -184,7 +200,8 @@ rlxvk_tensor rlxvk_layer_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma
 rlxvk_tensor rlxvk_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
                             int32_t axis, float eps);
 
-/* Norm over the last axis of (x + residual) + bias; x and residual of one shape [.., n]; bias may be RLXVK_NONE. */
+/* Norm over the last axis of (x + residual) + bias; x and residual of one shape [.., n]; bias may
+ * be RLXVK_NONE. */
 rlxvk_tensor rlxvk_fused_residual_ln(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor residual,
                                      rlxvk_tensor bias, rlxvk_tensor gamma, rlxvk_tensor beta,
                                      float eps);
@@ -192,7 +209,8 @@ rlxvk_tensor rlxvk_fused_residual_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk
                                            rlxvk_tensor bias, rlxvk_tensor gamma, rlxvk_tensor beta,
                                            float eps);
 
-/* ---- Transformer --------------------------------------------------------------------------------------------- */
+/* ---- Transformer
+ * --------------------------------------------------------------------------------------------- */
 
 /* x [.., 2N] -> [.., N]: up * silu(gate); up is the first half unless gate_first. */
 rlxvk_tensor rlxvk_fused_swiglu(rlxvk_graph *g, rlxvk_tensor x, bool gate_first);
@@ -209,14 +227,15 @@ typedef enum rlxvk_rope_table {
 } rlxvk_rope_table;
 
 typedef struct rlxvk_rope_options {
-    int64_t head_dim;  /* D, even */
-    int64_t n_rot;     /* rotated dims, even, at most D; the rest is copied. A value, not a default: 0 rotates nothing */
+    int64_t head_dim; /* D, even */
+    int64_t n_rot; /* rotated dims, even, at most D; the rest is copied. A value, not a default: 0
+                      rotates nothing */
     rlxvk_rope_style style;
     rlxvk_rope_table table;
 } rlxvk_rope_options;
 
-/* Rotates pairs inside each head: x [B, S, heads * D], [B, H, S, D] or [S, heads * D]; the sequence axis is the last but
- * one. cos, sin: [rows, >= n_rot/2]. */
+/* Rotates pairs inside each head: x [B, S, heads * D], [B, H, S, D] or [S, heads * D]; the sequence
+ * axis is the last but one. cos, sin: [rows, >= n_rot/2]. */
 rlxvk_tensor rlxvk_rope(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cos, rlxvk_tensor sin,
                         const rlxvk_rope_options *options);
 
@@ -245,9 +264,9 @@ typedef struct rlxvk_attention_options {
     rlxvk_attention_layout layout;
 } rlxvk_attention_options;
 
-/* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor ([Sk], [B, Sk],
- * [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS only. A row without any allowed key is 0.
- * D at most 256. Result: q's shape. */
+/* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
+ * ([Sk], [B, Sk], [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS
+ * only. A row without any allowed key is 0. D at most 256. Result: q's shape. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
 /* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one). */
@@ -256,7 +275,8 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
                                       const rlxvk_attention_options *options,
                                       rlxvk_tensor *out_lse);
 
-/* ---- Layout and indexing: bit-exact copies ------------------------------------------------------------------- */
+/* ---- Layout and indexing: bit-exact copies
+ * ------------------------------------------------------------------- */
 
 /* out.dims[i] = x.dims[perm[i]]; perm has rank entries. */
 rlxvk_tensor rlxvk_transpose(rlxvk_graph *g, rlxvk_tensor x, const int32_t *perm, size_t count);
@@ -273,17 +293,18 @@ rlxvk_tensor rlxvk_expand(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape target);
 
 rlxvk_tensor rlxvk_reverse(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count);
 
-/* data[.., index, ..] for every index: data.dims[:axis] ++ indices.dims ++ data.dims[axis + 1:]. An index outside is
- * clamped; NaN reads row 0. */
+/* data[.., index, ..] for every index: data.dims[:axis] ++ indices.dims ++ data.dims[axis + 1:]. An
+ * index outside is clamped; NaN reads row 0. */
 rlxvk_tensor rlxvk_gather(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tensor indices, int32_t axis);
 
 /* out[.., j, ..] = data[.., indices[.., j, ..], ..]: equal ranks, dims off the axis equal or 1. */
 rlxvk_tensor rlxvk_take_along_axis(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tensor indices,
                                    int32_t axis);
 
-/* Writes rows of a resident cache in place: cache [H, R, D] must be an input or param, rows [H, n, D], position [1]; row
- * r of `rows` goes to cache row position + r (outside [0, R): dropped). The result is the cache after the write, a view;
- * readers of the cache built earlier see the old content, later ones the new. The cache keeps it for the next run. */
+/* Writes rows of a resident cache in place: cache [H, R, D] must be an input or param, rows [H, n,
+ * D], position [1]; row r of `rows` goes to cache row position + r (outside [0, R): dropped). The
+ * result is the cache after the write, a view; readers of the cache built earlier see the old
+ * content, later ones the new. The cache keeps it for the next run. */
 rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
                               rlxvk_tensor position);
 

@@ -302,10 +302,11 @@ static rlxvk_status upload_rotations(const llama *m, rlxvk_executable *e)
     const gguf_tensor *divisors = m->weights.rope_divisors;
     size_t half = (size_t)c->rotated / 2;
     size_t count = (size_t)m->capacity * 2 * half;
-    float *table = memory_zeroed(count + half, sizeof *table), *divisor = table + count;
+    float *table = memory_zeroed(count + half, sizeof *table), *divisor;
     rlxvk_status status = RLXVK_OK;
     if (!table)
         return fail_memory("rotary table");
+    divisor = table + count;
     for (size_t i = 0; i < half; i++)
         divisor[i] = 1;
     if (divisors)

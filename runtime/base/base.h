@@ -1,6 +1,6 @@
 /*
- * The bottom layer: status and error text, host memory with fault injection, checked size arithmetic, a bump arena,
- * growable arrays. Knows nothing above it.
+ * The bottom layer: status and error text, host memory with fault injection, checked size
+ * arithmetic, a bump arena, growable arrays. Knows nothing above it.
  */
 #ifndef RLXVK_BASE_H
 #define RLXVK_BASE_H
@@ -13,7 +13,8 @@
 #define MIN(a, b)          ((a) < (b) ? (a) : (b))
 #define MAX(a, b)          ((a) > (b) ? (a) : (b))
 
-/* The cleanup idiom: a function that uses TRY declares `rlxvk_status status` and has one `error:` label. */
+/* The cleanup idiom: a function that uses TRY declares `rlxvk_status status` and has one `error:`
+ * label. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         status = (expression);                                                                     \
@@ -26,19 +27,22 @@ rlxvk_status fail(rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* fail(E_OUT_OF_HOST_MEMORY) naming what was being allocated. */
 rlxvk_status fail_memory(const char *what);
-/* Puts `prefix` in front of the thread's last error: the caller's context for a callee's failure. */
+/* Puts `prefix` in front of the thread's last error: the caller's context for a callee's failure.
+ */
 rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- Host memory. All of the library's allocations go through here, so that tests can count and fail them. ---- */
+/* ---- Host memory. All of the library's allocations go through here, so that tests can count and
+ * fail them. ---- */
 
-void *memory_allocate(size_t size);               /* uninitialized; NULL when out of memory */
-void *memory_zeroed(size_t count, size_t size);   /* overflow-checked product */
-void *memory_resize(void *pointer, size_t size);  /* as realloc; the old block survives a failure */
+void *memory_allocate(size_t size);              /* uninitialized; NULL when out of memory */
+void *memory_zeroed(size_t count, size_t size);  /* overflow-checked product */
+void *memory_resize(void *pointer, size_t size); /* as realloc; the old block survives a failure */
 void memory_free(void *pointer);
-char *memory_copy_string(const char *text);       /* NULL in, NULL out */
+char *memory_copy_string(const char *text); /* NULL in, NULL out */
 
-/* Test hooks: fail the n-th allocation from now (1 = the next; 0 = never), and the number made so far. Process-wide. */
+/* Test hooks: fail the n-th allocation from now (1 = the next; 0 = never), and the number made so
+ * far. Process-wide. */
 void memory_fail_at(uint64_t nth);
 uint64_t memory_allocation_count(void);
 
@@ -52,7 +56,8 @@ static inline bool size_multiply(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
-static inline uint64_t round_up(uint64_t value, uint64_t multiple) /* value + multiple must not overflow */
+static inline uint64_t round_up(uint64_t value,
+                                uint64_t multiple) /* value + multiple must not overflow */
 {
     return (value + multiple - 1) / multiple * multiple;
 }

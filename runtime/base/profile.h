@@ -1,5 +1,6 @@
 /*
- * What the pure layers need to know of a device. Plain data: made from a snapshot by vk/, or by hand in tests.
+ * What the pure layers need to know of a device. Plain data: made from a snapshot by vk/, or by
+ * hand in tests.
  */
 #ifndef RLXVK_PROFILE_H
 #define RLXVK_PROFILE_H
@@ -17,9 +18,10 @@ typedef struct device_profile {
     uint64_t max_allocation_bytes; /* one memory block */
     uint64_t max_binding_bytes;    /* one slot */
     uint64_t slot_alignment;       /* max(256, minStorageBufferOffsetAlignment) */
-    uint32_t workgroup_size;       /* preferred size of 1-D kernels: 128, or 256 where the device allows */
-    uint32_t compute_units;        /* estimate, for choosing how far to split work */
-    bool portable;                 /* a translated or software driver: prefer plain kernels */
+    uint32_t
+        workgroup_size;     /* preferred size of 1-D kernels: 128, or 256 where the device allows */
+    uint32_t compute_units; /* estimate, for choosing how far to split work */
+    bool portable;          /* a translated or software driver: prefer plain kernels */
 } device_profile;
 
 #endif

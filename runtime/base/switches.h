@@ -1,4 +1,5 @@
-/* The environment switches, read once when a context is created. Options of a call override them. */
+/* The environment switches, read once when a context is created. Options of a call override them.
+ */
 #ifndef RLXVK_SWITCHES_H
 #define RLXVK_SWITCHES_H
 

@@ -1,6 +1,6 @@
 /*
- * Compiling: verify -> rewrite -> schedule -> plan -> allocate -> record. Everything before allocation is pure data. Also
- * the executable's birth and death.
+ * Compiling: verify -> rewrite -> schedule -> plan -> allocate -> record. Everything before
+ * allocation is pure data. Also the executable's birth and death.
  */
 #include "exec/executable.h"
 
@@ -22,7 +22,8 @@ static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
         row[length] = 0;
         op_kind op = op_find(row);
         if (!all && op == OP_COUNT && length)
-            return fail(RLXVK_E_ATTR, "force_host: there is no op '%s'; give row names or all", row);
+            return fail(RLXVK_E_ATTR, "force_host: there is no op '%s'; give row names or all",
+                        row);
         for (uint32_t i = 0; i < OP_COUNT; i++)
             on_host[i] = on_host[i] || all || i == op;
         at += length + (at[length] == ',');
@@ -86,8 +87,9 @@ static void list_leaves(rlxvk_executable *e)
     }
     for (size_t i = 0; i < e->graph->outputs.count; i++) {
         const node *n = graph_node(e->graph, e->graph->outputs.items[i]);
-        e->outputs[e->output_count++] = (output_state){
-            .node = e->graph->outputs.items[i], .shape = n->shape, .dtype = (rlxvk_dtype)n->dtype};
+        e->outputs[e->output_count++] = (output_state){.node = e->graph->outputs.items[i],
+                                                       .shape = n->shape,
+                                                       .dtype = (rlxvk_dtype)n->dtype};
     }
 }
 
@@ -117,13 +119,15 @@ static bool is_shared_input(const rlxvk_compile_options *o, const char *name)
     return false;
 }
 
-/* Marks the leaves that can use the other executable's memory: same name, dtype, shape and storage. */
+/* Marks the leaves that can use the other executable's memory: same name, dtype, shape and storage.
+ */
 static void mark_shared(rlxvk_executable *e, bool *shared)
 {
     const rlxvk_executable *other = e->options.share_with;
     for (uint32_t id = 0; id < e->graph->nodes.count; id++) {
         const node *n = graph_node(e->graph, id);
-        bool wanted = n->op == OP_param || (n->op == OP_input && is_shared_input(&e->options, n->name));
+        bool wanted =
+            n->op == OP_param || (n->op == OP_input && is_shared_input(&e->options, n->name));
         uint32_t theirs = wanted ? find_leaf(other->graph, n->op, n->name) : NODE_NONE;
         if (theirs == NODE_NONE)
             continue;
@@ -211,16 +215,17 @@ static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_
                             .on_host = on_host,
                             .pairs = e->pairs.items,
                             .pair_count = e->pairs.count};
-    plan_options layout = {
-        .max_block_bytes = profile->max_allocation_bytes,
-        .max_binding_bytes = profile->max_binding_bytes,
-        .alignment = profile->slot_alignment,
-        .bump = !toggle(e->options.reuse_memory, !e->context->switches.bump_plan) || e->keep_all,
-        .keep_all = e->keep_all,
-        .full_barrier = e->full_barrier,
-        .no_barrier = e->context->switches.no_barrier,
-        .shared = shared,
-        .pinned = pinned};
+    plan_options layout = {.max_block_bytes = profile->max_allocation_bytes,
+                           .max_binding_bytes = profile->max_binding_bytes,
+                           .alignment = profile->slot_alignment,
+                           .bump =
+                               !toggle(e->options.reuse_memory, !e->context->switches.bump_plan) ||
+                               e->keep_all,
+                           .keep_all = e->keep_all,
+                           .full_barrier = e->full_barrier,
+                           .no_barrier = e->context->switches.no_barrier,
+                           .shared = shared,
+                           .pinned = pinned};
     rlxvk_status status;
     pin_indices(e, pinned);
     how.matmul = e->context->switches.matmul;
@@ -234,7 +239,8 @@ error:
     return status;
 }
 
-/* Level order unless it costs memory: more than a quarter, and more than 16 MiB, above program order. */
+/* Level order unless it costs memory: more than a quarter, and more than 16 MiB, above program
+ * order. */
 static rlxvk_status plan_stage(rlxvk_executable *e)
 {
     bool on_host[OP_COUNT] = {false};
@@ -350,7 +356,8 @@ static rlxvk_status copy_handles(rlxvk_executable *to, const rlxvk_executable *f
         if (!a->mirror)
             continue;
         const node *n = graph_node(from->source, a->source);
-        uint64_t bytes = storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
+        uint64_t bytes =
+            storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
         if (!(b->mirror = memory_allocate(bytes)))
             return fail_memory("handle mirror");
         memcpy(b->mirror, a->mirror, bytes);
@@ -407,7 +414,7 @@ void rlxvk_executable_destroy(rlxvk_executable *executable)
     executable_release_memory(e);
     for (size_t i = 0; i < e->input_count; i++)
         memory_free(e->inputs[i].mirror);
-    void *tables[] = {e->params, e->inputs, e->outputs, e->tickets, e->upload_now,
+    void *tables[] = {e->params, e->inputs, e->outputs,   e->tickets, e->upload_now,
                       e->batch,  e->sets,   e->pipelines, e->segments};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);

@@ -9,7 +9,7 @@ struct rlxvk_context {
     device *device;
     switches switches;
     log_sink log;
-    trace *trace; /* NULL unless RLXVK_TRACE */
+    trace *trace;         /* NULL unless RLXVK_TRACE */
     pthread_mutex_t lock; /* reference counts of shared memory */
     bool lock_made;
 };

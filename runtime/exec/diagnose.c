@@ -1,6 +1,7 @@
 /*
- * Finding the node where NaN or Inf first appears, and statistics of nodes. Both need every node to keep its memory, so they
- * work on executables compiled with keep_all; rlxvk_first_bad_node compiles such a one beside the given executable.
+ * Finding the node where NaN or Inf first appears, and statistics of nodes. Both need every node to
+ * keep its memory, so they work on executables compiled with keep_all; rlxvk_first_bad_node
+ * compiles such a one beside the given executable.
  */
 #include "exec/executable.h"
 
@@ -101,7 +102,8 @@ static rlxvk_status scan_nodes(rlxvk_executable *e, rlxvk_bad_node *out)
     return status;
 }
 
-/* Copies params and written inputs, node by name, from one executable to another of the same source graph. */
+/* Copies params and written inputs, node by name, from one executable to another of the same source
+ * graph. */
 static rlxvk_status copy_leaves(rlxvk_executable *to, rlxvk_executable *from)
 {
     rlxvk_status status = RLXVK_OK;
@@ -221,9 +223,8 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
         status = fail(RLXVK_E_INDEX_OOB,
                       "%s (node %u): %llu indices are outside 0 .. %llu; the first is %g at "
                       "position %llu",
-                      node_row(n)->name, id, (unsigned long long)bad,
-                      (unsigned long long)limit - 1, (double)words[first],
-                      (unsigned long long)first);
+                      node_row(n)->name, id, (unsigned long long)bad, (unsigned long long)limit - 1,
+                      (double)words[first], (unsigned long long)first);
     memory_free(words);
     return status;
 }
@@ -259,7 +260,6 @@ rlxvk_status diagnose_run(rlxvk_executable *e)
         memory_free(words);
     }
     if (s->nan_trace && bad == 0 && status == RLXVK_OK)
-        log_line(&e->context->log, RLXVK_LOG_INFO, "run %llu: clean",
-                 (unsigned long long)e->runs);
+        log_line(&e->context->log, RLXVK_LOG_INFO, "run %llu: clean", (unsigned long long)e->runs);
     return status;
 }

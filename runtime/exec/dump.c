@@ -68,8 +68,8 @@ void dump_plan(const rlxvk_executable *e)
 {
     static const char *const names[] = {"weights", "state", "scratch"};
     const plan *p = &e->plan;
-    SAY("plan: %zu steps, %u barriers, %zu segments ('|': barrier before)",
-        e->schedule.steps.count, p->barrier_count, p->segments.count);
+    SAY("plan: %zu steps, %u barriers, %zu segments ('|': barrier before)", e->schedule.steps.count,
+        p->barrier_count, p->segments.count);
     for (uint32_t i = 0; i < e->schedule.steps.count; i++)
         dump_step(e, i);
     for (int c = 0; c < CLASS_COUNT; c++)

@@ -1,4 +1,5 @@
-/* Between the caller's data and the bytes of a slot. A slot holds words, pairs, raw bytes or packed halves. */
+/* Between the caller's data and the bytes of a slot. A slot holds words, pairs, raw bytes or packed
+ * halves. */
 #include "exec/executable.h"
 #include "graph/half.h"
 

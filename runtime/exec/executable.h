@@ -1,9 +1,10 @@
 /*
- * The executable: an immutable plan (rewritten graph, schedule, slots, recorded command buffers) and mutable state (device
- * memory, handle table, tickets).
+ * The executable: an immutable plan (rewritten graph, schedule, slots, recorded command buffers)
+ * and mutable state (device memory, handle table, tickets).
  *
- * Invariant: every submission waits for timeline value `submitted` and signals the next one, so submissions execute in
- * order; the host may touch device memory only when nothing is in flight (executable_idle).
+ * Invariant: every submission waits for timeline value `submitted` and signals the next one, so
+ * submissions execute in order; the host may touch device memory only when nothing is in flight
+ * (executable_idle).
  */
 #ifndef RLXVK_EXECUTABLE_H
 #define RLXVK_EXECUTABLE_H
@@ -33,7 +34,7 @@ typedef struct location {
 
 typedef struct param_state {
     const char *name;
-    uint32_t node; /* NODE_NONE: dropped as dead */
+    uint32_t node;   /* NODE_NONE: dropped as dead */
     uint32_t source; /* node of the graph as built */
     bool set;
 } param_state;
@@ -47,11 +48,11 @@ typedef struct staged_copy {
 typedef struct input_state {
     const char *name;
     uint32_t node, source;
-    bool written;  /* has content */
-    bool in_place; /* a kernel writes it */
-    bool bound, resident; /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
-    void *mirror;         /* slot bytes of a bound handle */
-    uint64_t fingerprint[2];           /* of the last upload; see fingerprint_valid */
+    bool written;            /* has content */
+    bool in_place;           /* a kernel writes it */
+    bool bound, resident;    /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
+    void *mirror;            /* slot bytes of a bound handle */
+    uint64_t fingerprint[2]; /* of the last upload; see fingerprint_valid */
     bool fingerprint_valid;
     int64_t feed, row_feed; /* output index; -1: none */
     staged_copy upload;
@@ -99,7 +100,7 @@ struct rlxvk_executable {
 
     memory_pool *pools[CLASS_COUNT];
     VECTOR(memory_pool *) borrowed;
-    location *locations; /* per value */
+    location *locations;  /* per value */
     memory_block staging; /* inputs and outputs, one share a ticket */
     memory_block read_staging;
     memory_block chunk_up, chunk_down; /* blocking transfers */
@@ -113,8 +114,8 @@ struct rlxvk_executable {
 
     VkCommandPool pool;
     VkDescriptorPool descriptors;
-    VkDescriptorSet *sets;   /* per dispatch */
-    VkPipeline *pipelines;   /* per dispatch */
+    VkDescriptorSet *sets;     /* per dispatch */
+    VkPipeline *pipelines;     /* per dispatch */
     VkCommandBuffer *segments; /* per plan segment; NULL for host ones */
     VkCommandBuffer transfer, feeds, row_feeds;
     bool has_feeds, has_row_feeds, row_feeds_pending;
@@ -125,7 +126,7 @@ struct rlxvk_executable {
     uint64_t submitted; /* last timeline value signalled or to be signalled */
     uint64_t submissions, runs;
     rlxvk_ticket next_ticket;
-    ticket_state *tickets; /* max_in_flight */
+    ticket_state *tickets;  /* max_in_flight */
     VkCommandBuffer *batch; /* command buffers of one submission */
     uint32_t batch_count;
     bool *upload_now; /* per input, during submit */
@@ -157,7 +158,8 @@ storage node_held(const rlxvk_executable *e, uint32_t id); /* HALF included */
 rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out);
 /* Caller's data -> slot bytes at `to`; slot bytes -> caller's data. */
 void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to);
-void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data);
+void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *from,
+                 void *data);
 
 /* ---- record.c ---- */
 

@@ -1,8 +1,9 @@
 /*
  * Handles: inputs whose value lives on the device across runs.
  *
- * UNBOUND (neither flag), BOUND (`bound`, the mirror is restored by every run), RESIDENT (`resident`, the slot is the
- * authority). A feed, a row feed or a kernel that writes in place makes a handle resident; bind makes it bound again.
+ * UNBOUND (neither flag), BOUND (`bound`, the mirror is restored by every run), RESIDENT
+ * (`resident`, the slot is the authority). A feed, a row feed or a kernel that writes in place
+ * makes a handle resident; bind makes it bound again.
  */
 #include "exec/executable.h"
 

@@ -1,6 +1,6 @@
 /*
- * Host steps: operands are read from the device, the family's host function computes in double precision, the result is
- * rounded to f32 and written back. All buffers are made at compile.
+ * Host steps: operands are read from the device, the family's host function computes in double
+ * precision, the result is rounded to f32 and written back. All buffers are made at compile.
  */
 #include "exec/executable.h"
 
@@ -31,8 +31,9 @@ static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
             return fail_memory("host step operand");
         bool raw = held == STORAGE_RAW;
         const void *words = held == STORAGE_HALF ? h->buffers[2 * i + 1] : h->buffers[2 * i];
-        h->inputs[i] = (host_tensor){in, raw ? STORAGE_RAW : (uint8_t)node_storage(e->graph, n->inputs[i]),
-                                     raw ? NULL : words, raw ? h->buffers[2 * i] : NULL};
+        h->inputs[i] =
+            (host_tensor){in, raw ? STORAGE_RAW : (uint8_t)node_storage(e->graph, n->inputs[i]),
+                          raw ? NULL : words, raw ? h->buffers[2 * i] : NULL};
     }
     return RLXVK_OK;
 }

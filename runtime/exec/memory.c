@@ -1,6 +1,7 @@
 /*
- * Device memory of an executable: one pool of blocks a class, the location of every value, staging, and the blocking
- * transfers used outside the replay path. A location keeps its pool alive; pools are shared by reference count.
+ * Device memory of an executable: one pool of blocks a class, the location of every value, staging,
+ * and the blocking transfers used outside the replay path. A location keeps its pool alive; pools
+ * are shared by reference count.
  */
 #include "exec/executable.h"
 
@@ -85,8 +86,7 @@ static rlxvk_status locate_all(rlxvk_executable *e)
         if (s->block >= SLOT_SHARED)
             TRY(locate_shared(e, v));
         else
-            e->locations[v] =
-                (location){e->pools[s->class], s->block, s->offset, s->bytes};
+            e->locations[v] = (location){e->pools[s->class], s->block, s->offset, s->bytes};
     }
 error:
     return status;
@@ -272,8 +272,8 @@ static rlxvk_status reserve_staged(rlxvk_executable *e, staged_copy *s, uint32_t
     return RLXVK_OK;
 }
 
-/* Inputs can always be staged (a run may be in flight); outputs only where the arena is not read in place. Handles that
- * a kernel keeps in place are bound rarely and take the blocking path. */
+/* Inputs can always be staged (a run may be in flight); outputs only where the arena is not read in
+ * place. Handles that a kernel keeps in place are bound rarely and take the blocking path. */
 static rlxvk_status allocate_staging(rlxvk_executable *e)
 {
     uint64_t up = 0, down = 0;
@@ -326,8 +326,8 @@ void executable_release_memory(rlxvk_executable *e)
     for (size_t i = 0; i < e->borrowed.count; i++)
         pool_release(e->context, e->borrowed.items[i]);
     VECTOR_FREE(&e->borrowed);
-    memory_block *blocks[] = {&e->staging,      &e->read_staging, &e->chunk_up,
-                              &e->chunk_down,   &e->feed_scratch, &e->row_arguments};
+    memory_block *blocks[] = {&e->staging,    &e->read_staging, &e->chunk_up,
+                              &e->chunk_down, &e->feed_scratch, &e->row_arguments};
     for (size_t i = 0; i < ARRAY_COUNT(blocks); i++)
         memory_block_destroy(e->device, blocks[i]);
     memory_free(e->locations);

@@ -79,8 +79,8 @@ static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param
         return RLXVK_OK;
     const node *n = graph_node(e->graph, p->node);
     location to = node_location(e, p->node);
-    bool verbatim = node_held(e, p->node) == STORAGE_RAW ||
-                    (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
+    bool verbatim =
+        node_held(e, p->node) == STORAGE_RAW || (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
     if (verbatim)
         return location_write(e, &to, d->data, d->bytes);
     void *slot_bytes = memory_zeroed(1, node_slot_bytes(e, p->node));
@@ -122,8 +122,8 @@ rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *nam
                                    const void *bytes, size_t length)
 {
     const param_state *p = find_param(executable, name);
-    rlxvk_dtype dtype = p ? (rlxvk_dtype)graph_node(executable->source, p->source)->dtype
-                          : RLXVK_F32;
+    rlxvk_dtype dtype =
+        p ? (rlxvk_dtype)graph_node(executable->source, p->source)->dtype : RLXVK_F32;
     bool own = dtype == RLXVK_U8 || dtype == RLXVK_I8 || dtype == RLXVK_F16 ||
                dtype == RLXVK_BF16 || dtype == RLXVK_C64;
     param_data d = {"set_param_bytes", name, bytes, length, own ? dtype : RLXVK_F32};

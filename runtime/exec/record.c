@@ -1,6 +1,6 @@
 /*
- * Recording: one reusable command buffer a segment, one a staged input and output and ticket, one for all feeds. Written
- * once at compile; a run only chooses which of them to submit.
+ * Recording: one reusable command buffer a segment, one a staged input and output and ticket, one
+ * for all feeds. Written once at compile; a run only chooses which of them to submit.
  */
 #include "exec/executable.h"
 
@@ -81,8 +81,7 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
 static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t query)
 {
     if (e->queries)
-        e->device->fn.CmdWriteTimestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, e->queries,
-                                        query);
+        e->device->fn.CmdWriteTimestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, e->queries, query);
 }
 
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
@@ -268,10 +267,11 @@ static rlxvk_status record_row_feed(rlxvk_executable *e, const input_state *in, 
                                  .source_offset = (uint32_t)((from.offset - source.offset) / 4)};
     VkDescriptorSet set;
     rlxvk_status status;
-    buffer_range ranges[] = {
-        {e->row_arguments.buffer, 0, e->row_arguments.size},
-        {location_block(&source)->buffer, source.offset, round_up(MAX(source.bytes, 4), 4)},
-        {location_block(&to)->buffer, to.offset, node_slot_bytes(e, in->node)}};
+    buffer_range ranges[] = {{e->row_arguments.buffer, 0, e->row_arguments.size},
+                             {location_block(&source)->buffer, source.offset,
+                              round_up(MAX(source.bytes, 4), 4)},
+                             {location_block(&to)->buffer, to.offset,
+                              node_slot_bytes(e, in->node)}};
     VkPipelineLayout layout = e->device->pipeline_layouts[3];
     TRY(descriptor_set_write(e->device, e->row_descriptors, ranges, 3, &set));
     const vk_functions *fn = &e->device->fn;

@@ -1,7 +1,7 @@
 /*
- * Replay. A run validates everything, uploads what changed, submits recorded command buffers in one submission a segment
- * boundary, and reads what was asked for. Nothing here allocates, records or compiles, except the blocking path for inputs
- * and outputs too large to stage.
+ * Replay. A run validates everything, uploads what changed, submits recorded command buffers in one
+ * submission a segment boundary, and reads what was asked for. Nothing here allocates, records or
+ * compiles, except the blocking path for inputs and outputs too large to stage.
  */
 #include "exec/executable.h"
 
@@ -140,7 +140,8 @@ error:
 
 /* ---- Uploads ---- */
 
-/* Two lanes of multiply-fold over 8-byte words, length included: full avalanche by the 128-bit products. */
+/* Two lanes of multiply-fold over 8-byte words, length included: full avalanche by the 128-bit
+ * products. */
 static void fingerprint_of(const void *data, uint64_t size, uint64_t encoding, uint64_t out[2])
 {
     uint64_t a = 0x9e3779b97f4a7c15u ^ size, b = 0xc2b2ae3d27d4eb4fu ^ encoding;
@@ -218,8 +219,8 @@ static rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t 
     return memory_block_flush(e->device, &e->staging, at, round_up(to.bytes, 4));
 }
 
-/* Bound handles not given in this run are restored from their mirrors. The mirror holds slot bytes, so it is uploaded
- * like raw data. */
+/* Bound handles not given in this run are restored from their mirrors. The mirror holds slot bytes,
+ * so it is uploaded like raw data. */
 static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
 {
     location to = node_location(e, in->node);
@@ -361,7 +362,8 @@ static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
     for (size_t i = 0; i < t->output_count && status == RLXVK_OK; i++) {
         const rlxvk_run_output *item = &t->outputs[i];
         if (e->context->switches.dispatch_only)
-            memset(item->buffer, 0, item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
+            memset(item->buffer, 0,
+                   item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
         else if (item->length)
             status = read_output(e, item, (uint32_t)(t - e->tickets));
     }

@@ -1,6 +1,6 @@
 /*
- * RLXVK_TRACE: Chrome-trace events, one a line, times in microseconds since the trace began. Disabled tracing costs one
- * branch on a NULL pointer. tid 1: host spans; tid 2: GPU spans.
+ * RLXVK_TRACE: Chrome-trace events, one a line, times in microseconds since the trace began.
+ * Disabled tracing costs one branch on a NULL pointer. tid 1: host spans; tid 2: GPU spans.
  */
 #ifndef RLXVK_TRACE_H
 #define RLXVK_TRACE_H

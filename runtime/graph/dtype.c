@@ -1,4 +1,5 @@
-/* Element types: one table of names and sizes, promotion, and the conversions between host bytes and arena words. */
+/* Element types: one table of names and sizes, promotion, and the conversions between host bytes
+ * and arena words. */
 #include "graph/graph.h"
 #include "graph/half.h"
 
@@ -65,7 +66,8 @@ uint64_t storage_bytes(storage s, uint64_t numel)
     return MAX(round_up(numel * bytes[s], 4), 4);
 }
 
-#define LOAD(T, bytes, i) (*(const T *)memcpy(&(T){0}, (const uint8_t *)(bytes) + (i) * sizeof(T), sizeof(T)))
+#define LOAD(T, bytes, i)                                                                          \
+    (*(const T *)memcpy(&(T){0}, (const uint8_t *)(bytes) + (i) * sizeof(T), sizeof(T)))
 
 static float widen_one(rlxvk_dtype from, const void *bytes, uint64_t i)
 {
@@ -145,7 +147,8 @@ void dtype_narrow(rlxvk_dtype to, const float *words, uint64_t count, void *byte
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t bits = narrow_bits(to, words[i]); /* little-endian hosts only, as the file formats */
+        uint64_t bits =
+            narrow_bits(to, words[i]); /* little-endian hosts only, as the file formats */
         memcpy((uint8_t *)bytes + i * size, &bits, size);
     }
 }
@@ -155,6 +158,6 @@ void dtype_round(rlxvk_dtype to, float *words, uint64_t count)
     if (to != RLXVK_F16 && to != RLXVK_BF16)
         return;
     for (uint64_t i = 0; i < count; i++)
-        words[i] = to == RLXVK_F16 ? f16_to_f32(f32_to_f16(words[i]))
-                                   : bf16_to_f32(f32_to_bf16(words[i]));
+        words[i] =
+            to == RLXVK_F16 ? f16_to_f32(f32_to_f16(words[i])) : bf16_to_f32(f32_to_bf16(words[i]));
 }

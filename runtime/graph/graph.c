@@ -1,5 +1,6 @@
 /*
- * Graph storage and the parts of the public graph API that need no op knowledge. See graph.h for the invariant.
+ * Graph storage and the parts of the public graph API that need no op knowledge. See graph.h for
+ * the invariant.
  */
 #include "graph/graph.h"
 
@@ -58,8 +59,7 @@ static bool known_tensor(rlxvk_graph *g, rlxvk_tensor t, const char *what)
 
 void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (known_tensor(graph, tensor, "graph output") &&
-        !VECTOR_PUSH(&graph->outputs, tensor.id - 1))
+    if (known_tensor(graph, tensor, "graph output") && !VECTOR_PUSH(&graph->outputs, tensor.id - 1))
         graph_fail(graph, fail_memory("graph outputs"));
 }
 

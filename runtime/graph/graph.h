@@ -1,8 +1,9 @@
 /*
  * The graph: an append-only list of nodes and an ordered list of outputs.
  *
- * Invariant: every operand id is smaller than its reader's id, so insertion order is execution order. Nodes, attributes
- * and names live in the graph's arena and die with it. Node id i is the public tensor id i + 1.
+ * Invariant: every operand id is smaller than its reader's id, so insertion order is execution
+ * order. Nodes, attributes and names live in the graph's arena and die with it. Node id i is the
+ * public tensor id i + 1.
  */
 #ifndef RLXVK_GRAPH_H
 #define RLXVK_GRAPH_H
@@ -15,12 +16,14 @@ typedef struct node {
     uint16_t op; /* enum op_kind, op/op.h */
     uint8_t dtype;
     uint32_t input_count;
-    const uint32_t *inputs; /* node ids; NODE_NONE never stands here: optional operands are left out */
+    const uint32_t
+        *inputs; /* node ids; NODE_NONE never stands here: optional operands are left out */
     rlxvk_shape shape;
     const void *attributes; /* the family's struct; NULL when it has none */
     size_t attribute_size;
-    const char *name;  /* Input and Param: the name they are set by; others: debug name; may be NULL */
-    const void *data;  /* Constant: host bytes */
+    const char
+        *name; /* Input and Param: the name they are set by; others: debug name; may be NULL */
+    const void *data; /* Constant: host bytes */
     size_t data_size;
 } node;
 
@@ -34,7 +37,9 @@ struct rlxvk_graph {
 
 /* ---- Shapes ---- */
 
-/* Product of the dims; 0 with a zero dim. False when it does not fit 2^31 - 1 elements. */
+/* Product of the dims; 0 with a zero dim. False when it does not fit 2^31 - 1 elements, or would
+ * not without the zero dims: so no product of some of the dims, as strides are, ever overflows.
+ * Dims must not be negative. */
 bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out);
 uint64_t shape_numel(const rlxvk_shape *s); /* of a shape already verified */
 bool shape_equal(const rlxvk_shape *a, const rlxvk_shape *b);
@@ -59,7 +64,8 @@ uint64_t storage_bytes(storage s, uint64_t numel); /* unaligned; at least 4 */
 rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b);
 bool dtype_is_integer(rlxvk_dtype t); /* I8..I64, U8, U32; not BOOL */
 
-/* Host bytes of `from` -> words of a WORD or PAIR slot, and back (core 1.2, 1.3). `count` elements. */
+/* Host bytes of `from` -> words of a WORD or PAIR slot, and back (core 1.2, 1.3). `count` elements.
+ */
 void dtype_widen(rlxvk_dtype from, const void *bytes, uint64_t count, float *words);
 void dtype_narrow(rlxvk_dtype to, const float *words, uint64_t count, void *bytes);
 /* Rounds words to what a tensor of F16 or BF16 can hold; other dtypes are left alone. */
@@ -67,10 +73,12 @@ void dtype_round(rlxvk_dtype to, float *words, uint64_t count);
 
 /* ---- Building ---- */
 
-/* Makes `status` and the thread's last error the graph's sticky error, unless it has one. Returns `status`. */
+/* Makes `status` and the thread's last error the graph's sticky error, unless it has one. Returns
+ * `status`. */
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status);
 
-/* Appends a node that has been checked already; everything pointed to is copied. NODE_NONE after a failure, which sticks. */
+/* Appends a node that has been checked already; everything pointed to is copied. NODE_NONE after a
+ * failure, which sticks. */
 uint32_t graph_append(rlxvk_graph *g, const node *n);
 
 static inline const node *graph_node(const rlxvk_graph *g, uint32_t id)
@@ -79,7 +87,8 @@ static inline const node *graph_node(const rlxvk_graph *g, uint32_t id)
 }
 static inline rlxvk_tensor tensor_of(uint32_t id)
 {
-    return id == NODE_NONE ? (rlxvk_tensor){0} : (rlxvk_tensor){id + 1};
+    rlxvk_tensor t = {id == NODE_NONE ? 0 : id + 1};
+    return t;
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Shape arithmetic. Dims are checked non-negative when a node is built; products are checked here. */
+/* Shape arithmetic. Dims are checked non-negative when a node is built; products are checked here.
+ */
 #include "graph/graph.h"
 
 #include <string.h>
@@ -7,11 +8,11 @@ bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out)
 {
     uint64_t numel = 1;
     bool zero = false;
-    for (uint32_t i = 0; i < s->rank; i++)
+    for (uint32_t i = 0; i < s->rank; i++) {
         zero = zero || s->dims[i] == 0;
-    for (uint32_t i = 0; i < s->rank && !zero; i++)
-        if (!size_multiply(numel, (uint64_t)s->dims[i], &numel) || numel > INT32_MAX)
+        if (!size_multiply(numel, (uint64_t)MAX(s->dims[i], 1), &numel) || numel > INT32_MAX)
             return false;
+    }
     *out = zero ? 0 : numel;
     return true;
 }

@@ -1,4 +1,5 @@
-/* The attributes of the ops that have any: one struct a family, normalized by infer (axes non-negative, defaults filled). */
+/* The attributes of the ops that have any: one struct a family, normalized by infer (axes
+ * non-negative, defaults filled). */
 #ifndef RLXVK_ATTRIBUTES_H
 #define RLXVK_ATTRIBUTES_H
 
@@ -61,7 +62,8 @@ typedef struct dequant_attributes {
 typedef struct norm_attributes {
     int32_t axis;
     float eps;
-    bool has_bias, has_gamma, has_beta; /* which optional operands follow x (and residual), in this order */
+    bool has_bias, has_gamma,
+        has_beta; /* which optional operands follow x (and residual), in this order */
 } norm_attributes;
 
 typedef struct swiglu_attributes {

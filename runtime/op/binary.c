@@ -158,6 +158,7 @@ static rlxvk_status binary_host(const host_call *call)
 const op_family binary_family = {
     .name = "binary",
     .pairs = true,
+    .foldable = true,
     .infer = binary_infer,
     .lower = binary_lower,
     .in_place = elementwise_in_place,
@@ -218,6 +219,7 @@ static rlxvk_status compare_host(const host_call *call)
 const op_family compare_family = {
     .name = "compare",
     .pairs = true,
+    .foldable = true,
     .infer = compare_infer,
     .lower = compare_lower,
     .in_place = elementwise_in_place,

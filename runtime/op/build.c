@@ -1,6 +1,7 @@
 /*
- * Building and checking nodes. Every node, whether built by a user or made by a rewrite, passes op_check once: operands
- * exist and precede it, their count and storage suit the family, and infer gives it its shape.
+ * Building and checking nodes. Every node, whether built by a user or made by a rewrite, passes
+ * op_check once: operands exist and precede it, their count and storage suit the family, and infer
+ * gives it its shape.
  */
 #include "op/op.h"
 

@@ -155,6 +155,7 @@ const op_family cast_family = {
     .attribute_size = sizeof(cast_attributes),
     .raw_inputs = 1,
     .pairs = true,
+    .foldable = true,
     .infer = cast_infer,
     .view = cast_view,
     .lower = cast_lower,

@@ -118,6 +118,7 @@ const op_family concat_family = {
     .name = "concat",
     .attribute_size = sizeof(axis_attributes),
     .pairs = true,
+    .foldable = true,
     .infer = concat_infer,
     .lower = concat_lower,
     .host = concat_host,

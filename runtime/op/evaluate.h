@@ -1,6 +1,7 @@
 /*
- * The reference evaluator: a whole graph on the host, node by node, each node's result rounded to f32 as the arena would
- * hold it. The oracle of the conformance runner and the fuzz tests, and what folds constants.
+ * The reference evaluator: a whole graph on the host, node by node, each node's result rounded to
+ * f32 as the arena would hold it. The oracle of the conformance runner and the fuzz tests, and what
+ * folds constants.
  */
 #ifndef RLXVK_EVALUATE_H
 #define RLXVK_EVALUATE_H
@@ -9,15 +10,17 @@
 
 typedef struct evaluation {
     const rlxvk_graph *graph;
-    float **words;    /* per node: numel (2 * numel for C64); NULL for raw nodes */
-    uint8_t **bytes;  /* per raw node: numel bytes */
-    double **exact;   /* per computed node: the result before rounding */
-    double **bounds;  /* per computed node: accepted error of that node alone, given its operands as held */
+    float **words;   /* per node: numel (2 * numel for C64); NULL for raw nodes */
+    uint8_t **bytes; /* per raw node: numel bytes */
+    double **exact;  /* per computed node: the result before rounding */
+    double **bounds; /* per computed node: accepted error of that node alone, given its operands as
+                        held */
 } evaluation;
 
 rlxvk_status evaluation_create(const rlxvk_graph *g, evaluation *out);
 void evaluation_destroy(evaluation *v);
-/* Gives a leaf its content: words for WORD and PAIR nodes, bytes for RAW ones. Constants have theirs already. */
+/* Gives a leaf its content: words for WORD and PAIR nodes, bytes for RAW ones. Constants have
+ * theirs already. */
 rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content);
 /* Computes every node in order. */
 rlxvk_status evaluation_run(evaluation *v);

@@ -7,7 +7,8 @@
 static const uint8_t element_bytes[] = {
     [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
 
-/* Aims the binding at `bytes` bytes from `byte` of the slot: it starts at the last aligned address before them. */
+/* Aims the binding at `bytes` bytes from `byte` of the slot: it starts at the last aligned address
+ * before them. */
 static void aim(const lowering *l, operand *o, uint64_t byte, uint64_t bytes)
 {
     uint64_t alignment = l->profile ? l->profile->slot_alignment : 1;
@@ -84,7 +85,8 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
         return RLXVK_OK;
     for (int i = 0; i < 3; i++)
         if (d->groups[i] > l->profile->max_group_count[i])
-            return fail(RLXVK_E_TOO_LARGE, "kernel %s needs %u workgroups in dimension %d; the device has %u",
+            return fail(RLXVK_E_TOO_LARGE,
+                        "kernel %s needs %u workgroups in dimension %d; the device has %u",
                         kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
     d->operand_count = (uint8_t)count;
     d->argument_bytes = (uint32_t)size;

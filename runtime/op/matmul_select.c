@@ -9,7 +9,7 @@
 enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
 enum condition {
     FILLS = 1, /* only where its tiles keep (nearly) every compute unit busy */
-    ACROSS = 2 /* only where neither operand lies along K, so that no tile is transposed */
+    MIXED = 2  /* only where just one operand is transposed; elsewhere smaller tiles were faster */
 };
 
 #define ANY           UINT64_MAX
@@ -25,17 +25,17 @@ enum condition {
 #define BOTH    (NATIVE | TILED)
 const matmul_class matmul_classes[] = {
     /* name, form, settings, threads, tile, registers, least m n, most m n k, conditions */
-    {"scalar_element", SCALAR,   NATIVE,     0,   1,   1, 1, 1,  0,  0,  16,  16, 128, 0},
-    {"vector",         VECTOR_,  NATIVE,   128,   8,   0, 0, 0,  0,  0,   8, ANY, ANY, 0},
-    {"vector_swapped", SWAPPED,  NATIVE,   128,   0,   8, 0, 0,  0,  0, ANY,   8, ANY, 0},
-    {"tiled_large",    TILES,    BOTH,     256, 128, 128, 8, 8,  0,  0, ANY, ANY, ANY, FILLS | ACROSS},
-    {"tiled_wide",     TILES,    BOTH,     256, 128,  64, 8, 4,  0,  0, ANY, ANY, ANY, FILLS},
-    {"tiled_medium",   TILES,    BOTH,     128,  64,  64, 8, 4, 33, 33, ANY, ANY, ANY, 0},
-    {"tiled_small",    TILES,    BOTH,      64,  32,  32, 4, 4,  0,  0, ANY, ANY, ANY, 0},
-    {"scalar_block",   SCALAR,   PORTABLE,  32,   8,   8, 8, 8,  4,  4, ANY, ANY, ANY, 0},
-    {"scalar_row",     SCALAR,   PORTABLE,  32,   1,   8, 1, 8,  0,  4, ANY, ANY, ANY, 0},
-    {"scalar_column",  SCALAR,   PORTABLE,  32,   8,   1, 8, 1,  4,  0, ANY, ANY, ANY, 0},
-    {"scalar_single",  SCALAR,   PORTABLE,  32,   1,   1, 1, 1,  0,  0, ANY, ANY, ANY, 0},
+    {"scalar_element", SCALAR,  NATIVE,    0,   1,   1, 1, 1,  0,  0,  16,  16, 128, 0},
+    {"vector",         VECTOR_, NATIVE,  128,   8,   0, 0, 0,  0,  0,   8, ANY, ANY, 0},
+    {"vector_swapped", SWAPPED, NATIVE,  128,   0,   8, 0, 0,  0,  0, ANY,   8, ANY, 0},
+    {"tiled_large",    TILES,   BOTH,    256, 128, 128, 8, 8,  0,  0, ANY, ANY, ANY, MIXED | FILLS},
+    {"tiled_wide",     TILES,   BOTH,    256, 128,  64, 8, 4,  0,  0, ANY, ANY, ANY, FILLS},
+    {"tiled_medium",   TILES,   BOTH,    128,  64,  64, 8, 4, 33, 33, ANY, ANY, ANY, 0},
+    {"tiled_small",    TILES,   BOTH,     64,  32,  32, 4, 4,  0,  0, ANY, ANY, ANY, 0},
+    {"scalar_block",   SCALAR,  PORTABLE, 32,   8,   8, 8, 8,  4,  4, ANY, ANY, ANY, 0},
+    {"scalar_row",     SCALAR,  PORTABLE, 32,   1,   8, 1, 8,  0,  4, ANY, ANY, ANY, 0},
+    {"scalar_column",  SCALAR,  PORTABLE, 32,   8,   1, 8, 1,  4,  0, ANY, ANY, ANY, 0},
+    {"scalar_single",  SCALAR,  PORTABLE, 32,   1,   1, 1, 1,  0,  0, ANY, ANY, ANY, 0},
 };
 /* clang-format on */
 const size_t matmul_class_count = ARRAY_COUNT(matmul_classes);
@@ -84,7 +84,7 @@ static bool suits(const matmul_class *c, const matmul_shape *s, const device_pro
         return false;
     if (s->m < c->least_m || s->n < c->least_n)
         return false;
-    if ((c->conditions & ACROSS) && (!s->transpose_a || s->transpose_b))
+    if ((c->conditions & MIXED) && s->transpose_a == s->transpose_b)
         return false;
     if (s->m > c->most_m || s->n > c->most_n || s->k > c->most_k)
         return false;

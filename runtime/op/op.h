@@ -1,6 +1,7 @@
 /*
- * What an op is: a row of op.def, and the family that gives the row its meaning. A family is one const struct of
- * functions in one file, in this order: infer, lower, host. Nothing outside runtime/op/ switches over op kinds.
+ * What an op is: a row of op.def, and the family that gives the row its meaning. A family is one
+ * const struct of functions in one file, in this order: infer, lower, host. Nothing outside
+ * runtime/op/ switches over op kinds.
  *
  * lower turns a node into plain-data dispatches; nothing here knows Vulkan.
  */
@@ -27,18 +28,19 @@ enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
 
 enum operand_access { ACCESS_READ = 1, ACCESS_WRITE = 2 };
 
-/* One binding of a dispatch: a range of the slot of a value. Hazards are judged by these same bytes. */
+/* One binding of a dispatch: a range of the slot of a value. Hazards are judged by these same
+ * bytes. */
 typedef struct operand {
-    uint32_t value;       /* slot owner: a root node's id, or a temporary (>= node count) */
-    uint32_t offset;      /* element offset of the view inside the binding: pass it in the arguments */
+    uint32_t value;  /* slot owner: a root node's id, or a temporary (>= node count) */
+    uint32_t offset; /* element offset of the view inside the binding: pass it in the arguments */
     uint64_t first, size; /* bytes of the slot that are bound; `first` is aligned for descriptors */
     uint8_t access;
-    uint8_t storage;      /* enum storage: words, pairs, raw bytes, packed halves */
+    uint8_t storage; /* enum storage: words, pairs, raw bytes, packed halves */
 } operand;
 
 typedef struct dispatch {
     uint16_t kernel;
-    uint8_t operand_count; /* = kernel's bindings, in binding order */
+    uint8_t operand_count;                    /* = kernel's bindings, in binding order */
     uint32_t constants[KERNEL_MAX_CONSTANTS]; /* as many as the kernel has; 0 is local_size_x */
     uint32_t groups[3];
     uint32_t argument_bytes;
@@ -57,18 +59,22 @@ typedef struct lowering {
     VECTOR(uint64_t) temporaries; /* bytes; value id = node count + index */
 } lowering;
 
-/* The slot view of a node, for reading, writing, or both in place (an operand its op may overwrite). */
+/* The slot view of a node, for reading, writing, or both in place (an operand its op may
+ * overwrite). */
 operand lower_read(const lowering *l, uint32_t node_id);
 operand lower_write(const lowering *l, uint32_t node_id);
 operand lower_update(const lowering *l, uint32_t node_id);
-/* Narrows an operand to elements [first, first + count) of its view; o->offset then names the first of them. */
+/* Narrows an operand to elements [first, first + count) of its view; o->offset then names the first
+ * of them. */
 void lower_narrow(const lowering *l, operand *o, uint64_t first, uint64_t count);
 /* Operand `index` of node `id`, for reading. */
 operand lower_input(const lowering *l, uint32_t id, uint32_t index);
-/* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set READ yourself. */
+/* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set
+ * READ yourself. */
 rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out);
-/* Sets d->groups to at least `count` workgroups, folded into y (and z) where one dimension does not suffice. The kernel's
- * linear group is group_index() of common.glsl; surplus groups must return. */
+/* Sets d->groups to at least `count` workgroups, folded into y (and z) where one dimension does not
+ * suffice. The kernel's linear group is group_index() of common.glsl; surplus groups must return.
+ */
 void lower_groups(const lowering *l, dispatch *d, uint64_t count);
 /* Appends the dispatch with these arguments and operands. A dispatch of zero groups is dropped. */
 rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
@@ -92,8 +98,8 @@ typedef struct host_call {
     const node *node;
     const host_tensor *inputs; /* node->input_count of them */
     double *out;               /* numel (2 * numel for C64), zeroed; rounded to f32 by the caller */
-    /* NULL, or as many as out: the largest |got - out| to accept, where the row's atol and rtol do not say it. Given
-     * filled with -1, which means "by the row". */
+    /* NULL, or as many as out: the largest |got - out| to accept, where the row's atol and rtol do
+     * not say it. Given filled with -1, which means "by the row". */
     double *bound;
 } host_call;
 
@@ -108,18 +114,22 @@ typedef struct op_family {
     bool writes_input0;   /* operand 0 is read and written in place; the node is a view of it */
     bool foldable;        /* pure: computed at compile when every operand is a constant */
 
-    /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize the attributes in place. */
+    /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
+     * the attributes in place. */
     rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
-    /* Emits the node's dispatches. NULL for leaves and pure views. Not called for views or empty results. */
+    /* Emits the node's dispatches. NULL for leaves and pure views. Not called for views or empty
+     * results. */
     rlxvk_status (*lower)(lowering *l, uint32_t id);
     /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: cannot. */
     rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
-    /* Bit i: the output may take operand i's slot when that operand dies here and has the output's size. NULL: none. */
+    /* Bit i: the output may take operand i's slot when that operand dies here and has the output's
+     * size. NULL: none. */
     uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
     rlxvk_status (*host)(const host_call *call);
-    /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL: none does. */
+    /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
+     * none does. */
     uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);
     /* Appends the attributes as " key=value" for dumps. NULL: none. */
     void (*describe)(const node *n, text *out);
@@ -150,9 +160,11 @@ op_kind op_find(const char *name);
 /* fail() with "<row> '<name>': " in front. */
 rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not appended. */
+/* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not
+ * appended. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);
-/* What the public builders call: tensors (optional ones with id 0 are left out), attributes copied after infer. */
+/* What the public builders call: tensors (optional ones with id 0 are left out), attributes copied
+ * after infer. */
 rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
                       void *attributes);
 /* The same for rewrites, by node id; NODE_NONE on failure (the graph's sticky error). */
@@ -180,7 +192,8 @@ typedef struct axis_view {
     uint64_t outer, length, inner;
 } axis_view;
 axis_view shape_axis_view(const rlxvk_shape *s, int32_t axis);
-/* How the plan holds a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD (halves are the plan's choice). */
+/* How the plan holds a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD (halves
+ * are the plan's choice). */
 storage node_storage(const rlxvk_graph *g, uint32_t id);
 
 #endif

@@ -279,6 +279,7 @@ static void describe(const node *n, text *out)
 
 const op_family reduce_family = {.name = "reduce",
                                  .attribute_size = sizeof(reduce_attributes),
+                                 .foldable = true,
                                  .infer = infer,
                                  .view = view,
                                  .lower = lower,

@@ -49,6 +49,7 @@ static rlxvk_status fma_host(const host_call *call)
 
 const op_family fma_family = {
     .name = "fma",
+    .foldable = true,
     .infer = fma_infer,
     .lower = fma_lower,
     .in_place = elementwise_in_place,
@@ -100,6 +101,7 @@ static rlxvk_status where_host(const host_call *call)
 const op_family where_family = {
     .name = "where",
     .pairs = true,
+    .foldable = true,
     .infer = where_infer,
     .lower = where_lower,
     .in_place = elementwise_in_place,

@@ -120,6 +120,7 @@ static uint32_t unary_in_place(const rlxvk_graph *g, const node *n)
 
 const op_family unary_family = {
     .name = "unary",
+    .foldable = true,
     .infer = unary_infer,
     .lower = unary_lower,
     .in_place = unary_in_place,

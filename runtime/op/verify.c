@@ -1,4 +1,5 @@
-/* Checks a finished graph again and prints nodes. Every compile verifies the graph as built and as rewritten. */
+/* Checks a finished graph again and prints nodes. Every compile verifies the graph as built and as
+ * rewritten. */
 #include "op/op.h"
 
 #include <string.h>

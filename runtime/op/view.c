@@ -126,6 +126,7 @@ const op_family reshape_family = {
     .attribute_size = sizeof(shape_attributes),
     .raw_inputs = 1,
     .pairs = true,
+    .foldable = true,
     .infer = reshape_infer,
     .view = whole_view,
     .host = copy_host,

@@ -1,5 +1,6 @@
 /*
- * The soundness proof of a plan, by brute force over all pairs: deliberately simple and sharing no code with the planner.
+ * The soundness proof of a plan, by brute force over all pairs: deliberately simple and sharing no
+ * code with the planner.
  */
 #include "plan/plan.h"
 
@@ -61,8 +62,9 @@ static uint32_t count_needless(const schedule *s, const plan *p, const uint32_t 
     return needless;
 }
 
-/* Which value's bytes a step reads must be what that value's last writer left there: no other value may be written over
- * them in between. Tracked per value as "the bytes of v were overwritten by another value at step t". */
+/* Which value's bytes a step reads must be what that value's last writer left there: no other value
+ * may be written over them in between. Tracked per value as "the bytes of v were overwritten by
+ * another value at step t". */
 static rlxvk_status check_reads(const schedule *s, const plan *p, bool *spoiled, bool *written)
 {
     operand o;
@@ -79,7 +81,8 @@ static rlxvk_status check_reads(const schedule *s, const plan *p, bool *spoiled,
             operand whole = {.value = o.value, .size = p->slots[o.value].bytes};
             for (uint32_t v = 0; v < p->value_count; v++) {
                 operand other = {.value = v, .size = p->slots[v].bytes};
-                if (v != o.value && p->slots[v].block != SLOT_NONE && ranges_meet(p, &whole, &other))
+                if (v != o.value && p->slots[v].block != SLOT_NONE &&
+                    ranges_meet(p, &whole, &other))
                     spoiled[v] = true;
             }
             if (!written[o.value])

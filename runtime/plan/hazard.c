@@ -1,6 +1,7 @@
 /*
- * Barriers by byte ranges. Since the last barrier the ranges written (W) and read (R) are kept; a step needs a barrier
- * when it reads or writes what W holds, or writes what R holds. One global barrier clears both.
+ * Barriers by byte ranges. Since the last barrier the ranges written (W) and read (R) are kept; a
+ * step needs a barrier when it reads or writes what W holds, or writes what R holds. One global
+ * barrier clears both.
  */
 #include "plan/plan.h"
 

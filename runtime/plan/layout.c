@@ -1,10 +1,11 @@
 /*
- * Where values live. Weights and state are pinned one after the other. Scratch is placed by liveness: values sorted by a
- * few orders in turn, each at the lowest offset free of every placed value that is live at the same time; the order with
- * the smallest peak wins. Addresses run over the concatenation of equal blocks and no value straddles a block edge.
+ * Where values live. Weights and state are pinned one after the other. Scratch is placed by
+ * liveness: values sorted by a few orders in turn, each at the lowest offset free of every placed
+ * value that is live at the same time; the order with the smallest peak wins. Addresses run over
+ * the concatenation of equal blocks and no value straddles a block edge.
  *
- * In place: where a family allows it and an operand dies at the very step that first writes the result, both share one
- * placement (a "group").
+ * In place: where a family allows it and an operand dies at the very step that first writes the
+ * result, both share one placement (a "group").
  */
 #include "plan/plan.h"
 
@@ -41,8 +42,7 @@ static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
     return fail(RLXVK_E_TOO_LARGE,
                 "value %u needs %llu bytes; this device binds at most %llu and allocates at most "
                 "%llu; split the tensor",
-                value, (unsigned long long)bytes,
-                (unsigned long long)l->options->max_binding_bytes,
+                value, (unsigned long long)bytes, (unsigned long long)l->options->max_binding_bytes,
                 (unsigned long long)l->block_bytes);
 }
 
@@ -183,8 +183,7 @@ static void group_in_place(layout *l)
         const op_family *family = node_row(n)->family;
         uint32_t mask = family->in_place && !at->host ? family->in_place(l->s->graph, n) : 0;
         for (uint32_t k = 0; k < n->input_count && k < 32; k++)
-            if ((mask >> k & 1) &&
-                others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
+            if ((mask >> k & 1) && others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
                 try_in_place(l, at->node, n->inputs[k]);
     }
 }

@@ -1,9 +1,10 @@
 /*
- * The plan of a schedule: a slot of memory for every value, a barrier flag for every step, and the segments between host
- * steps. Pure; knows sizes and limits, no Vulkan.
+ * The plan of a schedule: a slot of memory for every value, a barrier flag for every step, and the
+ * segments between host steps. Pure; knows sizes and limits, no Vulkan.
  *
- * Invariant: two values whose slots overlap are never live at the same step (except an in-place pair at the one step that
- * turns the first into the second), and every pair of conflicting dispatches of a segment has a barrier between them.
+ * Invariant: two values whose slots overlap are never live at the same step (except an in-place
+ * pair at the one step that turns the first into the second), and every pair of conflicting
+ * dispatches of a segment has a barrier between them.
  */
 #ifndef RLXVK_PLAN_H
 #define RLXVK_PLAN_H
@@ -12,10 +13,13 @@
 
 enum memory_class { CLASS_WEIGHTS, CLASS_STATE, CLASS_SCRATCH, CLASS_COUNT };
 
-#define SLOT_NONE   UINT32_MAX
-#define SLOT_SHARED 0x800000u /* block numbers from here on: memory that comes from elsewhere, one block a value */
+#define SLOT_NONE UINT32_MAX
+#define SLOT_SHARED                                                                                \
+    0x800000u /* block numbers from here on: memory that comes from elsewhere, one block a value   \
+               */
 
-/* Where a value lives. Block numbers count within the class. Non-roots and unused values have block SLOT_NONE. */
+/* Where a value lives. Block numbers count within the class. Non-roots and unused values have block
+ * SLOT_NONE. */
 typedef struct slot {
     uint32_t block;
     uint8_t class;
@@ -27,9 +31,9 @@ typedef struct slot {
 enum hazard_kind { HAZARD_NONE, HAZARD_RAW, HAZARD_WAW, HAZARD_WAR, HAZARD_FORCED };
 
 typedef struct barrier {
-    uint8_t kind;      /* enum hazard_kind; HAZARD_NONE: no barrier before this step */
-    uint32_t value;    /* whose bytes conflict */
-    uint32_t earlier;  /* the earlier step */
+    uint8_t kind;     /* enum hazard_kind; HAZARD_NONE: no barrier before this step */
+    uint32_t value;   /* whose bytes conflict */
+    uint32_t earlier; /* the earlier step */
 } barrier;
 
 /* A maximal run of dispatches, or one host step. */
@@ -40,11 +44,12 @@ typedef struct segment {
 
 typedef struct plan_options {
     uint64_t max_block_bytes, max_binding_bytes, alignment;
-    bool bump;         /* no reuse */
-    bool keep_all;     /* every value pinned */
+    bool bump;     /* no reuse */
+    bool keep_all; /* every value pinned */
     bool full_barrier, no_barrier;
     const bool *shared; /* per node: memory comes from elsewhere, no slot is made; may be NULL */
-    const bool *pinned; /* per node: state although the plan would reuse it (feed sources); may be NULL */
+    const bool
+        *pinned; /* per node: state although the plan would reuse it (feed sources); may be NULL */
 } plan_options;
 
 typedef struct plan {
@@ -65,8 +70,8 @@ void plan_destroy(plan *p);
 rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p);
 rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan *p);
 
-/* The brute-force proof (plan/check.c): E_RANGE with a sentence naming the two steps or values that are not kept apart.
- * *out_needless counts barriers that could be dropped one at a time. */
+/* The brute-force proof (plan/check.c): E_RANGE with a sentence naming the two steps or values that
+ * are not kept apart. *out_needless counts barriers that could be dropped one at a time. */
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless);
 
 /* Slot class of a value, and the bytes of the block a step's operand touches. */

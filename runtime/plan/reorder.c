@@ -1,6 +1,7 @@
 /*
- * Level order: a step's level is one more than the highest level of the earlier steps it conflicts with (RAW, WAW, WAR on
- * the same bytes of the same value). Steps of one level are independent and share one barrier. Stable, so deterministic.
+ * Level order: a step's level is one more than the highest level of the earlier steps it conflicts
+ * with (RAW, WAW, WAR on the same bytes of the same value). Steps of one level are independent and
+ * share one barrier. Stable, so deterministic.
  */
 #include "plan/schedule.h"
 

@@ -1,6 +1,6 @@
 /*
- * Lowering a rewritten graph into steps. A node (or a pair) makes a step a dispatch, or one host step. Leaves, views and
- * empty results make none.
+ * Lowering a rewritten graph into steps. A node (or a pair) makes a step a dispatch, or one host
+ * step. Leaves, views and empty results make none.
  */
 #include "plan/schedule.h"
 

@@ -1,6 +1,6 @@
 /*
- * The schedule: every node lowered to plain-data dispatches, or marked to run on the host, in an order that respects all
- * dependencies. Pure.
+ * The schedule: every node lowered to plain-data dispatches, or marked to run on the host, in an
+ * order that respects all dependencies. Pure.
  */
 #ifndef RLXVK_SCHEDULE_H
 #define RLXVK_SCHEDULE_H
@@ -8,18 +8,19 @@
 #include "op/op.h"
 #include "plan/value.h"
 
-/* Two nodes lowered as one step at `first`'s position: a sum and the norm that reads it. Made by rewrite/. */
+/* Two nodes lowered as one step at `first`'s position: a sum and the norm that reads it. Made by
+ * rewrite/. */
 typedef struct node_pair {
     uint32_t first, second;
 } node_pair;
 
 typedef struct schedule_options {
     const device_profile *profile;
-    bool keep_all;      /* every node gets memory of its own */
+    bool keep_all; /* every node gets memory of its own */
     bool forbid_host;
-    bool reorder;       /* level order */
+    bool reorder;        /* level order */
     const bool *on_host; /* OP_COUNT flags: rows forced to the host; may be NULL */
-    uint32_t matmul;    /* enum matmul_choice */
+    uint32_t matmul;     /* enum matmul_choice */
     const node_pair *pairs;
     size_t pair_count;
 } schedule_options;
@@ -35,7 +36,7 @@ typedef struct schedule {
     const rlxvk_graph *graph; /* borrowed */
     value_map values;
     VECTOR(dispatch) dispatches;
-    VECTOR(step) steps; /* in execution order */
+    VECTOR(step) steps;           /* in execution order */
     VECTOR(uint64_t) temporaries; /* bytes; value id = node count + index */
 } schedule;
 

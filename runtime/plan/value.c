@@ -1,4 +1,5 @@
-/* Roots, views, packed halves and concat-in-place: where every node's data live, before any lowering. Pure. */
+/* Roots, views, packed halves and concat-in-place: where every node's data live, before any
+ * lowering. Pure. */
 #include "plan/value.h"
 #include "op/op.h"
 
@@ -28,13 +29,13 @@ static void place_views(const rlxvk_graph *g, placement *places)
     }
 }
 
-/* Whether part `p` of concat `c` may be produced straight into c's slot: nothing else reads it, and it owns its memory. */
+/* Whether part `p` of concat `c` may be produced straight into c's slot: nothing else reads it, and
+ * it owns its memory. */
 static bool can_join(const rlxvk_graph *g, uint32_t p, const uint32_t *uses,
                      const placement *places)
 {
     return uses[p] == 1 && places[p].parent == NODE_NONE && graph_node(g, p)->input_count &&
-           !node_row(graph_node(g, p))->family->writes_input0 &&
-           node_storage(g, p) != STORAGE_RAW;
+           !node_row(graph_node(g, p))->family->writes_input0 && node_storage(g, p) != STORAGE_RAW;
 }
 
 static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *places)
@@ -56,7 +57,8 @@ static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *p
     }
 }
 
-/* Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its own readers. */
+/* Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
+ * own readers. */
 static void refuse_half(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
                         bool *half)
 {
@@ -84,8 +86,8 @@ static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t 
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        bool view = places[id].parent != NODE_NONE && n->input_count &&
-                    places[id].parent == n->inputs[0];
+        bool view =
+            places[id].parent != NODE_NONE && n->input_count && places[id].parent == n->inputs[0];
         half[id] = can_be_half(n);
         leaf[id] = half[id] ? id : view ? leaf[n->inputs[0]] : NODE_NONE;
     }
@@ -102,8 +104,8 @@ static void resolve(const rlxvk_graph *g, const placement *places, const uint32_
             v->offset += places[at].offset;
         v->root = at;
         v->in_concat = at > id;
-        v->storage = (uint8_t)(leaf[id] != NODE_NONE && half[leaf[id]] ? STORAGE_HALF
-                                                                       : node_storage(g, id));
+        v->storage =
+            (uint8_t)(leaf[id] != NODE_NONE && half[leaf[id]] ? STORAGE_HALF : node_storage(g, id));
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * Which slot every node lives in. A root owns a slot; a view (reshape, leading narrow, a part written straight into its
- * concat) lives inside its root's. Made before lowering, pure.
+ * Which slot every node lives in. A root owns a slot; a view (reshape, leading narrow, a part
+ * written straight into its concat) lives inside its root's. Made before lowering, pure.
  */
 #ifndef RLXVK_VALUE_H
 #define RLXVK_VALUE_H
@@ -8,10 +8,10 @@
 #include "graph/graph.h"
 
 typedef struct value {
-    uint32_t root;        /* node id of the slot's owner; itself for a root */
-    uint64_t offset;      /* elements from the start of the root's slot */
-    uint8_t storage;      /* enum storage */
-    bool in_concat;       /* a producer that writes into its concat's slot */
+    uint32_t root;   /* node id of the slot's owner; itself for a root */
+    uint64_t offset; /* elements from the start of the root's slot */
+    uint8_t storage; /* enum storage */
+    bool in_concat;  /* a producer that writes into its concat's slot */
 } value;
 
 typedef struct value_map {
@@ -19,8 +19,8 @@ typedef struct value_map {
     size_t count;
 } value_map;
 
-/* `keep_all` gives every node but pure views a slot of its own. `half_weights`: keep F16/BF16 params packed where every
- * reader can. */
+/* `keep_all` gives every node but pure views a slot of its own. `half_weights`: keep F16/BF16
+ * params packed where every reader can. */
 rlxvk_status value_map_create(const rlxvk_graph *g, bool keep_all, value_map *out);
 void value_map_destroy(value_map *map);
 

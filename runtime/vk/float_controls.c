@@ -1,7 +1,8 @@
 /*
- * Asks the driver to keep signed zeros, infinities and NaN, and to round f32 to nearest even, where it offers that. The
- * request is part of a module (a capability and an execution mode each), and not every device takes it, so it is inserted
- * when a module is created rather than when it is compiled.
+ * Asks the driver to keep signed zeros, infinities and NaN, and to round f32 to nearest even, where
+ * it offers that. The request is part of a module (a capability and an execution mode each), and
+ * not every device takes it, so it is inserted when a module is created rather than when it is
+ * compiled.
  */
 #include "vk/internal.h"
 
@@ -30,8 +31,7 @@ static uint32_t requests_of(const device *d, float_request requests[2])
         requests[count++] = (float_request){CAPABILITY_SIGNED_ZERO_INF_NAN_PRESERVE,
                                             MODE_SIGNED_ZERO_INF_NAN_PRESERVE};
     if (p->shaderRoundingModeRTEFloat32)
-        requests[count++] =
-            (float_request){CAPABILITY_ROUNDING_MODE_RTE, MODE_ROUNDING_MODE_RTE};
+        requests[count++] = (float_request){CAPABILITY_ROUNDING_MODE_RTE, MODE_ROUNDING_MODE_RTE};
     return count;
 }
 

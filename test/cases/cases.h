@@ -5,14 +5,15 @@
  *   layer_norm eps=1e-5 axis=-1 in=x:f32:4x64:offset;gamma:f32:64;beta:f32:64
  *   row [key=value ...] in=name:dtype:dims[:fill];...
  *
- * dims "scalar" is rank 0. A family file gives a builder (text -> graph) and the lines; the runner makes the leaves, fills
- * them from the seed, runs the device and the host reference and compares. Golden cases use the same builders.
- * Leaves are Inputs, except f16, bf16, u8 and i8, which are Params.
+ * dims "scalar" is rank 0. A family file gives a builder (text -> graph) and the lines; the runner
+ * makes the leaves, fills them from the seed, runs the device and the host reference and compares.
+ * Golden cases use the same builders. Leaves are Inputs, except f16, bf16, u8 and i8, which are
+ * Params.
  *
- * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8, special (NaN, +-Inf, +-0,
- * denormals among uniform), large (magnitudes 1e30 and 1e-30), offset (1e4 + unit noise), zero, one, constant:v, bool,
- * index:n (0..n-1), badindex:n (also outside, NaN, x.4, x.5), bytes, quant:FORMAT (random blocks with finite scales),
- * neginf (mostly -Inf), iota.
+ * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8,
+ * special (NaN, +-Inf, +-0, denormals among uniform), large (magnitudes 1e30 and 1e-30), offset
+ * (1e4 + unit noise), zero, one, constant:v, bool, index:n (0..n-1), badindex:n (also outside, NaN,
+ * x.4, x.5), bytes, quant:FORMAT (random blocks with finite scales), neginf (mostly -Inf), iota.
  */
 #ifndef RLXVK_CASES_H
 #define RLXVK_CASES_H

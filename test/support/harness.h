@@ -1,4 +1,5 @@
-/* What the executable tests share: a context, one graph compiled in some mode, its leaves filled from a seed, its outputs. */
+/* What the executable tests share: a context, one graph compiled in some mode, its leaves filled
+ * from a seed, its outputs. */
 #ifndef RLXVK_HARNESS_H
 #define RLXVK_HARNESS_H
 
@@ -9,8 +10,8 @@ rlxvk_context *open_context(const rlxvk_context_options *options);
 /* Destroys it; fails the test when the validation layer had anything to say. */
 void close_context(rlxvk_context *c);
 
-/* Sets params and runs with inputs, both filled from `seed` by name; returns the outputs one after the other as f32 (the
- * caller frees) and their count. Aborts the test on an error. */
+/* Sets params and runs with inputs, both filled from `seed` by name; returns the outputs one after
+ * the other as f32 (the caller frees) and their count. Aborts the test on an error. */
 float *run_seeded(rlxvk_executable *e, const rlxvk_graph *g, uint64_t seed, bool exact,
                   size_t *out_count);
 

@@ -1,4 +1,5 @@
-/* See random_graph.h. Every rule picks operands from the pool of tensors made so far and adds its result to it. */
+/* See random_graph.h. Every rule picks operands from the pool of tensors made so far and adds its
+ * result to it. */
 #include "support/random_graph.h"
 
 #include <stdio.h>
@@ -101,7 +102,8 @@ static rlxvk_tensor rule_unary(maker *m)
     }
 }
 
-/* An operand that broadcasts against x: x itself, another of its shape, or a leaf with some dims of 1. */
+/* An operand that broadcasts against x: x itself, another of its shape, or a leaf with some dims
+ * of 1. */
 static rlxvk_tensor partner(maker *m, rlxvk_tensor x)
 {
     rlxvk_shape s = shape_of(m, x);
@@ -259,7 +261,8 @@ static rlxvk_tensor maximum_of_some(maker *m)
     for (uint32_t i = 0; i < m->count; i++) {
         if (random_below(m->r, 2))
             continue;
-        rlxvk_tensor x = rlxvk_reduce_max(m->g, m->pool[i], axes, shape_of(m, m->pool[i]).rank, false);
+        rlxvk_tensor x =
+            rlxvk_reduce_max(m->g, m->pool[i], axes, shape_of(m, m->pool[i]).rank, false);
         most = most.id ? rlxvk_max(m->g, most, x) : x;
     }
     return most.id ? most : m->pool[0];
@@ -267,9 +270,9 @@ static rlxvk_tensor maximum_of_some(maker *m)
 
 void random_graph(rlxvk_graph *g, random_source *r, uint32_t ops, bool exact)
 {
-    static rlxvk_tensor (*const rules[])(maker *) = {
-        rule_unary,  rule_binary,    rule_binary, rule_where,  rule_matmul, rule_reduce,
-        rule_norm,   rule_transpose, rule_narrow, rule_concat, rule_reshape};
+    static rlxvk_tensor (*const rules[])(
+        maker *) = {rule_unary, rule_binary,    rule_binary, rule_where,  rule_matmul, rule_reduce,
+                    rule_norm,  rule_transpose, rule_narrow, rule_concat, rule_reshape};
     maker m = {.g = g, .r = r, .exact = exact};
     for (uint32_t i = 0; i < 2 + random_below(r, 3); i++)
         m.pool[m.count++] = leaf(&m, random_shape(&m));

@@ -1,6 +1,7 @@
 /*
- * Random graphs for the fuzz tests. Exact graphs use integers of small magnitude and ops that keep them exact, so that any
- * order of evaluation gives the same bits; smooth graphs use continuous functions and are compared within a tolerance.
+ * Random graphs for the fuzz tests. Exact graphs use integers of small magnitude and ops that keep
+ * them exact, so that any order of evaluation gives the same bits; smooth graphs use continuous
+ * functions and are compared within a tolerance.
  */
 #ifndef RLXVK_RANDOM_GRAPH_H
 #define RLXVK_RANDOM_GRAPH_H

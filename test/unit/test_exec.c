@@ -1,4 +1,5 @@
-/* The executable's contract: params, inputs, handles, feeds, tickets, errors that change nothing, sharing, clone, reports. */
+/* The executable's contract: params, inputs, handles, feeds, tickets, errors that change nothing,
+ * sharing, clone, reports. */
 #include "exec/executable.h"
 #include "support/harness.h"
 
@@ -225,7 +226,8 @@ static void test_params(void **state)
     expect_ok(rlxvk_set_param(e, "w", w, 6));
     expect_ok(rlxvk_set_param(e, "d", w, 2)); /* dropped as dead, still known */
     expect_ok(rlxvk_set_param_bytes(e, "raw", raw, 5));
-    expect_ok(rlxvk_set_param(e, "h", (float[]){1.0f, 1.0009765625f + 0.000244140625f, 65520, -2}, 4));
+    expect_ok(
+        rlxvk_set_param(e, "h", (float[]){1.0f, 1.0009765625f + 0.000244140625f, 65520, -2}, 4));
     rlxvk_run_output out[] = {{0, y, 2, RLXVK_AS_F32},
                               {1, raw_back, 5, RLXVK_AS_BYTES},
                               {2, h, 4, RLXVK_AS_F32},
@@ -407,8 +409,7 @@ static void test_write_rows_and_sharing(void **state)
     expect_ok(rlxvk_compile(context, two, NULL, &a));
     expect_ok(rlxvk_set_param(a, "w", &w, 1));
     expect_ok(rlxvk_bind_handle(a, "cache", (float[8]){0}, 8));
-    rlxvk_compile_options o = {
-        .share_with = a, .shared_inputs = shared, .shared_input_count = 1};
+    rlxvk_compile_options o = {.share_with = a, .shared_inputs = shared, .shared_input_count = 1};
     expect_ok(rlxvk_compile(context, one, &o, &b));
     expect_ok(rlxvk_run(a, inputs, 2, out, 2));
     assert_true(sum == 0); /* a reader built before the write sees the old content */

@@ -1,6 +1,7 @@
 /*
- * Random graphs on the device at hand: against the host reference, and every mode of the executable against every other,
- * bit for bit. Scratch is poisoned with NaN and the gaps between slots are guarded.
+ * Random graphs on the device at hand: against the host reference, and every mode of the executable
+ * against every other, bit for bit. Scratch is poisoned with NaN and the gaps between slots are
+ * guarded.
  */
 #include "exec/executable.h"
 #include "support/harness.h"
@@ -13,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-static const char *const mode_names[] = {"default",   "no reuse", "in order",    "full barrier",
-                                         "uncached",  "profiled", "plan checked", "forced uploads"};
+static const char *const mode_names[] = {"default",  "no reuse", "in order",     "full barrier",
+                                         "uncached", "profiled", "plan checked", "forced uploads"};
 enum { MODES = 7 };
 
 static rlxvk_compile_options mode_options(int mode)
@@ -260,8 +261,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_graphs),          cmocka_unit_test(test_smooth_graphs),
         cmocka_unit_test(test_small_limits),          cmocka_unit_test(test_many_blocks),
-        cmocka_unit_test(test_host_fallback),
-        cmocka_unit_test(test_guard_bands),           cmocka_unit_test(test_replays_are_identical),
+        cmocka_unit_test(test_host_fallback),         cmocka_unit_test(test_guard_bands),
+        cmocka_unit_test(test_replays_are_identical),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * The pure layers on random graphs, with no device: every plan is proven sound by brute force, every barrier is removed once
- * and the proof must fail, slots of small forced blocks never straddle, and scratch stays near its lower bound.
+ * The pure layers on random graphs, with no device: every plan is proven sound by brute force,
+ * every barrier is removed once and the proof must fail, slots of small forced blocks never
+ * straddle, and scratch stays near its lower bound.
  */
 #include "plan/plan.h"
 #include "rewrite/rewrite.h"
