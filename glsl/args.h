@@ -1,7 +1,8 @@
 /*
  * What C and GLSL share: op codes and the push-constant struct of every kernel, each defined once.
- * In GLSL a kernel declares `layout(push_constant) uniform block { <name>_args args; };`. Only 4-byte members and arrays
- * of them, at most 128 bytes. Offsets and strides count elements of the operand's storage.
+ * In GLSL a kernel declares `layout(push_constant) uniform block { <name>_args args; };`. Only
+ * 4-byte members and arrays of them, at most 128 bytes. Offsets and strides count elements of the
+ * operand's storage.
  */
 #ifndef RLXVK_ARGS_H
 #define RLXVK_ARGS_H
@@ -58,15 +59,15 @@ struct unary_args {
     u32 numel, x_offset, y_offset;
 };
 
-/* How binary, compare, where and fma find their operands: one axis (every operand dense or a single element), two, or a
- * loop over `rank`. */
+/* How binary, compare, where and fma find their operands: one axis (every operand dense or a single
+ * element), two, or a loop over `rank`. */
 #define ELEMENTWISE_LINE 1
 #define ELEMENTWISE_ROWS 2
 #define ELEMENTWISE_LOOP 0
 #define ELEMENTWISE_AXES 6
 
-/* Axes innermost first; dims[rank - 1] is what is left; strides[o * ELEMENTWISE_AXES + axis] of operand o, 0 where it is
- * repeated. Offsets and strides count elements, also of pairs. */
+/* Axes innermost first; dims[rank - 1] is what is left; strides[o * ELEMENTWISE_AXES + axis] of
+ * operand o, 0 where it is repeated. Offsets and strides count elements, also of pairs. */
 struct elementwise_args {
     u32 numel, rank, target_offset;
     u32 offsets[3];
@@ -75,16 +76,16 @@ struct elementwise_args {
 };
 
 /* cast: what a source word, byte or pair becomes. */
-#define CAST_FROM_WORD 0
-#define CAST_FROM_U8   1
-#define CAST_FROM_I8   2
-#define CAST_FROM_PAIR 3
-#define CAST_TO_WORD   0
-#define CAST_TO_F16    1
-#define CAST_TO_BF16   2
+#define CAST_FROM_WORD  0
+#define CAST_FROM_U8    1
+#define CAST_FROM_I8    2
+#define CAST_FROM_PAIR  3
+#define CAST_TO_WORD    0
+#define CAST_TO_F16     1
+#define CAST_TO_BF16    2
 #define CAST_TO_INTEGER 3
-#define CAST_TO_BOOL   4
-#define CAST_TO_PAIR   5
+#define CAST_TO_BOOL    4
+#define CAST_TO_PAIR    5
 
 /* lowest and highest bound CAST_TO_INTEGER. */
 struct cast_args {
@@ -177,14 +178,15 @@ struct norm_finish_args {
 #define MATMUL_F16   1
 #define MATMUL_BF16  2
 /* Bits of MATMUL_VECTORS: the operand may be read (y: written) four elements at a time. */
-#define MATMUL_VECTOR_A 1
-#define MATMUL_VECTOR_B 2
-#define MATMUL_VECTOR_Y 4
+#define MATMUL_VECTOR_A    1
+#define MATMUL_VECTOR_B    2
+#define MATMUL_VECTOR_Y    4
 #define MATMUL_NO_BIAS     0
 #define MATMUL_BIAS_COLUMN 1
 #define MATMUL_BIAS_ROW    2 /* matvec with its operands swapped */
 
-/* matmul_tiled, matmul_scalar, matvec. Batch axes go innermost first; unused dims are 1, unused strides 0. */
+/* matmul_tiled, matmul_scalar, matvec. Batch axes go innermost first; unused dims are 1, unused
+ * strides 0. */
 struct matmul_args {
     u32 m, n, k;
     u32 k_slice; /* what one split sums; >= k: no split, y is the result and not partial sums */
@@ -199,8 +201,8 @@ struct matmul_sum_args {
     u32 count, n, splits, bias_offset, y_offset;
 };
 
-/* Formats are GGUF tensor type numbers. packed rows lie row_bytes apart from byte w_offset; a row has `units` units of 32
- * elements; last_word: index of the slot's last word. */
+/* Formats are GGUF tensor type numbers. packed rows lie row_bytes apart from byte w_offset; a row
+ * has `units` units of 32 elements; last_word: index of the slot's last word. */
 #define DEQUANT_Q8_0 8
 #define DEQUANT_Q4_K 12
 #define DEQUANT_Q6_K 14
@@ -251,9 +253,10 @@ struct attention_merge_args {
 };
 
 struct rope_args {
-    u32 pairs, row_pairs, head_pairs, rotated_pairs; /* in all, in a row, in a head, of them rotated */
-    u32 sequence, batch_rows;                        /* S; rows of x with one index on axis 0 */
-    u32 table_batch, columns;                        /* table rows from one batch to the next */
+    u32 pairs, row_pairs, head_pairs,
+        rotated_pairs;        /* in all, in a row, in a head, of them rotated */
+    u32 sequence, batch_rows; /* S; rows of x with one index on axis 0 */
+    u32 table_batch, columns; /* table rows from one batch to the next */
     u32 x_offset, x_row, y_offset, cos_offset, sin_offset;
 };
 
@@ -312,7 +315,8 @@ struct take_along_axis_args {
 
 /* ---- measurement: fma_peak ---- */
 
-#define FMA_PEAK_CHAINS 12 /* independent sums of an invocation; one round is one fused multiply-add of each */
+#define FMA_PEAK_CHAINS                                                                            \
+    12 /* independent sums of an invocation; one round is one fused multiply-add of each */
 
 struct fma_peak_args {
     u32 rounds;

@@ -83,7 +83,8 @@ static rlxvk_status check_shape(const node *n)
         if (n->shape.dims[i] < 0)
             return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld", i, (long long)n->shape.dims[i]);
     if (!shape_numel_checked(&n->shape, &numel))
-        return op_fail(n, RLXVK_E_TOO_LARGE, "shape %s has 2^31 elements or more",
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "shape %s has 2^31 elements or more, dims of 0 aside; split the tensor",
                        shape_text(&n->shape, buffer));
     return RLXVK_OK;
 }
@@ -117,12 +118,25 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
     return graph_append(g, &n);
 }
 
+/* Operands a row cannot do without come first; those that may be left out follow. */
+static bool has_required(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
+{
+    for (size_t i = 0; i < count && i < op_table[op].fewest_inputs; i++)
+        if (!inputs[i].id) {
+            graph_fail(g, op_fail(&(node){.op = (uint16_t)op}, RLXVK_E_ARITY,
+                                  "operand %zu is RLXVK_NONE; this op needs its first %u", i,
+                                  op_table[op].fewest_inputs));
+            return false;
+        }
+    return true;
+}
+
 rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
                       void *attributes)
 {
     uint32_t few[8] = {0}, *ids = few;
     uint32_t present = 0, result = NODE_NONE;
-    if (g->status != RLXVK_OK)
+    if (g->status != RLXVK_OK || !has_required(g, op, inputs, count))
         return RLXVK_NONE;
     if (count > ARRAY_COUNT(few) && !(ids = memory_allocate(count * sizeof *ids))) {
         graph_fail(g, fail_memory("operands"));

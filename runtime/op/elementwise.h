@@ -5,6 +5,7 @@
 #ifndef RLXVK_ELEMENTWISE_H
 #define RLXVK_ELEMENTWISE_H
 
+#include <math.h>
 #include "op/op.h"
 
 /* n->shape from all operands; E_SHAPE names the two that do not agree. */
@@ -31,7 +32,7 @@ void elementwise_host_rounded(const host_call *call, uint64_t i);
 void elementwise_host_flush(const host_call *call, uint64_t i, double flushed);
 static inline double flush_denormal(double v)
 {
-    return v > -0x1p-126 && v < 0x1p-126 ? 0.0 * v : v;
+    return fabs(v) < 0x1p-126 ? 0.0 * v : v;
 }
 
 #endif

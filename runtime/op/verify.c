@@ -4,12 +4,27 @@
 
 #include <string.h>
 
-static rlxvk_status verify_inputs(const node *n, uint32_t id)
+static rlxvk_status verify_inputs(const rlxvk_graph *g, const node *n, uint32_t id)
 {
-    for (uint32_t i = 0; i < n->input_count; i++)
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        if (n->inputs[i] >= g->nodes.count)
+            return op_fail(n, RLXVK_E_DANGLING, "operand %u of node %u is node %u of %zu", i, id,
+                           n->inputs[i], g->nodes.count);
         if (n->inputs[i] >= id)
             return op_fail(n, RLXVK_E_ORDER, "node %u reads node %u, built after it", id,
                            n->inputs[i]);
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status verify_outputs(const rlxvk_graph *g)
+{
+    if (g->outputs.count == 0)
+        return fail(RLXVK_E_NO_OUTPUTS, "the graph has no output; call rlxvk_graph_output");
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (g->outputs.items[i] >= g->nodes.count)
+            return fail(RLXVK_E_DANGLING, "output %zu is node %u of %zu", i, g->outputs.items[i],
+                        g->nodes.count);
     return RLXVK_OK;
 }
 
@@ -19,21 +34,26 @@ static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
     uint64_t attributes[64]; /* infer may normalize: give it a copy */
     char declared[SHAPE_TEXT], inferred[SHAPE_TEXT];
     rlxvk_status status;
-    TRY(verify_inputs(&copy, id));
+    if (copy.op >= OP_COUNT || copy.dtype >= RLXVK_DTYPE_COUNT)
+        return fail(RLXVK_E_UNKNOWN_OP, "node %u is op %u of dtype %u; there are %d and %d", id,
+                    copy.op, copy.dtype, OP_COUNT, RLXVK_DTYPE_COUNT);
+    TRY(verify_inputs(g, &copy, id));
     if (node_row(&copy)->family->attribute_size != copy.attribute_size ||
         copy.attribute_size > sizeof attributes)
         return op_fail(&copy, RLXVK_E_ATTR, "node %u carries %zu bytes of attributes", id,
                        copy.attribute_size);
     if (copy.attributes)
         memcpy(attributes, copy.attributes, copy.attribute_size);
-    if (copy.input_count == 0)
+    if (copy.input_count == 0 && node_row(&copy)->most_inputs == 0)
         return RLXVK_OK; /* leaves were checked when built and have nothing to infer from */
     if (copy.attributes)
         copy.attributes = attributes;
     TRY(op_check(g, &copy, attributes));
-    if (!shape_equal(&copy.shape, &graph_node(g, id)->shape))
-        return op_fail(&copy, RLXVK_E_SHAPE, "node %u is declared %s but computes %s", id,
-                       shape_text(&graph_node(g, id)->shape, declared),
+    const node *n = graph_node(g, id);
+    if (!shape_equal(&copy.shape, &n->shape) || copy.dtype != n->dtype)
+        return op_fail(&copy, RLXVK_E_SHAPE, "node %u is declared %s %s but computes %s %s", id,
+                       rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, declared),
+                       rlxvk_dtype_name((rlxvk_dtype)copy.dtype),
                        shape_text(&copy.shape, inferred));
 error:
     return status;
@@ -44,8 +64,7 @@ rlxvk_status graph_verify(const rlxvk_graph *g)
     rlxvk_status status = RLXVK_OK;
     if (g->status != RLXVK_OK)
         return fail(g->status, "%s", g->error);
-    if (g->outputs.count == 0)
-        return fail(RLXVK_E_NO_OUTPUTS, "the graph has no output; call rlxvk_graph_output");
+    TRY(verify_outputs(g));
     for (uint32_t id = 0; id < g->nodes.count; id++)
         TRY(verify_node(g, id));
 error:
