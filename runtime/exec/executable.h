@@ -73,6 +73,7 @@ typedef struct ticket_state {
     const rlxvk_run_output *outputs;
     size_t output_count;
     bool direct_reads; /* some output is read from the arena itself, before the next run */
+    double submitted_at; /* trace time; 0 when not tracing */
     rlxvk_status status;
 } ticket_state;
 
@@ -195,6 +196,8 @@ void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *tit
 void dump_plan(const rlxvk_executable *e);
 void dump_barriers(const rlxvk_executable *e);
 void dump_summary(const rlxvk_executable *e);
+/* Adds the last run's GPU spans to the trace, aligned so that the first step begins when it was submitted (report.c). */
+rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at);
 /* RLXVK_CHECK=index, NAN_TRACE and DUMP_NODES after a run. */
 rlxvk_status diagnose_run(rlxvk_executable *e);
 

@@ -66,6 +66,40 @@ error:
     return status;
 }
 
+static const char *step_name(const rlxvk_executable *e, const step *s)
+{
+    if (s->host)
+        return node_row(graph_node(e->graph, s->node))->name;
+    return kernel_table[e->schedule.dispatches.items[s->dispatch].kernel].name;
+}
+
+rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
+{
+    size_t count = e->schedule.steps.count;
+    uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
+    double period = e->device->snapshot.properties.limits.timestampPeriod / 1e3;
+    char detail[64];
+    rlxvk_status status;
+    if (!ticks)
+        return fail_memory("trace");
+    TRY(step_times(e, ticks));
+    for (size_t i = 0; i < count; i++)
+        first = e->schedule.steps.items[i].host ? first : MIN(first, ticks[2 * i]);
+    for (size_t i = 0; i < count; i++) {
+        const step *s = &e->schedule.steps.items[i];
+        text t = {detail, sizeof detail, 0};
+        if (s->host)
+            continue;
+        text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
+        trace_span(e->context->trace, step_name(e, s), 2,
+                   submitted_at + (double)(ticks[2 * i] - first) * period,
+                   (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
+    }
+error:
+    memory_free(ticks);
+    return status;
+}
+
 rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
                            size_t capacity, size_t *out_count)
 {
@@ -86,8 +120,7 @@ rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *
         const step *s = &e->schedule.steps.items[i];
         const node *n = graph_node(e->graph, s->node);
         steps[i] = (rlxvk_step_time){
-            .name = s->host ? node_row(n)->name
-                            : kernel_table[e->schedule.dispatches.items[s->dispatch].kernel].name,
+            .name = step_name(e, s),
             .node = n->name ? n->name : "",
             .node_id = s->node,
             .gpu = !s->host,

@@ -461,6 +461,7 @@ static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_
     *t = (ticket_state){.outputs = outputs, .output_count = m};
     TRY(launch(e, t, inputs, n));
     t->id = ++e->next_ticket;
+    t->submitted_at = begin;
     if (trace)
         trace_span(trace, "submit", 1, begin, trace_now() - begin, NULL);
     return RLXVK_OK;
@@ -473,6 +474,8 @@ static rlxvk_status finish(rlxvk_executable *e, ticket_state *t)
 {
     rlxvk_status status = complete(e, t);
     t->id = 0;
+    if (status == RLXVK_OK && e->context->trace && e->queries)
+        status = trace_steps(e, t->submitted_at);
     return status == RLXVK_OK ? diagnose_run(e) : status;
 }
 

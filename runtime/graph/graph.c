@@ -68,7 +68,7 @@ void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
     if (!known_tensor(graph, tensor, "set_name"))
         return;
     node *n = &graph->nodes.items[tensor.id - 1];
-    if (n->input_count == 0 && n->name) {
+    if (n->input_count == 0 && n->name && !n->data) {
         graph_fail(graph, fail(RLXVK_E_ATTR,
                                "set_name '%s': '%s' is an input or param and keeps the name it is "
                                "set by",

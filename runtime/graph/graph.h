@@ -23,7 +23,7 @@ typedef struct node {
     size_t attribute_size;
     const char
         *name; /* Input and Param: the name they are set by; others: debug name; may be NULL */
-    const void *data; /* Constant: host bytes */
+    const void *data; /* Constant: host bytes, never NULL; others: NULL */
     size_t data_size;
 } node;
 
@@ -37,9 +37,8 @@ struct rlxvk_graph {
 
 /* ---- Shapes ---- */
 
-/* Product of the dims; 0 with a zero dim. False when it does not fit 2^31 - 1 elements, or would
- * not without the zero dims: so no product of some of the dims, as strides are, ever overflows.
- * Dims must not be negative. */
+/* Product of the dims, not negative; 0 with a zero dim. False when it does not fit 2^31 - 1
+ * elements, or when the dims beside a zero do not multiply to an int64_t, as strides must. */
 bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out);
 uint64_t shape_numel(const rlxvk_shape *s); /* of a shape already verified */
 bool shape_equal(const rlxvk_shape *a, const rlxvk_shape *b);

@@ -209,8 +209,13 @@ static rlxvk_status attention_infer(const rlxvk_graph *g, node *n, void *attribu
     n->shape = *q;
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     if (a->with_lse) {
-        int64_t rows = geometry.batch * geometry.heads * geometry.queries;
-        n->shape = RLXVK_SHAPE((int64_t)shape_numel(q) + rows);
+        rlxvk_shape lse = RLXVK_SHAPE(geometry.batch, geometry.heads, geometry.queries);
+        uint64_t rows;
+        if (!shape_numel_checked(&lse, &rows))
+            return op_fail(n, RLXVK_E_TOO_LARGE,
+                           "lse of %lld x %lld x %lld has 2^31 elements or more",
+                           (long long)lse.dims[0], (long long)lse.dims[1], (long long)lse.dims[2]);
+        n->shape = RLXVK_SHAPE((int64_t)(shape_numel(q) + rows));
     }
 error:
     return status;
@@ -220,9 +225,10 @@ static attention_strides strides_of(rlxvk_attention_layout layout, int64_t heads
                                     int64_t width)
 {
     bool rows = layout == RLXVK_LAYOUT_BSHD || layout == RLXVK_LAYOUT_PACKED;
-    return (attention_strides){.batch = (uint32_t)(heads * sequence * width),
-                               .head = (uint32_t)(rows ? width : sequence * width),
-                               .seq = (uint32_t)(rows ? heads * width : width)};
+    /* They wrap only in empty tensors. */
+    uint32_t h = (uint32_t)heads, s = (uint32_t)sequence, w = (uint32_t)width;
+    return (
+        attention_strides){.batch = h * s * w, .head = rows ? w : s * w, .seq = rows ? h * w : w};
 }
 
 static void set_mask_strides(attention_geometry *a, const rlxvk_shape *mask)

@@ -83,8 +83,7 @@ static rlxvk_status check_shape(const node *n)
         if (n->shape.dims[i] < 0)
             return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld", i, (long long)n->shape.dims[i]);
     if (!shape_numel_checked(&n->shape, &numel))
-        return op_fail(n, RLXVK_E_TOO_LARGE,
-                       "shape %s has 2^31 elements or more, dims of 0 aside; split the tensor",
+        return op_fail(n, RLXVK_E_TOO_LARGE, "shape %s has 2^31 elements or more; split the tensor",
                        shape_text(&n->shape, buffer));
     return RLXVK_OK;
 }

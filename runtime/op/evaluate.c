@@ -25,9 +25,9 @@ static rlxvk_status prepare(evaluation *v, uint32_t id)
     bool missing = n->input_count && (!v->exact[id] || !v->bounds[id]);
     if ((raw ? !v->bytes[id] : !v->words[id]) || missing)
         return fail_memory("evaluation");
-    if (n->op == OP_constant && raw)
+    if (n->op == OP_constant && raw && count)
         memcpy(v->bytes[id], n->data, count);
-    else if (n->op == OP_constant)
+    else if (n->op == OP_constant && count)
         dtype_widen((rlxvk_dtype)n->dtype, n->data, shape_numel(&n->shape), v->words[id]);
     return RLXVK_OK;
 }

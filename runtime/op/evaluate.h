@@ -24,7 +24,7 @@ void evaluation_destroy(evaluation *v);
 rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content);
 /* Computes every node in order. */
 rlxvk_status evaluation_run(evaluation *v);
-/* One node, its operands already there. `bound` may be NULL. */
+/* One node, its operands already there. */
 rlxvk_status evaluate_node(evaluation *v, uint32_t id);
 
 #endif

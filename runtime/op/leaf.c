@@ -40,7 +40,7 @@ rlxvk_tensor rlxvk_constant(rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape
     node n = {.op = OP_constant,
               .dtype = leaf_dtype(dtype),
               .shape = shape,
-              .data = bytes,
+              .data = bytes || size ? bytes : "", /* data tells a constant from other leaves */
               .data_size = size};
     return leaf_append(g, &n);
 }

@@ -26,8 +26,8 @@ static bool take_axes(rlxvk_graph *g, const char *row, const int32_t *axes, size
     if (g->status != RLXVK_OK)
         return false;
     if (count > RLXVK_MAX_RANK || (count && !axes)) {
-        graph_fail(g, fail(RLXVK_E_ATTR, "%s: %zu axes; the largest rank is %d", row, count,
-                           RLXVK_MAX_RANK));
+        graph_fail(g, fail(RLXVK_E_ATTR, "%s: %zu axes%s; the largest rank is %d", row, count,
+                           axes ? "" : " at NULL", RLXVK_MAX_RANK));
         return false;
     }
     if (count)

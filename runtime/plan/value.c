@@ -57,6 +57,15 @@ static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *p
     }
 }
 
+/* A view that leaves the bits as they are, packed or not: no cast, and no node that writes what it
+ * is a view of. A part placed in its concat is no view at all. */
+static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_t id)
+{
+    const node *n = graph_node(g, id);
+    return n->input_count && places[id].parent == n->inputs[0] && n->op != OP_cast &&
+           !node_row(n)->family->writes_input0;
+}
+
 /* Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
  * own readers. */
 static void refuse_half(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
@@ -64,7 +73,7 @@ static void refuse_half(const rlxvk_graph *g, const placement *places, const uin
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        bool plain_view = places[id].parent != NODE_NONE && n->op != OP_cast;
+        bool plain_view = is_plain_view(g, places, id);
         for (uint32_t i = 0; i < n->input_count; i++) {
             bool reads = i < 32 && (node_row(n)->family->half_inputs >> i & 1);
             if (leaf[n->inputs[i]] != NODE_NONE && !reads && !(plain_view && i == 0))
@@ -86,10 +95,8 @@ static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t 
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        bool view =
-            places[id].parent != NODE_NONE && n->input_count && places[id].parent == n->inputs[0];
         half[id] = can_be_half(n);
-        leaf[id] = half[id] ? id : view ? leaf[n->inputs[0]] : NODE_NONE;
+        leaf[id] = half[id] ? id : is_plain_view(g, places, id) ? leaf[n->inputs[0]] : NODE_NONE;
     }
     refuse_half(g, places, leaf, half);
 }

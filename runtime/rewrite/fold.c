@@ -1,6 +1,7 @@
 /*
- * Constant folding: a pure node whose operands are all constants is computed once on the host, by the same reference
- * functions the tests trust, and becomes a constant of its own dtype.
+ * Constant folding: a pure node whose operands are all constants is computed once on the host, by
+ * the same reference functions the tests trust, and becomes a constant of its own dtype. The words
+ * it stands for do not change by a bit.
  */
 #include "rewrite/pass.h"
 #include "op/evaluate.h"
@@ -9,15 +10,20 @@
 
 #define FOLD_LIMIT_BYTES (1u << 20)
 
+static uint64_t word_bytes(const node *n)
+{
+    return storage_bytes(n->dtype == RLXVK_C64 ? STORAGE_PAIR : STORAGE_WORD,
+                         shape_numel(&n->shape));
+}
+
 static bool can_fold(const pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
-    if (n->input_count == 0 || !node_row(n)->family->foldable ||
-        shape_numel(&n->shape) * 8 > FOLD_LIMIT_BYTES)
+    if (n->input_count == 0 || !node_row(n)->family->foldable || word_bytes(n) > FOLD_LIMIT_BYTES)
         return false;
     for (uint32_t i = 0; i < n->input_count; i++) {
         const node *operand = graph_node(p->graph, p->map[n->inputs[i]]);
-        if (operand->op != OP_constant || shape_numel(&operand->shape) * 8 > 8 * FOLD_LIMIT_BYTES)
+        if (operand->op != OP_constant || word_bytes(operand) > 8 * FOLD_LIMIT_BYTES)
             return false;
     }
     return true;
@@ -49,6 +55,23 @@ static rlxvk_status isolate(const pass *p, const node *n, rlxvk_graph **out)
     return status;
 }
 
+/* Arithmetic is f32 whatever the label, so an F16 or integer node may hold words that a constant of
+ * its dtype cannot; those stay computed. */
+static bool holds_words(rlxvk_dtype dtype, const uint8_t *bytes, const float *words, uint64_t numel)
+{
+    size_t size = rlxvk_dtype_size(dtype);
+    if (dtype == RLXVK_F32 || dtype == RLXVK_C64)
+        return true;
+    for (uint64_t i = 0; i < numel; i++) {
+        float held;
+        dtype_widen(dtype, bytes + i * size, 1, &held);
+        if (memcmp(&held, &words[i], sizeof held) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* NODE_NONE, and nothing wrong, where the constant would not be the node's value to the bit. */
 static uint32_t append_constant(pass *p, const node *n, const float *words)
 {
     uint64_t numel = shape_numel(&n->shape);
@@ -65,7 +88,9 @@ static uint32_t append_constant(pass *p, const node *n, const float *words)
                    .name = n->name,
                    .data = bytes,
                    .data_size = size};
-    uint32_t id = graph_append(p->graph, &folded);
+    uint32_t id = NODE_NONE;
+    if (holds_words((rlxvk_dtype)n->dtype, bytes, words, numel))
+        id = graph_append(p->graph, &folded);
     memory_free(bytes);
     return id;
 }

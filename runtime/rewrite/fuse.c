@@ -1,6 +1,7 @@
 /*
- * Pattern fusions. Guards: every member but the tail is private (read once, not an output), shapes are exactly those the
- * fused op takes, and the fused node has the tail's shape and dtype.
+ * Pattern fusions. Guards: every member but the tail is private (read once, not an output), shapes
+ * are exactly those the fused op takes, and the fused node has the tail's shape and dtype; no
+ * tensor is written in place between the members, as their operands are read where the tail stands.
  */
 #include "rewrite/pass.h"
 
@@ -8,6 +9,11 @@ static const node *private_operand(const pass *p, const node *n, uint32_t i, op_
 {
     uint32_t id = n->inputs[i];
     return p->nodes[id].op == op && is_private(p, id) ? &p->nodes[id] : NULL;
+}
+
+static uint32_t id_of(const pass *p, const node *n)
+{
+    return (uint32_t)(n - p->nodes);
 }
 
 static bool same_type(const node *a, const node *b)
@@ -60,7 +66,8 @@ uint32_t fuse_matmul_bias_act(pass *p, uint32_t id)
         attributes.activation = (rlxvk_activation)(node_code(n) + 1);
         add = private_operand(p, n, 0, OP_add);
     }
-    if (!add || add->op != OP_add || !(m = match_product(p, add, &which)))
+    if (!add || add->op != OP_add || !(m = match_product(p, add, &which)) ||
+        writes_between(p, id_of(p, m), id))
         return NODE_NONE;
     attributes.transpose_b = ((const matmul_attributes *)m->attributes)->transpose_b;
     uint32_t inputs[] = {p->map[m->inputs[0]], p->map[m->inputs[1]],
@@ -83,11 +90,12 @@ static bool is_last_axis_norm(const node *n)
 {
     if (n->op != OP_layer_norm && n->op != OP_rms_norm)
         return false;
-    return n->shape.rank && ((const norm_attributes *)n->attributes)->axis + 1 ==
-                                (int32_t)n->shape.rank;
+    return n->shape.rank &&
+           ((const norm_attributes *)n->attributes)->axis + 1 == (int32_t)n->shape.rank;
 }
 
-/* add = Add(Add(x, r), bias): returns the inner sum and the bias position; NULL when it is not that. */
+/* add = Add(Add(x, r), bias): returns the inner sum and the bias position; NULL when it is not
+ * that. */
 static const node *match_biased(const pass *p, const node *add, const node *norm, uint32_t *bias)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -113,6 +121,8 @@ uint32_t fuse_residual_norm(pass *p, uint32_t id)
             return NODE_NONE;
         attributes.has_bias = true;
     }
+    if (writes_between(p, id_of(p, sum), id))
+        return NODE_NONE;
     inputs[count++] = p->map[sum->inputs[0]];
     inputs[count++] = p->map[sum->inputs[1]];
     if (attributes.has_bias)
@@ -123,10 +133,12 @@ uint32_t fuse_residual_norm(pass *p, uint32_t id)
     return op_append(p->graph, op, inputs, count, &attributes, n->name);
 }
 
-static bool available_before(const rlxvk_graph *g, const node *norm, uint32_t position)
+/* Leaves are there from the start, wherever they were declared. The sum itself, as gamma, is not:
+ * the step makes it. */
+static bool available_at(const rlxvk_graph *g, const node *norm, uint32_t position)
 {
     for (uint32_t i = 1; i < norm->input_count; i++)
-        if (norm->inputs[i] > position && graph_node(g, norm->inputs[i])->input_count)
+        if (norm->inputs[i] >= position && graph_node(g, norm->inputs[i])->input_count)
             return false;
     return true;
 }
@@ -151,7 +163,7 @@ rlxvk_status find_norm_pairs(const rlxvk_graph *g, pair_list *pairs)
         uint32_t sum = n->inputs[0];
         const node *add = graph_node(g, sum);
         if (add->op != OP_add || uses[sum] < 2 || !is_sum_of(&p, add, n) || is_taken(pairs, sum) ||
-            !available_before(g, n, sum))
+            !available_at(g, n, sum) || writes_between(&p, sum, id))
             continue;
         if (!VECTOR_PUSH(pairs, (node_pair){sum, id}))
             status = fail_memory("norm pairs");
@@ -188,7 +200,8 @@ uint32_t fuse_swiglu(pass *p, uint32_t id)
         const node *up = half_of(p, n->inputs[1 - i], &up_start);
         const node *gate = half_of(p, silu->inputs[0], &gate_start);
         if (!up || !gate || up->inputs[0] != gate->inputs[0] || up_start == gate_start ||
-            !same_type(up, n))
+            !same_type(up, n) || writes_between(p, id_of(p, up), id) ||
+            writes_between(p, id_of(p, gate), id))
             continue;
         swiglu_attributes attributes = {.gate_first = gate_start == 0};
         uint32_t whole = p->map[up->inputs[0]];

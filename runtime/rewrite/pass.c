@@ -16,13 +16,26 @@ uint32_t *count_node_uses(const rlxvk_graph *g)
     return uses;
 }
 
+static bool has_effect(const node *n)
+{
+    return node_row(n)->family->writes_input0;
+}
+
+bool writes_between(const pass *p, uint32_t first, uint32_t last)
+{
+    for (uint32_t id = first + 1; id < last; id++)
+        if (has_effect(&p->nodes[id]))
+            return true;
+    return false;
+}
+
 /* Copies a node with its operands renamed; everything else it points to stays where it is. */
 static uint32_t copy_node(pass *p, uint32_t id)
 {
     rlxvk_graph *g = p->graph;
     node n = p->nodes[id];
-    uint32_t *inputs = n.input_count ? arena_allocate(&g->memory, n.input_count * sizeof *inputs)
-                                     : NULL;
+    uint32_t *inputs =
+        n.input_count ? arena_allocate(&g->memory, n.input_count * sizeof *inputs) : NULL;
     if ((n.input_count && !inputs) || !VECTOR_PUSH(&g->nodes, n)) {
         graph_fail(g, fail_memory("rewritten node"));
         return NODE_NONE;
@@ -58,11 +71,6 @@ rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule)
 }
 
 /* ---- Dead nodes ---- */
-
-static bool has_effect(const node *n)
-{
-    return node_row(n)->family->writes_input0;
-}
 
 static void mark_live(const rlxvk_graph *g, bool *live)
 {
@@ -124,13 +132,14 @@ error:
 
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
-    static const rewrite_rule fusions[] = {fuse_matmul_bias_act, fuse_residual_norm, fuse_swiglu};
+    /* Folding again at the end takes the reshaped biases that fusing leaves. */
+    static const rewrite_rule passes[] = {fold_constant, fuse_matmul_bias_act, fuse_residual_norm,
+                                          fuse_swiglu, fold_constant};
+    size_t count = options->fusion ? ARRAY_COUNT(passes) : 1;
     rlxvk_status status;
-    TRY(drop_dead(g));
-    TRY(run_pass(g, fold_constant));
-    for (size_t i = 0; i < ARRAY_COUNT(fusions) && options->fusion; i++) {
+    for (size_t i = 0; i < count; i++) {
         TRY(drop_dead(g));
-        TRY(run_pass(g, fusions[i]));
+        TRY(run_pass(g, passes[i]));
     }
     TRY(drop_dead(g));
     TRY(graph_verify(g));

@@ -1,6 +1,7 @@
 /*
- * One pass over a graph: the old nodes are visited in order and each is copied or replaced by what the rule emits into the
- * new list. A fused node stands where its last member stood; members nobody reads any more die in drop_dead.
+ * One pass over a graph: the old nodes are visited in order and each is copied or replaced by what
+ * the rule emits into the new list. A fused node stands where its last member stood; members nobody
+ * reads any more die in drop_dead.
  */
 #ifndef RLXVK_PASS_H
 #define RLXVK_PASS_H
@@ -8,11 +9,11 @@
 #include "rewrite/rewrite.h"
 
 typedef struct pass {
-    rlxvk_graph *graph;  /* being filled */
-    const node *nodes;   /* the old list */
+    rlxvk_graph *graph; /* being filled */
+    const node *nodes;  /* the old list */
     uint32_t count;
-    uint32_t *map;       /* old id -> new id */
-    uint32_t *uses;      /* operand positions and outputs that name an old node */
+    uint32_t *map;  /* old id -> new id */
+    uint32_t *uses; /* operand positions and outputs that name an old node */
 } pass;
 
 /* Emits nodes for old node `id` and returns the new id that stands for it; NODE_NONE: copy it. */
@@ -25,6 +26,9 @@ static inline bool is_private(const pass *p, uint32_t id)
 {
     return p->uses[id] == 1;
 }
+/* Whether a node between the two writes a tensor in place. A read moved from one to the other may
+ * then see what it must not; whether it is that tensor is not looked into. */
+bool writes_between(const pass *p, uint32_t first, uint32_t last);
 /* uses[id] over operands and outputs; memory_free it. NULL when out of memory. */
 uint32_t *count_node_uses(const rlxvk_graph *g);
 

@@ -1,6 +1,6 @@
 /*
- * Rewriting: graph -> graph, value-preserving within each op's tolerance. A rewritten graph shares its arena with the graph
- * it was made from: names, constants and attributes are not copied.
+ * Rewriting: graph -> graph, value-preserving within each op's tolerance. A rewritten graph shares
+ * its arena with the graph it was made from: names, constants and attributes are not copied.
  */
 #ifndef RLXVK_REWRITE_H
 #define RLXVK_REWRITE_H
@@ -21,6 +21,5 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 /* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */
 typedef VECTOR(node_pair) pair_list;
 rlxvk_status find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);
-
 
 #endif
