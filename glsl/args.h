@@ -269,6 +269,28 @@ struct write_rows_args {
     u32 cache_offset, rows_offset, position_offset;
 };
 
+/* ---- random numbers: rng, sample ---- */
+
+#define RNG_UNIFORM 0
+#define RNG_NORMAL  1
+
+#define RNG_BACKEND_PHILOX 0
+#define RNG_BACKEND_ZERO   2
+
+/* y = base + fraction * scale (below `limit`), or base + scale * z. key_*: the op's key times the golden ratio, mod 2^64. */
+struct rng_args {
+    u32 numel, state_offset, y_offset;
+    u32 key_low, key_high, use_op_seed, op_seed;
+    f32 base, scale, limit, below_limit;
+};
+
+struct sample_args {
+    u32 rows, vocabulary, x_offset, y_offset, state_offset;
+    u32 key_low, key_high, seed_low, seed_high; /* seed 0: the plan's */
+    u32 top_k;
+    f32 top_p, inverse_temperature;
+};
+
 /* ---- handles: row feeds of the executable ---- */
 
 struct feed_row_args {

@@ -51,8 +51,7 @@ extern "C" {
 #define RLXVK_MUST_CHECK
 #endif
 
-/* ---- Status ------------------------------------------------------------------------------------
- */
+/* ---- Status ---- */
 
 /* One row a status: X(name, text). The texts are what rlxvk_status_text returns. */
 #define RLXVK_STATUS_TABLE(X)                                                                      \
@@ -124,8 +123,7 @@ const char *rlxvk_status_text(rlxvk_status status);
  * thread's next failing call. */
 const char *rlxvk_last_error(void);
 
-/* ---- Element types and shapes ------------------------------------------------------------------
- */
+/* ---- Element types and shapes ---- */
 
 /* Tensors are held as f32 words on the device whatever their type, except U8/I8 inputs, params and
  * constants (raw bytes) and C64 (two words an element). F16/BF16 params may stay packed where every
@@ -178,8 +176,7 @@ const char *rlxvk_dtype_name(rlxvk_dtype dtype);
 /* Host bytes of one element (F32 4, F16 2, BOOL 1, C64 8, ...). 0 for a value that is no dtype. */
 size_t rlxvk_dtype_size(rlxvk_dtype dtype);
 
-/* ---- Context: one device -----------------------------------------------------------------------
- */
+/* ---- Context: one device ---- */
 
 typedef struct rlxvk_context rlxvk_context;
 
@@ -252,8 +249,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, siz
                                                  size_t *out_count);
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
 
-/* ---- Graph: built once, in execution order ------------------------------------------------------
- */
+/* ---- Graph: built once, in execution order ---- */
 
 typedef struct rlxvk_graph rlxvk_graph;
 
@@ -289,10 +285,24 @@ void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
 
-/* ---- Executable: compiled once, replayed --------------------------------------------------------
- */
+/* ---- Executable: compiled once, replayed ---- */
 
 typedef struct rlxvk_executable rlxvk_executable;
+
+/* Random numbers of a run. Without options: seed 42, Philox, step 0, not advancing, so that every
+ * run draws the same numbers. */
+typedef enum rlxvk_rng_backend {
+    RLXVK_RNG_PHILOX = 0,
+    RLXVK_RNG_MINSTD = 1, /* E_UNSUPPORTED in this build */
+    RLXVK_RNG_ZERO = 2    /* uniform and normal give 0; sampling still uses Philox */
+} rlxvk_rng_backend;
+
+typedef struct rlxvk_rng_options {
+    uint64_t seed; /* taken as it stands: an explicit 0 is seed 0 */
+    rlxvk_rng_backend backend;
+    uint64_t step;        /* the run counter, part of the stream's position */
+    bool advance_per_run; /* add 1 to step after each successful run */
+} rlxvk_rng_options;
 
 typedef struct rlxvk_compile_options {
     bool forbid_host;          /* an op that would run on the host is E_UNSUPPORTED */
@@ -311,6 +321,7 @@ typedef struct rlxvk_compile_options {
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
     const char *matmul;        /* as RLXVK_MATMUL: scalar or tiled; NULL: the profile's choice */
+    const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params, and the inputs listed here, that have the same name, shape and dtype in this
      * executable use its memory instead of their own. It must be on the same context and may be
      * destroyed first. Executables that share memory must not run at the same time. */
@@ -415,8 +426,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            rlxvk_ticket *out_ticket);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket);
 
-/* ---- Handles: inputs whose value stays on the device between runs
- * -------------------------------- */
+/* ---- Handles: inputs whose value stays on the device between runs ---- */
 
 /* Writes `length` f32 values into input `name` and keeps a copy that every later run restores,
  * until a feed, or a kernel that writes the input in place, makes the device's content the
@@ -455,8 +465,13 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
                                                     size_t row, size_t row_elements, float *values);
 
-/* ---- Reports
- * ------------------------------------------------------------------------------------- */
+/* Replaces the random-number options from the next run on; reads them (step as it will be then).
+ * E_ATTR: no such backend. Graphs without random ops ignore them. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_rng(rlxvk_executable *executable,
+                                            const rlxvk_rng_options *options);
+void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options);
+
+/* ---- Reports ---- */
 
 /* Bytes by class, and how well scratch was packed: peak over the largest set live at one step. */
 typedef struct rlxvk_memory_report {

@@ -18,8 +18,7 @@
 extern "C" {
 #endif
 
-/* ---- Leaves and views
- * ---------------------------------------------------------------------------- */
+/* ---- Leaves and views ---- */
 
 /* A value given at run time, or kept on the device as a handle. Names: unique per graph, 1-255
  * bytes. */
@@ -48,8 +47,7 @@ rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to);
 /* A bit-identical copy in memory of its own. Accepts every storage. */
 rlxvk_tensor rlxvk_copy(rlxvk_graph *g, rlxvk_tensor x);
 
-/* ---- Elementwise, with numpy broadcasting
- * ---------------------------------------------------------- */
+/* ---- Elementwise, with numpy broadcasting ---- */
 
 /* a + b, a - b, a * b (one rounding); a / b (relative 3e-7). dtype: the promotion of both. */
 rlxvk_tensor rlxvk_add(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
@@ -79,8 +77,7 @@ rlxvk_tensor rlxvk_ge(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
  * true. */
 rlxvk_tensor rlxvk_where(rlxvk_graph *g, rlxvk_tensor condition, rlxvk_tensor x, rlxvk_tensor y);
 
-/* ---- Activations: same shape and dtype
- * -------------------------------------------------------------- */
+/* ---- Activations: same shape and dtype ---- */
 
 rlxvk_tensor rlxvk_gelu(rlxvk_graph *g, rlxvk_tensor x);        /* x/2 (1 + erf(x / sqrt 2)) */
 rlxvk_tensor rlxvk_gelu_approx(rlxvk_graph *g, rlxvk_tensor x); /* the tanh form */
@@ -123,8 +120,7 @@ typedef enum rlxvk_activation {
     RLXVK_ACTIVATION_ROUND
 } rlxvk_activation;
 
-/* ---- Matrix products
- * --------------------------------------------------------------------------------- */
+/* ---- Matrix products ---- */
 
 typedef struct rlxvk_matmul_options {
     bool transpose_a; /* a is stored [.., K, M] */
@@ -161,8 +157,7 @@ rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w
 rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tensor indices,
                                   rlxvk_quant_format format, int64_t k);
 
-/* ---- Reductions
- * ---------------------------------------------------------------------------------------- */
+/* ---- Reductions ---- */
 
 /* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing:
  * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. */
@@ -188,8 +183,7 @@ rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exc
 rlxvk_tensor rlxvk_argmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool keep_dim);
 rlxvk_tensor rlxvk_argmin(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool keep_dim);
 
-/* ---- Normalization
- * --------------------------------------------------------------------------------------- */
+/* ---- Normalization ---- */
 
 /* (x - mean) / sqrt(var + eps) * gamma + beta over `axis`; gamma and beta [n] or RLXVK_NONE (ones,
  * zeros). Biased variance from squared deviations. var + eps == 0 gives beta. */
@@ -209,8 +203,7 @@ rlxvk_tensor rlxvk_fused_residual_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk
                                            rlxvk_tensor bias, rlxvk_tensor gamma, rlxvk_tensor beta,
                                            float eps);
 
-/* ---- Transformer
- * --------------------------------------------------------------------------------------------- */
+/* ---- Transformer ---- */
 
 /* x [.., 2N] -> [.., N]: up * silu(gate); up is the first half unless gate_first. */
 rlxvk_tensor rlxvk_fused_swiglu(rlxvk_graph *g, rlxvk_tensor x, bool gate_first);
@@ -275,8 +268,39 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
                                       const rlxvk_attention_options *options,
                                       rlxvk_tensor *out_lse);
 
-/* ---- Layout and indexing: bit-exact copies
- * ------------------------------------------------------------------- */
+/* ---- Random numbers and sampling ---- */
+
+/* Which stream a random op draws from. Philox4x32-10; the key is mixed into the run's seed
+ * (rlxvk_set_rng). */
+typedef struct rlxvk_rng_stream {
+    bool has_key;
+    uint64_t key; /* without has_key: how many random ops the graph holds already */
+    bool has_op_seed;
+    float op_seed; /* its bits replace the run's seed */
+} rlxvk_rng_stream;
+
+/* Uniform in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact. `stream` may be
+ * NULL. The graph gets an input named "rlxvk.rng" that the executable keeps. */
+rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, float high,
+                               const rlxvk_rng_stream *stream);
+/* mean + scale * z with z standard normal (Box-Muller). */
+rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, float scale,
+                              const rlxvk_rng_stream *stream);
+
+typedef struct rlxvk_sample_options {
+    float temperature; /* below 1e-6: greedy, no random numbers */
+    uint32_t top_k;    /* 0: no limit */
+    float top_p;       /* 0 or 1: no limit; below 0: only the best */
+    uint64_t seed;     /* 0: the run's */
+    rlxvk_rng_stream stream;
+} rlxvk_sample_options;
+
+/* One index a row: logits [.., V] -> [..] ([1] for rank 1). NaN counts as -Inf; with any +Inf only
+ * those stay; no finite logit gives 0. top_k, then top_p over what is left, then a draw by
+ * Gumbel-max. */
+rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options);
+
+/* ---- Layout and indexing: bit-exact copies ---- */
 
 /* out.dims[i] = x.dims[perm[i]]; perm has rank entries. */
 rlxvk_tensor rlxvk_transpose(rlxvk_graph *g, rlxvk_tensor x, const int32_t *perm, size_t count);

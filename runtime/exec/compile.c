@@ -273,6 +273,7 @@ static rlxvk_status device_stage(rlxvk_executable *e)
     device *d = e->device;
     rlxvk_status status;
     TRY(make_tables(e));
+    TRY(rng_prepare(e));
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
     TRY(timeline_create(d, &e->timeline));
@@ -376,6 +377,7 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
     TRY(copy_handles(e, executable));
+    e->rng = executable->rng;
     *out_executable = e;
     return RLXVK_OK;
 error:

@@ -72,7 +72,7 @@ typedef struct ticket_state {
     uint64_t value;  /* timeline value that completes it */
     const rlxvk_run_output *outputs;
     size_t output_count;
-    bool direct_reads; /* some output is read from the arena itself, before the next run */
+    bool direct_reads;   /* some output is read from the arena itself, before the next run */
     double submitted_at; /* trace time; 0 when not tracing */
     rlxvk_status status;
 } ticket_state;
@@ -131,6 +131,8 @@ struct rlxvk_executable {
     VkCommandBuffer *batch; /* command buffers of one submission */
     uint32_t batch_count;
     bool *upload_now; /* per input, during submit */
+    rlxvk_rng_options rng;
+    input_state *rng_input; /* NULL: no random ops */
     bool lost;
 };
 
@@ -184,6 +186,15 @@ rlxvk_status unknown_name(const char *call, const char *kind, const char *name);
 /* Submits pending row feeds when there are any; then idle. */
 rlxvk_status flush_row_feeds(rlxvk_executable *e);
 
+/* Brings `item` into its input's slot: in place, staged for this ticket, or blocking. */
+rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
+                          const rlxvk_run_input *item);
+
+/* ---- rng.c ---- */
+
+rlxvk_status rng_prepare(rlxvk_executable *e);
+rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket);
+
 /* ---- host_step.c ---- */
 
 rlxvk_status host_steps_prepare(rlxvk_executable *e);
@@ -196,7 +207,8 @@ void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *tit
 void dump_plan(const rlxvk_executable *e);
 void dump_barriers(const rlxvk_executable *e);
 void dump_summary(const rlxvk_executable *e);
-/* Adds the last run's GPU spans to the trace, aligned so that the first step begins when it was submitted (report.c). */
+/* Adds the last run's GPU spans to the trace, aligned so that the first step begins when it was
+ * submitted (report.c). */
 rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at);
 /* RLXVK_CHECK=index, NAN_TRACE and DUMP_NODES after a run. */
 rlxvk_status diagnose_run(rlxvk_executable *e);

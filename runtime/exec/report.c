@@ -119,12 +119,12 @@ rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->schedule.steps.items[i];
         const node *n = graph_node(e->graph, s->node);
-        steps[i] = (rlxvk_step_time){
-            .name = step_name(e, s),
-            .node = n->name ? n->name : "",
-            .node_id = s->node,
-            .gpu = !s->host,
-            .microseconds = (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
+        steps[i] =
+            (rlxvk_step_time){.name = step_name(e, s),
+                              .node = n->name ? n->name : "",
+                              .node_id = s->node,
+                              .gpu = !s->host,
+                              .microseconds = (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
     }
     *out_count = count;
 error:

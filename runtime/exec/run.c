@@ -196,8 +196,8 @@ error:
     return status;
 }
 
-static rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
-                                 const rlxvk_run_input *item)
+rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
+                          const rlxvk_run_input *item)
 {
     if (in->node == NODE_NONE || item->length == 0)
         return RLXVK_OK;
@@ -436,6 +436,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t, const rlxvk_run
     if (e->row_feeds_pending && feeds_a_given_input(e))
         TRY(flush_row_feeds(e));
     TRY(upload_all(e, index, inputs, n));
+    TRY(rng_upload(e, index));
     if (e->row_feeds_pending)
         e->batch[e->batch_count++] = e->row_feeds;
     e->row_feeds_pending = false;
@@ -445,6 +446,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t, const rlxvk_run
     batch_readbacks(e, t, index);
     TRY(submit_batch(e));
     advance_handles(e);
+    e->rng.step += e->rng.advance_per_run;
     t->value = e->submitted;
     e->runs++;
 error:

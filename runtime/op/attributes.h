@@ -74,6 +74,16 @@ typedef struct rope_attributes {
     rlxvk_rope_options options; /* table resolved: never AUTO */
 } rope_attributes;
 
+typedef struct rng_attributes {
+    rlxvk_shape shape;
+    float base, other; /* low and high, or mean and scale */
+    rlxvk_rng_stream stream; /* key resolved */
+} rng_attributes;
+
+typedef struct sample_attributes {
+    rlxvk_sample_options options; /* key resolved */
+} sample_attributes;
+
 typedef struct attention_attributes {
     rlxvk_attention_options options; /* layout, head counts, head_dim and score_scale resolved */
     bool with_lse;

@@ -1,5 +1,6 @@
 /* See evaluate.h. Views go through their family's host function like any other op. */
 #include "op/evaluate.h"
+#include "op/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,6 +26,8 @@ static rlxvk_status prepare(evaluation *v, uint32_t id)
     bool missing = n->input_count && (!v->exact[id] || !v->bounds[id]);
     if ((raw ? !v->bytes[id] : !v->words[id]) || missing)
         return fail_memory("evaluation");
+    if (n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0)
+        rng_state_write(&rng_defaults, v->words[id]);
     if (n->op == OP_constant && raw && count)
         memcpy(v->bytes[id], n->data, count);
     else if (n->op == OP_constant && count)

@@ -18,6 +18,9 @@ static rlxvk_status write_rows_infer(const rlxvk_graph *g, node *n, void *attrib
     if (leaf != OP_input && leaf != OP_param)
         return op_fail(n, RLXVK_E_ATTR, "the cache is a %s; it must be an input or a param",
                        op_table[leaf].name);
+    if (n->inputs[1] == n->inputs[0] || n->inputs[2] == n->inputs[0])
+        return op_fail(n, RLXVK_E_ATTR, "operand %d is the cache itself; copy it first",
+                       n->inputs[1] == n->inputs[0] ? 1 : 2);
     if (cache->rank != 3 || rows->rank != 3 || cache->dims[0] != rows->dims[0] ||
         cache->dims[2] != rows->dims[2])
         return op_fail(n, RLXVK_E_SHAPE, "cache %s, rows %s; takes [H,R,D] and [H,n,D]",

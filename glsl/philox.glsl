@@ -1,0 +1,29 @@
+/*
+ * Philox4x32-10 (Salmon et al., SC'11): ten rounds of two 32 x 32 -> 64 bit products. And the state that random ops read
+ * at run time: seed and step as u64 in two words each, then the backend.
+ */
+uvec4 philox(uvec4 counter, uvec2 key)
+{
+    for (int i = 0; i < 10; i++) {
+        uint high_0, low_0, high_1, low_1;
+        umulExtended(0xD2511F53u, counter.x, high_0, low_0);
+        umulExtended(0xCD9E8D57u, counter.z, high_1, low_1);
+        counter = uvec4(high_1 ^ counter.y ^ key.x, low_1, high_0 ^ counter.w ^ key.y, low_0);
+        key += uvec2(0x9E3779B9u, 0xBB67AE85u);
+    }
+    return counter;
+}
+
+/* seed + addend mod 2^64 */
+uvec2 mixed_key(uvec2 seed, uvec2 addend)
+{
+    uint carry;
+    uint low = uaddCarry(seed.x, addend.x, carry);
+    return uvec2(low, seed.y + addend.y + carry);
+}
+
+/* The 24 high bits of a word as a fraction in [0, 1). */
+float unit_fraction(uint word)
+{
+    return float(word >> 8) * 5.9604644775390625e-8;
+}

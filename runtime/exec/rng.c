@@ -1,0 +1,55 @@
+/* The random-number state of an executable: an input of a reserved name, written by the runs
+ * themselves when it changed. */
+#include "exec/executable.h"
+#include "op/random.h"
+
+#include <string.h>
+
+static rlxvk_status check_options(const rlxvk_rng_options *o)
+{
+    if (o->backend == RLXVK_RNG_MINSTD)
+        return fail(RLXVK_E_UNSUPPORTED,
+                    "rng: the MINSTD backend is not in this build; use Philox");
+    if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_ZERO)
+        return fail(RLXVK_E_ATTR, "rng: there is no backend %d", (int)o->backend);
+    return RLXVK_OK;
+}
+
+rlxvk_status rng_prepare(rlxvk_executable *e)
+{
+    rlxvk_status status;
+    e->rng = e->options.rng ? *e->options.rng : rng_defaults;
+    e->options.rng = NULL; /* the caller's */
+    TRY(check_options(&e->rng));
+    for (size_t i = 0; i < e->input_count; i++)
+        if (strcmp(e->inputs[i].name, RNG_STATE_NAME) == 0) {
+            e->rng_input = &e->inputs[i];
+            e->rng_input->written = true;
+        }
+error:
+    return status;
+}
+
+rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)
+{
+    float words[RNG_STATE_WORDS];
+    rlxvk_run_input item = {RNG_STATE_NAME, words, RNG_STATE_WORDS, RLXVK_AS_F32};
+    if (!e->rng_input)
+        return RLXVK_OK;
+    rng_state_write(&e->rng, words);
+    return upload_input(e, e->rng_input, ticket, &item);
+}
+
+rlxvk_status rlxvk_set_rng(rlxvk_executable *executable, const rlxvk_rng_options *options)
+{
+    rlxvk_status status;
+    TRY(check_options(options));
+    executable->rng = *options;
+error:
+    return status;
+}
+
+void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options)
+{
+    *out_options = executable->rng;
+}
