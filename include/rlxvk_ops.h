@@ -268,6 +268,44 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
                                       const rlxvk_attention_options *options,
                                       rlxvk_tensor *out_lse);
 
+/* ---- Control flow ---- */
+
+/* Bodies are graphs of their own, built with the same calls. Their inputs bind by position in the
+ * order they were made; their params are the parent's of the same name (E_PARAM_CONFLICT when the
+ * shape differs; a new one is added). A body is inlined at build time and may be destroyed after
+ * the call. More than 1,000,000 nodes in all is E_TOO_LARGE. Random ops in a body draw anew each
+ * time. */
+
+/* body(inputs): one tensor for each of its outputs. */
+void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,
+                rlxvk_tensor *out_results, size_t result_count);
+
+/* predicate ? then(captures) : else(captures), elementwise where the predicate (broadcast to the
+ * result) is not a scalar. Both branches are computed; NaN of the one left out never shows. Both
+ * have `count` inputs and one output of the same shape and dtype. */
+rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph *then_body,
+                      const rlxvk_graph *else_body, const rlxvk_tensor *captures, size_t count);
+
+/* Repeats carried = body(carried) while every element of condition(carried) is non-zero, at most
+ * max_iterations times (0: the initial values). Both graphs have `count` inputs; the body has
+ * `count` outputs of the carried shapes, the condition one. Writes the final values. */
+void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
+                 uint32_t max_iterations, const rlxvk_tensor *carried, size_t count,
+                 rlxvk_tensor *out_values);
+
+typedef struct rlxvk_scan_options {
+    int64_t length;         /* L, steps */
+    size_t broadcast_count; /* how many values after the first are the same in every step */
+    bool save_trajectory;   /* the result is [L, carry..], row t the carry after step t */
+    int64_t checkpoints;    /* 0 < K < L: only rows ceil((k + 1) L / K) - 1; 0: all */
+} rlxvk_scan_options;
+
+/* carry = body(carry, broadcasts.., x_t..) for t = 0 .. L-1. values: the initial carry, the
+ * broadcast values, then sequences [L, ..]. The body has as many inputs (sequences without their
+ * leading axis) and one output of the carry's shape. Result: the final carry, or the trajectory. */
+rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
+                        size_t count, const rlxvk_scan_options *options);
+
 /* ---- Random numbers and sampling ---- */
 
 /* Which stream a random op draws from. Philox4x32-10; the key is mixed into the run's seed

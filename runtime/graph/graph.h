@@ -31,6 +31,8 @@ struct rlxvk_graph {
     arena memory;
     VECTOR(node) nodes;
     VECTOR(uint32_t) outputs;
+    uint64_t
+        instances; /* bodies inlined so far, those inside them included: numbers random streams */
     rlxvk_status status; /* sticky */
     char error[512];
 };
