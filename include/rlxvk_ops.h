@@ -306,6 +306,64 @@ typedef struct rlxvk_scan_options {
 rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
                         size_t count, const rlxvk_scan_options *options);
 
+/* ---- Custom ops ---- */
+
+/* What a custom op's host function reads: f32 words, or bytes for U8/I8 leaves. */
+typedef struct rlxvk_custom_view {
+    rlxvk_shape shape;
+    rlxvk_dtype dtype;
+    const float *values;
+    const uint8_t *bytes;
+} rlxvk_custom_view;
+
+/* What a custom kernel's `arguments` function reads and fills. shapes and offsets: the operands,
+ * then the result; an operand begins at element offsets[i] of its binding. */
+typedef struct rlxvk_custom_call {
+    const rlxvk_shape *shapes;
+    const uint32_t *offsets;
+    size_t input_count;
+    const void *attributes;
+    size_t attribute_size;
+    uint32_t workgroup_size; /* the value of specialization constant 0 */
+    uint32_t *arguments;     /* to fill: the push constants, zeroed */
+    uint32_t *groups;        /* to fill: three group counts; a zero drops the dispatch */
+} rlxvk_custom_call;
+typedef bool (*rlxvk_custom_arguments)(const rlxvk_custom_call *call);
+
+/* A compute shader with entry point "main": storage buffers 0 .. n-1 are the operands, n the result
+ * (set 0), push constants of `argument_bytes` (<= 128). It must write the whole result. */
+typedef struct rlxvk_custom_kernel {
+    const uint32_t *words; /* SPIR-V for Vulkan 1.2 without optional features; copied */
+    size_t word_count;
+    uint32_t argument_bytes;
+    rlxvk_custom_arguments arguments;
+} rlxvk_custom_kernel;
+
+typedef struct rlxvk_custom_op {
+    const char *name;
+    uint32_t input_count; /* at most 7 */
+    /* Fills the result's shape, and dtype where it is not operand 0's; false refuses. May be NULL
+     * when only rlxvk_custom_packed is used. */
+    bool (*infer)(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
+                  rlxvk_shape *out_shape, rlxvk_dtype *out_dtype);
+    /* Computes the result as f32 words; non-zero fails the run with E_CUSTOM. May be NULL. */
+    int (*host)(const rlxvk_custom_view *inputs, size_t count, const void *attributes, size_t size,
+                const rlxvk_shape *shape, float *out);
+    const rlxvk_custom_kernel *kernel; /* may be NULL */
+} rlxvk_custom_op;
+
+/* Adds the op to the process's table; a second registration of a name replaces it for graphs built
+ * afterwards. Callable from any thread. Errors: E_ATTR, E_TOO_LARGE (64 kernels, 1,024 ops). */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op);
+
+/* A registered op on these operands; at most 256 bytes of attributes, copied. E_UNKNOWN_OP. */
+rlxvk_tensor rlxvk_custom(rlxvk_graph *g, const char *name, const rlxvk_tensor *inputs,
+                          size_t count, const void *attributes, size_t size);
+/* The same with the result's shape and dtype stated by the caller. */
+rlxvk_tensor rlxvk_custom_packed(rlxvk_graph *g, const char *name, const rlxvk_tensor *inputs,
+                                 size_t count, const void *attributes, size_t size,
+                                 rlxvk_shape shape, rlxvk_dtype dtype);
+
 /* ---- Random numbers and sampling ---- */
 
 /* Which stream a random op draws from. Philox4x32-10; the key is mixed into the run's seed

@@ -50,7 +50,7 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
         text_append(&t, "host %s", node_row(n)->name);
     } else {
         const dispatch *d = &e->schedule.dispatches.items[s->dispatch];
-        const kernel_info *k = &kernel_table[d->kernel];
+        const kernel_info *k = kernel_find(d->kernel);
         text_append(&t, "%s<", k->name);
         for (uint32_t i = 0; i < k->constant_count; i++)
             text_append(&t, "%s%u", i ? "," : "", d->constants[i]);
@@ -95,30 +95,30 @@ void dump_barriers(const rlxvk_executable *e)
     }
 }
 
-typedef struct kernel_count {
+typedef struct kernel_uses {
     uint32_t kernel, count;
-} kernel_count;
+} kernel_uses;
 
 static int by_count(const void *a, const void *b)
 {
-    const kernel_count *x = a, *y = b;
+    const kernel_uses *x = a, *y = b;
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : (int)x->kernel - (int)y->kernel;
 }
 
 void dump_summary(const rlxvk_executable *e)
 {
-    kernel_count counts[KERNEL_COUNT] = {0};
+    kernel_uses counts[KERNEL_LIMIT] = {0};
     rlxvk_plan_report r;
     rlxvk_plan_info(e, &r);
-    for (uint32_t i = 0; i < KERNEL_COUNT; i++)
+    for (uint32_t i = 0; i < KERNEL_LIMIT; i++)
         counts[i].kernel = i;
     for (size_t i = 0; i < e->schedule.dispatches.count; i++)
         counts[e->schedule.dispatches.items[i].kernel].count++;
-    qsort(counts, KERNEL_COUNT, sizeof *counts, by_count);
+    qsort(counts, KERNEL_LIMIT, sizeof *counts, by_count);
     SAY("device %s, portable %d, cooperative matrix %d", e->device->snapshot.properties.deviceName,
         e->device->choice.profile.portable, e->device->snapshot.cooperative_matrix);
     SAY("%u dispatches, %u barriers, %u host steps, cached %d, %u submissions per run",
         r.dispatches, r.barriers, r.host_steps, e->cached, r.submissions_per_run);
-    for (uint32_t i = 0; i < KERNEL_COUNT && counts[i].count; i++)
-        SAY("  %s %u", kernel_table[counts[i].kernel].name, counts[i].count);
+    for (uint32_t i = 0; i < KERNEL_LIMIT && counts[i].count; i++)
+        SAY("  %s %u", kernel_find(counts[i].kernel)->name, counts[i].count);
 }

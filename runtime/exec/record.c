@@ -21,7 +21,7 @@ static rlxvk_status fetch_pipelines(rlxvk_executable *e)
     for (size_t i = 0; i < count; i++) {
         const dispatch *d = &e->schedule.dispatches.items[i];
         requests[i].kernel = d->kernel;
-        requests[i].constant_count = (uint8_t)kernel_table[d->kernel].constant_count;
+        requests[i].constant_count = (uint8_t)kernel_find(d->kernel)->constant_count;
         memcpy(requests[i].constants, d->constants, sizeof d->constants);
     }
     TRY(pipelines_get(e->device, requests, count, e->pipelines));

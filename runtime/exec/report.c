@@ -70,7 +70,7 @@ static const char *step_name(const rlxvk_executable *e, const step *s)
 {
     if (s->host)
         return node_row(graph_node(e->graph, s->node))->name;
-    return kernel_table[e->schedule.dispatches.items[s->dispatch].kernel].name;
+    return kernel_find(e->schedule.dispatches.items[s->dispatch].kernel)->name;
 }
 
 rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)

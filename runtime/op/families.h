@@ -9,6 +9,6 @@ extern const op_family leaf_family, stop_gradient_family, reshape_family, cast_f
     dequant_matmul_family, dequant_gather_family, reduce_family, softmax_family, cumsum_family,
     argreduce_family, norm_family, swiglu_family, rope_family, attention_family, transpose_family,
     narrow_family, concat_family, expand_family, reverse_family, gather_family,
-    take_along_axis_family, write_rows_family, rng_family, sample_family;
+    take_along_axis_family, write_rows_family, rng_family, sample_family, custom_family;
 
 #endif

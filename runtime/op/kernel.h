@@ -24,4 +24,12 @@ typedef struct kernel_info {
 
 extern const kernel_info kernel_table[KERNEL_COUNT];
 
+/* Custom ops bring kernels at run time; their ids follow the table's. kernel.c */
+#define KERNEL_REGISTERED_LIMIT 64
+#define KERNEL_LIMIT            (KERNEL_COUNT + KERNEL_REGISTERED_LIMIT)
+const kernel_info *kernel_find(uint32_t id); /* of an id that exists */
+uint32_t kernel_count(void);
+/* `kernel` must stay for ever. False when the limit is reached. */
+bool kernel_register(const kernel_info *kernel, uint16_t *out_id);
+
 #endif

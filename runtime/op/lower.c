@@ -76,7 +76,7 @@ void lower_groups(const lowering *l, dispatch *d, uint64_t count)
 rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
                         const operand *operands, uint32_t count)
 {
-    const kernel_info *kernel = &kernel_table[d->kernel];
+    const kernel_info *kernel = kernel_find(d->kernel);
     if (size != kernel->argument_bytes || count != kernel->binding_count)
         return fail(RLXVK_E_UNSUPPORTED,
                     "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",

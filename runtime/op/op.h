@@ -128,6 +128,10 @@ typedef struct op_family {
      * size. NULL: none. */
     uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
     rlxvk_status (*host)(const host_call *call);
+    /* Whether this node has a kernel, or a host function, where that differs from node to node.
+     * NULL: by the pointers. */
+    bool (*has_kernel)(const node *n);
+    bool (*has_host)(const node *n);
     /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
      * none does. */
     uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);

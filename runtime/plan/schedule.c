@@ -7,7 +7,8 @@
 static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint32_t id)
 {
     const node *n = graph_node(s->graph, id);
-    if (!node_row(n)->family->host)
+    const op_family *family = node_row(n)->family;
+    if (!family->host || (family->has_host && !family->has_host(n)))
         return op_fail(n, RLXVK_E_UNSUPPORTED, "node %u has neither kernel nor host function", id);
     if (options->forbid_host)
         return op_fail(n, RLXVK_E_UNSUPPORTED,
@@ -39,7 +40,8 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     const op_family *family = node_row(n)->family;
     uint32_t first = (uint32_t)l->dispatches.count;
     rlxvk_status status = RLXVK_OK;
-    if ((options->on_host && options->on_host[n->op]) || !family->lower)
+    if ((options->on_host && options->on_host[n->op]) || !family->lower ||
+        (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
     if (pair != NODE_NONE)
         TRY(node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair));

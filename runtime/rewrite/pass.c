@@ -29,8 +29,7 @@ bool writes_between(const pass *p, uint32_t first, uint32_t last)
     return false;
 }
 
-/* Copies a node with its operands renamed; everything else it points to stays where it is. */
-static uint32_t copy_node(pass *p, uint32_t id)
+uint32_t pass_copy(pass *p, uint32_t id)
 {
     rlxvk_graph *g = p->graph;
     node n = p->nodes[id];
@@ -59,7 +58,7 @@ rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule)
         for (uint32_t id = 0; id < count && g->status == RLXVK_OK; id++) {
             p.map[id] = rule(&p, id);
             if (p.map[id] == NODE_NONE && g->status == RLXVK_OK)
-                p.map[id] = copy_node(&p, id);
+                p.map[id] = pass_copy(&p, id);
         }
         for (size_t i = 0; i < g->outputs.count && g->status == RLXVK_OK; i++)
             g->outputs.items[i] = p.map[g->outputs.items[i]];
@@ -132,10 +131,12 @@ error:
 
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
-    /* Folding again at the end takes the reshaped biases that fusing leaves. */
-    static const rewrite_rule passes[] = {fold_constant, fuse_matmul_bias_act, fuse_residual_norm,
-                                          fuse_swiglu, fold_constant};
-    size_t count = options->fusion ? ARRAY_COUNT(passes) : 1;
+    /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
+     * fusing leaves. */
+    static const rewrite_rule passes[] = {detach_view,        fold_constant, fuse_matmul_bias_act,
+                                          fuse_residual_norm, fuse_swiglu,   fold_constant};
+    enum { legal = 2 };
+    size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
     for (size_t i = 0; i < count; i++) {
         TRY(drop_dead(g));

@@ -32,7 +32,11 @@ bool writes_between(const pass *p, uint32_t first, uint32_t last);
 /* uses[id] over operands and outputs; memory_free it. NULL when out of memory. */
 uint32_t *count_node_uses(const rlxvk_graph *g);
 
-/* The rules (fold.c, fuse.c). */
+/* Copies a node with its operands renamed; everything else it points to stays where it is. */
+uint32_t pass_copy(pass *p, uint32_t id);
+
+/* The rules (detach.c, fold.c, fuse.c). */
+uint32_t detach_view(pass *p, uint32_t id);
 uint32_t fold_constant(pass *p, uint32_t id);
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
 uint32_t fuse_residual_norm(pass *p, uint32_t id);

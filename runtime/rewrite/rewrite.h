@@ -15,7 +15,8 @@ typedef struct rewrite_options {
 /* A copy of the graph's nodes and outputs that owns its memory (constants included). */
 rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out);
 
-/* All passes, in place: fold constants, fuse patterns, drop dead nodes. Verifies the result. */
+/* All passes, in place: detach overwritten views, fold constants, fuse patterns, drop dead nodes.
+ * Verifies the result. */
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 
 /* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */

@@ -97,7 +97,7 @@ typedef struct creation {
     device *d;
     pipeline_entry *entries; /* the missing ones */
     size_t count, next;
-    VkShaderModule modules[KERNEL_COUNT];
+    VkShaderModule modules[KERNEL_LIMIT];
 } creation;
 
 static void entry_create(creation *c, pipeline_entry *entry)
@@ -120,7 +120,7 @@ static void entry_create(creation *c, pipeline_entry *entry)
                   .module = c->modules[key->kernel],
                   .pName = "main",
                   .pSpecializationInfo = &constants},
-        .layout = d->pipeline_layouts[kernel_table[key->kernel].binding_count],
+        .layout = d->pipeline_layouts[kernel_find(key->kernel)->binding_count],
     };
     entry->result = VK_RESULT(d, CreateComputePipelines(d->handle, d->pipelines->cache.handle, 1,
                                                         &info, NULL, &entry->pipeline));
@@ -156,7 +156,7 @@ static rlxvk_status module_create(creation *c, uint16_t kernel)
 {
     rlxvk_status status;
     uint32_t count = 0;
-    uint32_t *words = module_words(c->d, &kernel_table[kernel], &count);
+    uint32_t *words = module_words(c->d, kernel_find(kernel), &count);
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = count * sizeof(uint32_t),
@@ -181,7 +181,7 @@ static rlxvk_status modules_create(creation *c)
 
 static void modules_destroy(creation *c)
 {
-    for (size_t i = 0; i < KERNEL_COUNT; i++)
+    for (size_t i = 0; i < KERNEL_LIMIT; i++)
         if (c->modules[i])
             c->d->fn.DestroyShaderModule(c->d->handle, c->modules[i], NULL);
 }
@@ -192,7 +192,7 @@ static rlxvk_status creation_check(const creation *c)
         const pipeline_entry *entry = &c->entries[i];
         rlxvk_status status = vk_check(c->d, entry->result, "CreateComputePipelines");
         if (status != RLXVK_OK)
-            return fail_within(status, "kernel '%s'", kernel_table[entry->key.kernel].name);
+            return fail_within(status, "kernel '%s'", kernel_find(entry->key.kernel)->name);
     }
     return RLXVK_OK;
 }
@@ -222,10 +222,10 @@ error:
 static rlxvk_status request_check(const device *d, const pipeline_request *request)
 {
     const device_profile *p = &d->choice.profile;
-    if (request->kernel >= KERNEL_COUNT || request->constant_count > KERNEL_MAX_CONSTANTS)
+    if (request->kernel >= kernel_count() || request->constant_count > KERNEL_MAX_CONSTANTS)
         return fail(RLXVK_E_UNSUPPORTED, "pipeline: no kernel %u with %u constants",
                     request->kernel, request->constant_count);
-    const kernel_info *kernel = &kernel_table[request->kernel];
+    const kernel_info *kernel = kernel_find(request->kernel);
     if (kernel->binding_count > MIN(p->storage_buffers_per_stage, KERNEL_MAX_BINDINGS))
         return fail(RLXVK_E_UNSUPPORTED, "kernel '%s': %u storage buffers; this device has %u",
                     kernel->name, kernel->binding_count, p->storage_buffers_per_stage);

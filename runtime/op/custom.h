@@ -1,0 +1,27 @@
+/* Custom ops: the process-wide table of what users registered. Entries are never freed: graphs and
+ * executables point at them, and a re-registration makes a new entry under the same name. */
+#ifndef RLXVK_CUSTOM_H
+#define RLXVK_CUSTOM_H
+
+#include "op/op.h"
+
+#define CUSTOM_ATTRIBUTE_BYTES 256
+
+typedef struct custom_entry {
+    char name[64];
+    rlxvk_custom_op op; /* name and kernel pointers are not used: see the members beside */
+    kernel_info kernel; /* words NULL: no kernel */
+    uint16_t kernel_id;
+    rlxvk_custom_arguments arguments;
+} custom_entry;
+
+typedef struct custom_attributes {
+    const custom_entry *entry;
+    size_t size;
+    uint8_t bytes[CUSTOM_ATTRIBUTE_BYTES];
+    bool packed; /* the caller stated the result's shape */
+    rlxvk_shape shape;
+    rlxvk_dtype dtype;
+} custom_attributes;
+
+#endif
