@@ -2,6 +2,7 @@
 # Builds everything with ASan and UBSan and runs the unit tests and a sparse conformance pass under them. The drivers' own
 # leaks are not ours to judge, so leaks are checked only by the tests that open no device.
 set -u
+unset BUILD BASE MAKEFLAGS
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
 make -s -j"$jobs" config=asan all units >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
