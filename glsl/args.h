@@ -277,7 +277,10 @@ struct write_rows_args {
 #define RNG_BACKEND_PHILOX 0
 #define RNG_BACKEND_ZERO   2
 
-/* y = base + fraction * scale (below `limit`), or base + scale * z. key_*: the op's key times the golden ratio, mod 2^64. */
+/*
+ * y = base + fraction * scale (below `limit`), or base + scale * z. key_*: the op's key times the
+ * golden ratio, mod 2^64.
+ */
 struct rng_args {
     u32 numel, state_offset, y_offset;
     u32 key_low, key_high, use_op_seed, op_seed;

@@ -1,4 +1,7 @@
-/* Shared by every kernel: the argument structs, workgroup size by specialization, linear indices, NaN tests on bits. */
+/*
+ * Shared by every kernel: the argument structs, workgroup size by specialization, linear indices,
+ * NaN tests on bits.
+ */
 #define RLXVK_GLSL
 #include "args.h"
 

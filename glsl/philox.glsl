@@ -1,6 +1,7 @@
 /*
- * Philox4x32-10 (Salmon et al., SC'11): ten rounds of two 32 x 32 -> 64 bit products. And the state that random ops read
- * at run time: seed and step as u64 in two words each, then the backend.
+ * Philox4x32-10 (Salmon et al., SC'11): ten rounds of two 32 x 32 -> 64 bit products. And the
+ * state that random ops read at run time: seed and step as u64 in two words each, then the
+ * backend.
  */
 uvec4 philox(uvec4 counter, uvec2 key)
 {

@@ -1,8 +1,8 @@
 #version 450
 /*
- * Uniform or normal numbers (specialization constant 1). An invocation makes one block of four words: four uniform elements,
- * or two normal ones by Box-Muller (the sine partner is not used). Logarithm and cosine are taken where their arguments are
- * exact: no driver accuracy is relied on.
+ * Uniform or normal numbers (specialization constant 1). An invocation makes one block of four
+ * words: four uniform elements, or two normal ones by Box-Muller (the sine partner is not used).
+ * Logarithm and cosine are taken where their arguments are exact: no driver accuracy is relied on.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -27,7 +27,8 @@ float turn_cosine(float u)
     float quarters = floor(4.0 * u + 0.5);
     float t = 6.28318530717958648 * (u - 0.25 * quarters), t2 = t * t;
     float c = 1.0 + t2 * (-0.5 + t2 * (4.16666667e-2 + t2 * (-1.38888889e-3 + t2 * 2.48015873e-5)));
-    float s = t * (1.0 + t2 * (-1.66666667e-1 + t2 * (8.33333333e-3 + t2 * (-1.98412698e-4 + t2 * 2.75573192e-6))));
+    float p = -1.66666667e-1 + t2 * (8.33333333e-3 + t2 * (-1.98412698e-4 + t2 * 2.75573192e-6));
+    float s = t * (1.0 + t2 * p);
     uint quadrant = uint(quarters) & 3u;
     float v = (quadrant & 1u) == 0u ? c : s;
     return quadrant == 1u || quadrant == 2u ? -v : v;

@@ -1,10 +1,12 @@
 #version 450
 /*
- * Chooses one index per row of logits: temperature, top-k, top-p, then Gumbel-max. A workgroup takes a row.
+ * Chooses one index per row of logits: temperature, top-k, top-p, then Gumbel-max. A workgroup
+ * takes a row.
  *
- * Every token has a place in one order (scaled logit descending, index ascending). Filters keep a prefix of it, described by
- * the smallest kept key and the largest index kept among equals of that key; both are found by bisection, with counts and
- * masses summed over the row in a fixed order. Nothing is sorted and the logits are only read.
+ * Every token has a place in one order (scaled logit descending, index ascending). Filters keep a
+ * prefix of it, described by the smallest kept key and the largest index kept among equals of that
+ * key; both are found by bisection, with counts and masses summed over the row in a fixed order.
+ * Nothing is sorted and the logits are only read.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

@@ -43,7 +43,7 @@ done
 for f in $(git ls-files '*.c' '*.h' '*.comp' '*.glsl'); do
     lines=$(wc -l <"$f")
     ((lines <= 800)) || complain "$f: $lines lines (800 at most)"
-    awk -v f="$f" 'length($0) > 120 { print f ":" NR ": " length($0) " columns"; bad = 1 } END { exit bad }' "$f" || failures=$((failures + 1))
+    awk -v f="$f" 'length($0) > 100 { print f ":" NR ": " length($0) " columns"; bad = 1 } END { exit bad }' "$f" || failures=$((failures + 1))
 done
 # Functions start at a brace in column 0.
 for f in $(git ls-files 'runtime/*.c' 'tools/*.c' 'test/*.c'); do
