@@ -76,7 +76,7 @@ typedef struct rope_attributes {
 
 typedef struct rng_attributes {
     rlxvk_shape shape;
-    float base, other; /* low and high, or mean and scale */
+    float base, other;       /* low and high, or mean and scale */
     rlxvk_rng_stream stream; /* key resolved */
 } rng_attributes;
 
