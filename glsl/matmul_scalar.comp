@@ -3,12 +3,46 @@
  * Matrix product without shared memory or barriers: an invocation makes a REG_M x REG_N block of y
  * straight from memory, one k after the other, in order. Blocks of a matrix are numbered along N
  * first. Rows and columns outside are read as the last one inside, so that the inner loop has no
- * branches, and are not stored.
+ * branches, and are not stored. Where both operands run along K in aligned quads, four elements are
+ * read at once; the order of the sums stays.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "matmul.glsl"
+
+const bool QUADS = TRANSPOSE_A == 0 && TRANSPOSE_B != 0 &&
+                   VECTORS == (MATMUL_VECTOR_A | MATMUL_VECTOR_B);
+
+uint a_at[REG_M], b_at[REG_N];
+float sum[REG_M * REG_N];
+
+/* Adds the products of K's element k; the steps are those from one k to the next. */
+void add_element(uint k, uint a_step, uint b_step)
+{
+    float b[REG_N];
+    [[unroll]] for (uint j = 0; j < REG_N; j++)
+        b[j] = read_b(b_at[j] + k * b_step);
+    [[unroll]] for (uint i = 0; i < REG_M; i++) {
+        float a = read_a(a_at[i] + k * a_step);
+        [[unroll]] for (uint j = 0; j < REG_N; j++)
+            sum[i * REG_N + j] = fma(a, b[j], sum[i * REG_N + j]);
+    }
+}
+
+/* The same for elements k .. k + 3. */
+void add_quad(uint k)
+{
+    vec4 b[REG_N];
+    [[unroll]] for (uint j = 0; j < REG_N; j++)
+        b[j] = read_b4(b_at[j] + k, 4);
+    [[unroll]] for (uint i = 0; i < REG_M; i++) {
+        vec4 a = read_a4(a_at[i] + k, 4);
+        [[unroll]] for (uint j = 0; j < REG_N; j++)
+            [[unroll]] for (uint c = 0; c < 4; c++)
+                sum[i * REG_N + j] = fma(a[c], b[j][c], sum[i * REG_N + j]);
+    }
+}
 
 void main()
 {
@@ -20,8 +54,6 @@ void main()
     uint block = index - batch * (blocks_m * blocks_n);
     uint row = block / blocks_n * REG_M, column = block % blocks_n * REG_N;
 
-    uint a_at[REG_M], b_at[REG_N];
-    float sum[REG_M * REG_N];
     [[unroll]] for (uint i = 0; i < REG_M; i++)
         a_at[i] = base.x + min(row + i, args.m - 1) * (TRANSPOSE_A != 0 ? 1 : args.k);
     [[unroll]] for (uint j = 0; j < REG_N; j++)
@@ -29,15 +61,12 @@ void main()
     [[unroll]] for (uint i = 0; i < REG_M * REG_N; i++)
         sum[i] = 0.0;
     uint a_step = TRANSPOSE_A != 0 ? args.m : 1, b_step = TRANSPOSE_B != 0 ? 1 : args.n;
-    [[dont_unroll]] for (uint k = 0; k < args.k; k++) {
-        float b[REG_N];
-        [[unroll]] for (uint j = 0; j < REG_N; j++)
-            b[j] = read_b(b_at[j] + k * b_step);
-        [[unroll]] for (uint i = 0; i < REG_M; i++) {
-            float a = read_a(a_at[i] + k * a_step);
-            [[unroll]] for (uint j = 0; j < REG_N; j++)
-                sum[i * REG_N + j] = fma(a, b[j], sum[i * REG_N + j]);
-        }
+    if (QUADS) {
+        [[dont_unroll]] for (uint k = 0; k < args.k; k += 4)
+            add_quad(k);
+    } else {
+        [[dont_unroll]] for (uint k = 0; k < args.k; k++)
+            add_element(k, a_step, b_step);
     }
 
     float result[REG_M * REG_N];

@@ -277,7 +277,7 @@ static void fill_constants(const lowering *l, const product *p, uint32_t *consta
     constants[2] = p->problem.shape.transpose_b;
     constants[3] = storage_code(&p->a, p->a_dtype);
     constants[4] = storage_code(&p->b, p->b_dtype);
-    constants[5] = c->form == MATMUL_FORM_SCALAR ? 0 : vector_bits(p);
+    constants[5] = vector_bits(p);
     constants[6] = last && p->has_bias ? bias : MATMUL_NO_BIAS;
     constants[7] = last ? p->activation : UNARY_NONE;
     constants[8] = c->register_m;

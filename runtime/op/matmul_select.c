@@ -33,7 +33,7 @@ const matmul_class matmul_classes[] = {
     {"tiled_medium",   TILES,   BOTH,    128,  64,  64, 8, 4, 33, 33, ANY, ANY, ANY, 0},
     {"tiled_small",    TILES,   BOTH,     64,  32,  32, 4, 4,  0,  0, ANY, ANY, ANY, 0},
     {"scalar_block",   SCALAR,  PORTABLE, 32,   8,   8, 8, 8,  4,  4, ANY, ANY, ANY, 0},
-    {"scalar_row",     SCALAR,  PORTABLE, 32,   1,   8, 1, 8,  0,  4, ANY, ANY, ANY, 0},
+    {"scalar_row",     SCALAR,  PORTABLE, 16,   1,   4, 1, 4,  0,  4, ANY, ANY, ANY, 0},
     {"scalar_column",  SCALAR,  PORTABLE, 32,   8,   1, 8, 1,  4,  0, ANY, ANY, ANY, 0},
     {"scalar_single",  SCALAR,  PORTABLE, 32,   1,   1, 1, 1,  0,  0, ANY, ANY, ANY, 0},
 };
