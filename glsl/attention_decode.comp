@@ -6,8 +6,8 @@
  * offsets, strides and width are multiples of 4.
  *
  * With one chunk it writes the result; with more, (m, l, o[width]) of each row and chunk for
- * attention_merge, where a chunk without keys has l = 0 and no o. A chunk outside the band, or
- * dropped whole by the mask, is not read.
+ * attention_merge, where a chunk without keys has l = 0 and no o. Keys behind the last one that the
+ * band or the mask keeps are not read.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -44,7 +44,7 @@ shared float team_maxima[LARGEST_GROUP], team_sums[LARGEST_GROUP];
 shared float row_maxima[ROWS], row_sums[ROWS];
 shared uint row_query[ROWS]; /* the query, or NO_ROW beyond the last */
 shared uint row_q[ROWS], row_mask[ROWS], row_y[ROWS], row_lse[ROWS]; /* where a row begins */
-shared uint kept_any;
+shared uint kept_end; /* behind the last key of the chunk that some row keeps */
 
 uint lane, column, group, groups, team; /* column: the first quad; group: which key of a round */
 uint b, kv_head, first_row, first_key, limit;
@@ -74,12 +74,13 @@ void find_row(uint r)
     row_sums[r] = 0.0;
 }
 
-/* Starts every score with its mask term. False when no row keeps a key of the chunk. */
-bool start_scores()
+/* Starts every score with its mask term. Returns how many keys to look at: none beyond the last one
+ * that a row keeps. */
+uint start_scores()
 {
-    bool kept = false;
+    uint end = 0u;
     if (lane == 0u)
-        kept_any = 0u;
+        kept_end = 0u;
     if (lane < ROWS)
         find_row(lane);
     barrier();
@@ -88,12 +89,13 @@ bool start_scores()
         uint i = row_query[r];
         float term = i == NO_ROW ? NEGATIVE_INFINITY : mask_term(row_mask[r], i, j);
         scores[e] = term;
-        kept = kept || !is_dropped(term);
+        if (!is_dropped(term))
+            end = max(end, e % CHUNK + 1u);
     }
-    if (kept)
-        kept_any = 1u;
+    if (end > 0u)
+        atomicMax(kept_end, end);
     barrier();
-    return kept_any != 0u;
+    return kept_end;
 }
 
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
@@ -289,8 +291,8 @@ void main()
     group = lane / LANES;
     groups = gl_WorkGroupSize.x / LANES;
     team = min(16u, gl_WorkGroupSize.x / ROWS);
-    limit = min(CHUNK, args.keys - min(first_key, args.keys));
-    if (!start_scores()) {
+    limit = min(start_scores(), args.keys - min(first_key, args.keys));
+    if (limit == 0u) {
         store_empty();
         return;
     }

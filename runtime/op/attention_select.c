@@ -151,10 +151,11 @@ static decode_plan plan_decode(const device_profile *profile, const attention_ge
     while (p.rows < most_rows && p.rows < kv_rows)
         p.rows *= 2;
     p.blocks = (uint64_t)(a->batch * a->kv_heads) * divide_up(kv_rows, p.rows);
-    /* Software drivers run invocations in turns: small groups, and chunks that a mask can skip. */
+    /* Software drivers run invocations in turns: small groups. To them the second dispatch costs
+     * more than some hundred keys: no smaller chunks to fill them. */
     p.group = profile->portable ? 4 * p.lanes : 128;
-    p.chunk = profile->portable ? LEAST_CHUNK : MIN(LARGEST_CHUNK, DECODE_SCORES / p.rows);
-    uint64_t wanted = 8 * (uint64_t)profile->compute_units;
+    p.chunk = MIN(LARGEST_CHUNK, DECODE_SCORES / p.rows);
+    uint64_t wanted = profile->portable ? 1 : 8 * (uint64_t)profile->compute_units;
     while (p.chunk > LEAST_CHUNK && p.blocks * divide_up(keys, p.chunk) < wanted)
         p.chunk /= 2;
     p.chunks = divide_up(keys, p.chunk);
