@@ -7,7 +7,6 @@
 #include "llama.h"
 #include "npy.h"
 #include "output.h"
-#include "sampler.h"
 #include "tokenizer.h"
 #include "utf8.h"
 
@@ -23,7 +22,9 @@ typedef struct options {
     const char *model, *prompt, *device, *logits;
     uint64_t tokens;
     bool tokens_given, json, help;
-    sampler_options sampling;
+    bool greedy;
+    rlxvk_sample_options sampling;
+    uint64_t seed;
 } options;
 
 /* Everything of one call; zeroed at birth, taken down by session_destroy. */
@@ -33,9 +34,9 @@ typedef struct session {
     tokenizer *tokenizer;
     rlxvk_context *context;
     llama *model;
-    sampler *sampler;
     token_list prompt, made;
     float *logits;
+    uint32_t next; /* the latest token, chosen on the device */
     double prompt_seconds, decode_seconds;
 } session;
 
@@ -82,7 +83,7 @@ static bool set_number(options *o, int letter)
     case 'n':
         return o->tokens_given = parse_number("generate", "tokens", optarg, UINT32_MAX, &o->tokens);
     case 's':
-        return parse_number("generate", "seed", optarg, UINT64_MAX, &o->sampling.seed);
+        return parse_number("generate", "seed", optarg, UINT64_MAX, &o->seed);
     case 'k':
         if (!parse_number("generate", "top-k", optarg, UINT32_MAX, &value))
             return false;
@@ -100,7 +101,7 @@ static bool set_number(options *o, int letter)
 static bool set_option(options *o, int letter)
 {
     const char **const words[128] = {['p'] = &o->prompt, ['d'] = &o->device, ['l'] = &o->logits};
-    bool *const flags[128] = {['g'] = &o->sampling.greedy, ['J'] = &o->json, ['h'] = &o->help};
+    bool *const flags[128] = {['g'] = &o->greedy, ['J'] = &o->json, ['h'] = &o->help};
     if (letter > 0 && letter < 128 && words[letter])
         *words[letter] = optarg;
     else if (letter > 0 && letter < 128 && flags[letter])
@@ -161,11 +162,11 @@ static rlxvk_status open_session(session *s)
     TRY(tokenizer_create(s->file, &s->tokenizer));
     TRY(tokenizer_encode(s->tokenizer, o->prompt, strlen(o->prompt),
                          tokenizer_adds_bos(s->tokenizer), &s->prompt));
-    TRY(sampler_create(&o->sampling, (size_t)config.vocabulary, &s->sampler));
     if (!(s->logits = memory_zeroed((size_t)config.vocabulary, sizeof *s->logits)))
         TRY(fail_memory("logits"));
     TRY(rlxvk_context_create(&device, &s->context));
-    TRY(llama_load(s->context, s->file, s->prompt.count, count_new_tokens(s, &config), &s->model));
+    TRY(llama_load(s->context, s->file, s->prompt.count, count_new_tokens(s, &config),
+                   o->greedy ? NULL : &o->sampling, o->seed, &s->model));
 error:
     return status;
 }
@@ -175,7 +176,8 @@ static rlxvk_status run_prompt(session *s)
     const char *path = s->options->logits;
     rlxvk_status status;
     double start = seconds();
-    TRY(llama_prefill(s->model, s->prompt.items, s->prompt.count, s->logits));
+    TRY(llama_prefill(s->model, s->prompt.items, s->prompt.count,
+                      (llama_result){path ? s->logits : NULL, &s->next}));
     s->prompt_seconds = seconds() - start;
     if (path) {
         rlxvk_shape shape = RLXVK_SHAPE(llama_configuration(s->model)->vocabulary);
@@ -194,7 +196,6 @@ static void stream(const session *s, uint32_t id)
     fflush(stdout);
 }
 
-/* Only runs are timed, not the choice of tokens. */
 static rlxvk_status run_tokens(session *s)
 {
     uint64_t tokens = count_new_tokens(s, llama_configuration(s->model));
@@ -202,14 +203,13 @@ static rlxvk_status run_tokens(session *s)
     while (s->made.count < tokens) {
         if (s->made.count) {
             double start = seconds();
-            TRY(llama_decode(s->model, s->made.items[s->made.count - 1], s->logits));
+            TRY(llama_decode(s->model, s->next, (llama_result){NULL, &s->next}));
             s->decode_seconds += seconds() - start;
         }
-        uint32_t id = sampler_next(s->sampler, s->logits);
-        if (!VECTOR_PUSH(&s->made, id))
+        if (!VECTOR_PUSH(&s->made, s->next))
             TRY(fail_memory("tokens"));
-        stream(s, id);
-        if (tokenizer_is_end(s->tokenizer, id))
+        stream(s, s->next);
+        if (tokenizer_is_end(s->tokenizer, s->next))
             break;
     }
 error:
@@ -298,7 +298,6 @@ static void session_destroy(session *s)
     VECTOR_FREE(&s->prompt);
     VECTOR_FREE(&s->made);
     memory_free(s->logits);
-    sampler_destroy(s->sampler);
     llama_destroy(s->model);
     rlxvk_context_destroy(s->context);
     tokenizer_destroy(s->tokenizer);

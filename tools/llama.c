@@ -87,7 +87,8 @@ error:
 }
 
 rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t prompt_length,
-                        uint64_t new_tokens, llama **out)
+                        uint64_t new_tokens, const rlxvk_sample_options *sampling, uint64_t seed,
+                        llama **out)
 {
     rlxvk_device_info device;
     rlxvk_plan_report loaded;
@@ -96,6 +97,9 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t 
     if (!m)
         return fail_memory("model");
     rlxvk_context_device(context, &device);
+    m->seed = seed;
+    if (sampling)
+        m->sampling = *sampling;
     TRY(llama_read_config(file, &m->config));
     TRY(plan_lengths(m, prompt_length, new_tokens));
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
@@ -137,15 +141,31 @@ static rlxvk_status check_token(const llama *m, uint32_t id)
                 (long long)m->config.vocabulary);
 }
 
-static rlxvk_run_output logits_output(const llama *m, float *logits)
+/* Runs one of the two graphs and reads what is asked for. */
+static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
+                        llama_result result)
 {
-    return (rlxvk_run_output){.index = 0, .buffer = logits, .length = (size_t)m->config.vocabulary};
+    float token;
+    rlxvk_run_output outputs[2];
+    size_t wanted = 0;
+    rlxvk_status status;
+    if (result.logits)
+        outputs[wanted++] = (rlxvk_run_output){.index = 0,
+                                               .buffer = result.logits,
+                                               .length = (size_t)m->config.vocabulary};
+    if (result.token)
+        outputs[wanted++] = (rlxvk_run_output){.index = 1, .buffer = &token, .length = 1};
+    TRY(rlxvk_run(e, inputs, count, outputs, wanted));
+    if (result.token)
+        *result.token = (uint32_t)token;
+error:
+    return status;
 }
 
-rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count, float *logits)
+rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count, llama_result result)
 {
     rlxvk_run_input input = {.name = "tokens", .data = m->tokens, .length = count};
-    rlxvk_run_output output = logits_output(m, logits);
+    rlxvk_rng_options rng = {.seed = m->seed};
     rlxvk_status status;
     if (count != (size_t)m->prompt_length)
         return fail(RLXVK_E_LENGTH, "llama: a prompt of %zu tokens; the model was loaded for %lld",
@@ -154,24 +174,26 @@ rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count, float *l
         TRY(check_token(m, ids[i]));
         m->tokens[i] = (float)ids[i];
     }
-    TRY(rlxvk_run(m->prefill, &input, 1, &output, 1));
+    TRY(rlxvk_set_rng(m->prefill, &rng));
+    rng = (rlxvk_rng_options){.seed = m->seed, .step = 1, .advance_per_run = true};
+    TRY(rlxvk_set_rng(m->decode, &rng));
+    TRY(run(m, m->prefill, &input, 1, result));
     m->position = (int64_t)count;
 error:
     return status;
 }
 
-rlxvk_status llama_decode(llama *m, uint32_t id, float *logits)
+rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
 {
     float token = (float)id, position = (float)m->position;
     rlxvk_run_input inputs[] = {{.name = "tokens", .data = &token, .length = 1},
                                 {.name = "position", .data = &position, .length = 1}};
-    rlxvk_run_output output = logits_output(m, logits);
     rlxvk_status status;
     TRY(check_token(m, id));
     if (m->position >= m->capacity)
         return fail(RLXVK_E_RANGE, "llama: position %lld; the cache was made for %lld tokens",
                     (long long)m->position, (long long)m->capacity);
-    TRY(rlxvk_run(m->decode, inputs, ARRAY_COUNT(inputs), &output, 1));
+    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), result));
     m->position++;
 error:
     return status;

@@ -4,12 +4,14 @@
  *
  * The prompt runs as one graph of all its rows, every further token as a graph of one row; both are
  * compiled by llama_load and share weights and cache. A token's run uploads its id and position and
- * reads back the logits, nothing else.
+ * reads back the next token, chosen on the device, or the logits where they are asked for.
  */
 #ifndef RLXVK_LLAMA_H
 #define RLXVK_LLAMA_H
 
 #include "gguf.h"
+
+#include <rlxvk_ops.h>
 
 /* The metadata of a model, checked: all counts are positive, heads are a multiple of kv_heads. */
 typedef struct llama_config {
@@ -31,24 +33,32 @@ typedef struct llama llama;
 
 /*
  * Compiles for prompts of exactly `prompt_length` tokens and up to `new_tokens` decode steps after
- * it, and uploads the weights; the file may be closed afterwards. The context must outlive the
- * model. E_RANGE: prompt and new tokens exceed the context length; E_UNKNOWN_NAME, E_SHAPE: a
- * tensor is missing or has other dims than the metadata say; E_UNSUPPORTED: as llama_read_config,
- * or tensors of types that no kernel reads (listed); else as rlxvk_compile.
+ * it, and uploads the weights; the file may be closed afterwards. Tokens are chosen by `sampling`
+ * (NULL: greedy) with random numbers of `seed`, drawn anew at every position. The context must
+ * outlive the model. E_RANGE: prompt and new tokens exceed the context length; E_UNKNOWN_NAME,
+ * E_SHAPE: a tensor is missing or has other dims than the metadata say; E_UNSUPPORTED: as
+ * llama_read_config, or tensors of types that no kernel reads (listed); else as rlxvk_compile.
  */
 RLXVK_MUST_CHECK rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
-                                         uint64_t prompt_length, uint64_t new_tokens, llama **out);
+                                         uint64_t prompt_length, uint64_t new_tokens,
+                                         const rlxvk_sample_options *sampling, uint64_t seed,
+                                         llama **out);
 void llama_destroy(llama *m); /* takes NULL */
 
 const llama_config *llama_configuration(const llama *m);
 
-/* Runs a prompt from position 0; may be called again for another one of the same length. `logits`
- * receives `vocabulary` values, those of the last position. E_LENGTH: not prompt_length ids;
- * E_INDEX_OOB: an id outside the vocabulary. */
+/* What a run reads back; NULL members are not read. */
+typedef struct llama_result {
+    float *logits;   /* `vocabulary` values, of the last position */
+    uint32_t *token; /* the next one, chosen on the device */
+} llama_result;
+
+/* Runs a prompt from position 0; may be called again for another one of the same length.
+ * E_LENGTH: not prompt_length ids; E_INDEX_OOB: an id outside the vocabulary. */
 RLXVK_MUST_CHECK rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count,
-                                            float *logits);
+                                            llama_result result);
 /* Appends one token to the sequence. E_RANGE: the cache is full; E_INDEX_OOB. */
-RLXVK_MUST_CHECK rlxvk_status llama_decode(llama *m, uint32_t id, float *logits);
+RLXVK_MUST_CHECK rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result);
 
 typedef struct llama_report {
     uint32_t prefill_dispatches, decode_dispatches; /* GPU dispatches of a run */

@@ -248,6 +248,7 @@ rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_
         x = add_block(&b, i, x);
     x = apply_linear(&b, &m->weights.output, normalize(&b, x, m->weights.output_norm));
     rlxvk_graph_output(b.graph, x);
+    rlxvk_graph_output(b.graph, rlxvk_sample(b.graph, x, &m->sampling));
     if (rlxvk_graph_status(b.graph) != RLXVK_OK)
         TRY(fail(rlxvk_graph_status(b.graph), "llama: %s", rlxvk_graph_error(b.graph)));
     *out = b.graph;

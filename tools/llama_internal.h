@@ -43,6 +43,8 @@ struct llama {
     llama_config config;
     llama_weights weights; /* points into the file: for llama_load only */
     int64_t prompt_length, capacity, position;
+    rlxvk_sample_options sampling;
+    uint64_t seed;
     float *tokens; /* prompt_length of them, as the device takes them */
     rlxvk_executable *prefill, *decode;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */

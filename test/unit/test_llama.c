@@ -95,13 +95,15 @@ static void check_logits(const float *logits, const numbers *expected, const cha
 }
 
 /* A step with two nearly equal logits may go either way, and what follows with it. */
-static void check_tokens(llama *m, float *logits, size_t vocabulary, const golden *want)
+static void check_tokens(llama *m, float *logits, uint32_t chosen, size_t vocabulary,
+                         const golden *want)
 {
     for (size_t i = 0; i < want->greedy.count && want->margin.values[i] >= 1e-3; i++) {
         uint32_t id = best_of(logits, vocabulary);
+        assert_int_equal(chosen, id); /* the device's choice is its logits' */
         assert_int_equal(id, (uint32_t)want->greedy.values[i]);
         if (i + 1 < want->greedy.count)
-            assert_ok(llama_decode(m, id, logits));
+            assert_ok(llama_decode(m, id, (llama_result){logits, &chosen}));
     }
 }
 
@@ -117,7 +119,7 @@ static void check_report(const llama *m)
 static void check_golden(const gguf_file *file, const char *json, const char *entry)
 {
     static golden want;
-    uint32_t ids[MOST_VALUES];
+    uint32_t ids[MOST_VALUES], chosen;
     float logits[MOST_VALUES];
     llama *m = NULL;
     read_numbers(json, entry, "ids", &want.ids);
@@ -126,13 +128,13 @@ static void check_golden(const gguf_file *file, const char *json, const char *en
     read_numbers(json, entry, "margin", &want.margin);
     for (size_t i = 0; i < want.ids.count; i++)
         ids[i] = (uint32_t)want.ids.values[i];
-    assert_ok(llama_load(context, file, want.ids.count, NEW_TOKENS, &m));
+    assert_ok(llama_load(context, file, want.ids.count, NEW_TOKENS, NULL, 0, &m));
     assert_int_equal(llama_configuration(m)->vocabulary, want.logits.count);
-    assert_ok(llama_prefill(m, ids, want.ids.count, logits));
+    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, &chosen}));
     check_logits(logits, &want.logits, entry);
-    check_tokens(m, logits, want.logits.count, &want);
+    check_tokens(m, logits, chosen, want.logits.count, &want);
     check_report(m);
-    assert_ok(llama_prefill(m, ids, want.ids.count, logits));
+    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, NULL}));
     check_logits(logits, &want.logits, entry);
     llama_destroy(m);
 }
@@ -253,10 +255,10 @@ static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, 
                       float *logits)
 {
     llama *m = NULL;
-    assert_ok(llama_load(context, file, count - steps, steps, &m));
-    assert_ok(llama_prefill(m, ids, count - steps, logits));
+    assert_ok(llama_load(context, file, count - steps, steps, NULL, 0, &m));
+    assert_ok(llama_prefill(m, ids, count - steps, (llama_result){logits, NULL}));
     for (size_t i = count - steps; i < count; i++)
-        assert_ok(llama_decode(m, ids[i], logits));
+        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
     check_report(m);
     llama_destroy(m);
 }
@@ -302,13 +304,13 @@ static void test_allocation_failure(void **state)
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     first = memory_allocation_count();
-    assert_ok(llama_load(context, file, 3, 3, &m));
+    assert_ok(llama_load(context, file, 3, 3, NULL, 0, &m));
     total = memory_allocation_count() - first;
     llama_destroy(m);
     for (uint64_t n = 1; n <= total; n += n < 40 ? 1 : 1 + total / 60) {
         m = NULL;
         memory_fail_at(n);
-        rlxvk_status status = llama_load(context, file, 3, 3, &m);
+        rlxvk_status status = llama_load(context, file, 3, 3, NULL, 0, &m);
         memory_fail_at(0);
         if (status == RLXVK_OK) /* a pipeline cache or the like did without */
             llama_destroy(m);
@@ -388,7 +390,7 @@ static void test_refusals(void **state)
         memcpy(bytes, view.data, view.length);
         apply_patch(bytes, view.length, &patches[i]);
         assert_ok(gguf_parse(bytes, view.length, NULL, &file));
-        rlxvk_status status = llama_load(context, file, 4, 4, &m);
+        rlxvk_status status = llama_load(context, file, 4, 4, NULL, 0, &m);
         if (status != patches[i].status || !strstr(rlxvk_last_error(), patches[i].mentions))
             fail_msg("patch %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
         assert_null(m);
@@ -439,18 +441,18 @@ static void test_lengths(void **state)
     llama *m = NULL;
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
-    assert_int_equal(llama_load(context, file, 0, 4, &m), RLXVK_E_RANGE);
-    assert_int_equal(llama_load(context, file, 99, 2, &m), RLXVK_E_RANGE);
-    assert_int_equal(llama_load(context, file, 2, UINT64_MAX, &m), RLXVK_E_RANGE);
+    assert_int_equal(llama_load(context, file, 0, 4, NULL, 0, &m), RLXVK_E_RANGE);
+    assert_int_equal(llama_load(context, file, 99, 2, NULL, 0, &m), RLXVK_E_RANGE);
+    assert_int_equal(llama_load(context, file, 2, UINT64_MAX, NULL, 0, &m), RLXVK_E_RANGE);
     assert_null(m);
-    assert_ok(llama_load(context, file, 2, 98, &m));
-    assert_int_equal(llama_prefill(m, ids, 1, logits), RLXVK_E_LENGTH);
-    assert_int_equal(llama_prefill(m, ids + 1, 2, logits), RLXVK_E_INDEX_OOB);
-    assert_ok(llama_prefill(m, ids, 2, logits));
-    assert_int_equal(llama_decode(m, WORDS, logits), RLXVK_E_INDEX_OOB);
+    assert_ok(llama_load(context, file, 2, 98, NULL, 0, &m));
+    assert_int_equal(llama_prefill(m, ids, 1, (llama_result){logits, NULL}), RLXVK_E_LENGTH);
+    assert_int_equal(llama_prefill(m, ids + 1, 2, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
+    assert_ok(llama_prefill(m, ids, 2, (llama_result){logits, NULL}));
+    assert_int_equal(llama_decode(m, WORDS, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
     for (int i = 0; i < 98; i++)
-        assert_ok(llama_decode(m, 1, logits));
-    assert_int_equal(llama_decode(m, 1, logits), RLXVK_E_RANGE);
+        assert_ok(llama_decode(m, 1, (llama_result){logits, NULL}));
+    assert_int_equal(llama_decode(m, 1, (llama_result){logits, NULL}), RLXVK_E_RANGE);
     llama_destroy(m);
     gguf_close(file);
 }
