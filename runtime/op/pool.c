@@ -1,7 +1,8 @@
 /*
  * pool_*: a reduction of every window of the spatial axes of x [N, C, 1 to 3 axes], out =
  * floor((in + 2 p - k) / s) + 1. Cells of the padding never take part; the mean divides by the
- * whole kernel, or by the cells inside x. 2 p <= k, so that a window of a non-empty x has a cell.
+ * whole kernel, or by the cells inside x. 2 p <= k, so that a window of a non-empty x has a cell. A
+ * window that is all of x is a row of the reduction kernels.
  * Error of sums and means of K cells: 1e-7 + u (8 + 4 sqrt K) sum |term|; of products by their
  * magnitude; max and min are exact.
  *
@@ -9,6 +10,7 @@
  */
 #include "op/families.h"
 #include "op/layout.h"
+#include "op/reduce.h"
 
 #include <math.h>
 
@@ -91,16 +93,27 @@ error:
     return status;
 }
 
+static bool is_global(const rlxvk_pool_options *o, const rlxvk_shape *x)
+{
+    for (uint32_t i = 2; i < x->rank; i++)
+        if (o->kernel[i - 2] != x->dims[i] || o->padding[i - 2])
+            return false;
+    return true;
+}
+
 static rlxvk_status pool_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_pool_options *o = &((const pool_attributes *)n->attributes)->options;
     const rlxvk_shape *x = input_shape(l->graph, n, 0);
+    axis_view rows = {shape_product(x, 0, 2), shape_product(x, 2, x->rank), 1};
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
     struct pool_args args = {.numel = (u32)shape_numel(&n->shape),
                              .x_offset = operands[0].offset,
                              .y_offset = operands[1].offset,
                              .divisor = 1};
+    if (is_global(o, x))
+        return reduce_rows(l, rows, node_code(n), (float)rows.length, operands[0], operands[1]);
     uint32_t absent = 5 - x->rank;
     for (uint32_t i = 0; i < 3; i++) {
         bool exists = i >= absent;
