@@ -26,7 +26,8 @@ void main()
         uint words = min(batch, end - first) * args.columns;
         for (uint i = t; i < words; i += gl_WorkGroupSize.x) {
             uint u = i / args.columns, column = i - u * args.columns;
-            fetched[i] = updates[args.updates_offset + positions[first + u] * args.columns + column];
+            uint from = positions[first + u] * args.columns + column;
+            fetched[i] = updates[args.updates_offset + from];
         }
         barrier();
         if (t < args.columns)
