@@ -407,7 +407,7 @@ struct radix_scatter_args {
     u32 extent, blocks, shift, groups;
 };
 
-#define TOPK_POOL         2048 /* shared words: histograms, then the chosen keys and their indices */
+#define TOPK_POOL         2048 /* shared words: histograms, then chosen keys and their indices */
 #define TOPK_MOST         (TOPK_POOL / 2)
 #define TOPK_FIRST_STAGE  0 /* elements of a chunk -> indices of its k largest, in no order */
 #define TOPK_SECOND_STAGE 1 /* those indices -> the k largest, in order */
