@@ -158,6 +158,7 @@ struct norm_args {
     u32 outputs, inner, extent, lanes, lane_stride;
     u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, sum_offset, y_offset;
     f32 eps;
+    u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
 };
 
 struct norm_partial_args {
@@ -168,6 +169,21 @@ struct norm_partial_args {
 struct norm_finish_args {
     u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
     u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, y_offset;
+    f32 eps;
+    u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
+};
+
+/* layer_norm2d, group_norm (rows of the norm family), batch_norm_inference */
+#define NORM_LAYER_2D   4
+#define NORM_GROUP      5
+#define NORM_BY_CHANNEL 64u /* gamma and beta: one element per `spatial` elements of the row */
+
+#define BATCH_NORM_HAS_GAMMA 1u
+#define BATCH_NORM_HAS_BETA  2u
+
+struct batch_norm_args {
+    u32 numel, channels, inner; /* x is [.., channels, inner] */
+    u32 x_offset, mean_offset, variance_offset, gamma_offset, beta_offset, y_offset;
     f32 eps;
 };
 
@@ -337,6 +353,103 @@ struct take_along_axis_args {
     u32 data_offset, index_offset, target_offset;
     u32 dims[8], data_strides[8], index_strides[8];
 };
+
+/* ---- vision: pool, resize_nearest2x; axial_rope2d ---- */
+
+/* Three spatial axes, outermost first; those there are not have extent, kernel and stride 1. CODE
+ * is a REDUCE_ code. */
+struct pool_args {
+    u32 numel;
+    u32 extents[3], results[3], kernel[3], stride[3], padding[3];
+    u32 x_offset, y_offset;
+    f32 divisor; /* REDUCE_MEAN: cells of a window; 0: the cells inside x */
+};
+
+struct resize_nearest2x_args {
+    u32 numel, columns; /* of x */
+    u32 x_offset, y_offset;
+};
+
+struct axial_rope2d_args {
+    u32 pairs; /* items: batch * tokens * half */
+    u32 tokens, half_head, heads, columns, end_x, positions;
+    u32 repeat; /* EACH: tokens at one position; TILE: 1 */
+    u32 x_offset, y_offset;
+    f32 theta, sign; /* sign: -1 turns back */
+};
+
+/* ---- sorting: a stable radix sort of rows of u32 keys, ascending; topk, scatter_add ---- */
+
+#define RADIX_THREADS 128
+#define RADIX_ITEMS   16 /* consecutive elements of a thread */
+#define RADIX_BITS    4
+#define RADIX_DIGITS  16
+#define RADIX_BLOCK   (RADIX_THREADS * RADIX_ITEMS)
+
+/* What radix_keys makes of a word. */
+#define RADIX_DESCENDING 0 /* a float: the largest first, NaN before it */
+#define RADIX_INDEX      1 /* an index: itself, or `limit` where it is none below that */
+
+struct radix_keys_args {
+    u32 count, limit, x_offset;
+};
+
+/* `blocks` of a row of `extent` keys; counts: [row, digit, block]. */
+struct radix_count_args {
+    u32 extent, blocks, shift, groups;
+};
+
+struct radix_scan_args {
+    u32 rows, count; /* of a row */
+};
+
+struct radix_scatter_args {
+    u32 extent, blocks, shift, groups;
+};
+
+#define TOPK_POOL         2048 /* shared words: histograms, then chosen keys and their indices */
+#define TOPK_MOST         (TOPK_POOL / 2)
+#define TOPK_FIRST_STAGE  0 /* elements of a chunk -> indices of its k largest, in no order */
+#define TOPK_SECOND_STAGE 1 /* those indices -> the k largest, in order */
+#define TOPK_ONLY_STAGE   2 /* elements of a row -> the k largest, in order */
+
+struct topk_rank_args {
+    u32 rows, extent, k, lanes;
+    u32 x_offset, y_offset;
+};
+
+/* `candidates`: a row's, of the second stage, and how far apart rows of them lie. */
+struct topk_select_args {
+    u32 groups, extent, k, chunks, chunk_length, candidates;
+    u32 x_offset, y_offset;
+};
+
+struct topk_take_args {
+    u32 count, extent, k, y_offset;
+};
+
+/* A workgroup a row, or tile_columns columns of it. */
+struct scatter_add_direct_args {
+    u32 rows, columns, updates, tiles, tile_columns;
+    u32 updates_offset, index_offset, y_offset;
+};
+
+struct scatter_add_starts_args {
+    u32 rows, updates;
+};
+
+struct scatter_add_sum_args {
+    u32 rows, columns;
+    u32 updates_offset, y_offset;
+};
+
+struct scatter_add_long_args {
+    u32 rows, columns;
+    u32 updates_offset, y_offset;
+};
+
+#define SCATTER_DIRECT_UPDATES 4096 /* bits of scatter_add_direct's shared mask */
+#define SCATTER_LONG_WORDS     1024 /* updates that scatter_add_long holds at a time */
 
 /* ---- measurement: fma_peak ---- */
 

@@ -10,3 +10,13 @@ uint clamped_index(float v, uint extent)
     float low = floor(v);
     return uint(low) + (v - low >= 0.5 ? 1u : 0u);
 }
+
+/* The same, but 2^32 - 1 for NaN and whatever is outside 0 .. extent - 1. extent <= 2^24. */
+uint checked_index(float v, uint extent)
+{
+    if (is_nan(v) || v < -0.5 || v >= float(extent))
+        return 0xffffffffu;
+    float low = floor(v);
+    uint index = uint(int(low) + (v - low >= 0.5 ? 1 : 0));
+    return index < extent ? index : 0xffffffffu;
+}

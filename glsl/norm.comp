@@ -65,6 +65,6 @@ void main()
     [[unroll]] for (uint k = 0u; k < KEEP; k++) {
         uint r = lane + k * args.lanes;
         if (r < end)
-            store_normalized(start + r * args.inner, r, (v[k] - shift) * scale);
+            store_normalized(o, start + r * args.inner, r, (v[k] - shift) * scale);
     }
 }

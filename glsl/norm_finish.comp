@@ -52,6 +52,7 @@ void main()
     float scale = norm_scale(all.z / float(args.extent), args.eps);
     for (uint r = first + lane; r < end; r += args.lanes) {
         uint at = start + r * args.inner;
-        store_normalized(at, r, (with_bias(residual_sum(at), r) - all.y) * scale);
+        float deviation = with_bias(residual_sum(at), r) - all.y;
+        store_normalized(o / args.inner / args.chunks, at, r, deviation * scale);
     }
 }

@@ -428,6 +428,78 @@ rlxvk_tensor rlxvk_take_along_axis(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tens
 rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
                               rlxvk_tensor position);
 
+/* ---- Image norms, pooling, axial rotation, scatter and selection
+ * --------------------------------------------- */
+
+/* layer_norm across the channels at every pixel: x [N, C, H, W] (else E_SHAPE), gamma and beta [C]
+ * or RLXVK_NONE. */
+rlxvk_tensor rlxvk_layer_norm2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                rlxvk_tensor beta, float eps);
+
+/* x [N, C, ..]: layer_norm over each group of C / num_groups channels and all that is below them,
+ * then gamma and beta by channel ([C] or RLXVK_NONE). num_groups must divide C (E_ATTR). */
+rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
+                              int64_t num_groups, float eps);
+
+/* (x - mean) / sqrt(var + eps) * gamma + beta with given statistics; the four vectors have one
+ * element per index of channel_axis (usually -1, or 1 for NCHW); gamma and beta may be RLXVK_NONE.
+ * var + eps == 0 gives beta, below 0 NaN. */
+rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                        rlxvk_tensor beta, rlxvk_tensor mean, rlxvk_tensor var,
+                                        float eps, int32_t channel_axis);
+
+/* One entry per spatial axis, outermost first; those beyond must be 0 (E_ATTR). */
+typedef struct rlxvk_pool_options {
+    int64_t kernel[3];  /* >= 1 */
+    int64_t stride[3];  /* 0: 1 */
+    int64_t padding[3]; /* on both sides, at most half the kernel */
+    bool exclude_pad;   /* pool_mean divides by the cells inside x, not by the whole kernel */
+} rlxvk_pool_options;
+
+/* Windows of x [N, C, 1 to 3 spatial axes], out = floor((in + 2 padding - kernel) / stride) + 1; a
+ * window larger than the padded axis is E_SHAPE. Only cells inside x take part; a NaN among them
+ * wins. Over no cell at all (an empty axis): -Inf, 0 (NaN with exclude_pad), +Inf, 0, 1. */
+rlxvk_tensor rlxvk_pool_max(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
+rlxvk_tensor rlxvk_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
+rlxvk_tensor rlxvk_pool_min(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
+rlxvk_tensor rlxvk_pool_sum(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
+rlxvk_tensor rlxvk_pool_prod(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options);
+
+/* Every pixel of x [N, C, H, W] twice in both directions: [N, C, 2 H, 2 W]. Bit-exact. */
+rlxvk_tensor rlxvk_resize_nearest2x(rlxvk_graph *g, rlxvk_tensor x);
+
+typedef enum rlxvk_axial_repeat {
+    RLXVK_AXIAL_EACH = 0, /* token t is at position t / repeat_factor */
+    RLXVK_AXIAL_TILE = 1  /* token t is at position t mod (end_x * end_y) */
+} rlxvk_axial_repeat;
+
+typedef struct rlxvk_axial_rope2d_options {
+    int64_t end_x, end_y;  /* the grid; positions count along x first */
+    int64_t head_dim;      /* D, a multiple of 4 */
+    int64_t num_heads;     /* 0: from the shape */
+    float theta;           /* 0: 10000; must be positive */
+    int64_t repeat_factor; /* 0: 1 */
+    rlxvk_axial_repeat repeat_mode;
+    bool inverse; /* turn back */
+} rlxvk_axial_rope2d_options;
+
+/* Rotates neighbouring pairs of each head of x [B, end_x * end_y * repeat_factor, heads * D]: pair
+ * c of the head's first half by tx theta^(-4c/D), of its second half by ty theta^(-4c/D), (tx, ty)
+ * the token's place on the grid. */
+rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
+                                const rlxvk_axial_rope2d_options *options);
+
+/* out [dim, T..] = 0; then for u = 0, 1, ...: out[indices[u]] += updates[u]. updates [U, T..],
+ * indices of any shape with U elements; one that is NaN or outside [0, dim) drops its row. Added in
+ * f32 in the order of u, so results are reproducible. dim <= 2^24 (E_INDEX_RANGE). */
+rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tensor indices,
+                               int64_t dim);
+
+/* Indices of the k largest elements along the last axis, x [.., n] -> [.., k], dtype I32: the
+ * largest first, NaN before +Inf, ties by the smaller index. k > n is E_ATTR, n > 2^24 is
+ * E_INDEX_RANGE. The values: rlxvk_take_along_axis. */
+rlxvk_tensor rlxvk_topk(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
+
 #ifdef __cplusplus
 }
 #endif

@@ -63,6 +63,23 @@ static const bench_case gpu_cases[] = {
     QUANT_CASES(512, 4096, 14336, 15232, 8064, 11760),
     ATTENTION("causal 1x32x2048x128", "causal", 32, 32, 2048, 2048, 128),
     ATTENTION("decode 32 heads (8 kv) 32768x128", "none", 32, 8, 1, 32768, 128),
+    /* Image ops; scatter and selection. */
+    {"layer_norm2d 8x256x64x64", "layer_norm2d in=x:f32:8x256x64x64;gamma:f32:256;beta:f32:256"},
+    {"group_norm 8x512x64x64, 32 groups",
+     "group_norm groups=32 in=x:f32:8x512x64x64;gamma:f32:512;beta:f32:512"},
+    {"pool_max 3x3/2 32x64x112x112",
+     "pool_max kernel=3,3 stride=2,2 padding=1,1 in=x:f32:32x64x112x112"},
+    {"resize_nearest2x 8x256x128x128", "resize_nearest2x in=x:f32:8x256x128x128"},
+    {"axial_rope2d 64x64, 8 heads of 64",
+     "axial_rope2d grid=64,64 head_dim=64 in=x:f32:8x4096x512"},
+    {"scatter_add 65536 rows of 1024 to 32000",
+     "scatter_add dim=32000 in=updates:f32:65536x1024;idx:f32:65536:index:32000"},
+    {"scatter_add 1000000 to 10",
+     "scatter_add dim=10 in=updates:f32:1000000;idx:f32:1000000:index:10"},
+    {"topk 50 of 1x128256", "topk k=50 in=x:f32:1x128256"},
+    {"topk 50 of 512x32000", "topk k=50 in=x:f32:512x32000"},
+    {"topk 8 of 4096x64", "topk k=8 in=x:f32:4096x64"},
+    {"topk 262144 of 262144", "topk k=262144 in=x:f32:1x262144"},
 };
 
 /* The same on software drivers, in sizes that take them milliseconds. */

@@ -15,7 +15,7 @@ static const struct mapping {
 } mappings[] = {
     {"activation", "%s"},          {"binary", "%s"},
     {"reduce", "reduce_%s"},       {"attention_gqa", "attention"},
-    {"dequant", "dequant_gather"},
+    {"dequant", "dequant_gather"}, {"pool", "pool_%s"},
 };
 
 /* Block formats that have kernels; a case of another one has no op yet. */

@@ -63,7 +63,8 @@ typedef struct norm_attributes {
     int32_t axis;
     float eps;
     bool has_bias, has_gamma,
-        has_beta; /* which optional operands follow x (and residual), in this order */
+        has_beta;       /* which optional operands follow x (and residual), in this order */
+    int64_t num_groups; /* group_norm only, else 0 */
 } norm_attributes;
 
 typedef struct swiglu_attributes {
@@ -88,5 +89,29 @@ typedef struct attention_attributes {
     rlxvk_attention_options options; /* layout, head counts, head_dim and score_scale resolved */
     bool with_lse;
 } attention_attributes;
+
+/* ---- batch_norm_inference, pool_*, axial_rope2d, scatter_add, topk ---- */
+
+typedef struct batch_norm_attributes {
+    int32_t channel_axis;
+    float eps;
+    bool has_gamma, has_beta; /* which follow x, mean and variance, in this order */
+} batch_norm_attributes;
+
+typedef struct pool_attributes {
+    rlxvk_pool_options options; /* strides resolved */
+} pool_attributes;
+
+typedef struct axial_rope2d_attributes {
+    rlxvk_axial_rope2d_options options; /* defaults resolved */
+} axial_rope2d_attributes;
+
+typedef struct scatter_add_attributes {
+    int64_t dim;
+} scatter_add_attributes;
+
+typedef struct topk_attributes {
+    int64_t k;
+} topk_attributes;
 
 #endif

@@ -11,4 +11,8 @@ extern const op_family leaf_family, stop_gradient_family, reshape_family, cast_f
     narrow_family, concat_family, expand_family, reverse_family, gather_family,
     take_along_axis_family, write_rows_family, rng_family, sample_family, custom_family;
 
+/* Image norms, pooling, axial rotation, scatter and selection. */
+extern const op_family batch_norm_family, pool_family, resize_nearest2x_family, axial_rope2d_family,
+    scatter_add_family, topk_family;
+
 #endif

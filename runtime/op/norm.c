@@ -3,9 +3,12 @@
  *   layer_norm  y = (x - mean) / sqrt(var + eps) * gamma + beta, var = mean (x - mean)^2
  *   rms_norm    y = x / sqrt(mean x^2 + eps) * gamma + beta
  *   fused_residual_*  the same over the last axis of (x + residual) + bias
- * gamma, beta, bias: [n]; absent ones are 1, 0, 0. Where var + eps == 0 the row is beta. A NaN or
- * infinity spoils its row. Limit: squares must fit f32; a row with deviations beyond 1e18 gives
- * beta.
+ *   layer_norm2d  layer_norm over axis 1 of [N, C, H, W]
+ *   group_norm  layer_norm of the elements of C / groups channels, gamma and beta by channel: rows
+ *     are [N * groups, C / groups * spatial], whole in memory
+ * gamma, beta, bias: [n] ([C]); absent ones are 1, 0, 0. Where var + eps == 0 the row is beta. A
+ * NaN or infinity spoils its row. Limit: squares must fit f32; a row with deviations beyond 1e18
+ * gives beta.
  *
  * Rows up to 32 elements a lane stay in registers (one dispatch); longer ones are cut into chunks:
  * statistics, then the values. A pair (add, norm of the sum) is one step that stores the sum on the
@@ -59,6 +62,23 @@ rlxvk_tensor rlxvk_fused_residual_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk
     return build(g, OP_fused_residual_rms_norm, operands, 5, -1, eps);
 }
 
+rlxvk_tensor rlxvk_layer_norm2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                rlxvk_tensor beta, float eps)
+{
+    return build(g, OP_layer_norm2d, (rlxvk_tensor[]){x, gamma, beta}, 3, 1, eps);
+}
+
+rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
+                              int64_t num_groups, float eps)
+{
+    norm_attributes a = {.axis = 1,
+                         .eps = eps,
+                         .num_groups = num_groups,
+                         .has_gamma = gamma.id,
+                         .has_beta = beta.id};
+    return op_build(g, OP_group_norm, (rlxvk_tensor[]){x, gamma, beta}, 3, &a);
+}
+
 /* Which operand is what; NODE_NONE for an absent one. */
 typedef struct roles {
     bool rms;
@@ -91,8 +111,9 @@ static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t i
         wide += s->dims[i] != 1;
     if (wide <= 1 && shape_numel(s) == (uint64_t)length)
         return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "%s has shape %s; needs %lld elements, as the normalized axis",
-                   role, shape_text(s, shape), (long long)length);
+    return op_fail(n, RLXVK_E_SHAPE, "%s has shape %s; needs %lld elements, as the %s", role,
+                   shape_text(s, shape), (long long)length,
+                   node_code(n) == NORM_GROUP ? "channels" : "normalized axis");
 }
 
 static rlxvk_status check_vectors(const rlxvk_graph *g, const node *n, const roles *r,
@@ -104,6 +125,23 @@ static rlxvk_status check_vectors(const rlxvk_graph *g, const node *n, const rol
     TRY(check_vector(g, n, r->beta, "beta", length));
 error:
     return status;
+}
+
+/* What the image norms ask of x and their groups. */
+static rlxvk_status check_channels(const node *n, const norm_attributes *a, const rlxvk_shape *x)
+{
+    char shape[SHAPE_TEXT];
+    uint32_t code = node_code(n);
+    if (code == NORM_LAYER_2D && x->rank != 4)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, H, W]", shape_text(x, shape));
+    if (code != NORM_GROUP)
+        return RLXVK_OK;
+    if (x->rank < 2)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, ...]", shape_text(x, shape));
+    if (a->num_groups < 1 || x->dims[1] % a->num_groups)
+        return op_fail(n, RLXVK_E_ATTR, "num_groups %lld does not divide the channels of x %s",
+                       (long long)a->num_groups, shape_text(x, shape));
+    return RLXVK_OK;
 }
 
 static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -124,6 +162,7 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
                        shape_text(input_shape(g, n, r.residual), shapes[1]));
     if (!(a->eps >= 0) || isinf(a->eps))
         return op_fail(n, RLXVK_E_ATTR, "eps is %g; needs a finite value >= 0", (double)a->eps);
+    TRY(check_channels(n, a, x));
     TRY(op_axis(n, a->axis, x->rank, &a->axis));
     TRY(check_vectors(g, n, &r, x->dims[a->axis]));
     n->shape = *x;
@@ -132,12 +171,24 @@ error:
     return status;
 }
 
+/* The rows that are normalized. */
+static axis_view rows_of(const node *n, const norm_attributes *a)
+{
+    const rlxvk_shape *x = &n->shape;
+    if (node_code(n) != NORM_GROUP)
+        return shape_axis_view(x, a->axis);
+    uint64_t channels = (uint64_t)(x->dims[1] / a->num_groups);
+    return (axis_view){(uint64_t)(x->dims[0] * a->num_groups),
+                       channels * shape_product(x, 2, x->rank), 1};
+}
+
 /* Everything a lowering needs; absent operands stand for x, which the kernel then does not read by
  * that name. */
 typedef struct norm_work {
     axis_view view;
     row_tile tile;
     uint32_t flags;
+    uint32_t groups, group_channels, spatial; /* group norm only, else 0 */
     float eps;
     operand x, residual, bias, gamma, beta, sum, y;
 } norm_work;
@@ -157,7 +208,7 @@ static norm_work describe_work(const lowering *l, uint32_t id, uint32_t x_of, bo
     const node *n = graph_node(l->graph, id);
     const norm_attributes *a = n->attributes;
     roles r = roles_of(n, a);
-    norm_work w = {.view = shape_axis_view(&n->shape, a->axis),
+    norm_work w = {.view = rows_of(n, a),
                    .flags = r.rms ? NORM_IS_RMS : 0,
                    .eps = a->eps,
                    .x = lower_input(l, x_of, 0),
@@ -168,6 +219,12 @@ static norm_work describe_work(const lowering *l, uint32_t id, uint32_t x_of, bo
     w.gamma = take(l, id, r.gamma, NORM_HAS_GAMMA, &w);
     w.beta = take(l, id, r.beta, NORM_HAS_BETA, &w);
     w.sum = w.y;
+    if (node_code(n) == NORM_GROUP) {
+        w.flags |= NORM_BY_CHANNEL;
+        w.groups = (uint32_t)a->num_groups;
+        w.group_channels = (uint32_t)(n->shape.dims[1] / a->num_groups);
+        w.spatial = (uint32_t)shape_product(&n->shape, 2, n->shape.rank);
+    }
     return w;
 }
 
@@ -187,7 +244,10 @@ static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t keep)
                              .beta_offset = w->beta.offset,
                              .sum_offset = w->sum.offset,
                              .y_offset = w->y.offset,
-                             .eps = w->eps};
+                             .eps = w->eps,
+                             .groups = w->groups,
+                             .group_channels = w->group_channels,
+                             .spatial = w->spatial};
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
     d.constants[1] = w->flags;
     d.constants[2] = keep;
@@ -213,7 +273,7 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
     /* Without a sum to keep, what stands in its place must not look written. */
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
-    d.constants[1] = w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA);
+    d.constants[1] = w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -235,7 +295,10 @@ static rlxvk_status emit_finish(lowering *l, const norm_work *w, row_chunks chun
                                     .gamma_offset = w->gamma.offset,
                                     .beta_offset = w->beta.offset,
                                     .y_offset = w->y.offset,
-                                    .eps = w->eps};
+                                    .eps = w->eps,
+                                    .groups = w->groups,
+                                    .group_channels = w->group_channels,
+                                    .spatial = w->spatial};
     statistics.access = ACCESS_READ;
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, statistics, w->y};
     d.constants[1] = w->flags;
@@ -297,6 +360,7 @@ static uint32_t in_place(const rlxvk_graph *g, const node *n)
 typedef struct row_reference {
     const float *x, *residual, *bias, *gamma, *beta; /* NULL when absent */
     uint64_t n, stride, start;
+    uint64_t span; /* neighbouring elements of the row that share one of gamma and beta */
     double eps;
     bool rms;
 } row_reference;
@@ -325,8 +389,8 @@ static void host_row(const row_reference *r, double *out, double *bound)
     double deviation = sqrt(square + r->eps);
     for (uint64_t i = 0; i < r->n; i++) {
         double normal = deviation == 0 ? 0 : (host_element(r, i) - mean) / deviation;
-        double scaled = r->gamma ? normal * r->gamma[i] : normal;
-        double shift = r->beta ? r->beta[i] : 0;
+        double scaled = r->gamma ? normal * r->gamma[i / r->span] : normal;
+        double shift = r->beta ? r->beta[i / r->span] : 0;
         out[r->start + i * r->stride] = scaled + shift;
         most = fmax(most, fabs(scaled) + fabs(shift));
     }
@@ -340,10 +404,25 @@ static const float *words_of(const host_call *c, uint32_t index)
     return index == NODE_NONE ? NULL : c->inputs[index].words;
 }
 
+static rlxvk_status host_groups(const host_call *c, row_reference r, const norm_attributes *a)
+{
+    uint64_t channels = (uint64_t)(c->node->shape.dims[1] / a->num_groups);
+    const float *gamma = r.gamma, *beta = r.beta;
+    r.span = MAX(shape_product(&c->node->shape, 2, c->node->shape.rank), 1);
+    for (int64_t b = 0; b < c->node->shape.dims[0]; b++)
+        for (uint64_t k = 0; k < (uint64_t)a->num_groups; k++) {
+            r.gamma = gamma ? gamma + k * channels : NULL;
+            r.beta = beta ? beta + k * channels : NULL;
+            host_row(&r, c->out, c->bound);
+            r.start += r.n;
+        }
+    return RLXVK_OK;
+}
+
 static rlxvk_status host(const host_call *c)
 {
     const norm_attributes *a = c->node->attributes;
-    axis_view v = shape_axis_view(&c->node->shape, a->axis);
+    axis_view v = rows_of(c->node, a);
     roles role = roles_of(c->node, a);
     row_reference r = {.x = c->inputs[0].words,
                        .residual = words_of(c, role.residual),
@@ -352,8 +431,11 @@ static rlxvk_status host(const host_call *c)
                        .beta = words_of(c, role.beta),
                        .n = v.length,
                        .stride = v.inner,
+                       .span = 1,
                        .eps = a->eps,
                        .rms = role.rms};
+    if (node_code(c->node) == NORM_GROUP)
+        return host_groups(c, r, a);
     for (uint64_t o = 0; o < v.outer; o++)
         for (uint64_t i = 0; i < v.inner; i++) {
             r.start = o * v.length * v.inner + i;
@@ -367,6 +449,8 @@ static void describe(const node *n, text *out)
     const norm_attributes *a = n->attributes;
     text_append(out, " axis=%d eps=%g%s%s%s", a->axis, (double)a->eps, a->has_bias ? " bias" : "",
                 a->has_gamma ? " gamma" : "", a->has_beta ? " beta" : "");
+    if (a->num_groups)
+        text_append(out, " num_groups=%lld", (long long)a->num_groups);
 }
 
 const op_family norm_family = {.name = "norm",

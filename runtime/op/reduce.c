@@ -8,6 +8,7 @@
  * nothing: 0, NaN, -Inf, +Inf, 1. Over axes of 1 in all: the same elements, a view. Error of a sum:
  * 2^-23 (4 + log2 n) sum |x|.
  */
+#include "op/reduce.h"
 #include "op/row_tile.h"
 
 #include <float.h>
@@ -156,6 +157,12 @@ static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
     TRY(emit_pass(l, &p, tile, (row_chunks){1, p.view.length}, x, y));
 error:
     return status;
+}
+
+rlxvk_status reduce_rows(lowering *l, axis_view rows, uint32_t code, float divisor, operand x,
+                         operand y)
+{
+    return lower_pass(l, (pass){rows, code, divisor}, x, y);
 }
 
 /* The innermost reduced run of more than one element: [*first, *last) of the axes. False when there

@@ -66,5 +66,7 @@ typedef struct case_family {
 /* One per file test/cases/<family>.c; listed in test/cases/cases.c. */
 extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_cases, matmul_cases,
     dequant_cases, transformer_cases, attention_cases, movement_cases, indexing_cases, random_cases;
+/* Image ops; scatter and selection. */
+extern const case_family pooling_cases, selection_cases;
 
 #endif
