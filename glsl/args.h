@@ -451,6 +451,32 @@ struct scatter_add_long_args {
 #define SCATTER_DIRECT_UPDATES 4096 /* bits of scatter_add_direct's shared mask */
 #define SCATTER_LONG_WORDS     1024 /* updates that scatter_add_long holds at a time */
 
+/* ---- convolution: conv_direct, conv_tiled, conv_sum, im2col, col2im ---- */
+
+/* Spatial axes slowest first, always three (missing ones in front: size, kernel, stride and
+ * dilation 1, padding 0). positions: batch * cells of the output. m and channels: of the output and
+ * the input, a group; w's strides from one to the next. */
+struct conv_args {
+    u32 positions, groups, m, channels;
+    u32 w_m_stride, w_c_stride;
+    u32 k_slice; /* what one split sums of channels * taps */
+    u32 in_size[3], out_size[3], kernel[3], stride[3], padding[3], dilation[3];
+    u32 x_offset, w_offset, bias_offset, y_offset;
+};
+
+/* Sums `splits` partial results of `count` elements; a channel has `cells` of them in a row. */
+struct conv_sum_args {
+    u32 count, splits, cells, channels, bias_offset, y_offset;
+};
+
+/* Images [.., channels, image_size] and windows [.., window_count], rows first; `count` elements
+ * are made. */
+struct im2col_args {
+    u32 count, channels;
+    u32 image_size[2], window_count[2], kernel[2], stride[2], padding[2], dilation[2];
+    u32 x_offset, y_offset;
+};
+
 /* ---- measurement: fma_peak ---- */
 
 #define FMA_PEAK_CHAINS                                                                            \

@@ -499,6 +499,44 @@ rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tenso
  * largest first, NaN before +Inf, ties by the smaller index. k > n is E_ATTR, n > 2^24 is
  * E_INDEX_RANGE. The values: rlxvk_take_along_axis. */
 rlxvk_tensor rlxvk_topk(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
+/* ---- Convolution
+ * ----------------------------------------------------------------------------------------- */
+
+/* The window that slides over the spatial axes, slowest axis first; entries past the last spatial
+ * axis must be 0. Negative values are E_ATTR. */
+typedef struct rlxvk_conv_options {
+    int64_t kernel[3];         /* 0: taken from w; im2col and col2im have none and need it */
+    int64_t stride[3];         /* 0: 1 */
+    int64_t padding[3];        /* zeros before and after */
+    int64_t dilation[3];       /* 0: 1 */
+    int64_t output_padding[3]; /* conv_transpose2d only: cells more at the end of the result */
+    int64_t groups;            /* 0: 1; im2col and col2im take no other */
+} rlxvk_conv_options;
+
+/* Cross-correlation over 1, 2 or 3 spatial axes: x [N, Cin, spatial], w [Cout, Cin/groups, kernel],
+ * bias [Cout] or RLXVK_NONE -> [N, Cout, floor((in + 2p - d (k - 1) - 1) / s) + 1]. Taps outside x
+ * are skipped, so an infinite weight does not spoil the border. A window longer than the padded
+ * input, or channels that groups does not divide, is E_SHAPE. Options may be NULL. Error at most
+ * 1e-7 + u (8 + 4 sqrt K) S, K = Cin/groups * taps, S the sum of the terms' magnitudes. */
+rlxvk_tensor rlxvk_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                        const rlxvk_conv_options *options);
+
+/* The adjoint of conv (also over 1 or 3 axes): x [N, Cin, spatial], w [Cin, Cout/groups, kernel],
+ * bias [Cout] or RLXVK_NONE -> [N, Cout, (in - 1) s - 2p + d (k - 1) + output_padding + 1], at
+ * least 1 (E_SHAPE). 0 <= output_padding < max(s, d) (E_ATTR). Cells no tap reaches hold the bias.
+ */
+rlxvk_tensor rlxvk_conv_transpose2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                    rlxvk_tensor bias, const rlxvk_conv_options *options);
+
+/* Patches as rows: x [N, C, H, W] -> [N Ho Wo, C kh kw], Ho and Wo as conv's; row (n, ho, wo),
+ * column (c, i, j), zeros outside x. Exact. conv(x, w) is then y wT in NHWC order. */
+rlxvk_tensor rlxvk_im2col(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_conv_options *options);
+
+/* The adjoint of im2col: columns [N Ho Wo, C kh kw] -> [N, C, height, width], every cell the sum of
+ * the elements taken from it. Rows that Ho Wo does not divide, or columns that kh kw does not, are
+ * E_SHAPE. */
+rlxvk_tensor rlxvk_col2im(rlxvk_graph *g, rlxvk_tensor columns, int64_t height, int64_t width,
+                          const rlxvk_conv_options *options);
 
 #ifdef __cplusplus
 }

@@ -80,6 +80,19 @@ static const bench_case gpu_cases[] = {
     {"topk 50 of 512x32000", "topk k=50 in=x:f32:512x32000"},
     {"topk 8 of 4096x64", "topk k=8 in=x:f32:4096x64"},
     {"topk 262144 of 262144", "topk k=262144 in=x:f32:1x262144"},
+    /* Convolution. */
+    {"conv 3x3 32x256x56x56 -> 256",
+     "conv padding=1,1 in=x:f32:32x256x56x56:unit;w:f32:256x256x3x3:unit"},
+    {"conv 1x1 32x256x56x56 -> 64", "conv in=x:f32:32x256x56x56:unit;w:f32:64x256x1x1:unit"},
+    {"conv 7x7 s2 32x3x224x224 -> 64",
+     "conv stride=2,2 padding=3,3 in=x:f32:32x3x224x224:unit;w:f32:64x3x7x7:unit"},
+    {"conv 3x3 1x512x7x7 -> 512",
+     "conv padding=1,1 in=x:f32:1x512x7x7:unit;w:f32:512x512x3x3:unit"},
+    {"conv depthwise 3x3 32x256x56x56",
+     "conv padding=1,1 groups=256 in=x:f32:32x256x56x56:unit;w:f32:256x1x3x3:unit"},
+    {"conv_transpose2d 4x4 s2 8x256x32x32 -> 128",
+     "conv_transpose2d stride=2,2 padding=1,1 in=x:f32:8x256x32x32:unit;w:f32:256x128x4x4:unit"},
+    {"im2col 3x3 8x64x56x56", "im2col kernel=3,3 padding=1,1 in=x:f32:8x64x56x56"},
 };
 
 /* The same on software drivers, in sizes that take them milliseconds. */
@@ -102,6 +115,14 @@ static const bench_case cpu_cases[] = {
     QUANT_CASES(64, 1024, 3584, 3808, 2016, 2940),
     ATTENTION("causal 1x4x256x64", "causal", 4, 4, 256, 256, 64),
     ATTENTION("decode 8 heads (2 kv) 2048x64", "none", 8, 2, 1, 2048, 64),
+    /* Convolution. */
+    {"conv 3x3 1x32x56x56 -> 64", "conv padding=1,1 in=x:f32:1x32x56x56:unit;w:f32:64x32x3x3:unit"},
+    {"conv 1x1 1x128x28x28 -> 128", "conv in=x:f32:1x128x28x28:unit;w:f32:128x128x1x1:unit"},
+    {"conv depthwise 3x3 1x256x56x56",
+     "conv padding=1,1 groups=256 in=x:f32:1x256x56x56:unit;w:f32:256x1x3x3:unit"},
+    {"conv_transpose2d 4x4 s2 1x64x16x16 -> 32",
+     "conv_transpose2d stride=2,2 padding=1,1 in=x:f32:1x64x16x16:unit;w:f32:64x32x4x4:unit"},
+    {"im2col 3x3 1x64x56x56", "im2col kernel=3,3 padding=1,1 in=x:f32:1x64x56x56"},
 };
 
 typedef struct bench_job {

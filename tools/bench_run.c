@@ -66,6 +66,17 @@ static const rlxvk_shape *leaf_shape(const case_spec *s, const char *name)
     return &none;
 }
 
+/* conv sums the taps and channels of a row of w for every element of y; its transpose spreads every
+ * element of x over as many of y. */
+static double count_conv_flops(const case_spec *s, const rlxvk_shape *y)
+{
+    const rlxvk_shape *w = leaf_shape(s, "w");
+    double row = w->dims[0] ? elements(w) / (double)w->dims[0] : 0;
+    if (strcmp(s->row, "conv") == 0)
+        return 2 * elements(y) * row;
+    return strcmp(s->row, "conv_transpose2d") == 0 ? 2 * elements(leaf_shape(s, "x")) * row : 0;
+}
+
 /* Products: two for every output element and summed element. Others are bound by memory. */
 static double count_flops(const case_spec *s, const rlxvk_shape *y)
 {
@@ -83,7 +94,7 @@ static double count_flops(const case_spec *s, const rlxvk_shape *y)
         double seen = causal ? keys - (queries - 1) / 2 : keys; /* of a query, on average */
         return 4 * elements(y) * seen;
     }
-    return 0;
+    return count_conv_flops(s, y);
 }
 
 static double leaf_bytes(const case_input *leaf)

@@ -113,5 +113,15 @@ typedef struct scatter_add_attributes {
 typedef struct topk_attributes {
     int64_t k;
 } topk_attributes;
+/* Convolution. */
+typedef struct conv_attributes {
+    rlxvk_conv_options options; /* kernel taken from w, defaults filled for every spatial axis */
+} conv_attributes;
+
+typedef struct im2col_attributes {
+    rlxvk_conv_options options;
+    int64_t image_size[2];   /* col2im: given */
+    int64_t window_count[2]; /* windows along each axis */
+} im2col_attributes;
 
 #endif

@@ -14,5 +14,7 @@ extern const op_family leaf_family, stop_gradient_family, reshape_family, cast_f
 /* Image norms, pooling, axial rotation, scatter and selection. */
 extern const op_family batch_norm_family, pool_family, resize_nearest2x_family, axial_rope2d_family,
     scatter_add_family, topk_family;
+/* Convolution. */
+extern const op_family conv_family, im2col_family, col2im_family;
 
 #endif

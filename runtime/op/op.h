@@ -23,6 +23,7 @@ typedef enum op_kind {
 
 enum leaf_code { LEAF_INPUT, LEAF_PARAM, LEAF_CONSTANT };
 enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
+enum conv_code { CONV_FORWARD, CONV_TRANSPOSED };
 
 /* ---- Lowering: node -> dispatches ---- */
 

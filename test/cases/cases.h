@@ -69,4 +69,7 @@ extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_ca
 /* Image ops; scatter and selection. */
 extern const case_family pooling_cases, selection_cases;
 
+/* Convolution. */
+extern const case_family conv_cases;
+
 #endif
