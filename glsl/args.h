@@ -454,13 +454,14 @@ struct scatter_add_long_args {
 /* ---- convolution: conv_direct, conv_tiled, conv_sum, im2col, col2im ---- */
 
 /* Spatial axes slowest first, always three (missing ones in front: size, kernel, stride and
- * dilation 1, padding 0). positions: batch * cells of the output. m and channels: of the output and
- * the input, a group; w's strides from one to the next. */
+ * dilation 1, padding 0). positions: batch * cells of a phase of the output (of all of it, unless
+ * transposed); m and channels: of the output and the input, a group; divide: multipliers of the
+ * phase's cells and of its sizes along the last two axes. */
 struct conv_args {
     u32 positions, groups, m, channels;
-    u32 w_m_stride, w_c_stride;
-    u32 k_slice; /* what one split sums of channels * taps */
+    u32 k_slice, splits; /* what one split sums of channels * taps; splits of it */
     u32 in_size[3], out_size[3], kernel[3], stride[3], padding[3], dilation[3];
+    u32 divide[3];
     u32 x_offset, w_offset, bias_offset, y_offset;
 };
 
@@ -470,10 +471,12 @@ struct conv_sum_args {
 };
 
 /* Images [.., channels, image_size] and windows [.., window_count], rows first; `count` elements
- * are made. */
+ * are made. divide: multipliers, for im2col of window_count, channels, kernel, for col2im of
+ * image_size, channels, stride. */
 struct im2col_args {
     u32 count, channels;
     u32 image_size[2], window_count[2], kernel[2], stride[2], padding[2], dilation[2];
+    u32 divide[5];
     u32 x_offset, y_offset;
 };
 

@@ -1,8 +1,8 @@
 #version 450
 /*
  * Convolution without shared memory or barriers: an invocation makes REG_M channels of REG_N
- * positions straight from memory. Its positions lie a whole stripe apart, so that neighbours read
- * and write neighbours. Channels outside are read as the last one and not stored.
+ * positions of one phase straight from memory. Its positions lie a whole stripe apart, so that
+ * neighbours read and write neighbours. Channels outside are read as the last one and not stored.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -11,18 +11,22 @@
 void main()
 {
     uint blocks = (args.m + REG_M - 1) / REG_M, stripe = (args.positions + REG_N - 1) / REG_N;
-    uint index = global_index(), block = index / stripe, first = index - block * stripe;
-    uint group = block / blocks, m0 = (block - group * blocks) * REG_M;
+    uint index = global_index(), rest = index / stripe, first = index - rest * stripe;
+    uint m0 = rest % blocks * REG_M;
+    rest /= blocks;
+    uint phases = phase_count(), group = rest / phases;
     if (group >= args.groups)
         return;
-    uint out_cells = cells(args.out_size), in_cells = cells(args.in_size);
+    enter_phase(rest - group * phases);
+    uint in_cells = volume(in_size()), out_cells = volume(out_size());
     uint start[REG_N], at[REG_N], w_at[REG_M];
     ivec3 origin[REG_N];
     bool inside[REG_N];
     float sum[REG_M * REG_N];
     [[unroll]] for (uint j = 0; j < REG_N; j++) {
-        uint n = min(first + j * stripe, args.positions - 1), image = n / out_cells;
-        origin[j] = window_origin(n - image * out_cells);
+        uvec3 place;
+        uint image = locate(min(first + j * stripe, args.positions - 1), place);
+        origin[j] = window_origin(place);
         start[j] = x_start(image, group);
     }
     [[unroll]] for (uint i = 0; i < REG_M; i++)
@@ -30,18 +34,27 @@ void main()
     [[unroll]] for (uint i = 0; i < REG_M * REG_N; i++)
         sum[i] = 0.0;
 
-    uint taps = cells(args.kernel);
-    [[dont_unroll]] for (uint tap = 0; tap < taps; tap++) {
-        ivec3 shift = tap_shift(tap);
+    uvec3 tap = uvec3(0);
+    uint w_step = w_c_stride(), taps = volume(tap_count);
+    [[dont_unroll]] for (uint t = 0; t < taps; t++) {
         bool any = false, all = true;
         [[unroll]] for (uint j = 0; j < REG_N; j++) {
             uint cell;
-            inside[j] = tap_source(origin[j], shift, cell);
-            at[j] = inside[j] ? start[j] + cell : start[j];
+            inside[j] = source_cell(origin[j] + ivec3(tap) * shift, cell);
+            at[j] = inside[j] ? start[j] + cell : args.x_offset;
             any = any || inside[j];
             all = all && inside[j];
         }
-        uint w_step = tap;
+        uint weight_at = tap_weight(tap);
+        tap.z++;
+        if (tap.z == tap_count.z) {
+            tap.z = 0;
+            tap.y++;
+        }
+        if (tap.y == tap_count.y) {
+            tap.y = 0;
+            tap.x++;
+        }
         if (!any)
             continue;
         [[dont_unroll]] for (uint c = 0; c < args.channels; c++) {
@@ -49,22 +62,25 @@ void main()
             [[unroll]] for (uint j = 0; j < REG_N; j++)
                 value[j] = x[at[j] + c * in_cells];
             [[unroll]] for (uint i = 0; i < REG_M; i++) {
-                float weight = w[w_at[i] + w_step];
+                float weight = w[w_at[i] + weight_at];
                 [[unroll]] for (uint j = 0; j < REG_N; j++) {
                     float added = fma(weight, value[j], sum[i * REG_N + j]);
                     sum[i * REG_N + j] = all || inside[j] ? added : sum[i * REG_N + j];
                 }
             }
-            w_step += args.w_c_stride;
+            weight_at += w_step;
         }
     }
 
     [[unroll]] for (uint j = 0; j < REG_N; j++) {
-        uint n = first + j * stripe, image = n / out_cells;
-        uint y_at = args.y_offset + (image * args.groups + group) * args.m * out_cells + n -
-                    image * out_cells;
+        uvec3 place;
+        uint n = first + j * stripe, cell;
+        uint y_at = y_start(locate(min(n, args.positions - 1), place), group);
+        if (!target_cell(place, cell) || n >= args.positions)
+            continue;
         [[unroll]] for (uint i = 0; i < REG_M; i++)
-            if (n < args.positions && m0 + i < args.m)
-                y[y_at + (m0 + i) * out_cells] = sum[i * REG_N + j] + bias_of(group, m0 + i);
+            if (m0 + i < args.m)
+                y[y_at + (m0 + i) * out_cells + cell] =
+                    sum[i * REG_N + j] + bias_of(group, m0 + i);
     }
 }

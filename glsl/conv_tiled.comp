@@ -8,7 +8,7 @@
  *
  * A tap outside x counts as 0 here, and 0 times an infinite weight is NaN: a tile that met a weight
  * that is not finite is summed again, one element at a time, skipping those taps. Grid: tiles of
- * channels, tiles of positions, groups, splits of K, folded; with splits y is [splits, y].
+ * channels, tiles of positions, phases, groups, splits of K, folded; with splits y is [splits, y].
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -31,15 +31,27 @@ shared ivec4 row_place[STEP]; /* shift into the window, then the plane's first c
 shared uint row_weight[STEP]; /* from the channel's first weight */
 shared uint unusual;
 
+/* Channel and tap of row k of K. */
+uint split_row(uint k, out uvec3 tap)
+{
+    uint taps = max(volume(tap_count), 1), channel = k / taps, at = k - channel * taps;
+    uint line = at / max(tap_count.z, 1), plane = 0;
+    if (DEPTH != 0)
+        plane = line / max(tap_count.y, 1);
+    tap = uvec3(plane, line - plane * tap_count.y, at - line * tap_count.z);
+    return channel;
+}
+
 /* What rows k0 .. k0 + 15 of K mean. */
 void place_rows(uint k0)
 {
-    uint row = gl_LocalInvocationID.x, k = k0 + row;
+    uint row = gl_LocalInvocationID.x;
     if (row >= STEP)
         return;
-    uint taps = cells(args.kernel), channel = k / taps, tap = k - channel * taps;
-    row_place[row] = ivec4(tap_shift(tap), channel * cells(args.in_size));
-    row_weight[row] = channel * args.w_c_stride + tap;
+    uvec3 tap;
+    uint channel = split_row(k0 + row, tap);
+    row_place[row] = ivec4(ivec3(tap) * shift, channel * volume(in_size()));
+    row_weight[row] = channel * w_c_stride() + tap_weight(tap);
 }
 
 /* What an invocation carries: rows of w that lie THREADS / STEP apart, at row_w of the step; a
@@ -54,28 +66,27 @@ void fetch(uint rows)
     [[unroll]] for (uint i = 0; i < LOADS_W; i++) {
         uint m = i * (THREADS / STEP);
         bool real = row_w < rows && m < rows_w;
-        next_w[i] = real ? w[w_at + m * args.w_m_stride + row_weight[row_w]] : 0.0;
+        next_w[i] = real ? w[w_at + m * w_m_stride() + row_weight[row_w]] : 0.0;
     }
     [[unroll]] for (uint i = 0; i < LOADS_X; i++) {
         uint row = row_x + i * (THREADS / TILE_N), cell;
         ivec4 place = row_place[row];
-        bool real = tap_source(origin, place.xyz, cell) && column_real && row < rows;
+        bool real = source_cell(origin + place.xyz, cell) && column_real && row < rows;
         next_x[i] = real ? x[x_at + uint(place.w) + cell] : 0.0;
     }
 }
 
 /* One element of y, tap by tap. */
-float careful_sum(uint group, uint m, uint n, uint k_begin, uint k_end)
+float careful_sum(uint group, uint m, uint image, ivec3 window, uint k_begin, uint k_end)
 {
-    uint out_cells = cells(args.out_size), taps = cells(args.kernel), image = n / out_cells;
-    ivec3 window = window_origin(n - image * out_cells);
     uint x_first = x_start(image, group), w_first = w_start(group, m);
     float sum = 0.0;
     [[dont_unroll]] for (uint k = k_begin; k < k_end; k++) {
-        uint channel = k / taps, tap = k - channel * taps, cell;
-        if (tap_source(window, tap_shift(tap), cell))
-            sum = fma(w[w_first + channel * args.w_c_stride + tap],
-                      x[x_first + channel * cells(args.in_size) + cell], sum);
+        uvec3 tap;
+        uint channel = split_row(k, tap), cell;
+        if (source_cell(window + ivec3(tap) * shift, cell))
+            sum = fma(w[w_first + channel * w_c_stride() + tap_weight(tap)],
+                      x[x_first + channel * volume(in_size()) + cell], sum);
     }
     return sum;
 }
@@ -87,19 +98,22 @@ void main()
     uint index = group_index(), rest = index / tiles_m;
     uint m0 = index % tiles_m * TILE_M, n0 = rest % tiles_n * TILE_N;
     rest /= tiles_n;
+    uint phases = phase_count(), phase_index = rest % phases;
+    rest /= phases;
     uint group = rest % args.groups, split = rest / args.groups;
-    uint k_total = args.channels * cells(args.kernel), k_begin = split * args.k_slice;
-    if (split > 0 && k_begin >= k_total)
+    if (split >= args.splits)
         return;
+    enter_phase(phase_index);
+    uint k_total = args.channels * volume(tap_count), k_begin = min(k_total, split * args.k_slice);
     uint k_end = min(k_total, k_begin + args.k_slice);
     uint lane = gl_LocalInvocationID.x, across = lane % THREADS_N, down = lane / THREADS_N;
-    uint out_cells = cells(args.out_size);
+    uint out_cells = volume(out_size());
 
     uint column = lane % TILE_N, m_w = lane / STEP;
     column_real = n0 + column < args.positions;
-    uint n = column_real ? n0 + column : 0, image = n / out_cells;
-    origin = window_origin(n - image * out_cells);
-    x_at = x_start(image, group);
+    uvec3 place;
+    x_at = x_start(locate(column_real ? n0 + column : 0, place), group);
+    origin = window_origin(place);
     row_x = lane / TILE_N;
     row_w = lane % STEP;
     w_at = w_start(group, m0 + m_w);
@@ -147,30 +161,33 @@ void main()
     barrier();
     bool careful = unusual != 0;
 
-    uint images = args.positions / out_cells, y_size = images * args.groups * args.m * out_cells;
+    uint y_size = args.positions / volume(grid_size()) * args.groups * args.m * out_cells;
     uint first_m = m0 + down * 4, first_n = n0 + across * 4;
     [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
-        uint n_quad = first_n + j * (THREADS_N * 4);
-        uint y_at[4];
+        uint n_quad = first_n + j * (THREADS_N * 4), y_at[4], image[4];
+        ivec3 window[4];
+        bool real[4];
         [[unroll]] for (uint e = 0; e < 4; e++) {
-            uint quad_image = (n_quad + e) / out_cells;
-            y_at[e] = args.y_offset + split * y_size + n_quad + e +
-                      (quad_image * (args.groups * args.m - 1) + group * args.m) * out_cells;
+            uint cell;
+            image[e] = locate(min(n_quad + e, args.positions - 1), place);
+            window[e] = window_origin(place);
+            real[e] = target_cell(place, cell) && n_quad + e < args.positions;
+            y_at[e] = y_start(image[e], group) + split * y_size + cell;
         }
         [[unroll]] for (uint i = 0; i < REG_M; i++) {
             uint m = first_m + i / 4 * (THREADS_M * 4) + i % 4;
             if (m >= args.m || n_quad >= args.positions)
                 continue;
             vec4 result = sum[i * PARTS_N + j];
-            [[dont_unroll]] for (uint e = 0; careful && e < 4; e++)
-                result[e] = careful_sum(group, m, min(n_quad + e, args.positions - 1), k_begin,
-                                        k_end);
+            if (careful)
+                [[dont_unroll]] for (uint e = 0; e < 4; e++)
+                    result[e] = careful_sum(group, m, image[e], window[e], k_begin, k_end);
             result += bias_of(group, m);
             if (QUADS != 0)
                 y_quads[(y_at[0] + m * out_cells) >> 2] = result;
             else
                 [[unroll]] for (uint e = 0; e < 4; e++)
-                    if (n_quad + e < args.positions)
+                    if (real[e])
                         y[y_at[e] + m * out_cells] = result[e];
         }
     }

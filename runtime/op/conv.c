@@ -1,8 +1,8 @@
 /*
  * Convolutions over one to three spatial axes and their transposes: the sums of conv.glsl, x [N,
  * groups * channels, spatial], y [N, groups * m, spatial]. w is [groups * m, channels, taps] for
- * conv and [groups * channels, m, taps] for its transpose, which gathers: a source cell counts
- * where the stride divides its distance.
+ * conv and [groups * channels, m, taps] for its transpose, which is one dense convolution for each
+ * phase of y (conv.glsl).
  *
  * conv_select.c chooses the kernel. Where K = channels * taps is long and y is small, workgroups
  * sum parts of K into a temporary [splits, y], which conv_sum adds up in order.
@@ -178,23 +178,51 @@ static void fill_axes(struct conv_args *args, const rlxvk_shape *x, const rlxvk_
     }
 }
 
-static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape *y,
-                       const rlxvk_conv_options *o)
+/* Of one axis: cells of a phase, phases, and taps that a phase meets at most. */
+typedef struct phase_axis {
+    uint64_t cells, count, taps;
+} phase_axis;
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static phase_axis phases_of(const conv_problem *p, uint32_t i)
+{
+    const struct conv_args *args = &p->args;
+    uint64_t stride = args->stride[i], out = args->out_size[i];
+    if (!p->transposed)
+        return (phase_axis){out, 1, args->kernel[i]};
+    uint64_t step = stride / common_divisor(stride, args->dilation[i]);
+    return (phase_axis){divide_up(out, stride), MIN(stride, out), divide_up(args->kernel[i], step)};
+}
+
+static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape *y, uint64_t groups)
 {
     struct conv_args *args = &p->args;
-    uint64_t taps = (uint64_t)args->kernel[0] * args->kernel[1] * args->kernel[2];
-    uint64_t groups = (uint64_t)o->groups;
-    uint64_t m = (uint64_t)y->dims[1] / groups, channels = (uint64_t)x->dims[1] / groups;
-    p->shape = (conv_shape){.m = m,
-                            .n = (uint64_t)y->dims[0] * shape_product(y, 2, y->rank),
-                            .k = channels * taps,
-                            .groups = groups};
-    args->positions = (u32)p->shape.n;
+    phase_axis total = {1, 1, 1};
+    for (uint32_t i = 0; i < CONV_AXES; i++) {
+        phase_axis axis = phases_of(p, i);
+        total.cells *= axis.cells;
+        total.count *= axis.count;
+        total.taps *= axis.taps;
+        args->divide[i] = divide_multiplier((uint32_t)axis.cells);
+    }
+    args->divide[0] = divide_multiplier((uint32_t)total.cells);
     args->groups = (u32)groups;
-    args->m = (u32)m;
-    args->channels = (u32)channels;
-    args->w_m_stride = (u32)(p->transposed ? taps : channels * taps);
-    args->w_c_stride = (u32)(p->transposed ? m * taps : taps);
+    args->m = (u32)((uint64_t)y->dims[1] / groups);
+    args->channels = (u32)((uint64_t)x->dims[1] / groups);
+    p->shape = (conv_shape){.m = args->m,
+                            .n = (uint64_t)y->dims[0] * total.cells,
+                            .k = args->channels * total.taps,
+                            .groups = groups * total.count};
+    args->positions = (u32)p->shape.n;
 }
 
 static conv_problem make_problem(const lowering *l, uint32_t id)
@@ -210,7 +238,7 @@ static conv_problem make_problem(const lowering *l, uint32_t id)
                       .deep = x->rank == 5};
     p.bias = p.has_bias ? lower_input(l, id, 2) : p.x;
     fill_axes(&p.args, x, &n->shape, o);
-    fill_sizes(&p, x, &n->shape, o);
+    fill_sizes(&p, x, &n->shape, (uint64_t)o->groups);
     p.args.x_offset = p.x.offset;
     p.args.w_offset = p.w.offset;
     p.args.bias_offset = p.bias.offset;
@@ -218,6 +246,7 @@ static conv_problem make_problem(const lowering *l, uint32_t id)
     p.slice = conv_slice(p.class, &p.shape, l->profile);
     p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
     p.args.k_slice = (u32)p.slice;
+    p.args.splits = (u32)p.splits;
     return p;
 }
 
@@ -241,7 +270,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
                             c->register_n,
                             c->tile_m,
                             c->tile_n,
-                            (p->y.offset | out_cells(p)) % 4 == 0};
+                            !p->transposed && (p->y.offset | out_cells(p)) % 4 == 0};
     memcpy(d.constants, constants, kernel_table[d.kernel].constant_count * sizeof *constants);
     p->args.y_offset = p->y.offset;
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);
@@ -272,9 +301,12 @@ static rlxvk_status conv_lower(lowering *l, uint32_t id)
     conv_problem p = make_problem(l, id);
     operand y = p.y;
     rlxvk_status status;
+    if (p.shape.groups * p.shape.m > UINT32_MAX / 2 / MAX(p.shape.n, 1))
+        return op_fail(graph_node(l->graph, id), RLXVK_E_TOO_LARGE,
+                       "the phases of this stride have 2^31 cells or more; use a smaller one");
     if (p.splits > 1)
-        TRY(lower_temporary(l, p.splits * p.shape.groups * p.shape.m * p.shape.n * sizeof(float),
-                            &p.y));
+        TRY(lower_temporary(
+            l, p.splits * shape_numel(&graph_node(l->graph, id)->shape) * sizeof(float), &p.y));
     TRY(emit_product(l, id, &p));
     if (p.splits > 1)
         TRY(emit_sum(l, id, &p, y));

@@ -76,6 +76,14 @@ rlxvk_status conv_window_count(const node *n, const rlxvk_conv_options *options,
     return RLXVK_OK;
 }
 
+uint32_t divide_multiplier(uint32_t by)
+{
+    uint32_t shift = 0;
+    while (UINT64_C(1) << shift < by)
+        shift++;
+    return (uint32_t)divide_up(UINT64_C(1) << (31 + shift), by);
+}
+
 static void describe_list(const char *key, const int64_t *values, uint32_t count, text *out)
 {
     text_append(out, " %s=", key);

@@ -8,7 +8,8 @@
 enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
 enum condition {
     FILLS = 1, /* only where its tiles keep (nearly) every compute unit busy */
-    WHOLE = 2  /* only where its last tile of channels is more than half full */
+    WHOLE = 2, /* only where its last tile of channels is more than half full */
+    LONG = 4   /* only for more than half a tile of positions */
 };
 
 #define ANY           UINT64_MAX
@@ -27,7 +28,7 @@ const conv_class conv_classes[] = {
     {"tiled_flat",       TILES,  BOTH,     128,  32, 128, 4, 8,  0,  32, FILLS},
     {"tiled_large",      TILES,  BOTH,     256, 128, 128, 8, 8, 65, ANY, FILLS | WHOLE},
     {"tiled_wide",       TILES,  BOTH,     128,  64, 128, 8, 8, 33, ANY, FILLS},
-    {"tiled_medium",     TILES,  BOTH,     128,  64,  64, 8, 4, 33, ANY, FILLS},
+    {"tiled_medium",     TILES,  BOTH,     128,  64,  64, 8, 4, 33, ANY, LONG},
     {"tiled_small",      TILES,  BOTH,      64,  32,  32, 4, 4,  0, ANY, 0},
     {"direct_block",     DIRECT, PORTABLE,  32,   8,   4, 8, 4,  4, ANY, 0},
     {"direct_single",    DIRECT, PORTABLE,  32,   1,   4, 1, 4,  0, ANY, 0},
@@ -60,6 +61,8 @@ static bool suits(const conv_class *c, const conv_shape *s, const device_profile
     if (s->m < c->least_m || s->m > c->most_m)
         return false;
     if ((c->conditions & WHOLE) && rest && rest * 2 <= c->tile_m)
+        return false;
+    if ((c->conditions & LONG) && s->n * 2 <= c->tile_n)
         return false;
     return !(c->conditions & FILLS) ||
            conv_groups(c, s, profile) * 8 >= profile->compute_units * 7u;

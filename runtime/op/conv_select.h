@@ -5,8 +5,8 @@
 #include "base/profile.h"
 #include "base/switches.h"
 
-/* The matrix product a convolution is: m channels of each group, n positions (batch * cells), k
- * = channels * taps. */
+/* The matrix products a convolution is: m channels of each group (and phase, transposed), n
+ * positions (batch * cells), k = channels * taps. */
 typedef struct conv_shape {
     uint64_t m, n, k, groups;
 } conv_shape;

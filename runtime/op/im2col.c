@@ -107,6 +107,14 @@ error:
 
 /* ---- lower ---- */
 
+/* In the order that args.h gives. */
+static void fill_divisors(struct im2col_args *args, const u32 outer[2], const u32 inner[2])
+{
+    const u32 divisors[] = {outer[0], outer[1], args->channels, inner[0], inner[1]};
+    for (uint32_t i = 0; i < ARRAY_COUNT(divisors); i++)
+        args->divide[i] = divide_multiplier(divisors[i]);
+}
+
 static rlxvk_status lower_with(lowering *l, uint32_t id, uint16_t kernel, int64_t channels)
 {
     const node *n = graph_node(l->graph, id);
@@ -124,6 +132,10 @@ static rlxvk_status lower_with(lowering *l, uint32_t id, uint16_t kernel, int64_
         args.padding[i] = (u32)a->options.padding[i];
         args.dilation[i] = (u32)a->options.dilation[i];
     }
+    if (kernel == KERNEL_IM2COL)
+        fill_divisors(&args, args.window_count, args.kernel);
+    else
+        fill_divisors(&args, args.image_size, args.stride);
     dispatch d = {.kernel = kernel, .node = id, .constants = {l->profile->workgroup_size}};
     lower_groups(l, &d, groups_for(args.count, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));

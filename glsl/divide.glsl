@@ -1,0 +1,8 @@
+/* Division by a number known before: multiplier = ceil(2^(31 + s) / by) with s = ceil(log2(by)), made
+ * by divide_multiplier() on the host. Exact for n < 2^31. */
+uint divide(uint n, uint by, uint multiplier)
+{
+    uint high, low;
+    umulExtended(n, multiplier, high, low);
+    return (high << 1 | low >> 31) >> (findMSB(by - 1u) + 1);
+}
