@@ -14,8 +14,9 @@ layout(set = 0, binding = 1) writeonly restrict buffer target { float y[]; };
 bool window_at(uint cell, uint tap, int axis, out uint window)
 {
     uint end = cell + args.padding[axis], shift = tap * args.dilation[axis];
-    window = divide(end >= shift ? end - shift : 0, args.stride[axis], args.divide[3 + axis]);
-    return end >= shift && window * args.stride[axis] == end - shift &&
+    uint distance = end >= shift ? end - shift : 0;
+    window = divide(distance, args.stride[axis], args.divide[3 + axis]);
+    return end >= shift && window * args.stride[axis] == distance &&
            window < args.window_count[axis];
 }
 
@@ -24,9 +25,10 @@ void main()
     uint index = global_index();
     if (index >= args.count)
         return;
-    uint row = divide(index, args.image_size[1], args.divide[1]), cell_x = index - row * args.image_size[1];
-    uint plane = divide(row, args.image_size[0], args.divide[0]), cell_y = row - plane * args.image_size[0];
+    uint row = divide(index, args.image_size[1], args.divide[1]);
+    uint plane = divide(row, args.image_size[0], args.divide[0]);
     uint image = divide(plane, args.channels, args.divide[2]), c = plane - image * args.channels;
+    uint cell_x = index - row * args.image_size[1], cell_y = row - plane * args.image_size[0];
     uint taps = args.kernel[0] * args.kernel[1], window_y, window_x;
     float sum = 0.0;
     [[dont_unroll]] for (uint i = 0; i < args.kernel[0]; i++) {

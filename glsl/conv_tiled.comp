@@ -1,10 +1,10 @@
 #version 450
 /*
  * Convolution as an implicit matrix product: M channels of a group times N positions, summed over
- * K = channel * taps + tap. A workgroup makes a TILE_M x TILE_N tile, an invocation REG_M x REG_N of
- * it in registers, in interleaved quads. Steps of 16 along K: what a step's rows mean (where in w,
- * how far into the window, which plane of x) is worked out by 16 invocations one step ahead, so that
- * no other divides; the next step's elements are read while this one is multiplied.
+ * K = channel * taps + tap. A workgroup makes a TILE_M x TILE_N tile, an invocation REG_M x REG_N
+ * of it in registers, in interleaved quads. Steps of 16 along K: what a step's rows mean (where in
+ * w, how far into the window, which plane of x) is worked out by 16 invocations one step ahead, so
+ * that no other divides; the next step's elements are read while this one is multiplied.
  *
  * A tap outside x counts as 0 here, and 0 times an infinite weight is NaN: a tile that met a weight
  * that is not finite is summed again, one element at a time, skipping those taps. Grid: tiles of
@@ -77,9 +77,11 @@ void fetch(uint rows)
 }
 
 /* One element of y, tap by tap. */
-float careful_sum(uint group, uint m, uint image, ivec3 window, uint k_begin, uint k_end)
+float careful_sum(uint group, uint m, uint n, uint k_begin, uint k_end)
 {
-    uint x_first = x_start(image, group), w_first = w_start(group, m);
+    uvec3 place;
+    uint x_first = x_start(locate(n, place), group), w_first = w_start(group, m);
+    ivec3 window = window_origin(place);
     float sum = 0.0;
     [[dont_unroll]] for (uint k = k_begin; k < k_end; k++) {
         uvec3 tap;
@@ -89,6 +91,23 @@ float careful_sum(uint group, uint m, uint image, ivec3 window, uint k_begin, ui
                       x[x_first + channel * volume(in_size()) + cell], sum);
     }
     return sum;
+}
+
+/* Where position n of y lies, from the start of a channel's part; false outside. */
+bool target_position(uint n, uint group, out uint at)
+{
+    bool real = n < args.positions;
+    n = min(n, args.positions - 1);
+    if (TRANSPOSED == 0) {
+        uint cells = volume(out_size()), image = divide(n, cells, args.divide[0]);
+        at = y_start(image, group) + n - image * cells;
+        return real;
+    }
+    uvec3 place;
+    uint cell, image = locate(n, place);
+    real = target_cell(place, cell) && real;
+    at = y_start(image, group) + cell;
+    return real;
 }
 
 void main()
@@ -164,15 +183,11 @@ void main()
     uint y_size = args.positions / volume(grid_size()) * args.groups * args.m * out_cells;
     uint first_m = m0 + down * 4, first_n = n0 + across * 4;
     [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
-        uint n_quad = first_n + j * (THREADS_N * 4), y_at[4], image[4];
-        ivec3 window[4];
+        uint n_quad = first_n + j * (THREADS_N * 4), y_at[4];
         bool real[4];
         [[unroll]] for (uint e = 0; e < 4; e++) {
-            uint cell;
-            image[e] = locate(min(n_quad + e, args.positions - 1), place);
-            window[e] = window_origin(place);
-            real[e] = target_cell(place, cell) && n_quad + e < args.positions;
-            y_at[e] = y_start(image[e], group) + split * y_size + cell;
+            real[e] = target_position(n_quad + e, group, y_at[e]);
+            y_at[e] += split * y_size;
         }
         [[unroll]] for (uint i = 0; i < REG_M; i++) {
             uint m = first_m + i / 4 * (THREADS_M * 4) + i % 4;
@@ -181,7 +196,8 @@ void main()
             vec4 result = sum[i * PARTS_N + j];
             if (careful)
                 [[dont_unroll]] for (uint e = 0; e < 4; e++)
-                    result[e] = careful_sum(group, m, image[e], window[e], k_begin, k_end);
+                    result[e] = careful_sum(group, m, min(n_quad + e, args.positions - 1), k_begin,
+                                            k_end);
             result += bias_of(group, m);
             if (QUADS != 0)
                 y_quads[(y_at[0] + m * out_cells) >> 2] = result;

@@ -23,7 +23,7 @@ enum condition {
 #define BOTH   (NATIVE | TILED)
 const conv_class conv_classes[] = {
     /* name, form, settings, threads, tile, registers, least and most m, conditions */
-    {"direct_depthwise", DIRECT, NATIVE,     0,   1,   2, 1, 2,  0,   1, 0},
+    {"direct_depthwise", DIRECT, BOTH,       0,   1,   2, 1, 2,  0,   1, 0},
     {"direct_few",       DIRECT, NATIVE,     0,   8,   2, 8, 2,  0,   8, 0},
     {"tiled_flat",       TILES,  BOTH,     128,  32, 128, 4, 8,  0,  32, FILLS},
     {"tiled_large",      TILES,  BOTH,     256, 128, 128, 8, 8, 65, ANY, FILLS | WHOLE},

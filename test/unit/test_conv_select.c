@@ -63,7 +63,8 @@ static void classes(void **state)
     expect("direct_block", 256, 100352, 1, software(), MATMUL_AUTO);
     expect("direct_single", 1, 100352, 256, software(), MATMUL_AUTO);
     expect("direct_block", 256, 100352, 1, big_gpu(), MATMUL_SCALAR);
-    expect("tiled_small", 1, 1, 1, software(), MATMUL_TILED);
+    expect("direct_depthwise", 1, 1, 1, software(), MATMUL_TILED);
+    expect("tiled_small", 2, 1, 1, software(), MATMUL_TILED);
 }
 
 /* What conv_tiled.comp takes for granted. */
