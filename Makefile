@@ -39,7 +39,7 @@ INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 
-.PHONY: all help deps demo test conform bench lint format install clean kernels units
+.PHONY: all help deps demo test conform bench lint readme format install clean kernels units
 .DELETE_ON_ERROR:
 
 all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
@@ -66,6 +66,9 @@ bench: all ## kernel times on the device at hand
 
 lint: all ## formatting, layering, static checks, SPIR-V, headers
 	@BUILD=$(BUILD) tools/lint.sh
+
+readme: all ## put the op table into README.md
+	@BUILD=$(BUILD) tools/readme.sh
 
 format: ## apply .clang-format
 	clang-format -i $$(git ls-files '*.c' '*.h')

@@ -50,6 +50,8 @@ for f in $(git ls-files 'runtime/*.c' 'tools/*.c' 'test/*.c'); do
     awk -v f="$f" '/^\{/ { start = NR } /^\}$/ { if (start && NR - start - 1 > 80) { print f ":" start ": function of " NR - start - 1 " lines"; bad = 1 } start = 0 } END { exit bad }' "$f" || failures=$((failures + 1))
 done
 
+BUILD=$BUILD tools/readme.sh --check || failures=$((failures + 1))
+
 for header in include/*.h; do
     name=$(basename "$header")
     echo "#include <$name>" | ${CC:-gcc} -std=c11 -Wall -Wextra -Werror -pedantic -Iinclude -fsyntax-only -x c - || complain "$name alone as C11"
