@@ -242,6 +242,45 @@ struct dequant_gather_args {
     u32 w_offset, index_offset, y_offset;
 };
 
+/* ---- experts: grouped products, gate ---- */
+
+struct expert_sort_args {
+    u32 rows, experts, tile, index_offset;
+};
+
+/* dequant_grouped and dequant_grouped_matvec; w holds n rows of units an expert. */
+struct dequant_grouped_args {
+    u32 m, n, units, experts, row_bytes, last_word;
+    u32 w_offset, x_offset, y_offset, index_offset;
+};
+
+struct dequant_moe_weights_args {
+    u32 count; /* units in all */
+    u32 n, units, row_bytes, last_word, w_offset, y_offset;
+};
+
+#define GATE_MAX_GROUPS 1024
+
+struct group_limited_gate_args {
+    u32 tokens, experts, groups, topk_group, top_k;
+    u32 signal_offset, route_offset, y_offset;
+    f32 scaling;
+};
+
+/* ---- dense solves ---- */
+
+#define SOLVE_PANEL 16 /* columns factored at a time */
+
+/* lu_panel, lu_rows, lu_update: matrices of n x n, `first` .. `last` the panel's columns. */
+struct lu_args {
+    u32 n, batch, first, last, source_offset;
+    u32 strips, blocks; /* workgroups across and down */
+};
+
+struct lu_solve_args {
+    u32 n, columns, batch, a_offset, b_offset, y_offset;
+};
+
 /* ---- transformer: rope, swiglu, attention ---- */
 
 #define ATTENTION_BAND   0 /* keys [query + reach - window, query + reach) */

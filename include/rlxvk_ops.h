@@ -537,6 +537,41 @@ rlxvk_tensor rlxvk_im2col(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_conv_optio
  * E_SHAPE. */
 rlxvk_tensor rlxvk_col2im(rlxvk_graph *g, rlxvk_tensor columns, int64_t height, int64_t width,
                           const rlxvk_conv_options *options);
+/* ---- Mixture of experts
+ * ------------------------------------------------------------------------------------------ */
+
+/* y[i] = x[i] w[e], e = floor(idx[i] + 0.5): x [M, K] (leading dims of a higher rank are
+ * flattened), w [E, K, N] ([E, N, K] with transpose_w; may be an F16/BF16 param), idx of M elements
+ * -> [M, N]. An index outside [0, E) or NaN gives a row of zeros. Error at most 1e-7 + u (8 + 4
+ * sqrt K) sum |x||w|. */
+rlxvk_tensor rlxvk_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor idx,
+                                  bool transpose_w);
+
+/* The same with packed experts: w is a U8 leaf of slabs back to back, each n rows of k elements of
+ * a GGUF block format; x F32 [M, k] -> [M, n]. E_LENGTH unless the bytes are a whole number of
+ * slabs, at least one; E_SHAPE unless k is whole blocks. */
+rlxvk_tensor rlxvk_dequant_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                          rlxvk_tensor idx, rlxvk_quant_format format, int64_t n);
+
+/* Packed experts decoded into what grouped_matmul takes: [experts, k, n], out[e][p][j] = element p
+ * of row j of slab e. */
+rlxvk_tensor rlxvk_dequant_moe_weights(rlxvk_graph *g, rlxvk_tensor w, rlxvk_quant_format format,
+                                       int64_t k, int64_t n);
+
+typedef struct rlxvk_gate_options {
+    int64_t n_group;      /* 0: 8; must divide the experts */
+    int64_t topk_group;   /* 0: 4; groups kept */
+    int64_t top_k;        /* 0: 8; experts chosen */
+    float routed_scaling; /* 0: 2.5 */
+    int64_t num_experts;  /* 0: from the shapes */
+} rlxvk_gate_options;
+
+/* Chooses top_k experts for every token among those of its topk_group best groups, a group's score
+ * being the sum of its two largest routes. sig (for the weights) and route (for the choice) [T, E]
+ * -> F32 [T, 2 top_k]: ids, then weights sig[id] / (their sum + 1e-20) * routed_scaling (undivided
+ * for top_k 1). Larger first, the lower index on ties, NaN last. */
+rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_tensor route,
+                                      const rlxvk_gate_options *options);
 
 #ifdef __cplusplus
 }

@@ -123,5 +123,15 @@ typedef struct im2col_attributes {
     int64_t image_size[2];   /* col2im: given */
     int64_t window_count[2]; /* windows along each axis */
 } im2col_attributes;
+/* ---- experts ---- */
+
+typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weights */
+    uint32_t format;               /* GGUF tensor type */
+    int64_t k, n, experts;
+} expert_attributes;
+
+typedef struct gate_attributes {
+    rlxvk_gate_options options; /* defaults filled */
+} gate_attributes;
 
 #endif

@@ -10,6 +10,7 @@
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
+#include "op/dequant.h"
 #include "base/switches.h"
 #include "op/families.h"
 #include "op/quant_format.h"
@@ -416,4 +417,21 @@ rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tens
     dequant_attributes a = {.format = (uint32_t)format, .k = k};
     rlxvk_tensor inputs[] = {table, indices};
     return op_build(g, OP_dequant_gather, inputs, 2, &a);
+}
+
+/* ---- For the other families of packed weights (dequant.h) ---- */
+
+rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
+{
+    return check_packed(g, n, index);
+}
+
+void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
+{
+    set_format(d, type, packed);
+}
+
+uint32_t dequant_last_word(const operand *packed)
+{
+    return last_word(packed);
 }

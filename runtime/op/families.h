@@ -16,5 +16,8 @@ extern const op_family batch_norm_family, pool_family, resize_nearest2x_family, 
     scatter_add_family, topk_family;
 /* Convolution. */
 extern const op_family conv_family, im2col_family, col2im_family;
+/* experts and dense solves */
+extern const op_family grouped_matmul_family, dequant_grouped_matmul_family,
+    dequant_moe_weights_family, group_limited_gate_family;
 
 #endif

@@ -68,6 +68,8 @@ extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_ca
     dequant_cases, transformer_cases, attention_cases, movement_cases, indexing_cases, random_cases;
 /* Image ops; scatter and selection. */
 extern const case_family pooling_cases, selection_cases;
+/* experts and dense solves */
+extern const case_family experts_cases;
 
 /* Convolution. */
 extern const case_family conv_cases;
