@@ -270,11 +270,12 @@ struct group_limited_gate_args {
 /* ---- dense solves ---- */
 
 #define SOLVE_PANEL 16 /* columns factored at a time */
+#define SOLVE_ROWS  32 /* rows of the trailing matrix an invocation updates */
 
-/* lu_panel, lu_rows, lu_update: matrices of n x n, `first` .. `last` the panel's columns. */
+/* lu_panel, lu_rows, lu_update: n x n matrices, first .. last the panel's columns. */
 struct lu_args {
-    u32 n, batch, first, last, source_offset;
-    u32 strips, blocks; /* workgroups across and down */
+    u32 n, batch, first, last;
+    u32 strips, blocks; /* workgroups across and down a matrix */
 };
 
 struct lu_solve_args {

@@ -573,6 +573,68 @@ typedef struct rlxvk_gate_options {
 rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_tensor route,
                                       const rlxvk_gate_options *options);
 
+/* ---- Linear systems
+ * ------------------------------------------------------------------------------------------ */
+
+/* x with A x = b: A [N, N], b [N] or [N, K] -> as b. LU with partial pivoting in f32 and one step
+ * of refinement; max|A x - b| <= 1e-5 (max|A| max|x| + max|b|) for cond(A) <= 1e4. A singular
+ * matrix (a pivot 0 or not finite) gives NaN; the run then completes with E_SINGULAR, other outputs
+ * valid. */
+rlxvk_tensor rlxvk_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+
+/* The same for every slice: A [B, N, N], b [B, N] or [B, N, K]. */
+rlxvk_tensor rlxvk_batched_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+
+/* ---- Composites: built of the ops above when called, and seen as those from then on
+ * ------------------------------------------------------------------------------------------ */
+
+typedef struct rlxvk_dot_general_options {
+    const int32_t *lhs_contracting, *rhs_contracting; /* summed over, pair by pair */
+    size_t contracting_count;
+    const int32_t *lhs_batch, *rhs_batch; /* kept in step, pair by pair */
+    size_t batch_count;
+} rlxvk_dot_general_options;
+
+/* Sum of lhs * rhs over pairs of axes; dims: batch (in the order of lhs_batch), free of lhs, free
+ * of rhs. No contracting axes: the outer product. Paired dims must be equal (E_SHAPE), axes
+ * distinct (E_AXIS). One matmul: dtype and error as there, with K the product of the contracted
+ * dims. */
+rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rhs,
+                               const rlxvk_dot_general_options *options);
+
+/* x w + scale ((x a) b): x [.., K], w [K, N], a [K, r], b [r, N] -> [.., N]. r = 0: x w. The
+ * matrices may be F16/BF16 params. */
+rlxvk_tensor rlxvk_lora_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor a,
+                               rlxvk_tensor b, float scale);
+
+/* Operands and sizes of a self-attention block; I = num_heads * head_dim. */
+typedef struct rlxvk_attention_block {
+    rlxvk_tensor hidden;       /* [B, S, E] */
+    rlxvk_tensor qkv_w, out_w; /* [E, 3 I], [I, E] */
+    rlxvk_tensor mask;         /* as of attention with RLXVK_MASK_CUSTOM; usually [B, S] */
+    rlxvk_tensor qkv_b, out_b; /* [3 I], [E]; both or none */
+    rlxvk_tensor cos, sin;     /* rope tables of every pair of a head; both or none */
+    int64_t num_heads, head_dim;
+} rlxvk_attention_block;
+
+/* attention(q, k, v, mask) out_w + out_b with [q, k, v] = hidden qkv_w + qkv_b; with tables, q and
+ * k are first rotated (NEOX, whole heads, per position). Scale 1 / sqrt(head_dim). Error about 1e-4
+ * max|result|. */
+rlxvk_tensor rlxvk_fused_attention_block(rlxvk_graph *g, const rlxvk_attention_block *block);
+
+/* A post-norm encoder layer. The biases and betas (.._b): all six or none. */
+typedef struct rlxvk_transformer_layer {
+    rlxvk_tensor hidden, qkv_w, qkv_b, out_w, out_b, ln1_g, ln1_b;
+    rlxvk_tensor fc1_w, fc1_b, fc2_w, fc2_b, ln2_g, ln2_b, mask;
+    int64_t num_heads, head_dim, intermediate_size; /* fc1_w [E, intermediate_size] */
+    float eps1, eps2;
+    rlxvk_activation activation;
+} rlxvk_transformer_layer;
+
+/* h = layer_norm(block(hidden) + hidden; ln1, eps1);
+ * layer_norm(activation(h fc1_w + fc1_b) fc2_w + fc2_b + h; ln2, eps2), the block without rope. */
+rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *layer);
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,7 +23,8 @@ typedef struct session {
     rlxvk_executable *executable;
     bool raw; /* the output is read as bytes */
     uint64_t count;
-    void *got[2]; /* of the two runs */
+    double within; /* the bound of every element where the case gives one, else 0 */
+    void *got[2];  /* of the two runs */
 } session;
 
 /* ---- Comparison ---- */
@@ -70,9 +71,20 @@ static double wanted_element(const session *s, uint64_t i)
     return v->exact[s->node] ? v->exact[s->node][at] : (double)v->words[s->node][at];
 }
 
+/* The case's own bound, see cases.h. */
+static double bound_within(const session *s)
+{
+    double factor = case_real(&s->spec, "within", 0), largest = 0;
+    for (uint64_t i = 0; factor > 0 && i < s->count; i++)
+        largest = fmax(largest, fabs(wanted_element(s, i)));
+    return factor > 0 ? 1e-6 + factor * largest : 0;
+}
+
 static double bound_of(const session *s, uint64_t i)
 {
     const double *bounds = s->reference.bounds[s->node];
+    if (s->within > 0)
+        return s->within;
     return bounds ? bounds[s->offset + i] : 0;
 }
 
@@ -127,6 +139,7 @@ static void compare(session *s)
 {
     uint64_t worst = 0, wrong = 0;
     conform_result *result = s->result;
+    s->within = bound_within(s);
     for (uint64_t i = 0; i < s->count; i++) {
         double error =
             conform_error(got_element(s, s->got[0], i), wanted_element(s, i), bound_of(s, i));
@@ -254,7 +267,12 @@ static rlxvk_status run_once(session *s, int turn)
                                .buffer = s->got[turn],
                                .length = s->count,
                                .encoding = s->raw ? RLXVK_AS_BYTES : RLXVK_AS_F32};
-    return rlxvk_run(s->executable, inputs, input_count, &output, 1);
+    rlxvk_status status = rlxvk_run(s->executable, inputs, input_count, &output, 1);
+    const char *wanted = case_word(&s->spec, "run", rlxvk_status_name(RLXVK_OK));
+    if (strcmp(rlxvk_status_name(status), wanted) == 0)
+        return RLXVK_OK;
+    return status != RLXVK_OK ? status
+                              : fail(RLXVK_E_CUSTOM, "the run did not end with %s", wanted);
 }
 
 static void check_repeatable(session *s)

@@ -190,9 +190,12 @@ error:
     return status;
 }
 
-/* Index operands are read after the run, so they must still be there. */
-static void pin_indices(const rlxvk_executable *e, bool *pinned)
+/* Index operands and results with flags are read after the run, so they must still be there. */
+static void pin_checked(const rlxvk_executable *e, bool *pinned)
 {
+    for (uint32_t id = 0; id < e->graph->nodes.count; id++)
+        if (node_row(graph_node(e->graph, id))->family->singular_flags)
+            pinned[id] = true;
     for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index; id++) {
         const node *n = graph_node(e->graph, id);
         uint32_t operand;
@@ -227,7 +230,7 @@ static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_
                            .shared = shared,
                            .pinned = pinned};
     rlxvk_status status;
-    pin_indices(e, pinned);
+    pin_checked(e, pinned);
     how.matmul = e->context->switches.matmul;
     if (e->options.matmul)
         TRY(switches_parse_matmul(e->options.matmul, "compile option matmul", &how.matmul));

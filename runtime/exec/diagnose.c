@@ -229,6 +229,34 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
     return status;
 }
 
+/* ---- After each run: singular matrices ---- */
+
+static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
+{
+    const node *n = graph_node(e->graph, id);
+    uint64_t first, count = node_row(n)->family->singular_flags(n, &first), bad = 0, slice = 0;
+    location from = node_location(e, id);
+    float *flags = memory_zeroed(count + 1, sizeof *flags);
+    rlxvk_status status = flags ? RLXVK_OK : fail_memory("singular flags");
+    from.offset += first * sizeof *flags;
+    from.bytes = count * sizeof *flags;
+    if (status == RLXVK_OK && count)
+        status = location_read(e, &from, flags, from.bytes);
+    for (uint64_t i = 0; status == RLXVK_OK && i < count; i++) {
+        bool singular = flags[i] != 0;
+        slice = singular && !bad ? i : slice;
+        bad += singular;
+    }
+    if (bad)
+        status = fail(RLXVK_E_SINGULAR,
+                      "%s (node %u): %llu of %llu matrices are singular, the first is slice %llu; "
+                      "their solutions are NaN, all else is valid",
+                      node_row(n)->name, id, (unsigned long long)bad, (unsigned long long)count,
+                      (unsigned long long)slice);
+    memory_free(flags);
+    return status;
+}
+
 rlxvk_status diagnose_run(rlxvk_executable *e)
 {
     const switches *s = &e->context->switches;
@@ -237,6 +265,9 @@ rlxvk_status diagnose_run(rlxvk_executable *e)
     for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index && status == RLXVK_OK; id++)
         if (node_row(graph_node(e->graph, id))->family->index_limit)
             status = check_indices(e, id);
+    for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++)
+        if (node_row(graph_node(e->graph, id))->family->singular_flags)
+            status = check_singular(e, id);
     if (status != RLXVK_OK || !e->keep_all || (!s->nan_trace && !s->dump_nodes))
         return status;
     for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++) {

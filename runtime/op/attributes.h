@@ -130,6 +130,10 @@ typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weight
     int64_t k, n, experts;
 } expert_attributes;
 
+typedef struct solve_attributes { /* from the shapes: matrices, their size, right sides of each */
+    int64_t batch, n, columns;
+} solve_attributes;
+
 typedef struct gate_attributes {
     rlxvk_gate_options options; /* defaults filled */
 } gate_attributes;

@@ -18,6 +18,6 @@ extern const op_family batch_norm_family, pool_family, resize_nearest2x_family, 
 extern const op_family conv_family, im2col_family, col2im_family;
 /* experts and dense solves */
 extern const op_family grouped_matmul_family, dequant_grouped_matmul_family,
-    dequant_moe_weights_family, group_limited_gate_family;
+    dequant_moe_weights_family, group_limited_gate_family, solve_family;
 
 #endif

@@ -24,6 +24,7 @@ typedef enum op_kind {
 enum leaf_code { LEAF_INPUT, LEAF_PARAM, LEAF_CONSTANT };
 enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
 enum conv_code { CONV_FORWARD, CONV_TRANSPOSED };
+enum solve_code { SOLVE_ONE, SOLVE_BATCH };
 
 /* ---- Lowering: node -> dispatches ---- */
 
@@ -136,6 +137,9 @@ typedef struct op_family {
     /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
      * none does. */
     uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);
+    /* How many elements of the result, from *out_first on, are flags of singular matrices: one that
+     * is not 0 makes the run E_SINGULAR. NULL: none are. */
+    uint64_t (*singular_flags)(const node *n, uint64_t *out_first);
     /* Appends the attributes as " key=value" for dumps. NULL: none. */
     void (*describe)(const node *n, text *out);
 } op_family;

@@ -10,6 +10,10 @@
  * Golden cases use the same builders. Leaves are Inputs, except f16, bf16, u8 and i8, which are
  * Params.
  *
+ * expect=E_X: the graph must fail so, naming the row; run=E_X: every run must end so, and its
+ * outputs are compared all the same. within=F: every element may be off by 1e-6 + F max|reference|,
+ * for ops built of several nodes.
+ *
  * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8,
  * special (NaN, +-Inf, +-0, denormals among uniform), large (magnitudes 1e30 and 1e-30), offset
  * (1e4 + unit noise), zero, one, constant:v, bool, index:n (0..n-1), badindex:n (also outside, NaN,
@@ -20,7 +24,7 @@
 
 #include <rlxvk_ops.h>
 
-#define CASE_MAX_INPUTS 8
+#define CASE_MAX_INPUTS 16
 #define CASE_TEXT       512
 
 typedef struct case_input {
@@ -69,7 +73,7 @@ extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_ca
 /* Image ops; scatter and selection. */
 extern const case_family pooling_cases, selection_cases;
 /* experts and dense solves */
-extern const case_family experts_cases;
+extern const case_family experts_cases, composite_cases, solve_cases;
 
 /* Convolution. */
 extern const case_family conv_cases;

@@ -1,0 +1,15 @@
+/* Ops that are built of other ops: they have no row of their own in the op table. */
+#ifndef RLXVK_COMPOSITE_H
+#define RLXVK_COMPOSITE_H
+
+#include "op/op.h"
+
+/* Fails the graph with "<row>: ..." in front. */
+void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* False, with the graph failed, when an operand is missing; false, too, after an earlier error. */
+bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count);
+/* The result; when a part of it failed, the error then names the composite first. */
+rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, rlxvk_tensor result);
+
+#endif
