@@ -1,7 +1,7 @@
 #version 450
 /*
- * y[i][j] = sum over p of x[i][p] * w[e][j][p] for many rows i: w packed, n rows of `units` units an
- * expert e. The plan of expert_sort cuts the rows into blocks of one expert each.
+ * y[i][j] = sum over p of x[i][p] * w[e][j][p] for many rows i: w packed, n rows of `units` units
+ * an expert e. The plan of expert_sort cuts the rows into blocks of one expert each.
  *
  * A workgroup of 128 computes 64 columns times up to 16 * HEIGHT rows of a block, one unit (32
  * elements of p) at a time: w decoded and x copied into shared memory, p-major, then each

@@ -5,8 +5,8 @@
  * experts the top_k best are taken, one a round. Larger first, the lower index on ties, NaN last.
  * y[t] = ids, then weights sig[id] / (their sum + 1e-20) * scaling, undivided for one expert.
  *
- * Orders are made on integer keys, so that they are exact on every device. Shared memory: 9 KiB at 1024
- * groups and 128 invocations.
+ * Orders are made on integer keys, so that they are exact on every device. Shared memory: 9 KiB at
+ * 1024 groups and 128 invocations.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

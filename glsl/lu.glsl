@@ -1,7 +1,7 @@
 /*
- * Shared by the kernels that factor matrices: P A = L U in place, row-major, n x n each, L with ones
- * on its diagonal. `pivots` holds for every matrix: the row that column k was exchanged with [n],
- * which row of A each row has become [n], and whether a pivot was 0 or not finite.
+ * Shared by the kernels that factor matrices: P A = L U in place, row-major, n x n each, L with
+ * ones on its diagonal. `pivots` holds for every matrix: the row that row k was exchanged with [n],
+ * which row of A each row was [n], and whether a pivot was 0 or not finite.
  */
 layout(push_constant) uniform block { lu_args args; };
 layout(set = 0, binding = 0) coherent buffer factor_view { float factors[]; };

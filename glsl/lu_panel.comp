@@ -26,8 +26,10 @@ uvec2 find_pivot(uint matrix, uint k)
 {
     uint lane = gl_LocalInvocationID.x;
     uvec2 own = uvec2(0, args.n - 1);
-    for (uint row = k + lane; row < args.n; row += gl_WorkGroupSize.x)
-        own = better(own, uvec2(floatBitsToUint(factors[element(matrix, row, k)]) & 0x7fffffff, row));
+    for (uint row = k + lane; row < args.n; row += gl_WorkGroupSize.x) {
+        uint bits = floatBitsToUint(factors[element(matrix, row, k)]);
+        own = better(own, uvec2(bits & 0x7fffffff, row));
+    }
     best[lane] = own;
     for (uint width = gl_WorkGroupSize.x / 2; width > 0; width /= 2) {
         barrier();

@@ -70,7 +70,8 @@ void main()
     uint matrix = slice * args.n * args.n, at = index * args.n;
     uint pivot = slice * (2 * args.n + 1), origin = pivot + args.n;
     uint within = slice * args.n * args.columns + column;
-    uint b_at = args.b_offset + within, x_at = args.y_offset + within, lane = gl_LocalInvocationID.x;
+    uint b_at = args.b_offset + within, x_at = args.y_offset + within;
+    uint lane = gl_LocalInvocationID.x;
     bool singular = pivots[pivot + 2 * args.n] != 0;
     if (column == 0 && lane == 0)
         x[args.y_offset + args.batch * args.n * args.columns + slice] = singular ? 1 : 0;

@@ -171,7 +171,9 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     options.allow_unset = true;
     TRY(compile_graph(executable->context, executable->source, &options, &e));
     TRY(executable_copy_content(e, executable));
-    TRY(rlxvk_run(e, inputs, input_count, NULL, 0));
+    status = rlxvk_run(e, inputs, input_count, NULL, 0);
+    if (status != RLXVK_E_SINGULAR) /* whose NaN are what is looked for */
+        TRY(status);
     TRY(scan_nodes(e, &found));
     *out_node = found;
 error:
@@ -229,6 +231,41 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
     return status;
 }
 
+static rlxvk_status check_and_trace(rlxvk_executable *e)
+{
+    const switches *s = &e->context->switches;
+    uint64_t printed = 0, bad = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index && status == RLXVK_OK; id++)
+        if (node_row(graph_node(e->graph, id))->family->index_limit)
+            status = check_indices(e, id);
+    if (status != RLXVK_OK || !e->keep_all || (!s->nan_trace && !s->dump_nodes))
+        return status;
+    for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++) {
+        float *words = NULL;
+        uint64_t count;
+        if (!is_result(e, id))
+            continue;
+        status = read_node(e, id, &words, &count);
+        if (status == RLXVK_OK && words) {
+            scan found = scan_words(words, count);
+            if (s->dump_nodes && printed++ < s->dump_nodes_limit)
+                print_stats(e, id, &found, words, count);
+            if (s->nan_trace && found.bad && bad++ < 3)
+                log_line(&e->context->log, RLXVK_LOG_WARNING,
+                         "node %u %s: NaN %llu, Inf %llu, first at %llu", id,
+                         node_row(graph_node(e->graph, id))->name,
+                         (unsigned long long)found.nan_count,
+                         (unsigned long long)found.infinity_count,
+                         (unsigned long long)found.first_bad);
+        }
+        memory_free(words);
+    }
+    if (s->nan_trace && bad == 0 && status == RLXVK_OK)
+        log_line(&e->context->log, RLXVK_LOG_INFO, "run %llu: clean", (unsigned long long)e->runs);
+    return status;
+}
+
 /* ---- After each run: singular matrices ---- */
 
 static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
@@ -259,38 +296,9 @@ static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
 
 rlxvk_status diagnose_run(rlxvk_executable *e)
 {
-    const switches *s = &e->context->switches;
-    uint64_t printed = 0, bad = 0;
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index && status == RLXVK_OK; id++)
-        if (node_row(graph_node(e->graph, id))->family->index_limit)
-            status = check_indices(e, id);
+    rlxvk_status status = check_and_trace(e);
     for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++)
         if (node_row(graph_node(e->graph, id))->family->singular_flags)
             status = check_singular(e, id);
-    if (status != RLXVK_OK || !e->keep_all || (!s->nan_trace && !s->dump_nodes))
-        return status;
-    for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++) {
-        float *words = NULL;
-        uint64_t count;
-        if (!is_result(e, id))
-            continue;
-        status = read_node(e, id, &words, &count);
-        if (status == RLXVK_OK && words) {
-            scan found = scan_words(words, count);
-            if (s->dump_nodes && printed++ < s->dump_nodes_limit)
-                print_stats(e, id, &found, words, count);
-            if (s->nan_trace && found.bad && bad++ < 3)
-                log_line(&e->context->log, RLXVK_LOG_WARNING,
-                         "node %u %s: NaN %llu, Inf %llu, first at %llu", id,
-                         node_row(graph_node(e->graph, id))->name,
-                         (unsigned long long)found.nan_count,
-                         (unsigned long long)found.infinity_count,
-                         (unsigned long long)found.first_bad);
-        }
-        memory_free(words);
-    }
-    if (s->nan_trace && bad == 0 && status == RLXVK_OK)
-        log_line(&e->context->log, RLXVK_LOG_INFO, "run %llu: clean", (unsigned long long)e->runs);
     return status;
 }

@@ -29,13 +29,14 @@ bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operan
     return g->status == RLXVK_OK;
 }
 
-rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, rlxvk_tensor result)
+rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, size_t start, rlxvk_tensor result)
 {
     char part[sizeof g->error];
     text whole = {g->error, sizeof g->error, 0};
     size_t length = strlen(row);
     if (g->status == RLXVK_OK)
         return result;
+    g->nodes.count = start;
     if (strncmp(g->error, row, length) != 0) {
         memcpy(part, g->error, sizeof part);
         text_append(&whole, "%s: %s", row, part);
@@ -100,6 +101,7 @@ rlxvk_tensor rlxvk_lora_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, r
 {
     static const char row[] = "lora_matmul";
     const rlxvk_tensor operands[] = {x, w, a, b};
+    size_t start = g->nodes.count;
     if (!composite_begin(g, row, operands, 4) || !check_lora(g, x, operands + 1))
         return RLXVK_NONE;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x), flat = shape;
@@ -113,7 +115,7 @@ rlxvk_tensor rlxvk_lora_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, r
         y = rlxvk_fma(g, rlxvk_matmul(g, narrow, b), factor, y);
     }
     shape.dims[shape.rank - 1] = rlxvk_tensor_shape(g, w).dims[1];
-    return composite_end(g, row, shape.rank == 1 ? rlxvk_reshape(g, y, shape) : y);
+    return composite_end(g, row, start, shape.rank == 1 ? rlxvk_reshape(g, y, shape) : y);
 }
 
 /* ---- fused_attention_block ---- */
@@ -173,9 +175,10 @@ static rlxvk_tensor attend(rlxvk_graph *g, const char *row, const rlxvk_attentio
 rlxvk_tensor rlxvk_fused_attention_block(rlxvk_graph *g, const rlxvk_attention_block *block)
 {
     static const char row[] = "fused_attention_block";
+    size_t start = g->nodes.count;
     if (g->status != RLXVK_OK)
         return RLXVK_NONE;
-    return composite_end(g, row, attend(g, row, block));
+    return composite_end(g, row, start, attend(g, row, block));
 }
 
 /* ---- fused_transformer_layer ---- */
@@ -214,6 +217,7 @@ rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transform
                                          .out_b = t->out_b,
                                          .num_heads = t->num_heads,
                                          .head_dim = t->head_dim};
+    size_t start = g->nodes.count;
     if (!check_layer(g, row, t))
         return RLXVK_NONE;
     rlxvk_tensor a = attend(g, row, &block);
@@ -221,6 +225,6 @@ rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transform
         rlxvk_fused_residual_ln(g, a, t->hidden, RLXVK_NONE, t->ln1_g, t->ln1_b, t->eps1);
     rlxvk_tensor f = dense(g, h, t->fc1_w, t->fc1_b, t->activation);
     f = dense(g, f, t->fc2_w, t->fc2_b, RLXVK_ACTIVATION_NONE);
-    return composite_end(g, row,
-                         rlxvk_fused_residual_ln(g, f, h, RLXVK_NONE, t->ln2_g, t->ln2_b, t->eps2));
+    rlxvk_tensor y = rlxvk_fused_residual_ln(g, f, h, RLXVK_NONE, t->ln2_g, t->ln2_b, t->eps2);
+    return composite_end(g, row, start, y);
 }

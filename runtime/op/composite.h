@@ -9,7 +9,8 @@ void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const 
     __attribute__((format(printf, 4, 5)));
 /* False, with the graph failed, when an operand is missing; false, too, after an earlier error. */
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count);
-/* The result; when a part of it failed, the error then names the composite first. */
-rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, rlxvk_tensor result);
+/* The result. When a part of it failed: none; the error then names the composite first, and the
+ * graph has its first `start` nodes again. */
+rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, size_t start, rlxvk_tensor result);
 
 #endif

@@ -111,13 +111,14 @@ static rlxvk_status lower_direct(lowering *l, dispatch *d, struct dequant_groupe
                                  const operand operands[4])
 {
     bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    bool light = d->constants[4] == 1; /* units a block */
     uint32_t team = 1;
-    while (!cpu && team < 32 && team < args->units)
+    while (!cpu && team < 64 && team < args->units)
         team *= 2;
     d->kernel = KERNEL_DEQUANT_GROUPED_MATVEC;
     d->constants[0] = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
     d->constants[8] = team;
-    d->constants[9] = cpu ? 4 : 2;
+    d->constants[9] = cpu || light ? 4 : 2;
     args->index_offset = operands[3].offset;
     lower_groups(l, d,
                  args->m * divide_up(args->n, (uint64_t)d->constants[0] / team * d->constants[9]));

@@ -174,6 +174,7 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
     const rlxvk_dot_general_options none = {0}, *o = options ? options : &none;
     side l = {.name = "lhs", .tensor = lhs, .shape = rlxvk_tensor_shape(g, lhs)};
     side r = {.name = "rhs", .tensor = rhs, .shape = rlxvk_tensor_shape(g, rhs)};
+    size_t start = g->nodes.count;
     if (!composite_begin(g, row, (rlxvk_tensor[]){lhs, rhs}, 2) ||
         !take_axes(g, &l, o->lhs_batch, o->batch_count, &l.batch) ||
         !take_axes(g, &r, o->rhs_batch, o->batch_count, &r.batch) ||
@@ -184,5 +185,5 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
         return RLXVK_NONE;
     take_rest(&l);
     take_rest(&r);
-    return composite_end(g, row, multiply(g, &l, &r));
+    return composite_end(g, row, start, multiply(g, &l, &r));
 }
