@@ -123,5 +123,15 @@ typedef struct im2col_attributes {
     int64_t image_size[2];   /* col2im: given */
     int64_t window_count[2]; /* windows along each axis */
 } im2col_attributes;
+/* Sequence models. */
+
+typedef struct recurrent_attributes {
+    rlxvk_recurrent_options options; /* num_layers resolved */
+    bool carry;                      /* initial states are given, final states are results */
+} recurrent_attributes;
+
+typedef struct carry_attributes { /* mamba2, gated_delta_net; selective_scan has neither */
+    bool carry, in_place;
+} carry_attributes;
 
 #endif

@@ -27,8 +27,8 @@ static bool reads(const node *n, uint32_t id)
     return false;
 }
 
-/* Whether node n writes new node `root`. Written operands are leaves: one that stands after old node
- * `id` is not mapped yet, and not the root. */
+/* Whether node n writes new node `root`. Written operands are leaves: one that stands after old
+ * node `id` is not mapped yet, and not the root. */
 static bool writes(const pass *p, const node *n, uint32_t id, uint32_t root)
 {
     uint32_t written = node_writes(n);

@@ -20,7 +20,7 @@
 
 #include <rlxvk_ops.h>
 
-#define CASE_MAX_INPUTS 8
+#define CASE_MAX_INPUTS 12
 #define CASE_TEXT       512
 
 typedef struct case_input {
@@ -68,6 +68,8 @@ extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_ca
     dequant_cases, transformer_cases, attention_cases, movement_cases, indexing_cases, random_cases;
 /* Image ops; scatter and selection. */
 extern const case_family pooling_cases, selection_cases;
+/* Sequence models. */
+extern const case_family sequence_cases;
 
 /* Convolution. */
 extern const case_family conv_cases;
