@@ -537,8 +537,7 @@ rlxvk_tensor rlxvk_im2col(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_conv_optio
  * E_SHAPE. */
 rlxvk_tensor rlxvk_col2im(rlxvk_graph *g, rlxvk_tensor columns, int64_t height, int64_t width,
                           const rlxvk_conv_options *options);
-/* ---- Mixture of experts
- * ------------------------------------------------------------------------------------------ */
+/* ---- Mixture of experts ---- */
 
 /* y[i] = x[i] w[e], e = floor(idx[i] + 0.5): x [M, K] (leading dims of a higher rank are
  * flattened), w [E, K, N] ([E, N, K] with transpose_w; may be an F16/BF16 param), idx of M elements
@@ -634,6 +633,68 @@ typedef struct rlxvk_transformer_layer {
 /* h = layer_norm(block(hidden) + hidden; ln1, eps1);
  * layer_norm(activation(h fc1_w + fc1_b) fc2_w + fc2_b + h; ln2, eps2), the block without rope. */
 rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *layer);
+
+/* ---- Sequence models ---- */
+
+/* Carried state. An op that takes its initial state also gives the final one, of the same shape,
+ * as *out (which may be NULL). With in_place the final state is instead written over the initial
+ * one, which must then be an input or a param and no other operand (E_ATTR): what was built
+ * earlier reads the old content, what is built later the new one, the next run starts with it, and
+ * *out is RLXVK_NONE. Without time steps the state stays as it is. Error of every result: 1e-4
+ * times the larger of 1 and the largest magnitude in that result. */
+
+typedef struct rlxvk_recurrent_options {
+    int64_t hidden_size; /* Hd >= 1 */
+    int64_t num_layers;  /* L; 0 is 1 */
+    bool bidirectional;  /* D = 2: a second net runs from the last step to the first */
+    bool in_place;       /* see above; needs initial states */
+    bool relu;           /* rnn only: max(0, z) for tanh(z) */
+} rlxvk_recurrent_options;
+
+/* Long short-term memory over x [B, S, I]; layer l > 0 reads what layer l - 1 made. With
+ * z = W_ih x_t + W_hh h + bias, gates in the order i, f, g, o:
+ *   c' = sigmoid(z_f) c + sigmoid(z_i) tanh(z_g),  h' = sigmoid(z_o) tanh(c').
+ * Result: y [B, S, D * Hd] of the last layer, the forward half first. Weights are packed by layer,
+ * then direction: w_ih of blocks [4 Hd, I] (later layers [4 Hd, D * Hd]), w_hh of blocks
+ * [4 Hd, Hd], bias of blocks [4 Hd]; only their element counts matter (E_SHAPE). h0 and c0
+ * [L * D, B, Hd]: both or neither (zeros). Any Hd below 32768. */
+rlxvk_tensor rlxvk_lstm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
+                        rlxvk_tensor bias, rlxvk_tensor h0, rlxvk_tensor c0,
+                        const rlxvk_recurrent_options *options, rlxvk_tensor *out_h,
+                        rlxvk_tensor *out_c);
+/* Gated recurrent unit, gates in the order r, z, n, blocks of 3 Hd rows, two biases:
+ *   r, z = sigmoid(W_ih x_t + b_ih + W_hh h + b_hh),
+ *   n = tanh(W_in x_t + b_in + r (W_hn h + b_hn)),  h' = (1 - z) n + z h. */
+rlxvk_tensor rlxvk_gru(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
+                       rlxvk_tensor b_ih, rlxvk_tensor b_hh, rlxvk_tensor h0,
+                       const rlxvk_recurrent_options *options, rlxvk_tensor *out_h);
+/* h' = tanh(W_ih x_t + W_hh h + bias), blocks of Hd rows. */
+rlxvk_tensor rlxvk_rnn(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
+                       rlxvk_tensor bias, rlxvk_tensor h0, const rlxvk_recurrent_options *options,
+                       rlxvk_tensor *out_h);
+
+/* State-space scan with a state of n numbers a channel: x, delta [B, S, C], a [C, n], b, c
+ * [B, S, n]; from zero,
+ *   h[ch, k] = exp(delta_t[ch] a[ch, k]) h[ch, k] + delta_t[ch] b_t[k] x_t[ch],
+ *   y_t[ch] = sum_k c_t[k] h[ch, k].
+ * Result: x's shape. n >= 1 (E_SHAPE). */
+rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor delta,
+                                  rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c);
+/* The same with one decay a head: x [B, S, H, P], dt [B, S, H], a [H], b, c [B, S, H, n], state
+ * [B, H, P, n] or RLXVK_NONE (zero):
+ *   M = exp(dt_t a) M + (dt_t x_t) outer b_t,  y_t[p] = sum_k M[p, k] c_t[k].
+ * Result: x's shape. */
+rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
+                          rlxvk_tensor b, rlxvk_tensor c, rlxvk_tensor state, bool in_place,
+                          rlxvk_tensor *out_state);
+/* Gated delta rule: q, k, v [B, S, H, n], decay (its logarithm, g) and beta [B, S, H], state [B, H,
+ * n, n] (key index first) or RLXVK_NONE (zero). Per step and head: M = exp(g) M,  d[j] = beta (v[j]
+ * - sum_i M[i, j] k[i]),  M[i, j] += k[i] d[j], y[j] = sum_i M[i, j] q[i] / sqrt(n). Result: q's
+ * shape. 1 <= n <= 2048 (above: E_UNSUPPORTED). The error bound supposes g <= 0, 0 <= beta <= 1 and
+ * |k| <= 1. */
+rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                                   rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
+                                   bool in_place, rlxvk_tensor *out_state);
 
 #ifdef __cplusplus
 }

@@ -97,7 +97,7 @@ static void find_source(session *s)
         const node *n = graph_node(s->graph, s->node);
         const op_family *family = node_row(n)->family;
         uint64_t step = 0;
-        if (!family->view || family->writes_input0 || !family->view(s->graph, n, &step))
+        if (!family->view || family->writes || !family->view(s->graph, n, &step))
             return;
         s->offset += n->dtype == RLXVK_C64 ? 2 * step : step;
         s->node = n->inputs[0];

@@ -62,8 +62,10 @@ static bool written_in_place(const rlxvk_graph *g, uint32_t leaf)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (n->input_count && n->inputs[0] == leaf && node_row(n)->family->writes_input0)
-            return true;
+        uint32_t writes = node_writes(n);
+        for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
+            if (n->inputs[i] == leaf && (writes >> i & 1))
+                return true;
     }
     return false;
 }

@@ -17,8 +17,8 @@ static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
     h->step = step;
     h->inputs = memory_zeroed(n->input_count, sizeof *h->inputs);
     h->buffers = memory_zeroed(2 * n->input_count, sizeof *h->buffers);
-    h->result = memory_zeroed(word_count(n) + 1, sizeof *h->result);
-    h->words = memory_zeroed(word_count(n) + 1, sizeof *h->words);
+    h->result = memory_zeroed(host_length(e->graph, n) + 1, sizeof *h->result);
+    h->words = memory_zeroed(host_length(e->graph, n) + 1, sizeof *h->words);
     if (!h->inputs || !h->buffers || !h->result || !h->words)
         return fail_memory("host step");
     for (uint32_t i = 0; i < n->input_count; i++) {
@@ -66,19 +66,40 @@ error:
     return status;
 }
 
-static rlxvk_status store_result(rlxvk_executable *e, const host_step *h, uint32_t id)
+/* Writes what the host function left from `result` on into the slot of a node. */
+static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double *result,
+                          uint32_t id)
 {
-    const node *n = graph_node(e->graph, id);
     location to = node_location(e, id);
-    uint64_t count = word_count(n);
+    uint64_t count = word_count(graph_node(e->graph, id));
     uint8_t *bytes = (uint8_t *)h->words;
     bool raw = node_held(e, id) == STORAGE_RAW;
     for (uint64_t i = 0; i < count; i++)
         if (raw)
-            bytes[i] = (uint8_t)(int)h->result[i];
+            bytes[i] = (uint8_t)(int)result[i];
         else
-            h->words[i] = (float)h->result[i];
+            h->words[i] = (float)result[i];
     return location_write(e, &to, h->words, to.bytes);
+}
+
+/* The node's own result, then the operands it writes; a view has written its operand by the first.
+ */
+static rlxvk_status store_results(rlxvk_executable *e, const host_step *h, uint32_t id)
+{
+    const node *n = graph_node(e->graph, id);
+    const double *at = h->result + word_count(n);
+    rlxvk_status status;
+    TRY(store(e, h, h->result, id));
+    if (host_length(e->graph, n) == word_count(n))
+        return RLXVK_OK;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        if (!(node_writes(n) >> i & 1))
+            continue;
+        TRY(store(e, h, at, n->inputs[i]));
+        at += word_count(graph_node(e->graph, n->inputs[i]));
+    }
+error:
+    return status;
 }
 
 rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
@@ -90,10 +111,10 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
-    memset(h->result, 0, word_count(n) * sizeof *h->result);
+    memset(h->result, 0, host_length(e->graph, n) * sizeof *h->result);
     if (node_row(n)->family->host(&call) != RLXVK_OK)
         TRY(fail_within(RLXVK_E_HOST_OP, "%s (node %u) on the host", node_row(n)->name, id));
-    TRY(store_result(e, h, id));
+    TRY(store_results(e, h, id));
     if (e->context->trace)
         trace_span(e->context->trace, node_row(n)->name, 1, start, trace_now() - start, NULL);
 error:

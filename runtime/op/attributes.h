@@ -137,5 +137,15 @@ typedef struct solve_attributes { /* from the shapes: matrices, their size, righ
 typedef struct gate_attributes {
     rlxvk_gate_options options; /* defaults filled */
 } gate_attributes;
+/* Sequence models. */
+
+typedef struct recurrent_attributes {
+    rlxvk_recurrent_options options; /* num_layers resolved */
+    bool carry;                      /* initial states are given, final states are results */
+} recurrent_attributes;
+
+typedef struct carry_attributes { /* mamba2, gated_delta_net; selective_scan has neither */
+    bool carry, in_place;
+} carry_attributes;
 
 #endif

@@ -59,6 +59,16 @@ storage node_storage(const rlxvk_graph *g, uint32_t id)
     return n->input_count == 0 && bytes ? STORAGE_RAW : STORAGE_WORD;
 }
 
+uint64_t host_length(const rlxvk_graph *g, const node *n)
+{
+    uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
+    uint32_t writes = is_view(g, n) ? 0 : node_writes(n);
+    for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
+        if (writes >> i & 1)
+            words += shape_numel(input_shape(g, n, i));
+    return words;
+}
+
 static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     const op_family *family = node_row(n)->family;

@@ -20,8 +20,9 @@ static rlxvk_status prepare(evaluation *v, uint32_t id)
     else
         v->words[id] = memory_zeroed(count + 1, sizeof(float));
     if (n->input_count) {
-        v->exact[id] = memory_zeroed(count + 1, sizeof(double));
-        v->bounds[id] = memory_zeroed(count + 1, sizeof(double));
+        uint64_t results = host_length(v->graph, n);
+        v->exact[id] = memory_zeroed(results + 1, sizeof(double));
+        v->bounds[id] = memory_zeroed(results + 1, sizeof(double));
     }
     bool missing = n->input_count && (!v->exact[id] || !v->bounds[id]);
     if ((raw ? !v->bytes[id] : !v->words[id]) || missing)
@@ -87,16 +88,48 @@ static void settle(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
     const op_row *row = node_row(n);
-    uint64_t count = element_words(n);
+    uint64_t count = element_words(n), results = host_length(v->graph, n);
     for (uint64_t i = 0; i < count; i++) {
         double exact = v->exact[id][i];
         if (v->bytes[id])
             v->bytes[id][i] = (uint8_t)(int)exact;
         else
             v->words[id][i] = (float)exact;
+    }
+    for (uint64_t i = 0; i < results; i++) {
+        double exact = v->exact[id][i];
         if (v->bounds[id][i] < 0)
             v->bounds[id][i] = row->atol + (isfinite(exact) ? row->rtol * fabs(exact) : 0);
     }
+}
+
+/* Operands written in place: nodes that come later see their new contents, and so does a leaf that
+ * is an output, with value and bound. */
+static rlxvk_status update_operands(evaluation *v, uint32_t id)
+{
+    const node *n = graph_node(v->graph, id);
+    bool is_view = host_length(v->graph, n) == element_words(n);
+    const double *exact = v->exact[id] + (is_view ? 0 : element_words(n));
+    const double *bounds = v->bounds[id] + (exact - v->exact[id]);
+    uint32_t writes = node_writes(n);
+    for (uint32_t i = 0; i < n->input_count && writes >> i; i++) {
+        uint32_t k = n->inputs[i];
+        uint64_t count = element_words(graph_node(v->graph, k));
+        if (!(writes >> i & 1))
+            continue;
+        if (!v->exact[k] && !(v->exact[k] = memory_zeroed(count + 1, sizeof(double))))
+            return fail_memory("evaluation");
+        if (!v->bounds[k] && !(v->bounds[k] = memory_zeroed(count + 1, sizeof(double))))
+            return fail_memory("evaluation");
+        for (uint64_t e = 0; e < count; e++) {
+            v->words[k][e] = (float)exact[e];
+            v->exact[k][e] = exact[e];
+            v->bounds[k][e] = bounds[e];
+        }
+        exact += count;
+        bounds += count;
+    }
+    return RLXVK_OK;
 }
 
 rlxvk_status evaluate_node(evaluation *v, uint32_t id)
@@ -115,15 +148,14 @@ rlxvk_status evaluate_node(evaluation *v, uint32_t id)
         inputs[i] = (host_tensor){graph_node(v->graph, k), (uint8_t)node_storage(v->graph, k),
                                   v->words[k], v->bytes[k]};
     }
-    for (uint64_t i = 0; i < element_words(n); i++)
+    for (uint64_t i = 0; i < host_length(v->graph, n); i++)
         v->bounds[id][i] = -1;
     host_call call = {n, inputs, v->exact[id], v->bounds[id]};
     status = node_row(n)->family->host(&call);
-    if (status == RLXVK_OK)
+    if (status == RLXVK_OK) {
         settle(v, id);
-    /* The operand is written in place: nodes that come later see it so. */
-    if (status == RLXVK_OK && node_row(n)->family->writes_input0)
-        memcpy(v->words[n->inputs[0]], v->words[id], element_words(n) * sizeof(float));
+        status = update_operands(v, id);
+    }
     if (inputs != few)
         memory_free(inputs);
     return status;

@@ -10,6 +10,8 @@ extern const op_family leaf_family, stop_gradient_family, reshape_family, cast_f
     argreduce_family, norm_family, swiglu_family, rope_family, attention_family, transpose_family,
     narrow_family, concat_family, expand_family, reverse_family, gather_family,
     take_along_axis_family, write_rows_family, rng_family, sample_family, custom_family;
+/* Sequence models. */
+extern const op_family recurrent_family, state_scan_family, gated_delta_family;
 
 /* Image norms, pooling, axial rotation, scatter and selection. */
 extern const op_family batch_norm_family, pool_family, resize_nearest2x_family, axial_rope2d_family,

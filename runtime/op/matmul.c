@@ -308,7 +308,8 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
 static rlxvk_status emit_sum(lowering *l, uint32_t id, const product *p, operand partial, operand y,
                              uint64_t n)
 {
-    uint64_t count = shape_numel(&graph_node(l->graph, id)->shape);
+    const matmul_shape *s = &p->problem.shape;
+    uint64_t count = s->batch * s->m * s->n;
     dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = id};
     struct matmul_sum_args args = {.count = (uint32_t)count,
                                    .n = (uint32_t)n,
@@ -326,34 +327,23 @@ static rlxvk_status emit_sum(lowering *l, uint32_t id, const product *p, operand
 
 static rlxvk_dtype leaf_dtype(const lowering *l, const operand *o)
 {
-    return (rlxvk_dtype)graph_node(l->graph, o->value)->dtype;
+    return o->value < l->graph->nodes.count ? (rlxvk_dtype)graph_node(l->graph, o->value)->dtype
+                                            : RLXVK_F32;
 }
 
-static product make_product(const lowering *l, uint32_t id)
+rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
 {
-    const node *n = graph_node(l->graph, id);
-    const matmul_attributes *attributes = n->attributes;
-    product p = {.a = lower_input(l, id, 0),
-                 .b = lower_input(l, id, 1),
-                 .y = lower_write(l, id),
-                 .has_bias = node_code(n) == MATMUL_BIAS_ACT,
-                 .activation = UNARY_NONE};
-    if (attributes->activation != RLXVK_ACTIVATION_NONE)
-        p.activation = (uint32_t)attributes->activation - 1;
-    p.bias = p.has_bias ? lower_input(l, id, 2) : p.a;
-    p.a_dtype = leaf_dtype(l, &p.a);
-    p.b_dtype = leaf_dtype(l, &p.b);
-    matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
-                        attributes->transpose_a, attributes->transpose_b, &p.problem);
-    return p;
-}
-
-static rlxvk_status matmul_lower(lowering *l, uint32_t id)
-{
-    product p = make_product(l, id);
+    product p = {.a = r->a,
+                 .b = r->b,
+                 .bias = r->bias ? *r->bias : r->a,
+                 .y = r->y,
+                 .problem = r->problem,
+                 .a_dtype = leaf_dtype(l, &r->a),
+                 .b_dtype = leaf_dtype(l, &r->b),
+                 .has_bias = r->bias != NULL,
+                 .activation = r->activation};
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
-    operand y = p.y;
     rlxvk_status status;
     p.class = matmul_select(&shape, l->profile, l->matmul);
     groups = matmul_groups(p.class, &shape, l->profile);
@@ -365,9 +355,26 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
         TRY(lower_temporary(l, p.splits * shape.batch * shape.m * shape.n * sizeof(float), &p.y));
     TRY(emit_product(l, id, &p, groups));
     if (p.splits > 1)
-        TRY(emit_sum(l, id, &p, p.y, y, shape.n));
+        TRY(emit_sum(l, id, &p, p.y, r->y, shape.n));
 error:
     return status;
+}
+
+static rlxvk_status matmul_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const matmul_attributes *attributes = n->attributes;
+    operand bias = lower_input(l, id, n->input_count - 1);
+    matmul_request r = {.a = lower_input(l, id, 0),
+                        .b = lower_input(l, id, 1),
+                        .bias = node_code(n) == MATMUL_BIAS_ACT ? &bias : NULL,
+                        .y = lower_write(l, id),
+                        .activation = UNARY_NONE};
+    if (attributes->activation != RLXVK_ACTIVATION_NONE)
+        r.activation = (uint32_t)attributes->activation - 1;
+    matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
+                        attributes->transpose_a, attributes->transpose_b, &r.problem);
+    return lower_matmul(l, id, &r);
 }
 
 static void matmul_describe(const node *n, text *out)

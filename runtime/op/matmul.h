@@ -22,6 +22,17 @@ typedef struct matmul_problem {
 void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
                          bool transpose_b, matmul_problem *out);
 
+/* One product to be emitted as part of any node's work: y = activation(a b + bias), a bias per
+ * column. */
+typedef struct matmul_request {
+    matmul_problem problem;
+    operand a, b, y;
+    const operand *bias; /* NULL: none */
+    uint32_t activation; /* UNARY_... */
+} matmul_request;
+
+rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r);
+
 rlxvk_status matmul_host(const host_call *call);
 
 #endif

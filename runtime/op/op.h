@@ -99,7 +99,9 @@ typedef struct host_tensor {
 typedef struct host_call {
     const node *node;
     const host_tensor *inputs; /* node->input_count of them */
-    double *out;               /* numel (2 * numel for C64), zeroed; rounded to f32 by the caller */
+    /* host_length() words, zeroed: numel (2 * numel for C64) of the result, then the new contents
+     * of the operands that the node writes in place. Rounded to f32 by the caller. */
+    double *out;
     /* NULL, or as many as out: the largest |got - out| to accept, where the row's atol and rtol do
      * not say it. Given filled with -1, which means "by the row". */
     double *bound;
@@ -113,7 +115,6 @@ typedef struct op_family {
     uint32_t raw_inputs;  /* bit i: operand i may be raw bytes */
     uint32_t half_inputs; /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;           /* C64 operands allowed */
-    bool writes_input0;   /* operand 0 is read and written in place; the node is a view of it */
     bool foldable;        /* pure: computed at compile when every operand is a constant */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
@@ -121,6 +122,9 @@ typedef struct op_family {
     rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
+    /* Bit i: operand i, a leaf, is read and written in place. Where the node is a view (of operand
+     * 0), the result is that operand's new content. NULL: writes none. */
+    uint32_t (*writes)(const node *n);
     /* Emits the node's dispatches. NULL for leaves and pure views. Not called for views or empty
      * results. */
     rlxvk_status (*lower)(lowering *l, uint32_t id);
@@ -160,6 +164,12 @@ static inline const op_row *node_row(const node *n)
 static inline uint32_t node_code(const node *n)
 {
     return op_table[n->op].code;
+}
+/* Operands read and written in place, as bits. */
+static inline uint32_t node_writes(const node *n)
+{
+    const op_family *family = node_row(n)->family;
+    return family->writes ? family->writes(n) : 0;
 }
 /* OP_COUNT when there is no such row. */
 op_kind op_find(const char *name);
@@ -204,5 +214,7 @@ axis_view shape_axis_view(const rlxvk_shape *s, int32_t axis);
 /* How the plan holds a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD (halves
  * are the plan's choice). */
 storage node_storage(const rlxvk_graph *g, uint32_t id);
+/* Words that the family's host function fills (host_call.out). */
+uint64_t host_length(const rlxvk_graph *g, const node *n);
 
 #endif

@@ -45,6 +45,12 @@ static bool write_rows_view(const rlxvk_graph *g, const node *n, uint64_t *out_o
     return true;
 }
 
+static uint32_t write_rows_writes(const node *n)
+{
+    (void)n;
+    return 1;
+}
+
 static rlxvk_status write_rows_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -89,9 +95,9 @@ static rlxvk_status write_rows_host(const host_call *call)
 }
 
 const op_family write_rows_family = {.name = "write_rows",
-                                     .writes_input0 = true,
                                      .infer = write_rows_infer,
                                      .view = write_rows_view,
+                                     .writes = write_rows_writes,
                                      .lower = write_rows_lower,
                                      .host = write_rows_host};
 

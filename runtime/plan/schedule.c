@@ -30,7 +30,7 @@ static bool is_silent(const schedule *s, uint32_t id)
     const value *v = &s->values.items[id];
     if (n->input_count == 0 || is_empty(s->graph, id))
         return true;
-    return v->root != id && !v->in_concat && !node_row(n)->family->writes_input0;
+    return v->root != id && !v->in_concat && !node_writes(n);
 }
 
 static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options *options,
@@ -118,7 +118,10 @@ static bool host_operand(const schedule *s, uint32_t id, uint32_t index, operand
     if (index > n->input_count)
         return false;
     lowering l = {.graph = s->graph, .values = &s->values};
-    *out = index < n->input_count ? lower_read(&l, n->inputs[index]) : lower_write(&l, id);
+    bool written = index < n->input_count && index < 32 && (node_writes(n) >> index & 1);
+    *out = index == n->input_count ? lower_write(&l, id)
+           : written               ? lower_update(&l, n->inputs[index])
+                                   : lower_read(&l, n->inputs[index]);
     return true;
 }
 

@@ -35,7 +35,7 @@ static bool can_join(const rlxvk_graph *g, uint32_t p, const uint32_t *uses,
                      const placement *places)
 {
     return uses[p] == 1 && places[p].parent == NODE_NONE && graph_node(g, p)->input_count &&
-           !node_row(graph_node(g, p))->family->writes_input0 && node_storage(g, p) != STORAGE_RAW;
+           !node_writes(graph_node(g, p)) && node_storage(g, p) != STORAGE_RAW;
 }
 
 static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *places)
@@ -63,7 +63,7 @@ static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_
 {
     const node *n = graph_node(g, id);
     return n->input_count && places[id].parent == n->inputs[0] && n->op != OP_cast &&
-           !node_row(n)->family->writes_input0;
+           !node_writes(n);
 }
 
 /* Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its

@@ -27,16 +27,24 @@ static bool reads(const node *n, uint32_t id)
     return false;
 }
 
+/* Whether node n writes new node `root`. Written operands are leaves: one that stands after old
+ * node `id` is not mapped yet, and not the root. */
+static bool writes(const pass *p, const node *n, uint32_t id, uint32_t root)
+{
+    uint32_t written = node_writes(n);
+    for (uint32_t i = 0; i < n->input_count && written >> i; i++)
+        if ((written >> i & 1) && n->inputs[i] < id && p->map[n->inputs[i]] == root)
+            return true;
+    return false;
+}
+
 /* Whether old node `id`, a view of new node `root`, is read when its memory no longer holds it. */
 static bool outlives_a_write(const pass *p, uint32_t id, uint32_t root)
 {
     bool written = false;
     for (uint32_t later = id + 1; later < p->count; later++) {
         const node *n = &p->nodes[later];
-        /* The written operand is a leaf: one that stands after `id` is not mapped yet, and not the
-         * root. */
-        written = written || (node_row(n)->family->writes_input0 && n->inputs[0] < id &&
-                              p->map[n->inputs[0]] == root);
+        written = written || writes(p, n, id, root);
         if (written && reads(n, id))
             return true;
     }

@@ -18,7 +18,7 @@ uint32_t *count_node_uses(const rlxvk_graph *g)
 
 static bool has_effect(const node *n)
 {
-    return node_row(n)->family->writes_input0;
+    return node_writes(n) != 0;
 }
 
 bool writes_between(const pass *p, uint32_t first, uint32_t last)

@@ -74,6 +74,8 @@ extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_ca
 extern const case_family pooling_cases, selection_cases;
 /* experts and dense solves */
 extern const case_family experts_cases, composite_cases, solve_cases;
+/* Sequence models. */
+extern const case_family sequence_cases;
 
 /* Convolution. */
 extern const case_family conv_cases;
