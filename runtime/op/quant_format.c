@@ -8,6 +8,7 @@
  */
 #include "op/quant_format.h"
 #include "graph/half.h"
+#include "op/quant_grid.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -384,20 +385,20 @@ static const quant_format formats[] = {
     FORMAT(Q5_K, 256, 176, true, true, decode_q5_k),
     FORMAT(Q6_K, 256, 210, false, true, decode_q6_k),
     FORMAT(Q8_K, 256, 292, false, true, decode_q8_k),
-    FORMAT(IQ2_XXS, 256, 66, false, true, NULL),
-    FORMAT(IQ2_XS, 256, 74, false, true, NULL),
-    FORMAT(IQ3_XXS, 256, 98, false, true, NULL),
-    FORMAT(IQ1_S, 256, 50, false, true, NULL),
+    FORMAT(IQ2_XXS, 256, 66, false, true, decode_iq2_xxs),
+    FORMAT(IQ2_XS, 256, 74, false, true, decode_iq2_xs),
+    FORMAT(IQ3_XXS, 256, 98, false, true, decode_iq3_xxs),
+    FORMAT(IQ1_S, 256, 50, false, true, decode_iq1_s),
     FORMAT(IQ4_NL, 32, 18, false, true, decode_iq4_nl),
-    FORMAT(IQ3_S, 256, 110, false, true, NULL),
-    FORMAT(IQ2_S, 256, 82, false, true, NULL),
+    FORMAT(IQ3_S, 256, 110, false, true, decode_iq3_s),
+    FORMAT(IQ2_S, 256, 82, false, true, decode_iq2_s),
     FORMAT(IQ4_XS, 256, 136, false, true, decode_iq4_xs),
     FORMAT(I8, 1, 1, false, false, decode_i8),
     FORMAT(I16, 1, 2, false, false, decode_i16),
     FORMAT(I32, 1, 4, false, false, decode_i32),
     FORMAT(I64, 1, 8, false, false, decode_i64),
     FORMAT(F64, 1, 8, false, false, decode_f64),
-    FORMAT(IQ1_M, 256, 56, false, true, NULL),
+    FORMAT(IQ1_M, 256, 56, false, true, decode_iq1_m),
     FORMAT(BF16, 1, 2, false, true, decode_bf16),
     FORMAT(TQ1_0, 256, 54, false, true, decode_tq1_0),
     FORMAT(TQ2_0, 256, 66, false, true, decode_tq2_0),
@@ -446,8 +447,6 @@ static rlxvk_status check_decode(uint32_t type, uint64_t k, const quant_format *
     const quant_format *format = quant_format_find(type);
     if (format == NULL)
         return fail(RLXVK_E_UNSUPPORTED, "GGUF tensor type %u is unknown or withdrawn", type);
-    if (format->decode == NULL)
-        return fail(RLXVK_E_UNSUPPORTED, "%s: this build has no decoder for it", format->name);
     if (k % format->block_elements != 0)
         return fail(RLXVK_E_SHAPE, "%s: a row of %llu elements is not whole blocks of %u",
                     format->name, (unsigned long long)k, format->block_elements);

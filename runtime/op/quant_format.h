@@ -61,7 +61,7 @@ typedef struct quant_format {
     uint32_t block_elements, block_bytes;
     bool affine; /* elements have a min term */
     bool weight; /* may be a weight of a matrix product; the others can only be loaded */
-    quant_decode_block decode; /* NULL: size known, no decoder */
+    quant_decode_block decode;
 } quant_format;
 
 /* NULL for a type number that is unknown or withdrawn. */
