@@ -1,12 +1,14 @@
 #version 450
 /*
  * y[i][p] = element p of packed row index[i]; zeros where the index is NaN or outside the table.
- * One invocation decodes one unit.
+ * One invocation decodes one unit; of plain rows (BLOCK_UNITS 0: f32, f16, bf16) one element.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
 layout(push_constant) uniform block { dequant_gather_args args; };
+#define DEQUANT_GRID_BINDING 3
+#define DEQUANT_NAN_SCALE    NAN_VALUE
 #include "dequant.glsl"
 layout(set = 0, binding = 1) readonly restrict buffer indices { float index[]; };
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
@@ -29,6 +31,15 @@ void write_run(uint at, uvec4 codes, float scale, float bias)
     }
 }
 
+float plain_value(uint element)
+{
+    uint at = element * BLOCK_BYTES;
+    if (FORMAT == DEQUANT_F32)
+        return uintBitsToFloat(load4(args.w_offset + at));
+    uint bits = load2(args.w_offset + at);
+    return FORMAT == DEQUANT_F16 ? half_value(bits) : uintBitsToFloat(bits << 16);
+}
+
 void main()
 {
     uint i = global_index();
@@ -36,6 +47,10 @@ void main()
         return;
     uint item = i / args.units, unit = i % args.units;
     uint row = row_of(index[args.index_offset + item]);
+    if (BLOCK_UNITS == 0) {
+        y[args.y_offset + i] = row < args.rows ? plain_value(row * args.units + unit) : 0.0;
+        return;
+    }
     unit_codes w = unit_codes(uvec4(0), uvec4(0), vec2(0), vec2(0));
     if (row < args.rows)
         w = decode_row_unit(args.w_offset + row * args.row_bytes, unit);

@@ -18,6 +18,7 @@ layout(constant_id = 7) const bool X_ALIGNED = false;
 layout(constant_id = 8) const uint TEAM = 32; /* power of two that divides the workgroup */
 layout(constant_id = 9) const uint COLUMNS = 2;
 layout(constant_id = 10) const uint ROWS = 1;
+#define DEQUANT_GRID_BINDING 3
 #include "dequant.glsl"
 #include "dequant_source.glsl"
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };

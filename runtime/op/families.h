@@ -17,4 +17,7 @@ extern const op_family batch_norm_family, pool_family, resize_nearest2x_family, 
 /* Convolution. */
 extern const op_family conv_family, im2col_family, col2im_family;
 
+/* packed weights with side scales */
+extern const op_family dequant_scaled_family;
+
 #endif

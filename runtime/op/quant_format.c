@@ -16,8 +16,8 @@
 const int8_t quant_iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
 
-static const float fp4_levels[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
-                                     -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+const float quant_fp4_levels[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                    -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
 static uint32_t load_u16(const uint8_t *bytes)
 {
@@ -171,24 +171,24 @@ static void decode_iq4_nl(const uint8_t *block, float *y, float *min_term)
 }
 
 /* 2^(e - 127): e = 0 is the subnormal 2^-127, e = 255 is NaN. */
-static float e8m0_to_f32(uint32_t e)
+float quant_e8m0_to_f32(uint32_t e)
 {
     return f32_from_bits(e == 0 ? 0x00400000u : e == 255 ? 0x7fc00000u : e << 23);
 }
 
 static void decode_mxfp4(const uint8_t *block, float *y, float *min_term)
 {
-    float scale = e8m0_to_f32(block[0]);
+    float scale = quant_e8m0_to_f32(block[0]);
     (void)min_term;
     for (int i = 0; i < 32; i++)
-        y[i] = fp4_levels[nibble(block[1 + i % 16], i >= 16)] * scale;
+        y[i] = quant_fp4_levels[nibble(block[1 + i % 16], i >= 16)] * scale;
 }
 
 /* ---- Other small blocks ---- */
 
 /* Unsigned E4M3, bias 7. The code of NaN counts as 0, so that one bad scale cannot poison a whole
  * product. */
-static float ue4m3_to_f32(uint32_t code)
+float quant_ue4m3_to_f32(uint32_t code)
 {
     uint32_t exponent = code >> 3 & 15u, fraction = code & 7u;
     if ((code & 0x7fu) == 0x7fu)
@@ -204,7 +204,7 @@ static void decode_nvfp4(const uint8_t *block, float *y, float *min_term)
     for (int i = 0; i < 64; i++) {
         int group = i / 16, j = i % 16;
         uint32_t code = nibble(block[4 + 8 * group + j % 8], j >= 8);
-        y[i] = fp4_levels[code] * ue4m3_to_f32(block[group]);
+        y[i] = quant_fp4_levels[code] * quant_ue4m3_to_f32(block[group]);
     }
 }
 
