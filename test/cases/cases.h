@@ -71,5 +71,7 @@ extern const case_family pooling_cases, selection_cases;
 
 /* Convolution. */
 extern const case_family conv_cases;
+/* packed weights with side scales */
+extern const case_family scaled_cases;
 
 #endif
