@@ -214,6 +214,20 @@ typedef struct rlxvk_quant_scheme {
     int64_t n;     /* columns of w */
 } rlxvk_quant_scheme;
 
+/* What is known of a scheme by its number: a rlxvk_quant_kind, or 256 + a rlxvk_quant_format. */
+typedef struct rlxvk_quant_traits {
+    char name[24];           /* "int8", "nvfp4/16", "gguf_q4_k" */
+    bool is_gguf;            /* rows of blocks, scales inside them */
+    bool has_side_scale;     /* scales in a tensor of their own */
+    bool scale_is_byte;      /* which holds U8 */
+    bool has_zero_point;     /* and another with zero points */
+    uint32_t block_elements; /* 0: open (the INT kinds), or one scale for all of k (FP8) */
+    uint32_t block_bytes;    /* of GGUF formats; else 0 */
+} rlxvk_quant_traits;
+
+/* E_UNSUPPORTED: the number is no weight scheme; *out is then zeros. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out);
+
 /* x [.., k] times w [k, n] -> [.., n]. w: a U8 or I8 leaf of any shape with exactly those bytes
  * (E_LENGTH). scale: F32 with ceil(k / block) * n elements, or 1 or n of the FP8 kinds (E_SHAPE);
  * of NVFP4 and MXFP4 a U8 leaf with a byte a scale (E_LENGTH). extra: zero points as many as

@@ -7,7 +7,11 @@
 #include "graph/half.h"
 #include "op/quant_format.h"
 
+#include <rlxvk_ops.h>
+
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 
 static float signed_byte(uint32_t bits)
 {
@@ -97,4 +101,44 @@ void quant_decode_column(const quant_matrix *m, uint64_t j, float *out, float *m
             magnitude[p] *= fabsf(m->extra[0]);
         }
     }
+}
+
+/* ---- Traits ---- */
+
+static void describe_format(const quant_format *format, rlxvk_quant_traits *out)
+{
+    snprintf(out->name, sizeof out->name, "gguf_%s", format->name);
+    for (char *c = out->name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    out->is_gguf = true;
+    out->block_elements = format->block_elements;
+    out->block_bytes = format->block_bytes;
+}
+
+static void describe_scheme(const quant_scheme_traits *t, rlxvk_quant_traits *out)
+{
+    if (t->block)
+        snprintf(out->name, sizeof out->name, "%s/%u", t->name, t->block);
+    else
+        snprintf(out->name, sizeof out->name, "%s", t->name);
+    out->has_side_scale = true;
+    out->scale_is_byte = t->scale == SCALE_BYTE;
+    out->has_zero_point = t->zero_point;
+    out->block_elements = t->block;
+}
+
+rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out)
+{
+    const quant_scheme_traits *t = quant_scheme_find(scheme);
+    const quant_format *format = scheme >= 256 ? quant_format_find(scheme - 256) : NULL;
+    *out = (rlxvk_quant_traits){{0}};
+    if (!t && !(format && format->weight))
+        return fail(RLXVK_E_UNSUPPORTED,
+                    "scheme %u is no weight scheme; there are 0 .. 7 and 256 + a GGUF type",
+                    scheme);
+    if (t)
+        describe_scheme(t, out);
+    else
+        describe_format(format, out);
+    return RLXVK_OK;
 }

@@ -1,5 +1,6 @@
 /* Side-scale schemes: worked examples whose results are exact, scalar codes, sizes. */
 #include "op/quant_scheme.h"
+#include <rlxvk_ops.h>
 
 #include <math.h>
 #include <setjmp.h>
@@ -117,13 +118,29 @@ static void test_sizes(void **state)
     assert_false(quant_scheme_bytes(quant_scheme_find(2), UINT64_MAX / 2, 3, &bytes));
 }
 
+static void test_traits(void **state)
+{
+    rlxvk_quant_traits t;
+    (void)state;
+    assert_int_equal(rlxvk_quant_query(RLXVK_QUANT_NVFP4, &t), RLXVK_OK);
+    assert_string_equal(t.name, "nvfp4/16");
+    assert_true(t.has_side_scale && t.scale_is_byte && !t.has_zero_point && !t.is_gguf);
+    assert_int_equal(rlxvk_quant_query(RLXVK_QUANT_INT4_ASYM, &t), RLXVK_OK);
+    assert_true(t.has_zero_point && t.block_elements == 0 && t.block_bytes == 0);
+    assert_int_equal(rlxvk_quant_query(256 + RLXVK_Q4_K, &t), RLXVK_OK);
+    assert_string_equal(t.name, "gguf_q4_k");
+    assert_true(t.is_gguf && t.block_elements == 256 && t.block_bytes == 144);
+    assert_int_equal(rlxvk_quant_query(8, &t), RLXVK_E_UNSUPPORTED);
+    assert_int_equal(rlxvk_quant_query(256 + 9, &t), RLXVK_E_UNSUPPORTED);
+    assert_true(t.name[0] == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_fp4),
-        cmocka_unit_test(test_codes),
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_examples), cmocka_unit_test(test_fp4),
+        cmocka_unit_test(test_codes),    cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_traits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
