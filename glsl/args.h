@@ -249,6 +249,12 @@ struct matmul_sum_args {
 #define DEQUANT_Q1_0    41
 #define DEQUANT_Q2_0    42
 
+/* Groups of formats: each has kernels of its own, with the decoders of dequant_<group>.glsl. */
+#define DEQUANT_COMMON 0
+#define DEQUANT_SMALL  1
+#define DEQUANT_LARGE  2
+#define DEQUANT_GRID   3
+
 #define DEQUANT_MATMUL_THREADS 128
 #define DEQUANT_MATMUL_COLUMNS 64
 

@@ -81,7 +81,7 @@ vec4 nibble_values(uint e)
     uint bits = ALIGNMENT >= 2 ? load2(at) : load4(at) >> 4 * (e & 1);
     uint bytes = bits & 15 | (bits & 0xf0) << 4 | (bits & 0xf00) << 8 | (bits & 0xf000) << 12;
     if (FP4)
-        return 0.5 * code_values(four_levels(bytes, FP4_LEVELS));
+        return 0.5 * code_values(levels(uvec4(bytes), FP4_LEVELS).x);
     return code_values(SCHEME == DEQUANT_INT4 ? bytes | (bytes & 0x08080808) * 0x1e : bytes);
 }
 

@@ -1,76 +1,63 @@
 /*
  * Decoders of the IQ1, IQ2 and IQ3 formats. Their codes index a grid of 16-bit words, two to a word
  * of the binding; a grid word holds the levels of 8 elements (2 bits each) or of 4 (3 bits each).
- * A block of 256 has 8 units (groups of 32), a unit 4 runs of 8 elements. IQ1 has levels -1, 0, 1
- * and an offset of an eighth: its codes are in eighths.
+ * A block of 256 has 8 units (groups of 32), a unit 4 runs of 8 elements: the four components of
+ * indices and masks here. IQ1 has levels -1, 0, 1 and an offset of an eighth: its codes are in
+ * eighths.
  */
-layout(set = 0, binding = DEQUANT_GRID_BINDING) readonly restrict buffer grid_words
-{
-    uint grid[];
+layout(set = 0, binding = 3) readonly restrict buffer grid_words { uint grid[]; };
+
+struct grid_runs {
+    uvec4 index, mask; /* IQ1: mask 0 or 1, the offset's sign */
+    vec2 scale;
 };
 
-uint grid_code(uint index)
+const uvec4 BYTE_SHIFT = uvec4(0, 8, 16, 24);
+
+uvec4 grid_codes(uvec4 index)
 {
-    return grid[index >> 1] >> (index & 1) * 16 & 0xffff;
+    uvec4 words = uvec4(grid[index.x >> 1], grid[index.y >> 1], grid[index.z >> 1],
+                        grid[index.w >> 1]);
+    return words >> (index & 1) * 16 & 0xffff;
 }
 
-/* The mask of 8 signs whose eighth makes the count of set bits even. */
-uint even_mask(uint seven)
+/* The masks of 8 signs whose eighth makes the count of set bits even. */
+uvec4 even_masks(uvec4 seven)
 {
-    return seven | uint(bitCount(seven) & 1) << 7;
+    return seven | uvec4(bitCount(seven) & 1) << 7;
 }
 
-/* Negates those of four positive bytes whose bit is set. */
-uint negate_bytes(uint bytes, uint four)
+/* Negates those of four positive bytes whose bit of `four` is set. */
+uvec4 negate_bytes(uvec4 bytes, uvec4 four)
 {
-    uint ones = spread_bits(four);
+    uvec4 ones = (four & 15) * 0x00204081 & BITS;
     return (bytes ^ ones * 0xff) + ones;
 }
 
-uvec2 code_pairs(uint code)
+/* ---- IQ2 ---- */
+
+/* Levels 8, 25, 43 for 2-bit codes. */
+uvec4 iq2_levels(uvec4 v)
 {
-    return uvec2(spread_pairs(code & 0xff), spread_pairs(code >> 8));
+    return v * 17 + 0x08080808 + (v >> 1 & BITS);
 }
 
-/* Levels 8, 25, 43. */
-uvec2 iq2_run(uint index, uint mask)
+unit_codes iq2_unit(grid_runs r)
 {
-    uvec2 v = code_pairs(grid_code(index));
-    uvec2 bytes = v * 17 + 0x08080808 + (v >> 1 & BITS);
-    return uvec2(negate_bytes(bytes.x, mask & 15), negate_bytes(bytes.y, mask >> 4));
+    uvec4 code = grid_codes(r.index);
+    uvec4 low = negate_bytes(iq2_levels(spread_pairs(code & 0xff)), r.mask);
+    uvec4 high = negate_bytes(iq2_levels(spread_pairs(code >> 8)), r.mask >> 4);
+    return unit_codes(uvec4(low.x, high.x, low.y, high.y), uvec4(low.z, high.z, low.w, high.w),
+                      r.scale, vec2(0));
 }
 
-/* Levels -1, 0, 1 and an offset of +-1/8, in eighths. */
-uvec2 iq1_run(uint index, bool down)
+/* 8 bytes a unit: four indices; four 7-bit masks and the scale. */
+grid_runs iq2_xxs_runs(uint block, uint u)
 {
-    uvec2 v = code_pairs(grid_code(index)) << 3;
-    return subtract_bytes(v.xyxy, down ? 9 : 7).xy;
-}
-
-/* The four 3-bit codes of a grid word. */
-uint grid_triples(uint index)
-{
-    uint code = grid_code(index);
-    return code & 0x7 | (code & 0x38) << 5 | (code & 0x1c0) << 10 | (code & 0xe00) << 15;
-}
-
-/* 8 bytes of groups: four indices; four 7-bit masks and the scale. */
-unit_codes decode_iq2_xxs(uint block, uint u)
-{
-    uint at = block + 2 + 8 * u;
-    uint index = load4(at), word = load4(at + 4);
-    float scale = half_at(block) * (0.5 + float(word >> 28)) * 0.25;
-    return unit_codes(uvec4(iq2_run(index & 0xff, even_mask(word & 127)),
-                            iq2_run(index >> 8 & 0xff, even_mask(word >> 7 & 127))),
-                      uvec4(iq2_run(index >> 16 & 0xff, even_mask(word >> 14 & 127)),
-                            iq2_run(index >> 24, even_mask(word >> 21 & 127))),
-                      vec2(scale), vec2(0));
-}
-
-/* A 9-bit index and a 7-bit mask in 16 bits. */
-uvec2 iq2_xs_run(uint v)
-{
-    return iq2_run(v & 511, even_mask(v >> 9 & 127));
+    uint index = load4(block + 2 + 8 * u), word = load4(block + 6 + 8 * u);
+    return grid_runs(uvec4(index) >> BYTE_SHIFT & 0xff,
+                     even_masks(uvec4(word) >> uvec4(0, 7, 14, 21) & 127),
+                     vec2(half_at(block) * (0.5 + float(word >> 28)) * 0.25));
 }
 
 vec2 iq2_scales(uint block, uint byte)
@@ -78,99 +65,116 @@ vec2 iq2_scales(uint block, uint byte)
     return half_at(block) * (0.5 + vec2(byte & 15, byte >> 4)) * 0.25;
 }
 
-unit_codes decode_iq2_xs(uint block, uint u)
+/* A 9-bit index and a 7-bit mask in 16 bits. */
+grid_runs iq2_xs_runs(uint block, uint u)
 {
     uint first = load4(block + 2 + 8 * u), second = load4(block + 6 + 8 * u);
-    return unit_codes(uvec4(iq2_xs_run(first), iq2_xs_run(first >> 16)),
-                      uvec4(iq2_xs_run(second), iq2_xs_run(second >> 16)),
-                      iq2_scales(block, load1(block + 66 + u)), vec2(0));
+    uvec4 v = uvec4(first & 0xffff, first >> 16, second & 0xffff, second >> 16);
+    return grid_runs(v & 511, even_masks(v >> 9), iq2_scales(block, load1(block + 66 + u)));
 }
 
 /* Low bytes of indices, masks, high 2-bit parts, scale nibbles. */
-unit_codes decode_iq2_s(uint block, uint u)
+grid_runs iq2_s_runs(uint block, uint u)
 {
     uint low = load4(block + 2 + 4 * u), mask = load4(block + 34 + 4 * u);
-    uint high = load1(block + 66 + u);
-    uvec4 shift = uvec4(0, 8, 16, 24);
-    uvec4 index = uvec4(low) >> shift & 0xff | (uvec4(high) >> uvec4(0, 2, 4, 6) & 3) << 8;
-    uvec4 masks = uvec4(mask) >> shift & 0xff;
-    return unit_codes(uvec4(iq2_run(index.x, masks.x), iq2_run(index.y, masks.y)),
-                      uvec4(iq2_run(index.z, masks.z), iq2_run(index.w, masks.w)),
-                      iq2_scales(block, load1(block + 74 + u)), vec2(0));
+    uvec4 high = uvec4(load1(block + 66 + u)) >> uvec4(0, 2, 4, 6) & 3;
+    return grid_runs(uvec4(low) >> BYTE_SHIFT & 0xff | high << 8, uvec4(mask) >> BYTE_SHIFT & 0xff,
+                     iq2_scales(block, load1(block + 74 + u)));
 }
 
-/* Levels 4, 12, 20, 28, 36, 44, 52, 62. */
-uint iq3_xxs_word(uint index, uint mask)
+/* ---- IQ3: two indices a run ---- */
+
+/* Levels 4, 12, 20, 28, 36, 44, 52, 62 (XXS) or 1, 3, .. 15 (S) for the 3-bit codes of grid words.
+ */
+uvec4 iq3_levels(uvec4 index)
 {
-    uint v = grid_triples(index);
-    return negate_bytes((v << 3) + 0x04040404 + ((v & v >> 1 & v >> 2 & BITS) << 1), mask & 15);
+    uvec4 code = grid_codes(index);
+    uvec4 v = code & 0x7 | (code & 0x38) << 5 | (code & 0x1c0) << 10 | (code & 0xe00) << 15;
+    if (FORMAT == DEQUANT_IQ3_S)
+        return (v << 1) + BITS;
+    return (v << 3) + 0x04040404 + ((v & v >> 1 & v >> 2 & BITS) << 1);
+}
+
+/* `high`: the ninth bits of the 8 indices. */
+unit_codes iq3_unit(uint block, uint u, uint high, uvec4 mask, float scale)
+{
+    uvec4 bit = uvec4(0, 1, 2, 3), even_odd = uvec4(0, 4, 0, 4);
+    uvec4 first = uvec4(load4(block + 2 + 8 * u)) >> BYTE_SHIFT & 0xff;
+    uvec4 second = uvec4(load4(block + 6 + 8 * u)) >> BYTE_SHIFT & 0xff;
+    first |= (uvec4(high) >> bit & 1) << 8;
+    second |= (uvec4(high >> 4) >> bit & 1) << 8;
+    return unit_codes(negate_bytes(iq3_levels(first), mask.xxyy >> even_odd),
+                      negate_bytes(iq3_levels(second), mask.zzww >> even_odd), vec2(scale),
+                      vec2(0));
 }
 
 /* 8 indices a unit; a word of four 7-bit masks and the scale. */
 unit_codes decode_iq3_xxs(uint block, uint u)
 {
-    uint first = load4(block + 2 + 8 * u), second = load4(block + 6 + 8 * u);
     uint word = load4(block + 66 + 4 * u);
-    uvec4 shift = uvec4(0, 8, 16, 24);
-    uvec4 a = uvec4(first) >> shift & 0xff, b = uvec4(second) >> shift & 0xff;
-    uint m0 = even_mask(word & 127), m1 = even_mask(word >> 7 & 127);
-    uint m2 = even_mask(word >> 14 & 127), m3 = even_mask(word >> 21 & 127);
-    float scale = half_at(block) * (0.5 + float(word >> 28)) * 0.5;
-    return unit_codes(uvec4(iq3_xxs_word(a.x, m0), iq3_xxs_word(a.y, m0 >> 4),
-                            iq3_xxs_word(a.z, m1), iq3_xxs_word(a.w, m1 >> 4)),
-                      uvec4(iq3_xxs_word(b.x, m2), iq3_xxs_word(b.y, m2 >> 4),
-                            iq3_xxs_word(b.z, m3), iq3_xxs_word(b.w, m3 >> 4)),
-                      vec2(scale), vec2(0));
-}
-
-/* Levels 1, 3, .. 15. */
-uint iq3_s_word(uint index, uint mask)
-{
-    return negate_bytes((grid_triples(index) << 1) + BITS, mask & 15);
+    return iq3_unit(block, u, 0, even_masks(uvec4(word) >> uvec4(0, 7, 14, 21) & 127),
+                    half_at(block) * (0.5 + float(word >> 28)) * 0.5);
 }
 
 /* Low bytes of indices, ninth bits, masks, scale nibbles. */
 unit_codes decode_iq3_s(uint block, uint u)
 {
-    uint high = load1(block + 66 + u), mask = load4(block + 74 + 4 * u);
     uint s = load1(block + 106 + (u >> 1)) >> 4 * (u & 1) & 15;
-    uvec4 shift = uvec4(0, 8, 16, 24), bit = uvec4(0, 1, 2, 3);
-    uvec4 a = uvec4(load4(block + 2 + 8 * u)) >> shift & 0xff | (uvec4(high) >> bit & 1) << 8;
-    uvec4 b = uvec4(load4(block + 6 + 8 * u)) >> shift & 0xff | (uvec4(high >> 4) >> bit & 1) << 8;
-    float scale = half_at(block) * (1.0 + 2.0 * float(s));
-    return unit_codes(uvec4(iq3_s_word(a.x, mask), iq3_s_word(a.y, mask >> 4),
-                            iq3_s_word(a.z, mask >> 8), iq3_s_word(a.w, mask >> 12)),
-                      uvec4(iq3_s_word(b.x, mask >> 16), iq3_s_word(b.y, mask >> 20),
-                            iq3_s_word(b.z, mask >> 24), iq3_s_word(b.w, mask >> 28)),
-                      vec2(scale), vec2(0));
+    return iq3_unit(block, u, load1(block + 66 + u),
+                    uvec4(load4(block + 74 + 4 * u)) >> BYTE_SHIFT & 0xff,
+                    half_at(block) * (1.0 + 2.0 * float(s)));
+}
+
+/* ---- IQ1 ---- */
+
+/* 8 (v - 1) + 1 or - 1, in eighths. */
+unit_codes iq1_unit(grid_runs r)
+{
+    uvec4 code = grid_codes(r.index), down = r.mask * 0x02020202;
+    uvec4 low = subtract_bytes((spread_pairs(code & 0xff) << 3) + 0x02020202 - down, 9);
+    uvec4 high = subtract_bytes((spread_pairs(code >> 8) << 3) + 0x02020202 - down, 9);
+    return unit_codes(uvec4(low.x, high.x, low.y, high.y), uvec4(low.z, high.z, low.w, high.w),
+                      0.125 * r.scale, vec2(0));
 }
 
 /* Low bytes of indices; 16 bits of four 3-bit high parts, scale, sign of the offset. */
-unit_codes decode_iq1_s(uint block, uint u)
+grid_runs iq1_s_runs(uint block, uint u)
 {
-    uint low = load4(block + 2 + 4 * u), word = load2(block + 34 + 2 * u);
-    uvec4 index = uvec4(low) >> uvec4(0, 8, 16, 24) & 0xff |
-                  (uvec4(word) >> uvec4(0, 3, 6, 9) & 7) << 8;
-    bool down = word >> 15 != 0;
-    float scale = half_at(block) * float(2 * (word >> 12 & 7) + 1) * 0.125;
-    return unit_codes(uvec4(iq1_run(index.x, down), iq1_run(index.y, down)),
-                      uvec4(iq1_run(index.z, down), iq1_run(index.w, down)), vec2(scale), vec2(0));
+    uint low = load4(block + 4 * u + 2), word = load2(block + 34 + 2 * u);
+    uvec4 high = uvec4(word) >> uvec4(0, 3, 6, 9) & 7;
+    return grid_runs(uvec4(low) >> BYTE_SHIFT & 0xff | high << 8, uvec4(word >> 15),
+                     vec2(half_at(block) * float(2 * (word >> 12 & 7) + 1)));
 }
 
 /*
  * Low bytes of indices; a nibble a run (3 high bits, sign of the offset); 4 u16 of four 3-bit
  * scales, whose top nibbles together are d.
  */
-unit_codes decode_iq1_m(uint block, uint u)
+grid_runs iq1_m_runs(uint block, uint u)
 {
     uint low = load4(block + 4 * u), s = load2(block + 48 + 2 * (u >> 1)) >> 6 * (u & 1);
     uint front = load4(block + 48), back = load4(block + 52);
     float d = half_value(front >> 12 & 15 | front >> 28 << 4 | (back >> 12 & 15) << 8 |
                          back >> 28 << 12);
     uvec4 high = uvec4(load2(block + 32 + 2 * u)) >> uvec4(0, 4, 8, 12) & 15;
-    uvec4 index = uvec4(low) >> uvec4(0, 8, 16, 24) & 0xff | (high & 7) << 8;
-    bvec4 down = greaterThan(high, uvec4(7));
-    vec2 scale = d * vec2(2 * (uvec2(s, s >> 3) & 7) + 1) * 0.125;
-    return unit_codes(uvec4(iq1_run(index.x, down.x), iq1_run(index.y, down.y)),
-                      uvec4(iq1_run(index.z, down.z), iq1_run(index.w, down.w)), scale, vec2(0));
+    return grid_runs(uvec4(low) >> BYTE_SHIFT & 0xff | (high & 7) << 8, high >> 3,
+                     d * vec2(2 * (uvec2(s, s >> 3) & 7) + 1));
+}
+
+unit_codes decode_unit(uint block, uint u)
+{
+    if (FORMAT == DEQUANT_IQ3_XXS)
+        return decode_iq3_xxs(block, u);
+    if (FORMAT == DEQUANT_IQ3_S)
+        return decode_iq3_s(block, u);
+    if (FORMAT == DEQUANT_IQ1_S || FORMAT == DEQUANT_IQ1_M) {
+        if (FORMAT == DEQUANT_IQ1_S)
+            return iq1_unit(iq1_s_runs(block, u));
+        return iq1_unit(iq1_m_runs(block, u));
+    }
+    if (FORMAT == DEQUANT_IQ2_XXS)
+        return iq2_unit(iq2_xxs_runs(block, u));
+    if (FORMAT == DEQUANT_IQ2_XS)
+        return iq2_unit(iq2_xs_runs(block, u));
+    return iq2_unit(iq2_s_runs(block, u));
 }

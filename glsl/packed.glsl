@@ -53,6 +53,12 @@ uvec4 load16(uint byte)
 
 /* ---- Small conversions ---- */
 
+const uint NIBBLES = 0x0f0f0f0f, PAIRS = 0x03030303, BITS = 0x01010101;
+/* -127 -104 -83 -65, -49 -35 -22 -10, 1 13 25 38, 53 69 89 113 */
+const uvec4 IQ4_LEVELS = uvec4(0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535);
+/* Twice 0 .5 1 1.5, 2 3 4 6, and negative */
+const uvec4 FP4_LEVELS = uvec4(0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc);
+
 /* binary16 -> f32. A device may flush a subnormal half, so those are made from their integer. */
 float half_value(uint bits)
 {
@@ -84,54 +90,32 @@ uvec4 subtract_bytes(uvec4 v, uint c)
     return ((v | 0x80808080) - c * 0x01010101) ^ 0x80808080;
 }
 
-/* Bits 0 .. 3 -> a byte each. */
-uint spread_bits(uint four)
-{
-    return four * 0x00204081 & 0x01010101;
-}
-
+/* 16 bits -> a byte each: bit b of four goes to bit 0 of byte b. */
 uvec4 spread_16_bits(uint bits)
 {
-    return uvec4(spread_bits(bits & 15), spread_bits(bits >> 4 & 15), spread_bits(bits >> 8 & 15),
-                 spread_bits(bits >> 12 & 15));
+    return (uvec4(bits) >> uvec4(0, 4, 8, 12) & 15) * 0x00204081 & BITS;
 }
 
 /* The four 2-bit codes of a byte -> a byte each. */
-uint spread_pairs(uint byte)
+uvec4 spread_pairs(uvec4 byte)
 {
-    return (byte | byte << 6 | byte << 12 | byte << 18) & 0x03030303;
+    return (byte | byte << 6 | byte << 12 | byte << 18) & PAIRS;
 }
 
-uvec4 spread_16_pairs(uint word)
-{
-    return uvec4(spread_pairs(word & 0xff), spread_pairs(word >> 8 & 0xff),
-                 spread_pairs(word >> 16 & 0xff), spread_pairs(word >> 24));
-}
-
-/* Byte `n` < 16 of a table of 16. */
-uint level(uint n, uvec4 table)
-{
-    uint low = (n & 4) != 0 ? table.y : table.x, high = (n & 4) != 0 ? table.w : table.z;
-    return ((n & 8) != 0 ? high : low) >> (n & 3) * 8 & 0xff;
-}
-
-uint four_levels(uint codes, uvec4 table)
-{
-    return level(codes & 15, table) | level(codes >> 8 & 15, table) << 8 |
-           level(codes >> 16 & 15, table) << 16 | level(codes >> 24 & 15, table) << 24;
-}
-
+/* Every nibble (a byte each) -> that byte of a table of 16. Vectors and a loop keep the code small:
+ * software drivers compile it for every pipeline. */
 uvec4 levels(uvec4 codes, uvec4 table)
 {
-    return uvec4(four_levels(codes.x, table), four_levels(codes.y, table),
-                 four_levels(codes.z, table), four_levels(codes.w, table));
+    uvec4 result = uvec4(0);
+    for (uint shift = 0; shift < 32; shift += 8) {
+        uvec4 n = codes >> shift;
+        bvec4 odd_word = notEqual(n & 4, uvec4(0)), upper = notEqual(n & 8, uvec4(0));
+        uvec4 low = mix(uvec4(table.x), uvec4(table.y), odd_word);
+        uvec4 high = mix(uvec4(table.z), uvec4(table.w), odd_word);
+        result |= (mix(low, high, upper) >> (n & 3) * 8 & 0xff) << shift;
+    }
+    return result;
 }
-
-const uint NIBBLES = 0x0f0f0f0f, PAIRS = 0x03030303, BITS = 0x01010101;
-/* -127 -104 -83 -65, -49 -35 -22 -10, 1 13 25 38, 53 69 89 113 */
-const uvec4 IQ4_LEVELS = uvec4(0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535);
-/* Twice 0 .5 1 1.5, 2 3 4 6, and negative */
-const uvec4 FP4_LEVELS = uvec4(0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc);
 
 /* Unsigned E4M3, bias 7; the code of NaN is 0. */
 float ue4m3_value(uint code)

@@ -20,19 +20,36 @@
 
 enum { MATVEC_ROWS = 8, TILED_ROWS = 32, CPU_WORKGROUP = 16 };
 
-/* The formats that have a decoder in glsl/dequant.glsl, and how far the two runs of a unit lie
- * apart there; 0: plain rows. */
+/* The formats that have a decoder, in which group of kernels, and how far the two runs of a unit
+ * lie apart (glsl/dequant.glsl); 0: plain rows. */
 static const struct kernel_format {
-    uint32_t type, distance;
+    uint32_t type, group, distance;
 } kernel_formats[] = {
-    {DEQUANT_F32, 0},      {DEQUANT_F16, 0},     {DEQUANT_BF16, 0},    {DEQUANT_Q4_0, 16},
-    {DEQUANT_Q4_1, 16},    {DEQUANT_Q5_0, 16},   {DEQUANT_Q5_1, 16},   {DEQUANT_Q8_0, 16},
-    {DEQUANT_Q2_K, 32},    {DEQUANT_Q3_K, 32},   {DEQUANT_Q4_K, 32},   {DEQUANT_Q5_K, 32},
-    {DEQUANT_Q6_K, 64},    {DEQUANT_Q8_K, 16},   {DEQUANT_IQ1_S, 16},  {DEQUANT_IQ1_M, 16},
-    {DEQUANT_IQ2_XXS, 16}, {DEQUANT_IQ2_XS, 16}, {DEQUANT_IQ2_S, 16},  {DEQUANT_IQ3_XXS, 16},
-    {DEQUANT_IQ3_S, 16},   {DEQUANT_IQ4_NL, 16}, {DEQUANT_IQ4_XS, 16}, {DEQUANT_TQ1_0, 16},
-    {DEQUANT_TQ2_0, 32},   {DEQUANT_MXFP4, 16},  {DEQUANT_NVFP4, 16},  {DEQUANT_Q1_0, 16},
-    {DEQUANT_Q2_0, 16},
+    {DEQUANT_F32, DEQUANT_COMMON, 0},    {DEQUANT_F16, DEQUANT_COMMON, 0},
+    {DEQUANT_BF16, DEQUANT_COMMON, 0},   {DEQUANT_Q8_0, DEQUANT_COMMON, 16},
+    {DEQUANT_Q4_K, DEQUANT_COMMON, 32},  {DEQUANT_Q5_K, DEQUANT_COMMON, 32},
+    {DEQUANT_Q6_K, DEQUANT_COMMON, 64},  {DEQUANT_Q4_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q4_1, DEQUANT_SMALL, 16},   {DEQUANT_Q5_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q5_1, DEQUANT_SMALL, 16},   {DEQUANT_IQ4_NL, DEQUANT_SMALL, 16},
+    {DEQUANT_IQ4_XS, DEQUANT_SMALL, 16}, {DEQUANT_MXFP4, DEQUANT_SMALL, 16},
+    {DEQUANT_NVFP4, DEQUANT_SMALL, 16},  {DEQUANT_Q1_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q2_0, DEQUANT_SMALL, 16},   {DEQUANT_Q2_K, DEQUANT_LARGE, 32},
+    {DEQUANT_Q3_K, DEQUANT_LARGE, 32},   {DEQUANT_Q8_K, DEQUANT_LARGE, 16},
+    {DEQUANT_TQ1_0, DEQUANT_LARGE, 16},  {DEQUANT_TQ2_0, DEQUANT_LARGE, 32},
+    {DEQUANT_IQ1_S, DEQUANT_GRID, 16},   {DEQUANT_IQ1_M, DEQUANT_GRID, 16},
+    {DEQUANT_IQ2_XXS, DEQUANT_GRID, 16}, {DEQUANT_IQ2_XS, DEQUANT_GRID, 16},
+    {DEQUANT_IQ2_S, DEQUANT_GRID, 16},   {DEQUANT_IQ3_XXS, DEQUANT_GRID, 16},
+    {DEQUANT_IQ3_S, DEQUANT_GRID, 16},
+};
+
+#define KERNELS(name)                                                                              \
+    {                                                                                              \
+        KERNEL_##name, KERNEL_##name##_SMALL, KERNEL_##name##_LARGE, KERNEL_##name##_GRID          \
+    }
+static const uint16_t kernels[][4] = {
+    [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
+    [DEQUANT_OF_MATMUL] = KERNELS(DEQUANT_MATMUL),
+    [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
 };
 
 static const struct kernel_format *kernel_format_find(uint32_t type)
@@ -128,6 +145,11 @@ void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
 uint32_t dequant_last_word(const operand *packed)
 {
     return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
+}
+
+void dequant_set_kernel(dispatch *d, enum dequant_kernel kernel)
+{
+    d->kernel = kernels[kernel][kernel_format_find(d->constants[1])->group];
 }
 
 operand dequant_grid_operand(const lowering *l, uint32_t id, const operand *packed)
@@ -248,7 +270,7 @@ static rlxvk_status lower_matvec(lowering *l, dispatch *d, const struct dequant_
     struct dequant_matvec_args matvec = {args->m,         args->n,         args->units,
                                          args->row_bytes, args->last_word, args->w_offset,
                                          args->x_offset,  args->y_offset};
-    d->kernel = KERNEL_DEQUANT_MATVEC;
+    dequant_set_kernel(d, DEQUANT_OF_MATVEC);
     d->constants[0] = split.local;
     d->constants[7] = args->x_offset % 4 == 0;
     d->constants[8] = split.team;
@@ -257,7 +279,8 @@ static rlxvk_status lower_matvec(lowering *l, dispatch *d, const struct dequant_
     lower_groups(l, d,
                  divide_up(args->n, (uint64_t)split.local / split.team * split.columns) *
                      divide_up(args->m, split.rows));
-    return lower_emit(l, d, &matvec, sizeof matvec, operands, 4);
+    return lower_emit(l, d, &matvec, sizeof matvec, operands,
+                      kernel_table[d->kernel].binding_count);
 }
 
 uint32_t dequant_tile_height(uint32_t rows)
@@ -269,14 +292,14 @@ static rlxvk_status lower_tiled(lowering *l, dispatch *d, const struct dequant_m
                                 const operand operands[4])
 {
     uint32_t height = dequant_tile_height(args->m);
-    d->kernel = KERNEL_DEQUANT_MATMUL;
+    dequant_set_kernel(d, DEQUANT_OF_MATMUL);
     d->constants[0] = DEQUANT_MATMUL_THREADS;
     d->constants[7] = args->x_offset % 4 == 0;
     d->constants[8] = height;
     lower_groups(l, d,
                  divide_up(args->n, DEQUANT_MATMUL_COLUMNS) *
                      divide_up(args->m, (uint64_t)16 * height));
-    return lower_emit(l, d, args, sizeof *args, operands, 4);
+    return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
 /* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.

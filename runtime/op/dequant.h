@@ -27,7 +27,11 @@ uint32_t dequant_power_of_two(uint32_t value); /* the least that is not below th
 uint32_t dequant_last_word(const operand *packed);
 /* Specialization constants 1 to 6 of every kernel that includes dequant.glsl. */
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);
-/* Operand 2 of the node, or the packed one again where the format has no grid. */
+/* Chooses the kernel of the format's group, after dequant_set_format. That of the grids has one
+ * operand more. */
+enum dequant_kernel { DEQUANT_OF_MATVEC, DEQUANT_OF_MATMUL, DEQUANT_OF_GATHER };
+void dequant_set_kernel(dispatch *d, enum dequant_kernel kernel);
+/* Operand 2 of the node; the packed one again where the format has no grid. */
 operand dequant_grid_operand(const lowering *l, uint32_t id, const operand *packed);
 bool dequant_use_tiles(const lowering *l, uint32_t rows);
 uint32_t dequant_tile_height(uint32_t rows);

@@ -93,7 +93,7 @@ static void generate_rest(case_list *list)
         "kind=3 n=3 in=x:f32:2x8;w:u8:8x3:bytes;scale:f32:1x3;extra:f32:1",
         "kind=4 n=3 in=x:f32:2x8;w:u8:8x3:bytes;scale:f32:scalar;extra:f32:1",
         "kind=6 n=4 in=x:f32:3x64;w:u8:128:bytes;scale:u8:2x4:constant:255",
-        "kind=6 n=4 in=x:f32:3x64;w:u8:128:bytes;scale:u8:2x4:constant:1",
+        "kind=6 n=4 in=x:f32:3x64;w:u8:128:bytes;scale:u8:2x4:constant:40",
         "kind=5 n=4 in=x:f32:3x64;w:u8:128:bytes;scale:u8:4x4:constant:127;extra:f32:scalar",
         "kind=5 n=4 in=x:f32:3x64;w:u8:128:bytes;scale:u8:4x4:bytes;extra:f32:1",
         "kind=1 block=8 n=6 in=x:f32:2x1x3x16;w:i8:16x6:bytes;scale:f32:2x6;extra:f32:2x6",
