@@ -5,8 +5,8 @@
  * apart, that share their packed bytes. Element i of a run is scale * code[i] + bias, with signed
  * 8-bit codes, four to a word, lowest byte first. Unit u of a block starts at element
  * unit_position(u). The formats are in groups, each a set of kernels, because a software driver
- * takes long over a kernel with all of them. A further format is one decode function and one line in
- * decode_unit of a group, and one row of the table in the C family.
+ * takes long over a kernel with all of them. A further format is one decode function and one line
+ * in decode_unit of a group, and one row of the table in the C family.
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
  * slot. It may define DEQUANT_GROUP (args.h), and DEQUANT_NAN_SCALE if a scale that is the code of

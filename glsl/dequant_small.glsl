@@ -56,7 +56,7 @@ unit_codes nibble_unit(uint block, uint u)
     if (AFFINE)
         bias = half_at(block + 2);
     if (IQ4 || FP4) {
-        /* Not by ?:, a select of constant vectors, which Mesa 22 evaluates for the default FORMAT. */
+        /* Not by ?: of constant vectors, which Mesa 22 evaluates for the default FORMAT. */
         uvec4 table = FP4_LEVELS;
         if (IQ4)
             table = IQ4_LEVELS;
