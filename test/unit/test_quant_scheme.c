@@ -1,4 +1,6 @@
 /* Side-scale schemes: worked examples whose results are exact, scalar codes, sizes. */
+#include "graph/graph.h"
+#include "op/op.h"
 #include "op/quant_scheme.h"
 #include <rlxvk_ops.h>
 
@@ -135,12 +137,33 @@ static void test_traits(void **state)
     assert_true(t.name[0] == 0);
 }
 
+/* Ops whose formats share a grid share its constant. */
+static void test_grids(void **state)
+{
+    rlxvk_graph *g = NULL;
+    uint32_t constants = 0;
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 256));
+    rlxvk_tensor a = rlxvk_param(g, "a", RLXVK_U8, RLXVK_SHAPE(50 * 4));
+    rlxvk_tensor b = rlxvk_param(g, "b", RLXVK_U8, RLXVK_SHAPE(56 * 4));
+    rlxvk_tensor c = rlxvk_param(g, "c", RLXVK_U8, RLXVK_SHAPE(82 * 4));
+    rlxvk_tensor index = rlxvk_dequant_matmul(g, x, a, RLXVK_IQ1_S);
+    rlxvk_dequant_matmul(g, x, b, RLXVK_IQ1_M);
+    rlxvk_dequant_matmul(g, x, c, RLXVK_IQ2_S);
+    assert_true(rlxvk_dequant_gather(g, c, index, RLXVK_IQ2_S, 256).id != 0);
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        constants += graph_node(g, id)->op == OP_constant;
+    assert_int_equal(constants, 2);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples), cmocka_unit_test(test_fp4),
         cmocka_unit_test(test_codes),    cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_traits),
+        cmocka_unit_test(test_traits),   cmocka_unit_test(test_grids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
