@@ -139,16 +139,45 @@ rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
                                          rlxvk_tensor bias, rlxvk_activation activation,
                                          bool transpose_w);
 
-/* GGUF tensor types that have kernels; the numbers are the file format's. */
+/* Formats of packed rows: GGUF tensor types; the numbers are the file format's. Rows of F32, F16
+ * and BF16 (RLXVK_QUANT_F32 ...) are plain: faster as params of those dtypes under
+ * rlxvk_matmul_with. */
 typedef enum rlxvk_quant_format {
+    RLXVK_QUANT_F32 = 0,
+    RLXVK_QUANT_F16 = 1,
+    RLXVK_Q4_0 = 2,
+    RLXVK_Q4_1 = 3,
+    RLXVK_Q5_0 = 6,
+    RLXVK_Q5_1 = 7,
     RLXVK_Q8_0 = 8,
+    RLXVK_Q2_K = 10,
+    RLXVK_Q3_K = 11,
     RLXVK_Q4_K = 12,
-    RLXVK_Q6_K = 14
+    RLXVK_Q5_K = 13,
+    RLXVK_Q6_K = 14,
+    RLXVK_Q8_K = 15,
+    RLXVK_IQ2_XXS = 16,
+    RLXVK_IQ2_XS = 17,
+    RLXVK_IQ3_XXS = 18,
+    RLXVK_IQ1_S = 19,
+    RLXVK_IQ4_NL = 20,
+    RLXVK_IQ3_S = 21,
+    RLXVK_IQ2_S = 22,
+    RLXVK_IQ4_XS = 23,
+    RLXVK_IQ1_M = 29,
+    RLXVK_QUANT_BF16 = 30,
+    RLXVK_TQ1_0 = 34,
+    RLXVK_TQ2_0 = 35,
+    RLXVK_MXFP4 = 39,
+    RLXVK_NVFP4 = 40,
+    RLXVK_Q1_0 = 41,
+    RLXVK_Q2_0 = 42
 } rlxvk_quant_format;
 
 /* x [.., k] times the transpose of the packed matrix w: n rows of k elements of a GGUF block
  * format, a U8 leaf of any shape with that many bytes -> [.., n]. k must be a multiple of the
- * block's elements (E_SHAPE) and the bytes a whole number of rows (E_LENGTH). */
+ * block's elements (E_SHAPE) and the bytes a whole number of rows (E_LENGTH). A weight whose scale
+ * code is NaN (MXFP4) counts as 0. The IQ1, IQ2 and IQ3 formats add a constant with their grid. */
 rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                   rlxvk_quant_format format);
 
@@ -158,6 +187,59 @@ rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tens
                                   rlxvk_quant_format format, int64_t k);
 
 /* ---- Reductions ---- */
+/* ---- Packed matrices with side scales
+ * ---------------------------------------------------------------- */
+
+/* w[p][j] of a matrix [k, n] from element p * n + j of the codes and g = p / block:
+ *   INT8, INT4 (two's complement)     code * scale[g][j]
+ *   INT8_ASYM, INT4_ASYM (unsigned)   (code - zero[g][j]) * scale[g][j]
+ *   E4M3, E5M2                        code * scale[j], or * scale[0]; NaN and infinite codes are 0
+ *   NVFP4 (E2M1, block 16)            code * e4m3(scale[g][j]) * global[0]
+ *   MXFP4 (E2M1, block 32)            code * 2^(scale[g][j] - 127); 0 where the scale byte is 255
+ * Codes of 4 bits lie two to a byte, the even element low, across rows: ceil(k n / 2) bytes. */
+typedef enum rlxvk_quant_kind {
+    RLXVK_QUANT_INT8 = 0,
+    RLXVK_QUANT_INT8_ASYM = 1,
+    RLXVK_QUANT_INT4 = 2,
+    RLXVK_QUANT_FP8_E4M3 = 3,
+    RLXVK_QUANT_FP8_E5M2 = 4,
+    RLXVK_QUANT_NVFP4 = 5,
+    RLXVK_QUANT_MXFP4 = 6,
+    RLXVK_QUANT_INT4_ASYM = 7
+} rlxvk_quant_kind;
+
+typedef struct rlxvk_quant_scheme {
+    rlxvk_quant_kind kind;
+    int64_t block; /* elements of k with one scale; the INT kinds need it, 0 elsewhere */
+    int64_t n;     /* columns of w */
+} rlxvk_quant_scheme;
+
+/* What is known of a scheme by its number: a rlxvk_quant_kind, or 256 + a rlxvk_quant_format. */
+typedef struct rlxvk_quant_traits {
+    char name[24];           /* "int8", "nvfp4/16", "gguf_q4_k" */
+    bool is_gguf;            /* rows of blocks, scales inside them */
+    bool has_side_scale;     /* scales in a tensor of their own */
+    bool scale_is_byte;      /* which holds U8 */
+    bool has_zero_point;     /* and another with zero points */
+    uint32_t block_elements; /* 0: open (the INT kinds), or one scale for all of k (FP8) */
+    uint32_t block_bytes;    /* of GGUF formats; else 0 */
+} rlxvk_quant_traits;
+
+/* E_UNSUPPORTED: the number is no weight scheme; *out is then zeros. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out);
+
+/* x [.., k] times w [k, n] -> [.., n]. w: a U8 or I8 leaf of any shape with exactly those bytes
+ * (E_LENGTH). scale: F32 with ceil(k / block) * n elements, or 1 or n of the FP8 kinds (E_SHAPE);
+ * of NVFP4 and MXFP4 a U8 leaf with a byte a scale (E_LENGTH). extra: zero points as many as
+ * scales, or the one global factor; RLXVK_NONE elsewhere. The symmetric INT and the FP8 kinds
+ * accept an extra and ignore it. Error as rlxvk_matmul's, where |w| is |code scale| + |zero scale|.
+ */
+rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                         rlxvk_tensor scale, rlxvk_tensor extra,
+                                         const rlxvk_quant_scheme *scheme);
+
+/* ---- Reductions
+ * ---------------------------------------------------------------------------------------- */
 
 /* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing:
  * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. */

@@ -15,13 +15,14 @@
 
 enum { NAME_LENGTH = 256, TYPE_LIMIT = 64 };
 
-static const struct matrix_type {
+/* Matrices that stay what they are in the file; those of other types are packed rows. */
+static const struct float_type {
     uint32_t type;
-    bool packed;
     rlxvk_dtype dtype;
-} matrix_types[] = {
-    {QUANT_F32, false, RLXVK_F32}, {QUANT_F16, false, RLXVK_F16}, {QUANT_BF16, false, RLXVK_BF16},
-    {QUANT_Q8_0, true, RLXVK_U8},  {QUANT_Q4_K, true, RLXVK_U8},  {QUANT_Q6_K, true, RLXVK_U8},
+} float_types[] = {
+    {QUANT_F32, RLXVK_F32},
+    {QUANT_F16, RLXVK_F16},
+    {QUANT_BF16, RLXVK_BF16},
 };
 
 /* The work of llama_find_weights. */
@@ -34,19 +35,21 @@ typedef struct search {
     const char *first_refused[TYPE_LIMIT];
 } search;
 
-static const struct matrix_type *find_matrix_type(uint32_t type)
+static bool has_kernel(uint32_t type)
 {
-    for (size_t i = 0; i < ARRAY_COUNT(matrix_types); i++)
-        if (matrix_types[i].type == type)
-            return &matrix_types[i];
-    return NULL;
+    const quant_format *format = quant_format_find(type);
+    return format && format->weight;
 }
 
 bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype)
 {
-    const struct matrix_type *row = find_matrix_type(type);
-    *out_dtype = row ? row->dtype : RLXVK_F32;
-    return row && row->packed;
+    for (size_t i = 0; i < ARRAY_COUNT(float_types); i++)
+        if (float_types[i].type == type) {
+            *out_dtype = float_types[i].dtype;
+            return false;
+        }
+    *out_dtype = RLXVK_U8;
+    return has_kernel(type);
 }
 
 /* ---- One tensor ---- */
@@ -94,7 +97,7 @@ static rlxvk_status find_matrix(search *s, int64_t block, const char *name, int6
         return fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
     TRY(check_dims(*out, columns, rows));
     uint32_t type = (*out)->type;
-    if (!find_matrix_type(type) && type < TYPE_LIMIT && s->refused[type]++ == 0)
+    if (!has_kernel(type) && type < TYPE_LIMIT && s->refused[type]++ == 0)
         s->first_refused[type] = (*out)->name;
 error:
     return status;
@@ -110,10 +113,10 @@ static rlxvk_status check_types(const search *s)
                         quant_format_find(type)->name, s->refused[type], s->first_refused[type]);
     if (list.length == 0)
         return RLXVK_OK;
-    text_append(&list, "; takes");
-    for (size_t i = 0; i < ARRAY_COUNT(matrix_types); i++)
-        text_append(&list, " %s", quant_format_find(matrix_types[i].type)->name);
-    return fail(RLXVK_E_UNSUPPORTED, "llama: tensors of types without a kernel: %s", buffer);
+    return fail(RLXVK_E_UNSUPPORTED,
+                "llama: tensors of types without a kernel: %s; takes F32, F16, BF16 and the block "
+                "formats of enum rlxvk_quant_format",
+                buffer);
 }
 
 /* ---- Products ---- */

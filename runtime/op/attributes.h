@@ -59,6 +59,11 @@ typedef struct dequant_attributes {
     int64_t k;
 } dequant_attributes;
 
+typedef struct dequant_scaled_attributes {
+    uint32_t kind; /* rlxvk_quant_kind */
+    int64_t block, k, n;
+} dequant_scaled_attributes;
+
 typedef struct norm_attributes {
     int32_t axis;
     float eps;

@@ -1,16 +1,51 @@
-/* What the ops on packed weights share: checks and kernel constants of dequant.c. */
+/* What the ops on packed weights share: checks, the constants of their kernels, grids, the host
+ * product. */
 #ifndef RLXVK_DEQUANT_H
 #define RLXVK_DEQUANT_H
 
 #include "op/op.h"
 
-#define DEQUANT_UNIT_ELEMENTS 32 /* that glsl/dequant.glsl decodes at a time */
+#define DEQUANT_UNIT_ELEMENTS 32
 
-/* E_DTYPE unless operand `index` is packed bytes. */
+/* ---- Checks of infer ---- */
+
+bool dequant_has_kernel(uint32_t type);
+/* The format has kernels, and the node its grid operand where it needs one. */
+rlxvk_status dequant_check_format(const node *n, uint32_t type);
 rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index);
+rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index);
+/* Rows of k elements in the packed operand. With k = 0 the bytes cannot tell: its leading dims do.
+ */
+rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t index,
+                                const dequant_attributes *a, uint64_t *out_rows);
+
+/* ---- Lowering ---- */
+
+/* The largest power of two that divides every one of the values or-ed together. */
+uint32_t dequant_alignment(uint32_t addresses);
+uint32_t dequant_power_of_two(uint32_t value); /* the least that is not below the value */
+uint32_t dequant_last_word(const operand *packed);
 /* Specialization constants 1 to 6 of every kernel that includes dequant.glsl. */
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);
-/* Index of the last word of the packed slot. */
-uint32_t dequant_last_word(const operand *packed);
+/* Chooses the kernel of the format's group, after dequant_set_format. That of the grids has one
+ * operand more. */
+enum dequant_kernel { DEQUANT_OF_MATVEC, DEQUANT_OF_MATMUL, DEQUANT_OF_GATHER };
+void dequant_set_kernel(dispatch *d, enum dequant_kernel kernel);
+/* Operand 2 of the node; the packed one again where the format has no grid. */
+operand dequant_grid_operand(const lowering *l, uint32_t id, const operand *packed);
+bool dequant_use_tiles(const lowering *l, uint32_t rows);
+uint32_t dequant_tile_height(uint32_t rows);
+/* A dequant_matmul of F32, F16 or BF16 rows; in dequant_scaled.c. */
+rlxvk_status dequant_lower_plain(lowering *l, uint32_t id);
+
+void dequant_describe(const node *n, text *out);
+
+/* The constant that holds the format's grid; RLXVK_NONE where it has none. */
+rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type);
+
+/* Column `column` of the product with operand 0, from k decoded weights. The bound of an output is
+ * 2^-24 (4 + 2 sqrt k) * sum |x| (|scale term| + |min term|). */
+void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
+                            uint64_t k, uint64_t column, uint64_t columns);
 
 #endif

@@ -22,4 +22,7 @@ extern const op_family conv_family, im2col_family, col2im_family;
 extern const op_family grouped_matmul_family, dequant_grouped_matmul_family,
     dequant_moe_weights_family, group_limited_gate_family, solve_family;
 
+/* packed weights with side scales */
+extern const op_family dequant_scaled_family;
+
 #endif

@@ -8,6 +8,7 @@
  */
 #include "op/quant_format.h"
 #include "graph/half.h"
+#include "op/quant_grid.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -15,8 +16,8 @@
 const int8_t quant_iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
 
-static const float fp4_levels[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
-                                     -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+const float quant_fp4_levels[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                    -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
 static uint32_t load_u16(const uint8_t *bytes)
 {
@@ -170,24 +171,24 @@ static void decode_iq4_nl(const uint8_t *block, float *y, float *min_term)
 }
 
 /* 2^(e - 127): e = 0 is the subnormal 2^-127, e = 255 is NaN. */
-static float e8m0_to_f32(uint32_t e)
+float quant_e8m0_to_f32(uint32_t e)
 {
     return f32_from_bits(e == 0 ? 0x00400000u : e == 255 ? 0x7fc00000u : e << 23);
 }
 
 static void decode_mxfp4(const uint8_t *block, float *y, float *min_term)
 {
-    float scale = e8m0_to_f32(block[0]);
+    float scale = quant_e8m0_to_f32(block[0]);
     (void)min_term;
     for (int i = 0; i < 32; i++)
-        y[i] = fp4_levels[nibble(block[1 + i % 16], i >= 16)] * scale;
+        y[i] = quant_fp4_levels[nibble(block[1 + i % 16], i >= 16)] * scale;
 }
 
 /* ---- Other small blocks ---- */
 
 /* Unsigned E4M3, bias 7. The code of NaN counts as 0, so that one bad scale cannot poison a whole
  * product. */
-static float ue4m3_to_f32(uint32_t code)
+float quant_ue4m3_to_f32(uint32_t code)
 {
     uint32_t exponent = code >> 3 & 15u, fraction = code & 7u;
     if ((code & 0x7fu) == 0x7fu)
@@ -203,7 +204,7 @@ static void decode_nvfp4(const uint8_t *block, float *y, float *min_term)
     for (int i = 0; i < 64; i++) {
         int group = i / 16, j = i % 16;
         uint32_t code = nibble(block[4 + 8 * group + j % 8], j >= 8);
-        y[i] = fp4_levels[code] * ue4m3_to_f32(block[group]);
+        y[i] = quant_fp4_levels[code] * quant_ue4m3_to_f32(block[group]);
     }
 }
 
@@ -384,20 +385,20 @@ static const quant_format formats[] = {
     FORMAT(Q5_K, 256, 176, true, true, decode_q5_k),
     FORMAT(Q6_K, 256, 210, false, true, decode_q6_k),
     FORMAT(Q8_K, 256, 292, false, true, decode_q8_k),
-    FORMAT(IQ2_XXS, 256, 66, false, true, NULL),
-    FORMAT(IQ2_XS, 256, 74, false, true, NULL),
-    FORMAT(IQ3_XXS, 256, 98, false, true, NULL),
-    FORMAT(IQ1_S, 256, 50, false, true, NULL),
+    FORMAT(IQ2_XXS, 256, 66, false, true, decode_iq2_xxs),
+    FORMAT(IQ2_XS, 256, 74, false, true, decode_iq2_xs),
+    FORMAT(IQ3_XXS, 256, 98, false, true, decode_iq3_xxs),
+    FORMAT(IQ1_S, 256, 50, false, true, decode_iq1_s),
     FORMAT(IQ4_NL, 32, 18, false, true, decode_iq4_nl),
-    FORMAT(IQ3_S, 256, 110, false, true, NULL),
-    FORMAT(IQ2_S, 256, 82, false, true, NULL),
+    FORMAT(IQ3_S, 256, 110, false, true, decode_iq3_s),
+    FORMAT(IQ2_S, 256, 82, false, true, decode_iq2_s),
     FORMAT(IQ4_XS, 256, 136, false, true, decode_iq4_xs),
     FORMAT(I8, 1, 1, false, false, decode_i8),
     FORMAT(I16, 1, 2, false, false, decode_i16),
     FORMAT(I32, 1, 4, false, false, decode_i32),
     FORMAT(I64, 1, 8, false, false, decode_i64),
     FORMAT(F64, 1, 8, false, false, decode_f64),
-    FORMAT(IQ1_M, 256, 56, false, true, NULL),
+    FORMAT(IQ1_M, 256, 56, false, true, decode_iq1_m),
     FORMAT(BF16, 1, 2, false, true, decode_bf16),
     FORMAT(TQ1_0, 256, 54, false, true, decode_tq1_0),
     FORMAT(TQ2_0, 256, 66, false, true, decode_tq2_0),
@@ -446,8 +447,6 @@ static rlxvk_status check_decode(uint32_t type, uint64_t k, const quant_format *
     const quant_format *format = quant_format_find(type);
     if (format == NULL)
         return fail(RLXVK_E_UNSUPPORTED, "GGUF tensor type %u is unknown or withdrawn", type);
-    if (format->decode == NULL)
-        return fail(RLXVK_E_UNSUPPORTED, "%s: this build has no decoder for it", format->name);
     if (k % format->block_elements != 0)
         return fail(RLXVK_E_SHAPE, "%s: a row of %llu elements is not whole blocks of %u",
                     format->name, (unsigned long long)k, format->block_elements);

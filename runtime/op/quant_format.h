@@ -61,7 +61,7 @@ typedef struct quant_format {
     uint32_t block_elements, block_bytes;
     bool affine; /* elements have a min term */
     bool weight; /* may be a weight of a matrix product; the others can only be loaded */
-    quant_decode_block decode; /* NULL: size known, no decoder */
+    quant_decode_block decode;
 } quant_format;
 
 /* NULL for a type number that is unknown or withdrawn. */
@@ -87,7 +87,12 @@ RLXVK_MUST_CHECK rlxvk_status quant_decode_row_magnitude(uint32_t type, const vo
 RLXVK_MUST_CHECK rlxvk_status quant_encode_row(uint32_t type, const float *values, uint64_t k,
                                                void *out);
 
-/* The 16 levels of IQ4_NL and IQ4_XS. */
+/* The 16 levels of IQ4_NL and IQ4_XS, and those of the 4-bit float E2M1. */
 extern const int8_t quant_iq4_levels[16];
+extern const float quant_fp4_levels[16];
+
+/* Codes of block scales: 2^(e - 127), NaN at 255; E4M3 without sign, whose NaN counts as 0. */
+float quant_e8m0_to_f32(uint32_t e);
+float quant_ue4m3_to_f32(uint32_t code);
 
 #endif

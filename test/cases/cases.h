@@ -79,5 +79,7 @@ extern const case_family sequence_cases;
 
 /* Convolution. */
 extern const case_family conv_cases;
+/* packed weights with side scales */
+extern const case_family scaled_cases;
 
 #endif

@@ -86,7 +86,18 @@ typedef struct block {
     int elements, bytes;
 } block;
 
-static const block blocks[] = {{"q8_0", 32, 34}, {"q4_k", 256, 144}, {"q6_k", 256, 210}};
+/* The first three, whose decoders differ most, get every case; the others a selection. */
+enum { THOROUGH = 3 };
+static const block blocks[] = {
+    {"q8_0", 32, 34},     {"q4_k", 256, 144},   {"q6_k", 256, 210},  {"q4_0", 32, 18},
+    {"q4_1", 32, 20},     {"q5_0", 32, 22},     {"q5_1", 32, 24},    {"q2_k", 256, 84},
+    {"q3_k", 256, 110},   {"q5_k", 256, 176},   {"q8_k", 256, 292},  {"iq1_s", 256, 50},
+    {"iq1_m", 256, 56},   {"iq2_xxs", 256, 66}, {"iq2_xs", 256, 74}, {"iq2_s", 256, 82},
+    {"iq3_xxs", 256, 98}, {"iq3_s", 256, 110},  {"iq4_nl", 32, 18},  {"iq4_xs", 256, 136},
+    {"tq1_0", 256, 54},   {"tq2_0", 256, 66},   {"mxfp4", 32, 17},   {"nvfp4", 64, 36},
+    {"q1_0", 128, 18},    {"q2_0", 64, 18},     {"f32", 1, 4},       {"f16", 1, 2},
+    {"bf16", 1, 2},
+};
 
 static void add_product(case_list *list, const block *b, int m, int n, int blocks_across,
                         const char *fill)
@@ -159,13 +170,51 @@ static void generate_gathers(case_list *list, const block *b)
              f);
 }
 
+/* One row and many, several blocks, an odd count of columns, a view at an odd byte offset where the
+ * block's size is odd; decoded alone. */
+static void generate_selection(case_list *list, const block *b)
+{
+    const char *f = b->name;
+    int across = b->elements == 1 ? 45 : 3, e = b->elements * across, s = b->bytes * across;
+    add_product(list, b, 1, 67, across, "uniform");
+    add_product(list, b, 3, 5, across, "unit");
+    add_product(list, b, 40, 66, across, "uniform");
+    case_add(list, "dequant_matmul format=%s skip=4 in=x:f32:2x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:0x%d;w:u8:5x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:3x0;w:u8:5x0:quant:%s", f, f);
+    case_add(list, "dequant_gather format=%s k=%d in=w:u8:13x%d:quant:%s;idx:f32:20:badindex:13", f,
+             e, s, f);
+    case_add(list, "dequant_gather format=%s k=%d skip=4 in=w:u8:9x%d:quant:%s;idx:f32:2x3:index:5",
+             f, e, s, f);
+}
+
+static void generate_errors(case_list *list)
+{
+    static const char *const lines[] = {
+        "dequant_matmul expect=E_SHAPE format=q4_k in=x:f32:2x128;w:u8:144:quant:q4_k",
+        "dequant_matmul expect=E_LENGTH format=iq3_s in=x:f32:2x256;w:u8:111:bytes",
+        "dequant_matmul expect=E_LENGTH format=f16 in=x:f32:2x3;w:u8:7:bytes",
+        "dequant_matmul expect=E_UNSUPPORTED format=q8_1 in=x:f32:2x32;w:u8:36:bytes",
+        "dequant_matmul expect=E_DTYPE format=mxfp4 in=x:f32:2x32;w:f32:17",
+        "dequant_gather expect=E_SHAPE format=nvfp4 k=32 in=w:u8:36:quant:nvfp4;idx:f32:2:index:1",
+        "dequant_gather expect=E_UNSUPPORTED format=i8 k=32 in=w:u8:32:bytes;idx:f32:2:index:1",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        case_add(list, "%s", lines[i]);
+}
+
 static void generate(case_list *list)
 {
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        if (i >= THOROUGH) {
+            generate_selection(list, &blocks[i]);
+            continue;
+        }
         generate_products(list, &blocks[i]);
         generate_product_shapes(list, &blocks[i]);
         generate_gathers(list, &blocks[i]);
     }
+    generate_errors(list);
 }
 
 static const char *const rows[] = {"dequant_matmul", "dequant_gather", NULL};

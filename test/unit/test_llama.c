@@ -344,7 +344,7 @@ static const patch patches[] = {
      "blk.2.ffn_gate.weight"},
     {"blk.0.attn_v.weight", "\200\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0", 4, RLXVK_E_SHAPE,
      "blk.0.attn_v.weight"},
-    {"blk.1.attn_k.weight", "\2\0\0\0", 20, RLXVK_E_UNSUPPORTED, "Q4_0 (1, first 'blk.1.attn_k"},
+    {"blk.1.attn_k.weight", "\30\0\0\0", 20, RLXVK_E_UNSUPPORTED, "I8 (1, first 'blk.1.attn_k"},
     {"llama.attention.head_count_kv", "\3\0\0\0", 4, RLXVK_E_RANGE, "3 key/value heads"},
     {"llama.rope.dimension_count", "\101\0\0\0", 4, RLXVK_E_RANGE, "rope.dimension_count"},
     {"llama.vocab_size", "\77\1\0\0", 4, RLXVK_E_SHAPE, "token_embd.weight"},

@@ -1,0 +1,98 @@
+/*
+ * Decoders of the formats with one scale for 16 or 32 elements or more and codes of 1 to 5 bits:
+ * Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL, IQ4_XS, MXFP4, NVFP4, Q1_0, Q2_0. Most hold element i in the low
+ * and i + 16 in the high nibble of byte i; then a number common to all is taken away or a table is
+ * looked up.
+ */
+const bool IQ4 = FORMAT == DEQUANT_IQ4_NL || FORMAT == DEQUANT_IQ4_XS;
+const bool FP4 = FORMAT == DEQUANT_MXFP4 || FORMAT == DEQUANT_NVFP4;
+const bool Q5 = FORMAT == DEQUANT_Q5_0 || FORMAT == DEQUANT_Q5_1;
+/* Bytes before the nibbles. */
+const bool HEADER_8 = FORMAT == DEQUANT_Q5_1 || FORMAT == DEQUANT_IQ4_XS;
+const bool HEADER_4 = FORMAT == DEQUANT_Q4_1 || FORMAT == DEQUANT_NVFP4;
+const uint HEADER_SMALL = FORMAT == DEQUANT_MXFP4 ? 1 : FORMAT == DEQUANT_Q5_0 ? 6 : 2;
+const uint HEADER = HEADER_8 ? 8 : HEADER_4 ? 4 : HEADER_SMALL;
+const uint CENTER = FORMAT == DEQUANT_Q4_0 ? 8 : FORMAT == DEQUANT_Q5_0 ? 16 : 0;
+
+/* 2^(e - 127) / 2, for levels that are doubled. */
+float half_exponent_value(uint e)
+{
+    float scale = uintBitsToFloat(e > 1 ? (e - 1) << 23 : 0x00200000 << (e & 1));
+    return e == 255 ? DEQUANT_NAN_SCALE : scale;
+}
+
+/* d, high 2-bit parts and low nibbles of 8 scales. */
+float iq4_xs_scale(uint block, uint u)
+{
+    uint low = load1(block + 4 + (u >> 1)) >> 4 * (u & 1) & 15;
+    uint high = load2(block + 2) >> 2 * u & 3;
+    return half_at(block) * float(int(low | high << 4) - 32);
+}
+
+vec2 unit_scale(uint block, uint u)
+{
+    if (FORMAT == DEQUANT_MXFP4)
+        return vec2(half_exponent_value(load1(block)));
+    if (FORMAT == DEQUANT_NVFP4)
+        return 0.5 * vec2(ue4m3_value(load1(block + 2 * u)), ue4m3_value(load1(block + 2 * u + 1)));
+    return vec2(FORMAT == DEQUANT_IQ4_XS ? iq4_xs_scale(block, u) : half_at(block));
+}
+
+unit_codes nibble_unit(uint block, uint u)
+{
+    uvec4 q = load16(block + HEADER + 16 * u);
+    uvec4 first = q & NIBBLES, second = q >> 4 & NIBBLES;
+    float bias = 0;
+    if (FORMAT == DEQUANT_NVFP4) { /* 8 bytes hold 16 elements */
+        uvec4 low = first, high = second;
+        first = uvec4(low.xy, high.xy);
+        second = uvec4(low.zw, high.zw);
+    }
+    if (Q5) {
+        uint fifth = load4(block + HEADER - 4);
+        first |= spread_16_bits(fifth) << 4;
+        second |= spread_16_bits(fifth >> 16) << 4;
+    }
+    if (AFFINE)
+        bias = half_at(block + 2);
+    if (IQ4 || FP4) {
+        /* Not by ?: of constant vectors, which Mesa 22 evaluates for the default FORMAT. */
+        uvec4 table = FP4_LEVELS;
+        if (IQ4)
+            table = IQ4_LEVELS;
+        first = levels(first, table);
+        second = levels(second, table);
+    } else if (CENTER != 0) {
+        first = subtract_bytes(first, CENTER);
+        second = subtract_bytes(second, CENTER);
+    }
+    return unit_codes(first, second, unit_scale(block, u), vec2(bias));
+}
+
+/* d, a bit an element: 1 or -1 */
+unit_codes decode_q1_0(uint block, uint u)
+{
+    uint bits = load4(block + 2 + 4 * u);
+    return unit_codes(subtract_bytes(spread_16_bits(bits) << 1, 1),
+                      subtract_bytes(spread_16_bits(bits >> 16) << 1, 1), vec2(half_at(block)),
+                      vec2(0));
+}
+
+/* d, consecutive 2-bit codes, less 1 */
+unit_codes decode_q2_0(uint block, uint u)
+{
+    uvec4 shift = uvec4(0, 8, 16, 24);
+    uvec4 first = uvec4(load4(block + 2 + 8 * u)) >> shift & 0xff;
+    uvec4 second = uvec4(load4(block + 6 + 8 * u)) >> shift & 0xff;
+    return unit_codes(subtract_bytes(spread_pairs(first), 1),
+                      subtract_bytes(spread_pairs(second), 1), vec2(half_at(block)), vec2(0));
+}
+
+unit_codes decode_unit(uint block, uint u)
+{
+    if (FORMAT == DEQUANT_Q1_0)
+        return decode_q1_0(block, u);
+    if (FORMAT == DEQUANT_Q2_0)
+        return decode_q2_0(block, u);
+    return nibble_unit(block, u);
+}

@@ -1,0 +1,56 @@
+/*
+ * The tiled product of the packed matrix kernels: a workgroup of 128 computes 64 columns times 16 *
+ * HEIGHT rows, 32 elements of p at a time. The includer decodes w and copies x into shared memory,
+ * p-major; then each invocation multiplies 4 columns by 2 * HEIGHT rows in registers. Each step is
+ * summed by itself before it joins the total: rounding errors grow with steps + 32, not with steps
+ * * 32. Shared memory: 16 KiB at HEIGHT 4.
+ */
+layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
+
+const uint THREADS = DEQUANT_MATMUL_THREADS, TILE_COLUMNS = DEQUANT_MATMUL_COLUMNS;
+const uint TILE_DEPTH = 32, TILE_ROWS = 16 * HEIGHT, THREAD_ROWS = 2 * HEIGHT, THREAD_COLUMNS = 4;
+
+shared float tile_x[TILE_DEPTH * TILE_ROWS];
+shared float tile_w[TILE_DEPTH * TILE_COLUMNS];
+
+/* By the includer: step `index` of the columns from first_column on, and of the rows. */
+void load_tile_w(uint first_column, uint index);
+void load_tile_x(uint first_row, uint index);
+
+void multiply_tiles(uint steps)
+{
+    uint tiles_across = (args.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    uint first_column = group_index() % tiles_across * TILE_COLUMNS;
+    uint first_row = group_index() / tiles_across * TILE_ROWS;
+    if (first_row >= args.m)
+        return;
+    uint my_column = gl_LocalInvocationID.x % 16 * THREAD_COLUMNS;
+    uint my_row = gl_LocalInvocationID.x / 16 * THREAD_ROWS;
+
+    vec4 sum[THREAD_ROWS];
+    [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+        sum[r] = vec4(0);
+    for (uint index = 0; index < steps; index++) {
+        load_tile_w(first_column, index);
+        load_tile_x(first_row, index);
+        barrier();
+        vec4 unit_sum[THREAD_ROWS];
+        [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+            unit_sum[r] = vec4(0);
+        for (uint p = 0; p < TILE_DEPTH; p++) {
+            uint at = p * TILE_COLUMNS + my_column;
+            vec4 w = vec4(tile_w[at], tile_w[at + 1], tile_w[at + 2], tile_w[at + 3]);
+            [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+                unit_sum[r] += tile_x[p * TILE_ROWS + my_row + r] * w;
+        }
+        [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+            sum[r] += unit_sum[r];
+        barrier();
+    }
+
+    uint row = first_row + my_row, column = first_column + my_column;
+    [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+        [[unroll]] for (uint c = 0; c < THREAD_COLUMNS; c++)
+            if (row + r < args.m && column + c < args.n)
+                y[args.y_offset + (row + r) * args.n + column + c] = sum[r][c];
+}

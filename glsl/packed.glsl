@@ -1,0 +1,127 @@
+/*
+ * Packed weights at any byte address, and the small conversions their formats are made of. The
+ * includer declares ALIGNMENT (of the addresses it gives, in bytes: a power of two) and
+ * args.last_word, the last word of the packed slot. Four codes to a word, lowest byte first.
+ */
+layout(set = 0, binding = 0) readonly restrict buffer packed_words { uint packed1[]; };
+layout(set = 0, binding = 0) readonly restrict buffer packed_vectors { uvec4 packed4[]; };
+
+/* ---- Bytes at any address the block's alignment allows ---- */
+
+/*
+ * The 4 bytes at distance `shift` bits into the 8 bytes low, high. Two shifts: one by 32 would be
+ * undefined.
+ */
+uint straddle(uint low, uint high, uint shift)
+{
+    return low >> shift | (high << 1) << (31 - shift);
+}
+
+uint load4(uint byte)
+{
+    if (ALIGNMENT >= 4)
+        return packed1[byte >> 2];
+    uint next = min((byte >> 2) + 1, args.last_word);
+    return straddle(packed1[byte >> 2], packed1[next], (byte & 3) * 8);
+}
+
+uint load2(uint byte)
+{
+    if (ALIGNMENT >= 2)
+        return packed1[byte >> 2] >> (byte & 2) * 8 & 0xffff;
+    return load4(byte) & 0xffff;
+}
+
+uint load1(uint byte)
+{
+    return packed1[byte >> 2] >> (byte & 3) * 8 & 0xff;
+}
+
+uvec4 load16(uint byte)
+{
+    uint i = byte >> 2;
+    if (ALIGNMENT >= 16)
+        return packed4[byte >> 4];
+    uvec4 low = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
+    if (ALIGNMENT >= 4)
+        return low;
+    uint shift = (byte & 3) * 8;
+    uint last = packed1[min(i + 4, args.last_word)];
+    return uvec4(straddle(low.x, low.y, shift), straddle(low.y, low.z, shift),
+                 straddle(low.z, low.w, shift), straddle(low.w, last, shift));
+}
+
+/* ---- Small conversions ---- */
+
+const uint NIBBLES = 0x0f0f0f0f, PAIRS = 0x03030303, BITS = 0x01010101;
+/* -127 -104 -83 -65, -49 -35 -22 -10, 1 13 25 38, 53 69 89 113 */
+const uvec4 IQ4_LEVELS = uvec4(0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535);
+/* Twice 0 .5 1 1.5, 2 3 4 6, and negative */
+const uvec4 FP4_LEVELS = uvec4(0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc);
+
+/* binary16 -> f32. A device may flush a subnormal half, so those are made from their integer. */
+float half_value(uint bits)
+{
+    float small = float(bits & 0x3ff) * 5.9604644775390625e-8; /* 2^-24 */
+    bool subnormal = (bits & 0x7c00) == 0;
+    return subnormal ? ((bits & 0x8000) != 0 ? -small : small) : unpackHalf2x16(bits).x;
+}
+
+float half_at(uint byte)
+{
+    return half_value(load2(byte));
+}
+
+float signed_byte(uint bits)
+{
+    return float(int(bits << 24) >> 24);
+}
+
+/* The four codes of a word. */
+vec4 code_values(uint word)
+{
+    return vec4((ivec4(word) << ivec4(24, 16, 8, 0)) >> 24);
+}
+
+/* v - c for bytes v < 128, c < 128: bit 7 takes the borrow, so that none crosses into a neighbour.
+ */
+uvec4 subtract_bytes(uvec4 v, uint c)
+{
+    return ((v | 0x80808080) - c * 0x01010101) ^ 0x80808080;
+}
+
+/* 16 bits -> a byte each: bit b of four goes to bit 0 of byte b. */
+uvec4 spread_16_bits(uint bits)
+{
+    return (uvec4(bits) >> uvec4(0, 4, 8, 12) & 15) * 0x00204081 & BITS;
+}
+
+/* The four 2-bit codes of a byte -> a byte each. */
+uvec4 spread_pairs(uvec4 byte)
+{
+    return (byte | byte << 6 | byte << 12 | byte << 18) & PAIRS;
+}
+
+/* Every nibble (a byte each) -> that byte of a table of 16. Vectors and a loop keep the code small:
+ * software drivers compile it for every pipeline. */
+uvec4 levels(uvec4 codes, uvec4 table)
+{
+    uvec4 result = uvec4(0);
+    for (uint shift = 0; shift < 32; shift += 8) {
+        uvec4 n = codes >> shift;
+        bvec4 odd_word = notEqual(n & 4, uvec4(0)), upper = notEqual(n & 8, uvec4(0));
+        uvec4 low = mix(uvec4(table.x), uvec4(table.y), odd_word);
+        uvec4 high = mix(uvec4(table.z), uvec4(table.w), odd_word);
+        result |= (mix(low, high, upper) >> (n & 3) * 8 & 0xff) << shift;
+    }
+    return result;
+}
+
+/* Unsigned E4M3, bias 7; the code of NaN is 0. */
+float ue4m3_value(uint code)
+{
+    uint bits = code & 0x7f;
+    float small = float(bits & 7) * 0.001953125; /* 2^-9 */
+    float value = bits < 8 ? small : uintBitsToFloat((bits << 20) + (120u << 23));
+    return bits == 0x7f ? 0.0 : value;
+}
