@@ -21,5 +21,7 @@ extern const op_family conv_family, im2col_family, col2im_family;
 /* experts and dense solves */
 extern const op_family grouped_matmul_family, dequant_grouped_matmul_family,
     dequant_moe_weights_family, group_limited_gate_family, solve_family;
+/* 8-bit integers. */
+extern const op_family quantize_family, qmatmul_family, qconv2d_family;
 
 #endif

@@ -80,4 +80,7 @@ extern const case_family sequence_cases;
 /* Convolution. */
 extern const case_family conv_cases;
 
+/* 8-bit integers. */
+extern const case_family integer_cases;
+
 #endif
