@@ -628,6 +628,48 @@ struct im2col_args {
     u32 x_offset, y_offset;
 };
 
+/* ---- 8-bit integers: quantize, qmatmul, qconv2d ---- */
+
+#define INTEGER_BYTES 0
+#define INTEGER_WORDS 1
+/* Terms one invocation sums: their products fit an int, and drivers that end a loop after 65535
+ * rounds do not end this one. */
+#define INTEGER_SLICE 16384
+
+#define QUANTIZE_WORDS   0
+#define DEQUANTIZE_WORDS 1
+#define DEQUANTIZE_BYTES 2
+
+struct quantize_args {
+    u32 numel, inner, channels;
+    u32 x_offset, factor_offset, zero_offset, y_offset;
+};
+
+struct qmatmul_args {
+    u32 m, n, k;
+    u32 k_slice; /* what one split sums; >= k: no split, y is the result and not partial sums */
+    u32 x_offset, w_offset, bias_offset, y_offset;
+    i32 x_zero_point, w_zero_point, out_zero_point;
+    f32 multiplier;
+};
+
+/* m and channels: of the output and the input, a group; sizes: rows, columns. */
+struct qconv2d_args {
+    u32 count, groups, m, channels;
+    u32 k_slice; /* of channels * taps; as above */
+    u32 in_size[2], out_size[2], kernel[2], stride[2], padding[2], dilation[2];
+    u32 x_offset, w_offset, bias_offset, y_offset;
+    i32 x_zero_point, w_zero_point, out_zero_point;
+    f32 multiplier;
+};
+
+/* Adds `splits` partial sums of `count` elements, of which `cells` in a row have the same bias. */
+struct integer_sum_args {
+    u32 count, splits, cells, channels, bias_offset, y_offset;
+    i32 out_zero_point;
+    f32 multiplier;
+};
+
 /* ---- measurement: fma_peak ---- */
 
 #define FMA_PEAK_CHAINS                                                                            \

@@ -778,6 +778,56 @@ rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor 
                                    rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
                                    bool in_place, rlxvk_tensor *out_state);
 
+/* ---- 8-bit integers ---- */
+
+/* An I8 operand here is a raw leaf, or a computed tensor of integral words in -128..127 (words
+ * outside count as the nearest). All results are exact. */
+typedef struct rlxvk_quantize_options {
+    const float *scales;        /* finite, > 0 */
+    const int32_t *zero_points; /* -128..127, as many; NULL: all 0 */
+    size_t count;               /* 1; with per_axis also the length of the axis */
+    bool per_axis;              /* a scale and zero point for every index of `axis` */
+    int32_t axis;
+} rlxvk_quantize_options;
+
+/* F32 -> I8: clamp(round(x * (1 / scale)) + zero point, -128, 127), halves away from zero, 1 /
+ * scale rounded to f32. NaN gives the zero point, infinities saturate. The numbers are copied, as
+ * two constants. Errors: E_DTYPE, E_AXIS, E_ATTR (a number outside its domain, a wrong count). */
+rlxvk_tensor rlxvk_quantize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_quantize_options *options);
+
+/* I8 -> F32: (x - zero point) * scale. Same options and errors. */
+rlxvk_tensor rlxvk_dequantize(rlxvk_graph *g, rlxvk_tensor x,
+                              const rlxvk_quantize_options *options);
+
+/* What takes an integer sum back to I8: clamp(round(f32(sum) * multiplier) + out_zero_point, -128,
+ * 127), halves away from zero. Zero points in -128..127, multiplier finite and > 0 (E_ATTR). */
+typedef struct rlxvk_requantize {
+    int32_t x_zero_point, w_zero_point, out_zero_point;
+    float multiplier; /* x scale * w scale / out scale; required */
+} rlxvk_requantize;
+
+/* x [.., M, K] I8 times w [K, N] I8 -> [.., M, N] I8: sums of (x - x_zero_point) (w -
+ * w_zero_point), plus bias [N] I32 or RLXVK_NONE, in integers that never overflow, then
+ * requantized. E_SHAPE: x below rank 2, w not of rank 2, K or N that do not agree. E_DTYPE. */
+rlxvk_tensor rlxvk_qmatmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                           const rlxvk_requantize *options);
+
+typedef struct rlxvk_qconv2d_options {
+    rlxvk_requantize requantize;
+    int64_t kernel[2];   /* 0: taken from w; others must agree with it */
+    int64_t stride[2];   /* 0: 1 */
+    int64_t padding[2];  /* before and after; x_zero_point in value */
+    int64_t dilation[2]; /* 0: 1 */
+    int64_t groups;      /* 0: 1 */
+} rlxvk_qconv2d_options;
+
+/* x [N, C, H, W] I8, w [Co, C/groups, kh, kw] I8, bias [Co] I32 or RLXVK_NONE -> [N, Co, Ho, Wo]
+ * I8, Ho = floor((H + 2p - d (kh - 1) - 1) / s) + 1; integer sums as qmatmul. E_SHAPE: ranks, a
+ * window longer than the padded input, channels that groups does not divide. E_ATTR: negative
+ * attributes. E_TOO_LARGE: a padded image of 2^31 rows or columns. */
+rlxvk_tensor rlxvk_qconv2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                           const rlxvk_qconv2d_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -153,4 +153,18 @@ typedef struct carry_attributes { /* mamba2, gated_delta_net; selective_scan has
     bool carry, in_place;
 } carry_attributes;
 
+/* 8-bit integers. */
+typedef struct quantize_attributes {
+    bool per_axis;
+    int32_t axis;
+} quantize_attributes;
+
+typedef struct qmatmul_attributes {
+    rlxvk_requantize requantize;
+} qmatmul_attributes;
+
+typedef struct qconv2d_attributes {
+    rlxvk_qconv2d_options options; /* kernel taken from w, defaults filled */
+} qconv2d_attributes;
+
 #endif

@@ -21,6 +21,8 @@ extern const op_family conv_family, im2col_family, col2im_family;
 /* experts and dense solves */
 extern const op_family grouped_matmul_family, dequant_grouped_matmul_family,
     dequant_moe_weights_family, group_limited_gate_family, solve_family;
+/* 8-bit integers. */
+extern const op_family quantize_family, qmatmul_family, qconv2d_family;
 
 /* packed weights with side scales */
 extern const op_family dequant_scaled_family;

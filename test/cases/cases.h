@@ -82,4 +82,7 @@ extern const case_family conv_cases;
 /* packed weights with side scales */
 extern const case_family scaled_cases;
 
+/* 8-bit integers. */
+extern const case_family integer_cases;
+
 #endif
