@@ -20,4 +20,7 @@ extern const op_family conv_family, im2col_family, col2im_family;
 extern const op_family grouped_matmul_family, dequant_grouped_matmul_family,
     dequant_moe_weights_family, group_limited_gate_family, solve_family;
 
+/* spectral and complex */
+extern const op_family fft_family, complex_family;
+
 #endif

@@ -9,7 +9,7 @@ static const case_family *const families[] = {
     &elementwise_cases, &cast_cases,        &reduction_cases, &norm_cases,     &matmul_cases,
     &dequant_cases,     &transformer_cases, &attention_cases, &movement_cases, &indexing_cases,
     &random_cases,      &pooling_cases,     &selection_cases, &conv_cases,     &experts_cases,
-    &composite_cases,   &solve_cases,
+    &composite_cases,   &solve_cases,       &spectral_cases,
 };
 
 const case_family *case_find_family(const char *row)

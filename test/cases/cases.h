@@ -77,5 +77,7 @@ extern const case_family experts_cases, composite_cases, solve_cases;
 
 /* Convolution. */
 extern const case_family conv_cases;
+/* spectral and complex */
+extern const case_family spectral_cases;
 
 #endif
