@@ -130,6 +130,8 @@ $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
+$(BUILD)/test/test_fft: LDLIBS += -lfftw3
+
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"

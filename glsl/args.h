@@ -670,6 +670,51 @@ struct integer_sum_args {
     f32 multiplier;
 };
 
+/* ---- spectral: fft ---- */
+
+/* Radices a pipeline knows: 2 4 8 16, or 2 3 4 5 7 8, or those and 11 13. */
+#define FFT_LEVEL_2  0
+#define FFT_LEVEL_7  1
+#define FFT_LEVEL_13 2
+
+#define FFT_IN_PAIRS      1u /* both parts are read at once */
+#define FFT_OUT_PAIRS     2u
+#define FFT_LOAD_ACROSS   4u /* neighbouring threads take neighbouring rows, not points */
+#define FFT_STORE_ACROSS  8u
+#define FFT_LOAD_TABLE    16u
+#define FFT_STORE_TABLE   32u
+#define FFT_STORE_TWIDDLE 64u
+#define FFT_SPLIT_SHIFT   8 /* from this bit on: bits of the exponent in the first factor */
+
+/* Offsets and strides of x and y count words, also of pairs; table offsets count pairs. */
+struct fft_args {
+    u32 lines, rows, n, stages, radices, more_radices; /* 4 bits a radix, 16 as 0 */
+    u32 pitch, flags;
+    u32 inner, d1, d2;
+    u32 in_offset;
+    i32 in_imaginary;
+    u32 in_outer, in_inner, in_axis, in_step, in_step1, in_step2;
+    u32 out_offset;
+    i32 out_imaginary;
+    u32 out_outer, out_inner, out_axis, out_step, out_step1, out_step2;
+    u32 load_limit, load_table, store_limit, store_table;
+    f32 scale;
+};
+
+/* ---- complex: complex_map ---- */
+
+#define COMPLEX_NEG          0
+#define COMPLEX_EXP          1
+#define COMPLEX_LOG          2
+#define COMPLEX_SQRT         3
+#define COMPLEX_CONJUGATE    4
+#define COMPLEX_NORM_SQ      5 /* y is real */
+#define COMPLEX_NORM_SQ_BACK 6 /* z times the real g */
+
+struct complex_map_args {
+    u32 numel, z_offset, g_offset, y_offset;
+};
+
 /* ---- measurement: fma_peak ---- */
 
 #define FMA_PEAK_CHAINS                                                                            \

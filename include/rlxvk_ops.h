@@ -187,8 +187,7 @@ rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tens
                                   rlxvk_quant_format format, int64_t k);
 
 /* ---- Reductions ---- */
-/* ---- Packed matrices with side scales
- * ---------------------------------------------------------------- */
+/* ---- Packed matrices with side scales ---- */
 
 /* w[p][j] of a matrix [k, n] from element p * n + j of the codes and g = p / block:
  *   INT8, INT4 (two's complement)     code * scale[g][j]
@@ -238,8 +237,7 @@ rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
                                          rlxvk_tensor scale, rlxvk_tensor extra,
                                          const rlxvk_quant_scheme *scheme);
 
-/* ---- Reductions
- * ---------------------------------------------------------------------------------------- */
+/* ---- Reductions ---- */
 
 /* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing:
  * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. */
@@ -510,8 +508,7 @@ rlxvk_tensor rlxvk_take_along_axis(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tens
 rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
                               rlxvk_tensor position);
 
-/* ---- Image norms, pooling, axial rotation, scatter and selection
- * --------------------------------------------- */
+/* ---- Image norms, pooling, axial rotation, scatter and selection ---- */
 
 /* layer_norm across the channels at every pixel: x [N, C, H, W] (else E_SHAPE), gamma and beta [C]
  * or RLXVK_NONE. */
@@ -581,8 +578,7 @@ rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tenso
  * largest first, NaN before +Inf, ties by the smaller index. k > n is E_ATTR, n > 2^24 is
  * E_INDEX_RANGE. The values: rlxvk_take_along_axis. */
 rlxvk_tensor rlxvk_topk(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
-/* ---- Convolution
- * ----------------------------------------------------------------------------------------- */
+/* ---- Convolution ---- */
 
 /* The window that slides over the spatial axes, slowest axis first; entries past the last spatial
  * axis must be 0. Negative values are E_ATTR. */
@@ -654,8 +650,7 @@ typedef struct rlxvk_gate_options {
 rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_tensor route,
                                       const rlxvk_gate_options *options);
 
-/* ---- Linear systems
- * ------------------------------------------------------------------------------------------ */
+/* ---- Linear systems ---- */
 
 /* x with A x = b: A [N, N], b [N] or [N, K] -> as b. LU with partial pivoting in f32 and one step
  * of refinement; max|A x - b| <= 1e-5 (max|A| max|x| + max|b|) for cond(A) <= 1e4. A singular
@@ -666,8 +661,7 @@ rlxvk_tensor rlxvk_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 /* The same for every slice: A [B, N, N], b [B, N] or [B, N, K]. */
 rlxvk_tensor rlxvk_batched_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* ---- Composites: built of the ops above when called, and seen as those from then on
- * ------------------------------------------------------------------------------------------ */
+/* ---- Composites: built of the ops above when called, and seen as those from then on ---- */
 
 typedef struct rlxvk_dot_general_options {
     const int32_t *lhs_contracting, *rhs_contracting; /* summed over, pair by pair */
@@ -827,6 +821,88 @@ typedef struct rlxvk_qconv2d_options {
  * attributes. E_TOO_LARGE: a padded image of 2^31 rows or columns. */
 rlxvk_tensor rlxvk_qconv2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                            const rlxvk_qconv2d_options *options);
+
+/* ---- Spectral and complex ---- */
+
+typedef enum rlxvk_fft_norm {
+    RLXVK_FFT_INVERSE = 0, /* the inverse is divided by N */
+    RLXVK_FFT_NONE = 1,
+    RLXVK_FFT_ORTHO = 2 /* both directions are divided by sqrt N */
+} rlxvk_fft_norm;
+
+/* X[k] = S sum over n of x[n] exp(-2 pi i n k / N), the inverse with +, for any N >= 1. x is C64,
+ * or F32/F64 [.., 2N] with N real and then N imaginary parts (a "block"; odd is E_SHAPE). Other
+ * dtypes are E_DTYPE, rank 0 or N = 0 E_SHAPE, an unknown norm E_ATTR. Error of an element, with
+ * rms the row's and L = log2 N: 12 u sqrt(L + 1) rms; where N has a prime factor above 13, 20 for
+ * 12 and L = log2 of the least M >= 2N - 1 without one above 7. */
+rlxvk_tensor rlxvk_fft(rlxvk_graph *g, rlxvk_tensor x, bool inverse, rlxvk_fft_norm norm);
+/* Along another axis; blocks have only the last (E_DTYPE). */
+rlxvk_tensor rlxvk_fft_axis(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool inverse,
+                            rlxvk_fft_norm norm);
+/* Along each of the axes; axes NULL: all, count 0: the identity. An axis given twice is E_AXIS. */
+rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count,
+                        bool inverse, rlxvk_fft_norm norm);
+
+/* Builders made of other ops. All act on the last axis; half(n) = n / 2 + 1; lengths and hops below
+ * 1 are E_ATTR; n = 0 is the length at hand where an n may be left out. */
+
+/* Zeros appended, or the end cut off, so that the last axis has n elements. */
+rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n);
+/* The halves of a block, and a block of two halves of one shape. Odd lengths are E_SHAPE. */
+rlxvk_tensor rlxvk_fft_split(rlxvk_graph *g, rlxvk_tensor block, rlxvk_tensor *out_im);
+rlxvk_tensor rlxvk_fft_merge(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im);
+/* Transform of real x, padded or cut to n: real parts, and *out_im the imaginary ones; [.., n]. */
+rlxvk_tensor rlxvk_fft_real(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
+                            rlxvk_tensor *out_im);
+/* Its bins 0 .. n / 2: [.., half(n)]. */
+rlxvk_tensor rlxvk_rfft(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
+                        rlxvk_tensor *out_im);
+/* The real signal [.., n] that has these half(n) bins (E_SHAPE otherwise); the imaginary parts of
+ * bin 0 and, for even n, bin n / 2 are ignored. n >= 1. */
+rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n,
+                         rlxvk_fft_norm norm);
+/* Real part of the inverse transform of a whole spectrum. */
+rlxvk_tensor rlxvk_ifft_real(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, rlxvk_fft_norm norm);
+/* [.., T] -> [.., F, length], F = 1 + (T - length) / hop; T < length is E_SHAPE. */
+rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_t hop);
+
+typedef struct rlxvk_stft_options {
+    int64_t length, hop; /* >= 1 */
+    int64_t n_fft;       /* 0: length; frames are padded or cut to it */
+    rlxvk_fft_norm norm;
+    bool two_sided; /* all bins; default: bins 0 .. n_fft / 2 */
+} rlxvk_stft_options;
+
+/* Frames times `window` [length] (or RLXVK_NONE), transformed, as blocks: [.., F, 2 half(n_fft)],
+ * or [.., F, 2 n_fft]. */
+rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
+                        const rlxvk_stft_options *options);
+/* (re^2 + im^2) / n, and that of rfft(x). */
+rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n);
+rlxvk_tensor rlxvk_psd_real(rlxvk_graph *g, rlxvk_tensor x, rlxvk_fft_norm norm);
+/* Constants: frequencies of the bins in cycles a sample, k / n, from the middle on negative: bin
+ * n / 2 of even n is -0.5; rfftfreq: k / n, k = 0 .. n / 2. */
+rlxvk_tensor rlxvk_fftfreq(rlxvk_graph *g, int64_t n);
+rlxvk_tensor rlxvk_rfftfreq(rlxvk_graph *g, int64_t n);
+/* Constant [n]: (1 - cos(2 pi k / D)) / 2, D = n if periodic, else n - 1; n = 1 gives 1. */
+rlxvk_tensor rlxvk_hann(rlxvk_graph *g, int64_t n, bool periodic);
+/* Whole linear convolution of real a and b, [.., La + Lb - 1]; leading dims broadcast. */
+rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+
+/* The least power of two, and the least number without a prime factor above 7, that is >= n; the
+ * `bits` lowest bits of x in reverse; the prime factors of n in ascending order, how many (at most
+ * `capacity`, 63 always suffice, are written). */
+uint64_t rlxvk_next_pow2(uint64_t n);
+uint64_t rlxvk_next_smooth7(uint64_t n);
+uint64_t rlxvk_bit_reverse(uint64_t x, uint32_t bits);
+size_t rlxvk_prime_factors(uint64_t n, uint64_t *out, size_t capacity);
+
+/* C64 -> F32: re^2 + im^2. neg, exp, log and sqrt take C64 too (principal values). */
+rlxvk_tensor rlxvk_complex_norm_sq(rlxvk_graph *g, rlxvk_tensor z);
+/* C64: (re, -im). */
+rlxvk_tensor rlxvk_conjugate(rlxvk_graph *g, rlxvk_tensor z);
+/* z C64, gradient real, of one shape -> C64 (gradient re, gradient im). */
+rlxvk_tensor rlxvk_complex_norm_sq_backward(rlxvk_graph *g, rlxvk_tensor z, rlxvk_tensor gradient);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@ purpose=${1:-build}
 
 has_header() { printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -x c - >/dev/null 2>&1; }
 have() { command -v "$1" >/dev/null 2>&1; }
-have_driver() { ls /usr/share/vulkan/icd.d/*.json /etc/vulkan/icd.d/*.json >/dev/null 2>&1 || [ -n "${VK_ICD_FILENAMES:-}${VK_DRIVER_FILES:-}" ]; }
+have_driver() { ls /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1 || ls /etc/vulkan/icd.d/*.json >/dev/null 2>&1 || [ -n "${VK_ICD_FILENAMES:-}${VK_DRIVER_FILES:-}" ]; }
 have_loader() { ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1'; }
 
 missing() {
@@ -19,6 +19,7 @@ missing() {
     have_driver || echo driver
     [ "$purpose" = test ] || return 0
     has_header cmocka.h || echo cmocka
+    has_header fftw3.h || echo fftw
     ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation
     have clang-format || echo format
     have cppcheck || echo cppcheck
@@ -34,6 +35,7 @@ package() {
     apt:loader) echo libvulkan1 ;; dnf:loader) echo vulkan-loader ;; pacman:loader) echo vulkan-icd-loader ;;
     pacman:driver) echo vulkan-swrast ;; *:driver) echo mesa-vulkan-drivers ;;
     apt:cmocka) echo libcmocka-dev ;; dnf:cmocka) echo libcmocka-devel ;; pacman:cmocka) echo cmocka ;;
+    apt:fftw) echo libfftw3-dev ;; dnf:fftw) echo fftw-devel ;; *:fftw) echo fftw ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;

@@ -239,6 +239,11 @@ static rlxvk_status upload_constants(rlxvk_executable *e)
     for (uint32_t id = 0; id < e->graph->nodes.count; id++)
         if (graph_node(e->graph, id)->op == OP_constant)
             TRY(upload_constant(e, id));
+    for (size_t i = 0; i < e->schedule.temporaries.count; i++) {
+        const temporary *t = &e->schedule.temporaries.items[i];
+        if (t->content)
+            TRY(location_write(e, &e->locations[e->graph->nodes.count + i], t->content, t->bytes));
+    }
 error:
     return status;
 }

@@ -89,6 +89,11 @@ typedef struct rng_attributes {
 typedef struct sample_attributes {
     rlxvk_sample_options options; /* key resolved */
 } sample_attributes;
+typedef struct fft_attributes {
+    int32_t axis;
+    bool inverse;
+    rlxvk_fft_norm norm;
+} fft_attributes;
 
 typedef struct attention_attributes {
     rlxvk_attention_options options; /* layout, head counts, head_dim and score_scale resolved */

@@ -27,4 +27,7 @@ extern const op_family quantize_family, qmatmul_family, qconv2d_family;
 /* packed weights with side scales */
 extern const op_family dequant_scaled_family;
 
+/* spectral and complex */
+extern const op_family fft_family, complex_family;
+
 #endif

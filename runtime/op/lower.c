@@ -54,11 +54,41 @@ operand lower_input(const lowering *l, uint32_t id, uint32_t index)
 
 rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
 {
-    if (!VECTOR_PUSH(&l->temporaries, MAX(bytes, 4)))
+    if (!VECTOR_PUSH(&l->temporaries, (temporary){MAX(bytes, 4), NULL}))
         return fail_memory("temporary");
     *out = (operand){.value = (uint32_t)(l->graph->nodes.count + l->temporaries.count - 1),
                      .size = bytes,
                      .access = ACCESS_WRITE,
+                     .storage = STORAGE_WORD};
+    return RLXVK_OK;
+}
+
+/* Index of the constant with these bytes; the count of temporaries when there is none. */
+static size_t find_constant(const lowering *l, const void *bytes, uint64_t size)
+{
+    size_t i = 0;
+    for (; i < l->temporaries.count; i++) {
+        const temporary *t = &l->temporaries.items[i];
+        if (t->content && t->bytes == size && memcmp(t->content, bytes, size) == 0)
+            break;
+    }
+    return i;
+}
+
+rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, operand *out)
+{
+    size_t index = find_constant(l, bytes, size);
+    if (index == l->temporaries.count) {
+        void *content = memory_allocate(size);
+        if (!content || !VECTOR_PUSH(&l->temporaries, (temporary){size, content})) {
+            memory_free(content);
+            return fail_memory("lowering constant");
+        }
+        memcpy(content, bytes, size);
+    }
+    *out = (operand){.value = (uint32_t)(l->graph->nodes.count + index),
+                     .size = size,
+                     .access = ACCESS_READ,
                      .storage = STORAGE_WORD};
     return RLXVK_OK;
 }

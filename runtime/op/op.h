@@ -51,6 +51,13 @@ typedef struct dispatch {
     uint32_t node; /* whose work it is */
 } dispatch;
 
+/* A value that no node owns: scratch, or, with content, a constant that a lowering computed (a
+ * table). Constants are weights: uploaded once, when the executable is made. */
+typedef struct temporary {
+    uint64_t bytes;
+    void *content; /* owned; NULL: scratch */
+} temporary;
+
 /* The context of lowering; made by plan/schedule.c. */
 typedef struct lowering {
     const rlxvk_graph *graph;
@@ -58,7 +65,7 @@ typedef struct lowering {
     const struct value_map *values; /* root, offset and storage of every node (plan/) */
     uint32_t matmul;                /* enum matmul_choice */
     VECTOR(dispatch) dispatches;
-    VECTOR(uint64_t) temporaries; /* bytes; value id = node count + index */
+    VECTOR(temporary) temporaries; /* value id = node count + index */
 } lowering;
 
 /* The slot view of a node, for reading, writing, or both in place (an operand its op may
@@ -74,6 +81,9 @@ operand lower_input(const lowering *l, uint32_t id, uint32_t index);
 /* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set
  * READ yourself. */
 rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out);
+/* A lowering constant with a copy of these bytes, for reading as words; equal contents share one
+ * value. */
+rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, operand *out);
 /* Sets d->groups to at least `count` workgroups, folded into y (and z) where one dimension does not
  * suffice. The kernel's linear group is group_index() of common.glsl; surplus groups must return.
  */

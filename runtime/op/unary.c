@@ -2,7 +2,9 @@
  * The 17 activations: y = f(x), same shape and dtype. Kernel formulas: glsl/activation.glsl; here
  * the host's, from the C library in double. Tolerances that the op table's atol and rtol cannot say
  * are written as bounds: exp (relative, growing with |x|) and tan (growing with the slope 1 + y^2).
+ * Complex operands: neg, exp, log and sqrt, done by complex.c.
  */
+#include "op/complex.h"
 #include "op/elementwise.h"
 #include "op/families.h"
 
@@ -37,12 +39,19 @@ static rlxvk_status unary_infer(const rlxvk_graph *g, node *n, void *attributes)
     (void)attributes;
     n->shape = *input_shape(g, n, 0);
     n->dtype = (uint8_t)input_dtype(g, n, 0);
+    if (n->dtype == RLXVK_C64 && !complex_code_of(node_code(n), &(uint32_t){0}))
+        return op_fail(n, RLXVK_E_DTYPE,
+                       "operand 0 is complex; only neg, exp, log and sqrt "
+                       "take complex tensors");
     return RLXVK_OK;
 }
 
 static rlxvk_status unary_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
+    uint32_t complex_code;
+    if (n->dtype == RLXVK_C64 && complex_code_of(node_code(n), &complex_code))
+        return complex_lower(l, id, complex_code);
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
     dispatch d = {.kernel = KERNEL_UNARY, .constants = {l->profile->workgroup_size, node_code(n)}};
     struct unary_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
@@ -97,8 +106,10 @@ static double (*const unary_functions[UNARY_COUNT])(double) = {
 
 static rlxvk_status unary_host(const host_call *call)
 {
-    uint32_t code = node_code(call->node);
+    uint32_t code = node_code(call->node), complex_code;
     uint64_t numel = shape_numel(&call->node->shape);
+    if (call->node->dtype == RLXVK_C64 && complex_code_of(code, &complex_code))
+        return complex_host(call, complex_code);
     for (uint64_t i = 0; i < numel; i++) {
         double x = call->inputs[0].words[i], y = unary_functions[code](x);
         call->out[i] = y;
@@ -120,6 +131,7 @@ static uint32_t unary_in_place(const rlxvk_graph *g, const node *n)
 
 const op_family unary_family = {
     .name = "unary",
+    .pairs = true,
     .foldable = true,
     .infer = unary_infer,
     .lower = unary_lower,

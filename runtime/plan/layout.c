@@ -29,7 +29,7 @@ static uint64_t value_bytes(const schedule *s, uint32_t value)
 {
     size_t nodes = s->graph->nodes.count;
     if (value >= nodes)
-        return s->temporaries.items[value - nodes];
+        return s->temporaries.items[value - nodes].bytes;
     return storage_bytes((storage)s->values.items[value].storage,
                          shape_numel(&graph_node(s->graph, value)->shape));
 }
@@ -73,6 +73,9 @@ static void choose_classes(const schedule *s, const plan_options *options, plan 
         else if (n->op == OP_input || options->keep_all || (options->pinned && options->pinned[id]))
             pin(p, s->values.items[id].root, CLASS_STATE);
     }
+    for (size_t i = 0; i < s->temporaries.count; i++)
+        if (s->temporaries.items[i].content)
+            pin(p, (uint32_t)(g->nodes.count + i), CLASS_WEIGHTS);
     for (size_t i = 0; i < g->outputs.count; i++) {
         uint32_t root = s->values.items[g->outputs.items[i]].root;
         if (p->slots[root].class == CLASS_SCRATCH)

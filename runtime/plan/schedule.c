@@ -109,6 +109,8 @@ void schedule_destroy(schedule *s)
     value_map_destroy(&s->values);
     VECTOR_FREE(&s->dispatches);
     VECTOR_FREE(&s->steps);
+    for (size_t i = 0; i < s->temporaries.count; i++)
+        memory_free(s->temporaries.items[i].content);
     VECTOR_FREE(&s->temporaries);
 }
 

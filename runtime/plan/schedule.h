@@ -36,8 +36,8 @@ typedef struct schedule {
     const rlxvk_graph *graph; /* borrowed */
     value_map values;
     VECTOR(dispatch) dispatches;
-    VECTOR(step) steps;           /* in execution order */
-    VECTOR(uint64_t) temporaries; /* bytes; value id = node count + index */
+    VECTOR(step) steps;            /* in execution order */
+    VECTOR(temporary) temporaries; /* value id = node count + index */
 } schedule;
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);

@@ -84,5 +84,7 @@ extern const case_family scaled_cases;
 
 /* 8-bit integers. */
 extern const case_family integer_cases;
+/* spectral and complex */
+extern const case_family spectral_cases;
 
 #endif

@@ -1,0 +1,369 @@
+/*
+ * Builders around fft that are made of other ops: padding, real transforms, frames, power spectra,
+ * frequencies, convolution; and the integer helpers. Real signals go through the block layout: real
+ * parts, then imaginary parts, along the last axis.
+ */
+#include "op/fft.h"
+
+#include <math.h>
+
+/* ---- Checks: an error sticks to the graph, and the builder returns RLXVK_NONE ---- */
+
+static bool refuse(rlxvk_graph *g, rlxvk_status status)
+{
+    graph_fail(g, status);
+    return false;
+}
+
+/* Whether x has a last axis, and how long it is. */
+static bool last_of(rlxvk_graph *g, const char *name, rlxvk_tensor x, int64_t *out)
+{
+    if (g->status != RLXVK_OK)
+        return false;
+    if (!x.id || x.id > g->nodes.count)
+        return refuse(g, fail(RLXVK_E_ARITY, "%s: an operand is RLXVK_NONE or unknown", name));
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    if (shape.rank == 0)
+        return refuse(g, fail(RLXVK_E_SHAPE, "%s: a scalar has no last axis", name));
+    *out = shape.dims[shape.rank - 1];
+    return true;
+}
+
+static bool at_least_one(rlxvk_graph *g, const char *name, const char *what, int64_t value)
+{
+    if (g->status != RLXVK_OK)
+        return false;
+    if (value < 1 || value > INT32_MAX)
+        return refuse(g, fail(RLXVK_E_ATTR, "%s: %s is %lld; takes 1 to 2^31 - 1", name, what,
+                              (long long)value));
+    return true;
+}
+
+/* ---- Pieces ---- */
+
+static rlxvk_tensor scalar(rlxvk_graph *g, double value)
+{
+    float word = (float)value;
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &word, sizeof word);
+}
+
+/* A tensor of zeros like x, `n` long. */
+static rlxvk_tensor zeros(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
+{
+    static const uint8_t nothing[8] = {0};
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(g, x);
+    rlxvk_tensor zero = rlxvk_constant(g, dtype, RLXVK_SCALAR, nothing, rlxvk_dtype_size(dtype));
+    shape.dims[shape.rank - 1] = n;
+    return rlxvk_expand(g, zero, shape);
+}
+
+static rlxvk_tensor part(rlxvk_graph *g, rlxvk_tensor x, int64_t start, int64_t length)
+{
+    return rlxvk_narrow(g, x, -1, start, length);
+}
+
+/* F32 constant [n] of values made in double. */
+static rlxvk_tensor table(rlxvk_graph *g, int64_t n, double (*value)(int64_t k, int64_t n))
+{
+    float *words = memory_zeroed((size_t)n, sizeof *words);
+    if (!words) {
+        graph_fail(g, fail_memory("table"));
+        return RLXVK_NONE;
+    }
+    for (int64_t k = 0; k < n; k++)
+        words[k] = (float)value(k, n);
+    rlxvk_tensor t = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(n), words, (size_t)n * sizeof *words);
+    memory_free(words);
+    return t;
+}
+
+/* ---- Transforms ---- */
+
+rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count,
+                        bool inverse, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    bool seen[RLXVK_MAX_RANK] = {false};
+    if (!last_of(g, "fftn", x, &length))
+        return RLXVK_NONE;
+    int32_t rank = (int32_t)rlxvk_tensor_shape(g, x).rank;
+    for (size_t i = 0; i < (axes ? count : (size_t)rank); i++) {
+        int32_t axis = axes ? axes[i] : (int32_t)i, at = axis < 0 ? axis + rank : axis;
+        if (at >= 0 && at < rank && seen[at])
+            graph_fail(g, fail(RLXVK_E_AXIS, "fftn: axis %d is given twice", axis));
+        if (at >= 0 && at < rank)
+            seen[at] = true;
+        x = rlxvk_fft_axis(g, x, axis, inverse, norm);
+    }
+    return x;
+}
+
+rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
+{
+    int64_t length;
+    if (!at_least_one(g, "pad_last", "n", n) || !last_of(g, "pad_last", x, &length))
+        return RLXVK_NONE;
+    if (n <= length)
+        return n == length ? x : part(g, x, 0, n);
+    rlxvk_tensor parts[] = {x, zeros(g, x, n - length)};
+    return rlxvk_concat(g, parts, 2, -1);
+}
+
+rlxvk_tensor rlxvk_fft_split(rlxvk_graph *g, rlxvk_tensor block, rlxvk_tensor *out_im)
+{
+    int64_t length;
+    *out_im = RLXVK_NONE;
+    if (!last_of(g, "fft_split", block, &length))
+        return RLXVK_NONE;
+    if (length % 2) {
+        graph_fail(g, fail(RLXVK_E_SHAPE, "fft_split: last dim %lld is odd", (long long)length));
+        return RLXVK_NONE;
+    }
+    *out_im = part(g, block, length / 2, length / 2);
+    return part(g, block, 0, length / 2);
+}
+
+rlxvk_tensor rlxvk_fft_merge(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im)
+{
+    rlxvk_tensor parts[] = {re, im};
+    rlxvk_shape a = rlxvk_tensor_shape(g, re), b = rlxvk_tensor_shape(g, im);
+    if (g->status == RLXVK_OK && re.id && im.id && !shape_equal(&a, &b))
+        graph_fail(g, fail(RLXVK_E_SHAPE, "fft_merge: the two parts have different shapes"));
+    return rlxvk_concat(g, parts, 2, -1);
+}
+
+/* The whole spectrum of real x as a block [.., 2n]. */
+static rlxvk_tensor real_block(rlxvk_graph *g, const char *name, rlxvk_tensor x, int64_t n,
+                               rlxvk_fft_norm norm)
+{
+    int64_t length;
+    if (!last_of(g, name, x, &length) || !at_least_one(g, name, "n", n ? n : length))
+        return RLXVK_NONE;
+    n = n ? n : length;
+    rlxvk_tensor parts[] = {x, zeros(g, x, 2 * n - MIN(n, length))};
+    if (n < length)
+        parts[0] = part(g, x, 0, n);
+    return rlxvk_fft(g, rlxvk_concat(g, parts, 2, -1), false, norm);
+}
+
+rlxvk_tensor rlxvk_fft_real(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
+                            rlxvk_tensor *out_im)
+{
+    return rlxvk_fft_split(g, real_block(g, "fft_real", x, n, norm), out_im);
+}
+
+rlxvk_tensor rlxvk_rfft(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
+                        rlxvk_tensor *out_im)
+{
+    int64_t length;
+    rlxvk_tensor block = real_block(g, "rfft", x, n, norm);
+    *out_im = RLXVK_NONE;
+    if (!last_of(g, "rfft", block, &length))
+        return RLXVK_NONE;
+    int64_t bins = length / 4 + 1;
+    *out_im = part(g, block, length / 2, bins);
+    return part(g, block, 0, bins);
+}
+
+/* Bins 0 .. n / 2 -> all n: bin n - k is `sign` times bin k. */
+static rlxvk_tensor mirror(rlxvk_graph *g, rlxvk_tensor bins, int64_t n, bool imaginary)
+{
+    int64_t inner = n - n / 2 - 1; /* bins that have a partner */
+    rlxvk_tensor parts[4];
+    size_t count = 0;
+    parts[count++] = imaginary ? zeros(g, bins, 1) : part(g, bins, 0, 1);
+    if (inner)
+        parts[count++] = part(g, bins, 1, inner);
+    if (n % 2 == 0)
+        parts[count++] = imaginary ? zeros(g, bins, 1) : part(g, bins, n / 2, 1);
+    if (inner) {
+        rlxvk_tensor back = rlxvk_reverse(g, part(g, bins, 1, inner), &(int32_t){-1}, 1);
+        parts[count++] = imaginary ? rlxvk_neg(g, back) : back;
+    }
+    return rlxvk_concat(g, parts, count, -1);
+}
+
+rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n,
+                         rlxvk_fft_norm norm)
+{
+    int64_t bins[2];
+    if (!last_of(g, "irfft", re, &bins[0]) || !last_of(g, "irfft", im, &bins[1]) ||
+        !at_least_one(g, "irfft", "n", n))
+        return RLXVK_NONE;
+    if (bins[0] != n / 2 + 1 || bins[1] != n / 2 + 1) {
+        graph_fail(g, fail(RLXVK_E_SHAPE, "irfft: %lld and %lld bins; n = %lld has %lld",
+                           (long long)bins[0], (long long)bins[1], (long long)n,
+                           (long long)(n / 2 + 1)));
+        return RLXVK_NONE;
+    }
+    return rlxvk_ifft_real(g, mirror(g, re, n, false), mirror(g, im, n, true), norm);
+}
+
+rlxvk_tensor rlxvk_ifft_real(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    if (!last_of(g, "ifft_real", re, &length) || !at_least_one(g, "ifft_real", "length", length))
+        return RLXVK_NONE;
+    return part(g, rlxvk_fft(g, rlxvk_fft_merge(g, re, im), true, norm), 0, length);
+}
+
+/* ---- Frames and spectra ---- */
+
+rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_t hop)
+{
+    int64_t whole;
+    if (!last_of(g, "frames", x, &whole) || !at_least_one(g, "frames", "length", length) ||
+        !at_least_one(g, "frames", "hop", hop))
+        return RLXVK_NONE;
+    int64_t count = whole < length ? 0 : 1 + (whole - length) / hop;
+    if (count == 0 || whole > 1 << 24 || count * length > INT32_MAX) {
+        graph_fail(g, fail(count ? RLXVK_E_TOO_LARGE : RLXVK_E_SHAPE,
+                           "frames: last dim %lld in frames of %lld; takes at least a frame, at "
+                           "most 2^24 elements, and results below 2^31",
+                           (long long)whole, (long long)length));
+        return RLXVK_NONE;
+    }
+    float *indices = memory_allocate((size_t)(count * length) * sizeof *indices);
+    if (!indices) {
+        graph_fail(g, fail_memory("frames"));
+        return RLXVK_NONE;
+    }
+    for (int64_t i = 0; i < count * length; i++)
+        indices[i] = (float)(i / length * hop + i % length);
+    rlxvk_tensor from = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(count, length), indices,
+                                       (size_t)(count * length) * sizeof *indices);
+    memory_free(indices);
+    return rlxvk_gather(g, x, from, -1);
+}
+
+rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
+                        const rlxvk_stft_options *options)
+{
+    int64_t n = options->n_fft ? options->n_fft : options->length, length;
+    rlxvk_tensor im, frames = rlxvk_frames(g, x, options->length, options->hop);
+    if (window.id && last_of(g, "stft", window, &length)) {
+        if (length != options->length)
+            graph_fail(g, fail(RLXVK_E_SHAPE, "stft: window of %lld, frames of %lld",
+                               (long long)length, (long long)options->length));
+        frames = rlxvk_mul(g, frames, window);
+    }
+    if (!last_of(g, "stft", frames, &length) || !at_least_one(g, "stft", "n_fft", n))
+        return RLXVK_NONE;
+    if (options->two_sided)
+        return real_block(g, "stft", frames, n, options->norm);
+    rlxvk_tensor re = rlxvk_rfft(g, frames, n, options->norm, &im);
+    return rlxvk_fft_merge(g, re, im);
+}
+
+rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n)
+{
+    if (!at_least_one(g, "psd", "n", n))
+        return RLXVK_NONE;
+    rlxvk_tensor power = rlxvk_fma(g, re, re, rlxvk_mul(g, im, im));
+    return rlxvk_div(g, power, scalar(g, (double)n));
+}
+
+rlxvk_tensor rlxvk_psd_real(rlxvk_graph *g, rlxvk_tensor x, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    rlxvk_tensor im, re = rlxvk_rfft(g, x, 0, norm, &im);
+    return last_of(g, "psd_real", x, &length) ? rlxvk_psd(g, re, im, length) : RLXVK_NONE;
+}
+
+static double frequency(int64_t k, int64_t n)
+{
+    return (double)(k < (n + 1) / 2 ? k : k - n) / (double)n;
+}
+
+rlxvk_tensor rlxvk_fftfreq(rlxvk_graph *g, int64_t n)
+{
+    return at_least_one(g, "fftfreq", "n", n) ? table(g, n, frequency) : RLXVK_NONE;
+}
+
+/* k / n of a table that has n / 2 + 1 entries. */
+static double even_frequency(int64_t k, int64_t bins)
+{
+    return (double)k / (double)(2 * (bins - 1));
+}
+static double odd_frequency(int64_t k, int64_t bins)
+{
+    return (double)k / (double)(2 * bins - 1);
+}
+
+rlxvk_tensor rlxvk_rfftfreq(rlxvk_graph *g, int64_t n)
+{
+    if (!at_least_one(g, "rfftfreq", "n", n))
+        return RLXVK_NONE;
+    return table(g, n / 2 + 1, n % 2 ? odd_frequency : even_frequency);
+}
+
+static double periodic_hann(int64_t k, int64_t n)
+{
+    return n == 1 ? 1 : 0.5 - 0.5 * unit_root((uint64_t)k, (uint64_t)n).re;
+}
+static double symmetric_hann(int64_t k, int64_t n)
+{
+    return n == 1 ? 1 : 0.5 - 0.5 * unit_root((uint64_t)k, (uint64_t)n - 1).re;
+}
+
+rlxvk_tensor rlxvk_hann(rlxvk_graph *g, int64_t n, bool periodic)
+{
+    if (!at_least_one(g, "hann", "n", n))
+        return RLXVK_NONE;
+    return table(g, n, periodic ? periodic_hann : symmetric_hann);
+}
+
+rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
+{
+    int64_t la, lb;
+    rlxvk_tensor ai, bi;
+    if (!last_of(g, "fft_conv1d", a, &la) || !last_of(g, "fft_conv1d", b, &lb))
+        return RLXVK_NONE;
+    if (la == 0 || lb == 0) {
+        graph_fail(g, fail(RLXVK_E_SHAPE, "fft_conv1d: an operand is empty"));
+        return RLXVK_NONE;
+    }
+    int64_t n = (int64_t)next_smooth((uint64_t)(la + lb - 1));
+    rlxvk_tensor ar = rlxvk_rfft(g, a, n, RLXVK_FFT_INVERSE, &ai);
+    rlxvk_tensor br = rlxvk_rfft(g, b, n, RLXVK_FFT_INVERSE, &bi);
+    rlxvk_tensor re = rlxvk_sub(g, rlxvk_mul(g, ar, br), rlxvk_mul(g, ai, bi));
+    rlxvk_tensor im = rlxvk_add(g, rlxvk_mul(g, ar, bi), rlxvk_mul(g, ai, br));
+    return part(g, rlxvk_irfft(g, re, im, n, RLXVK_FFT_INVERSE), 0, la + lb - 1);
+}
+
+/* ---- Integers ---- */
+
+uint64_t rlxvk_next_pow2(uint64_t n)
+{
+    uint64_t power = 1;
+    while (power < n && power)
+        power *= 2;
+    return power; /* 0 above 2^63 */
+}
+
+uint64_t rlxvk_next_smooth7(uint64_t n)
+{
+    return next_smooth(n);
+}
+
+uint64_t rlxvk_bit_reverse(uint64_t x, uint32_t bits)
+{
+    uint64_t reversed = 0;
+    for (uint32_t i = 0; i < bits && i < 64; i++)
+        reversed = reversed << 1 | (x >> i & 1);
+    return reversed;
+}
+
+size_t rlxvk_prime_factors(uint64_t n, uint64_t *out, size_t capacity)
+{
+    size_t count = 0;
+    for (uint64_t p = 2; n > 1; p++) {
+        if (p > n / p)
+            p = n;
+        for (; n % p == 0; n /= p, count++)
+            if (count < capacity)
+                out[count] = p;
+    }
+    return count;
+}
