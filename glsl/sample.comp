@@ -13,7 +13,7 @@
 #include "math.glsl"
 #include "philox.glsl"
 
-#define SAMPLE_THREADS 256 /* at most */
+#define SAMPLE_THREADS 1024 /* at most */
 #define LOWEST_KEY     0x00800000u /* above the key of -Inf */
 
 layout(constant_id = 1) const bool GREEDY = false;

@@ -15,6 +15,8 @@ enum condition {
 #define ANY           UINT64_MAX
 #define TILE_STEP     16  /* K elements a step of conv_tiled */
 #define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */
+/* K elements an invocation sums at most: some software drivers end its loops at 65,535 rounds. */
+#define LONGEST_SLICE 32768
 #define MOST_PARTIALS (UINT64_C(1) << 26)
 
 /* clang-format off */
@@ -76,6 +78,8 @@ const conv_class *conv_select(const conv_shape *shape, const device_profile *pro
                        : choice == MATMUL_SCALAR || portable ? PORTABLE
                                                              : NATIVE;
     size_t i = 0;
+    if (setting == PORTABLE && shape->k > LONGEST_SLICE)
+        setting = TILED; /* only tiles can be split */
     while (i + 1 < conv_class_count &&
            (!(conv_classes[i].settings & setting) || !suits(&conv_classes[i], shape, profile)))
         i++;
@@ -86,9 +90,11 @@ uint64_t conv_slice(const conv_class *c, const conv_shape *s, const device_profi
 {
     uint64_t outputs = s->groups * s->m * s->n, tiles = conv_groups(c, s, profile);
     uint64_t wanted = 2 * (uint64_t)profile->compute_units;
-    if (c->form != CONV_FORM_TILED || outputs == 0 || tiles * 2 > wanted)
+    bool too_long = s->k > LONGEST_SLICE;
+    if (c->form != CONV_FORM_TILED || outputs == 0 || (tiles * 2 > wanted && !too_long))
         return s->k;
     uint64_t most_partials = MIN(MOST_PARTIALS, profile->max_binding_bytes / sizeof(float));
-    uint64_t splits = MIN(MIN(wanted / tiles, s->k / LEAST_SLICE), most_partials / outputs);
+    uint64_t useful = MAX(wanted / tiles, divide_up(s->k, LONGEST_SLICE));
+    uint64_t splits = MIN(MIN(useful, s->k / LEAST_SLICE), most_partials / outputs);
     return splits > 1 ? round_up(divide_up(s->k, splits), TILE_STEP) : s->k;
 }

@@ -254,6 +254,18 @@ static float effective_top_p(const rlxvk_sample_options *o)
     return o->top_p <= 0 ? 1 : o->top_p;
 }
 
+/* Rows are read some forty times, and a software driver ends loops at 65,535 rounds an invocation:
+ * long rows take all the invocations there are. A power of two. */
+static uint32_t sample_threads(const device_profile *profile, uint64_t vocabulary)
+{
+    uint32_t threads = 1, most = MIN(profile->max_workgroup_invocations, 1024);
+    if (vocabulary <= 8192)
+        most = MIN(profile->workgroup_size, most);
+    while (2 * threads <= most)
+        threads *= 2;
+    return threads;
+}
+
 static rlxvk_status sample_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -276,7 +288,7 @@ static rlxvk_status sample_lower(lowering *l, uint32_t id)
                                .top_p = effective_top_p(o),
                                .inverse_temperature = greedy ? 1 : 1 / o->temperature};
     dispatch d = {.kernel = KERNEL_SAMPLE,
-                  .constants = {MIN(l->profile->workgroup_size, 256), greedy}};
+                  .constants = {sample_threads(l->profile, vocabulary), greedy}};
     lower_groups(l, &d, rows);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){state, x, y}, 3);
 }

@@ -164,6 +164,8 @@ static void generate_forward(case_list *list)
         "groups=2 in=x:f32:1x2x4194309;w:f32:2x1x1", /* more groups than a grid dimension */
     };
     add_all(list, "conv", lines, COUNT(lines));
+    /* More terms than a software driver loops over in one invocation. */
+    case_add(list, "conv in=x:f32:1x16000x3x3:one;w:f32:2x16000x3x3:one");
 }
 
 static void generate_transposed(case_list *list)

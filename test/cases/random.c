@@ -78,6 +78,7 @@ static void generate_samples(case_list *list)
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
         for (size_t k = 0; k < 6; k++)
             case_add(list, "sample %s in=x:f32:7x65:%s", rules[k], fills[i]);
+    case_add(list, "sample temperature=0.8 top_k=50 top_p=0.9 in=x:f32:1x128256");
     case_add(list, "sample temperature=-1 in=x:f32:4 expect=E_ATTR");
     case_add(list, "sample temperature=nan in=x:f32:4 expect=E_ATTR");
     case_add(list, "sample top_p=1.5 in=x:f32:4 expect=E_ATTR");
