@@ -12,9 +12,9 @@ enum condition {
     LONG = 4   /* only for more than half a tile of positions */
 };
 
-#define ANY           UINT64_MAX
-#define TILE_STEP     16  /* K elements a step of conv_tiled */
-#define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */
+#define ANY         UINT64_MAX
+#define TILE_STEP   16  /* K elements a step of conv_tiled */
+#define LEAST_SLICE 256 /* K elements below which a split costs more than it gives */
 /* K elements an invocation sums at most: some software drivers end its loops at 65,535 rounds. */
 #define LONGEST_SLICE 32768
 #define MOST_PARTIALS (UINT64_C(1) << 26)
