@@ -93,6 +93,29 @@ static const bench_case gpu_cases[] = {
     {"conv_transpose2d 4x4 s2 8x256x32x32 -> 128",
      "conv_transpose2d stride=2,2 padding=1,1 in=x:f32:8x256x32x32:unit;w:f32:256x128x4x4:unit"},
     {"im2col 3x3 8x64x56x56", "im2col kernel=3,3 padding=1,1 in=x:f32:8x64x56x56"},
+    {"dequant_matmul q4_0 1x4096x14336",
+     "dequant_matmul format=q4_0 in=x:f32:1x14336;w:u8:4096x8064:quant:q4_0"},
+    {"dequant_matmul q4_0 512x4096x14336",
+     "dequant_matmul format=q4_0 in=x:f32:512x14336;w:u8:4096x8064:quant:q4_0"},
+    {"dequant_matmul q5_K 1x4096x14336",
+     "dequant_matmul format=q5_k in=x:f32:1x14336;w:u8:4096x9856:quant:q5_k"},
+    {"dequant_matmul q5_K 512x4096x14336",
+     "dequant_matmul format=q5_k in=x:f32:512x14336;w:u8:4096x9856:quant:q5_k"},
+    {"dequant_matmul iq4_xs 1x4096x14336",
+     "dequant_matmul format=iq4_xs in=x:f32:1x14336;w:u8:4096x7616:quant:iq4_xs"},
+    {"fft 16384 lines of 1024", "fft in=x:c64:16384x1024"},
+    {"fft 256 lines of 65536", "fft in=x:c64:256x65536"},
+    {"fft 16 lines of 1048576", "fft in=x:c64:16x1048576"},
+    {"lstm 512 steps, 1024 hidden, batch 1",
+     "lstm hidden=1024 layers=1 bidirectional=0 "
+     "in=x:f32:1x512x1024;w_ih:f32:4194304:range:-0.03:0.03;"
+     "w_hh:f32:4194304:range:-0.03:0.03;bias:f32:4096:unit"},
+    {"gated_delta_net 1x2048, 32 heads of 128",
+     "gated_delta_net in=q:f32:1x2048x32x128:unit;k:f32:1x2048x32x128:range:-0.08:0.08;"
+     "v:f32:1x2048x32x128;g:f32:1x2048x32:range:-2:0;beta:f32:1x2048x32:range:0:1"},
+    {"mamba2 1x2048, 64 heads of 64, state 128",
+     "mamba2 in=x:f32:1x2048x64x64;dt:f32:1x2048x64:range:0:1;a:f32:64:range:-1:-0.01;"
+     "b:f32:1x2048x64x128:unit;c:f32:1x2048x64x128:unit"},
 };
 
 /* The same on software drivers, in sizes that take them milliseconds. */
