@@ -48,16 +48,6 @@ static void apply_options(rlxvk_executable *e)
 
 /* ---- Leaves and outputs ---- */
 
-static uint32_t find_leaf(const rlxvk_graph *g, uint16_t op, const char *name)
-{
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const node *n = graph_node(g, id);
-        if (n->op == op && n->name && strcmp(n->name, name) == 0)
-            return id;
-    }
-    return NODE_NONE;
-}
-
 static bool written_in_place(const rlxvk_graph *g, uint32_t leaf)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -74,7 +64,7 @@ static void list_leaves(rlxvk_executable *e)
 {
     for (uint32_t id = 0; id < e->source->nodes.count; id++) {
         const node *n = graph_node(e->source, id);
-        uint32_t live = n->name ? find_leaf(e->graph, n->op, n->name) : NODE_NONE;
+        uint32_t live = n->name ? graph_find(e->graph, n->op, n->name) : NODE_NONE;
         if (n->op == OP_param)
             e->params[e->param_count++] =
                 (param_state){.name = n->name, .node = live, .source = id};
@@ -130,7 +120,7 @@ static void mark_shared(rlxvk_executable *e, bool *shared)
         const node *n = graph_node(e->graph, id);
         bool wanted =
             n->op == OP_param || (n->op == OP_input && is_shared_input(&e->options, n->name));
-        uint32_t theirs = wanted ? find_leaf(other->graph, n->op, n->name) : NODE_NONE;
+        uint32_t theirs = wanted ? graph_find(other->graph, n->op, n->name) : NODE_NONE;
         if (theirs == NODE_NONE)
             continue;
         const node *o = graph_node(other->graph, theirs);
@@ -369,8 +359,7 @@ static rlxvk_status copy_handles(rlxvk_executable *to, const rlxvk_executable *f
         memcpy(b->mirror, a->mirror, bytes);
     }
     TRY(record_feeds(to));
-    if (from->has_row_feeds)
-        TRY(record_row_feeds(to));
+    TRY(record_row_feeds(to));
 error:
     return status;
 }

@@ -176,10 +176,7 @@ rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable, const char *n
     TRY(flush_row_feeds(executable));
     in->feed = in->row_feed = -1;
     TRY(record_feeds(executable));
-    executable->has_row_feeds = false;
-    for (size_t i = 0; i < executable->input_count; i++)
-        if (executable->inputs[i].row_feed >= 0)
-            TRY(record_row_feeds(executable));
+    TRY(record_row_feeds(executable));
 error:
     return status;
 }

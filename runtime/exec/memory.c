@@ -66,12 +66,10 @@ static rlxvk_status locate_shared(rlxvk_executable *e, uint32_t id)
 {
     const rlxvk_executable *other = e->options.share_with;
     const node *n = graph_node(e->graph, id);
-    for (uint32_t k = 0; k < other->graph->nodes.count; k++) {
-        const node *o = graph_node(other->graph, k);
-        if (o->op == n->op && o->name && n->name && strcmp(o->name, n->name) == 0) {
-            e->locations[id] = other->locations[k];
-            return pool_borrow(e, e->locations[id].pool);
-        }
+    uint32_t theirs = graph_find(other->graph, n->op, n->name);
+    if (theirs != NODE_NONE) {
+        e->locations[id] = other->locations[theirs];
+        return pool_borrow(e, e->locations[id].pool);
     }
     return fail(RLXVK_E_UNKNOWN_NAME, "share_with: '%s' is no longer there", n->name);
 }

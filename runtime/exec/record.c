@@ -291,6 +291,9 @@ rlxvk_status record_row_feeds(rlxvk_executable *e)
     pipeline_request request = {KERNEL_FEED_ROW, 1, {e->device->choice.profile.workgroup_size}};
     VkPipeline pipeline;
     rlxvk_status status;
+    e->has_row_feeds = false;
+    if (count == 0)
+        return RLXVK_OK;
     if (e->row_descriptors)
         e->device->fn.DestroyDescriptorPool(e->device->handle, e->row_descriptors, NULL);
     e->row_descriptors = VK_NULL_HANDLE;

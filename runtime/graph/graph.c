@@ -113,3 +113,13 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
     g->nodes.items[g->nodes.count] = copy;
     return (uint32_t)g->nodes.count++;
 }
+
+uint32_t graph_find(const rlxvk_graph *g, uint16_t op, const char *name)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        if (n->op == op && n->name && strcmp(n->name, name) == 0)
+            return id;
+    }
+    return NODE_NONE;
+}

@@ -82,6 +82,9 @@ rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status);
  * failure, which sticks. */
 uint32_t graph_append(rlxvk_graph *g, const node *n);
 
+/* The node of this op (OP_input or OP_param) with this name; NODE_NONE when there is none. */
+uint32_t graph_find(const rlxvk_graph *g, uint16_t op, const char *name);
+
 static inline const node *graph_node(const rlxvk_graph *g, uint32_t id)
 {
     return &g->nodes.items[id];

@@ -25,11 +25,6 @@ typedef struct inlining {
     uint32_t *map; /* body node -> node */
 } inlining;
 
-static rlxvk_status control_fail(rlxvk_graph *g, rlxvk_status status)
-{
-    return graph_fail(g, status);
-}
-
 static bool is_rng_state(const node *n)
 {
     return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
@@ -43,47 +38,36 @@ static size_t body_inputs(const rlxvk_graph *body)
     return count;
 }
 
-static uint32_t find_named(const rlxvk_graph *g, uint16_t op, const char *name)
-{
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const node *n = graph_node(g, id);
-        if (n->op == op && strcmp(n->name, name) == 0)
-            return id;
-    }
-    return NODE_NONE;
-}
-
 static uint32_t bind_input(inlining *in, const node *n)
 {
     char want[SHAPE_TEXT], have[SHAPE_TEXT];
     if (is_rng_state(n)) {
-        uint32_t id = find_named(in->g, OP_input, RNG_STATE_NAME);
+        uint32_t id = graph_find(in->g, OP_input, RNG_STATE_NAME);
         return id == NODE_NONE ? graph_append(in->g, n) : id;
     }
     rlxvk_tensor t = in->inputs[in->next_input++];
     const node *given = graph_node(in->g, t.id - 1);
     if (given->dtype == n->dtype && shape_equal(&given->shape, &n->shape))
         return t.id - 1;
-    control_fail(in->g,
-                 fail(RLXVK_E_SHAPE, "%s: input '%s' is %s %s, given %s %s", in->what, n->name,
-                      rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                      rlxvk_dtype_name((rlxvk_dtype)given->dtype),
-                      shape_text(&given->shape, have)));
+    graph_fail(in->g,
+               fail(RLXVK_E_SHAPE, "%s: input '%s' is %s %s, given %s %s", in->what, n->name,
+                    rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
+                    rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have)));
     return NODE_NONE;
 }
 
 static uint32_t bind_param(inlining *in, const node *n)
 {
-    uint32_t id = find_named(in->g, OP_param, n->name);
+    uint32_t id = graph_find(in->g, OP_param, n->name);
     char want[SHAPE_TEXT], have[SHAPE_TEXT];
     if (id == NODE_NONE)
         return graph_append(in->g, n);
     const node *known = graph_node(in->g, id);
     if (known->dtype == n->dtype && shape_equal(&known->shape, &n->shape))
         return id;
-    control_fail(in->g,
-                 fail(RLXVK_E_PARAM_CONFLICT, "%s: param '%s' is %s here and %s outside", in->what,
-                      n->name, shape_text(&n->shape, want), shape_text(&known->shape, have)));
+    graph_fail(in->g,
+               fail(RLXVK_E_PARAM_CONFLICT, "%s: param '%s' is %s here and %s outside", in->what,
+                    n->name, shape_text(&n->shape, want), shape_text(&known->shape, have)));
     return NODE_NONE;
 }
 
@@ -102,7 +86,7 @@ static uint32_t copy_node(inlining *in, const node *n)
     uint64_t attributes[64];
     uint32_t result = NODE_NONE, *inputs = memory_zeroed(n->input_count + 1, sizeof *inputs);
     if (!inputs || n->attribute_size > sizeof attributes) {
-        control_fail(in->g, fail_memory("inlined operands"));
+        graph_fail(in->g, fail_memory("inlined operands"));
     } else {
         if (n->attributes)
             memcpy(attributes, n->attributes, n->attribute_size);
@@ -132,15 +116,15 @@ static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
     if (g->status != RLXVK_OK)
         return false;
     if (!body || body == g)
-        control_fail(g, fail(RLXVK_E_ATTR, "%s: needs a graph of its own", what));
+        graph_fail(g, fail(RLXVK_E_ATTR, "%s: needs a graph of its own", what));
     else if (body->status != RLXVK_OK)
-        control_fail(g, fail(body->status, "%s: %s", what, body->error));
+        graph_fail(g, fail(body->status, "%s: %s", what, body->error));
     else if (body_inputs(body) != inputs)
-        control_fail(g, fail(RLXVK_E_ARITY, "%s has %zu inputs; %zu values are bound to them", what,
-                             body_inputs(body), inputs));
+        graph_fail(g, fail(RLXVK_E_ARITY, "%s has %zu inputs; %zu values are bound to them", what,
+                           body_inputs(body), inputs));
     else if (body->outputs.count != outputs)
-        control_fail(g, fail(RLXVK_E_ARITY, "%s has %zu outputs; needs %zu", what,
-                             body->outputs.count, outputs));
+        graph_fail(g, fail(RLXVK_E_ARITY, "%s has %zu outputs; needs %zu", what,
+                           body->outputs.count, outputs));
     return g->status == RLXVK_OK;
 }
 
@@ -149,8 +133,7 @@ static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t co
 {
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
         if (tensors[i].id == 0 || tensors[i].id > g->nodes.count)
-            control_fail(g,
-                         fail(RLXVK_E_ARITY, "%s: value %zu is no tensor of the graph", what, i));
+            graph_fail(g, fail(RLXVK_E_ARITY, "%s: value %zu is no tensor of the graph", what, i));
     return g->status == RLXVK_OK;
 }
 
@@ -158,9 +141,9 @@ static bool rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64
 {
     uint64_t total;
     if (!size_multiply(rounds, nodes, &total) || total > NODE_LIMIT)
-        control_fail(g,
-                     fail(RLXVK_E_TOO_LARGE, "%s: %llu rounds of %llu nodes; at most %u in all",
-                          what, (unsigned long long)rounds, (unsigned long long)nodes, NODE_LIMIT));
+        graph_fail(g,
+                   fail(RLXVK_E_TOO_LARGE, "%s: %llu rounds of %llu nodes; at most %u in all", what,
+                        (unsigned long long)rounds, (unsigned long long)nodes, NODE_LIMIT));
     return g->status == RLXVK_OK;
 }
 
@@ -177,7 +160,7 @@ static bool inline_body(rlxvk_graph *g, const rlxvk_graph *body, const char *wha
                    g->instances + 1,
                    memory_zeroed(body->nodes.count + 1, sizeof(uint32_t))};
     if (!in.map)
-        control_fail(g, fail_memory("inlined body"));
+        graph_fail(g, fail_memory("inlined body"));
     for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
         in.map[id] = inline_node(&in, graph_node(body, id));
     for (size_t i = 0; i < body->outputs.count && g->status == RLXVK_OK; i++)
@@ -193,9 +176,9 @@ static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
     if (shape_equal(&x, &y) && rlxvk_tensor_dtype(g, a) == rlxvk_tensor_dtype(g, b))
         return true;
-    control_fail(g, fail(RLXVK_E_SHAPE, "%s: %s %s against %s %s", what,
-                         rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
-                         rlxvk_dtype_name(rlxvk_tensor_dtype(g, b)), shape_text(&y, right)));
+    graph_fail(g, fail(RLXVK_E_SHAPE, "%s: %s %s against %s %s", what,
+                       rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
+                       rlxvk_dtype_name(rlxvk_tensor_dtype(g, b)), shape_text(&y, right)));
     return false;
 }
 
@@ -224,8 +207,8 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
         return RLXVK_NONE;
     rlxvk_shape p = rlxvk_tensor_shape(g, predicate), out = rlxvk_tensor_shape(g, a);
     if (!shape_broadcast(&p, &out, &both) || !shape_equal(&both, &out)) {
-        control_fail(g, fail(RLXVK_E_SHAPE, "if: predicate %s does not broadcast to the result %s",
-                             shape_text(&p, left), shape_text(&out, right)));
+        graph_fail(g, fail(RLXVK_E_SHAPE, "if: predicate %s does not broadcast to the result %s",
+                           shape_text(&p, left), shape_text(&out, right)));
         return RLXVK_NONE;
     }
     return rlxvk_where(g, predicate, a, b);
@@ -258,9 +241,9 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
     rlxvk_tensor *next = memory_zeroed(count + 1, sizeof *next);
     memset(out_values, 0, count * sizeof *out_values);
     if (!next)
-        control_fail(g, fail_memory("while"));
+        graph_fail(g, fail_memory("while"));
     if (count == 0)
-        control_fail(g, fail(RLXVK_E_ARITY, "while: nothing is carried; needs one value at least"));
+        graph_fail(g, fail(RLXVK_E_ARITY, "while: nothing is carried; needs one value at least"));
     if (body_fits(g, condition, "while: condition", count, 1) &&
         body_fits(g, body, "while: body", count, count) &&
         tensors_given(g, carried, count, "while") &&
@@ -309,16 +292,16 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
         return false;
     if (o->length < 0 || constants > count || o->checkpoints > o->length || o->checkpoints < 0 ||
         (o->checkpoints && !o->save_trajectory))
-        control_fail(g, fail(RLXVK_E_ATTR,
-                             "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints",
-                             (long long)o->length, o->broadcast_count, count,
-                             (long long)o->checkpoints));
+        graph_fail(g, fail(RLXVK_E_ATTR,
+                           "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints",
+                           (long long)o->length, o->broadcast_count, count,
+                           (long long)o->checkpoints));
     for (size_t i = constants; i < count && g->status == RLXVK_OK; i++) {
         rlxvk_shape s = rlxvk_tensor_shape(g, values[i]);
         if (s.rank == 0 || s.dims[0] != o->length)
-            control_fail(g, fail(RLXVK_E_SHAPE, "scan: sequence %zu has %lld steps, not %lld",
-                                 i - constants, s.rank ? (long long)s.dims[0] : 0LL,
-                                 (long long)o->length));
+            graph_fail(g, fail(RLXVK_E_SHAPE, "scan: sequence %zu has %lld steps, not %lld",
+                               i - constants, s.rank ? (long long)s.dims[0] : 0LL,
+                               (long long)o->length));
     }
     return g->status == RLXVK_OK;
 }
@@ -353,7 +336,7 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
     now = memory_zeroed(count, sizeof *now);
     rows = memory_zeroed((size_t)o.length + 1, sizeof *rows);
     if (!now || !rows)
-        control_fail(g, fail_memory("scan"));
+        graph_fail(g, fail_memory("scan"));
     for (int64_t t = 0; t < o.length && g->status == RLXVK_OK; t++) {
         rlxvk_tensor next;
         memcpy(now, values, constants * sizeof *now);

@@ -40,12 +40,10 @@ void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 
 static rlxvk_tensor rng_state(rlxvk_graph *g)
 {
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const node *n = graph_node(g, id);
-        if (n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0)
-            return tensor_of(id);
-    }
-    return rlxvk_input(g, RNG_STATE_NAME, RLXVK_F32, RLXVK_SHAPE(RNG_STATE_WORDS));
+    uint32_t id = graph_find(g, OP_input, RNG_STATE_NAME);
+    return id != NODE_NONE
+               ? tensor_of(id)
+               : rlxvk_input(g, RNG_STATE_NAME, RLXVK_F32, RLXVK_SHAPE(RNG_STATE_WORDS));
 }
 
 /* The default key: how many random ops there are already. */

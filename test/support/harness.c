@@ -25,6 +25,22 @@ void close_context(rlxvk_context *c)
     assert_int_equal(messages, 0);
 }
 
+rlxvk_context *shared_context;
+
+int open_shared_context(void **state)
+{
+    (void)state;
+    shared_context = open_context(NULL);
+    return 0;
+}
+
+int close_shared_context(void **state)
+{
+    (void)state;
+    close_context(shared_context);
+    return 0;
+}
+
 void expect_ok(rlxvk_status status)
 {
     if (status != RLXVK_OK)

@@ -10,6 +10,11 @@ rlxvk_context *open_context(const rlxvk_context_options *options);
 /* Destroys it; fails the test when the validation layer had anything to say. */
 void close_context(rlxvk_context *c);
 
+/* Group set-up and tear-down of tests that share one default device. */
+extern rlxvk_context *shared_context;
+int open_shared_context(void **state);
+int close_shared_context(void **state);
+
 /* Sets params and runs with inputs, both filled from `seed` by name; returns the outputs one after
  * the other as f32 (the caller frees) and their count. Aborts the test on an error. */
 float *run_seeded(rlxvk_executable *e, const rlxvk_graph *g, uint64_t seed, bool exact,

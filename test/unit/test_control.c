@@ -10,22 +10,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-static rlxvk_context *context;
-
-static int open_device(void **state)
-{
-    (void)state;
-    context = open_context(NULL);
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    close_context(context);
-    return 0;
-}
-
 static rlxvk_graph *new_graph(void)
 {
     rlxvk_graph *g = NULL;
@@ -49,7 +33,8 @@ static void run(rlxvk_graph *g, const float *x, size_t n, size_t index, float *y
     rlxvk_executable *e = NULL;
     rlxvk_run_input in = {"x", x, n, RLXVK_AS_F32};
     rlxvk_run_output out = {index, y, count, RLXVK_AS_F32};
-    expect_ok(rlxvk_compile(context, g, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, &e));
+    expect_ok(
+        rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, &e));
     float one = 1;
     rlxvk_status unknown = rlxvk_set_param(e, "w", &one, 1); /* where there is a w */
     assert_true(unknown == RLXVK_OK || unknown == RLXVK_E_UNKNOWN_NAME);
@@ -338,5 +323,5 @@ int main(void)
         cmocka_unit_test(test_random_bodies),
         cmocka_unit_test(test_refusals),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

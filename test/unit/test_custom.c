@@ -12,22 +12,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-static rlxvk_context *context;
-
-static int open_device(void **state)
-{
-    (void)state;
-    context = open_context(NULL);
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    close_context(context);
-    return 0;
-}
-
 static bool same_shape(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
                        rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
 {
@@ -89,7 +73,7 @@ static rlxvk_status run(const char *op, const void *attributes, size_t size, con
     rlxvk_tensor t = rlxvk_neg(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(n)));
     t = rlxvk_custom(g, op, &t, 1, attributes, size);
     rlxvk_graph_output(g, rlxvk_relu(g, t));
-    rlxvk_status status = rlxvk_compile(context, g, NULL, &e);
+    rlxvk_status status = rlxvk_compile(shared_context, g, NULL, &e);
     if (status == RLXVK_OK)
         status = rlxvk_run(e, &in, 1, &out, 1);
     if (status == RLXVK_OK)
@@ -182,5 +166,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_kernel),
                                        cmocka_unit_test(test_stated_shape),
                                        cmocka_unit_test(test_refusals)};
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

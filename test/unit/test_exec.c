@@ -13,22 +13,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static rlxvk_context *context;
-
-static int open_device(void **state)
-{
-    (void)state;
-    context = open_context(NULL);
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    close_context(context);
-    return 0;
-}
-
 static void expect_values(const float *got, size_t count, const float *wanted)
 {
     for (size_t i = 0; i < count; i++)
@@ -47,7 +31,7 @@ static rlxvk_executable *increment(void)
     rlxvk_tensor h = rlxvk_input(g, "h", RLXVK_F32, RLXVK_SHAPE(4));
     rlxvk_tensor c = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &one, 4);
     rlxvk_graph_output(g, rlxvk_add(g, h, c));
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     rlxvk_graph_destroy(g);
     return e;
 }
@@ -138,7 +122,7 @@ static void test_swapped_feeds(void **state)
     rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(2));
     rlxvk_graph_output(g, a);
     rlxvk_graph_output(g, b);
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_bind_handle(e, "a", (float[]){1, 2}, 2));
     expect_ok(rlxvk_bind_handle(e, "b", (float[]){3, 4}, 2));
     expect_ok(rlxvk_set_handle_feed(e, "a", 1));
@@ -167,7 +151,7 @@ static void test_row_feeds(void **state)
     rlxvk_tensor c = rlxvk_input(g, "cache", RLXVK_F32, RLXVK_SHAPE(4, 2));
     rlxvk_tensor r = rlxvk_input(g, "row", RLXVK_F32, RLXVK_SHAPE(1, 2));
     rlxvk_graph_output(g, rlxvk_concat(g, (rlxvk_tensor[]){c, r}, 2, 0));
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_bind_handle(e, "cache", cache, 8));
     expect_ok(rlxvk_register_row_feed(e, "cache", 0));
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
@@ -204,7 +188,7 @@ static rlxvk_executable *with_params(rlxvk_graph **g)
     rlxvk_graph_output(*g, rlxvk_reduce_sum(*g, rlxvk_mul(*g, x, w), (int32_t[]){1}, 1, false));
     rlxvk_graph_output(*g, raw);
     rlxvk_graph_output(*g, h);
-    expect_ok(rlxvk_compile(context, *g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, *g, NULL, &e));
     return e;
 }
 
@@ -285,23 +269,23 @@ static void test_compile_errors(void **state)
     (void)state;
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 8, 64, 64));
-    expect_error(rlxvk_compile(context, g, NULL, &e), RLXVK_E_NO_OUTPUTS, "no output");
+    expect_error(rlxvk_compile(shared_context, g, NULL, &e), RLXVK_E_NO_OUTPUTS, "no output");
     rlxvk_tensor y = rlxvk_softmax(g, x, 4);
     assert_int_equal(y.id, 0);
     assert_int_equal(rlxvk_graph_status(g), RLXVK_E_AXIS);
     assert_non_null(strstr(rlxvk_graph_error(g), "axis 4 outside rank 4"));
     rlxvk_graph_output(g, rlxvk_add(g, y, x)); /* quiet after a sticky error */
-    expect_error(rlxvk_compile(context, g, NULL, &e), RLXVK_E_AXIS, "softmax");
+    expect_error(rlxvk_compile(shared_context, g, NULL, &e), RLXVK_E_AXIS, "softmax");
     rlxvk_graph_destroy(g);
 
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
     rlxvk_compile_options o = {.force_host = "relu", .forbid_host = true};
-    expect_error(rlxvk_compile(context, g, &o, &e), RLXVK_E_UNSUPPORTED, "forbid_host");
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED, "forbid_host");
     o = (rlxvk_compile_options){.force_host = "no_such_op"};
-    expect_error(rlxvk_compile(context, g, &o, &e), RLXVK_E_ATTR, "no_such_op");
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "no_such_op");
     o = (rlxvk_compile_options){.matmul = "fastest"};
-    expect_error(rlxvk_compile(context, g, &o, &e), RLXVK_E_ATTR, "fastest");
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "fastest");
     rlxvk_graph_destroy(g);
 }
 
@@ -343,7 +327,7 @@ static void test_run_makes_nothing(void **state)
     (void)state;
     expect_ok(rlxvk_graph_create(&g));
     random_graph(g, &r, 30, false);
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     free(run_seeded(e, g, 1, false, &n));
     float out[64];
     rlxvk_shape s = rlxvk_output_shape(e, 1);
@@ -406,11 +390,11 @@ static void test_write_rows_and_sharing(void **state)
     rlxvk_run_input inputs[] = {{"rows", rows, 4, RLXVK_AS_F32}, {"position", &position, 1, 0}};
     rlxvk_run_output out[] = {{0, &sum, 1, 0}, {1, y, 8, 0}};
     (void)state;
-    expect_ok(rlxvk_compile(context, two, NULL, &a));
+    expect_ok(rlxvk_compile(shared_context, two, NULL, &a));
     expect_ok(rlxvk_set_param(a, "w", &w, 1));
     expect_ok(rlxvk_bind_handle(a, "cache", (float[8]){0}, 8));
     rlxvk_compile_options o = {.share_with = a, .shared_inputs = shared, .shared_input_count = 1};
-    expect_ok(rlxvk_compile(context, one, &o, &b));
+    expect_ok(rlxvk_compile(shared_context, one, &o, &b));
     expect_ok(rlxvk_run(a, inputs, 2, out, 2));
     assert_true(sum == 0); /* a reader built before the write sees the old content */
     EXPECT(y, 1, 2, 3, 4, 0, 0, 0, 0);
@@ -443,7 +427,7 @@ static void test_first_bad_node(void **state)
     rlxvk_tensor root = rlxvk_sqrt(g, a);
     rlxvk_set_name(g, root, "root");
     rlxvk_graph_output(g, rlxvk_relu(g, root));
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_first_bad_node(e, &in, 1, &bad));
     assert_true(bad.found);
     assert_string_equal(bad.op, "sqrt");
@@ -472,13 +456,14 @@ static void test_index_check(void **state)
     rlxvk_tensor x = rlxvk_input(g, "data", RLXVK_F32, RLXVK_SHAPE(3));
     rlxvk_tensor i = rlxvk_input(g, "index", RLXVK_F32, RLXVK_SHAPE(2));
     rlxvk_graph_output(g, rlxvk_gather(g, x, rlxvk_neg(g, rlxvk_neg(g, i)), 0));
-    expect_ok(rlxvk_compile(context, g, &(rlxvk_compile_options){.check_index = RLXVK_ON}, &e));
+    expect_ok(
+        rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.check_index = RLXVK_ON}, &e));
     expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
     EXPECT(y, 1, 3);
     inputs[1].data = bad;
     expect_error(rlxvk_run(e, inputs, 2, &out, 1), RLXVK_E_INDEX_OOB, "3 at position 1");
     rlxvk_executable_destroy(e);
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
     EXPECT(y, 2, 3); /* unchecked: clamped */
     rlxvk_executable_destroy(e);
@@ -497,7 +482,7 @@ static void test_profile(void **state)
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor input = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 2));
     rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_exp(g, input), -1));
-    expect_ok(rlxvk_compile(context, g, &(rlxvk_compile_options){.profile = RLXVK_ON}, &e));
+    expect_ok(rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.profile = RLXVK_ON}, &e));
     expect_error(rlxvk_profile(e, steps, 4, &count), RLXVK_E_UNSUPPORTED, "nothing has run");
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
     expect_ok(rlxvk_profile(e, steps, 4, &count));
@@ -515,14 +500,14 @@ static void test_trace(void **state)
     (void)state;
     assert_true(file >= 0);
     setenv("RLXVK_TRACE", path, 1);
-    rlxvk_context *kept = context;
-    context = open_context(NULL);
+    rlxvk_context *kept = shared_context;
+    shared_context = open_context(NULL);
     rlxvk_executable *e = increment();
     float h[] = {1, 2, 3, 4}, y[4];
     run_h(e, h, y);
     rlxvk_executable_destroy(e);
-    close_context(context);
-    context = kept;
+    close_context(shared_context);
+    shared_context = kept;
     unsetenv("RLXVK_TRACE");
     FILE *in = fdopen(file, "r");
     while (fgets(line, sizeof line, in)) {
@@ -545,7 +530,7 @@ static rlxvk_status whole_life(rlxvk_graph *g)
     rlxvk_run_input in = {"x", x, 3, RLXVK_AS_F32};
     rlxvk_run_output out = {0, y, 2, RLXVK_AS_F32};
     rlxvk_status status;
-    TRY(rlxvk_compile(context, g, NULL, &e));
+    TRY(rlxvk_compile(shared_context, g, NULL, &e));
     TRY(rlxvk_set_param(e, "w", w, 6));
     TRY(rlxvk_run(e, &in, 1, &out, 1));
 error:
@@ -584,20 +569,20 @@ static void test_injected_failures(void **state)
 
 static void test_lost_device(void **state)
 {
-    rlxvk_context *kept = context;
+    rlxvk_context *kept = shared_context;
     float h[] = {1, 2, 3, 4}, y[4];
     rlxvk_run_input in = {"h", h, 4, RLXVK_AS_F32};
     rlxvk_run_output out = {0, y, 4, RLXVK_AS_F32};
     (void)state;
-    context = open_context(NULL);
+    shared_context = open_context(NULL);
     rlxvk_executable *e = increment(), *other = increment();
     (void)vk_check(e->device, VK_ERROR_DEVICE_LOST, "QueueSubmit(test)");
     expect_error(rlxvk_run(e, &in, 1, &out, 1), RLXVK_E_DEVICE_LOST, "lost");
     expect_error(rlxvk_run(other, &in, 1, &out, 1), RLXVK_E_DEVICE_LOST, "lost");
     rlxvk_executable_destroy(e);
     rlxvk_executable_destroy(other);
-    close_context(context);
-    context = kept;
+    close_context(shared_context);
+    shared_context = kept;
 }
 
 static void test_context_errors(void **state)
@@ -633,5 +618,5 @@ int main(void)
         cmocka_unit_test(test_lost_device),
         cmocka_unit_test(test_context_errors),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

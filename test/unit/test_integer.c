@@ -10,22 +10,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-static rlxvk_context *context;
-
-static int open_device(void **state)
-{
-    (void)state;
-    context = open_context(NULL);
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    close_context(context);
-    return 0;
-}
-
 static rlxvk_graph *new_graph(void)
 {
     rlxvk_graph *g = NULL;
@@ -40,7 +24,7 @@ static void expect_result(rlxvk_graph *g, rlxvk_tensor result, const float *want
     float got[16] = {0};
     rlxvk_run_output out = {0, got, count, RLXVK_AS_F32};
     rlxvk_graph_output(g, result);
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_run(e, NULL, 0, &out, 1));
     for (size_t i = 0; i < count; i++)
         assert_true(got[i] == wanted[i]);
@@ -148,5 +132,5 @@ int main(void)
         cmocka_unit_test(computed_tensors_chain),
         cmocka_unit_test(missing_options_and_operands_are_refused),
     };
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -10,22 +10,6 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-static rlxvk_context *context;
-
-static int open_device(void **state)
-{
-    (void)state;
-    context = open_context(NULL);
-    return 0;
-}
-
-static int close_device(void **state)
-{
-    (void)state;
-    close_context(context);
-    return 0;
-}
-
 static rlxvk_graph *new_graph(void)
 {
     rlxvk_graph *g = NULL;
@@ -48,7 +32,7 @@ static void expect_output(rlxvk_graph *g, rlxvk_tensor t, const float *wanted, s
     float got[16];
     rlxvk_run_output out = {0, got, count, RLXVK_AS_F32};
     rlxvk_graph_output(g, t);
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_run(e, NULL, 0, &out, 1));
     for (size_t i = 0; i < count; i++)
         assert_float_equal(got[i], wanted[i], 1e-6);
@@ -173,7 +157,7 @@ static void check_accumulator(bool param, const char *force_host)
                                            .reorder = RLXVK_ON};
     rlxvk_executable *e = NULL;
     const float ten = 10;
-    expect_ok(rlxvk_compile(context, g, &options, &e));
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
     if (param)
         expect_ok(rlxvk_set_param(e, "h", &ten, 1));
     EXPECT_RUN(e, param ? NULL : &ten, -10, 13, 17, -17);
@@ -209,7 +193,7 @@ static void test_unread_writer(void **state)
     (void)state;
     (void)rlxvk_rnn(g, two_steps(g), one, one, GIVEN(g, RLXVK_SHAPE(1), 0), h, &options, NULL);
     rlxvk_graph_output(g, h);
-    expect_ok(rlxvk_compile(context, g, NULL, &e));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_set_param(e, "h", &five, 1));
     expect_ok(rlxvk_run(e, NULL, 0, &out, 1));
     assert_true(got == 8);
@@ -223,5 +207,5 @@ int main(void)
                                        cmocka_unit_test(test_scan_examples),
                                        cmocka_unit_test(test_state_in_place),
                                        cmocka_unit_test(test_unread_writer)};
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
