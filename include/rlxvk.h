@@ -321,6 +321,10 @@ typedef struct rlxvk_compile_options {
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
     const char *matmul;        /* as RLXVK_MATMUL: scalar or tiled; NULL: the profile's choice */
+    /* Kernel variants by name, "family=row,family=row", as RLXVK_VARIANT; `rlxvk info` lists them.
+     * NULL: chosen by shape and device. A row that cannot do a shape is passed over; an unknown
+     * one is E_ATTR. */
+    const char *variant;
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params, and the inputs listed here, that have the same name, shape and dtype in this
      * executable use its memory instead of their own. It must be on the same context and may be

@@ -1,6 +1,7 @@
 /* rlxvk info: the devices, what the library made of each and why, and the environment switches. */
 #include "commands.h"
 #include "output.h"
+#include "op/variant.h"
 #include "vk/vk.h"
 
 #include <getopt.h>
@@ -22,6 +23,7 @@ static const struct switch_row {
     {"RLXVK_NOBARRIER", "no barriers at all; results undefined, for diagnosis only"},
     {"RLXVK_PLAN", "bump: no two tensors share memory"},
     {"RLXVK_MATMUL", "matrix kernel: scalar or tiled"},
+    {"RLXVK_VARIANT", "use these kernel variants: family=row, separated by commas"},
     {"RLXVK_FORCE_HOST", "run ops on the host: all, or row names"},
     {"RLXVK_FORCE_INPUT_UPLOAD", "upload every input in every run"},
     {"RLXVK_NO_FUSION", "no pattern fusions"},
@@ -163,6 +165,18 @@ static void print_entry(const entry *e, size_t index)
     printf("\n");
 }
 
+static void print_variants(void)
+{
+    printf("Kernel variants (RLXVK_VARIANT=family=row):\n");
+    for (size_t i = 0; i < variant_family_count; i++) {
+        const char *row;
+        printf("  %-25s", variant_families[i].name);
+        for (size_t k = 0; (row = variant_families[i].row(k)); k++)
+            printf(" %s", row);
+        printf("\n");
+    }
+}
+
 static void print_text(const entry *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -173,6 +187,7 @@ static void print_text(const entry *entries, size_t count)
         printf("  %-25s %s%s%s%s\n", switch_rows[i].name, switch_rows[i].effect,
                value ? " [now '" : "", value ? value : "", value ? "']" : "");
     }
+    print_variants();
 }
 
 /* ---- JSON ---- */

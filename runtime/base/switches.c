@@ -52,6 +52,7 @@ static const struct {
     {"RLXVK_DEVICE", OFFSET(device), sizeof(((switches *)0)->device)},
     {"RLXVK_FORCE_HOST", OFFSET(force_host), sizeof(((switches *)0)->force_host)},
     {"RLXVK_TRACE", OFFSET(trace), sizeof(((switches *)0)->trace)},
+    {"RLXVK_VARIANT", OFFSET(variant), sizeof(((switches *)0)->variant)},
 };
 
 static bool is_off(const char *value)

@@ -16,7 +16,7 @@ typedef struct switches {
     unsigned matmul;           /* enum matmul_choice */
     uint64_t dump_nodes_limit; /* 40 */
     int64_t dump_nodes_flat;   /* -1: none */
-    char device[256], force_host[1024], trace[4096];
+    char device[256], force_host[1024], trace[4096], variant[1024];
 } switches;
 
 /* E_ATTR names the variable and the value it cannot take. */

@@ -2,6 +2,7 @@
  * Compiling: verify -> rewrite -> schedule -> plan -> allocate -> record. Everything before
  * allocation is pure data. Also the executable's birth and death.
  */
+#include "op/variant.h"
 #include "exec/executable.h"
 
 #include <stdlib.h>
@@ -158,7 +159,7 @@ static void adopt_shared_state(rlxvk_executable *e)
 /* The option strings that a clone needs outlive the caller's. */
 static rlxvk_status keep_strings(rlxvk_executable *e)
 {
-    const char **strings[] = {&e->options.force_host, &e->options.matmul};
+    const char **strings[] = {&e->options.force_host, &e->options.matmul, &e->options.variant};
     for (size_t i = 0; i < ARRAY_COUNT(strings); i++)
         if (*strings[i] && !(*strings[i] = arena_copy_string(&e->source->memory, *strings[i])))
             return fail_memory("compile options");
@@ -226,6 +227,9 @@ static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_
     how.matmul = e->context->switches.matmul;
     if (e->options.matmul)
         TRY(switches_parse_matmul(e->options.matmul, "compile option matmul", &how.matmul));
+    how.variants = e->options.variant ? e->options.variant : e->context->switches.variant;
+    TRY(variant_check(how.variants,
+                      e->options.variant ? "compile option variant" : "RLXVK_VARIANT"));
     TRY(schedule_create(e->graph, &how, &e->schedule));
     if (e->options.share_with)
         mark_shared(e, shared);

@@ -54,7 +54,8 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
         text_append(&t, "%s<", k->name);
         for (uint32_t i = 0; i < k->constant_count; i++)
             text_append(&t, "%s%u", i ? "," : "", d->constants[i]);
-        text_append(&t, "> groups %ux%ux%u", d->groups[0], d->groups[1], d->groups[2]);
+        text_append(&t, ">%s%s groups %ux%ux%u", d->variant ? " " : "",
+                    d->variant ? d->variant : "", d->groups[0], d->groups[1], d->groups[2]);
     }
     text_append(&t, " for %%%u %s %s", s->node, node_row(n)->name, shape_text(&n->shape, shape));
     for (uint32_t i = 0; step_operand(&e->schedule, s, i, &o); i++)

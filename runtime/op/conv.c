@@ -242,7 +242,7 @@ static conv_problem make_problem(const lowering *l, uint32_t id)
     p.args.x_offset = p.x.offset;
     p.args.w_offset = p.w.offset;
     p.args.bias_offset = p.bias.offset;
-    p.class = conv_select(&p.shape, l->profile, l->matmul);
+    p.class = conv_select(&p.shape, l->profile, l->matmul, variant_forced(l->variants, "conv"));
     p.slice = conv_slice(p.class, &p.shape, l->profile);
     p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
     p.args.k_slice = (u32)p.slice;
@@ -260,7 +260,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
     static const uint16_t kernels[] = {
         [CONV_FORM_DIRECT] = KERNEL_CONV_DIRECT, [CONV_FORM_TILED] = KERNEL_CONV_TILED};
     const conv_class *c = p->class;
-    dispatch d = {.kernel = kernels[c->form], .node = id};
+    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->name};
     const operand operands[] = {p->x, p->w, p->bias, p->y};
     uint32_t constants[] = {c->threads ? c->threads : l->profile->workgroup_size,
                             p->deep,

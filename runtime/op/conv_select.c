@@ -54,13 +54,17 @@ uint64_t conv_groups(const conv_class *c, const conv_shape *s, const device_prof
     return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
 }
 
+/* Whether it can; whether it should is for suits. */
+static bool is_able(const conv_class *c, const conv_shape *s, const device_profile *profile)
+{
+    return c->threads <= profile->max_workgroup_invocations &&
+           shared_bytes(c) <= profile->shared_memory_bytes && s->m <= c->most_m;
+}
+
 static bool suits(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
     uint64_t rest = s->m % c->tile_m;
-    if (c->threads > profile->max_workgroup_invocations ||
-        shared_bytes(c) > profile->shared_memory_bytes)
-        return false;
-    if (s->m < c->least_m || s->m > c->most_m)
+    if (!is_able(c, s, profile) || s->m < c->least_m)
         return false;
     if ((c->conditions & WHOLE) && rest && rest * 2 <= c->tile_m)
         return false;
@@ -71,8 +75,10 @@ static bool suits(const conv_class *c, const conv_shape *s, const device_profile
 }
 
 const conv_class *conv_select(const conv_shape *shape, const device_profile *profile,
-                              unsigned choice)
+                              unsigned choice, size_t forced)
 {
+    if (forced < conv_class_count && is_able(&conv_classes[forced], shape, profile))
+        return &conv_classes[forced];
     bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
     unsigned setting = choice == MATMUL_TILED                ? TILED
                        : choice == MATMUL_SCALAR || portable ? PORTABLE

@@ -4,6 +4,7 @@
 
 #include "base/profile.h"
 #include "base/switches.h"
+#include "op/variant.h"
 
 /* The matrix products a convolution is: m channels of each group (and phase, transposed), n
  * positions (batch * cells), k = channels * taps. */
@@ -32,7 +33,7 @@ extern const size_t conv_class_count;
 /* The first class that suits; there always is one. `choice` is an enum matmul_choice: a convolution
  * follows the products' switch. */
 const conv_class *conv_select(const conv_shape *shape, const device_profile *profile,
-                              unsigned choice);
+                              unsigned choice, size_t forced);
 /* Workgroups that cover y once. */
 uint64_t conv_groups(const conv_class *c, const conv_shape *shape, const device_profile *profile);
 /* How much of K one workgroup sums: k itself where the groups fill the device, else a part, to be

@@ -296,7 +296,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                                        [MATMUL_FORM_VECTOR] = KERNEL_MATVEC,
                                        [MATMUL_FORM_SWAPPED] = KERNEL_MATVEC,
                                        [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED};
-    dispatch d = {.kernel = kernels[p->class->form], .node = id};
+    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->name};
     struct matmul_args args = make_arguments(p);
     const operand operands[] = {p->a, p->b, p->bias, p->y};
     fill_constants(l, p, d.constants);
@@ -345,7 +345,8 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    p.class = matmul_select(&shape, l->profile, l->matmul);
+    p.class = matmul_select(&shape, l->profile, l->matmul,
+                            variant_forced(l->variants, "matmul"));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;

@@ -77,16 +77,19 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
     return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
 }
 
+/* Whether it can; whether it should is for suits. */
+static bool is_able(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
+{
+    return c->threads <= profile->max_workgroup_invocations &&
+           matmul_shared_bytes(c) <= profile->shared_memory_bytes && s->m <= c->most_m &&
+           s->n <= c->most_n && s->k <= c->most_k;
+}
+
 static bool suits(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
 {
-    if (c->threads > profile->max_workgroup_invocations ||
-        matmul_shared_bytes(c) > profile->shared_memory_bytes)
-        return false;
-    if (s->m < c->least_m || s->n < c->least_n)
+    if (!is_able(c, s, profile) || s->m < c->least_m || s->n < c->least_n)
         return false;
     if ((c->conditions & MIXED) && s->transpose_a == s->transpose_b)
-        return false;
-    if (s->m > c->most_m || s->n > c->most_n || s->k > c->most_k)
         return false;
     /* A wave that leaves an eighth of the units idle is still better than twice as many smaller
      * tiles. */
@@ -95,8 +98,10 @@ static bool suits(const matmul_class *c, const matmul_shape *s, const device_pro
 }
 
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,
-                                  unsigned choice)
+                                  unsigned choice, size_t forced)
 {
+    if (forced < matmul_class_count && is_able(&matmul_classes[forced], shape, profile))
+        return &matmul_classes[forced];
     bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
     unsigned setting = choice == MATMUL_TILED                ? TILED
                        : choice == MATMUL_SCALAR || portable ? PORTABLE

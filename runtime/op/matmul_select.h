@@ -7,6 +7,7 @@
 
 #include "base/profile.h"
 #include "base/switches.h"
+#include "op/variant.h"
 
 /* A product after batch axes that only repeat b have been folded into m. */
 typedef struct matmul_shape {
@@ -35,9 +36,10 @@ typedef struct matmul_class {
 extern const matmul_class matmul_classes[];
 extern const size_t matmul_class_count;
 
-/* The first class that suits; there always is one. `choice` is an enum matmul_choice. */
+/* The first class that suits; there always is one. `choice` is an enum matmul_choice; the row
+ * `forced` (VARIANT_NONE: none) goes before, if it can do the shape. */
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,
-                                  unsigned choice);
+                                  unsigned choice, size_t forced);
 uint64_t matmul_shared_bytes(const matmul_class *c);
 /* Columns that a matvec workgroup makes of a b that is [N, K], for this many vectors. */
 uint32_t matmul_vector_columns(uint64_t vectors);

@@ -48,7 +48,8 @@ typedef struct dispatch {
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
     operand operands[KERNEL_MAX_BINDINGS];
-    uint32_t node; /* whose work it is */
+    uint32_t node;       /* whose work it is */
+    const char *variant; /* which row of its family's table; NULL where there is no choice */
 } dispatch;
 
 /* A value that no node owns: scratch, or, with content, a constant that a lowering computed (a
@@ -64,6 +65,7 @@ typedef struct lowering {
     const device_profile *profile;
     const struct value_map *values; /* root, offset and storage of every node (plan/) */
     uint32_t matmul;                /* enum matmul_choice */
+    const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
     VECTOR(dispatch) dispatches;
     VECTOR(temporary) temporaries; /* value id = node count + index */
 } lowering;

@@ -81,7 +81,10 @@ static uint32_t active_pair(const schedule *s, const schedule_options *options, 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out)
 {
     schedule s = {.graph = g};
-    lowering l = {.graph = g, .profile = options->profile, .matmul = options->matmul};
+    lowering l = {.graph = g,
+                  .profile = options->profile,
+                  .matmul = options->matmul,
+                  .variants = options->variants};
     rlxvk_status status;
     TRY(value_map_create(g, options->keep_all, &s.values));
     l.values = &s.values;

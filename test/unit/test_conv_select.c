@@ -43,7 +43,7 @@ static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, de
                    unsigned choice)
 {
     conv_shape s = {.m = m, .n = n, .k = 576, .groups = groups};
-    assert_string_equal(conv_select(&s, &p, choice)->name, name);
+    assert_string_equal(conv_select(&s, &p, choice, VARIANT_NONE)->name, name);
 }
 
 static void classes(void **state)
@@ -89,7 +89,7 @@ static void slices_cover_k(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(profiles) * 343; i++) {
         const device_profile *p = &profiles[i / 343];
         conv_shape s = {extents[i % 7], extents[i / 7 % 7], extents[i / 49 % 7], 1};
-        const conv_class *c = conv_select(&s, p, MATMUL_AUTO);
+        const conv_class *c = conv_select(&s, p, MATMUL_AUTO, VARIANT_NONE);
         uint64_t slice = conv_slice(c, &s, p), splits = divide_up(s.k, slice);
         assert_true(slice == s.k || slice % 16 == 0);
         assert_true(splits == 1 || splits * s.m * s.n * sizeof(float) <= p->max_binding_bytes);

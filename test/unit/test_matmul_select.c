@@ -47,7 +47,7 @@ static matmul_shape of(uint64_t m, uint64_t n, uint64_t k)
 
 static void expect(const char *name, matmul_shape s, device_profile p, unsigned choice)
 {
-    assert_string_equal(matmul_select(&s, &p, choice)->name, name);
+    assert_string_equal(matmul_select(&s, &p, choice, VARIANT_NONE)->name, name);
 }
 
 static void native_classes(void **state)
@@ -80,6 +80,33 @@ static void settings(void **state)
     expect("tiled_small", of(1, 1, 64), big_gpu(), MATMUL_TILED);
 }
 
+static void forced(void **state)
+{
+    (void)state;
+    matmul_shape s = of(64, 64, 64);
+    device_profile gpu = big_gpu(), least = baseline();
+    size_t large = variant_forced("conv=direct_block, matmul=tiled_large", "matmul");
+    size_t vector = variant_forced("matmul=vector", "matmul");
+    assert_string_equal(matmul_select(&s, &gpu, MATMUL_AUTO, large)->name, "tiled_large");
+    assert_string_not_equal(matmul_select(&s, &least, MATMUL_AUTO, large)->name, "tiled_large");
+    assert_string_not_equal(matmul_select(&s, &gpu, MATMUL_AUTO, vector)->name, "vector");
+    assert_int_equal(variant_forced("conv=direct_block", "matmul"), VARIANT_NONE);
+    assert_int_equal(variant_forced(NULL, "matmul"), VARIANT_NONE);
+}
+
+static void choices_are_checked(void **state)
+{
+    (void)state;
+    assert_int_equal(variant_check(NULL, "test"), RLXVK_OK);
+    assert_int_equal(variant_check("matmul=vector,,conv=direct_block,", "test"), RLXVK_OK);
+    assert_int_equal(variant_check("matmul=fastest", "test"), RLXVK_E_ATTR);
+    assert_non_null(strstr(rlxvk_last_error(), "tiled_large"));
+    assert_int_equal(variant_check("softmax=vector", "test"), RLXVK_E_ATTR);
+    assert_non_null(strstr(rlxvk_last_error(), "no kernel family 'softmax'"));
+    assert_int_equal(variant_check("matmul", "test"), RLXVK_E_ATTR);
+    assert_int_equal(variant_check("matmul=", "test"), RLXVK_E_ATTR);
+}
+
 static const uint64_t extents[] = {1, 2, 3, 8, 9, 16, 31, 33, 128, 1000, 65537, 1 << 20, INT32_MAX};
 
 /* Every shape of the grid of extents whose matrices have fewer than 2^31 elements. */
@@ -103,7 +130,7 @@ static void for_each_shape(void (*check)(matmul_shape, const device_profile *, u
 
 static void check_fits(matmul_shape s, const device_profile *p, unsigned choice)
 {
-    const matmul_class *c = matmul_select(&s, p, choice);
+    const matmul_class *c = matmul_select(&s, p, choice, VARIANT_NONE);
     assert_true(c->threads <= p->max_workgroup_invocations);
     assert_true(matmul_shared_bytes(c) <= p->shared_memory_bytes);
     assert_true(matmul_groups(c, &s, p) >= 1);
@@ -112,7 +139,7 @@ static void check_fits(matmul_shape s, const device_profile *p, unsigned choice)
 
 static void check_slices(matmul_shape s, const device_profile *p, unsigned choice)
 {
-    const matmul_class *c = matmul_select(&s, p, choice);
+    const matmul_class *c = matmul_select(&s, p, choice, VARIANT_NONE);
     uint64_t slice = matmul_slice(c, &s, p);
     if (slice >= s.k) {
         assert_int_equal(slice, s.k);
@@ -182,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(native_classes),  cmocka_unit_test(settings),
+        cmocka_unit_test(forced),          cmocka_unit_test(choices_are_checked),
         cmocka_unit_test(everything_fits), cmocka_unit_test(splits_cover_k),
         cmocka_unit_test(batches_fold),    cmocka_unit_test(batches_stay_within_six_axes),
     };

@@ -1,0 +1,98 @@
+/* The families that have a choice of kernels, and the reading of "family=row,family=row". */
+#include "op/variant.h"
+#include "op/conv_select.h"
+#include "op/matmul_select.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define ROWS(family)                                                                               \
+    static const char *family##_row(size_t index)                                                  \
+    {                                                                                              \
+        return index < family##_class_count ? family##_classes[index].name : NULL;                 \
+    }
+/* clang-format on */
+
+ROWS(matmul)
+ROWS(conv)
+
+const variant_family variant_families[] = {
+    {"matmul", matmul_row},
+    {"conv", conv_row},
+};
+const size_t variant_family_count = ARRAY_COUNT(variant_families);
+
+/* One "family=row" of a list. */
+typedef struct choice {
+    const char *family, *row;
+    size_t family_length, row_length;
+} choice;
+
+/* Reads the item at *cursor and moves past it; false at the end. Without "=", the row is empty. */
+static bool next_choice(const char **cursor, choice *out)
+{
+    const char *item = *cursor + strspn(*cursor, ", ");
+    size_t length = strcspn(item, ", "), name = strcspn(item, "=, ");
+    *out = (choice){item, item + name + (name < length), name, length - MIN(name + 1, length)};
+    *cursor = item + length;
+    return length > 0;
+}
+
+static bool is_word(const char *name, const char *word, size_t length)
+{
+    return strlen(name) == length && strncmp(name, word, length) == 0;
+}
+
+static size_t find_row(const variant_family *f, const char *row, size_t length)
+{
+    for (size_t i = 0; f->row(i); i++)
+        if (is_word(f->row(i), row, length))
+            return i;
+    return VARIANT_NONE;
+}
+
+static const variant_family *find_family(const char *name, size_t length)
+{
+    for (size_t i = 0; i < variant_family_count; i++)
+        if (is_word(variant_families[i].name, name, length))
+            return &variant_families[i];
+    return NULL;
+}
+
+size_t variant_forced(const char *choices, const char *family)
+{
+    choice c;
+    size_t row = VARIANT_NONE;
+    while (choices && next_choice(&choices, &c)) {
+        const variant_family *f = find_family(c.family, c.family_length);
+        if (f && strcmp(f->name, family) == 0)
+            row = find_row(f, c.row, c.row_length);
+    }
+    return row;
+}
+
+static rlxvk_status fail_choice(const char *what, const choice *c, const variant_family *family)
+{
+    char names[512] = "";
+    text t = {names, sizeof names, 0};
+    for (size_t i = 0; !family && i < variant_family_count; i++)
+        text_append(&t, "%s%s", i ? ", " : "", variant_families[i].name);
+    for (size_t i = 0; family && family->row(i); i++)
+        text_append(&t, "%s%s", i ? ", " : "", family->row(i));
+    if (!family)
+        return fail(RLXVK_E_ATTR, "%s: no kernel family '%.*s'; families with variants are %s",
+                    what, (int)MIN(c->family_length, 100), c->family, names);
+    return fail(RLXVK_E_ATTR, "%s: %s has no variant '%.*s'; it has %s", what, family->name,
+                (int)MIN(c->row_length, 100), c->row, names);
+}
+
+rlxvk_status variant_check(const char *choices, const char *what)
+{
+    choice c;
+    while (choices && next_choice(&choices, &c)) {
+        const variant_family *f = find_family(c.family, c.family_length);
+        if (!f || find_row(f, c.row, c.row_length) == VARIANT_NONE)
+            return fail_choice(what, &c, f);
+    }
+    return RLXVK_OK;
+}
