@@ -25,6 +25,8 @@ GLSLANG  := $(firstword $(shell command -v glslangValidator glslang 2>/dev/null)
 OPTIMIZE := $(shell command -v spirv-opt 2>/dev/null)
 VALIDATE := $(shell command -v spirv-val 2>/dev/null)
 
+# Kernels that need a newer glslang than the baseline's: theirs may be the checked-in SPIR-V (tools/spirv.sh).
+NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*.comp)))
 KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*.comp))))
 LIB_SRC  := $(sort $(wildcard runtime/*/*.c))
 TOOL_SRC := $(filter-out tools/spv2c.c,$(sort $(wildcard tools/*.c)))
@@ -39,7 +41,7 @@ INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 
-.PHONY: all help deps demo test conform bench lint readme format install clean kernels units
+.PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units
 .DELETE_ON_ERROR:
 
 all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
@@ -67,6 +69,9 @@ bench: all ## kernel times on the device at hand
 lint: all ## formatting, layering, static checks, SPIR-V, headers
 	@BUILD=$(BUILD) tools/lint.sh
 
+spirv: ## compile the checked-in SPIR-V again (needs a glslang of 2025 or newer on PATH)
+	@tools/spirv.sh update
+
 readme: all ## put the op table into README.md
 	@BUILD=$(BUILD) tools/readme.sh
 
@@ -85,6 +90,13 @@ clean: ## remove what was built
 	rm -rf build
 
 # ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
+
+$(NEWER:%=$(BASE)/spv/%.raw.spv): $(BASE)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h spv/MANIFEST
+	@mkdir -p $(@D)
+	@GLSLANG=$(GLSLANG) tools/spirv.sh raw $* $@
+
+$(NEWER:%=$(BASE)/spv/%.spv): $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
+	@cp $< $@
 
 $(BASE)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h
 	@mkdir -p $(@D)

@@ -217,6 +217,37 @@ struct matmul_sum_args {
     u32 count, n, splits, bias_offset, y_offset;
 };
 
+/* ---- matrix units: matrix_scale, matrix_pack, matrix_product ---- */
+
+#define MATRIX_F16   0 /* what an operand is packed to */
+#define MATRIX_BF16  1
+#define MATRIX_SPLIT 2 /* two f16 planes of a scaled operand, the second what the first rounds off */
+
+/* `rows` rows of k elements in each of `matrices`, `matrix_step` elements apart; where TRANSPOSED,
+ * a row's elements lie `rows` apart and rows are neighbours. The packed rows are round_rows rows of
+ * round_k elements, zeros beyond the operand. */
+struct matrix_pack_args {
+    u32 rows, k, matrices, matrix_step, x_offset;
+    u32 round_rows, round_k;
+    u32 plane_step; /* uvec4 from the first plane to the second */
+};
+
+struct matrix_scale_args {
+    u32 rows, k, matrices, matrix_step, x_offset;
+};
+
+/* a and b are packed: round_k / 8 uvec4 a row, rows and columns of y. Batch strides count matrices;
+ * innermost axis first. */
+struct matrix_product_args {
+    u32 m, n, k_octets; /* uvec4 a packed row */
+    u32 a_rows, b_rows; /* packed rows of a matrix */
+    u32 a_plane, b_plane;
+    u32 bias_offset, y_offset;
+    u32 batch_count;
+    u32 batch_dims[5]; /* the sixth is what is left */
+    u32 a_batch_strides[6], b_batch_strides[6];
+};
+
 /* Formats are GGUF tensor type numbers. packed rows lie row_bytes apart from byte w_offset; a row
  * has `units` units of 32 elements; last_word: index of the slot's last word. */
 #define DEQUANT_F32     0

@@ -5,6 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "four.glsl"
+#include "narrow.glsl"
 
 layout(constant_id = 1) const uint SOURCE = CAST_FROM_WORD;
 layout(constant_id = 2) const uint TARGET = CAST_TO_WORD;
@@ -22,40 +23,6 @@ float load(uint i)
     if (SOURCE == CAST_FROM_U8)
         return float(x[i >> 2] >> shift & 0xffu);
     return float(int(x[i >> 2] << (24u - shift)) >> 24);
-}
-
-/* Keeps the upper 32 - drop bits, rounded to nearest even; a carry into the exponent is the right
- * result. */
-uint round_bits(uint bits, uint drop)
-{
-    uint below_half = (1u << (drop - 1u)) - 1u;
-    return (bits + below_half + (bits >> drop & 1u)) & ~((1u << drop) - 1u);
-}
-
-float to_f16(float v)
-{
-    uint bits = floatBitsToUint(v), magnitude = bits & 0x7fffffffu, sign = bits ^ magnitude;
-    if (magnitude > 0x7f800000u)
-        return uintBitsToFloat((bits | 0x00400000u) & 0xffffe000u);
-    if (magnitude >= 0x477ff000u) /* 65520 */
-        return uintBitsToFloat(sign | 0x7f800000u);
-    if (magnitude >= 0x38800000u) /* 2^-14: normal */
-        return uintBitsToFloat(sign | round_bits(magnitude, 13u));
-    /* Multiples of 2^-24. */
-    float scaled = uintBitsToFloat(magnitude) * 16777216.0;
-    uint whole = uint(scaled);
-    float rest = scaled - float(whole);
-    if (rest > 0.5 || (rest == 0.5 && (whole & 1u) != 0u))
-        whole += 1u;
-    return uintBitsToFloat(sign | floatBitsToUint(float(whole) * 5.9604644775390625e-8));
-}
-
-float to_bf16(float v)
-{
-    uint bits = floatBitsToUint(v);
-    if (is_nan(v))
-        return uintBitsToFloat((bits | 0x00400000u) & 0xffff0000u);
-    return uintBitsToFloat(round_bits(bits, 16u));
 }
 
 float to_integer(float v)

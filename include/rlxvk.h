@@ -304,6 +304,26 @@ typedef struct rlxvk_rng_options {
     bool advance_per_run; /* add 1 to step after each successful run */
 } rlxvk_rng_options;
 
+/*
+ * Arithmetic of matrix products of 16 rows and columns or more (matmul, dequant_matmul and what is
+ * made of them) on devices with matrix units (VK_KHR_cooperative_matrix); sums are always f32, and
+ * all else stays f32. Where a device has no such units the f32 kernels run, and the plan dump says
+ * so. With S the sum of the products' magnitudes and e the f32 bound of an element:
+ *   F16   operands rounded to f16: error <= e + 2^-10 S; operands beyond 65504 become infinite
+ *   BF16  operands rounded to bfloat16: error <= e + 2^-7 S
+ *   SPLIT operands as two f16 each, scaled by row: error <= e + 2^-20 S + 2^-38 K max|a| max|b|
+ *         over the element's row of a and column of b; infinite operands give NaN
+ */
+typedef enum rlxvk_precision {
+    RLXVK_PRECISION_F32 = 0,
+    RLXVK_PRECISION_F16 = 1,
+    RLXVK_PRECISION_BF16 = 2,
+    RLXVK_PRECISION_SPLIT = 3
+} rlxvk_precision;
+
+/* "f32", "f16", "bf16", "split"; NULL for a value that is none of them. */
+const char *rlxvk_precision_name(rlxvk_precision precision);
+
 typedef struct rlxvk_compile_options {
     bool forbid_host;          /* an op that would run on the host is E_UNSUPPORTED */
     bool allow_unset;          /* unset params and inputs are zeros instead of an error */
@@ -320,7 +340,9 @@ typedef struct rlxvk_compile_options {
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2 */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
-    const char *matmul;        /* as RLXVK_MATMUL: scalar or tiled; NULL: the profile's choice */
+    /* As RLXVK_MATMUL: scalar, tiled, or coop (precision F16); NULL: the profile's choice. */
+    const char *matmul;
+    rlxvk_precision precision; /* of matrix products; F32 unless asked for */
     /* Kernel variants by name, "family=row,family=row", as RLXVK_VARIANT; `rlxvk info` lists them.
      * NULL: chosen by shape and device. A row that cannot do a shape is passed over; an unknown
      * one is E_ATTR. */

@@ -57,6 +57,11 @@ static const bench_case gpu_cases[] = {
     SQUARE(4096),
     SQUARE(8192),
     {"matmul f16 weight 4096", "matmul in=a:f32:4096x4096;b:f16:4096x4096"},
+    {"matmul f16 4096", "matmul precision=f16 in=a:f16:4096x4096;b:f16:4096x4096"},
+    {"matmul f16 8192", "matmul precision=f16 in=a:f16:8192x8192;b:f16:8192x8192"},
+    {"matmul f16 8192, f32 operands", "matmul precision=f16 in=a:f32:8192x8192;b:f32:8192x8192"},
+    {"matmul bf16 4096", "matmul precision=bf16 in=a:bf16:4096x4096;b:bf16:4096x4096"},
+    {"matmul split 4096", "matmul precision=split in=a:f32:4096x4096;b:f32:4096x4096"},
     {"matvec f32 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f32:4096x14336"},
     {"matvec f16 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f16:4096x14336"},
     QUANT_CASES(1, 4096, 14336, 15232, 8064, 11760),
@@ -149,7 +154,8 @@ static const bench_case cpu_cases[] = {
 };
 
 typedef struct bench_job {
-    const char *device, *filter;
+    const char *device, *filter, *variant;
+    rlxvk_precision precision;
     bool json, help;
     regex_t pattern;
     rlxvk_context *context;
@@ -193,7 +199,7 @@ static rlxvk_status run_case(bench_job *j, const bench_case *c)
                                            RLXVK_E_OUT_OF_HOST_MEMORY};
     bench_result result;
     print_progress(c->label);
-    rlxvk_status status = bench_run(j->context, c->line, &result);
+    rlxvk_status status = bench_run(j->context, c->line, j->precision, j->variant, &result);
     if (status == RLXVK_OK) {
         print_result(j, c->label, &result);
         return RLXVK_OK;
@@ -215,7 +221,7 @@ static rlxvk_status measure_ceilings(bench_job *j, const char *copy_line)
     print_progress("ceilings");
     TRY(bench_fma_ceiling(j->context, &j->fma_flops));
     for (int turn = 0; turn < 3; turn++) { /* the best: a busy machine must not lower a ceiling */
-        TRY(bench_run(j->context, copy_line, &copy));
+        TRY(bench_run(j->context, copy_line, RLXVK_PRECISION_F32, NULL, &copy));
         j->copy_bytes = MAX(j->copy_bytes, copy.bytes / copy.microseconds * 1e6);
     }
 error:
@@ -264,11 +270,15 @@ static const char help[] =
     "measured in the same run.\n\n"
     "  --filter RE   only the cases whose name matches this extended regular expression\n"
     "  --device D    index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
+    "  --precision P of matrix products: f32 (default), f16, bf16, split\n"
+    "  --variant V   kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
     "  --json        an array of {\"kernel\", \"case\", \"us\", \"gbps\", \"gflops\", "
     "\"ceiling\"}\n";
 
 static const struct option long_options[] = {{"filter", required_argument, NULL, 'f'},
                                              {"device", required_argument, NULL, 'd'},
+                                             {"precision", required_argument, NULL, 'p'},
+                                             {"variant", required_argument, NULL, 'v'},
                                              {"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -282,6 +292,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             j->filter = optarg;
         if (letter == 'd')
             j->device = optarg;
+        if (letter == 'v')
+            j->variant = optarg;
+        if (letter == 'p' && !parse_precision("bench", optarg, &j->precision))
+            return false;
         j->json |= letter == 'J';
         j->help |= letter == 'h';
     }

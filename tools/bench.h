@@ -20,7 +20,9 @@ typedef struct bench_result {
 } bench_result;
 
 /* One case. E_UNSUPPORTED, E_TOO_LARGE and E_OUT_OF_*_MEMORY: the device cannot. */
+/* `variant` and `precision` are the compile options; a precision of the line goes before. */
 RLXVK_MUST_CHECK rlxvk_status bench_run(rlxvk_context *context, const char *line,
+                                        rlxvk_precision precision, const char *variant,
                                         bench_result *out);
 
 /* Fused multiply-adds a second, times two. In bench_ceiling.c. */

@@ -20,6 +20,8 @@ enum { MOST_COPIES = 32, MOST_STEPS = 1024, MOST_RUNS = 40, FEWEST_RUNS = 3, BUR
 
 typedef struct bench {
     case_spec spec;
+    rlxvk_precision precision;
+    const char *variant;
     bool cpu;
     uint32_t copies, burst;
     rlxvk_graph *graph;
@@ -178,7 +180,9 @@ error:
 
 static rlxvk_status compile(bench *b, rlxvk_context *context)
 {
-    rlxvk_compile_options options = {.profile = RLXVK_ON,
+    rlxvk_compile_options options = {.precision = case_precision(&b->spec, b->precision),
+                                     .variant = b->variant,
+                                     .profile = RLXVK_ON,
                                      .full_barrier = RLXVK_ON,
                                      .max_in_flight = BURST,
                                      .reorder = RLXVK_OFF};
@@ -257,9 +261,14 @@ static void choose_copies(bench *b, const bench_result *work)
     b->copies = compute ? 1 : (uint32_t)MIN(MAX(copies, 1), MOST_COPIES);
 }
 
-rlxvk_status bench_run(rlxvk_context *context, const char *line, bench_result *out)
+rlxvk_status bench_run(rlxvk_context *context, const char *line, rlxvk_precision precision,
+                       const char *variant, bench_result *out)
 {
-    bench b = {.copies = 1, .burst = 1, .steps = memory_zeroed(MOST_STEPS, sizeof *b.steps)};
+    bench b = {.precision = precision,
+               .variant = variant,
+               .copies = 1,
+               .burst = 1,
+               .steps = memory_zeroed(MOST_STEPS, sizeof *b.steps)};
     rlxvk_device_info device;
     rlxvk_plan_report plan;
     rlxvk_shape shape;

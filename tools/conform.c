@@ -17,7 +17,8 @@
 enum { SPARSE = 8 }; /* --sparse: one case in so many */
 
 typedef struct options {
-    const char *device, *row, *golden, *html;
+    const char *device, *row, *golden, *html, *variant;
+    rlxvk_precision precision;
     uint64_t number, seed, jobs;
     bool one_case, json, force_host, sparse, list, help;
 } options;
@@ -45,6 +46,8 @@ static const char help[] =
     "  --seed S       contents of the inputs (default 1)\n"
     "  --sparse       every eighth case of each op: a quick look, or one under a slow layer\n"
     "  --jobs N       cases at a time (default: 2, or 1 on a single processor)\n"
+    "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
+    "  --variant V    kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
     "  --force-host   run every op's host function through the executable\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
@@ -59,6 +62,8 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, 's'},
     {"jobs", required_argument, NULL, 'j'},
     {"html", required_argument, NULL, 'H'},
+    {"precision", required_argument, NULL, 'p'},
+    {"variant", required_argument, NULL, 'v'},
     {"force-host", no_argument, NULL, 'f'},
     {"json", no_argument, NULL, 'J'},
     {"list", no_argument, NULL, 'l'},
@@ -69,8 +74,11 @@ static const struct option long_options[] = {
 
 static bool set_option(options *o, int letter)
 {
-    const char **const words[128] = {
-        ['d'] = &o->device, ['o'] = &o->row, ['g'] = &o->golden, ['H'] = &o->html};
+    const char **const words[128] = {['d'] = &o->device,
+                                     ['o'] = &o->row,
+                                     ['g'] = &o->golden,
+                                     ['H'] = &o->html,
+                                     ['v'] = &o->variant};
     bool *const flags[128] = {['f'] = &o->force_host,
                               ['S'] = &o->sparse,
                               ['J'] = &o->json,
@@ -82,6 +90,8 @@ static bool set_option(options *o, int letter)
         *words[letter] = optarg;
     else if (flags[letter])
         *flags[letter] = true;
+    else if (letter == 'p')
+        return parse_precision("conform", optarg, &o->precision);
     else if (letter == 'c')
         return o->one_case = parse_number("conform", "case", optarg, UINT32_MAX, &o->number);
     else if (letter == 's')
@@ -208,6 +218,10 @@ static char *rerun_line(const job *j, const conform_case *c)
         text_append(&line, " --golden '%s'", j->options->golden);
     if (j->options->force_host)
         text_append(&line, " --force-host");
+    if (j->options->precision)
+        text_append(&line, " --precision %s", rlxvk_precision_name(j->options->precision));
+    if (j->options->variant)
+        text_append(&line, " --variant '%s'", j->options->variant);
     text_append(&line, " --op %s --case %llu --seed %llu", row_of(c, row),
                 (unsigned long long)c->number, (unsigned long long)j->options->seed);
     return memory_copy_string(buffer);
@@ -378,7 +392,10 @@ int command_conform(int argc, char **argv)
     if (o.help)
         return fputs(help, stdout) < 0;
     job j = {.options = &o,
-             .setup = {.seed = o.seed, .force_host = o.force_host},
+             .setup = {.seed = o.seed,
+                       .force_host = o.force_host,
+                       .precision = o.precision,
+                       .variant = o.variant},
              .report = {.seed = o.seed},
              .lock = PTHREAD_MUTEX_INITIALIZER};
     rlxvk_status status = conform(&j);

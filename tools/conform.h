@@ -4,7 +4,8 @@
  * Accepted when |got - reference| <= bound; NaN matches NaN only, infinities match by sign, a
  * reference beyond the f32 range matches infinity, magnitudes below the smallest normal f32 count
  * as 0 on both sides, and so does the sign of 0. `error` is |got - reference| / bound: at most 1
- * passes. A bound of 0 asks for the reference rounded to f32; the error is then 0 or infinite.
+ * passes. A bound of 0 asks for the reference rounded to f32; the error is then 0 or infinite. One
+ * of infinity takes anything.
  */
 #ifndef RLXVK_CONFORM_H
 #define RLXVK_CONFORM_H
@@ -33,6 +34,8 @@ typedef struct conform_setup {
     rlxvk_context *context;
     uint64_t seed;
     bool force_host;
+    rlxvk_precision precision;
+    const char *variant; /* NULL: chosen by shape and device */
 } conform_setup;
 
 typedef struct conform_result {

@@ -66,3 +66,16 @@ int parse_number(const char *command, const char *option, const char *argument, 
             (unsigned long long)highest, argument);
     return 0;
 }
+
+int parse_precision(const char *command, const char *argument, rlxvk_precision *out)
+{
+    const char *name;
+    for (unsigned i = 0; (name = rlxvk_precision_name((rlxvk_precision)i)); i++)
+        if (strcmp(argument, name) == 0) {
+            *out = (rlxvk_precision)i;
+            return 1;
+        }
+    fprintf(stderr, "rlxvk %s: --precision takes f32, f16, bf16 or split, not '%s'\n", command,
+            argument);
+    return 0;
+}

@@ -2,6 +2,8 @@
 #ifndef RLXVK_OUTPUT_H
 #define RLXVK_OUTPUT_H
 
+#include <rlxvk.h>
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,5 +20,7 @@ void print_progress(const char *line);
  * otherwise. */
 int parse_number(const char *command, const char *option, const char *argument, uint64_t highest,
                  uint64_t *out);
+/* f32, f16, bf16 or split, in the same way. */
+int parse_precision(const char *command, const char *argument, rlxvk_precision *out);
 
 #endif

@@ -22,6 +22,7 @@ enum {
     OP_MEMBER_NAME = 6,
     OP_STRING = 7,
     OP_LINE = 8,
+    OP_CAPABILITY = 17,
     OP_TYPE_INT = 21,
     OP_TYPE_FLOAT = 22,
     OP_TYPE_ARRAY = 28,
@@ -33,6 +34,7 @@ enum {
     OP_MEMBER_DECORATE = 72,
     OP_NO_LINE = 317,
     OP_MODULE_PROCESSED = 330,
+    CAPABILITY_COOPERATIVE_MATRIX = 6022,
     DECORATION_SPEC_ID = 1,
     DECORATION_ARRAY_STRIDE = 6,
     DECORATION_BINDING = 33,
@@ -194,10 +196,11 @@ static void write_row(FILE *out, const module *reflected, size_t word_count)
     if (name)
         fprintf(out, "_Static_assert(sizeof(struct %s) == %u, \"%s: args.h and GLSL disagree\");\n",
                 (const char *)&name[2], bytes, reflected->name);
-    fprintf(out, "#define %s_ROW {\"%s\", %s_words, %zu, %u, %u, %u}\n", reflected->name,
+    fprintf(out, "#define %s_ROW {\"%s\", %s_words, %zu, %u, %u, %u, %d}\n", reflected->name,
             reflected->name, reflected->name, word_count, bytes,
             decoration_limit(reflected, DECORATION_BINDING),
-            decoration_limit(reflected, DECORATION_SPEC_ID));
+            decoration_limit(reflected, DECORATION_SPEC_ID),
+            find(reflected, OP_CAPABILITY, 1, CAPABILITY_COOPERATIVE_MATRIX) != NULL);
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,11 @@
 
 #include "base/base.h"
 
+/* One product of the device's matrix units, done by a subgroup: [m, k] x [k, n]. */
+typedef struct matrix_shape {
+    uint32_t m, n, k;
+} matrix_shape;
+
 typedef struct device_profile {
     rlxvk_device_kind kind;
     uint32_t subgroup_size;
@@ -21,7 +26,8 @@ typedef struct device_profile {
     uint32_t
         workgroup_size;     /* preferred size of 1-D kernels: 128, or 256 where the device allows */
     uint32_t compute_units; /* estimate, for choosing how far to split work */
-    bool portable;          /* a translated or software driver: prefer plain kernels */
+    matrix_shape matrix_f16, matrix_bf16; /* with f32 sums; m = 0: none */
+    bool portable; /* a translated or software driver: prefer plain kernels */
 } device_profile;
 
 #endif

@@ -23,7 +23,7 @@ static const word dump_words[] = {
     {"barriers", DUMP_BARRIERS},
 };
 static const word check_words[] = {{"plan", CHECK_PLAN}, {"index", CHECK_INDEX}};
-static const word matmul_words[] = {{"scalar", MATMUL_SCALAR}, {"tiled", MATMUL_TILED}};
+static const word matmul_words[] = {{"scalar", MATMUL_SCALAR}, {"tiled", MATMUL_TILED}, {"coop", MATMUL_COOP}};
 
 #define OFFSET(member) offsetof(switches, member)
 
@@ -113,10 +113,6 @@ rlxvk_status switches_parse_matmul(const char *value, const char *what, unsigned
         *out = MATMUL_AUTO;
         return RLXVK_OK;
     }
-    if (!strcasecmp(value, "coop"))
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "%s: this build has no cooperative-matrix kernels (coop); use scalar or tiled",
-                    what);
     const word *found = word_find(matmul_words, ARRAY_COUNT(matmul_words), value, strlen(value));
     if (!found)
         return fail_word(what, value, strlen(value), matmul_words, ARRAY_COUNT(matmul_words));

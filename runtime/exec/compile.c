@@ -2,8 +2,8 @@
  * Compiling: verify -> rewrite -> schedule -> plan -> allocate -> record. Everything before
  * allocation is pure data. Also the executable's birth and death.
  */
-#include "op/variant.h"
 #include "exec/executable.h"
+#include "op/variant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +199,29 @@ static void pin_checked(const rlxvk_executable *e, bool *pinned)
     }
 }
 
+/* Which kernels the caller wants: options go before switches. */
+static rlxvk_status read_modes(const rlxvk_executable *e, schedule_options *how)
+{
+    const rlxvk_compile_options *o = &e->options;
+    rlxvk_status status;
+    how->matmul = e->context->switches.matmul;
+    how->precision = o->precision;
+    how->variants = o->variant ? o->variant : e->context->switches.variant;
+    if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
+        return fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
+                    (int)o->precision, RLXVK_PRECISION_SPLIT);
+    if (o->matmul)
+        TRY(switches_parse_matmul(o->matmul, "compile option matmul", &how->matmul));
+    if (how->matmul == MATMUL_COOP) {
+        how->matmul = MATMUL_AUTO;
+        if (o->precision == RLXVK_PRECISION_F32)
+            how->precision = RLXVK_PRECISION_F16;
+    }
+    TRY(variant_check(how->variants, o->variant ? "compile option variant" : "RLXVK_VARIANT"));
+error:
+    return status;
+}
+
 /* `flags` holds two sets of node flags: shared, then pinned. */
 static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_host, bool *flags)
 {
@@ -224,12 +247,7 @@ static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_
                            .pinned = pinned};
     rlxvk_status status;
     pin_checked(e, pinned);
-    how.matmul = e->context->switches.matmul;
-    if (e->options.matmul)
-        TRY(switches_parse_matmul(e->options.matmul, "compile option matmul", &how.matmul));
-    how.variants = e->options.variant ? e->options.variant : e->context->switches.variant;
-    TRY(variant_check(how.variants,
-                      e->options.variant ? "compile option variant" : "RLXVK_VARIANT"));
+    TRY(read_modes(e, &how));
     TRY(schedule_create(e->graph, &how, &e->schedule));
     if (e->options.share_with)
         mark_shared(e, shared);

@@ -107,7 +107,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     uint32_t id = e->schedule.steps.items[h->step].node;
     const node *n = graph_node(e->graph, id);
     double start = e->context->trace ? trace_now() : 0;
-    host_call call = {n, h->inputs, h->result, NULL};
+    host_call call = {.node = n, .inputs = h->inputs, .out = h->result};
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));

@@ -150,7 +150,7 @@ rlxvk_status evaluate_node(evaluation *v, uint32_t id)
     }
     for (uint64_t i = 0; i < host_length(v->graph, n); i++)
         v->bounds[id][i] = -1;
-    host_call call = {n, inputs, v->exact[id], v->bounds[id]};
+    host_call call = {n, inputs, v->exact[id], v->bounds[id], v->precision};
     status = node_row(n)->family->host(&call);
     if (status == RLXVK_OK) {
         settle(v, id);

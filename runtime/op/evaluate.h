@@ -15,6 +15,7 @@ typedef struct evaluation {
     double **exact;  /* per computed node: the result before rounding */
     double **bounds; /* per computed node: accepted error of that node alone, given its operands as
                         held */
+    rlxvk_precision precision; /* that bounds allow for; F32 unless set after creation */
 } evaluation;
 
 rlxvk_status evaluation_create(const rlxvk_graph *g, evaluation *out);

@@ -12,7 +12,7 @@
  * matmul_sum's.
  */
 #include "op/families.h"
-#include "op/matmul.h"
+#include "op/matrix_product.h"
 
 #include <string.h>
 
@@ -186,7 +186,6 @@ typedef struct product {
     const matmul_class *class;
     matmul_problem problem; /* in the kernel's orientation */
     operand a, b, bias, y;
-    rlxvk_dtype a_dtype, b_dtype;
     bool swapped, has_bias;
     uint32_t activation; /* UNARY_... */
     uint64_t slice, splits;
@@ -196,7 +195,6 @@ static void swap_operands(product *p)
 {
     matmul_shape *s = &p->problem.shape;
     operand a = p->a;
-    rlxvk_dtype a_dtype = p->a_dtype;
     *s = (matmul_shape){s->n, s->m, s->k, s->batch, !s->transpose_b, !s->transpose_a};
     for (uint32_t i = 0; i < p->problem.axis_count; i++) {
         matmul_axis *axis = &p->problem.axes[i];
@@ -204,16 +202,14 @@ static void swap_operands(product *p)
     }
     p->a = p->b;
     p->b = a;
-    p->a_dtype = p->b_dtype;
-    p->b_dtype = a_dtype;
     p->swapped = true;
 }
 
-static uint32_t storage_code(const operand *o, rlxvk_dtype dtype)
+uint32_t matmul_storage_code(const lowering *l, const operand *o)
 {
     if (o->storage != STORAGE_HALF)
         return MATMUL_WORDS;
-    return dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
+    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
 
 /* Which operands can be read and written in quads: contiguous axis, offsets and batch strides all
@@ -275,8 +271,8 @@ static void fill_constants(const lowering *l, const product *p, uint32_t *consta
     constants[0] = c->threads ? c->threads : l->profile->workgroup_size;
     constants[1] = p->problem.shape.transpose_a;
     constants[2] = p->problem.shape.transpose_b;
-    constants[3] = storage_code(&p->a, p->a_dtype);
-    constants[4] = storage_code(&p->b, p->b_dtype);
+    constants[3] = matmul_storage_code(l, &p->a);
+    constants[4] = matmul_storage_code(l, &p->b);
     constants[5] = vector_bits(p);
     constants[6] = last && p->has_bias ? bias : MATMUL_NO_BIAS;
     constants[7] = last ? p->activation : UNARY_NONE;
@@ -325,12 +321,6 @@ static rlxvk_status emit_sum(lowering *l, uint32_t id, const product *p, operand
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_dtype leaf_dtype(const lowering *l, const operand *o)
-{
-    return o->value < l->graph->nodes.count ? (rlxvk_dtype)graph_node(l->graph, o->value)->dtype
-                                            : RLXVK_F32;
-}
-
 rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
 {
     product p = {.a = r->a,
@@ -338,15 +328,14 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
                  .bias = r->bias ? *r->bias : r->a,
                  .y = r->y,
                  .problem = r->problem,
-                 .a_dtype = leaf_dtype(l, &r->a),
-                 .b_dtype = leaf_dtype(l, &r->b),
                  .has_bias = r->bias != NULL,
                  .activation = r->activation};
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    p.class = matmul_select(&shape, l->profile, l->matmul,
-                            variant_forced(l->variants, "matmul"));
+    if (matrix_wanted(l, &shape))
+        return lower_matrix_product(l, id, r);
+    p.class = matmul_select(&shape, l->profile, l->matmul, variant_forced(l->variants, "matmul"));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;

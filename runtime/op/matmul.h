@@ -31,6 +31,8 @@ typedef struct matmul_request {
     uint32_t activation; /* UNARY_... */
 } matmul_request;
 
+/* MATMUL_WORDS, MATMUL_F16 or MATMUL_BF16: how an operand is held. */
+uint32_t matmul_storage_code(const lowering *l, const operand *o);
 rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r);
 
 rlxvk_status matmul_host(const host_call *call);

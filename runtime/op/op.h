@@ -65,6 +65,7 @@ typedef struct lowering {
     const device_profile *profile;
     const struct value_map *values; /* root, offset and storage of every node (plan/) */
     uint32_t matmul;                /* enum matmul_choice */
+    rlxvk_precision precision;      /* of matrix products */
     const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
     VECTOR(dispatch) dispatches;
     VECTOR(temporary) temporaries; /* value id = node count + index */
@@ -117,6 +118,7 @@ typedef struct host_call {
     /* NULL, or as many as out: the largest |got - out| to accept, where the row's atol and rtol do
      * not say it. Given filled with -1, which means "by the row". */
     double *bound;
+    rlxvk_precision precision; /* that `bound` is to allow for; the result stays exact */
 } host_call;
 
 /* ---- Families ---- */

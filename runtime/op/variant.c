@@ -1,7 +1,7 @@
 /* The families that have a choice of kernels, and the reading of "family=row,family=row". */
 #include "op/variant.h"
 #include "op/conv_select.h"
-#include "op/matmul_select.h"
+#include "op/matrix_select.h"
 
 #include <string.h>
 
@@ -15,10 +15,12 @@
 
 ROWS(matmul)
 ROWS(conv)
+ROWS(matrix)
 
 const variant_family variant_families[] = {
     {"matmul", matmul_row},
     {"conv", conv_row},
+    {"matrix", matrix_row},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 

@@ -84,6 +84,7 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
     lowering l = {.graph = g,
                   .profile = options->profile,
                   .matmul = options->matmul,
+                  .precision = options->precision,
                   .variants = options->variants};
     rlxvk_status status;
     TRY(value_map_create(g, options->keep_all, &s.values));

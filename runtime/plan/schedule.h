@@ -18,9 +18,10 @@ typedef struct schedule_options {
     const device_profile *profile;
     bool keep_all; /* every node gets memory of its own */
     bool forbid_host;
-    bool reorder;         /* level order */
-    const bool *on_host;  /* OP_COUNT flags: rows forced to the host; may be NULL */
-    uint32_t matmul;      /* enum matmul_choice */
+    bool reorder;        /* level order */
+    const bool *on_host; /* OP_COUNT flags: rows forced to the host; may be NULL */
+    uint32_t matmul;     /* enum matmul_choice */
+    rlxvk_precision precision;
     const char *variants; /* checked choices (op/variant.h); may be NULL */
     const node_pair *pairs;
     size_t pair_count;

@@ -37,46 +37,88 @@ error:
     return status;
 }
 
+/* What goes into the create info, and must live as long as it. */
+typedef struct device_parts {
+    const char *extensions[3];
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+    VkPhysicalDeviceSubgroupSizeControlFeatures control;
+    VkPhysicalDeviceVulkan12Features features12;
+    VkPhysicalDeviceVulkan11Features features11;
+    VkPhysicalDeviceFeatures2 features;
+    VkDeviceCreateInfo info;
+} device_parts;
+
+/* Puts a feature structure in front of the chain, together with its extension (NULL: core). */
+static void add_features(device_parts *p, void *features, VkStructureType type,
+                         const char *extension)
+{
+    VkBaseOutStructure *base = features;
+    base->sType = type;
+    base->pNext = (VkBaseOutStructure *)p->info.pNext;
+    p->info.pNext = features;
+    if (extension)
+        p->extensions[p->info.enabledExtensionCount++] = extension;
+}
+
 /* Optional features are on where offered: kernels that need one are chosen by the same snapshot.
  * Robust buffer access stays off: ranges are proven by the plan, and it costs time. */
+static void add_core_features(const device_snapshot *s, device_parts *p)
+{
+    const VkPhysicalDeviceVulkan12Features *offered = &s->features12;
+    p->features12 = (VkPhysicalDeviceVulkan12Features){
+        .timelineSemaphore = VK_TRUE,
+        .storageBuffer8BitAccess = offered->storageBuffer8BitAccess,
+        .shaderFloat16 = offered->shaderFloat16,
+        .shaderInt8 = offered->shaderInt8,
+        .vulkanMemoryModel = offered->vulkanMemoryModel,
+        .vulkanMemoryModelDeviceScope = offered->vulkanMemoryModelDeviceScope,
+    };
+    p->features11 = (VkPhysicalDeviceVulkan11Features){.storageBuffer16BitAccess =
+                                                           s->features11.storageBuffer16BitAccess};
+    p->features = (VkPhysicalDeviceFeatures2){.features = {.shaderInt16 = s->features.shaderInt16}};
+    add_features(p, &p->features12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, NULL);
+    add_features(p, &p->features11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, NULL);
+    add_features(p, &p->features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, NULL);
+}
+
+static void add_newer_features(const device_snapshot *s, device_parts *p)
+{
+    p->control.subgroupSizeControl = VK_TRUE;
+    p->matrix.cooperativeMatrix = VK_TRUE;
+    p->bfloat16.shaderBFloat16Type = p->bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+    if (s->subgroup_size_control)
+        add_features(p, &p->control,
+                     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, NULL);
+    if (s->cooperative_matrix)
+        add_features(p, &p->matrix,
+                     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
+                     VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    if (s->bfloat16_matrix)
+        add_features(p, &p->bfloat16,
+                     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
+                     VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+}
+
 static rlxvk_status handle_create(device *d)
 {
     rlxvk_status status;
-    static const char *const portability[] = {PORTABILITY_SUBSET_EXTENSION};
     static const float priority = 1.0f;
-    const device_snapshot *s = &d->snapshot;
-    VkPhysicalDeviceVulkan12Features features12 = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-        .timelineSemaphore = VK_TRUE,
-        .storageBuffer8BitAccess = s->features12.storageBuffer8BitAccess,
-        .shaderFloat16 = s->features12.shaderFloat16,
-        .shaderInt8 = s->features12.shaderInt8,
-    };
-    VkPhysicalDeviceVulkan11Features features11 = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
-        .pNext = &features12,
-        .storageBuffer16BitAccess = s->features11.storageBuffer16BitAccess,
-    };
-    VkPhysicalDeviceFeatures2 features = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-        .pNext = &features11,
-        .features = {.shaderInt16 = s->features.shaderInt16},
-    };
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
         .queueFamilyIndex = d->choice.queue_family,
         .queueCount = 1,
         .pQueuePriorities = &priority,
     };
-    VkDeviceCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .pNext = &features,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queue,
-        .enabledExtensionCount = s->portability_subset ? 1 : 0,
-        .ppEnabledExtensionNames = portability,
-    };
-    VK(d, CreateDevice(d->physical, &info, NULL, &d->handle));
+    device_parts p = {.info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                               .queueCreateInfoCount = 1,
+                               .pQueueCreateInfos = &queue,
+                               .ppEnabledExtensionNames = p.extensions}};
+    if (d->snapshot.portability_subset)
+        p.extensions[p.info.enabledExtensionCount++] = PORTABILITY_SUBSET_EXTENSION;
+    add_core_features(&d->snapshot, &p);
+    add_newer_features(&d->snapshot, &p);
+    VK(d, CreateDevice(d->physical, &p.info, NULL, &d->handle));
 error:
     return status;
 }

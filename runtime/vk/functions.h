@@ -10,7 +10,7 @@
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
 #endif
-#include <vulkan/vulkan.h>
+#include "vk/newer.h"
 
 #define VK_GLOBAL_FUNCTIONS(X)                                                                     \
     X(CreateInstance)                                                                              \
@@ -30,8 +30,9 @@
     X(GetPhysicalDeviceProperties2)                                                                \
     X(GetPhysicalDeviceQueueFamilyProperties)
 
-/* Of VK_EXT_debug_utils, enabled with validation only. */
+/* Of VK_EXT_debug_utils, enabled with validation only, and of device extensions. */
 #define VK_OPTIONAL_INSTANCE_FUNCTIONS(X)                                                          \
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)                                             \
     X(CreateDebugUtilsMessengerEXT)                                                                \
     X(DestroyDebugUtilsMessengerEXT)
 

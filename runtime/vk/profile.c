@@ -221,6 +221,18 @@ static rlxvk_device_kind device_kind(const device_snapshot *s)
     return type < ARRAY_COUNT(kinds) ? kinds[type] : RLXVK_DEVICE_OTHER;
 }
 
+/* Matrix kernels count on subgroups of the profile's size: it must be the only one, or one that a
+ * pipeline can ask for. They hold their operands as 16-bit floats in Vulkan's memory model. */
+static void choose_matrix_units(const device_snapshot *s, device_profile *p)
+{
+    bool fixed = s->least_subgroup_size == s->most_subgroup_size || s->subgroup_size_control;
+    if (!s->cooperative_matrix || !fixed || !s->features12.vulkanMemoryModel)
+        return;
+    if (s->features12.shaderFloat16)
+        p->matrix_f16 = s->matrix_f16;
+    p->matrix_bf16 = s->matrix_bf16;
+}
+
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
                          const device_choice *choice, device_profile *p)
 {
@@ -248,6 +260,7 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
                                   options->limit_binding_bytes);
     p->slot_alignment = MAX(SLOT_ALIGNMENT, limits->minStorageBufferOffsetAlignment);
     p->workgroup_size = choose_workgroup_size(p);
+    choose_matrix_units(s, p);
 }
 
 /* ---- Baseline ---- */

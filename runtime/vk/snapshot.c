@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* Newer than the oldest headers. */
-#define COOPERATIVE_MATRIX_EXTENSION "VK_KHR_cooperative_matrix"
-
 bool extension_listed(const VkExtensionProperties *list, uint32_t count, const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -31,7 +28,9 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
         goto error;
     }
     VK(d, EnumerateDeviceExtensionProperties(physical, NULL, &count, list));
-    out->cooperative_matrix = extension_listed(list, count, COOPERATIVE_MATRIX_EXTENSION);
+    out->cooperative_matrix =
+        extension_listed(list, count, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    out->bfloat16_matrix = extension_listed(list, count, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
     out->portability_subset = extension_listed(list, count, PORTABILITY_SUBSET_EXTENSION);
     *out_maintenance4 = out->properties.apiVersion >= VK_API_VERSION_1_3 ||
                         extension_listed(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
@@ -81,6 +80,71 @@ static void take_features(device *d, VkPhysicalDevice physical, device_snapshot 
     out->features11.pNext = NULL;
 }
 
+/* Features and sizes of what the extensions (or Vulkan 1.3) bring; only offered ones are asked. */
+static void take_newer_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
+{
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR};
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
+        .pNext = out->bfloat16_matrix ? &bfloat16 : NULL};
+    VkPhysicalDeviceSubgroupSizeControlFeatures control = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
+        .pNext = out->cooperative_matrix ? &matrix : NULL};
+    VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &control};
+    VkPhysicalDeviceProperties2 properties = {.sType =
+                                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &sizes};
+    d->fn.GetPhysicalDeviceFeatures2(physical, &features);
+    d->fn.GetPhysicalDeviceProperties2(physical, &properties);
+    out->cooperative_matrix = out->cooperative_matrix && matrix.cooperativeMatrix;
+    out->bfloat16_matrix = out->cooperative_matrix && out->bfloat16_matrix &&
+                           bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
+    out->least_subgroup_size = sizes.minSubgroupSize;
+    out->most_subgroup_size = sizes.maxSubgroupSize;
+    out->subgroup_size_control = control.subgroupSizeControl &&
+                                 sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
+}
+
+/* The largest listed product of this operand type, if larger than *best. */
+static void take_matrix_shape(const VkCooperativeMatrixPropertiesKHR *p, int32_t type,
+                              matrix_shape *best)
+{
+    if (p->AType == type && p->BType == type && p->CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+        p->ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && p->scope == VK_SCOPE_SUBGROUP_KHR &&
+        p->MSize * p->NSize * p->KSize > best->m * best->n * best->k)
+        *best = (matrix_shape){p->MSize, p->NSize, p->KSize};
+}
+
+static rlxvk_status take_matrix_shapes(device *d, VkPhysicalDevice physical, device_snapshot *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    VkCooperativeMatrixPropertiesKHR *list = NULL;
+    uint32_t count = 0;
+    if (!out->cooperative_matrix || !d->fn.GetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+        return status;
+    VK(d, GetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, NULL));
+    list = memory_zeroed(count, sizeof *list);
+    if (!list) {
+        status = fail_memory("list of matrix shapes");
+        goto error;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        list[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    VK(d, GetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, list));
+    for (uint32_t i = 0; i < count; i++) {
+        take_matrix_shape(&list[i], VK_COMPONENT_TYPE_FLOAT16_KHR, &out->matrix_f16);
+        if (out->bfloat16_matrix)
+            take_matrix_shape(&list[i], VK_COMPONENT_TYPE_BFLOAT16_KHR, &out->matrix_bf16);
+    }
+error:
+    memory_free(list);
+    return status;
+}
+
 rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status;
@@ -96,6 +160,12 @@ rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot
     if (out->properties.apiVersion >= VK_API_VERSION_1_2) {
         take_properties(d, physical, maintenance4, out);
         take_features(d, physical, out);
+    }
+    if (out->properties.apiVersion >= VK_API_VERSION_1_3) {
+        take_newer_features(d, physical, out);
+        TRY(take_matrix_shapes(d, physical, out));
+    } else {
+        out->cooperative_matrix = out->bfloat16_matrix = false;
     }
 error:
     return status;

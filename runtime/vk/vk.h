@@ -37,7 +37,12 @@ typedef struct device_snapshot {
     VkPhysicalDeviceMemoryProperties memory;
     VkQueueFamilyProperties queue_families[16];
     uint32_t queue_family_count;
-    bool cooperative_matrix, portability_subset; /* extensions offered */
+    bool cooperative_matrix, bfloat16_matrix; /* extension and feature offered */
+    bool portability_subset;                  /* extension offered */
+    /* Shapes of f16 and bf16 matrices with f32 sums at subgroup scope; m = 0: none. */
+    matrix_shape matrix_f16, matrix_bf16;
+    uint32_t least_subgroup_size, most_subgroup_size; /* 0: not told */
+    bool subgroup_size_control; /* a compute pipeline may fix its subgroup size */
 } device_snapshot;
 
 typedef struct device_choice {

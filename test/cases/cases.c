@@ -205,6 +205,15 @@ size_t case_integers(const case_spec *s, const char *key, int32_t *values, size_
     return count;
 }
 
+rlxvk_precision case_precision(const case_spec *s, rlxvk_precision fallback)
+{
+    const char *word = case_word(s, "precision", ""), *name;
+    for (unsigned i = 0; (name = rlxvk_precision_name((rlxvk_precision)i)); i++)
+        if (strcmp(word, name) == 0)
+            return (rlxvk_precision)i;
+    return fallback;
+}
+
 rlxvk_shape case_shape(const case_spec *s, const char *key)
 {
     rlxvk_shape shape;

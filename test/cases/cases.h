@@ -51,6 +51,8 @@ int64_t case_integer(const case_spec *s, const char *key, int64_t fallback);
 double case_real(const case_spec *s, const char *key, double fallback);
 /* "0,2,-1" -> values; returns how many (at most `capacity`). */
 size_t case_integers(const case_spec *s, const char *key, int32_t *values, size_t capacity);
+/* precision=f32|f16|bf16|split: of the compile, for any op. */
+rlxvk_precision case_precision(const case_spec *s, rlxvk_precision fallback);
 /* "2x3x4" */
 rlxvk_shape case_shape(const case_spec *s, const char *key);
 /* The tensor of the input with this name; RLXVK_NONE when the case has none. */

@@ -1,0 +1,193 @@
+/*
+ * See matrix_product.h. Steps of a product: in split mode the exponents of both operands' rows
+ * (matrix_scale), both operands packed K-major (matrix_pack), the product with bias and activation
+ * (matrix_product_*). Packed operands and exponents are temporaries.
+ *
+ * Split mode: an operand times a power of two of its row is high + low, both f16, exactly to 2^-22
+ * of a value within 2^18 of the row's largest, and to 2^-40 of the largest below. Three of the four
+ * products are summed in f32. So |error| <= f32's bound + 2^-20 S + 2^-38 K max|a_i| max|b_j|,
+ * S = sum |a_ik b_kj|. Infinities make NaN there.
+ */
+#include "op/matrix_product.h"
+
+#include <string.h>
+
+#define PACK_GROUP  128
+#define SCALE_GROUP 128
+#define TURNED_ROWS 32 /* of matrix_pack's tile, and of matrix_scale's workgroup */
+#define TURNED_K    64
+#define LEAST_SIDE  16 /* rows and columns below which it is a matrix-vector product */
+
+bool matrix_wanted(const lowering *l, const matmul_shape *shape)
+{
+    return l->precision != RLXVK_PRECISION_F32 && shape->m >= LEAST_SIDE &&
+           shape->n >= LEAST_SIDE && shape->k > 0 &&
+           matrix_select(shape, l->precision, l->profile, VARIANT_NONE);
+}
+
+/* One operand as rows of K: a's rows, or b's columns. */
+typedef struct side {
+    operand source;
+    uint64_t rows, k, matrices, matrix_step;
+    bool turned;              /* its rows are neighbours in memory */
+    uint32_t storage;         /* MATMUL_WORDS, ... */
+    operand packed, exponent; /* temporaries */
+    uint64_t round_rows, round_k;
+} side;
+
+/* Which matrices an operand has, from the batch axes it does not repeat along. */
+static void count_matrices(const matmul_problem *p, bool is_b, side *s)
+{
+    s->matrices = 1;
+    s->matrix_step = s->rows * s->k;
+    for (uint32_t i = 0; i < p->axis_count; i++)
+        if (is_b ? p->axes[i].b_stride : p->axes[i].a_stride)
+            s->matrices *= p->axes[i].extent;
+}
+
+static side make_side(const lowering *l, const matmul_request *r, bool is_b, const matrix_class *c)
+{
+    const matmul_shape *shape = &r->problem.shape;
+    side s = {.source = is_b ? r->b : r->a,
+              .rows = is_b ? shape->n : shape->m,
+              .k = shape->k,
+              .turned = is_b ? !shape->transpose_b : shape->transpose_a};
+    s.storage = matmul_storage_code(l, &s.source);
+    s.round_rows = round_up(s.rows, is_b ? c->tile_n : c->tile_m);
+    s.round_k = round_up(s.k, c->tile_k);
+    count_matrices(&r->problem, is_b, &s);
+    return s;
+}
+
+static rlxvk_status emit_scale(lowering *l, uint32_t id, side *s)
+{
+    struct matrix_scale_args args = {(uint32_t)s->rows, (uint32_t)s->k, (uint32_t)s->matrices,
+                                     (uint32_t)s->matrix_step, s->source.offset};
+    dispatch d = {.kernel = KERNEL_MATRIX_SCALE,
+                  .node = id,
+                  .constants = {SCALE_GROUP, s->storage, s->turned}};
+    rlxvk_status status;
+    TRY(lower_temporary(l, s->rows * s->matrices * sizeof(int32_t), &s->exponent));
+    const operand operands[] = {s->source, s->exponent};
+    lower_groups(l, &d, s->matrices * (s->turned ? divide_up(s->rows, TURNED_ROWS) : s->rows));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    s->exponent.access = ACCESS_READ;
+error:
+    return status;
+}
+
+static uint64_t plane_octets(const side *s)
+{
+    return s->matrices * s->round_rows * s->round_k / 8;
+}
+
+static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
+{
+    static const uint32_t targets[] = {[RLXVK_PRECISION_F16] = MATRIX_F16,
+                                       [RLXVK_PRECISION_BF16] = MATRIX_BF16,
+                                       [RLXVK_PRECISION_SPLIT] = MATRIX_SPLIT};
+    bool split = l->precision == RLXVK_PRECISION_SPLIT;
+    struct matrix_pack_args args = {(uint32_t)s->rows,     (uint32_t)s->k,
+                                    (uint32_t)s->matrices, (uint32_t)s->matrix_step,
+                                    s->source.offset,      (uint32_t)s->round_rows,
+                                    (uint32_t)s->round_k,  (uint32_t)plane_octets(s)};
+    bool quads = (s->source.offset | s->k | s->matrix_step) % 4 == 0;
+    dispatch d = {.kernel = KERNEL_MATRIX_PACK,
+                  .node = id,
+                  .constants = {PACK_GROUP, s->storage, targets[l->precision], s->turned, quads}};
+    rlxvk_status status;
+    TRY(lower_temporary(l, 16 * matrix_planes(l->precision) * plane_octets(s), &s->packed));
+    const operand operands[] = {s->source, split ? s->exponent : s->source, s->packed};
+    uint64_t tiles = divide_up(s->rows, TURNED_ROWS) * divide_up(s->round_k, TURNED_K);
+    lower_groups(l, &d,
+                 s->matrices * (s->turned ? tiles : 0) +
+                     (s->turned ? 0
+                                : groups_for(s->matrices * s->rows * s->round_k / 8, PACK_GROUP)));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    s->packed.access = ACCESS_READ;
+error:
+    return status;
+}
+
+static void set_batch(const matmul_problem *p, const side *a, const side *b,
+                      struct matrix_product_args *args)
+{
+    args->batch_count = (uint32_t)p->shape.batch;
+    for (uint32_t i = 0; i < MATMUL_BATCH_AXES; i++) {
+        bool real = i < p->axis_count;
+        if (i < MATMUL_BATCH_AXES - 1)
+            args->batch_dims[i] = real ? (uint32_t)p->axes[i].extent : 1;
+        args->a_batch_strides[i] = real ? (uint32_t)(p->axes[i].a_stride / a->matrix_step) : 0;
+        args->b_batch_strides[i] = real ? (uint32_t)(p->axes[i].b_stride / b->matrix_step) : 0;
+    }
+}
+
+static void set_constants(const lowering *l, const matmul_request *r, const matrix_class *c,
+                          uint32_t *constants)
+{
+    matrix_shape unit = matrix_unit(l->precision, l->profile);
+    const uint32_t values[] = {matrix_threads(c, l->profile),
+                               c->tile_m,
+                               c->tile_n,
+                               c->tile_k,
+                               c->part_m,
+                               c->part_n,
+                               unit.m,
+                               unit.n,
+                               unit.k,
+                               matrix_planes(l->precision),
+                               c->stages,
+                               r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS,
+                               r->activation,
+                               8,
+                               (r->y.offset | r->problem.shape.n) % 4 == 0};
+    memcpy(constants, values, sizeof values);
+}
+
+static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request *r,
+                                 const matrix_class *c, const side *a, const side *b)
+{
+    const matmul_shape *s = &r->problem.shape;
+    bool split = l->precision == RLXVK_PRECISION_SPLIT;
+    struct matrix_product_args args = {.m = (uint32_t)s->m,
+                                       .n = (uint32_t)s->n,
+                                       .k_octets = (uint32_t)(a->round_k / 8),
+                                       .a_rows = (uint32_t)a->round_rows,
+                                       .b_rows = (uint32_t)b->round_rows,
+                                       .a_plane = (uint32_t)plane_octets(a),
+                                       .b_plane = (uint32_t)plane_octets(b),
+                                       .bias_offset = r->bias ? r->bias->offset : 0,
+                                       .y_offset = r->y.offset};
+    dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16 ? KERNEL_MATRIX_PRODUCT_BF16
+                                                                 : KERNEL_MATRIX_PRODUCT_F16,
+                  .node = id,
+                  .variant = c->name};
+    /* What is not used is bound to something that is read anyway. */
+    const operand operands[] = {a->packed,
+                                b->packed,
+                                split ? a->exponent : a->packed,
+                                split ? b->exponent : b->packed,
+                                r->bias ? *r->bias : a->packed,
+                                r->y};
+    set_batch(&r->problem, a, b, &args);
+    set_constants(l, r, c, d.constants);
+    lower_groups(l, &d, s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request *r)
+{
+    const matrix_class *c = matrix_select(&r->problem.shape, l->precision, l->profile,
+                                          variant_forced(l->variants, "matrix"));
+    side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
+    rlxvk_status status;
+    if (l->precision == RLXVK_PRECISION_SPLIT) {
+        TRY(emit_scale(l, id, &a));
+        TRY(emit_scale(l, id, &b));
+    }
+    TRY(emit_pack(l, id, &a));
+    TRY(emit_pack(l, id, &b));
+    TRY(emit_product(l, id, r, c, &a, &b));
+error:
+    return status;
+}
