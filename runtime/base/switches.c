@@ -22,7 +22,9 @@ static const word dump_words[] = {
     {"plan", DUMP_PLAN},
     {"barriers", DUMP_BARRIERS},
 };
-static const word check_words[] = {{"plan", CHECK_PLAN}, {"index", CHECK_INDEX}};
+static const word check_words[] = {{"plan", CHECK_PLAN},
+                                   {"index", CHECK_INDEX},
+                                   {"packed", CHECK_PACKED}};
 static const word matmul_words[] = {{"scalar", MATMUL_SCALAR}, {"tiled", MATMUL_TILED}};
 
 #define OFFSET(member) offsetof(switches, member)
