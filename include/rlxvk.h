@@ -336,6 +336,7 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_profile */
     rlxvk_toggle check_plan;   /* prove the plan sound by brute force (RLXVK_CHECK=plan) */
     rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
+    rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
     bool keep_all;             /* every node keeps its own memory, for first_bad_node and dumps */
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2 */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
@@ -386,10 +387,16 @@ typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encod
 /* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH
  * and nothing is written; an unknown name is E_UNKNOWN_NAME; a param that the compiler dropped as
  * dead is accepted and discarded. Visible to the next run. F16/BF16 params round f32 data to
- * nearest even. set_param:       f32 values, one an element. set_param_bytes: raw store: numel
- * bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32 bits). set_param_typed: values of
- * `dtype` in its host encoding, converted as a constant would be. read_param:      the present
- * content, as f32 values. */
+ * nearest even.
+ *   set_param        f32 values, one an element
+ *   set_param_bytes  raw store: numel bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32
+ *                    bits)
+ *   set_param_typed  values of `dtype` in its host encoding, converted as a constant would be
+ *   read_param       the present content, as f32 values
+ * Under check_packed, setting a param that rlxvk_dequant_* ops read is E_RANGE, naming block and
+ * value, and nothing is written, where a scale (of a GGUF block or a tensor of its own), minimum,
+ * zero point or global factor is NaN or infinite, an E8M0 scale is 255, an E4M3 scale 0x7f or
+ * above, or an FP8 code NaN or infinite. Params reach their reader directly or through views. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name,
                                               const float *values, size_t length);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,

@@ -17,7 +17,8 @@ static const struct switch_row {
     {"RLXVK_VALIDATION", "the Khronos validation layer with synchronization validation"},
     {"RLXVK_DEBUG", "print what a compile made: dispatches, host steps, kernels"},
     {"RLXVK_DUMP", "print stages of a compile: graph, rewrite, plan, barriers"},
-    {"RLXVK_CHECK", "plan: prove every plan sound; index: out-of-range indices fail the run"},
+    {"RLXVK_CHECK", "plan: prove every plan sound; index: out-of-range indices fail the run; "
+                    "packed: refuse params with bad scales"},
     {"RLXVK_NOCACHE", "record command buffers again for every run"},
     {"RLXVK_FULLBARRIER", "a barrier between every two dispatches"},
     {"RLXVK_NOBARRIER", "no barriers at all; results undefined, for diagnosis only"},

@@ -22,8 +22,12 @@ static const word dump_words[] = {
     {"plan", DUMP_PLAN},
     {"barriers", DUMP_BARRIERS},
 };
-static const word check_words[] = {{"plan", CHECK_PLAN}, {"index", CHECK_INDEX}};
-static const word matmul_words[] = {{"scalar", MATMUL_SCALAR}, {"tiled", MATMUL_TILED}, {"coop", MATMUL_COOP}};
+static const word check_words[] = {{"plan", CHECK_PLAN},
+                                   {"index", CHECK_INDEX},
+                                   {"packed", CHECK_PACKED}};
+static const word matmul_words[] = {{"scalar", MATMUL_SCALAR},
+                                    {"tiled", MATMUL_TILED},
+                                    {"coop", MATMUL_COOP}};
 
 #define OFFSET(member) offsetof(switches, member)
 

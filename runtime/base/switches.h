@@ -6,7 +6,7 @@
 #include "base/base.h"
 
 enum dump_stage { DUMP_GRAPH = 1, DUMP_REWRITE = 2, DUMP_PLAN = 4, DUMP_BARRIERS = 8 };
-enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2 };
+enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2, CHECK_PACKED = 4 };
 /* MATMUL_COOP stands for precision f16 and is gone after compile has read it. */
 enum matmul_choice { MATMUL_AUTO = 0, MATMUL_SCALAR = 1, MATMUL_TILED = 2, MATMUL_COOP = 3 };
 

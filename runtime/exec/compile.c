@@ -43,6 +43,7 @@ static void apply_options(rlxvk_executable *e)
     e->full_barrier = toggle(o->full_barrier, s->full_barrier) || !e->cached || e->profiled;
     e->force_upload = s->force_input_upload;
     e->check_index = toggle(o->check_index, s->check & CHECK_INDEX);
+    e->check_packed = toggle(o->check_packed, s->check & CHECK_PACKED);
     e->max_in_flight = (o->max_in_flight ? o->max_in_flight : 2) + 1;
     e->timeout_ns = o->timeout_ns ? o->timeout_ns : 60ull * 1000000000ull;
 }

@@ -97,7 +97,7 @@ struct rlxvk_executable {
     plan plan;
     uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
-    bool cached, full_barrier, profiled, keep_all, force_upload, check_index;
+    bool cached, full_barrier, profiled, keep_all, force_upload, check_index, check_packed;
 
     memory_pool *pools[CLASS_COUNT];
     VECTOR(memory_pool *) borrowed;

@@ -48,6 +48,57 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     return RLXVK_OK;
 }
 
+/* ---- check_packed ---- */
+
+/* Follows views to their leaf; *offset becomes the first element of `id` inside it. */
+static uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *offset)
+{
+    const node *n = graph_node(g, id);
+    uint64_t first;
+    *offset = 0;
+    while (n->input_count && node_row(n)->family->view && node_row(n)->family->view(g, n, &first)) {
+        *offset += first;
+        id = n->inputs[0];
+        n = graph_node(g, id);
+    }
+    return id;
+}
+
+/* Has every reader of the param look at its operand: `data` are the bytes or f32 words of it all.
+ */
+static rlxvk_status check_readers(const rlxvk_graph *g, const param_state *p, const void *data)
+{
+    rlxvk_status status = RLXVK_OK;
+    uint64_t unit = node_storage(g, p->source) == STORAGE_RAW ? 1 : 4, offset;
+    for (uint32_t id = p->source + 1; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        const op_family *family = node_row(n)->family;
+        for (uint32_t i = 0; i < n->input_count && family->check_content; i++)
+            if (view_root(g, n->inputs[i], &offset) == p->source)
+                TRY(family->check_content(n, i, (const uint8_t *)data + offset * unit,
+                                          shape_numel(input_shape(g, n, i))));
+    }
+error:
+    return status;
+}
+
+static rlxvk_status check_content(rlxvk_executable *e, const param_state *p, const param_data *d)
+{
+    uint64_t numel = shape_numel(&graph_node(e->source, p->source)->shape);
+    bool as_given = node_storage(e->source, p->source) == STORAGE_RAW || d->dtype == RLXVK_F32;
+    float *words = NULL;
+    rlxvk_status status = RLXVK_OK;
+    if (!e->check_packed || numel == 0 || d->dtype == RLXVK_C64)
+        return RLXVK_OK;
+    if (!as_given && !(words = memory_allocate(numel * 4)))
+        return fail_memory("param conversion");
+    if (words)
+        dtype_widen(d->dtype, d->data, numel, words);
+    status = check_readers(e->source, p, words ? (const void *)words : d->data);
+    memory_free(words);
+    return status == RLXVK_OK ? status : fail_within(status, "%s: param '%s'", d->call, p->name);
+}
+
 /* Data of `dtype` -> the slot's bytes. */
 static rlxvk_status convert(const node *n, storage held, const param_data *d, void *to)
 {
@@ -93,13 +144,31 @@ error:
     return status;
 }
 
-static rlxvk_status set_param(rlxvk_executable *e, const param_data *d)
+static rlxvk_status check_data(rlxvk_executable *e, const param_data *d)
 {
     param_state *p;
     rlxvk_status status;
     TRY(check_param(e, d, &p));
+    TRY(check_content(e, p, d));
+error:
+    return status;
+}
+
+/* After check_data. */
+static rlxvk_status store_data(rlxvk_executable *e, const param_data *d)
+{
+    rlxvk_status status;
     TRY(flush_row_feeds(e));
-    TRY(write_param(e, p, d));
+    TRY(write_param(e, find_param(e, d->name), d));
+error:
+    return status;
+}
+
+static rlxvk_status set_param(rlxvk_executable *e, const param_data *d)
+{
+    rlxvk_status status;
+    TRY(check_data(e, d));
+    TRY(store_data(e, d));
 error:
     return status;
 }
@@ -142,13 +211,12 @@ rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *nam
 rlxvk_status rlxvk_set_params(rlxvk_executable *executable, const rlxvk_param_item *items,
                               size_t count)
 {
-    param_state *p;
     rlxvk_status status = RLXVK_OK;
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < count; i++) {
             param_data d = {"set_params", items[i].name, items[i].bytes, items[i].length,
                             items[i].dtype};
-            TRY(pass ? set_param(executable, &d) : check_param(executable, &d, &p));
+            TRY(pass ? store_data(executable, &d) : check_data(executable, &d));
         }
 error:
     return status;

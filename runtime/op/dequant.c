@@ -199,6 +199,14 @@ void dequant_describe(const node *n, text *out)
     text_append(out, " format=%s k=%lld", format ? format->name : "?", (long long)a->k);
 }
 
+rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *data,
+                                   uint64_t count)
+{
+    const dequant_attributes *a = n->attributes;
+    bool packed = node_row(n)->family->raw_inputs >> operand & 1;
+    return packed ? quant_check_blocks(a->format, data, count) : RLXVK_OK;
+}
+
 /* ---- dequant_matmul ---- */
 
 static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -381,6 +389,7 @@ const op_family dequant_matmul_family = {
     .infer = matmul_infer,
     .lower = matmul_lower,
     .host = matmul_host,
+    .check_content = dequant_check_content,
     .describe = dequant_describe,
 };
 

@@ -39,6 +39,10 @@ uint32_t dequant_tile_height(uint32_t rows);
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id);
 
 void dequant_describe(const node *n, text *out);
+/* check_content of the ops with dequant_attributes. Their grid, the other raw operand, is a
+ * constant and never looked at. */
+rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *data,
+                                   uint64_t count);
 
 /* The constant that holds the format's grid; RLXVK_NONE where it has none. */
 rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type);

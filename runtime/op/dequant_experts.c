@@ -73,6 +73,13 @@ static void describe(const node *n, text *out)
                 (long long)a->k, (long long)a->n, (long long)a->experts);
 }
 
+static rlxvk_status check_content(const node *n, uint32_t operand, const void *data, uint64_t count)
+{
+    bool packed = node_row(n)->family->raw_inputs >> operand & 1;
+    uint32_t format = ((const expert_attributes *)n->attributes)->format;
+    return packed ? quant_check_blocks(format, data, count) : RLXVK_OK;
+}
+
 /* ---- dequant_grouped_matmul ---- */
 
 rlxvk_tensor rlxvk_dequant_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
@@ -227,6 +234,7 @@ const op_family dequant_grouped_matmul_family = {
     .lower = grouped_lower,
     .host = grouped_host,
     .index_limit = index_limit,
+    .check_content = check_content,
     .describe = describe,
 };
 
@@ -296,5 +304,6 @@ const op_family dequant_moe_weights_family = {
     .infer = weights_infer,
     .lower = weights_lower,
     .host = weights_host,
+    .check_content = check_content,
     .describe = describe,
 };

@@ -117,6 +117,7 @@ const op_family dequant_gather_family = {
     .lower = gather_lower,
     .host = gather_host,
     .index_limit = table_rows,
+    .check_content = dequant_check_content,
     .describe = dequant_describe,
 };
 

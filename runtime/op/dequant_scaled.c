@@ -21,21 +21,13 @@ enum { MATVEC_ROWS = 4, MOST_TEAM = 16, LEAST_PIECE = 16, CPU_WORKGROUP = 16 };
 
 /* ---- Checks ---- */
 
-static rlxvk_status check_scheme(const node *n, const dequant_scaled_attributes *a)
+static rlxvk_status check_scheme(const node *n, dequant_scaled_attributes *a)
 {
+    char buffer[160] = "";
+    text problem = {buffer, sizeof buffer, 0};
+    if (!quant_scheme_resolve(a->kind, &a->block, a->n, &problem))
+        return op_fail(n, RLXVK_E_ATTR, "%s", buffer);
     const quant_scheme_traits *t = quant_scheme_find(a->kind);
-    if (!t)
-        return op_fail(n, RLXVK_E_ATTR, "kind %u is no side-scale scheme; there are 0 .. 7",
-                       a->kind);
-    if (a->n < 0 || a->n > INT32_MAX)
-        return op_fail(n, RLXVK_E_ATTR, "n is %lld; a matrix has 0 .. 2^31 - 1 columns",
-                       (long long)a->n);
-    if (t->scale != SCALE_COLUMN && (a->block < 1 || a->block > INT32_MAX))
-        return op_fail(n, RLXVK_E_ATTR, "%s: block is %lld; give 1 .. 2^31 - 1", t->name,
-                       (long long)a->block);
-    if (t->block && a->block != t->block)
-        return op_fail(n, RLXVK_E_ATTR, "%s: block is %lld; it is always %u (or 0)", t->name,
-                       (long long)a->block, t->block);
     bool extra = t->zero_point || t->global;
     if (n->input_count < (extra ? 4u : 3u) ||
         n->input_count > (extra || t->ignores_extra ? 4u : 3u))
@@ -111,9 +103,6 @@ static rlxvk_status scaled_infer(const rlxvk_graph *g, node *n, void *attributes
     rlxvk_status status;
     dequant_scaled_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
-    const quant_scheme_traits *t = quant_scheme_find(a->kind);
-    if (t && t->block && a->block == 0)
-        a->block = t->block;
     TRY(check_scheme(n, a));
     TRY(dequant_check_float(g, n, 0));
     if (x->rank == 0)
@@ -251,6 +240,16 @@ static rlxvk_status scaled_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static rlxvk_status scaled_check_content(const node *n, uint32_t operand, const void *data,
+                                         uint64_t count)
+{
+    static const uint8_t parts[] = {[1] = QUANT_CODES, [2] = QUANT_SCALES, [3] = QUANT_EXTRA};
+    const dequant_scaled_attributes *a = n->attributes;
+    if (operand == 0)
+        return RLXVK_OK;
+    return quant_check_part(quant_scheme_find(a->kind), parts[operand], data, count);
+}
+
 static void scaled_describe(const node *n, text *out)
 {
     const dequant_scaled_attributes *a = n->attributes;
@@ -268,6 +267,7 @@ const op_family dequant_scaled_family = {
     .infer = scaled_infer,
     .lower = scaled_lower,
     .host = scaled_host,
+    .check_content = scaled_check_content,
     .describe = scaled_describe,
 };
 

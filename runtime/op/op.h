@@ -158,6 +158,10 @@ typedef struct op_family {
     /* How many elements of the result, from *out_first on, are flags of singular matrices: one that
      * is not 0 makes the run E_SINGULAR. NULL: none are. */
     uint64_t (*singular_flags)(const node *n, uint64_t *out_first);
+    /* Looks for what no packer writes (check_packed) in `count` elements about to be uploaded as
+     * operand `operand`: bytes where it is RAW, else f32 words. E_RANGE. NULL: takes anything. */
+    rlxvk_status (*check_content)(const node *n, uint32_t operand, const void *data,
+                                  uint64_t count);
     /* Appends the attributes as " key=value" for dumps. NULL: none. */
     void (*describe)(const node *n, text *out);
 } op_family;

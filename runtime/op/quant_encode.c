@@ -1,45 +1,18 @@
 /*
- * Encoders of the packed formats, for tests, benchmarks and tools. The decoders are normative;
- * these are plain round-to-nearest encoders without a search for better scales.
+ * Encoders of the packed formats: elements and blocks of up to 128; those of 256 are in
+ * quant_encode_k.c. The decoders are normative; these round to nearest with the plain scale of the
+ * block's extremes, without a search for better ones.
  *
- * K formats: a sub-block gets a scale (and a minimum) of its own, those are rounded to 6 or 8 bits
- * relative to one binary16 value a block, and the elements are then rounded again with the scales
- * as a decoder will see them.
+ * The codes of the small formats are rounded with the scale in f32, before it is stored as
+ * binary16. Grid formats (IQ1, IQ2, IQ3) have no encoder: without knowing which weights matter
+ * their few levels are of no use.
  */
-#include "op/quant_format.h"
-#include "graph/half.h"
-
-#include <math.h>
-
-static void store_u16(uint8_t *out, uint32_t value)
-{
-    out[0] = (uint8_t)value;
-    out[1] = (uint8_t)(value >> 8);
-}
-
-/* Stores a binary16 and returns it as the decoder will read it. */
-static float store_half(uint8_t *out, float value)
-{
-    uint16_t half = f32_to_f16(value);
-    store_u16(out, half);
-    return f16_to_f32(half);
-}
-
-static float inverse(float scale)
-{
-    return scale != 0 ? 1.0f / scale : 0.0f;
-}
-
-static int saturate(float value, int low, int high)
-{
-    return value <= (float)low ? low : value >= (float)high ? high : (int)value;
-}
+#include "op/quant_encode.h"
+#include "op/quant_codec.h"
 
 static void encode_f32(const float *x, uint8_t *block)
 {
-    uint32_t bits = f32_bits(x[0]);
-    store_u16(block, bits);
-    store_u16(block + 2, bits >> 16);
+    store_u32(block, f32_bits(x[0]));
 }
 
 static void encode_f16(const float *x, uint8_t *block)
@@ -52,133 +25,215 @@ static void encode_bf16(const float *x, uint8_t *block)
     store_u16(block, f32_to_bf16(x[0]));
 }
 
-/* d = max |x| / 127; codes round half away from zero. */
+/* ---- 32 elements ---- */
+
+static void encode_q4_0(const float *x, uint8_t *block)
+{
+    float d = extreme(x, 32) / -8.0f, scale = inverse(d);
+    memset(block, 0, 18);
+    store_half(block, d);
+    for (int i = 0; i < 32; i++)
+        put_nibble(block + 2, i, saturate(x[i] * scale + 8.5f, 0, 15));
+}
+
+static void encode_q4_1(const float *x, uint8_t *block)
+{
+    float low = x[0], high = x[0];
+    widen_range(x, 32, &low, &high);
+    float d = (high - low) / 15.0f, scale = inverse(d);
+    memset(block, 0, 20);
+    store_half(block, d);
+    store_half(block + 2, low);
+    for (int i = 0; i < 32; i++)
+        put_nibble(block + 4, i, saturate((x[i] - low) * scale + 0.5f, 0, 15));
+}
+
+/* Five-bit codes: the fifth bits are the word at `high`, bit i that of element i. */
+static void put_five(uint8_t *high, uint8_t *qs, int i, int code)
+{
+    put_nibble(qs, i, code & 15);
+    high[i / 8] |= (uint8_t)(code >> 4 << i % 8);
+}
+
+static void encode_q5_0(const float *x, uint8_t *block)
+{
+    float d = extreme(x, 32) / -16.0f, scale = inverse(d);
+    memset(block, 0, 22);
+    store_half(block, d);
+    for (int i = 0; i < 32; i++)
+        put_five(block + 2, block + 6, i, saturate(x[i] * scale + 16.5f, 0, 31));
+}
+
+static void encode_q5_1(const float *x, uint8_t *block)
+{
+    float low = x[0], high = x[0];
+    widen_range(x, 32, &low, &high);
+    float d = (high - low) / 31.0f, scale = inverse(d);
+    memset(block, 0, 24);
+    store_half(block, d);
+    store_half(block + 2, low);
+    for (int i = 0; i < 32; i++)
+        put_five(block + 4, block + 8, i, saturate((x[i] - low) * scale + 0.5f, 0, 31));
+}
+
 static void encode_q8_0(const float *x, uint8_t *block)
 {
-    float largest = 0;
-    for (int i = 0; i < 32; i++)
-        largest = fmaxf(largest, fabsf(x[i]));
-    float d = largest / 127.0f, scale = inverse(d);
+    float d = fabsf(extreme(x, 32)) / 127.0f, scale = inverse(d);
     store_half(block, d);
     for (int i = 0; i < 32; i++)
         block[2 + i] = (uint8_t)(int8_t)saturate(roundf(x[i] * scale), -127, 127);
 }
 
-/* The 12 bytes that hold eight 6-bit scales and eight 6-bit minima: the inverse of the decoder's
- * k_scale_min. */
-static void pack_scale_min(const int *scale, const int *minimum, uint8_t *s)
+int quant_iq4_nearest(float value)
 {
-    for (int j = 0; j < 4; j++) {
-        s[j] = (uint8_t)(scale[j] | (scale[j + 4] >> 4) << 6);
-        s[j + 4] = (uint8_t)(minimum[j] | (minimum[j + 4] >> 4) << 6);
-        s[j + 8] = (uint8_t)((scale[j + 4] & 15) | (minimum[j + 4] & 15) << 4);
+    int above = 1; /* the upper of the two levels around the value */
+    while (above < 15 && (float)quant_iq4_levels[above] < value)
+        above++;
+    float up = (float)quant_iq4_levels[above] - value;
+    float down = value - (float)quant_iq4_levels[above - 1];
+    return down < up ? above - 1 : above;
+}
+
+static void encode_iq4_nl(const float *x, uint8_t *block)
+{
+    float d = extreme(x, 32) / -127.0f, scale = inverse(d);
+    memset(block, 0, 18);
+    store_half(block, d);
+    for (int i = 0; i < 32; i++)
+        put_nibble(block + 2, i, quant_iq4_nearest(x[i] * scale));
+}
+
+static void encode_mxfp4(const float *x, uint8_t *block)
+{
+    memset(block, 0, 17);
+    block[0] = quant_e8m0_for_fp4(fabsf(extreme(x, 32)));
+    for (int i = 0; i < 32; i++)
+        put_nibble(block + 1, i, quant_fp4_nearest(x[i], quant_e8m0_to_f32(block[0])));
+}
+
+/* ---- 64 and 128 elements ---- */
+
+/* Groups of 16: elements j and j + 8 of a group share a byte. */
+static void encode_nvfp4(const float *x, uint8_t *block)
+{
+    memset(block, 0, 36);
+    for (int group = 0; group < 4; group++)
+        block[group] = quant_ue4m3_from_f32(fabsf(extreme(x + 16 * group, 16)) / 6.0f);
+    for (int i = 0; i < 64; i++) {
+        int group = i / 16, j = i % 16;
+        uint32_t code = quant_fp4_nearest(x[i], quant_ue4m3_to_f32(block[group]));
+        block[4 + 8 * group + j % 8] |= (uint8_t)(code << (j >= 8 ? 4 : 0));
     }
 }
 
-/* Scale and minimum of eight sub-blocks, so that x is about scale * 0..15 - minimum. */
-static void q4_k_ranges(const float *x, float *scale, float *minimum)
+static void encode_q1_0(const float *x, uint8_t *block)
 {
-    for (int j = 0; j < 8; j++) {
-        float low = 0, high = x[32 * j];
-        for (int l = 0; l < 32; l++) {
-            low = fminf(low, x[32 * j + l]);
-            high = fmaxf(high, x[32 * j + l]);
-        }
-        scale[j] = fmaxf(high - low, 0) / 15.0f;
-        minimum[j] = -low;
+    double sum = 0;
+    memset(block, 0, 18);
+    for (int i = 0; i < 128; i++) {
+        sum += fabsf(x[i]);
+        block[2 + i / 8] |= (uint8_t)((x[i] >= 0) << i % 8);
     }
+    store_half(block, (float)(sum / 128));
 }
 
-/* Rounds eight non-negative values to 0..63 relative to the largest; returns the value of one unit.
- */
-static float six_bits(const float *values, int *codes)
+/* Levels -d, 0, d, 2d: the smallest |d| of either sign whose levels enclose the block. */
+static void encode_q2_0(const float *x, uint8_t *block)
 {
-    float largest = 0;
-    for (int j = 0; j < 8; j++)
-        largest = fmaxf(largest, values[j]);
-    for (int j = 0; j < 8; j++)
-        codes[j] = saturate(rintf(values[j] * inverse(largest) * 63.0f), 0, 63);
-    return largest / 63.0f;
+    float low = 0, high = 0;
+    widen_range(x, 64, &low, &high);
+    float plus = fmaxf(high / 2, -low), minus = fmaxf(-low / 2, high);
+    float d = plus <= minus ? plus : -minus, scale = inverse(d);
+    memset(block, 0, 18);
+    store_half(block, d);
+    for (int i = 0; i < 64; i++)
+        block[2 + i / 4] |= (uint8_t)(saturate(roundf(x[i] * scale) + 1, 0, 3) << 2 * (i % 4));
 }
 
-/* 0: d, 2: dmin, 4: scales[12], 16: qs[128]. */
-static void encode_q4_k(const float *x, uint8_t *block)
-{
-    float scale[8], minimum[8];
-    int scale_code[8], minimum_code[8];
-    q4_k_ranges(x, scale, minimum);
-    float d = store_half(block, six_bits(scale, scale_code));
-    float dmin = store_half(block + 2, six_bits(minimum, minimum_code));
-    pack_scale_min(scale_code, minimum_code, block + 4);
-    memset(block + 16, 0, 128);
-    for (int i = 0; i < 256; i++) {
-        int j = i / 32;
-        float step = d * (float)scale_code[j], offset = dmin * (float)minimum_code[j];
-        int q = saturate(rintf((x[i] + offset) * inverse(step)), 0, 15);
-        block[16 + 32 * (j / 2) + i % 32] |= (uint8_t)(q << (j % 2 ? 4 : 0));
-    }
-}
+/* ---- Rows ---- */
 
-/* Signed scales of sixteen sub-blocks (the value of largest magnitude maps to -32); returns the
- * unit of their i8 codes. */
-static float q6_k_scales(const float *x, float *scale)
-{
-    float largest = 0;
-    for (int j = 0; j < 16; j++) {
-        float extreme = 0;
-        for (int l = 0; l < 16; l++)
-            if (fabsf(x[16 * j + l]) > fabsf(extreme))
-                extreme = x[16 * j + l];
-        scale[j] = extreme / -32.0f;
-        if (fabsf(scale[j]) > fabsf(largest))
-            largest = scale[j];
-    }
-    return largest / -128.0f;
-}
-
-/* 0: ql[128], 128: qh[64], 192: signed scales[16], 208: d. */
-static void encode_q6_k(const float *x, uint8_t *block)
-{
-    float scale[16];
-    int code[16];
-    memset(block, 0, 210);
-    float unit = q6_k_scales(x, scale);
-    float d = store_half(block + 208, unit);
-    for (int j = 0; j < 16; j++) {
-        code[j] = saturate(rintf(scale[j] * inverse(unit)), -128, 127);
-        block[192 + j] = (uint8_t)(int8_t)code[j];
-    }
-    for (int i = 0; i < 256; i++) {
-        int half = i / 128, group = i % 128 / 32, l = i % 32;
-        int q = saturate(rintf(x[i] * inverse(d * (float)code[i / 16])), -32, 31) + 32;
-        block[64 * half + l + 32 * (group & 1)] |= (uint8_t)((q & 15) << (group >= 2 ? 4 : 0));
-        block[128 + 32 * half + l] |= (uint8_t)((q >> 4) << 2 * group);
-    }
-}
-
-static const struct encoder {
-    uint32_t type;
-    void (*encode)(const float *x, uint8_t *block);
-} encoders[] = {
-    {QUANT_F32, encode_f32},   {QUANT_F16, encode_f16},   {QUANT_BF16, encode_bf16},
-    {QUANT_Q8_0, encode_q8_0}, {QUANT_Q4_K, encode_q4_k}, {QUANT_Q6_K, encode_q6_k},
+static const quant_encode_block encoders[] = {
+    [QUANT_F32] = encode_f32,     [QUANT_F16] = encode_f16,       [QUANT_BF16] = encode_bf16,
+    [QUANT_Q4_0] = encode_q4_0,   [QUANT_Q4_1] = encode_q4_1,     [QUANT_Q5_0] = encode_q5_0,
+    [QUANT_Q5_1] = encode_q5_1,   [QUANT_Q8_0] = encode_q8_0,     [QUANT_IQ4_NL] = encode_iq4_nl,
+    [QUANT_MXFP4] = encode_mxfp4, [QUANT_NVFP4] = encode_nvfp4,   [QUANT_Q1_0] = encode_q1_0,
+    [QUANT_Q2_0] = encode_q2_0,   [QUANT_Q2_K] = encode_q2_k,     [QUANT_Q3_K] = encode_q3_k,
+    [QUANT_Q4_K] = encode_q4_k,   [QUANT_Q5_K] = encode_q5_k,     [QUANT_Q6_K] = encode_q6_k,
+    [QUANT_Q8_K] = encode_q8_k,   [QUANT_IQ4_XS] = encode_iq4_xs, [QUANT_TQ1_0] = encode_tq1_0,
+    [QUANT_TQ2_0] = encode_tq2_0,
 };
+
+bool quant_can_encode(uint32_t type)
+{
+    return type < ARRAY_COUNT(encoders) && encoders[type] != NULL;
+}
+
+static rlxvk_status fail_no_encoder(uint32_t type)
+{
+    const quant_format *format = quant_format_find(type);
+    char names[256] = "";
+    text t = {names, sizeof names, 0};
+    for (uint32_t i = 0; i < ARRAY_COUNT(encoders); i++)
+        if (quant_can_encode(i))
+            text_append(&t, "%s%s", t.length ? ", " : "", quant_format_find(i)->name);
+    return fail(RLXVK_E_UNSUPPORTED, "quant_encode_row: no encoder for type %u (%s); there are %s",
+                type, format ? format->name : "unknown", names);
+}
+
+/* Blocks take finite values only: one scale is for many of them. *out_largest: of the |values|. */
+static rlxvk_status check_finite(const quant_format *format, const float *values, uint64_t k,
+                                 float *out_largest)
+{
+    *out_largest = 0;
+    for (uint64_t i = 0; i < k; i++) {
+        if (!isfinite(values[i]))
+            return fail(RLXVK_E_RANGE,
+                        "quant_encode_row: %s: value %llu of %llu is %g; blocks hold finite values "
+                        "only, replace it first",
+                        format->name, (unsigned long long)i, (unsigned long long)k,
+                        (double)values[i]);
+        *out_largest = fmaxf(*out_largest, fabsf(values[i]));
+    }
+    return RLXVK_OK;
+}
+
+/* Encodes to nowhere, to find a block whose scale overflows. */
+static rlxvk_status check_scales(const quant_format *format, const float *values, uint64_t k)
+{
+    rlxvk_status status = RLXVK_OK;
+    uint8_t block[QUANT_MAX_BYTES];
+    for (uint64_t i = 0; i < k; i += format->block_elements) {
+        encoders[format->type](values + i, block);
+        if (quant_check_blocks(format->type, block, format->block_bytes) != RLXVK_OK)
+            TRY(fail(RLXVK_E_RANGE,
+                     "quant_encode_row: %s: values %llu .. %llu reach %g, so that their scale "
+                     "overflows binary16 (65504); scale the row down",
+                     format->name, (unsigned long long)i,
+                     (unsigned long long)(i + format->block_elements - 1),
+                     (double)extreme(values + i, (int)format->block_elements)));
+    }
+error:
+    return status;
+}
 
 rlxvk_status quant_encode_row(uint32_t type, const float *values, uint64_t k, void *out)
 {
     const quant_format *format = quant_format_find(type);
-    const struct encoder *encoder = NULL;
+    rlxvk_status status = RLXVK_OK;
+    float largest = 0;
     uint8_t *block = out;
-    for (size_t i = 0; i < ARRAY_COUNT(encoders); i++)
-        if (encoders[i].type == type)
-            encoder = &encoders[i];
-    if (encoder == NULL)
-        return fail(RLXVK_E_UNSUPPORTED, "%s: no encoder for this type (%u)",
-                    format ? format->name : "unknown format", type);
+    if (!quant_can_encode(type))
+        return fail_no_encoder(type);
     if (k % format->block_elements != 0)
-        return fail(RLXVK_E_SHAPE, "%s: a row of %llu elements is not whole blocks of %u",
-                    format->name, (unsigned long long)k, format->block_elements);
+        return fail(RLXVK_E_SHAPE,
+                    "quant_encode_row: a row of %llu elements is not whole blocks of %u (%s)",
+                    (unsigned long long)k, format->block_elements, format->name);
+    if (format->block_elements > 1)
+        TRY(check_finite(format, values, k, &largest));
+    if (largest > 65504) /* no scale is above the largest value */
+        TRY(check_scales(format, values, k));
     for (uint64_t i = 0; i < k; i += format->block_elements, block += format->block_bytes)
-        encoder->encode(values + i, block);
-    return RLXVK_OK;
+        encoders[type](values + i, block);
+error:
+    return status;
 }

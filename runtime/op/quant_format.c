@@ -7,7 +7,7 @@
  * the half, l = position inside the group.
  */
 #include "op/quant_format.h"
-#include "graph/half.h"
+#include "op/quant_bytes.h"
 #include "op/quant_grid.h"
 
 #include <ctype.h>
@@ -19,32 +19,12 @@ const int8_t quant_iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
 const float quant_fp4_levels[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                     -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
-static uint32_t load_u16(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t load_u32(const uint8_t *bytes)
-{
-    return load_u16(bytes) | load_u16(bytes + 2) << 16;
-}
+/* ---- Plain elements ---- */
 
 static uint64_t load_u64(const uint8_t *bytes)
 {
     return load_u32(bytes) | (uint64_t)load_u32(bytes + 4) << 32;
 }
-
-static float load_half(const uint8_t *bytes)
-{
-    return f16_to_f32((uint16_t)load_u16(bytes));
-}
-
-static uint32_t nibble(uint32_t byte, bool high)
-{
-    return high ? byte >> 4 : byte & 15u;
-}
-
-/* ---- Plain elements ---- */
 
 static void decode_f32(const uint8_t *block, float *y, float *min_term)
 {

@@ -9,6 +9,7 @@
 #include "base/base.h"
 
 #define QUANT_MAX_BLOCK 256 /* the largest block_elements */
+#define QUANT_MAX_BYTES 292 /* the largest block_bytes */
 
 enum quant_type {
     QUANT_F32 = 0,
@@ -82,10 +83,16 @@ RLXVK_MUST_CHECK rlxvk_status quant_decode_row(uint32_t type, const void *bytes,
 RLXVK_MUST_CHECK rlxvk_status quant_decode_row_magnitude(uint32_t type, const void *bytes,
                                                          uint64_t k, float *out);
 
-/* Packs k finite floats: F32, F16, BF16, Q8_0, Q4_K, Q6_K. Statuses as quant_decode_row. In
- * quant_encode.c. */
+/* Packs k floats; of formats with blocks they must be finite and their scales fit (E_RANGE).
+ * Nothing is written on errors: E_UNSUPPORTED (no encoder), E_SHAPE. In quant_encode.c. */
 RLXVK_MUST_CHECK rlxvk_status quant_encode_row(uint32_t type, const float *values, uint64_t k,
                                                void *out);
+bool quant_can_encode(uint32_t type);
+
+/* E_RANGE naming the first block with a scale that is no finite number, in quant_check.c. Plain
+ * elements pass. */
+RLXVK_MUST_CHECK rlxvk_status quant_check_blocks(uint32_t type, const uint8_t *bytes,
+                                                 uint64_t size);
 
 /* The 16 levels of IQ4_NL and IQ4_XS, and those of the 4-bit float E2M1. */
 extern const int8_t quant_iq4_levels[16];

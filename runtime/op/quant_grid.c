@@ -7,7 +7,7 @@
  * quant_format.c every operation is one f32 operation, in the order written.
  */
 #include "op/quant_grid.h"
-#include "graph/half.h"
+#include "op/quant_bytes.h"
 #include "op/quant_format.h"
 #include "op/quant_grid_data.h"
 
@@ -39,26 +39,6 @@ const uint16_t *quant_grid_find(uint32_t type, uint32_t *out_count)
         }
     *out_count = 0;
     return NULL;
-}
-
-static uint32_t load_u16(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
-}
-
-static uint32_t load_u32(const uint8_t *bytes)
-{
-    return load_u16(bytes) | load_u16(bytes + 2) << 16;
-}
-
-static float load_half(const uint8_t *bytes)
-{
-    return f16_to_f32((uint16_t)load_u16(bytes));
-}
-
-static uint32_t nibble(uint32_t byte, bool high)
-{
-    return high ? byte >> 4 : byte & 15u;
 }
 
 /* The mask of 8 signs whose eighth makes the count of set bits even. */
@@ -177,11 +157,8 @@ void decode_iq1_s(const uint8_t *block, float *y, float *min_term)
  * 3-bit scales, whose top nibbles together are d. */
 void decode_iq1_m(const uint8_t *block, float *y, float *min_term)
 {
-    uint32_t bits = 0;
+    float d = f16_to_f32((uint16_t)load_top_nibbles(block + 48));
     (void)min_term;
-    for (int i = 0; i < 4; i++)
-        bits |= load_u16(block + 48 + 2 * i) >> 12 << 4 * i;
-    float d = f16_to_f32((uint16_t)bits);
     for (int run = 0; run < 32; run++) {
         uint32_t high = nibble(block[32 + run / 2], run % 2 != 0);
         uint32_t s = load_u16(block + 48 + 2 * (run / 8)) >> 3 * (run % 8 / 2) & 7u;

@@ -5,6 +5,7 @@
  */
 #include "op/quant_scheme.h"
 #include "graph/half.h"
+#include "op/quant_codec.h"
 #include "op/quant_format.h"
 
 #include <rlxvk_ops.h>
@@ -51,19 +52,37 @@ static float e5m2(uint32_t bits)
 }
 
 static const quant_scheme_traits schemes[] = {
-    {"int8", 0, 8, 0, SCALE_BLOCK, false, false, true, signed_byte, NULL},
-    {"int8a", 1, 8, 0, SCALE_BLOCK, true, false, false, signed_byte, NULL},
-    {"int4", 2, 4, 0, SCALE_BLOCK, false, false, true, signed_nibble, NULL},
-    {"fp8e4m3", 3, 8, 0, SCALE_COLUMN, false, false, true, e4m3, NULL},
-    {"fp8e5m2", 4, 8, 0, SCALE_COLUMN, false, false, true, e5m2, NULL},
-    {"nvfp4", 5, 4, 16, SCALE_BYTE, false, true, false, fp4, quant_ue4m3_to_f32},
-    {"mxfp4", 6, 4, 32, SCALE_BYTE, false, false, false, fp4, quant_e8m0_to_f32},
-    {"int4a", 7, 4, 0, SCALE_BLOCK, true, false, false, unsigned_nibble, NULL},
+    {"int8", 0, 8, 0, SCALE_BLOCK, false, false, true, signed_byte, NULL, NULL},
+    {"int8a", 1, 8, 0, SCALE_BLOCK, true, false, false, signed_byte, NULL, NULL},
+    {"int4", 2, 4, 0, SCALE_BLOCK, false, false, true, signed_nibble, NULL, NULL},
+    {"fp8e4m3", 3, 8, 0, SCALE_COLUMN, false, false, true, e4m3, NULL, NULL},
+    {"fp8e5m2", 4, 8, 0, SCALE_COLUMN, false, false, true, e5m2, NULL, NULL},
+    {"nvfp4", 5, 4, 16, SCALE_BYTE, false, true, false, fp4, quant_ue4m3_to_f32, quant_ue4m3_valid},
+    {"mxfp4", 6, 4, 32, SCALE_BYTE, false, false, false, fp4, quant_e8m0_to_f32, quant_e8m0_valid},
+    {"int4a", 7, 4, 0, SCALE_BLOCK, true, false, false, unsigned_nibble, NULL, NULL},
 };
 
 const quant_scheme_traits *quant_scheme_find(uint32_t kind)
 {
     return kind < ARRAY_COUNT(schemes) ? &schemes[kind] : NULL;
+}
+
+bool quant_scheme_resolve(uint32_t kind, int64_t *block, int64_t n, text *problem)
+{
+    const quant_scheme_traits *t = quant_scheme_find(kind);
+    if (t && *block == 0)
+        *block = t->block;
+    if (!t)
+        text_append(problem, "kind %u is no side-scale scheme; there are 0 .. 7", kind);
+    else if (n < 0 || n > INT32_MAX)
+        text_append(problem, "%s: n is %lld; a matrix has 0 .. 2^31 - 1 columns", t->name,
+                    (long long)n);
+    else if (t->scale != SCALE_COLUMN && (*block < 1 || *block > INT32_MAX))
+        text_append(problem, "%s: block is %lld; give 1 .. 2^31 - 1", t->name, (long long)*block);
+    else if (t->block && *block != t->block)
+        text_append(problem, "%s: block is %lld; it is always %u (or 0)", t->name,
+                    (long long)*block, t->block);
+    return problem->length == 0;
 }
 
 bool quant_scheme_bytes(const quant_scheme_traits *t, uint64_t k, uint64_t n, uint64_t *out)

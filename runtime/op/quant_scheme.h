@@ -25,10 +25,15 @@ typedef struct quant_scheme_traits {
     bool ignores_extra;           /* operand 3 is accepted and not read */
     float (*code)(uint32_t bits); /* what a weight's bits mean */
     float (*scale_code)(uint32_t byte); /* SCALE_BYTE */
+    bool (*scale_valid)(uint32_t byte); /* SCALE_BYTE: stands for a number */
 } quant_scheme_traits;
 
 /* NULL for a number that is no side-scale scheme. */
 const quant_scheme_traits *quant_scheme_find(uint32_t kind);
+
+/* Whether a scheme's numbers go together: kind, block (0 becomes the kind's own), n. False with a
+ * sentence in *problem. */
+bool quant_scheme_resolve(uint32_t kind, int64_t *block, int64_t n, text *problem);
 
 /* Bytes of k * n codes; false on overflow. */
 bool quant_scheme_bytes(const quant_scheme_traits *t, uint64_t k, uint64_t n, uint64_t *out);
@@ -44,5 +49,11 @@ typedef struct quant_matrix {
 
 /* Column j: k values, and their |scale term| + |zero term|. A code that is NaN or infinite is 0. */
 void quant_decode_column(const quant_matrix *m, uint64_t j, float *out, float *magnitude);
+
+/* E_RANGE naming the first element of one of a matrix's tensors that no encoder writes (NaN,
+ * infinite), in quant_check.c. `count` bytes or f32 words. */
+enum quant_part { QUANT_CODES, QUANT_SCALES, QUANT_EXTRA };
+RLXVK_MUST_CHECK rlxvk_status quant_check_part(const quant_scheme_traits *t, enum quant_part part,
+                                               const void *data, uint64_t count);
 
 #endif

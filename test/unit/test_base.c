@@ -325,6 +325,7 @@ static void switch_errors(void **state)
     memset(longer, 'd', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = 0;
     refused("RLXVK_DUMP", "graph,plam", RLXVK_E_ATTR);
+    assert_int_equal(read_with("RLXVK_CHECK", "packed").check, CHECK_PACKED);
     refused("RLXVK_CHECK", "1", RLXVK_E_ATTR);
     refused("RLXVK_MATMUL", "fast", RLXVK_E_ATTR);
     refused("RLXVK_MATMUL", "scalar,tiled", RLXVK_E_ATTR);

@@ -1,6 +1,9 @@
-/* Side-scale schemes: worked examples whose results are exact, scalar codes, sizes. */
+/* Side-scale schemes: worked examples whose results are exact, scalar codes both ways, sizes. */
 #include "graph/graph.h"
+#include "graph/half.h"
 #include "op/op.h"
+#include "op/quant_codec.h"
+#include "op/quant_format.h"
 #include "op/quant_scheme.h"
 #include <rlxvk_ops.h>
 
@@ -137,6 +140,81 @@ static void test_traits(void **state)
     assert_true(t.name[0] == 0);
 }
 
+/* ---- Small floats ---- */
+
+static float e4m3_value(uint32_t code)
+{
+    return quant_ue4m3_to_f32(code & 0x7f) * (code & 0x80 ? -1.0f : 1.0f);
+}
+
+static float e5m2_value(uint32_t code)
+{
+    return f16_to_f32((uint16_t)(code << 8));
+}
+
+static float fp4_value(uint32_t code)
+{
+    return quant_fp4_levels[code];
+}
+
+static const struct small_float {
+    uint8_t (*round)(float value);
+    float (*value)(uint32_t code);
+    uint32_t largest, sign; /* codes */
+} small_floats[] = {
+    {quant_e4m3_from_f32, e4m3_value, 0x7e, 0x80},
+    {quant_e5m2_from_f32, e5m2_value, 0x7b, 0x80},
+    {quant_fp4_from_f32, fp4_value, 7, 8},
+};
+
+/* Every value survives; a midpoint goes to the even code and what is beside it to its own side;
+ * what is too large saturates. */
+static void test_small_floats(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < ARRAY_COUNT(small_floats); f++) {
+        const struct small_float *s = &small_floats[f];
+        for (uint32_t code = 0; code <= s->largest; code++) {
+            float value = s->value(code);
+            assert_int_equal(s->round(value), code);
+            assert_int_equal(s->round(-value), code | s->sign);
+            if (code == s->largest)
+                continue;
+            float middle = (value + s->value(code + 1)) / 2;
+            assert_int_equal(s->round(middle), code + code % 2);
+            assert_int_equal(s->round(nextafterf(middle, 1e9f)), code + 1);
+            assert_int_equal(s->round(nextafterf(middle, 0)), code);
+        }
+        assert_int_equal(s->round(INFINITY), s->largest);
+        assert_int_equal(s->round(-3e38f), s->largest | s->sign);
+        assert_int_equal(s->round(0x1p-149f), 0);
+    }
+    assert_int_equal(quant_e4m3_from_f32(NAN), 0x7f);
+}
+
+static void test_scale_codes(void **state)
+{
+    (void)state;
+    for (uint32_t code = 0; code < 0x7f; code++)
+        assert_int_equal(quant_ue4m3_from_f32(quant_ue4m3_to_f32(code)), code);
+    assert_int_equal(quant_ue4m3_from_f32(-1), 0);
+    assert_int_equal(quant_ue4m3_from_f32(1e9f), 0x7e);
+    assert_int_equal(quant_ue4m3_from_f32(1.0625f), 0x39); /* half up */
+    assert_int_equal(quant_ue4m3_from_f32(1.9375f), 0x40); /* carries */
+    assert_int_equal(quant_ue4m3_from_f32(0x1.ffp-7f), 7); /* subnormal range: capped */
+    assert_int_equal(quant_ue4m3_from_f32(0x1p-10f), 1);   /* half of the least */
+    assert_int_equal(quant_ue4m3_from_f32(0x1.fp-11f), 0);
+    assert_int_equal(quant_e8m0_for_fp4(6), 127);
+    assert_int_equal(quant_e8m0_for_fp4(0.99f), 124);
+    assert_int_equal(quant_e8m0_for_fp4(0), 0);
+    assert_int_equal(quant_e8m0_for_fp4(0x1p-149f), 0);
+    assert_int_equal(quant_e8m0_for_fp4(3e38f), 252);
+    assert_int_equal(quant_fp4_nearest(0.25f, 1), 0); /* ties: the lowest code */
+    assert_int_equal(quant_fp4_nearest(3.5f, 1), 5);
+    assert_int_equal(quant_fp4_nearest(-2.5f, 1), 12);
+    assert_int_equal(quant_fp4_nearest(100, 0), 0);
+}
+
 /* Ops whose formats share a grid share its constant. */
 static void test_grids(void **state)
 {
@@ -161,9 +239,10 @@ static void test_grids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples), cmocka_unit_test(test_fp4),
-        cmocka_unit_test(test_codes),    cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_traits),   cmocka_unit_test(test_grids),
+        cmocka_unit_test(test_examples),     cmocka_unit_test(test_fp4),
+        cmocka_unit_test(test_codes),        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_traits),       cmocka_unit_test(test_grids),
+        cmocka_unit_test(test_small_floats), cmocka_unit_test(test_scale_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
