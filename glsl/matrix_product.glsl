@@ -96,41 +96,48 @@ void store(uint stage)
     }
 }
 
-void load_a(out OPERAND_A left[SUMS_M], uint at, uint row, uint k)
-{
-    [[unroll]] for (uint i = 0; i < SUMS_M; i++)
-        coopMatLoad(left[i], tile_a, at * STAGE_A + (row + i * UNIT_M) * PITCH + k * (UNIT_K / 8),
-                    PITCH, gl_CooperativeMatrixLayoutRowMajor);
-}
+#define LOAD_A(to, plane, i, k)                                                                    \
+    coopMatLoad(to, tile_a, (plane) * STAGE_A + (part.x + (i) * UNIT_M) * PITCH + (k) * UNIT_K / 8,\
+                PITCH, gl_CooperativeMatrixLayoutRowMajor)
+#define LOAD_B(to, plane, j, k)                                                                    \
+    coopMatLoad(to, tile_b, (plane) * STAGE_B + (part.y + (j) * UNIT_N) * PITCH + (k) * UNIT_K / 8,\
+                PITCH, gl_CooperativeMatrixLayoutColumnMajor)
 
-OPERAND_B load_b(uint at, uint row, uint k)
-{
-    OPERAND_B right;
-    coopMatLoad(right, tile_b, at * STAGE_B + row * PITCH + k * (UNIT_K / 8), PITCH,
-                gl_CooperativeMatrixLayoutColumnMajor);
-    return right;
-}
-
-void add_products(OPERAND_A left[SUMS_M], OPERAND_B right, uint j)
-{
-    [[unroll]] for (uint i = 0; i < SUMS_M; i++)
-        sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sums[i * SUMS_N + j]);
-}
-
-void multiply(uint stage, uvec2 part)
+/* Nothing but loops of constant length here and below: a branch among them, or an array of matrices
+ * as a parameter, and they leave the registers (six times slower on an H200). */
+void multiply(uint plane, uvec2 part)
 {
     [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
-        OPERAND_A high[SUMS_M], low[SUMS_M];
-        load_a(high, stage * PLANES, part.x, k);
-        if (PLANES == 2)
-            load_a(low, stage * PLANES + 1, part.x, k);
+        OPERAND_A left[SUMS_M];
+        [[unroll]] for (uint i = 0; i < SUMS_M; i++)
+            LOAD_A(left[i], plane, i, k);
         [[unroll]] for (uint j = 0; j < SUMS_N; j++) {
-            OPERAND_B right = load_b(stage * PLANES, part.y + j * UNIT_N, k);
-            if (PLANES == 2) {
-                add_products(low, right, j);
-                add_products(high, load_b(stage * PLANES + 1, part.y + j * UNIT_N, k), j);
+            OPERAND_B right;
+            LOAD_B(right, plane, j, k);
+            [[unroll]] for (uint i = 0; i < SUMS_M; i++)
+                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sums[i * SUMS_N + j]);
+        }
+    }
+}
+
+/* The planes `high` and the next: small products first. */
+void multiply_split(uint high, uvec2 part)
+{
+    [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
+        OPERAND_A left[SUMS_M], left_low[SUMS_M];
+        [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
+            LOAD_A(left[i], high, i, k);
+            LOAD_A(left_low[i], high + 1, i, k);
+        }
+        [[unroll]] for (uint j = 0; j < SUMS_N; j++) {
+            OPERAND_B right, right_low;
+            LOAD_B(right, high, j, k);
+            LOAD_B(right_low, high + 1, j, k);
+            [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
+                SUM sum = coopMatMulAdd(left_low[i], right, sums[i * SUMS_N + j]);
+                sum = coopMatMulAdd(left[i], right_low, sum);
+                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sum);
             }
-            add_products(high, right, j);
         }
     }
 }
@@ -213,7 +220,10 @@ void main()
         barrier();
         if (octet + OCTETS < args.k_octets)
             fetch(base, octet + OCTETS);
-        multiply(stage, part);
+        if (PLANES == 2)
+            multiply_split(stage * 2, part);
+        else
+            multiply(stage, part);
         if (STAGES == 2)
             stage ^= 1;
     }

@@ -129,6 +129,13 @@ static void print_features(const rlxvk_device_info *d)
     }
 }
 
+static void print_matrix_unit(const char *type, matrix_shape unit)
+{
+    if (unit.m)
+        printf("            %s matrix units of %u x %u x %u, when a precision asks for them\n",
+               type, unit.m, unit.n, unit.k);
+}
+
 static void print_choice(const entry *e)
 {
     const device_choice *c = &e->choice;
@@ -143,6 +150,8 @@ static void print_choice(const entry *e)
            c->profile.max_workgroup_invocations);
     printf("            kernels for %s\n",
            c->profile.portable ? "a software or translated driver: plain ones preferred" : "a GPU");
+    print_matrix_unit("f16", c->profile.matrix_f16);
+    print_matrix_unit("bf16", c->profile.matrix_bf16);
     printf("            work split for about %u compute units; queue family %u; memory types %u "
            "(arena), %u (upload), %u (readback)\n",
            c->profile.compute_units, c->queue_family, c->arena_type, c->upload_type,

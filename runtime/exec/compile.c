@@ -201,7 +201,7 @@ static void pin_checked(const rlxvk_executable *e, bool *pinned)
 }
 
 /* Which kernels the caller wants: options go before switches. */
-static rlxvk_status read_modes(const rlxvk_executable *e, schedule_options *how)
+static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
 {
     const rlxvk_compile_options *o = &e->options;
     rlxvk_status status;
@@ -218,6 +218,7 @@ static rlxvk_status read_modes(const rlxvk_executable *e, schedule_options *how)
         if (o->precision == RLXVK_PRECISION_F32)
             how->precision = RLXVK_PRECISION_F16;
     }
+    e->precision = how->precision;
     TRY(variant_check(how->variants, o->variant ? "compile option variant" : "RLXVK_VARIANT"));
 error:
     return status;

@@ -1,5 +1,6 @@
 /* What RLXVK_DUMP and RLXVK_DEBUG print at compile, a line at a time, to the context's log sink. */
 #include "exec/executable.h"
+#include "op/matrix_select.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,10 @@ void dump_plan(const rlxvk_executable *e)
     const plan *p = &e->plan;
     SAY("plan: %zu steps, %u barriers, %zu segments ('|': barrier before)", e->schedule.steps.count,
         p->barrier_count, p->segments.count);
+    if (!matrix_unit(e->precision, &e->device->choice.profile).m &&
+        e->precision != RLXVK_PRECISION_F32)
+        SAY("  precision %s: this device has no matrix units for it; products run in f32",
+            rlxvk_precision_name(e->precision));
     for (uint32_t i = 0; i < e->schedule.steps.count; i++)
         dump_step(e, i);
     for (int c = 0; c < CLASS_COUNT; c++)

@@ -360,7 +360,6 @@ static void describe_features(const device_snapshot *s, rlxvk_device_info *out)
     out->subgroup_arithmetic =
         s->subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT &&
         s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
-    out->cooperative_matrix = s->cooperative_matrix;
 }
 
 void device_describe(const device_snapshot *snapshot, const device_choice *choice,
@@ -379,6 +378,7 @@ void device_describe(const device_snapshot *snapshot, const device_choice *choic
     memcpy(out->reason, choice->reason, sizeof(out->reason));
     describe_limits(&choice->profile, out);
     describe_features(snapshot, out);
+    out->cooperative_matrix = choice->profile.matrix_f16.m || choice->profile.matrix_bf16.m;
     if (choice->arena_type != NO_TYPE && choice->arena_type < VK_MAX_MEMORY_TYPES)
         out->device_memory_bytes = type_heap_size(snapshot, choice->arena_type);
     out->direct_upload = choice->arena_mapped;

@@ -148,6 +148,38 @@ static void generate_halves(case_list *list)
     case_add(list, "matmul in=a:f16:67x1:range:-7e-5:7e-5;b:f32:1x36:constant:1048576");
 }
 
+/* The opt-in precisions: every padding, batches, halves, rows of very different sizes, sums of one
+ * sign. Devices without matrix units run them on the f32 kernels. */
+static void generate_precisions(case_list *list)
+{
+    static const char *const lines[] = {
+        "in=a:f32:16x16;b:f32:16x16",
+        "in=a:f32:33x45;b:f32:45x37:uniform",
+        "transpose_a=1 transpose_b=1 in=a:f32:70x129;b:f32:130x70",
+        "transpose_b=1 in=a:f32:300x1000;b:f32:260x1000",
+        "transpose_a=1 in=a:f32:96x256;b:f32:96x192",
+        "in=a:f32:40x4100:positive;b:f32:4100x24:positive",
+        "in=a:f32:64x7:range:-1e-6:1e-6;b:f32:7x65:range:-1e-7:1e-7",
+        "in=a:f32:20x64:integers;b:f32:64x20:integers",
+        "in=a:f32:2x1x33x20;b:f32:1x3x20x40",
+        "transpose_b=1 in=a:f32:6x17x24;b:f32:6x18x24",
+        "in=a:f32:2x3x25x17;b:f32:17x19",
+        "transpose_b=1 in=a:f32:48x64;b:f16:65x64",
+        "in=a:bf16:33x36;b:f16:36x40",
+        "narrow_b=1 in=a:f32:20x30;b:f32:31x21",
+        "in=a:f32:128x128;b:f32:128x128",
+        "in=a:f32:513x72;b:f32:72x257",
+    };
+    for (rlxvk_precision p = RLXVK_PRECISION_F16; p <= RLXVK_PRECISION_SPLIT; p++) {
+        for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+            case_add(list, "matmul precision=%s %s", rlxvk_precision_name(p), lines[i]);
+        case_add(list,
+                 "fused_matmul_bias_act precision=%s activation=gelu "
+                 "in=x:f32:2x20x30;w:f32:30x35;bias:f32:35",
+                 rlxvk_precision_name(p));
+    }
+}
+
 /* ---- fused ---- */
 
 static void generate_activations(case_list *list)
@@ -203,6 +235,7 @@ static void generate(case_list *list)
     generate_halves(list);
     generate_activations(list);
     generate_fused(list);
+    generate_precisions(list);
 }
 
 static const char *const rows[] = {"matmul", "fused_matmul_bias_act", NULL};

@@ -329,7 +329,7 @@ static void switch_errors(void **state)
     refused("RLXVK_CHECK", "1", RLXVK_E_ATTR);
     refused("RLXVK_MATMUL", "fast", RLXVK_E_ATTR);
     refused("RLXVK_MATMUL", "scalar,tiled", RLXVK_E_ATTR);
-    refused("RLXVK_MATMUL", "coop", RLXVK_E_UNSUPPORTED);
+    assert_int_equal(read_with("RLXVK_MATMUL", "coop").matmul, MATMUL_COOP);
     refused("RLXVK_PLAN", "best", RLXVK_E_ATTR);
     refused("RLXVK_DUMP_NODES_LIMIT", "-1", RLXVK_E_ATTR);
     refused("RLXVK_DUMP_NODES_LIMIT", "12x", RLXVK_E_ATTR);

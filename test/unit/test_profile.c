@@ -99,7 +99,10 @@ static device_snapshot discrete_base(void)
     s.subgroup.supportedStages = VK_SHADER_STAGE_COMPUTE_BIT;
     s.features11.storageBuffer16BitAccess = VK_TRUE;
     s.features12.shaderFloat16 = VK_TRUE;
-    s.cooperative_matrix = true;
+    s.features12.vulkanMemoryModel = VK_TRUE;
+    s.cooperative_matrix = s.bfloat16_matrix = true;
+    s.matrix_f16 = s.matrix_bf16 = (matrix_shape){16, 16, 16};
+    s.least_subgroup_size = s.most_subgroup_size = 32;
     add_family(&s, VK_QUEUE_TRANSFER_BIT, 64);
     add_family(&s, VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 64);
     add_family(&s, VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 64);
@@ -369,6 +372,25 @@ static void description(void **state)
     assert_int_equal(info.max_group_count[0], 0x7fffffff);
 }
 
+/* Units are there for 16-bit floats in the memory model, at a subgroup size that can be relied on.
+ */
+static void matrix_units(void **state)
+{
+    (void)state;
+    device_snapshot s = discrete_with_bar();
+    assert_int_equal(choose(s, NULL).profile.matrix_f16.k, 16);
+    assert_int_equal(choose(s, NULL).profile.matrix_bf16.m, 16);
+    s.least_subgroup_size = 16;
+    assert_int_equal(choose(s, NULL).profile.matrix_f16.m, 0);
+    s.subgroup_size_control = true;
+    assert_int_equal(choose(s, NULL).profile.matrix_f16.m, 16);
+    s.features12.shaderFloat16 = VK_FALSE;
+    assert_int_equal(choose(s, NULL).profile.matrix_f16.m, 0);
+    assert_int_equal(choose(s, NULL).profile.matrix_bf16.m, 16);
+    s.features12.vulkanMemoryModel = VK_FALSE;
+    assert_int_equal(choose(s, NULL).profile.matrix_bf16.m, 0);
+}
+
 /* ---- Selection ---- */
 
 enum { SOFTWARE, OLD, INTEGRATED, WITHOUT_BAR, WITH_BAR, DEVICE_COUNT };
@@ -442,6 +464,7 @@ int main(void)
         cmocka_unit_test(below_the_baseline),
         cmocka_unit_test(options_shrink_limits),
         cmocka_unit_test(description),
+        cmocka_unit_test(matrix_units),
         cmocka_unit_test(selection),
         cmocka_unit_test(selection_of_none),
     };
