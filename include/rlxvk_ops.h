@@ -451,7 +451,8 @@ typedef struct rlxvk_rng_stream {
     bool has_key;
     uint64_t key; /* without has_key: how many random ops the graph holds already */
     bool has_op_seed;
-    float op_seed; /* its bits replace the run's seed */
+    float op_seed; /* its bits replace the run's seed; MINSTD: its integer part, as u32 saturated,
+                    * replaces seed + key */
 } rlxvk_rng_stream;
 
 /* Uniform in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact. `stream` may be
@@ -461,6 +462,11 @@ rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, flo
 /* mean + scale * z with z standard normal (Box-Muller). */
 rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, float scale,
                               const rlxvk_rng_stream *stream);
+/* The same in the shape of `like`, whose dtype and content do not matter. */
+rlxvk_tensor rlxvk_rng_uniform_like(rlxvk_graph *g, rlxvk_tensor like, float low, float high,
+                                    const rlxvk_rng_stream *stream);
+rlxvk_tensor rlxvk_rng_normal_like(rlxvk_graph *g, rlxvk_tensor like, float mean, float scale,
+                                   const rlxvk_rng_stream *stream);
 
 typedef struct rlxvk_sample_options {
     float temperature; /* below 1e-6: greedy, no random numbers */
