@@ -361,13 +361,15 @@ void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inp
 
 /* predicate ? then(captures) : else(captures), elementwise where the predicate (broadcast to the
  * result) is not a scalar. Both branches are computed; NaN of the one left out never shows. Both
- * have `count` inputs and one output of the same shape and dtype. */
+ * have `count` inputs and one output of the same shape and dtype, and write nothing in place
+ * (E_ATTR). */
 rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph *then_body,
                       const rlxvk_graph *else_body, const rlxvk_tensor *captures, size_t count);
 
 /* Repeats carried = body(carried) while every element of condition(carried) is non-zero, at most
  * max_iterations times (0: the initial values). Both graphs have `count` inputs; the body has
- * `count` outputs of the carried shapes, the condition one. Writes the final values. */
+ * `count` outputs of the carried shapes, the condition one, and neither writes in place (E_ATTR).
+ * Gives the final values. */
 void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
                  uint32_t max_iterations, const rlxvk_tensor *carried, size_t count,
                  rlxvk_tensor *out_values);
