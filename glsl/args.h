@@ -421,15 +421,18 @@ struct write_rows_args {
 #define RNG_NORMAL  1
 
 #define RNG_BACKEND_PHILOX 0
+#define RNG_BACKEND_MINSTD 1
 #define RNG_BACKEND_ZERO   2
 
 /*
  * y = base + fraction * scale (below `limit`), or base + scale * z. key_*: the op's key times the
- * golden ratio, mod 2^64.
+ * golden ratio, mod 2^64. engine_key, op_engine: key and op seed as MINSTD takes them. polar_*: how
+ * many chunks of candidates there are, and how many a workgroup's invocation has of each.
  */
 struct rng_args {
     u32 numel, state_offset, y_offset;
     u32 key_low, key_high, use_op_seed, op_seed;
+    u32 engine_key, op_engine, polar_chunks, polar_rounds;
     f32 base, scale, limit, below_limit;
 };
 

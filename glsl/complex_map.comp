@@ -13,14 +13,54 @@ layout(set = 0, binding = 0) readonly buffer source { vec2 z[]; };
 layout(set = 0, binding = 1) readonly buffer gradient { float g[]; };
 layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
 
+/* Comparisons and abs may take denormals for 0: signs, zeros and magnitudes are those of the bits.
+ */
+bool is_zero(vec2 a)
+{
+    return ((floatBitsToUint(a.x) | floatBitsToUint(a.y)) & MAGNITUDE_BITS) == 0u;
+}
+
+bool is_negative(float v)
+{
+    return floatBitsToUint(v) >= SIGN_BIT;
+}
+
+float larger_magnitude(vec2 a)
+{
+    return uintBitsToFloat(max(magnitude_bits(a.x), magnitude_bits(a.y)));
+}
+
+float smaller_magnitude(vec2 a)
+{
+    return uintBitsToFloat(min(magnitude_bits(a.x), magnitude_bits(a.y)));
+}
+
+/* |v| 2^exponent of a finite number. */
+float scaled_magnitude(float v, int exponent)
+{
+    uint bits = magnitude_bits(v);
+    return bits < SMALLEST_BITS ? scale_by_power(float(bits), max(exponent - 149, -250))
+                                : scale_by_power(uintBitsToFloat(bits), exponent);
+}
+
 float with_sign_of(float v, float sign)
 {
     return with_sign(magnitude_bits(v), floatBitsToUint(sign));
 }
 
-/* Half of e^x at a time, so that a small cosine brings a large power back into range. */
+/* Half of e^x at a time, so that a small cosine brings a large power back into range. Where a factor
+ * is not finite, C99 Annex G; +Inf with a denormal angle has that angle's sign. */
 vec2 complex_exponential(vec2 a)
 {
+    uint angle_bits = magnitude_bits(a.y), bits = floatBitsToUint(a.x);
+    if (angle_bits == 0u)
+        return vec2(exponential(a.x), a.y);
+    if (angle_bits >= INFINITY_BITS && bits == (INFINITY_BITS | SIGN_BIT))
+        return vec2(0.0);
+    if (angle_bits >= INFINITY_BITS && bits == INFINITY_BITS)
+        return vec2(INFINITY, NAN_VALUE);
+    if (angle_bits < SMALLEST_BITS && bits == INFINITY_BITS)
+        return vec2(INFINITY, with_sign_of(INFINITY, a.y));
     float half_way = exponential(0.5 * a.x);
     vec2 turned = vec2(sine(a.y, 1), sine(a.y, 0)) * half_way;
     return turned * half_way;
@@ -38,53 +78,54 @@ float logarithm_of_next(float s)
  * of a rounded magnitude would lose everything. */
 float logarithm_of_magnitude(vec2 a)
 {
-    float m = max(abs(a.x), abs(a.y)), k = min(abs(a.x), abs(a.y));
+    float m = larger_magnitude(a), k = smaller_magnitude(a);
     if (is_inf(a.x) || is_inf(a.y))
         return INFINITY;
     if (is_nan(a.x) || is_nan(a.y))
         return NAN_VALUE;
     if (m > 0.65 && m < 1.5)
         return 0.5 * logarithm_of_next(fma(m - 1.0, m + 1.0, k * k));
-    float ratio = m == 0.0 ? 0.0 : divide(k, m);
+    float ratio = is_zero(a) ? 0.0 : divide(k, m);
     return logarithm(m) + 0.5 * logarithm_of_next(ratio * ratio);
 }
 
 float angle(vec2 a)
 {
-    float x = abs(a.x), y = abs(a.y);
+    float x = uintBitsToFloat(magnitude_bits(a.x)), y = uintBitsToFloat(magnitude_bits(a.y));
     if (is_nan(x) || is_nan(y))
         return NAN_VALUE;
-    if (x == 0.0 && y == 0.0)
+    if (is_zero(a))
         return 0.0;
     bool steep = y > x;
     float ratio = is_inf(x) && is_inf(y) ? 1.0 : steep ? divide(x, y) : divide(y, x);
     float turn = arctangent(ratio);
     turn = steep ? 1.57079633 - turn : turn;
-    turn = a.x < 0.0 ? 3.14159265 - turn : turn;
+    turn = is_negative(a.x) ? 3.14159265 - turn : turn;
     return with_sign_of(turn, a.y);
 }
 
 /* The part without cancellation by the root of (r + |re|) / 2, the other by division; scaled by a
- * power of 4 so that no square leaves the range. */
+ * power of 4 so that no square leaves the range. Infinities as C99 Annex G has them. */
 vec2 complex_root(vec2 a)
 {
-    float m = max(abs(a.x), abs(a.y));
     int exponent;
     if (is_inf(a.y))
         return vec2(INFINITY, a.y);
+    if (is_inf(a.x)) {
+        float other = is_nan(a.y) ? a.y : 0.0;
+        return is_negative(a.x) ? vec2(other, with_sign_of(INFINITY, a.y))
+                                : vec2(INFINITY, with_sign_of(other, a.y));
+    }
     if (is_nan(a.x) || is_nan(a.y))
         return vec2(NAN_VALUE);
-    if (m == 0.0)
+    if (is_zero(a))
         return vec2(0.0, a.y);
-    if (is_inf(a.x))
-        return a.x > 0.0 ? vec2(a.x, with_sign_of(0.0, a.y))
-                         : vec2(0.0, with_sign_of(INFINITY, a.y));
-    split_magnitude(m, exponent);
+    split_magnitude(larger_magnitude(a), exponent);
     exponent = exponent >> 1;
-    float x = scale_by_power(a.x, -2 * exponent), y = scale_by_power(a.y, -2 * exponent);
-    float large = square_root(0.5 * (square_root(x * x + y * y) + abs(x)));
-    float small = divide(0.5 * abs(y), large);
-    vec2 root = (a.x < 0.0 ? vec2(small, large) : vec2(large, small)) * power_of_two(exponent);
+    float x = scaled_magnitude(a.x, -2 * exponent), y = scaled_magnitude(a.y, -2 * exponent);
+    float large = square_root(0.5 * (square_root(x * x + y * y) + x));
+    float small = divide(0.5 * y, large);
+    vec2 root = (is_negative(a.x) ? vec2(small, large) : vec2(large, small)) * power_of_two(exponent);
     return vec2(root.x, with_sign_of(root.y, a.y));
 }
 

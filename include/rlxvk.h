@@ -293,8 +293,11 @@ typedef struct rlxvk_executable rlxvk_executable;
  * run draws the same numbers. */
 typedef enum rlxvk_rng_backend {
     RLXVK_RNG_PHILOX = 0,
-    RLXVK_RNG_MINSTD = 1, /* E_UNSUPPORTED in this build */
-    RLXVK_RNG_ZERO = 2    /* uniform and normal give 0; sampling still uses Philox */
+    /* x -> 16807 x mod 2^31 - 1 from seed + key, normal numbers by the polar method: for parity
+     * with what was made so. Knows no step: every run draws the same. Sampling still uses Philox.
+     */
+    RLXVK_RNG_MINSTD = 1,
+    RLXVK_RNG_ZERO = 2 /* uniform and normal give 0; sampling still uses Philox */
 } rlxvk_rng_backend;
 
 typedef struct rlxvk_rng_options {

@@ -361,13 +361,15 @@ void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inp
 
 /* predicate ? then(captures) : else(captures), elementwise where the predicate (broadcast to the
  * result) is not a scalar. Both branches are computed; NaN of the one left out never shows. Both
- * have `count` inputs and one output of the same shape and dtype. */
+ * have `count` inputs and one output of the same shape and dtype, and write nothing in place
+ * (E_ATTR). */
 rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph *then_body,
                       const rlxvk_graph *else_body, const rlxvk_tensor *captures, size_t count);
 
 /* Repeats carried = body(carried) while every element of condition(carried) is non-zero, at most
  * max_iterations times (0: the initial values). Both graphs have `count` inputs; the body has
- * `count` outputs of the carried shapes, the condition one. Writes the final values. */
+ * `count` outputs of the carried shapes, the condition one, and neither writes in place (E_ATTR).
+ * Gives the final values. */
 void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
                  uint32_t max_iterations, const rlxvk_tensor *carried, size_t count,
                  rlxvk_tensor *out_values);
@@ -451,7 +453,8 @@ typedef struct rlxvk_rng_stream {
     bool has_key;
     uint64_t key; /* without has_key: how many random ops the graph holds already */
     bool has_op_seed;
-    float op_seed; /* its bits replace the run's seed */
+    float op_seed; /* its bits replace the run's seed; MINSTD: its integer part, as u32 saturated,
+                    * replaces seed + key */
 } rlxvk_rng_stream;
 
 /* Uniform in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact. `stream` may be
@@ -461,6 +464,11 @@ rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, flo
 /* mean + scale * z with z standard normal (Box-Muller). */
 rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, float scale,
                               const rlxvk_rng_stream *stream);
+/* The same in the shape of `like`, whose dtype and content do not matter. */
+rlxvk_tensor rlxvk_rng_uniform_like(rlxvk_graph *g, rlxvk_tensor like, float low, float high,
+                                    const rlxvk_rng_stream *stream);
+rlxvk_tensor rlxvk_rng_normal_like(rlxvk_graph *g, rlxvk_tensor like, float mean, float scale,
+                                   const rlxvk_rng_stream *stream);
 
 typedef struct rlxvk_sample_options {
     float temperature; /* below 1e-6: greedy, no random numbers */

@@ -4,6 +4,7 @@
  */
 #include "conform.h"
 #include "op/evaluate.h"
+#include "op/random.h"
 
 #include <float.h>
 #include <math.h>
@@ -213,12 +214,34 @@ static void judge_refusal(session *s, const char *expected)
                 rlxvk_status_name(status), sentence);
 }
 
+static rlxvk_rng_options case_rng(const session *s)
+{
+    static const char *const names[] = {"philox", "minstd", "zero"};
+    rlxvk_rng_options rng = rng_defaults;
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        if (strcmp(case_word(&s->spec, "backend", names[0]), names[i]) == 0)
+            rng.backend = (rlxvk_rng_backend)i;
+    return rng;
+}
+
+static rlxvk_status set_rng_state(session *s)
+{
+    uint32_t id = graph_find(s->graph, OP_input, RNG_STATE_NAME);
+    rlxvk_rng_options rng = case_rng(s);
+    float words[RNG_STATE_WORDS];
+    if (id == NODE_NONE)
+        return RLXVK_OK;
+    rng_state_write(&rng, words);
+    return evaluation_set(&s->reference, id, words);
+}
+
 static rlxvk_status evaluate(session *s)
 {
     rlxvk_status status;
     s->precision = case_precision(&s->spec, s->setup->precision);
     TRY(evaluation_create(s->graph, &s->reference));
     s->reference.precision = s->precision;
+    TRY(set_rng_state(s));
     for (size_t i = 0; i < s->spec.input_count; i++)
         TRY(evaluation_set(&s->reference, s->leaves[i].id - 1, s->contents[i]));
     TRY(evaluation_run(&s->reference));
@@ -237,9 +260,11 @@ error:
 
 static rlxvk_status compile(session *s)
 {
+    rlxvk_rng_options rng = case_rng(s);
     rlxvk_compile_options options = {.force_host = s->setup->force_host ? "all" : NULL,
                                      .precision = s->precision,
-                                     .variant = s->setup->variant};
+                                     .variant = s->setup->variant,
+                                     .rng = &rng};
     rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
     if (status != RLXVK_OK)
         return status;

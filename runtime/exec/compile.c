@@ -314,7 +314,7 @@ static rlxvk_status report_stage(rlxvk_executable *e)
     if (dump & DUMP_GRAPH)
         dump_graph(e, e->source, "graph");
     if (dump & DUMP_REWRITE)
-        dump_graph(e, e->graph, "rewritten");
+        TRY(dump_rewrite(e));
     if (dump & DUMP_PLAN)
         dump_plan(e);
     if (dump & DUMP_BARRIERS)

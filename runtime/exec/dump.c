@@ -23,6 +23,14 @@ static void dump_counts(const rlxvk_executable *e)
             SAY("  %s: %u -> %u", op_table[i].name, before[i], after[i]);
 }
 
+static void say_miss(void *user, uint32_t id, const char *pattern, const char *reason)
+{
+    const rlxvk_executable *e = user;
+    const node *n = graph_node(e->graph, id);
+    SAY("  not fused: %s at %%%u %s%s%s%s: %s", pattern, id, node_row(n)->name, n->name ? " '" : "",
+        n->name ? n->name : "", n->name ? "'" : "", reason);
+}
+
 void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *title)
 {
     char buffer[1024];
@@ -35,8 +43,13 @@ void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *tit
     }
     for (size_t i = 0; i < g->outputs.count; i++)
         SAY("  output %zu: %%%u", i, g->outputs.items[i]);
-    if (g == e->graph)
-        dump_counts(e);
+}
+
+rlxvk_status dump_rewrite(const rlxvk_executable *e)
+{
+    dump_graph(e, e->graph, "rewritten");
+    dump_counts(e);
+    return find_misses(e->graph, &e->pairs, say_miss, (void *)e);
 }
 
 static void dump_step(const rlxvk_executable *e, uint32_t index)

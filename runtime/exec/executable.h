@@ -205,6 +205,7 @@ void host_steps_release(rlxvk_executable *e);
 /* ---- dump.c, diagnose.c ---- */
 
 void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *title);
+rlxvk_status dump_rewrite(const rlxvk_executable *e);
 void dump_plan(const rlxvk_executable *e);
 void dump_barriers(const rlxvk_executable *e);
 void dump_summary(const rlxvk_executable *e);

@@ -112,8 +112,10 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
     memset(h->result, 0, host_length(e->graph, n) * sizeof *h->result);
-    if (node_row(n)->family->host(&call) != RLXVK_OK)
-        TRY(fail_within(RLXVK_E_HOST_OP, "%s (node %u) on the host", node_row(n)->name, id));
+    status = node_row(n)->family->host(&call);
+    if (status != RLXVK_OK)
+        TRY(fail_within(status == RLXVK_E_CUSTOM ? status : RLXVK_E_HOST_OP,
+                        "%s (node %u) on the host", node_row(n)->name, id));
     TRY(store_results(e, h, id));
     if (e->context->trace)
         trace_span(e->context->trace, node_row(n)->name, 1, start, trace_now() - start, NULL);

@@ -7,10 +7,8 @@
 
 static rlxvk_status check_options(const rlxvk_rng_options *o)
 {
-    if (o->backend == RLXVK_RNG_MINSTD)
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "rng: the MINSTD backend is not in this build; use Philox");
-    if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_ZERO)
+    if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_MINSTD &&
+        o->backend != RLXVK_RNG_ZERO)
         return fail(RLXVK_E_ATTR, "rng: there is no backend %d", (int)o->backend);
     return RLXVK_OK;
 }

@@ -1,13 +1,16 @@
 /*
  * complex_norm_sq, conjugate, complex_norm_sq_backward, and the activations neg, exp, log and sqrt
  * of C64 operands (their rows belong to unary.c). Errors of exp, log and sqrt are measured against
- * the magnitude of the result, as its parts may cancel; log 0 = (-Inf, 0).
+ * the magnitude of the result, as its parts may cancel. Operands that are not finite give what C99
+ * Annex G says, and so does the host's libm; log 0 = (-Inf, 0) whatever the signs.
  */
 #include "op/complex.h"
 #include "op/elementwise.h"
 #include "op/families.h"
 
+#include <complex.h>
 #include <math.h>
+#include <string.h>
 
 rlxvk_tensor rlxvk_complex_norm_sq(rlxvk_graph *g, rlxvk_tensor z)
 {
@@ -83,33 +86,39 @@ static double rounding(double v)
     return isfinite(rounded) ? fabs(rounded - v) : 0;
 }
 
-static void host_exp(double re, double im, double out[2], double bound[2])
+/* C lays a complex number out as two; CMPLX is not to be had everywhere. */
+static double complex join(const double parts[2])
 {
-    out[0] = exp(re) * cos(im);
-    out[1] = exp(re) * sin(im);
-    for (int k = 0; k < 2; k++)
-        bound[k] = (1e-6 + 1.2e-7 * fabs(re)) * fabs(out[k]) + 2e-6 * exp(re);
+    double complex z;
+    memcpy(&z, parts, sizeof z);
+    return z;
 }
 
-static void host_log(double re, double im, double out[2], double bound[2])
+static void split(double complex z, double out[2])
 {
-    out[0] = log(hypot(re, im));
-    out[1] = re == 0 && im == 0 ? 0 : atan2(im, re);
-    bound[0] = isfinite(out[0]) ? 2e-7 + 1e-6 * fabs(out[0]) : 0;
+    memcpy(out, &z, sizeof z);
+}
+
+static void host_exp(double complex z, double out[2], double bound[2])
+{
+    split(cexp(z), out);
+    for (int k = 0; k < 2; k++)
+        bound[k] = (1e-6 + 1.2e-7 * fabs(creal(z))) * fabs(out[k]) + 2e-6 * exp(creal(z));
+}
+
+static void host_log(double complex z, double out[2], double bound[2])
+{
+    split(clog(z), out);
+    if (z == 0)
+        out[1] = 0;
+    bound[0] = 2e-7 + 1e-6 * fabs(out[0]);
     bound[1] = 5e-7 + 1e-6 * fabs(out[1]);
 }
 
-static void host_sqrt(double re, double im, double out[2], double bound[2])
+static void host_sqrt(double complex z, double out[2], double bound[2])
 {
-    double r = hypot(re, im);
-    out[0] = sqrt(fmax((r + re) / 2, 0));
-    out[1] = copysign(sqrt(fmax((r - re) / 2, 0)), im);
-    /* The part whose radicand cancels, from 2 re' im' = im. */
-    if (re > 0)
-        out[1] = im / (2 * out[0]);
-    else if (re < 0)
-        out[0] = fabs(im) / (2 * fabs(out[1]));
-    bound[0] = bound[1] = 4 * 0x1p-23 * sqrt(r);
+    split(csqrt(z), out);
+    bound[0] = bound[1] = 4 * 0x1p-23 * sqrt(cabs(z));
 }
 
 static void host_map(uint32_t code, const double z[2], double g, double out[2], double bound[2])
@@ -117,11 +126,11 @@ static void host_map(uint32_t code, const double z[2], double g, double out[2], 
     double re = z[0], im = z[1], sign = code == COMPLEX_NEG ? -1 : 1;
     bound[0] = bound[1] = 0;
     if (code == COMPLEX_EXP)
-        host_exp(re, im, out, bound);
+        host_exp(join(z), out, bound);
     else if (code == COMPLEX_LOG)
-        host_log(re, im, out, bound);
+        host_log(join(z), out, bound);
     else if (code == COMPLEX_SQRT)
-        host_sqrt(re, im, out, bound);
+        host_sqrt(join(z), out, bound);
     else if (code == COMPLEX_NORM_SQ)
         bound[0] = 3e-7 * (out[0] = re * re + im * im);
     else {

@@ -22,7 +22,7 @@ typedef struct inlining {
     const rlxvk_tensor *inputs;
     size_t input_count, next_input;
     uint64_t instance;
-    uint32_t *map; /* body node -> node */
+    uint32_t *map; /* body node -> node; what does not change with the round stays from the first */
 } inlining;
 
 static bool is_rng_state(const node *n)
@@ -100,8 +100,12 @@ static uint32_t copy_node(inlining *in, const node *n)
     return result;
 }
 
-static uint32_t inline_node(inlining *in, const node *n)
+static uint32_t inline_node(inlining *in, uint32_t id)
 {
+    const node *n = graph_node(in->body, id);
+    bool same = n->op == OP_param || n->op == OP_constant || is_rng_state(n);
+    if (same && in->map[id] != NODE_NONE)
+        return in->map[id];
     if (n->op == OP_input)
         return bind_input(in, n);
     if (n->op == OP_param)
@@ -128,6 +132,17 @@ static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
     return g->status == RLXVK_OK;
 }
 
+/* Bodies whose result may be thrown away must not leave anything else behind. */
+static bool writes_nothing(rlxvk_graph *g, const rlxvk_graph *body, const char *what)
+{
+    for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
+        if (node_writes(graph_node(body, id)))
+            graph_fail(g, fail(RLXVK_E_ATTR,
+                               "%s: %s writes an operand in place, taken or not; write after it",
+                               what, node_row(graph_node(body, id))->name));
+    return g->status == RLXVK_OK;
+}
+
 static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t count,
                           const char *what)
 {
@@ -147,27 +162,42 @@ static bool rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64
     return g->status == RLXVK_OK;
 }
 
+static bool inlining_create(inlining *in, rlxvk_graph *g, const rlxvk_graph *body, const char *what)
+{
+    *in = (inlining){.g = g, .body = body, .what = what};
+    in->map = memory_zeroed(body->nodes.count + 1, sizeof *in->map);
+    if (in->map)
+        memset(in->map, 0xff, body->nodes.count * sizeof *in->map); /* NODE_NONE */
+    else
+        graph_fail(g, fail_memory("inlined body"));
+    return in->map;
+}
+
 /* Appends the body's nodes with its inputs bound; fills outputs (as many as the body has). */
-static bool inline_body(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
+static bool inline_round(inlining *in, const rlxvk_tensor *inputs, size_t count,
+                         rlxvk_tensor *outputs)
+{
+    rlxvk_graph *g = in->g;
+    const rlxvk_graph *body = in->body;
+    in->inputs = inputs;
+    in->input_count = count;
+    in->next_input = 0;
+    in->instance = g->instances + 1;
+    for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
+        in->map[id] = inline_node(in, id);
+    for (size_t i = 0; i < body->outputs.count && g->status == RLXVK_OK; i++)
+        outputs[i] = tensor_of(in->map[body->outputs.items[i]]);
+    g->instances += 1 + body->instances;
+    return g->status == RLXVK_OK;
+}
+
+static bool inline_once(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
                         const rlxvk_tensor *inputs, size_t count, rlxvk_tensor *outputs)
 {
-    inlining in = {g,
-                   body,
-                   what,
-                   inputs,
-                   count,
-                   0,
-                   g->instances + 1,
-                   memory_zeroed(body->nodes.count + 1, sizeof(uint32_t))};
-    if (!in.map)
-        graph_fail(g, fail_memory("inlined body"));
-    for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
-        in.map[id] = inline_node(&in, graph_node(body, id));
-    for (size_t i = 0; i < body->outputs.count && g->status == RLXVK_OK; i++)
-        outputs[i] = tensor_of(in.map[body->outputs.items[i]]);
-    g->instances += 1 + body->instances;
+    inlining in;
+    bool done = inlining_create(&in, g, body, what) && inline_round(&in, inputs, count, outputs);
     memory_free(in.map);
-    return g->status == RLXVK_OK;
+    return done;
 }
 
 static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char *what)
@@ -189,7 +219,7 @@ void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inp
 {
     memset(out_results, 0, result_count * sizeof *out_results);
     if (body_fits(g, body, "call", count, result_count) && tensors_given(g, inputs, count, "call"))
-        (void)inline_body(g, body, "call", inputs, count, out_results);
+        (void)inline_once(g, body, "call", inputs, count, out_results);
 }
 
 rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph *then_body,
@@ -200,9 +230,10 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
     if (!body_fits(g, then_body, "if: then", count, 1) ||
         !body_fits(g, else_body, "if: else", count, 1) ||
+        !writes_nothing(g, then_body, "if: then") || !writes_nothing(g, else_body, "if: else") ||
         !tensors_given(g, captures, count, "if") || !tensors_given(g, &predicate, 1, "if") ||
-        !inline_body(g, then_body, "if: then", captures, count, &a) ||
-        !inline_body(g, else_body, "if: else", captures, count, &b) ||
+        !inline_once(g, then_body, "if: then", captures, count, &a) ||
+        !inline_once(g, else_body, "if: else", captures, count, &b) ||
         !same_kind(g, a, b, "if: the branches differ"))
         return RLXVK_NONE;
     rlxvk_shape p = rlxvk_tensor_shape(g, predicate), out = rlxvk_tensor_shape(g, a);
@@ -237,6 +268,7 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
                  uint32_t max_iterations, const rlxvk_tensor *carried, size_t count,
                  rlxvk_tensor *out_values)
 {
+    inlining test = {0}, work = {0};
     rlxvk_tensor active = RLXVK_NONE, goes_on;
     rlxvk_tensor *next = memory_zeroed(count + 1, sizeof *next);
     memset(out_values, 0, count * sizeof *out_values);
@@ -248,11 +280,15 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
         body_fits(g, body, "while: body", count, count) &&
         tensors_given(g, carried, count, "while") &&
         rounds_fit(g, "while", max_iterations,
-                   condition->nodes.count + body->nodes.count + count + 5))
+                   condition->nodes.count + body->nodes.count + count + 5) &&
+        writes_nothing(g, condition, "while: condition") &&
+        writes_nothing(g, body, "while: body") &&
+        inlining_create(&test, g, condition, "while: condition") &&
+        inlining_create(&work, g, body, "while: body"))
         memcpy(out_values, carried, count * sizeof *carried);
     for (uint32_t i = 0; i < max_iterations && g->status == RLXVK_OK; i++) {
-        if (!inline_body(g, condition, "while: condition", out_values, count, &goes_on) ||
-            !inline_body(g, body, "while: body", out_values, count, next))
+        if (!inline_round(&test, out_values, count, &goes_on) ||
+            !inline_round(&work, out_values, count, next))
             break;
         rlxvk_tensor p = truth(g, goes_on);
         active = active.id ? rlxvk_mul(g, active, p) : p;
@@ -262,6 +298,8 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
     if (g->status != RLXVK_OK)
         memset(out_values, 0, count * sizeof *out_values);
     memory_free(next);
+    memory_free(test.map);
+    memory_free(work.map);
 }
 
 /* ---- scan ---- */
@@ -290,8 +328,8 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
     if (!body_fits(g, body, "scan: body", count, 1) || !tensors_given(g, values, count, "scan") ||
         !rounds_fit(g, "scan", (uint64_t)MAX(o->length, 0), body->nodes.count + 2 * count + 2))
         return false;
-    if (o->length < 0 || constants > count || o->checkpoints > o->length || o->checkpoints < 0 ||
-        (o->checkpoints && !o->save_trajectory))
+    if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||
+        o->checkpoints < 0 || (o->checkpoints && !o->save_trajectory))
         graph_fail(g, fail(RLXVK_E_ATTR,
                            "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints",
                            (long long)o->length, o->broadcast_count, count,
@@ -330,12 +368,13 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
     rlxvk_scan_options o = options ? *options : (rlxvk_scan_options){0};
     rlxvk_tensor carry, result = RLXVK_NONE, *now, *rows = NULL;
     size_t saved = 0, constants = 1 + o.broadcast_count;
+    inlining in;
     if (!scan_fits(g, body, &o, values, count))
         return RLXVK_NONE;
     carry = values[0];
     now = memory_zeroed(count, sizeof *now);
     rows = memory_zeroed((size_t)o.length + 1, sizeof *rows);
-    if (!now || !rows)
+    if (!inlining_create(&in, g, body, "scan: body") || !now || !rows)
         graph_fail(g, fail_memory("scan"));
     for (int64_t t = 0; t < o.length && g->status == RLXVK_OK; t++) {
         rlxvk_tensor next;
@@ -343,7 +382,7 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
         now[0] = carry;
         for (size_t i = constants; i < count; i++)
             now[i] = row_of(g, values[i], t);
-        if (!inline_body(g, body, "scan: body", now, count, &next) ||
+        if (!inline_round(&in, now, count, &next) ||
             !same_kind(g, next, carry, "scan: body result and carry"))
             break;
         carry = next;
@@ -356,5 +395,6 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
                                     : empty_trajectory(g, carry);
     memory_free(now);
     memory_free(rows);
+    memory_free(in.map);
     return result;
 }

@@ -28,10 +28,9 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
                     "custom '%s': the kernel is no SPIR-V module, or has no arguments "
                     "function",
                     op->name);
-    if (bindings > KERNEL_MAX_BINDINGS || k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
-        return fail(RLXVK_E_ATTR,
-                    "custom '%s': %u bindings and %u argument bytes; at most %d and %d", op->name,
-                    bindings, k->argument_bytes, KERNEL_MAX_BINDINGS, KERNEL_MAX_ARGUMENT_BYTES);
+    if (k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
+        return fail(RLXVK_E_ATTR, "custom '%s': %u argument bytes; at most %d", op->name,
+                    k->argument_bytes, KERNEL_MAX_ARGUMENT_BYTES);
     uint32_t *words = memory_allocate(k->word_count * sizeof *words);
     if (!words)
         return fail_memory("custom kernel");
@@ -46,6 +45,9 @@ static rlxvk_status check_registration(const rlxvk_custom_op *op)
 {
     if (!op->name || !op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
         return fail(RLXVK_E_ATTR, "custom: names have 1 to 63 bytes");
+    if (op->input_count >= KERNEL_MAX_BINDINGS)
+        return fail(RLXVK_E_ATTR, "custom '%s': %u operands; at most %d", op->name, op->input_count,
+                    KERNEL_MAX_BINDINGS - 1);
     if (!op->host && !op->kernel)
         return fail(RLXVK_E_ATTR, "custom '%s': needs a host function or a kernel", op->name);
     return RLXVK_OK;

@@ -7,11 +7,25 @@
 
 #define RNG_STATE_NAME  "rlxvk.rng"
 #define RNG_STATE_WORDS 8
+#define GOLDEN_RATIO    0x9E3779B97F4A7C15u /* a key's factor in the mixed seed */
 
 static const rlxvk_rng_options rng_defaults = {.seed = 42};
 
+/* The state's input; added where there is none. */
+rlxvk_tensor rng_state(rlxvk_graph *g);
+/* How many random ops there are already: the default key of the next. */
+uint64_t random_ops(const rlxvk_graph *g);
+
 /* seed low, high, step low, high, backend, zeros; as the bits of f32 words. */
 void rng_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS]);
+
+/* Seed, step and backend as the state holds them. */
+typedef struct rng_source {
+    uint64_t seed, step;
+    uint32_t backend;
+} rng_source;
+
+rng_source rng_source_of(const host_tensor *state);
 
 /* Philox4x32-10 of a counter under a key. */
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

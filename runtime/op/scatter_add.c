@@ -6,7 +6,7 @@
  *   many          the indices are sorted, stably, by R + 1 keys (the last: dropped), and each row
  *                 adds its run of the sorted order: O(U log R + U T + R T)
  *
- * Error of an element with n updates: 2^-23 (n + 2) sum |update|.
+ * A complex update is two columns. Error of an element with n updates: 2^-23 (n + 2) sum |update|.
  */
 #include "op/families.h"
 #include "op/radix_sort.h"
@@ -42,6 +42,8 @@ static rlxvk_status scatter_infer(const rlxvk_graph *g, node *n, void *attribute
                        "updates %s by indices %s; needs one index for each of "
                        "axis 0 of the updates",
                        shape_text(updates, update_text), shape_text(index, index_text));
+    if (input_dtype(g, n, 1) == RLXVK_C64)
+        return op_fail(n, RLXVK_E_DTYPE, "the indices are complex; takes real ones");
     if (a->dim < 0)
         return op_fail(n, RLXVK_E_ATTR, "dim %lld is negative", (long long)a->dim);
     if (a->dim > LONGEST_INDEXED_AXIS)
@@ -52,6 +54,12 @@ static rlxvk_status scatter_infer(const rlxvk_graph *g, node *n, void *attribute
     n->shape.dims[0] = a->dim;
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     return RLXVK_OK;
+}
+
+/* Words of a row. */
+static uint64_t row_words(const node *n)
+{
+    return shape_product(&n->shape, 1, n->shape.rank) * (n->dtype == RLXVK_C64 ? 2 : 1);
 }
 
 typedef struct scatter_work {
@@ -132,11 +140,15 @@ static rlxvk_status scatter_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     scatter_work w = {.rows = (uint64_t)n->shape.dims[0],
-                      .columns = shape_product(&n->shape, 1, n->shape.rank),
+                      .columns = row_words(n),
                       .updates = (uint64_t)input_shape(l->graph, n, 0)->dims[0],
                       .source = lower_input(l, id, 0),
                       .index = lower_input(l, id, 1),
                       .y = lower_write(l, id)};
+    if (n->dtype == RLXVK_C64) {
+        w.source.offset *= 2;
+        w.y.offset *= 2;
+    }
     if (w.updates == 0 || is_direct(l->profile, &w))
         return lower_direct(l, &w);
     return lower_sorted(l, &w);
@@ -145,12 +157,11 @@ static rlxvk_status scatter_lower(lowering *l, uint32_t id)
 static rlxvk_status scatter_host(const host_call *c)
 {
     const int64_t *shape = c->node->shape.dims, *from = c->inputs[0].node->shape.dims;
-    uint64_t columns = shape_product(&c->node->shape, 1, c->node->shape.rank);
-    uint64_t numel = shape_numel(&c->node->shape);
+    uint64_t columns = row_words(c->node), words = columns * (uint64_t)shape[0];
     double *counts = memory_zeroed((size_t)shape[0] + 1, sizeof *counts);
     if (!counts)
         return fail_memory("scatter_add");
-    for (uint64_t i = 0; c->bound && i < numel; i++)
+    for (uint64_t i = 0; c->bound && i < words; i++)
         c->bound[i] = 0;
     for (int64_t u = 0; u < from[0]; u++) {
         double row = floor((double)c->inputs[1].words[u] + 0.5);
@@ -164,7 +175,7 @@ static rlxvk_status scatter_host(const host_call *c)
                 c->bound[(uint64_t)row * columns + t] += fabs(v);
         }
     }
-    for (uint64_t i = 0; c->bound && i < numel; i++)
+    for (uint64_t i = 0; c->bound && i < words; i++)
         c->bound[i] *= 0x1p-23 * (counts[i / columns] + 2);
     memory_free(counts);
     return RLXVK_OK;
@@ -184,6 +195,7 @@ static void scatter_describe(const node *n, text *out)
 
 const op_family scatter_add_family = {.name = "scatter_add",
                                       .attribute_size = sizeof(scatter_add_attributes),
+                                      .pairs = true,
                                       .infer = scatter_infer,
                                       .lower = scatter_lower,
                                       .host = scatter_host,

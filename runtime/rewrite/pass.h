@@ -14,6 +14,7 @@ typedef struct pass {
     uint32_t count;
     uint32_t *map;  /* old id -> new id */
     uint32_t *uses; /* operand positions and outputs that name an old node */
+    text *why;      /* where somebody asks: the first reason why a pattern does not apply */
 } pass;
 
 /* Emits nodes for old node `id` and returns the new id that stands for it; NODE_NONE: copy it. */
@@ -26,6 +27,10 @@ static inline bool is_private(const pass *p, uint32_t id)
 {
     return p->uses[id] == 1;
 }
+/* Notes why a pattern that has begun does not apply, where somebody asks. Returns false. */
+bool miss(const pass *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether the member is private; a miss otherwise. */
+bool expect_private(const pass *p, uint32_t id);
 /* Whether a node between the two writes a tensor in place. A read moved from one to the other may
  * then see what it must not; whether it is that tensor is not looked into. */
 bool writes_between(const pass *p, uint32_t first, uint32_t last);
@@ -34,6 +39,30 @@ uint32_t *count_node_uses(const rlxvk_graph *g);
 
 /* Copies a node with its operands renamed; everything else it points to stays where it is. */
 uint32_t pass_copy(pass *p, uint32_t id);
+
+/* What a pattern that ends in an old node is replaced by. Members are private. */
+typedef struct fusion {
+    op_kind op;
+    uint32_t first; /* the first member: the operands are read at the last one instead */
+    uint32_t inputs[5], count;
+    bool flat_bias; /* operand 2 is given as [N] */
+    union {
+        matmul_attributes matmul;
+        norm_attributes norm;
+        swiglu_attributes swiglu;
+    } attributes;
+} fusion;
+
+/* Whether the pattern ends in old node `id`, and may be replaced. */
+typedef bool (*fusion_match)(const pass *p, uint32_t id, fusion *out);
+
+typedef struct fusion_pattern {
+    const char *name;
+    fusion_match match;
+} fusion_pattern;
+
+#define FUSION_PATTERNS 4
+extern const fusion_pattern fusion_patterns[FUSION_PATTERNS];
 
 /* The rules (detach.c, fold.c, fuse.c). */
 uint32_t detach_view(pass *p, uint32_t id);

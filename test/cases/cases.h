@@ -12,7 +12,7 @@
  *
  * expect=E_X: the graph must fail so, naming the row; run=E_X: every run must end so, and its
  * outputs are compared all the same. within=F: every element may be off by 1e-6 + F max|reference|,
- * for ops built of several nodes.
+ * for ops built of several nodes. backend=minstd|zero: of the run's random numbers.
  *
  * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8,
  * special (NaN, +-Inf, +-0, denormals among uniform), large (magnitudes 1e30 and 1e-30), offset

@@ -77,7 +77,13 @@ static void generate_scatters(case_list *list)
         "expect=E_ATTR dim=-1 in=updates:f32:3x2;idx:f32:3",
         "expect=E_INDEX_RANGE dim=16777217 in=updates:f32:3x0;idx:f32:3",
         "expect=E_TOO_LARGE dim=16777216 in=updates:f32:1x200;idx:f32:1",
-        "expect=E_DTYPE dim=4 in=updates:c64:3x2;idx:f32:3",
+        "dim=4 in=updates:c64:9x3;idx:f32:9:index:4",
+        "dim=4 shift=3 in=updates:c64:12x5;idx:f32:12:badindex:4",
+        "dim=4 in=updates:c64:9;idx:i32:9:index:4", "dim=4 in=updates:c64:0x3;idx:f32:0",
+        "dim=2 in=updates:c64:300x350;idx:f32:300:index:2",
+        "dim=7 shift=1 in=updates:c64:5001x3;idx:f32:5001:badindex:7",
+        "dim=3001 in=updates:c64:8192x5:integers;idx:f32:8192:index:3001",
+        "dim=3 shift=2 in=updates:c64:9001x33;idx:f32:9001:index:3",
         "expect=E_DTYPE dim=4 in=updates:f32:3x2;idx:c64:3"};
     add_all(list, "scatter_add", rests, COUNT(rests));
 }

@@ -143,6 +143,12 @@ static void generate_complex(case_list *list)
     case_add(list, "log in=x:c64:400:large");
     case_add(list, "log in=x:c64:2000:range:0.6:0.8");
     case_add(list, "exp in=x:c64:2000:range:-85:85");
+    case_add(list, "exp in=x:c64:2000:range:-300:300");
+    case_add(list, "exp in=x:c64:400:large");
+    case_add(list, "exp in=x:c64:20000:special");
+    case_add(list, "log in=x:c64:20000:special");
+    case_add(list, "sqrt in=x:c64:20000:special");
+    case_add(list, "sqrt in=x:c64:64:constant:-1e-42");
     case_add(list, "sqrt in=x:c64:2000:range:-1e-20:1e-20");
     case_add(list, "gelu expect=E_DTYPE in=x:c64:4");
     case_add(list, "abs expect=E_DTYPE in=x:c64:4");

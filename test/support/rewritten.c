@@ -133,6 +133,25 @@ void expect_count(const char *what, uint32_t got, uint32_t wanted)
     assert_int_equal(got, wanted);
 }
 
+static void list_miss(void *user, uint32_t id, const char *pattern, const char *reason)
+{
+    text_append(user, "%%%u %s: %s\n", id, pattern, reason);
+}
+
+void expect_miss(const char *what, const rlxvk_graph *after, const char *reason)
+{
+    char buffer[2048] = "";
+    text list = {buffer, sizeof buffer, 0};
+    pair_list pairs = {0};
+    expect_ok(find_norm_pairs(after, &pairs));
+    expect_ok(find_misses(after, &pairs, list_miss, &list));
+    VECTOR_FREE(&pairs);
+    bool right = reason ? strstr(buffer, reason) != NULL : list.length == 0;
+    if (!right)
+        print_error("%s: missed '%s', wanted '%s'\n", what, buffer, reason ? reason : "");
+    assert_true(right);
+}
+
 rlxvk_tensor floats(rlxvk_graph *g, rlxvk_shape shape, const float *values)
 {
     return rlxvk_constant(g, RLXVK_F32, shape, values, shape_numel(&shape) * 4);

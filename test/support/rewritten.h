@@ -22,6 +22,11 @@ uint32_t count_op(const rlxvk_graph *g, op_kind op);
 /* Names the case when the two differ. */
 void expect_count(const char *what, uint32_t got, uint32_t wanted);
 
+/* The patterns missed in a rewritten graph must give this reason, among others, or, with NULL,
+ * none.
+ */
+void expect_miss(const char *what, const rlxvk_graph *after, const char *reason);
+
 /* A copy, rewritten and verified, for the caller to destroy. */
 rlxvk_graph *rewritten(const rlxvk_graph *g, bool fusion);
 /* The same with fusion, and with all of the above checked. `exact`: leaves hold small integers. */

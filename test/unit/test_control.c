@@ -1,11 +1,13 @@
 /* Control flow on the device: the definition's examples, nesting, params shared by name, random
  * streams, refusals. */
+#include "op/op.h"
 #include "support/harness.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -260,6 +262,30 @@ static void test_random_bodies(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* Params, constants and the random state of a body are there once, however many rounds it has. */
+static void test_leaves_once(void **state)
+{
+    rlxvk_graph *g = new_graph(), *body = new_graph(), *condition = below_hundred(1);
+    uint32_t leaves = 0;
+    (void)state;
+    rlxvk_tensor c = input(body, "c", 1), w = rlxvk_param(body, "w", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_tensor u = rlxvk_rng_uniform(body, RLXVK_SHAPE(1), 0, 1, NULL);
+    rlxvk_graph_output(body,
+                       rlxvk_add(body, rlxvk_mul(body, c, w), rlxvk_mul(body, u, value(body, 2))));
+    rlxvk_tensor x = input(g, "x", 1), last;
+    rlxvk_while(g, condition, body, 50, &x, 1, &last);
+    rlxvk_graph_output(g, rlxvk_scan(g, body, &last, 1, &(rlxvk_scan_options){.length = 50}));
+    expect_ok(rlxvk_graph_status(g));
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        leaves += graph_node(g, id)->input_count == 0;
+    /* x, w and the state; 100 and 1 of the condition, 2 of either body, and the 0 that each round
+     * compares with */
+    assert_int_equal(leaves, 3 + 2 + 2 + 50);
+    rlxvk_graph_destroy(condition);
+    rlxvk_graph_destroy(body);
+    rlxvk_graph_destroy(g);
+}
+
 /* ---- Refusals ---- */
 
 static void expect_sticky(rlxvk_graph *g, rlxvk_status wanted, const char *part)
@@ -306,6 +332,23 @@ static void test_refusals(void **state)
     (void)rlxvk_scan(g, step, (rlxvk_tensor[]){value(g, 0), x}, 2,
                      &(rlxvk_scan_options){.length = 4});
     expect_sticky(g, RLXVK_E_SHAPE, "5 steps, not 4");
+    g = new_graph(); /* a branch that would write although it is not taken */
+    rlxvk_graph *writes = new_graph();
+    x = rlxvk_input(writes, "cache", RLXVK_F32, RLXVK_SHAPE(1, 4, 2));
+    rlxvk_graph_output(writes,
+                       rlxvk_write_rows(writes, x,
+                                        rlxvk_input(writes, "r", RLXVK_F32, RLXVK_SHAPE(1, 1, 2)),
+                                        input(writes, "at", 1)));
+    rlxvk_tensor captures[] = {rlxvk_input(g, "cache", RLXVK_F32, RLXVK_SHAPE(1, 4, 2)),
+                               rlxvk_input(g, "r", RLXVK_F32, RLXVK_SHAPE(1, 1, 2)),
+                               input(g, "at", 1)};
+    (void)rlxvk_if(g, input(g, "p", 1), writes, writes, captures, 3);
+    expect_sticky(g, RLXVK_E_ATTR, "if: then: write_rows writes");
+    g = new_graph();
+    x = input(g, "x", 1);
+    (void)rlxvk_scan(g, body, &x, 1, &(rlxvk_scan_options){.broadcast_count = SIZE_MAX});
+    expect_sticky(g, RLXVK_E_ATTR, "broadcast of 1 values");
+    rlxvk_graph_destroy(writes);
     rlxvk_graph_destroy(body);
     rlxvk_graph_destroy(wide);
     rlxvk_graph_destroy(step);
@@ -321,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_empty_scan),
         cmocka_unit_test(test_nesting),
         cmocka_unit_test(test_random_bodies),
+        cmocka_unit_test(test_leaves_once),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -93,7 +93,7 @@ static void test_host(void **state)
     assert_true(y[0] == 3 && y[1] == 0 && y[2] == 9 && y[3] == 0);
     assert_int_equal(plan.host_steps, 1);
     factor = 0;
-    expect_error(run("scale", &factor, 4, (float[]){1, 2, 3, 4}, 4, y, &plan), RLXVK_E_HOST_OP,
+    expect_error(run("scale", &factor, 4, (float[]){1, 2, 3, 4}, 4, y, &plan), RLXVK_E_CUSTOM,
                  "'scale' failed with 17");
 }
 
@@ -156,6 +156,8 @@ static void test_refusals(void **state)
     expect_error(rlxvk_register_custom(&(rlxvk_custom_op){.name = ""}), RLXVK_E_ATTR, "names");
     expect_error(rlxvk_register_custom(&(rlxvk_custom_op){.name = "empty"}), RLXVK_E_ATTR,
                  "host function or a kernel");
+    expect_error(rlxvk_register_custom(&(rlxvk_custom_op){"wide", 8, same_shape, scale, NULL}),
+                 RLXVK_E_ATTR, "8 operands; at most 7");
     rlxvk_custom_kernel no_module = {(uint32_t[5]){1, 2, 3, 4, 5}, 5, 0, unary_arguments};
     expect_error(rlxvk_register_custom(&(rlxvk_custom_op){.name = "k", .kernel = &no_module}),
                  RLXVK_E_ATTR, "no SPIR-V");

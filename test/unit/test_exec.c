@@ -585,6 +585,36 @@ static void test_lost_device(void **state)
     shared_context = kept;
 }
 
+static void keep_miss(void *user, rlxvk_log_level level, const char *line)
+{
+    (void)level;
+    if (strstr(line, "not fused"))
+        snprintf(user, 160, "%s", line);
+}
+
+/* The dump of the rewritten graph names the pattern, the node and the reason. */
+static void test_dump_of_misses(void **state)
+{
+    char line[160] = "";
+    rlxvk_context *c = open_context(&(rlxvk_context_options){.log = keep_miss, .log_user = line});
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(3, 4));
+    rlxvk_tensor m = rlxvk_matmul(g, x, rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(4, 5)));
+    rlxvk_tensor y = rlxvk_add(g, m, rlxvk_param(g, "b", RLXVK_F32, RLXVK_SHAPE(5)));
+    rlxvk_set_name(g, y, "y");
+    rlxvk_graph_output(g, y);
+    rlxvk_graph_output(g, rlxvk_neg(g, m));
+    expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.dump = "rewrite"}, &e));
+    assert_string_equal(line, "  not fused: matmul + bias + activation at %4 add 'y': "
+                              "matmul %2 has 2 readers");
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    close_context(c);
+}
+
 static void test_context_errors(void **state)
 {
     rlxvk_context *c = NULL;
@@ -616,6 +646,7 @@ int main(void)
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_injected_failures),
         cmocka_unit_test(test_lost_device),
+        cmocka_unit_test(test_dump_of_misses),
         cmocka_unit_test(test_context_errors),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -1,5 +1,5 @@
-/* Philox against its published vectors, the sampling table of the definition, the run counter, and
- * plain statistics. */
+/* Philox and MINSTD against their published vectors, the sampling table of the definition, the run
+ * counter, and plain statistics. */
 #include "op/random.h"
 #include "support/harness.h"
 
@@ -93,8 +93,13 @@ static void test_run_counter(void **state)
     run_draws(e, u, z, chosen);
     assert_true(u[0] == 0 && z[3] == 0);
     assert_memory_equal(chosen, choices[0], sizeof chosen); /* sampling still draws */
+    rng.backend = (rlxvk_rng_backend)3;
+    expect_error(rlxvk_set_rng(e, &rng), RLXVK_E_ATTR, "backend 3");
     rng.backend = RLXVK_RNG_MINSTD;
-    expect_error(rlxvk_set_rng(e, &rng), RLXVK_E_UNSUPPORTED, "MINSTD");
+    rng.seed = 1;
+    expect_ok(rlxvk_set_rng(e, &rng)); /* the same recording */
+    run_draws(e, u, z, chosen);
+    assert_true(u[0] == (float)(16806.0 / 2147483646) && fabsf(z[0] - 1.60159211f) < 4e-6f);
     rlxvk_executable_destroy(e);
     rng = (rlxvk_rng_options){.seed = 0};
     rlxvk_graph_destroy(g);
@@ -103,6 +108,50 @@ static void test_run_counter(void **state)
     assert_true(fabsf(u[0] - uniforms[0]) > 1e-3f);
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
+    close_context(c);
+}
+
+/* Seed 1 (and what counts as 1: 0, saturated, m + 1): the first words, the 10,000th that Park and
+ * Miller give, 1043618065, and normals worked out from the definition by other means. */
+static void test_minstd_vectors(void **state)
+{
+    enum { WORDS = 10000, NORMALS = 6 };
+    static const double words[] = {16807, 282475249, 1622650073, 984943658, 1144108930};
+    static const float normals[NORMALS] = {1.60159211f,  -0.259093203f, 0.174767548f,
+                                           -1.49896116f, -0.302023243f, 0.119264069f};
+    static const rlxvk_rng_stream streams[] = {
+        {.has_key = true},
+        {.has_key = true, .key = 9, .has_op_seed = true, .op_seed = 1.75f},
+        {.has_key = true, .key = 9, .has_op_seed = true, .op_seed = 0},
+        {.has_key = true, .key = 9, .has_op_seed = true, .op_seed = -3},
+        {.has_key = true, .key = 9, .has_op_seed = true, .op_seed = 1e20f},
+        {.has_key = true, .key = 9, .has_op_seed = true, .op_seed = 2147483648.0f},
+        {.has_key = true, .key = 2147483647},
+        {.has_key = true, .key = (1ull << 32) - 1},
+    };
+    static const rlxvk_rng_options rng = {.seed = 1, .backend = RLXVK_RNG_MINSTD, .step = 5};
+    rlxvk_context *c = open_context(NULL);
+    float *u = malloc(WORDS * sizeof *u), z[NORMALS];
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(streams); i++) {
+        rlxvk_graph *g = NULL;
+        rlxvk_executable *e = NULL;
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_graph_output(g, rlxvk_rng_uniform(g, RLXVK_SHAPE(WORDS), 0, 1, &streams[i]));
+        rlxvk_graph_output(g, rlxvk_rng_normal(g, RLXVK_SHAPE(NORMALS), 0, 1, &streams[i]));
+        expect_ok(
+            rlxvk_compile(c, g, &(rlxvk_compile_options){.rng = &rng, .forbid_host = true}, &e));
+        rlxvk_run_output out[] = {{0, u, WORDS, 0}, {1, z, NORMALS, 0}};
+        expect_ok(rlxvk_run(e, NULL, 0, out, 2));
+        for (size_t k = 0; k < ARRAY_COUNT(words); k++)
+            assert_true(u[k] == (float)((words[k] - 1) / 2147483646));
+        assert_true(u[WORDS - 1] == (float)(1043618064.0 / 2147483646));
+        for (size_t k = 0; k < NORMALS; k++)
+            assert_true(fabsf(z[k] - normals[k]) < 2e-6f);
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+    }
+    free(u);
     close_context(c);
 }
 
@@ -154,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_philox_vectors),
                                        cmocka_unit_test(test_run_counter),
+                                       cmocka_unit_test(test_minstd_vectors),
                                        cmocka_unit_test(test_statistics)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ typedef struct product_case {
     bool transpose_a, transpose_b, bias_first;
     enum extra extra;
     uint32_t fused, left; /* fused nodes, and activations left */
+    const char *why;      /* of what is left; NULL: no pattern had begun */
 } product_case;
 
 static rlxvk_graph *build_product(const product_case *c, rlxvk_activation activation)
@@ -84,20 +85,25 @@ static void fuses_products(void **state)
         {"one row", RLXVK_SHAPE(1, 4), w, RLXVK_SHAPE(1, 5), .fused = 1},
         {"one column", x, RLXVK_SHAPE(4, 1), RLXVK_SHAPE(1), .fused = 1},
         {"no rows", RLXVK_SHAPE(0, 4), w, b, .fused = 1},
-        {"transpose_a", RLXVK_SHAPE(4, 3), w, b, .transpose_a = true, .left = 1},
-        {"w of rank 3", tall, RLXVK_SHAPE(2, 4, 5), b, .left = 1},
-        {"scalar bias", x, w, RLXVK_SCALAR, .left = 1},
-        {"bias of one", x, w, RLXVK_SHAPE(1), .left = 1},
+        {"transpose_a", RLXVK_SHAPE(4, 3), w, b, .transpose_a = true, .left = 1,
+         .why = "transposes its first"},
+        {"w of rank 3", tall, RLXVK_SHAPE(2, 4, 5), b, .left = 1, .why = "has rank 3"},
+        {"scalar bias", x, w, RLXVK_SCALAR, .left = 1, .why = "one element, not 5"},
+        {"bias of one", x, w, RLXVK_SHAPE(1), .left = 1, .why = "one element, not 5"},
         {"scalar bias, one column", x, RLXVK_SHAPE(4, 1), RLXVK_SCALAR, .left = 1},
         {"column bias", x, w, RLXVK_SHAPE(3, 1), .left = 1},
         {"residual", x, w, RLXVK_SHAPE(3, 5), .left = 1},
         {"residual x", square, square, b, .extra = BIAS_IS_X, .left = 1},
         {"bias that widens", x, w, RLXVK_SHAPE(2, 1, 5), .left = 1},
-        {"bias of higher rank", x, w, RLXVK_SHAPE(1, 1, 5), .left = 1},
-        {"product is an output", x, w, b, .extra = PRODUCT_OUTPUT, .left = 1},
-        {"product used twice", x, w, b, .extra = PRODUCT_TWICE, .left = 1},
-        {"sum is an output", x, w, b, .extra = SUM_OUTPUT, .fused = 1, .left = 1},
-        {"sum used twice", x, w, b, .extra = SUM_TWICE, .fused = 1, .left = 1},
+        {"bias of higher rank", x, w, RLXVK_SHAPE(1, 1, 5), .left = 1, .why = "widens matmul"},
+        {"product is an output", x, w, b, .extra = PRODUCT_OUTPUT, .left = 1,
+         .why = "matmul %2 is a graph output"},
+        {"product used twice", x, w, b, .extra = PRODUCT_TWICE, .left = 1,
+         .why = "matmul %2 has 2 readers"},
+        {"sum is an output", x, w, b, .extra = SUM_OUTPUT, .fused = 1, .left = 1,
+         .why = "fused_matmul_bias_act %3 is a graph output"},
+        {"sum used twice", x, w, b, .extra = SUM_TWICE, .fused = 1, .left = 1,
+         .why = "fused_matmul_bias_act %3 has 3 readers"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
@@ -106,6 +112,7 @@ static void fuses_products(void **state)
         rlxvk_graph *after = checked(g, false);
         expect_count(c->what, count_op(after, OP_fused_matmul_bias_act), c->fused);
         expect_count(c->what, count_op(after, OP_relu), c->left);
+        expect_miss(c->what, after, c->why);
         rlxvk_graph_destroy(after);
         rlxvk_graph_destroy(g);
     }
@@ -148,6 +155,7 @@ typedef struct norm_case {
     bool bias_first;
     enum extra extra; /* PRODUCT_...: of the inner sum, SUM_...: of the outer */
     uint32_t fused;
+    const char *why;
 } norm_case;
 
 static rlxvk_graph *build_residual(const norm_case *c, bool rms)
@@ -179,22 +187,27 @@ static void fuses_residual_norms(void **state)
         {"bias", x, x, row, -1, .fused = 1},
         {"bias first", x, x, row, -1, .bias_first = true, .fused = 1},
         {"rank 1 and bias", row, row, row, 0, .fused = 1},
-        {"another axis", RLXVK_SHAPE(2, 8, 8), RLXVK_SHAPE(2, 8, 8), none, 1},
-        {"broadcast residual", x, RLXVK_SHAPE(3, 8), none, -1},
-        {"broadcast x", RLXVK_SHAPE(1, 3, 8), x, none, -1},
-        {"broadcast residual and bias", x, row, row, -1},
-        {"scalar bias", x, x, RLXVK_SHAPE(1), -1},
+        {"another axis", RLXVK_SHAPE(2, 8, 8), RLXVK_SHAPE(2, 8, 8), none, 1,
+         .why = "axis 1, not the last"},
+        {"broadcast residual", x, RLXVK_SHAPE(3, 8), none, -1, .why = "summands of add"},
+        {"broadcast x", RLXVK_SHAPE(1, 3, 8), x, none, -1, .why = "summands of add"},
+        {"broadcast residual and bias", x, row, row, -1, .why = "summands of add"},
+        {"scalar bias", x, x, RLXVK_SHAPE(1), -1, .why = "summands of add"},
         {"sum is an output", x, x, none, -1, .extra = SUM_OUTPUT},
         {"sum used twice", x, x, none, -1, .extra = SUM_TWICE},
-        {"outer sum is an output", x, x, row, -1, .extra = SUM_OUTPUT},
-        {"inner sum is an output", x, x, row, -1, .extra = PRODUCT_OUTPUT},
+        {"outer sum is an output", x, x, row, -1, .extra = SUM_OUTPUT, .why = "summands of add"},
+        {"inner sum is an output", x, x, row, -1, .extra = PRODUCT_OUTPUT,
+         .why = "is a graph output"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++)
         for (int rms = 0; rms < 2; rms++) {
             op_kind op = rms ? OP_fused_residual_rms_norm : OP_fused_residual_ln;
-            expect_count(cases[i].what, count_after(build_residual(&cases[i], rms), op),
-                         cases[i].fused);
+            rlxvk_graph *g = build_residual(&cases[i], rms), *after = checked(g, false);
+            expect_count(cases[i].what, count_op(after, op), cases[i].fused);
+            expect_miss(cases[i].what, after, cases[i].why);
+            rlxvk_graph_destroy(after);
+            rlxvk_graph_destroy(g);
         }
 }
 
@@ -238,6 +251,7 @@ typedef struct pair_case {
     int norms; /* that read the sum */
     bool keep_sum, broadcast, other_axis, gamma_before, gamma_after, gamma_is_sum, writes;
     uint32_t pairs;
+    const char *why;
 } pair_case;
 
 static rlxvk_tensor pair_gamma(rlxvk_graph *g, const pair_case *c, rlxvk_tensor before,
@@ -274,16 +288,19 @@ static void finds_norm_pairs(void **state)
 {
     const pair_case cases[] = {
         {"sum is an output", 1, .keep_sum = true, .pairs = 1},
-        {"two norms", 2, .pairs = 1},
-        {"two norms and an output", 2, .keep_sum = true, .pairs = 1},
+        {"two norms", 2, .pairs = 1, .why = "in one step with"},
+        {"two norms and an output", 2, .keep_sum = true, .pairs = 1, .why = "in one step with"},
         {"gamma computed before", 1, .keep_sum = true, .gamma_before = true, .pairs = 1},
-        {"gamma computed after", 1, .keep_sum = true, .gamma_after = true},
-        {"gamma is the sum", 1, .keep_sum = true, .gamma_is_sum = true},
-        {"gamma is the sum, no output", 1, .gamma_is_sum = true},
+        {"gamma computed after", 1, .keep_sum = true, .gamma_after = true,
+         .why = "is not there before"},
+        {"gamma is the sum", 1, .keep_sum = true, .gamma_is_sum = true,
+         .why = "is not there before"},
+        {"gamma is the sum, no output", 1, .gamma_is_sum = true, .why = "is not there before"},
         {"private sum", 1},
-        {"broadcast residual", 1, .keep_sum = true, .broadcast = true},
-        {"another axis", 1, .keep_sum = true, .other_axis = true},
-        {"a write in between", 1, .keep_sum = true, .writes = true},
+        {"broadcast residual", 1, .keep_sum = true, .broadcast = true, .why = "summands of add"},
+        {"another axis", 1, .keep_sum = true, .other_axis = true, .why = "axis 0, not the last"},
+        {"a write in between", 1, .keep_sum = true, .writes = true,
+         .why = "written in place after"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
@@ -292,6 +309,7 @@ static void finds_norm_pairs(void **state)
         after = checked(g, false);
         expect_ok(find_norm_pairs(after, &pairs));
         expect_count(cases[i].what, (uint32_t)pairs.count, cases[i].pairs);
+        expect_miss(cases[i].what, after, cases[i].why);
         for (size_t p = 0; p < pairs.count; p++) {
             const node *second = graph_node(after, pairs.items[p].second);
             assert_int_equal(graph_node(after, pairs.items[p].first)->op, OP_add);
@@ -313,6 +331,7 @@ typedef struct swiglu_case {
     bool silu_first, swap_whole;
     enum extra extra; /* PRODUCT_OUTPUT: of a half, SUM_OUTPUT: of the silu, SUM_TWICE: the whole */
     uint32_t fused;
+    const char *why;
 } swiglu_case;
 
 static rlxvk_graph *build_swiglu(const swiglu_case *c)
@@ -344,21 +363,37 @@ static void fuses_swiglu(void **state)
         {"gate and silu first", c, 1, 4, 0, 4, .silu_first = true, .fused = 1},
         {"rank 3", cube, 2, 0, 4, 4, .fused = 1},
         {"the whole has other readers", c, 1, 0, 4, 4, .extra = SUM_TWICE, .fused = 1},
-        {"another axis", cube, 0, 0, 4, 4},
-        {"not halves", RLXVK_SHAPE(3, 9), 1, 0, 4, 4},
-        {"a slice of the middle", RLXVK_SHAPE(3, 12), 1, 4, 8, 4},
-        {"one half twice", c, 1, 0, 0, 4},
-        {"overlapping", c, 1, 0, 2, 4},
-        {"empty halves", c, 1, 0, 0, 0},
+        {"another axis", cube, 0, 0, 4, 4, .why = "not a half of the last axis"},
+        {"not halves", RLXVK_SHAPE(3, 9), 1, 0, 4, 4, .why = "not a half"},
+        {"a slice of the middle", RLXVK_SHAPE(3, 12), 1, 4, 8, 4, .why = "not a half"},
+        {"one half twice", c, 1, 0, 0, 4, .why = "not the two halves of"},
+        {"overlapping", c, 1, 0, 2, 4, .why = "not a half"},
+        {"empty halves", c, 1, 0, 0, 0, .why = "not a half"},
         {"of two tensors", c, 1, 0, 4, 4, .swap_whole = true},
-        {"up is an output", c, 1, 0, 4, 4, .extra = PRODUCT_OUTPUT},
-        {"gate used elsewhere", c, 1, 0, 4, 4, .extra = PRODUCT_TWICE},
-        {"silu is an output", c, 1, 0, 4, 4, .extra = SUM_OUTPUT},
+        {"up is an output", c, 1, 0, 4, 4, .extra = PRODUCT_OUTPUT, .why = "is a graph output"},
+        {"gate used elsewhere", c, 1, 0, 4, 4, .extra = PRODUCT_TWICE,
+         .why = "narrow %2 has 2 readers"},
+        {"silu is an output", c, 1, 0, 4, 4, .extra = SUM_OUTPUT, .why = "is a graph output"},
     };
     (void)state;
-    for (size_t i = 0; i < ARRAY_COUNT(cases); i++)
-        expect_count(cases[i].what, count_after(build_swiglu(&cases[i]), OP_fused_swiglu),
-                     cases[i].fused);
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        rlxvk_graph *g = build_swiglu(&cases[i]), *after = checked(g, false);
+        expect_count(cases[i].what, count_op(after, OP_fused_swiglu), cases[i].fused);
+        expect_miss(cases[i].what, after, cases[i].why);
+        rlxvk_graph_destroy(after);
+        rlxvk_graph_destroy(g);
+    }
+}
+
+/* What fusion leaves because it is off. */
+static void tells_what_is_off(void **state)
+{
+    const product_case c = {"off", RLXVK_SHAPE(3, 4), RLXVK_SHAPE(4, 5), RLXVK_SHAPE(5)};
+    rlxvk_graph *g = build_product(&c, RLXVK_ACTIVATION_RELU), *after = rewritten(g, false);
+    (void)state;
+    expect_miss(c.what, after, "matmul + bias + activation: fusion is off");
+    rlxvk_graph_destroy(after);
+    rlxvk_graph_destroy(g);
 }
 
 int main(void)
@@ -372,6 +407,7 @@ int main(void)
         cmocka_unit_test(residuals_at_the_edge),
         cmocka_unit_test(finds_norm_pairs),
         cmocka_unit_test(fuses_swiglu),
+        cmocka_unit_test(tells_what_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
