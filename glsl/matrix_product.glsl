@@ -35,7 +35,6 @@ layout(constant_id = 10) const uint STAGES = 1;
 layout(constant_id = 11) const uint BIAS = MATMUL_NO_BIAS;
 layout(constant_id = 12) const uint ACTIVATION = UNARY_NONE;
 layout(constant_id = 13) const uint BAND = 8; /* rows of tiles walked together, for the cache */
-layout(constant_id = 14) const bool QUADS = false; /* y can be written in fours */
 
 layout(push_constant) uniform block { matrix_product_args args; };
 layout(set = 0, binding = 0) readonly buffer a_view { uvec4 a[]; };
@@ -44,7 +43,6 @@ layout(set = 0, binding = 2) readonly buffer a_scale_view { int a_scale[]; }; /*
 layout(set = 0, binding = 3) readonly buffer b_scale_view { int b_scale[]; };
 layout(set = 0, binding = 4) readonly buffer bias_view { float bias[]; };
 layout(set = 0, binding = 5) writeonly buffer y_view { float y[]; };
-layout(set = 0, binding = 5) writeonly buffer y_view4 { vec4 y_quads[]; };
 
 const uint THREADS = gl_WorkGroupSize.x;
 const uint OCTETS = TILE_K / 8, PITCH = OCTETS + 1;
@@ -172,30 +170,18 @@ uvec2 batch_matrices(uint batch)
     return index + batch * uvec2(args.a_batch_strides[5], args.b_batch_strides[5]);
 }
 
-float finish(float value, uvec2 matrix, uint row, uint column)
+void write(float value, uint batch, uvec2 matrix, uint row, uint column)
 {
+    if (row >= args.m || column >= args.n)
+        return;
     if (PLANES == 2)
         value = scale_back(value, a_scale[matrix.x * args.m + row] +
                                       b_scale[matrix.y * args.n + column]);
     if (BIAS != MATMUL_NO_BIAS)
         value += bias[args.bias_offset + column];
-    return ACTIVATION == UNARY_NONE ? value : activation(ACTIVATION, value);
-}
-
-/* Four neighbours in a row. */
-void write(vec4 values, uint batch, uvec2 matrix, uint row, uint column)
-{
-    if (row >= args.m || column >= args.n)
-        return;
-    uint count = min(args.n - column, 4);
-    uint at = args.y_offset + (batch * args.m + row) * args.n + column;
-    [[dont_unroll]] for (uint i = 0; i < count; i++)
-        values[i] = finish(values[i], matrix, row, column + i);
-    if (QUADS)
-        y_quads[at >> 2] = values;
-    else
-        for (uint i = 0; i < count; i++)
-            y[at + i] = values[i];
+    if (ACTIVATION != UNARY_NONE)
+        value = activation(ACTIVATION, value);
+    y[args.y_offset + (batch * args.m + row) * args.n + column] = value;
 }
 
 void main()
@@ -228,17 +214,18 @@ void main()
             stage ^= 1;
     }
 
-    const uint UNIT_QUADS = UNIT_N / 4;
-    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_QUADS;
+    /* The loop over the sums must be unrolled for them to stay in registers: no loop but this one
+     * inside it. */
+    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
     barrier();
     [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++) {
-        coopMatStore(sums[i], tile_a, patch_start, UNIT_QUADS, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatStore(sums[i], tile_a, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);
         subgroupBarrier();
         uvec2 at = tile + part + uvec2(i / SUMS_N * UNIT_M, i % SUMS_N * UNIT_N);
-        [[dont_unroll]] for (uint e = gl_SubgroupInvocationID; e < UNIT_M * UNIT_QUADS;
+        [[dont_unroll]] for (uint e = gl_SubgroupInvocationID; e < UNIT_M * UNIT_N;
                              e += gl_SubgroupSize)
-            write(uintBitsToFloat(tile_a[patch_start + e]), batch, matrix, at.x + e / UNIT_QUADS,
-                  at.y + e % UNIT_QUADS * 4);
+            write(uintBitsToFloat(tile_a[patch_start + e / 4][e % 4]), batch, matrix,
+                  at.x + e / UNIT_N, at.y + e % UNIT_N);
         subgroupBarrier();
     }
 }

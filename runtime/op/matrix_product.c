@@ -139,8 +139,7 @@ static void set_constants(const lowering *l, const matmul_request *r, const matr
                                c->stages,
                                r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS,
                                r->activation,
-                               8,
-                               (r->y.offset | r->problem.shape.n) % 4 == 0};
+                               8};
     memcpy(constants, values, sizeof values);
 }
 

@@ -15,7 +15,6 @@ const matrix_class matrix_classes[] = {
     /* name, tile m n k, part m n, stages, least m n, conditions */
     {"square_64",   128, 128, 64, 64, 64, 1, 65,  65, FILLS},
     {"square_64_8", 128, 128, 64, 64, 32, 1, 65,  65, FILLS},
-    {"tall_256_64", 256, 128, 64, 64, 64, 1, 129, 65, FILLS},
     {"tall_256_48", 256, 128, 48, 64, 64, 1, 129, 65, FILLS},
     {"tall_256",    256, 128, 32, 64, 64, 1, 129, 65, FILLS},
     {"square_two",  128, 128, 32, 64, 64, 2, 65,  65, FILLS},
