@@ -19,7 +19,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MATVEC_ROWS = 8, TILED_ROWS = 32, CPU_WORKGROUP = 16 };
+enum {
+    MATVEC_ROWS = 8,
+    TILED_ROWS = 32,
+    CPU_WORKGROUP = 16,
+    MANY_INVOCATIONS = 100000 /* keep the largest devices busy */
+};
 
 /* The formats that have a decoder, in which group of kernels, and how far the two runs of a unit
  * lie apart (glsl/dequant.glsl); 0: plain rows. */
@@ -256,8 +261,8 @@ typedef struct matvec_split {
  * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
  * lane's load: teams of one, and several columns to a load of x (more would double the time to
  * compile the kernel). A GPU wants neighbours to read neighbouring bytes and many of them in
- * flight; there, more columns pay where decoding is light (32-element blocks) or shared by several
- * rows of x.
+ * flight; there, more columns pay where decoding is light (32-element blocks), shared by several
+ * rows of x, or where outputs are so many (several experts) that the device stays full.
  */
 static matvec_split split_matvec(const lowering *l, const struct dequant_product_args *args,
                                  const quant_format *format)
@@ -267,8 +272,10 @@ static matvec_split split_matvec(const lowering *l, const struct dequant_product
     uint32_t rows = args->experts ? 1 : MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
     bool light = format->block_elements == DEQUANT_UNIT_ELEMENTS;
     uint32_t team = MIN(dequant_power_of_two(args->units), rows == 1 ? 64 : 32);
-    return (matvec_split){rows, rows > 1 || light ? 4 : 2, team,
-                          MIN(l->profile->workgroup_size, 128)};
+    uint32_t columns = rows > 1 || light ? 4 : 2;
+    if (rows == 1 && (uint64_t)args->m * args->n / (2 * columns) * team >= MANY_INVOCATIONS)
+        columns *= 2;
+    return (matvec_split){rows, columns, team, MIN(l->profile->workgroup_size, 128)};
 }
 
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
