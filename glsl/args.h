@@ -289,16 +289,14 @@ struct matrix_product_args {
 #define DEQUANT_MATMUL_THREADS 128
 #define DEQUANT_MATMUL_COLUMNS 64
 
-struct dequant_matvec_args {
-    u32 m, n, units, row_bytes, last_word;
-    u32 w_offset, x_offset, y_offset;
+/* w holds n rows of `units` units, n for each expert. Without experts, experts is 0. index_offset
+ * is that of dequant_matvec. */
+struct dequant_product_args {
+    u32 m, n, units, experts, row_bytes, last_word;
+    u32 w_offset, x_offset, y_offset, index_offset;
 };
 
-struct dequant_matmul_args {
-    u32 m, n, units, row_bytes, last_word;
-    u32 w_offset, x_offset, y_offset;
-};
-
+/* Transposed: rows is the number of columns. */
 struct dequant_gather_args {
     u32 count; /* units to decode in all, elements of plain rows */
     u32 rows, units, row_bytes, last_word;
@@ -309,17 +307,6 @@ struct dequant_gather_args {
 
 struct expert_sort_args {
     u32 rows, experts, tile, index_offset;
-};
-
-/* dequant_grouped and dequant_grouped_matvec; w holds n rows of units an expert. */
-struct dequant_grouped_args {
-    u32 m, n, units, experts, row_bytes, last_word;
-    u32 w_offset, x_offset, y_offset, index_offset;
-};
-
-struct dequant_moe_weights_args {
-    u32 count; /* units in all */
-    u32 n, units, row_bytes, last_word, w_offset, y_offset;
 };
 
 #define GATE_MAX_GROUPS 1024

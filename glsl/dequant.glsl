@@ -10,13 +10,18 @@
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
  * slot. It may define DEQUANT_GROUP (args.h), and DEQUANT_NAN_SCALE if a scale that is the code of
- * NaN is not to count as 0. The group of the grids uses binding 3.
+ * NaN is not to count as 0. The group of the grids uses binding DEQUANT_GRID_BINDING, 3 unless
+ * defined.
  */
 #ifndef DEQUANT_GROUP
 #define DEQUANT_GROUP DEQUANT_COMMON
 #endif
 #ifndef DEQUANT_NAN_SCALE
 #define DEQUANT_NAN_SCALE 0.0
+#endif
+
+#ifndef DEQUANT_GRID_BINDING
+#define DEQUANT_GRID_BINDING 3
 #endif
 
 #define UNIT_ELEMENTS 32

@@ -39,7 +39,13 @@ void load_tile_x(uint first_row, uint index)
     }
 }
 
+uint target_row(uint r)
+{
+    return r;
+}
+
 void main()
 {
-    multiply_tiles((args.k + TILE_DEPTH - 1) / TILE_DEPTH);
+    if (group_index() / tiles_across() * TILE_ROWS < args.m)
+        multiply_tiles((args.k + TILE_DEPTH - 1) / TILE_DEPTH);
 }

@@ -5,7 +5,10 @@
  * indices and masks here. IQ1 has levels -1, 0, 1 and an offset of an eighth: its codes are in
  * eighths.
  */
-layout(set = 0, binding = 3) readonly restrict buffer grid_words { uint grid[]; };
+layout(set = 0, binding = DEQUANT_GRID_BINDING) readonly restrict buffer grid_words
+{
+    uint grid[];
+};
 
 struct grid_runs {
     uvec4 index, mask; /* IQ1: mask 0 or 1, the offset's sign */

@@ -1,6 +1,7 @@
 /*
  * y[r][j] = sum over p of x[r][p] * w[j][p]: w packed, n rows of units * 32 elements; made for few
- * rows r.
+ * rows r. With EXPERTS, w holds such a matrix for each expert, row r is multiplied with that of the
+ * expert that index[r] names, and is zeros where it names none; ROWS is 1.
  *
  * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w;
  * its members walk the rows' units together, so that neighbours read neighbouring bytes. Rows and
@@ -9,15 +10,19 @@
  * needs none.
  */
 #include "common.glsl"
+#include "experts.glsl"
 
-layout(push_constant) uniform block { dequant_matvec_args args; };
+layout(push_constant) uniform block { dequant_product_args args; };
 layout(constant_id = 7) const bool X_ALIGNED = false;
 layout(constant_id = 8) const uint TEAM = 32; /* power of two that divides the workgroup */
 layout(constant_id = 9) const uint COLUMNS = 2;
 layout(constant_id = 10) const uint ROWS = 1;
+layout(constant_id = 11) const bool EXPERTS = false;
+#define DEQUANT_GRID_BINDING 4
 #include "dequant.glsl"
 #include "dequant_source.glsl"
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 3) readonly restrict buffer indices { float index[]; };
 
 const uint SUMS = COLUMNS * ROWS;
 shared float partial[SUMS][gl_WorkGroupSize.x];
@@ -74,20 +79,23 @@ void main()
     uint first_row = group_index() / groups_across * ROWS;
     if (first_row >= args.m)
         return;
+    uint expert = EXPERTS ? expert_of(index[args.index_offset + first_row], args.experts) : 0;
+    uint units = EXPERTS && expert >= args.experts ? 0 : args.units;
+    uint packed = args.w_offset + expert * args.n * args.row_bytes;
 
     float sum[SUMS];
     [[unroll]] for (uint i = 0; i < SUMS; i++)
         sum[i] = 0;
 
-    for (uint index = lane; index < args.units; index += TEAM) {
+    for (uint unit = lane; unit < units; unit += TEAM) {
         unit_codes w[COLUMNS];
         [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
             uint column = min(first_column + c, args.n - 1);
-            w[c] = decode_row_unit(args.w_offset + column * args.row_bytes, index);
+            w[c] = decode_row_unit(packed + column * args.row_bytes, unit);
         }
         [[unroll]] for (uint r = 0; r < ROWS; r++) {
             uint row = min(first_row + r, args.m - 1);
-            uint from = args.x_offset + row * args.units * UNIT_ELEMENTS + unit_position(index);
+            uint from = args.x_offset + row * args.units * UNIT_ELEMENTS + unit_position(unit);
             run a = load_run(from), b = load_run(from + DISTANCE);
             vec2 total = AFFINE ? vec2(run_sum(a), run_sum(b)) : vec2(0);
             [[unroll]] for (uint c = 0; c < COLUMNS; c++)

@@ -13,17 +13,21 @@ const uint TILE_DEPTH = 32, TILE_ROWS = 16 * HEIGHT, THREAD_ROWS = 2 * HEIGHT, T
 shared float tile_x[TILE_DEPTH * TILE_ROWS];
 shared float tile_w[TILE_DEPTH * TILE_COLUMNS];
 
-/* By the includer: step `index` of the columns from first_column on, and of the rows. */
+/* By the includer: step `index` of the columns from first_column on, and of the rows; which row of
+ * y row r of all tiles is, args.m where none. */
 void load_tile_w(uint first_column, uint index);
 void load_tile_x(uint first_row, uint index);
+uint target_row(uint r);
+
+uint tiles_across()
+{
+    return (args.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+}
 
 void multiply_tiles(uint steps)
 {
-    uint tiles_across = (args.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    uint first_column = group_index() % tiles_across * TILE_COLUMNS;
-    uint first_row = group_index() / tiles_across * TILE_ROWS;
-    if (first_row >= args.m)
-        return;
+    uint first_column = group_index() % tiles_across() * TILE_COLUMNS;
+    uint first_row = group_index() / tiles_across() * TILE_ROWS;
     uint my_column = gl_LocalInvocationID.x % 16 * THREAD_COLUMNS;
     uint my_row = gl_LocalInvocationID.x / 16 * THREAD_ROWS;
 
@@ -48,9 +52,11 @@ void multiply_tiles(uint steps)
         barrier();
     }
 
-    uint row = first_row + my_row, column = first_column + my_column;
-    [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++)
+    uint column = first_column + my_column;
+    [[unroll]] for (uint r = 0; r < THREAD_ROWS; r++) {
+        uint row = target_row(first_row + my_row + r);
         [[unroll]] for (uint c = 0; c < THREAD_COLUMNS; c++)
-            if (row + r < args.m && column + c < args.n)
-                y[args.y_offset + (row + r) * args.n + column + c] = sum[r][c];
+            if (row < args.m && column + c < args.n)
+                y[args.y_offset + row * args.n + column + c] = sum[r][c];
+    }
 }

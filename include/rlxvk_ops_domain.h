@@ -128,13 +128,13 @@ rlxvk_tensor rlxvk_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w
                                   bool transpose_w);
 
 /* The same with packed experts: w is a U8 leaf of slabs back to back, each n rows of k elements of
- * a GGUF block format; x F32 [M, k] -> [M, n]. E_LENGTH unless the bytes are a whole number of
- * slabs, at least one; E_SHAPE unless k is whole blocks. */
+ * any format of rlxvk_dequant_matmul, with its error; x F32 [M, k] -> [M, n]. E_LENGTH unless the
+ * bytes are a whole number of slabs, at least one; E_SHAPE unless k is whole blocks. */
 rlxvk_tensor rlxvk_dequant_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                           rlxvk_tensor idx, rlxvk_quant_format format, int64_t n);
 
-/* Packed experts decoded into what grouped_matmul takes: [experts, k, n], out[e][p][j] = element p
- * of row j of slab e. */
+/* Packed experts of any of these formats decoded into what grouped_matmul takes: [experts, k, n],
+ * out[e][p][j] = element p of row j of slab e. */
 rlxvk_tensor rlxvk_dequant_moe_weights(rlxvk_graph *g, rlxvk_tensor w, rlxvk_quant_format format,
                                        int64_t k, int64_t n);
 

@@ -108,6 +108,15 @@ static const bench_case gpu_cases[] = {
      "dequant_matmul format=q5_k in=x:f32:512x14336;w:u8:4096x9856:quant:q5_k"},
     {"dequant_matmul iq4_xs 1x4096x14336",
      "dequant_matmul format=iq4_xs in=x:f32:1x14336;w:u8:4096x7616:quant:iq4_xs"},
+    {"dequant_grouped_matmul q4_K 8 of 4096x14336",
+     "dequant_grouped_matmul format=q4_k n=4096 "
+     "in=x:f32:8x14336;w:u8:8x4096x8064:quant:q4_k;idx:f32:8:iota"},
+    {"dequant_grouped_matmul q8_0 8 of 2048x14336",
+     "dequant_grouped_matmul format=q8_0 n=2048 "
+     "in=x:f32:8x14336;w:u8:8x2048x15232:quant:q8_0;idx:f32:8:iota"},
+    {"dequant_grouped_matmul q4_K 1024x4096x14336",
+     "dequant_grouped_matmul format=q4_k n=4096 "
+     "in=x:f32:1024x14336;w:u8:8x4096x8064:quant:q4_k;idx:f32:1024:index:8"},
     {"fft 16384 lines of 1024", "fft in=x:c64:16384x1024"},
     {"fft 256 lines of 65536", "fft in=x:c64:256x65536"},
     {"fft 16 lines of 1048576", "fft in=x:c64:16x1048576"},

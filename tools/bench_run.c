@@ -86,7 +86,7 @@ static double count_flops(const case_spec *s, const rlxvk_shape *y)
         const rlxvk_shape *a = leaf_shape(s, "a");
         return 2 * elements(y) * (double)a->dims[a->rank - 1];
     }
-    if (strcmp(s->row, "dequant_matmul") == 0) {
+    if (strcmp(s->row, "dequant_matmul") == 0 || strcmp(s->row, "dequant_grouped_matmul") == 0) {
         const rlxvk_shape *x = leaf_shape(s, "x");
         return 2 * elements(y) * (double)x->dims[x->rank - 1];
     }

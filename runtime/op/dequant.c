@@ -17,8 +17,14 @@
 #include "op/quant_grid.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { MATVEC_ROWS = 8, TILED_ROWS = 32, CPU_WORKGROUP = 16 };
+enum {
+    MATVEC_ROWS = 8,
+    TILED_ROWS = 32,
+    CPU_WORKGROUP = 16,
+    MANY_INVOCATIONS = 100000 /* keep the largest devices busy */
+};
 
 /* The formats that have a decoder, in which group of kernels, and how far the two runs of a unit
  * lie apart (glsl/dequant.glsl); 0: plain rows. */
@@ -67,7 +73,7 @@ bool dequant_has_kernel(uint32_t type)
 
 /* ---- Checks ---- */
 
-rlxvk_status dequant_check_format(const node *n, uint32_t type)
+rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operands)
 {
     uint32_t grid;
     const quant_format *format = quant_format_find(type);
@@ -76,9 +82,9 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type)
                        "format %u (%s) is no weight format; enum rlxvk_quant_format lists them",
                        type, format ? format->name : "unknown");
     quant_grid_find(type, &grid);
-    if (n->input_count != (grid ? 3u : 2u))
-        return op_fail(n, RLXVK_E_ARITY, "%u operands; %s takes %s", n->input_count, format->name,
-                       grid ? "two and its grid" : "two");
+    if (n->input_count != operands + (grid != 0))
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; %s takes %u%s", n->input_count, format->name,
+                       operands, grid ? " and its grid" : "");
     return RLXVK_OK;
 }
 
@@ -152,22 +158,21 @@ void dequant_set_kernel(dispatch *d, enum dequant_kernel kernel)
     d->kernel = kernels[kernel][kernel_format_find(d->constants[1])->group];
 }
 
-operand dequant_grid_operand(const lowering *l, uint32_t id, const operand *packed)
+operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed)
 {
-    return graph_node(l->graph, id)->input_count > 2 ? lower_input(l, id, 2) : *packed;
+    return graph_node(l->graph, id)->input_count > index ? lower_input(l, id, index) : *packed;
 }
 
 /* ---- Grids ---- */
 
-/* The grid operand of an earlier op, so that a model has each grid once. */
-static uint32_t find_grid_node(const rlxvk_graph *g, const uint16_t *codes)
+/* An earlier constant with these codes, so that a model has each grid once. */
+static uint32_t find_grid_node(const rlxvk_graph *g, const uint16_t *codes, size_t size)
 {
     for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
         const node *n = graph_node(g, id);
-        uint32_t count;
-        if ((n->op == OP_dequant_matmul || n->op == OP_dequant_gather) && n->input_count == 3 &&
-            quant_grid_find(((const dequant_attributes *)n->attributes)->format, &count) == codes)
-            return n->inputs[2];
+        if (n->data && n->data_size == size && n->dtype == RLXVK_U8 && n->shape.rank == 1 &&
+            memcmp(n->data, codes, size) == 0)
+            return id;
     }
     return NODE_NONE;
 }
@@ -178,7 +183,7 @@ rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type)
     const uint16_t *codes = quant_grid_find(type, &count);
     if (!codes || g->status != RLXVK_OK)
         return RLXVK_NONE;
-    id = find_grid_node(g, codes);
+    id = find_grid_node(g, codes, 2 * (size_t)count);
     if (id != NODE_NONE)
         return tensor_of(id);
     return rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(2 * (int64_t)count), codes, 2 * (size_t)count);
@@ -215,7 +220,7 @@ static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes
     dequant_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
     uint64_t rows;
-    TRY(dequant_check_format(n, a->format));
+    TRY(dequant_check_format(n, a->format, 2));
     TRY(dequant_check_float(g, n, 0));
     TRY(dequant_check_packed(g, n, 1));
     if (x->rank == 0)
@@ -229,12 +234,12 @@ error:
     return status;
 }
 
-static struct dequant_matmul_args product_arguments(const rlxvk_graph *g, const node *n,
-                                                    const operand operands[4])
+static struct dequant_product_args product_arguments(const rlxvk_graph *g, const node *n,
+                                                     const operand operands[5])
 {
     const dequant_attributes *a = n->attributes;
     uint64_t columns = (uint64_t)n->shape.dims[n->shape.rank - 1];
-    return (struct dequant_matmul_args){
+    return (struct dequant_product_args){
         .m = (uint32_t)shape_product(&n->shape, 0, n->shape.rank - 1),
         .n = (uint32_t)columns,
         .units = (uint32_t)(a->k / DEQUANT_UNIT_ELEMENTS),
@@ -256,39 +261,38 @@ typedef struct matvec_split {
  * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
  * lane's load: teams of one, and several columns to a load of x (more would double the time to
  * compile the kernel). A GPU wants neighbours to read neighbouring bytes and many of them in
- * flight; there, more columns pay where decoding is light (32-element blocks) or shared by several
- * rows of x.
+ * flight; there, more columns pay where decoding is light (32-element blocks), shared by several
+ * rows of x, or where outputs are so many (several experts) that the device stays full.
  */
-static matvec_split split_matvec(const lowering *l, const struct dequant_matmul_args *args,
+static matvec_split split_matvec(const lowering *l, const struct dequant_product_args *args,
                                  const quant_format *format)
 {
     if (l->profile->kind == RLXVK_DEVICE_CPU)
-        return (matvec_split){args->m == 1 ? 1 : 4, 4, 1, CPU_WORKGROUP};
-    uint32_t rows = MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
+        return (matvec_split){args->m == 1 || args->experts ? 1 : 4, 4, 1, CPU_WORKGROUP};
+    uint32_t rows = args->experts ? 1 : MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
     bool light = format->block_elements == DEQUANT_UNIT_ELEMENTS;
     uint32_t team = MIN(dequant_power_of_two(args->units), rows == 1 ? 64 : 32);
-    return (matvec_split){rows, rows > 1 || light ? 4 : 2, team,
-                          MIN(l->profile->workgroup_size, 128)};
+    uint32_t columns = rows > 1 || light ? 4 : 2;
+    if (rows == 1 && (uint64_t)args->m * args->n / (2 * columns) * team >= MANY_INVOCATIONS)
+        columns *= 2;
+    return (matvec_split){rows, columns, team, MIN(l->profile->workgroup_size, 128)};
 }
 
-static rlxvk_status lower_matvec(lowering *l, dispatch *d, const struct dequant_matmul_args *args,
-                                 const operand operands[4])
+rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
+                                  const operand operands[5])
 {
     matvec_split split = split_matvec(l, args, quant_format_find(d->constants[1]));
-    struct dequant_matvec_args matvec = {args->m,         args->n,         args->units,
-                                         args->row_bytes, args->last_word, args->w_offset,
-                                         args->x_offset,  args->y_offset};
     dequant_set_kernel(d, DEQUANT_OF_MATVEC);
     d->constants[0] = split.local;
     d->constants[7] = args->x_offset % 4 == 0;
     d->constants[8] = split.team;
     d->constants[9] = split.columns;
     d->constants[10] = split.rows;
+    d->constants[11] = args->experts != 0;
     lower_groups(l, d,
                  divide_up(args->n, (uint64_t)split.local / split.team * split.columns) *
                      divide_up(args->m, split.rows));
-    return lower_emit(l, d, &matvec, sizeof matvec, operands,
-                      kernel_table[d->kernel].binding_count);
+    return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
 uint32_t dequant_tile_height(uint32_t rows)
@@ -296,17 +300,15 @@ uint32_t dequant_tile_height(uint32_t rows)
     return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
 }
 
-static rlxvk_status lower_tiled(lowering *l, dispatch *d, const struct dequant_matmul_args *args,
-                                const operand operands[4])
+rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
+                                 const operand operands[5], uint32_t height, uint64_t blocks)
 {
-    uint32_t height = dequant_tile_height(args->m);
     dequant_set_kernel(d, DEQUANT_OF_MATMUL);
     d->constants[0] = DEQUANT_MATMUL_THREADS;
     d->constants[7] = args->x_offset % 4 == 0;
     d->constants[8] = height;
-    lower_groups(l, d,
-                 divide_up(args->n, DEQUANT_MATMUL_COLUMNS) *
-                     divide_up(args->m, (uint64_t)16 * height));
+    d->constants[9] = args->experts != 0;
+    lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
@@ -324,15 +326,18 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     const dequant_attributes *a = n->attributes;
     operand w = lower_input(l, id, 1);
-    operand operands[] = {w, lower_input(l, id, 0), lower_write(l, id),
-                          dequant_grid_operand(l, id, &w)};
-    struct dequant_matmul_args args = product_arguments(l->graph, n, operands);
+    operand operands[] = {w, lower_input(l, id, 0), lower_write(l, id), w,
+                          dequant_grid_operand(l, id, 2, &w)};
+    struct dequant_product_args args = product_arguments(l->graph, n, operands);
+    uint32_t height = dequant_tile_height(args.m);
     dispatch d = {.node = id};
     if (kernel_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
     dequant_set_format(&d, a->format, &operands[0]);
-    return dequant_use_tiles(l, args.m) ? lower_tiled(l, &d, &args, operands)
-                                        : lower_matvec(l, &d, &args, operands);
+    if (!dequant_use_tiles(l, args.m))
+        return dequant_lower_matvec(l, &d, &args, operands);
+    return dequant_lower_tiled(l, &d, &args, operands, height,
+                               divide_up(args.m, (uint64_t)16 * height));
 }
 
 void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
@@ -353,12 +358,16 @@ void dequant_product_column(const host_call *c, const float *row, const float *m
     }
 }
 
-/* Products count a weight under a scale code of NaN as 0; of the formats only MXFP4 has one. */
-static void clear_nan_codes(uint32_t type, float *row, uint64_t k)
+rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out)
 {
-    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++)
-        if (isnan(row[p]))
-            row[p] = row[k + p] = 0;
+    rlxvk_status status;
+    TRY(quant_decode_row(type, packed, k, out));
+    TRY(quant_decode_row_magnitude(type, packed, k, out + k));
+    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
+        if (isnan(out[p]))
+            out[p] = out[k + p] = 0;
+error:
+    return status;
 }
 
 static rlxvk_status matmul_host(const host_call *c)
@@ -371,10 +380,7 @@ static rlxvk_status matmul_host(const host_call *c)
     if (!row)
         return fail_memory("decoded row");
     for (uint64_t j = 0; j < columns; j++) {
-        const uint8_t *packed = c->inputs[1].bytes + j * row_bytes;
-        TRY(quant_decode_row(a->format, packed, k, row));
-        TRY(quant_decode_row_magnitude(a->format, packed, k, row + k));
-        clear_nan_codes(a->format, row, k);
+        TRY(dequant_decode_row(a->format, c->inputs[1].bytes + j * row_bytes, k, row));
         dequant_product_column(c, row, row + k, k, j, columns);
     }
 error:

@@ -10,8 +10,9 @@
 /* ---- Checks of infer ---- */
 
 bool dequant_has_kernel(uint32_t type);
-/* The format has kernels, and the node its grid operand where it needs one. */
-rlxvk_status dequant_check_format(const node *n, uint32_t type);
+/* The format has kernels, and the node, besides its `operands`, a grid where the format needs one.
+ */
+rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operands);
 rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index);
 rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index);
 /* Rows of k elements in the packed operand. With k = 0 the bytes cannot tell: its leading dims do.
@@ -31,8 +32,14 @@ void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);
  * operand more. */
 enum dequant_kernel { DEQUANT_OF_MATVEC, DEQUANT_OF_MATMUL, DEQUANT_OF_GATHER };
 void dequant_set_kernel(dispatch *d, enum dequant_kernel kernel);
-/* Operand 2 of the node; the packed one again where the format has no grid. */
-operand dequant_grid_operand(const lowering *l, uint32_t id, const operand *packed);
+/* Operand `index` of the node, its last; the packed one again where the format has no grid. */
+operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed);
+/* The two kernels of products, after dequant_set_format. Operands: w, x, y, the indices or the plan
+ * of experts (without experts w again), the grid. The tiled one: `blocks` of 16 * height rows. */
+rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
+                                  const operand operands[5]);
+rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
+                                 const operand operands[5], uint32_t height, uint64_t blocks);
 bool dequant_use_tiles(const lowering *l, uint32_t rows);
 uint32_t dequant_tile_height(uint32_t rows);
 /* A dequant_matmul of F32, F16 or BF16 rows; in dequant_scaled.c. */
@@ -47,6 +54,9 @@ rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *
 /* The constant that holds the format's grid; RLXVK_NONE where it has none. */
 rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type);
 
+/* One row decoded for a product: k weights, then their magnitudes, |scale term| + |min term|; a
+ * weight whose scale is the code of NaN is 0. */
+rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out);
 /* Column `column` of the product with operand 0, from k decoded weights. The bound of an output is
  * 2^-24 (4 + 2 sqrt k) * sum |x| (|scale term| + |min term|). */
 void dequant_product_column(const host_call *c, const float *row, const float *magnitude,

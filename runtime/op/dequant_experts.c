@@ -5,6 +5,10 @@
  *     expert that idx[i] names; a row that names none is zeros
  *   dequant_moe_weights: y[e][p][j] = decode(slab e, row j)[p], what grouped_matmul wants
  *
+ * The kernels are those of dequant_matmul and dequant_gather, and for a product with plain rows
+ * (E = 1) those of grouped_matmul. A format with a grid has it as a last operand, a constant of the
+ * graph.
+ *
  * Limits: k is whole blocks, the bytes a whole number of slabs, at least one.
  */
 #include "op/dequant.h"
@@ -15,31 +19,21 @@
 #include <math.h>
 #include <string.h>
 
-enum { CPU_WORKGROUP = 16, LOW_TILE = 16, HIGH_TILE = 32 };
+enum { LOW_TILE = 16, HIGH_TILE = 64 };
 
-/* The formats that the kernels of this file decode. */
-static const uint32_t formats[] = {DEQUANT_Q8_0, DEQUANT_Q4_K, DEQUANT_Q6_K};
-
-static rlxvk_status check_format(const node *n, uint32_t type)
+static bool is_plain(uint32_t type)
 {
-    const quant_format *format = quant_format_find(type);
-    for (size_t i = 0; i < ARRAY_COUNT(formats) && format; i++)
-        if (formats[i] == type)
-            return RLXVK_OK;
-    return op_fail(n, RLXVK_E_UNSUPPORTED,
-                   "no kernel for format %u (%s); there are Q8_0 (8), "
-                   "Q4_K (12), Q6_K (14)",
-                   type, format ? format->name : "unknown");
+    return quant_format_find(type)->block_elements == 1;
 }
 
-/* Checks the packed operand and counts its slabs. */
+/* Checks packed operand `index`, of `operands` besides a grid, and counts its slabs. */
 static rlxvk_status count_slabs(const rlxvk_graph *g, const node *n, uint32_t index,
-                                expert_attributes *a)
+                                uint32_t operands, expert_attributes *a)
 {
     const quant_format *format;
     uint64_t bytes = shape_numel(input_shape(g, n, index)), slab = 0;
     rlxvk_status status;
-    TRY(check_format(n, a->format));
+    TRY(dequant_check_format(n, a->format, operands));
     TRY(dequant_check_packed(g, n, index));
     format = quant_format_find(a->format);
     if (a->k < 0 || a->k > INT32_MAX || a->n < 0 || a->n > INT32_MAX)
@@ -89,7 +83,8 @@ rlxvk_tensor rlxvk_dequant_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_
     memset(&a, 0, sizeof a);
     a.format = (uint32_t)format;
     a.n = n;
-    return op_build(g, OP_dequant_grouped_matmul, (rlxvk_tensor[]){x, w, idx}, 3, &a);
+    rlxvk_tensor inputs[] = {x, w, idx, dequant_grid(g, a.format)};
+    return op_build(g, OP_dequant_grouped_matmul, inputs, 4, &a);
 }
 
 static rlxvk_status grouped_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -104,7 +99,7 @@ static rlxvk_status grouped_infer(const rlxvk_graph *g, node *n, void *attribute
     if (x->rank < 2)
         return op_fail(n, RLXVK_E_SHAPE, "x %s; it needs rank 2 or more", shape_text(x, buffer));
     a->k = x->dims[x->rank - 1];
-    TRY(count_slabs(g, n, 1, a));
+    TRY(count_slabs(g, n, 1, 3, a));
     uint64_t rows = shape_product(x, 0, x->rank - 1);
     TRY(experts_check_index(g, n, 2, rows));
     n->shape = RLXVK_SHAPE((int64_t)rows, a->n);
@@ -113,51 +108,28 @@ error:
     return status;
 }
 
-/* As dequant.c: on a CPU teams of one, elsewhere neighbours that share a row. */
-static rlxvk_status lower_direct(lowering *l, dispatch *d, struct dequant_grouped_args *args,
-                                 const operand operands[4])
+/* Operands: x, w, indices, y. Views of bytes start at words, hence at whole elements. */
+static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
-    bool light = d->constants[4] == 1; /* units a block */
-    uint32_t team = 1;
-    while (!cpu && team < 64 && team < args->units)
-        team *= 2;
-    d->kernel = KERNEL_DEQUANT_GROUPED_MATVEC;
-    d->constants[0] = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
-    d->constants[8] = team;
-    d->constants[9] = cpu || light ? 4 : 2;
-    args->index_offset = operands[3].offset;
-    lower_groups(l, d,
-                 args->m * divide_up(args->n, (uint64_t)d->constants[0] / team * d->constants[9]));
-    return lower_emit(l, d, args, sizeof *args, operands, 4);
+    static const uint32_t storages[] = {
+        [DEQUANT_F32] = MATMUL_WORDS, [DEQUANT_F16] = MATMUL_F16, [DEQUANT_BF16] = MATMUL_BF16};
+    const expert_attributes *a = graph_node(l->graph, id)->attributes;
+    uint32_t element = quant_format_find(a->format)->block_bytes;
+    struct matmul_args args = {.m = (uint32_t)graph_node(l->graph, id)->shape.dims[0],
+                               .n = (uint32_t)a->n,
+                               .k = (uint32_t)a->k,
+                               .a_offset = operands[0].offset,
+                               .b_offset = operands[1].offset / element,
+                               .y_offset = operands[3].offset,
+                               .batch_count = (uint32_t)a->experts};
+    dispatch d = {.node = id, .constants = {[2] = true, [4] = storages[a->format]}};
+    return experts_lower_floats(l, &d, &args, operands);
 }
 
-static rlxvk_status lower_sorted(lowering *l, dispatch *d, struct dequant_grouped_args *args,
-                                 operand operands[4])
+static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
 {
-    uint32_t tile = args->m / (args->experts + 1) >= LOW_TILE ? HIGH_TILE : LOW_TILE;
-    operand plan;
-    rlxvk_status status;
-    TRY(experts_sort(l, d->node, &operands[3], args->m, args->experts, tile, &plan));
-    operands[3] = plan;
-    d->kernel = KERNEL_DEQUANT_GROUPED;
-    d->constants[0] = DEQUANT_MATMUL_THREADS;
-    d->constants[8] = tile / 16;
-    lower_groups(l, d,
-                 experts_blocks(args->m, args->experts, tile) *
-                     divide_up(args->n, DEQUANT_MATMUL_COLUMNS));
-    TRY(lower_emit(l, d, args, sizeof *args, operands, 4));
-error:
-    return status;
-}
-
-static rlxvk_status grouped_lower(lowering *l, uint32_t id)
-{
-    const node *n = graph_node(l->graph, id);
-    const expert_attributes *a = n->attributes;
-    operand operands[] = {lower_input(l, id, 1), lower_input(l, id, 0), lower_write(l, id),
-                          lower_input(l, id, 2)};
-    struct dequant_grouped_args args = {.m = (uint32_t)n->shape.dims[0],
+    const expert_attributes *a = graph_node(l->graph, id)->attributes;
+    struct dequant_product_args args = {.m = (uint32_t)graph_node(l->graph, id)->shape.dims[0],
                                         .n = (uint32_t)a->n,
                                         .units = (uint32_t)(a->k / DEQUANT_UNIT_ELEMENTS),
                                         .experts = (uint32_t)a->experts,
@@ -165,12 +137,28 @@ static rlxvk_status grouped_lower(lowering *l, uint32_t id)
                                         .last_word = dequant_last_word(&operands[0]),
                                         .w_offset = operands[0].offset,
                                         .x_offset = operands[1].offset,
-                                        .y_offset = operands[2].offset};
+                                        .y_offset = operands[2].offset,
+                                        .index_offset = operands[3].offset};
+    expert_blocks blocks = {LOW_TILE, 0};
     dispatch d = {.node = id};
+    rlxvk_status status;
     dequant_set_format(&d, a->format, &operands[0]);
-    d.constants[7] = args.x_offset % 4 == 0;
-    return experts_sorted(l, args.m) ? lower_sorted(l, &d, &args, operands)
-                                     : lower_direct(l, &d, &args, operands);
+    if (!experts_sorted(l, args.m))
+        return dequant_lower_matvec(l, &d, &args, operands);
+    TRY(experts_sort(l, id, args.m, args.experts, HIGH_TILE, &operands[3], &blocks));
+    TRY(dequant_lower_tiled(l, &d, &args, operands, blocks.rows / LOW_TILE, blocks.count));
+error:
+    return status;
+}
+
+static rlxvk_status grouped_lower(lowering *l, uint32_t id)
+{
+    const expert_attributes *a = graph_node(l->graph, id)->attributes;
+    operand x = lower_input(l, id, 0), w = lower_input(l, id, 1), index = lower_input(l, id, 2);
+    operand y = lower_write(l, id), grid = dequant_grid_operand(l, id, 3, &w);
+    if (is_plain(a->format))
+        return lower_plain(l, id, (operand[]){x, w, index, y});
+    return lower_packed(l, id, (operand[]){w, x, y, index, grid});
 }
 
 /* Column j of expert e, for every row that names it. Bound: u (4 + 2 sqrt k) sum |x| (|scale term|
@@ -205,8 +193,7 @@ static rlxvk_status each_row(const host_call *c, const uint8_t *packed,
     if (!row)
         return fail_memory("decoded row");
     for (uint64_t r = 0; r < (uint64_t)(a->experts * a->n); r++) {
-        TRY(quant_decode_row(a->format, packed + r * row_bytes(a), k, row));
-        TRY(quant_decode_row_magnitude(a->format, packed + r * row_bytes(a), k, row + k));
+        TRY(dequant_decode_row(a->format, packed + r * row_bytes(a), k, row));
         use(c, r / (uint64_t)a->n, r % (uint64_t)a->n, row);
     }
 error:
@@ -229,7 +216,7 @@ static uint64_t index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_o
 const op_family dequant_grouped_matmul_family = {
     .name = "dequant_grouped_matmul",
     .attribute_size = sizeof(expert_attributes),
-    .raw_inputs = 2,
+    .raw_inputs = 10,
     .infer = grouped_infer,
     .lower = grouped_lower,
     .host = grouped_host,
@@ -248,14 +235,15 @@ rlxvk_tensor rlxvk_dequant_moe_weights(rlxvk_graph *g, rlxvk_tensor w, rlxvk_qua
     a.format = (uint32_t)format;
     a.k = k;
     a.n = n;
-    return op_build(g, OP_dequant_moe_weights, &w, 1, &a);
+    rlxvk_tensor inputs[] = {w, dequant_grid(g, a.format)};
+    return op_build(g, OP_dequant_moe_weights, inputs, 2, &a);
 }
 
 static rlxvk_status weights_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     expert_attributes *a = attributes;
     n->dtype = RLXVK_F32;
-    rlxvk_status status = count_slabs(g, n, 0, a);
+    rlxvk_status status = count_slabs(g, n, 0, 1, a);
     n->shape = RLXVK_SHAPE(a->experts, a->k, a->n);
     return status;
 }
@@ -263,20 +251,23 @@ static rlxvk_status weights_infer(const rlxvk_graph *g, node *n, void *attribute
 static rlxvk_status weights_lower(lowering *l, uint32_t id)
 {
     const expert_attributes *a = graph_node(l->graph, id)->attributes;
-    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
-    struct dequant_moe_weights_args args = {.count = (uint32_t)(a->experts * a->n *
-                                                                (a->k / DEQUANT_UNIT_ELEMENTS)),
-                                            .n = (uint32_t)a->n,
-                                            .units = (uint32_t)(a->k / DEQUANT_UNIT_ELEMENTS),
-                                            .row_bytes = row_bytes(a),
-                                            .last_word = dequant_last_word(&operands[0]),
-                                            .w_offset = operands[0].offset,
-                                            .y_offset = operands[1].offset};
-    dispatch d = {.kernel = KERNEL_DEQUANT_MOE_WEIGHTS, .node = id};
-    dequant_set_format(&d, a->format, &operands[0]);
+    operand w = lower_input(l, id, 0);
+    operand operands[] = {w, w, lower_write(l, id), dequant_grid_operand(l, id, 1, &w)};
+    uint32_t units = (uint32_t)(a->k / (is_plain(a->format) ? 1 : DEQUANT_UNIT_ELEMENTS));
+    struct dequant_gather_args args = {.count = (uint32_t)(a->experts * a->n) * units,
+                                       .rows = (uint32_t)a->n,
+                                       .units = units,
+                                       .row_bytes = row_bytes(a),
+                                       .last_word = dequant_last_word(&w),
+                                       .w_offset = w.offset,
+                                       .y_offset = operands[2].offset};
+    dispatch d = {.node = id};
+    dequant_set_format(&d, a->format, &w);
+    dequant_set_kernel(&d, DEQUANT_OF_GATHER);
     d.constants[0] = MIN(l->profile->workgroup_size, 128);
+    d.constants[7] = true;
     lower_groups(l, &d, groups_for(args.count, d.constants[0]));
-    return lower_emit(l, &d, &args, sizeof args, operands, 2);
+    return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }
 
 /* Bound: 2^-23 (|scale term| + |min term|). */
@@ -300,7 +291,7 @@ static rlxvk_status weights_host(const host_call *c)
 const op_family dequant_moe_weights_family = {
     .name = "dequant_moe_weights",
     .attribute_size = sizeof(expert_attributes),
-    .raw_inputs = 1,
+    .raw_inputs = 3,
     .infer = weights_infer,
     .lower = weights_lower,
     .host = weights_host,

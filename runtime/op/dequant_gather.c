@@ -19,7 +19,7 @@ static rlxvk_status gather_infer(const rlxvk_graph *g, node *n, void *attributes
     dequant_attributes *a = attributes;
     const rlxvk_shape *indices = input_shape(g, n, 1);
     uint64_t rows;
-    TRY(dequant_check_format(n, a->format));
+    TRY(dequant_check_format(n, a->format, 2));
     TRY(dequant_check_packed(g, n, 0));
     if (a->k < 0 || a->k > INT32_MAX)
         return op_fail(n, RLXVK_E_ATTR, "k is %lld; a row has 0 .. 2^31 - 1 elements",
@@ -41,7 +41,7 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
     const dequant_attributes *a = n->attributes;
     operand w = lower_input(l, id, 0);
     operand operands[] = {w, lower_input(l, id, 1), lower_write(l, id),
-                          dequant_grid_operand(l, id, &w)};
+                          dequant_grid_operand(l, id, 2, &w)};
     bool plain = quant_format_find(a->format)->block_elements == 1;
     uint32_t unit = plain ? 1 : DEQUANT_UNIT_ELEMENTS;
     uint64_t row_bytes = quant_row_bytes(a->format, (uint64_t)a->k);

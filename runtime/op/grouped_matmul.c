@@ -2,76 +2,15 @@
  * Mixture of experts, f32 or half weights: y[i] = x[i] w[e], e the expert that idx[i] names.
  *
  * x [M, K] (leading axes flattened), w [E, K, N] or with transpose_w [E, N, K], idx M numbers. The
- * rows keep their order; a row that names no expert is zeros. Also here: the sort of rows by expert
- * (experts.h).
+ * rows keep their order; a row that names no expert is zeros.
  */
 #include "op/experts.h"
-#include "base/switches.h"
 #include "op/families.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    DIRECT_ROWS = 16, /* up to here sorting costs more than it saves */
-    LOW_TILE = 32,    /* rows of a block, and where experts have many rows */
-    HIGH_TILE = 64,
-    TILED_THREADS = 128,
-    TILED_COLUMNS = 64,
-    SORT_THREADS = 1024
-};
-
-/* ---- Sorted rows ---- */
-
-bool experts_sorted(const lowering *l, uint64_t rows)
-{
-    if (l->matmul != MATMUL_AUTO)
-        return l->matmul == MATMUL_TILED;
-    return rows > DIRECT_ROWS && l->profile->kind != RLXVK_DEVICE_CPU && !l->profile->portable;
-}
-
-uint64_t experts_blocks(uint64_t rows, uint64_t experts, uint32_t tile)
-{
-    return MIN(rows, divide_up(rows, tile) + experts + 1);
-}
-
-rlxvk_status experts_sort(lowering *l, uint32_t id, const operand *index, uint64_t rows,
-                          uint64_t experts, uint32_t tile, operand *out_plan)
-{
-    struct expert_sort_args args = {(uint32_t)rows, (uint32_t)experts, tile, index->offset};
-    dispatch d = {.kernel = KERNEL_EXPERT_SORT, .node = id, .groups = {1, 1, 1}};
-    rlxvk_status status;
-    d.constants[0] = l->profile->workgroup_size;
-    while (d.constants[0] < rows && d.constants[0] * 2 <= SORT_THREADS &&
-           d.constants[0] * 2 <= l->profile->max_workgroup_invocations)
-        d.constants[0] *= 2;
-    TRY(lower_temporary(l, (3 * (experts + 2) + rows) * sizeof(uint32_t), out_plan));
-    out_plan->access = ACCESS_READ | ACCESS_WRITE;
-    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){*index, *out_plan}, 2));
-    out_plan->access = ACCESS_READ;
-error:
-    return status;
-}
-
-uint64_t experts_host_index(float v, uint64_t experts)
-{
-    double index = floor((double)v + 0.5);
-    return index >= 0 && index < (double)experts ? (uint64_t)index : experts;
-}
-
-rlxvk_status experts_check_index(const rlxvk_graph *g, const node *n, uint32_t operand,
-                                 uint64_t rows)
-{
-    char buffer[SHAPE_TEXT];
-    const rlxvk_shape *index = input_shape(g, n, operand);
-    if (shape_numel(index) == rows)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "idx %s holds %llu indices for %llu rows of x",
-                   shape_text(index, buffer), (unsigned long long)shape_numel(index),
-                   (unsigned long long)rows);
-}
-
-/* ---- grouped_matmul ---- */
+enum { LOW_TILE = 32, HIGH_TILE = 64, TILED_THREADS = 128, TILED_COLUMNS = 64 };
 
 rlxvk_tensor rlxvk_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor idx,
                                   bool transpose_w)
@@ -111,23 +50,6 @@ static uint32_t storage_code(const lowering *l, const operand *o)
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
 
-/* What matmul.glsl is specialized to; batch_count is the number of experts. */
-static void set_constants(const lowering *l, const matmul_attributes *a,
-                          const struct matmul_args *args, const operand operands[4],
-                          uint32_t constants[KERNEL_MAX_CONSTANTS])
-{
-    uint32_t b_run = a->transpose_b ? args->k : args->n;
-    constants[2] = a->transpose_b;
-    constants[3] = storage_code(l, &operands[0]);
-    constants[4] = storage_code(l, &operands[1]);
-    constants[5] = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
-                   ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
-                   ((args->y_offset | args->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
-    constants[6] = MATMUL_NO_BIAS;
-    constants[7] = UNARY_NONE;
-    constants[8] = constants[9] = 1;
-}
-
 static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *args,
                                  const operand operands[4])
 {
@@ -143,20 +65,30 @@ static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *a
 static rlxvk_status lower_sorted(lowering *l, dispatch *d, struct matmul_args *args,
                                  operand operands[4])
 {
-    uint32_t tile = args->m / (args->batch_count + 1) >= LOW_TILE ? HIGH_TILE : LOW_TILE;
-    operand plan;
+    expert_blocks blocks = {LOW_TILE, 0};
     rlxvk_status status;
-    TRY(experts_sort(l, d->node, &operands[2], args->m, args->batch_count, tile, &plan));
-    operands[2] = plan;
+    TRY(experts_sort(l, d->node, args->m, args->batch_count, HIGH_TILE, &operands[2], &blocks));
     d->kernel = KERNEL_GROUPED_MATMUL;
     d->constants[0] = TILED_THREADS;
-    d->constants[8] = tile / 8;
-    lower_groups(l, d,
-                 experts_blocks(args->m, args->batch_count, tile) *
-                     divide_up(args->n, TILED_COLUMNS));
+    d->constants[8] = blocks.rows / 8;
+    lower_groups(l, d, blocks.count * divide_up(args->n, TILED_COLUMNS));
     TRY(lower_emit(l, d, args, sizeof *args, operands, 4));
 error:
     return status;
+}
+
+rlxvk_status experts_lower_floats(lowering *l, dispatch *d, struct matmul_args *args,
+                                  operand operands[4])
+{
+    uint32_t b_run = d->constants[2] ? args->k : args->n;
+    d->constants[5] = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
+                      ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
+                      ((args->y_offset | args->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
+    d->constants[6] = MATMUL_NO_BIAS;
+    d->constants[7] = UNARY_NONE;
+    d->constants[8] = d->constants[9] = 1;
+    return experts_sorted(l, args->m) ? lower_sorted(l, d, args, operands)
+                                      : lower_direct(l, d, args, operands);
 }
 
 static rlxvk_status lower(lowering *l, uint32_t id)
@@ -173,9 +105,10 @@ static rlxvk_status lower(lowering *l, uint32_t id)
                                .y_offset = operands[3].offset,
                                .batch_count = (uint32_t)w->dims[0]};
     dispatch d = {.node = id};
-    set_constants(l, n->attributes, &args, operands, d.constants);
-    return experts_sorted(l, args.m) ? lower_sorted(l, &d, &args, operands)
-                                     : lower_direct(l, &d, &args, operands);
+    d.constants[2] = ((const matmul_attributes *)n->attributes)->transpose_b;
+    d.constants[3] = storage_code(l, &operands[0]);
+    d.constants[4] = storage_code(l, &operands[1]);
+    return experts_lower_floats(l, &d, &args, operands);
 }
 
 /* Bound: 1e-7 + u (8 + 4 sqrt K) sum |x w|, u = 2^-24. */

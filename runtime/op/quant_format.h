@@ -46,7 +46,8 @@ enum quant_type {
     QUANT_MXFP4 = 39,
     QUANT_NVFP4 = 40,
     QUANT_Q1_0 = 41,
-    QUANT_Q2_0 = 42
+    QUANT_Q2_0 = 42,
+    QUANT_LAST = QUANT_Q2_0
 };
 
 /*

@@ -81,34 +81,28 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 
 /* ---- Cases ---- */
 
-typedef struct block {
-    const char *name;
-    int elements, bytes;
-} block;
+/* Those whose decoders differ most get every case; the others a selection. */
+static const uint32_t thorough[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q6_K};
 
-/* The first three, whose decoders differ most, get every case; the others a selection. */
-enum { THOROUGH = 3 };
-static const block blocks[] = {
-    {"q8_0", 32, 34},     {"q4_k", 256, 144},   {"q6_k", 256, 210},  {"q4_0", 32, 18},
-    {"q4_1", 32, 20},     {"q5_0", 32, 22},     {"q5_1", 32, 24},    {"q2_k", 256, 84},
-    {"q3_k", 256, 110},   {"q5_k", 256, 176},   {"q8_k", 256, 292},  {"iq1_s", 256, 50},
-    {"iq1_m", 256, 56},   {"iq2_xxs", 256, 66}, {"iq2_xs", 256, 74}, {"iq2_s", 256, 82},
-    {"iq3_xxs", 256, 98}, {"iq3_s", 256, 110},  {"iq4_nl", 32, 18},  {"iq4_xs", 256, 136},
-    {"tq1_0", 256, 54},   {"tq2_0", 256, 66},   {"mxfp4", 32, 17},   {"nvfp4", 64, 36},
-    {"q1_0", 128, 18},    {"q2_0", 64, 18},     {"f32", 1, 4},       {"f16", 1, 2},
-    {"bf16", 1, 2},
-};
+static bool is_thorough(uint32_t type)
+{
+    for (size_t i = 0; i < sizeof thorough / sizeof *thorough; i++)
+        if (thorough[i] == type)
+            return true;
+    return false;
+}
 
-static void add_product(case_list *list, const block *b, int m, int n, int blocks_across,
+static void add_product(case_list *list, const quant_format *b, int m, int n, int blocks_across,
                         const char *fill)
 {
     case_add(list, "dequant_matmul format=%s in=x:f32:%dx%d:%s;w:u8:%dx%d:quant:%s", b->name, m,
-             b->elements * blocks_across, fill, n, b->bytes * blocks_across, b->name);
+             (int)b->block_elements * blocks_across, fill, n, (int)b->block_bytes * blocks_across,
+             b->name);
 }
 
 /* m crosses every row count of the vector kernel and the tile heights; n and k cross the tile and
  * team sizes. */
-static void generate_products(case_list *list, const block *b)
+static void generate_products(case_list *list, const quant_format *b)
 {
     static const int rows[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 67};
     static const int columns[] = {1, 3, 17, 63, 64, 65, 130, 257};
@@ -116,16 +110,17 @@ static void generate_products(case_list *list, const block *b)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         add_product(list, b, rows[i], columns[i % 8], 1 + (int)i % 3, "uniform");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        add_product(list, b, i % 2 ? 1 : 12, columns[i], b->elements == 32 ? 11 : 2, "unit");
+        add_product(list, b, i % 2 ? 1 : 12, columns[i], b->block_elements == 32 ? 11 : 2, "unit");
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
         add_product(list, b, i % 2 ? 2 : 10, 33, 2, fills[i]);
-    add_product(list, b, 1, 70, 4096 / b->elements, "uniform"); /* long rows: several team steps */
-    add_product(list, b, 40, 70, 2048 / b->elements, "uniform");
+    /* long rows: several team steps */
+    add_product(list, b, 1, 70, 4096 / (int)b->block_elements, "uniform");
+    add_product(list, b, 40, 70, 2048 / (int)b->block_elements, "uniform");
 }
 
-static void generate_product_shapes(case_list *list, const block *b)
+static void generate_product_shapes(case_list *list, const quant_format *b)
 {
-    int e = b->elements, s = b->bytes;
+    int e = (int)b->block_elements, s = (int)b->block_bytes;
     const char *f = b->name;
     case_add(list, "dequant_matmul format=%s in=x:f32:%d;w:u8:%dx%d:quant:%s", f, e, 5, s, f);
     case_add(list, "dequant_matmul format=%s in=x:f32:%d;w:u8:%d:quant:%s", f, e, 7 * s, f);
@@ -144,10 +139,10 @@ static void generate_product_shapes(case_list *list, const block *b)
              9 * e + 3, s, f);
 }
 
-static void generate_gathers(case_list *list, const block *b)
+static void generate_gathers(case_list *list, const quant_format *b)
 {
     static const char *const shapes[] = {"scalar", "1", "5", "3x4", "2x1x3", "1x2x1x2x1x2x2", "0"};
-    int e = b->elements, s = b->bytes;
+    int e = (int)b->block_elements, s = (int)b->block_bytes;
     const char *f = b->name;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int across = 1; across <= 3; across += 2)
@@ -172,10 +167,11 @@ static void generate_gathers(case_list *list, const block *b)
 
 /* One row and many, several blocks, an odd count of columns, a view at an odd byte offset where the
  * block's size is odd; decoded alone. */
-static void generate_selection(case_list *list, const block *b)
+static void generate_selection(case_list *list, const quant_format *b)
 {
     const char *f = b->name;
-    int across = b->elements == 1 ? 45 : 3, e = b->elements * across, s = b->bytes * across;
+    int across = b->block_elements == 1 ? 45 : 3;
+    int e = (int)b->block_elements * across, s = (int)b->block_bytes * across;
     add_product(list, b, 1, 67, across, "uniform");
     add_product(list, b, 3, 5, across, "unit");
     add_product(list, b, 40, 66, across, "uniform");
@@ -205,14 +201,15 @@ static void generate_errors(case_list *list)
 
 static void generate(case_list *list)
 {
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        if (i >= THOROUGH) {
-            generate_selection(list, &blocks[i]);
-            continue;
+    for (uint32_t type = 0; type <= QUANT_LAST; type++) {
+        const quant_format *format = quant_format_find(type);
+        if (is_thorough(type)) {
+            generate_products(list, format);
+            generate_product_shapes(list, format);
+            generate_gathers(list, format);
+        } else if (format && format->weight) {
+            generate_selection(list, format);
         }
-        generate_products(list, &blocks[i]);
-        generate_product_shapes(list, &blocks[i]);
-        generate_gathers(list, &blocks[i]);
     }
     generate_errors(list);
 }

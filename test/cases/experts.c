@@ -112,29 +112,25 @@ static void generate_grouped(case_list *list)
 
 /* ---- packed experts ---- */
 
-typedef struct block {
-    const char *name;
-    int elements, bytes;
-} block;
-
-static void generate_packed_products(case_list *list, const block *b)
+static void generate_packed_products(case_list *list, const quant_format *b)
 {
     static const int rows[] = {0, 1, 5, 16, 17, 200}, experts[] = {1, 2, 8};
     static const int columns[] = {1, 3, 31, 64, 70};
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t e = 0; e < COUNT(experts); e++) {
-            int n = columns[(i + e) % COUNT(columns)], across = b->elements == 32 ? 3 : 1;
+            int n = columns[(i + e) % COUNT(columns)], across = b->block_elements == 32 ? 3 : 1;
             case_add(list,
                      "dequant_grouped_matmul format=%s n=%d in=x:f32:%dx%d;w:u8:%dx%dx%d:quant:%s;"
                      "idx:f32:%d:%s:%d",
-                     b->name, n, rows[i], b->elements * across, experts[e], n, b->bytes * across,
-                     b->name, rows[i], i % 2 ? "badindex" : "index", experts[e]);
+                     b->name, n, rows[i], (int)b->block_elements * across, experts[e], n,
+                     (int)b->block_bytes * across, b->name, rows[i], i % 2 ? "badindex" : "index",
+                     experts[e]);
         }
 }
 
-static void generate_packed_shapes(case_list *list, const block *b)
+static void generate_packed_shapes(case_list *list, const quant_format *b)
 {
-    int e = b->elements, s = b->bytes;
+    int e = (int)b->block_elements, s = (int)b->block_bytes;
     const char *f = b->name, *row = "dequant_grouped_matmul";
     case_add(list, "%s format=%s n=5 in=x:f32:2x3x%d;w:u8:%d:quant:%s;idx:f32:3x2:index:3", row, f,
              2 * e, 2 * s * 5 * 3, f);
@@ -165,6 +161,53 @@ static void generate_packed_shapes(case_list *list, const block *b)
              e - 1, s, f);
     case_add(list, "dequant_moe_weights format=%s k=%d n=-3 expect=E_ATTR in=w:u8:3x%d:quant:%s", f,
              e, s, f);
+}
+
+/* One expert; several, some rows without one; experts without rows, another repeated; a view; many
+ * rows of few experts; no rows; decoded alone. */
+static void generate_selection(case_list *list, const quant_format *b)
+{
+    int across = b->block_elements == 1 ? 45 : 3;
+    int k = across * (int)b->block_elements, s = across * (int)b->block_bytes;
+    const char *f = b->name, *row = "dequant_grouped_matmul";
+    case_add(list, "%s format=%s n=5 in=x:f32:3x%d;w:u8:5x%d:quant:%s;idx:f32:3:index:1", row, f, k,
+             s, f);
+    case_add(list, "%s format=%s n=67 in=x:f32:40x%d;w:u8:4x67x%d:quant:%s;idx:f32:40:badindex:4",
+             row, f, k, s, f);
+    case_add(list,
+             "%s format=%s n=31 in=x:f32:9x%d:unit;w:u8:3x31x%d:quant:%s;idx:f32:9:constant:1", row,
+             f, k, s, f);
+    case_add(list,
+             "%s format=%s n=3 skip=4 in=x:f32:2x3x%d;w:u8:7x3x%d:quant:%s;idx:f32:6:badindex:3",
+             row, f, k, s, f);
+    case_add(list, "%s format=%s n=66 in=x:f32:150x%d;w:u8:2x66x%d:quant:%s;idx:f32:150:badindex:2",
+             row, f, k, s, f);
+    case_add(list, "%s format=%s n=5 in=x:f32:0x%d;w:u8:2x5x%d:quant:%s;idx:f32:0", row, f, k, s,
+             f);
+    case_add(list, "dequant_moe_weights format=%s k=%d n=1 in=w:u8:%d:quant:%s", f, k, s, f);
+    case_add(list, "dequant_moe_weights format=%s k=%d n=67 in=w:u8:3x67x%d:quant:%s", f, k, s, f);
+    case_add(list, "dequant_moe_weights format=%s k=%d n=3 skip=4 in=w:u8:7x3x%d:quant:%s", f, k, s,
+             f);
+}
+
+/* Scales that are the code of NaN; what is no format. */
+static void generate_packed_corners(case_list *list)
+{
+    static const char *const lines[] = {
+        "dequant_grouped_matmul format=mxfp4 n=9 "
+        "in=x:f32:5x64;w:u8:2x9x34:constant:255;idx:f32:5:index:2",
+        "dequant_moe_weights format=mxfp4 k=64 n=9 in=w:u8:2x9x34:constant:255",
+        "dequant_grouped_matmul format=q8_1 n=2 expect=E_UNSUPPORTED "
+        "in=x:f32:2x32;w:u8:2x36:bytes;idx:f32:2",
+        "dequant_grouped_matmul format=iq2_xs n=2 expect=E_LENGTH "
+        "in=x:f32:2x256;w:u8:3x74:bytes;idx:f32:2",
+        "dequant_grouped_matmul format=f16 n=2 expect=E_LENGTH "
+        "in=x:f32:2x3;w:u8:13:bytes;idx:f32:2",
+        "dequant_moe_weights format=i16 k=4 n=2 expect=E_UNSUPPORTED in=w:u8:16:bytes",
+        "dequant_moe_weights format=nvfp4 k=32 n=2 expect=E_SHAPE in=w:u8:36:bytes",
+    };
+    for (size_t i = 0; i < COUNT(lines); i++)
+        case_add(list, "%s", lines[i]);
 }
 
 /* ---- group_limited_gate ---- */
@@ -210,12 +253,16 @@ static void generate_gates(case_list *list)
 
 static void generate(case_list *list)
 {
-    static const block blocks[] = {{"q8_0", 32, 34}, {"q4_k", 256, 144}, {"q6_k", 256, 210}};
+    static const uint32_t thorough[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q6_K};
     generate_grouped(list);
-    for (size_t i = 0; i < COUNT(blocks); i++) {
-        generate_packed_products(list, &blocks[i]);
-        generate_packed_shapes(list, &blocks[i]);
+    for (size_t i = 0; i < COUNT(thorough); i++) {
+        generate_packed_products(list, quant_format_find(thorough[i]));
+        generate_packed_shapes(list, quant_format_find(thorough[i]));
     }
+    for (uint32_t type = 0; type <= QUANT_LAST; type++)
+        if (quant_format_find(type) && quant_format_find(type)->weight)
+            generate_selection(list, quant_format_find(type));
+    generate_packed_corners(list);
     generate_gates(list);
 }
 
