@@ -296,7 +296,10 @@ struct dequant_product_args {
     u32 w_offset, x_offset, y_offset, index_offset;
 };
 
-/* Transposed: rows is the number of columns. */
+#define DEQUANT_INDEXED    0 /* order of dequant_gather; its `rows`, transposed, are columns */
+#define DEQUANT_TRANSPOSED 1
+#define DEQUANT_ALL        2
+
 struct dequant_gather_args {
     u32 count; /* units to decode in all, elements of plain rows */
     u32 rows, units, row_bytes, last_word;

@@ -1,17 +1,24 @@
 /*
- * y[i][p] = element p of packed row index[i]; zeros where the index is NaN or outside the table.
- * TRANSPOSED, of every row of matrices with `rows` rows each: y[e][p][j] = element p of row j of
- * matrix e; then a scale that is the code of NaN counts as 0. One invocation decodes one unit; of
- * plain rows (BLOCK_UNITS 0: f32, f16, bf16) one element.
+ * Decodes packed rows. Which ones, and where to, is ORDER's to say:
+ *   INDEXED     y[i][p] = element p of row index[i]; zeros where the index is NaN or no row
+ *   TRANSPOSED  y[e][p][j] = element p of row j of matrix e, of matrices with `rows` rows each
+ *   ALL         y[j][p] = element p of row j, as words or rounded to halves (STORAGE), in fours
+ * In the last two a scale that is the code of NaN counts as 0, as in products. One invocation
+ * decodes one unit; of plain rows (BLOCK_UNITS 0: f32, f16, bf16; never ALL) one element.
  */
 #include "common.glsl"
+#include "narrow.glsl"
 
 layout(push_constant) uniform block { dequant_gather_args args; };
-layout(constant_id = 7) const bool TRANSPOSED = false;
-#define DEQUANT_NAN_SCALE (TRANSPOSED ? 0.0 : NAN_VALUE)
+layout(constant_id = 7) const uint ORDER = DEQUANT_INDEXED;
+layout(constant_id = 8) const uint STORAGE = MATMUL_WORDS;
+const bool TRANSPOSED = ORDER == DEQUANT_TRANSPOSED;
+#define DEQUANT_NAN_SCALE (ORDER == DEQUANT_INDEXED ? NAN_VALUE : 0.0)
 #include "dequant.glsl"
 layout(set = 0, binding = 1) readonly restrict buffer indices { float index[]; };
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 2) writeonly restrict buffer target_quads { vec4 y_quads[]; };
+layout(set = 0, binding = 2) writeonly restrict buffer target_pairs { uvec2 y_pairs[]; };
 
 const uint NO_ROW = 0xffffffff;
 
@@ -31,8 +38,33 @@ uint stride()
     return TRANSPOSED ? args.rows : 1;
 }
 
+uvec2 narrowed(vec4 v)
+{
+    if (STORAGE == MATMUL_BF16)
+        return uvec2(floatBitsToUint(to_bf16(v.x)) >> 16 | floatBitsToUint(to_bf16(v.y)),
+                     floatBitsToUint(to_bf16(v.z)) >> 16 | floatBitsToUint(to_bf16(v.w)));
+    return uvec2(packHalf2x16(vec2(to_f16(v.x), to_f16(v.y))),
+                 packHalf2x16(vec2(to_f16(v.z), to_f16(v.w))));
+}
+
+/* `at` is a multiple of four. */
+void write_fours(uint at, uvec4 codes, float scale, float bias)
+{
+    for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
+        precise vec4 value = scale * code_values(codes[i]) + bias;
+        if (STORAGE == MATMUL_WORDS)
+            y_quads[at / 4 + i] = value;
+        else
+            y_pairs[at / 4 + i] = narrowed(value);
+    }
+}
+
 void write_run(uint at, uvec4 codes, float scale, float bias)
 {
+    if (ORDER == DEQUANT_ALL) {
+        write_fours(at, codes, scale, bias);
+        return;
+    }
     for (uint i = 0; i < RUN_ELEMENTS; i++) {
         precise float value = scale * signed_byte(codes[i >> 2] >> (i & 3) * 8) + bias;
         y[at + i * stride()] = value;
@@ -61,7 +93,9 @@ void main()
         at = args.y_offset + matrix * length + j;
     } else {
         unit = i % args.units;
-        row = row_of(index[args.index_offset + i / args.units]);
+        row = i / args.units;
+        if (ORDER == DEQUANT_INDEXED)
+            row = row_of(index[args.index_offset + row]);
         at = args.y_offset + i / args.units * length;
     }
     if (BLOCK_UNITS == 0) {

@@ -4,15 +4,19 @@
  *   dequant_matmul: y[r][j] = sum over p < k of x[r][p] * decode(w row j)[p]
  *
  * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (op/quant_format.h), kept as
- * raw bytes and decoded inside the kernels. Few rows of x, and any number on a CPU, take
- * dequant_matvec; many take the tiled dequant_matmul. Rows of plain floats (E = 1) take the kernels
- * of dequant_scaled.c. A format with a grid has it as a last operand, a constant of the graph.
+ * raw bytes. Few rows of x, and any number on a CPU, take dequant_matvec, which decodes in
+ * registers; with many, decoding all weights to a temporary first (dequant_gather) and multiplying
+ * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Rows of
+ * plain floats (E = 1) take the kernels of dequant_scaled.c. A format with a grid has it as a last
+ * operand, a constant of the graph.
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
 #include "op/dequant.h"
 #include "base/switches.h"
+#include "op/dequant_select.h"
 #include "op/families.h"
+#include "op/matrix_product.h"
 #include "op/quant_format.h"
 #include "op/quant_grid.h"
 
@@ -321,10 +325,55 @@ bool dequant_use_tiles(const lowering *l, uint32_t rows)
     return rows > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
 }
 
+/* Every weight decoded, in order, with room for `rows` rows. */
+static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, uint64_t rows,
+                                   operand *out)
+{
+    const node *n = graph_node(l->graph, id);
+    const dequant_attributes *a = n->attributes;
+    uint64_t columns = (uint64_t)n->shape.dims[n->shape.rank - 1], k = (uint64_t)a->k;
+    operand w = lower_input(l, id, 1);
+    struct dequant_gather_args args = {
+        .count = (uint32_t)(columns * k / DEQUANT_UNIT_ELEMENTS),
+        .rows = (uint32_t)columns,
+        .units = (uint32_t)(k / DEQUANT_UNIT_ELEMENTS),
+        .row_bytes = (uint32_t)quant_row_bytes(a->format, k),
+        .last_word = dequant_last_word(&w),
+        .w_offset = w.offset,
+    };
+    dispatch d = {.node = id};
+    rlxvk_status status;
+    TRY(lower_temporary(l, rows * k * (storage == MATMUL_WORDS ? 4 : 2), out));
+    operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
+    dequant_set_format(&d, a->format, &w);
+    dequant_set_kernel(&d, DEQUANT_OF_GATHER);
+    d.constants[0] = MIN(l->profile->workgroup_size, 128);
+    d.constants[7] = DEQUANT_ALL;
+    d.constants[8] = storage;
+    lower_groups(l, &d, groups_for(args.count, d.constants[0]));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count));
+    out->access = ACCESS_READ;
+error:
+    return status;
+}
+
+static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
+                                   const struct dequant_product_args *args)
+{
+    uint64_t k = (uint64_t)args->units * DEQUANT_UNIT_ELEMENTS;
+    matmul_request r = {.a = lower_input(l, id, 0),
+                        .y = lower_write(l, id),
+                        .unpack_b = unpack_weights,
+                        .activation = UNARY_NONE,
+                        .problem.shape = {args->m, args->n, k, 1, false, true}};
+    return lower_matmul(l, id, &r);
+}
+
 static rlxvk_status matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const dequant_attributes *a = n->attributes;
+    const dequant_class *class;
     operand w = lower_input(l, id, 1);
     operand operands[] = {w, lower_input(l, id, 0), lower_write(l, id), w,
                           dequant_grid_operand(l, id, 2, &w)};
@@ -333,8 +382,14 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     if (kernel_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
+    class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
+                           variant_forced(l->variants, "dequant"));
+    if (class->form == DEQUANT_FORM_UNPACKED ||
+        matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
+        return lower_unpacked(l, id, &args);
     dequant_set_format(&d, a->format, &operands[0]);
-    if (!dequant_use_tiles(l, args.m))
+    d.variant = class->name;
+    if (class->form == DEQUANT_FORM_VECTOR)
         return dequant_lower_matvec(l, &d, &args, operands);
     return dequant_lower_tiled(l, &d, &args, operands, height,
                                divide_up(args.m, (uint64_t)16 * height));
@@ -370,7 +425,7 @@ error:
     return status;
 }
 
-static rlxvk_status matmul_host(const host_call *c)
+static rlxvk_status product_host(const host_call *c)
 {
     rlxvk_status status = RLXVK_OK;
     const dequant_attributes *a = c->node->attributes;
@@ -394,7 +449,7 @@ const op_family dequant_matmul_family = {
     .raw_inputs = 6,
     .infer = matmul_infer,
     .lower = matmul_lower,
-    .host = matmul_host,
+    .host = product_host,
     .check_content = dequant_check_content,
     .describe = dequant_describe,
 };

@@ -265,7 +265,7 @@ static rlxvk_status weights_lower(lowering *l, uint32_t id)
     dequant_set_format(&d, a->format, &w);
     dequant_set_kernel(&d, DEQUANT_OF_GATHER);
     d.constants[0] = MIN(l->profile->workgroup_size, 128);
-    d.constants[7] = true;
+    d.constants[7] = DEQUANT_TRANSPOSED;
     lower_groups(l, &d, groups_for(args.count, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }

@@ -29,6 +29,10 @@ typedef struct matmul_request {
     operand a, b, y;
     const operand *bias; /* NULL: none */
     uint32_t activation; /* UNARY_... */
+    /* Where b is no operand but packed weights, [n, k] and no batch: decodes them to a temporary of
+     * words or halves (MATMUL_...) with room for `rows` rows. */
+    rlxvk_status (*unpack_b)(lowering *l, uint32_t id, uint32_t storage, uint64_t rows,
+                             operand *out);
 } matmul_request;
 
 /* MATMUL_WORDS, MATMUL_F16 or MATMUL_BF16: how an operand is held. */

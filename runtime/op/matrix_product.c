@@ -29,6 +29,7 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape)
 typedef struct side {
     operand source;
     uint64_t rows, k, matrices, matrix_step;
+    bool is_packed;           /* has been, by what decoded it */
     bool turned;              /* its rows are neighbours in memory */
     uint32_t storage;         /* MATMUL_WORDS, ... */
     operand packed, exponent; /* temporaries */
@@ -52,7 +53,7 @@ static side make_side(const lowering *l, const matmul_request *r, bool is_b, con
               .rows = is_b ? shape->n : shape->m,
               .k = shape->k,
               .turned = is_b ? !shape->transpose_b : shape->transpose_a};
-    s.storage = matmul_storage_code(l, &s.source);
+    s.storage = is_b && r->unpack_b ? MATMUL_WORDS : matmul_storage_code(l, &s.source);
     s.round_rows = round_up(s.rows, is_b ? c->tile_n : c->tile_m);
     s.round_k = round_up(s.k, c->tile_k);
     count_matrices(&r->problem, is_b, &s);
@@ -79,6 +80,16 @@ error:
 static uint64_t plane_octets(const side *s)
 {
     return s->matrices * s->round_rows * s->round_k / 8;
+}
+
+/* b from packed weights: as halves at once where its rows need no padding, else by way of words. */
+static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *r, side *s)
+{
+    bool direct = s->k == s->round_k && l->precision != RLXVK_PRECISION_SPLIT;
+    uint32_t half = l->precision == RLXVK_PRECISION_BF16 ? MATMUL_BF16 : MATMUL_F16;
+    s->is_packed = direct;
+    return direct ? r->unpack_b(l, id, half, s->round_rows, &s->packed)
+                  : r->unpack_b(l, id, MATMUL_WORDS, s->rows, &s->source);
 }
 
 static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
@@ -180,12 +191,15 @@ rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request
                                           variant_forced(l->variants, "matrix"));
     side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
     rlxvk_status status;
+    if (r->unpack_b)
+        TRY(unpack_side(l, id, r, &b));
     if (l->precision == RLXVK_PRECISION_SPLIT) {
         TRY(emit_scale(l, id, &a));
         TRY(emit_scale(l, id, &b));
     }
     TRY(emit_pack(l, id, &a));
-    TRY(emit_pack(l, id, &b));
+    if (!b.is_packed)
+        TRY(emit_pack(l, id, &b));
     TRY(emit_product(l, id, r, c, &a, &b));
 error:
     return status;

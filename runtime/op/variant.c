@@ -1,6 +1,7 @@
 /* The families that have a choice of kernels, and the reading of "family=row,family=row". */
 #include "op/variant.h"
 #include "op/conv_select.h"
+#include "op/dequant_select.h"
 #include "op/matrix_select.h"
 
 #include <string.h>
@@ -16,11 +17,13 @@
 ROWS(matmul)
 ROWS(conv)
 ROWS(matrix)
+ROWS(dequant)
 
 const variant_family variant_families[] = {
     {"matmul", matmul_row},
     {"conv", conv_row},
     {"matrix", matrix_row},
+    {"dequant", dequant_row},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 
