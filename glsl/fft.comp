@@ -18,6 +18,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "fft_butterfly.glsl"
+#include "fft_real.glsl"
 
 layout(constant_id = 1) const uint LEVEL = 0;      /* FFT_LEVEL_* */
 layout(constant_id = 2) const uint POINTS = 1;     /* of shared memory */
@@ -70,6 +71,24 @@ uint target_position(place p)
     return p.d1 * args.out_step1 + p.d2 * args.out_step2;
 }
 
+/* Both parts at a word of x; exchanged for the inverse. */
+vec2 read_parts(uint word)
+{
+    if (!flag(FFT_IN_PAIRS))
+        return vec2(x1[word], x1[uint(int(word) + args.in_imaginary)]);
+    vec2 value = x2[word >> 1];
+    return args.in_imaginary < 0 ? value.yx : value;
+}
+
+/* Bins come exchanged, and so leaves the pair. Those at the ends are real. */
+vec2 read_bins(uint word, uint position)
+{
+    vec2 a = read_parts(word).yx, b = read_parts(word - 2 * position + args.load_limit).yx;
+    if (position == 0)
+        a.y = b.y = 0;
+    return pair_of_bins(a, b, table[position]).yx;
+}
+
 vec2 load_point(place p, uint at)
 {
     uint position = source_position(p) + at * args.in_step;
@@ -77,13 +96,7 @@ vec2 load_point(place p, uint at)
         return vec2(0);
     uint word = args.in_offset + p.outer * args.in_outer + p.inner * args.in_inner +
                 position * args.in_axis;
-    vec2 value;
-    if (flag(FFT_IN_PAIRS)) {
-        value = x2[word >> 1];
-        value = args.in_imaginary < 0 ? value.yx : value;
-    } else {
-        value = vec2(x1[word], x1[uint(int(word) + args.in_imaginary)]);
-    }
+    vec2 value = flag(FFT_LOAD_BINS) ? read_bins(word, position) : read_parts(word);
     return flag(FFT_LOAD_TABLE) ? complex_product(value, table[args.load_table + position]) : value;
 }
 

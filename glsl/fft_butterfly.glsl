@@ -2,7 +2,12 @@
  * Forward transforms of R points in registers, outputs in natural order: v[k] <- sum v[n] w^(nk),
  * w = exp(-2 pi i / R). Powers of two are built from 4-point transforms; odd lengths use the pairs
  * (n, R - n), whose cosines agree and whose sines are opposite. Constants are rounded once.
+ * UNROLL, if the includer defines it, goes before every loop.
  */
+#ifndef UNROLL
+#define UNROLL
+#endif
+
 vec2 complex_product(vec2 a, vec2 b)
 {
     return vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
@@ -78,8 +83,8 @@ void transform16(inout vec2 v[16])
     four_points(v[4], v[5], v[6], v[7]);
     four_points(v[8], v[9], v[10], v[11]);
     four_points(v[12], v[13], v[14], v[15]);
-    for (uint a = 0; a < 4; a++)
-        for (uint b = a + 1; b < 4; b++) {
+    UNROLL for (uint a = 0; a < 4; a++)
+        UNROLL for (uint b = a + 1; b < 4; b++) {
             vec2 other = v[4 * a + b];
             v[4 * a + b] = v[4 * b + a];
             v[4 * b + a] = other;
@@ -133,15 +138,15 @@ const vec2 CIRCLE_13[13] = vec2[](
     void name(inout vec2 v[R])                                                                     \
     {                                                                                              \
         vec2 origin = v[0], total = v[0], even[R / 2], odd[R / 2];                                 \
-        for (uint m = 0; m < R / 2; m++) {                                                         \
+        UNROLL for (uint m = 0; m < R / 2; m++) {                                                  \
             even[m] = v[m + 1] + v[R - 1 - m];                                                     \
             odd[m] = v[m + 1] - v[R - 1 - m];                                                      \
             total += even[m];                                                                      \
         }                                                                                          \
         v[0] = total;                                                                              \
-        for (uint k = 1; k <= R / 2; k++) {                                                        \
+        UNROLL for (uint k = 1; k <= R / 2; k++) {                                                 \
             vec2 a = origin, b = vec2(0);                                                          \
-            for (uint m = 1; m <= R / 2; m++) {                                                    \
+            UNROLL for (uint m = 1; m <= R / 2; m++) {                                             \
                 a += circle[k * m % R].x * even[m - 1];                                            \
                 b += circle[k * m % R].y * odd[m - 1];                                             \
             }                                                                                      \
