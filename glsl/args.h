@@ -374,12 +374,12 @@ struct attention_args {
     u32 batch, heads, group; /* group: query heads of one kv head */
     u32 queries, keys, width;
     u32 q_offset, q_batch, q_head, q_seq;
-    u32 k_offset, k_batch, k_head, k_seq;
-    u32 v_offset, v_batch, v_head, v_seq;
+    u32 k_offset, v_offset, kv_batch, kv_head, kv_seq;
     u32 y_offset, y_batch, y_head, y_seq;
     u32 mask_offset, mask_batch, mask_head, mask_query, mask_key;
     u32 lse_offset; /* in y's buffer, or ATTENTION_NO_LSE */
     u32 reach, window;
+    u32 chunk; /* keys of a workgroup; 0: all, and the result is final */
     f32 scale, softcap;
 };
 

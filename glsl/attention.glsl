@@ -1,6 +1,10 @@
 /*
- * What the attention kernels share: which keys a query may see, and how a product becomes a score.
- * Include after `args`, MASK, SOFTCAP and `mask` are declared.
+ * What the attention kernels share: which keys a query may see, how a product becomes a score, and
+ * where partial results lie. Scores are in units of log2. Include after `args`, MASK, SOFTCAP,
+ * `mask` and `y` are declared.
+ *
+ * Partial results, when keys are split into chunks: for every row and chunk o [width rounded up to
+ * quads], then, behind all of them, (m, l); o counts only where l is not 0.
  */
 #include "attention_softmax.glsl"
 
@@ -40,11 +44,30 @@ float safe_tanh(float x)
     return a < 0.1 ? near : far;
 }
 
-/* The score of a key that is not dropped. */
-float finish_score(float product, float term)
+/* What q is multiplied by, and the score of a product of it. */
+float score_factor()
 {
-    float z = product * args.scale;
-    if (SOFTCAP && !is_nan(z))
-        z = args.softcap * safe_tanh(z / args.softcap);
-    return z + term;
+    return SOFTCAP ? args.scale / args.softcap : args.scale * LOG2_E;
+}
+float capped_score(float product)
+{
+    if (!SOFTCAP || is_nan(product))
+        return product;
+    return args.softcap * LOG2_E * safe_tanh(product);
+}
+
+uint chunk_count()
+{
+    return args.chunk == 0u ? 1u : max((args.keys + args.chunk - 1u) / args.chunk, 1u);
+}
+uint partial_row(uint row, uint chunk)
+{
+    return (row * chunk_count() + chunk) * (args.width + 3u & ~3u);
+}
+void store_statistics(uint row, uint chunk, float m, float l)
+{
+    uint rows = args.batch * args.heads * args.queries;
+    uint at = partial_row(rows, 0u) + 2u * (row * chunk_count() + chunk);
+    y[at] = m;
+    y[at + 1u] = l;
 }

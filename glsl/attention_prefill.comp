@@ -1,17 +1,23 @@
 #version 450
 /*
- * Attention for many queries: a workgroup of 128 owns 32 * ROW_QUADS queries of one head and walks
- * over the keys in tiles of 64 with an online softmax (m, l, o in registers). Invocation (ty, tx)
- * of 8 x 16 holds the scores of its rows with keys 4 tx .. 4 tx + 3 and the outputs of its rows in
- * columns 4 (tx + 16 c) .. + 3.
+ * Attention for many queries. A workgroup of ROW_THREADS x COLUMN_THREADS invocations owns a tile
+ * of queries of one head and walks over the keys in tiles, with an online softmax. Both products
+ * are sums of outer products from shared memory into registers: an invocation has 4 ROW_QUADS rows,
+ * of which it holds the scores with 4 KEY_QUADS keys (s) and 4 COLUMN_QUADS output columns (o).
  *
- * Shared memory: the weights of a tile, transposed, and one slice: q and k 16 columns deep, or
- * VALUE_KEYS rows of v, or a row reduction. Slices are transposed on the way in; the quad index is
- * xored with the row so that neither side of a transposition hits one bank. Tiles outside the
- * band, or dropped whole by the mask, are never read.
+ * Shared memory: the weights of a tile, key-major; in their place before, a slice of q and k 16
+ * columns deep, transposed; VALUE_KEYS rows of v, or a row reduction. In a transposed slice the rows
+ * q, q + n, q + 2 n, q + 3 n share a quad (n: quads of a tile), turned by a quarter of the depth:
+ * so neither the transposing stores nor the loads meet in a bank, and neighbours have neighbouring
+ * keys. The next slice is read into registers while one is multiplied.
  *
- * A dropped key must not count even where its v is NaN or Inf: once such a v is seen the guarded
- * loop takes over.
+ * Scores are kept in units of log2: q is scaled by scale * log2(e). Tiles outside the band, or
+ * dropped whole by the mask, are never read; only tiles that some row sees in part (and all under
+ * a mask tensor) look at single keys. There a dropped key must not count even where its v is NaN or
+ * Inf: once such a v is seen a guarded loop takes over.
+ *
+ * With args.chunk > 0 a workgroup takes that many keys, a multiple of its tile, and stores partial
+ * results for attention_merge.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,267 +25,469 @@
 
 layout(constant_id = 1) const uint MASK = ATTENTION_BAND;
 layout(constant_id = 2) const bool SOFTCAP = false;
-layout(constant_id = 3) const uint ROW_QUADS = 1;    /* rows an invocation: 4 * ROW_QUADS */
-layout(constant_id = 4) const uint COLUMN_QUADS = 1; /* width at most 64 * COLUMN_QUADS */
-layout(constant_id = 5) const uint VALUE_KEYS = 32;
+layout(constant_id = 3) const bool WHOLE = false; /* quads are aligned */
+layout(constant_id = 4) const uint ROW_THREADS = 8;     /* 4, 8, 12 .. */
+layout(constant_id = 5) const uint COLUMN_THREADS = 16; /* 8 or 16 */
+layout(constant_id = 6) const uint ROW_QUADS = 1;
+layout(constant_id = 7) const uint KEY_QUADS = 1;
+layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREADS COLUMN_QUADS */
+layout(constant_id = 9) const uint VALUE_KEYS = 8;   /* a multiple of 4 */
+layout(constant_id = 10) const uint BUFFERS = 1; /* of slices: 1 or 2 */
+layout(constant_id = 11) const uint UNROLL = 4; /* divides VALUE_KEYS */
 layout(push_constant) uniform block { attention_args args; };
-layout(set = 0, binding = 0) readonly restrict buffer q_source { float q[]; };
-layout(set = 0, binding = 1) readonly restrict buffer k_source { float k[]; };
-layout(set = 0, binding = 2) readonly restrict buffer v_source { float v[]; };
+layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
+layout(set = 0, binding = 1) readonly buffer k_source { float k[]; };
+layout(set = 0, binding = 2) readonly buffer v_source { float v[]; };
+layout(set = 0, binding = 0) readonly buffer q_quads { vec4 q4[]; };
+layout(set = 0, binding = 1) readonly buffer k_quads { vec4 k4[]; };
+layout(set = 0, binding = 2) readonly buffer v_quads { vec4 v4[]; };
 layout(set = 0, binding = 3) readonly restrict buffer mask_source { float mask[]; };
-layout(set = 0, binding = 4) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
+layout(set = 0, binding = 4) writeonly buffer target_quads { vec4 y4[]; };
 
 #include "attention.glsl"
 
-const uint LANES = 128;
-const uint TILE_KEYS = 64;
 const uint DEPTH = 16;
+const uint THREADS = ROW_THREADS * COLUMN_THREADS;
 const uint ROWS = 4 * ROW_QUADS;
-const uint TILE_QUADS = 8 * ROW_QUADS;
-const uint TILE_QUERIES = 4 * TILE_QUADS;
-const uint VALUE_QUADS = 16 * COLUMN_QUADS;
-const uint SCORE_SLICE = DEPTH * (TILE_QUADS + TILE_KEYS / 4);
-const uint VALUE_SLICE = VALUE_KEYS * VALUE_QUADS;
+const uint TILE_ROW_QUADS = ROW_THREADS * ROW_QUADS;
+const uint TILE_KEY_QUADS = COLUMN_THREADS * KEY_QUADS;
+const uint TILE_COLUMN_QUADS = COLUMN_THREADS * COLUMN_QUADS;
+const uint TILE_QUERIES = 4 * TILE_ROW_QUADS;
+const uint TILE_KEYS = 4 * TILE_KEY_QUADS;
+const uint PITCH = TILE_ROW_QUADS + 1; /* of a key's weights */
+/* Quads that an invocation carries into a slice. */
+const uint Q_LOADS = TILE_ROW_QUADS * DEPTH / THREADS;
+const uint K_LOADS = TILE_KEY_QUADS * DEPTH / THREADS;
+const uint V_LOADS = (VALUE_KEYS * TILE_COLUMN_QUADS + THREADS - 1) / THREADS;
+const uint SCORE_SLICE = DEPTH * (TILE_ROW_QUADS + TILE_KEY_QUADS);
+const uint VALUE_SLICE = VALUE_KEYS * TILE_COLUMN_QUADS;
+const uint SCORE_SLICES = BUFFERS * SCORE_SLICE, VALUE_SLICES = BUFFERS * VALUE_SLICE;
+const uint WEIGHTS = TILE_KEYS * PITCH;
+const uint REDUCTION = TILE_QUERIES * COLUMN_THREADS / 4;
 
-shared vec4 weights[TILE_KEYS * TILE_QUADS];
-shared vec4 slice[SCORE_SLICE > VALUE_SLICE ? SCORE_SLICE : VALUE_SLICE];
-shared uint unsafe_value; /* a NaN or Inf in v has been seen */
-shared uint kept_tile;    /* 1 + the last tile the mask keeps a key of */
+shared vec4 weights[WEIGHTS > SCORE_SLICES ? WEIGHTS : SCORE_SLICES]; /* or slices of q and k */
+shared vec4 values[VALUE_SLICES > REDUCTION ? VALUE_SLICES : REDUCTION];
+shared vec4 row_maxima[TILE_ROW_QUADS]; /* after a tile, and what it scales l and o by */
+shared vec4 row_scales[TILE_ROW_QUADS];
+shared uint unsafe_value;              /* 1 + the last tile where a NaN or Inf in v was seen */
+shared uint kept_tile;                 /* 1 + the last tile the mask keeps a key of */
 
-uint lane, ty, tx;
-uint q_base, k_base, v_base, mask_base;
-vec4 scores[ROWS];
-vec4 outputs[ROWS * COLUMN_QUADS];
-float maxima[ROWS], sums[ROWS];
+uint lane, ty, tx, first_query, q_base, k_base, v_base, mask_base;
+vec4 next[Q_LOADS + K_LOADS > V_LOADS ? Q_LOADS + K_LOADS : V_LOADS];
+vec4 s[ROWS * KEY_QUADS];
+vec4 o[ROWS * COLUMN_QUADS];
+float sums[ROWS]; /* l, of this invocation's keys */
+float maximum;    /* of row `lane` */
 
-uint row_quad(uint n)
-{
-    return n * 8u + ty;
-}
+/* Row 4 m + e of an invocation, and its key 4 n + c, in the tile. */
 uint row_of(uint r)
 {
-    return row_quad(r >> 2) * 4u + (r & 3u);
+    return (r & 3u) * TILE_ROW_QUADS + (r >> 2) * ROW_THREADS + ty;
+}
+uint key_of(uint n, uint c)
+{
+    return c * TILE_KEY_QUADS + n * COLUMN_THREADS + tx;
 }
 
-/* Bit 4 r + c: row r sees key 4 tx + c. */
-uint kept_keys(uint first_query, uint first_key)
+vec4 load_q(uint row, uint d)
 {
-    uint bits = 0u;
-    for (uint r = 0; r < ROWS; r++) {
-        uint i = first_query + row_of(r);
-        for (uint c = 0; c < 4u; c++)
-            if (i < args.queries && !is_dropped(mask_term(mask_base, i, first_key + tx * 4u + c)))
-                bits |= 1u << (r * 4u + c);
-    }
-    return bits;
+    uint at = row + d;
+    if (d >= args.width)
+        return vec4(0.0);
+    if (WHOLE)
+        return q4[at >> 2];
+    uint last = args.width - d;
+    return vec4(q[at], last > 1u ? q[at + 1u] : 0.0, last > 2u ? q[at + 2u] : 0.0,
+                last > 3u ? q[at + 3u] : 0.0);
+}
+vec4 load_k(uint row, uint d)
+{
+    uint at = row + d;
+    if (d >= args.width)
+        return vec4(0.0);
+    if (WHOLE)
+        return k4[at >> 2];
+    uint last = args.width - d;
+    return vec4(k[at], last > 1u ? k[at + 1u] : 0.0, last > 2u ? k[at + 2u] : 0.0,
+                last > 3u ? k[at + 3u] : 0.0);
+}
+vec4 load_v(uint row, uint d)
+{
+    uint at = row + d;
+    if (d >= args.width)
+        return vec4(0.0);
+    if (WHOLE)
+        return v4[at >> 2];
+    uint last = args.width - d;
+    return vec4(v[at], last > 1u ? v[at + 1u] : 0.0, last > 2u ? v[at + 2u] : 0.0,
+                last > 3u ? v[at + 3u] : 0.0);
 }
 
-void load_score_slice(uint first_query, uint first_key, uint depth)
+/* Rows beyond the last are read as the last: queries are not stored, keys get no weight. */
+void fetch_scores(uint first_key, uint depth)
 {
-    for (uint e = lane; e < TILE_QUERIES * DEPTH; e += LANES) {
-        uint d = e % DEPTH, row = e / DEPTH, i = first_query + row;
-        bool inside = i < args.queries && depth + d < args.width;
-        slice[d * TILE_QUADS + ((row >> 2) ^ (d & 7u))][row & 3u] =
-            inside ? q[q_base + i * args.q_seq + depth + d] : 0.0;
+    uint d = depth + lane % 4u * 4u;
+    [[unroll]] for (uint i = 0; i < Q_LOADS; i++) {
+        uint row = min(first_query + i * (THREADS / 4u) + lane / 4u, args.queries - 1u);
+        next[i] = load_q(q_base + row * args.q_seq, d);
     }
-    for (uint e = lane; e < TILE_KEYS * DEPTH; e += LANES) {
-        uint d = e % DEPTH, key = e / DEPTH, j = first_key + key;
-        bool inside = j < args.keys && depth + d < args.width;
-        slice[DEPTH * TILE_QUADS + d * 16u + ((key >> 2) ^ (d & 7u))][key & 3u] =
-            inside ? k[k_base + j * args.k_seq + depth + d] : 0.0;
+    [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
+        uint row = min(first_key + i * (THREADS / 4u) + lane / 4u, args.keys - 1u);
+        next[Q_LOADS + i] = load_k(k_base + row * args.kv_seq, d);
     }
 }
 
-void add_score_slice()
+void store_turned(uint first, uint quads, uint row, vec4 value)
 {
-    for (uint d = 0; d < DEPTH; d++) {
-        vec4 keys = slice[DEPTH * TILE_QUADS + d * 16u + (tx ^ (d & 7u))];
-        [[unroll]] for (uint n = 0; n < ROW_QUADS; n++) {
-            vec4 queries = slice[d * TILE_QUADS + (row_quad(n) ^ (d & 7u))];
+    uint at = first + lane % 4u * 4u * quads + row % quads, c = row / quads + lane % 4u & 3u;
+    [[unroll]] for (uint i = 0; i < 4u; i++)
+        weights[at + i * quads][c] = value[i];
+}
+
+void store_scores(uint buffer_at, float factor)
+{
+    [[unroll]] for (uint i = 0; i < Q_LOADS; i++)
+        store_turned(buffer_at, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u, next[i] * factor);
+    [[unroll]] for (uint i = 0; i < K_LOADS; i++)
+        store_turned(buffer_at + DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS,
+                     i * (THREADS / 4u) + lane / 4u, next[Q_LOADS + i]);
+}
+
+void multiply_scores(uint buffer_at)
+{
+    uint rows_at = buffer_at + ty, keys_at = buffer_at + DEPTH * TILE_ROW_QUADS + tx;
+    [[unroll]] for (uint d = 0; d < DEPTH; d++) {
+        const uint t = d >> 2;
+        vec4 b[KEY_QUADS];
+        [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
+            vec4 w = weights[keys_at + d * TILE_KEY_QUADS + n * COLUMN_THREADS];
+            b[n] = vec4(w[t], w[t + 1u & 3u], w[t + 2u & 3u], w[t + 3u & 3u]);
+        }
+        [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
+            vec4 a = weights[rows_at + d * TILE_ROW_QUADS + m * ROW_THREADS];
             [[unroll]] for (uint e = 0; e < 4u; e++)
-                scores[n * 4u + e] += queries[e] * keys;
+                [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
+                    uint at = (m * 4u + e) * KEY_QUADS + n;
+                    s[at] = fma(vec4(a[e + t & 3u]), b[n], s[at]);
+                }
         }
     }
 }
 
-void compute_scores(uint first_query, uint first_key, uint kept)
+void fetch_values(uint first_key)
 {
-    [[unroll]] for (uint r = 0; r < ROWS; r++)
-        scores[r] = vec4(0.0);
-    for (uint depth = 0; depth < args.width; depth += DEPTH) {
-        barrier();
-        load_score_slice(first_query, first_key, depth);
-        barrier();
-        add_score_slice();
-    }
-    [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        uint row = mask_base + (first_query + row_of(r)) * args.mask_query;
-        [[unroll]] for (uint c = 0; c < 4u; c++) {
-            float term = 0.0;
-            bool keep = (kept >> (r * 4u + c) & 1u) != 0u;
-            if (MASK == ATTENTION_BIAS && keep)
-                term = mask[row + (first_key + tx * 4u + c) * args.mask_key];
-            scores[r][c] = keep ? finish_score(scores[r][c], term) : NEGATIVE_INFINITY;
-        }
+    [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
+        uint e = i * THREADS + lane;
+        uint row = min(first_key + e / TILE_COLUMN_QUADS, args.keys - 1u);
+        next[i] = load_v(v_base + row * args.kv_seq, e % TILE_COLUMN_QUADS * 4u);
     }
 }
 
-float largest(vec4 a)
-{
-    return larger(larger(a.x, a.y), larger(a.z, a.w));
-}
-
-/* Scores become weights; m, l and o move to the new maximum. */
-void update_rows()
-{
-    barrier();
-    [[unroll]] for (uint r = 0; r < ROWS; r++)
-        slice[row_of(r) * 4u + (tx >> 2)][tx & 3u] = largest(scores[r]);
-    barrier();
-    [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        uint at = row_of(r) * 4u;
-        float m = maxima[r];
-        for (uint x = 0; x < 4u; x++)
-            m = larger(m, largest(slice[at + x]));
-        float scale = weight_of(maxima[r], m);
-        maxima[r] = m;
-        [[unroll]] for (uint c = 0; c < 4u; c++)
-            scores[r][c] = weight_of(scores[r][c], m);
-        sums[r] = sums[r] * scale + scores[r].x + scores[r].y + scores[r].z + scores[r].w;
-        [[unroll]] for (uint c = 0; c < COLUMN_QUADS; c++)
-            outputs[r * COLUMN_QUADS + c] *= scale;
-    }
-    [[unroll]] for (uint n = 0; n < ROW_QUADS; n++)
-        [[unroll]] for (uint c = 0; c < 4u; c++)
-            weights[(tx * 4u + c) * TILE_QUADS + (row_quad(n) ^ (tx & 7u))] =
-                vec4(scores[n * 4u][c], scores[n * 4u + 1u][c], scores[n * 4u + 2u][c],
-                     scores[n * 4u + 3u][c]);
-}
-
-void load_value_slice(uint first_key, uint count)
+void store_values(uint buffer_at, bool edge, uint tile)
 {
     bool unsafe = false;
-    for (uint e = lane; e < count * VALUE_QUADS * 4u; e += LANES) {
-        uint d = e % (VALUE_QUADS * 4u), key = e / (VALUE_QUADS * 4u), j = first_key + key;
-        bool inside = j < args.keys && d < args.width;
-        float value = inside ? v[v_base + j * args.v_seq + d] : 0.0;
-        unsafe = unsafe || is_nan(value) || is_inf(value);
-        slice[key * VALUE_QUADS + (d >> 2)][d & 3u] = value;
+    [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
+        if (V_LOADS * THREADS == VALUE_SLICE || i * THREADS + lane < VALUE_SLICE)
+            values[buffer_at + i * THREADS + lane] = next[i];
+        if (edge)
+            unsafe = unsafe || any(greaterThanEqual(floatBitsToUint(next[i]) & 0x7fffffffu,
+                                                    uvec4(0x7f800000u)));
     }
     if (unsafe)
-        unsafe_value = 1u;
+        unsafe_value = tile + 1u;
 }
 
-void add_value_slice(uint base, uint count)
+void multiply_values(uint base, uint buffer_at)
 {
-    for (uint x = 0; x < count; x++) {
-        uint row = (base + x) * TILE_QUADS, swizzle = (base + x) >> 2 & 7u;
-        [[unroll]] for (uint n = 0; n < ROW_QUADS; n++) {
-            vec4 p = weights[row + (row_quad(n) ^ swizzle)];
-            [[unroll]] for (uint c = 0; c < COLUMN_QUADS; c++) {
-                vec4 value = slice[x * VALUE_QUADS + c * 16u + tx];
+    [[dont_unroll]] for (uint x0 = 0; x0 < VALUE_KEYS; x0 += UNROLL) {
+        uint rows_at = (base + x0) * PITCH + ty;
+        uint columns_at = buffer_at + x0 * TILE_COLUMN_QUADS + tx;
+        [[unroll]] for (uint x = 0; x < UNROLL; x++) {
+            vec4 b[COLUMN_QUADS];
+            [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
+                b[n] = values[columns_at + x * TILE_COLUMN_QUADS + n * COLUMN_THREADS];
+            [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
+                vec4 a = weights[rows_at + x * PITCH + m * ROW_THREADS];
                 [[unroll]] for (uint e = 0; e < 4u; e++)
-                    outputs[(n * 4u + e) * COLUMN_QUADS + c] += p[e] * value;
+                    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) {
+                        uint at = (m * 4u + e) * COLUMN_QUADS + n;
+                        o[at] = fma(vec4(a[e]), b[n], o[at]);
+                    }
             }
         }
     }
 }
 
-void add_unsafe_value_slice(uint base, uint count)
+void multiply_unsafe_values(uint base, uint buffer_at)
 {
-    for (uint x = 0; x < count; x++) {
-        uint row = (base + x) * TILE_QUADS, swizzle = (base + x) >> 2 & 7u;
-        for (uint r = 0; r < ROWS; r++) {
-            float p = weights[row + (row_quad(r >> 2) ^ swizzle)][r & 3u];
-            for (uint c = 0; c < COLUMN_QUADS && floatBitsToUint(p) != 0u; c++)
-                outputs[r * COLUMN_QUADS + c] += p * slice[x * VALUE_QUADS + c * 16u + tx];
+    [[dont_unroll]] for (uint x = 0; x < VALUE_KEYS; x++)
+        [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
+            vec4 a = weights[(base + x) * PITCH + m * ROW_THREADS + ty];
+            uint at = buffer_at + x * TILE_COLUMN_QUADS + tx;
+            [[unroll]] for (uint e = 0; e < 4u; e++)
+                if (floatBitsToUint(a[e]) != 0u)
+                    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
+                        o[(m * 4u + e) * COLUMN_QUADS + n] +=
+                            a[e] * values[at + n * COLUMN_THREADS];
         }
-    }
 }
 
-void add_values(uint first_key, uint end)
+/* Whether the mask keeps a key of the tile for any row of this invocation. */
+bool keeps_any(uint first_key)
 {
-    for (uint base = 0; base < end - first_key; base += VALUE_KEYS) {
-        uint count = min(VALUE_KEYS, end - first_key - base);
-        barrier();
-        load_value_slice(first_key + base, count);
-        barrier();
-        if (unsafe_value == 0u)
-            add_value_slice(base, count);
-        else
-            add_unsafe_value_slice(base, count);
+    bool any_kept = false;
+    for (uint r = 0; r < ROWS; r++) {
+        uint i = min(first_query + row_of(r), args.queries - 1u);
+        for (uint x = 0; x < 4u * KEY_QUADS && !any_kept; x++)
+            any_kept = !is_dropped(mask_term(mask_base, i, first_key + key_of(x / 4u, x % 4u)));
+    }
+    return any_kept;
+}
+
+void apply_softcap()
+{
+    [[unroll]] for (uint r = 0; r < ROWS * KEY_QUADS; r++)
+        [[unroll]] for (uint c = 0; c < 4u; c++)
+            s[r][c] = capped_score(s[r][c]);
+}
+
+void apply_mask(uint first_key)
+{
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        uint i = min(first_query + row_of(r), args.queries - 1u);
+        [[unroll]] for (uint n = 0; n < KEY_QUADS; n++)
+            [[unroll]] for (uint c = 0; c < 4u; c++) {
+                float term = mask_term(mask_base, i, first_key + key_of(n, c));
+                float z = s[r * KEY_QUADS + n][c];
+                if (MASK == ATTENTION_BIAS)
+                    z += term * LOG2_E;
+                s[r * KEY_QUADS + n][c] = is_dropped(term) ? NEGATIVE_INFINITY : z;
+            }
     }
 }
 
-void process_tile(uint first_query, uint tile, uint end)
+/* What max makes of a NaN does not matter: its row becomes NaN. */
+float largest(vec4 a)
+{
+    return max(max(a.x, a.y), max(a.z, a.w));
+}
+
+/* Leaves every row's largest score so far in row_maxima, and the scale from the past one. */
+void reduce_maxima()
+{
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        float m = largest(s[r * KEY_QUADS]);
+        [[unroll]] for (uint n = 1; n < KEY_QUADS; n++)
+            m = max(m, largest(s[r * KEY_QUADS + n]));
+        values[row_of(r) * (COLUMN_THREADS / 4u) + (tx >> 2)][tx & 3u] = m;
+    }
+    barrier();
+    if (lane < TILE_QUERIES) {
+        float past = maximum;
+        [[unroll]] for (uint x = 0; x < COLUMN_THREADS / 4u; x++)
+            maximum = max(maximum, largest(values[lane * (COLUMN_THREADS / 4u) + x]));
+        row_maxima[lane % TILE_ROW_QUADS][lane / TILE_ROW_QUADS] = maximum;
+        row_scales[lane % TILE_ROW_QUADS][lane / TILE_ROW_QUADS] =
+            exp2(past - (is_dropped(maximum) ? 0.0 : maximum));
+    }
+    barrier();
+}
+
+/* Scores become weights; m, l and o move to the new maximum. A NaN among the scores makes l NaN,
+ * whatever exp2 makes of it. */
+void update_rows(bool edge)
+{
+    reduce_maxima();
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        float m = row_maxima[(r >> 2) * ROW_THREADS + ty][r & 3u];
+        float scale = row_scales[(r >> 2) * ROW_THREADS + ty][r & 3u];
+        float base = is_dropped(m) ? 0.0 : m, total = 0.0;
+        vec4 p = vec4(0.0);
+        [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
+            vec4 z = s[r * KEY_QUADS + n], w = exp2(z - base);
+            total += (z.x + z.y) + (z.z + z.w);
+            if (edge)
+                w = mix(w, vec4(0.0), equal(floatBitsToUint(z), uvec4(0xff800000u)));
+            p += w;
+            s[r * KEY_QUADS + n] = w;
+        }
+        float l = is_dropped(m) ? sums[r] : fma(sums[r], scale, (p.x + p.y) + (p.z + p.w));
+        sums[r] = is_nan(total) ? NAN_VALUE : l;
+        [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
+            o[r * COLUMN_QUADS + n] *= scale;
+    }
+    [[unroll]] for (uint n = 0; n < KEY_QUADS; n++)
+        [[unroll]] for (uint c = 0; c < 4u; c++)
+            [[unroll]] for (uint m = 0; m < ROW_QUADS; m++)
+                weights[key_of(n, c) * PITCH + m * ROW_THREADS + ty] =
+                    vec4(s[(m * 4u) * KEY_QUADS + n][c], s[(m * 4u + 1u) * KEY_QUADS + n][c],
+                         s[(m * 4u + 2u) * KEY_QUADS + n][c], s[(m * 4u + 3u) * KEY_QUADS + n][c]);
+}
+
+/* With two buffers, who stores into one has seen everybody leave it at the barrier before. */
+void compute_scores(uint first_key)
+{
+    float factor = score_factor();
+    uint buffer_at = 0u;
+    [[unroll]] for (uint r = 0; r < ROWS * KEY_QUADS; r++)
+        s[r] = vec4(0.0);
+    barrier(); /* weights are free */
+    [[dont_unroll]] for (uint depth = 0; depth < args.width; depth += DEPTH) {
+        if (BUFFERS == 1u && depth > 0u)
+            barrier();
+        store_scores(buffer_at, factor);
+        barrier();
+        if (depth + DEPTH < args.width)
+            fetch_scores(first_key, depth + DEPTH);
+        else
+            fetch_values(first_key);
+        multiply_scores(buffer_at);
+        buffer_at = SCORE_SLICES - SCORE_SLICE - buffer_at;
+    }
+}
+
+void add_values(uint tile, uint end, bool edge)
+{
+    uint first_key = tile * TILE_KEYS, count = min(TILE_KEYS, end - first_key), buffer_at = 0u;
+    [[dont_unroll]] for (uint base = 0; base < count; base += VALUE_KEYS) {
+        if (BUFFERS == 1u && base > 0u)
+            barrier();
+        store_values(buffer_at, edge, tile);
+        barrier();
+        if (base + VALUE_KEYS < count)
+            fetch_values(first_key + base + VALUE_KEYS);
+        else
+            fetch_scores(first_key + TILE_KEYS, 0u);
+        if (edge && unsafe_value == tile + 1u)
+            multiply_unsafe_values(base, buffer_at);
+        else
+            multiply_values(base, buffer_at);
+        buffer_at = VALUE_SLICES - VALUE_SLICE - buffer_at;
+    }
+}
+
+void process_tile(uint tile, uint end)
 {
     uint first_key = tile * TILE_KEYS;
-    uint kept = kept_keys(first_query, first_key);
+    bool edge = MASK != ATTENTION_BAND || first_key + TILE_KEYS > band_end(first_query) ||
+                first_key < band_begin(first_query + TILE_QUERIES - 1u);
     if (MASK != ATTENTION_BAND) {
-        if (kept != 0u)
+        if (keeps_any(first_key))
             kept_tile = tile + 1u;
         barrier();
-        if (kept_tile != tile + 1u)
+        if (kept_tile != tile + 1u) {
+            fetch_scores(first_key + TILE_KEYS, 0u);
             return;
+        }
     }
-    compute_scores(first_query, first_key, kept);
-    update_rows();
-    add_values(first_key, min(end, first_key + TILE_KEYS));
+    compute_scores(first_key);
+    if (SOFTCAP)
+        apply_softcap();
+    if (edge)
+        apply_mask(first_key);
+    update_rows(edge);
+    add_values(tile, end, edge);
 }
 
-void store_rows(uint b, uint h, uint first_query)
+void store_quad(uint at, uint d, vec4 value)
+{
+    if (WHOLE) {
+        if (d < args.width)
+            y4[(at + d) >> 2] = value;
+        return;
+    }
+    [[unroll]] for (uint e = 0; e < 4u; e++)
+        if (d + e < args.width)
+            y[at + d + e] = value[e];
+}
+
+vec4 normalized_quad(vec4 value, float l)
+{
+    return floatBitsToUint(l) == 0u ? vec4(0.0) : value / l;
+}
+
+/* Without a branch around the loop over columns: `o` stays in registers only where every index is
+ * known. */
+void store_row(uint r, uint row, uint at, uint chunk, float l)
+{
+    if (args.chunk != 0u) {
+        at = partial_row(row, chunk);
+        if (tx == 0u)
+            store_statistics(row, chunk, row_maxima[(r >> 2) * ROW_THREADS + ty][r & 3u], l);
+        l = 1.0;
+    } else if (tx == 0u && args.lse_offset != ATTENTION_NO_LSE) {
+        y[args.lse_offset + row] = log_sum(row_maxima[(r >> 2) * ROW_THREADS + ty][r & 3u], l);
+    }
+    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
+        store_quad(at, (n * COLUMN_THREADS + tx) * 4u,
+                   normalized_quad(o[r * COLUMN_QUADS + n], l));
+}
+
+void store_rows(uint b, uint h, uint chunk)
 {
     barrier();
     [[unroll]] for (uint r = 0; r < ROWS; r++)
-        slice[row_of(r) * 4u + (tx >> 2)][tx & 3u] = sums[r];
+        values[row_of(r) * (COLUMN_THREADS / 4u) + (tx >> 2)][tx & 3u] = sums[r];
     barrier();
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         uint i = first_query + row_of(r);
-        vec4 s = vec4(0.0);
-        for (uint x = 0; x < 4u; x++)
-            s += slice[row_of(r) * 4u + x];
-        float l = (s.x + s.y) + (s.z + s.w);
-        uint base = args.y_offset + b * args.y_batch + h * args.y_head + i * args.y_seq;
-        [[unroll]] for (uint c = 0; c < COLUMN_QUADS; c++)
-            [[unroll]] for (uint e = 0; e < 4u; e++) {
-                uint d = (c * 16u + tx) * 4u + e;
-                if (i < args.queries && d < args.width)
-                    y[base + d] = normalized(outputs[r * COLUMN_QUADS + c][e], l);
-            }
-        if (tx == 0u && i < args.queries && args.lse_offset != ATTENTION_NO_LSE)
-            y[args.lse_offset + (b * args.heads + h) * args.queries + i] = log_sum(maxima[r], l);
+        vec4 part = vec4(0.0);
+        [[unroll]] for (uint x = 0; x < COLUMN_THREADS / 4u; x++)
+            part += values[row_of(r) * (COLUMN_THREADS / 4u) + x];
+        if (i < args.queries)
+            store_row(r, (b * args.heads + h) * args.queries + i,
+                      args.y_offset + b * args.y_batch + h * args.y_head + i * args.y_seq, chunk,
+                      (part.x + part.y) + (part.z + part.w));
     }
 }
 
+/* Blocks of 4 x 8 neighbours: so few quads are read by a block that loads of neighbours merge. */
+void find_place()
+{
+    lane = gl_LocalInvocationID.x;
+    uint block = lane / 32u;
+    tx = (lane & 1u) | (lane >> 1 & 6u) | (block % (COLUMN_THREADS / 8u) * 8u);
+    ty = (lane >> 1 & 1u) | (lane >> 3 & 2u) | (block / (COLUMN_THREADS / 8u) * 4u);
+}
+
+/* Workgroups of later queries come first: under a causal mask they have the most to do. */
 void main()
 {
-    uint tiles = (args.queries + TILE_QUERIES - 1u) / TILE_QUERIES;
-    uint head = group_index() / tiles;
+    uint tiles = (args.queries + TILE_QUERIES - 1u) / TILE_QUERIES, chunks = chunk_count();
+    uint heads = args.batch * args.heads, item = group_index() / chunks;
+    uint chunk = group_index() % chunks, head = item % heads;
     uint b = head / args.heads, h = head % args.heads;
-    if (b >= args.batch)
+    if (item / heads >= tiles)
         return;
-    lane = gl_LocalInvocationID.x;
-    ty = lane / 16u;
-    tx = lane % 16u;
-    /* Last rows first: under a causal mask they have the most to do. */
-    uint first_query = (tiles - 1u - group_index() % tiles) * TILE_QUERIES;
+    find_place();
+    first_query = (tiles - 1u - item / heads) * TILE_QUERIES;
     q_base = args.q_offset + b * args.q_batch + h * args.q_head;
-    k_base = args.k_offset + b * args.k_batch + h / args.group * args.k_head;
-    v_base = args.v_offset + b * args.v_batch + h / args.group * args.v_head;
+    k_base = args.k_offset + b * args.kv_batch + h / args.group * args.kv_head;
+    v_base = args.v_offset + b * args.kv_batch + h / args.group * args.kv_head;
     mask_base = args.mask_offset + b * args.mask_batch + h * args.mask_head;
-    [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        maxima[r] = NEGATIVE_INFINITY;
+    maximum = NEGATIVE_INFINITY;
+    if (lane < TILE_ROW_QUADS)
+        row_maxima[lane] = vec4(NEGATIVE_INFINITY);
+    [[unroll]] for (uint r = 0; r < ROWS; r++)
         sums[r] = 0.0;
-    }
     [[unroll]] for (uint r = 0; r < ROWS * COLUMN_QUADS; r++)
-        outputs[r] = vec4(0.0);
+        o[r] = vec4(0.0);
     if (lane == 0u) {
         unsafe_value = 0u;
         kept_tile = 0u;
     }
     barrier();
+    uint begin = band_begin(first_query);
     uint end = band_end(min(first_query + TILE_QUERIES, args.queries) - 1u);
-    for (uint tile = band_begin(first_query) / TILE_KEYS; tile * TILE_KEYS < end; tile++)
-        process_tile(first_query, tile, end);
-    store_rows(b, h, first_query);
+    if (args.chunk != 0u) {
+        begin = max(begin, chunk * args.chunk);
+        end = min(end, chunk * args.chunk + args.chunk);
+    }
+    uint tile = begin / TILE_KEYS;
+    if (begin < end)
+        fetch_scores(tile * TILE_KEYS, 0u);
+    [[dont_unroll]] for (; begin < end && tile * TILE_KEYS < end; tile++)
+        process_tile(tile, end);
+    store_rows(b, h, chunk);
 }

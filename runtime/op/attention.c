@@ -2,8 +2,9 @@
  * Attention: y = softmax(cap(scale q k^T) + bias) v for every head, over the keys the mask allows.
  *
  * This file resolves layouts and head counts and checks shapes; attention_select.c chooses the
- * kernel and attention_host.c is the reference. With with_lse the node is one tensor, y's elements
- * followed by lse [B, H, Sq], and the builder returns views of both parts.
+ * kernel, attention_lower.c feeds it and attention_host.c is the reference. With with_lse the node
+ * is one tensor, y's elements followed by lse [B, H, Sq], and the builder returns views of both
+ * parts.
  *
  * Limits: width at most 256. A row without keys is 0, its lse -Inf.
  */

@@ -1,5 +1,6 @@
 /* The families that have a choice of kernels, and the reading of "family=row,family=row". */
 #include "op/variant.h"
+#include "op/attention_select.h"
 #include "op/conv_select.h"
 #include "op/dequant_select.h"
 #include "op/matrix_select.h"
@@ -18,12 +19,14 @@ ROWS(matmul)
 ROWS(conv)
 ROWS(matrix)
 ROWS(dequant)
+ROWS(attention)
 
 const variant_family variant_families[] = {
     {"matmul", matmul_row},
     {"conv", conv_row},
     {"matrix", matrix_row},
     {"dequant", dequant_row},
+    {"attention", attention_row},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 

@@ -266,7 +266,20 @@ static void generate_edges(case_list *list)
         "mask=causal lse=1 in=q:f32:1x8x1x128;k:f32:1x1x1000x128;v:f32:1x1x1000x128",
         "mask=causal in=q:f32:1x8x8x128;k:f32:1x1x500x128;v:f32:1x1x500x128",
         "mask=sliding window=100 in=q:f32:1x2x200x64;k:f32:1x2x200x64;v:f32:1x2x200x64",
-        "mask=causal in=q:f32:1x2x260x64;k:f32:1x1x260x64;v:f32:1x1x260x64"};
+        "mask=causal in=q:f32:1x2x260x64;k:f32:1x1x260x64;v:f32:1x1x260x64",
+        /* Long enough to be split where many queries are (variant tile_split). */
+        "mask=causal in=q:f32:1x2x20x8;k:f32:1x1x1100x8;v:f32:1x1x1100x8",
+        "mask=causal lse=1 in=q:f32:2x2x600x8;k:f32:2x1x600x8;v:f32:2x1x600x8",
+        "mask=sliding window=300 in=q:f32:1x2x100x6;k:f32:1x1x700x6;v:f32:1x1x700x6",
+        "mask=custom lse=1 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;mask:f32:700:bool",
+        "mask=custom prefix=1 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;"
+        "mask:f32:700:iota",
+        "mask=bias softcap=5 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;"
+        "mask:f32:1x40x700:neginf",
+        "mask=custom lse=1 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;mask:f32:1:zero",
+        "mask=sliding window=2 in=q:f32:1x2x40x8;k:f32:1x2x700x8:special;v:f32:1x2x700x8:special",
+        "mask=causal in=q:f32:1x2x140x132;k:f32:1x1x150x132;v:f32:1x1x150x132",
+        "in=q:f32:1x1x70x190;k:f32:1x1x90x190;v:f32:1x1x90x190"};
     for (size_t i = 0; i < COUNT(lines); i++)
         case_add(list, "attention layout=bhsd %s", lines[i]);
 }
