@@ -229,7 +229,9 @@ static uint32_t vector_bits(const product *p)
     }
     bool tiled = p->class->form == MATMUL_FORM_TILED;
     bool a_runs = tiled || !s->transpose_a; /* matvec gathers a transposed a */
-    return (a % 4 == 0 && a_runs ? MATMUL_VECTOR_A : 0u) | (b % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
+    uint32_t tail = tiled && s->k % p->class->step != 0 ? MATMUL_TAIL : 0u;
+    return tail | (a % 4 == 0 && a_runs ? MATMUL_VECTOR_A : 0u) |
+           (b % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
            (tiled && (p->y.offset | s->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
 }
 
@@ -285,6 +287,8 @@ static void fill_constants(const lowering *l, const product *p, uint32_t *consta
     if (c->form == MATMUL_FORM_TILED) {
         constants[10] = c->tile_m;
         constants[11] = c->tile_n;
+        constants[12] = c->step;
+        constants[13] = c->loop;
     }
     if (c->form == MATMUL_FORM_VECTOR || c->form == MATMUL_FORM_SWAPPED)
         vector_registers(p, constants);
@@ -345,8 +349,7 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    p.class = matmul_select(&shape, l->profile, l->matmul,
-                            variant_forced(l->variants, "matmul"));
+    p.class = matmul_select(&shape, l->profile, l->matmul, variant_forced(l->variants, "matmul"));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;
