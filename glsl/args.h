@@ -197,6 +197,10 @@ struct batch_norm_args {
 #define MATMUL_VECTOR_A    1
 #define MATMUL_VECTOR_B    2
 #define MATMUL_VECTOR_Y    4
+#define MATMUL_TAIL        8 /* tiled: K is no multiple of the step */
+/* Bits of LOOP of tile.glsl: code for the last step apart; sums row by row back and forth. */
+#define TILE_LOOP_PEELED   1
+#define TILE_LOOP_ZIGZAG   2
 #define MATMUL_NO_BIAS     0
 #define MATMUL_BIAS_COLUMN 1
 #define MATMUL_BIAS_ROW    2 /* matvec with its operands swapped */

@@ -4,6 +4,7 @@
  * order.
  */
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "activation.glsl"
 
@@ -20,7 +21,15 @@ void main()
     if (i >= args.count)
         return;
     float sum = 0.0;
-    for (uint s = 0; s < args.splits; s++)
+    uint s = 0;
+    /* Four loads in flight; they are added in order. */
+    [[dont_unroll]] for (; s + 4 <= args.splits; s += 4) {
+        uint at = s * args.count + i;
+        vec4 next = vec4(partial[at], partial[at + args.count], partial[at + 2 * args.count],
+                         partial[at + 3 * args.count]);
+        sum = sum + next.x + next.y + next.z + next.w;
+    }
+    [[dont_unroll]] for (; s < args.splits; s++)
         sum += partial[s * args.count + i];
     if (BIAS == MATMUL_BIAS_COLUMN)
         sum += bias[args.bias_offset + i % args.n];

@@ -225,7 +225,9 @@ static uint32_t vector_bits(const product *p)
     }
     bool tiled = p->class->form == MATMUL_FORM_TILED;
     bool a_runs = tiled || !s->transpose_a; /* matvec gathers a transposed a */
-    return (a % 4 == 0 && a_runs ? MATMUL_VECTOR_A : 0u) | (b % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
+    uint32_t tail = tiled && s->k % p->class->step != 0 ? MATMUL_TAIL : 0u;
+    return tail | (a % 4 == 0 && a_runs ? MATMUL_VECTOR_A : 0u) |
+           (b % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
            (tiled && (p->y.offset | s->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
 }
 
@@ -281,6 +283,8 @@ static void fill_constants(const lowering *l, const product *p, uint32_t *consta
     if (c->form == MATMUL_FORM_TILED) {
         constants[10] = c->tile_m;
         constants[11] = c->tile_n;
+        constants[12] = c->step;
+        constants[13] = c->loop;
     }
     if (c->form == MATMUL_FORM_VECTOR || c->form == MATMUL_FORM_SWAPPED)
         vector_registers(p, constants);

@@ -28,16 +28,18 @@ typedef struct matmul_class {
     uint16_t threads;        /* 0: the profile's workgroup size */
     uint16_t tile_m, tile_n; /* of y, a workgroup (scalar: an invocation) */
     uint16_t register_m, register_n;
+    uint8_t step, loop;        /* tiled: K elements a step, bits of TILE_LOOP_... */
+    uint8_t rate, rate_along;  /* tiled: full speed, and where b runs along K (matmul_select.c) */
     uint64_t least_m, least_n; /* conditions on the shape */
     uint64_t most_m, most_n, most_k;
-    unsigned conditions; /* others (matmul_select.c) */
+    uint32_t least_tiles; /* for each compute unit */
 } matmul_class;
 
 extern const matmul_class matmul_classes[];
 extern const size_t matmul_class_count;
 
-/* The first class that suits; there always is one. `choice` is an enum matmul_choice; the row
- * `forced` (VARIANT_NONE: none) goes before, if it can do the shape. */
+/* The class for a shape; there always is one. `choice` is an enum matmul_choice; the row `forced`
+ * (VARIANT_NONE: none) goes before, if it can do the shape. */
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,
                                   unsigned choice, size_t forced);
 uint64_t matmul_shared_bytes(const matmul_class *c);

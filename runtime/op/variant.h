@@ -1,7 +1,7 @@
 /*
  * Kernel variants by name. A family that has a choice of kernels keeps one table of named rows
  * (<family>_select.c) and chooses by shape and device profile; this is how a caller names a row
- * instead: RLXVK_VARIANT or the compile option `variant`, "matmul=tiled_large,conv=direct_block".
+ * instead: RLXVK_VARIANT or the compile option `variant`, "matmul=tiled_64x128,conv=direct_block".
  * A named row that cannot do the shape on the device is passed over and the table decides. Pure.
  */
 #ifndef RLXVK_VARIANT_H
