@@ -312,7 +312,10 @@ typedef struct rlxvk_rng_options {
  * made of them) on devices with matrix units (VK_KHR_cooperative_matrix); sums are always f32, and
  * all else stays f32. Where a device has no such units the f32 kernels run, and the plan dump says
  * so. With S the sum of the products' magnitudes and e the f32 bound of an element:
- *   F16   operands rounded to f16: error <= e + 2^-10 S; operands beyond 65504 become infinite
+ *   F16   operands rounded to f16: error <= e + 2^-10 S; operands beyond 65504 become infinite.
+ *         Attention of a unit's queries or more under a band mask, of widths up to 128 that are
+ *         whole units, runs on them too: scores within 2^-10 of sum |scale q k|, weights and
+ *         values rounded; a NaN or Inf in a row of v reaches all queries of its tile
  *   BF16  operands rounded to bfloat16: error <= e + 2^-7 S
  *   SPLIT operands as two f16 each, scaled by row: error <= e + 2^-20 S + 2^-38 K max|a| max|b|
  *         over the element's row of a and column of b; infinite operands give NaN

@@ -71,6 +71,9 @@ static const bench_case gpu_cases[] = {
     QUANT_CASES(1, 4096, 14336, 15232, 8064, 11760),
     QUANT_CASES(512, 4096, 14336, 15232, 8064, 11760),
     ATTENTION("causal 1x32x2048x128", "causal", 32, 32, 2048, 2048, 128),
+    {"attention f16 causal 1x32x2048x128",
+     "attention precision=f16 layout=bhsd mask=causal in=q:f32:1x32x2048x128:unit;"
+     "k:f32:1x32x2048x128:unit;v:f32:1x32x2048x128"},
     ATTENTION("decode 32 heads (8 kv) 32768x128", "none", 32, 8, 1, 32768, 128),
     /* Image ops; scatter and selection. */
     {"layer_norm2d 8x256x64x64", "layer_norm2d in=x:f32:8x256x64x64;gamma:f32:256;beta:f32:256"},

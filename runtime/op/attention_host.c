@@ -11,12 +11,14 @@ typedef struct reference {
     const rlxvk_attention_options *o;
     attention_geometry a;
     const float *q, *k, *v, *mask;
+    bool moderate;  /* all of q, k, v */
     double *scores; /* of one row; -INFINITY where a key is dropped */
 } reference;
 
 typedef struct row {
     int64_t b, h, i;
     double score_bound; /* on the error of any score */
+    double magnitude;   /* the largest sum of |scale q k| */
 } row;
 
 static bool in_band(const reference *r, int64_t i, int64_t j)
@@ -62,6 +64,7 @@ static double score(const reference *r, row *at, int64_t j)
         magnitude += fabs((double)q[d] * k[d]);
     }
     double z = scale * sum;
+    at->magnitude = fmax(at->magnitude, fabs(scale) * magnitude);
     if (isfinite(z))
         at->score_bound = fmax(at->score_bound, ldexp(8 + 4 * sqrt((double)r->a.width), -24) *
                                                     fabs(scale) * magnitude);
@@ -104,6 +107,29 @@ static double weigh_values(const reference *r, const row *at, double maximum, do
     return total;
 }
 
+/* Whether f16 holds every element. */
+static bool is_moderate(const host_tensor *t)
+{
+    uint64_t count = shape_numel(&t->node->shape);
+    for (uint64_t i = 0; i < count; i++)
+        if (!(fabsf(t->words[i]) < 65504))
+            return false;
+    return true;
+}
+
+/* What precision f16 adds: scores off by up to 2^-10 of their magnitude move the weights, and
+ * weights and values are rounded. Where f16 does not hold the operands, anything may come. */
+static void add_precision(const reference *r, const host_call *call, const row *at, double largest,
+                          int64_t place, int64_t lse)
+{
+    double score = ldexp(at->magnitude, -10);
+    double extra = (2 * expm1(2 * score) + 0x1p-9) * largest;
+    for (int64_t d = 0; d < r->a.width; d++)
+        call->bound[place + d] += r->moderate ? extra : INFINITY;
+    if (((const attention_attributes *)call->node->attributes)->with_lse)
+        call->bound[lse] += r->moderate ? score : INFINITY;
+}
+
 static void run_row(reference *r, const host_call *call, row *at)
 {
     const attention_geometry *a = &r->a;
@@ -115,11 +141,12 @@ static void run_row(reference *r, const host_call *call, row *at)
     double total = weigh_values(r, at, maximum, call->out + place, &largest);
     for (int64_t d = 0; d < a->width && call->bound; d++)
         call->bound[place + d] = 1e-6 + 5e-5 * largest;
-    if (!attributes->with_lse)
-        return;
-    call->out[lse] = total == 0 ? -INFINITY : maximum + log(total);
-    if (call->bound)
+    if (attributes->with_lse)
+        call->out[lse] = total == 0 ? -INFINITY : maximum + log(total);
+    if (attributes->with_lse && call->bound)
         call->bound[lse] = 1e-6 + 4e-6 * fabs(call->out[lse]) + at->score_bound;
+    if (call->bound && call->precision == RLXVK_PRECISION_F16)
+        add_precision(r, call, at, largest, place, lse);
 }
 
 rlxvk_status attention_host(const host_call *call)
@@ -132,6 +159,7 @@ rlxvk_status attention_host(const host_call *call)
                    .k = in[1].words,
                    .v = in[2].words,
                    .mask = masked ? in[3].words : NULL};
+    r.moderate = is_moderate(&in[0]) && is_moderate(&in[1]) && is_moderate(&in[2]);
     r.a = attention_geometry_of(r.o, &in[0].node->shape, &in[1].node->shape,
                                 masked ? &in[3].node->shape : NULL);
     r.scores = memory_zeroed((size_t)MAX(r.a.keys, 1), sizeof *r.scores);
@@ -140,7 +168,7 @@ rlxvk_status attention_host(const host_call *call)
     for (row at = {0}; at.b < r.a.batch; at.b++)
         for (at.h = 0; at.h < r.a.heads; at.h++)
             for (at.i = 0; at.i < r.a.queries; at.i++) {
-                at.score_bound = 0;
+                at.score_bound = at.magnitude = 0;
                 run_row(&r, call, &at);
             }
     memory_free(r.scores);

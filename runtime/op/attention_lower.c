@@ -3,7 +3,7 @@
  * attention_select.c chose, and a second dispatch where keys are split, to join the chunks.
  */
 #include "op/attention.h"
-#include "op/attention_select.h"
+#include "op/attention_matrix.h"
 
 #include <string.h>
 
@@ -138,6 +138,24 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const job *j, operand p
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
+/* ---- On matrix units, in precision f16 ---- */
+
+static rlxvk_status emit_matrix(lowering *l, uint32_t id, const job *j,
+                                const attention_matrix_plan *p)
+{
+    dispatch d = {.kernel = KERNEL_ATTENTION_MATRIX,
+                  .node = id,
+                  .variant = "matrix",
+                  .constants = {p->threads, j->attributes->options.softcap > 0,
+                                has_whole_quads(&j->arguments), j->arguments.width, p->unit.m,
+                                p->unit.n, p->unit.k, p->parts, p->lanes, p->tile_keys}};
+    lower_groups(l, &d, p->blocks);
+    return lower_emit(l, &d, &j->arguments, sizeof j->arguments, j->operands,
+                      ARRAY_COUNT(j->operands));
+}
+
+/* ---- Choice ---- */
+
 rlxvk_status attention_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -149,9 +167,16 @@ rlxvk_status attention_lower(lowering *l, uint32_t id)
                                 input_shape(l->graph, n, 1), mask);
     attention_shape shape = {(uint64_t)j.a.batch,   (uint64_t)j.a.heads, (uint64_t)j.a.kv_heads,
                              (uint64_t)j.a.queries, (uint64_t)j.a.keys,  (uint64_t)j.a.width};
+    attention_matrix_plan matrix = attention_matrix_make_plan(&shape, l->profile);
+    bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
+                    mask_code(j.attributes->options.mask) == ATTENTION_BAND;
     j.plan = attention_select(&shape, l->profile, variant_forced(l->variants, "attention"));
     set_operands(l, id, &j);
+    if (on_units)
+        j.plan.chunk = 0;
     set_arguments(l, id, &j);
+    if (on_units)
+        return emit_matrix(l, id, &j, &matrix);
     if (j.plan.chunk == 0)
         return emit_chunks(l, id, &j, j.operands[4]);
     TRY(lower_temporary(l, sizeof(float) * attention_partial_words(&j.plan, &shape), &partial));

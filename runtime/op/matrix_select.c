@@ -5,26 +5,16 @@
  */
 #include "op/matrix_select.h"
 
-enum condition {
-    FILLS = 1, /* only where its tiles keep (nearly) every compute unit busy */
-    SPLIT = 2  /* only in split mode */
-};
+enum condition { FILLS = 1 /* only where its tiles keep (nearly) every compute unit busy */ };
 
 /* clang-format off */
 const matrix_class matrix_classes[] = {
     /* name, tile m n k, part m n, stages, least m n, conditions */
     {"square_64",   128, 128, 64, 64, 32, 1, 65,  65, FILLS},
-    {"square_80",   128, 128, 80, 64, 32, 1, 65,  65, FILLS},
-    {"square_64_16",128, 128, 64, 32, 32, 1, 65,  65, FILLS},
-    {"tall_48",     256, 128, 48, 64, 64, 1, 129, 65, FILLS},
-    {"tall_32_16",  256, 128, 32, 64, 32, 1, 129, 65, FILLS},
     {"square_32",   128, 128, 32, 64, 32, 1, 65,  65, FILLS},
-    {"narrow_64",    64, 128, 64, 32, 32, 1, 33,  65, FILLS},
-    {"narrow_64_4",  64, 128, 64, 64, 32, 1, 33,  65, FILLS},
     {"narrow_32",    64, 128, 32, 32, 32, 1, 33,  65, FILLS},
-    {"medium_64",    64,  64, 64, 32, 32, 1, 17,  17, FILLS},
-    {"medium_128",   64,  64,128, 32, 32, 1, 17,  17, FILLS},
     {"medium",       64,  64, 32, 32, 32, 1, 17,  17, 0},
+    {"two_stages",   64,  64, 32, 32, 32, 2, 17,  17, 0},
     {"small",        32,  32, 16, 16, 16, 1,  0,   0, 0},
 };
 /* clang-format on */

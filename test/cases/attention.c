@@ -241,6 +241,27 @@ static void generate_unseen(case_list *list)
     }
 }
 
+/* Precision f16: widths of whole units and others, partial tiles of queries and keys, every band.
+ * Devices without matrix units run them in f32. */
+static void generate_halves(case_list *list)
+{
+    static const char *const attributes[] = {"mask=none", "mask=causal lse=1",
+                                             "mask=sliding window=40", "mask=causal softcap=5"};
+    static const int sizes[][3] = {{16, 16, 16},  {70, 70, 128},  {130, 257, 64},
+                                   {33, 100, 80}, {300, 300, 32}, {20, 31, 24}};
+    for (size_t i = 0; i < COUNT(attributes); i++)
+        for (size_t j = 0; j < COUNT(sizes); j++)
+            case_add(list,
+                     "attention precision=f16 %s layout=bhsd in=q:f32:1x4x%dx%d:unit;"
+                     "k:f32:1x2x%dx%d:unit;v:f32:1x2x%dx%d:unit",
+                     attributes[i], sizes[j][0], sizes[j][2], sizes[j][1], sizes[j][2], sizes[j][1],
+                     sizes[j][2]);
+    case_add(list, "attention precision=f16 layout=bshd mask=causal in=q:f32:2x90x4x64:unit;"
+                   "k:f32:2x91x4x64:unit;v:f32:2x91x4x64:unit");
+    case_add(list, "attention precision=f16 layout=packed heads=4 mask=causal "
+                   "in=q:f32:2x40x128:unit;k:f32:2x41x128:unit;v:f32:2x41x128:unit");
+}
+
 static void generate_edges(case_list *list)
 {
     static const char *const lines[] = {
@@ -293,6 +314,7 @@ static void generate(case_list *list)
     generate_values(list);
     generate_unseen(list);
     generate_edges(list);
+    generate_halves(list);
 }
 
 static const char *const rows[] = {"attention", NULL};
