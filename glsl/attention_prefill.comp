@@ -63,7 +63,8 @@ const uint V_LOADS = (VALUE_KEYS * TILE_COLUMN_QUADS + THREADS - 1) / THREADS;
 const uint SCORE_SLICE = DEPTH * (TILE_ROW_QUADS + TILE_KEY_QUADS);
 const uint VALUE_SLICE = VALUE_KEYS * TILE_COLUMN_QUADS;
 const uint SCORE_SLICES = BUFFERS * SCORE_SLICE, VALUE_SLICES = BUFFERS * VALUE_SLICE;
-const uint WEIGHTS = TILE_KEYS * PITCH;
+const uint PART_KEYS = 4 * COLUMN_THREADS; /* whose weights are in shared memory at a time */
+const uint WEIGHTS = PART_KEYS * PITCH;
 const uint REDUCTION = TILE_QUERIES * COLUMN_THREADS / 4;
 
 shared vec4 weights[WEIGHTS > SCORE_SLICES ? WEIGHTS : SCORE_SLICES]; /* or slices of q and k */
@@ -87,7 +88,7 @@ uint row_of(uint r)
 }
 uint key_of(uint n, uint c)
 {
-    return c * TILE_KEY_QUADS + n * COLUMN_THREADS + tx;
+    return n * PART_KEYS + c * COLUMN_THREADS + tx;
 }
 
 vec4 load_q(uint row, uint d)
@@ -138,19 +139,22 @@ void fetch_scores(uint first_key, uint depth)
     }
 }
 
-void store_turned(uint first, uint quads, uint row, vec4 value)
+/* `pitch`: quads of a column; in each `part` of them, rows a quarter of 4 part apart share one. */
+void store_turned(uint first, uint pitch, uint part, uint row, vec4 value)
 {
-    uint at = first + lane % 4u * 4u * quads + row % quads, c = row / quads + lane % 4u & 3u;
+    uint at = first + lane % 4u * 4u * pitch + row / (4u * part) * part + row % part;
+    uint c = row / part + lane % 4u & 3u;
     [[unroll]] for (uint i = 0; i < 4u; i++)
-        weights[at + i * quads][c] = value[i];
+        weights[at + i * pitch][c] = value[i];
 }
 
 void store_scores(uint buffer_at, float factor)
 {
     [[unroll]] for (uint i = 0; i < Q_LOADS; i++)
-        store_turned(buffer_at, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u, next[i] * factor);
+        store_turned(buffer_at, TILE_ROW_QUADS, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u,
+                     next[i] * factor);
     [[unroll]] for (uint i = 0; i < K_LOADS; i++)
-        store_turned(buffer_at + DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS,
+        store_turned(buffer_at + DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS, COLUMN_THREADS,
                      i * (THREADS / 4u) + lane / 4u, next[Q_LOADS + i]);
 }
 
@@ -317,12 +321,17 @@ void update_rows(bool edge)
         [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
             o[r * COLUMN_QUADS + n] *= scale;
     }
-    [[unroll]] for (uint n = 0; n < KEY_QUADS; n++)
-        [[unroll]] for (uint c = 0; c < 4u; c++)
-            [[unroll]] for (uint m = 0; m < ROW_QUADS; m++)
-                weights[key_of(n, c) * PITCH + m * ROW_THREADS + ty] =
-                    vec4(s[(m * 4u) * KEY_QUADS + n][c], s[(m * 4u + 1u) * KEY_QUADS + n][c],
-                         s[(m * 4u + 2u) * KEY_QUADS + n][c], s[(m * 4u + 3u) * KEY_QUADS + n][c]);
+}
+
+void store_weights(uint n)
+{
+    [[unroll]] for (uint c = 0; c < 4u; c++)
+        [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
+            vec4 w;
+            [[unroll]] for (uint e = 0; e < 4u; e++)
+                w[e] = s[(m * 4u + e) * KEY_QUADS + n][c];
+            weights[key_of(0u, c) * PITCH + m * ROW_THREADS + ty] = w;
+        }
 }
 
 /* With two buffers, who stores into one has seen everybody leave it at the barrier before. */
@@ -347,24 +356,36 @@ void compute_scores(uint first_key)
     }
 }
 
-void add_values(uint tile, uint end, bool edge)
+void add_part(uint first_key, uint end, uint next_key, bool edge, uint tile)
 {
-    uint first_key = tile * TILE_KEYS, count = min(TILE_KEYS, end - first_key), buffer_at = 0u;
+    uint count = min(PART_KEYS, end - first_key), buffer_at = 0u;
     [[dont_unroll]] for (uint base = 0; base < count; base += VALUE_KEYS) {
         if (BUFFERS == 1u && base > 0u)
             barrier();
         store_values(buffer_at, edge, tile);
         barrier();
-        if (base + VALUE_KEYS < count)
+        if (first_key + base + VALUE_KEYS < end)
             fetch_values(first_key + base + VALUE_KEYS);
         else
-            fetch_scores(first_key + TILE_KEYS, 0u);
+            fetch_scores(next_key, 0u);
         if (edge && unsafe_value == tile + 1u)
             multiply_unsafe_values(base, buffer_at);
         else
             multiply_values(base, buffer_at);
         buffer_at = VALUE_SLICES - VALUE_SLICE - buffer_at;
     }
+}
+
+void add_values(uint tile, uint end, bool edge)
+{
+    uint first_key = tile * TILE_KEYS, next_key = first_key + TILE_KEYS;
+    [[unroll]] for (uint n = 0; n < KEY_QUADS; n++)
+        if (first_key + n * PART_KEYS < end) {
+            if (n > 0u)
+                barrier();
+            store_weights(n);
+            add_part(first_key + n * PART_KEYS, min(end, next_key), next_key, edge, tile);
+        }
 }
 
 void process_tile(uint tile, uint end)

@@ -43,7 +43,7 @@ const size_t attention_class_count = ARRAY_COUNT(attention_classes);
 static uint64_t tile_shared_bytes(const attention_plan *p)
 {
     const attention_class *c = p->class;
-    uint64_t weights = (uint64_t)p->tile_keys * (p->rows / 4 + 1);
+    uint64_t weights = 4 * (uint64_t)c->column_threads * (p->rows / 4 + 1);
     uint64_t score_slice = DEPTH * (uint64_t)(p->rows + p->tile_keys) / 4;
     uint64_t value_slice = (uint64_t)p->value_keys * c->column_threads * p->column_quads;
     uint64_t reduction = (uint64_t)p->rows * c->column_threads / 4;
@@ -102,7 +102,7 @@ static void plan_rows(attention_plan *p, const attention_shape *s, const device_
 {
     uint64_t kv_rows = s->heads / s->kv_heads * s->queries;
     uint32_t quads = (uint32_t)divide_up(s->width, 4);
-    p->lanes = quads <= 16 ? 8 : quads <= 32 ? 16 : 32;
+    p->lanes = quads <= 8 ? 8 : quads <= 32 ? 16 : 32;
     p->lane_quads = (uint32_t)divide_up(quads, p->lanes);
     p->threads = p->class->threads ? p->class->threads : 4 * p->lanes;
     /* Each row costs registers, and what is unrolled far compiles slowly on software drivers. */
