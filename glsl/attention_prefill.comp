@@ -32,8 +32,7 @@ layout(constant_id = 6) const uint ROW_QUADS = 1;
 layout(constant_id = 7) const uint KEY_QUADS = 1;
 layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREADS COLUMN_QUADS */
 layout(constant_id = 9) const uint VALUE_KEYS = 8;   /* a multiple of 4 */
-layout(constant_id = 10) const uint BUFFERS = 1; /* of slices: 1 or 2 */
-layout(constant_id = 11) const uint UNROLL = 4; /* divides VALUE_KEYS */
+layout(constant_id = 10) const uint UNROLL = 4;      /* divides VALUE_KEYS */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) readonly buffer k_source { float k[]; };
@@ -62,13 +61,12 @@ const uint K_LOADS = TILE_KEY_QUADS * DEPTH / THREADS;
 const uint V_LOADS = (VALUE_KEYS * TILE_COLUMN_QUADS + THREADS - 1) / THREADS;
 const uint SCORE_SLICE = DEPTH * (TILE_ROW_QUADS + TILE_KEY_QUADS);
 const uint VALUE_SLICE = VALUE_KEYS * TILE_COLUMN_QUADS;
-const uint SCORE_SLICES = BUFFERS * SCORE_SLICE, VALUE_SLICES = BUFFERS * VALUE_SLICE;
 const uint PART_KEYS = 4 * COLUMN_THREADS; /* whose weights are in shared memory at a time */
 const uint WEIGHTS = PART_KEYS * PITCH;
 const uint REDUCTION = TILE_QUERIES * COLUMN_THREADS / 4;
 
-shared vec4 weights[WEIGHTS > SCORE_SLICES ? WEIGHTS : SCORE_SLICES]; /* or slices of q and k */
-shared vec4 values[VALUE_SLICES > REDUCTION ? VALUE_SLICES : REDUCTION];
+shared vec4 weights[WEIGHTS > SCORE_SLICE ? WEIGHTS : SCORE_SLICE]; /* or slices of q and k */
+shared vec4 values[VALUE_SLICE > REDUCTION ? VALUE_SLICE : REDUCTION];
 shared vec4 row_maxima[TILE_ROW_QUADS]; /* after a tile, and what it scales l and o by */
 shared vec4 row_scales[TILE_ROW_QUADS];
 shared uint unsafe_value;              /* 1 + the last tile where a NaN or Inf in v was seen */
@@ -148,19 +146,19 @@ void store_turned(uint first, uint pitch, uint part, uint row, vec4 value)
         weights[at + i * pitch][c] = value[i];
 }
 
-void store_scores(uint buffer_at, float factor)
+void store_scores(float factor)
 {
     [[unroll]] for (uint i = 0; i < Q_LOADS; i++)
-        store_turned(buffer_at, TILE_ROW_QUADS, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u,
+        store_turned(0u, TILE_ROW_QUADS, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u,
                      next[i] * factor);
     [[unroll]] for (uint i = 0; i < K_LOADS; i++)
-        store_turned(buffer_at + DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS, COLUMN_THREADS,
+        store_turned(DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS, COLUMN_THREADS,
                      i * (THREADS / 4u) + lane / 4u, next[Q_LOADS + i]);
 }
 
-void multiply_scores(uint buffer_at)
+void multiply_scores()
 {
-    uint rows_at = buffer_at + ty, keys_at = buffer_at + DEPTH * TILE_ROW_QUADS + tx;
+    uint keys_at = DEPTH * TILE_ROW_QUADS + tx;
     [[unroll]] for (uint d = 0; d < DEPTH; d++) {
         const uint t = d >> 2;
         vec4 b[KEY_QUADS];
@@ -169,7 +167,7 @@ void multiply_scores(uint buffer_at)
             b[n] = vec4(w[t], w[t + 1u & 3u], w[t + 2u & 3u], w[t + 3u & 3u]);
         }
         [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
-            vec4 a = weights[rows_at + d * TILE_ROW_QUADS + m * ROW_THREADS];
+            vec4 a = weights[d * TILE_ROW_QUADS + m * ROW_THREADS + ty];
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
                     uint at = (m * 4u + e) * KEY_QUADS + n;
@@ -188,12 +186,12 @@ void fetch_values(uint first_key)
     }
 }
 
-void store_values(uint buffer_at, bool edge, uint tile)
+void store_values(bool edge, uint tile)
 {
     bool unsafe = false;
     [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
         if (V_LOADS * THREADS == VALUE_SLICE || i * THREADS + lane < VALUE_SLICE)
-            values[buffer_at + i * THREADS + lane] = next[i];
+            values[i * THREADS + lane] = next[i];
         if (edge)
             unsafe = unsafe || any(greaterThanEqual(floatBitsToUint(next[i]) & 0x7fffffffu,
                                                     uvec4(0x7f800000u)));
@@ -202,11 +200,11 @@ void store_values(uint buffer_at, bool edge, uint tile)
         unsafe_value = tile + 1u;
 }
 
-void multiply_values(uint base, uint buffer_at)
+void multiply_values(uint base)
 {
     [[dont_unroll]] for (uint x0 = 0; x0 < VALUE_KEYS; x0 += UNROLL) {
         uint rows_at = (base + x0) * PITCH + ty;
-        uint columns_at = buffer_at + x0 * TILE_COLUMN_QUADS + tx;
+        uint columns_at = x0 * TILE_COLUMN_QUADS + tx;
         [[unroll]] for (uint x = 0; x < UNROLL; x++) {
             vec4 b[COLUMN_QUADS];
             [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
@@ -223,12 +221,12 @@ void multiply_values(uint base, uint buffer_at)
     }
 }
 
-void multiply_unsafe_values(uint base, uint buffer_at)
+void multiply_unsafe_values(uint base)
 {
     [[dont_unroll]] for (uint x = 0; x < VALUE_KEYS; x++)
         [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
             vec4 a = weights[(base + x) * PITCH + m * ROW_THREADS + ty];
-            uint at = buffer_at + x * TILE_COLUMN_QUADS + tx;
+            uint at = x * TILE_COLUMN_QUADS + tx;
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 if (floatBitsToUint(a[e]) != 0u)
                     [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
@@ -334,58 +332,53 @@ void store_weights(uint n)
         }
 }
 
-/* With two buffers, who stores into one has seen everybody leave it at the barrier before. */
 void compute_scores(uint first_key)
 {
     float factor = score_factor();
-    uint buffer_at = 0u;
     [[unroll]] for (uint r = 0; r < ROWS * KEY_QUADS; r++)
         s[r] = vec4(0.0);
-    barrier(); /* weights are free */
     [[dont_unroll]] for (uint depth = 0; depth < args.width; depth += DEPTH) {
-        if (BUFFERS == 1u && depth > 0u)
-            barrier();
-        store_scores(buffer_at, factor);
+        barrier();
+        store_scores(factor);
         barrier();
         if (depth + DEPTH < args.width)
             fetch_scores(first_key, depth + DEPTH);
         else
             fetch_values(first_key);
-        multiply_scores(buffer_at);
-        buffer_at = SCORE_SLICES - SCORE_SLICE - buffer_at;
+        multiply_scores();
     }
 }
 
 void add_part(uint first_key, uint end, uint next_key, bool edge, uint tile)
 {
-    uint count = min(PART_KEYS, end - first_key), buffer_at = 0u;
+    uint count = min(PART_KEYS, end - first_key);
     [[dont_unroll]] for (uint base = 0; base < count; base += VALUE_KEYS) {
-        if (BUFFERS == 1u && base > 0u)
+        if (base > 0u)
             barrier();
-        store_values(buffer_at, edge, tile);
+        store_values(edge, tile);
         barrier();
         if (first_key + base + VALUE_KEYS < end)
             fetch_values(first_key + base + VALUE_KEYS);
         else
             fetch_scores(next_key, 0u);
         if (edge && unsafe_value == tile + 1u)
-            multiply_unsafe_values(base, buffer_at);
+            multiply_unsafe_values(base);
         else
-            multiply_values(base, buffer_at);
-        buffer_at = VALUE_SLICES - VALUE_SLICE - buffer_at;
+            multiply_values(base);
     }
 }
 
 void add_values(uint tile, uint end, bool edge)
 {
     uint first_key = tile * TILE_KEYS, next_key = first_key + TILE_KEYS;
-    [[unroll]] for (uint n = 0; n < KEY_QUADS; n++)
-        if (first_key + n * PART_KEYS < end) {
-            if (n > 0u)
-                barrier();
-            store_weights(n);
-            add_part(first_key + n * PART_KEYS, min(end, next_key), next_key, edge, tile);
-        }
+    [[dont_unroll]] for (uint n = 0; n < KEY_QUADS && first_key + n * PART_KEYS < end; n++) {
+        if (n > 0u)
+            barrier();
+        [[unroll]] for (uint known = 0; known < KEY_QUADS; known++)
+            if (known == n)
+                store_weights(known);
+        add_part(first_key + n * PART_KEYS, min(end, next_key), next_key, edge, tile);
+    }
 }
 
 void process_tile(uint tile, uint end)

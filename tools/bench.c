@@ -75,6 +75,11 @@ static const bench_case gpu_cases[] = {
      "attention precision=f16 layout=bhsd mask=causal in=q:f32:1x32x2048x128:unit;"
      "k:f32:1x32x2048x128:unit;v:f32:1x32x2048x128"},
     ATTENTION("decode 32 heads (8 kv) 32768x128", "none", 32, 8, 1, 32768, 128),
+    ATTENTION("causal 1x32x8192x128", "causal", 32, 32, 8192, 8192, 128),
+    ATTENTION("causal 1x128x1024x64", "causal", 128, 128, 1024, 1024, 64),
+    ATTENTION("decode 64 heads (8 kv) 7680x64", "none", 64, 8, 1, 7680, 64),
+    ATTENTION("decode 32 heads (8 kv) 256x128", "none", 32, 8, 1, 256, 128),
+    ATTENTION("8 heads, 64 queries of 16384x128", "causal", 8, 8, 64, 16384, 128),
     /* Image ops; scatter and selection. */
     {"layer_norm2d 8x256x64x64", "layer_norm2d in=x:f32:8x256x64x64;gamma:f32:256;beta:f32:256"},
     {"group_norm 8x512x64x64, 32 groups",

@@ -90,7 +90,6 @@ static void set_constants(const job *j, dispatch *d)
                        c->key_quads,
                        p->column_quads,
                        p->value_keys,
-                       c->buffers,
                        p->unroll};
     uint32_t rows[] = {p->rows, p->lanes,     p->lane_quads,
                        p->keys, p->tile_keys, p->threads / MAX(p->lanes, 1u)};

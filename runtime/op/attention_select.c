@@ -26,14 +26,15 @@ enum setting { NATIVE = 1, PORTABLE = 2 };
 #define BOTH (NATIVE | PORTABLE)
 const attention_class attention_classes[] = {
     /* name, form, settings, threads, most queries, least and most width, tiles: column threads, row
-     * quads, key quads, buffers, unroll, split; rows: quads ahead, scratch, scores */
-    {"rows",        R, NATIVE,   128,   8,  1, 256,   0, 0, 0, 0,  0, false, 4, 2048, 1024},
-    {"rows_small",  R, PORTABLE,   0,   8,  1, 256,   0, 0, 0, 0,  0, false, 2, 2048, 1024},
-    {"tile_split",  T, BOTH,     128, ANY,  1, 256,  16, 1, 1, 1,  4, true,  0, 0, 0},
-    {"tile_128x64", T, NATIVE,   256, ANY,  1, 128,  16, 2, 1, 2,  8, false, 0, 0, 0},
-    {"tile_64x128", T, NATIVE,   256, ANY,  1, 128,  16, 1, 2, 2,  8, false, 0, 0, 0},
-    {"tile_64x64",  T, NATIVE,   128, ANY,  1, 256,  16, 2, 1, 1,  4, false, 0, 0, 0},
-    {"tile_32x64",  T, BOTH,     128, ANY,  0, 256,  16, 1, 1, 1,  4, false, 0, 0, 0},
+     * quads, key quads, unroll, split; rows: quads ahead, least rows, scratch, scores */
+    {"rows_deep",    R, NATIVE,   128,   8,  1, 256,   0, 0, 0, 0, false, 4, 5, 4096, 1024},
+    {"rows_wide",    R, NATIVE,   256,   8,  1, 256,   0, 0, 0, 0, false, 8, 1, 2048, 2048},
+    {"rows",         R, NATIVE,   128,   8,  1, 256,   0, 0, 0, 0, false, 4, 1, 2048, 1024},
+    {"rows_small",   R, PORTABLE,   0,   8,  1, 256,   0, 0, 0, 0, false, 2, 1, 2048, 1024},
+    {"tile_split",   T, BOTH,     128, ANY,  1, 256,  16, 1, 1, 4, true,  0, 0, 0, 0},
+    {"tile_128x128", T, NATIVE,   256, ANY, 65, 128,  16, 2, 2, 8, false, 0, 0, 0, 0},
+    {"tile_64x64",   T, NATIVE,   128, ANY,  1,  64,   8, 1, 2, 8, false, 0, 0, 0, 0},
+    {"tile_32x64",   T, BOTH,     128, ANY,  0, 256,  16, 1, 1, 4, false, 0, 0, 0, 0},
 };
 /* clang-format on */
 const size_t attention_class_count = ARRAY_COUNT(attention_classes);
@@ -48,8 +49,7 @@ static uint64_t tile_shared_bytes(const attention_plan *p)
     uint64_t value_slice = (uint64_t)p->value_keys * c->column_threads * p->column_quads;
     uint64_t reduction = (uint64_t)p->rows * c->column_threads / 4;
     uint64_t statistics = 2 * (uint64_t)p->rows;
-    return QUAD_BYTES *
-               (MAX(weights, c->buffers * score_slice) + MAX(c->buffers * value_slice, reduction)) +
+    return QUAD_BYTES * (MAX(weights, score_slice) + MAX(value_slice, reduction)) +
            sizeof(float) * statistics + FLAG_BYTES;
 }
 
@@ -88,7 +88,7 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
 /* Software drivers run invocations in turns: small groups, and no smaller chunks to fill them. */
 static void split_rows(attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
-    uint64_t wanted = profile->portable ? 1 : 8 * (uint64_t)profile->compute_units;
+    uint64_t wanted = profile->portable ? 1 : 3 * (uint64_t)profile->compute_units;
     uint32_t pass = p->threads / p->lanes * p->keys;
     uint32_t chunk = p->class->scores / p->rows;
     while (chunk > MAX(LEAST_CHUNK, pass) && p->blocks * divide_up(s->keys, chunk) < wanted)
@@ -162,19 +162,20 @@ static bool make_plan(const attention_class *c, const attention_shape *s,
            fit_partials(out, s, profile);
 }
 
-/* Large tiles where they are mostly filled; split keys where tiles would leave half of the device
- * idle, or a software driver would have too many rounds. */
+/* Large tiles where they are mostly filled and busy nearly every compute unit; split keys where
+ * tiles would leave half of the device idle, or a software driver would have too many rounds. */
 static bool suits(const attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
     bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
     if (!(p->class->settings & (portable ? PORTABLE : NATIVE)))
         return false;
     if (p->class->form == ATTENTION_FORM_ROWS)
-        return true;
+        return s->heads / s->kv_heads * s->queries >= p->class->least_rows;
     if (p->class->split)
         return p->chunk != 0 &&
                (portable ? s->keys > PORTABLE_CHUNK : p->blocks <= profile->compute_units);
-    return s->queries * 2 > p->rows;
+    return s->queries * 2 > p->rows &&
+           (p->rows <= 64 || p->blocks * 8 >= profile->compute_units * 7u);
 }
 
 attention_plan attention_select(const attention_shape *shape, const device_profile *profile,

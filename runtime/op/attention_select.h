@@ -20,13 +20,13 @@ typedef struct attention_class {
     uint8_t form, settings; /* enum attention_form; where it may be used (attention_select.c) */
     uint16_t threads;       /* rows: 0 means four groups of lanes */
     uint64_t most_queries, least_width, most_width;
-    /* Tiles: invocations across, quads of rows and of keys of one, slices in shared memory, keys of
+    /* Tiles: invocations across, quads of rows and of keys of one, keys of
      * v that are unrolled, whether keys are split. */
-    uint8_t column_threads, row_quads, key_quads, buffers, unroll;
+    uint8_t column_threads, row_quads, key_quads, unroll;
     bool split;
     /* Rows: quads of k or v that an invocation has under way, words of partial products, and keys *
-     * rows of a chunk. */
-    uint8_t quads_ahead;
+     * rows of a chunk; rows of a kv head from which on it is preferred. */
+    uint8_t quads_ahead, least_rows;
     uint16_t scratch, scores;
 } attention_class;
 
