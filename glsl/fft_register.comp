@@ -53,7 +53,9 @@ const uint DEPTH = SPAN / INNER; /* positions apart; of two passes, points of th
 
 shared float work[PLACES];
 
-vec2 v[32];           /* butterfly by butterfly */
+/* Butterfly by butterfly. Loops over it have no jumps, nor functions early returns: drivers would
+ * leave them rolled up, and v in memory. */
+vec2 v[32];
 uint lane, row;       /* of this thread, in the workgroup */
 uint outer, q, depth; /* which row of all; q div INNER */
 bool busy;
@@ -181,13 +183,14 @@ vec2 read_bins(uint index, uint position)
 vec2 read_point(uint base, uint at)
 {
     uint index = base + at * SPAN, position = depth + at * DEPTH;
-    if ((FLAGS & FFT_FROM_SCRATCH) != 0)
-        return x2[base + at * BLOCK];
-    if ((FLAGS & FFT_LOAD_LIMIT) != 0 && position >= args.load_limit)
-        return vec2(0);
-    vec2 value = (FLAGS & FFT_LOAD_BINS) != 0 ? read_bins(index, position) : read_parts(index);
-    if ((FLAGS & FFT_LOAD_TABLE) != 0)
-        value = complex_product(value, table[args.load_table + position]);
+    vec2 value = vec2(0);
+    if ((FLAGS & FFT_FROM_SCRATCH) != 0) {
+        value = x2[base + at * BLOCK];
+    } else if ((FLAGS & FFT_LOAD_LIMIT) == 0 || position < args.load_limit) {
+        value = (FLAGS & FFT_LOAD_BINS) != 0 ? read_bins(index, position) : read_parts(index);
+        if ((FLAGS & FFT_LOAD_TABLE) != 0)
+            value = complex_product(value, table[args.load_table + position]);
+    }
     return value;
 }
 
@@ -219,11 +222,11 @@ void write_parts(uint index, vec2 value)
 void write_point(uint base, uint at, vec2 value)
 {
     uint position = depth + at * DEPTH;
-    if ((FLAGS & FFT_STORE_LIMIT) != 0 && position >= args.store_limit)
-        return;
-    if ((FLAGS & FFT_STORE_TABLE) != 0)
-        value = complex_product(value, table[args.store_table + position]);
-    write_parts(base + at * SPAN, value);
+    if ((FLAGS & FFT_STORE_LIMIT) == 0 || position < args.store_limit) {
+        if ((FLAGS & FFT_STORE_TABLE) != 0)
+            value = complex_product(value, table[args.store_table + position]);
+        write_parts(base + at * SPAN, value);
+    }
 }
 
 /* Result k of this row is point `depth` of row (k, q mod INNER) of the next pass. */
@@ -253,18 +256,22 @@ void write_scratch(uint base, uint b, uint j)
     }
 }
 
+void store_butterfly(uint base, uint b, uint j)
+{
+    if ((FLAGS & FFT_TO_SCRATCH) != 0)
+        write_scratch(base, b, j);
+    else
+        [[unroll]] for (uint r = 0; r < R_LAST; r++)
+            write_point(base + q, b + r * (N / R_LAST), v[j * R_LAST + r]);
+}
+
 void store_points()
 {
     uint base = args.out_offset + outer * args.out_outer;
     [[unroll]] for (uint j = 0; j < rounds(R_LAST); j++) {
         uint b = lane + j * LANES;
-        if (!busy || (!whole(R_LAST) && b >= N / R_LAST))
-            continue;
-        if ((FLAGS & FFT_TO_SCRATCH) != 0)
-            write_scratch(base, b, j);
-        else
-            [[unroll]] for (uint r = 0; r < R_LAST; r++)
-                write_point(base + q, b + r * (N / R_LAST), v[j * R_LAST + r]);
+        if (busy && (whole(R_LAST) || b < N / R_LAST))
+            store_butterfly(base, b, j);
     }
 }
 

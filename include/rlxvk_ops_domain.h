@@ -364,6 +364,10 @@ rlxvk_tensor rlxvk_rfft(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_nor
  * bin 0 and, for even n, bin n / 2 are ignored. n >= 1. */
 rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n,
                          rlxvk_fft_norm norm);
+/* The same from and to blocks of bins, [.., 2 half(n)], which saves copies. Even n is made by a
+ * transform of n / 2 points, whose errors are as rlxvk_fft's of n. */
+rlxvk_tensor rlxvk_rfft_block(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm);
+rlxvk_tensor rlxvk_irfft_block(rlxvk_graph *g, rlxvk_tensor bins, int64_t n, rlxvk_fft_norm norm);
 /* Real part of the inverse transform of a whole spectrum. */
 rlxvk_tensor rlxvk_ifft_real(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, rlxvk_fft_norm norm);
 /* [.., T] -> [.., F, length], F = 1 + (T - length) / hop; T < length is E_SHAPE. */

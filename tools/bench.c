@@ -132,6 +132,17 @@ static const bench_case gpu_cases[] = {
     {"fft 16384 lines of 1024", "fft in=x:c64:16384x1024"},
     {"fft 256 lines of 65536", "fft in=x:c64:256x65536"},
     {"fft 16 lines of 1048576", "fft in=x:c64:16x1048576"},
+    {"fft 1048576 lines of 16", "fft in=x:c64:1048576x16"},
+    {"fft 65536 lines of 256", "fft in=x:c64:65536x256"},
+    {"fft 4096 lines of 4096", "fft in=x:c64:4096x4096"},
+    {"fft 16384 lines of 1000", "fft in=x:c64:16384x1000"},
+    {"fft 7671 lines of 2187", "fft in=x:c64:7671x2187"},
+    {"fft 1677 lines of 10007", "fft in=x:c64:1677x10007"},
+    {"fft 16777216", "fft in=x:c64:16777216"},
+    {"fft 1024 down 16384 columns", "fft axis=0 in=x:c64:1024x16384"},
+    {"rfft 16384 lines of 2048", "rfft_block in=x:f32:16384x2048"},
+    {"irfft 16384 lines of 2048", "irfft_block n=2048 in=x:f32:16384x2050"},
+    {"rfft 256 lines of 131072", "rfft_block in=x:f32:256x131072"},
     {"lstm 512 steps, 1024 hidden, batch 1",
      "lstm hidden=1024 layers=1 bidirectional=0 "
      "in=x:f32:1x512x1024;w_ih:f32:4194304:range:-0.03:0.03;"

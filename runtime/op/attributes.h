@@ -94,6 +94,10 @@ typedef struct fft_attributes {
     bool inverse;
     rlxvk_fft_norm norm;
 } fft_attributes;
+typedef struct fft_real_attributes {
+    int64_t length; /* of the real lines; even */
+    rlxvk_fft_norm norm;
+} fft_real_attributes;
 
 typedef struct attention_attributes {
     rlxvk_attention_options options; /* layout, head counts, head_dim and score_scale resolved */

@@ -28,6 +28,6 @@ extern const op_family quantize_family, qmatmul_family, qconv2d_family;
 extern const op_family dequant_scaled_family;
 
 /* spectral and complex */
-extern const op_family fft_family, complex_family;
+extern const op_family fft_family, fft_real_family, complex_family;
 
 #endif

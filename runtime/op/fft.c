@@ -76,8 +76,7 @@ double fft_scale(const node *n)
 
 /* ---- Host ---- */
 
-/* The largest error of an element, as a multiple of the row's root mean square. */
-static double relative_bound(uint64_t length)
+double fft_relative_bound(uint64_t length)
 {
     const double u = 0x1p-24;
     if (is_smooth(length, FFT_SMOOTH))
@@ -111,7 +110,7 @@ static rlxvk_status host_line(const host_call *c, const fft_view *v, line at, co
         out[i * at.stride + at.imaginary] = sign * scale * row[i].im;
         power += scale * scale * (row[i].re * row[i].re + row[i].im * row[i].im);
     }
-    double bound = relative_bound(v->length) * sqrt(power / (double)v->length);
+    double bound = fft_relative_bound(v->length) * sqrt(power / (double)v->length);
     for (uint64_t i = 0; i < v->length && c->bound; i++)
         c->bound[at.start + i * at.stride] = c->bound[at.start + i * at.stride + at.imaginary] =
             bound;
@@ -130,11 +129,16 @@ static rlxvk_status host(const host_call *c)
     return status;
 }
 
+const char *fft_norm_name(rlxvk_fft_norm norm)
+{
+    static const char *const names[] = {"inverse", "none", "ortho"};
+    return names[norm];
+}
+
 static void describe(const node *n, text *out)
 {
-    static const char *const norms[] = {"inverse", "none", "ortho"};
     const fft_attributes *a = n->attributes;
-    text_append(out, " axis=%d inverse=%d norm=%s", a->axis, a->inverse, norms[a->norm]);
+    text_append(out, " axis=%d inverse=%d norm=%s", a->axis, a->inverse, fft_norm_name(a->norm));
 }
 
 const op_family fft_family = {.name = "fft",

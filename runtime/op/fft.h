@@ -32,6 +32,9 @@ typedef struct fft_view {
 fft_view fft_view_of(const node *n);
 /* What every result is multiplied by. */
 double fft_scale(const node *n);
+/* The largest error of an element, as a multiple of the row's root mean square. */
+double fft_relative_bound(uint64_t length);
+const char *fft_norm_name(rlxvk_fft_norm norm);
 
 /* ---- Passes (op/fft_select.c) ---- */
 
@@ -73,7 +76,7 @@ typedef struct fft_tile {
 
 typedef struct fft_class {
     const char *name;
-    bool along;
+    bool portable, along;
     uint32_t longest, least_span, held, threads, least_rows;
 } fft_class;
 extern const fft_class fft_classes[];
@@ -168,5 +171,7 @@ rlxvk_status fft_lower_request(lowering *l, const fft_request *r);
 rlxvk_status fft_lower(lowering *l, uint32_t id);
 /* Test hook: what scratch the lines in flight may take, unless one line takes more (128 MiB). */
 extern uint64_t fft_scratch_bytes;
+/* Test hook: whether there may be tiles (true). */
+extern bool fft_tiles;
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 uint64_t fft_scratch_bytes = 128u << 20;
+bool fft_tiles = true;
 
 enum { MOST_SCRATCH = 3 };
 
@@ -63,7 +64,7 @@ static bool choose_passes(job *j, uint64_t length)
     const device_profile *p = j->l->profile;
     uint64_t inner = j->view.inner;
     j->length = length;
-    if ((in->pairs || in->axis == 1) && (out->pairs || out->axis == 1) &&
+    if (fft_tiles && (in->pairs || in->axis == 1) && (out->pairs || out->axis == 1) &&
         fft_plan_choose(p, length, inner, &j->plan) &&
         (inner == 1 || scratch_count(j) * scratch_bytes(j) <= fft_scratch_bytes))
         return true;

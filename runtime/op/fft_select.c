@@ -30,20 +30,23 @@ static uint32_t largest_power(uint64_t limit)
 
 /* In order of preference. A thread holds about `held` points; a workgroup has about `threads`, but
  * at least `least_rows` rows across: neighbours in memory. Few points a thread let several threads
- * share a short row, whose accesses then are of whole sectors. */
+ * share a short row, whose accesses then are of whole sectors; and software drivers, which are
+ * portable, compile them in less than a second. */
 /* clang-format off */
 const fft_class fft_classes[] = {
-    /* name, along, length up to, least span, held, threads, least rows */
-    {"along_least",   true,      8,    0,  2,  64, 1},
-    {"along_short",   true,     31,    0,  4,  64, 1},
-    {"along_middle",  true,    127,    0,  8,  64, 1},
-    {"along_long",    true,  12288,    0, 16,  64, 1},
-    {"across_short",  false,    31,    0,  4, 128, 4},
-    {"across_middle", false,   127,    0,  8, 128, 4},
-    {"across_even",   false,   511,    0, 16, 128, 4},
-    {"across_far",    false, 12288, 8192, 16, 256, 8},
-    {"across_long",   false, 12288,    0, 16, 256, 4},
-    {"across_last",   false, 12288,    0, 16, 256, 1},
+    /* name, portable, along, length up to, least span, held, threads, least rows */
+    {"along_least",     false, true,      8,    0,  2,  64, 1},
+    {"along_short",     false, true,     31,    0,  4,  64, 1},
+    {"along_middle",    false, true,    127,    0,  8,  64, 1},
+    {"along_long",      false, true,  12288,    0, 16,  64, 1},
+    {"across_short",    false, false,    31,    0,  4, 128, 4},
+    {"across_middle",   false, false,   127,    0,  8, 128, 4},
+    {"across_even",     false, false,   511,    0, 16, 128, 4},
+    {"across_far",      false, false, 12288, 8192, 16, 256, 8},
+    {"across_long",     false, false, 12288,    0, 16, 256, 4},
+    {"across_last",     false, false, 12288,    0, 16, 256, 1},
+    {"along_portable",  true,  true,  12288,    0,  8,  64, 1},
+    {"across_portable", true,  false, 12288,    0,  8, 256, 1},
 };
 /* clang-format on */
 const size_t fft_class_count = ARRAY_COUNT(fft_classes);
@@ -100,8 +103,8 @@ static uint32_t tile_lanes(const fft_tile *t, uint32_t held)
 
 static bool class_suits(const fft_class *c, const device_profile *p, uint64_t span, fft_tile *t)
 {
-    if (c->along != t->along || t->n > c->longest || span < c->least_span ||
-        !tile_radices(c->held, t))
+    if (c->portable != p->portable || c->along != t->along || t->n > c->longest ||
+        span < c->least_span || !tile_radices(c->held, t))
         return false;
     t->name = c->name;
     t->lanes = tile_lanes(t, c->held);

@@ -25,6 +25,7 @@ enum leaf_code { LEAF_INPUT, LEAF_PARAM, LEAF_CONSTANT };
 enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
 enum conv_code { CONV_FORWARD, CONV_TRANSPOSED };
 enum solve_code { SOLVE_ONE, SOLVE_BATCH };
+enum fft_real_code { FFT_REAL_FORWARD, FFT_REAL_INVERSE };
 
 /* ---- Lowering: node -> dispatches ---- */
 

@@ -153,35 +153,63 @@ rlxvk_tensor rlxvk_fft_real(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft
     return rlxvk_fft_split(g, real_block(g, "fft_real", x, n, norm), out_im);
 }
 
+/* Even n is a transform of half the length. */
+rlxvk_tensor rlxvk_rfft_block(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    if (!last_of(g, "rfft_block", x, &length) ||
+        !at_least_one(g, "rfft_block", "n", n ? n : length))
+        return RLXVK_NONE;
+    fft_real_attributes a = {n ? n : length, norm};
+    if (a.length % 2 == 0) {
+        x = length % 2 ? rlxvk_pad_last(g, x, a.length) : x;
+        return op_build(g, OP_rfft_block, &x, 1, &a);
+    }
+    rlxvk_tensor im, re = rlxvk_fft_real(g, x, n, norm, &im);
+    int64_t bins = a.length / 2 + 1;
+    return rlxvk_fft_merge(g, part(g, re, 0, bins), part(g, im, 0, bins));
+}
+
 rlxvk_tensor rlxvk_rfft(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
                         rlxvk_tensor *out_im)
 {
-    int64_t length;
-    rlxvk_tensor block = real_block(g, "rfft", x, n, norm);
-    *out_im = RLXVK_NONE;
-    if (!last_of(g, "rfft", block, &length))
-        return RLXVK_NONE;
-    int64_t bins = length / 4 + 1;
-    *out_im = part(g, block, length / 2, bins);
-    return part(g, block, 0, bins);
+    return rlxvk_fft_split(g, rlxvk_rfft_block(g, x, n, norm), out_im);
 }
 
-/* Bins 0 .. n / 2 -> all n: bin n - k is `sign` times bin k. */
+/* Bins 0 .. n / 2 of odd n -> all n: bin n - k is `sign` times bin k. */
 static rlxvk_tensor mirror(rlxvk_graph *g, rlxvk_tensor bins, int64_t n, bool imaginary)
 {
-    int64_t inner = n - n / 2 - 1; /* bins that have a partner */
-    rlxvk_tensor parts[4];
-    size_t count = 0;
-    parts[count++] = imaginary ? zeros(g, bins, 1) : part(g, bins, 0, 1);
-    if (inner)
-        parts[count++] = part(g, bins, 1, inner);
+    rlxvk_tensor parts[3] = {imaginary ? zeros(g, bins, 1) : part(g, bins, 0, 1)};
+    if (n == 1)
+        return parts[0];
+    parts[1] = part(g, bins, 1, n / 2);
+    parts[2] = rlxvk_reverse(g, parts[1], &(int32_t){-1}, 1);
+    if (imaginary)
+        parts[2] = rlxvk_neg(g, parts[2]);
+    return rlxvk_concat(g, parts, 3, -1);
+}
+
+/* Whether a tensor's last axis has as many bins as n points have. */
+static bool has_bins(rlxvk_graph *g, const char *name, int64_t length, int64_t n)
+{
+    if (!at_least_one(g, name, "n", n))
+        return false;
+    if (length == n / 2 + 1)
+        return true;
+    return refuse(g, fail(RLXVK_E_SHAPE, "%s: %lld bins; n = %lld has %lld", name,
+                          (long long)length, (long long)n, (long long)(n / 2 + 1)));
+}
+
+rlxvk_tensor rlxvk_irfft_block(rlxvk_graph *g, rlxvk_tensor block, int64_t n, rlxvk_fft_norm norm)
+{
+    fft_real_attributes a = {n, norm};
+    int64_t length;
+    if (!last_of(g, "irfft_block", block, &length) || !has_bins(g, "irfft_block", length / 2, n))
+        return RLXVK_NONE;
     if (n % 2 == 0)
-        parts[count++] = imaginary ? zeros(g, bins, 1) : part(g, bins, n / 2, 1);
-    if (inner) {
-        rlxvk_tensor back = rlxvk_reverse(g, part(g, bins, 1, inner), &(int32_t){-1}, 1);
-        parts[count++] = imaginary ? rlxvk_neg(g, back) : back;
-    }
-    return rlxvk_concat(g, parts, count, -1);
+        return op_build(g, OP_irfft_block, &block, 1, &a);
+    rlxvk_tensor im, re = rlxvk_fft_split(g, block, &im);
+    return rlxvk_ifft_real(g, mirror(g, re, n, false), mirror(g, im, n, true), norm);
 }
 
 rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n,
@@ -189,14 +217,10 @@ rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64
 {
     int64_t bins[2];
     if (!last_of(g, "irfft", re, &bins[0]) || !last_of(g, "irfft", im, &bins[1]) ||
-        !at_least_one(g, "irfft", "n", n))
+        !has_bins(g, "irfft", bins[0], n) || !has_bins(g, "irfft", bins[1], n))
         return RLXVK_NONE;
-    if (bins[0] != n / 2 + 1 || bins[1] != n / 2 + 1) {
-        graph_fail(g, fail(RLXVK_E_SHAPE, "irfft: %lld and %lld bins; n = %lld has %lld",
-                           (long long)bins[0], (long long)bins[1], (long long)n,
-                           (long long)(n / 2 + 1)));
-        return RLXVK_NONE;
-    }
+    if (n % 2 == 0)
+        return rlxvk_irfft_block(g, rlxvk_fft_merge(g, re, im), n, norm);
     return rlxvk_ifft_real(g, mirror(g, re, n, false), mirror(g, im, n, true), norm);
 }
 
@@ -241,7 +265,7 @@ rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
                         const rlxvk_stft_options *options)
 {
     int64_t n = options->n_fft ? options->n_fft : options->length, length;
-    rlxvk_tensor im, frames = rlxvk_frames(g, x, options->length, options->hop);
+    rlxvk_tensor frames = rlxvk_frames(g, x, options->length, options->hop);
     if (window.id && last_of(g, "stft", window, &length)) {
         if (length != options->length)
             graph_fail(g, fail(RLXVK_E_SHAPE, "stft: window of %lld, frames of %lld",
@@ -252,8 +276,7 @@ rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
         return RLXVK_NONE;
     if (options->two_sided)
         return real_block(g, "stft", frames, n, options->norm);
-    rlxvk_tensor re = rlxvk_rfft(g, frames, n, options->norm, &im);
-    return rlxvk_fft_merge(g, re, im);
+    return rlxvk_rfft_block(g, frames, n, options->norm);
 }
 
 rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n)

@@ -1,6 +1,7 @@
 /*
  * Cases of fft and of the complex elementwise ops. fft: shift=1 drops the first row of x by a view,
- * scratch=1 computes x (by copy); norm=bad is a value that is no norm. Activations of complex
+ * scratch=1 computes x (by copy); norm=bad is a value that is no norm. rfft and irfft: n, and
+ * shift=1 drops the first element. Activations of complex
  * operands have lines here too; their builders are the elementwise ones.
  */
 #include "cases/cases.h"
@@ -9,8 +10,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *const rows[] = {"fft", "complex_norm_sq", "conjugate",
-                                   "complex_norm_sq_backward", NULL};
+static const char *const rows[] = {"fft",         "rfft_block",
+                                   "irfft_block", "complex_norm_sq",
+                                   "conjugate",   "complex_norm_sq_backward",
+                                   NULL};
 
 static rlxvk_fft_norm norm_of(const case_spec *s)
 {
@@ -32,10 +35,21 @@ static rlxvk_tensor build_fft(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x
     return rlxvk_fft_axis(g, x, (int32_t)case_integer(s, "axis", -1), inverse, norm_of(s));
 }
 
+static rlxvk_tensor build_real(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
+{
+    int64_t n = case_integer(s, "n", 0);
+    if (case_integer(s, "shift", 0))
+        x = rlxvk_narrow(g, x, 0, 1, rlxvk_tensor_shape(g, x).dims[0] - 1);
+    return strcmp(s->row, "rfft_block") ? rlxvk_irfft_block(g, x, n, norm_of(s))
+                                        : rlxvk_rfft_block(g, x, n, norm_of(s));
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     if (strcmp(s->row, "fft") == 0)
         return build_fft(g, s, inputs[0]);
+    if (strstr(s->row, "rfft_block"))
+        return build_real(g, s, inputs[0]);
     if (strcmp(s->row, "conjugate") == 0)
         return rlxvk_conjugate(g, inputs[0]);
     if (strcmp(s->row, "complex_norm_sq") == 0)
@@ -111,6 +125,38 @@ static void generate_fills(case_list *list)
     case_add(list, "fft expect=E_ATTR norm=bad in=x:c64:4x8");
 }
 
+static void generate_real(case_list *list)
+{
+    static const int points[] = {2,  4,  6,   8,   10,  12,  14,   16,   22,   26,   30,  32,
+                                 34, 64, 120, 194, 200, 256, 1000, 1024, 2048, 2018, 4096};
+    static const char *const norms[] = {"backward", "none", "ortho"};
+    for (size_t i = 0; i < COUNT(points); i++) {
+        int n = points[i];
+        case_add(list, "rfft_block norm=%s in=x:f32:3x%d", norms[i % 3], n);
+        case_add(list, "irfft_block n=%d norm=%s in=x:f32:3x%d", n, norms[i % 3], n + 2);
+    }
+    case_add(list, "rfft_block n=100 in=x:f32:3x60");
+    case_add(list, "rfft_block n=100 in=x:f32:3x140");
+    case_add(list, "rfft_block n=100 in=x:f32:3x61");
+    case_add(list, "rfft_block n=100 in=x:f32:5x2x101:unit");
+    case_add(list, "rfft_block n=74 in=x:f32:5x40:unit");
+    case_add(list, "rfft_block shift=1 in=x:f32:31");
+    case_add(list, "irfft_block shift=1 n=30 in=x:f32:33");
+    case_add(list, "rfft_block in=x:f32:2x12000");
+    case_add(list, "irfft_block n=12000 in=x:f32:2x12002");
+    case_add(list, "rfft_block in=x:f32:65536");
+    case_add(list, "irfft_block n=65536 in=x:f32:65538");
+    case_add(list, "rfft_block in=x:f32:9006");
+    case_add(list, "irfft_block n=9006 in=x:f32:9008");
+    case_add(list, "rfft_block in=x:f64:2x8:zero");
+    case_add(list, "rfft_block in=x:f32:0x8");
+    case_add(list, "rfft_block expect=E_DTYPE in=x:i32:2x8");
+    case_add(list, "irfft_block expect=E_DTYPE n=6 in=x:i32:2x8");
+    case_add(list, "rfft_block expect=E_ATTR norm=bad in=x:f32:2x8");
+    case_add(list, "rfft_block expect=E_SHAPE in=x:f32:scalar");
+    case_add(list, "irfft_block expect=E_SHAPE n=8 in=x:f32:2x8");
+}
+
 static const char *const complex_inputs[] = {"c64:scalar",
                                              "c64:1",
                                              "c64:0",
@@ -176,6 +222,7 @@ static void generate(case_list *list)
     generate_long(list);
     generate_axes(list);
     generate_fills(list);
+    generate_real(list);
     generate_complex(list);
     generate_backward(list);
 }

@@ -191,10 +191,51 @@ static void lengths_agree(void **state)
     check_fft(7, 20000, true, RLXVK_FFT_ORTHO, true);
 }
 
+/* Half spectra of real rows against whole ones, and back. */
+static void check_real(int n, int rows)
+{
+    size_t words = (size_t)n * (size_t)rows, bins = (size_t)n / 2 + 1;
+    float *x = malloc(words * sizeof *x), *y = malloc(2 * bins * (size_t)rows * sizeof *y);
+    double *wanted = malloc(2 * words * sizeof *wanted);
+    uint64_t seed = (uint64_t)n;
+    rlxvk_shape shape = RLXVK_SHAPE(rows, n);
+    for (size_t i = 0; i < words; i++) {
+        wanted[2 * i] = x[i] = noise(&seed);
+        wanted[2 * i + 1] = 0;
+    }
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, shape);
+    run_graph(g, rlxvk_rfft_block(g, t, 0, RLXVK_FFT_ORTHO), x, words, y, 2 * bins * (size_t)rows);
+    reference(wanted, n, rows, false, scale_of(n, false, RLXVK_FFT_ORTHO));
+    for (int r = 0; r < rows; r++) {
+        float *row = malloc(2 * (size_t)n * sizeof *row), *at = y + 2 * bins * (size_t)r;
+        for (size_t k = 0; k < (size_t)n; k++) {
+            size_t bin = MIN(k, (size_t)n - k);
+            row[2 * k] = at[bin];
+            row[2 * k + 1] = bin == k ? at[bins + bin] : -at[bins + bin];
+        }
+        check_row(row, wanted + 2 * (size_t)n * (size_t)r, n);
+        free(row);
+    }
+    g = new_graph();
+    t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows, (int64_t)(2 * bins)));
+    float *back = malloc(words * sizeof *back);
+    run_graph(g, rlxvk_irfft_block(g, t, n, RLXVK_FFT_ORTHO), y, 2 * bins * (size_t)rows, back,
+              words);
+    for (size_t i = 0; i < words; i++)
+        assert_true(fabsf(back[i] - x[i]) <= 4e-6f);
+    free(back);
+    free(x);
+    free(y);
+    free(wanted);
+}
+
 /* Forms that this device's own profile does not choose: one buffer, radix 16, gaps, three passes.
  */
 static void other_devices_agree(void **state)
 {
+    static const int more[] = {4, 16, 60, 121, 1024, 1009, 2187, 4096, 8192};
+    static const int reals[] = {2, 6, 16, 34, 240, 2048, 2018, 30000};
     static const int lengths[] = {1, 2, 8,  16,  32,   128,  1024, 4096, 8192,
                                   3, 6, 60, 121, 1000, 1009, 2187, 5005, 17};
     (void)state;
@@ -202,11 +243,22 @@ static void other_devices_agree(void **state)
     p->portable = false;
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i++)
         check_fft(lengths[i], 3, i % 2, RLXVK_FFT_ORTHO, i % 3 == 0);
+    fft_tiles = false;
+    for (size_t i = 0; i < ARRAY_COUNT(lengths); i++)
+        check_fft(lengths[i], 3, i % 2, RLXVK_FFT_ORTHO, i % 3 == 0);
+    check_real(2048, 3);
+    fft_tiles = true;
+    for (size_t i = 0; i < ARRAY_COUNT(reals); i++)
+        check_real(reals[i], 3);
     p->max_workgroup_invocations = 128;
     p->workgroup_size = 128;
     p->shared_memory_bytes = 16384;
+    for (size_t i = 0; i < ARRAY_COUNT(more); i++)
+        check_fft(more[i], 5, i % 2, RLXVK_FFT_NONE, i % 3 == 1);
+    fft_tiles = false;
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i++)
         check_fft(lengths[i], 5, i % 2, RLXVK_FFT_NONE, i % 3 == 1);
+    fft_tiles = true;
     p->shared_memory_bytes = 1024;
     check_fft(1 << 15, 2, false, RLXVK_FFT_NONE, false);
     check_fft(30030, 2, true, RLXVK_FFT_INVERSE, true);
@@ -351,16 +403,17 @@ static void check_group(const device_profile *p, uint64_t n, bool across)
     assert_true(!g.single || g.threads / g.rows >= n / least);
 }
 
+static const device_profile profiles[] = {
+    {.max_workgroup_invocations = 128, .shared_memory_bytes = 16384, .workgroup_size = 128},
+    {.max_workgroup_invocations = 1024, .shared_memory_bytes = 49152, .workgroup_size = 256},
+    {.max_workgroup_invocations = 256,
+     .shared_memory_bytes = 32768,
+     .workgroup_size = 128,
+     .portable = true},
+};
+
 static void passes_fit(void **state)
 {
-    static const device_profile profiles[] = {
-        {.max_workgroup_invocations = 128, .shared_memory_bytes = 16384, .workgroup_size = 128},
-        {.max_workgroup_invocations = 1024, .shared_memory_bytes = 49152, .workgroup_size = 256},
-        {.max_workgroup_invocations = 256,
-         .shared_memory_bytes = 32768,
-         .workgroup_size = 128,
-         .portable = true},
-    };
     static const uint64_t more[] = {1 << 20, 1 << 24, 4826809, 9765625, 14348907, 16000000};
     fft_split s;
     (void)state;
@@ -376,6 +429,70 @@ static void passes_fit(void **state)
                 check_group(&profiles[d], s.factors[k], k + 1 < s.count);
             assert_int_equal(product, n);
         }
+}
+
+static void check_tile(const device_profile *p, const fft_tile *t)
+{
+    uint64_t product = 1;
+    for (uint32_t i = 0; i < t->stages; i++) {
+        uint64_t radix = t->radices[i], rounds = divide_up(divide_up(t->n, radix), t->lanes);
+        product *= radix;
+        assert_true(radix <= 16 && rounds * radix <= 16);
+    }
+    assert_int_equal(product, t->n);
+    assert_true(t->rows * t->lanes <= p->max_workgroup_invocations);
+    assert_true(4 * t->places <= p->shared_memory_bytes);
+    assert_true(t->places >= t->rows * (t->n + ((t->n - 1) >> t->pad)));
+}
+
+static void tiles_fit(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < ARRAY_COUNT(profiles); d++)
+        for (uint64_t n = 1; n <= 70000; n += n < 5000 ? 1 : 13) {
+            fft_plan plan;
+            uint64_t product = 1, inner = n % 3 ? 1 : n % 100 + 1;
+            if (!fft_plan_choose(&profiles[d], n, inner, &plan)) {
+                assert_true(plan.count == 0);
+                continue;
+            }
+            for (uint32_t i = 0; i < plan.count; product *= plan.tiles[i++].n)
+                check_tile(&profiles[d], &plan.tiles[i]);
+            assert_true(plan.tiles[0].along == (plan.count == 1 && inner == 1));
+            assert_int_equal(product, n);
+        }
+}
+
+static void expect_plan(uint64_t length, uint64_t inner, const char *first, const char *second)
+{
+    fft_plan plan;
+    assert_true(fft_plan_choose(&profiles[1], length, inner, &plan));
+    assert_int_equal(plan.count, second ? 2 : 1);
+    assert_string_equal(plan.tiles[0].name, first);
+    if (second)
+        assert_string_equal(plan.tiles[1].name, second);
+}
+
+static void classes(void **state)
+{
+    fft_plan plan;
+    (void)state;
+    expect_plan(8, 1, "along_least", NULL);
+    expect_plan(16, 1, "along_short", NULL);
+    expect_plan(64, 1, "along_middle", NULL);
+    expect_plan(1024, 1, "along_long", NULL);
+    expect_plan(8192, 1, "along_long", NULL);
+    expect_plan(16, 7, "across_short", NULL);
+    expect_plan(1024, 100, "across_long", NULL);
+    expect_plan(1024, 16384, "across_far", NULL);
+    expect_plan(65536, 1, "across_even", "across_even");
+    expect_plan(1 << 20, 1, "across_long", "across_long");
+    expect_plan(1 << 24, 1, "across_last", "across_last");
+    assert_false(fft_plan_choose(&profiles[1], 17, 1, &plan));
+    assert_false(fft_plan_choose(&profiles[2], 1024, 1, &plan));
+    assert_true(fft_plan_choose(&profiles[2], 4096, 1, &plan));
+    assert_int_equal(plan.count, 2);
+    assert_string_equal(plan.tiles[0].name, "across_portable");
 }
 
 /* ---- Builders ---- */
@@ -579,6 +696,8 @@ int main(void)
         cmocka_unit_test(into_a_concat),
         cmocka_unit_test(lines_in_turn),
         cmocka_unit_test(passes_fit),
+        cmocka_unit_test(tiles_fit),
+        cmocka_unit_test(classes),
         cmocka_unit_test(given_vectors),
         cmocka_unit_test(real_round_trips),
         cmocka_unit_test(frames_and_spectra),
