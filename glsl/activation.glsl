@@ -48,9 +48,23 @@ float relu(float x)
     return is_nan(x) || x > 0.0 ? x : 0.0;
 }
 
-/* `code` is UNARY_..; with UNARY_NONE the result is x. Give a specialization constant, so that one
- * branch is left. */
-float activation(uint code, float x)
+/*
+ * activation(code, x): `code` is UNARY_..; with UNARY_NONE the result is x. Give a specialization
+ * constant, so that one branch is left. The two before it are for programs known to need no more:
+ * what a driver has to read before it can drop the rest differs tenfold from one to the next.
+ */
+float light_activation(uint code, float x)
+{
+    if (code == UNARY_RELU)
+        return relu(x);
+    if (code == UNARY_NEG)
+        return uintBitsToFloat(floatBitsToUint(x) ^ SIGN_BIT);
+    if (code == UNARY_ABS)
+        return uintBitsToFloat(floatBitsToUint(x) & MAGNITUDE_BITS);
+    return x;
+}
+
+float common_activation(uint code, float x)
 {
     if (code == UNARY_GELU)
         return gelu(x);
@@ -58,8 +72,6 @@ float activation(uint code, float x)
         return gelu_tanh(x);
     if (code == UNARY_SILU)
         return silu(x);
-    if (code == UNARY_RELU)
-        return relu(x);
     if (code == UNARY_SIGMOID)
         return logistic(x);
     if (code == UNARY_TANH)
@@ -72,10 +84,13 @@ float activation(uint code, float x)
         return square_root(x);
     if (code == UNARY_RSQRT)
         return reciprocal_root(x);
-    if (code == UNARY_NEG)
-        return uintBitsToFloat(floatBitsToUint(x) ^ SIGN_BIT);
-    if (code == UNARY_ABS)
-        return uintBitsToFloat(floatBitsToUint(x) & MAGNITUDE_BITS);
+    if (code == UNARY_ROUND)
+        return round_half_even(x);
+    return light_activation(code, x);
+}
+
+float activation(uint code, float x)
+{
     if (code == UNARY_SIN)
         return sine(x, 0);
     if (code == UNARY_COS)
@@ -84,9 +99,7 @@ float activation(uint code, float x)
         return tangent(x);
     if (code == UNARY_ATAN)
         return arctangent(x);
-    if (code == UNARY_ROUND)
-        return round_half_even(x);
-    return x;
+    return common_activation(code, x);
 }
 
 #endif

@@ -28,10 +28,10 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
                     "custom '%s': the kernel is no SPIR-V module, or has no arguments "
                     "function",
                     op->name);
-    if (bindings > KERNEL_MAX_BINDINGS || k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
+    if (bindings > CUSTOM_MAX_BINDINGS || k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
         return fail(RLXVK_E_ATTR,
                     "custom '%s': %u bindings and %u argument bytes; at most %d and %d", op->name,
-                    bindings, k->argument_bytes, KERNEL_MAX_BINDINGS, KERNEL_MAX_ARGUMENT_BYTES);
+                    bindings, k->argument_bytes, CUSTOM_MAX_BINDINGS, KERNEL_MAX_ARGUMENT_BYTES);
     uint32_t *words = memory_allocate(k->word_count * sizeof *words);
     if (!words)
         return fail_memory("custom kernel");
@@ -131,7 +131,7 @@ rlxvk_tensor rlxvk_custom_packed(rlxvk_graph *g, const char *name, const rlxvk_t
 static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     custom_attributes *a = attributes;
-    rlxvk_shape shapes[KERNEL_MAX_BINDINGS];
+    rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
     const custom_entry *entry = a->entry;
     if (n->input_count != entry->op.input_count || n->input_count > ARRAY_COUNT(shapes))
         return op_fail(n, RLXVK_E_ARITY, "'%s' takes %u operands, given %u", entry->name,
@@ -168,9 +168,9 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const custom_attributes *a = n->attributes;
-    operand operands[KERNEL_MAX_BINDINGS];
-    rlxvk_shape shapes[KERNEL_MAX_BINDINGS];
-    uint32_t offsets[KERNEL_MAX_BINDINGS], words[KERNEL_MAX_ARGUMENT_BYTES / 4] = {0};
+    operand operands[CUSTOM_MAX_BINDINGS];
+    rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
+    uint32_t offsets[CUSTOM_MAX_BINDINGS], words[KERNEL_MAX_ARGUMENT_BYTES / 4] = {0};
     for (uint32_t i = 0; i <= n->input_count; i++) {
         operands[i] = i < n->input_count ? lower_input(l, id, i) : lower_write(l, id);
         shapes[i] = i < n->input_count ? *input_shape(l->graph, n, i) : n->shape;
@@ -187,7 +187,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 static rlxvk_status host(const host_call *c)
 {
     const custom_attributes *a = c->node->attributes;
-    rlxvk_custom_view views[KERNEL_MAX_BINDINGS];
+    rlxvk_custom_view views[CUSTOM_MAX_BINDINGS];
     uint64_t numel = shape_numel(&c->node->shape);
     float *out = memory_zeroed(numel + 1, sizeof *out);
     if (!out)

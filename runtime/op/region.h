@@ -1,0 +1,49 @@
+/*
+ * Elementwise regions: several elementwise ops as one node, a straight-line program evaluated once
+ * per output element. Made by rewriting (rewrite/region.c) or by hand.
+ */
+#ifndef RLXVK_REGION_H
+#define RLXVK_REGION_H
+
+#include "op/op.h"
+
+enum { REGION_NO_OPERAND = 0xff };
+
+/* Operands as the kernel names them: inputs from 0 on, steps from REGION_VALUES_OF_STEPS on. */
+typedef struct region_step {
+    uint8_t kind, op;   /* REGION_..; the row's code, or the dtype of a cast */
+    uint8_t operand[3]; /* where: condition, x, y */
+} region_step;
+
+typedef struct region_attributes {
+    rlxvk_shape shape;
+    uint32_t step_count;
+    region_step steps[REGION_STEPS];
+    uint32_t scalar_mask, modulus[REGION_INPUTS];
+    uint32_t prologue, prologue_input;
+} region_attributes;
+
+/* Operands a step of this kind has; 0 when there is no such kind. */
+uint32_t region_arity(uint32_t kind);
+/* The row a step does the work of. */
+op_kind region_row(const region_step *step);
+/* The step that does the work of node n, operands left open; false when there is none (fma makes
+ * two). */
+bool region_step_of(const node *n, region_step *out);
+
+/* Whether a tensor of shape `from`, read at every element of `to` under numpy broadcasting, is
+ * read one to one (*modulus 0), or repeats as a whole every *modulus elements. */
+bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);
+
+/* What decides the kernel: steps, inputs, and the costliest op (REGION_LIGHT ..). */
+typedef struct region_size {
+    uint32_t level, steps, inputs;
+} region_size;
+region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs);
+/* Index of the kernel; the number of kernels when the device has none. */
+uint32_t region_select(region_size size, const device_profile *profile);
+/* Whether rewriting should make such a region: there is a kernel, and the device compiles it fast
+ * enough. */
+bool region_fits(region_size size, const device_profile *profile);
+
+#endif
