@@ -1,6 +1,6 @@
 #version 450
-/* y[i] = x[i] converted: SOURCE says how x is held, TARGET is the dtype it becomes. y may be x where
- * both are words. */
+/* y[i] = x[i] converted: SOURCE says how x is held, TARGET is the dtype it becomes. y may be x
+ * where both are words. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "convert.glsl"

@@ -43,7 +43,7 @@ uint32_t region_arity(uint32_t kind)
     return kind < ARRAY_COUNT(kinds) ? kinds[kind].arity : 0;
 }
 
-op_kind region_row(const region_step *step)
+op_kind region_step_row(const region_step *step)
 {
     return step->kind == REGION_CAST ? OP_cast : (op_kind)(kinds[step->kind].row + step->op);
 }
@@ -229,61 +229,6 @@ error:
 
 /* ---- Lowering ---- */
 
-/* Those a driver compiles fastest first. Software drivers take seconds for long programs of the
- * last. */
-static const struct {
-    const char *name;
-    uint32_t kernel, level, steps, inputs;
-    bool portable;
-} kernels[] = {
-    {"light_short", KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},
-    {"light_long", KERNEL_REGION_LIGHT_LONG, REGION_LIGHT, 32, 7, true},
-    {"common_short", KERNEL_REGION_COMMON_SHORT, REGION_COMMON, 8, 7, true},
-    {"common_long", KERNEL_REGION_COMMON_LONG, REGION_COMMON, 32, 7, true},
-    {"common_wide", KERNEL_REGION_COMMON_WIDE, REGION_COMMON, REGION_STEPS, REGION_INPUTS, true},
-    {"all_short", KERNEL_REGION_ALL_SHORT, REGION_ALL, 8, 7, true},
-    {"all_long", KERNEL_REGION_ALL_LONG, REGION_ALL, REGION_STEPS, REGION_INPUTS, false},
-};
-
-static uint32_t step_level(const region_step *s)
-{
-    if (s->kind == REGION_ACTIVATION && s->op >= UNARY_SIN && s->op <= UNARY_ATAN)
-        return REGION_ALL;
-    if (s->kind == REGION_BINARY && s->op == BINARY_POW)
-        return REGION_ALL;
-    if (s->kind == REGION_CAST)
-        return s->op == DTYPE_F32 || s->op == DTYPE_F64 ? REGION_LIGHT : REGION_COMMON;
-    bool light = s->kind != REGION_ACTIVATION || s->op == UNARY_RELU || s->op == UNARY_NEG ||
-                 s->op == UNARY_ABS;
-    return light && !(s->kind == REGION_BINARY && s->op == BINARY_DIV) ? REGION_LIGHT
-                                                                       : REGION_COMMON;
-}
-
-region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs)
-{
-    region_size size = {.steps = count, .inputs = inputs};
-    for (uint32_t i = 0; i < count; i++)
-        size.level = MAX(size.level, step_level(&steps[i]));
-    return size;
-}
-
-uint32_t region_select(region_size size, const device_profile *profile)
-{
-    uint32_t i = 0;
-    while (i < ARRAY_COUNT(kernels) &&
-           (kernels[i].level < size.level || kernels[i].steps < size.steps ||
-            kernels[i].inputs < size.inputs ||
-            kernels[i].inputs >= profile->storage_buffers_per_stage))
-        i++;
-    return i;
-}
-
-bool region_fits(region_size size, const device_profile *profile)
-{
-    uint32_t which = region_select(size, profile);
-    return which < ARRAY_COUNT(kernels) && (kernels[which].portable || !profile->portable);
-}
-
 static uint32_t bit_of(bool set, uint32_t bit)
 {
     return set ? 1u << bit : 0;
@@ -339,14 +284,15 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     struct region_args args = {.numel = (u32)shape_numel(&n->shape),
                                .target_offset = target.offset};
     region_size size = region_size_of(a->steps, a->step_count, n->input_count);
-    uint32_t which = region_select(size, l->profile);
-    if (which == ARRAY_COUNT(kernels))
+    const region_class *c = region_select(size, l->profile, variant_forced(l->variants, "region"));
+    if (!c)
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "%u inputs and a result; this device has %u storage buffers a stage",
                        n->input_count, l->profile->storage_buffers_per_stage);
-    dispatch d = {.kernel = (uint16_t)kernels[which].kernel,
+    dispatch d = {.kernel = (uint16_t)c->kernel,
+                  .variant = c->name,
                   .constants = {l->profile->workgroup_size, a->step_count}};
-    for (uint32_t i = 0; i < kernels[which].inputs; i++) {
+    for (uint32_t i = 0; i < c->inputs; i++) {
         operands[i] = i < n->input_count ? lower_input(l, id, i) : operands[0];
         args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
         args.modulus[i] = a->modulus[i];
@@ -355,9 +301,9 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     if (can_be_wide(n, a, operands, &target))
         d.constants[1] |= REGION_WIDE;
     set_constants(n, a, d.constants);
-    operands[kernels[which].inputs] = target;
+    operands[c->inputs] = target;
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
-    return lower_emit(l, &d, &args, sizeof args, operands, kernels[which].inputs + 1);
+    return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
 }
 
 static uint32_t in_place(const rlxvk_graph *g, const node *n)
@@ -406,7 +352,7 @@ static rlxvk_status run_step(const machine *m, const region_step *s, const float
                              double *out, double *bound)
 {
     node word = {.op = OP_input, .dtype = RLXVK_F32, .shape = {.rank = 1, .dims = {m->count}}};
-    node n = {.op = (uint16_t)region_row(s),
+    node n = {.op = (uint16_t)region_step_row(s),
               .dtype = (uint8_t)(s->kind == REGION_CAST ? s->op : RLXVK_F32),
               .input_count = kinds[s->kind].arity,
               .shape = word.shape};
@@ -535,7 +481,7 @@ static void describe(const node *n, text *out)
     text_append(out, " steps:");
     for (uint32_t i = 0; i < a->step_count; i++) {
         const region_step *s = &a->steps[i];
-        text_append(out, " s%u=%s", i, op_table[region_row(s)].name);
+        text_append(out, " s%u=%s", i, op_table[region_step_row(s)].name);
         if (s->kind == REGION_CAST)
             text_append(out, "<%s>", rlxvk_dtype_name((rlxvk_dtype)s->op));
         for (uint32_t k = 0; k < kinds[s->kind].arity; k++) {

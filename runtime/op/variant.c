@@ -2,6 +2,7 @@
 #include "op/variant.h"
 #include "op/conv_select.h"
 #include "op/matrix_select.h"
+#include "op/region.h"
 
 #include <string.h>
 
@@ -16,11 +17,13 @@
 ROWS(matmul)
 ROWS(conv)
 ROWS(matrix)
+ROWS(region)
 
 const variant_family variant_families[] = {
     {"matmul", matmul_row},
     {"conv", conv_row},
     {"matrix", matrix_row},
+    {"region", region_row},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 

@@ -5,8 +5,8 @@
  *
  * elementwise_region makes one node, of shape=.. (that of input 0), with what addressing the shapes
  * ask for; scalars=, modulus=, prologue=, prologue_input= say otherwise. elementwise_chain makes a
- * node a step, for compiling to join. shift=n drops the first n rows of every input by a view;
- * scratch=m computes the inputs of bit mask m (by copy).
+ * node a step, for compiling to join (regions=0 tells bench not to). shift=n drops the first n rows
+ * of every input by a view; scratch=m computes the inputs of bit mask m (by copy).
  */
 #include "cases/cases.h"
 
