@@ -105,6 +105,11 @@ struct cast_args {
 #define REGION_BINARY     2
 #define REGION_COMPARE    3
 #define REGION_WHERE      4
+/* Kinds that only the kernels know: costly activations on their own, and with them a binary op. */
+#define REGION_CURVE     5  /* gelu, gelu_approx, silu, sigmoid, tanh, exp */
+#define REGION_ROOT      6  /* log, sqrt, rsqrt, round; div */
+#define REGION_ANGLE     7  /* sin, cos, tan, atan; pow */
+#define REGION_OP_BINARY 30 /* the div or pow of the last two */
 
 /* A step is one specialization constant: kind, op, and where its operands stand among the values,
  * inputs from 0 on and steps from REGION_VALUES_OF_STEPS on. */
@@ -117,7 +122,7 @@ struct cast_args {
 #define REGION_THIRD_SHIFT     24
 
 /* Which ops the steps may be: arithmetic, comparisons, selections, relu, neg, abs and casts that
- * leave the word alone; all but the next; also sin, cos, tan, atan and pow. */
+ * leave the word alone; all but REGION_ANGLE; all. */
 #define REGION_LIGHT  0
 #define REGION_COMMON 1
 #define REGION_ALL    2
@@ -259,9 +264,10 @@ struct matmul_sum_args {
 
 /* ---- matrix units: matrix_scale, matrix_pack, matrix_product ---- */
 
-#define MATRIX_F16   0 /* what an operand is packed to */
-#define MATRIX_BF16  1
-#define MATRIX_SPLIT 2 /* two f16 planes of a scaled operand, the second what the first rounds off */
+#define MATRIX_F16  0 /* what an operand is packed to */
+#define MATRIX_BF16 1
+#define MATRIX_SPLIT                                                                               \
+    2 /* two f16 planes of a scaled operand, the second what the first rounds off */
 
 /* `rows` rows of k elements in each of `matrices`, `matrix_step` elements apart; where TRANSPOSED,
  * a row's elements lie `rows` apart and rows are neighbours. The packed rows are round_rows rows of

@@ -22,7 +22,7 @@ float extreme(float p, float q, bool largest)
     return (order_key(p) > order_key(q)) == largest ? p : q;
 }
 
-/* combine(code, p, q), and two for programs known to need no more: see activation(). */
+/* combine(code, p, q) without division and powers: see activation(). */
 float light_combine(uint code, float p, float q)
 {
     precise float v;
@@ -37,14 +37,11 @@ float light_combine(uint code, float p, float q)
     return v;
 }
 
-float common_combine(uint code, float p, float q)
-{
-    return code == BINARY_DIV ? divide(p, q) : light_combine(code, p, q);
-}
-
 float combine(uint code, float p, float q)
 {
-    return code == BINARY_POW ? power(p, q) : common_combine(code, p, q);
+    if (code == BINARY_DIV)
+        return divide(p, q);
+    return code == BINARY_POW ? power(p, q) : light_combine(code, p, q);
 }
 
 /* By the operands' bits, so that NaN and denormals compare as IEEE says on any driver. */

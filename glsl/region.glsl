@@ -17,20 +17,6 @@
 #include "convert.glsl"
 #include "four.glsl"
 
-#if REGION_LEVEL == REGION_LIGHT
-#define ACTIVATE      light_activation
-#define COMBINE       light_combine
-#define CONVERT(d, x) x
-#elif REGION_LEVEL == REGION_COMMON
-#define ACTIVATE common_activation
-#define COMBINE  common_combine
-#define CONVERT  convert
-#else
-#define ACTIVATE activation
-#define COMBINE  combine
-#define CONVERT  convert
-#endif
-
 #define EACH_OF_7(X)  X(0) X(1) X(2) X(3) X(4) X(5) X(6)
 #define EACH_OF_8(X)  EACH_OF_7(X) X(7)
 #define EACH_OF_16(X) EACH_OF_8(X) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
@@ -82,23 +68,43 @@ uvec4 locate(uint k, bool single, bool repeats, bool halved, uvec4 i)
     return i + offset;
 }
 
-/* One step; `step` is a specialization constant. */
-float apply(uint step, float a, float b, float c)
-{
-    uint kind = step & 7u, op = step >> REGION_OP_SHIFT & 31u;
-    float v;
-    if (kind == REGION_ACTIVATION)
-        v = ACTIVATE(op, a);
-    else if (kind == REGION_CAST)
-        v = CONVERT(op, a);
-    else if (kind == REGION_BINARY)
-        v = COMBINE(op, a, b);
-    else if (kind == REGION_COMPARE)
-        v = holds(op, a, b) ? 1.0 : 0.0;
-    else
+/*
+ * A step of operands a, b, c. Which function it calls is decided here and not in one, so that
+ * drivers that specialize before they inline never look at the others.
+ */
+#define KIND(k) (STEP_##k & 7u)
+#define OP(k)   (STEP_##k >> REGION_OP_SHIFT & 31u)
+#define LIGHT_STEP(k)                                                                              \
+    if (KIND(k) == REGION_ACTIVATION)                                                              \
+        v = light_activation(OP(k), a);                                                            \
+    if (KIND(k) == REGION_BINARY)                                                                  \
+        v = light_combine(OP(k), a, b);                                                            \
+    if (KIND(k) == REGION_COMPARE)                                                                 \
+        v = holds(OP(k), a, b) ? 1.0 : 0.0;                                                        \
+    if (KIND(k) == REGION_WHERE)                                                                   \
         v = magnitude_bits(a) != 0u ? b : c;
-    return v;
-}
+#if REGION_LEVEL >= REGION_COMMON
+#define COMMON_STEP(k)                                                                             \
+    if (KIND(k) == REGION_CAST)                                                                    \
+        v = convert(OP(k), a);                                                                     \
+    if (KIND(k) == REGION_CURVE)                                                                   \
+        v = curve_activation(OP(k), a);                                                            \
+    if (KIND(k) == REGION_ROOT && OP(k) != REGION_OP_BINARY)                                       \
+        v = root_activation(OP(k), a);                                                             \
+    if (KIND(k) == REGION_ROOT && OP(k) == REGION_OP_BINARY)                                       \
+        v = divide(a, b);
+#else
+#define COMMON_STEP(k)
+#endif
+#if REGION_LEVEL == REGION_ALL
+#define RARE_STEP(k)                                                                               \
+    if (KIND(k) == REGION_ANGLE && OP(k) != REGION_OP_BINARY)                                      \
+        v = angle_activation(OP(k), a);                                                            \
+    if (KIND(k) == REGION_ANGLE && OP(k) == REGION_OP_BINARY)                                      \
+        v = power(a, b);
+#else
+#define RARE_STEP(k)
+#endif
 
 void main()
 {
@@ -126,11 +132,13 @@ void main()
 #define TAKE_INPUT(k) value[k] = input_##k[e];
         EACH_INPUT(TAKE_INPUT)
 #define TAKE_STEP(k)                                                                               \
-    if ((FORM & 0xffu) > k)                                                                        \
-        value[REGION_VALUES_OF_STEPS + k] =                                                        \
-            apply(STEP_##k, value[STEP_##k >> REGION_FIRST_SHIFT & 0xffu],                         \
-                  value[STEP_##k >> REGION_SECOND_SHIFT & 0xffu],                                  \
-                  value[STEP_##k >> REGION_THIRD_SHIFT]);
+    if ((FORM & 0xffu) > k) {                                                                      \
+        float a = value[STEP_##k >> REGION_FIRST_SHIFT & 0xffu], v = a;                            \
+        float b = value[STEP_##k >> REGION_SECOND_SHIFT & 0xffu];                                  \
+        float c = value[STEP_##k >> REGION_THIRD_SHIFT];                                           \
+        LIGHT_STEP(k) COMMON_STEP(k) RARE_STEP(k)                                                  \
+        value[REGION_VALUES_OF_STEPS + k] = v;                                                     \
+    }
         EACH_STEP(TAKE_STEP)
         result[e] = value[REGION_VALUES_OF_STEPS - 1 + (FORM & 0xffu)];
     }

@@ -234,14 +234,6 @@ static uint32_t bit_of(bool set, uint32_t bit)
     return set ? 1u << bit : 0;
 }
 
-static uint32_t step_constant(const region_step *s)
-{
-    return s->kind | (uint32_t)s->op << REGION_OP_SHIFT |
-           (uint32_t)s->operand[0] << REGION_FIRST_SHIFT |
-           (uint32_t)s->operand[1] << REGION_SECOND_SHIFT |
-           (uint32_t)s->operand[2] << REGION_THIRD_SHIFT;
-}
-
 /* Bit i: some step reads input i. */
 static uint32_t inputs_read(const region_attributes *a)
 {
@@ -262,7 +254,7 @@ static void set_constants(const node *n, const region_attributes *a, uint32_t *c
         constants[3] |= bit_of(read >> i & 1, i) | bit_of(is_prologue(a, i), 16 + i);
     }
     for (uint32_t i = 0; i < a->step_count; i++)
-        constants[4 + i] = step_constant(&a->steps[i]);
+        constants[4 + i] = region_step_constant(&a->steps[i]);
 }
 
 /* Whether four elements in a row lie in four aligned words of every operand read that way. */

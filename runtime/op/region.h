@@ -52,6 +52,8 @@ typedef struct region_class {
 extern const region_class region_classes[];
 extern const size_t region_class_count;
 
+/* A step as the kernels take it. */
+uint32_t region_step_constant(const region_step *step);
 region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs);
 /* The row `forced` where it can do it, else the first that can; NULL when the device has too few
  * storage buffers for any. */

@@ -16,32 +16,51 @@ const region_class region_classes[] = {
 };
 const size_t region_class_count = ARRAY_COUNT(region_classes);
 
-static const uint8_t activation_levels[UNARY_COUNT] = {
-    [UNARY_GELU] = REGION_COMMON,  [UNARY_GELU_APPROX] = REGION_COMMON,
-    [UNARY_SILU] = REGION_COMMON,  [UNARY_SIGMOID] = REGION_COMMON,
-    [UNARY_TANH] = REGION_COMMON,  [UNARY_EXP] = REGION_COMMON,
-    [UNARY_LOG] = REGION_COMMON,   [UNARY_SQRT] = REGION_COMMON,
-    [UNARY_RSQRT] = REGION_COMMON, [UNARY_ROUND] = REGION_COMMON,
-    [UNARY_SIN] = REGION_ALL,      [UNARY_COS] = REGION_ALL,
-    [UNARY_TAN] = REGION_ALL,      [UNARY_ATAN] = REGION_ALL,
+static const uint8_t activation_kinds[UNARY_COUNT] = {
+    [UNARY_GELU] = REGION_CURVE,      [UNARY_GELU_APPROX] = REGION_CURVE,
+    [UNARY_SILU] = REGION_CURVE,      [UNARY_SIGMOID] = REGION_CURVE,
+    [UNARY_TANH] = REGION_CURVE,      [UNARY_EXP] = REGION_CURVE,
+    [UNARY_LOG] = REGION_ROOT,        [UNARY_SQRT] = REGION_ROOT,
+    [UNARY_RSQRT] = REGION_ROOT,      [UNARY_ROUND] = REGION_ROOT,
+    [UNARY_SIN] = REGION_ANGLE,       [UNARY_COS] = REGION_ANGLE,
+    [UNARY_TAN] = REGION_ANGLE,       [UNARY_ATAN] = REGION_ANGLE,
+    [UNARY_RELU] = REGION_ACTIVATION,
 };
 
-static uint32_t step_level(const region_step *s)
+static const uint8_t kind_levels[] = {[REGION_CAST] = REGION_COMMON,
+                                      [REGION_CURVE] = REGION_COMMON,
+                                      [REGION_ROOT] = REGION_COMMON,
+                                      [REGION_ANGLE] = REGION_ALL};
+
+/* Kind and op as the kernels number them. */
+static uint32_t kernel_kind(const region_step *s, uint32_t *op)
 {
+    *op = s->op;
     if (s->kind == REGION_ACTIVATION)
-        return activation_levels[s->op];
-    if (s->kind == REGION_CAST)
-        return s->op == DTYPE_F32 || s->op == DTYPE_F64 ? REGION_LIGHT : REGION_COMMON;
-    if (s->kind == REGION_BINARY && s->op == BINARY_POW)
-        return REGION_ALL;
-    return s->kind == REGION_BINARY && s->op == BINARY_DIV ? REGION_COMMON : REGION_LIGHT;
+        return activation_kinds[s->op];
+    if (s->kind == REGION_CAST && (s->op == DTYPE_F32 || s->op == DTYPE_F64)) {
+        *op = UNARY_NONE & 31u;
+        return REGION_ACTIVATION;
+    }
+    if (s->kind != REGION_BINARY || (s->op != BINARY_DIV && s->op != BINARY_POW))
+        return s->kind;
+    *op = REGION_OP_BINARY;
+    return s->op == BINARY_DIV ? REGION_ROOT : REGION_ANGLE;
+}
+
+uint32_t region_step_constant(const region_step *s)
+{
+    uint32_t op, kind = kernel_kind(s, &op);
+    return kind | op << REGION_OP_SHIFT | (uint32_t)s->operand[0] << REGION_FIRST_SHIFT |
+           (uint32_t)s->operand[1] << REGION_SECOND_SHIFT |
+           (uint32_t)s->operand[2] << REGION_THIRD_SHIFT;
 }
 
 region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs)
 {
     region_size size = {.steps = count, .inputs = inputs};
-    for (uint32_t i = 0; i < count; i++)
-        size.level = MAX(size.level, step_level(&steps[i]));
+    for (uint32_t i = 0, op; i < count; i++)
+        size.level = MAX(size.level, kind_levels[kernel_kind(&steps[i], &op)]);
     return size;
 }
 
