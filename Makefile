@@ -103,6 +103,10 @@ $(BASE)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 -Iglsl -o $@ $< || { $(GLSLANG) -V --target-env vulkan1.2 -Iglsl -o $@ $<; exit 1; }
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
+# Optimizing would put every function into each step of a region; drivers specialize first.
+$(BASE)/spv/region_%.spv: $(BASE)/spv/region_%.raw.spv
+	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 --eliminate-dead-functions -o $@ $<,cp $< $@)
+
 $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 -O -o $@ $<,cp $< $@)
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)

@@ -48,9 +48,23 @@ float relu(float x)
     return is_nan(x) || x > 0.0 ? x : 0.0;
 }
 
-/* `code` is UNARY_..; with UNARY_NONE the result is x. Give a specialization constant, so that one
- * branch is left. */
-float activation(uint code, float x)
+/*
+ * activation(code, x): `code` is UNARY_..; with UNARY_NONE the result is x. Give a specialization
+ * constant, so that one branch is left. The four parts, by cost, are for callers that know the part
+ * before: drivers read whole functions before they drop what constants rule out.
+ */
+float light_activation(uint code, float x)
+{
+    if (code == UNARY_RELU)
+        return relu(x);
+    if (code == UNARY_NEG)
+        return uintBitsToFloat(floatBitsToUint(x) ^ SIGN_BIT);
+    if (code == UNARY_ABS)
+        return uintBitsToFloat(floatBitsToUint(x) & MAGNITUDE_BITS);
+    return x;
+}
+
+float curve_activation(uint code, float x)
 {
     if (code == UNARY_GELU)
         return gelu(x);
@@ -58,35 +72,36 @@ float activation(uint code, float x)
         return gelu_tanh(x);
     if (code == UNARY_SILU)
         return silu(x);
-    if (code == UNARY_RELU)
-        return relu(x);
     if (code == UNARY_SIGMOID)
         return logistic(x);
-    if (code == UNARY_TANH)
-        return hyperbolic_tangent(x);
-    if (code == UNARY_EXP)
-        return exponential(x);
+    return code == UNARY_TANH ? hyperbolic_tangent(x) : exponential(x);
+}
+
+float root_activation(uint code, float x)
+{
     if (code == UNARY_LOG)
         return logarithm(x);
     if (code == UNARY_SQRT)
         return square_root(x);
-    if (code == UNARY_RSQRT)
-        return reciprocal_root(x);
-    if (code == UNARY_NEG)
-        return uintBitsToFloat(floatBitsToUint(x) ^ SIGN_BIT);
-    if (code == UNARY_ABS)
-        return uintBitsToFloat(floatBitsToUint(x) & MAGNITUDE_BITS);
-    if (code == UNARY_SIN)
-        return sine(x, 0);
-    if (code == UNARY_COS)
-        return sine(x, 1);
-    if (code == UNARY_TAN)
-        return tangent(x);
+    return code == UNARY_RSQRT ? reciprocal_root(x) : round_half_even(x);
+}
+
+float angle_activation(uint code, float x)
+{
     if (code == UNARY_ATAN)
         return arctangent(x);
-    if (code == UNARY_ROUND)
-        return round_half_even(x);
-    return x;
+    return code == UNARY_TAN ? tangent(x) : sine(x, code == UNARY_COS ? 1 : 0);
+}
+
+float activation(uint code, float x)
+{
+    if (code == UNARY_RELU || code == UNARY_NEG || code == UNARY_ABS || code > UNARY_ROUND)
+        return light_activation(code, x);
+    if (code <= UNARY_EXP)
+        return curve_activation(code, x);
+    if (code <= UNARY_RSQRT || code == UNARY_ROUND)
+        return root_activation(code, x);
+    return angle_activation(code, x);
 }
 
 #endif

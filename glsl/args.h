@@ -75,22 +75,67 @@ struct elementwise_args {
     u32 strides[18];
 };
 
-/* cast: what a source word, byte or pair becomes. */
-#define CAST_FROM_WORD  0
-#define CAST_FROM_U8    1
-#define CAST_FROM_I8    2
-#define CAST_FROM_PAIR  3
-#define CAST_TO_WORD    0
-#define CAST_TO_F16     1
-#define CAST_TO_BF16    2
-#define CAST_TO_INTEGER 3
-#define CAST_TO_BOOL    4
-#define CAST_TO_PAIR    5
+/* cast: from a word, byte or pair to a dtype, numbered as rlxvk_dtype is. */
+#define CAST_FROM_WORD 0
+#define CAST_FROM_U8   1
+#define CAST_FROM_I8   2
+#define CAST_FROM_PAIR 3
 
-/* lowest and highest bound CAST_TO_INTEGER. */
+#define DTYPE_F32  0
+#define DTYPE_F16  1
+#define DTYPE_BF16 2
+#define DTYPE_F64  3
+#define DTYPE_I8   4
+#define DTYPE_I16  5
+#define DTYPE_I32  6
+#define DTYPE_I64  7
+#define DTYPE_U8   8
+#define DTYPE_U32  9
+#define DTYPE_BOOL 10
+#define DTYPE_C64  11
+
 struct cast_args {
     u32 numel, x_offset, y_offset;
-    f32 lowest, highest;
+};
+
+/* ---- elementwise regions: region_*.comp ---- */
+
+#define REGION_ACTIVATION 0
+#define REGION_CAST       1
+#define REGION_BINARY     2
+#define REGION_COMPARE    3
+#define REGION_WHERE      4
+/* Kinds that only the kernels know: costly activations on their own, and with them a binary op. */
+#define REGION_CURVE     5  /* gelu, gelu_approx, silu, sigmoid, tanh, exp */
+#define REGION_ROOT      6  /* log, sqrt, rsqrt, round; div */
+#define REGION_ANGLE     7  /* sin, cos, tan, atan; pow */
+#define REGION_OP_BINARY 30 /* the div or pow of the last two */
+
+/* A step is one specialization constant: kind, op, and where its operands stand among the values,
+ * inputs from 0 on and steps from REGION_VALUES_OF_STEPS on. */
+#define REGION_STEPS           32
+#define REGION_INPUTS          16
+#define REGION_VALUES_OF_STEPS 16
+#define REGION_OP_SHIFT        3
+#define REGION_FIRST_SHIFT     8
+#define REGION_SECOND_SHIFT    16
+#define REGION_THIRD_SHIFT     24
+
+/* Which ops the steps may be: arithmetic, comparisons, selections, relu, neg, abs and casts that
+ * leave the word alone; all but REGION_ANGLE; all. */
+#define REGION_LIGHT  0
+#define REGION_COMMON 1
+#define REGION_ALL    2
+
+/* Constant 1: how many steps, and whether an invocation takes 4 elements in a row. */
+#define REGION_WIDE 256u
+
+/* offsets: two of 16 bits in a word. */
+struct region_args {
+    u32 numel, target_offset;
+    u32 columns; /* of the output, where an input is read at half its resolution */
+    u32 offsets[8];
+    u32 modulus[REGION_INPUTS];
 };
 
 struct copy_args {
@@ -223,9 +268,10 @@ struct matmul_sum_args {
 
 /* ---- matrix units: matrix_scale, matrix_pack, matrix_product ---- */
 
-#define MATRIX_F16   0 /* what an operand is packed to */
-#define MATRIX_BF16  1
-#define MATRIX_SPLIT 2 /* two f16 planes of a scaled operand, the second what the first rounds off */
+#define MATRIX_F16  0 /* what an operand is packed to */
+#define MATRIX_BF16 1
+#define MATRIX_SPLIT                                                                               \
+    2 /* two f16 planes of a scaled operand, the second what the first rounds off */
 
 /* `rows` rows of k elements in each of `matrices`, `matrix_step` elements apart; where TRANSPOSED,
  * a row's elements lie `rows` apart and rows are neighbours. The packed rows are round_rows rows of

@@ -4,8 +4,8 @@
  * divisor of 0 divides each part by +0. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "arithmetic.glsl"
 #include "elementwise.glsl"
-#include "math.glsl"
 
 layout(set = 0, binding = 0) readonly buffer left { float a[]; };
 layout(set = 0, binding = 1) readonly buffer right { float b[]; };

@@ -1,14 +1,13 @@
 #version 450
-/* y[i] = x[i] converted: SOURCE says how x is held, TARGET what it becomes. Halves are rounded on
- * the bits and stored widened; integers are truncated toward zero and saturated. y may be x where
- * both are words. */
+/* y[i] = x[i] converted: SOURCE says how x is held, TARGET is the dtype it becomes. y may be x
+ * where both are words. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "convert.glsl"
 #include "four.glsl"
-#include "narrow.glsl"
 
 layout(constant_id = 1) const uint SOURCE = CAST_FROM_WORD;
-layout(constant_id = 2) const uint TARGET = CAST_TO_WORD;
+layout(constant_id = 2) const uint TARGET = DTYPE_F32;
 layout(push_constant) uniform block { cast_args args; };
 layout(set = 0, binding = 0) readonly buffer source { uint x[]; };
 layout(set = 0, binding = 1) writeonly buffer target { float y[]; };
@@ -25,37 +24,13 @@ float load(uint i)
     return float(int(x[i >> 2] << (24u - shift)) >> 24);
 }
 
-float to_integer(float v)
-{
-    if (is_nan(v))
-        return 0.0;
-    if (v <= args.lowest)
-        return args.lowest;
-    if (v >= args.highest)
-        return args.highest;
-    return abs(v) < 8388608.0 ? float(int(v)) : v;
-}
-
-float convert(float v)
-{
-    if (TARGET == CAST_TO_F16)
-        return to_f16(v);
-    if (TARGET == CAST_TO_BF16)
-        return to_bf16(v);
-    if (TARGET == CAST_TO_INTEGER)
-        return to_integer(v);
-    if (TARGET == CAST_TO_BOOL)
-        return (floatBitsToUint(v) & 0x7fffffffu) != 0u ? 1.0 : 0.0;
-    return v;
-}
-
 void main()
 {
     uvec4 i = four_elements(), from = args.x_offset + min(i, uvec4(args.numel - 1));
     vec4 v = vec4(load(from.x), load(from.y), load(from.z), load(from.w));
     for (uint k = 0; k < 4; k++)
-        v[k] = convert(v[k]);
-    if (TARGET != CAST_TO_PAIR) {
+        v[k] = convert(TARGET, v[k]);
+    if (TARGET != DTYPE_C64) {
         STORE_FOUR(y, args.y_offset, i, args.numel, v)
         return;
     }

@@ -2,6 +2,7 @@
 /* y[i] = a[..] == b[..] (or !=), both parts. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "arithmetic.glsl"
 #include "elementwise.glsl"
 
 layout(set = 0, binding = 0) readonly buffer left { float a[]; };

@@ -42,11 +42,3 @@ location locate(uvec4 i)
     }
     return at;
 }
-
-/* Orders like the numbers themselves, zeros equal, denormals distinct; not for NaN. */
-int order_key(float v)
-{
-    uint bits = floatBitsToUint(v);
-    int magnitude = int(bits & 0x7fffffffu);
-    return bits >= 0x80000000u ? -magnitude : magnitude;
-}

@@ -1,5 +1,5 @@
 #version 450
-/* y[i] = a[..] * b[..] + c[..], rounded once or twice. */
+/* y[i] = a[..] * b[..] + c[..], rounded twice on every driver, as in a region. */
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "elementwise.glsl"
@@ -14,6 +14,6 @@ void main()
     uvec4 i = four_elements();
     location at = locate(i);
     vec4 p = vec4(LOAD_FOUR(a, at.a)), q = vec4(LOAD_FOUR(b, at.b)), r = vec4(LOAD_FOUR(c, at.c));
-    vec4 v = p * q + r;
+    precise vec4 v = p * q + r;
     STORE_FOUR(y, args.target_offset, i, args.numel, v)
 }

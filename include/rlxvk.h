@@ -335,6 +335,7 @@ typedef struct rlxvk_compile_options {
     bool allow_unset;          /* unset params and inputs are zeros instead of an error */
     const char *force_host;    /* "all" or row names separated by commas; NULL: RLXVK_FORCE_HOST */
     rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION) */
+    rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
     rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
     rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
     rlxvk_toggle full_barrier; /* a barrier between every two dispatches (RLXVK_FULLBARRIER) */

@@ -41,10 +41,26 @@
             ":unit;k:f32:1x" #HKV "x" #K "x" #D ":unit;v:f32:1x" #HKV "x" #K "x" #D                \
     }
 
+/* Eight ops on N elements, as one kernel and as eight. */
+#define CHAIN(LABEL, REGIONS, STEPS, N)                                                            \
+    {                                                                                              \
+        LABEL " on " #N ", " REGIONS,                                                              \
+            "elementwise_chain " STEPS " in=x:f32:" #N ";a:f32:1;b:f32:1"                          \
+    }
+#define SUMS "steps=mul:i0:i1,add:s0:i2,relu:s1,sub:s2:i1,abs:s3,min:s4:i2,neg:s5 more=mul:s6:i2"
+#define CURVES                                                                                     \
+    "steps=mul:i0:i1,gelu:s0,add:s1:i0,tanh:s2,mul:s3:i2 more=silu:s4,add:s5:i1,sigmoid:s6"
+#define CHAINS(N)                                                                                  \
+    CHAIN("chain of 8", "one kernel", SUMS, N),                                                    \
+        CHAIN("chain of 8", "eight kernels", "regions=0 " SUMS, N),                                \
+        CHAIN("chain of 8 with 4 curves", "one kernel", CURVES, N),                                \
+        CHAIN("chain of 8 with 4 curves", "eight kernels", "regions=0 " CURVES, N)
+
 /* The first case of each table measures the copy ceiling. */
 static const bench_case gpu_cases[] = {
     {"copy 67108864", "copy in=x:f32:67108864"},
     {"add 67108864", "add in=a:f32:67108864;b:f32:67108864"},
+    CHAINS(67108864),
     {"transpose 4096x4096", "transpose perm=1,0 in=x:f32:4096x4096"},
     {"gather 65536 rows of 1024", "gather axis=0 in=x:f32:32000x1024;idx:f32:65536:index:32000"},
     ROWS(4096, 4096),
@@ -159,6 +175,7 @@ static const bench_case gpu_cases[] = {
 static const bench_case cpu_cases[] = {
     {"copy 4194304", "copy in=x:f32:4194304"},
     {"add 4194304", "add in=a:f32:4194304;b:f32:4194304"},
+    CHAINS(4194304),
     {"transpose 1024x1024", "transpose perm=1,0 in=x:f32:1024x1024"},
     {"gather 4096 rows of 256", "gather axis=0 in=x:f32:8000x256;idx:f32:4096:index:8000"},
     ROWS(1024, 1024),

@@ -185,6 +185,8 @@ static rlxvk_status compile(bench *b, rlxvk_context *context)
                                      .profile = RLXVK_ON,
                                      .full_barrier = RLXVK_ON,
                                      .max_in_flight = BURST,
+                                     .regions = case_integer(&b->spec, "regions", 1) ? RLXVK_DEFAULT
+                                                                                     : RLXVK_OFF,
                                      .reorder = RLXVK_OFF};
     rlxvk_status status;
     TRY(rlxvk_compile(context, b->graph, &options, &b->executable));

@@ -32,6 +32,12 @@ static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
     return RLXVK_OK;
 }
 
+static rlxvk_status forced_rows(const rlxvk_executable *e, bool on_host[OP_COUNT])
+{
+    const char *rows = e->options.force_host;
+    return parse_rows(rows ? rows : e->context->switches.force_host, on_host);
+}
+
 static void apply_options(rlxvk_executable *e)
 {
     const rlxvk_compile_options *o = &e->options;
@@ -169,9 +175,16 @@ static rlxvk_status keep_strings(rlxvk_executable *e)
 
 static rlxvk_status rewrite_stage(rlxvk_executable *e, const rlxvk_graph *graph)
 {
-    rewrite_options options = {
-        .fusion = toggle(e->options.fusion, !e->context->switches.no_fusion) && !e->keep_all};
+    bool on_host[OP_COUNT] = {false};
+    rewrite_options options = {.fusion =
+                                   toggle(e->options.fusion, !e->context->switches.no_fusion) &&
+                                   !e->keep_all,
+                               .profile = &e->device->choice.profile,
+                               .on_host = on_host};
     rlxvk_status status;
+    options.regions =
+        options.fusion && toggle(e->options.regions, !e->context->switches.no_regions);
+    TRY(forced_rows(e, on_host));
     TRY(graph_verify(graph));
     TRY(graph_clone(graph, &e->source));
     TRY(keep_strings(e));
@@ -264,12 +277,11 @@ static rlxvk_status plan_stage(rlxvk_executable *e)
 {
     bool on_host[OP_COUNT] = {false};
     bool *flags = memory_zeroed(2 * e->graph->nodes.count + 1, sizeof *flags);
-    const char *rows = e->options.force_host;
     uint64_t in_order = 0;
     rlxvk_status status;
     if (!flags)
         return fail_memory("plan");
-    TRY(parse_rows(rows ? rows : e->context->switches.force_host, on_host));
+    TRY(forced_rows(e, on_host));
     TRY(plan_once(e, false, on_host, flags));
     if (!toggle(e->options.reorder, true) || e->keep_all)
         goto error;

@@ -14,6 +14,14 @@
 
 /* ---- cast ---- */
 
+_Static_assert(DTYPE_F32 == (int)RLXVK_F32 && DTYPE_F16 == (int)RLXVK_F16 &&
+                   DTYPE_BF16 == (int)RLXVK_BF16 && DTYPE_F64 == (int)RLXVK_F64 &&
+                   DTYPE_I8 == (int)RLXVK_I8 && DTYPE_I16 == (int)RLXVK_I16 &&
+                   DTYPE_I32 == (int)RLXVK_I32 && DTYPE_I64 == (int)RLXVK_I64 &&
+                   DTYPE_U8 == (int)RLXVK_U8 && DTYPE_U32 == (int)RLXVK_U32 &&
+                   DTYPE_BOOL == (int)RLXVK_BOOL && DTYPE_C64 == (int)RLXVK_C64,
+               "args.h numbers dtypes as rlxvk.h does");
+
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to)
 {
     cast_attributes attributes = {to};
@@ -42,26 +50,6 @@ static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     return same_word && node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
-/* What the word of a target dtype may hold; integers saturate at the nearest f32 of their limits.
- */
-static const struct {
-    uint32_t target;
-    float lowest, highest;
-} cast_targets[] = {
-    [RLXVK_F32] = {CAST_TO_WORD, 0, 0},
-    [RLXVK_F16] = {CAST_TO_F16, 0, 0},
-    [RLXVK_BF16] = {CAST_TO_BF16, 0, 0},
-    [RLXVK_F64] = {CAST_TO_WORD, 0, 0},
-    [RLXVK_I8] = {CAST_TO_INTEGER, -128, 127},
-    [RLXVK_I16] = {CAST_TO_INTEGER, -32768, 32767},
-    [RLXVK_I32] = {CAST_TO_INTEGER, -0x1p31f, 0x1p31f},
-    [RLXVK_I64] = {CAST_TO_INTEGER, -0x1p63f, 0x1p63f},
-    [RLXVK_U8] = {CAST_TO_INTEGER, 0, 255},
-    [RLXVK_U32] = {CAST_TO_INTEGER, 0, 0x1p32f},
-    [RLXVK_BOOL] = {CAST_TO_BOOL, 0, 0},
-    [RLXVK_C64] = {CAST_TO_PAIR, 0, 0},
-};
-
 static uint32_t source_code(const operand *x, rlxvk_dtype dtype)
 {
     if (x->storage == STORAGE_RAW)
@@ -75,11 +63,9 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
     dispatch d = {.kernel = KERNEL_CAST,
                   .constants = {l->profile->workgroup_size,
-                                source_code(&operands[0], input_dtype(l->graph, n, 0)),
-                                cast_targets[n->dtype].target}};
+                                source_code(&operands[0], input_dtype(l->graph, n, 0)), n->dtype}};
     struct cast_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
-                             operands[1].offset, cast_targets[n->dtype].lowest,
-                             cast_targets[n->dtype].highest};
+                             operands[1].offset};
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
@@ -107,20 +93,25 @@ static double host_integer(double v, double lowest, double highest)
     return isnan(v) ? 0 : fmin(fmax(trunc(v), lowest), highest);
 }
 
+/* What the words of the integers hold: they saturate at the nearest f32 of their limits. */
+static const struct {
+    double lowest, highest;
+} integer_limits[RLXVK_DTYPE_COUNT] = {
+    [RLXVK_I8] = {-128, 127},        [RLXVK_I16] = {-32768, 32767}, [RLXVK_I32] = {-0x1p31, 0x1p31},
+    [RLXVK_I64] = {-0x1p63, 0x1p63}, [RLXVK_U8] = {0, 255},         [RLXVK_U32] = {0, 0x1p32},
+};
+
 static double host_value(rlxvk_dtype to, double v)
 {
-    switch (cast_targets[to].target) {
-    case CAST_TO_F16:
+    if (to == RLXVK_F16)
         return host_round(v, 11, 0x1p-24, 0x1p16);
-    case CAST_TO_BF16:
+    if (to == RLXVK_BF16)
         return host_round(v, 8, 0x1p-133, INFINITY);
-    case CAST_TO_INTEGER:
-        return host_integer(v, cast_targets[to].lowest, cast_targets[to].highest);
-    case CAST_TO_BOOL:
+    if (to == RLXVK_BOOL)
         return v != 0;
-    default:
-        return v;
-    }
+    return dtype_is_integer(to)
+               ? host_integer(v, integer_limits[to].lowest, integer_limits[to].highest)
+               : v;
 }
 
 static double host_element(const host_tensor *t, uint64_t i)

@@ -45,9 +45,9 @@ static rlxvk_status check_registration(const rlxvk_custom_op *op)
 {
     if (!op->name || !op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
         return fail(RLXVK_E_ATTR, "custom: names have 1 to 63 bytes");
-    if (op->input_count >= KERNEL_MAX_BINDINGS)
+    if (op->input_count >= CUSTOM_MAX_BINDINGS)
         return fail(RLXVK_E_ATTR, "custom '%s': %u operands; at most %d", op->name, op->input_count,
-                    KERNEL_MAX_BINDINGS - 1);
+                    CUSTOM_MAX_BINDINGS - 1);
     if (!op->host && !op->kernel)
         return fail(RLXVK_E_ATTR, "custom '%s': needs a host function or a kernel", op->name);
     return RLXVK_OK;
@@ -133,7 +133,7 @@ rlxvk_tensor rlxvk_custom_packed(rlxvk_graph *g, const char *name, const rlxvk_t
 static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     custom_attributes *a = attributes;
-    rlxvk_shape shapes[KERNEL_MAX_BINDINGS];
+    rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
     const custom_entry *entry = a->entry;
     if (n->input_count != entry->op.input_count || n->input_count > ARRAY_COUNT(shapes))
         return op_fail(n, RLXVK_E_ARITY, "'%s' takes %u operands, given %u", entry->name,
@@ -170,9 +170,9 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const custom_attributes *a = n->attributes;
-    operand operands[KERNEL_MAX_BINDINGS];
-    rlxvk_shape shapes[KERNEL_MAX_BINDINGS];
-    uint32_t offsets[KERNEL_MAX_BINDINGS], words[KERNEL_MAX_ARGUMENT_BYTES / 4] = {0};
+    operand operands[CUSTOM_MAX_BINDINGS];
+    rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
+    uint32_t offsets[CUSTOM_MAX_BINDINGS], words[KERNEL_MAX_ARGUMENT_BYTES / 4] = {0};
     for (uint32_t i = 0; i <= n->input_count; i++) {
         operands[i] = i < n->input_count ? lower_input(l, id, i) : lower_write(l, id);
         shapes[i] = i < n->input_count ? *input_shape(l->graph, n, i) : n->shape;
@@ -189,7 +189,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 static rlxvk_status host(const host_call *c)
 {
     const custom_attributes *a = c->node->attributes;
-    rlxvk_custom_view views[KERNEL_MAX_BINDINGS];
+    rlxvk_custom_view views[CUSTOM_MAX_BINDINGS];
     uint64_t numel = shape_numel(&c->node->shape);
     float *out = memory_zeroed(numel + 1, sizeof *out);
     if (!out)

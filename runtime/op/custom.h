@@ -6,6 +6,7 @@
 #include "op/op.h"
 
 #define CUSTOM_ATTRIBUTE_BYTES 256
+#define CUSTOM_MAX_BINDINGS    8 /* what every device has */
 
 typedef struct custom_entry {
     char name[64];

@@ -30,4 +30,7 @@ extern const op_family dequant_scaled_family;
 /* spectral and complex */
 extern const op_family fft_family, fft_real_family, complex_family;
 
+/* Elementwise regions. */
+extern const op_family region_family;
+
 #endif

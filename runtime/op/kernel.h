@@ -9,9 +9,9 @@
 #include "base/base.h"
 #include "kernel_table.h" /* generated: enum kernel_id { KERNEL_<NAME>, ..., KERNEL_COUNT } */
 
-#define KERNEL_MAX_BINDINGS       8
+#define KERNEL_MAX_BINDINGS       17
 #define KERNEL_MAX_ARGUMENT_BYTES 128
-#define KERNEL_MAX_CONSTANTS      16
+#define KERNEL_MAX_CONSTANTS      36
 
 typedef struct kernel_info {
     const char *name;

@@ -4,6 +4,7 @@
 #include "op/conv_select.h"
 #include "op/dequant_select.h"
 #include "op/matrix_select.h"
+#include "op/region.h"
 
 #include <string.h>
 
@@ -20,13 +21,11 @@ ROWS(conv)
 ROWS(matrix)
 ROWS(dequant)
 ROWS(attention)
+ROWS(region)
 
 const variant_family variant_families[] = {
-    {"matmul", matmul_row},
-    {"conv", conv_row},
-    {"matrix", matrix_row},
-    {"dequant", dequant_row},
-    {"attention", attention_row},
+    {"matmul", matmul_row},   {"conv", conv_row},           {"matrix", matrix_row},
+    {"dequant", dequant_row}, {"attention", attention_row}, {"region", region_row},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 

@@ -45,11 +45,15 @@ uint32_t pass_copy(pass *p, uint32_t id)
     return (uint32_t)g->nodes.count - 1;
 }
 
-rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule)
+rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
 {
     uint32_t count = (uint32_t)g->nodes.count;
-    pass p = {g, g->nodes.items, count, memory_zeroed(count + 1, sizeof(uint32_t)),
-              count_node_uses(g)};
+    pass p = {g,
+              g->nodes.items,
+              count,
+              memory_zeroed(count + 1, sizeof(uint32_t)),
+              count_node_uses(g),
+              context};
     if (!p.map || !p.uses) {
         graph_fail(g, fail_memory("pass"));
     } else {
@@ -133,15 +137,19 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
      * fusing leaves. */
-    static const rewrite_rule passes[] = {detach_view,        fold_constant, fuse_matmul_bias_act,
-                                          fuse_residual_norm, fuse_swiglu,   fold_constant};
-    enum { legal = 2 };
+    static const rewrite_rule passes[] = {detach_view,          split_region,       fold_constant,
+                                          fuse_matmul_bias_act, fuse_residual_norm, fuse_swiglu,
+                                          fold_constant};
+    enum { legal = 3 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
     for (size_t i = 0; i < count; i++) {
         TRY(drop_dead(g));
-        TRY(run_pass(g, passes[i]));
+        TRY(run_pass(g, passes[i], options));
     }
+    TRY(drop_dead(g));
+    if (options->regions)
+        TRY(make_regions(g, options));
     TRY(drop_dead(g));
     TRY(graph_verify(g));
 error:

@@ -12,15 +12,16 @@ typedef struct pass {
     rlxvk_graph *graph; /* being filled */
     const node *nodes;  /* the old list */
     uint32_t count;
-    uint32_t *map;  /* old id -> new id */
-    uint32_t *uses; /* operand positions and outputs that name an old node */
-    text *why;      /* where somebody asks: the first reason why a pattern does not apply */
+    uint32_t *map;       /* old id -> new id */
+    uint32_t *uses;      /* operand positions and outputs that name an old node */
+    const void *context; /* what the rule was given */
+    text *why;           /* where somebody asks: the first reason why a pattern does not apply */
 } pass;
 
 /* Emits nodes for old node `id` and returns the new id that stands for it; NODE_NONE: copy it. */
 typedef uint32_t (*rewrite_rule)(pass *p, uint32_t id);
 
-rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule);
+rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context);
 
 /* Read once, and not an output. */
 static inline bool is_private(const pass *p, uint32_t id)
@@ -64,11 +65,15 @@ typedef struct fusion_pattern {
 #define FUSION_PATTERNS 4
 extern const fusion_pattern fusion_patterns[FUSION_PATTERNS];
 
-/* The rules (detach.c, fold.c, fuse.c). */
+/* The rules (detach.c, fold.c, fuse.c, region.c). Context: the rewrite options. */
 uint32_t detach_view(pass *p, uint32_t id);
 uint32_t fold_constant(pass *p, uint32_t id);
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
 uint32_t fuse_residual_norm(pass *p, uint32_t id);
 uint32_t fuse_swiglu(pass *p, uint32_t id);
+uint32_t split_region(pass *p, uint32_t id);
+
+/* Joins elementwise nodes (region.c). */
+rlxvk_status make_regions(rlxvk_graph *g, const rewrite_options *options);
 
 #endif

@@ -9,14 +9,17 @@
 #include "plan/schedule.h"
 
 typedef struct rewrite_options {
-    bool fusion; /* the pattern fusions; legalizing passes always run */
+    bool fusion;                   /* the pattern fusions; legalizing passes always run */
+    bool regions;                  /* elementwise regions; needs the profile */
+    const device_profile *profile; /* what regions may grow to; may be NULL */
+    const bool *on_host;           /* OP_COUNT flags: rows that regions leave alone; may be NULL */
 } rewrite_options;
 
 /* A copy of the graph's nodes and outputs that owns its memory (constants included). */
 rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out);
 
-/* All passes, in place: detach overwritten views, fold constants, fuse patterns, drop dead nodes.
- * Verifies the result. */
+/* All passes, in place: detach overwritten views, fold constants, fuse patterns, join elementwise
+ * nodes, drop dead ones. Verifies the result. */
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 
 /* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */

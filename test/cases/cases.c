@@ -10,7 +10,7 @@ static const case_family *const families[] = {
     &dequant_cases,     &transformer_cases, &attention_cases, &movement_cases, &indexing_cases,
     &random_cases,      &pooling_cases,     &selection_cases, &conv_cases,     &experts_cases,
     &composite_cases,   &solve_cases,       &sequence_cases,  &scaled_cases,   &integer_cases,
-    &spectral_cases,
+    &spectral_cases,    &region_cases,
 };
 
 const case_family *case_find_family(const char *row)

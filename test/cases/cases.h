@@ -88,5 +88,7 @@ extern const case_family scaled_cases;
 extern const case_family integer_cases;
 /* spectral and complex */
 extern const case_family spectral_cases;
+/* Elementwise regions. */
+extern const case_family region_cases;
 
 #endif
