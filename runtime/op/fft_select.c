@@ -44,14 +44,14 @@ const fft_class fft_classes[] = {
     {"across_even",     false, false,   511,    0, 16, 128, 4},
     {"across_far",      false, false, 12288, 8192, 16, 256, 8},
     {"across_long",     false, false, 12288,    0, 16, 256, 4},
-    {"across_last",     false, false, 12288,    0, 16, 256, 1},
+    {"across_last",     false, false, 12288,    0, 16, 512, 1},
     {"along_portable",  true,  true,  12288,    0,  8,  64, 1},
     {"across_portable", true,  false, 12288,    0,  8, 256, 1},
 };
 /* clang-format on */
 const size_t fft_class_count = ARRAY_COUNT(fft_classes);
 
-/* The fewest radices, none above `most`, falling; among as few, those whose smallest is largest. */
+/* The fewest radices, none above `most`, falling; among as few, the largest first. */
 static bool find_radices(uint32_t n, uint32_t most, uint32_t left, uint8_t *out, uint32_t *count)
 {
     bool found = n <= most;
@@ -64,8 +64,7 @@ static bool find_radices(uint32_t n, uint32_t most, uint32_t left, uint8_t *out,
         uint32_t stages;
         if (n % radix || !find_radices(n / radix, radix, left - 1, rest, &stages))
             continue;
-        bool fewer = stages + 1 < *count, equal = stages + 1 == *count;
-        if (found && !fewer && !(equal && rest[stages - 1] > out[*count - 1]))
+        if (found && stages + 1 >= *count)
             continue;
         found = true;
         out[0] = (uint8_t)radix;
