@@ -48,8 +48,8 @@ float with_sign_of(float v, float sign)
     return with_sign(magnitude_bits(v), floatBitsToUint(sign));
 }
 
-/* Half of e^x at a time, so that a small cosine brings a large power back into range. Where a factor
- * is not finite, C99 Annex G; +Inf with a denormal angle has that angle's sign. */
+/* Half of e^x at a time, so that a small cosine brings a large power back into range. Where a
+ * factor is not finite, C99 Annex G; +Inf with a denormal angle has that angle's sign. */
 vec2 complex_exponential(vec2 a)
 {
     uint angle_bits = magnitude_bits(a.y), bits = floatBitsToUint(a.x);
@@ -125,7 +125,8 @@ vec2 complex_root(vec2 a)
     float x = scaled_magnitude(a.x, -2 * exponent), y = scaled_magnitude(a.y, -2 * exponent);
     float large = square_root(0.5 * (square_root(x * x + y * y) + x));
     float small = divide(0.5 * y, large);
-    vec2 root = (is_negative(a.x) ? vec2(small, large) : vec2(large, small)) * power_of_two(exponent);
+    vec2 root = is_negative(a.x) ? vec2(small, large) : vec2(large, small);
+    root *= power_of_two(exponent);
     return vec2(root.x, with_sign_of(root.y, a.y));
 }
 

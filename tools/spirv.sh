@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPIR-V of kernels that an older glslang cannot compile, checked in under spv/ with a manifest of source digests.
-#   tools/spirv.sh update         compiles them all with the glslang on PATH (needs one of 2025 or newer) into spv/
+#   tools/spirv.sh update         compiles them all with the glslang on PATH (needs one of 2025 or newer) into spv/, and checks them
 #   tools/spirv.sh raw NAME OUT   compiles NAME to OUT where the installed glslang can; else takes spv/NAME.spv, and fails
 #                                 when the sources have changed since it was made
 # A digest covers the kernel, what it includes, and of glsl/args.h its own argument struct and the codes it names.
@@ -40,6 +40,7 @@ update)
     : >$manifest.new
     for kernel in $(grep -l 'GL_KHR_cooperative_matrix' glsl/*.comp | sed 's#glsl/\(.*\)\.comp#\1#'); do
         compile "$kernel" "spv/$kernel.spv"
+        spirv-val --target-env vulkan1.2 "spv/$kernel.spv"
         echo "$kernel $(digest "$kernel")" >>$manifest.new
     done
     mv $manifest.new $manifest
