@@ -9,8 +9,8 @@ const region_class region_classes[] = {
     {"light_short", KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},
     {"light_long", KERNEL_REGION_LIGHT_LONG, REGION_LIGHT, 32, 7, true},
     {"common_short", KERNEL_REGION_COMMON_SHORT, REGION_COMMON, 8, 7, true},
-    {"common_long", KERNEL_REGION_COMMON_LONG, REGION_COMMON, 32, 7, true},
-    {"common_wide", KERNEL_REGION_COMMON_WIDE, REGION_COMMON, REGION_STEPS, REGION_INPUTS, true},
+    {"common_long", KERNEL_REGION_COMMON_LONG, REGION_COMMON, 32, 7, false},
+    {"common_wide", KERNEL_REGION_COMMON_WIDE, REGION_COMMON, REGION_STEPS, REGION_INPUTS, false},
     {"all_short", KERNEL_REGION_ALL_SHORT, REGION_ALL, 8, 7, true},
     {"all_long", KERNEL_REGION_ALL_LONG, REGION_ALL, REGION_STEPS, REGION_INPUTS, false},
 };

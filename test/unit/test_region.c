@@ -520,7 +520,7 @@ static void random_programs_on_the_device(void **state)
     }
 }
 
-/* Many regions, none like another: every kernel is made once, and none twice. */
+/* Many regions, none like another, in one graph; compiled twice. */
 static void many_different_regions(void **state)
 {
     (void)state;
