@@ -12,10 +12,9 @@ const matrix_class matrix_classes[] = {
     /* name, tile m n k, part m n, stages, least m n, conditions */
     {"square_64",   128, 128, 64, 64, 32, 1, 65,  65, FILLS},
     {"square_32",   128, 128, 32, 64, 32, 1, 65,  65, FILLS},
-    {"narrow_32",    64, 128, 32, 32, 32, 1, 33,  65, FILLS},
     {"medium",       64,  64, 32, 32, 32, 1, 17,  17, 0},
     {"two_stages",   64,  64, 32, 32, 32, 2, 17,  17, 0},
-    {"small",        32,  32, 16, 16, 16, 1,  0,   0, 0},
+    {"small",        32,  32, 64, 16, 16, 1,  0,   0, 0},
 };
 /* clang-format on */
 const size_t matrix_class_count = ARRAY_COUNT(matrix_classes);
@@ -77,9 +76,13 @@ const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision pre
         return NULL;
     if (forced < matrix_class_count && is_able(&matrix_classes[forced], &unit, planes, profile))
         return &matrix_classes[forced];
-    for (size_t i = 0; i < matrix_class_count; i++)
-        if (is_able(&matrix_classes[i], &unit, planes, profile) &&
-            (suits(&matrix_classes[i], shape, profile) || i + 1 == matrix_class_count))
-            return &matrix_classes[i];
-    return NULL;
+    const matrix_class *able = NULL; /* the last */
+    for (size_t i = 0; i < matrix_class_count; i++) {
+        if (!is_able(&matrix_classes[i], &unit, planes, profile))
+            continue;
+        able = &matrix_classes[i];
+        if (suits(able, shape, profile))
+            break;
+    }
+    return able;
 }
