@@ -30,7 +30,7 @@ const conv_class conv_classes[] = {
     {"direct_depthwise", DIRECT, BOTH,       0,   1,   2,  1, 2,  0, 0,  0,   1, 0},
     {"direct_few",       DIRECT, NATIVE,     0,   8,   2,  8, 2,  0, 0,  0,   8, 0},
     {"tiled_32x128",     TILES,  BOTH,     128,  32, 128,  4, 8, 16, ZIGZAG,  0,  32, FILLS},
-    {"tiled_128x128",    TILES,  BOTH,     256, 128, 128,  8, 8, 16, ZIGZAG, 65, ANY, FILLS | WHOLE},
+    {"tiled_128x128",    TILES,  BOTH,    256, 128, 128,  8, 8, 16, ZIGZAG, 65, ANY, WHOLE | FILLS},
     {"tiled_64x128",     TILES,  BOTH,     128,  64, 128,  8, 8, 16, ZIGZAG, 33, ANY, FILLS},
     {"tiled_64x64",      TILES,  BOTH,     128,  64,  64,  8, 4, 16, ZIGZAG, 33, ANY, LONG},
     {"tiled_32x32",      TILES,  BOTH,      64,  32,  32,  4, 4, 32, ZIGZAG,  0, ANY, 0},
