@@ -146,6 +146,9 @@ struct scatter_add_long_args {
  * dilation 1, padding 0). positions: batch * cells of a phase of the output (of all of it, unless
  * transposed); m and channels: of the output and the input, a group; divide: multipliers of the
  * phase's cells and of its sizes along the last two axes. */
+/* Bits of QUADS of conv_tiled: y (w) may be written (read) four at a time. */
+#define CONV_QUADS_Y 1
+#define CONV_QUADS_W 2
 struct conv_args {
     u32 positions, groups, m, channels;
     u32 k_slice, splits; /* what one split sums of channels * taps; splits of it */

@@ -1,10 +1,9 @@
 #version 450
 /*
- * Convolution as an implicit matrix product: M channels of a group times N positions, summed over
- * K = channel * taps + tap. A workgroup makes a TILE_M x TILE_N tile, an invocation REG_M x REG_N
- * of it in registers, in interleaved quads. Steps of 16 along K: what a step's rows mean (where in
- * w, how far into the window, which plane of x) is worked out by 16 invocations one step ahead, so
- * that no other divides; the next step's elements are read while this one is multiplied.
+ * Convolution as an implicit matrix product (tile.glsl): M channels of a group times N positions,
+ * summed over K = channel * taps + tap. What a step's rows mean (where in w, how far into the
+ * window, which plane of x) is worked out by STEP invocations a step ahead, so that no other
+ * divides. Forward, a channel's weights lie along K as they are and are read in quads.
  *
  * A tap outside x counts as 0 here, and 0 times an infinite weight is NaN: a tile that met a weight
  * that is not finite is summed again, one element at a time, skipping those taps. Grid: tiles of
@@ -13,21 +12,16 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "conv.glsl"
+#define TILE_CONSTANT 6
+#include "tile.glsl"
 
-layout(constant_id = 6) const uint TILE_M = 64;
-layout(constant_id = 7) const uint TILE_N = 64;
-layout(constant_id = 8) const uint QUADS = 0; /* y may be written four at a time */
+layout(constant_id = 10) const uint QUADS = 0; /* bits of CONV_QUADS_... */
 
-const uint STEP = 16;
-const uint THREADS_M = TILE_M / REG_M, THREADS_N = TILE_N / REG_N;
-const uint THREADS = THREADS_M * THREADS_N; /* a multiple of TILE_N and of STEP */
-const uint LOADS_W = TILE_M * STEP / THREADS, LOADS_X = TILE_N * STEP / THREADS;
-const uint PITCH_W = TILE_M / 4 + 1, PITCH_X = TILE_N / 4 + 1;
-const uint PARTS_M = REG_M / 4, PARTS_N = REG_N / 4;
+const uint SHARE_W = TILE_M * STEP / 4 / THREADS; /* quads along K that an invocation carries */
+const uint SHARE_X = TILE_N * STEP / THREADS;     /* elements of one column; THREADS is a multiple
+                                                     of TILE_N */
 
-shared vec4 tile_w[STEP * PITCH_W];
-shared vec4 tile_x[STEP * PITCH_X];
-shared ivec4 row_place[STEP]; /* shift into the window, then the plane's first cell */
+shared ivec4 row_place[STEP]; /* shift into the window, then the same in cells, with the plane */
 shared uint row_weight[STEP]; /* from the channel's first weight */
 shared uint unusual;
 
@@ -42,38 +36,97 @@ uint split_row(uint k, out uvec3 tap)
     return channel;
 }
 
-/* What rows k0 .. k0 + 15 of K mean. */
-void place_rows(uint k0)
+/* What an invocation carries: quads of w, a column of x, and what a row of the next step means. */
+vec4 next_w[SHARE_W];
+float next_x[SHARE_X];
+ivec4 next_place;
+uint next_weight;
+uint w_at[SHARE_W]; /* a channel's first weight */
+uint last;          /* end of K, of this split */
+uint exponents;     /* the largest exponent bits met in w */
+int x_at;           /* where the window of the column starts in x's first plane, maybe outside */
+ivec3 origin;
+
+/* Rows past the end lie outside every window. */
+void place_row(uint k)
 {
-    uint row = gl_LocalInvocationID.x;
-    if (row >= STEP)
-        return;
     uvec3 tap;
-    uint channel = split_row(k0 + row, tap);
-    row_place[row] = ivec4(ivec3(tap) * shift, channel * volume(in_size()));
-    row_weight[row] = channel * w_c_stride() + tap_weight(tap);
+    uint channel = split_row(k, tap);
+    ivec3 at = ivec3(tap) * shift, size = ivec3(in_size());
+    int plane = int(channel * volume(in_size()));
+    next_place = ivec4(at, plane + (at.x * size.y + at.y) * size.z + at.z);
+    next_weight = channel * w_c_stride() + tap_weight(tap);
+    if (k >= last)
+        next_place.z = 1 << 30;
+}
+void store_row()
+{
+    if (gl_LocalInvocationID.x < STEP) {
+        row_place[gl_LocalInvocationID.x] = next_place;
+        row_weight[gl_LocalInvocationID.x] = next_weight;
+    }
 }
 
-/* What an invocation carries: rows of w that lie THREADS / STEP apart, at row_w of the step; a
- * column of x at rows that lie THREADS / TILE_N apart. */
-float next_w[LOADS_W], next_x[LOADS_X];
-uint row_w, row_x, w_at, x_at, rows_w; /* rows_w: how many rows of w there are from the first one */
-ivec3 origin;
-bool column_real;
-
-void fetch(uint rows)
+/* Channel and row of K of the i-th quad of w, in the tile. */
+uvec2 place_w(uint i)
 {
-    [[unroll]] for (uint i = 0; i < LOADS_W; i++) {
-        uint m = i * (THREADS / STEP);
-        bool real = row_w < rows && m < rows_w;
-        next_w[i] = real ? w[w_at + m * w_m_stride() + row_weight[row_w]] : 0.0;
+    uint lane = gl_LocalInvocationID.x;
+    return uvec2(lane / (STEP / 4) + i * (THREADS / (STEP / 4)), lane % (STEP / 4) * 4);
+}
+
+vec4 fetch_w(uint i, uint k0)
+{
+    uint row = place_w(i).y, k = k0 + row;
+    if ((QUADS & CONV_QUADS_W) != 0)
+        return k < last ? w_quads[(w_at[i] + k) >> 2] : vec4(0.0);
+    vec4 v = vec4(0.0);
+    [[unroll]] for (uint c = 0; c < 4; c++)
+        if (k + c < last)
+            v[c] = w[w_at[i] + (TRANSPOSED != 0 ? row_weight[row + c] : k + c)];
+    return v;
+}
+
+void fetch(uint k)
+{
+    uint row_x = gl_LocalInvocationID.x / TILE_N;
+    [[unroll]] for (uint i = 0; i < SHARE_W; i++)
+        next_w[i] = fetch_w(i, k);
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++) {
+        ivec4 place = row_place[row_x + i * (THREADS / TILE_N)];
+        uvec3 at = uvec3(origin + place.xyz), size = in_size();
+        bool real = at.z < size.z && at.y < size.y && (DEPTH == 0 || at.x < size.x);
+        next_x[i] = real ? x[x_at + place.w] : 0.0;
     }
-    [[unroll]] for (uint i = 0; i < LOADS_X; i++) {
-        uint row = row_x + i * (THREADS / TILE_N), cell;
-        ivec4 place = row_place[row];
-        bool real = source_cell(origin + place.xyz, cell) && column_real && row < rows;
-        next_x[i] = real ? x[x_at + uint(place.w) + cell] : 0.0;
+    if (gl_LocalInvocationID.x < STEP)
+        place_row(k + STEP + gl_LocalInvocationID.x);
+}
+
+void store()
+{
+    uint column = gl_LocalInvocationID.x % TILE_N, row_x = gl_LocalInvocationID.x / TILE_N;
+    [[unroll]] for (uint i = 0; i < SHARE_W; i++) {
+        uvec2 at = place_w(i);
+        uvec4 e = floatBitsToUint(next_w[i]) & 0x7f800000u;
+        exponents = max(exponents, max(max(e.x, e.y), max(e.z, e.w)));
+        store_along_a(at.x, at.y, next_w[i]);
     }
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+        store_one_b(column, row_x + i * (THREADS / TILE_N), next_x[i]);
+    store_row();
+}
+
+/* Channels and positions outside become the last ones. */
+void start(uint group, uint m0, uint n0)
+{
+    uvec3 place;
+    uint n = min(n0 + gl_LocalInvocationID.x % TILE_N, args.positions - 1);
+    uint x_first = x_start(locate(n, place), group);
+    ivec3 size = ivec3(in_size());
+    origin = window_origin(place);
+    x_at = int(x_first) + (origin.x * size.y + origin.y) * size.z + origin.z;
+    [[unroll]] for (uint i = 0; i < SHARE_W; i++)
+        w_at[i] = w_start(group, min(m0 + place_w(i).x, args.m - 1));
+    exponents = 0;
 }
 
 /* One element of y, tap by tap. */
@@ -110,6 +163,49 @@ bool target_position(uint n, uint group, out uint at)
     return real;
 }
 
+/* Channel and position of element i of the invocation's part. */
+uvec2 part_place(uvec2 first, uint i)
+{
+    uint row = i / REG_N, column = i % REG_N;
+    return first + uvec2(row / 4 * (THREADS_M * 4) + row % 4,
+                         column / 4 * (THREADS_N * 4) + column % 4);
+}
+
+/* Rolled: one copy of long code. */
+void write_carefully(uint group, uvec2 first, uint k_begin, uint y_base)
+{
+    [[dont_unroll]] for (uint i = 0; i < REG_M * REG_N; i++) {
+        uvec2 at = part_place(first, i);
+        uint y_at;
+        if (at.x < args.m && target_position(at.y, group, y_at))
+            y[y_base + y_at + at.x * volume(out_size())] =
+                careful_sum(group, at.x, at.y, k_begin, last) + bias_of(group, at.x);
+    }
+}
+
+void write_sums(uint group, uvec2 first, uint y_base)
+{
+    uint cells = volume(out_size());
+    [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
+        uint n = part_place(first, j * 4).y, y_at[4];
+        bool real[4];
+        [[unroll]] for (uint e = 0; e < 4; e++)
+            real[e] = target_position(n + e, group, y_at[e]);
+        [[unroll]] for (uint i = 0; i < REG_M; i++) {
+            uint m = part_place(first, i * REG_N).x;
+            if (m >= args.m || n >= args.positions)
+                continue;
+            vec4 result = sum[i * PARTS_N + j] + bias_of(group, m);
+            if ((QUADS & CONV_QUADS_Y) != 0)
+                y_quads[(y_base + y_at[0] + m * cells) >> 2] = result;
+            else
+                [[unroll]] for (uint e = 0; e < 4; e++)
+                    if (real[e])
+                        y[y_base + y_at[e] + m * cells] = result[e];
+        }
+    }
+}
+
 void main()
 {
     uint tiles_m = (args.m + TILE_M - 1) / TILE_M;
@@ -124,87 +220,22 @@ void main()
         return;
     enter_phase(phase_index);
     uint k_total = args.channels * volume(tap_count), k_begin = min(k_total, split * args.k_slice);
-    uint k_end = min(k_total, k_begin + args.k_slice);
-    uint lane = gl_LocalInvocationID.x, across = lane % THREADS_N, down = lane / THREADS_N;
-    uint out_cells = volume(out_size());
-
-    uint column = lane % TILE_N, m_w = lane / STEP;
-    column_real = n0 + column < args.positions;
-    uvec3 place;
-    x_at = x_start(locate(column_real ? n0 + column : 0, place), group);
-    origin = window_origin(place);
-    row_x = lane / TILE_N;
-    row_w = lane % STEP;
-    w_at = w_start(group, m0 + m_w);
-    rows_w = args.m - min(args.m, m0 + m_w);
-
-    vec4 sum[REG_M * PARTS_N];
-    bool usual = true;
-    [[unroll]] for (uint i = 0; i < REG_M * PARTS_N; i++)
-        sum[i] = vec4(0.0);
-    if (lane == 0)
+    last = min(k_total, k_begin + args.k_slice);
+    start(group, m0, n0);
+    if (gl_LocalInvocationID.x == 0)
         unusual = 0;
-    place_rows(k_begin);
+    place_row(k_begin + gl_LocalInvocationID.x);
+    store_row();
     barrier();
-    fetch(k_end - k_begin);
-    [[dont_unroll]] for (uint k0 = k_begin; k0 < k_end; k0 += STEP) {
-        barrier();
-        [[unroll]] for (uint i = 0; i < LOADS_W; i++) {
-            uint m = m_w + i * (THREADS / STEP);
-            usual = usual && (floatBitsToUint(next_w[i]) & 0x7f800000u) != 0x7f800000u;
-            tile_w[row_w * PITCH_W + m / 4][m % 4] = next_w[i];
-        }
-        [[unroll]] for (uint i = 0; i < LOADS_X; i++) {
-            uint row = row_x + i * (THREADS / TILE_N);
-            tile_x[row * PITCH_X + column / 4][column % 4] = next_x[i];
-        }
-        place_rows(k0 + STEP);
-        barrier();
-        if (k0 + STEP < k_end)
-            fetch(k_end - k0 - STEP);
-        [[unroll]] for (uint k = 0; k < STEP; k++) {
-            vec4 b[PARTS_N];
-            [[unroll]] for (uint j = 0; j < PARTS_N; j++)
-                b[j] = tile_x[k * PITCH_X + j * THREADS_N + across];
-            [[unroll]] for (uint i = 0; i < PARTS_M; i++) {
-                vec4 a = tile_w[k * PITCH_W + i * THREADS_M + down];
-                [[unroll]] for (uint r = 0; r < 4; r++)
-                    [[unroll]] for (uint j = 0; j < PARTS_N; j++)
-                        sum[(i * 4 + r) * PARTS_N + j] =
-                            fma(vec4(a[r]), b[j], sum[(i * 4 + r) * PARTS_N + j]);
-            }
-        }
-    }
-    if (!usual)
+    tile_product(k_begin, last);
+    if (exponents == 0x7f800000u)
         unusual = 1;
     barrier();
-    bool careful = unusual != 0;
-
-    uint y_size = args.positions / volume(grid_size()) * args.groups * args.m * out_cells;
-    uint first_m = m0 + down * 4, first_n = n0 + across * 4;
-    [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
-        uint n_quad = first_n + j * (THREADS_N * 4), y_at[4];
-        bool real[4];
-        [[unroll]] for (uint e = 0; e < 4; e++) {
-            real[e] = target_position(n_quad + e, group, y_at[e]);
-            y_at[e] += split * y_size;
-        }
-        [[unroll]] for (uint i = 0; i < REG_M; i++) {
-            uint m = first_m + i / 4 * (THREADS_M * 4) + i % 4;
-            if (m >= args.m || n_quad >= args.positions)
-                continue;
-            vec4 result = sum[i * PARTS_N + j];
-            if (careful)
-                [[dont_unroll]] for (uint e = 0; e < 4; e++)
-                    result[e] = careful_sum(group, m, min(n_quad + e, args.positions - 1), k_begin,
-                                            k_end);
-            result += bias_of(group, m);
-            if (QUADS != 0)
-                y_quads[(y_at[0] + m * out_cells) >> 2] = result;
-            else
-                [[unroll]] for (uint e = 0; e < 4; e++)
-                    if (real[e])
-                        y[y_at[e] + m * out_cells] = result[e];
-        }
-    }
+    uint images = args.positions / volume(grid_size());
+    uint y_base = split * (images * args.groups * args.m * volume(out_size()));
+    uint first_m = m0 + tile_thread().x * 4, first_n = n0 + tile_thread().y * 4;
+    if (unusual != 0)
+        write_carefully(group, uvec2(first_m, first_n), k_begin, y_base);
+    else
+        write_sums(group, uvec2(first_m, first_n), y_base);
 }

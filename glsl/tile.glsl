@@ -118,6 +118,7 @@ void tile_product(uint k_begin, uint k_end)
     if (k_begin >= k_end)
         return;
     fetch(k_begin);
+    barrier(); /* fetch may have read what store writes */
     store();
     barrier();
     [[dont_unroll]] for (uint k = k_begin + STEP; !peeled || k < k_end; k += STEP) {

@@ -255,6 +255,14 @@ static uint32_t out_cells(const conv_problem *p)
     return p->args.out_size[0] * p->args.out_size[1] * p->args.out_size[2];
 }
 
+/* What conv_tiled may access in quads. */
+static uint32_t quad_bits(const conv_problem *p)
+{
+    bool y = !p->transposed && (p->y.offset | out_cells(p)) % 4 == 0;
+    bool w = !p->transposed && (p->w.offset | p->shape.k) % 4 == 0;
+    return (y ? CONV_QUADS_Y : 0u) | (w ? CONV_QUADS_W : 0u);
+}
+
 static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
 {
     static const uint16_t kernels[] = {
@@ -270,7 +278,9 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
                             c->register_n,
                             c->tile_m,
                             c->tile_n,
-                            !p->transposed && (p->y.offset | out_cells(p)) % 4 == 0};
+                            c->step,
+                            c->loop,
+                            quad_bits(p)};
     memcpy(d.constants, constants, kernel_table[d.kernel].constant_count * sizeof *constants);
     p->args.y_offset = p->y.offset;
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);

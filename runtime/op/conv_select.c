@@ -4,6 +4,7 @@
  * RLXVK_MATMUL=tiled. The last row of each setting has no conditions but the baseline's.
  */
 #include "op/conv_select.h"
+#include "args.h"
 
 enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
 enum condition {
@@ -13,7 +14,7 @@ enum condition {
 };
 
 #define ANY         UINT64_MAX
-#define TILE_STEP   16  /* K elements a step of conv_tiled */
+#define SLICE_UNIT  32  /* a multiple of every step */
 #define LEAST_SLICE 256 /* K elements below which a split costs more than it gives */
 /* K elements an invocation sums at most: some software drivers end its loops at 65,535 rounds. */
 #define LONGEST_SLICE 32768
@@ -23,17 +24,18 @@ enum condition {
 #define DIRECT CONV_FORM_DIRECT
 #define TILES  CONV_FORM_TILED
 #define BOTH   (NATIVE | TILED)
+#define ZIGZAG TILE_LOOP_ZIGZAG
 const conv_class conv_classes[] = {
-    /* name, form, settings, threads, tile, registers, least and most m, conditions */
-    {"direct_depthwise", DIRECT, BOTH,       0,   1,   2, 1, 2,  0,   1, 0},
-    {"direct_few",       DIRECT, NATIVE,     0,   8,   2, 8, 2,  0,   8, 0},
-    {"tiled_flat",       TILES,  BOTH,     128,  32, 128, 4, 8,  0,  32, FILLS},
-    {"tiled_large",      TILES,  BOTH,     256, 128, 128, 8, 8, 65, ANY, FILLS | WHOLE},
-    {"tiled_wide",       TILES,  BOTH,     128,  64, 128, 8, 8, 33, ANY, FILLS},
-    {"tiled_medium",     TILES,  BOTH,     128,  64,  64, 8, 4, 33, ANY, LONG},
-    {"tiled_small",      TILES,  BOTH,      64,  32,  32, 4, 4,  0, ANY, 0},
-    {"direct_block",     DIRECT, PORTABLE,  32,   8,   4, 8, 4,  4, ANY, 0},
-    {"direct_single",    DIRECT, PORTABLE,  32,   1,   4, 1, 4,  0, ANY, 0},
+    /* name, form, settings, threads, tile, registers, step, loop, least and most m, conditions */
+    {"direct_depthwise", DIRECT, BOTH,       0,   1,   2,  1, 2,  0, 0,  0,   1, 0},
+    {"direct_few",       DIRECT, NATIVE,     0,   8,   2,  8, 2,  0, 0,  0,   8, 0},
+    {"tiled_32x128",     TILES,  BOTH,     128,  32, 128,  4, 8, 16, ZIGZAG,  0,  32, FILLS},
+    {"tiled_128x128",    TILES,  BOTH,    256, 128, 128,  8, 8, 16, ZIGZAG, 65, ANY, WHOLE | FILLS},
+    {"tiled_64x128",     TILES,  BOTH,     128,  64, 128,  8, 8, 16, ZIGZAG, 33, ANY, FILLS},
+    {"tiled_64x64",      TILES,  BOTH,     128,  64,  64,  8, 4, 16, ZIGZAG, 33, ANY, LONG},
+    {"tiled_32x32",      TILES,  BOTH,      64,  32,  32,  4, 4, 32, ZIGZAG,  0, ANY, 0},
+    {"direct_block",     DIRECT, PORTABLE,  32,   8,   4,  8, 4,  0, 0,  4, ANY, 0},
+    {"direct_single",    DIRECT, PORTABLE,  32,   1,   4,  1, 4,  0, 0,  0, ANY, 0},
 };
 /* clang-format on */
 const size_t conv_class_count = ARRAY_COUNT(conv_classes);
@@ -42,8 +44,8 @@ static uint64_t shared_bytes(const conv_class *c)
 {
     if (c->form != CONV_FORM_TILED)
         return 0;
-    /* Two tiles with a quad of padding a row, what the rows mean, a flag. */
-    return (c->tile_m + c->tile_n + 8u + 5u) * TILE_STEP * sizeof(float) + sizeof(float);
+    /* Two tiles with eight quads of padding each, what a step's rows mean, a flag. */
+    return ((c->tile_m + c->tile_n + 5u) * c->step + 64 + 1) * sizeof(float);
 }
 
 uint64_t conv_groups(const conv_class *c, const conv_shape *s, const device_profile *profile)
@@ -102,5 +104,5 @@ uint64_t conv_slice(const conv_class *c, const conv_shape *s, const device_profi
     uint64_t most_partials = MIN(MOST_PARTIALS, profile->max_binding_bytes / sizeof(float));
     uint64_t useful = MAX(wanted / tiles, divide_up(s->k, LONGEST_SLICE));
     uint64_t splits = MIN(MIN(useful, s->k / LEAST_SLICE), most_partials / outputs);
-    return splits > 1 ? round_up(divide_up(s->k, splits), TILE_STEP) : s->k;
+    return splits > 1 ? round_up(divide_up(s->k, splits), SLICE_UNIT) : s->k;
 }

@@ -23,6 +23,7 @@ typedef struct conv_class {
     uint16_t threads;        /* 0: the profile's workgroup size */
     uint16_t tile_m, tile_n; /* of y, a workgroup (direct: an invocation) */
     uint16_t register_m, register_n;
+    uint8_t step, loop; /* tiled: K elements a step, bits of TILE_LOOP_... */
     uint64_t least_m, most_m;
     unsigned conditions; /* others (conv_select.c) */
 } conv_class;

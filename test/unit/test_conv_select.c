@@ -49,22 +49,22 @@ static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, de
 static void classes(void **state)
 {
     (void)state;
-    expect("tiled_large", 256, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_wide", 192, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_wide", 64, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_flat", 24, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_medium", 512, 784, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_medium", 512, 49, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_small", 512, 32, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_small", 24, 784, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_128x128", 256, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x128", 192, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x128", 64, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_32x128", 24, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x64", 512, 784, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x64", 512, 49, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_32x32", 512, 32, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_32x32", 24, 784, 1, big_gpu(), MATMUL_AUTO);
     expect("direct_few", 3, 100352, 1, big_gpu(), MATMUL_AUTO);
     expect("direct_depthwise", 1, 3136, 256, big_gpu(), MATMUL_AUTO);
-    expect("tiled_wide", 256, 100352, 1, baseline(), MATMUL_AUTO);
+    expect("tiled_64x128", 256, 100352, 1, baseline(), MATMUL_AUTO);
     expect("direct_block", 256, 100352, 1, software(), MATMUL_AUTO);
     expect("direct_single", 1, 100352, 256, software(), MATMUL_AUTO);
     expect("direct_block", 256, 100352, 1, big_gpu(), MATMUL_SCALAR);
     expect("direct_depthwise", 1, 1, 1, software(), MATMUL_TILED);
-    expect("tiled_small", 2, 1, 1, software(), MATMUL_TILED);
+    expect("tiled_32x32", 2, 1, 1, software(), MATMUL_TILED);
 }
 
 /* What conv_tiled.comp takes for granted. */
@@ -78,6 +78,9 @@ static void tiles_divide(void **state)
         assert_int_equal(c->threads, c->tile_m / c->register_m * (c->tile_n / c->register_n));
         assert_int_equal(c->threads % c->tile_n, 0);
         assert_int_equal(c->register_m % 4 + c->register_n % 4, 0);
+        assert_int_equal(c->tile_m * c->step / 4 % c->threads, 0);
+        assert_int_equal(c->tile_n * c->step % c->threads, 0);
+        assert_int_equal(32 % c->step, 0);
     }
 }
 
@@ -91,7 +94,7 @@ static void slices_cover_k(void **state)
         conv_shape s = {extents[i % 7], extents[i / 7 % 7], extents[i / 49 % 7], 1};
         const conv_class *c = conv_select(&s, p, MATMUL_AUTO, VARIANT_NONE);
         uint64_t slice = conv_slice(c, &s, p), splits = divide_up(s.k, slice);
-        assert_true(slice == s.k || slice % 16 == 0);
+        assert_true(slice == s.k || slice % 32 == 0);
         assert_true(splits == 1 || splits * s.m * s.n * sizeof(float) <= p->max_binding_bytes);
         assert_true(c->threads <= p->max_workgroup_invocations);
     }
