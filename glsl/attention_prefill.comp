@@ -5,11 +5,13 @@
  * are sums of outer products from shared memory into registers: an invocation has 4 ROW_QUADS rows,
  * of which it holds the scores with 4 KEY_QUADS keys (s) and 4 COLUMN_QUADS output columns (o).
  *
- * Shared memory: the weights of a tile, key-major; in their place before, a slice of q and k 16
- * columns deep, transposed; VALUE_KEYS rows of v, or a row reduction. In a transposed slice the rows
- * q, q + n, q + 2 n, q + 3 n share a quad (n: quads of a tile), turned by a quarter of the depth:
- * so neither the transposing stores nor the loads meet in a bank, and neighbours have neighbouring
- * keys. The next slice is read into registers while one is multiplied.
+ * Shared memory: the weights of a part of the tile (4 COLUMN_THREADS keys), key-major; before
+ * them, in their place, a slice of q and k 16 columns deep, transposed; and VALUE_KEYS rows of v,
+ * or a row reduction. In a transposed slice the rows q, q + n, q + 2 n, q + 3 n share a quad (n:
+ * quads of a part), turned by a quarter of the depth: so neither the transposing stores nor the
+ * loads meet in a bank, and neighbours have neighbouring keys. The next slice is read into
+ * registers while one is multiplied. What loads from shared memory deliver limits the kernel: 8 x 8
+ * a step beats 8 x 4, however many invocations are under way.
  *
  * Scores are kept in units of log2: q is scaled by scale * log2(e). Tiles outside the band, or
  * dropped whole by the mask, are never read; only tiles that some row sees in part (and all under
@@ -137,7 +139,7 @@ void fetch_scores(uint first_key, uint depth)
     }
 }
 
-/* `pitch`: quads of a column; in each `part` of them, rows a quarter of 4 part apart share one. */
+/* `pitch`: quads of a column, in parts; of a part, rows `part` apart share a quad. */
 void store_turned(uint first, uint pitch, uint part, uint row, vec4 value)
 {
     uint at = first + lane % 4u * 4u * pitch + row / (4u * part) * part + row % part;
@@ -416,43 +418,46 @@ void store_quad(uint at, uint d, vec4 value)
             y[at + d + e] = value[e];
 }
 
-vec4 normalized_quad(vec4 value, float l)
+/* Invocation `lane` finishes row `lane`: what is stored beside o, and what o is multiplied by. */
+void finish_row(uint b, uint h, uint chunk)
 {
-    return floatBitsToUint(l) == 0u ? vec4(0.0) : value / l;
+    uint i = first_query + lane, row = (b * args.heads + h) * args.queries + i;
+    vec4 part = vec4(0.0);
+    for (uint x = 0; x < COLUMN_THREADS / 4u; x++)
+        part += values[lane * (COLUMN_THREADS / 4u) + x];
+    float l = (part.x + part.y) + (part.z + part.w);
+    bool empty = floatBitsToUint(l) == 0u;
+    float factor = empty ? 0.0 : args.chunk != 0u ? 1.0 : 1.0 / l;
+    row_scales[lane % TILE_ROW_QUADS][lane / TILE_ROW_QUADS] = factor;
+    if (i < args.queries && args.chunk != 0u)
+        store_statistics(row, chunk, maximum, l);
+    else if (i < args.queries && args.lse_offset != ATTENTION_NO_LSE)
+        y[args.lse_offset + row] = log_sum(maximum, l);
 }
 
-/* Without a branch around the loop over columns: `o` stays in registers only where every index is
- * known. */
-void store_row(uint r, uint row, uint at, uint chunk, float l)
-{
-    if (args.chunk != 0u) {
-        at = partial_row(row, chunk);
-        if (tx == 0u)
-            store_statistics(row, chunk, row_maxima[(r >> 2) * ROW_THREADS + ty][r & 3u], l);
-        l = 1.0;
-    } else if (tx == 0u && args.lse_offset != ATTENTION_NO_LSE) {
-        y[args.lse_offset + row] = log_sum(row_maxima[(r >> 2) * ROW_THREADS + ty][r & 3u], l);
-    }
-    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
-        store_quad(at, (n * COLUMN_THREADS + tx) * 4u,
-                   normalized_quad(o[r * COLUMN_QUADS + n], l));
-}
-
+/* The loops over `o` are short and without divisions: it stays in registers only where drivers
+ * unroll them. */
 void store_rows(uint b, uint h, uint chunk)
 {
     barrier();
     [[unroll]] for (uint r = 0; r < ROWS; r++)
         values[row_of(r) * (COLUMN_THREADS / 4u) + (tx >> 2)][tx & 3u] = sums[r];
     barrier();
+    if (lane < TILE_QUERIES)
+        finish_row(b, h, chunk);
+    barrier();
+    uint first_row = (b * args.heads + h) * args.queries;
+    uint base = args.y_offset + b * args.y_batch + h * args.y_head;
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        float factor = row_scales[(r >> 2) * ROW_THREADS + ty][r & 3u];
         uint i = first_query + row_of(r);
-        vec4 part = vec4(0.0);
-        [[unroll]] for (uint x = 0; x < COLUMN_THREADS / 4u; x++)
-            part += values[row_of(r) * (COLUMN_THREADS / 4u) + x];
-        if (i < args.queries)
-            store_row(r, (b * args.heads + h) * args.queries + i,
-                      args.y_offset + b * args.y_batch + h * args.y_head + i * args.y_seq, chunk,
-                      (part.x + part.y) + (part.z + part.w));
+        uint at = args.chunk != 0u ? partial_row(first_row + i, chunk) : base + i * args.y_seq;
+        [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) {
+            vec4 w = o[r * COLUMN_QUADS + n];
+            w = floatBitsToUint(factor) == 0u ? vec4(0.0) : w * factor;
+            if (i < args.queries)
+                store_quad(at, (n * COLUMN_THREADS + tx) * 4u, w);
+        }
     }
 }
 
