@@ -118,7 +118,8 @@ void multiply(uint plane, uvec2 part)
     }
 }
 
-/* The planes `high` and the next: small products first. */
+/* The planes `high` and the next, small products first. Units may cut sums off instead of rounding
+ * them, which adds up over a long K: each step has a sum of its own, joined by an f32 addition. */
 void multiply_split(uint high, uvec2 part)
 {
     [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
@@ -132,9 +133,10 @@ void multiply_split(uint high, uvec2 part)
             LOAD_B(right, high, j, k);
             LOAD_B(right_low, high + 1, j, k);
             [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
-                SUM sum = coopMatMulAdd(left_low[i], right, sums[i * SUMS_N + j]);
+                SUM sum = coopMatMulAdd(left_low[i], right, SUM(0.0));
                 sum = coopMatMulAdd(left[i], right_low, sum);
-                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sum);
+                sum = coopMatMulAdd(left[i], right, sum);
+                sums[i * SUMS_N + j] = sums[i * SUMS_N + j] + sum;
             }
         }
     }
