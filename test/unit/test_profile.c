@@ -362,6 +362,7 @@ static void shuffles(void **state)
     device_snapshot s = discrete_base();
     assert_false(choose(s, NULL).profile.subgroup_shuffle);
     s.subgroup.supportedOperations |= VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    s.least_subgroup_size = s.most_subgroup_size = 0;
     assert_false(choose(s, NULL).profile.subgroup_shuffle);
     s.least_subgroup_size = 16, s.most_subgroup_size = 32;
     assert_false(choose(s, NULL).profile.subgroup_shuffle);
