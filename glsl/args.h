@@ -178,6 +178,10 @@ struct softmax_finish_args {
     u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
 };
 
+#define CUMSUM_RUN      4 /* neighbours that a lane takes */
+#define CUMSUM_SEGMENTS 4 /* times it does so before the lanes are joined */
+#define CUMSUM_HELD     (CUMSUM_RUN * CUMSUM_SEGMENTS)
+
 struct cumsum_args {
     u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
 };

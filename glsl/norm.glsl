@@ -2,28 +2,40 @@
  * Parts of the norm kernels: what is normalized (x, plus the residual, plus the bias, in this
  * order), and the rule. FLAGS (specialization constant 1) is a set of NORM_ bits.
  *
- * Layer norm: mean, then squares of deviations from it. The mean is found from a pivot (an element
- * of the row), so that a constant row deviates by exactly zero. RMS norm: the mean taken as zero.
+ * Layer norm: mean, then squares of deviations from it. The mean is a pivot (an element of the row,
+ * so that a constant row deviates by exactly zero) and an offset from it, never added up: what is
+ * normalized may deviate by less than the last place of the sum. RMS norm: the mean is zero.
  */
 layout(constant_id = 1) const uint FLAGS = 0;
+layout(constant_id = 2) const bool VECTORS = false;
 layout(set = 0, binding = 0) readonly buffer input_x { float x[]; };
+layout(set = 0, binding = 0) readonly buffer input_x4 { vec4 x4[]; };
 layout(set = 0, binding = 1) readonly buffer input_residual { float residual[]; };
+layout(set = 0, binding = 1) readonly buffer input_residual4 { vec4 residual4[]; };
 layout(set = 0, binding = 2) readonly buffer input_bias { float bias[]; };
+layout(set = 0, binding = 2) readonly buffer input_bias4 { vec4 bias4[]; };
+
+#include "row_quads.glsl"
+QUAD_READER(read_x, x, x4, VECTORS)
+QUAD_READER(read_residual, residual, residual4, VECTORS)
+QUAD_READER(read_bias, bias, bias4, VECTORS)
 
 const bool IS_RMS = (FLAGS & NORM_IS_RMS) != 0u;
 
 /* x + residual at `at` of both; the bias comes later because the sum is kept without it. */
-float residual_sum(uint at)
+vec4 residual_sum(uvec4 at, bvec4 live)
 {
-    float v = x[args.x_offset + at];
+    vec4 v = read_x(args.x_offset + at, live, 0.0);
     if ((FLAGS & NORM_HAS_RESIDUAL) != 0u)
-        v += residual[args.residual_offset + at];
+        v += read_residual(args.residual_offset + at, live, 0.0);
     return v;
 }
 
-float with_bias(float v, uint r)
+vec4 with_bias(vec4 v, uvec4 r, bvec4 live)
 {
-    return (FLAGS & NORM_HAS_BIAS) != 0u ? v + bias[args.bias_offset + r] : v;
+    if ((FLAGS & NORM_HAS_BIAS) != 0u)
+        v += read_bias(args.bias_offset + r, live, 0.0);
+    return v;
 }
 
 /*

@@ -1,10 +1,10 @@
 #version 450
 /*
- * Norm of the chunks of long rows from the statistics (norm_partial) of all the row's chunks,
- * merged by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n. With a kept
- * sum, x is that sum and FLAGS names no residual. y may be x or the residual.
+ * Norm of the chunks of long rows from the statistics (norm_partial) of all the row's chunks. With
+ * a kept sum, x is that sum and FLAGS names no residual. y may be x or the residual.
  */
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "rows.glsl"
 
@@ -13,28 +13,41 @@ layout(push_constant) uniform block { norm_finish_args args; };
 #include "norm_result.glsl"
 layout(set = 0, binding = 5) restrict readonly buffer partial { float statistics[]; };
 
-/* (elements, mean, sum of squared deviations) */
-vec3 merge(vec3 a, vec3 b)
+/*
+ * Moments of a set of elements: vec4(how many, mean, rest of the mean, sum of squared deviations).
+ * Joined by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n, the mean with
+ * the rounding error it leaves: what is normalized may deviate by less than its last place.
+ */
+vec4 join_moments(vec4 a, vec4 b)
 {
     if (a.x == 0.0)
         return b;
     if (b.x == 0.0)
         return a;
-    float n = a.x + b.x, apart = b.y - a.y, weight = b.x / n;
-    return vec3(n, a.y + apart * weight, a.z + b.z + apart * apart * a.x * weight);
+    float n = a.x + b.x, weight = b.x / n;
+    float apart = (b.y - a.y) + (b.z - a.z);
+    float mean = a.y, rest = a.z;
+    add_compensated(mean, rest, apart * weight);
+    return vec4(n, mean, rest, a.w + b.w + apart * apart * (a.x * weight));
 }
 
-shared vec3 scratch[ROW_THREADS];
-ROW_TREE(vec3, merge_lanes, scratch, merge)
+/* The deviations of v from the mean. */
+vec4 deviation_from(vec4 v, vec4 moments)
+{
+    return (v - moments.y) - moments.z;
+}
 
-vec3 statistics_of_row(uint o, uint lane)
+ROW_TREE(vec4, join_lanes, scratch, join_moments)
+
+vec4 statistics_of_row(uint o, uint lane)
 {
     uint row = o / args.inner / args.chunks * args.chunks * args.inner + o % args.inner;
-    vec3 all = vec3(0.0);
+    vec4 all = vec4(0.0);
     for (uint c = lane; c < args.chunks; c += args.lanes) {
-        uint at = 2u * (row + c * args.inner);
+        uint at = 3u * (row + c * args.inner);
         uint elements = min(args.chunk_length, args.extent - c * args.chunk_length);
-        all = merge(all, vec3(float(elements), statistics[at], statistics[at + 1u]));
+        all = join_moments(all, vec4(float(elements), statistics[at], statistics[at + 1u],
+                                     statistics[at + 2u]));
     }
     return all;
 }
@@ -47,12 +60,13 @@ void main()
     uint first = row_chunk(o, args.inner, args.chunks) * args.chunk_length;
     uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
     uint start = row_start(o, args.inner, args.extent, args.chunks);
-    vec3 all = live ? statistics_of_row(o, lane) : vec3(0.0);
-    all = merge_lanes(all, lane, args.lanes, args.lane_stride);
-    float scale = norm_scale(all.z / float(args.extent), args.eps);
-    for (uint r = first + lane; r < end; r += args.lanes) {
-        uint at = start + r * args.inner;
-        float deviation = with_bias(residual_sum(at), r) - all.y;
-        store_normalized(o / args.inner / args.chunks, at, r, deviation * scale);
+    vec4 all = live ? statistics_of_row(o, lane) : vec4(0.0);
+    all = join_lanes(all, lane, args.lanes, args.lane_stride);
+    float scale = norm_scale(all.w / float(args.extent), args.eps);
+    for (uint k = 0u; first + 4u * k * args.lanes < end; k++) {
+        uvec4 r = first + row_quad(lane, args.lanes, k), at = start + r * args.inner;
+        bvec4 inside = row_live(r, end);
+        vec4 deviation = deviation_from(with_bias(residual_sum(at, inside), r, inside), all);
+        store_normalized(o / args.inner / args.chunks, at, r, inside, deviation * scale);
     }
 }

@@ -6,9 +6,19 @@
  */
 #define ROW_THREADS 256
 
+/* With subgroups (their size divides the workgroup's) threads are counted subgroup by subgroup. */
+uint row_thread()
+{
+#ifdef ROW_SUBGROUPS
+    return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+#else
+    return gl_LocalInvocationID.x;
+#endif
+}
+
 uint row_lane(uint lanes, uint lane_stride)
 {
-    return gl_LocalInvocationID.x / lane_stride & (lanes - 1u);
+    return row_thread() / lane_stride & (lanes - 1u);
 }
 
 /*
@@ -17,8 +27,7 @@ uint row_lane(uint lanes, uint lane_stride)
  */
 uint row_output(uint lanes, uint lane_stride)
 {
-    uint slot = lane_stride == 1u ? gl_LocalInvocationID.x / lanes
-                                  : gl_LocalInvocationID.x & (lane_stride - 1u);
+    uint slot = lane_stride == 1u ? row_thread() / lanes : row_thread() & (lane_stride - 1u);
     return group_index() * (gl_WorkGroupSize.x / lanes) + slot;
 }
 
@@ -35,10 +44,38 @@ uint row_chunk(uint o, uint inner, uint chunks)
 }
 
 /*
- * Defines type name(value, lane, lanes, lane_stride): `combine` over the lanes of each row by a
- * tree in `scratch`; every lane gets the result. Call it in uniform control flow.
+ * Defines type name(value, lane, lanes, lane_stride): `combine` over the lanes of each row, lower
+ * lanes on its left; every lane gets the same result. Call it in uniform control flow, and once:
+ * its scratch is not free again. With subgroups lane_stride must be 1.
  */
+#ifdef ROW_SUBGROUPS
+#define ROW_BUTTERFLY(type, combine, value, at, lanes)                                             \
+    for (uint reach = (lanes) / 2u; reach > 0u; reach /= 2u) {                                     \
+        type other = subgroupShuffleXor(value, reach);                                             \
+        value = ((at)&reach) != 0u ? combine(other, value) : combine(value, other);                \
+    }
 #define ROW_TREE(type, name, scratch, combine)                                                     \
+    shared type scratch[ROW_THREADS];                                                              \
+    type name(type value, uint lane, uint lanes, uint lane_stride)                                 \
+    {                                                                                              \
+        uint within = min(lanes, gl_SubgroupSize), parts = lanes / within;                         \
+        ROW_BUTTERFLY(type, combine, value, lane, within)                                          \
+        if (parts == 1u)                                                                           \
+            return value;                                                                          \
+        if (gl_SubgroupInvocationID == 0u)                                                         \
+            scratch[gl_SubgroupID] = value;                                                        \
+        barrier();                                                                                 \
+        uint first = gl_SubgroupID & ~(parts - 1u), least = min(parts, within);                    \
+        uint part = gl_SubgroupInvocationID & (least - 1u);                                        \
+        value = scratch[first + part];                                                             \
+        for (uint next = part + least; next < parts; next += least)                                \
+            value = combine(value, scratch[first + next]);                                         \
+        ROW_BUTTERFLY(type, combine, value, part, least)                                           \
+        return value;                                                                              \
+    }
+#else
+#define ROW_TREE(type, name, scratch, combine)                                                     \
+    shared type scratch[ROW_THREADS];                                                              \
     type name(type value, uint lane, uint lanes, uint lane_stride)                                 \
     {                                                                                              \
         uint t = gl_LocalInvocationID.x;                                                           \
@@ -51,22 +88,9 @@ uint row_chunk(uint o, uint inner, uint chunks)
                 scratch[t] = combine(scratch[t], scratch[t + half_way * lane_stride]);             \
             barrier();                                                                             \
         }                                                                                          \
-        type result = scratch[t - lane * lane_stride];                                             \
-        barrier();                                                                                 \
-        return result;                                                                             \
+        return scratch[t - lane * lane_stride];                                                    \
     }
-
-/* Defines name(value, lane, lane_stride): the value of each row's first lane. */
-#define ROW_FIRST(type, name, scratch)                                                             \
-    type name(type value, uint lane, uint lane_stride)                                             \
-    {                                                                                              \
-        uint t = gl_LocalInvocationID.x;                                                           \
-        scratch[t] = value;                                                                        \
-        barrier();                                                                                 \
-        type result = scratch[t - lane * lane_stride];                                             \
-        barrier();                                                                                 \
-        return result;                                                                             \
-    }
+#endif
 
 float row_add(float a, float b)
 {

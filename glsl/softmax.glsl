@@ -4,12 +4,42 @@
  * is NaN throughout and s means nothing.
  */
 
-/* exp(d) for d <= 0; exactly 1 at 0, exactly 0 where the result would be denormal. */
+/* exp(d) for d <= 0; exactly 0 where the result would be denormal. */
 float decay(float d)
 {
     float e = exp(d);
-    e = d == 0.0 ? 1.0 : e;
     return d < -87.0 ? 0.0 : e;
+}
+
+vec4 decay(vec4 d)
+{
+    return vec4(decay(d.x), decay(d.y), decay(d.z), decay(d.w));
+}
+
+/*
+ * The largest of many, and NaN if one is: plain maxima, which may drop a NaN, beside the largest
+ * magnitude as bits, which shows it.
+ */
+struct largest {
+    float value;
+    uint magnitude;
+};
+
+void take_largest(inout largest all, vec4 v)
+{
+    uvec4 bits = floatBitsToUint(v) & 0x7fffffffu;
+    all.value = max(max(all.value, max(v.x, v.y)), max(v.z, v.w));
+    all.magnitude = max(max(all.magnitude, max(bits.x, bits.y)), max(bits.z, bits.w));
+}
+
+float largest_value(largest all)
+{
+    return all.magnitude > 0x7f800000u ? NAN_VALUE : all.value;
+}
+
+float sum_of(vec4 v)
+{
+    return (v.x + v.y) + (v.z + v.w);
 }
 
 bool is_plain(float v)
@@ -25,7 +55,10 @@ vec2 join_statistics(vec2 a, vec2 b)
     return vec2(m, a.y * decay(a.x - m) + b.y * decay(b.x - m));
 }
 
-float softmax_value(float x, float m, float s)
+/* What exp(x - m) is of the sum; share = 1 / s. */
+vec4 softmax_value(vec4 e, float m, float share)
 {
-    return is_plain(m) ? decay(x - m) / s : NAN_VALUE;
+    if (!is_plain(m))
+        return vec4(NAN_VALUE);
+    return e * share;
 }

@@ -5,12 +5,17 @@
 #include "rows.glsl"
 #include "softmax.glsl"
 
+layout(constant_id = 1) const bool VECTORS = false;
 layout(push_constant) uniform block { softmax_finish_args args; };
 layout(set = 0, binding = 0) readonly buffer source { float x[]; };
+layout(set = 0, binding = 0) readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) restrict readonly buffer partial { float statistics[]; };
 layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
+layout(set = 0, binding = 2) writeonly buffer target4 { vec4 y4[]; };
 
-shared vec2 scratch[ROW_THREADS];
+#include "row_quads.glsl"
+QUAD_READER(read_x, x, x4, VECTORS)
+QUAD_WRITER(write_y, y, y4)
 ROW_TREE(vec2, join_lanes, scratch, join_statistics)
 
 vec2 statistics_of_row(uint o, uint lane)
@@ -34,8 +39,11 @@ void main()
     uint start = row_start(o, args.inner, args.extent, args.chunks);
     vec2 all = live ? statistics_of_row(o, lane) : vec2(0.0);
     all = join_lanes(all, lane, args.lanes, args.lane_stride);
-    for (uint r = first + lane; r < end; r += args.lanes) {
-        uint at = start + r * args.inner;
-        y[args.y_offset + at] = softmax_value(x[args.x_offset + at], all.x, all.y);
+    float share = 1.0 / all.y;
+    for (uint k = 0u; first + 4u * k * args.lanes < end; k++) {
+        uvec4 r = first + row_quad(lane, args.lanes, k), at = start + r * args.inner;
+        bvec4 inside = row_live(r, end);
+        vec4 v = read_x(args.x_offset + at, inside, 0.0);
+        write_y(args.y_offset + at, inside, softmax_value(decay(v - all.x), all.x, share));
     }
 }

@@ -1,7 +1,7 @@
 #version 450
 /*
  * Statistics (maximum, sum of exponentials) of the chunks of long rows, two words a chunk. Each
- * lane takes its elements eight at a time: their maximum first, so that the running sum is
+ * lane takes its elements two quads at a time: their maximum first, so that the running sum is
  * rescaled once a block.
  */
 #extension GL_GOOGLE_include_directive : require
@@ -10,28 +10,33 @@
 #include "rows.glsl"
 #include "softmax.glsl"
 
+layout(constant_id = 1) const bool VECTORS = false;
 layout(push_constant) uniform block { softmax_partial_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
+layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { float statistics[]; };
 
-shared vec2 scratch[ROW_THREADS];
+#include "row_quads.glsl"
+QUAD_READER(read_x, x, x4, VECTORS)
 ROW_TREE(vec2, join_lanes, scratch, join_statistics)
 
-const uint BLOCK = 8u;
+const uint BLOCK = 2u;
 
-vec2 statistics_of_block(uint base, uint r, uint end)
+/* Of BLOCK quads of this lane, from quad k on. */
+vec2 statistics_of_block(uint base, uint first, uint lane, uint k, uint end)
 {
-    float v[BLOCK];
-    vec2 block = vec2(-INFINITY, 0.0);
-    [[unroll]] for (uint k = 0u; k < BLOCK; k++) {
-        uint at = r + k * args.lanes;
-        v[k] = at < end ? x[base + at * args.inner] : -INFINITY;
+    vec4 v[BLOCK];
+    largest most = largest(-INFINITY, 0u);
+    [[unroll]] for (uint i = 0u; i < BLOCK; i++) {
+        uvec4 r = first + row_quad(lane, args.lanes, k + i);
+        v[i] = read_x(base + r * args.inner, row_live(r, end), -INFINITY);
     }
-    [[unroll]] for (uint k = 0u; k < BLOCK; k++)
-        block.x = row_larger(block.x, v[k]);
+    [[unroll]] for (uint i = 0u; i < BLOCK; i++)
+        take_largest(most, v[i]);
+    vec2 block = vec2(largest_value(most), 0.0);
     if (is_plain(block.x)) {
-        [[unroll]] for (uint k = 0u; k < BLOCK; k++)
-            block.y += decay(v[k] - block.x);
+        [[unroll]] for (uint i = 0u; i < BLOCK; i++)
+            block.y += sum_of(decay(v[i] - block.x));
     }
     return block;
 }
@@ -45,8 +50,8 @@ void main()
     uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
     uint base = args.x_offset + row_start(o, args.inner, args.extent, args.chunks);
     vec2 all = vec2(-INFINITY, 0.0);
-    for (uint r = first + lane; r < end; r += BLOCK * args.lanes)
-        all = join_statistics(all, statistics_of_block(base, r, end));
+    for (uint k = 0u; first + 4u * k * args.lanes < end; k += BLOCK)
+        all = join_statistics(all, statistics_of_block(base, first, lane, k, end));
     all = join_lanes(all, lane, args.lanes, args.lane_stride);
     if (live && lane == 0u) {
         statistics[2u * o] = all.x;

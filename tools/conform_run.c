@@ -263,7 +263,7 @@ static rlxvk_status compile(session *s)
     rlxvk_rng_options rng = case_rng(s);
     rlxvk_compile_options options = {.force_host = s->setup->force_host ? "all" : NULL,
                                      .precision = s->precision,
-                                     .variant = s->setup->variant,
+                                     .variant = case_word(&s->spec, "variant", s->setup->variant),
                                      .rng = &rng};
     rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
     if (status != RLXVK_OK)

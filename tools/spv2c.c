@@ -34,6 +34,7 @@ enum {
     OP_MEMBER_DECORATE = 72,
     OP_NO_LINE = 317,
     OP_MODULE_PROCESSED = 330,
+    CAPABILITY_SUBGROUP_SHUFFLE = 65,
     CAPABILITY_COOPERATIVE_MATRIX = 6022,
     DECORATION_SPEC_ID = 1,
     DECORATION_ARRAY_STRIDE = 6,
@@ -200,7 +201,8 @@ static void write_row(FILE *out, const module *reflected, size_t word_count)
             reflected->name, reflected->name, word_count, bytes,
             decoration_limit(reflected, DECORATION_BINDING),
             decoration_limit(reflected, DECORATION_SPEC_ID),
-            find(reflected, OP_CAPABILITY, 1, CAPABILITY_COOPERATIVE_MATRIX) != NULL);
+            find(reflected, OP_CAPABILITY, 1, CAPABILITY_COOPERATIVE_MATRIX) ||
+                find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_SHUFFLE));
 }
 
 int main(int argc, char **argv)

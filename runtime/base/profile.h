@@ -27,6 +27,7 @@ typedef struct device_profile {
         workgroup_size;     /* preferred size of 1-D kernels: 128, or 256 where the device allows */
     uint32_t compute_units; /* estimate, for choosing how far to split work */
     matrix_shape matrix_f16, matrix_bf16; /* with f32 sums; m = 0: none */
+    bool subgroup_shuffle;                /* in compute, with whole subgroups of subgroup_size */
     bool portable; /* a translated or software driver: prefer plain kernels */
 } device_profile;
 

@@ -62,12 +62,13 @@ static struct argreduce_args arguments(axis_view v, row_tile tile, row_chunks ch
                                    .lane_stride = tile.lane_stride};
 }
 
+static const uint32_t kernels[] = {KERNEL_ARGREDUCE, KERNEL_ARGREDUCE_SUBGROUP};
+
 /* The best of each row's candidates. */
 static rlxvk_status lower_choice(lowering *l, uint32_t code, axis_view v, uint32_t count, operand x,
                                  operand candidates, operand y)
 {
-    row_tile tile =
-        row_tile_choose(l->profile, (axis_view){v.outer, count, v.inner}, 4, ROW_ANY_LENGTH);
+    row_tile tile = row_tile_plain(l, (axis_view){v.outer, count, v.inner}, 4, ROW_ANY_LENGTH);
     dispatch d = row_dispatch(l, KERNEL_ARGREDUCE, &tile, v.outer * v.inner);
     struct argreduce_args args = arguments(v, tile, (row_chunks){1, v.length});
     args.x_offset = x.offset;
@@ -83,11 +84,11 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     axis_view v = view_of(input_shape(l->graph, n, 0), n);
-    row_tile tile = row_tile_choose(l->profile, v, 8, ROW_ANY_LENGTH);
+    operand x = lower_input(l, id, 0), y = lower_write(l, id), to = y;
+    row_tile tile = row_tile_choose(l, v, row_is_whole(v, &x, 1), 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
     uint64_t outputs = v.outer * chunks.count * v.inner;
-    operand x = lower_input(l, id, 0), y = lower_write(l, id), to = y;
-    dispatch d = row_dispatch(l, KERNEL_ARGREDUCE, &tile, outputs);
+    dispatch d = row_dispatch_either(l, kernels, &tile, outputs);
     struct argreduce_args args = arguments(v, tile, chunks);
     rlxvk_status status;
     if (chunks.count > 1)
@@ -95,6 +96,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     args.x_offset = x.offset;
     args.y_offset = to.offset;
     d.constants[1] = node_code(n);
+    d.constants[3] = tile.form->quads;
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){x, x, to}, 3));
     if (chunks.count > 1)
         TRY(lower_choice(l, node_code(n), v, chunks.count, x, to, y));

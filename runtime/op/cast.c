@@ -183,9 +183,11 @@ static rlxvk_status copy_lower(lowering *l, uint32_t id)
 {
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
     uint64_t numel = shape_numel(&graph_node(l->graph, id)->shape);
-    dispatch d = {.kernel = KERNEL_COPY, .constants = {l->profile->workgroup_size}};
     struct copy_args args = copy_arguments(&operands[0], &operands[1], numel);
-    lower_groups(l, &d, elementwise_groups(args.words, d.constants[0]));
+    bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
+    uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
+    dispatch d = {.kernel = KERNEL_COPY, .constants = {size, quads, units}};
+    lower_groups(l, &d, divide_up(MAX(args.words / (quads ? 4 : 1), 1), size * units));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

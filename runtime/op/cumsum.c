@@ -1,9 +1,10 @@
 /*
  * cumsum: y[j] = sum of x[k], k <= j (k < j when exclusive) along one axis. Few long rows take
- * three dispatches: sums of chunks, their running sums, running sums inside the chunks. A NaN or
+ * two dispatches: sums of chunks, then running sums inside the chunks, each of which sums up what
+ * came before it. A NaN or
  * infinity affects only what follows it. Error at j: 2^-23 (4 + sqrt j) sum |x[k]|.
  */
-#include "op/row_tile.h"
+#include "op/reduce.h"
 
 #include <math.h>
 
@@ -26,68 +27,60 @@ static axis_view view_of(const node *n)
     return shape_axis_view(&n->shape, ((const cumsum_attributes *)n->attributes)->axis);
 }
 
-/* The sum of each chunk: reduce.comp on the same rows. */
-static rlxvk_status emit_sums(lowering *l, axis_view v, row_chunks chunks, operand x, operand sums)
-{
-    row_tile tile = row_tile_choose(l->profile, v, 8, ROW_ANY_LENGTH);
-    uint64_t outputs = v.outer * chunks.count * v.inner;
-    dispatch d = row_dispatch(l, KERNEL_REDUCE, &tile, outputs);
-    struct reduce_args args = {.outputs = (u32)outputs,
-                               .inner = (u32)v.inner,
-                               .extent = (u32)v.length,
-                               .chunks = chunks.count,
-                               .chunk_length = (u32)chunks.length,
-                               .lanes = tile.lanes,
-                               .lane_stride = tile.lane_stride,
-                               .x_offset = x.offset,
-                               .y_offset = sums.offset};
-    d.constants[1] = REDUCE_SUM;
-    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, sums}, 2);
-}
+/* Pieces of a row whose sums each of them adds up. */
+#define MOST_PIECES 1024
 
-/* `starts` NULL: the rows begin at zero. */
-static rlxvk_status emit_scan(lowering *l, axis_view v, row_chunks chunks, bool exclusive,
-                              operand x, const operand *starts, operand y)
+static const uint32_t kernels[] = {KERNEL_CUMSUM, KERNEL_CUMSUM_SUBGROUP};
+
+/* `sums`: of the chunks; NULL where each row is one. */
+static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, row_chunks chunks,
+                              const operand *sums)
 {
-    row_tile tile = row_tile_choose(l->profile, (axis_view){v.outer, chunks.length, v.inner}, 4,
-                                    ROW_ANY_LENGTH);
+    const node *n = graph_node(l->graph, id);
+    axis_view v = view_of(n);
+    operand x = lower_input(l, id, 0), y = lower_write(l, id), parts = sums ? *sums : x;
     uint64_t outputs = v.outer * chunks.count * v.inner;
-    dispatch d = row_dispatch(l, KERNEL_CUMSUM, &tile, outputs);
+    dispatch d = row_dispatch_either(l, kernels, tile, outputs);
     struct cumsum_args args = {.outputs = (u32)outputs,
                                .inner = (u32)v.inner,
                                .extent = (u32)v.length,
                                .chunks = chunks.count,
                                .chunk_length = (u32)chunks.length,
-                               .lanes = tile.lanes,
-                               .lane_stride = tile.lane_stride,
+                               .lanes = tile->lanes,
+                               .lane_stride = tile->lane_stride,
                                .x_offset = x.offset,
                                .y_offset = y.offset};
-    x.access = ACCESS_READ;
-    operand before = starts ? *starts : x;
-    before.access = ACCESS_READ;
-    d.constants[1] = exclusive;
-    d.constants[2] = starts != NULL;
-    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, before, y}, 3);
+    parts.access = ACCESS_READ;
+    d.constants[1] = ((const cumsum_attributes *)n->attributes)->exclusive;
+    d.constants[2] = sums != NULL;
+    d.constants[3] = tile->form->quads;
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts, y}, 3);
+}
+
+/* Pieces of what the lanes hold in registers, so that a piece is loaded once; fewer, longer ones
+ * where there would be so many that adding up their sums counts. */
+static row_chunks choose_chunks(const device_profile *profile, axis_view v, const row_tile *tile)
+{
+    uint64_t held = CUMSUM_HELD * (uint64_t)tile->lanes, pieces = divide_up(v.length, held);
+    row_chunks chunks = row_chunks_choose(profile, v, tile, (uint32_t)held);
+    if (chunks.count > 1 && pieces <= MOST_PIECES && profile->kind != RLXVK_DEVICE_CPU)
+        return (row_chunks){(uint32_t)pieces, held};
+    return chunks;
 }
 
 static rlxvk_status lower(lowering *l, uint32_t id)
 {
-    const node *n = graph_node(l->graph, id);
-    bool exclusive = ((const cumsum_attributes *)n->attributes)->exclusive;
-    axis_view v = view_of(n);
-    operand x = lower_input(l, id, 0), y = lower_write(l, id), sums, starts;
-    row_tile tile = row_tile_choose(l->profile, v, 4, ROW_ANY_LENGTH);
-    row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
-    uint64_t pieces = v.outer * chunks.count * v.inner;
+    axis_view v = view_of(graph_node(l->graph, id));
+    operand x = lower_input(l, id, 0), y = lower_write(l, id), sums;
+    bool whole = row_is_whole(v, (operand[]){x, y}, 2);
+    row_tile tile = row_tile_choose(l, v, whole, 4, ROW_ANY_LENGTH);
+    row_chunks chunks = choose_chunks(l->profile, v, &tile);
     rlxvk_status status;
     if (chunks.count == 1)
-        return emit_scan(l, v, chunks, exclusive, x, NULL, y);
-    TRY(lower_temporary(l, 4 * pieces, &sums));
-    TRY(lower_temporary(l, 4 * pieces, &starts));
-    TRY(emit_sums(l, v, chunks, x, sums));
-    TRY(emit_scan(l, (axis_view){v.outer, chunks.count, v.inner}, (row_chunks){1, chunks.count},
-                  true, sums, NULL, starts));
-    TRY(emit_scan(l, v, chunks, exclusive, x, &starts, y));
+        return emit_scan(l, id, &tile, chunks, NULL);
+    TRY(lower_temporary(l, 4 * v.outer * chunks.count * v.inner, &sums));
+    TRY(reduce_chunks(l, v, chunks, REDUCE_SUM, x, sums));
+    TRY(emit_scan(l, id, &tile, chunks, &sums));
 error:
     return status;
 }

@@ -20,7 +20,7 @@ typedef struct kernel_info {
     uint32_t argument_bytes; /* size of the push-constant struct, checked against glsl/args.h */
     uint32_t binding_count;  /* storage buffers 0 .. binding_count-1 of set 0 */
     uint32_t constant_count; /* specialization constants 0 .. constant_count-1; 0 is local_size_x */
-    bool matrix;             /* uses matrix units: subgroups of the profile's size */
+    bool subgroups;          /* needs subgroups of the profile's size: matrix units, shuffles */
 } kernel_info;
 
 extern const kernel_info kernel_table[KERNEL_COUNT];

@@ -19,8 +19,7 @@
 
 #include <math.h>
 
-/* Elements a lane of norm.comp keeps: one pipeline for each. */
-static const uint32_t keep_choices[] = {4, 16, 32};
+static const uint32_t kernels[] = {KERNEL_NORM, KERNEL_NORM_SUBGROUP};
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operands, size_t count,
                           int32_t axis, float eps)
@@ -187,6 +186,7 @@ static axis_view rows_of(const node *n, const norm_attributes *a)
 typedef struct norm_work {
     axis_view view;
     row_tile tile;
+    bool quads; /* of long rows: move as vec4 */
     uint32_t flags;
     uint32_t groups, group_channels, spatial; /* group norm only, else 0 */
     float eps;
@@ -201,6 +201,13 @@ static operand take(const lowering *l, uint32_t id, uint32_t index, uint32_t fla
     return lower_input(l, id, index);
 }
 
+static row_tile choose_tile(const lowering *l, const norm_work *w)
+{
+    operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
+    bool whole = row_is_whole(w->view, operands, ARRAY_COUNT(operands));
+    return row_tile_choose(l, w->view, whole, 4, 4 * ROW_MOST_QUADS);
+}
+
 /* `x_of`: the node whose operands 0 and 1 are x and the residual: the norm itself, or the add of a
  * pair. */
 static norm_work describe_work(const lowering *l, uint32_t id, uint32_t x_of, bool has_residual)
@@ -213,12 +220,12 @@ static norm_work describe_work(const lowering *l, uint32_t id, uint32_t x_of, bo
                    .eps = a->eps,
                    .x = lower_input(l, x_of, 0),
                    .y = lower_write(l, id)};
-    w.tile = row_tile_choose(l->profile, w.view, keep_choices[0], keep_choices[2]);
     w.residual = take(l, x_of, has_residual ? 1 : NODE_NONE, NORM_HAS_RESIDUAL, &w);
     w.bias = take(l, id, r.bias, NORM_HAS_BIAS, &w);
     w.gamma = take(l, id, r.gamma, NORM_HAS_GAMMA, &w);
     w.beta = take(l, id, r.beta, NORM_HAS_BETA, &w);
     w.sum = w.y;
+    w.tile = choose_tile(l, &w);
     if (node_code(n) == NORM_GROUP) {
         w.flags |= NORM_BY_CHANNEL;
         w.groups = (uint32_t)a->num_groups;
@@ -228,10 +235,10 @@ static norm_work describe_work(const lowering *l, uint32_t id, uint32_t x_of, bo
     return w;
 }
 
-static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t keep)
+static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
     uint64_t rows = w->view.outer * w->view.inner;
-    dispatch d = row_dispatch(l, KERNEL_NORM, &w->tile, rows);
+    dispatch d = row_dispatch_either(l, kernels, &w->tile, rows);
     struct norm_args args = {.outputs = (u32)rows,
                              .inner = (u32)w->view.inner,
                              .extent = (u32)w->view.length,
@@ -250,7 +257,8 @@ static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t keep)
                              .spatial = w->spatial};
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
     d.constants[1] = w->flags;
-    d.constants[2] = keep;
+    d.constants[2] = w->tile.form->quads;
+    d.constants[3] = quads;
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -274,6 +282,7 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
     d.constants[1] = w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL);
+    d.constants[2] = w->quads;
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -302,16 +311,19 @@ static rlxvk_status emit_finish(lowering *l, const norm_work *w, row_chunks chun
     statistics.access = ACCESS_READ;
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, statistics, w->y};
     d.constants[1] = w->flags;
+    d.constants[2] = w->quads;
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
 static rlxvk_status lower_chunks(lowering *l, norm_work w)
 {
+    w.quads = w.tile.form->quads;
+    w.tile = row_tile_plain(l, w.view, 4, 4 * ROW_MOST_QUADS);
     uint64_t length = (uint64_t)NORM_CHUNK_ELEMENTS * w.tile.lanes;
     row_chunks chunks = {(uint32_t)divide_up(w.view.length, length), length};
     operand statistics;
     rlxvk_status status;
-    TRY(lower_temporary(l, 8 * w.view.outer * chunks.count * w.view.inner, &statistics));
+    TRY(lower_temporary(l, 12 * w.view.outer * chunks.count * w.view.inner, &statistics));
     TRY(emit_partial(l, &w, chunks, statistics));
     if (w.flags & NORM_KEEPS_SUM) {
         w.x = w.residual = w.sum;
@@ -325,10 +337,8 @@ error:
 
 static rlxvk_status lower_work(lowering *l, const norm_work *w)
 {
-    for (size_t i = 0; i < ARRAY_COUNT(keep_choices); i++)
-        if (divide_up(w->view.length, w->tile.lanes) <= keep_choices[i])
-            return lower_whole(l, w, keep_choices[i]);
-    return lower_chunks(l, *w);
+    uint32_t quads = row_quads(w->view, &w->tile);
+    return quads ? lower_whole(l, w, quads) : lower_chunks(l, *w);
 }
 
 static rlxvk_status lower(lowering *l, uint32_t id)
@@ -345,6 +355,7 @@ static rlxvk_status lower_pair(lowering *l, uint32_t first, uint32_t id)
     norm_work w = describe_work(l, id, first, true);
     w.flags |= NORM_KEEPS_SUM;
     w.sum = lower_write(l, first);
+    w.tile = choose_tile(l, &w);
     return lower_work(l, &w);
 }
 

@@ -9,7 +9,6 @@
  * 2^-23 (4 + log2 n) sum |x|.
  */
 #include "op/reduce.h"
-#include "op/row_tile.h"
 
 #include <float.h>
 #include <math.h>
@@ -113,6 +112,8 @@ static bool view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     return reduced_count(input_shape(g, n, 0), reduced_axes(n)) == 1;
 }
 
+static const uint32_t kernels[] = {KERNEL_REDUCE, KERNEL_REDUCE_SUBGROUP};
+
 /* One reduced run, with everything inside it reduced already. */
 typedef struct pass {
     axis_view view;
@@ -124,7 +125,7 @@ static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chu
                               operand x, operand y)
 {
     uint64_t outputs = p->view.outer * chunks.count * p->view.inner;
-    dispatch d = row_dispatch(l, KERNEL_REDUCE, &tile, outputs);
+    dispatch d = row_dispatch_either(l, kernels, &tile, outputs);
     struct reduce_args args = {.outputs = (u32)outputs,
                                .inner = (u32)p->view.inner,
                                .extent = (u32)p->view.length,
@@ -137,21 +138,32 @@ static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chu
                                .divisor = p->divisor};
     x.access = ACCESS_READ;
     d.constants[1] = p->code;
+    d.constants[2] = tile.form->quads;
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
+}
+
+static row_tile choose_tile(const lowering *l, axis_view v, const operand *x)
+{
+    return row_tile_choose(l, v, row_is_whole(v, x, 1), 8, ROW_ANY_LENGTH);
+}
+
+rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint32_t code, operand x,
+                           operand y)
+{
+    return emit_pass(l, &(pass){rows, code, 0}, choose_tile(l, rows, &x), chunks, x, y);
 }
 
 static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
 {
-    row_tile tile = row_tile_choose(l->profile, p.view, 8, ROW_ANY_LENGTH);
+    row_tile tile = choose_tile(l, p.view, &x);
     row_chunks chunks = row_chunks_choose(l->profile, p.view, &tile, 8 * tile.lanes);
     rlxvk_status status = RLXVK_OK;
     if (chunks.count > 1) {
-        pass partial = {p.view, p.code == REDUCE_MEAN ? REDUCE_SUM : p.code, 0};
         operand sums;
         TRY(lower_temporary(l, 4 * p.view.outer * chunks.count * p.view.inner, &sums));
-        TRY(emit_pass(l, &partial, tile, chunks, x, sums));
+        TRY(reduce_chunks(l, p.view, chunks, p.code == REDUCE_MEAN ? REDUCE_SUM : p.code, x, sums));
         p.view.length = chunks.count;
-        tile = row_tile_choose(l->profile, p.view, 8, ROW_ANY_LENGTH);
+        tile = choose_tile(l, p.view, &sums);
         x = sums;
     }
     TRY(emit_pass(l, &p, tile, (row_chunks){1, p.view.length}, x, y));

@@ -8,8 +8,7 @@
 
 #include <math.h>
 
-/* Elements a lane of softmax.comp keeps: one pipeline for each. */
-static const uint32_t keep_choices[] = {4, 16, 32};
+static const uint32_t kernels[] = {KERNEL_SOFTMAX, KERNEL_SOFTMAX_SUBGROUP};
 
 rlxvk_tensor rlxvk_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis)
 {
@@ -30,10 +29,10 @@ static axis_view view_of(const node *n)
     return shape_axis_view(&n->shape, ((const axis_attributes *)n->attributes)->axis);
 }
 
-static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t keep, operand x,
+static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads, operand x,
                                 operand y)
 {
-    dispatch d = row_dispatch(l, KERNEL_SOFTMAX, &tile, v.outer * v.inner);
+    dispatch d = row_dispatch_either(l, kernels, &tile, v.outer * v.inner);
     struct softmax_args args = {.outputs = (u32)(v.outer * v.inner),
                                 .inner = (u32)v.inner,
                                 .extent = (u32)v.length,
@@ -41,12 +40,14 @@ static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_
                                 .lane_stride = tile.lane_stride,
                                 .x_offset = x.offset,
                                 .y_offset = y.offset};
-    d.constants[1] = keep;
+    d.constants[1] = quads;
+    d.constants[2] = tile.form->quads;
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
-static rlxvk_status lower_chunks(lowering *l, axis_view v, row_tile tile, operand x, operand y)
+static rlxvk_status lower_chunks(lowering *l, axis_view v, bool quads, operand x, operand y)
 {
+    row_tile tile = row_tile_plain(l, v, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
     uint64_t outputs = v.outer * chunks.count * v.inner;
     dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &tile, outputs);
@@ -69,6 +70,7 @@ static rlxvk_status lower_chunks(lowering *l, axis_view v, row_tile tile, operan
                                          .x_offset = x.offset,
                                          .y_offset = y.offset};
     operand statistics;
+    partial.constants[1] = finish.constants[1] = quads;
     rlxvk_status status;
     TRY(lower_temporary(l, 8 * outputs, &statistics));
     TRY(lower_emit(l, &partial, &first, sizeof first, (operand[]){x, statistics}, 2));
@@ -81,12 +83,13 @@ error:
 static rlxvk_status lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
-    row_tile tile = row_tile_choose(l->profile, v, keep_choices[0], keep_choices[2]);
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
-    for (size_t i = 0; i < ARRAY_COUNT(keep_choices); i++)
-        if (divide_up(v.length, tile.lanes) <= keep_choices[i])
-            return lower_whole(l, v, tile, keep_choices[i], x, y);
-    return lower_chunks(l, v, tile, x, y);
+    bool whole = row_is_whole(v, (operand[]){x, y}, 2);
+    row_tile tile = row_tile_choose(l, v, whole, 4, 4 * ROW_MOST_QUADS);
+    uint32_t quads = row_quads(v, &tile);
+    if (quads)
+        return lower_whole(l, v, tile, quads, x, y);
+    return lower_chunks(l, v, tile.form->quads, x, y);
 }
 
 static uint32_t in_place(const rlxvk_graph *g, const node *n)

@@ -5,6 +5,7 @@
 #include "op/dequant_select.h"
 #include "op/matrix_select.h"
 #include "op/region.h"
+#include "op/rows_select.h"
 
 #include <string.h>
 
@@ -22,10 +23,12 @@ ROWS(matrix)
 ROWS(dequant)
 ROWS(attention)
 ROWS(region)
+ROWS(rows)
 
 const variant_family variant_families[] = {
     {"matmul", matmul_row},   {"conv", conv_row},           {"matrix", matrix_row},
     {"dequant", dequant_row}, {"attention", attention_row}, {"region", region_row},
+    {"rows", rows_row},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 

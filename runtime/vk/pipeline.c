@@ -117,7 +117,7 @@ static void entry_create(creation *c, pipeline_entry *entry)
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
         .requiredSubgroupSize = d->choice.profile.subgroup_size,
     };
-    bool fix_size = kernel_find(key->kernel)->matrix && d->snapshot.subgroup_size_control;
+    bool fix_size = kernel_find(key->kernel)->subgroups && d->snapshot.subgroup_size_control;
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,

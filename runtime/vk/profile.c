@@ -233,6 +233,16 @@ static void choose_matrix_units(const device_snapshot *s, device_profile *p)
     p->matrix_bf16 = s->matrix_bf16;
 }
 
+/* Kernels with shuffles count on the profile's subgroup size too. */
+static bool choose_shuffles(const device_snapshot *s)
+{
+    uint32_t size = s->subgroup.subgroupSize;
+    bool fixed = s->least_subgroup_size == size && s->most_subgroup_size == size;
+    return (fixed || s->subgroup_size_control) && size > 0 && (size & (size - 1)) == 0 &&
+           s->subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT &&
+           s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
+}
+
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
                          const device_choice *choice, device_profile *p)
 {
@@ -260,6 +270,7 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
                                   options->limit_binding_bytes);
     p->slot_alignment = MAX(SLOT_ALIGNMENT, limits->minStorageBufferOffsetAlignment);
     p->workgroup_size = choose_workgroup_size(p);
+    p->subgroup_shuffle = choose_shuffles(s);
     choose_matrix_units(s, p);
 }
 

@@ -14,6 +14,9 @@
  * outputs are compared all the same. within=F: every element may be off by 1e-6 + F max|reference|,
  * for ops built of several nodes. backend=minstd|zero: of the run's random numbers.
  *
+ * variant=family=row: kernels by name, before what the command line says; where the device cannot,
+ * its own choice runs.
+ *
  * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8,
  * special (NaN, +-Inf, +-0, denormals among uniform), large (magnitudes 1e30 and 1e-30), offset
  * (1e4 + unit noise), zero, one, constant:v, bool, index:n (0..n-1), badindex:n (also outside, NaN,

@@ -90,6 +90,21 @@ static void generate_special(case_list *list, const char *row)
     case_add(list, "%s eps=1e-12 in=x:f16:5x64;gamma:bf16:64;beta:f16:64", row);
 }
 
+/* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. */
+static void generate_classes(case_list *list, const char *row)
+{
+    static const char *const classes[] = {"subgroup_alone", "subgroup_quads", "subgroup_words",
+                                          "shared_quads", "shared_words"};
+    static const int shapes[][2] = {{70, 8}, {33, 132}, {9, 1024}, {5, 4096}, {3, 20004}};
+    char text[96];
+    for (size_t i = 0; i < COUNT(classes) * COUNT(shapes); i++) {
+        const int *s = shapes[i % COUNT(shapes)];
+        case_add(list, "%s eps=1e-5 variant=rows=%s in=x:f32:%dx%d:%s;residual:f32:%dx%d:unit%s",
+                 row, classes[i / COUNT(shapes)], s[0], s[1], fills[i % COUNT(fills)], s[0], s[1],
+                 vectors((unsigned)i % 8, s[1], text, sizeof text));
+    }
+}
+
 static void generate(case_list *list)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -101,6 +116,7 @@ static void generate(case_list *list)
     case_add(list, "layer_norm eps=0 in=x:f32:2x9001:constant:0.1;beta:f32:9001");
     case_add(list, "rms_norm eps=1e-5 in=x:f32:70000x5:unit;gamma:f32:5");
     for (size_t i = 2; i < 4; i++) {
+        generate_classes(list, rows[i]);
         generate_lengths(list, rows[i], true);
         case_add(list, "%s eps=1e-5 in=x:f32:4x7:zero;residual:f32:4x7:zero;beta:f32:7", rows[i]);
         case_add(list, "%s eps=0 in=x:f32:4x7:zero;residual:f32:4x7:zero;beta:f32:7", rows[i]);

@@ -152,6 +152,26 @@ static void generate_arguments(case_list *list, const char *row)
     case_add(list, "%s axis=1 in=x:f32:3000x5:integers", row);
 }
 
+/* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. */
+static void generate_classes(case_list *list)
+{
+    static const char *const classes[] = {"subgroup_alone", "subgroup_quads", "subgroup_words",
+                                          "shared_quads", "shared_words"};
+    static const char *const shapes[] = {"70x8:special", "33x132:uniform", "9x1024:neginf",
+                                         "5x4096:special", "3x40004:uniform"};
+    for (size_t c = 0; c < COUNT(classes); c++)
+        for (size_t s = 0; s < COUNT(shapes); s++) {
+            const char *shape = shapes[s];
+            case_add(list, "reduce_sum axes=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
+            case_add(list, "reduce_max axes=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
+            case_add(list, "softmax axis=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
+            case_add(list, "argmin axis=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
+            case_add(list, "cumsum axis=1 variant=rows=%s in=x:f32:%s", classes[c], shape);
+            case_add(list, "cumsum axis=1 exclusive=1 variant=rows=%s in=x:f32:%s", classes[c],
+                     shape);
+        }
+}
+
 static void generate(case_list *list)
 {
     for (size_t i = 0; i < COUNT(reduce_builders); i++)
@@ -161,6 +181,7 @@ static void generate(case_list *list)
     generate_cumsum(list);
     generate_arguments(list, "argmax");
     generate_arguments(list, "argmin");
+    generate_classes(list);
 }
 
 const case_family reduction_cases = {rows, build, generate};

@@ -355,6 +355,25 @@ static void options_shrink_limits(void **state)
     assert_false(c.arena_mapped || c.arena_cached);
 }
 
+/* Kernels with shuffles need subgroups of a size that is known: the only one, or one to ask for. */
+static void shuffles(void **state)
+{
+    (void)state;
+    device_snapshot s = discrete_base();
+    assert_false(choose(s, NULL).profile.subgroup_shuffle);
+    s.subgroup.supportedOperations |= VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    s.least_subgroup_size = s.most_subgroup_size = 0;
+    assert_false(choose(s, NULL).profile.subgroup_shuffle);
+    s.least_subgroup_size = 16, s.most_subgroup_size = 32;
+    assert_false(choose(s, NULL).profile.subgroup_shuffle);
+    s.subgroup_size_control = true;
+    assert_true(choose(s, NULL).profile.subgroup_shuffle);
+    s.subgroup_size_control = false, s.least_subgroup_size = 32;
+    assert_true(choose(s, NULL).profile.subgroup_shuffle);
+    s.subgroup.supportedStages = VK_SHADER_STAGE_FRAGMENT_BIT;
+    assert_false(choose(s, NULL).profile.subgroup_shuffle);
+}
+
 static void description(void **state)
 {
     (void)state;
@@ -463,6 +482,7 @@ int main(void)
         cmocka_unit_test(missing_values_are_survived),
         cmocka_unit_test(below_the_baseline),
         cmocka_unit_test(options_shrink_limits),
+        cmocka_unit_test(shuffles),
         cmocka_unit_test(description),
         cmocka_unit_test(matrix_units),
         cmocka_unit_test(selection),
