@@ -225,7 +225,7 @@ static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape 
     args->positions = (u32)p->shape.n;
 }
 
-static conv_problem make_problem(const lowering *l, uint32_t id)
+static conv_problem make_problem(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_conv_options *o = &((const conv_attributes *)n->attributes)->options;
@@ -242,7 +242,7 @@ static conv_problem make_problem(const lowering *l, uint32_t id)
     p.args.x_offset = p.x.offset;
     p.args.w_offset = p.w.offset;
     p.args.bias_offset = p.bias.offset;
-    p.class = conv_select(&p.shape, l->profile, l->matmul, variant_forced(l->variants, "conv"));
+    p.class = conv_select(&p.shape, l->profile, l->matmul, variant_choose(l, "conv"));
     p.slice = conv_slice(p.class, &p.shape, l->profile);
     p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
     p.args.k_slice = (u32)p.slice;

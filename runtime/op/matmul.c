@@ -337,7 +337,7 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
         return lower_matrix_product(l, id, r);
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
-    p.class = matmul_select(&shape, l->profile, l->matmul, variant_forced(l->variants, "matmul"));
+    p.class = matmul_select(&shape, l->profile, l->matmul, variant_choose(l, "matmul"));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;

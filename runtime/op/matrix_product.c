@@ -188,7 +188,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
 rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request *r)
 {
     const matrix_class *c = matrix_select(&r->problem.shape, l->precision, l->profile,
-                                          variant_forced(l->variants, "matrix"));
+                                          variant_choose(l, "matrix"));
     side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
     rlxvk_status status;
     if (r->unpack_b)

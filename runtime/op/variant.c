@@ -1,5 +1,5 @@
 /* The families that have a choice of kernels, and the reading of "family=row,family=row". */
-#include "op/variant.h"
+#include "op/op.h"
 #include "op/conv_select.h"
 #include "op/dequant_select.h"
 #include "op/matrix_select.h"
@@ -19,11 +19,14 @@ ROWS(conv)
 ROWS(matrix)
 ROWS(dequant)
 
+#define ON_MATRIX_UNITS                                                                            \
+    (1u << RLXVK_PRECISION_F16 | 1u << RLXVK_PRECISION_BF16 | 1u << RLXVK_PRECISION_SPLIT)
+
 const variant_family variant_families[] = {
-    {"matmul", matmul_row},
-    {"conv", conv_row},
-    {"matrix", matrix_row},
-    {"dequant", dequant_row},
+    {"matmul", matmul_row, "matmul,fused_matmul_bias_act"},
+    {"conv", conv_row, "conv,conv_transpose2d"},
+    {"matrix", matrix_row, "matmul,fused_matmul_bias_act,dequant_matmul", ON_MATRIX_UNITS},
+    {"dequant", dequant_row, "dequant_matmul"},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 
@@ -74,6 +77,24 @@ size_t variant_forced(const char *choices, const char *family)
             row = find_row(f, c.row, c.row_length);
     }
     return row;
+}
+
+size_t variant_choose(lowering *l, const char *family)
+{
+    const variant_family *f = find_family(family, strlen(family));
+    size_t row = variant_forced(l->variants, family);
+    l->choice = (variant_choice){0};
+    if (row != VARIANT_NONE)
+        l->choice = (variant_choice){f->row(row), VARIANT_BY_NAME};
+    return row;
+}
+
+bool variant_reaches(const variant_family *family, const char *op)
+{
+    const char *item = family->ops;
+    while (item && !is_word(op, item, strcspn(item, ",")))
+        item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL;
+    return item || !family->ops;
 }
 
 static rlxvk_status fail_choice(const char *what, const choice *c, const variant_family *family)

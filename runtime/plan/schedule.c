@@ -40,6 +40,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     const op_family *family = node_row(n)->family;
     uint32_t first = (uint32_t)l->dispatches.count;
     rlxvk_status status = RLXVK_OK;
+    l->choice = (variant_choice){0};
     if ((options->on_host && options->on_host[n->op]) || !family->lower ||
         (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
