@@ -21,7 +21,7 @@ typedef struct options {
     const char *device, *row, *golden, *html, *variant;
     rlxvk_precision precision;
     uint64_t number, seed, jobs, sparse;
-    bool one_case, json, force_host, each_variant, list, help;
+    bool one_case, json, force_host, each_variant, tuned, list, help;
 } options;
 
 typedef struct variant_totals {
@@ -58,6 +58,7 @@ static const char help[] =
     "  --each-variant each family's cases with each of its kernel variants in turn; those that "
     "the\n"
     "                 variant cannot do are passed over\n"
+    "  --tuned        let measured choices decide, too (rlxvk bench --tune); otherwise the tables\n"
     "  --force-host   run every op's host function through the executable\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
@@ -65,14 +66,23 @@ static const char help[] =
     "Exit status 0 only if nothing failed.\n";
 
 static const struct option long_options[] = {
-    {"device", required_argument, NULL, 'd'},  {"op", required_argument, NULL, 'o'},
-    {"case", required_argument, NULL, 'c'},    {"golden", required_argument, NULL, 'g'},
-    {"seed", required_argument, NULL, 's'},    {"jobs", required_argument, NULL, 'j'},
-    {"html", required_argument, NULL, 'H'},    {"precision", required_argument, NULL, 'p'},
-    {"variant", required_argument, NULL, 'v'}, {"each-variant", no_argument, NULL, 'e'},
-    {"force-host", no_argument, NULL, 'f'},    {"json", no_argument, NULL, 'J'},
-    {"list", no_argument, NULL, 'l'},          {"sparse", optional_argument, NULL, 'S'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    {"device", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},
+    {"case", required_argument, NULL, 'c'},
+    {"golden", required_argument, NULL, 'g'},
+    {"seed", required_argument, NULL, 's'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"html", required_argument, NULL, 'H'},
+    {"precision", required_argument, NULL, 'p'},
+    {"variant", required_argument, NULL, 'v'},
+    {"each-variant", no_argument, NULL, 'e'},
+    {"tuned", no_argument, NULL, 't'},
+    {"force-host", no_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'J'},
+    {"list", no_argument, NULL, 'l'},
+    {"sparse", optional_argument, NULL, 'S'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static bool set_option(options *o, int letter)
@@ -82,11 +92,8 @@ static bool set_option(options *o, int letter)
                                      ['g'] = &o->golden,
                                      ['H'] = &o->html,
                                      ['v'] = &o->variant};
-    bool *const flags[128] = {['f'] = &o->force_host,
-                              ['J'] = &o->json,
-                              ['e'] = &o->each_variant,
-                              ['l'] = &o->list,
-                              ['h'] = &o->help};
+    bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant,
+                              ['t'] = &o->tuned,      ['l'] = &o->list, ['h'] = &o->help};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
@@ -451,7 +458,8 @@ static void job_destroy(job *j)
 static rlxvk_status conform(job *j)
 {
     const options *o = j->options;
-    rlxvk_context_options context_options = {.device = o->device};
+    rlxvk_context_options context_options = {.device = o->device,
+                                             .tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
     rlxvk_status status;
     TRY(choose_cases(j));
     if (o->list) {

@@ -207,6 +207,7 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
     rlxvk_status status;
     how->matmul = e->context->switches.matmul;
     how->precision = o->precision;
+    how->tuning = &e->context->tuning;
     how->variants = o->variant ? o->variant : e->context->switches.variant;
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
         return fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",

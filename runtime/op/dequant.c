@@ -357,6 +357,13 @@ error:
     return status;
 }
 
+static size_t choose(lowering *l, const dequant_attributes *a,
+                     const struct dequant_product_args *args)
+{
+    return variant_choose(l, "dequant", quant_format_find(a->format)->name,
+                          (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
+}
+
 static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
                                    const struct dequant_product_args *args)
 {
@@ -383,7 +390,7 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
     if (kernel_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
     class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
-                           variant_choose(l, "dequant"));
+                           choose(l, a, &args));
     if (class->form == DEQUANT_FORM_UNPACKED ||
         matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
         return lower_unpacked(l, id, &args);

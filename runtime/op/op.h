@@ -69,7 +69,9 @@ typedef struct lowering {
     uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
     const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
+    const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */
+    VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;
     VECTOR(temporary) temporaries; /* value id = node count + index */
 } lowering;

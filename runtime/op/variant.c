@@ -1,5 +1,6 @@
 /* The families that have a choice of kernels, and the reading of "family=row,family=row". */
 #include "op/op.h"
+#include "op/tuning.h"
 #include "op/conv_select.h"
 #include "op/dequant_select.h"
 #include "op/matrix_select.h"
@@ -79,13 +80,29 @@ size_t variant_forced(const char *choices, const char *family)
     return row;
 }
 
-size_t variant_choose(lowering *l, const char *family)
+/* A switch that rules out kernels (RLXVK_MATMUL) also rules out what was measured without it. */
+static size_t find_measured(lowering *l, const variant_family *f, const char *tag,
+                            const uint64_t *dims)
+{
+    variant_query q = {.family = f};
+    if (!tag)
+        return VARIANT_NONE;
+    strncat(q.tag, tag, sizeof q.tag - 1);
+    memcpy(q.dims, dims, sizeof q.dims);
+    (void)VECTOR_PUSH(&l->queries, q); /* only to be looked at */
+    return l->tuning && l->matmul == MATMUL_AUTO ? tuning_find(l->tuning, &q) : VARIANT_NONE;
+}
+
+size_t variant_choose(lowering *l, const char *family, const char *tag,
+                      const uint64_t dims[VARIANT_DIMS])
 {
     const variant_family *f = find_family(family, strlen(family));
-    size_t row = variant_forced(l->variants, family);
+    size_t named = variant_forced(l->variants, family), measured = find_measured(l, f, tag, dims);
+    size_t row = named != VARIANT_NONE ? named : measured;
     l->choice = (variant_choice){0};
     if (row != VARIANT_NONE)
-        l->choice = (variant_choice){f->row(row), VARIANT_BY_NAME};
+        l->choice = (variant_choice){f->row(row),
+                                     named != VARIANT_NONE ? VARIANT_BY_NAME : VARIANT_BY_TUNING};
     return row;
 }
 

@@ -189,4 +189,12 @@ rlxvk_status queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64
 /* E_TIMEOUT after `timeout_ns`; E_DEVICE_LOST. */
 rlxvk_status timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns);
 
+/* ---- Text files of the device, beside its pipeline cache (pipeline_cache.c) ---- */
+
+/* The whole file with this ending; memory_free it. NULL: there is none, or it cannot be read. */
+char *device_text_read(const device *d, const char *directory, const char *ending);
+/* Replaces it, whole or not at all; E_FILE. The path is written to out_path in any case. */
+rlxvk_status device_text_write(const device *d, const char *directory, const char *ending,
+                               const char *text, char *out_path, size_t size);
+
 #endif
