@@ -169,7 +169,7 @@ static const bench_case cpu_cases[] = {
 typedef struct bench_job {
     const char *device, *filter, *variant, *family;
     rlxvk_precision precision;
-    bool json, tune, help;
+    bool json, tune, replay, start, start_child, pipelines, help;
     regex_t pattern;
     rlxvk_context *context;
     double copy_bytes, fma_flops; /* ceilings, a second */
@@ -263,9 +263,15 @@ static rlxvk_status bench(bench_job *j)
                                      .tuning = j->tune ? RLXVK_OFF : RLXVK_DEFAULT};
     rlxvk_device_info device;
     rlxvk_status status;
+    if (j->start || j->start_child)
+        return (j->start ? bench_start : bench_start_child)(j->device);
+    if (j->pipelines)
+        return bench_pipelines(j->device, j->variant, j->filter ? &j->pattern : NULL);
     TRY(rlxvk_context_create(&options, &j->context));
     if (j->tune)
         return bench_tune(j->context, j->family);
+    if (j->replay)
+        return bench_replay(j->context);
     rlxvk_context_device(j->context, &device);
     bool cpu = device.kind == RLXVK_DEVICE_CPU;
     const bench_case *cases = cpu ? cpu_cases : gpu_cases;
@@ -295,6 +301,10 @@ static const char help[] =
     "the\n"
     "                fastest to a file of the cache directory, which contexts read from then on\n"
     "  --family F    tune this family only and keep what the file says of others\n"
+    "  --replay      the cost of dispatches, barriers and the host's part of a run instead\n"
+    "  --start       time to the first result of fresh processes, caches cold and warm, instead\n"
+    "  --pipelines   creation times of the conformance cases' pipelines (--filter: of these\n"
+    "                cases) instead, slowest first\n"
     "  --json        an array of {\"kernel\", \"case\", \"us\", \"gbps\", \"gflops\", "
     "\"ceiling\"}\n";
 
@@ -303,6 +313,10 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"precision", required_argument, NULL, 'p'},
                                              {"variant", required_argument, NULL, 'v'},
                                              {"tune", no_argument, NULL, 't'},
+                                             {"replay", no_argument, NULL, 'r'},
+                                             {"start", no_argument, NULL, 's'},
+                                             {"start-child", no_argument, NULL, 'S'},
+                                             {"pipelines", no_argument, NULL, 'P'},
                                              {"family", required_argument, NULL, 'F'},
                                              {"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
@@ -324,6 +338,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         if (letter == 'p' && !parse_precision("bench", optarg, &j->precision))
             return false;
         j->tune |= letter == 't';
+        j->replay |= letter == 'r';
+        j->start |= letter == 's';
+        j->start_child |= letter == 'S';
+        j->pipelines |= letter == 'P';
         j->json |= letter == 'J';
         j->help |= letter == 'h';
     }
@@ -345,13 +363,14 @@ int command_bench(int argc, char **argv)
         return EXIT_USAGE;
     if (j.help)
         return fputs(help, stdout) < 0;
+    bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines);
     rlxvk_status status = bench(&j);
     if (status != RLXVK_OK)
         fprintf(stderr, "rlxvk bench: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
     rlxvk_context_destroy(j.context);
     if (j.filter)
         regfree(&j.pattern);
-    if (status == RLXVK_OK && !j.tune && j.printed + j.skipped == 0)
+    if (status == RLXVK_OK && table && j.printed + j.skipped == 0)
         fprintf(stderr, "rlxvk bench: no case matches '%s'\n", j.filter);
-    return status == RLXVK_OK && (j.printed || j.tune) ? EXIT_OK : EXIT_FAILED;
+    return status == RLXVK_OK && (j.printed || !table) ? EXIT_OK : EXIT_FAILED;
 }

@@ -9,6 +9,8 @@
 #include "cases/table.h"
 #include "op/variant.h"
 
+#include <regex.h>
+
 typedef struct bench_case {
     const char *label, *line;
 } bench_case;
@@ -39,6 +41,14 @@ RLXVK_MUST_CHECK rlxvk_status bench_run(const bench_setup *setup, const char *li
 /* Measures each family's variants on a grid of shapes and writes the profile file of the device;
  * `family` NULL: all. In bench_tune.c. */
 RLXVK_MUST_CHECK rlxvk_status bench_tune(rlxvk_context *context, const char *family);
+
+/* The cost of a replay; of a start, in child processes; of making pipelines, for the conformance
+ * cases that `filter` (NULL: all) matches. In bench_replay.c, bench_start.c, bench_pipelines.c. */
+RLXVK_MUST_CHECK rlxvk_status bench_replay(rlxvk_context *context);
+RLXVK_MUST_CHECK rlxvk_status bench_start(const char *device);
+RLXVK_MUST_CHECK rlxvk_status bench_start_child(const char *device);
+RLXVK_MUST_CHECK rlxvk_status bench_pipelines(const char *device, const char *variant,
+                                              const regex_t *filter);
 
 /* Fused multiply-adds a second, times two. In bench_ceiling.c. */
 RLXVK_MUST_CHECK rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops);

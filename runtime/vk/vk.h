@@ -149,6 +149,9 @@ typedef struct pipeline_request {
 rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t count,
                            VkPipeline *out);
 
+/* How many the device has by now. */
+size_t pipelines_made(device *d);
+
 /* ---- Commands ---- */
 
 /* Per executable: a command pool and what is allocated from it, a descriptor pool, a timeline
