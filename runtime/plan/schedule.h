@@ -31,7 +31,8 @@ typedef struct schedule_options {
 /* One dispatch, or one node on the host. A node of several dispatches makes several steps. */
 typedef struct step {
     uint32_t node;
-    uint32_t dispatch; /* index; unused for a host step */
+    uint32_t dispatch;  /* index; unused for a host step */
+    uint32_t level_end; /* in level order: the last step of its level; else 0 */
     bool host;
 } step;
 
