@@ -203,6 +203,9 @@ typedef struct rlxvk_context_options {
     uint64_t limit_binding_bytes;
     uint32_t limit_workgroup_invocations;
     uint32_t limit_group_count;
+    /* Choose kernel variants by what was measured on this device, where `rlxvk bench --tune` wrote
+     * that to the cache directory or it came with the library (on unless RLXVK_NO_TUNING). */
+    rlxvk_toggle tuning;
     bool no_direct_upload; /* act as if device memory could not be mapped: staging for everything */
 } rlxvk_context_options;
 

@@ -33,6 +33,7 @@ stage() {
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 [[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
 program=$BUILD/bin/rlxvk
+export RLXVK_NO_TUNING=1 # kernels by table, whatever was measured on this machine
 
 for unit in "$BUILD"/test/test_*; do
     [[ -x $unit && ! -d $unit && $unit != *.* ]] && stage "$(basename "$unit")" "$unit"
@@ -45,6 +46,7 @@ if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
+stage "conform, each kernel variant" "$program" conform --each-variant --sparse=160
 RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse
 stage "sanitizers" test/sanitize.sh
 

@@ -203,9 +203,9 @@ static const bench_case cpu_cases[] = {
 };
 
 typedef struct bench_job {
-    const char *device, *filter, *variant;
+    const char *device, *filter, *variant, *family;
     rlxvk_precision precision;
-    bool json, help;
+    bool json, tune, replay, start, start_child, pipelines, help;
     regex_t pattern;
     rlxvk_context *context;
     double copy_bytes, fma_flops; /* ceilings, a second */
@@ -248,7 +248,10 @@ static rlxvk_status run_case(bench_job *j, const bench_case *c)
                                            RLXVK_E_OUT_OF_HOST_MEMORY};
     bench_result result;
     print_progress(c->label);
-    rlxvk_status status = bench_run(j->context, c->line, j->precision, j->variant, &result);
+    rlxvk_status status = bench_run(&(bench_setup){.context = j->context,
+                                                   .precision = j->precision,
+                                                   .variant = j->variant},
+                                    c->line, &result);
     if (status == RLXVK_OK) {
         print_result(j, c->label, &result);
         return RLXVK_OK;
@@ -270,7 +273,7 @@ static rlxvk_status measure_ceilings(bench_job *j, const char *copy_line)
     print_progress("ceilings");
     TRY(bench_fma_ceiling(j->context, &j->fma_flops));
     for (int turn = 0; turn < 3; turn++) { /* the best: a busy machine must not lower a ceiling */
-        TRY(bench_run(j->context, copy_line, RLXVK_PRECISION_F32, NULL, &copy));
+        TRY(bench_run(&(bench_setup){.context = j->context}, copy_line, &copy));
         j->copy_bytes = MAX(j->copy_bytes, copy.bytes / copy.microseconds * 1e6);
     }
 error:
@@ -292,10 +295,19 @@ static void print_head(const bench_job *j, const rlxvk_device_info *device)
 
 static rlxvk_status bench(bench_job *j)
 {
-    rlxvk_context_options options = {.device = j->device};
+    rlxvk_context_options options = {.device = j->device,
+                                     .tuning = j->tune ? RLXVK_OFF : RLXVK_DEFAULT};
     rlxvk_device_info device;
     rlxvk_status status;
+    if (j->start || j->start_child)
+        return (j->start ? bench_start : bench_start_child)(j->device);
+    if (j->pipelines)
+        return bench_pipelines(j->device, j->variant, j->filter ? &j->pattern : NULL);
     TRY(rlxvk_context_create(&options, &j->context));
+    if (j->tune)
+        return bench_tune(j->context, j->family);
+    if (j->replay)
+        return bench_replay(j->context);
     rlxvk_context_device(j->context, &device);
     bool cpu = device.kind == RLXVK_DEVICE_CPU;
     const bench_case *cases = cpu ? cpu_cases : gpu_cases;
@@ -321,6 +333,14 @@ static const char help[] =
     "  --device D    index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
     "  --precision P of matrix products: f32 (default), f16, bf16, split\n"
     "  --variant V   kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
+    "  --tune        measure the variants of every kernel family on a grid of shapes and write "
+    "the\n"
+    "                fastest to a file of the cache directory, which contexts read from then on\n"
+    "  --family F    tune this family only and keep what the file says of others\n"
+    "  --replay      the cost of dispatches, barriers and the host's part of a run instead\n"
+    "  --start       time to the first result of fresh processes, caches cold and warm, instead\n"
+    "  --pipelines   creation times of the conformance cases' pipelines (--filter: of these\n"
+    "                cases) instead, slowest first\n"
     "  --json        an array of {\"kernel\", \"case\", \"us\", \"gbps\", \"gflops\", "
     "\"ceiling\"}\n";
 
@@ -328,6 +348,12 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"device", required_argument, NULL, 'd'},
                                              {"precision", required_argument, NULL, 'p'},
                                              {"variant", required_argument, NULL, 'v'},
+                                             {"tune", no_argument, NULL, 't'},
+                                             {"replay", no_argument, NULL, 'r'},
+                                             {"start", no_argument, NULL, 's'},
+                                             {"start-child", no_argument, NULL, 'S'},
+                                             {"pipelines", no_argument, NULL, 'P'},
+                                             {"family", required_argument, NULL, 'F'},
                                              {"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -339,12 +365,19 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             return false;
         if (letter == 'f')
             j->filter = optarg;
+        if (letter == 'F')
+            j->family = optarg;
         if (letter == 'd')
             j->device = optarg;
         if (letter == 'v')
             j->variant = optarg;
         if (letter == 'p' && !parse_precision("bench", optarg, &j->precision))
             return false;
+        j->tune |= letter == 't';
+        j->replay |= letter == 'r';
+        j->start |= letter == 's';
+        j->start_child |= letter == 'S';
+        j->pipelines |= letter == 'P';
         j->json |= letter == 'J';
         j->help |= letter == 'h';
     }
@@ -366,13 +399,14 @@ int command_bench(int argc, char **argv)
         return EXIT_USAGE;
     if (j.help)
         return fputs(help, stdout) < 0;
+    bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines);
     rlxvk_status status = bench(&j);
     if (status != RLXVK_OK)
         fprintf(stderr, "rlxvk bench: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
     rlxvk_context_destroy(j.context);
     if (j.filter)
         regfree(&j.pattern);
-    if (status == RLXVK_OK && j.printed + j.skipped == 0)
+    if (status == RLXVK_OK && table && j.printed + j.skipped == 0)
         fprintf(stderr, "rlxvk bench: no case matches '%s'\n", j.filter);
-    return status == RLXVK_OK && j.printed ? EXIT_OK : EXIT_FAILED;
+    return status == RLXVK_OK && (j.printed || !table) ? EXIT_OK : EXIT_FAILED;
 }

@@ -1,6 +1,6 @@
 /* One bench case: copies of the op on leaves of their own, random content, timed runs. */
 #include "bench.h"
-#include "op/op.h"
+#include "exec/executable.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,9 +19,8 @@ enum { MOST_COPIES = 32, MOST_STEPS = 1024, MOST_RUNS = 40, FEWEST_RUNS = 3, BUR
 #define RANDOM_WORDS       4194304 /* longer leaves repeat */
 
 typedef struct bench {
+    const bench_setup *setup;
     case_spec spec;
-    rlxvk_precision precision;
-    const char *variant;
     bool cpu;
     uint32_t copies, burst;
     rlxvk_graph *graph;
@@ -178,10 +177,10 @@ error:
     return status;
 }
 
-static rlxvk_status compile(bench *b, rlxvk_context *context)
+static rlxvk_status compile(bench *b)
 {
-    rlxvk_compile_options options = {.precision = case_precision(&b->spec, b->precision),
-                                     .variant = b->variant,
+    rlxvk_compile_options options = {.precision = case_precision(&b->spec, b->setup->precision),
+                                     .variant = b->setup->variant,
                                      .profile = RLXVK_ON,
                                      .full_barrier = RLXVK_ON,
                                      .max_in_flight = BURST,
@@ -189,11 +188,29 @@ static rlxvk_status compile(bench *b, rlxvk_context *context)
                                                                                      : RLXVK_OFF,
                                      .reorder = RLXVK_OFF};
     rlxvk_status status;
-    TRY(rlxvk_compile(context, b->graph, &options, &b->executable));
+    TRY(rlxvk_compile(b->setup->context, b->graph, &options, &b->executable));
     for (size_t i = 0; i < b->spec.input_count; i++)
         TRY(fill_leaf(b, i));
 error:
     return status;
+}
+
+/* Who chose which kernel variant, from the plan. */
+static void note_variants(const bench *b, bench_result *out)
+{
+    const schedule *s = &b->executable->schedule;
+    const char *family = b->setup->family;
+    for (size_t i = s->queries.count; family && i-- > 0;)
+        if (strcmp(s->queries.items[i].family->name, family) == 0)
+            out->query = s->queries.items[i];
+    for (size_t i = 0; i < s->dispatches.count; i++)
+        out->named |= s->dispatches.items[i].source == VARIANT_BY_NAME;
+    for (size_t i = 0; out->query.family && i < s->dispatches.count && !out->variant; i++) {
+        const char *row, *used = s->dispatches.items[i].variant;
+        for (size_t k = 0; used && (row = out->query.family->row(k)); k++)
+            if (row == used)
+                out->variant = row;
+    }
 }
 
 /* ---- Timing ---- */
@@ -241,12 +258,18 @@ error:
 
 static rlxvk_status time_runs(bench *b, bool timestamps, bench_result *out)
 {
-    double budget = b->cpu ? SECONDS_CPU : SECONDS_GPU, begin = bench_now(), ignored;
+    const bench_setup *setup = b->setup;
+    double usual = b->cpu ? SECONDS_CPU : SECONDS_GPU, begin = bench_now();
+    double budget = setup->seconds > 0 ? setup->seconds : usual;
+    double warm_up = setup->warm_up > 0 ? setup->warm_up : SECONDS_WARM_UP;
     size_t count = 0;
     rlxvk_status status;
-    do
-        TRY(run_once(b, timestamps, out, &ignored));
-    while (bench_now() - begin < SECONDS_WARM_UP);
+    do {
+        TRY(run_once(b, timestamps, out, &out->microseconds));
+        out->microseconds /= b->copies;
+    } while (bench_now() - begin < warm_up);
+    if (setup->limit > 0 && out->microseconds > setup->limit)
+        return RLXVK_OK;
     begin = bench_now();
     while (count < FEWEST_RUNS || (count < MOST_RUNS && bench_now() - begin < budget))
         TRY(run_once(b, timestamps, out, &b->run_microseconds[count++]));
@@ -263,11 +286,9 @@ static void choose_copies(bench *b, const bench_result *work)
     b->copies = compute ? 1 : (uint32_t)MIN(MAX(copies, 1), MOST_COPIES);
 }
 
-rlxvk_status bench_run(rlxvk_context *context, const char *line, rlxvk_precision precision,
-                       const char *variant, bench_result *out)
+rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result *out)
 {
-    bench b = {.precision = precision,
-               .variant = variant,
+    bench b = {.setup = setup,
                .copies = 1,
                .burst = 1,
                .steps = memory_zeroed(MOST_STEPS, sizeof *b.steps)};
@@ -276,7 +297,7 @@ rlxvk_status bench_run(rlxvk_context *context, const char *line, rlxvk_precision
     rlxvk_shape shape;
     rlxvk_status status;
     *out = (bench_result){0};
-    rlxvk_context_device(context, &device);
+    rlxvk_context_device(setup->context, &device);
     b.cpu = device.kind == RLXVK_DEVICE_CPU;
     if (!b.steps)
         TRY(fail_memory("bench steps"));
@@ -286,14 +307,15 @@ rlxvk_status bench_run(rlxvk_context *context, const char *line, rlxvk_precision
     out->bytes = count_bytes(&b.spec, &shape);
     choose_copies(&b, out);
     TRY(build(&b, &shape));
-    TRY(compile(&b, context));
+    TRY(compile(&b));
+    note_variants(&b, out);
     rlxvk_plan_info(b.executable, &plan);
     if (plan.dispatches > MOST_STEPS && b.copies > 1) { /* a long chain: one copy is enough work */
         rlxvk_executable_destroy(b.executable);
         b.executable = NULL;
         b.copies = 1;
         TRY(build(&b, &shape));
-        TRY(compile(&b, context));
+        TRY(compile(&b));
     }
     TRY(time_runs(&b, device.timestamps, out));
 error:

@@ -5,6 +5,7 @@
 #include "conform.h"
 #include "commands.h"
 #include "exec/context.h"
+#include "op/variant.h"
 #include "output.h"
 
 #include <getopt.h>
@@ -14,14 +15,19 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SPARSE = 8 }; /* --sparse: one case in so many */
+enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
 
 typedef struct options {
     const char *device, *row, *golden, *html, *variant;
     rlxvk_precision precision;
-    uint64_t number, seed, jobs;
-    bool one_case, json, force_host, sparse, list, help;
+    uint64_t number, seed, jobs, sparse;
+    bool one_case, json, force_host, each_variant, tuned, list, help;
 } options;
+
+typedef struct variant_totals {
+    uint64_t passed, failed;
+    size_t unused; /* variants that no case could use */
+} variant_totals;
 
 typedef struct job {
     const options *options;
@@ -32,7 +38,8 @@ typedef struct job {
     char (*rows)[40]; /* the row of each case */
     conform_result *results;
     conform_report report;
-    pthread_mutex_t lock; /* of next, done and the standard streams */
+    variant_totals variants; /* of --each-variant */
+    pthread_mutex_t lock;    /* of next, done and the standard streams */
     size_t next, done;
 } job;
 
@@ -44,10 +51,14 @@ static const char help[] =
     "  --case N       only case N of that op\n"
     "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
     "  --seed S       contents of the inputs (default 1)\n"
-    "  --sparse       every eighth case of each op: a quick look, or one under a slow layer\n"
+    "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
     "  --jobs N       cases at a time (default: 2, or 1 on a single processor)\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
     "  --variant V    kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
+    "  --each-variant each family's cases with each of its kernel variants in turn; those that "
+    "the\n"
+    "                 variant cannot do are passed over\n"
+    "  --tuned        let measured choices decide, too (rlxvk bench --tune); otherwise the tables\n"
     "  --force-host   run every op's host function through the executable\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
@@ -64,10 +75,12 @@ static const struct option long_options[] = {
     {"html", required_argument, NULL, 'H'},
     {"precision", required_argument, NULL, 'p'},
     {"variant", required_argument, NULL, 'v'},
+    {"each-variant", no_argument, NULL, 'e'},
+    {"tuned", no_argument, NULL, 't'},
     {"force-host", no_argument, NULL, 'f'},
     {"json", no_argument, NULL, 'J'},
     {"list", no_argument, NULL, 'l'},
-    {"sparse", no_argument, NULL, 'S'},
+    {"sparse", optional_argument, NULL, 'S'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -79,11 +92,8 @@ static bool set_option(options *o, int letter)
                                      ['g'] = &o->golden,
                                      ['H'] = &o->html,
                                      ['v'] = &o->variant};
-    bool *const flags[128] = {['f'] = &o->force_host,
-                              ['S'] = &o->sparse,
-                              ['J'] = &o->json,
-                              ['l'] = &o->list,
-                              ['h'] = &o->help};
+    bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant,
+                              ['t'] = &o->tuned,      ['l'] = &o->list, ['h'] = &o->help};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
@@ -96,6 +106,10 @@ static bool set_option(options *o, int letter)
         return o->one_case = parse_number("conform", "case", optarg, UINT32_MAX, &o->number);
     else if (letter == 's')
         return parse_number("conform", "seed", optarg, UINT64_MAX, &o->seed);
+    else if (letter == 'S' && !optarg)
+        o->sparse = SPARSE;
+    else if (letter == 'S')
+        return parse_number("conform", "sparse", optarg, UINT32_MAX, &o->sparse);
     else
         return parse_number("conform", "jobs", optarg, 64, &o->jobs);
     return true;
@@ -111,6 +125,9 @@ static bool parse_options(options *o, int argc, char **argv)
         fprintf(stderr, "rlxvk conform: unexpected argument '%s'\n", argv[optind]);
     else if (o->one_case && !o->row)
         fprintf(stderr, "rlxvk conform: --case needs --op\n");
+    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host))
+        fprintf(stderr, "rlxvk conform: --each-variant goes with no --variant, --json, --html or "
+                        "--force-host\n");
     else if (o->row && !case_find_family(o->row))
         fprintf(stderr, "rlxvk conform: no op '%s' has cases; --list shows them all\n", o->row);
     else
@@ -140,7 +157,7 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
     uint64_t number = counted->cases++;
     const options *o = j->options;
     if ((o->row && strcmp(o->row, row) != 0) || (o->one_case && o->number != number) ||
-        (o->sparse && number % SPARSE != 0))
+        (o->sparse && number % o->sparse != 0))
         return RLXVK_OK;
     return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number}) ? RLXVK_OK
                                                                         : fail_memory("cases");
@@ -218,10 +235,10 @@ static char *rerun_line(const job *j, const conform_case *c)
         text_append(&line, " --golden '%s'", j->options->golden);
     if (j->options->force_host)
         text_append(&line, " --force-host");
-    if (j->options->precision)
-        text_append(&line, " --precision %s", rlxvk_precision_name(j->options->precision));
-    if (j->options->variant)
-        text_append(&line, " --variant '%s'", j->options->variant);
+    if (j->setup.precision)
+        text_append(&line, " --precision %s", rlxvk_precision_name(j->setup.precision));
+    if (j->setup.variant)
+        text_append(&line, " --variant '%s'", j->setup.variant);
     text_append(&line, " --op %s --case %llu --seed %llu", row_of(c, row),
                 (unsigned long long)c->number, (unsigned long long)j->options->seed);
     return memory_copy_string(buffer);
@@ -303,6 +320,84 @@ static void run_all(job *j)
     j->report.seconds = now() - begin;
 }
 
+/* ---- Each variant ---- */
+
+/* The cases of a family's ops. */
+static rlxvk_status take_cases(job *j, const variant_family *family, const conform_case *all,
+                               size_t count)
+{
+    char row[40];
+    j->cases.count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (variant_reaches(family, row_of(&all[i], row)) && !VECTOR_PUSH(&j->cases, all[i]))
+            return fail_memory("cases");
+    return RLXVK_OK;
+}
+
+static void run_variant(job *j, const variant_family *family, const char *row)
+{
+    variant_totals *totals = &j->variants;
+    char choice[128], name[160];
+    uint64_t verdicts[VERDICT_COUNT] = {0}, passed_over = 0;
+    snprintf(choice, sizeof choice, "%s=%s", family->name, row);
+    snprintf(name, sizeof name, "%s%s%s", choice, j->setup.precision ? " in " : "",
+             j->setup.precision ? rlxvk_precision_name(j->setup.precision) : "");
+    j->setup.variant = choice;
+    j->next = j->done = 0;
+    run_all(j);
+    for (size_t i = 0; i < j->cases.count; i++)
+        if (j->results[i].passed_over)
+            passed_over++;
+        else
+            verdicts[j->results[i].verdict]++;
+    totals->passed += verdicts[VERDICT_PASSED];
+    totals->failed += verdicts[VERDICT_FAILED];
+    totals->unused += passed_over == j->cases.count;
+    printf("%-36s %5llu passed %3llu failed %5llu passed over %5.1f s%s\n", name,
+           (unsigned long long)verdicts[VERDICT_PASSED],
+           (unsigned long long)verdicts[VERDICT_FAILED], (unsigned long long)passed_over,
+           j->report.seconds, passed_over == j->cases.count ? "  not possible here" : "");
+    fflush(stdout);
+    j->setup.variant = NULL;
+}
+
+/* The precisions to run a family in: its own, or the caller's. */
+static bool runs_in(const job *j, const variant_family *family, rlxvk_precision precision)
+{
+    if (family->precisions == 0 || j->options->precision)
+        return precision == j->options->precision;
+    return family->precisions >> precision & 1;
+}
+
+static rlxvk_status run_variants(job *j)
+{
+    const variant_totals *totals = &j->variants;
+    size_t count = j->cases.count;
+    conform_case *all = memory_zeroed(count + 1, sizeof *all);
+    rlxvk_status status = RLXVK_OK;
+    if (!all)
+        return fail_memory("cases");
+    memcpy(all, j->cases.items, count * sizeof *all);
+    j->setup.only_variant = true;
+    for (size_t f = 0; f < variant_family_count; f++) {
+        const variant_family *family = &variant_families[f];
+        TRY(take_cases(j, family, all, count));
+        for (size_t i = 0; j->cases.count && family->row(i); i++)
+            for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
+                j->setup.precision = (rlxvk_precision)p;
+                if (runs_in(j, family, j->setup.precision))
+                    run_variant(j, family, family->row(i));
+            }
+    }
+    if (totals->unused)
+        printf("%zu variants are not possible on this device or in these cases\n", totals->unused);
+    printf("%llu passed, %llu failed\n", (unsigned long long)totals->passed,
+           (unsigned long long)totals->failed);
+error:
+    memory_free(all);
+    return status;
+}
+
 /* ---- Report ---- */
 
 static rlxvk_status add_failure(job *j, size_t i, const char *row)
@@ -363,7 +458,8 @@ static void job_destroy(job *j)
 static rlxvk_status conform(job *j)
 {
     const options *o = j->options;
-    rlxvk_context_options context_options = {.device = o->device};
+    rlxvk_context_options context_options = {.device = o->device,
+                                             .tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
     rlxvk_status status;
     TRY(choose_cases(j));
     if (o->list) {
@@ -372,9 +468,13 @@ static rlxvk_status conform(job *j)
     }
     TRY(rlxvk_context_create(&context_options, &j->setup.context));
     rlxvk_context_device(j->setup.context, &j->report.device);
-    run_all(j);
-    TRY(collect(j));
-    (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
+    if (o->each_variant) {
+        TRY(run_variants(j));
+    } else {
+        run_all(j);
+        TRY(collect(j));
+        (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
+    }
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));
     uint32_t messages = j->setup.context->device->validation_messages;
@@ -401,7 +501,8 @@ int command_conform(int argc, char **argv)
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
         fprintf(stderr, "rlxvk conform: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
-    bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0;
+    bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0 &&
+                j.variants.failed == 0;
     job_destroy(&j);
     return good ? EXIT_OK : EXIT_FAILED;
 }

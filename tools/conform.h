@@ -36,12 +36,14 @@ typedef struct conform_setup {
     bool force_host;
     rlxvk_precision precision;
     const char *variant; /* NULL: chosen by shape and device */
+    bool only_variant;   /* pass over a case that makes no use of `variant` */
 } conform_setup;
 
 typedef struct conform_result {
     verdict verdict;
     double error;       /* the worst of the case, in units of its bound */
     uint64_t elements;  /* compared */
+    bool passed_over;   /* not run: the table chose another variant */
     char message[1024]; /* why it did not pass */
 } conform_result;
 

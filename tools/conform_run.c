@@ -3,6 +3,7 @@
  * runs, which must agree to the bit -> comparison. Holds nothing between cases.
  */
 #include "conform.h"
+#include "exec/executable.h"
 #include "op/evaluate.h"
 #include "op/random.h"
 
@@ -238,7 +239,6 @@ static rlxvk_status set_rng_state(session *s)
 static rlxvk_status evaluate(session *s)
 {
     rlxvk_status status;
-    s->precision = case_precision(&s->spec, s->setup->precision);
     TRY(evaluation_create(s->graph, &s->reference));
     s->reference.precision = s->precision;
     TRY(set_rng_state(s));
@@ -258,9 +258,24 @@ error:
     return status;
 }
 
+static bool uses_named_variant(const rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->schedule.dispatches.count; i++)
+        if (e->schedule.dispatches.items[i].source == VARIANT_BY_NAME)
+            return true;
+    return false;
+}
+
+static void pass_over(conform_result *result)
+{
+    result->passed_over = true;
+    result->verdict = VERDICT_UNSUPPORTED;
+}
+
 static rlxvk_status compile(session *s)
 {
     rlxvk_rng_options rng = case_rng(s);
+    s->precision = case_precision(&s->spec, s->setup->precision);
     rlxvk_compile_options options = {.force_host = s->setup->force_host ? "all" : NULL,
                                      .precision = s->precision,
                                      .variant = case_word(&s->spec, "variant", s->setup->variant),
@@ -268,6 +283,10 @@ static rlxvk_status compile(session *s)
     rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
     if (status != RLXVK_OK)
         return status;
+    if (s->setup->only_variant && !uses_named_variant(s->executable)) {
+        pass_over(s->result);
+        return RLXVK_OK;
+    }
     rlxvk_plan_report plan;
     rlxvk_plan_info(s->executable, &plan);
     s->result->verdict = plan.host_steps ? VERDICT_HOST_ONLY : VERDICT_PASSED;
@@ -326,6 +345,10 @@ static rlxvk_status execute(session *s)
 {
     const char *expected = case_word(&s->spec, "expect", NULL);
     rlxvk_status status;
+    if (expected && s->setup->only_variant) {
+        pass_over(s->result);
+        return RLXVK_OK;
+    }
     TRY(prepare_contents(s));
     TRY(build_graph(s));
     if (expected) {
@@ -334,8 +357,10 @@ static rlxvk_status execute(session *s)
     }
     if (rlxvk_graph_status(s->graph) != RLXVK_OK)
         TRY(fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
-    TRY(evaluate(s));
     TRY(compile(s));
+    if (s->result->passed_over)
+        return RLXVK_OK;
+    TRY(evaluate(s));
     TRY(run_once(s, 0));
     TRY(run_once(s, 1));
     check_repeatable(s);

@@ -44,6 +44,7 @@ static const struct {
     {"RLXVK_NO_FUSION", OFFSET(no_fusion)},
     {"RLXVK_NO_REGIONS", OFFSET(no_regions)},
     {"RLXVK_NO_PACKED_ATTN", OFFSET(no_packed_attention)},
+    {"RLXVK_NO_TUNING", OFFSET(no_tuning)},
     {"RLXVK_NAN_TRACE", OFFSET(nan_trace)},
     {"RLXVK_DUMP_NODES", OFFSET(dump_nodes)},
     {"RLXVK_DISPATCH_ONLY", OFFSET(dispatch_only)},

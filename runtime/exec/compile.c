@@ -220,6 +220,7 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
     rlxvk_status status;
     how->matmul = e->context->switches.matmul;
     how->precision = o->precision;
+    how->tuning = &e->context->tuning;
     how->variants = o->variant ? o->variant : e->context->switches.variant;
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
         return fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
@@ -237,15 +238,19 @@ error:
     return status;
 }
 
+/* From most memory and fewest barriers to the other end. */
+enum plan_order { ORDER_LEVELS, ORDER_LEVELS_TIGHT, ORDER_PROGRAM };
+
 /* `flags` holds two sets of node flags: shared, then pinned. */
-static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_host, bool *flags)
+static rlxvk_status plan_once(rlxvk_executable *e, enum plan_order order, const bool *on_host,
+                              bool *flags)
 {
     bool *shared = flags, *pinned = flags + e->graph->nodes.count;
     const device_profile *profile = &e->device->choice.profile;
     schedule_options how = {.profile = profile,
                             .keep_all = e->keep_all,
                             .forbid_host = e->options.forbid_host,
-                            .reorder = reorder,
+                            .reorder = order != ORDER_PROGRAM,
                             .on_host = on_host,
                             .pairs = e->pairs.items,
                             .pair_count = e->pairs.count};
@@ -257,6 +262,7 @@ static rlxvk_status plan_once(rlxvk_executable *e, bool reorder, const bool *on_
                                e->keep_all,
                            .keep_all = e->keep_all,
                            .full_barrier = e->full_barrier,
+                           .reuse_in_level = order == ORDER_LEVELS_TIGHT,
                            .no_barrier = e->context->switches.no_barrier,
                            .shared = shared,
                            .pinned = pinned};
@@ -282,17 +288,16 @@ static rlxvk_status plan_stage(rlxvk_executable *e)
     if (!flags)
         return fail_memory("plan");
     TRY(forced_rows(e, on_host));
-    TRY(plan_once(e, false, on_host, flags));
+    TRY(plan_once(e, ORDER_PROGRAM, on_host, flags));
     if (!toggle(e->options.reorder, true) || e->keep_all)
         goto error;
     in_order = e->plan.scratch_peak;
-    plan_destroy(&e->plan);
-    schedule_destroy(&e->schedule);
-    TRY(plan_once(e, true, on_host, flags));
-    if (e->plan.scratch_peak > in_order + MAX(in_order / 4, 16u << 20)) {
+    for (int order = ORDER_LEVELS; order <= ORDER_PROGRAM; order++) {
         plan_destroy(&e->plan);
         schedule_destroy(&e->schedule);
-        TRY(plan_once(e, false, on_host, flags));
+        TRY(plan_once(e, (enum plan_order)order, on_host, flags));
+        if (e->plan.scratch_peak <= in_order + MAX(in_order / 4, 16u << 20))
+            break;
     }
 error:
     memory_free(flags);

@@ -1,6 +1,18 @@
 /* Opening and closing a device, and what the public API says about it. */
 #include "exec/context.h"
 
+/* The profile file of the device is read here, once. */
+static rlxvk_status read_tuning(rlxvk_context *c, const rlxvk_context_options *options)
+{
+    if (!toggle(options->tuning, !c->switches.no_tuning))
+        return RLXVK_OK;
+    char *text = device_text_read(c->device, options->cache_directory, TUNING_ENDING);
+    rlxvk_status status =
+        tuning_create(text, c->device->snapshot.properties.deviceName, &c->tuning);
+    memory_free(text);
+    return status;
+}
+
 rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
 {
     rlxvk_context_options chosen = options ? *options : (rlxvk_context_options){0};
@@ -18,6 +30,7 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
     if (c->switches.trace[0])
         TRY(trace_open(c->switches.trace, &c->trace));
     TRY(device_open(&chosen, &c->switches, &c->device));
+    TRY(read_tuning(c, &chosen));
     *out_context = c;
     return RLXVK_OK;
 error:
@@ -30,6 +43,7 @@ void rlxvk_context_destroy(rlxvk_context *context)
     if (!context)
         return;
     device_close(context->device);
+    tuning_destroy(&context->tuning);
     trace_close(context->trace);
     if (context->lock_made)
         pthread_mutex_destroy(&context->lock);

@@ -4,11 +4,13 @@
 
 #include "vk/vk.h"
 #include "exec/trace.h"
+#include "op/tuning.h"
 
 struct rlxvk_context {
     device *device;
     switches switches;
     log_sink log;
+    tuning tuning;        /* measured choices; empty where they are switched off */
     trace *trace;         /* NULL unless RLXVK_TRACE */
     pthread_mutex_t lock; /* reference counts of shared memory */
     bool lock_made;

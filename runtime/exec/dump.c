@@ -54,6 +54,8 @@ rlxvk_status dump_rewrite(const rlxvk_executable *e)
 
 static void dump_step(const rlxvk_executable *e, uint32_t index)
 {
+    static const char *const sources[] = {
+        [VARIANT_BY_TABLE] = "", [VARIANT_BY_NAME] = " (forced)", [VARIANT_BY_TUNING] = " (tuned)"};
     const step *s = &e->schedule.steps.items[index];
     const node *n = graph_node(e->graph, s->node);
     char buffer[768], shape[SHAPE_TEXT];
@@ -68,8 +70,9 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
         text_append(&t, "%s<", k->name);
         for (uint32_t i = 0; i < k->constant_count; i++)
             text_append(&t, "%s%u", i ? "," : "", d->constants[i]);
-        text_append(&t, ">%s%s groups %ux%ux%u", d->variant ? " " : "",
-                    d->variant ? d->variant : "", d->groups[0], d->groups[1], d->groups[2]);
+        text_append(&t, ">%s%s%s groups %ux%ux%u", d->variant ? " " : "",
+                    d->variant ? d->variant : "", sources[d->source], d->groups[0], d->groups[1],
+                    d->groups[2]);
     }
     text_append(&t, " for %%%u %s %s", s->node, node_row(n)->name, shape_text(&n->shape, shape));
     for (uint32_t i = 0; step_operand(&e->schedule, s, i, &o); i++)

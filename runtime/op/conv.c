@@ -225,7 +225,14 @@ static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape 
     args->positions = (u32)p->shape.n;
 }
 
-static conv_problem make_problem(const lowering *l, uint32_t id)
+static size_t choose(lowering *l, const conv_problem *p)
+{
+    const conv_shape *s = &p->shape;
+    return variant_choose(l, "conv", p->transposed ? "transposed" : "forward",
+                          (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->groups});
+}
+
+static conv_problem make_problem(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_conv_options *o = &((const conv_attributes *)n->attributes)->options;
@@ -242,7 +249,7 @@ static conv_problem make_problem(const lowering *l, uint32_t id)
     p.args.x_offset = p.x.offset;
     p.args.w_offset = p.w.offset;
     p.args.bias_offset = p.bias.offset;
-    p.class = conv_select(&p.shape, l->profile, l->matmul, variant_forced(l->variants, "conv"));
+    p.class = conv_select(&p.shape, l->profile, l->matmul, choose(l, &p));
     p.slice = conv_slice(p.class, &p.shape, l->profile);
     p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
     p.args.k_slice = (u32)p.slice;

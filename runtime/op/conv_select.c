@@ -59,6 +59,8 @@ uint64_t conv_groups(const conv_class *c, const conv_shape *s, const device_prof
 /* Whether it can; whether it should is for suits. */
 static bool is_able(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
+    if (c->form != CONV_FORM_TILED && s->k > LONGEST_SLICE)
+        return false; /* only tiles can be split */
     return c->threads <= profile->max_workgroup_invocations &&
            shared_bytes(c) <= profile->shared_memory_bytes && s->m <= c->most_m;
 }
@@ -87,7 +89,7 @@ const conv_class *conv_select(const conv_shape *shape, const device_profile *pro
                                                              : NATIVE;
     size_t i = 0;
     if (setting == PORTABLE && shape->k > LONGEST_SLICE)
-        setting = TILED; /* only tiles can be split */
+        setting = TILED;
     while (i + 1 < conv_class_count &&
            (!(conv_classes[i].settings & setting) || !suits(&conv_classes[i], shape, profile)))
         i++;

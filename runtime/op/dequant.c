@@ -341,7 +341,7 @@ static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, u
         .last_word = dequant_last_word(&w),
         .w_offset = w.offset,
     };
-    dispatch d = {.node = id};
+    dispatch d = {.node = id, .variant = dequant_name(DEQUANT_FORM_UNPACKED)};
     rlxvk_status status;
     TRY(lower_temporary(l, rows * k * (storage == MATMUL_WORDS ? 4 : 2), out));
     operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
@@ -355,6 +355,13 @@ static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, u
     out->access = ACCESS_READ;
 error:
     return status;
+}
+
+static size_t choose(lowering *l, const dequant_attributes *a,
+                     const struct dequant_product_args *args)
+{
+    return variant_choose(l, "dequant", quant_format_find(a->format)->name,
+                          (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
 }
 
 static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
@@ -383,7 +390,7 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
     if (kernel_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
     class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
-                           variant_forced(l->variants, "dequant"));
+                           choose(l, a, &args));
     if (class->form == DEQUANT_FORM_UNPACKED ||
         matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
         return lower_unpacked(l, id, &args);

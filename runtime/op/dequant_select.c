@@ -18,6 +18,14 @@ const dequant_class dequant_classes[] = {
 /* clang-format on */
 const size_t dequant_class_count = ARRAY_COUNT(dequant_classes);
 
+const char *dequant_name(dequant_form form)
+{
+    size_t i = 0;
+    while (i + 1 < dequant_class_count && dequant_classes[i].form != form)
+        i++;
+    return dequant_classes[i].name;
+}
+
 static bool is_able(const dequant_class *c, uint64_t weights, const device_profile *profile)
 {
     uint64_t bytes = weights * sizeof(float);

@@ -24,6 +24,8 @@ typedef struct dequant_class {
 extern const dequant_class dequant_classes[];
 extern const size_t dequant_class_count;
 
+/* The first row of a form. */
+const char *dequant_name(dequant_form form);
 /* `rows` of x times `weights` packed weights. `choice` is an enum matmul_choice; the row `forced`
  * (VARIANT_NONE: none) goes before, if it can. */
 const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const device_profile *profile,

@@ -120,6 +120,8 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
                         kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
     d->operand_count = (uint8_t)count;
     d->argument_bytes = (uint32_t)size;
+    if (d->variant && d->variant == l->choice.row)
+        d->source = l->choice.source;
     if (size)
         memcpy(d->arguments, arguments, size);
     memcpy(d->operands, operands, count * sizeof *operands);

@@ -325,6 +325,12 @@ static rlxvk_status emit_sum(lowering *l, uint32_t id, const product *p, operand
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
+static size_t choose(lowering *l, const matmul_shape *s)
+{
+    return variant_choose(l, "matmul", matmul_tag(s),
+                          (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
+}
+
 rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
 {
     product p = {.a = r->a,
@@ -341,7 +347,7 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
         return lower_matrix_product(l, id, r);
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
-    p.class = matmul_select(&shape, l->profile, l->matmul, variant_forced(l->variants, "matmul"));
+    p.class = matmul_select(&shape, l->profile, l->matmul, choose(l, &shape));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;

@@ -55,6 +55,12 @@ const matmul_class matmul_classes[] = {
 /* clang-format on */
 const size_t matmul_class_count = ARRAY_COUNT(matmul_classes);
 
+const char *matmul_tag(const matmul_shape *shape)
+{
+    static const char *const tags[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    return tags[shape->transpose_a][shape->transpose_b];
+}
+
 uint64_t matmul_shared_bytes(const matmul_class *c)
 {
     if (c->form != MATMUL_FORM_TILED)

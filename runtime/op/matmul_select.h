@@ -38,6 +38,8 @@ typedef struct matmul_class {
 extern const matmul_class matmul_classes[];
 extern const size_t matmul_class_count;
 
+/* What a choice of class depends on (variant_query): "nn" to "tt", and m, n, k, batch. */
+const char *matmul_tag(const matmul_shape *shape);
 /* The class for a shape; there always is one. `choice` is an enum matmul_choice; the row `forced`
  * (VARIANT_NONE: none) goes before, if it can do the shape. */
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,

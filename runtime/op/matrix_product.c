@@ -185,10 +185,18 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
+static size_t choose(lowering *l, const matmul_shape *s)
+{
+    char tag[VARIANT_TAG] = "";
+    text_append(&(text){tag, sizeof tag, 0}, "%s_%s", rlxvk_precision_name(l->precision),
+                matmul_tag(s));
+    return variant_choose(l, "matrix", tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
+}
+
 rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request *r)
 {
-    const matrix_class *c = matrix_select(&r->problem.shape, l->precision, l->profile,
-                                          variant_forced(l->variants, "matrix"));
+    const matrix_class *c =
+        matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
     side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
     rlxvk_status status;
     if (r->unpack_b)

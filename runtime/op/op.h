@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "op/attributes.h"
 #include "op/kernel.h"
+#include "op/variant.h"
 
 typedef enum op_kind {
 #define OP(row, ...) OP_##row,
@@ -51,6 +52,7 @@ typedef struct dispatch {
     operand operands[KERNEL_MAX_BINDINGS];
     uint32_t node;       /* whose work it is */
     const char *variant; /* which row of its family's table; NULL where there is no choice */
+    uint8_t source;      /* enum variant_source: who chose it */
 } dispatch;
 
 /* A value that no node owns: scratch, or, with content, a constant that a lowering computed (a
@@ -68,6 +70,9 @@ typedef struct lowering {
     uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
     const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
+    const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
+    variant_choice choice;          /* the last that was asked for, within this node */
+    VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;
     VECTOR(temporary) temporaries; /* value id = node count + index */
 } lowering;

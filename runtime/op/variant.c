@@ -1,11 +1,12 @@
 /* The families that have a choice of kernels, and the reading of "family=row,family=row". */
-#include "op/variant.h"
 #include "op/attention_select.h"
 #include "op/conv_select.h"
 #include "op/dequant_select.h"
 #include "op/matrix_select.h"
+#include "op/op.h"
 #include "op/region.h"
 #include "op/rows_select.h"
+#include "op/tuning.h"
 
 #include <string.h>
 
@@ -25,10 +26,18 @@ ROWS(attention)
 ROWS(region)
 ROWS(rows)
 
+#define ON_MATRIX_UNITS                                                                            \
+    (1u << RLXVK_PRECISION_F16 | 1u << RLXVK_PRECISION_BF16 | 1u << RLXVK_PRECISION_SPLIT)
+
 const variant_family variant_families[] = {
-    {"matmul", matmul_row},   {"conv", conv_row},           {"matrix", matrix_row},
-    {"dequant", dequant_row}, {"attention", attention_row}, {"region", region_row},
-    {"rows", rows_row},
+    {"matmul", matmul_row, "matmul,fused_matmul_bias_act"},
+    {"conv", conv_row, "conv,conv_transpose2d"},
+    {"matrix", matrix_row, "matmul,fused_matmul_bias_act,dequant_matmul", ON_MATRIX_UNITS},
+    {"dequant", dequant_row, "dequant_matmul"},
+    {"attention", attention_row, "attention"},
+    {"region", region_row, "elementwise_region"},
+    {"rows", rows_row,
+     "softmax,layer_norm,rms_norm,reduce_sum,reduce_max,argmax,cumsum,fused_residual_ln"},
 };
 const size_t variant_family_count = ARRAY_COUNT(variant_families);
 
@@ -79,6 +88,40 @@ size_t variant_forced(const char *choices, const char *family)
             row = find_row(f, c.row, c.row_length);
     }
     return row;
+}
+
+/* A switch that rules out kernels (RLXVK_MATMUL) also rules out what was measured without it. */
+static size_t find_measured(lowering *l, const variant_family *f, const char *tag,
+                            const uint64_t *dims)
+{
+    variant_query q = {.family = f};
+    if (!tag)
+        return VARIANT_NONE;
+    strncat(q.tag, tag, sizeof q.tag - 1);
+    memcpy(q.dims, dims, sizeof q.dims);
+    (void)VECTOR_PUSH(&l->queries, q); /* only to be looked at */
+    return l->tuning && l->matmul == MATMUL_AUTO ? tuning_find(l->tuning, &q) : VARIANT_NONE;
+}
+
+size_t variant_choose(lowering *l, const char *family, const char *tag,
+                      const uint64_t dims[VARIANT_DIMS])
+{
+    const variant_family *f = find_family(family, strlen(family));
+    size_t named = variant_forced(l->variants, family), measured = find_measured(l, f, tag, dims);
+    size_t row = named != VARIANT_NONE ? named : measured;
+    l->choice = (variant_choice){0};
+    if (row != VARIANT_NONE)
+        l->choice = (variant_choice){f->row(row),
+                                     named != VARIANT_NONE ? VARIANT_BY_NAME : VARIANT_BY_TUNING};
+    return row;
+}
+
+bool variant_reaches(const variant_family *family, const char *op)
+{
+    const char *item = family->ops;
+    while (item && !is_word(op, item, strcspn(item, ",")))
+        item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL;
+    return item || !family->ops;
 }
 
 static rlxvk_status fail_choice(const char *what, const choice *c, const variant_family *family)

@@ -193,6 +193,14 @@ static void group_in_place(layout *l)
 
 /* ---- Scratch ---- */
 
+/* The last step at which a slot is taken. In level order its memory is not given to a step of the
+ * level that frees it: the two would need a barrier between them. */
+static uint32_t taken_until(const layout *l, const slot *at)
+{
+    uint32_t end = l->s->steps.items[at->last].level_end;
+    return l->options->reuse_in_level ? at->last : MAX(at->last, end);
+}
+
 static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
 {
     item *items = memory_zeroed(l->p->value_count + 1, sizeof *items);
@@ -209,12 +217,12 @@ static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
             continue;
         uint32_t group = find_group(l, v);
         if (!where[group]) {
-            items[count] = (item){group, at->first, at->last, at->size, 0};
+            items[count] = (item){group, at->first, 0, at->size, 0};
             where[group] = (uint32_t)++count;
         }
         item *into = &items[where[group] - 1];
         into->first = MIN(into->first, at->first);
-        into->last = MAX(into->last, at->last);
+        into->last = MAX(into->last, taken_until(l, at));
     }
     memory_free(where);
     *out_items = items;

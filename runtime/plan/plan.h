@@ -47,7 +47,8 @@ typedef struct plan_options {
     bool bump;     /* no reuse */
     bool keep_all; /* every value pinned */
     bool full_barrier, no_barrier;
-    const bool *shared; /* per node: memory comes from elsewhere, no slot is made; may be NULL */
+    bool reuse_in_level; /* level order: a slot's memory may be taken in the level that frees it */
+    const bool *shared;  /* per node: memory comes from elsewhere, no slot is made; may be NULL */
     const bool
         *pinned; /* per node: state although the plan would reuse it (feed sources); may be NULL */
 } plan_options;

@@ -67,6 +67,9 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
         return fail_memory("reordered steps");
     for (size_t i = 0; i < s->steps.count; i++)
         steps[i] = s->steps.items[ranks[i].index];
+    for (size_t i = s->steps.count, end = 0; i-- > 0; steps[i].level_end = (uint32_t)end)
+        if (i + 1 == s->steps.count || ranks[i].level != ranks[i + 1].level)
+            end = i;
     memory_free(s->steps.items);
     s->steps.items = steps;
     s->steps.capacity = s->steps.count + 1;

@@ -40,6 +40,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     const op_family *family = node_row(n)->family;
     uint32_t first = (uint32_t)l->dispatches.count;
     rlxvk_status status = RLXVK_OK;
+    l->choice = (variant_choice){0};
     if ((options->on_host && options->on_host[n->op]) || !family->lower ||
         (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
@@ -85,7 +86,8 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
                   .profile = options->profile,
                   .matmul = options->matmul,
                   .precision = options->precision,
-                  .variants = options->variants};
+                  .variants = options->variants,
+                  .tuning = options->tuning};
     rlxvk_status status;
     TRY(value_map_create(g, options->keep_all, &s.values));
     l.values = &s.values;
@@ -99,6 +101,9 @@ error:
     s.temporaries.items = l.temporaries.items;
     s.temporaries.count = l.temporaries.count;
     s.temporaries.capacity = l.temporaries.capacity;
+    s.queries.items = l.queries.items;
+    s.queries.count = l.queries.count;
+    s.queries.capacity = l.queries.capacity;
     if (status == RLXVK_OK && options->reorder)
         status = schedule_reorder(&s);
     if (status != RLXVK_OK)
@@ -113,6 +118,7 @@ void schedule_destroy(schedule *s)
     value_map_destroy(&s->values);
     VECTOR_FREE(&s->dispatches);
     VECTOR_FREE(&s->steps);
+    VECTOR_FREE(&s->queries);
     for (size_t i = 0; i < s->temporaries.count; i++)
         memory_free(s->temporaries.items[i].content);
     VECTOR_FREE(&s->temporaries);

@@ -22,7 +22,8 @@ typedef struct schedule_options {
     const bool *on_host; /* OP_COUNT flags: rows forced to the host; may be NULL */
     uint32_t matmul;     /* enum matmul_choice */
     rlxvk_precision precision;
-    const char *variants; /* checked choices (op/variant.h); may be NULL */
+    const char *variants;        /* checked choices (op/variant.h); may be NULL */
+    const struct tuning *tuning; /* measured ones; may be NULL */
     const node_pair *pairs;
     size_t pair_count;
 } schedule_options;
@@ -30,7 +31,8 @@ typedef struct schedule_options {
 /* One dispatch, or one node on the host. A node of several dispatches makes several steps. */
 typedef struct step {
     uint32_t node;
-    uint32_t dispatch; /* index; unused for a host step */
+    uint32_t dispatch;  /* index; unused for a host step */
+    uint32_t level_end; /* in level order: the last step of its level; else 0 */
     bool host;
 } step;
 
@@ -40,6 +42,7 @@ typedef struct schedule {
     VECTOR(dispatch) dispatches;
     VECTOR(step) steps;            /* in execution order */
     VECTOR(temporary) temporaries; /* value id = node count + index */
+    VECTOR(variant_query) queries; /* where a kernel variant had to be chosen */
 } schedule;
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);

@@ -305,6 +305,14 @@ rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t c
     return status;
 }
 
+size_t pipelines_made(device *d)
+{
+    pthread_mutex_lock(&d->pipelines->lock);
+    size_t count = d->pipelines->entries.count;
+    pthread_mutex_unlock(&d->pipelines->lock);
+    return count;
+}
+
 /* ---- Store ---- */
 
 rlxvk_status pipeline_store_create(device *d, const char *cache_directory)

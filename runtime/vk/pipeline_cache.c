@@ -1,9 +1,10 @@
 /*
- * The driver's pipeline cache, kept in <directory>/rlxvk/<pipelineCacheUUID>-<driverUUID>.bin.
- * File: magic, checksum of the driver's data, its length, the data. Drivers trust the data of a
- * well-formed header, so the checksum and the header are both verified here; a file that is
- * damaged, foreign or unreadable counts as absent. Writing goes through a temporary file and
- * rename, so that readers see a whole file or none; failing to write is not an error.
+ * The driver's pipeline cache, kept in <directory>/rlxvk/<pipelineCacheUUID>-<driverUUID>.bin;
+ * other files of the device have other endings. File: magic, checksum of the driver's data, its
+ * length, the data. Drivers trust the data of a well-formed header, so the checksum and the header
+ * are both verified here; a file that is damaged, foreign or unreadable counts as absent. Writing
+ * goes through a temporary file and rename, so that readers see a whole file or none; failing to
+ * write is not an error.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "vk/internal.h"
@@ -17,6 +18,7 @@
 
 #define FILE_MAGIC      0x3143504b56584c52ull /* "RLXVKPC1" */
 #define FILE_SIZE_LIMIT ((uint64_t)256 << 20)
+#define TEXT_SIZE_LIMIT (1l << 20)
 
 typedef struct file_header {
     uint64_t magic, checksum, size;
@@ -46,14 +48,15 @@ static bool base_directory(const char *directory, char *out, size_t size)
     return length > 0 && (size_t)length < size;
 }
 
-static bool file_path(const device *d, const char *directory, char *out, size_t size)
+static bool file_path(const device *d, const char *directory, const char *ending, char *out,
+                      size_t size)
 {
     char base[2048], cache_uuid[2 * VK_UUID_SIZE + 1], driver_uuid[2 * VK_UUID_SIZE + 1];
-    if (!base_directory(directory, base, sizeof(base)))
+    if ((directory && !*directory) || !base_directory(directory, base, sizeof(base)))
         return false;
     uuid_text(d->snapshot.properties.pipelineCacheUUID, cache_uuid);
     uuid_text(d->snapshot.id.driverUUID, driver_uuid);
-    int length = snprintf(out, size, "%s/rlxvk/%s-%s.bin", base, cache_uuid, driver_uuid);
+    int length = snprintf(out, size, "%s/rlxvk/%s-%s.%s", base, cache_uuid, driver_uuid, ending);
     return length > 0 && (size_t)length < size;
 }
 
@@ -115,7 +118,7 @@ rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out)
     rlxvk_status status = RLXVK_OK;
     char path[4096];
     uint8_t *data = NULL;
-    bool on_disk = !(directory && !*directory) && file_path(d, directory, path, sizeof(path));
+    bool on_disk = file_path(d, directory, "bin", path, sizeof(path));
     if (on_disk && !(out->path = memory_copy_string(path)))
         return fail_memory("pipeline cache path");
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
@@ -136,31 +139,32 @@ error:
 
 /* ---- Writing ---- */
 
-static bool file_write(int descriptor, const uint8_t *data, size_t size)
+static bool file_write(int descriptor, const file_header *header, const void *data, size_t size)
 {
-    file_header header = {FILE_MAGIC, checksum(data, size), size};
     FILE *file = fdopen(descriptor, "wb");
     if (!file) {
         close(descriptor);
         return false;
     }
-    bool whole =
-        fwrite(&header, sizeof(header), 1, file) == 1 && fwrite(data, 1, size, file) == size;
+    bool whole = (!header || fwrite(header, sizeof(*header), 1, file) == 1) &&
+                 fwrite(data, 1, size, file) == size;
     return fclose(file) == 0 && whole;
 }
 
-static void path_write(const char *path, const uint8_t *data, size_t size)
+static bool path_write(const char *path, const file_header *header, const void *data, size_t size)
 {
     char temporary[4096];
     int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
     if (length < 0 || (size_t)length >= sizeof(temporary))
-        return;
+        return false;
     make_directories(path);
     int descriptor = mkstemp(temporary);
     if (descriptor < 0)
-        return;
-    if (!file_write(descriptor, data, size) || rename(temporary, path))
-        unlink(temporary);
+        return false;
+    if (file_write(descriptor, header, data, size) && !rename(temporary, path))
+        return true;
+    unlink(temporary);
+    return false;
 }
 
 void disk_cache_save(device *d, const disk_cache *cache)
@@ -171,8 +175,10 @@ void disk_cache_save(device *d, const disk_cache *cache)
         size <= cache->loaded_size || size > FILE_SIZE_LIMIT)
         return;
     uint8_t *data = memory_allocate(size);
-    if (data && d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, data) == VK_SUCCESS)
-        path_write(cache->path, data, size);
+    if (data && d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, data) == VK_SUCCESS) {
+        file_header header = {FILE_MAGIC, checksum(data, size), size};
+        (void)path_write(cache->path, &header, data, size);
+    }
     memory_free(data);
 }
 
@@ -182,4 +188,38 @@ void disk_cache_close(device *d, disk_cache *cache)
         d->fn.DestroyPipelineCache(d->handle, cache->handle, NULL);
     memory_free(cache->path);
     *cache = (disk_cache){0};
+}
+
+/* ---- Text ---- */
+
+static char *file_text(FILE *file)
+{
+    long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+    if (size < 0 || size > TEXT_SIZE_LIMIT || fseek(file, 0, SEEK_SET))
+        return NULL;
+    char *text = memory_allocate((size_t)size + 1);
+    if (text)
+        text[fread(text, 1, (size_t)size, file)] = 0;
+    return text;
+}
+
+char *device_text_read(const device *d, const char *directory, const char *ending)
+{
+    char path[4096];
+    FILE *file = file_path(d, directory, ending, path, sizeof(path)) ? fopen(path, "rb") : NULL;
+    if (!file)
+        return NULL;
+    char *text = file_text(file);
+    fclose(file);
+    return text;
+}
+
+rlxvk_status device_text_write(const device *d, const char *directory, const char *ending,
+                               const char *text, char *out_path, size_t size)
+{
+    if (!file_path(d, directory, ending, out_path, size))
+        return fail(RLXVK_E_FILE, "there is no cache directory: set XDG_CACHE_HOME or HOME");
+    if (!path_write(out_path, NULL, text, strlen(text)))
+        return fail(RLXVK_E_FILE, "%s: cannot be written", out_path);
+    return RLXVK_OK;
 }

@@ -149,6 +149,9 @@ typedef struct pipeline_request {
 rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t count,
                            VkPipeline *out);
 
+/* How many the device has by now. */
+size_t pipelines_made(device *d);
+
 /* ---- Commands ---- */
 
 /* Per executable: a command pool and what is allocated from it, a descriptor pool, a timeline
@@ -188,5 +191,13 @@ rlxvk_status queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64
                           const VkCommandBuffer *buffers, uint32_t count);
 /* E_TIMEOUT after `timeout_ns`; E_DEVICE_LOST. */
 rlxvk_status timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns);
+
+/* ---- Text files of the device, beside its pipeline cache (pipeline_cache.c) ---- */
+
+/* The whole file with this ending; memory_free it. NULL: there is none, or it cannot be read. */
+char *device_text_read(const device *d, const char *directory, const char *ending);
+/* Replaces it, whole or not at all; E_FILE. The path is written to out_path in any case. */
+rlxvk_status device_text_write(const device *d, const char *directory, const char *ending,
+                               const char *text, char *out_path, size_t size);
 
 #endif
