@@ -59,6 +59,10 @@ shared uvec4 tile_b[STAGES * PLANES * STAGE_B];
 #define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
 
 SUM sums[SUMS_M * SUMS_N];
+/* Split mode: units may cut sums off instead of rounding them, which adds up over a long K. So
+ * every CHUNK steps have sums of their own, joined by f32 additions. */
+SUM totals[SUMS_M * SUMS_N];
+const uint CHUNK = 8;
 uvec4 next_a[PLANES * CARRY_A], next_b[PLANES * CARRY_B];
 
 void fetch(uvec2 base, uint octet0)
@@ -118,8 +122,7 @@ void multiply(uint plane, uvec2 part)
     }
 }
 
-/* The planes `high` and the next, small products first. Units may cut sums off instead of rounding
- * them, which adds up over a long K: each step has a sum of its own, joined by an f32 addition. */
+/* The planes `high` and the next, small products first. */
 void multiply_split(uint high, uvec2 part)
 {
     [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
@@ -133,10 +136,9 @@ void multiply_split(uint high, uvec2 part)
             LOAD_B(right, high, j, k);
             LOAD_B(right_low, high + 1, j, k);
             [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
-                SUM sum = coopMatMulAdd(left_low[i], right, SUM(0.0));
+                SUM sum = coopMatMulAdd(left_low[i], right, sums[i * SUMS_N + j]);
                 sum = coopMatMulAdd(left[i], right_low, sum);
-                sum = coopMatMulAdd(left[i], right, sum);
-                sums[i * SUMS_N + j] = sums[i * SUMS_N + j] + sum;
+                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sum);
             }
         }
     }
@@ -199,22 +201,36 @@ void main()
 
     [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
         sums[i] = SUM(0.0);
+    if (PLANES == 2)
+        [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
+            totals[i] = SUM(0.0);
     fetch(base, 0);
-    uint stage = 0;
-    [[dont_unroll]] for (uint octet = 0; octet < args.k_octets; octet += OCTETS) {
-        if (STAGES == 1)
+    uint stage = 0, octet = 0;
+    [[dont_unroll]] while (octet < args.k_octets) {
+        uint end = PLANES == 2 ? min(octet + CHUNK * OCTETS, args.k_octets) : args.k_octets;
+        [[dont_unroll]] for (; octet < end; octet += OCTETS) {
+            if (STAGES == 1)
+                barrier();
+            store(stage);
             barrier();
-        store(stage);
-        barrier();
-        if (octet + OCTETS < args.k_octets)
-            fetch(base, octet + OCTETS);
+            if (octet + OCTETS < args.k_octets)
+                fetch(base, octet + OCTETS);
+            if (PLANES == 2)
+                multiply_split(stage * 2, part);
+            else
+                multiply(stage, part);
+            if (STAGES == 2)
+                stage ^= 1;
+        }
         if (PLANES == 2)
-            multiply_split(stage * 2, part);
-        else
-            multiply(stage, part);
-        if (STAGES == 2)
-            stage ^= 1;
+            [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++) {
+                totals[i] = totals[i] + sums[i];
+                sums[i] = SUM(0.0);
+            }
     }
+    if (PLANES == 2)
+        [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
+            sums[i] = totals[i];
 
     /* The loop over the sums must be unrolled for them to stay in registers: no loop but this one
      * inside it. */

@@ -169,7 +169,7 @@ rlxvk_status attention_lower(lowering *l, uint32_t id)
     attention_matrix_plan matrix = attention_matrix_make_plan(&shape, l->profile);
     bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
                     mask_code(j.attributes->options.mask) == ATTENTION_BAND;
-    j.plan = attention_select(&shape, l->profile, variant_forced(l->variants, "attention"));
+    j.plan = attention_select(&shape, l->profile, variant_choose(l, "attention", NULL, NULL));
     set_operands(l, id, &j);
     if (on_units)
         j.plan.chunk = 0;

@@ -61,11 +61,11 @@ static row_tile choose_lanes(const device_profile *profile, const row_class *c, 
     return (row_tile){size, lanes, 1, c};
 }
 
-row_tile row_tile_choose(const lowering *l, axis_view view, bool whole, uint32_t per_lane,
+row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane,
                          uint32_t most)
 {
     row_shape shape = {view.length, view.inner, whole};
-    const row_class *c = rows_select(&shape, l->profile, variant_forced(l->variants, "rows"));
+    const row_class *c = rows_select(&shape, l->profile, variant_choose(l, "rows", NULL, NULL));
     return c->times ? choose_lanes(l->profile, c, view, c->times * per_lane)
                     : row_tile_plain(l, view, per_lane, most);
 }
