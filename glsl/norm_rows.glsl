@@ -10,23 +10,21 @@ layout(push_constant) uniform block { norm_args args; };
 #include "norm.glsl"
 #include "norm_result.glsl"
 layout(constant_id = 3) const uint QUADS = 1;
-#define NORM_SUMS_BINDING 5
-#include "norm_take.glsl"
+layout(set = 0, binding = 5) writeonly buffer kept { float sums[]; };
+layout(set = 0, binding = 5) writeonly buffer kept4 { vec4 sums4[]; };
+#include "norm_lanes.glsl"
 
 void main()
 {
     uint lane = row_lane(args.lanes, args.lane_stride);
     uint o = row_output(args.lanes, args.lane_stride);
-    uint end = o < args.outputs ? args.extent : 0u;
+    uint first = 0u, end = o < args.outputs ? args.extent : 0u;
     uint start = row_start(o, args.inner, args.extent, 1u);
     float count = float(args.extent);
-    take(start, 0u, lane, end);
-    if (!IS_RMS)
-        find_mean(start, 0u, lane, end, count);
-    float scale = norm_scale(sum_of_squares(0u, lane, end) / count, args.eps);
-    keep_sum(start, 0u, lane, end);
+#include "norm_held.glsl"
+    float scale = norm_scale(squares / count, args.eps);
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-        uvec4 r = element_of(0u, lane, k);
-        store_normalized(o, start + r * args.inner, r, row_live(r, end), deviation(k) * scale);
+        uvec4 r = row_quad(lane, args.lanes, k);
+        store_normalized(o, start + r * args.inner, r, row_live(r, end), v[k] * scale);
     }
 }

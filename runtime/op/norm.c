@@ -201,7 +201,7 @@ static operand take(const lowering *l, uint32_t id, uint32_t index, uint32_t fla
     return lower_input(l, id, index);
 }
 
-static row_tile choose_tile(const lowering *l, const norm_work *w)
+static row_tile choose_tile(lowering *l, const norm_work *w)
 {
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
     bool whole = row_is_whole(w->view, operands, ARRAY_COUNT(operands));
@@ -210,7 +210,7 @@ static row_tile choose_tile(const lowering *l, const norm_work *w)
 
 /* `x_of`: the node whose operands 0 and 1 are x and the residual: the norm itself, or the add of a
  * pair. */
-static norm_work describe_work(const lowering *l, uint32_t id, uint32_t x_of, bool has_residual)
+static norm_work describe_work(lowering *l, uint32_t id, uint32_t x_of, bool has_residual)
 {
     const node *n = graph_node(l->graph, id);
     const norm_attributes *a = n->attributes;

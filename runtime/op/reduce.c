@@ -142,7 +142,7 @@ static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chu
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
-static row_tile choose_tile(const lowering *l, axis_view v, const operand *x)
+static row_tile choose_tile(lowering *l, axis_view v, const operand *x)
 {
     return row_tile_choose(l, v, row_is_whole(v, x, 1), 8, ROW_ANY_LENGTH);
 }

@@ -53,18 +53,16 @@ static row_tile choose_lanes(const device_profile *profile, const row_class *c, 
 {
     uint32_t shared = power_of_two_within(MIN(profile->workgroup_size, ROW_TILE_LARGEST));
     uint32_t size = c->threads ? c->threads : shared;
-    uint32_t most = c->alone ? MIN(profile->subgroup_size, size) : size;
     uint64_t threads = LANES_WANTED * (uint64_t)profile->compute_units;
-    uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), most);
-    while (lanes < most && lanes * view.outer < threads && 4ull * lanes < view.length)
+    uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size);
+    while (lanes < size && lanes * view.outer < threads && 4ull * lanes < view.length)
         lanes *= 2;
     return (row_tile){size, lanes, 1, c};
 }
 
-row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane,
-                         uint32_t most)
+row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane, uint32_t most)
 {
-    row_shape shape = {view.length, view.inner, whole};
+    row_shape shape = {view.inner, whole};
     const row_class *c = rows_select(&shape, l->profile, variant_choose(l, "rows", NULL, NULL));
     return c->times ? choose_lanes(l->profile, c, view, c->times * per_lane)
                     : row_tile_plain(l, view, per_lane, most);

@@ -24,8 +24,7 @@ typedef struct row_tile {
 /* The class of kernel, and enough lanes that each has about `per_lane` elements of the row, or as
  * many times that as the class says, within what keeps loads coalesced; fewer, up to `most`
  * elements a lane, where the device gains nothing from more. */
-row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane,
-                         uint32_t most);
+row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane, uint32_t most);
 /* For kernels that come in one class only, the last. */
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most);
 /* Quads of registers with which a lane keeps its part of a row, few different numbers; 0 where that

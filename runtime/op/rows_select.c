@@ -11,18 +11,15 @@ enum setting { NATIVE = 1, PORTABLE = 2 };
  * shuffling. */
 #define MOST_SUBGROUPS 256
 #define LEAST_SUBGROUP 4
-/* Elements of a row that a lane can hold. */
-#define MOST_HELD 32
 
 /* clang-format off */
 #define BOTH (NATIVE | PORTABLE)
 const row_class rows_classes[] = {
-    /* name, settings, subgroups, quads, alone, threads, times */
-    {"subgroup_alone", NATIVE, true,  true,  true,  256, 4},
-    {"subgroup_quads", NATIVE, true,  true,  false, 256, 4},
-    {"subgroup_words", NATIVE, true,  false, false, 256, 4},
-    {"shared_quads",   NATIVE, false, true,  false,   0, 4},
-    {"shared_words",   BOTH,   false, false, false,   0, 0},
+    /* name, settings, subgroups, quads, threads, times */
+    {"subgroup_quads", NATIVE, true,  true,  256, 4},
+    {"subgroup_words", NATIVE, true,  false, 256, 4},
+    {"shared_quads",   NATIVE, false, true,    0, 4},
+    {"shared_words",   BOTH,   false, false,   0, 0},
 };
 /* clang-format on */
 const size_t rows_class_count = ARRAY_COUNT(rows_classes);
@@ -32,8 +29,6 @@ static bool is_able(const row_class *c, const row_shape *s, const device_profile
 {
     uint32_t threads = c->threads ? c->threads : p->workgroup_size, size = p->subgroup_size;
     if (threads > p->max_workgroup_invocations || (c->quads && !(s->whole && s->inner == 1)))
-        return false;
-    if (c->alone && s->length > (uint64_t)MOST_HELD * size)
         return false;
     return !c->subgroups || (p->subgroup_shuffle && s->inner == 1 && size >= LEAST_SUBGROUP &&
                              threads % size == 0 && threads / size <= MOST_SUBGROUPS);

@@ -7,8 +7,8 @@
 #include "op/variant.h"
 
 typedef struct row_shape {
-    uint64_t length, inner; /* elements, and how far apart they lie */
-    bool whole;             /* rows are whole quads at multiples of four, in every operand */
+    uint64_t inner; /* how far apart its elements lie */
+    bool whole;     /* rows are whole quads at multiples of four, in every operand */
 } row_shape;
 
 typedef struct row_class {
@@ -16,7 +16,6 @@ typedef struct row_class {
     uint8_t settings; /* where it may be used (rows_select.c) */
     bool subgroups;   /* lanes are joined by shuffles: the kernels named _subgroup */
     bool quads;       /* rows move as vec4 */
-    bool alone;       /* a subgroup has whole rows: nothing to wait for */
     uint16_t threads; /* of a workgroup; 0: the profile's */
     uint16_t times;   /* how much of a row a lane takes, against what the family asks for; 0: the
                          lanes follow the profile (row_tile_plain) */

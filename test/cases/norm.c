@@ -93,8 +93,8 @@ static void generate_special(case_list *list, const char *row)
 /* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. */
 static void generate_classes(case_list *list, const char *row)
 {
-    static const char *const classes[] = {"subgroup_alone", "subgroup_quads", "subgroup_words",
-                                          "shared_quads", "shared_words"};
+    static const char *const classes[] = {"subgroup_quads", "subgroup_words", "shared_quads",
+                                          "shared_words"};
     static const int shapes[][2] = {{70, 8}, {33, 132}, {9, 1024}, {5, 4096}, {3, 20004}};
     char text[96];
     for (size_t i = 0; i < COUNT(classes) * COUNT(shapes); i++) {

@@ -155,8 +155,8 @@ static void generate_arguments(case_list *list, const char *row)
 /* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. */
 static void generate_classes(case_list *list)
 {
-    static const char *const classes[] = {"subgroup_alone", "subgroup_quads", "subgroup_words",
-                                          "shared_quads", "shared_words"};
+    static const char *const classes[] = {"subgroup_quads", "subgroup_words", "shared_quads",
+                                          "shared_words"};
     static const char *const shapes[] = {"70x8:special", "33x132:uniform", "9x1024:neginf",
                                          "5x4096:special", "3x40004:uniform"};
     for (size_t c = 0; c < COUNT(classes); c++)

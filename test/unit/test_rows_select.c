@@ -53,20 +53,18 @@ static const char *choose(row_shape s, device_profile p, size_t forced)
     return rows_select(&s, &p, forced)->name;
 }
 
-static const row_shape short_rows = {1024, 1, true}, long_rows = {4096, 1, true},
-                       odd_rows = {4097, 1, false}, columns = {4096, 7, false};
+static const row_shape whole_quads = {1, true}, odd_rows = {1, false}, columns = {7, false};
 
 static void classes(void **state)
 {
     (void)state;
-    assert_string_equal(choose(short_rows, big_gpu(), VARIANT_NONE), "subgroup_alone");
-    assert_string_equal(choose(long_rows, big_gpu(), VARIANT_NONE), "subgroup_quads");
+    assert_string_equal(choose(whole_quads, big_gpu(), VARIANT_NONE), "subgroup_quads");
     assert_string_equal(choose(odd_rows, big_gpu(), VARIANT_NONE), "subgroup_words");
     assert_string_equal(choose(columns, big_gpu(), VARIANT_NONE), "shared_words");
-    assert_string_equal(choose(short_rows, baseline(), VARIANT_NONE), "shared_quads");
+    assert_string_equal(choose(whole_quads, baseline(), VARIANT_NONE), "shared_quads");
     assert_string_equal(choose(odd_rows, baseline(), VARIANT_NONE), "shared_words");
-    assert_string_equal(choose(long_rows, software(), VARIANT_NONE), "shared_words");
-    assert_string_equal(choose(long_rows, tiny_subgroups(), VARIANT_NONE), "shared_quads");
+    assert_string_equal(choose(whole_quads, software(), VARIANT_NONE), "shared_words");
+    assert_string_equal(choose(whole_quads, tiny_subgroups(), VARIANT_NONE), "shared_quads");
 }
 
 static size_t index_of(const char *name)
@@ -82,14 +80,12 @@ static void forced(void **state)
 {
     (void)state;
     size_t quads = index_of("subgroup_quads"), words = index_of("subgroup_words");
-    size_t alone = index_of("subgroup_alone");
-    assert_string_equal(choose(long_rows, software(), quads), "subgroup_quads");
-    assert_string_equal(choose(long_rows, software(), words), "subgroup_words");
+    assert_string_equal(choose(whole_quads, software(), quads), "subgroup_quads");
+    assert_string_equal(choose(whole_quads, software(), words), "subgroup_words");
     assert_string_equal(choose(odd_rows, software(), quads), "shared_words");
     assert_string_equal(choose(columns, big_gpu(), words), "shared_words");
-    assert_string_equal(choose(long_rows, big_gpu(), alone), "subgroup_quads");
-    assert_string_equal(choose(long_rows, baseline(), quads), "shared_quads");
-    assert_string_equal(choose(long_rows, big_gpu(), index_of("shared_words")), "shared_words");
+    assert_string_equal(choose(whole_quads, baseline(), quads), "shared_quads");
+    assert_string_equal(choose(whole_quads, big_gpu(), index_of("shared_words")), "shared_words");
 }
 
 static void check_tile(axis_view v, bool whole, const device_profile *p, const char *variants)
@@ -103,7 +99,6 @@ static void check_tile(axis_view v, bool whole, const device_profile *p, const c
     assert_true(tile.form->subgroups || tile.size <= ROW_TILE_LARGEST);
     assert_true(!tile.form->subgroups || tile.size % p->subgroup_size == 0);
     assert_true(tile.lane_stride == (v.inner == 1 ? 1 : tile.size / tile.lanes));
-    assert_true(!tile.form->alone || tile.lanes <= p->subgroup_size);
     assert_true(quads == 0 || 4ull * quads * tile.lanes >= v.length);
     assert_true(chunks.length * chunks.count >= v.length);
     assert_true(chunks.count == 1 ||
@@ -114,8 +109,7 @@ static void tiles_cover(void **state)
 {
     (void)state;
     static const uint64_t extents[] = {1, 4, 31, 320, 1024, 4096, 32000, 1u << 20};
-    static const char *const variants[] = {NULL, "rows=subgroup_words", "rows=shared_quads",
-                                           "rows=subgroup_alone"};
+    static const char *const variants[] = {NULL, "rows=subgroup_words", "rows=shared_quads"};
     const device_profile profiles[] = {big_gpu(), baseline(), software(), tiny_subgroups()};
     for (size_t i = 0; i < 512 * ARRAY_COUNT(profiles) * ARRAY_COUNT(variants); i++) {
         axis_view v = {extents[i % 8], extents[i / 8 % 8], extents[i / 64 % 8]};
