@@ -46,7 +46,7 @@ if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
-stage "conform, each kernel variant" "$program" conform --each-variant --sparse=160
+stage "conform, each kernel variant" "$program" conform --each-variant --sparse=1000
 RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse
 stage "sanitizers" test/sanitize.sh
 

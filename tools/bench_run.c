@@ -181,6 +181,7 @@ static rlxvk_status compile(bench *b)
 {
     rlxvk_compile_options options = {.precision = case_precision(&b->spec, b->setup->precision),
                                      .variant = b->setup->variant,
+                                     .allow_unset = b->setup->zeros,
                                      .profile = RLXVK_ON,
                                      .full_barrier = RLXVK_ON,
                                      .max_in_flight = BURST,
@@ -189,7 +190,7 @@ static rlxvk_status compile(bench *b)
                                      .reorder = RLXVK_OFF};
     rlxvk_status status;
     TRY(rlxvk_compile(b->setup->context, b->graph, &options, &b->executable));
-    for (size_t i = 0; i < b->spec.input_count; i++)
+    for (size_t i = 0; i < b->spec.input_count && !b->setup->zeros; i++)
         TRY(fill_leaf(b, i));
 error:
     return status;
@@ -309,6 +310,8 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
     TRY(build(&b, &shape));
     TRY(compile(&b));
     note_variants(&b, out);
+    if (setup->only_named && !out->named)
+        goto error;
     rlxvk_plan_info(b.executable, &plan);
     if (plan.dispatches > MOST_STEPS && b.copies > 1) { /* a long chain: one copy is enough work */
         rlxvk_executable_destroy(b.executable);

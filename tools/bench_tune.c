@@ -2,6 +2,7 @@
  * rlxvk bench --tune: which row of each kernel family's table is fastest on a grid of shapes. A
  * point of the profile file is a shape and its fastest row, or "table" where the table's own choice
  * is as good: small differences are noise, and the table also knows the shapes between the points.
+ * Contents are zeros: what they cost to upload would be most of the time.
  */
 #include "bench.h"
 #include "exec/context.h"
@@ -43,12 +44,21 @@ static bool measure(tuner *t, const char *line, rlxvk_precision precision, const
                          .family = t->family->name,
                          .warm_up = WARM_UP,
                          .seconds = SECONDS,
-                         .limit = limit};
+                         .limit = limit,
+                         .zeros = true,
+                         .only_named = row != NULL};
     snprintf(choice, sizeof choice, "%s=%s", t->family->name, row ? row : "");
     rlxvk_status status = bench_run(&setup, line, out);
     if (status != RLXVK_OK && !is_skipped(status))
         t->status = fail_within(status, "%s %s: ", choice, line);
     return status == RLXVK_OK && out->query.family && (!row || out->named);
+}
+
+static rlxvk_status write_profile(const tuner *t)
+{
+    char path[4096];
+    return device_text_write(t->context->device, NULL, TUNING_ENDING, t->profile.buffer, path,
+                             sizeof path);
 }
 
 static void tune_line(tuner *t, const char *line, rlxvk_precision precision)
@@ -70,6 +80,8 @@ static void tune_line(tuner *t, const char *line, rlxvk_precision precision)
     if (table.microseconds <= SAME * least)
         best = TUNING_TABLE;
     tuning_write(&table.query, best, least, &t->profile);
+    if (t->status == RLXVK_OK)
+        t->status = write_profile(t);
     print_progress(NULL);
     printf("%-60s %-20s %10.1f us; table: %s %.1f us\n", line, best, least,
            table.variant ? table.variant : "none", table.microseconds);
@@ -146,7 +158,7 @@ static void tune_product(tuner *t, const product_shape *s, rlxvk_precision preci
     for (unsigned tag = 0; tag < 4 && t->status == RLXVK_OK; tag++) {
         bool ta = tag & 2, tb = tag & 1;
         char line[LINE], batch[16] = "";
-        if (ta && (tb || !s->a_transposed))
+        if (ta && (tb || !s->a_transposed || t->family->precisions))
             continue;
         if (s->batch > 1)
             snprintf(batch, sizeof batch, "%ux", s->batch);
@@ -163,7 +175,7 @@ static void tune_products(tuner *t, bool cpu)
     size_t count = cpu ? ARRAY_COUNT(cpu_products) : ARRAY_COUNT(gpu_products);
     unsigned precisions = t->family->precisions ? t->family->precisions : 1;
     for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++)
-        for (size_t i = 0; i < count && (precisions >> p & 1); i++)
+        for (size_t i = 0; i < count && (precisions >> p & 1) && t->status == RLXVK_OK; i++)
             tune_product(t, cpu ? &cpu_products[i] : &gpu_products[i], (rlxvk_precision)p);
 }
 
@@ -230,16 +242,6 @@ static void keep_others(tuner *t, const char *family)
     memory_free(old);
 }
 
-static rlxvk_status write_profile(const tuner *t)
-{
-    char path[4096];
-    rlxvk_status status = device_text_write(t->context->device, NULL, TUNING_ENDING,
-                                            t->profile.buffer, path, sizeof path);
-    if (status == RLXVK_OK)
-        printf("wrote %s\n", path);
-    return status;
-}
-
 rlxvk_status bench_tune(rlxvk_context *context, const char *family)
 {
     tuner t = {.context = context, .profile = {memory_zeroed(PROFILE, 1), PROFILE, 0}};
@@ -257,7 +259,6 @@ rlxvk_status bench_tune(rlxvk_context *context, const char *family)
         t.family = find_family(grids[i].family);
         grids[i].tune(&t, cpu);
         TRY(t.status);
-        TRY(write_profile(&t));
     }
     if (!found)
         TRY(fail(RLXVK_E_ATTR, "--family '%s': there is no grid of shapes for it", family));

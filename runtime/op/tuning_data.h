@@ -9,6 +9,16 @@
 #include "op/tuning.h"
 
 /* clang-format off */
+static const tuning_entry tuning_llvmpipe[] = {
+    {"dequant", "Q4_0", {64, 512, 4096, 0}, "unpacked", 47857.609f},
+    {"dequant", "Q8_0", {16, 512, 4096, 0}, "unpacked", 12893.209f},
+    {"dequant", "Q8_0", {64, 512, 4096, 0}, "unpacked", 52571.624f},
+    {"dequant", "Q4_K", {64, 512, 4096, 0}, "unpacked", 90549.077f},
+    {"dequant", "Q5_K", {64, 512, 4096, 0}, "unpacked", 52231.371f},
+    {"dequant", "Q6_K", {16, 512, 4096, 0}, "unpacked", 17598.789f},
+    {"dequant", "Q6_K", {64, 512, 4096, 0}, "unpacked", 43760.759f},
+    {0} /* ends the table */
+};
 static const tuning_entry tuning_h200[] = {
     {0} /* ends the table */
 };
@@ -18,6 +28,7 @@ static const struct {
     const char *device;
     const tuning_entry *entries;
 } tuning_devices[] = {
+    {"llvmpipe", tuning_llvmpipe},
     {"H200", tuning_h200},
 };
 

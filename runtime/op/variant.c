@@ -116,6 +116,16 @@ size_t variant_choose(lowering *l, const char *family, const char *tag,
     return row;
 }
 
+bool variant_is_named(const char *choices, const char *row)
+{
+    for (size_t i = 0; choices && *choices && row && i < variant_family_count; i++) {
+        size_t named = variant_forced(choices, variant_families[i].name);
+        if (named != VARIANT_NONE && variant_families[i].row(named) == row)
+            return true;
+    }
+    return false;
+}
+
 bool variant_reaches(const variant_family *family, const char *op)
 {
     const char *item = family->ops;

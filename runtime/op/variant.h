@@ -49,6 +49,8 @@ typedef struct variant_query {
  * variant_query; NULL: nothing was measured. */
 size_t variant_choose(struct lowering *l, const char *family, const char *tag,
                       const uint64_t dims[VARIANT_DIMS]);
+/* Whether the choices name this row (by the address of its name) for its family. */
+bool variant_is_named(const char *choices, const char *row);
 /* Whether an op stands in the family's list. */
 bool variant_reaches(const variant_family *family, const char *op);
 /* E_ATTR for an unknown family or row; the text lists those there are. `what` names the source. */

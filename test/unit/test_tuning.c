@@ -110,6 +110,10 @@ static void every_entry_of_the_library_reads(void **state)
     assert_int_equal(t.from_file, 5);
     assert_string_equal(row_of(&t, q), "vector"); /* the file goes before */
     tuning_destroy(&t);
+    assert_int_equal(tuning_create(NULL, "llvmpipe (LLVM 15)", &t), RLXVK_OK);
+    assert_int_equal(t.from_file, 0);
+    assert_string_equal(row_of(&t, query("dequant", "Q8_0", 64, 512, 4096, 0)), "unpacked");
+    tuning_destroy(&t);
     tuning_write(&q, "vector", 58.1, &(text){line, sizeof line, 0});
     assert_string_equal(line, "matmul nt 1,4096,4096,1 vector 58.100\n");
 }
