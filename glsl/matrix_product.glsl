@@ -1,6 +1,6 @@
 /*
- * y[batch] = activation(a[batch] b[batch]^T + bias) on the device's matrix units. The includer
- * defines ELEMENT, the 16-bit type of the operands; sums are f32.
+ * y[batch] = a[batch] b[batch]^T + bias on the device's matrix units. The includer defines ELEMENT,
+ * the 16-bit type of the operands; sums are f32.
  *
  * a and b are packed (matrix_pack): rows of y and columns of y as rows of K, padded with zeros to
  * whole tiles, so that nothing is tested on the way in. A workgroup makes TILE_M x TILE_N of y in
@@ -20,7 +20,6 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #include "common.glsl"
-#include "activation.glsl"
 
 layout(constant_id = 1) const uint TILE_M = 128;
 layout(constant_id = 2) const uint TILE_N = 128;
@@ -33,8 +32,7 @@ layout(constant_id = 8) const uint UNIT_K = 16;
 layout(constant_id = 9) const uint PLANES = 1;
 layout(constant_id = 10) const uint STAGES = 1;
 layout(constant_id = 11) const uint BIAS = MATMUL_NO_BIAS;
-layout(constant_id = 12) const uint ACTIVATION = UNARY_NONE;
-layout(constant_id = 13) const uint BAND = 8; /* rows of tiles walked together, for the cache */
+layout(constant_id = 12) const uint BAND = 8; /* rows of tiles walked together, for the cache */
 
 layout(push_constant) uniform block { matrix_product_args args; };
 layout(set = 0, binding = 0) readonly buffer a_view { uvec4 a[]; };
@@ -59,10 +57,6 @@ shared uvec4 tile_b[STAGES * PLANES * STAGE_B];
 #define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
 
 SUM sums[SUMS_M * SUMS_N];
-/* Split mode: units may cut sums off instead of rounding them, which adds up over a long K. So
- * every CHUNK steps have sums of their own, joined by f32 additions. */
-SUM totals[SUMS_M * SUMS_N];
-const uint CHUNK = 8;
 uvec4 next_a[PLANES * CARRY_A], next_b[PLANES * CARRY_B];
 
 void fetch(uvec2 base, uint octet0)
@@ -122,7 +116,8 @@ void multiply(uint plane, uvec2 part)
     }
 }
 
-/* The planes `high` and the next, small products first. */
+/* The planes `high` and the next, small products first. Units may cut sums off instead of rounding
+ * them, which adds up over a long K: each step has a sum of its own, joined by an f32 addition. */
 void multiply_split(uint high, uvec2 part)
 {
     [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
@@ -136,9 +131,10 @@ void multiply_split(uint high, uvec2 part)
             LOAD_B(right, high, j, k);
             LOAD_B(right_low, high + 1, j, k);
             [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
-                SUM sum = coopMatMulAdd(left_low[i], right, sums[i * SUMS_N + j]);
+                SUM sum = coopMatMulAdd(left_low[i], right, SUM(0.0));
                 sum = coopMatMulAdd(left[i], right_low, sum);
-                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sum);
+                sum = coopMatMulAdd(left[i], right, sum);
+                sums[i * SUMS_N + j] = sums[i * SUMS_N + j] + sum;
             }
         }
     }
@@ -183,8 +179,6 @@ void write(float value, uint batch, uvec2 matrix, uint row, uint column)
                                       b_scale[matrix.y * args.n + column]);
     if (BIAS != MATMUL_NO_BIAS)
         value += bias[args.bias_offset + column];
-    if (ACTIVATION != UNARY_NONE)
-        value = activation(ACTIVATION, value);
     y[args.y_offset + (batch * args.m + row) * args.n + column] = value;
 }
 
@@ -201,36 +195,22 @@ void main()
 
     [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
         sums[i] = SUM(0.0);
-    if (PLANES == 2)
-        [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
-            totals[i] = SUM(0.0);
     fetch(base, 0);
-    uint stage = 0, octet = 0;
-    [[dont_unroll]] while (octet < args.k_octets) {
-        uint end = PLANES == 2 ? min(octet + CHUNK * OCTETS, args.k_octets) : args.k_octets;
-        [[dont_unroll]] for (; octet < end; octet += OCTETS) {
-            if (STAGES == 1)
-                barrier();
-            store(stage);
+    uint stage = 0;
+    [[dont_unroll]] for (uint octet = 0; octet < args.k_octets; octet += OCTETS) {
+        if (STAGES == 1)
             barrier();
-            if (octet + OCTETS < args.k_octets)
-                fetch(base, octet + OCTETS);
-            if (PLANES == 2)
-                multiply_split(stage * 2, part);
-            else
-                multiply(stage, part);
-            if (STAGES == 2)
-                stage ^= 1;
-        }
+        store(stage);
+        barrier();
+        if (octet + OCTETS < args.k_octets)
+            fetch(base, octet + OCTETS);
         if (PLANES == 2)
-            [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++) {
-                totals[i] = totals[i] + sums[i];
-                sums[i] = SUM(0.0);
-            }
+            multiply_split(stage * 2, part);
+        else
+            multiply(stage, part);
+        if (STAGES == 2)
+            stage ^= 1;
     }
-    if (PLANES == 2)
-        [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
-            sums[i] = totals[i];
 
     /* The loop over the sums must be unrolled for them to stay in registers: no loop but this one
      * inside it. */

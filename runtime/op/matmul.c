@@ -304,23 +304,22 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* y = activation(sum of the partial results + bias); `n` is the node's own last axis. */
-static rlxvk_status emit_sum(lowering *l, uint32_t id, const product *p, operand partial, operand y,
-                             uint64_t n)
+rlxvk_status lower_matmul_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                              uint64_t splits)
 {
-    const matmul_shape *s = &p->problem.shape;
+    const matmul_shape *s = &r->problem.shape;
     uint64_t count = s->batch * s->m * s->n;
     dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = id};
     struct matmul_sum_args args = {.count = (uint32_t)count,
-                                   .n = (uint32_t)n,
-                                   .splits = (uint32_t)p->splits,
-                                   .bias_offset = p->bias.offset,
-                                   .y_offset = y.offset};
+                                   .n = (uint32_t)s->n,
+                                   .splits = (uint32_t)splits,
+                                   .bias_offset = r->bias ? r->bias->offset : 0,
+                                   .y_offset = r->y.offset};
     partial.access = ACCESS_READ;
-    const operand operands[] = {partial, p->has_bias ? p->bias : partial, y};
+    const operand operands[] = {partial, r->bias ? *r->bias : partial, r->y};
     d.constants[0] = l->profile->workgroup_size;
-    d.constants[1] = p->has_bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS;
-    d.constants[2] = p->activation;
+    d.constants[1] = r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS;
+    d.constants[2] = r->activation;
     lower_groups(l, &d, groups_for(count, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -357,7 +356,7 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
         TRY(lower_temporary(l, p.splits * shape.batch * shape.m * shape.n * sizeof(float), &p.y));
     TRY(emit_product(l, id, &p, groups));
     if (p.splits > 1)
-        TRY(emit_sum(l, id, &p, p.y, r->y, shape.n));
+        TRY(lower_matmul_sum(l, id, r, p.y, p.splits));
 error:
     return status;
 }

@@ -37,6 +37,10 @@ typedef struct matmul_request {
 
 /* MATMUL_WORDS, MATMUL_F16 or MATMUL_BF16: how an operand is held. */
 uint32_t matmul_storage_code(const lowering *l, const operand *o);
+/* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
+ * other. */
+rlxvk_status lower_matmul_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                              uint64_t splits);
 rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r);
 
 rlxvk_status matmul_host(const host_call *call);

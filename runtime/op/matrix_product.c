@@ -1,7 +1,7 @@
 /*
  * See matrix_product.h. Steps of a product: in split mode the exponents of both operands' rows
- * (matrix_scale), both operands packed K-major (matrix_pack), the product with bias and activation
- * (matrix_product_*). Packed operands and exponents are temporaries.
+ * (matrix_scale), both operands packed K-major (matrix_pack), the product with its bias
+ * (matrix_product_*), the activation (matmul_sum). Packed operands and exponents are temporaries.
  *
  * Split mode: an operand times a power of two of its row is high + low, both f16, exactly to 2^-22
  * of a value within 2^18 of the row's largest, and to 2^-40 of the largest below. Three of the four
@@ -149,7 +149,6 @@ static void set_constants(const lowering *l, const matmul_request *r, const matr
                                matrix_planes(l->precision),
                                c->stages,
                                r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS,
-                               r->activation,
                                8};
     memcpy(constants, values, sizeof values);
 }
@@ -198,6 +197,7 @@ rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request
     const matrix_class *c =
         matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
     side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
+    matmul_request plain = *r;
     rlxvk_status status;
     if (r->unpack_b)
         TRY(unpack_side(l, id, r, &b));
@@ -208,7 +208,15 @@ rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request
     TRY(emit_pack(l, id, &a));
     if (!b.is_packed)
         TRY(emit_pack(l, id, &b));
-    TRY(emit_product(l, id, r, c, &a, &b));
+    /* Not inside the kernel: an activation is long code, and the sums must stay in registers. */
+    if (r->activation != UNARY_NONE) {
+        const matmul_shape *s = &r->problem.shape;
+        TRY(lower_temporary(l, s->batch * s->m * s->n * sizeof(float), &plain.y));
+        plain.bias = NULL;
+    }
+    TRY(emit_product(l, id, &plain, c, &a, &b));
+    if (r->activation != UNARY_NONE)
+        TRY(lower_matmul_sum(l, id, r, plain.y, 1));
 error:
     return status;
 }
