@@ -3,21 +3,26 @@
  *
  * Every format is seen as units of 32 elements: two runs of 16 consecutive elements, DISTANCE
  * apart, that share their packed bytes. Element i of a run is scale * code[i] + bias, with signed
- * 8-bit codes, four to a word, lowest byte first. Unit u of a block starts at element
- * unit_position(u). The formats are in groups, each a set of kernels, because a software driver
- * takes long over a kernel with all of them. A further format is one decode function and one line
- * in decode_unit of a group, and one row of the table in the C family.
+ * 8-bit codes, four to a word, lowest byte first; with DEQUANT_LOOKUP the codes of tables are still
+ * indices. unit_values reads either. Unit u of a block starts at element unit_position(u). The
+ * formats are in groups, each a set of kernels, because a software driver takes long over a kernel
+ * with all of them. A further format is one decode function and one line in decode_unit of a group,
+ * and one row of the table in the C family.
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
- * slot. It may define DEQUANT_GROUP (args.h), and DEQUANT_NAN_SCALE if a scale that is the code of
- * NaN is not to count as 0. The group of the grids uses binding DEQUANT_GRID_BINDING, 3 unless
- * defined.
+ * slot. It may define DEQUANT_GROUP (args.h), DEQUANT_NAN_SCALE if a scale that is the code of NaN
+ * is not to count as 0, and DEQUANT_LOOKUP, and calls fill_levels then. The group of the grids uses
+ * binding DEQUANT_GRID_BINDING, 3 unless defined.
  */
 #ifndef DEQUANT_GROUP
 #define DEQUANT_GROUP DEQUANT_COMMON
 #endif
 #ifndef DEQUANT_NAN_SCALE
 #define DEQUANT_NAN_SCALE 0.0
+#endif
+
+#ifndef DEQUANT_LOOKUP
+#define DEQUANT_LOOKUP false
 #endif
 
 #ifndef DEQUANT_GRID_BINDING
@@ -49,6 +54,16 @@ struct unit_codes {
 #include "dequant_large.glsl"
 #else
 #include "dequant_grid.glsl"
+#endif
+
+#if DEQUANT_GROUP != DEQUANT_SMALL
+vec4 unit_values(uint word)
+{
+    return code_values(word);
+}
+void fill_levels()
+{
+}
 #endif
 
 /* ---- Where a row's unit lies ---- */

@@ -22,14 +22,14 @@ void load_scale_min(uint block, uint u, out vec2 scale, out vec2 bias)
 {
     uvec4 head = load16(block);
     uint pair = u >> 1;
-    uint scales = head.y & 0x3f3f3f3f, mins = head.z & 0x3f3f3f3f;
+    uvec3 v = head.yzw >> (pair & 1) * 16;
+    uint scales = v.x & 0x3f3f, mins = v.y & 0x3f3f;
     if (pair >= 2) {
-        scales = head.w & 0x0f0f0f0f | head.y >> 2 & 0x30303030;
-        mins = head.w >> 4 & 0x0f0f0f0f | head.z >> 2 & 0x30303030;
+        scales = v.z & 0x0f0f | v.x >> 2 & 0x3030;
+        mins = v.z >> 4 & 0x0f0f | v.y >> 2 & 0x3030;
     }
-    uvec2 shift = (pair & 1) * 16 + uvec2(0, 8);
-    scale = half_value(head.x & 0xffff) * vec2(uvec2(scales) >> shift & 0xff);
-    bias = -half_value(head.x >> 16) * vec2(uvec2(mins) >> shift & 0xff);
+    scale = half_value(head.x & 0xffff) * vec2(scales & 0xff, scales >> 8);
+    bias = -half_value(head.x >> 16) * vec2(mins & 0xff, mins >> 8);
 }
 
 /* Scales and mins; 128 bytes of nibbles, low and high 32 elements apart. */

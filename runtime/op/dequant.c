@@ -23,12 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    MATVEC_ROWS = 8,
-    TILED_ROWS = 32,
-    CPU_WORKGROUP = 16,
-    MANY_INVOCATIONS = 100000 /* keep the largest devices busy */
-};
+enum { TILED_ROWS = 32 };
 
 /* The formats that have a decoder, in which group of kernels, and how far the two runs of a unit
  * lie apart (glsl/dequant.glsl); 0: plain rows. */
@@ -255,47 +250,20 @@ static struct dequant_product_args product_arguments(const rlxvk_graph *g, const
     };
 }
 
-/* How dequant_matvec divides the outputs: an invocation keeps rows * columns sums, `team` of them
- * share the row. */
-typedef struct matvec_split {
-    uint32_t rows, columns, team, local;
-} matvec_split;
-
-/*
- * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
- * lane's load: teams of one, and several columns to a load of x (more would double the time to
- * compile the kernel). A GPU wants neighbours to read neighbouring bytes and many of them in
- * flight; there, more columns pay where decoding is light (32-element blocks), shared by several
- * rows of x, or where outputs are so many (several experts) that the device stays full.
- */
-static matvec_split split_matvec(const lowering *l, const struct dequant_product_args *args,
-                                 const quant_format *format)
-{
-    if (l->profile->kind == RLXVK_DEVICE_CPU)
-        return (matvec_split){args->m == 1 || args->experts ? 1 : 4, 4, 1, CPU_WORKGROUP};
-    uint32_t rows = args->experts ? 1 : MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
-    bool light = format->block_elements == DEQUANT_UNIT_ELEMENTS;
-    uint32_t team = MIN(dequant_power_of_two(args->units), rows == 1 ? 64 : 32);
-    uint32_t columns = rows > 1 || light ? 4 : 2;
-    if (rows == 1 && (uint64_t)args->m * args->n / (2 * columns) * team >= MANY_INVOCATIONS)
-        columns *= 2;
-    return (matvec_split){rows, columns, team, MIN(l->profile->workgroup_size, 128)};
-}
-
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                   const operand operands[5])
 {
-    matvec_split split = split_matvec(l, args, quant_format_find(d->constants[1]));
+    dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0};
+    dequant_vector_class c =
+        dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
+    uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
+                            args->experts != 0,      c.lookup, c.chunk};
     dequant_set_kernel(d, DEQUANT_OF_MATVEC);
-    d->constants[0] = split.local;
-    d->constants[7] = args->x_offset % 4 == 0;
-    d->constants[8] = split.team;
-    d->constants[9] = split.columns;
-    d->constants[10] = split.rows;
-    d->constants[11] = args->experts != 0;
-    lower_groups(l, d,
-                 divide_up(args->n, (uint64_t)split.local / split.team * split.columns) *
-                     divide_up(args->m, split.rows));
+    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
+        d->variant = c.name; /* else the plan is to show what was asked for */
+    d->constants[0] = c.threads;
+    memcpy(&d->constants[7], constants, sizeof constants);
+    lower_groups(l, d, dequant_vector_groups(&c, &shape));
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 

@@ -1,11 +1,17 @@
 /*
- * The ways of packed products. NATIVE: hardware. CPU: software drivers, to which shared memory is
- * slow. TILED and SCALAR: RLXVK_MATMUL. The last row of each setting has no conditions.
+ * The ways of packed products, and the divisions of the one for few rows. NATIVE: hardware. CPU:
+ * software drivers, to which shared memory is slow. TILED and SCALAR: RLXVK_MATMUL. The last row of
+ * each setting has no conditions.
  */
 #include "op/dequant_select.h"
 
 enum setting { NATIVE = 1, CPU = 2, TILED = 4, SCALAR = 8 };
 
+enum condition { FILLS = 1 /* only where its workgroups keep (nearly) every compute unit busy */ };
+
+#define UNIT_BYTES    128 /* of x */
+#define LEAST_CHUNK   8
+#define MOST_LEVELS   16
 #define MOST_UNPACKED (UINT64_C(1) << 29) /* bytes of decoded weights held at once */
 
 /* clang-format off */
@@ -49,4 +55,85 @@ const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const devic
             !is_able(&dequant_classes[i], weights, profile)))
         i++;
     return &dequant_classes[i];
+}
+
+/* ---- dequant_vector ---- */
+
+/*
+ * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
+ * lane's load: teams of one, and several columns to a load of x (more would double the time to
+ * compile the kernel). A GPU wants neighbours to read neighbouring bytes, many of them in flight,
+ * and x from shared memory, shared by as many outputs as a workgroup can make. The last row of each
+ * setting has no conditions.
+ */
+/* clang-format off */
+const dequant_vector_class dequant_vector_classes[] = {
+    /* name, settings, lookup, threads, team, columns, rows, chunk, conditions */
+    {"alone",       CPU,    false,  16,  1, 4, 4,   0, 0},
+    {"staged_512",  NATIVE, true,  512, 64, 4, 1, 256, FILLS},
+    {"staged_256",  NATIVE, true,  256, 64, 4, 1, 128, FILLS},
+    {"staged_128",  NATIVE, true,  128, 32, 2, 1,  64, 0},
+    {"direct_four", NATIVE, true,  128, 32, 4, 8,   0, 0},
+    {"direct_two",  NATIVE, true,  128, 32, 2, 8,   0, 0},
+};
+/* clang-format on */
+const size_t dequant_vector_class_count = ARRAY_COUNT(dequant_vector_classes);
+
+uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *s)
+{
+    uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
+    return divide_up(s->n, columns) * divide_up(s->m, c->rows);
+}
+
+uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c)
+{
+    uint64_t stage = c->chunk ? c->rows * (UNIT_BYTES / 16) * (c->chunk + 1u) : 1;
+    uint64_t sums = (uint64_t)c->rows * c->columns * c->threads;
+    return 16 * stage + sizeof(float) * (sums + MOST_LEVELS);
+}
+
+/* Not more invocations, rows and shared memory than the shape has use for. */
+static dequant_vector_class fit(dequant_vector_class c, const dequant_vector_shape *s)
+{
+    while (c.rows > 1 && (s->experts || c.rows / 2 >= s->m))
+        c.rows /= 2;
+    while (c.team > 1 && c.team / 2u >= s->units)
+        c.team /= 2;
+    while (c.chunk > LEAST_CHUNK && c.chunk / 2u >= MAX(s->units, c.team))
+        c.chunk /= 2;
+    return c;
+}
+
+static bool vector_is_able(const dequant_vector_class *c, const dequant_vector_shape *s,
+                           const device_profile *profile)
+{
+    dequant_vector_class fitted = fit(*c, s);
+    return c->threads <= profile->max_workgroup_invocations &&
+           dequant_vector_shared_bytes(&fitted) <= profile->shared_memory_bytes;
+}
+
+static bool vector_suits(const dequant_vector_class *c, const dequant_vector_shape *s,
+                         const device_profile *profile)
+{
+    bool cpu = profile->kind == RLXVK_DEVICE_CPU, single = s->m <= 1 || s->experts;
+    dequant_vector_class fitted = fit(*c, s);
+    if (!(c->settings & (cpu ? CPU : NATIVE)) || !vector_is_able(c, s, profile))
+        return false;
+    if (!cpu && single != (c->rows == 1))
+        return false;
+    return !(c->conditions & FILLS) ||
+           dequant_vector_groups(&fitted, s) * 8 >= profile->compute_units * 7u;
+}
+
+dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
+                                           const device_profile *profile, size_t forced)
+{
+    size_t i = 0;
+    if (forced < dequant_vector_class_count &&
+        vector_is_able(&dequant_vector_classes[forced], shape, profile))
+        return fit(dequant_vector_classes[forced], shape);
+    while (i + 1 < dequant_vector_class_count &&
+           !vector_suits(&dequant_vector_classes[i], shape, profile))
+        i++;
+    return fit(dequant_vector_classes[i], shape);
 }

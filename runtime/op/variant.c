@@ -22,6 +22,7 @@ ROWS(matmul)
 ROWS(conv)
 ROWS(matrix)
 ROWS(dequant)
+ROWS(dequant_vector)
 ROWS(attention)
 ROWS(region)
 ROWS(rows)
@@ -34,6 +35,7 @@ const variant_family variant_families[] = {
     {"conv", conv_row, "conv,conv_transpose2d"},
     {"matrix", matrix_row, "matmul,fused_matmul_bias_act,dequant_matmul", ON_MATRIX_UNITS},
     {"dequant", dequant_row, "dequant_matmul"},
+    {"dequant_vector", dequant_vector_row, "dequant_matmul,dequant_grouped_matmul"},
     {"attention", attention_row, "attention"},
     {"region", region_row, "elementwise_region"},
     {"rows", rows_row,
