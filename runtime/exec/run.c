@@ -16,12 +16,15 @@ rlxvk_status submit_batch(rlxvk_executable *e)
     return submit_commands(e, e->batch, count);
 }
 
+/* Every command buffer begins with a barrier against all that is before it on the queue, so that
+ * submissions need not wait for one another; only queries that are reset again do. */
 rlxvk_status submit_commands(rlxvk_executable *e, const VkCommandBuffer *buffers, uint32_t count)
 {
+    uint64_t after = e->queries ? e->submitted : 0;
     rlxvk_status status;
     if (count == 0)
         return RLXVK_OK;
-    TRY(queue_submit(e->device, e->timeline, e->submitted, e->submitted + 1, buffers, count));
+    TRY(queue_submit(e->device, e->timeline, after, e->submitted + 1, buffers, count));
     e->submitted++;
     e->submissions++;
     return RLXVK_OK;

@@ -81,7 +81,7 @@ error:
     return status;
 }
 
-/* Whether the loader (layer NULL) or a layer offers an instance extension. */
+/* Whether a layer offers an instance extension. */
 static rlxvk_status extension_offered(device *d, const char *layer, const char *name, bool *out)
 {
     rlxvk_status status;
@@ -144,17 +144,17 @@ error:
     return status;
 }
 
-/* Portability drivers (Vulkan over another API) are listed only to those who ask. */
-static rlxvk_status add_portability(device *d, instance_parts *p)
+/* Portability drivers (Vulkan over another API) are listed only to those who ask. Old loaders do
+ * not know the extension; to find out by their list would load every driver once more. */
+static VkResult create_with_portability(device *d, instance_parts *p)
 {
-    bool offered = false;
-    rlxvk_status status =
-        extension_offered(d, NULL, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME, &offered);
-    if (status == RLXVK_OK && offered) {
-        add_extension(p, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
-        p->info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
-    }
-    return status;
+    VkInstanceCreateInfo plain = p->info;
+    add_extension(p, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+    p->info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+    VkResult result = VK_RESULT(d, CreateInstance(&p->info, NULL, &d->instance));
+    if (result != VK_ERROR_EXTENSION_NOT_PRESENT)
+        return result;
+    return VK_RESULT(d, CreateInstance(&plain, NULL, &d->instance));
 }
 
 static rlxvk_status instance_create(device *d, bool validation)
@@ -168,10 +168,9 @@ static rlxvk_status instance_create(device *d, bool validation)
     p.info.ppEnabledExtensionNames = p.extensions;
     p.info.ppEnabledLayerNames = p.layers;
     TRY(loader_version(d, &p.application.apiVersion));
-    TRY(add_portability(d, &p));
     if (validation)
         TRY(add_validation(d, &p));
-    VkResult result = VK_RESULT(d, CreateInstance(&p.info, NULL, &d->instance));
+    VkResult result = create_with_portability(d, &p);
     if (result != VK_SUCCESS)
         d->instance = VK_NULL_HANDLE;
     /* The loader's word for "no driver at all". */

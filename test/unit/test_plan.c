@@ -7,6 +7,8 @@
 #include "rewrite/rewrite.h"
 #include "support/random_graph.h"
 
+#include <rlxvk_ops.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,6 +180,38 @@ static void test_too_large(void **state)
     assert_true(refused);
 }
 
+/* Eight chains of sixteen: in level order, a barrier a level and no more. */
+static void test_levels_share_barriers(void **state)
+{
+    (void)state;
+    enum { CHAINS = 8, LENGTH = 16 };
+    static const int32_t axis = 1;
+    planned p = {0};
+    assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(CHAINS, 64));
+    for (int i = 0; i < CHAINS; i++) {
+        rlxvk_tensor y = rlxvk_narrow(p.graph, x, 0, i, 1);
+        for (int k = 0; k < LENGTH; k++)
+            y = rlxvk_reverse(p.graph, y, &axis, 1);
+        rlxvk_graph_output(p.graph, y);
+    }
+    schedule_options how = {.profile = &profile, .forbid_host = true, .reorder = true};
+    plan_options layout = {.max_block_bytes = 1u << 20,
+                           .max_binding_bytes = 1u << 20,
+                           .alignment = 256};
+    assert_int_equal(schedule_create(p.graph, &how, &p.schedule), RLXVK_OK);
+    assert_int_equal(plan_create(&p.schedule, &layout, &p.plan), RLXVK_OK);
+    assert_int_equal(p.plan.barrier_count, LENGTH - 1);
+    assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_OK);
+    uint64_t shared = p.plan.scratch_peak;
+    plan_destroy(&p.plan);
+    layout.reuse_in_level = true;
+    assert_int_equal(plan_create(&p.schedule, &layout, &p.plan), RLXVK_OK);
+    assert_true(p.plan.barrier_count > LENGTH - 1);
+    assert_true(p.plan.scratch_peak < shared);
+    release(&p);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -209,7 +243,7 @@ int main(void)
         cmocka_unit_test(test_plans_are_sound), cmocka_unit_test(test_every_barrier_is_missed),
         cmocka_unit_test(test_full_barriers),   cmocka_unit_test(test_overlap_is_found),
         cmocka_unit_test(test_small_blocks),    cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_scratch_ratio),
+        cmocka_unit_test(test_scratch_ratio),   cmocka_unit_test(test_levels_share_barriers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static void names_go_before_measurements(void **state)
     size_t vector = variant_choose(&l, "matmul", "nt", dims);
     assert_string_equal(l.choice.row, "vector");
     assert_int_equal(l.choice.source, VARIANT_BY_TUNING);
-    l.variants = "matmul=tiled_small";
+    l.variants = "matmul=scalar_block";
     assert_int_not_equal(variant_choose(&l, "matmul", "nt", dims), vector);
     assert_int_equal(l.choice.source, VARIANT_BY_NAME);
     l.variants = NULL;
