@@ -198,10 +198,10 @@ static void tune_packed(tuner *t, bool cpu)
         for (size_t i = 0; i < count; i++) {
             char line[LINE];
             const char *name = packed_formats[f].format;
+            unsigned rows = cpu ? cpu_rows[i] : gpu_rows[i], columns = cpu ? 512 : 4096;
             snprintf(line, sizeof line,
-                     "dequant_matmul format=%s in=x:f32:%ux4096;w:u8:%ux%u:quant:%s", name,
-                     cpu ? cpu_rows[i] : gpu_rows[i], cpu ? 512 : 4096, packed_formats[f].row_bytes,
-                     name);
+                     "dequant_matmul format=%s in=x:f32:%ux4096;w:u8:%ux%u:quant:%s", name, rows,
+                     columns, packed_formats[f].row_bytes, name);
             tune_line(t, line, RLXVK_PRECISION_F32);
         }
 }

@@ -276,7 +276,8 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     struct region_args args = {.numel = (u32)shape_numel(&n->shape),
                                .target_offset = target.offset};
     region_size size = region_size_of(a->steps, a->step_count, n->input_count);
-    const region_class *c = region_select(size, l->profile, variant_choose(l, "region", NULL, NULL));
+    const region_class *c =
+        region_select(size, l->profile, variant_choose(l, "region", NULL, NULL));
     if (!c)
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "%u inputs and a result; this device has %u storage buffers a stage",
