@@ -97,7 +97,8 @@ static rlxvk_status survey_case(survey *s, const char *line, const char *variant
         goto error;
     double seconds = compiled - begin + MAX(first - compiled - (now(s) - first), 0);
     m = (made){.seconds = seconds / (double)count, .pipelines = count};
-    describe(e, line, &(text){m.what, sizeof m.what, 0});
+    text what = {m.what, sizeof m.what, 0};
+    describe(e, line, &what);
     s->total += seconds;
     s->pipelines += count;
     if (!VECTOR_PUSH(&s->cases, m))

@@ -156,14 +156,14 @@ static const unsigned gpu_rows[] = {1, 4, 16, 32, 64, 128, 512}, cpu_rows[] = {1
 static void tune_product(tuner *t, const product_shape *s, rlxvk_precision precision)
 {
     for (unsigned tag = 0; tag < 4 && t->status == RLXVK_OK; tag++) {
-        bool ta = tag & 2, tb = tag & 1;
+        unsigned ta = tag >> 1, tb = tag & 1;
         char line[LINE], batch[16] = "";
         if (ta && (tb || !s->a_transposed || t->family->precisions))
             continue;
         if (s->batch > 1)
             snprintf(batch, sizeof batch, "%ux", s->batch);
         snprintf(line, sizeof line,
-                 "matmul transpose_a=%d transpose_b=%d in=a:f32:%s%ux%u;b:f32:%s%ux%u", ta, tb,
+                 "matmul transpose_a=%u transpose_b=%u in=a:f32:%s%ux%u;b:f32:%s%ux%u", ta, tb,
                  batch, ta ? s->k : s->m, ta ? s->m : s->k, batch, tb ? s->n : s->k,
                  tb ? s->k : s->n);
         tune_line(t, line, precision);
@@ -200,8 +200,8 @@ static void tune_packed(tuner *t, bool cpu)
             const char *name = packed_formats[f].format;
             snprintf(line, sizeof line,
                      "dequant_matmul format=%s in=x:f32:%ux4096;w:u8:%ux%u:quant:%s", name,
-                     cpu ? cpu_rows[i] : gpu_rows[i], cpu ? 512 : 4096, packed_formats[f].row_bytes,
-                     name);
+                     cpu ? cpu_rows[i] : gpu_rows[i], cpu ? 512u : 4096u,
+                     packed_formats[f].row_bytes, name);
             tune_line(t, line, RLXVK_PRECISION_F32);
         }
 }
