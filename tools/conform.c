@@ -20,7 +20,7 @@ enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
 typedef struct options {
     const char *device, *row, *golden, *html, *variant;
     rlxvk_precision precision;
-    uint64_t number, seed, jobs, sparse;
+    uint64_t number, seed, jobs, sparse, phase;
     bool one_case, json, force_host, each_variant, tuned, list, help;
 } options;
 
@@ -52,6 +52,7 @@ static const char help[] =
     "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
     "  --seed S       contents of the inputs (default 1)\n"
     "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
+    "  --phase P      with --sparse=N: start at case P of each op, so that N processes share them\n"
     "  --jobs N       cases at a time (default: 2, or 1 on a single processor)\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
     "  --variant V    kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
@@ -66,23 +67,15 @@ static const char help[] =
     "Exit status 0 only if nothing failed.\n";
 
 static const struct option long_options[] = {
-    {"device", required_argument, NULL, 'd'},
-    {"op", required_argument, NULL, 'o'},
-    {"case", required_argument, NULL, 'c'},
-    {"golden", required_argument, NULL, 'g'},
-    {"seed", required_argument, NULL, 's'},
-    {"jobs", required_argument, NULL, 'j'},
-    {"html", required_argument, NULL, 'H'},
-    {"precision", required_argument, NULL, 'p'},
-    {"variant", required_argument, NULL, 'v'},
-    {"each-variant", no_argument, NULL, 'e'},
-    {"tuned", no_argument, NULL, 't'},
-    {"force-host", no_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'J'},
-    {"list", no_argument, NULL, 'l'},
-    {"sparse", optional_argument, NULL, 'S'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"device", required_argument, NULL, 'd'},  {"op", required_argument, NULL, 'o'},
+    {"case", required_argument, NULL, 'c'},    {"golden", required_argument, NULL, 'g'},
+    {"seed", required_argument, NULL, 's'},    {"jobs", required_argument, NULL, 'j'},
+    {"html", required_argument, NULL, 'H'},    {"precision", required_argument, NULL, 'p'},
+    {"variant", required_argument, NULL, 'v'}, {"each-variant", no_argument, NULL, 'e'},
+    {"tuned", no_argument, NULL, 't'},         {"force-host", no_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'J'},          {"list", no_argument, NULL, 'l'},
+    {"sparse", optional_argument, NULL, 'S'},  {"phase", required_argument, NULL, 'P'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
 };
 
 static bool set_option(options *o, int letter)
@@ -110,6 +103,8 @@ static bool set_option(options *o, int letter)
         o->sparse = SPARSE;
     else if (letter == 'S')
         return parse_number("conform", "sparse", optarg, UINT32_MAX, &o->sparse);
+    else if (letter == 'P')
+        return parse_number("conform", "phase", optarg, UINT32_MAX, &o->phase);
     else
         return parse_number("conform", "jobs", optarg, 64, &o->jobs);
     return true;
@@ -123,6 +118,8 @@ static bool parse_options(options *o, int argc, char **argv)
             return false;
     if (optind < argc)
         fprintf(stderr, "rlxvk conform: unexpected argument '%s'\n", argv[optind]);
+    else if (o->phase >= MAX(o->sparse, 1))
+        fprintf(stderr, "rlxvk conform: --phase is less than N of --sparse=N\n");
     else if (o->one_case && !o->row)
         fprintf(stderr, "rlxvk conform: --case needs --op\n");
     else if (o->each_variant && (o->variant || o->json || o->html || o->force_host))
@@ -157,7 +154,7 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
     uint64_t number = counted->cases++;
     const options *o = j->options;
     if ((o->row && strcmp(o->row, row) != 0) || (o->one_case && o->number != number) ||
-        (o->sparse && number % o->sparse != 0))
+        (o->sparse && number % o->sparse != o->phase))
         return RLXVK_OK;
     return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number}) ? RLXVK_OK
                                                                         : fail_memory("cases");
