@@ -34,7 +34,7 @@ stage() {
 conform_in_halves() {
     local half out=$BUILD/test/half status=0 pids=()
     for half in 0 1; do
-        "$program" conform --sparse=2 --phase=$half --jobs 1 >"$out$half" 2>&1 &
+        "$program" conform "$@" --sparse=2 --phase=$half --jobs 1 >"$out$half" 2>&1 &
         pids+=($!)
     done
     for half in 0 1; do wait "${pids[$half]}" || status=1; done
@@ -52,10 +52,10 @@ for unit in "$BUILD"/test/test_*; do
     [[ -x $unit && ! -d $unit && $unit != *.* ]] && stage "$(basename "$unit")" "$unit"
 done
 stage "conform" conform_in_halves
-stage "conform, golden vectors" "$program" conform --golden test/golden
+stage "conform, golden vectors" conform_in_halves --golden test/golden
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_in_halves
-    VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" "$program" conform --golden test/golden
+    VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" conform_in_halves --golden test/golden
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
