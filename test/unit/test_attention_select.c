@@ -4,42 +4,13 @@
  */
 #include "op/attention_select.h"
 #include "base/base.h"
+#include "support/profiles.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static device_profile big_gpu(void)
-{
-    return (device_profile){.kind = RLXVK_DEVICE_DISCRETE,
-                            .max_workgroup_invocations = 1024,
-                            .shared_memory_bytes = 49152,
-                            .workgroup_size = 256,
-                            .compute_units = 128,
-                            .max_binding_bytes = UINT32_MAX};
-}
-
-static device_profile baseline(void)
-{
-    return (device_profile){.kind = RLXVK_DEVICE_INTEGRATED,
-                            .max_workgroup_invocations = 128,
-                            .shared_memory_bytes = 16384,
-                            .workgroup_size = 128,
-                            .compute_units = 16,
-                            .max_binding_bytes = 1u << 27};
-}
-
-static device_profile software(void)
-{
-    device_profile p = baseline();
-    p.kind = RLXVK_DEVICE_CPU;
-    p.max_workgroup_invocations = 1024;
-    p.shared_memory_bytes = 32768;
-    p.portable = true;
-    return p;
-}
 
 static attention_shape of(uint64_t heads, uint64_t kv_heads, uint64_t queries, uint64_t keys,
                           uint64_t width)

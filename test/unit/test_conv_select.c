@@ -4,6 +4,7 @@
  */
 #include "op/conv.h"
 #include "op/conv_select.h"
+#include "support/profiles.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,27 +12,8 @@
 
 #include <cmocka.h>
 
-static device_profile big_gpu(void)
-{
-    return (device_profile){.kind = RLXVK_DEVICE_DISCRETE,
-                            .max_workgroup_invocations = 1024,
-                            .shared_memory_bytes = 49152,
-                            .workgroup_size = 256,
-                            .compute_units = 128,
-                            .max_binding_bytes = UINT32_MAX};
-}
-
-static device_profile baseline(void)
-{
-    return (device_profile){.kind = RLXVK_DEVICE_INTEGRATED,
-                            .max_workgroup_invocations = 128,
-                            .shared_memory_bytes = 16384,
-                            .workgroup_size = 128,
-                            .compute_units = 16,
-                            .max_binding_bytes = 1u << 27};
-}
-
-static device_profile software(void)
+/* One with no more than the baseline. */
+static device_profile least_software(void)
 {
     device_profile p = baseline();
     p.kind = RLXVK_DEVICE_CPU;
@@ -60,11 +42,11 @@ static void classes(void **state)
     expect("direct_few", 3, 100352, 1, big_gpu(), MATMUL_AUTO);
     expect("direct_depthwise", 1, 3136, 256, big_gpu(), MATMUL_AUTO);
     expect("tiled_64x128", 256, 100352, 1, baseline(), MATMUL_AUTO);
-    expect("direct_block", 256, 100352, 1, software(), MATMUL_AUTO);
-    expect("direct_single", 1, 100352, 256, software(), MATMUL_AUTO);
+    expect("direct_block", 256, 100352, 1, least_software(), MATMUL_AUTO);
+    expect("direct_single", 1, 100352, 256, least_software(), MATMUL_AUTO);
     expect("direct_block", 256, 100352, 1, big_gpu(), MATMUL_SCALAR);
-    expect("direct_depthwise", 1, 1, 1, software(), MATMUL_TILED);
-    expect("tiled_32x32", 2, 1, 1, software(), MATMUL_TILED);
+    expect("direct_depthwise", 1, 1, 1, least_software(), MATMUL_TILED);
+    expect("tiled_32x32", 2, 1, 1, least_software(), MATMUL_TILED);
 }
 
 /* What conv_tiled.comp takes for granted. */
@@ -88,7 +70,7 @@ static void slices_cover_k(void **state)
 {
     (void)state;
     static const uint64_t extents[] = {1, 7, 33, 49, 512, 4608, 100352};
-    const device_profile profiles[] = {big_gpu(), baseline(), software()};
+    const device_profile profiles[] = {big_gpu(), baseline(), least_software()};
     for (size_t i = 0; i < ARRAY_COUNT(profiles) * 343; i++) {
         const device_profile *p = &profiles[i / 343];
         conv_shape s = {extents[i % 7], extents[i / 7 % 7], extents[i / 49 % 7], 1};
