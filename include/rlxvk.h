@@ -344,6 +344,7 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle full_barrier; /* a barrier between every two dispatches (RLXVK_FULLBARRIER) */
     rlxvk_toggle reuse_memory; /* liveness plan (on unless RLXVK_PLAN=bump) */
     rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_profile */
+    rlxvk_toggle time_runs;    /* only begin and end, which costs next to nothing: rlxvk_run_time */
     rlxvk_toggle check_plan;   /* prove the plan sound by brute force (RLXVK_CHECK=plan) */
     rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
     rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
@@ -531,7 +532,8 @@ typedef struct rlxvk_plan_report {
 void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
 
 /* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
- * executable. Host steps have gpu = false and wall time. */
+ * executable. A step's time runs from the end of the step before it, or the begin of what was
+ * submitted with it, so that a run's times add up; host steps have gpu = false and the time 0. */
 typedef struct rlxvk_step_time {
     const char *name; /* kernel, or row name of a host step */
     const char *node; /* debug name of the node, "" when it has none */
@@ -542,6 +544,12 @@ typedef struct rlxvk_step_time {
 RLXVK_MUST_CHECK rlxvk_status rlxvk_profile(const rlxvk_executable *executable,
                                             rlxvk_step_time *steps, size_t capacity,
                                             size_t *out_count);
+
+/* Microseconds of the last run on the GPU, from the begin to the end of what was submitted, without
+ * host steps and uploads. E_UNSUPPORTED unless compiled with `time_runs` or `profile`, on a device
+ * with timestamps, and run. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_run_time(const rlxvk_executable *executable,
+                                             double *out_microseconds);
 
 /* Where NaN or Inf first appears. `found` is false for a clean run. */
 typedef struct rlxvk_bad_node {

@@ -25,7 +25,6 @@ typedef struct bench {
     uint32_t copies, burst;
     rlxvk_graph *graph;
     rlxvk_executable *executable;
-    rlxvk_step_time *steps;
     double run_microseconds[MOST_RUNS];
 } bench;
 
@@ -177,22 +176,60 @@ error:
     return status;
 }
 
+static rlxvk_compile_options options_of(const bench *b)
+{
+    bool regions = case_integer(&b->spec, "regions", 1);
+    return (rlxvk_compile_options){.precision = case_precision(&b->spec, b->setup->precision),
+                                   .variant = b->setup->variant,
+                                   .full_barrier = RLXVK_ON,
+                                   .max_in_flight = BURST,
+                                   .regions = regions ? RLXVK_DEFAULT : RLXVK_OFF,
+                                   .reorder = RLXVK_OFF};
+}
+
 static rlxvk_status compile(bench *b)
 {
-    rlxvk_compile_options options = {.precision = case_precision(&b->spec, b->setup->precision),
-                                     .variant = b->setup->variant,
-                                     .allow_unset = b->setup->zeros,
-                                     .profile = RLXVK_ON,
-                                     .full_barrier = RLXVK_ON,
-                                     .max_in_flight = BURST,
-                                     .regions = case_integer(&b->spec, "regions", 1) ? RLXVK_DEFAULT
-                                                                                     : RLXVK_OFF,
-                                     .reorder = RLXVK_OFF};
+    rlxvk_compile_options options = options_of(b);
     rlxvk_status status;
+    options.allow_unset = b->setup->zeros;
+    options.time_runs = RLXVK_ON;
     TRY(rlxvk_compile(b->setup->context, b->graph, &options, &b->executable));
     for (size_t i = 0; i < b->spec.input_count && !b->setup->zeros; i++)
         TRY(fill_leaf(b, i));
 error:
+    return status;
+}
+
+static void discard(bench *b)
+{
+    rlxvk_executable_destroy(b->executable);
+    b->executable = NULL;
+}
+
+/* The name of the longest step of a run on zeros, and whether one runs on the host. */
+static rlxvk_status name_kernel(bench *b, bench_result *out)
+{
+    rlxvk_compile_options options = options_of(b);
+    rlxvk_step_time *steps = memory_zeroed(MOST_STEPS, sizeof *steps);
+    text kernel = {out->kernel, sizeof out->kernel, 0};
+    size_t count = 0, longest = 0;
+    rlxvk_status status = RLXVK_OK;
+    options.allow_unset = true;
+    options.profile = RLXVK_ON;
+    if (!steps)
+        TRY(fail_memory("bench steps"));
+    TRY(rlxvk_compile(b->setup->context, b->graph, &options, &b->executable));
+    TRY(rlxvk_run(b->executable, NULL, 0, NULL, 0));
+    TRY(rlxvk_profile(b->executable, steps, MOST_STEPS, &count));
+    for (size_t i = 0; i < MIN(count, MOST_STEPS); i++) {
+        out->host |= !steps[i].gpu;
+        if (steps[i].microseconds > steps[longest].microseconds)
+            longest = i;
+    }
+    text_append(&kernel, "%s", count ? steps[longest].name : "");
+error:
+    discard(b);
+    memory_free(steps);
     return status;
 }
 
@@ -233,26 +270,13 @@ error:
     return status;
 }
 
-/* A burst; the time of all steps of its last run, and the name of the longest one. */
-static rlxvk_status run_once(bench *b, bool timestamps, bench_result *out, double *out_time)
+/* A burst, and the time of its last run. */
+static rlxvk_status run_once(bench *b, bool timestamps, double *out_time)
 {
-    size_t count = 0;
-    double longest = 0;
     rlxvk_status status;
     TRY(run_burst(b, out_time));
-    if (!timestamps)
-        return RLXVK_OK;
-    TRY(rlxvk_profile(b->executable, b->steps, MOST_STEPS, &count));
-    *out_time = 0;
-    for (size_t i = 0; i < MIN(count, MOST_STEPS); i++) {
-        *out_time += b->steps[i].microseconds;
-        out->host |= !b->steps[i].gpu;
-        if (b->steps[i].microseconds > longest) {
-            text kernel = {out->kernel, sizeof out->kernel, 0};
-            longest = b->steps[i].microseconds;
-            text_append(&kernel, "%s", b->steps[i].name);
-        }
-    }
+    if (timestamps)
+        TRY(rlxvk_run_time(b->executable, out_time));
 error:
     return status;
 }
@@ -266,14 +290,14 @@ static rlxvk_status time_runs(bench *b, bool timestamps, bench_result *out)
     size_t count = 0;
     rlxvk_status status;
     do {
-        TRY(run_once(b, timestamps, out, &out->microseconds));
+        TRY(run_once(b, timestamps, &out->microseconds));
         out->microseconds /= b->copies;
     } while (bench_now() - begin < warm_up);
     if (setup->limit > 0 && out->microseconds > setup->limit)
         return RLXVK_OK;
     begin = bench_now();
     while (count < FEWEST_RUNS || (count < MOST_RUNS && bench_now() - begin < budget))
-        TRY(run_once(b, timestamps, out, &b->run_microseconds[count++]));
+        TRY(run_once(b, timestamps, &b->run_microseconds[count++]));
     out->microseconds = bench_median(b->run_microseconds, count) / b->copies;
 error:
     return status;
@@ -289,10 +313,7 @@ static void choose_copies(bench *b, const bench_result *work)
 
 rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result *out)
 {
-    bench b = {.setup = setup,
-               .copies = 1,
-               .burst = 1,
-               .steps = memory_zeroed(MOST_STEPS, sizeof *b.steps)};
+    bench b = {.setup = setup, .copies = 1, .burst = 1};
     rlxvk_device_info device;
     rlxvk_plan_report plan;
     rlxvk_shape shape;
@@ -300,13 +321,13 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
     *out = (bench_result){0};
     rlxvk_context_device(setup->context, &device);
     b.cpu = device.kind == RLXVK_DEVICE_CPU;
-    if (!b.steps)
-        TRY(fail_memory("bench steps"));
     TRY(case_parse(line, &b.spec));
     TRY(build(&b, &shape));
     out->flops = count_flops(&b.spec, &shape);
     out->bytes = count_bytes(&b.spec, &shape);
     choose_copies(&b, out);
+    if (device.timestamps && !setup->zeros)
+        TRY(name_kernel(&b, out));
     TRY(build(&b, &shape));
     TRY(compile(&b));
     note_variants(&b, out);
@@ -314,16 +335,14 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
         goto error;
     rlxvk_plan_info(b.executable, &plan);
     if (plan.dispatches > MOST_STEPS && b.copies > 1) { /* a long chain: one copy is enough work */
-        rlxvk_executable_destroy(b.executable);
-        b.executable = NULL;
+        discard(&b);
         b.copies = 1;
         TRY(build(&b, &shape));
         TRY(compile(&b));
     }
     TRY(time_runs(&b, device.timestamps, out));
 error:
-    rlxvk_executable_destroy(b.executable);
+    discard(&b);
     rlxvk_graph_destroy(b.graph);
-    memory_free(b.steps);
     return status;
 }

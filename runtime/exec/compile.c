@@ -46,6 +46,7 @@ static void apply_options(rlxvk_executable *e)
     e->keep_all = o->keep_all || diagnosing;
     e->cached = toggle(o->cached, !s->no_cache);
     e->profiled = toggle(o->profile, e->context->trace != NULL);
+    e->timed = toggle(o->time_runs, false);
     e->full_barrier = toggle(o->full_barrier, s->full_barrier) || !e->cached || e->profiled;
     e->force_upload = s->force_input_upload;
     e->check_index = toggle(o->check_index, s->check & CHECK_INDEX);

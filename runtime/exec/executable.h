@@ -98,7 +98,7 @@ struct rlxvk_executable {
     uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
     rlxvk_precision precision; /* of matrix products: the option, or what RLXVK_MATMUL asks for */
-    bool cached, full_barrier, profiled, keep_all, force_upload, check_index, check_packed;
+    bool cached, full_barrier, profiled, timed, keep_all, force_upload, check_index, check_packed;
 
     memory_pool *pools[CLASS_COUNT];
     VECTOR(memory_pool *) borrowed;
@@ -169,6 +169,9 @@ void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const voi
 
 rlxvk_status record_all(rlxvk_executable *e);
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index);
+/* The timestamps of a segment's begin and end; those of its steps' ends lie between. */
+uint32_t first_query(const rlxvk_executable *e, uint32_t segment);
+uint32_t last_query(const rlxvk_executable *e, uint32_t segment);
 rlxvk_status record_feeds(rlxvk_executable *e);
 rlxvk_status record_row_feeds(rlxvk_executable *e);
 uint64_t node_slot_bytes(const rlxvk_executable *e, uint32_t id);

@@ -77,7 +77,17 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
     fn->CmdDispatch(c, d->groups[0], d->groups[1], d->groups[2]);
 }
 
-/* Timestamps 2s and 2s + 1 bracket step s. */
+/* A segment's timestamps: its begin, and then the end of each step (profiled) or of the last. */
+uint32_t first_query(const rlxvk_executable *e, uint32_t segment)
+{
+    return e->profiled ? e->plan.segments.items[segment].first + segment : 2 * segment;
+}
+uint32_t last_query(const rlxvk_executable *e, uint32_t segment)
+{
+    uint32_t steps = e->profiled ? e->plan.segments.items[segment].count : 1;
+    return first_query(e, segment) + steps;
+}
+
 static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t query)
 {
     if (e->queries)
@@ -88,18 +98,21 @@ rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
 {
     const segment *g = &e->plan.segments.items[index];
     VkCommandBuffer c = e->segments[index];
+    uint32_t query = first_query(e, index), last = last_query(e, index);
     rlxvk_status status;
     TRY(command_begin(e->device, c));
     if (e->queries)
-        e->device->fn.CmdResetQueryPool(c, e->queries, 2 * g->first, 2 * g->count);
+        e->device->fn.CmdResetQueryPool(c, e->queries, query, last - query + 1);
     command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST, ALL_DEVICE);
+    record_timestamp(e, c, query);
     for (uint32_t s = g->first; s < g->first + g->count; s++) {
         if (e->plan.barriers[s].kind != HAZARD_NONE)
             command_barrier(e->device, c, SCOPE_COMPUTE, SCOPE_COMPUTE);
-        record_timestamp(e, c, 2 * s);
         record_dispatch(e, c, e->schedule.steps.items[s].dispatch);
-        record_timestamp(e, c, 2 * s + 1);
+        if (e->profiled && query + 1 < last)
+            record_timestamp(e, c, ++query);
     }
+    record_timestamp(e, c, last);
     command_barrier(e->device, c, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
     TRY(command_end(e->device, c));
 error:
@@ -161,9 +174,10 @@ static rlxvk_status create_queries(rlxvk_executable *e)
 {
     VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                   .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                  .queryCount = (uint32_t)(2 * e->schedule.steps.count)};
+                                  .queryCount = (uint32_t)(e->schedule.steps.count +
+                                                           2 * e->plan.segments.count)};
     rlxvk_status status = RLXVK_OK;
-    if (e->profiled && e->device->choice.timestamps && info.queryCount)
+    if ((e->profiled || e->timed) && e->device->choice.timestamps && info.queryCount)
         VK(e->device, CreateQueryPool(e->device->handle, &info, NULL, &e->queries));
 error:
     return status;

@@ -51,17 +51,40 @@ void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_
     };
 }
 
+static double tick_microseconds(const rlxvk_executable *e)
+{
+    return e->device->snapshot.properties.limits.timestampPeriod / 1e3;
+}
+
+static rlxvk_status read_query(const rlxvk_executable *e, uint32_t query, uint64_t *out)
+{
+    rlxvk_status status;
+    VK(e->device, GetQueryPoolResults(e->device->handle, e->queries, query, 1, sizeof *out, out,
+                                      sizeof *out, VK_QUERY_RESULT_64_BIT));
+error:
+    return status;
+}
+
+/* ticks[2 s + edge] of every step s of a segment: where it begins (edge 0) or ends (1). */
+static rlxvk_status segment_times(const rlxvk_executable *e, uint32_t index, uint32_t edge,
+                                  uint64_t *ticks)
+{
+    const segment *g = &e->plan.segments.items[index];
+    size_t stride = 2 * sizeof *ticks;
+    rlxvk_status status;
+    VK(e->device, GetQueryPoolResults(e->device->handle, e->queries, first_query(e, index) + edge,
+                                      g->count, g->count * stride - edge * sizeof *ticks,
+                                      ticks + 2 * g->first + edge, stride, VK_QUERY_RESULT_64_BIT));
+error:
+    return status;
+}
+
 static rlxvk_status step_times(const rlxvk_executable *e, uint64_t *ticks)
 {
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < e->plan.segments.count && e->queries; i++) {
-        const segment *g = &e->plan.segments.items[i];
-        if (!g->host)
-            VK(e->device,
-               GetQueryPoolResults(e->device->handle, e->queries, 2 * g->first, 2 * g->count,
-                                   2 * g->count * sizeof *ticks, ticks + 2 * g->first,
-                                   sizeof *ticks, VK_QUERY_RESULT_64_BIT));
-    }
+    for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++)
+        for (uint32_t edge = 0; edge < 2 && !e->plan.segments.items[i].host; edge++)
+            TRY(segment_times(e, i, edge, ticks));
 error:
     return status;
 }
@@ -77,7 +100,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
 {
     size_t count = e->schedule.steps.count;
     uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
-    double period = e->device->snapshot.properties.limits.timestampPeriod / 1e3;
+    double period = tick_microseconds(e);
     char detail[64];
     rlxvk_status status;
     if (!ticks)
@@ -100,21 +123,46 @@ error:
     return status;
 }
 
+static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const char *what,
+                                const char *option)
+{
+    if (!asked || (!e->queries && e->schedule.steps.count))
+        return fail(RLXVK_E_UNSUPPORTED,
+                    "%s: compile with the option %s, on a device with timestamps", what, option);
+    if (e->runs == 0)
+        return fail(RLXVK_E_UNSUPPORTED, "%s: nothing has run yet", what);
+    return RLXVK_OK;
+}
+
+rlxvk_status rlxvk_run_time(const rlxvk_executable *executable, double *out_microseconds)
+{
+    const rlxvk_executable *e = executable;
+    uint64_t begin, end, sum = 0;
+    rlxvk_status status;
+    TRY(check_timed(e, e->timed || e->profiled, "run_time", "time_runs"));
+    for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++) {
+        if (e->plan.segments.items[i].host)
+            continue;
+        TRY(read_query(e, first_query(e, i), &begin));
+        TRY(read_query(e, last_query(e, i), &end));
+        sum += end - begin;
+    }
+    *out_microseconds = (double)sum * tick_microseconds(e);
+error:
+    return status;
+}
+
 rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
                            size_t capacity, size_t *out_count)
 {
     const rlxvk_executable *e = executable;
     size_t count = e->schedule.steps.count;
     uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks);
-    double period = e->device->snapshot.properties.limits.timestampPeriod / 1e3;
+    double period = tick_microseconds(e);
     rlxvk_status status;
     if (!ticks)
         return fail_memory("profile");
-    if (!e->queries && count)
-        TRY(fail(RLXVK_E_UNSUPPORTED, "profile: compile with the profile option, on a device "
-                                      "with timestamps"));
-    if (e->runs == 0)
-        TRY(fail(RLXVK_E_UNSUPPORTED, "profile: nothing has run yet"));
+    TRY(check_timed(e, e->profiled, "profile", "profile"));
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->schedule.steps.items[i];

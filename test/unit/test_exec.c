@@ -477,11 +477,24 @@ static void test_profile(void **state)
     rlxvk_step_time steps[4];
     float x[4] = {1, 2, 3, 4};
     rlxvk_run_input in = {"x", x, 4, RLXVK_AS_F32};
+    double whole = -1, sum = 0;
     size_t count;
     (void)state;
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor input = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 2));
     rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_exp(g, input), -1));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
+    expect_error(rlxvk_run_time(e, &whole), RLXVK_E_UNSUPPORTED, "time_runs");
+    rlxvk_executable_destroy(e);
+    expect_ok(
+        rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.time_runs = RLXVK_ON}, &e));
+    expect_error(rlxvk_run_time(e, &whole), RLXVK_E_UNSUPPORTED, "nothing has run");
+    expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
+    expect_ok(rlxvk_run_time(e, &whole));
+    assert_true(whole >= 0 && whole < 1e6);
+    expect_error(rlxvk_profile(e, steps, 4, &count), RLXVK_E_UNSUPPORTED, "option profile");
+    rlxvk_executable_destroy(e);
     expect_ok(rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.profile = RLXVK_ON}, &e));
     expect_error(rlxvk_profile(e, steps, 4, &count), RLXVK_E_UNSUPPORTED, "nothing has run");
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
@@ -489,6 +502,9 @@ static void test_profile(void **state)
     assert_int_equal(count, 2);
     assert_string_equal(steps[0].name, "unary");
     assert_true(steps[0].gpu && steps[0].microseconds >= 0 && steps[0].microseconds < 1e6);
+    sum = steps[0].microseconds + steps[1].microseconds;
+    expect_ok(rlxvk_run_time(e, &whole));
+    assert_true(whole >= 0.999 * sum && whole <= 1.001 * sum + 1e-3);
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
 }
