@@ -66,6 +66,8 @@ const uint VALUE_SLICE = VALUE_KEYS * TILE_COLUMN_QUADS;
 const uint PART_KEYS = 4 * COLUMN_THREADS; /* whose weights are in shared memory at a time */
 const uint WEIGHTS = PART_KEYS * PITCH;
 const uint REDUCTION = TILE_QUERIES * COLUMN_THREADS / 4;
+/* Two slices in turn need one barrier each instead of two. */
+const bool TURNS = 2 * SCORE_SLICE <= WEIGHTS;
 
 shared vec4 weights[WEIGHTS > SCORE_SLICE ? WEIGHTS : SCORE_SLICE]; /* or slices of q and k */
 shared vec4 values[VALUE_SLICE > REDUCTION ? VALUE_SLICE : REDUCTION];
@@ -148,19 +150,19 @@ void store_turned(uint first, uint pitch, uint part, uint row, vec4 value)
         weights[at + i * pitch][c] = value[i];
 }
 
-void store_scores(float factor)
+void store_scores(uint slice, float factor)
 {
     [[unroll]] for (uint i = 0; i < Q_LOADS; i++)
-        store_turned(0u, TILE_ROW_QUADS, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u,
+        store_turned(slice, TILE_ROW_QUADS, TILE_ROW_QUADS, i * (THREADS / 4u) + lane / 4u,
                      next[i] * factor);
     [[unroll]] for (uint i = 0; i < K_LOADS; i++)
-        store_turned(DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS, COLUMN_THREADS,
+        store_turned(slice + DEPTH * TILE_ROW_QUADS, TILE_KEY_QUADS, COLUMN_THREADS,
                      i * (THREADS / 4u) + lane / 4u, next[Q_LOADS + i]);
 }
 
-void multiply_scores()
+void multiply_scores(uint slice)
 {
-    uint keys_at = DEPTH * TILE_ROW_QUADS + tx;
+    uint rows_at = slice + ty, keys_at = slice + DEPTH * TILE_ROW_QUADS + tx;
     [[unroll]] for (uint d = 0; d < DEPTH; d++) {
         const uint t = d >> 2;
         vec4 b[KEY_QUADS];
@@ -169,7 +171,7 @@ void multiply_scores()
             b[n] = vec4(w[t], w[t + 1u & 3u], w[t + 2u & 3u], w[t + 3u & 3u]);
         }
         [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
-            vec4 a = weights[d * TILE_ROW_QUADS + m * ROW_THREADS + ty];
+            vec4 a = weights[rows_at + d * TILE_ROW_QUADS + m * ROW_THREADS];
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
                     uint at = (m * 4u + e) * KEY_QUADS + n;
@@ -302,7 +304,6 @@ void reduce_maxima()
  * whatever exp2 makes of it. */
 void update_rows(bool edge)
 {
-    reduce_maxima();
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         float m = row_maxima[(r >> 2) * ROW_THREADS + ty][r & 3u];
         float scale = row_scales[(r >> 2) * ROW_THREADS + ty][r & 3u];
@@ -337,17 +338,23 @@ void store_weights(uint n)
 void compute_scores(uint first_key)
 {
     float factor = score_factor();
+    uint slice = 0u;
     [[unroll]] for (uint r = 0; r < ROWS * KEY_QUADS; r++)
         s[r] = vec4(0.0);
-    [[dont_unroll]] for (uint depth = 0; depth < args.width; depth += DEPTH) {
+    if (TURNS)
         barrier();
-        store_scores(factor);
+    [[dont_unroll]] for (uint depth = 0; depth < args.width; depth += DEPTH) {
+        if (!TURNS)
+            barrier();
+        store_scores(slice, factor);
         barrier();
         if (depth + DEPTH < args.width)
             fetch_scores(first_key, depth + DEPTH);
         else
             fetch_values(first_key);
-        multiply_scores();
+        multiply_scores(slice);
+        if (TURNS)
+            slice ^= SCORE_SLICE;
     }
 }
 
@@ -402,7 +409,11 @@ void process_tile(uint tile, uint end)
         apply_softcap();
     if (edge)
         apply_mask(first_key);
-    update_rows(edge);
+    reduce_maxima();
+    if (edge) /* two copies, so that the usual one knows */
+        update_rows(true);
+    else
+        update_rows(false);
     add_values(tile, end, edge);
 }
 
