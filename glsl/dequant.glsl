@@ -2,12 +2,14 @@
  * Decoders of packed weight blocks, shared by every kernel that reads them.
  *
  * Every format is seen as units of 32 elements: two runs of 16 consecutive elements, DISTANCE
- * apart, that share their packed bytes. Element i of a run is scale * code[i] + bias, with signed
- * 8-bit codes, four to a word, lowest byte first; with DEQUANT_LOOKUP the codes of tables are still
- * indices. unit_values reads either. Unit u of a block starts at element unit_position(u). The
- * formats are in groups, each a set of kernels, because a software driver takes long over a kernel
- * with all of them. A further format is one decode function and one line in decode_unit of a group,
- * and one row of the table in the C family.
+ * apart, that share their packed bytes. Element i of a run is scale * code[i] + bias. Codes are
+ * bytes, four to a word, lowest first, of which only MASK counts and which exceed the code by
+ * CENTER or, where that is SIGNED, are signed; with DEQUANT_LOOKUP the codes of tables are still
+ * indices. code_values reads any. Where MASK is 15 the second run's are the upper nibbles of the
+ * first's bytes. Unit u of a block starts at element unit_position(u). The formats are in groups,
+ * each a set of kernels, because a software driver takes long over a kernel with all of them. A
+ * further format is one decode function and one line in decode_unit of a group, and one row of the
+ * table in the C family.
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
  * slot. It may define DEQUANT_GROUP (args.h), DEQUANT_NAN_SCALE if a scale that is the code of NaN
@@ -57,9 +59,9 @@ struct unit_codes {
 #endif
 
 #if DEQUANT_GROUP != DEQUANT_SMALL
-vec4 unit_values(uint word)
+vec4 code_values(uint word)
 {
-    return code_values(word);
+    return byte_values(word, MASK, CENTER);
 }
 void fill_levels()
 {

@@ -1,4 +1,6 @@
 /* Decoders of Q8_0, Q4_K, Q5_K and Q6_K. */
+const uint MASK = FORMAT == DEQUANT_Q4_K ? 15 : 0xff;
+const uint CENTER = FORMAT == DEQUANT_Q8_0 ? SIGNED : FORMAT == DEQUANT_Q6_K ? 32 : 0;
 
 /*
  * d, 32 signed bytes. The 34 bytes at an even address touch 9 words whichever half the first starts
@@ -28,8 +30,9 @@ void load_scale_min(uint block, uint u, out vec2 scale, out vec2 bias)
         scales = v.z & 0x0f0f | v.x >> 2 & 0x3030;
         mins = v.z >> 4 & 0x0f0f | v.y >> 2 & 0x3030;
     }
-    scale = half_value(head.x & 0xffff) * vec2(scales & 0xff, scales >> 8);
-    bias = -half_value(head.x >> 16) * vec2(mins & 0xff, mins >> 8);
+    vec2 d = half_values(head.x);
+    scale = d.x * byte_values(scales, 0).xy;
+    bias = -d.y * byte_values(mins, 0).xy;
 }
 
 /* Scales and mins; 128 bytes of nibbles, low and high 32 elements apart. */
@@ -38,7 +41,7 @@ unit_codes decode_q4_k(uint block, uint u)
     vec2 scale, bias;
     uvec4 q = load16(block + 16 + 16 * u);
     load_scale_min(block, u, scale, bias);
-    return unit_codes(q & NIBBLES, q >> 4 & NIBBLES, scale, bias);
+    return unit_codes(q, q >> 4, scale, bias);
 }
 
 /* As q4_k, with 32 bytes of fifth bits before the nibbles. */
@@ -63,8 +66,8 @@ unit_codes decode_q6_k(uint block, uint u)
     uvec4 high = load16(block + 128 + 32 * (u >> 2) + 16 * (u & 1)) >> 2 * group;
     vec2 scale_codes = vec2(signed_byte(load1(scales)), signed_byte(load1(scales + 4)));
     vec2 scale = half_at(block + 208) * scale_codes;
-    return unit_codes(subtract_bytes(low & NIBBLES | (high & PAIRS) << 4, 32),
-                      subtract_bytes(low >> 4 & NIBBLES | high & 0x30303030, 32), scale, vec2(0));
+    return unit_codes(low & NIBBLES | (high & PAIRS) << 4, low >> 4 & NIBBLES | high & 0x30303030,
+                      scale, vec2(0));
 }
 
 unit_codes decode_unit(uint block, uint u)

@@ -81,8 +81,8 @@ vec4 nibble_values(uint e)
     uint bits = ALIGNMENT >= 2 ? load2(at) : load4(at) >> 4 * (e & 1);
     uint bytes = bits & 15 | (bits & 0xf0) << 4 | (bits & 0xf00) << 8 | (bits & 0xf000) << 12;
     if (FP4)
-        return 0.5 * code_values(levels(uvec4(bytes), FP4_LEVELS).x);
-    return code_values(SCHEME == DEQUANT_INT4 ? bytes | (bytes & 0x08080808) * 0x1e : bytes);
+        return 0.5 * byte_values(levels(uvec4(bytes), FP4_LEVELS).x, SIGNED);
+    return SCHEME == DEQUANT_INT4 ? byte_values(bytes ^ 0x08080808, 8) : byte_values(bytes, 0);
 }
 
 float plain_value(uint p, uint column)
@@ -103,7 +103,7 @@ vec4 load_weights(uint p, uint column, column_scales s)
                     plain_value(p, column + 3));
     if (FP8)
         return fp8_values(load4(args.w_offset + e)) * s.scale;
-    vec4 code = BYTES ? code_values(load4(args.w_offset + e)) : nibble_values(e);
+    vec4 code = BYTES ? byte_values(load4(args.w_offset + e), SIGNED) : nibble_values(e);
     return ZERO_POINT ? (code - s.zero) * s.scale : code * s.scale;
 }
 

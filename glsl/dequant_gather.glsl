@@ -66,7 +66,8 @@ void write_run(uint at, uvec4 codes, float scale, float bias)
         return;
     }
     for (uint i = 0; i < RUN_ELEMENTS; i++) {
-        precise float value = scale * signed_byte(codes[i >> 2] >> (i & 3) * 8) + bias;
+        float code = code_at(codes[i >> 2] >> (i & 3) * 8, MASK, 0, CENTER);
+        precise float value = scale * code + bias;
         y[at + i * stride()] = value;
     }
 }

@@ -1,4 +1,8 @@
 /* Decoders of Q2_K, Q3_K, Q8_K, TQ1_0 and TQ2_0. */
+const bool TERNARY = FORMAT == DEQUANT_TQ1_0 || FORMAT == DEQUANT_TQ2_0;
+const uint CENTER_BITS = FORMAT == DEQUANT_Q3_K ? 4 : TERNARY ? 1 : 0;
+const uint MASK = FORMAT == DEQUANT_Q2_K || FORMAT == DEQUANT_TQ2_0 ? 3 : 0xff;
+const uint CENTER = FORMAT == DEQUANT_Q8_K ? SIGNED : CENTER_BITS;
 
 /*
  * 2-bit codes, 32 elements apart in a byte, of unit u: 16 elements each of two neighbouring groups
@@ -15,7 +19,7 @@ unit_codes decode_q2_k(uint block, uint u)
     uint at = block + 8 * (u >> 2) + 4 * (u >> 1 & 1) + (u & 1);
     uvec2 scales = uvec2(load1(at), load1(at + 2));
     uvec4 q = load_pairs(block + 16, u);
-    return unit_codes(q & PAIRS, q >> 2 & PAIRS, half_at(block + 80) * vec2(scales & 15),
+    return unit_codes(q, q >> 2, half_at(block + 80) * vec2(scales & 15),
                       -half_at(block + 82) * vec2(scales >> 4));
 }
 
@@ -34,8 +38,7 @@ unit_codes decode_q3_k(uint block, uint u)
     uvec4 q = load_pairs(block + 32, u);
     uvec4 third = load16(block + 16 * (u & 1)) >> 2 * (u >> 1);
     vec2 scale = vec2(q3_k_scale(block + 96, j), q3_k_scale(block + 96, j + 2));
-    return unit_codes(subtract_bytes(q & PAIRS | (third & BITS) << 2, 4),
-                      subtract_bytes(q >> 2 & PAIRS | (third >> 1 & BITS) << 2, 4),
+    return unit_codes(q & PAIRS | (third & BITS) << 2, q >> 2 & PAIRS | (third >> 1 & BITS) << 2,
                       half_at(block + 108) * scale, vec2(0));
 }
 
@@ -46,12 +49,12 @@ unit_codes decode_q8_k(uint block, uint u)
     return unit_codes(load16(at), load16(at + 16), vec2(uintBitsToFloat(load4(block))), vec2(0));
 }
 
-/* A base-3 digit of every byte, less 1. power = 3^n picks digit n. */
+/* A base-3 digit of every byte. power = 3^n picks digit n. */
 uvec4 ternary_digits(uvec4 bytes, uvec4 power)
 {
     uvec4 even = (bytes & 0x00ff00ff) * power & 0x00ff00ff;
     uvec4 odd = (bytes >> 8 & 0x00ff00ff) * power & 0x00ff00ff;
-    return subtract_bytes(even * 3 >> 8 & 0x00030003 | (odd * 3 >> 8 & 0x00030003) << 8, 1);
+    return even * 3 >> 8 & 0x00030003 | (odd * 3 >> 8 & 0x00030003) << 8;
 }
 
 uint power_of_3(uint n)
@@ -80,8 +83,7 @@ unit_codes decode_tq1_0(uint block, uint u)
 unit_codes decode_tq2_0(uint block, uint u)
 {
     uvec4 q = load_pairs(block, u);
-    return unit_codes(subtract_bytes(q & PAIRS, 1), subtract_bytes(q >> 2 & PAIRS, 1),
-                      vec2(half_at(block + 64)), vec2(0));
+    return unit_codes(q, q >> 2, vec2(half_at(block + 64)), vec2(0));
 }
 
 unit_codes decode_unit(uint block, uint u)

@@ -33,9 +33,9 @@ layout(set = 0, binding = 3) readonly restrict buffer indices { float index[]; }
 
 const uint SUMS = COLUMNS * ROWS;
 const uint UNIT_VECTORS = UNIT_ELEMENTS / 4;
-const uint CHUNK_VECTORS = CHUNK * UNIT_VECTORS;
 const uint STAGE_STEP = CHUNK + 1; /* odd, so that the vectors of a unit lie on different banks */
 shared vec4 stage[CHUNK == 0 ? 1 : UNIT_VECTORS * STAGE_STEP];
+shared vec2 totals[CHUNK == 0 ? 1 : CHUNK]; /* of a unit's runs, where AFFINE */
 shared float partial[SUMS * gl_WorkGroupSize.x];
 
 struct run {
@@ -49,28 +49,44 @@ uint row_start(uint row)
     return args.x_offset + min(row, args.m - 1) * args.units * UNIT_ELEMENTS;
 }
 
-/* What the invocation brings of the next chunk. */
-vec4 ahead[CHUNK == 0 ? 1 : (CHUNK_VECTORS + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x];
+/* The runs that the invocation brings of the next chunk. */
+run ahead[CHUNK == 0 ? 1 : (2 * CHUNK + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x];
 
-/* Of the units from `first` on; past the last, its vectors again. */
+run load_run_from(uint element)
+{
+    return run(vec4[](load_x(element), load_x(element + 4), load_x(element + 8),
+                      load_x(element + 12)));
+}
+
+/* Of the units from `first` on; past the last, its runs again. */
 void load_ahead(uint row, uint first)
 {
-    uint last = args.units * UNIT_VECTORS - 1;
+    uint last = 2 * args.units - 1;
     [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
         uint i = v * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-        ahead[v] = load_x(row_start(row) + 4 * min(first * UNIT_VECTORS + i, last));
+        ahead[v] = load_run_from(row_start(row) + RUN_ELEMENTS * min(2 * first + i, last));
     }
+}
+
+float run_sum(run a)
+{
+    vec4 part = (a.x[0] + a.x[1]) + (a.x[2] + a.x[3]);
+    return (part.x + part.y) + (part.z + part.w);
 }
 
 void store_ahead()
 {
+    const uint runs = DISTANCE / RUN_ELEMENTS;
     [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
         uint i = v * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-        uint within = 4 * i % (2 * DISTANCE), q = within % DISTANCE;
-        uint unit = 4 * i / (2 * DISTANCE) * (DISTANCE / RUN_ELEMENTS) + q / RUN_ELEMENTS;
-        uint place = within / DISTANCE * (UNIT_VECTORS / 2) + q % RUN_ELEMENTS / 4;
-        if (i < CHUNK_VECTORS)
-            stage[place * STAGE_STEP + unit] = ahead[v];
+        uint unit = i / (2 * runs) * runs + i % runs, second = i / runs % 2;
+        if (i < 2 * CHUNK) {
+            uint at = second * (UNIT_VECTORS / 2) * STAGE_STEP + unit;
+            [[unroll]] for (uint k = 0; k < RUN_ELEMENTS / 4; k++)
+                stage[at + k * STAGE_STEP] = ahead[v].x[k];
+            if (AFFINE)
+                totals[unit][second] = run_sum(ahead[v]);
+        }
     }
 }
 
@@ -82,38 +98,42 @@ run load_run(uint row, uint unit, uint staged, uint second)
         return run(vec4[](stage[at], stage[at + STAGE_STEP], stage[at + 2 * STAGE_STEP],
                           stage[at + 3 * STAGE_STEP]));
     }
-    uint element = row_start(row) + unit_position(unit) + second * DISTANCE;
-    return run(vec4[](load_x(element), load_x(element + 4), load_x(element + 8),
-                      load_x(element + 12)));
+    return load_run_from(row_start(row) + unit_position(unit) + second * DISTANCE);
 }
 
-float run_sum(run a)
+void add_products(inout float sum, vec4 a, vec4 v)
 {
-    return dot(a.x[0] + a.x[1] + a.x[2] + a.x[3], vec4(1));
+    sum += a.x * v.x;
+    sum += a.y * v.y;
+    sum += a.z * v.z;
+    sum += a.w * v.w;
 }
 
-float run_dot(run a, uvec4 codes)
+/* Nibbles by one shift for both runs' four instead of three. */
+vec4 first_values(unit_codes w, uint i)
 {
-    float sum = 0;
-    [[unroll]] for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
-        vec4 v = unit_values(codes[i]);
-        sum += a.x[i].x * v.x;
-        sum += a.x[i].y * v.y;
-        sum += a.x[i].z * v.z;
-        sum += a.x[i].w * v.w;
-    }
-    return sum;
+    return MASK == 15 ? low_nibbles(w.first[i], CENTER) : code_values(w.first[i]);
+}
+vec4 second_values(unit_codes w, uint i)
+{
+    return MASK == 15 ? high_nibbles(w.first[i], CENTER) : code_values(w.second[i]);
 }
 
 float unit_dot(run a, run b, vec2 total, unit_codes w)
 {
-    float product = w.scale.x * run_dot(a, w.first) + w.scale.y * run_dot(b, w.second);
+    float first = 0, second = 0;
+    [[unroll]] for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
+        add_products(first, a.x[i], first_values(w, i));
+        add_products(second, b.x[i], second_values(w, i));
+    }
+    float product = w.scale.x * first + w.scale.y * second;
     return AFFINE ? product + dot(w.bias, total) : product;
 }
 
 /* ---- Sums ---- */
 
-/* Adds the products of one unit of every column. `packed`: first byte of the matrix. */
+/* Adds the products of one unit of every column, `staged` units into the chunk. `packed`: first byte
+ * of the matrix. */
 void add_unit(uint packed, uint first_column, uint first_row, uint unit, uint staged,
               inout float sum[SUMS])
 {
@@ -125,7 +145,9 @@ void add_unit(uint packed, uint first_column, uint first_row, uint unit, uint st
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         run a = load_run(first_row + r, unit, staged, 0);
         run b = load_run(first_row + r, unit, staged, 1);
-        vec2 total = AFFINE ? vec2(run_sum(a), run_sum(b)) : vec2(0);
+        vec2 total = vec2(0);
+        if (AFFINE)
+            total = CHUNK != 0 ? totals[staged] : vec2(run_sum(a), run_sum(b));
         [[unroll]] for (uint c = 0; c < COLUMNS; c++)
             sum[c * ROWS + r] += unit_dot(a, b, total, w[c]);
     }

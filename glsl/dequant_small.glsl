@@ -12,9 +12,11 @@ const bool HEADER_8 = FORMAT == DEQUANT_Q5_1 || FORMAT == DEQUANT_IQ4_XS;
 const bool HEADER_4 = FORMAT == DEQUANT_Q4_1 || FORMAT == DEQUANT_NVFP4;
 const uint HEADER_SMALL = FORMAT == DEQUANT_MXFP4 ? 1 : FORMAT == DEQUANT_Q5_0 ? 6 : 2;
 const uint HEADER = HEADER_8 ? 8 : HEADER_4 ? 4 : HEADER_SMALL;
-const uint CENTER = FORMAT == DEQUANT_Q4_0 ? 8 : FORMAT == DEQUANT_Q5_0 ? 16 : 0;
-
 const bool TABLE = IQ4 || FP4;
+const bool ONE_BELOW = FORMAT == DEQUANT_Q1_0 || FORMAT == DEQUANT_Q2_0;
+const uint CENTER_NIBBLE = FORMAT == DEQUANT_Q4_0 ? 8 : FORMAT == DEQUANT_Q5_0 ? 16 : 0;
+const uint MASK = FORMAT == DEQUANT_Q4_0 || FORMAT == DEQUANT_Q4_1 ? 15 : 0xff;
+const uint CENTER = TABLE ? SIGNED : ONE_BELOW ? 1 : CENTER_NIBBLE;
 
 /* ---- Codes of a table: shared memory finds them far quicker than selection, on a GPU ---- */
 
@@ -39,10 +41,10 @@ void fill_levels()
     barrier();
 }
 
-vec4 unit_values(uint word)
+vec4 code_values(uint word)
 {
     if (!DEQUANT_LOOKUP || !TABLE)
-        return code_values(word);
+        return byte_values(word, MASK, CENTER);
     return vec4(level[word & 15], level[word >> 8 & 15], level[word >> 16 & 15],
                 level[word >> 24]);
 }
@@ -74,8 +76,12 @@ vec2 unit_scale(uint block, uint u)
 unit_codes nibble_unit(uint block, uint u)
 {
     uvec4 q = load16(block + HEADER + 16 * u);
-    uvec4 first = q & NIBBLES, second = q >> 4 & NIBBLES;
+    uvec4 first = q, second = q >> 4;
     float bias = 0;
+    if (MASK != 15) {
+        first &= NIBBLES;
+        second &= NIBBLES;
+    }
     if (FORMAT == DEQUANT_NVFP4) { /* 8 bytes hold 16 elements */
         uvec4 low = first, high = second;
         first = uvec4(low.xy, high.xy);
@@ -91,9 +97,6 @@ unit_codes nibble_unit(uint block, uint u)
     if (TABLE && !DEQUANT_LOOKUP) {
         first = levels(first, level_table());
         second = levels(second, level_table());
-    } else if (CENTER != 0) {
-        first = subtract_bytes(first, CENTER);
-        second = subtract_bytes(second, CENTER);
     }
     return unit_codes(first, second, unit_scale(block, u), vec2(bias));
 }
@@ -102,9 +105,8 @@ unit_codes nibble_unit(uint block, uint u)
 unit_codes decode_q1_0(uint block, uint u)
 {
     uint bits = load4(block + 2 + 4 * u);
-    return unit_codes(subtract_bytes(spread_16_bits(bits) << 1, 1),
-                      subtract_bytes(spread_16_bits(bits >> 16) << 1, 1), vec2(half_at(block)),
-                      vec2(0));
+    return unit_codes(spread_16_bits(bits) << 1, spread_16_bits(bits >> 16) << 1,
+                      vec2(half_at(block)), vec2(0));
 }
 
 /* d, consecutive 2-bit codes, less 1 */
@@ -113,8 +115,7 @@ unit_codes decode_q2_0(uint block, uint u)
     uvec4 shift = uvec4(0, 8, 16, 24);
     uvec4 first = uvec4(load4(block + 2 + 8 * u)) >> shift & 0xff;
     uvec4 second = uvec4(load4(block + 6 + 8 * u)) >> shift & 0xff;
-    return unit_codes(subtract_bytes(spread_pairs(first), 1),
-                      subtract_bytes(spread_pairs(second), 1), vec2(half_at(block)), vec2(0));
+    return unit_codes(spread_pairs(first), spread_pairs(second), vec2(half_at(block)), vec2(0));
 }
 
 unit_codes decode_unit(uint block, uint u)

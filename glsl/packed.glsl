@@ -3,6 +3,7 @@
  * includer declares ALIGNMENT (of the addresses it gives, in bytes: a power of two) and
  * args.last_word, the last word of the packed slot. Four codes to a word, lowest byte first.
  */
+layout(constant_id = 15) const bool HALF_SUBNORMALS = false; /* unpackHalf2x16 keeps them */
 layout(set = 0, binding = 0) readonly restrict buffer packed_words { uint packed1[]; };
 layout(set = 0, binding = 0) readonly restrict buffer packed_vectors { uvec4 packed4[]; };
 
@@ -47,6 +48,8 @@ uvec4 load16(uint byte)
         return low;
     uint shift = (byte & 3) * 8;
     uint last = packed1[min(i + 4, args.last_word)];
+    if (ALIGNMENT == 2)
+        return shift != 0 ? low >> 16 | uvec4(low.yzw, last) << 16 : low;
     return uvec4(straddle(low.x, low.y, shift), straddle(low.y, low.z, shift),
                  straddle(low.z, low.w, shift), straddle(low.w, last, shift));
 }
@@ -59,12 +62,19 @@ const uvec4 IQ4_LEVELS = uvec4(0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535);
 /* Twice 0 .5 1 1.5, 2 3 4 6, and negative */
 const uvec4 FP4_LEVELS = uvec4(0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc);
 
-/* binary16 -> f32. A device may flush a subnormal half, so those are made from their integer. */
+/* The halves of a word -> f32. A device may flush a subnormal half unless it says that it does not,
+ * so those are made from their integer. */
 float half_value(uint bits)
 {
     float small = float(bits & 0x3ff) * 5.9604644775390625e-8; /* 2^-24 */
-    bool subnormal = (bits & 0x7c00) == 0;
+    bool subnormal = !HALF_SUBNORMALS && (bits & 0x7c00) == 0;
     return subnormal ? ((bits & 0x8000) != 0 ? -small : small) : unpackHalf2x16(bits).x;
+}
+vec2 half_values(uint word)
+{
+    if (HALF_SUBNORMALS)
+        return unpackHalf2x16(word);
+    return vec2(half_value(word & 0xffff), half_value(word >> 16));
 }
 
 float half_at(uint byte)
@@ -72,15 +82,55 @@ float half_at(uint byte)
     return half_value(load2(byte));
 }
 
-float signed_byte(uint bits)
+/*
+ * Codes to floats without a conversion, which hardware does at a fraction of its rate: the code is
+ * put into the mantissa of a float of which its lowest bit counts ones, and that float's other part
+ * is taken away together with `center`. Exact. A center of SIGNED is that of signed bytes. The
+ * floats are kept from the compiler (last_word is far below 2^31): mask and merge are one
+ * instruction only where not both operands are literals.
+ */
+const uint SIGNED = 128;
+
+/* 2^(23 - bit): its mantissa counts ones from `bit` on. */
+uint float_over(uint bit)
 {
-    return float(int(bits << 24) >> 24);
+    return (150 - bit << 23) + (args.last_word >> 31);
+}
+float code_at(uint word, uint mask, uint bit, uint center)
+{
+    precise float value =
+        uintBitsToFloat(word & mask << bit ^ (float_over(bit) | (center & SIGNED) << bit));
+    value -= float((1u << 23 - bit) + center);
+    return value;
 }
 
-/* The four codes of a word. */
-vec4 code_values(uint word)
+/* The four bytes of a word, or what `mask` leaves of them. */
+vec4 byte_values(uint word, uint mask, uint center)
 {
-    return vec4((ivec4(word) << ivec4(24, 16, 8, 0)) >> 24);
+    uint upper = word >> 16;
+    return vec4(code_at(word, mask, 0, center), code_at(word, mask, 8, center),
+                code_at(upper, mask, 0, center), code_at(upper, mask, 8, center));
+}
+vec4 byte_values(uint word, uint center)
+{
+    return byte_values(word, 0xff, center);
+}
+
+/* The low and the high nibbles of a word's bytes, by a single shift. */
+vec4 low_nibbles(uint word, uint center)
+{
+    return vec4(code_at(word, 15, 0, center), code_at(word, 15, 8, center),
+                code_at(word, 15, 16, center), code_at(word >> 12, 15, 12, center));
+}
+vec4 high_nibbles(uint word, uint center)
+{
+    return vec4(code_at(word, 15, 4, center), code_at(word, 15, 12, center),
+                code_at(word >> 12, 15, 8, center), code_at(word >> 12, 15, 16, center));
+}
+
+float signed_byte(uint bits)
+{
+    return code_at(bits, 0xff, 0, SIGNED);
 }
 
 /* v - c for bytes v < 128, c < 128: bit 7 takes the borrow, so that none crosses into a neighbour.

@@ -87,6 +87,7 @@ static const bench_case gpu_cases[] = {
     {"matvec f32 128256x4096", "matmul transpose_b=1 in=a:f32:1x4096;b:f32:128256x4096"},
     {"matvec f16 128256x4096", "matmul transpose_b=1 in=a:f32:1x4096;b:f16:128256x4096"},
     QUANT_CASES(1, 4096, 14336, 15232, 8064, 11760),
+    QUANT_CASES(1, 14336, 4096, 4352, 2304, 3360),
     QUANT_CASES(1, 128256, 4096, 4352, 2304, 3360),
     QUANT_CASES(4, 4096, 14336, 15232, 8064, 11760),
     QUANT_CASES(512, 4096, 14336, 15232, 8064, 11760),

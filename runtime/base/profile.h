@@ -28,6 +28,7 @@ typedef struct device_profile {
     uint32_t compute_units; /* estimate, for choosing how far to split work */
     matrix_shape matrix_f16, matrix_bf16; /* with f32 sums; m = 0: none */
     bool subgroup_shuffle;                /* in compute, with whole subgroups of subgroup_size */
+    bool half_subnormals;                 /* unpackHalf2x16 keeps them */
     bool portable; /* a translated or software driver: prefer plain kernels */
 } device_profile;
 

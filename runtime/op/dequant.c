@@ -152,9 +152,10 @@ uint32_t dequant_last_word(const operand *packed)
     return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
 }
 
-void dequant_set_kernel(dispatch *d, enum dequant_kernel kernel)
+void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
 {
     d->kernel = kernels[kernel][kernel_format_find(d->constants[1])->group];
+    d->constants[15] = l->profile->half_subnormals;
 }
 
 operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed)
@@ -258,7 +259,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
         dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
     uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
                             args->experts != 0,      c.lookup, c.chunk};
-    dequant_set_kernel(d, DEQUANT_OF_MATVEC);
+    dequant_set_kernel(l, d, DEQUANT_OF_MATVEC);
     if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
         d->variant = c.name; /* else the plan is to show what was asked for */
     d->constants[0] = c.threads;
@@ -275,7 +276,7 @@ uint32_t dequant_tile_height(uint32_t rows)
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], uint32_t height, uint64_t blocks)
 {
-    dequant_set_kernel(d, DEQUANT_OF_MATMUL);
+    dequant_set_kernel(l, d, DEQUANT_OF_MATMUL);
     d->constants[0] = DEQUANT_MATMUL_THREADS;
     d->constants[7] = args->x_offset % 4 == 0;
     d->constants[8] = height;
@@ -314,7 +315,7 @@ static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, u
     TRY(lower_temporary(l, rows * k * (storage == MATMUL_WORDS ? 4 : 2), out));
     operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
     dequant_set_format(&d, a->format, &w);
-    dequant_set_kernel(&d, DEQUANT_OF_GATHER);
+    dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
     d.constants[0] = MIN(l->profile->workgroup_size, 128);
     d.constants[7] = DEQUANT_ALL;
     d.constants[8] = storage;

@@ -263,7 +263,7 @@ static rlxvk_status weights_lower(lowering *l, uint32_t id)
                                        .y_offset = operands[2].offset};
     dispatch d = {.node = id};
     dequant_set_format(&d, a->format, &w);
-    dequant_set_kernel(&d, DEQUANT_OF_GATHER);
+    dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
     d.constants[0] = MIN(l->profile->workgroup_size, 128);
     d.constants[7] = DEQUANT_TRANSPOSED;
     lower_groups(l, &d, groups_for(args.count, d.constants[0]));

@@ -57,7 +57,7 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
     };
     dispatch d = {.node = id};
     dequant_set_format(&d, a->format, &operands[0]);
-    dequant_set_kernel(&d, DEQUANT_OF_GATHER);
+    dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
     d.constants[0] = MIN(l->profile->workgroup_size, 128);
     lower_groups(l, &d, groups_for(args.count, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);

@@ -7,7 +7,9 @@
 
 enum setting { NATIVE = 1, CPU = 2, TILED = 4, SCALAR = 8 };
 
-enum condition { FILLS = 1 /* only where its workgroups keep (nearly) every compute unit busy */ };
+/* Only where there are (nearly) as many workgroups as compute units; LEAST_THREADS for each. */
+enum condition { FILLS = 1, CROWDS = 2 };
+#define LEAST_THREADS 512
 
 #define UNIT_BYTES    128 /* of x */
 #define LEAST_CHUNK   8
@@ -63,13 +65,18 @@ const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const devic
  * A CPU runs the invocations of a workgroup as vector lanes and pays for barriers and for every
  * lane's load: teams of one, and several columns to a load of x (more would double the time to
  * compile the kernel). A GPU wants neighbours to read neighbouring bytes, many of them in flight,
- * and x from shared memory, shared by as many outputs as a workgroup can make. The last row of each
+ * and x from shared memory, shared by as many outputs as a workgroup can make; and small teams
+ * where there are outputs enough, since each ends with a sum over the team. The last row of each
  * setting has no conditions.
  */
 /* clang-format off */
 const dequant_vector_class dequant_vector_classes[] = {
     /* name, settings, lookup, threads, team, columns, rows, chunk, conditions */
     {"alone",       CPU,    false,  16,  1, 4, 4,   0, 0},
+    {"staged_1024", NATIVE, true, 1024,  8, 4, 1, 128, FILLS | CROWDS},
+    {"staged_8",    NATIVE, true,  256,  8, 4, 1, 128, FILLS | CROWDS},
+    {"staged_16",   NATIVE, true,  256, 16, 4, 1, 128, FILLS | CROWDS},
+    {"staged_32",   NATIVE, true,  256, 32, 4, 1, 128, FILLS | CROWDS},
     {"staged_512",  NATIVE, true,  512, 64, 4, 1, 256, FILLS},
     {"staged_256",  NATIVE, true,  256, 64, 4, 1, 128, FILLS},
     {"staged_128",  NATIVE, true,  128, 32, 2, 1,  64, 0},
@@ -87,9 +94,9 @@ uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vect
 
 uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c)
 {
-    uint64_t stage = c->chunk ? c->rows * (UNIT_BYTES / 16) * (c->chunk + 1u) : 1;
+    uint64_t stage = c->chunk ? (UNIT_BYTES / 16) * (c->chunk + 1u) : 1, totals = 2 * c->chunk + 2;
     uint64_t sums = (uint64_t)c->rows * c->columns * c->threads;
-    return 16 * stage + sizeof(float) * (sums + MOST_LEVELS);
+    return 16 * stage + sizeof(float) * (totals + sums + MOST_LEVELS);
 }
 
 /* Not more invocations, rows and shared memory than the shape has use for. */
@@ -121,8 +128,10 @@ static bool vector_suits(const dequant_vector_class *c, const dequant_vector_sha
         return false;
     if (!cpu && single != (c->rows == 1))
         return false;
-    return !(c->conditions & FILLS) ||
-           dequant_vector_groups(&fitted, s) * 8 >= profile->compute_units * 7u;
+    uint64_t groups = dequant_vector_groups(&fitted, s), threads = groups * fitted.threads;
+    uint64_t least = profile->compute_units * 7u;
+    return (!(c->conditions & FILLS) || groups * 8 >= least) &&
+           (!(c->conditions & CROWDS) || threads * 8 >= LEAST_THREADS * least);
 }
 
 dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,

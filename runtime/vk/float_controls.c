@@ -1,8 +1,8 @@
 /*
- * Asks the driver to keep signed zeros, infinities and NaN, and to round f32 to nearest even, where
- * it offers that. The request is part of a module (a capability and an execution mode each), and
- * not every device takes it, so it is inserted when a module is created rather than when it is
- * compiled.
+ * Asks the driver to keep signed zeros, infinities and NaN, to round f32 to nearest even, and to
+ * keep subnormal f16 (unpackHalf2x16), where it offers that. The request is part of a module (a
+ * capability and an execution mode each), and not every device takes it, so it is inserted when a
+ * module is created rather than when it is compiled.
  */
 #include "vk/internal.h"
 
@@ -13,25 +13,31 @@ enum {
     SPIRV_OP_ENTRY_POINT = 15,
     SPIRV_OP_EXECUTION_MODE = 16,
     SPIRV_OP_CAPABILITY = 17,
+    CAPABILITY_DENORM_PRESERVE = 4464,
     CAPABILITY_SIGNED_ZERO_INF_NAN_PRESERVE = 4466,
     CAPABILITY_ROUNDING_MODE_RTE = 4467,
+    MODE_DENORM_PRESERVE = 4459,
     MODE_SIGNED_ZERO_INF_NAN_PRESERVE = 4461,
-    MODE_ROUNDING_MODE_RTE = 4462
+    MODE_ROUNDING_MODE_RTE = 4462,
+    MOST_REQUESTS = 3
 };
 
 typedef struct float_request {
-    uint32_t capability, mode;
+    uint32_t capability, mode, width;
 } float_request;
 
-static uint32_t requests_of(const device *d, float_request requests[2])
+static uint32_t requests_of(const device *d, float_request requests[MOST_REQUESTS])
 {
     const VkPhysicalDeviceFloatControlsProperties *p = &d->snapshot.float_controls;
     uint32_t count = 0;
     if (p->shaderSignedZeroInfNanPreserveFloat32)
         requests[count++] = (float_request){CAPABILITY_SIGNED_ZERO_INF_NAN_PRESERVE,
-                                            MODE_SIGNED_ZERO_INF_NAN_PRESERVE};
+                                            MODE_SIGNED_ZERO_INF_NAN_PRESERVE, 32};
     if (p->shaderRoundingModeRTEFloat32)
-        requests[count++] = (float_request){CAPABILITY_ROUNDING_MODE_RTE, MODE_ROUNDING_MODE_RTE};
+        requests[count++] =
+            (float_request){CAPABILITY_ROUNDING_MODE_RTE, MODE_ROUNDING_MODE_RTE, 32};
+    if (d->choice.profile.half_subnormals)
+        requests[count++] = (float_request){CAPABILITY_DENORM_PRESERVE, MODE_DENORM_PRESERVE, 16};
     return count;
 }
 
@@ -48,7 +54,7 @@ static uint32_t after_entry_point(const kernel_info *kernel, uint32_t *out_id)
 
 uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out_count)
 {
-    float_request requests[2];
+    float_request requests[MOST_REQUESTS];
     uint32_t count = requests_of(d, requests), entry = 0, at = 0;
     uint32_t modes_at = after_entry_point(kernel, &entry);
     uint32_t *words = memory_allocate((kernel->word_count + 6 * count) * sizeof *words);
@@ -64,7 +70,8 @@ uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out
            (modes_at - SPIRV_HEADER_WORDS) * sizeof *words);
     at += modes_at - SPIRV_HEADER_WORDS;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t mode[] = {4u << 16 | SPIRV_OP_EXECUTION_MODE, entry, requests[i].mode, 32};
+        uint32_t mode[] = {4u << 16 | SPIRV_OP_EXECUTION_MODE, entry, requests[i].mode,
+                           requests[i].width};
         memcpy(words + at, mode, sizeof mode);
         at += ARRAY_COUNT(mode);
     }

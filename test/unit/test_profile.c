@@ -355,6 +355,20 @@ static void options_shrink_limits(void **state)
     assert_false(c.arena_mapped || c.arena_cached);
 }
 
+/* What unpackHalf2x16 does to them is known where f16 may be asked for without f32. */
+static void subnormal_halves(void **state)
+{
+    (void)state;
+    device_snapshot s = discrete_base();
+    s.float_controls.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    s.float_controls.shaderDenormPreserveFloat16 = VK_FALSE;
+    assert_false(choose(s, NULL).profile.half_subnormals);
+    s.float_controls.shaderDenormPreserveFloat16 = VK_TRUE;
+    assert_true(choose(s, NULL).profile.half_subnormals);
+    s.float_controls.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+    assert_false(choose(s, NULL).profile.half_subnormals);
+}
+
 /* Kernels with shuffles need subgroups of a size that is known: the only one, or one to ask for. */
 static void shuffles(void **state)
 {
@@ -482,6 +496,7 @@ int main(void)
         cmocka_unit_test(missing_values_are_survived),
         cmocka_unit_test(below_the_baseline),
         cmocka_unit_test(options_shrink_limits),
+        cmocka_unit_test(subnormal_halves),
         cmocka_unit_test(shuffles),
         cmocka_unit_test(description),
         cmocka_unit_test(matrix_units),
