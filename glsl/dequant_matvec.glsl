@@ -132,7 +132,7 @@ float unit_dot(run a, run b, vec2 total, unit_codes w)
 
 /* ---- Sums ---- */
 
-/* Adds the products of one unit of every column, `staged` units into the chunk. `packed`: first byte
+/* Adds the products of a unit of every column, `staged` units into the chunk. `packed`: first byte
  * of the matrix. */
 void add_unit(uint packed, uint first_column, uint first_row, uint unit, uint staged,
               inout float sum[SUMS])
