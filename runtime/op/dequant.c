@@ -378,14 +378,18 @@ void dequant_product_column(const host_call *c, const float *row, const float *m
     double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
     for (uint64_t r = 0; r < rows; r++) {
         const float *x = c->inputs[0].words + r * k;
-        double sum = 0, weight = 0;
+        double sum = 0, weight = 0, largest_x = 0, largest_w = 0;
         for (uint64_t p = 0; p < k; p++) {
             sum += (double)x[p] * row[p];
             weight += fabs((double)x[p]) * magnitude[p];
+            largest_x = fmax(largest_x, fabs((double)x[p]));
+            largest_w = fmax(largest_w, fabs((double)row[p]));
         }
         c->out[r * columns + column] = sum;
         if (c->bound)
-            c->bound[r * columns + column] = unit * weight;
+            c->bound[r * columns + column] =
+                unit * weight +
+                matmul_precision_bound(c->precision, (double)k, weight, largest_x, largest_w);
     }
 }
 

@@ -44,5 +44,11 @@ rlxvk_status lower_matmul_sum(lowering *l, uint32_t id, const matmul_request *r,
 rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r);
 
 rlxvk_status matmul_host(const host_call *call);
+/* What a precision (see rlxvk_precision) may add to the error of a sum of `terms` products of
+ * operands up to `a` and `b`, whose magnitudes sum up to `magnitude`. Whether a product is small
+ * enough to stay f32 is the lowering's affair, so operands that f16 cannot hold may give anything.
+ */
+double matmul_precision_bound(rlxvk_precision precision, double terms, double magnitude, double a,
+                              double b);
 
 #endif

@@ -120,15 +120,14 @@ static double plain_bound(double terms, double magnitude)
     return fmax(product, 1e-7 + 0x1p-24 * (8 + 4 * sqrt(terms)) * magnitude);
 }
 
-/* What the opt-in precisions may add for S = magnitude, of operands up to `a` and `b`; see
- * rlxvk_precision. Whether a product is small enough to stay f32 is the lowering's affair, so
- * operands that f16 cannot hold may give anything. */
-static double precision_bound(rlxvk_precision precision, double terms, double magnitude, double a,
+double matmul_precision_bound(rlxvk_precision precision, double terms, double magnitude, double a,
                               double b)
 {
     static const double relative[] = {[RLXVK_PRECISION_F16] = 0x1p-10,
                                       [RLXVK_PRECISION_BF16] = 0x1p-7,
                                       [RLXVK_PRECISION_SPLIT] = 0x1p-20};
+    if (precision == RLXVK_PRECISION_F32)
+        return 0;
     double bound = relative[precision] * magnitude, largest = fmax(a, b);
     if (precision == RLXVK_PRECISION_SPLIT)
         return isfinite(largest) ? bound + 0x1p-38 * terms * a * b : INFINITY;
@@ -141,7 +140,7 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
 {
     const matmul_attributes *attributes = c->node->attributes;
     bool fused = c->node->input_count == 3;
-    double sum = 0, magnitude = 0, largest_a = 0, largest_b = 0, extra = 0;
+    double sum = 0, magnitude = 0, largest_a = 0, largest_b = 0, extra;
     for (uint64_t t = 0; t < k; t++) {
         double x = a->words[i * a->row + t * a->column], w = b->words[t * b->row + j * b->column];
         sum += x * w;
@@ -149,8 +148,7 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
         largest_a = fmax(largest_a, fabs(x));
         largest_b = fmax(largest_b, fabs(w));
     }
-    if (c->precision != RLXVK_PRECISION_F32)
-        extra = precision_bound(c->precision, (double)k, magnitude, largest_a, largest_b);
+    extra = matmul_precision_bound(c->precision, (double)k, magnitude, largest_a, largest_b);
     *out = sum;
     *bound = plain_bound((double)k, magnitude) + extra;
     if (!fused)
