@@ -342,7 +342,7 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    if (matrix_wanted(l, &shape))
+    if (!r->exact && matrix_wanted(l, &shape))
         return lower_matrix_product(l, id, r);
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));

@@ -29,6 +29,7 @@ typedef struct matmul_request {
     operand a, b, y;
     const operand *bias; /* NULL: none */
     uint32_t activation; /* UNARY_... */
+    bool exact;          /* f32 whatever the precision that was asked for */
     /* Where b is no operand but packed weights, [n, k] and no batch: decodes them to a temporary of
      * words or halves (MATMUL_...) with room for `rows` rows. */
     rlxvk_status (*unpack_b)(lowering *l, uint32_t id, uint32_t storage, uint64_t rows,

@@ -83,7 +83,8 @@ static rlxvk_status project(job *j, operand x)
                                               rows * columns),
                               .bias = &bias,
                               .y = j->p,
-                              .activation = UNARY_NONE};
+                              .activation = UNARY_NONE,
+                              .exact = true};
     matmul_problem_make(&a, &b, false, true, &request.problem);
     TRY(lower_matmul(j->l, j->id, &request));
 error:
