@@ -29,9 +29,8 @@ typedef struct bench_setup {
     rlxvk_context *context;
     rlxvk_precision precision; /* a precision of the line goes before */
     const char *variant;       /* compile option; may be NULL */
-    const char *family;        /* whose query to report; may be NULL */
+    const char *family;        /* whose query to report instead of the kernel; may be NULL */
     double warm_up, seconds;   /* spent on each; 0: the usual */
-    bool zeros;                /* leave the leaves unset: quicker than uploading */
     bool only_named;           /* do not measure where the named variant cannot be used */
     double limit; /* microseconds: no need to measure more of what is slower; 0: none */
 } bench_setup;

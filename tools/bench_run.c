@@ -191,10 +191,9 @@ static rlxvk_status compile(bench *b)
 {
     rlxvk_compile_options options = options_of(b);
     rlxvk_status status;
-    options.allow_unset = b->setup->zeros;
     options.time_runs = RLXVK_ON;
     TRY(rlxvk_compile(b->setup->context, b->graph, &options, &b->executable));
-    for (size_t i = 0; i < b->spec.input_count && !b->setup->zeros; i++)
+    for (size_t i = 0; i < b->spec.input_count; i++)
         TRY(fill_leaf(b, i));
 error:
     return status;
@@ -326,7 +325,7 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
     out->flops = count_flops(&b.spec, &shape);
     out->bytes = count_bytes(&b.spec, &shape);
     choose_copies(&b, out);
-    if (device.timestamps && !setup->zeros)
+    if (device.timestamps && !setup->family)
         TRY(name_kernel(&b, out));
     TRY(build(&b, &shape));
     TRY(compile(&b));

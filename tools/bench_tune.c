@@ -2,7 +2,8 @@
  * rlxvk bench --tune: which row of each kernel family's table is fastest on a grid of shapes. A
  * point of the profile file is a shape and its fastest row, or "table" where the table's own choice
  * is as good: small differences are noise, and the table also knows the shapes between the points.
- * Contents are zeros: what they cost to upload would be most of the time.
+ * Contents are random, since multipliers draw less power on zeros and run faster, and every row is
+ * warmed up, since an idle device lowers its clocks.
  */
 #include "bench.h"
 #include "exec/context.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define SAME     1.03 /* a time up to so many times the best is as good */
-#define WARM_UP  0.01 /* seconds */
+#define WARM_UP  0.05 /* seconds */
 #define SECONDS  0.04
 #define HOPELESS 2.0 /* times the best so far: not measured further */
 
@@ -45,7 +46,6 @@ static bool measure(tuner *t, const char *line, rlxvk_precision precision, const
                          .warm_up = WARM_UP,
                          .seconds = SECONDS,
                          .limit = limit,
-                         .zeros = true,
                          .only_named = row != NULL};
     snprintf(choice, sizeof choice, "%s=%s", t->family->name, row ? row : "");
     rlxvk_status status = bench_run(&setup, line, out);

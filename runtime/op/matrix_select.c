@@ -5,15 +5,16 @@
  */
 #include "op/matrix_select.h"
 
-enum condition { FILLS = 1 /* only where its tiles keep (nearly) every compute unit busy */ };
+/* Only where its tiles keep (nearly) every compute unit busy; where each has two to turn to. */
+enum condition { FILLS = 1, CROWDS = 2 };
 
 /* clang-format off */
 const matrix_class matrix_classes[] = {
     /* name, tile m n k, part m n, stages, least m n, conditions */
     {"square_64",   128, 128, 64, 64, 32, 1, 65,  65, FILLS},
     {"square_32",   128, 128, 32, 64, 32, 1, 65,  65, FILLS},
-    {"medium",       64,  64, 32, 32, 32, 1, 17,  17, 0},
-    {"two_stages",   64,  64, 32, 32, 32, 2, 17,  17, 0},
+    {"medium",       64,  64, 32, 32, 32, 1, 17,  17, CROWDS},
+    {"two_stages",   64,  64, 32, 32, 32, 2, 17,  17, CROWDS},
     {"small",        32,  32, 64, 16, 16, 1,  0,   0, 0},
 };
 /* clang-format on */
@@ -64,7 +65,8 @@ static bool suits(const matrix_class *c, const matmul_shape *s, const device_pro
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     if (s->m < c->least_m || s->n < c->least_n)
         return false;
-    return !(c->conditions & FILLS) || tiles * 8 >= profile->compute_units * 7u;
+    return (!(c->conditions & FILLS) || tiles * 8 >= profile->compute_units * 7u) &&
+           (!(c->conditions & CROWDS) || tiles >= 2 * (uint64_t)profile->compute_units);
 }
 
 const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision precision,

@@ -41,10 +41,15 @@ static void large_results_take_large_tiles(void **state)
     (void)state;
     device_profile gpu = large_gpu();
     matmul_shape large = of(4096, 4096, 4096), few = of(16, 4096, 4096), least = of(16, 16, 16);
+    matmul_shape some = of(512, 512, 4096), more = of(1024, 1280, 4096);
     const matrix_class *c = matrix_select(&large, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_int_equal(c->tile_m * c->tile_n, 128 * 128);
     c = matrix_select(&few, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_true(c->tile_m <= 32);
+    c = matrix_select(&some, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    assert_string_equal(c->name, "small");
+    c = matrix_select(&more, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    assert_string_equal(c->name, "medium");
     c = matrix_select(&least, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
     assert_string_equal(c->name, matrix_classes[matrix_class_count - 1].name);
 }
