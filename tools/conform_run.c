@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { CHAINED_PRODUCTS = 8 }; /* of a composite, at most */
+
 typedef struct session {
     const conform_setup *setup;
     const conform_case *given;
@@ -76,10 +78,16 @@ static double wanted_element(const session *s, uint64_t i)
     return v->exact[s->node] ? v->exact[s->node][at] : (double)v->words[s->node][at];
 }
 
-/* The case's own bound, see cases.h. */
+/* The case's own bound, see cases.h. An opt-in precision adds its relative error (rlxvk_precision)
+ * once for each of the few products that a composite chains. */
 static double bound_within(const session *s)
 {
+    static const double steps[] = {[RLXVK_PRECISION_F16] = 0x1p-10,
+                                   [RLXVK_PRECISION_BF16] = 0x1p-7,
+                                   [RLXVK_PRECISION_SPLIT] = 0x1p-20};
     double factor = case_real(&s->spec, "within", 0), largest = 0;
+    if (factor > 0)
+        factor += CHAINED_PRODUCTS * steps[s->precision];
     for (uint64_t i = 0; factor > 0 && i < s->count; i++)
         largest = fmax(largest, fabs(wanted_element(s, i)));
     return factor > 0 ? 1e-6 + factor * largest : 0;

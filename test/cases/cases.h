@@ -12,7 +12,8 @@
  *
  * expect=E_X: the graph must fail so, naming the row; run=E_X: every run must end so, and its
  * outputs are compared all the same. within=F: every element may be off by 1e-6 + F max|reference|,
- * for ops built of several nodes. backend=minstd|zero: of the run's random numbers.
+ * for ops built of several nodes; an opt-in precision adds to F. backend=minstd|zero: of the run's
+ * random numbers.
  *
  * variant=family=row: kernels by name, before what the command line says; where the device cannot,
  * its own choice runs.
