@@ -31,6 +31,13 @@ uvec4 even_masks(uvec4 seven)
     return seven | uvec4(bitCount(seven) & 1) << 7;
 }
 
+/* v - c for bytes v < 128, c < 128: bit 7 takes the borrow, so that none crosses into a neighbour.
+ */
+uvec4 subtract_bytes(uvec4 v, uint c)
+{
+    return ((v | 0x80808080) - c * 0x01010101) ^ 0x80808080;
+}
+
 /* Negates those of four positive bytes whose bit of `four` is set. */
 uvec4 negate_bytes(uvec4 bytes, uvec4 four)
 {

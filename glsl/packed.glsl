@@ -133,13 +133,6 @@ float signed_byte(uint bits)
     return code_at(bits, 0xff, 0, SIGNED);
 }
 
-/* v - c for bytes v < 128, c < 128: bit 7 takes the borrow, so that none crosses into a neighbour.
- */
-uvec4 subtract_bytes(uvec4 v, uint c)
-{
-    return ((v | 0x80808080) - c * 0x01010101) ^ 0x80808080;
-}
-
 /* 16 bits -> a byte each: bit b of four goes to bit 0 of byte b. */
 uvec4 spread_16_bits(uint bits)
 {

@@ -5,6 +5,7 @@
 #include "conform.h"
 #include "exec/executable.h"
 #include "op/evaluate.h"
+#include "op/matmul.h"
 #include "op/random.h"
 
 #include <float.h>
@@ -82,12 +83,9 @@ static double wanted_element(const session *s, uint64_t i)
  * once for each of the few products that a composite chains. */
 static double bound_within(const session *s)
 {
-    static const double steps[] = {[RLXVK_PRECISION_F16] = 0x1p-10,
-                                   [RLXVK_PRECISION_BF16] = 0x1p-7,
-                                   [RLXVK_PRECISION_SPLIT] = 0x1p-20};
     double factor = case_real(&s->spec, "within", 0), largest = 0;
     if (factor > 0)
-        factor += CHAINED_PRODUCTS * steps[s->precision];
+        factor += CHAINED_PRODUCTS * matmul_precision_bound(s->precision, 0, 1, 0, 0);
     for (uint64_t i = 0; factor > 0 && i < s->count; i++)
         largest = fmax(largest, fabs(wanted_element(s, i)));
     return factor > 0 ? 1e-6 + factor * largest : 0;

@@ -98,21 +98,20 @@ rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
 {
     const segment *g = &e->plan.segments.items[index];
     VkCommandBuffer c = e->segments[index];
-    uint32_t query = first_query(e, index), last = last_query(e, index);
+    uint32_t query = first_query(e, index), count = last_query(e, index) - query + 1;
     rlxvk_status status;
     TRY(command_begin(e->device, c));
     if (e->queries)
-        e->device->fn.CmdResetQueryPool(c, e->queries, query, last - query + 1);
+        e->device->fn.CmdResetQueryPool(c, e->queries, query, count);
     command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST, ALL_DEVICE);
     record_timestamp(e, c, query);
     for (uint32_t s = g->first; s < g->first + g->count; s++) {
         if (e->plan.barriers[s].kind != HAZARD_NONE)
             command_barrier(e->device, c, SCOPE_COMPUTE, SCOPE_COMPUTE);
         record_dispatch(e, c, e->schedule.steps.items[s].dispatch);
-        if (e->profiled && query + 1 < last)
+        if (e->profiled || s + 1 == g->first + g->count)
             record_timestamp(e, c, ++query);
     }
-    record_timestamp(e, c, last);
     command_barrier(e->device, c, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
     TRY(command_end(e->device, c));
 error:

@@ -371,6 +371,14 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                                divide_up(args.m, (uint64_t)16 * height));
 }
 
+static double largest_of(const float *values, uint64_t count)
+{
+    double largest = 0;
+    for (uint64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)values[i]));
+    return largest;
+}
+
 void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
                             uint64_t k, uint64_t column, uint64_t columns)
 {
@@ -378,18 +386,18 @@ void dequant_product_column(const host_call *c, const float *row, const float *m
     double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
     for (uint64_t r = 0; r < rows; r++) {
         const float *x = c->inputs[0].words + r * k;
-        double sum = 0, weight = 0, largest_x = 0, largest_w = 0;
+        double sum = 0, weight = 0;
         for (uint64_t p = 0; p < k; p++) {
             sum += (double)x[p] * row[p];
             weight += fabs((double)x[p]) * magnitude[p];
-            largest_x = fmax(largest_x, fabs((double)x[p]));
-            largest_w = fmax(largest_w, fabs((double)row[p]));
         }
         c->out[r * columns + column] = sum;
         if (c->bound)
-            c->bound[r * columns + column] =
-                unit * weight +
-                matmul_precision_bound(c->precision, (double)k, weight, largest_x, largest_w);
+            c->bound[r * columns + column] = unit * weight;
+        if (c->bound && c->precision != RLXVK_PRECISION_F32)
+            c->bound[r * columns + column] +=
+                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
+                                       largest_of(row, k));
     }
 }
 
