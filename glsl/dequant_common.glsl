@@ -20,9 +20,8 @@ unit_codes decode_q8_0(uint block, uint u)
 }
 
 /* d, dmin; 12 bytes of 6-bit scales and mins: those of the groups of 32 that unit u lies in. */
-void load_scale_min(uint block, uint u, out vec2 scale, out vec2 bias)
+void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
 {
-    uvec4 head = load16(block);
     uint pair = u >> 1;
     uvec3 v = head.yzw >> (pair & 1) * 16;
     uint scales = v.x & 0x3f3f, mins = v.y & 0x3f3f;
@@ -35,24 +34,33 @@ void load_scale_min(uint block, uint u, out vec2 scale, out vec2 bias)
     bias = -d.y * byte_values(mins, 0).xy;
 }
 
-/* Scales and mins; 128 bytes of nibbles, low and high 32 elements apart. */
-unit_codes decode_q4_k(uint block, uint u)
+/* What a unit of Q4_K or Q5_K is decoded from: `more` is the fifth bits. */
+struct unit_words {
+    uvec4 codes, head, more;
+};
+
+unit_words load_k_unit(uint block, uint u)
 {
-    vec2 scale, bias;
-    uvec4 q = load16(block + 16 + 16 * u);
-    load_scale_min(block, u, scale, bias);
-    return unit_codes(q, q >> 4, scale, bias);
+    uint codes = FORMAT == DEQUANT_Q5_K ? 48 : 16;
+    uvec4 fifth = uvec4(0);
+    if (FORMAT == DEQUANT_Q5_K)
+        fifth = load16(block + 16 + 16 * (u & 1));
+    return unit_words(load16(block + codes + 16 * u), load16(block), fifth);
 }
 
-/* As q4_k, with 32 bytes of fifth bits before the nibbles. */
-unit_codes decode_q5_k(uint block, uint u)
+/* Scales and mins; with Q5_K 32 bytes of fifth bits; 128 bytes of nibbles, low and high 32 elements
+ * apart. */
+unit_codes decode_k_unit(unit_words w, uint u)
 {
     vec2 scale, bias;
-    uvec4 q = load16(block + 48 + 16 * u);
-    uvec4 fifth = load16(block + 16 + 16 * (u & 1)) >> 2 * (u >> 1);
-    load_scale_min(block, u, scale, bias);
-    return unit_codes(q & NIBBLES | (fifth & BITS) << 4,
-                      q >> 4 & NIBBLES | (fifth >> 1 & BITS) << 4, scale, bias);
+    uvec4 first = w.codes, second = w.codes >> 4;
+    decode_scale_min(w.head, u, scale, bias);
+    if (FORMAT == DEQUANT_Q5_K) {
+        uvec4 fifth = w.more >> 2 * (u >> 1);
+        first = first & NIBBLES | (fifth & BITS) << 4;
+        second = second & NIBBLES | (fifth >> 1 & BITS) << 4;
+    }
+    return unit_codes(first, second, scale, bias);
 }
 
 /*
@@ -72,10 +80,8 @@ unit_codes decode_q6_k(uint block, uint u)
 
 unit_codes decode_unit(uint block, uint u)
 {
-    if (FORMAT == DEQUANT_Q4_K)
-        return decode_q4_k(block, u);
-    if (FORMAT == DEQUANT_Q5_K)
-        return decode_q5_k(block, u);
+    if (FORMAT == DEQUANT_Q4_K || FORMAT == DEQUANT_Q5_K)
+        return decode_k_unit(load_k_unit(block, u), u);
     if (FORMAT == DEQUANT_Q6_K)
         return decode_q6_k(block, u);
     return decode_q8_0(block, u);

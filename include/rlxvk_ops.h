@@ -245,7 +245,11 @@ typedef enum rlxvk_quant_format {
 /* x [.., k] times the transpose of the packed matrix w: n rows of k elements of a GGUF block
  * format, a U8 leaf of any shape with that many bytes -> [.., n]. k must be a multiple of the
  * block's elements (E_SHAPE) and the bytes a whole number of rows (E_LENGTH). A weight whose scale
- * code is NaN (MXFP4) counts as 0. The IQ1, IQ2 and IQ3 formats add a constant with their grid. */
+ * code is NaN (MXFP4) counts as 0. The IQ1, IQ2 and IQ3 formats add a constant with their grid.
+ * |error| <= u (4 + 2 sqrt k) sum |x| (|scale term| + |min term|), u = 2^-24. Where the device
+ * multiplies packed bytes, one row times Q4_K or Q5_K takes x as integers of 31 bits below the
+ * largest of each 32: exact down to 2^-7 of it, below that within 2^-30 of it, their products and
+ * sums exact. */
 rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                   rlxvk_quant_format format);
 

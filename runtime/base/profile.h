@@ -29,7 +29,15 @@ typedef struct device_profile {
     matrix_shape matrix_f16, matrix_bf16; /* with f32 sums; m = 0: none */
     bool subgroup_shuffle;                /* in compute, with whole subgroups of subgroup_size */
     bool half_subnormals;                 /* unpackHalf2x16 keeps them */
-    bool portable; /* a translated or software driver: prefer plain kernels */
+    bool byte_products;       /* sums of the products of four packed bytes (integer dot product) */
+    bool quick_byte_products; /* by an instruction of their own */
+    bool portable;            /* a translated or software driver: prefer plain kernels */
 } device_profile;
+
+/* Whether there are workgroups for (nearly) every compute unit: seven of eight. */
+static inline bool profile_filled(const device_profile *profile, uint64_t groups)
+{
+    return groups * 8 >= (uint64_t)profile->compute_units * 7;
+}
 
 #endif

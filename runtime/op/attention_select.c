@@ -175,8 +175,7 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
     if (p->class->split)
         return p->chunk != 0 &&
                (portable ? s->keys > PORTABLE_CHUNK : p->blocks <= profile->compute_units);
-    return s->queries * 2 > p->rows &&
-           (p->rows <= 64 || p->blocks * 8 >= profile->compute_units * 7u);
+    return s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks));
 }
 
 attention_plan attention_select(const attention_shape *shape, const device_profile *profile,

@@ -74,8 +74,7 @@ static bool suits(const conv_class *c, const conv_shape *s, const device_profile
         return false;
     if ((c->conditions & LONG) && s->n * 2 <= c->tile_n)
         return false;
-    return !(c->conditions & FILLS) ||
-           conv_groups(c, s, profile) * 8 >= profile->compute_units * 7u;
+    return !(c->conditions & FILLS) || profile_filled(profile, conv_groups(c, s, profile));
 }
 
 const conv_class *conv_select(const conv_shape *shape, const device_profile *profile,

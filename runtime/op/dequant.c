@@ -25,25 +25,26 @@
 
 enum { TILED_ROWS = 32 };
 
-/* The formats that have a decoder, in which group of kernels, and how far the two runs of a unit
- * lie apart (glsl/dequant.glsl); 0: plain rows. */
+/* The formats that have a decoder, in which group of kernels, how far the two runs of a unit lie
+ * apart (glsl/dequant.glsl; 0: plain rows), and whether there is a product by integers. */
 static const struct kernel_format {
     uint32_t type, group, distance;
+    bool integers;
 } kernel_formats[] = {
-    {DEQUANT_F32, DEQUANT_COMMON, 0},    {DEQUANT_F16, DEQUANT_COMMON, 0},
-    {DEQUANT_BF16, DEQUANT_COMMON, 0},   {DEQUANT_Q8_0, DEQUANT_COMMON, 16},
-    {DEQUANT_Q4_K, DEQUANT_COMMON, 32},  {DEQUANT_Q5_K, DEQUANT_COMMON, 32},
-    {DEQUANT_Q6_K, DEQUANT_COMMON, 64},  {DEQUANT_Q4_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q4_1, DEQUANT_SMALL, 16},   {DEQUANT_Q5_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q5_1, DEQUANT_SMALL, 16},   {DEQUANT_IQ4_NL, DEQUANT_SMALL, 16},
-    {DEQUANT_IQ4_XS, DEQUANT_SMALL, 16}, {DEQUANT_MXFP4, DEQUANT_SMALL, 16},
-    {DEQUANT_NVFP4, DEQUANT_SMALL, 16},  {DEQUANT_Q1_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q2_0, DEQUANT_SMALL, 16},   {DEQUANT_Q2_K, DEQUANT_LARGE, 32},
-    {DEQUANT_Q3_K, DEQUANT_LARGE, 32},   {DEQUANT_Q8_K, DEQUANT_LARGE, 16},
-    {DEQUANT_TQ1_0, DEQUANT_LARGE, 16},  {DEQUANT_TQ2_0, DEQUANT_LARGE, 32},
-    {DEQUANT_IQ1_S, DEQUANT_GRID, 16},   {DEQUANT_IQ1_M, DEQUANT_GRID, 16},
-    {DEQUANT_IQ2_XXS, DEQUANT_GRID, 16}, {DEQUANT_IQ2_XS, DEQUANT_GRID, 16},
-    {DEQUANT_IQ2_S, DEQUANT_GRID, 16},   {DEQUANT_IQ3_XXS, DEQUANT_GRID, 16},
+    {DEQUANT_F32, DEQUANT_COMMON, 0},         {DEQUANT_F16, DEQUANT_COMMON, 0},
+    {DEQUANT_BF16, DEQUANT_COMMON, 0},        {DEQUANT_Q8_0, DEQUANT_COMMON, 16},
+    {DEQUANT_Q4_K, DEQUANT_COMMON, 32, true}, {DEQUANT_Q5_K, DEQUANT_COMMON, 32, true},
+    {DEQUANT_Q6_K, DEQUANT_COMMON, 64},       {DEQUANT_Q4_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q4_1, DEQUANT_SMALL, 16},        {DEQUANT_Q5_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q5_1, DEQUANT_SMALL, 16},        {DEQUANT_IQ4_NL, DEQUANT_SMALL, 16},
+    {DEQUANT_IQ4_XS, DEQUANT_SMALL, 16},      {DEQUANT_MXFP4, DEQUANT_SMALL, 16},
+    {DEQUANT_NVFP4, DEQUANT_SMALL, 16},       {DEQUANT_Q1_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q2_0, DEQUANT_SMALL, 16},        {DEQUANT_Q2_K, DEQUANT_LARGE, 32},
+    {DEQUANT_Q3_K, DEQUANT_LARGE, 32},        {DEQUANT_Q8_K, DEQUANT_LARGE, 16},
+    {DEQUANT_TQ1_0, DEQUANT_LARGE, 16},       {DEQUANT_TQ2_0, DEQUANT_LARGE, 32},
+    {DEQUANT_IQ1_S, DEQUANT_GRID, 16},        {DEQUANT_IQ1_M, DEQUANT_GRID, 16},
+    {DEQUANT_IQ2_XXS, DEQUANT_GRID, 16},      {DEQUANT_IQ2_XS, DEQUANT_GRID, 16},
+    {DEQUANT_IQ2_S, DEQUANT_GRID, 16},        {DEQUANT_IQ3_XXS, DEQUANT_GRID, 16},
     {DEQUANT_IQ3_S, DEQUANT_GRID, 16},
 };
 
@@ -53,6 +54,7 @@ static const struct kernel_format {
     }
 static const uint16_t kernels[][4] = {
     [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
+    [DEQUANT_OF_MATVEC_INTEGER] = {KERNEL_DEQUANT_MATVEC_INTEGER}, /* of group common alone */
     [DEQUANT_OF_MATMUL] = KERNELS(DEQUANT_MATMUL),
     [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
 };
@@ -254,12 +256,13 @@ static struct dequant_product_args product_arguments(const rlxvk_graph *g, const
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                   const operand operands[5])
 {
-    dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0};
+    dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
+                                  kernel_format_find(d->constants[1])->integers};
     dequant_vector_class c =
         dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
     uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
                             args->experts != 0,      c.lookup, c.chunk};
-    dequant_set_kernel(l, d, DEQUANT_OF_MATVEC);
+    dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
     if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
         d->variant = c.name; /* else the plan is to show what was asked for */
     d->constants[0] = c.threads;

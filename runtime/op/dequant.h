@@ -30,7 +30,12 @@ uint32_t dequant_last_word(const operand *packed);
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);
 /* Chooses the kernel of the format's group, after dequant_set_format. That of the grids has one
  * operand more. */
-enum dequant_kernel { DEQUANT_OF_MATVEC, DEQUANT_OF_MATMUL, DEQUANT_OF_GATHER };
+enum dequant_kernel {
+    DEQUANT_OF_MATVEC,
+    DEQUANT_OF_MATVEC_INTEGER, /* only where a row of dequant_select.h says integers */
+    DEQUANT_OF_MATMUL,
+    DEQUANT_OF_GATHER
+};
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel);
 /* Operand `index` of the node, its last; the packed one again where the format has no grid. */
 operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed);

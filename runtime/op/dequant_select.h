@@ -36,15 +36,19 @@ const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const devic
 typedef struct dequant_vector_shape {
     uint64_t m, n, units; /* of x, of w; units of 32 elements in a row */
     bool experts;         /* rows of x have matrices of their own */
+    bool integers;        /* a kernel takes x of this format in integers */
 } dequant_vector_shape;
+
+#define DEQUANT_SPAN 2 /* units that an invocation takes at once with integers */
 
 /* Constants of the kernel (glsl/dequant_matvec.glsl), at their most. An invocation keeps
  * rows * columns sums; `team` of them share the row. */
 typedef struct dequant_vector_class {
     const char *name;
-    uint8_t settings;       /* where it may be used (dequant_select.c) */
-    bool lookup;            /* codes of tables from shared memory */
-    uint16_t threads;       /* of a workgroup */
+    uint8_t settings; /* where it may be used (dequant_select.c) */
+    bool lookup;      /* codes of tables from shared memory */
+    bool integers;    /* x in integers, whose bytes hardware multiplies (dequant_digits.glsl) */
+    uint16_t threads; /* of a workgroup */
     uint16_t team, columns; /* powers of two */
     uint16_t rows;          /* of x that share one decoding; 1: only for one row */
     uint16_t chunk;         /* units of x in shared memory; a power of two, or 0: none */

@@ -65,7 +65,7 @@ static bool suits(const matrix_class *c, const matmul_shape *s, const device_pro
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     if (s->m < c->least_m || s->n < c->least_n)
         return false;
-    return (!(c->conditions & FILLS) || tiles * 8 >= profile->compute_units * 7u) &&
+    return (!(c->conditions & FILLS) || profile_filled(profile, tiles)) &&
            (!(c->conditions & CROWDS) || tiles >= 2 * (uint64_t)profile->compute_units);
 }
 

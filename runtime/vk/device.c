@@ -39,7 +39,8 @@ error:
 
 /* What goes into the create info, and must live as long as it. */
 typedef struct device_parts {
-    const char *extensions[3];
+    const char *extensions[4];
+    VkPhysicalDeviceShaderIntegerDotProductFeatures integer_dot;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
     VkPhysicalDeviceSubgroupSizeControlFeatures control;
@@ -86,10 +87,15 @@ static void add_newer_features(const device_snapshot *s, device_parts *p)
 {
     p->control.subgroupSizeControl = VK_TRUE;
     p->matrix.cooperativeMatrix = VK_TRUE;
+    p->integer_dot.shaderIntegerDotProduct = VK_TRUE;
     p->bfloat16.shaderBFloat16Type = p->bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
     if (s->subgroup_size_control)
         add_features(p, &p->control,
                      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, NULL);
+    if (s->integer_dot)
+        add_features(p, &p->integer_dot,
+                     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+                     VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     if (s->cooperative_matrix)
         add_features(p, &p->matrix,
                      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,

@@ -31,6 +31,8 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
     out->cooperative_matrix =
         extension_listed(list, count, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
     out->bfloat16_matrix = extension_listed(list, count, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+    out->integer_dot =
+        extension_listed(list, count, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     out->portability_subset = extension_listed(list, count, PORTABILITY_SUBSET_EXTENSION);
     *out_maintenance4 = out->properties.apiVersion >= VK_API_VERSION_1_3 ||
                         extension_listed(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
@@ -78,6 +80,27 @@ static void take_features(device *d, VkPhysicalDevice physical, device_snapshot 
     d->fn.GetPhysicalDeviceFeatures2(physical, &all);
     out->features = all.features;
     out->features11.pNext = NULL;
+}
+
+static void take_integer_dot(device *d, VkPhysicalDevice physical, device_snapshot *out)
+{
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+    VkPhysicalDeviceShaderIntegerDotProductProperties quick = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &dot};
+    VkPhysicalDeviceProperties2 properties = {.sType =
+                                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &quick};
+    if (!out->integer_dot)
+        return;
+    d->fn.GetPhysicalDeviceFeatures2(physical, &features);
+    d->fn.GetPhysicalDeviceProperties2(physical, &properties);
+    out->integer_dot = dot.shaderIntegerDotProduct;
+    out->integer_dot_accelerated = quick.integerDotProduct4x8BitPackedUnsignedAccelerated &&
+                                   quick.integerDotProduct4x8BitPackedSignedAccelerated &&
+                                   quick.integerDotProduct4x8BitPackedMixedSignednessAccelerated;
 }
 
 /* Features and sizes of what the extensions (or Vulkan 1.3) bring; only offered ones are asked. */
@@ -163,6 +186,7 @@ rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot
     }
     if (out->properties.apiVersion >= VK_API_VERSION_1_3) {
         take_newer_features(d, physical, out);
+        take_integer_dot(d, physical, out);
         TRY(take_matrix_shapes(d, physical, out));
     } else {
         out->cooperative_matrix = out->bfloat16_matrix = false;

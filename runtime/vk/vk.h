@@ -39,6 +39,8 @@ typedef struct device_snapshot {
     uint32_t queue_family_count;
     bool cooperative_matrix, bfloat16_matrix; /* extension and feature offered */
     bool portability_subset;                  /* extension offered */
+    bool integer_dot;                         /* extension and feature offered */
+    bool integer_dot_accelerated;             /* of packed bytes, whatever their signs */
     /* Shapes of f16 and bf16 matrices with f32 sums at subgroup scope; m = 0: none. */
     matrix_shape matrix_f16, matrix_bf16;
     uint32_t least_subgroup_size, most_subgroup_size; /* 0: not told */

@@ -184,6 +184,29 @@ static void generate_selection(case_list *list, const quant_format *b)
              f, e, s, f);
 }
 
+/* One row, by the kernels that take x as integers: contents that differ in scale, are tiny, or
+ * none. */
+static void generate_integers(case_list *list, const char *format, int block_bytes)
+{
+    static const char *const variants[] = {"integer_8", "integer_512", "integer_256"};
+    static const char *const fills[] = {
+        "uniform",        "large", "outliers",     "offset",      "range:-1e-33:1e-33",
+        "constant:1e-35", "zero",  "constant:nan", "constant:inf"};
+    static const int blocks[] = {1, 2, 17, 56};
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+            case_add(list,
+                     "dequant_matmul variant=dequant_vector=%s format=%s "
+                     "in=x:f32:%d:outliers;w:u8:131x%d:quant:%s",
+                     variants[v], format, 256 * blocks[i], block_bytes * blocks[i], format);
+        for (size_t i = v; i < sizeof fills / sizeof *fills; i += 3)
+            case_add(list,
+                     "dequant_matmul variant=dequant_vector=%s format=%s "
+                     "in=x:f32:1x768:%s;w:u8:33x%d:quant:%s",
+                     variants[v], format, fills[i], 3 * block_bytes, format);
+    }
+}
+
 static void generate_errors(case_list *list)
 {
     static const char *const lines[] = {
@@ -211,6 +234,8 @@ static void generate(case_list *list)
             generate_selection(list, format);
         }
     }
+    generate_integers(list, "q4_k", 144);
+    generate_integers(list, "q5_k", 176);
     generate_errors(list);
 }
 

@@ -67,6 +67,10 @@ static double fill_large(source *s)
     double magnitude = between(s, 0.5, 2) * (next(s) & 1 ? 1e30 : 1e-30);
     return next(s) & 1 ? magnitude : -magnitude;
 }
+static double fill_outliers(source *s)
+{
+    return (below(s, 40) ? 1 : 1e4) * fill_uniform(s);
+}
 static double fill_offset(source *s)
 {
     return 1e4 + fill_unit(s);
@@ -123,7 +127,7 @@ static const struct fill_row {
     {"large", fill_large},       {"offset", fill_offset},     {"zero", fill_zero},
     {"one", fill_one},           {"constant", fill_constant}, {"bool", fill_bool},
     {"index", fill_index},       {"badindex", fill_badindex}, {"neginf", fill_neginf},
-    {"iota", fill_iota},         {"bytes", fill_byte},
+    {"iota", fill_iota},         {"bytes", fill_byte},        {"outliers", fill_outliers},
 };
 
 /* "range:-1:1" -> its row, with a and b set. */

@@ -388,6 +388,22 @@ static void shuffles(void **state)
     assert_false(choose(s, NULL).profile.subgroup_shuffle);
 }
 
+/* Packed bytes are multiplied quickly only where every pair of signs is. */
+static void byte_products(void **state)
+{
+    (void)state;
+    device_snapshot s = discrete_base();
+    assert_false(choose(s, NULL).profile.byte_products);
+    s.integer_dot_accelerated = true;
+    assert_false(choose(s, NULL).profile.quick_byte_products);
+    s.integer_dot = true;
+    assert_true(choose(s, NULL).profile.byte_products);
+    assert_true(choose(s, NULL).profile.quick_byte_products);
+    s.integer_dot_accelerated = false;
+    assert_true(choose(s, NULL).profile.byte_products);
+    assert_false(choose(s, NULL).profile.quick_byte_products);
+}
+
 static void description(void **state)
 {
     (void)state;
@@ -498,6 +514,7 @@ int main(void)
         cmocka_unit_test(options_shrink_limits),
         cmocka_unit_test(subnormal_halves),
         cmocka_unit_test(shuffles),
+        cmocka_unit_test(byte_products),
         cmocka_unit_test(description),
         cmocka_unit_test(matrix_units),
         cmocka_unit_test(selection),
