@@ -95,8 +95,7 @@ void add_units(uint packed, uint first_column, uint first_row, uint units, uint 
             barrier();
             store_chunk(first_row, first);
             barrier();
-            if (first + step < units)
-                load_ahead(first_row, first + step);
+            load_ahead(first_row, first + step); /* a condition would cost more than the loads */
         }
         uint end = min(first + step, units);
         for (uint unit = first + lane; unit < end; unit += TEAM)

@@ -78,7 +78,6 @@ const dequant_vector_class dequant_vector_classes[] = {
     {"integer_8",   NATIVE, false, true,   256,  8, 2, 1,  64, FILLS | QUICK},
     {"integer_512", NATIVE, false, true,   512, 32, 2, 1, 128, FILLS | QUICK},
     {"integer_256", NATIVE, false, true,   256, 32, 2, 1,  64, FILLS | QUICK},
-    {"staged_1024", NATIVE, true,  false, 1024,  8, 4, 1, 128, FILLS | CROWDS},
     {"staged_8",    NATIVE, true,  false,  256,  8, 4, 1, 128, FILLS | CROWDS},
     {"staged_16",   NATIVE, true,  false,  256, 16, 4, 1, 128, FILLS | CROWDS},
     {"staged_32",   NATIVE, true,  false,  256, 32, 4, 1, 128, FILLS | CROWDS},

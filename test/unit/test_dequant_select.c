@@ -43,7 +43,7 @@ static void classes(void **state)
 {
     (void)state;
     expect("staged_512", 1, 4096, 14336, big_gpu());
-    expect("staged_1024", 1, 128256, 4096, big_gpu());
+    expect("staged_8", 1, 128256, 4096, big_gpu());
     expect("staged_8", 1, 32000, 4096, big_gpu());
     expect("staged_16", 1, 16384, 4096, big_gpu());
     expect("staged_32", 1, 8192, 4096, big_gpu());
