@@ -9,12 +9,11 @@
  * four sums of a group are rounded. A group that holds an infinity or NaN gives NaN.
  *
  * An invocation takes a span at a time: two units of each column, which share scales and hold the
- * codes of two groups. It loads the next span's words before it works on this one's. In
- * shared memory, vectors of the same place in their spans lie side by side, in two buffers: a chunk
- * is stored while others work on the one before.
+ * codes of two groups. It loads the next span's words before it works on this one's. In shared
+ * memory, vectors of the same place in their spans lie side by side, in two buffers: a chunk is
+ * stored while others work on the one before.
  */
 #define SPAN     2 /* units */
-#define GROUP    32
 #define DIGITS   4
 #define PACKED   0          /* PackedVectorFormat4x8Bit */
 #define SUM_ZERO 0x4b400000 /* the bits of 1.5 * 2^23 */
@@ -121,7 +120,7 @@ void load_words(uint packed, uint first_column, uint unit)
 /* A byte each. */
 uvec4 run_codes(unit_codes w, uint second)
 {
-    if (MASK == 15)
+    if (UPPER_IN_PLACE)
         return w.first & (second != 0 ? NIBBLES << 4 : NIBBLES);
     return second != 0 ? w.second : w.first;
 }

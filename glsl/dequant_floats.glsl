@@ -2,15 +2,14 @@
  * x as it is, for dequant_matvec.glsl. Neighbours want it at distances of 64 bytes and more, which
  * fall on few banks: in shared memory, vectors of the same place in their units lie side by side.
  */
-
 const uint UNIT_VECTORS = UNIT_ELEMENTS / 4;
 const uint STAGE_STEP = CHUNK + 1; /* odd, so that the vectors of a unit lie on different banks */
 shared vec4 stage[CHUNK == 0 ? 1 : UNIT_VECTORS * STAGE_STEP];
 shared vec2 totals[CHUNK == 0 ? 1 : CHUNK]; /* of a unit's runs, where AFFINE */
 shared float partial[SUMS * gl_WorkGroupSize.x];
 
-/* What was loaded last: the chunk from `first` on. */
-void store_chunk(uint row, uint first)
+/* What was loaded last. */
+void store_chunk()
 {
     const uint runs = DISTANCE / RUN_ELEMENTS;
     [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
@@ -93,7 +92,7 @@ void add_units(uint packed, uint first_column, uint first_row, uint units, uint 
     for (uint first = 0; first < units; first += step) {
         if (CHUNK != 0) {
             barrier();
-            store_chunk(first_row, first);
+            store_chunk();
             barrier();
             load_ahead(first_row, first + step); /* a condition would cost more than the loads */
         }

@@ -6,8 +6,7 @@
  * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w;
  * its members walk the rows' units together, so that neighbours read neighbouring bytes. Rows and
  * columns past the last are clamped, and not stored. Per run, scale and bias are applied once:
- * scale * sum(x code) + bias * sum(x). The members' sums are added in shared memory; a team of one
- * needs none.
+ * scale * sum(x code) + bias * sum(x). The members' sums are added at the end.
  *
  * With CHUNK (ROWS is 1), the workgroup brings x of CHUNK units at a time into shared memory: as
  * floats, or with DEQUANT_INTEGERS as integers.

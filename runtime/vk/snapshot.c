@@ -82,27 +82,6 @@ static void take_features(device *d, VkPhysicalDevice physical, device_snapshot 
     out->features11.pNext = NULL;
 }
 
-static void take_integer_dot(device *d, VkPhysicalDevice physical, device_snapshot *out)
-{
-    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
-    VkPhysicalDeviceShaderIntegerDotProductProperties quick = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
-    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                          .pNext = &dot};
-    VkPhysicalDeviceProperties2 properties = {.sType =
-                                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-                                              .pNext = &quick};
-    if (!out->integer_dot)
-        return;
-    d->fn.GetPhysicalDeviceFeatures2(physical, &features);
-    d->fn.GetPhysicalDeviceProperties2(physical, &properties);
-    out->integer_dot = dot.shaderIntegerDotProduct;
-    out->integer_dot_accelerated = quick.integerDotProduct4x8BitPackedUnsignedAccelerated &&
-                                   quick.integerDotProduct4x8BitPackedSignedAccelerated &&
-                                   quick.integerDotProduct4x8BitPackedMixedSignednessAccelerated;
-}
-
 /* Features and sizes of what the extensions (or Vulkan 1.3) bring; only offered ones are asked. */
 static void take_newer_features(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
@@ -114,10 +93,17 @@ static void take_newer_features(device *d, VkPhysicalDevice physical, device_sna
     VkPhysicalDeviceSubgroupSizeControlFeatures control = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
         .pNext = out->cooperative_matrix ? &matrix : NULL};
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+        .pNext = &control};
+    VkPhysicalDeviceShaderIntegerDotProductProperties quick = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
     VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES,
+        .pNext = out->integer_dot ? &quick : NULL};
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                          .pNext = &control};
+                                          .pNext =
+                                              out->integer_dot ? (void *)&dot : (void *)&control};
     VkPhysicalDeviceProperties2 properties = {.sType =
                                                   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                               .pNext = &sizes};
@@ -126,6 +112,10 @@ static void take_newer_features(device *d, VkPhysicalDevice physical, device_sna
     out->cooperative_matrix = out->cooperative_matrix && matrix.cooperativeMatrix;
     out->bfloat16_matrix = out->cooperative_matrix && out->bfloat16_matrix &&
                            bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
+    out->integer_dot = out->integer_dot && dot.shaderIntegerDotProduct;
+    out->integer_dot_accelerated = quick.integerDotProduct4x8BitPackedUnsignedAccelerated &&
+                                   quick.integerDotProduct4x8BitPackedSignedAccelerated &&
+                                   quick.integerDotProduct4x8BitPackedMixedSignednessAccelerated;
     out->least_subgroup_size = sizes.minSubgroupSize;
     out->most_subgroup_size = sizes.maxSubgroupSize;
     out->subgroup_size_control = control.subgroupSizeControl &&
@@ -186,7 +176,6 @@ rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot
     }
     if (out->properties.apiVersion >= VK_API_VERSION_1_3) {
         take_newer_features(d, physical, out);
-        take_integer_dot(d, physical, out);
         TRY(take_matrix_shapes(d, physical, out));
     } else {
         out->cooperative_matrix = out->bfloat16_matrix = false;
