@@ -28,6 +28,7 @@ typedef struct device_profile {
     uint32_t compute_units; /* estimate, for choosing how far to split work */
     matrix_shape matrix_f16, matrix_bf16; /* with f32 sums; m = 0: none */
     bool subgroup_shuffle;                /* in compute, with whole subgroups of subgroup_size */
+    uint32_t max_shuffle_invocations;     /* of a workgroup, with such subgroups */
     bool half_subnormals;                 /* unpackHalf2x16 keeps them */
     bool byte_products;       /* sums of the products of four packed bytes (integer dot product) */
     bool quick_byte_products; /* by an instruction of their own */

@@ -125,6 +125,7 @@ static bool can_use_integers(const dequant_vector_class *c, const dequant_vector
                              const device_profile *profile)
 {
     return s->integers && profile->byte_products && profile->subgroup_shuffle &&
+           c->threads <= profile->max_shuffle_invocations &&
            c->threads % profile->subgroup_size == 0;
 }
 

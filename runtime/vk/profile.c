@@ -271,6 +271,9 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
     p->slot_alignment = MAX(SLOT_ALIGNMENT, limits->minStorageBufferOffsetAlignment);
     p->workgroup_size = choose_workgroup_size(p);
     p->subgroup_shuffle = choose_shuffles(s);
+    p->max_shuffle_invocations =
+        (uint32_t)shrink(p->max_workgroup_invocations,
+                         (uint64_t)s->most_workgroup_subgroups * p->subgroup_size);
     p->half_subnormals =
         s->float_controls.shaderDenormPreserveFloat16 &&
         s->float_controls.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;

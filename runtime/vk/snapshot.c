@@ -118,6 +118,7 @@ static void take_newer_features(device *d, VkPhysicalDevice physical, device_sna
                                    quick.integerDotProduct4x8BitPackedMixedSignednessAccelerated;
     out->least_subgroup_size = sizes.minSubgroupSize;
     out->most_subgroup_size = sizes.maxSubgroupSize;
+    out->most_workgroup_subgroups = sizes.maxComputeWorkgroupSubgroups;
     out->subgroup_size_control = control.subgroupSizeControl &&
                                  sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }

@@ -63,6 +63,7 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     dequant_vector_shape s = {1, 4096, 448, .integers = true};
     device_profile p = big_gpu();
     p.byte_products = p.quick_byte_products = p.subgroup_shuffle = true, p.subgroup_size = 32;
+    p.max_shuffle_invocations = 1024;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_512");
     s.n = 14336;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_8");
@@ -80,7 +81,9 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     size_t row = variant_forced("dequant_vector=integer_512", "dequant_vector");
     p.subgroup_size = 8;
     assert_int_equal(dequant_vector_select(&s, &p, row).team, 8);
-    p.subgroup_shuffle = false;
+    p.max_shuffle_invocations = 256;
+    assert_string_equal(dequant_vector_select(&s, &p, row).name, "staged_512");
+    p.max_shuffle_invocations = 1024, p.subgroup_shuffle = false;
     assert_string_equal(dequant_vector_select(&s, &p, row).name, "staged_512");
 }
 
@@ -113,7 +116,7 @@ static void every_shape_fits(void **state)
     (void)state;
     device_profile modern = big_gpu();
     modern.byte_products = modern.quick_byte_products = modern.subgroup_shuffle = true;
-    modern.subgroup_size = 32;
+    modern.subgroup_size = 32, modern.max_shuffle_invocations = 1024;
     const device_profile profiles[] = {big_gpu(), baseline(), software(), modern};
     static const uint64_t sizes[] = {0, 1, 3, 8, 100, 448, 4096, 128256};
     for (size_t p = 0; p < ARRAY_COUNT(profiles); p++)

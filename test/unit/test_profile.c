@@ -382,6 +382,10 @@ static void shuffles(void **state)
     assert_false(choose(s, NULL).profile.subgroup_shuffle);
     s.subgroup_size_control = true;
     assert_true(choose(s, NULL).profile.subgroup_shuffle);
+    assert_int_equal(choose(s, NULL).profile.max_shuffle_invocations,
+                     choose(s, NULL).profile.max_workgroup_invocations);
+    s.most_workgroup_subgroups = 2;
+    assert_int_equal(choose(s, NULL).profile.max_shuffle_invocations, 2 * s.subgroup.subgroupSize);
     s.subgroup_size_control = false, s.least_subgroup_size = 32;
     assert_true(choose(s, NULL).profile.subgroup_shuffle);
     s.subgroup.supportedStages = VK_SHADER_STAGE_FRAGMENT_BIT;
