@@ -13,6 +13,7 @@ missing() {
     have gcc || echo compiler
     have make || echo make
     has_header vulkan/vulkan.h || echo headers
+    has_header spirv/unified1/spirv.h || echo spirv-headers
     { have glslangValidator || have glslang; } || echo glslang
     have spirv-val || echo spirv
     have_loader || echo loader
@@ -30,6 +31,7 @@ package() {
     apt:compiler) echo gcc libc6-dev ;; dnf:compiler) echo gcc glibc-devel ;; pacman:compiler) echo gcc ;;
     *:make) echo make ;;
     apt:headers) echo libvulkan-dev ;; dnf:headers) echo vulkan-headers vulkan-loader-devel ;; pacman:headers) echo vulkan-headers ;;
+    dnf:spirv-headers) echo spirv-headers-devel ;; *:spirv-headers) echo spirv-headers ;;
     apt:glslang) echo glslang-tools ;; *:glslang) echo glslang ;;
     *:spirv) echo spirv-tools ;;
     apt:loader) echo libvulkan1 ;; dnf:loader) echo vulkan-loader ;; pacman:loader) echo vulkan-icd-loader ;;
@@ -48,7 +50,7 @@ for manager in apt-get dnf pacman none; do have "$manager" && break; done
 kind=${manager%-get}
 packages=$(for what in $wanted; do package "$kind" "$what"; done)
 if [ "$manager" = none ]; then
-    echo "deps: no apt, dnf or pacman here; please install: $(echo $wanted) (a C11 compiler, make, Vulkan headers, glslang, SPIRV-Tools, the Vulkan loader and a driver)" >&2
+    echo "deps: no apt, dnf or pacman here; please install: $(echo $wanted) (a C11 compiler, make, Vulkan and SPIR-V headers, glslang, SPIRV-Tools, the Vulkan loader and a driver)" >&2
     exit 1
 fi
 as_root=

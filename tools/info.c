@@ -26,6 +26,7 @@ static const struct switch_row {
     {"RLXVK_MATMUL", "matrix kernel: scalar or tiled"},
     {"RLXVK_VARIANT", "use these kernel variants: family=row, separated by commas"},
     {"RLXVK_NO_TUNING", "choose kernel variants by table alone, not by what was measured"},
+    {"RLXVK_NO_SPECIALIZATION", "leave specialization constants to the driver"},
     {"RLXVK_FORCE_HOST", "run ops on the host: all, or row names"},
     {"RLXVK_FORCE_INPUT_UPLOAD", "upload every input in every run"},
     {"RLXVK_NO_FUSION", "no pattern fusions"},

@@ -48,6 +48,7 @@ static const struct {
     {"RLXVK_NAN_TRACE", OFFSET(nan_trace)},
     {"RLXVK_DUMP_NODES", OFFSET(dump_nodes)},
     {"RLXVK_DISPATCH_ONLY", OFFSET(dispatch_only)},
+    {"RLXVK_NO_SPECIALIZATION", OFFSET(no_specialization)},
 };
 
 static const struct {

@@ -13,7 +13,7 @@ enum matmul_choice { MATMUL_AUTO = 0, MATMUL_SCALAR = 1, MATMUL_TILED = 2, MATMU
 typedef struct switches {
     bool no_cache, full_barrier, no_barrier, debug, bump_plan, force_input_upload, validation;
     bool no_fusion, no_regions, no_packed_attention, no_tuning, nan_trace, dump_nodes;
-    bool dispatch_only;
+    bool dispatch_only, no_specialization;
     unsigned dump, check;      /* bit sets of the enums above */
     unsigned matmul;           /* enum matmul_choice */
     uint64_t dump_nodes_limit; /* 40 */

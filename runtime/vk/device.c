@@ -194,6 +194,7 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *e
     if (!d)
         return fail_memory("device");
     d->log = (log_sink){options->log, options->log_user};
+    d->no_specialization = environment->no_specialization;
     rlxvk_status status = device_fill(d, options, environment);
     if (status != RLXVK_OK) {
         device_close(d);

@@ -8,19 +8,9 @@
 
 #include <string.h>
 
-enum {
-    SPIRV_HEADER_WORDS = 5,
-    SPIRV_OP_ENTRY_POINT = 15,
-    SPIRV_OP_EXECUTION_MODE = 16,
-    SPIRV_OP_CAPABILITY = 17,
-    CAPABILITY_DENORM_PRESERVE = 4464,
-    CAPABILITY_SIGNED_ZERO_INF_NAN_PRESERVE = 4466,
-    CAPABILITY_ROUNDING_MODE_RTE = 4467,
-    MODE_DENORM_PRESERVE = 4459,
-    MODE_SIGNED_ZERO_INF_NAN_PRESERVE = 4461,
-    MODE_ROUNDING_MODE_RTE = 4462,
-    MOST_REQUESTS = 3
-};
+#include <spirv/unified1/spirv.h>
+
+enum { MOST_REQUESTS = 3 };
 
 typedef struct float_request {
     uint32_t capability, mode, width;
@@ -31,13 +21,14 @@ static uint32_t requests_of(const device *d, float_request requests[MOST_REQUEST
     const VkPhysicalDeviceFloatControlsProperties *p = &d->snapshot.float_controls;
     uint32_t count = 0;
     if (p->shaderSignedZeroInfNanPreserveFloat32)
-        requests[count++] = (float_request){CAPABILITY_SIGNED_ZERO_INF_NAN_PRESERVE,
-                                            MODE_SIGNED_ZERO_INF_NAN_PRESERVE, 32};
+        requests[count++] = (float_request){SpvCapabilitySignedZeroInfNanPreserve,
+                                            SpvExecutionModeSignedZeroInfNanPreserve, 32};
     if (p->shaderRoundingModeRTEFloat32)
         requests[count++] =
-            (float_request){CAPABILITY_ROUNDING_MODE_RTE, MODE_ROUNDING_MODE_RTE, 32};
+            (float_request){SpvCapabilityRoundingModeRTE, SpvExecutionModeRoundingModeRTE, 32};
     if (d->choice.profile.half_subnormals)
-        requests[count++] = (float_request){CAPABILITY_DENORM_PRESERVE, MODE_DENORM_PRESERVE, 16};
+        requests[count++] =
+            (float_request){SpvCapabilityDenormPreserve, SpvExecutionModeDenormPreserve, 16};
     return count;
 }
 
@@ -45,7 +36,7 @@ static uint32_t requests_of(const device *d, float_request requests[MOST_REQUEST
 static uint32_t after_entry_point(const kernel_info *kernel, uint32_t *out_id)
 {
     for (uint32_t i = SPIRV_HEADER_WORDS; i < kernel->word_count; i += kernel->words[i] >> 16)
-        if ((kernel->words[i] & 0xffff) == SPIRV_OP_ENTRY_POINT) {
+        if ((kernel->words[i] & 0xffff) == SpvOpEntryPoint) {
             *out_id = kernel->words[i + 2];
             return i + (kernel->words[i] >> 16);
         }
@@ -63,14 +54,14 @@ uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out
     memcpy(words, kernel->words, SPIRV_HEADER_WORDS * sizeof *words);
     at = SPIRV_HEADER_WORDS;
     for (uint32_t i = 0; i < count; i++) {
-        words[at++] = 2u << 16 | SPIRV_OP_CAPABILITY;
+        words[at++] = 2u << 16 | SpvOpCapability;
         words[at++] = requests[i].capability;
     }
     memcpy(words + at, kernel->words + SPIRV_HEADER_WORDS,
            (modes_at - SPIRV_HEADER_WORDS) * sizeof *words);
     at += modes_at - SPIRV_HEADER_WORDS;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t mode[] = {4u << 16 | SPIRV_OP_EXECUTION_MODE, entry, requests[i].mode,
+        uint32_t mode[] = {4u << 16 | SpvOpExecutionMode, entry, requests[i].mode,
                            requests[i].width};
         memcpy(words + at, mode, sizeof mode);
         at += ARRAY_COUNT(mode);

@@ -53,8 +53,16 @@ rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out);
 void disk_cache_save(device *d, const disk_cache *cache);
 void disk_cache_close(device *d, disk_cache *cache);
 
+enum { SPIRV_HEADER_WORDS = 5 };
+
 /* float_controls.c: the kernel's words with what this device offers in float controls asked for;
  * memory_free it. NULL when out of memory. */
 uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out_count);
+
+/* specialize.c: a valid module with these values for the constants of SpecId 0, 1, .., without what
+ * they rule out, with or without the hints to unroll loops; memory_free it. NULL when out of
+ * memory. */
+uint32_t *module_specialize(const uint32_t *words, uint32_t count, const uint32_t *constants,
+                            uint32_t constant_count, bool unroll_hints, uint32_t *out_count);
 
 #endif

@@ -97,13 +97,39 @@ typedef struct creation {
     device *d;
     pipeline_entry *entries; /* the missing ones */
     size_t count, next;
-    VkShaderModule modules[KERNEL_LIMIT];
 } creation;
 
-static void entry_create(creation *c, pipeline_entry *entry)
+/* The kernel's words for these constants. Kernels of custom ops go to the driver as they came. */
+static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t *out_count)
 {
-    device *d = c->d;
-    const pipeline_request *key = &entry->key;
+    uint32_t *words = module_words(d, kernel_find(key->kernel), out_count);
+    if (!words || key->kernel >= KERNEL_COUNT || d->no_specialization)
+        return words;
+    uint32_t *special = module_specialize(words, *out_count, key->constants, key->constant_count,
+                                          d->choice.unroll_hints, out_count);
+    memory_free(words);
+    return special;
+}
+
+static VkResult module_create(device *d, const pipeline_request *key, VkShaderModule *out)
+{
+    uint32_t count = 0;
+    uint32_t *words = words_of(d, key, &count);
+    VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = count * sizeof(uint32_t),
+        .pCode = words,
+    };
+    VkResult result = VK_ERROR_OUT_OF_HOST_MEMORY;
+    if (words)
+        result = VK_RESULT(d, CreateShaderModule(d->handle, &info, NULL, out));
+    memory_free(words);
+    return result;
+}
+
+static VkResult pipeline_create(device *d, const pipeline_request *key, VkShaderModule module,
+                                VkPipeline *out)
+{
     VkSpecializationMapEntry map[KERNEL_MAX_CONSTANTS];
     for (uint32_t i = 0; i < key->constant_count; i++)
         map[i] = (VkSpecializationMapEntry){i, i * sizeof(uint32_t), sizeof(uint32_t)};
@@ -123,15 +149,25 @@ static void entry_create(creation *c, pipeline_entry *entry)
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = fix_size ? &subgroup : NULL,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = c->modules[key->kernel],
+                  .module = module,
                   .pName = "main",
                   .pSpecializationInfo = &constants},
         .layout = d->pipeline_layouts[kernel_find(key->kernel)->binding_count],
     };
-    entry->result = VK_RESULT(d, CreateComputePipelines(d->handle, d->pipelines->cache.handle, 1,
-                                                        &info, NULL, &entry->pipeline));
+    return VK_RESULT(d, CreateComputePipelines(d->handle, d->pipelines->cache.handle, 1, &info,
+                                               NULL, out));
+}
+
+static void entry_create(device *d, pipeline_entry *entry)
+{
+    VkShaderModule module = VK_NULL_HANDLE;
+    entry->result = module_create(d, &entry->key, &module);
+    if (entry->result == VK_SUCCESS)
+        entry->result = pipeline_create(d, &entry->key, module, &entry->pipeline);
     if (entry->result != VK_SUCCESS)
         entry->pipeline = VK_NULL_HANDLE;
+    if (module)
+        d->fn.DestroyShaderModule(d->handle, module, NULL);
 }
 
 static void *creation_work(void *argument)
@@ -141,7 +177,7 @@ static void *creation_work(void *argument)
         size_t i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED);
         if (i >= c->count)
             return NULL;
-        entry_create(c, &c->entries[i]);
+        entry_create(c->d, &c->entries[i]);
     }
 }
 
@@ -158,45 +194,11 @@ static void creation_spread(creation *c)
         pthread_join(threads[i], NULL);
 }
 
-static rlxvk_status module_create(creation *c, uint16_t kernel)
-{
-    rlxvk_status status;
-    uint32_t count = 0;
-    uint32_t *words = module_words(c->d, kernel_find(kernel), &count);
-    VkShaderModuleCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = count * sizeof(uint32_t),
-        .pCode = words,
-    };
-    if (!words)
-        TRY(fail_memory("kernel words"));
-    VK(c->d, CreateShaderModule(c->d->handle, &info, NULL, &c->modules[kernel]));
-error:
-    memory_free(words);
-    return status;
-}
-
-static rlxvk_status modules_create(creation *c)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < c->count && status == RLXVK_OK; i++)
-        if (!c->modules[c->entries[i].key.kernel])
-            status = module_create(c, c->entries[i].key.kernel);
-    return status;
-}
-
-static void modules_destroy(creation *c)
-{
-    for (size_t i = 0; i < KERNEL_LIMIT; i++)
-        if (c->modules[i])
-            c->d->fn.DestroyShaderModule(c->d->handle, c->modules[i], NULL);
-}
-
 static rlxvk_status creation_check(const creation *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const pipeline_entry *entry = &c->entries[i];
-        rlxvk_status status = vk_check(c->d, entry->result, "CreateComputePipelines");
+        rlxvk_status status = vk_check(c->d, entry->result, "pipeline creation");
         if (status != RLXVK_OK)
             return fail_within(status, "kernel '%s'", kernel_find(entry->key.kernel)->name);
     }
@@ -206,21 +208,12 @@ static rlxvk_status creation_check(const creation *c)
 /* Creates the pipelines of the entries from `first` on. */
 static rlxvk_status entries_create(device *d, size_t first)
 {
-    rlxvk_status status;
     pipeline_store *store = d->pipelines;
-    creation *c = memory_zeroed(1, sizeof(*c));
-    if (!c)
-        return fail_memory("pipeline creation");
-    c->d = d;
-    c->entries = store->entries.items + first;
-    c->count = store->entries.count - first;
-    TRY(modules_create(c));
-    creation_spread(c);
-    TRY(creation_check(c));
-error:
-    modules_destroy(c);
-    memory_free(c);
-    return status;
+    creation c = {.d = d,
+                  .entries = store->entries.items + first,
+                  .count = store->entries.count - first};
+    creation_spread(&c);
+    return creation_check(&c);
 }
 
 /* ---- Requests ---- */

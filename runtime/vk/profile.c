@@ -345,6 +345,7 @@ void device_choose(const device_snapshot *snapshot, const rlxvk_context_options 
     *out = (device_choice){0};
     bool has_queue = choose_queue(snapshot, out);
     choose_memory(snapshot, options->no_direct_upload, out);
+    out->unroll_hints = snapshot->driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
     fill_profile(snapshot, options, out, &out->profile);
     out->usable = meets_baseline(snapshot, has_queue, out);
 }

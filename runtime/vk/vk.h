@@ -59,6 +59,7 @@ typedef struct device_choice {
     bool arena_cached;      /* ... and HOST_CACHED: reads read in place */
     bool arena_coherent, readback_coherent;
     bool timestamps;
+    bool unroll_hints; /* are hints to this driver, not orders to unroll whatever the size */
     device_profile profile;
 } device_choice;
 
@@ -85,6 +86,7 @@ typedef struct device {
     device_snapshot snapshot;
     device_choice choice;
     log_sink log;
+    bool no_specialization;       /* drivers get whole kernels */
     bool lost;                    /* set by the first VK_ERROR_DEVICE_LOST; never cleared */
     uint32_t validation_messages; /* warnings and errors of the validation layer so far */
     VkDescriptorSetLayout set_layouts[KERNEL_MAX_BINDINGS + 1]; /* by binding count */
