@@ -9,14 +9,15 @@
 
 enum { MOST_COPIES = 32, MOST_STEPS = 1024, MOST_RUNS = 40, FEWEST_RUNS = 3, BURST = 16 };
 
-#define WORKING_SET_GPU    (256.0 * 1048576)
-#define WORKING_SET_CPU    (48.0 * 1048576)
-#define SECONDS_GPU        0.4
-#define SECONDS_CPU        0.2
-#define SECONDS_WARM_UP    0.15
-#define BURST_MICROSECONDS 4000.0  /* of work in flight at once */
-#define COMPUTE_BOUND      64.0    /* flops a byte from which on caching the operands is no cheat */
-#define RANDOM_WORDS       4194304 /* longer leaves repeat */
+#define WORKING_SET_GPU     (256.0 * 1048576)
+#define WORKING_SET_CPU     (48.0 * 1048576)
+#define SECONDS_GPU         0.4
+#define SECONDS_CPU         0.2
+#define SECONDS_WARM_UP_GPU 0.5 /* one that idled raises its clocks after up to 0.4 s of work */
+#define SECONDS_WARM_UP_CPU 0.15
+#define BURST_MICROSECONDS  4000.0 /* of work in flight at once */
+#define COMPUTE_BOUND       64.0   /* flops a byte from which on caching the operands is no cheat */
+#define RANDOM_WORDS        4194304 /* longer leaves repeat */
 
 typedef struct bench {
     const bench_setup *setup;
@@ -285,7 +286,8 @@ static rlxvk_status time_runs(bench *b, bool timestamps, bench_result *out)
     const bench_setup *setup = b->setup;
     double usual = b->cpu ? SECONDS_CPU : SECONDS_GPU, begin = bench_now();
     double budget = setup->seconds > 0 ? setup->seconds : usual;
-    double warm_up = setup->warm_up > 0 ? setup->warm_up : SECONDS_WARM_UP;
+    double usual_warm_up = b->cpu ? SECONDS_WARM_UP_CPU : SECONDS_WARM_UP_GPU;
+    double warm_up = setup->warm_up > 0 ? setup->warm_up : usual_warm_up;
     size_t count = 0;
     rlxvk_status status;
     do {
