@@ -159,12 +159,17 @@ static void visit(specialization *s, uint32_t label)
     s->pending[s->pending_count++] = label;
 }
 
+/* The first label of a function, w its OpFunction. */
+static uint32_t entry_label(const uint32_t *w)
+{
+    while (opcode_of(w[0]) != SpvOpLabel)
+        w += length_of(w[0]);
+    return w[1];
+}
+
 static void visit_function(specialization *s, uint32_t function)
 {
-    uint32_t i = s->ids[function].at;
-    while (opcode_of(s->words[i]) != SpvOpLabel)
-        i += length_of(s->words[i]);
-    visit(s, s->words[i + 1]);
+    visit(s, entry_label(s->words + s->ids[function].at));
 }
 
 static void visit_successors(specialization *s, uint32_t label)
@@ -215,21 +220,24 @@ static void put_instruction(specialization *s, const uint32_t *w)
     put(s, w, length_of(w[0]));
 }
 
-static void put_branch(specialization *s, uint32_t label)
+/* An instruction that the module does not have: its opcode, then its operands. */
+#define PUT_NEW(s, ...)                                                                            \
+    put_new(s, (uint32_t[]){__VA_ARGS__}, ARRAY_COUNT(((uint32_t[]){__VA_ARGS__})))
+
+static void put_new(specialization *s, const uint32_t *words, uint32_t count)
 {
-    put(s, (uint32_t[]){2u << SpvWordCountShift | SpvOpBranch, label}, 2);
+    uint32_t at = s->out_count;
+    put(s, words, count);
+    s->out[at] |= count << SpvWordCountShift;
 }
 
 static void put_constant(specialization *s, const uint32_t *w)
 {
     uint32_t value = s->ids[w[2]].value;
     if (opcode_of(s->words[s->ids[w[1]].at]) != SpvOpTypeBool)
-        put(s, (uint32_t[]){4u << SpvWordCountShift | SpvOpConstant, w[1], w[2], value}, 4);
+        PUT_NEW(s, SpvOpConstant, w[1], w[2], value);
     else
-        put(s,
-            (uint32_t[]){3u << SpvWordCountShift | (value ? SpvOpConstantTrue : SpvOpConstantFalse),
-                         w[1], w[2]},
-            3);
+        PUT_NEW(s, value ? SpvOpConstantTrue : SpvOpConstantFalse, w[1], w[2]);
 }
 
 static void put_phi(specialization *s, uint32_t label, const uint32_t *w)
@@ -261,19 +269,15 @@ static void put_end(specialization *s, uint32_t label, const uint32_t *w)
     const uint32_t *merge = block->merge ? s->words + block->merge : NULL;
     uint32_t only = only_target(s, w), opcode = opcode_of(w[0]);
     bool selection = merge && opcode_of(merge[0]) == SpvOpSelectionMerge;
-    bool stays =
-        !only || !selection || opcode == SpvOpSwitch || s->ids[merge[1]].conditional_entries > 0;
+    bool stays = !only || !selection || opcode == SpvOpSwitch || s->ids[merge[1]].conditional_entry;
     if (merge && stays)
         put_merge(s, merge);
     if (!only)
         put_instruction(s, w);
     else if (selection && stays)
-        put(s,
-            (uint32_t[]){3u << SpvWordCountShift | SpvOpSwitch,
-                         opcode == SpvOpSwitch ? w[1] : s->integer, only},
-            3);
+        PUT_NEW(s, SpvOpSwitch, opcode == SpvOpSwitch ? w[1] : s->integer, only);
     else
-        put_branch(s, only);
+        PUT_NEW(s, SpvOpBranch, only);
 }
 
 static void put_in_block(specialization *s, uint32_t label, const uint32_t *w)
@@ -286,10 +290,7 @@ static void put_in_block(specialization *s, uint32_t label, const uint32_t *w)
     else if (opcode == SpvOpPhi)
         put_phi(s, label, w);
     else if (opcode == SpvOpSelect && s->ids[w[3]].known)
-        put(s,
-            (uint32_t[]){4u << SpvWordCountShift | SpvOpCopyObject, w[1], w[2],
-                         w[s->ids[w[3]].value ? 4 : 5]},
-            4);
+        PUT_NEW(s, SpvOpCopyObject, w[1], w[2], w[s->ids[w[3]].value ? 4 : 5]);
     else if (opcode != SpvOpSelectionMerge && opcode != SpvOpLoopMerge)
         put_instruction(s, w);
 }
@@ -297,10 +298,8 @@ static void put_in_block(specialization *s, uint32_t label, const uint32_t *w)
 /* A merge block that nothing reaches, of a header that is live. */
 static void put_unreachable(specialization *s, uint32_t label)
 {
-    put(s,
-        (uint32_t[]){2u << SpvWordCountShift | SpvOpLabel, label,
-                     1u << SpvWordCountShift | SpvOpUnreachable},
-        3);
+    PUT_NEW(s, SpvOpLabel, label);
+    PUT_NEW(s, SpvOpUnreachable);
 }
 
 /* Where a walk through the functions is. */
@@ -317,12 +316,8 @@ static bool advance(const specialization *s, place *p, const uint32_t *w)
         p->label = w[1];
     if (opcode == SpvOpFunction || opcode == SpvOpFunctionEnd)
         p->label = 0;
-    if (opcode == SpvOpFunction) {
-        const uint32_t *first = w;
-        while (opcode_of(first[0]) != SpvOpLabel)
-            first += length_of(first[0]);
-        p->function_live = s->ids[first[1]].live;
-    }
+    if (opcode == SpvOpFunction)
+        p->function_live = s->ids[entry_label(w)].live;
     return p->label ? s->ids[p->label].live : p->function_live;
 }
 
@@ -332,7 +327,7 @@ static void mark_end(specialization *s, uint32_t label, const uint32_t *w)
     if (s->ids[label].merge && !(decided && opcode_of(w[0]) == SpvOpBranchConditional))
         s->ids[s->words[s->ids[label].merge + 1]].declared = true;
     for (uint32_t k = 0; !decided && target(w, 1) && target(w, k); k++)
-        s->ids[target(w, k)].conditional_entries++;
+        s->ids[target(w, k)].conditional_entry = true;
 }
 
 /* What is gone has no decorations: dead results, and those that become constants. */

@@ -7,14 +7,14 @@
 #include <spirv/unified1/spirv.h>
 
 typedef struct id_state {
-    uint32_t at;                  /* its instruction, by word; 0: none */
-    uint32_t value;               /* when known; of a boolean 0 or 1 */
-    uint32_t constant;            /* 1 + its SpecId; 0: none */
-    uint32_t merge, end;          /* of a label: its merge instruction (0: none) and terminator */
-    uint32_t conditional_entries; /* of a label: branches with another live target */
-    bool is_type, is_scalar;      /* scalar: a type of 32 bits or a boolean */
+    uint32_t at;             /* its instruction, by word; 0: none */
+    uint32_t value;          /* when known; of a boolean 0 or 1 */
+    uint32_t constant;       /* 1 + its SpecId; 0: none */
+    uint32_t merge, end;     /* of a label: its merge instruction (0: none) and terminator */
+    bool is_type, is_scalar; /* scalar: a type of 32 bits or a boolean */
     bool known, live, gone;
-    bool declared; /* of a label: as merge block by a live block */
+    bool declared;          /* of a label: as merge block by a live block */
+    bool conditional_entry; /* of a label: by a branch with another live target */
 } id_state;
 
 typedef struct specialization {

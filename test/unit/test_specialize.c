@@ -94,10 +94,12 @@ static module assemble(const char *body, const char *functions)
     return m;
 }
 
-static module specialized(const char *body, const char *functions, uint32_t a, uint32_t b)
+/* With the first `count` constants given. */
+static module specialize(const char *body, const char *functions, const uint32_t *constants,
+                         uint32_t count, bool unroll_hints)
 {
     module whole = assemble(body, functions), m = {0};
-    m.words = module_specialize(whole.words, whole.count, (uint32_t[]){4, a, b}, 3, true, &m.count);
+    m.words = module_specialize(whole.words, whole.count, constants, count, unroll_hints, &m.count);
     assert_non_null(m.words);
     assert_true(m.count <= whole.count);
     assert_true(is_valid(m.words, m.count, "/dev/stderr"));
@@ -106,6 +108,11 @@ static module specialized(const char *body, const char *functions, uint32_t a, u
                      0);
     free(whole.words);
     return m;
+}
+
+static module specialized(const char *body, const char *functions, uint32_t a, uint32_t b)
+{
+    return specialize(body, functions, (uint32_t[]){4, a, b}, 3, true);
 }
 
 /* ---- Constants, branches, functions ---- */
@@ -150,12 +157,9 @@ static void test_the_branch_not_taken(void **state)
 static void test_defaults(void **state)
 {
     (void)state;
-    module whole = assemble(choice, called), m = {0};
-    m.words = module_specialize(whole.words, whole.count, (uint32_t[]){4}, 1, true, &m.count);
-    assert_true(is_valid(m.words, m.count, "/dev/stderr"));
+    module m = specialize(choice, called, (uint32_t[]){4}, 1, true);
     assert_true(defines(&m, SpvOpConstant, (3 + 5) * 7));
     memory_free(m.words);
-    free(whole.words);
 }
 
 static void test_division_by_zero_stays(void **state)
@@ -217,15 +221,17 @@ static void test_merge_block_that_nothing_reaches(void **state)
     memory_free(m.words);
 }
 
+/* A loop over %i that goes on to %again or %after. */
+#define LOOP(decide)                                                                               \
+    "OpBranch %header\n%header = OpLabel\n%i = OpPhi %uint %zero %begin %next %again\n"            \
+    "OpLoopMerge %after %again Unroll\nOpBranch %inside\n%inside = OpLabel\n" decide               \
+    "%again = OpLabel\n%next = OpIAdd %uint %i %one\nOpBranch %header\n"                           \
+    "%after = OpLabel\n%result = OpIAdd %uint %i %x\n"
+
 /* What a loop does at most once is no loop to the eye; its blocks stay all the same. */
 static void test_loop_that_never_repeats(void **state)
 {
-    static const char body[] =
-        "OpBranch %header\n%header = OpLabel\n%i = OpPhi %uint %zero %begin %next %again\n"
-        "OpLoopMerge %after %again Unroll\nOpBranch %inside\n"
-        "%inside = OpLabel\nOpBranchConditional %equal %after %again\n"
-        "%again = OpLabel\n%next = OpIAdd %uint %i %one\nOpBranch %header\n"
-        "%after = OpLabel\n%result = OpIAdd %uint %i %x\n";
+    static const char body[] = LOOP("OpBranchConditional %equal %after %again\n");
     (void)state;
     module m = specialized(body, "", 6, 6);
     assert_int_equal(occurrences(&m, SpvOpLoopMerge), 1);
@@ -234,24 +240,16 @@ static void test_loop_that_never_repeats(void **state)
 
 static void test_unroll_hints(void **state)
 {
-    static const char body[] =
-        "OpBranch %header\n%header = OpLabel\n%i = OpPhi %uint %zero %begin %next %again\n"
-        "OpLoopMerge %after %again Unroll\nOpBranch %inside\n"
-        "%inside = OpLabel\n%more = OpULessThan %bool %i %a\n"
-        "OpBranchConditional %more %again %after\n"
-        "%again = OpLabel\n%next = OpIAdd %uint %i %one\nOpBranch %header\n"
-        "%after = OpLabel\n%result = OpIAdd %uint %i %x\n";
+    static const char body[] = LOOP("%more = OpULessThan %bool %i %a\n"
+                                    "OpBranchConditional %more %again %after\n");
     (void)state;
     for (uint32_t hints = 0; hints < 2; hints++) {
-        module whole = assemble(body, ""), m = {0};
-        m.words = module_specialize(whole.words, whole.count, NULL, 0, hints, &m.count);
-        assert_true(is_valid(m.words, m.count, "/dev/stderr"));
+        module m = specialize(body, "", NULL, 0, hints);
         uint32_t i = SPIRV_HEADER_WORDS;
         while ((m.words[i] & 0xffff) != SpvOpLoopMerge)
             i += m.words[i] >> 16;
         assert_int_equal(m.words[i + 3] & SpvLoopControlUnrollMask, hints);
         memory_free(m.words);
-        free(whole.words);
     }
 }
 
