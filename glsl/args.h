@@ -421,6 +421,7 @@ struct dequant_element_matmul_args {
 #define ATTENTION_BAND   0 /* keys [query + reach - window, query + reach) */
 #define ATTENTION_CUSTOM 1
 #define ATTENTION_BIAS   2
+#define MATRIX_LANES     4 /* that share a row (matrix_layout.glsl) */
 #define ATTENTION_NO_LSE 0xFFFFFFFFu
 
 /* Element strides by batch, head and sequence; a window of 0 is unlimited. */

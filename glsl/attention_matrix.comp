@@ -6,10 +6,12 @@
  *
  * A workgroup takes UNIT_M queries of one head a subgroup and walks over the keys in tiles of
  * TILE_KEYS. k and v go through shared memory, converted on the way, rows skewed by one octet; the
- * next tile is read into registers while this one is multiplied. Only shared memory tells which
- * element of a matrix is which, so a subgroup stores its scores to its own part of `work`, LANES
- * lanes a row turn them into weights there, and what scales the outputs so far comes back as a
- * matrix of equal columns. Scores are in units of log2: q is scaled by scale * log2(e).
+ * next tile is read into registers while this one is multiplied. Scores are in units of log2: q is
+ * scaled by scale * log2(e).
+ *
+ * The softmax needs to know which element of a matrix is which, and has a layout of its own
+ * (matrix_layout.glsl). DIRECT: it is the device's own, too, and elements are taken and given as
+ * they are; otherwise they go through the subgroup's part of `work`.
  *
  * Rows of v that no query of the workgroup sees count as zeros; a NaN or Inf in one that some see
  * makes NaN of all UNIT_M queries.
@@ -18,6 +20,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
@@ -29,8 +32,9 @@ layout(constant_id = 4) const uint UNIT_M = 16;
 layout(constant_id = 5) const uint UNIT_N = 16;
 layout(constant_id = 6) const uint UNIT_K = 16;
 layout(constant_id = 7) const uint PARTS = 8;      /* subgroups */
-layout(constant_id = 8) const uint LANES = 2; /* of a row: subgroup size / UNIT_M; UNIT_K / 8 */
-layout(constant_id = 9) const uint TILE_KEYS = 32; /* a multiple of 8 LANES, 2 UNIT_N */
+layout(constant_id = 8) const uint ROWS = 2;       /* MATRIX_LANES UNIT_M / subgroup size */
+layout(constant_id = 9) const uint TILE_KEYS = 64; /* a multiple of UNIT_K, itself UNIT_N or twice */
+layout(constant_id = 10) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) readonly buffer k_source { float k[]; };
@@ -43,30 +47,30 @@ layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 
 const uint MASK = ATTENTION_BAND;
 #include "attention.glsl"
+#include "matrix_layout.glsl"
 
 const uint THREADS = gl_WorkGroupSize.x;
 const uint TILE_QUERIES = PARTS * UNIT_M;
-const uint PITCH = WIDTH / 8 + 1;                          /* octets of a row of k or v */
-const uint CARRY = TILE_KEYS * (WIDTH / 4) / THREADS;      /* quads an invocation carries */
-/* A subgroup's part of `work`: its scores; then scales, and behind them weights in f16. */
-const uint SCORE_PITCH = TILE_KEYS / 4 + 1, WORK = UNIT_M * SCORE_PITCH;
-const uint WEIGHTS = UNIT_M * UNIT_N / 4, WEIGHT_PITCH = TILE_KEYS / 8 + 1;
+const uint PITCH = WIDTH / 4 + 2;                     /* quads of a row of k or v */
+const uint CARRY = TILE_KEYS * (WIDTH / 4) / THREADS; /* quads an invocation carries */
 const uint KEYS_N = TILE_KEYS / UNIT_N, KEYS_K = TILE_KEYS / UNIT_K;
 const uint WIDTH_N = WIDTH / UNIT_N, WIDTH_K = WIDTH / UNIT_K;
-const uint LANE_KEYS = TILE_KEYS / LANES;
+const uint WORK = DIRECT ? UNIT_M * UNIT_K / 2 : UNIT_M * UNIT_N; /* words of a subgroup's part */
 
-shared uvec4 tile_k[TILE_KEYS * PITCH];
-shared uvec4 tile_v[TILE_KEYS * PITCH];
-shared uvec4 work[PARTS * WORK];
+shared uvec2 tile_k[TILE_KEYS * PITCH];
+shared uvec2 tile_v[TILE_KEYS * PITCH];
+shared uint work[PARTS * WORK];
 
 #define OPERAND_A coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
 #define OPERAND_B coopmat<float16_t, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
 #define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
-#define ROWS      gl_CooperativeMatrixLayoutRowMajor
-#define COLUMNS   gl_CooperativeMatrixLayoutColumnMajor
+#define BY_ROW    gl_CooperativeMatrixLayoutRowMajor
+#define BY_COLUMN gl_CooperativeMatrixLayoutColumnMajor
 
-uvec2 next_k[CARRY], next_v[CARRY];
-float maximum, sum; /* of this lane's row; sum: of its own keys */
+vec4 next_k[CARRY], next_v[CARRY];
+float score[KEYS_N * UNIT];                  /* of this lane, then its weights */
+float maximum[ROWS], sum[ROWS], scale[ROWS]; /* of its rows; sum: of its own keys */
+uint row_begin[ROWS], row_end[ROWS];         /* of its rows' bands */
 
 uvec2 halves(vec4 x)
 {
@@ -86,65 +90,59 @@ vec4 read_v(uint at)
     return vec4(v[at], v[at + 1], v[at + 2], v[at + 3]);
 }
 
-/* Keys from `end` on, and before `begin`, are no key of the workgroup's. */
-void fetch(uvec2 base, uint first_key, uint begin, uint end)
+void fetch(uvec2 base, uint first_key)
 {
     [[unroll]] for (uint i = 0; i < CARRY; i++) {
         uint slot = i * THREADS + gl_LocalInvocationID.x;
         uint key = first_key + slot / (WIDTH / 4), column = slot % (WIDTH / 4) * 4;
-        bool seen = key >= begin && key < end;
         uint at = min(key, args.keys - 1) * args.kv_seq + column;
-        next_k[i] = seen ? halves(read_k(base.x + at)) : uvec2(0);
-        next_v[i] = seen ? halves(read_v(base.y + at)) : uvec2(0);
+        next_k[i] = read_k(base.x + at);
+        next_v[i] = read_v(base.y + at);
     }
 }
 
-void store_quad(uint slot, uvec2 of_k, uvec2 of_v)
+/* Keys from `end` on, and before `begin`, are no key of the workgroup's. */
+void store(uint first_key, uint begin, uint end)
 {
-    uint at = slot / (WIDTH / 4) * PITCH + slot % (WIDTH / 4) / 2, side = slot % 2 * 2;
-    tile_k[at][side] = of_k.x;
-    tile_k[at][side + 1] = of_k.y;
-    tile_v[at][side] = of_v.x;
-    tile_v[at][side + 1] = of_v.y;
+    [[unroll]] for (uint i = 0; i < CARRY; i++) {
+        uint slot = i * THREADS + gl_LocalInvocationID.x;
+        uint key = first_key + slot / (WIDTH / 4);
+        uint at = slot / (WIDTH / 4) * PITCH + slot % (WIDTH / 4);
+        tile_k[at] = halves(next_k[i]);
+        tile_v[at] = key >= begin && key < end ? halves(next_v[i]) : uvec2(0);
+    }
 }
 
-/* Four of a row's scores; -Inf where the key is outside the band. */
-vec4 scores_at(uint at, uint key, uint begin, uint end)
+/* The lane's scores become weights; `maximum`, `sum` and the scale of what was summed before move
+ * on. */
+void make_weights(uint first_key, bool edge)
 {
-    vec4 z = uintBitsToFloat(work[at]);
-    [[unroll]] for (uint i = 0; i < 4; i++)
-        z[i] = key + i >= begin && key + i < end ? capped_score(z[i]) : NEGATIVE_INFINITY;
-    return z;
-}
-
-/* The row's scores become weights in f16, and `maximum` and `sum` move on. Leaves the scale of what
- * was summed before in UNIT_N equal columns. */
-void make_weights(uint work_at, uint row, uint lane, uint first_key, uint begin, uint end)
-{
-    uint row_at = work_at + row * SCORE_PITCH, own = lane * LANE_KEYS;
-    float past = maximum, total = 0.0;
-    vec4 z[LANE_KEYS / 4];
-    [[unroll]] for (uint i = 0; i < TILE_KEYS / 4; i++) {
-        vec4 s = scores_at(row_at + i, first_key + 4 * i, begin, end);
-        maximum = max(maximum, max(max(s.x, s.y), max(s.z, s.w)));
+    float top[ROWS], base[ROWS];
+    [[unroll]] for (uint r = 0; r < ROWS; r++)
+        top[r] = maximum[r];
+    [[unroll]] for (uint e = 0; e < KEYS_N * UNIT; e++)
+        score[e] = capped_score(score[e]);
+    if (edge) {
+        [[unroll]] for (uint e = 0; e < KEYS_N * UNIT; e++) {
+            uint key = first_key + e / UNIT * UNIT_N + column_of(e % UNIT), r = e % UNIT / OWN;
+            score[e] = key >= row_begin[r] && key < row_end[r] ? score[e] : NEGATIVE_INFINITY;
+        }
     }
-    [[unroll]] for (uint i = 0; i < LANE_KEYS / 4; i++)
-        z[i] = scores_at(row_at + own / 4 + i, first_key + own + 4 * i, begin, end);
-    float base = is_dropped(maximum) ? 0.0 : maximum, scale = exp2(past - base);
-    [[unroll]] for (uint i = 0; i < LANE_KEYS / 4; i++) {
-        [[unroll]] for (uint c = 0; c < 4; c++)
-            z[i][c] = weight_of(z[i][c], base);
-        total += (z[i].x + z[i].y) + (z[i].z + z[i].w);
+    [[unroll]] for (uint e = 0; e < KEYS_N * UNIT; e++)
+        top[e % UNIT / OWN] = max(top[e % UNIT / OWN], score[e]);
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        [[unroll]] for (uint lanes = 1; lanes < LANES; lanes *= 2)
+            top[r] = max(top[r], subgroupShuffleXor(top[r], lanes));
+        base[r] = is_dropped(top[r]) ? 0.0 : top[r];
+        scale[r] = exp2(maximum[r] - base[r]);
+        maximum[r] = top[r];
+        sum[r] *= scale[r];
     }
-    sum = fma(sum, scale, total);
-    subgroupBarrier(); /* all scores are read */
-    [[unroll]] for (uint i = 0; i < UNIT_N / LANES / 4; i++)
-        work[work_at + row * (UNIT_N / 4) + lane * (UNIT_N / LANES / 4) + i] =
-            floatBitsToUint(vec4(scale));
-    [[unroll]] for (uint i = 0; i < LANE_KEYS / 8; i++)
-        work[work_at + WEIGHTS + row * WEIGHT_PITCH + own / 8 + i] =
-            uvec4(halves(z[2 * i]), halves(z[2 * i + 1]));
-    subgroupBarrier();
+    [[unroll]] for (uint e = 0; e < KEYS_N * UNIT; e++) {
+        uint r = e % UNIT / OWN;
+        score[e] = weight_of(score[e], base[r]);
+        sum[r] += score[e];
+    }
 }
 
 vec4 read_q(uint at)
@@ -164,7 +162,6 @@ void main()
         return;
     uint first_tile_query = (tiles - 1 - item / heads) * TILE_QUERIES;
     uint first_query = first_tile_query + gl_SubgroupID * UNIT_M;
-    uint row = gl_SubgroupInvocationID % UNIT_M, lane = gl_SubgroupInvocationID / UNIT_M;
     uint work_at = gl_SubgroupID * WORK;
     uvec2 base = uvec2(args.k_offset, args.v_offset) + b * args.kv_batch +
                  h / args.group * args.kv_head;
@@ -174,82 +171,128 @@ void main()
     OPERAND_A query[WIDTH_K];
     SUM o[WIDTH_N];
     float factor = score_factor();
-    uint q_at = args.q_offset + b * args.q_batch + h * args.q_head +
-                min(first_query + row, args.queries - 1) * args.q_seq + lane * 8;
+    uint q_base = args.q_offset + b * args.q_batch + h * args.q_head;
     [[unroll]] for (uint i = 0; i < WIDTH_K; i++) {
-        work[work_at + row * LANES + lane] = uvec4(halves(read_q(q_at + i * UNIT_K) * factor),
-                                                   halves(read_q(q_at + i * UNIT_K + 4) * factor));
+        [[unroll]] for (uint quad = 0; quad < UNIT_M * UNIT_K / 4; quad += LANE_COUNT) {
+            uint own = quad + gl_SubgroupInvocationID, row = own / (UNIT_K / 4);
+            uint at = q_base + min(first_query + row, args.queries - 1) * args.q_seq + i * UNIT_K;
+            if (own < UNIT_M * UNIT_K / 4) {
+                uvec2 pair = halves(read_q(at + own % (UNIT_K / 4) * 4) * factor);
+                work[work_at + own * 2] = pair.x;
+                work[work_at + own * 2 + 1] = pair.y;
+            }
+        }
         subgroupBarrier();
-        coopMatLoad(query[i], work, work_at, UNIT_K / 8, ROWS);
+        coopMatLoad(query[i], work, work_at, UNIT_K / 2, BY_ROW);
         subgroupBarrier();
     }
     [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
         o[i] = SUM(0.0);
-    maximum = NEGATIVE_INFINITY;
-    sum = 0.0;
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        row_begin[r] = band_begin(first_query + row_of(r * OWN));
+        row_end[r] = band_end(first_query + row_of(r * OWN));
+        maximum[r] = NEGATIVE_INFINITY;
+        sum[r] = 0.0;
+    }
     uint first_key = begin / TILE_KEYS * TILE_KEYS;
-    fetch(base, first_key, begin, end);
+    fetch(base, first_key);
     [[dont_unroll]] for (; first_key < end; first_key += TILE_KEYS) {
         barrier();
-        [[unroll]] for (uint i = 0; i < CARRY; i++)
-            store_quad(i * THREADS + gl_LocalInvocationID.x, next_k[i], next_v[i]);
+        store(first_key, begin, end);
         barrier();
-        fetch(base, first_key + TILE_KEYS, begin, end);
-        [[unroll]] for (uint n = 0; n < KEYS_N; n++) {
-            SUM s = SUM(0.0);
-            [[unroll]] for (uint i = 0; i < WIDTH_K; i++) {
+        fetch(base, first_key + TILE_KEYS);
+        SUM s[KEYS_N];
+        [[unroll]] for (uint n = 0; n < KEYS_N; n++)
+            s[n] = SUM(0.0);
+        [[unroll]] for (uint i = 0; i < WIDTH_K; i++) {
+            [[unroll]] for (uint n = 0; n < KEYS_N; n++) {
                 OPERAND_B keys;
-                coopMatLoad(keys, tile_k, n * UNIT_N * PITCH + i * (UNIT_K / 8), PITCH, COLUMNS);
-                s = coopMatMulAdd(query[i], keys, s);
+                coopMatLoad(keys, tile_k, n * UNIT_N * PITCH + i * (UNIT_K / 4), PITCH, BY_COLUMN);
+                s[n] = coopMatMulAdd(query[i], keys, s[n]);
             }
-            coopMatStore(s, work, work_at + n * (UNIT_N / 4), SCORE_PITCH, ROWS);
         }
-        subgroupBarrier();
+        [[unroll]] for (uint n = 0; n < KEYS_N; n++) {
+            if (DIRECT) {
+                [[unroll]] for (uint e = 0; e < UNIT; e++)
+                    score[n * UNIT + e] = s[n][e];
+            } else {
+                coopMatStore(s[n], work, work_at, UNIT_N, BY_ROW);
+                subgroupBarrier();
+                [[unroll]] for (uint e = 0; e < UNIT; e++)
+                    score[n * UNIT + e] =
+                        uintBitsToFloat(work[work_at + row_of(e) * UNIT_N + column_of(e)]);
+                subgroupBarrier();
+            }
+        }
         bool edge = first_key + TILE_KEYS > band_end(first_query) ||
                     first_key < band_begin(first_query + UNIT_M - 1);
-        make_weights(work_at, row, lane, first_key, edge ? band_begin(first_query + row) : 0,
-                     edge ? band_end(first_query + row) : 0xffffffff);
-        SUM scale;
-        coopMatLoad(scale, work, work_at, UNIT_N / 4, ROWS);
-        [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
-            o[i] = o[i] * scale;
+        make_weights(first_key, edge);
+        if (DIRECT) {
+            [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
+                [[unroll]] for (uint e = 0; e < UNIT; e++)
+                    o[i][e] = o[i][e] * scale[e / OWN];
+        } else {
+            SUM scales;
+            [[unroll]] for (uint e = 0; e < UNIT; e++)
+                work[work_at + row_of(e) * UNIT_N + column_of(e)] =
+                    floatBitsToUint(scale[e / OWN]);
+            subgroupBarrier();
+            coopMatLoad(scales, work, work_at, UNIT_N, BY_ROW);
+            subgroupBarrier();
+            [[unroll]] for (uint i = 0; i < WIDTH_N; i++)
+                o[i] = o[i] * scales;
+        }
         [[unroll]] for (uint n = 0; n < KEYS_K; n++) {
             OPERAND_A weights;
-            coopMatLoad(weights, work, work_at + WEIGHTS + n * (UNIT_K / 8), WEIGHT_PITCH, ROWS);
+            if (DIRECT) {
+                [[unroll]] for (uint e = 0; e < UNIT; e++)
+                    weights[e] = float16_t(score[n * UNIT + e]);
+            } else {
+                [[unroll]] for (uint e = 0; e < UNIT_K / UNIT_N * UNIT; e += 2)
+                    work[work_at + (row_of(e % UNIT) * UNIT_K + e / UNIT * UNIT_N +
+                                    column_of(e % UNIT)) / 2] =
+                        packHalf2x16(vec2(score[n * (UNIT_K / UNIT_N) * UNIT + e],
+                                          score[n * (UNIT_K / UNIT_N) * UNIT + e + 1]));
+                subgroupBarrier();
+                coopMatLoad(weights, work, work_at, UNIT_K / 2, BY_ROW);
+                subgroupBarrier();
+            }
             [[unroll]] for (uint i = 0; i < WIDTH_N; i++) {
                 OPERAND_B values;
-                coopMatLoad(values, tile_v, n * UNIT_K * PITCH + i * (UNIT_N / 8), PITCH, ROWS);
+                coopMatLoad(values, tile_v, n * UNIT_K * PITCH + i * (UNIT_N / 4), PITCH, BY_ROW);
                 o[i] = coopMatMulAdd(weights, values, o[i]);
             }
         }
-        subgroupBarrier();
     }
 
-    /* Sums of a row's lanes join in order, for all to see. */
-    uint totals = work_at + WEIGHTS;
-    work[totals + gl_SubgroupInvocationID / 4][gl_SubgroupInvocationID % 4] = floatBitsToUint(sum);
-    subgroupBarrier();
-    float l = 0.0;
-    for (uint i = 0; i < LANES; i++)
-        l += uintBitsToFloat(work[totals + (i * UNIT_M + row) / 4][(i * UNIT_M + row) % 4]);
-    uint y_row = (b * args.heads + h) * args.queries + first_query + row;
-    if (lane == 0 && first_query + row < args.queries && args.lse_offset != ATTENTION_NO_LSE)
-        y[args.lse_offset + y_row] = log_sum(maximum, l);
-    subgroupBarrier();
-    if (lane == 0)
-        work[totals + row / 4][row % 4] = floatBitsToUint(l);
+    float inverse[ROWS]; /* sum is 0 or 1 and more: its maximum weighs 1 */
+    bool is_empty[ROWS];
     uint y_base = args.y_offset + b * args.y_batch + h * args.y_head;
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        uint query = first_query + row_of(r * OWN);
+        [[unroll]] for (uint lanes = 1; lanes < LANES; lanes *= 2)
+            sum[r] += subgroupShuffleXor(sum[r], lanes);
+        is_empty[r] = floatBitsToUint(sum[r]) == 0u;
+        inverse[r] = 1.0 / sum[r];
+        if (query < args.queries && gl_SubgroupInvocationID % LANES == 0 &&
+            args.lse_offset != ATTENTION_NO_LSE)
+            y[args.lse_offset + (b * args.heads + h) * args.queries + query] =
+                log_sum(maximum[r], sum[r]);
+    }
     [[unroll]] for (uint i = 0; i < WIDTH_N; i++) {
-        coopMatStore(o[i], work, work_at, UNIT_N / 4, ROWS);
-        subgroupBarrier();
-        [[dont_unroll]] for (uint e = gl_SubgroupInvocationID; e < UNIT_M * UNIT_N;
-                             e += gl_SubgroupSize) {
-            uint r = e / UNIT_N;
-            float total = uintBitsToFloat(work[totals + r / 4][r % 4]);
-            if (first_query + r < args.queries)
-                y[y_base + (first_query + r) * args.y_seq + i * UNIT_N + e % UNIT_N] =
-                    normalized(uintBitsToFloat(work[work_at + e / 4][e % 4]), total);
+        if (!DIRECT) {
+            coopMatStore(o[i], work, work_at, UNIT_N, BY_ROW);
+            subgroupBarrier();
         }
-        subgroupBarrier();
+        [[unroll]] for (uint e = 0; e < UNIT; e++) {
+            uint query = first_query + row_of(e);
+            float x = DIRECT ? o[i][e]
+                             : uintBitsToFloat(work[work_at + row_of(e) * UNIT_N + column_of(e)]);
+            if (query < args.queries)
+                y[y_base + query * args.y_seq + i * UNIT_N + column_of(e)] =
+                    is_empty[e / OWN] ? 0.0 : x * inverse[e / OWN];
+        }
+        if (!DIRECT)
+            subgroupBarrier();
     }
 }

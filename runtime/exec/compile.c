@@ -214,6 +214,14 @@ static void pin_checked(const rlxvk_executable *e, bool *pinned)
     }
 }
 
+static bool has_attention(const rlxvk_graph *g)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (graph_node(g, id)->op == OP_attention)
+            return true;
+    return false;
+}
+
 /* Which kernels the caller wants: options go before switches. */
 static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
 {
@@ -234,6 +242,8 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
             how->precision = RLXVK_PRECISION_F16;
     }
     e->precision = how->precision;
+    if (how->precision == RLXVK_PRECISION_F16 && has_attention(e->graph))
+        TRY(device_matrix_layout(e->device, &how->matrix_in_lanes));
     TRY(variant_check(how->variants, o->variant ? "compile option variant" : "RLXVK_VARIANT"));
 error:
     return status;

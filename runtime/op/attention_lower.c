@@ -147,7 +147,7 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const job *j,
                   .variant = "matrix",
                   .constants = {p->threads, j->attributes->options.softcap > 0,
                                 has_whole_quads(&j->arguments), j->arguments.width, p->unit.m,
-                                p->unit.n, p->unit.k, p->parts, p->lanes, p->tile_keys}};
+                                p->unit.n, p->unit.k, p->parts, p->rows, p->tile_keys, p->direct}};
     lower_groups(l, &d, p->blocks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, j->operands,
                       ARRAY_COUNT(j->operands));
@@ -166,7 +166,8 @@ rlxvk_status attention_lower(lowering *l, uint32_t id)
                                 input_shape(l->graph, n, 1), mask);
     attention_shape shape = {(uint64_t)j.a.batch,   (uint64_t)j.a.heads, (uint64_t)j.a.kv_heads,
                              (uint64_t)j.a.queries, (uint64_t)j.a.keys,  (uint64_t)j.a.width};
-    attention_matrix_plan matrix = attention_matrix_make_plan(&shape, l->profile);
+    attention_matrix_plan matrix =
+        attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
     bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
                     mask_code(j.attributes->options.mask) == ATTENTION_BAND;
     j.plan = attention_select(&shape, l->profile, variant_choose(l, "attention", NULL, NULL));

@@ -69,6 +69,7 @@ typedef struct lowering {
     const struct value_map *values; /* root, offset and storage of every node (plan/) */
     uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
+    bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matrix_layout.glsl */
     const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
     const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */

@@ -86,6 +86,7 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
                   .profile = options->profile,
                   .matmul = options->matmul,
                   .precision = options->precision,
+                  .matrix_in_lanes = options->matrix_in_lanes,
                   .variants = options->variants,
                   .tuning = options->tuning};
     rlxvk_status status;

@@ -22,6 +22,7 @@ typedef struct schedule_options {
     const bool *on_host; /* OP_COUNT flags: rows forced to the host; may be NULL */
     uint32_t matmul;     /* enum matmul_choice */
     rlxvk_precision precision;
+    bool matrix_in_lanes;        /* device_matrix_layout */
     const char *variants;        /* checked choices (op/variant.h); may be NULL */
     const struct tuning *tuning; /* measured ones; may be NULL */
     const node_pair *pairs;

@@ -93,12 +93,17 @@ typedef struct device {
     VkPipelineLayout
         pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* ... with 128 bytes of push constants */
     pipeline_store *pipelines;
+    int matrix_layout; /* what device_matrix_layout found, 0 before */
 } device;
 
 rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
                          device **out);
 void device_close(device *d);
 rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
+
+/* Whether sums and left operands of f16 matrices lie as glsl/matrix_layout.glsl has them. Runs a
+ * kernel at the first call; may be called from several threads. */
+rlxvk_status device_matrix_layout(device *d, bool *out_in_lanes);
 
 /* Turns a VkResult into a status, with `call` in the error text; notes device loss. Also the place
  * where tests count calls and inject failures (see vk_test_hooks). */

@@ -2,7 +2,8 @@
  * The choice of attention kernels on made-up devices: what is chosen, that it always fits the
  * device, that splits cover the keys and that partial results stay within memory.
  */
-#include "op/attention_select.h"
+#include "op/attention_matrix.h"
+#include "args.h"
 #include "base/base.h"
 #include "support/profiles.h"
 
@@ -125,12 +126,65 @@ static void splits(void **state)
     assert_int_equal(attention_select(&many, &gpu, VARIANT_NONE).chunk, 0);
 }
 
+static device_profile with_units(device_profile p, uint32_t m, uint32_t n, uint32_t k,
+                                 uint32_t subgroup)
+{
+    p.matrix_f16 = (matrix_shape){m, n, k};
+    p.subgroup_size = subgroup;
+    p.subgroup_shuffle = true;
+    return p;
+}
+
+static void check_matrix(attention_shape s, const device_profile *profile, bool in_lanes)
+{
+    attention_matrix_plan p = attention_matrix_make_plan(&s, profile, in_lanes);
+    assert_true(p.parts > 0);
+    assert_int_equal(p.threads, p.parts * profile->subgroup_size);
+    assert_true(p.threads <= profile->max_workgroup_invocations);
+    assert_int_equal(p.rows * profile->subgroup_size, MATRIX_LANES * p.unit.m);
+    assert_int_equal(p.tile_keys % p.unit.k, 0);
+    assert_int_equal(p.tile_keys * (s.width / 4) % p.threads, 0);
+    assert_true(attention_matrix_shared_bytes(&p, s.width) <= profile->shared_memory_bytes);
+    assert_true(p.blocks * p.parts * p.unit.m >= s.heads * s.queries);
+    assert_int_equal(p.direct, in_lanes);
+}
+
+static void matrix_plans(void **state)
+{
+    (void)state;
+    device_profile large = with_units(big_gpu(), 16, 16, 16, 32);
+    device_profile small = with_units(baseline(), 8, 16, 16, 16);
+    device_profile deep = with_units(big_gpu(), 8, 8, 16, 8), cpu = software();
+    cpu = with_units(cpu, 8, 8, 8, 8);
+    const device_profile *devices[] = {&large, &small, &deep, &cpu};
+    for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
+        for (uint64_t width = 16; width <= 128; width += 16) {
+            check_matrix(of(32, 8, 2048, 2048, width), devices[d], false);
+            check_matrix(of(4, 4, 33, 5, width), devices[d], devices[d] == &large);
+        }
+    attention_shape s = of(32, 32, 2048, 2048, 128);
+    assert_int_equal(attention_matrix_make_plan(&s, &large, true).parts, 8);
+    assert_int_equal(attention_matrix_make_plan(&s, &large, true).tile_keys, 64);
+    assert_int_equal(attention_matrix_make_plan(&s, &cpu, true).tile_keys, 16);
+    /* None: no units, no shuffles, subgroups that rows do not divide, odd widths, few queries. */
+    device_profile none = big_gpu(), wide = with_units(big_gpu(), 8, 16, 16, 64);
+    device_profile silent = large;
+    none.matrix_f16 = (matrix_shape){0};
+    silent.subgroup_shuffle = false;
+    attention_shape odd = of(32, 32, 2048, 2048, 72), short_one = of(32, 32, 8, 2048, 128);
+    assert_int_equal(attention_matrix_make_plan(&s, &none, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&s, &silent, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&s, &wide, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&odd, &large, false).parts, 0);
+    assert_int_equal(attention_matrix_make_plan(&short_one, &large, false).parts, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(native_classes), cmocka_unit_test(portable_classes),
         cmocka_unit_test(forced_classes), cmocka_unit_test(everything_fits),
-        cmocka_unit_test(splits),
+        cmocka_unit_test(splits),         cmocka_unit_test(matrix_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

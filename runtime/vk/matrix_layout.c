@@ -1,0 +1,91 @@
+/* How the device spreads a matrix over a subgroup: nothing tells, so a kernel looks, once, when the
+ * first executable wants to know. */
+#include "args.h"
+#include "vk/internal.h"
+#include "vk/vk.h"
+
+enum layout { LAYOUT_UNKNOWN, LAYOUT_OTHER, LAYOUT_LANES };
+
+#define TIMEOUT_NS 10000000000ull
+
+typedef struct probe {
+    memory_block block;
+    VkCommandPool pool;
+    VkDescriptorPool descriptors;
+    VkSemaphore timeline;
+} probe;
+
+static void probe_destroy(device *d, probe *p)
+{
+    if (p->timeline)
+        d->fn.DestroySemaphore(d->handle, p->timeline, NULL);
+    if (p->descriptors)
+        d->fn.DestroyDescriptorPool(d->handle, p->descriptors, NULL);
+    if (p->pool)
+        d->fn.DestroyCommandPool(d->handle, p->pool, NULL);
+    memory_block_destroy(d, &p->block);
+}
+
+static rlxvk_status probe_record(device *d, probe *p, VkPipeline pipeline, VkCommandBuffer *out)
+{
+    static const uint32_t sets[KERNEL_MAX_BINDINGS + 1] = {[1] = 1};
+    buffer_range range = {.size = sizeof(uint32_t)};
+    VkDescriptorSet set;
+    rlxvk_status status;
+    TRY(memory_block_create(d, MEMORY_READBACK, range.size, &p->block));
+    range.buffer = p->block.buffer;
+    TRY(descriptor_pool_create(d, sets, &p->descriptors));
+    TRY(descriptor_set_write(d, p->descriptors, &range, 1, &set));
+    TRY(timeline_create(d, &p->timeline));
+    TRY(command_pool_create(d, &p->pool));
+    TRY(command_buffers_allocate(d, p->pool, 1, out));
+    TRY(command_begin(d, *out));
+    d->fn.CmdBindPipeline(*out, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    d->fn.CmdBindDescriptorSets(*out, VK_PIPELINE_BIND_POINT_COMPUTE, d->pipeline_layouts[1], 0, 1,
+                                &set, 0, NULL);
+    d->fn.CmdDispatch(*out, 1, 1, 1);
+    command_barrier(d, *out, SCOPE_COMPUTE, SCOPE_HOST);
+    TRY(command_end(d, *out));
+error:
+    return status;
+}
+
+static rlxvk_status look(device *d, int *out)
+{
+    const device_profile *profile = &d->choice.profile;
+    matrix_shape unit = profile->matrix_f16;
+    pipeline_request request = {KERNEL_MATRIX_LAYOUT,
+                                4,
+                                {profile->subgroup_size, unit.m, unit.n,
+                                 MATRIX_LANES * unit.m / profile->subgroup_size}};
+    probe p = {.pool = VK_NULL_HANDLE};
+    VkPipeline pipeline;
+    VkCommandBuffer commands;
+    rlxvk_status status;
+    TRY(pipelines_get(d, &request, 1, &pipeline));
+    TRY(probe_record(d, &p, pipeline, &commands));
+    TRY(queue_submit(d, p.timeline, 0, 1, &commands, 1));
+    TRY(timeline_wait(d, p.timeline, 1, TIMEOUT_NS));
+    TRY(memory_block_invalidate(d, &p.block, 0, p.block.size));
+    *out = *(const uint32_t *)p.block.mapped == 1 ? LAYOUT_LANES : LAYOUT_OTHER;
+error:
+    probe_destroy(d, &p);
+    return status;
+}
+
+rlxvk_status device_matrix_layout(device *d, bool *out_in_lanes)
+{
+    const device_profile *profile = &d->choice.profile;
+    const matrix_shape *unit = &profile->matrix_f16;
+    rlxvk_status status = RLXVK_OK;
+    int layout = __atomic_load_n(&d->matrix_layout, __ATOMIC_RELAXED);
+    if (unit->m == 0 || unit->n != unit->k || unit->n % (2 * MATRIX_LANES) ||
+        MATRIX_LANES * unit->m % profile->subgroup_size)
+        layout = LAYOUT_OTHER;
+    if (layout == LAYOUT_UNKNOWN)
+        TRY(look(d, &layout));
+    __atomic_store_n(&d->matrix_layout, layout, __ATOMIC_RELAXED);
+    *out_in_lanes = layout == LAYOUT_LANES;
+error:
+    return status;
+}
