@@ -1,12 +1,12 @@
 #!/bin/bash
-# Every test, each program in turn, on the software drivers. Counts tests, prints failures, writes $BUILD/test/summary.
+# Every test on the software drivers. Counts tests, prints failures, writes $BUILD/test/summary.
 set -u
 BUILD=${BUILD:-build}
 mkdir -p "$BUILD/test"
-passed=0 failed=0
 export RLXVK_TEST_BUILD=$BUILD
-log=$BUILD/test/log
+log=$BUILD/test/log counts=$BUILD/test/counts
 : >"$log"
+: >"$counts"
 started=$SECONDS
 
 # A stage: its name, then the command. Tests are counted by the last lines "N passed, N failed" or cmocka's own.
@@ -15,7 +15,7 @@ stage() {
     shift
     out=$("$@" 2>&1)
     status=$?
-    { echo "==== $name"; echo "$out"; } >>"$log"
+    printf '==== %s\n%s\n' "$name" "$out" >>"$log"
     p=$(grep -oE '^[0-9]+ passed, [0-9]+ failed' <<<"$out" | tail -n 1)
     if [[ $p ]]; then
         f=$(awk '{ print $3 }' <<<"$p")
@@ -25,7 +25,7 @@ stage() {
         f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     fi
     ((status == 0)) || ((f > 0)) || f=1
-    passed=$((passed + p)) failed=$((failed + f))
+    echo "$p $f" >>"$counts"
     printf '%-44s %5d passed %3d failed %4d s\n' "$name" "$p" "$f" $((SECONDS - begin))
     ((f == 0)) || tail -n 25 <<<"$out"
 }
@@ -48,9 +48,11 @@ lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 program=$BUILD/bin/rlxvk
 export RLXVK_NO_TUNING=1 # kernels by table, whatever was measured on this machine
 
-for unit in "$BUILD"/test/test_*; do
-    [[ -x $unit && ! -d $unit && $unit != *.* ]] && stage "$(basename "$unit")" "$unit"
-done
+# Two at a time: most of a driver's work is compiling, on one thread.
+export -f stage
+export log counts
+find "$BUILD/test" -maxdepth 1 -type f -executable -name 'test_*' | sort |
+    xargs -P 2 -I{} bash -c 'stage "$(basename {})" {}'
 stage "conform" conform_in_halves
 stage "conform, golden vectors" conform_in_halves --golden test/golden
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
@@ -59,10 +61,12 @@ if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
-stage "conform, each kernel variant" "$program" conform --each-variant --sparse=1000
-RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse
+stage "conform, each kernel variant" "$program" conform --each-variant --sparse=1000 --jobs 1 &
+RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse --jobs 1 &
+wait
 stage "sanitizers" test/sanitize.sh
 
+read -r passed failed < <(awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }' "$counts")
 echo "$passed passed, $failed failed" | tee "$BUILD/test/summary.tmp"
 mv "$BUILD/test/summary.tmp" "$BUILD/test/summary"
 echo "tests took $((SECONDS - started)) s"
