@@ -5,12 +5,14 @@
  */
 #include "op/matrix_select.h"
 
-/* Only where its tiles keep (nearly) every compute unit busy; where each has two to turn to. */
-enum condition { FILLS = 1, CROWDS = 2 };
+/* Only where its tiles keep (nearly) every compute unit busy; where each has two to turn to; where
+ * the last round of tiles and their edges waste less than a sixteenth. */
+enum condition { FILLS = 1, CROWDS = 2, EVEN = 4 };
 
 /* clang-format off */
 const matrix_class matrix_classes[] = {
     /* name, tile m n k, part m n, stages, least m n, conditions */
+    {"tall",        192, 128, 64, 48, 64, 1, 65,  65, EVEN},
     {"square_64",   128, 128, 64, 64, 32, 1, 65,  65, FILLS},
     {"square_32",   128, 128, 32, 64, 32, 1, 65,  65, FILLS},
     {"medium",       64,  64, 32, 32, 32, 1, 17,  17, CROWDS},
@@ -65,7 +67,11 @@ static bool suits(const matrix_class *c, const matmul_shape *s, const device_pro
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     if (s->m < c->least_m || s->n < c->least_n)
         return false;
-    return (!(c->conditions & FILLS) || profile_filled(profile, tiles)) &&
+    uint64_t rounds = divide_up(tiles, profile->compute_units);
+    double used = (double)s->batch * (double)s->m * (double)s->n;
+    double offered = (double)(rounds * profile->compute_units) * c->tile_m * c->tile_n;
+    return (!(c->conditions & EVEN) || used * 16 > offered * 15) &&
+           (!(c->conditions & FILLS) || profile_filled(profile, tiles)) &&
            (!(c->conditions & CROWDS) || tiles >= 2 * (uint64_t)profile->compute_units);
 }
 
