@@ -6,7 +6,7 @@
 
 enum layout { LAYOUT_UNKNOWN, LAYOUT_OTHER, LAYOUT_LANES };
 
-#define TIMEOUT_NS 10000000000ull
+#define TIMEOUT_NS 60000000000ull
 
 typedef struct probe {
     memory_block block;
