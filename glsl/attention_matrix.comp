@@ -31,9 +31,9 @@ layout(constant_id = 3) const uint WIDTH = 128;   /* a multiple of the units */
 layout(constant_id = 4) const uint UNIT_M = 16;
 layout(constant_id = 5) const uint UNIT_N = 16;
 layout(constant_id = 6) const uint UNIT_K = 16;
-layout(constant_id = 7) const uint PARTS = 8;      /* subgroups */
-layout(constant_id = 8) const uint ROWS = 2;       /* MATRIX_LANES UNIT_M / subgroup size */
-layout(constant_id = 9) const uint TILE_KEYS = 64; /* a multiple of UNIT_K, itself UNIT_N or twice */
+layout(constant_id = 7) const uint PARTS = 8;       /* subgroups */
+layout(constant_id = 8) const uint ROWS = 2;        /* MATRIX_LANES UNIT_M / subgroup size */
+layout(constant_id = 9) const uint TILE_KEYS = 64;  /* in whole UNIT_K, each UNIT_N or twice that */
 layout(constant_id = 10) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
