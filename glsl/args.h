@@ -272,6 +272,8 @@ struct matmul_sum_args {
 
 /* ---- matrix units: matrix_scale, matrix_pack, matrix_product ---- */
 
+#define MATRIX_LANES 4 /* that share a row (matrix_layout.glsl) */
+
 #define MATRIX_F16  0 /* what an operand is packed to */
 #define MATRIX_BF16 1
 #define MATRIX_SPLIT                                                                               \
@@ -421,7 +423,6 @@ struct dequant_element_matmul_args {
 #define ATTENTION_BAND   0 /* keys [query + reach - window, query + reach) */
 #define ATTENTION_CUSTOM 1
 #define ATTENTION_BIAS   2
-#define MATRIX_LANES     4 /* that share a row (matrix_layout.glsl) */
 #define ATTENTION_NO_LSE 0xFFFFFFFFu
 
 /* Element strides by batch, head and sequence; a window of 0 is unlimited. */

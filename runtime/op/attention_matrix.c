@@ -30,10 +30,11 @@ static bool fits(const attention_matrix_plan *p, const attention_shape *s,
 static bool choose_tile(attention_matrix_plan *p, const attention_shape *s,
                         const device_profile *profile)
 {
-    p->tile_keys = profile->kind == RLXVK_DEVICE_CPU ? 16 : 64;
-    while (p->tile_keys > 16 && !fits(p, s, profile))
-        p->tile_keys /= 2;
-    return fits(p, s, profile);
+    uint32_t longest = profile->kind == RLXVK_DEVICE_CPU ? 16 : 64;
+    for (p->tile_keys = longest; p->tile_keys >= 16; p->tile_keys /= 2)
+        if (fits(p, s, profile))
+            return true;
+    return false;
 }
 
 attention_matrix_plan attention_matrix_make_plan(const attention_shape *s,

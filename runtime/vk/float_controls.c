@@ -5,10 +5,9 @@
  * module is created rather than when it is compiled.
  */
 #include "vk/internal.h"
+#include "vk/spirv.h"
 
 #include <string.h>
-
-#include <spirv/unified1/spirv.h>
 
 enum { MOST_REQUESTS = 3 };
 
@@ -35,10 +34,10 @@ static uint32_t requests_of(const device *d, float_request requests[MOST_REQUEST
 /* Word index just past the entry point, and the entry point's id; 0 when there is none. */
 static uint32_t after_entry_point(const kernel_info *kernel, uint32_t *out_id)
 {
-    for (uint32_t i = SPIRV_HEADER_WORDS; i < kernel->word_count; i += kernel->words[i] >> 16)
-        if ((kernel->words[i] & 0xffff) == SpvOpEntryPoint) {
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < kernel->word_count; i += length_of(kernel->words[i]))
+        if (opcode_of(kernel->words[i]) == SpvOpEntryPoint) {
             *out_id = kernel->words[i + 2];
-            return i + (kernel->words[i] >> 16);
+            return i + length_of(kernel->words[i]);
         }
     return 0;
 }

@@ -53,8 +53,6 @@ rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out);
 void disk_cache_save(device *d, const disk_cache *cache);
 void disk_cache_close(device *d, disk_cache *cache);
 
-enum { SPIRV_HEADER_WORDS = 5 };
-
 /* float_controls.c: the kernel's words with what this device offers in float controls asked for;
  * memory_free it. NULL when out of memory. */
 uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out_count);

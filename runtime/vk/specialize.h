@@ -3,8 +3,7 @@
 #define RLXVK_SPECIALIZE_H
 
 #include "vk/internal.h"
-
-#include <spirv/unified1/spirv.h>
+#include "vk/spirv.h"
 
 typedef struct id_state {
     uint32_t at;             /* its instruction, by word; 0: none */
@@ -32,16 +31,6 @@ typedef struct specialization {
     bool unroll_hints;     /* they stay */
     uint32_t *out, out_count;
 } specialization;
-
-static inline uint32_t opcode_of(uint32_t word)
-{
-    return word & SpvOpCodeMask;
-}
-
-static inline uint32_t length_of(uint32_t word)
-{
-    return word >> SpvWordCountShift;
-}
 
 /* An instruction with a result has a type as first operand; types themselves have none. */
 static inline bool has_result(const specialization *s, const uint32_t *w)

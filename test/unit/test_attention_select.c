@@ -154,8 +154,8 @@ static void matrix_plans(void **state)
     (void)state;
     device_profile large = with_units(big_gpu(), 16, 16, 16, 32);
     device_profile small = with_units(baseline(), 8, 16, 16, 16);
-    device_profile deep = with_units(big_gpu(), 8, 8, 16, 8), cpu = software();
-    cpu = with_units(cpu, 8, 8, 8, 8);
+    device_profile deep = with_units(big_gpu(), 8, 8, 16, 8);
+    device_profile cpu = with_units(software(), 8, 8, 8, 8);
     const device_profile *devices[] = {&large, &small, &deep, &cpu};
     for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
         for (uint64_t width = 16; width <= 128; width += 16) {

@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "op/kernel.h"
 #include "vk/internal.h"
+#include "vk/spirv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <spirv/unified1/spirv.h>
 
 enum { MOST_WORDS = 4096 };
 
@@ -35,15 +35,15 @@ static bool is_valid(const uint32_t *words, uint32_t count, const char *complain
 static uint32_t occurrences(const module *m, uint32_t opcode)
 {
     uint32_t found = 0;
-    for (uint32_t i = SPIRV_HEADER_WORDS; i < m->count; i += m->words[i] >> 16)
-        found += (m->words[i] & 0xffff) == opcode;
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < m->count; i += length_of(m->words[i]))
+        found += opcode_of(m->words[i]) == opcode;
     return found;
 }
 
 static bool defines(const module *m, uint32_t opcode, uint32_t value)
 {
-    for (uint32_t i = SPIRV_HEADER_WORDS; i < m->count; i += m->words[i] >> 16)
-        if ((m->words[i] & 0xffff) == opcode && m->words[i + 3] == value)
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < m->count; i += length_of(m->words[i]))
+        if (opcode_of(m->words[i]) == opcode && m->words[i + 3] == value)
             return true;
     return false;
 }
@@ -246,8 +246,8 @@ static void test_unroll_hints(void **state)
     for (uint32_t hints = 0; hints < 2; hints++) {
         module m = specialize(body, "", NULL, 0, hints);
         uint32_t i = SPIRV_HEADER_WORDS;
-        while ((m.words[i] & 0xffff) != SpvOpLoopMerge)
-            i += m.words[i] >> 16;
+        while (opcode_of(m.words[i]) != SpvOpLoopMerge)
+            i += length_of(m.words[i]);
         assert_int_equal(m.words[i + 3] & SpvLoopControlUnrollMask, hints);
         memory_free(m.words);
     }
