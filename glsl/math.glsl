@@ -217,17 +217,16 @@ float power(float a, float b)
     return with_sign(floatBitsToUint(magnitude_power(a, b)), sign);
 }
 
-/* 2/pi in binary after a word of integer part, for arguments whose multiples of pi/2 exceed 16
- * bits. */
-const uint TWO_OVER_PI[9] = uint[](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
-                                   0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u);
-
-/* The 32 bits of 2/pi from bit `start` of the table on. */
-uint two_over_pi_bits(uint start)
+/* Words `word` to `word` + 3 of 2/pi in binary, a word of integer part first; word <= 4. Selected
+ * and not indexed: an array of constants is memory, and slow to compile. */
+uvec4 two_over_pi_words(uint word)
 {
-    uint word = start >> 5, shift = start & 31u;
-    uint bits = TWO_OVER_PI[word] << shift;
-    return shift == 0u ? bits : bits | TWO_OVER_PI[word + 1u] >> (32u - shift);
+    const uint a = 0xa2f9836eu, b = 0x4e441529u, c = 0xfc2757d1u, d = 0xf534ddc0u;
+    const uint e = 0xdb629599u, f = 0x3c439041u, g = 0xfe5163abu;
+    uvec4 words = word == 0u ? uvec4(0u, a, b, c) : uvec4(a, b, c, d);
+    words = word == 2u ? uvec4(b, c, d, e) : words;
+    words = word == 3u ? uvec4(c, d, e, f) : words;
+    return word == 4u ? uvec4(d, e, f, g) : words;
 }
 
 /* Remainder of |x| by pi/2, |x| >= 2^16: |x| = m 2^e times the bits of 2/pi that do not make
@@ -237,11 +236,15 @@ float reduce_large_angle(float x, out int quadrant)
 {
     uint bits = magnitude_bits(x);
     uint mantissa = (bits & 0x007fffffu) | 0x00800000u;
-    uint start = (bits >> 23) - 150u + 30u;
+    uint start = (bits >> 23) - 150u + 30u, shift = start & 31u;
+    uvec4 words = two_over_pi_words(start >> 5);
+    uvec3 part = words.xyz << shift;
+    if (shift != 0u)
+        part |= words.yzw >> 32u - shift;
     uint high, low, carry, unused;
-    umulExtended(mantissa, two_over_pi_bits(start + 64u), carry, unused);
-    umulExtended(mantissa, two_over_pi_bits(start + 32u), high, low);
-    high += mantissa * two_over_pi_bits(start);
+    umulExtended(mantissa, part.z, carry, unused);
+    umulExtended(mantissa, part.y, high, low);
+    high += mantissa * part.x;
     low = uaddCarry(low, carry, carry);
     high += carry;
     uint nearest = (high + 0x20000000u) >> 30;
