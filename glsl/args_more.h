@@ -216,10 +216,8 @@ struct integer_sum_args {
 
 /* ---- spectral: fft ---- */
 
-/* Radices a pipeline knows: 2 4 8 16, or 2 3 4 5 7 8, or those and 11 13. */
-#define FFT_LEVEL_2  0
-#define FFT_LEVEL_7  1
-#define FFT_LEVEL_13 2
+/* Of a pipeline's set of radices: a radix by its last four bits. */
+#define FFT_RADIX_BIT(radix) (1u << ((radix)&15u))
 
 #define FFT_IN_PAIRS      1u /* both parts are read at once */
 #define FFT_OUT_PAIRS     2u

@@ -20,7 +20,7 @@
 #include "fft_butterfly.glsl"
 #include "fft_real.glsl"
 
-layout(constant_id = 1) const uint LEVEL = 0;      /* FFT_LEVEL_* */
+layout(constant_id = 1) const uint KNOWN = 0;      /* radices, a set of FFT_RADIX_BIT */
 layout(constant_id = 2) const uint POINTS = 1;     /* of shared memory */
 layout(constant_id = 3) const bool SINGLE = false; /* stages are one round: one buffer does */
 layout(constant_id = 4) const uint PAD = 31;       /* a point is left out every 2^PAD */
@@ -146,16 +146,10 @@ share share_of(bool across)
     return s;
 }
 
-/* Several loads are under way at a time. */
 void load_rows(share s)
 {
-    for (uint at = s.lane; s.busy && at < args.n; at += 4 * s.step) {
-        vec2 v[4];
-        for (uint k = 0; k < 4; k++)
-            v[k] = load_point(s.at, min(at + k * s.step, args.n - 1));
-        for (uint k = 0; k < 4 && at + k * s.step < args.n; k++)
-            work[slot(0, s.row, at + k * s.step)] = v[k];
-    }
+    for (uint at = s.lane; s.busy && at < args.n; at += s.step)
+        work[slot(0, s.row, at)] = load_point(s.at, at);
 }
 
 void store_rows(share s, uint from)
@@ -198,32 +192,14 @@ STAGE(stage11, 11, transform11)
 STAGE(stage13, 13, transform13)
 STAGE(stage16, 16, transform16)
 
-void run_odd(uint radix, stage s, bool busy, uint row, uint b)
-{
-    if (radix == 3u)
-        stage3(s, busy, row, b);
-    else if (radix == 5u)
-        stage5(s, busy, row, b);
-    else if (radix == 7u)
-        stage7(s, busy, row, b);
-    else if (LEVEL == FFT_LEVEL_13 && radix == 11u)
-        stage11(s, busy, row, b);
-    else if (LEVEL == FFT_LEVEL_13)
-        stage13(s, busy, row, b);
-}
-
+/* A pipeline knows only the radices that it meets: each takes long to compile. */
 void run(uint radix, stage s, bool busy, uint row, uint b)
 {
-    if (radix == 2u)
-        stage2(s, busy, row, b);
-    else if (radix == 4u)
-        stage4(s, busy, row, b);
-    else if (radix == 8u)
-        stage8(s, busy, row, b);
-    else if (LEVEL == FFT_LEVEL_2)
-        stage16(s, busy, row, b);
-    else
-        run_odd(radix, s, busy, row, b);
+#define STAGE_OF(R)                                                                                \
+    if ((KNOWN & FFT_RADIX_BIT(R)) != 0u && radix == R)                                            \
+        stage##R(s, busy, row, b);
+    STAGE_OF(2) STAGE_OF(3) STAGE_OF(4) STAGE_OF(5) STAGE_OF(7) STAGE_OF(8) STAGE_OF(11)
+    STAGE_OF(13) STAGE_OF(16)
 }
 
 void main()

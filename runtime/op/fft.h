@@ -50,7 +50,7 @@ typedef struct fft_split {
 
 /* How workgroups make transforms of n points. */
 typedef struct fft_group {
-    uint32_t n, level, stages;
+    uint32_t n, known, stages;
     uint8_t radices[FFT_MOST_STAGES];
     uint32_t rows, threads, pitch, points, pad;
     bool single;

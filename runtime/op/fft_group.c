@@ -108,7 +108,7 @@ static rlxvk_status emit_pass(const fft_transform *t, uint32_t pass)
         a.store_table = t->twiddles[pass];
     }
     dispatch d = {.kernel = KERNEL_FFT,
-                  .constants = {g.threads, g.level, g.points, g.single, g.pad}};
+                  .constants = {g.threads, g.known, g.points, g.single, g.pad}};
     TRY(fft_stage_table(t->l, g.n, g.radices, g.stages, &stages));
     lower_groups(t->l, &d, divide_up(lines, g.rows));
     operand factors = t->factors.size ? t->factors : stages;

@@ -169,6 +169,7 @@ bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, f
 static void push_radix(fft_group *g, uint32_t radix)
 {
     g->radices[g->stages++] = (uint8_t)radix;
+    g->known |= FFT_RADIX_BIT(radix);
 }
 
 /* 2^bits as radices of at most 2^most, as equal as can be. */
@@ -179,19 +180,14 @@ static void push_powers(fft_group *g, uint32_t bits, uint32_t most)
         push_radix(g, 1u << (bits / stages + (i < bits % stages)));
 }
 
-/* Software drivers compile for seconds: they share one pipeline and its one size of memory where
- * they can. */
+/* Software drivers take long to compile the largest. */
 static void choose_radices(const device_profile *p, uint64_t n, fft_group *g)
 {
     static const uint32_t odd[] = {13, 11, 7, 5, 3};
     uint32_t bits = 0;
     for (; n % 2 == 0; n /= 2)
         bits++;
-    if (!is_smooth(n, 7))
-        g->level = FFT_LEVEL_13;
-    else if (n > 1 || p->portable)
-        g->level = FFT_LEVEL_7;
-    push_powers(g, bits, g->level == FFT_LEVEL_2 ? 4 : 3);
+    push_powers(g, bits, n > 1 || p->portable ? 3 : 4);
     for (size_t i = 0; i < ARRAY_COUNT(odd); i++)
         for (; n % odd[i] == 0; n /= odd[i])
             push_radix(g, odd[i]);
