@@ -93,39 +93,21 @@ uint key_of(uint n, uint c)
     return n * PART_KEYS + c * COLUMN_THREADS + tx;
 }
 
-vec4 load_q(uint row, uint d)
-{
-    uint at = row + d;
-    if (d >= args.width)
-        return vec4(0.0);
-    if (WHOLE)
-        return q4[at >> 2];
-    uint last = args.width - d;
-    return vec4(q[at], last > 1u ? q[at + 1u] : 0.0, last > 2u ? q[at + 2u] : 0.0,
-                last > 3u ? q[at + 3u] : 0.0);
-}
-vec4 load_k(uint row, uint d)
-{
-    uint at = row + d;
-    if (d >= args.width)
-        return vec4(0.0);
-    if (WHOLE)
-        return k4[at >> 2];
-    uint last = args.width - d;
-    return vec4(k[at], last > 1u ? k[at + 1u] : 0.0, last > 2u ? k[at + 2u] : 0.0,
-                last > 3u ? k[at + 3u] : 0.0);
-}
-vec4 load_v(uint row, uint d)
-{
-    uint at = row + d;
-    if (d >= args.width)
-        return vec4(0.0);
-    if (WHOLE)
-        return v4[at >> 2];
-    uint last = args.width - d;
-    return vec4(v[at], last > 1u ? v[at + 1u] : 0.0, last > 2u ? v[at + 2u] : 0.0,
-                last > 3u ? v[at + 3u] : 0.0);
-}
+/* Columns beyond the last are 0. */
+#define DEFINE_LOAD(name, words, quads)                                                            \
+    vec4 name(uint row, uint d)                                                                    \
+    {                                                                                              \
+        uint at = row + d, left = args.width - d;                                                  \
+        if (d >= args.width)                                                                       \
+            return vec4(0.0);                                                                      \
+        if (WHOLE)                                                                                 \
+            return quads[at >> 2];                                                                 \
+        return vec4(words[at], left > 1u ? words[at + 1u] : 0.0,                                   \
+                    left > 2u ? words[at + 2u] : 0.0, left > 3u ? words[at + 3u] : 0.0);           \
+    }
+DEFINE_LOAD(load_q, q, q4)
+DEFINE_LOAD(load_k, k, k4)
+DEFINE_LOAD(load_v, v, v4)
 
 /* Rows beyond the last are read as the last: queries are not stored, keys get no weight. */
 void fetch_scores(uint first_key, uint depth)
@@ -160,24 +142,45 @@ void store_scores(uint slice, float factor)
                      i * (THREADS / 4u) + lane / 4u, next[Q_LOADS + i]);
 }
 
-void multiply_scores(uint slice)
+/* The quarter of a slice whose quads are turned alike. The sums turn with the quads from quarter to
+ * quarter, so that in a loop of quarters too, which takes less to compile, each stays in place; a
+ * loop that is unrolled only names them anew. */
+void multiply_quarter(uint rows_at, uint keys_at)
 {
-    uint rows_at = slice + ty, keys_at = slice + DEPTH * TILE_ROW_QUADS + tx;
-    [[unroll]] for (uint d = 0; d < DEPTH; d++) {
-        const uint t = d >> 2;
+    [[unroll]] for (uint d = 0; d < DEPTH / 4u; d++) {
         vec4 b[KEY_QUADS];
-        [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
-            vec4 w = weights[keys_at + d * TILE_KEY_QUADS + n * COLUMN_THREADS];
-            b[n] = vec4(w[t], w[t + 1u & 3u], w[t + 2u & 3u], w[t + 3u & 3u]);
-        }
+        [[unroll]] for (uint n = 0; n < KEY_QUADS; n++)
+            b[n] = weights[keys_at + d * TILE_KEY_QUADS + n * COLUMN_THREADS];
         [[unroll]] for (uint m = 0; m < ROW_QUADS; m++) {
             vec4 a = weights[rows_at + d * TILE_ROW_QUADS + m * ROW_THREADS];
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
                     uint at = (m * 4u + e) * KEY_QUADS + n;
-                    s[at] = fma(vec4(a[e + t & 3u]), b[n], s[at]);
+                    s[at] = fma(vec4(a[e]), b[n], s[at]);
                 }
         }
+    }
+    [[unroll]] for (uint m = 0; m < ROW_QUADS; m++)
+        [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
+            uint at = m * 4u * KEY_QUADS + n;
+            vec4 last = s[at + 3u * KEY_QUADS].wxyz;
+            [[unroll]] for (uint e = 3u; e > 0u; e--)
+                s[at + e * KEY_QUADS] = s[at + (e - 1u) * KEY_QUADS].wxyz;
+            s[at] = last;
+        }
+}
+
+void multiply_scores(uint slice)
+{
+    uint rows_at = slice + ty, keys_at = slice + DEPTH * TILE_ROW_QUADS + tx;
+    const uint rows_quarter = DEPTH / 4u * TILE_ROW_QUADS;
+    const uint keys_quarter = DEPTH / 4u * TILE_KEY_QUADS;
+    if (UNROLL > 4u) {
+        [[unroll]] for (uint t = 0; t < 4u; t++)
+            multiply_quarter(rows_at + t * rows_quarter, keys_at + t * keys_quarter);
+    } else {
+        [[dont_unroll]] for (uint t = 0; t < 4u; t++)
+            multiply_quarter(rows_at + t * rows_quarter, keys_at + t * keys_quarter);
     }
 }
 
@@ -302,7 +305,7 @@ void reduce_maxima()
 
 /* Scores become weights; m, l and o move to the new maximum. A NaN among the scores makes l NaN,
  * whatever exp2 makes of it. */
-void update_rows(bool edge)
+void update_rows()
 {
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         float m = row_maxima[(r >> 2) * ROW_THREADS + ty][r & 3u];
@@ -312,8 +315,7 @@ void update_rows(bool edge)
         [[unroll]] for (uint n = 0; n < KEY_QUADS; n++) {
             vec4 z = s[r * KEY_QUADS + n], w = exp2(z - base);
             total += (z.x + z.y) + (z.z + z.w);
-            if (edge)
-                w = mix(w, vec4(0.0), equal(floatBitsToUint(z), uvec4(0xff800000u)));
+            w = mix(w, vec4(0.0), equal(floatBitsToUint(z), uvec4(0xff800000u)));
             p += w;
             s[r * KEY_QUADS + n] = w;
         }
@@ -410,10 +412,7 @@ void process_tile(uint tile, uint end)
     if (edge)
         apply_mask(first_key);
     reduce_maxima();
-    if (edge) /* two copies, so that the usual one knows */
-        update_rows(true);
-    else
-        update_rows(false);
+    update_rows();
     add_values(tile, end, edge);
 }
 

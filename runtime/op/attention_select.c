@@ -74,7 +74,7 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
     p->rows = 4 * row_threads * c->row_quads;
     p->tile_keys = 4u * c->column_threads * c->key_quads;
     p->column_quads = MAX(1, (uint32_t)divide_up(s->width, 4u * c->column_threads));
-    p->value_keys = 16;
+    p->value_keys = profile->portable ? MAX(8 / p->column_quads, 4) : 16;
     while (p->value_keys > 4 && tile_shared_bytes(p) > profile->shared_memory_bytes)
         p->value_keys /= 2;
     p->unroll = MIN(p->value_keys, c->unroll);
@@ -107,7 +107,7 @@ static void plan_rows(attention_plan *p, const attention_shape *s, const device_
     p->lane_quads = (uint32_t)divide_up(quads, p->lanes);
     p->threads = p->class->threads ? p->class->threads : 4 * p->lanes;
     /* Each row costs registers, and what is unrolled far compiles slowly on software drivers. */
-    uint32_t most_rows = profile->portable ? 8 / p->lane_quads : 8;
+    uint32_t most_rows = profile->portable ? 4 : 8;
     p->rows = 1;
     while (p->rows < most_rows && p->rows < kv_rows)
         p->rows *= 2;
