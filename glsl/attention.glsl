@@ -23,14 +23,13 @@ uint band_end(uint i)
  * mask keeps. */
 float mask_term(uint row, uint i, uint j)
 {
-    if (j < band_begin(i) || j >= band_end(i))
-        return NEGATIVE_INFINITY;
-    if (MASK == ATTENTION_BAND)
-        return 0.0;
-    float m = mask[row + i * args.mask_query + j * args.mask_key];
-    if (MASK == ATTENTION_BIAS)
-        return m;
-    return is_nan(m) || m >= 0.5 ? 0.0 : NEGATIVE_INFINITY;
+    bool outside = j < band_begin(i) || j >= band_end(i);
+    float term = 0.0;
+    if (MASK != ATTENTION_BAND) /* without a branch, so that many are under way */
+        term = mask[row + i * args.mask_query + min(j, args.keys - 1u) * args.mask_key];
+    if (MASK == ATTENTION_CUSTOM)
+        term = is_nan(term) || term >= 0.5 ? 0.0 : NEGATIVE_INFINITY;
+    return outside ? NEGATIVE_INFINITY : term;
 }
 
 /* tanh that neither overflows nor cancels; drivers need not saturate theirs. */
