@@ -34,7 +34,7 @@ layout(constant_id = 6) const uint ROW_QUADS = 1;
 layout(constant_id = 7) const uint KEY_QUADS = 1;
 layout(constant_id = 8) const uint COLUMN_QUADS = 1; /* width <= 4 COLUMN_THREADS COLUMN_QUADS */
 layout(constant_id = 9) const uint VALUE_KEYS = 8;   /* a multiple of 4 */
-layout(constant_id = 10) const uint UNROLL = 4;      /* divides VALUE_KEYS */
+layout(constant_id = 10) const uint UNROLL = 4; /* keys of v; above 4 a slice of q and k too */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) readonly buffer k_source { float k[]; };

@@ -74,6 +74,7 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
     p->rows = 4 * row_threads * c->row_quads;
     p->tile_keys = 4u * c->column_threads * c->key_quads;
     p->column_quads = MAX(1, (uint32_t)divide_up(s->width, 4u * c->column_threads));
+    /* A slice of v is unrolled where it is read: long ones compile slowly on software drivers. */
     p->value_keys = profile->portable ? MAX(8 / p->column_quads, 4) : 16;
     while (p->value_keys > 4 && tile_shared_bytes(p) > profile->shared_memory_bytes)
         p->value_keys /= 2;
