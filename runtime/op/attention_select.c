@@ -78,7 +78,7 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
     p->value_keys = profile->portable ? MAX(8 / p->column_quads, 4) : 16;
     while (p->value_keys > 4 && tile_shared_bytes(p) > profile->shared_memory_bytes)
         p->value_keys /= 2;
-    p->unroll = MIN(p->value_keys, c->unroll);
+    p->unroll = profile->portable && p->column_quads > 2 ? 2 : MIN(p->value_keys, c->unroll);
     p->blocks = s->batch * s->heads * divide_up(s->queries, p->rows);
     p->chunks = 1;
     if (c->split)
