@@ -104,33 +104,20 @@ uint start_scores()
 }
 
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
-vec4 load_q(uint row, uint quad)
-{
-    uint d = quad * 4u;
-    if (WHOLE)
-        return d < args.width ? q4[(row + d) >> 2] : vec4(0.0);
-    return vec4(d < args.width ? q[row + d] : 0.0, d + 1u < args.width ? q[row + d + 1u] : 0.0,
-                d + 2u < args.width ? q[row + d + 2u] : 0.0,
-                d + 3u < args.width ? q[row + d + 3u] : 0.0);
-}
-vec4 load_k(uint row, uint quad)
-{
-    uint d = quad * 4u;
-    if (WHOLE)
-        return d < args.width ? k4[(row + d) >> 2] : vec4(0.0);
-    return vec4(d < args.width ? k[row + d] : 0.0, d + 1u < args.width ? k[row + d + 1u] : 0.0,
-                d + 2u < args.width ? k[row + d + 2u] : 0.0,
-                d + 3u < args.width ? k[row + d + 3u] : 0.0);
-}
-vec4 load_v(uint row, uint quad)
-{
-    uint d = quad * 4u;
-    if (WHOLE)
-        return d < args.width ? v4[(row + d) >> 2] : vec4(0.0);
-    return vec4(d < args.width ? v[row + d] : 0.0, d + 1u < args.width ? v[row + d + 1u] : 0.0,
-                d + 2u < args.width ? v[row + d + 2u] : 0.0,
-                d + 3u < args.width ? v[row + d + 3u] : 0.0);
-}
+#define DEFINE_LOAD(name, words, quads)                                                            \
+    vec4 name(uint row, uint quad)                                                                 \
+    {                                                                                              \
+        uint d = quad * 4u;                                                                        \
+        if (WHOLE)                                                                                 \
+            return d < args.width ? quads[(row + d) >> 2] : vec4(0.0);                             \
+        return vec4(d < args.width ? words[row + d] : 0.0,                                         \
+                    d + 1u < args.width ? words[row + d + 1u] : 0.0,                               \
+                    d + 2u < args.width ? words[row + d + 2u] : 0.0,                               \
+                    d + 3u < args.width ? words[row + d + 3u] : 0.0);                              \
+    }
+DEFINE_LOAD(load_q, q, q4)
+DEFINE_LOAD(load_k, k, k4)
+DEFINE_LOAD(load_v, v, v4)
 
 /* Key `x` of this group in the pass that starts at `base`; the last one again behind it. */
 uint key_row(uint base, uint x)
