@@ -207,8 +207,8 @@ location output_location(const rlxvk_executable *e, const output_state *out);
 
 rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name, input_state **out);
 /* E_RANGE unless row `row` of `row_elements` lies in the node. */
-rlxvk_status check_row(const rlxvk_executable *e, const char *call, uint32_t id, uint64_t row,
-                       uint64_t row_elements);
+rlxvk_status check_node_row(const rlxvk_executable *e, const char *call, uint32_t id, uint64_t row,
+                            uint64_t row_elements);
 
 /* ---- run.c ---- */
 

@@ -359,9 +359,9 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
     for (size_t i = 0; i < e->input_count; i++) {
         if (e->inputs[i].row_feed < 0)
             continue;
-        TRY(check_row(e, "feed_rows", e->outputs[e->inputs[i].row_feed].node, source_row,
-                      row_elements));
-        TRY(check_row(e, "feed_rows", e->inputs[i].node, target_row, row_elements));
+        TRY(check_node_row(e, "feed_rows", e->outputs[e->inputs[i].row_feed].node, source_row,
+                           row_elements));
+        TRY(check_node_row(e, "feed_rows", e->inputs[i].node, target_row, row_elements));
     }
     TRY(flush_row_feeds(e));
     rows = (uint32_t *)e->feeds.row_arguments.mapped;

@@ -134,8 +134,8 @@ error:
 
 /* ---- Rows of outputs ---- */
 
-rlxvk_status check_row(const rlxvk_executable *e, const char *call, uint32_t id, uint64_t row,
-                       uint64_t row_elements)
+rlxvk_status check_node_row(const rlxvk_executable *e, const char *call, uint32_t id, uint64_t row,
+                            uint64_t row_elements)
 {
     uint64_t numel = shape_numel(&graph_node(e->graph, id)->shape), end;
     bool fits = size_add(row, 1, &end) && size_multiply(end, row_elements, &end) && end <= numel;
@@ -156,7 +156,7 @@ rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, s
     const output_state *out = &executable->outputs[index];
     if (node_held(executable, out->node) != STORAGE_WORD)
         return fail(RLXVK_E_DTYPE, "read_output_row: output %zu is not held as f32 words", index);
-    TRY(check_row(executable, "read_output_row", out->node, row, row_elements));
+    TRY(check_node_row(executable, "read_output_row", out->node, row, row_elements));
     TRY(read_words(executable, output_location(executable, out), (uint64_t)row * row_elements,
                    row_elements, values));
 error:
