@@ -405,6 +405,19 @@ static rlxvk_status copy_feeds(rlxvk_executable *to, const rlxvk_executable *fro
     return record_feeds(to);
 }
 
+/* Outputs of the last run are read, and fed by rows, before the next. */
+static rlxvk_status copy_outputs(rlxvk_executable *to, const rlxvk_executable *from)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < from->output_count; i++) {
+        location source = output_location(from, &from->outputs[i]);
+        location target = output_location(to, &to->outputs[i]);
+        TRY(location_copy(to, &target, &source));
+    }
+error:
+    return status;
+}
+
 rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_executable)
 {
     rlxvk_executable *e = NULL;
@@ -412,6 +425,7 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
     TRY(copy_feeds(e, executable));
+    TRY(copy_outputs(e, executable));
     *out_executable = e;
     return RLXVK_OK;
 error:

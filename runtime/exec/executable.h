@@ -93,7 +93,7 @@ typedef struct ticket_state {
 
 /* One host step's buffers, allocated at compile. */
 typedef struct host_step {
-    uint32_t step;
+    uint32_t step; /* host steps are in the order of the schedule */
     host_tensor *inputs;
     void **buffers; /* per input */
     double *result;

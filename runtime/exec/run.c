@@ -282,16 +282,9 @@ error:
 
 /* ---- Execution ---- */
 
-static const host_step *host_step_at(const rlxvk_executable *e, uint32_t step)
-{
-    for (size_t i = 0; i < e->host_step_count; i++)
-        if (e->host_steps[i].step == step)
-            return &e->host_steps[i];
-    return NULL;
-}
-
 static rlxvk_status execute_segments(rlxvk_executable *e)
 {
+    const host_step *next = e->host_steps;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < e->plan.segments.count; i++) {
         const segment *g = &e->plan.segments.items[i];
@@ -305,7 +298,7 @@ static rlxvk_status execute_segments(rlxvk_executable *e)
         }
         TRY(submit_batch(e));
         TRY(wait_submitted(e));
-        TRY(host_step_run(e, host_step_at(e, g->first)));
+        TRY(host_step_run(e, next++));
     }
 error:
     return status;
