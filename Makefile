@@ -35,7 +35,7 @@ SUPPORT  := $(sort $(wildcard test/support/*.c))
 UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
-UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%)
+UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%) $(BUILD)/test/rlxvk
 LIB      := $(BUILD)/librlxvk.a
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
@@ -140,6 +140,11 @@ $(INSIDE): $(LIB_OBJ)
 $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@mkdir -p $(@D)
 	@echo "  LD $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# The program, held to what every test program is held to (test/support/balance.c).
+$(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)
+	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
