@@ -35,7 +35,7 @@ SUPPORT  := $(sort $(wildcard test/support/*.c))
 UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
-UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%)
+UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%) $(BUILD)/test/rlxvk
 LIB      := $(BUILD)/librlxvk.a
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
@@ -44,18 +44,28 @@ PROGRAM  := $(BUILD)/bin/rlxvk
 .PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units
 .DELETE_ON_ERROR:
 
+# What is missing is installed first and only then looked for: the goals are another make's.
+INSTALLS := $(filter deps test lint,$(MAKECMDGOALS))
+GOALS    := $(filter-out deps,$(MAKECMDGOALS))
+ifneq ($(if $(installed),,$(INSTALLS)),)
+.PHONY: installed
+$(MAKECMDGOALS): installed ; @:
+installed:
+	@tools/deps.sh $(INSTALLS:deps=build)
+	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
+else
+
 all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
 
-deps: ## install what is missing, through the system's package manager
-	@tools/deps.sh build
+deps: ## install what is missing to build and run, through the system's package manager
 
 demo: all ## run the bundled language model on the best device found
 	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
 
-test: all units ## every test, on the software drivers
+test: all units ## every test, on the software drivers; installs what they need
 	@BUILD=$(BUILD) test/run.sh
 
 units: $(UNITS)
@@ -66,7 +76,7 @@ conform: all ## kernel conformance on the device at hand
 bench: all ## kernel times on the device at hand
 	$(PROGRAM) bench
 
-lint: all ## formatting, layering, static checks, SPIR-V, headers
+lint: all ## formatting, layering, static checks, SPIR-V, headers; installs what they need
 	@BUILD=$(BUILD) tools/lint.sh
 
 spirv: ## compile the checked-in SPIR-V again (needs a glslang of 2025 or newer on PATH)
@@ -76,7 +86,7 @@ readme: all ## put the op table into README.md
 	@BUILD=$(BUILD) tools/readme.sh
 
 format: ## apply .clang-format
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	find include runtime glsl tools test -name '*.[ch]' -exec clang-format -i {} +
 
 install: all ## copy library, headers, program and pkg-config file to PREFIX
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
@@ -142,6 +152,11 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# The program, held to what every test program is held to (test/support/balance.c).
+$(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
@@ -159,3 +174,5 @@ $(BUILD)/kernel_table.o: $(GEN)/kernel_table.c
 
 .PRECIOUS: $(BUILD)/%.o $(BASE)/spv/%.raw.spv $(BASE)/spv/%.spv
 -include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)
+
+endif

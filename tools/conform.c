@@ -3,6 +3,7 @@
  * are kept by case and reported in the order of the cases, however the threads ran.
  */
 #include "conform.h"
+#include "clock.h"
 #include "commands.h"
 #include "exec/context.h"
 #include "op/variant.h"
@@ -12,7 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
@@ -296,25 +296,18 @@ static void *work(void *user)
     }
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static void run_all(job *j)
 {
     pthread_t threads[64];
     size_t started = 0, wanted = MIN(MIN(j->options->jobs, ARRAY_COUNT(threads)), j->cases.count);
-    double begin = now();
+    double begin = clock_seconds();
     while (started + 1 < wanted && pthread_create(&threads[started], NULL, work, j) == 0)
         started++;
     work(j);
     while (started > 0)
         pthread_join(threads[--started], NULL);
     print_progress(NULL);
-    j->report.seconds = now() - begin;
+    j->report.seconds = clock_seconds() - begin;
 }
 
 /* ---- Each variant ---- */

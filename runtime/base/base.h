@@ -45,6 +45,9 @@ char *memory_copy_string(const char *text); /* NULL in, NULL out */
  * far. Process-wide. */
 void memory_fail_at(uint64_t nth);
 uint64_t memory_allocation_count(void);
+/* Blocks not yet freed, without those handed to memory_keep: they stay until the process ends. */
+int64_t memory_live_count(void);
+void memory_keep(const void *pointer);
 
 /* ---- Checked sizes: false on overflow, *out untouched. ---- */
 
