@@ -40,6 +40,11 @@ for f in $(git ls-files 'runtime/*.c' 'runtime/*.h' ':!runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
 done
 
+# A host program's locale may not change what is read and written: base/text.c has what stands in for these.
+mapfile -t found < <(git ls-files 'runtime/*.[ch]' 'tools/*.[ch]' ':!runtime/base/text.c' ':!tools/spv2c.c' |
+    xargs grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(')
+for f in "${found[@]}"; do complain "$f: depends on the locale"; done
+
 for f in $(git ls-files '*.c' '*.h' '*.comp' '*.glsl'); do
     lines=$(wc -l <"$f")
     ((lines <= 800)) || complain "$f: $lines lines (800 at most)"
