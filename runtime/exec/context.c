@@ -54,7 +54,7 @@ void rlxvk_context_destroy(rlxvk_context *context)
         return;
     device_close(context->device);
     tuning_destroy(&context->tuning);
-    trace_close(context->trace);
+    trace_close(context->trace, &context->log);
     if (context->lock_made)
         pthread_mutex_destroy(&context->lock);
     memory_free(context);

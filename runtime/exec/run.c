@@ -361,7 +361,7 @@ static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
     if (status == RLXVK_OK)
         status = wait_value(e, t->value);
     if (e->context->trace)
-        trace_span(e->context->trace, "wait", 1, start, trace_now() - start, NULL);
+        trace_span(e->context->trace, "wait", TRACE_HOST, start, trace_now() - start, NULL);
     for (size_t i = 0; i < t->output_count && status == RLXVK_OK; i++) {
         const rlxvk_run_output *item = &t->outputs[i];
         if (e->context->switches.dispatch_only)
@@ -468,7 +468,7 @@ static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_
     t->id = ++e->next_ticket;
     t->submitted_at = begin;
     if (trace)
-        trace_span(trace, "submit", 1, begin, trace_now() - begin, NULL);
+        trace_span(trace, "submit", TRACE_HOST, begin, trace_now() - begin, NULL);
     return RLXVK_OK;
 error:
     t->output_count = 0;
