@@ -40,6 +40,7 @@ LIB      := $(BUILD)/librlxvk.a
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
+VERSION  := $(shell sed -n 's/^\#define RLXVK_VERSION "\([^"]*\)".*/\1/p' tools/commands.h)
 
 .PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units
 .DELETE_ON_ERROR:
@@ -93,8 +94,8 @@ install: all ## copy library, headers, program and pkg-config file to PREFIX
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include/
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
-	printf 'prefix=%s\nName: rlxvk\nDescription: machine-learning graphs on Vulkan\nVersion: 0.1.0\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -lrlxvk %s\n' \
-	  '$(PREFIX)' '$(LDLIBS)' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rlxvk.pc
+	printf 'prefix=%s\nName: rlxvk\nDescription: machine-learning graphs on Vulkan\nVersion: %s\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -lrlxvk %s\n' \
+	  '$(PREFIX)' '$(VERSION)' '$(LDLIBS)' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rlxvk.pc
 
 clean: ## remove what was built
 	rm -rf build
@@ -162,6 +163,7 @@ $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out
 	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
+$(BUILD)/test/test_cli: | $(PROGRAM)
 
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)

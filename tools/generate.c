@@ -11,9 +11,8 @@
 #include "tokenizer.h"
 #include "utf8.h"
 
-#include <errno.h>
+#include <float.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_TOKENS 128
@@ -68,34 +67,23 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-static bool parse_real(const char *option, const char *argument, float *out)
-{
-    char *end;
-    errno = 0;
-    *out = strtof(argument, &end);
-    if (*argument && !*end && !errno)
-        return true;
-    fprintf(stderr, "rlxvk generate: --%s takes a number, not '%s'\n", option, argument);
-    return false;
-}
-
 static bool set_number(options *o, int letter)
 {
     uint64_t value = 0;
     switch (letter) {
     case 'n':
-        return o->tokens_given = parse_number("generate", "tokens", optarg, UINT32_MAX, &o->tokens);
+        return o->tokens_given = parse_number("tokens", optarg, 0, UINT32_MAX, &o->tokens);
     case 's':
-        return parse_number("generate", "seed", optarg, UINT64_MAX, &o->seed);
+        return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
     case 'k':
-        if (!parse_number("generate", "top-k", optarg, UINT32_MAX, &value))
+        if (!parse_number("top-k", optarg, 0, UINT32_MAX, &value))
             return false;
         o->sampling.top_k = (uint32_t)value;
         return true;
     case 't':
-        return parse_real("temperature", optarg, &o->sampling.temperature);
+        return parse_real("temperature", optarg, 0, FLT_MAX, &o->sampling.temperature);
     case 'P':
-        return parse_real("top-p", optarg, &o->sampling.top_p);
+        return parse_real("top-p", optarg, 0, 1, &o->sampling.top_p);
     default: /* getopt_long has said what is wrong */
         return false;
     }
@@ -125,12 +113,12 @@ static bool parse_options(options *o, int argc, char **argv)
         return true;
     if (optind < argc)
         o->model = argv[optind++];
-    if (optind < argc)
-        fprintf(stderr, "rlxvk generate: unexpected argument '%s'\n", argv[optind]);
-    else if (!o->model)
-        fprintf(stderr, "rlxvk generate: no model file\n");
+    if (!parse_end(argc, argv, optind))
+        return false;
+    if (!o->model)
+        print_error("no model file; name one: rlxvk generate MODEL.gguf -p TEXT");
     else if (!o->prompt)
-        fprintf(stderr, "rlxvk generate: no prompt; give one with -p\n");
+        print_error("no prompt; give one with -p");
     else
         return true;
     return false;
@@ -345,7 +333,7 @@ int command_generate(int argc, char **argv)
     if (!parse_options(&o, argc, argv))
         return EXIT_USAGE;
     if (o.help)
-        return fputs(help, stdout) < 0;
+        return print_help(help);
     TRY(open_session(&s));
     TRY(run_prompt(&s));
     TRY(run_tokens(&s));
@@ -353,10 +341,8 @@ int command_generate(int argc, char **argv)
     TRY(print_results(&s));
 error:
     session_destroy(&s);
-    if (status == RLXVK_OK && fflush(stdout) != 0)
-        status = fail(RLXVK_E_FILE, "the output cannot be written");
     if (status == RLXVK_OK)
         return EXIT_OK;
-    fprintf(stderr, "rlxvk generate: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
+    print_status(status);
     return EXIT_FAILED;
 }

@@ -41,6 +41,11 @@ for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
 done
 
+# A host program's locale may not change what is read and written: base/text.c has what stands in for these.
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path tools/spv2c.c -exec \
+    grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
+for f in "${found[@]}"; do complain "$f: depends on the locale"; done
+
 for f in $sources $(find glsl -name '*.comp' -o -name '*.glsl'); do
     lines=$(wc -l <"$f")
     ((lines <= 800)) || complain "$f: $lines lines (800 at most)"

@@ -113,4 +113,18 @@ typedef struct text {
 } text;
 void text_append(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* ---- What the host program's locale has no say in: the decimal point is '.', and letters are
+ * ASCII. ---- */
+
+/* As vsnprintf and strtod in the C locale. */
+int text_format(char *buffer, size_t size, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+double text_to_real(const char *string, char **out_end);
+static inline char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+/* Equal in any case, up to the terminator or `length` characters. */
+bool ascii_equal(const char *a, const char *b, size_t length);
+
 #endif

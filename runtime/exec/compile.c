@@ -380,7 +380,8 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     e->options.share_with = NULL;
     e->options.shared_inputs = NULL;
     e->options.shared_input_count = 0;
-    trace_span(context->trace, "compile", 1, start, context->trace ? trace_now() - start : 0, NULL);
+    trace_span(context->trace, "compile", TRACE_HOST, start,
+               context->trace ? trace_now() - start : 0, NULL);
     *out = e;
     return RLXVK_OK;
 error:

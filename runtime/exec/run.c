@@ -399,7 +399,7 @@ static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
     t->completed = true;
     TRY(wait_value(e, t->value));
     if (trace)
-        trace_span(trace, "wait", 1, start, trace_now() - start, NULL);
+        trace_span(trace, "wait", TRACE_HOST, start, trace_now() - start, NULL);
     TRY(read_outputs(e, t));
     if (trace && e->queries)
         TRY(trace_steps(e, t->submitted_at));
@@ -524,7 +524,7 @@ static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_
     t->id = ++e->next_ticket;
     t->submitted_at = begin;
     if (trace)
-        trace_span(trace, "submit", 1, begin, trace_now() - begin, NULL);
+        trace_span(trace, "submit", TRACE_HOST, begin, trace_now() - begin, NULL);
     return RLXVK_OK;
 error:
     t->output_count = 0;
