@@ -162,10 +162,14 @@ error:
 rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                   size_t input_count, rlxvk_bad_node *out_node)
 {
-    rlxvk_compile_options options = executable->options;
+    rlxvk_compile_options options;
     rlxvk_executable *e = NULL;
     rlxvk_bad_node found = {0};
     rlxvk_status status;
+    TRY(require(executable, "first_bad_node", "executable"));
+    TRY(require_items(inputs, input_count, "first_bad_node", "inputs"));
+    TRY(require(out_node, "first_bad_node", "out_node"));
+    options = executable->options;
     options.keep_all = true;
     options.share_with = NULL;
     options.allow_unset = true;

@@ -323,7 +323,8 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
     attention_attributes a = {.with_lse = true};
     if (options)
         a.options = *options;
-    *out_lse = RLXVK_NONE;
+    if (out_lse)
+        *out_lse = RLXVK_NONE;
     rlxvk_tensor packed = build(g, q, k, v, mask, &a);
     if (!packed.id)
         return RLXVK_NONE;
@@ -333,7 +334,8 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
     attention_geometry s =
         attention_geometry_of(&resolved->options, &q_shape, input_shape(g, n, 1), NULL);
     int64_t numel = (int64_t)shape_numel(&q_shape), rows = s.batch * s.heads * s.queries;
-    rlxvk_tensor lse = rlxvk_narrow(g, packed, 0, numel, rows);
-    *out_lse = rlxvk_reshape(g, lse, RLXVK_SHAPE(s.batch, s.heads, s.queries));
+    if (out_lse)
+        *out_lse = rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, numel, rows),
+                                 RLXVK_SHAPE(s.batch, s.heads, s.queries));
     return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, numel), q_shape);
 }

@@ -25,11 +25,6 @@ typedef struct inlining {
     uint32_t *map; /* body node -> node; what does not change with the round stays from the first */
 } inlining;
 
-static bool is_rng_state(const node *n)
-{
-    return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
-}
-
 static size_t body_inputs(const rlxvk_graph *body)
 {
     size_t count = 0;
@@ -117,9 +112,9 @@ static uint32_t inline_node(inlining *in, uint32_t id)
 static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what, size_t inputs,
                       size_t outputs)
 {
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, what) || graph_fail(g, require(body, what, "body")) != RLXVK_OK)
         return false;
-    if (!body || body == g)
+    if (body == g)
         graph_fail(g, fail(RLXVK_E_ATTR, "%s: needs a graph of its own", what));
     else if (body->status != RLXVK_OK)
         graph_fail(g, fail(body->status, "%s: %s", what, body->error));
@@ -146,9 +141,9 @@ static bool writes_nothing(rlxvk_graph *g, const rlxvk_graph *body, const char *
 static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t count,
                           const char *what)
 {
+    graph_fail(g, require_items(tensors, count, what, "values"));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        if (tensors[i].id == 0 || tensors[i].id > g->nodes.count)
-            graph_fail(g, fail(RLXVK_E_ARITY, "%s: value %zu is no tensor of the graph", what, i));
+        graph_fail(g, graph_take(g, tensors[i], what, "value", i));
     return g->status == RLXVK_OK;
 }
 
@@ -186,7 +181,7 @@ static bool inline_round(inlining *in, const rlxvk_tensor *inputs, size_t count,
     for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
         in->map[id] = inline_node(in, id);
     for (size_t i = 0; i < body->outputs.count && g->status == RLXVK_OK; i++)
-        outputs[i] = tensor_of(in->map[body->outputs.items[i]]);
+        outputs[i] = tensor_of(g, in->map[body->outputs.items[i]]);
     g->instances += 1 + body->instances;
     return g->status == RLXVK_OK;
 }
@@ -212,12 +207,23 @@ static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char
     return false;
 }
 
+/* Clears the results; false when there is nowhere to put them or nothing to do. */
+static bool results_given(rlxvk_graph *g, rlxvk_tensor *results, size_t count, const char *call,
+                          const char *argument)
+{
+    if (results && count)
+        memset(results, 0, count * sizeof *results);
+    return graph_ready(g, call) &&
+           graph_fail(g, require_items(results, count, call, argument)) == RLXVK_OK;
+}
+
 /* ---- if, call ---- */
 
 void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,
                 rlxvk_tensor *out_results, size_t result_count)
 {
-    memset(out_results, 0, result_count * sizeof *out_results);
+    if (!results_given(g, out_results, result_count, "call", "out_results"))
+        return;
     if (body_fits(g, body, "call", count, result_count) && tensors_given(g, inputs, count, "call"))
         (void)inline_once(g, body, "call", inputs, count, out_results);
 }
@@ -269,10 +275,10 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
                  rlxvk_tensor *out_values)
 {
     inlining test = {0}, work = {0};
-    rlxvk_tensor active = RLXVK_NONE, goes_on;
-    rlxvk_tensor *next = memory_zeroed(count + 1, sizeof *next);
-    memset(out_values, 0, count * sizeof *out_values);
-    if (!next)
+    rlxvk_tensor active = RLXVK_NONE, goes_on, *next;
+    if (!results_given(g, out_values, count, "while", "out_values"))
+        return;
+    if (!(next = memory_zeroed(count + 1, sizeof *next)))
         graph_fail(g, fail_memory("while"));
     if (count == 0)
         graph_fail(g, fail(RLXVK_E_ARITY, "while: nothing is carried; needs one value at least"));

@@ -57,6 +57,7 @@ rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op)
 {
     rlxvk_status status;
     custom_entry *entry = NULL;
+    TRY(require(op, "register_custom", "op"));
     TRY(check_registration(op));
     if (!(entry = memory_zeroed(1, sizeof *entry)))
         TRY(fail_memory("custom op"));
@@ -88,7 +89,7 @@ static const custom_entry *find_entry(const char *name)
 {
     const custom_entry *found = NULL;
     pthread_mutex_lock(&table.lock);
-    for (size_t i = table.count; i-- > 0 && !found && name;)
+    for (size_t i = table.count; i-- > 0 && !found;)
         if (strcmp(table.entries[i]->name, name) == 0)
             found = table.entries[i];
     pthread_mutex_unlock(&table.lock);
@@ -100,11 +101,14 @@ static const custom_entry *find_entry(const char *name)
 static rlxvk_tensor build(rlxvk_graph *g, const char *name, const rlxvk_tensor *inputs,
                           size_t count, const void *bytes, size_t size, custom_attributes *a)
 {
+    if (!graph_ready(g, "custom") || graph_fail(g, require(name, "custom", "name")) != RLXVK_OK ||
+        graph_fail(g, require_items(bytes, size, "custom", "attributes")) != RLXVK_OK)
+        return RLXVK_NONE;
     a->entry = find_entry(name);
     a->size = size;
     if (!a->entry)
-        graph_fail(g,
-                   fail(RLXVK_E_UNKNOWN_OP, "custom: no op '%s' is registered", name ? name : ""));
+        graph_fail(g, fail(RLXVK_E_UNKNOWN_OP,
+                           "custom: no op '%s' is registered; see rlxvk_register_custom", name));
     else if (size > CUSTOM_ATTRIBUTE_BYTES)
         graph_fail(g, fail(RLXVK_E_ATTR, "custom '%s': %zu attribute bytes; at most %d", name, size,
                            CUSTOM_ATTRIBUTE_BYTES));

@@ -29,9 +29,11 @@ typedef struct side {
 
 static bool take_axes(rlxvk_graph *g, side *s, const int32_t *axes, size_t count, axis_list *out)
 {
-    if (count > s->shape.rank || (count && !axes)) {
-        composite_fail(g, row, RLXVK_E_ATTR, "%s: %zu axes%s for rank %u", s->name, count,
-                       axes ? "" : " at NULL", s->shape.rank);
+    if (graph_fail(g, require_items(axes, count, row, "a list of axes")) != RLXVK_OK)
+        return false;
+    if (count > s->shape.rank) {
+        composite_fail(g, row, RLXVK_E_ATTR, "%s: %zu axes for rank %u; an axis is named once",
+                       s->name, count, s->shape.rank);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -174,7 +176,6 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
     const rlxvk_dot_general_options none = {0}, *o = options ? options : &none;
     side l = {.name = "lhs", .tensor = lhs, .shape = rlxvk_tensor_shape(g, lhs)};
     side r = {.name = "rhs", .tensor = rhs, .shape = rlxvk_tensor_shape(g, rhs)};
-    size_t start = g->nodes.count;
     if (!composite_begin(g, row, (rlxvk_tensor[]){lhs, rhs}, 2) ||
         !take_axes(g, &l, o->lhs_batch, o->batch_count, &l.batch) ||
         !take_axes(g, &r, o->rhs_batch, o->batch_count, &r.batch) ||
@@ -185,5 +186,6 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
         return RLXVK_NONE;
     take_rest(&l);
     take_rest(&r);
+    size_t start = g->nodes.count;
     return composite_end(g, row, start, multiply(g, &l, &r));
 }

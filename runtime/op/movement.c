@@ -20,14 +20,15 @@ static void take_dtype(const rlxvk_graph *g, node *n)
 }
 
 /* Copies a list of axes into attributes; E_ATTR when there are more than a rank can have. */
-static bool take_axes(rlxvk_graph *g, const char *row, const int32_t *axes, size_t count,
-                      int32_t *out)
+static bool take_axes(rlxvk_graph *g, const char *row, const char *argument, const int32_t *axes,
+                      size_t count, int32_t *out)
 {
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, row) ||
+        graph_fail(g, require_items(axes, count, row, argument)) != RLXVK_OK)
         return false;
-    if (count > RLXVK_MAX_RANK || (count && !axes)) {
-        graph_fail(g, fail(RLXVK_E_ATTR, "%s: %zu axes%s; the largest rank is %d", row, count,
-                           axes ? "" : " at NULL", RLXVK_MAX_RANK));
+    if (count > RLXVK_MAX_RANK) {
+        graph_fail(g, fail(RLXVK_E_ATTR, "%s: %zu axes; the largest rank is %d", row, count,
+                           RLXVK_MAX_RANK));
         return false;
     }
     if (count)
@@ -41,7 +42,7 @@ rlxvk_tensor rlxvk_transpose(rlxvk_graph *g, rlxvk_tensor x, const int32_t *perm
 {
     transpose_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    if (!take_axes(g, "transpose", perm, count, attributes.perm))
+    if (!take_axes(g, "transpose", "perm", perm, count, attributes.perm))
         return RLXVK_NONE;
     attributes.count = (uint32_t)count;
     return op_build(g, OP_transpose, &x, 1, &attributes);
@@ -310,7 +311,7 @@ rlxvk_tensor rlxvk_reverse(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, 
 {
     reverse_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    if (!take_axes(g, "reverse", axes, count, attributes.axes))
+    if (!take_axes(g, "reverse", "axes", axes, count, attributes.axes))
         return RLXVK_NONE;
     attributes.axis_count = (uint32_t)count;
     return op_build(g, OP_reverse, &x, 1, &attributes);

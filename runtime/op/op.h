@@ -201,7 +201,8 @@ op_kind op_find(const char *name);
 
 /* ---- Building and checking (op/build.c) ---- */
 
-/* fail() with "<row> '<name>': " in front. */
+/* fail() with the op in front: its row, its name, and while it is being built the number it would
+ * get and the names of its operands. */
 rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not

@@ -18,12 +18,13 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, const int3
                           size_t axis_count, bool keep_dim)
 {
     reduce_attributes a = {.axis_count = (uint32_t)axis_count, .keep_dim = keep_dim};
-    if (g->status != RLXVK_OK)
+    const char *row = op_table[op].name;
+    if (!graph_ready(g, row) ||
+        graph_fail(g, require_items(axes, axis_count, row, "axes")) != RLXVK_OK)
         return RLXVK_NONE;
-    if (axis_count > RLXVK_MAX_RANK || (axis_count && !axes)) {
-        graph_fail(g, op_fail(&(node){.op = (uint16_t)op}, RLXVK_E_AXIS,
-                              "%zu axes%s; a tensor has at most %d", axis_count,
-                              axes ? "" : " at NULL", RLXVK_MAX_RANK));
+    if (axis_count > RLXVK_MAX_RANK) {
+        graph_fail(g, fail(RLXVK_E_AXIS, "%s: %zu axes; a tensor has at most %d", row, axis_count,
+                           RLXVK_MAX_RANK));
         return RLXVK_NONE;
     }
     if (axis_count)

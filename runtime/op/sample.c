@@ -14,6 +14,8 @@
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options)
 {
     sample_attributes a = {.options = options ? *options : (rlxvk_sample_options){0}};
+    if (!graph_ready(g, "sample"))
+        return RLXVK_NONE;
     if (!a.options.stream.has_key)
         a.options.stream.key = random_ops(g);
     a.options.stream.has_key = true;
