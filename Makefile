@@ -148,6 +148,14 @@ $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
 
+# The calls of test_null.c: every public function with each of its pointers NULL.
+NULL_CALLS := test/unit/null_calls.awk test/unit/null_arguments.txt $(sort $(wildcard include/*.h))
+$(GEN)/null_calls.h: $(NULL_CALLS)
+	@mkdir -p $(@D)
+	@awk -f $(NULL_CALLS) >$@
+
+$(BUILD)/test/unit/test_null.o: $(GEN)/null_calls.h
+
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
