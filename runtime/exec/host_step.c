@@ -102,6 +102,13 @@ error:
     return status;
 }
 
+/* E_HOST_OP unless the cause has a status that a caller acts on. */
+static rlxvk_status host_failure(rlxvk_status cause)
+{
+    bool kept = cause == RLXVK_E_CUSTOM || cause == RLXVK_E_OUT_OF_HOST_MEMORY;
+    return kept ? cause : RLXVK_E_HOST_OP;
+}
+
 rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
 {
     uint32_t id = e->schedule.steps.items[h->step].node;
@@ -114,8 +121,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     memset(h->result, 0, host_length(e->graph, n) * sizeof *h->result);
     status = node_row(n)->family->host(&call);
     if (status != RLXVK_OK)
-        TRY(fail_within(status == RLXVK_E_CUSTOM ? status : RLXVK_E_HOST_OP,
-                        "%s (node %u) on the host", node_row(n)->name, id));
+        TRY(fail_within(host_failure(status), "%s (node %u) on the host", node_row(n)->name, id));
     TRY(store_results(e, h, id));
     if (e->context->trace)
         trace_span(e->context->trace, node_row(n)->name, 1, start, trace_now() - start, NULL);
