@@ -49,30 +49,40 @@ void trace_close(trace *t)
     memory_free(t);
 }
 
-static void write_escaped(FILE *file, const char *s)
+/* As much of the string as leaves room for what must close it. */
+static void append_escaped(text *t, const char *s)
 {
-    for (; *s; s++) {
+    const size_t longest = sizeof "\\u0000\"";
+    for (; *s && t->length + longest < t->size; s++) {
         unsigned char c = (unsigned char)*s;
         if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(file, "\\u%04x", c);
+            text_append(t, "\\%c", c);
         else
-            fputc(c, file);
+            text_append(t, c < 0x20 ? "\\u%04x" : "%c", c);
     }
+}
+
+void trace_detail_name(text *detail, const char *name)
+{
+    if (!name)
+        return;
+    text_append(detail, "%s\"name\":\"", detail->length ? "," : "");
+    append_escaped(detail, name);
+    text_append(detail, "\"");
 }
 
 void trace_span(trace *t, const char *name, int thread, double start, double duration,
                 const char *detail)
 {
+    char escaped[512] = "";
     if (!t)
         return;
+    append_escaped(&(text){.buffer = escaped, .size = sizeof escaped}, name);
     pthread_mutex_lock(&t->lock);
-    fputs(t->first ? "{\"name\":\"" : ",\n{\"name\":\"", t->file);
-    write_escaped(t->file, name);
     fprintf(t->file,
-            "\",\"cat\":\"rlxvk\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":1,\"tid\":%d",
-            start - t->start, duration, thread);
+            "%s{\"name\":\"%s\",\"cat\":\"rlxvk\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":1,"
+            "\"tid\":%d",
+            t->first ? "" : ",\n", escaped, start - t->start, duration, thread);
     if (detail)
         fprintf(t->file, ",\"args\":{%s}", detail);
     fputc('}', t->file);

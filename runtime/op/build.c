@@ -120,7 +120,8 @@ static rlxvk_status check_shape(const node *n)
     char buffer[SHAPE_TEXT];
     for (uint32_t i = 0; i < n->shape.rank; i++)
         if (n->shape.dims[i] < 0)
-            return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld", i, (long long)n->shape.dims[i]);
+            return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld; dims are >= 0", i,
+                           (long long)n->shape.dims[i]);
     if (!shape_numel_checked(&n->shape, &numel))
         return op_fail(n, RLXVK_E_TOO_LARGE, "shape %s has 2^31 elements or more; split the tensor",
                        shape_text(&n->shape, buffer));

@@ -201,7 +201,8 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
         composite_fail(g, row, RLXVK_E_ATTR, "activation %d is none of 0 .. %d", (int)t->activation,
                        UNARY_COUNT);
     else if (fc1.rank != 2 || fc1.dims[1] != t->intermediate_size)
-        composite_fail(g, row, RLXVK_E_SHAPE, "fc1_w's second dim is %lld, intermediate_size %lld",
+        composite_fail(g, row, RLXVK_E_SHAPE,
+                       "fc1_w's second dim is %lld, intermediate_size %lld; they must be equal",
                        (long long)fc1.dims[1], (long long)t->intermediate_size);
     return g->status == RLXVK_OK;
 }

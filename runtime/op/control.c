@@ -45,8 +45,9 @@ static uint32_t bind_input(inlining *in, const node *n)
     if (given->dtype == n->dtype && shape_equal(&given->shape, &n->shape))
         return t.id - 1;
     graph_fail(in->g,
-               fail(RLXVK_E_SHAPE, "%s: input '%s' is %s %s, given %s %s", in->what, n->name,
-                    rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
+               fail(RLXVK_E_SHAPE,
+                    "%s: input '%s' is %s %s, given %s %s; cast or reshape the value", in->what,
+                    n->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
                     rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have)));
     return NODE_NONE;
 }
@@ -61,8 +62,11 @@ static uint32_t bind_param(inlining *in, const node *n)
     if (known->dtype == n->dtype && shape_equal(&known->shape, &n->shape))
         return id;
     graph_fail(in->g,
-               fail(RLXVK_E_PARAM_CONFLICT, "%s: param '%s' is %s here and %s outside", in->what,
-                    n->name, shape_text(&n->shape, want), shape_text(&known->shape, have)));
+               fail(RLXVK_E_PARAM_CONFLICT,
+                    "%s: param '%s' is %s %s in the body and %s %s outside; declare both alike",
+                    in->what, n->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                    shape_text(&n->shape, want), rlxvk_dtype_name((rlxvk_dtype)known->dtype),
+                    shape_text(&known->shape, have)));
     return NODE_NONE;
 }
 
@@ -115,7 +119,8 @@ static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
     if (!graph_ready(g, what) || graph_fail(g, require(body, what, "body")) != RLXVK_OK)
         return false;
     if (body == g)
-        graph_fail(g, fail(RLXVK_E_ATTR, "%s: needs a graph of its own", what));
+        graph_fail(g, fail(RLXVK_E_ATTR,
+                           "%s: needs a graph of its own; a graph cannot be its own body", what));
     else if (body->status != RLXVK_OK)
         graph_fail(g, fail(body->status, "%s: %s", what, body->error));
     else if (body_inputs(body) != inputs)
@@ -201,8 +206,8 @@ static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
     if (shape_equal(&x, &y) && rlxvk_tensor_dtype(g, a) == rlxvk_tensor_dtype(g, b))
         return true;
-    graph_fail(g, fail(RLXVK_E_SHAPE, "%s: %s %s against %s %s", what,
-                       rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
+    graph_fail(g, fail(RLXVK_E_SHAPE, "%s: %s %s against %s %s; both must have one shape and dtype",
+                       what, rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
                        rlxvk_dtype_name(rlxvk_tensor_dtype(g, b)), shape_text(&y, right)));
     return false;
 }
@@ -244,7 +249,9 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
         return RLXVK_NONE;
     rlxvk_shape p = rlxvk_tensor_shape(g, predicate), out = rlxvk_tensor_shape(g, a);
     if (!shape_broadcast(&p, &out, &both) || !shape_equal(&both, &out)) {
-        graph_fail(g, fail(RLXVK_E_SHAPE, "if: predicate %s does not broadcast to the result %s",
+        graph_fail(g, fail(RLXVK_E_SHAPE,
+                           "if: predicate %s does not broadcast to the result %s; its dims are 1 "
+                           "or the result's",
                            shape_text(&p, left), shape_text(&out, right)));
         return RLXVK_NONE;
     }
@@ -337,15 +344,18 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
     if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||
         o->checkpoints < 0 || (o->checkpoints && !o->save_trajectory))
         graph_fail(g, fail(RLXVK_E_ATTR,
-                           "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints",
+                           "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints; 0 <= "
+                           "checkpoints <= length, checkpoints only of a saved trajectory, and the "
+                           "first value is the carry",
                            (long long)o->length, o->broadcast_count, count,
                            (long long)o->checkpoints));
     for (size_t i = constants; i < count && g->status == RLXVK_OK; i++) {
         rlxvk_shape s = rlxvk_tensor_shape(g, values[i]);
         if (s.rank == 0 || s.dims[0] != o->length)
-            graph_fail(g, fail(RLXVK_E_SHAPE, "scan: sequence %zu has %lld steps, not %lld",
-                               i - constants, s.rank ? (long long)s.dims[0] : 0LL,
-                               (long long)o->length));
+            graph_fail(
+                g, fail(RLXVK_E_SHAPE,
+                        "scan: sequence %zu has %lld steps, not %lld; its first dim is the length",
+                        i - constants, s.rank ? (long long)s.dims[0] : 0LL, (long long)o->length));
     }
     return g->status == RLXVK_OK;
 }

@@ -82,7 +82,7 @@ static rlxvk_status check_scales(const rlxvk_graph *g, const node *n,
     if (t->scale == SCALE_COLUMN)
         return check_words(g, n, 2, columns, 1);
     if (!size_multiply(divide_up((uint64_t)a->k, (uint64_t)a->block), columns, &count))
-        return op_fail(n, RLXVK_E_TOO_LARGE, "the scales do not fit 64 bits");
+        return op_fail(n, RLXVK_E_TOO_LARGE, "the scales do not fit 64 bits; split the matrix");
     if (t->scale == SCALE_BYTE) {
         TRY(dequant_check_packed(g, n, 2));
         if (bytes != count)

@@ -39,12 +39,14 @@ static bool take_axes(rlxvk_graph *g, side *s, const int32_t *axes, size_t count
     for (size_t i = 0; i < count; i++) {
         int32_t rank = (int32_t)s->shape.rank, axis = axes[i] < 0 ? axes[i] + rank : axes[i];
         if (axis < 0 || axis >= rank) {
-            composite_fail(g, row, RLXVK_E_AXIS, "%s axis %d outside rank %d", s->name, axes[i],
+            composite_fail(g, row, RLXVK_E_AXIS,
+                           "%s axis %d outside rank %d; use -rank .. rank - 1", s->name, axes[i],
                            rank);
             return false;
         }
         if (s->seen >> axis & 1) {
-            composite_fail(g, row, RLXVK_E_AXIS, "%s axis %d is named twice", s->name, axis);
+            composite_fail(g, row, RLXVK_E_AXIS, "%s axis %d is named twice; name each once",
+                           s->name, axis);
             return false;
         }
         s->seen |= 1u << axis;
@@ -67,7 +69,8 @@ static bool check_pairs(rlxvk_graph *g, const side *l, const axis_list *a, const
         int64_t left = l->shape.dims[a->axes[i]], right = r->shape.dims[b->axes[i]];
         if (left == right)
             continue;
-        composite_fail(g, row, RLXVK_E_SHAPE, "lhs axis %d is %lld, rhs axis %d is %lld",
+        composite_fail(g, row, RLXVK_E_SHAPE,
+                       "lhs axis %d is %lld, rhs axis %d is %lld; paired axes have one length",
                        a->axes[i], (long long)left, b->axes[i], (long long)right);
         return false;
     }

@@ -221,6 +221,10 @@ rlxvk_status graph_verify(const rlxvk_graph *g);
 /* One line: "%12 softmax 'attn.3' f32 2x8x64x64 (%11) axis=3". */
 void node_describe(const rlxvk_graph *g, uint32_t id, text *out);
 
+/* "softmax 'attn.3' (node 12)", for errors and logs. Returns `buffer`. */
+#define NODE_LABEL 384
+const char *node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL]);
+
 /* a + rank for a negative axis; E_AXIS outside. Rank 0 takes 0 and -1. */
 rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);
 /* Shape of operand i. */

@@ -91,7 +91,7 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
         int32_t axis = 0;
         TRY(op_axis(n, a->axes[i], x->rank, &axis));
         if (set >> axis & 1)
-            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice", a->axes[i]);
+            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice; name each once", a->axes[i]);
         set |= 1u << axis;
     }
     a->axis_count = 0;

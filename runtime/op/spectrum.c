@@ -24,7 +24,8 @@ static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor
         return false;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
     if (shape.rank == 0)
-        return refuse(g, fail(RLXVK_E_SHAPE, "%s: a scalar has no last axis", name));
+        return refuse(g, fail(RLXVK_E_SHAPE, "%s: a scalar has no last axis; reshape it to [1]",
+                              name));
     *out = shape.dims[shape.rank - 1];
     return true;
 }
@@ -91,7 +92,7 @@ rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, siz
     for (size_t i = 0; i < (axes ? count : (size_t)rank); i++) {
         int32_t axis = axes ? axes[i] : (int32_t)i, at = axis < 0 ? axis + rank : axis;
         if (at >= 0 && at < rank && seen[at])
-            graph_fail(g, fail(RLXVK_E_AXIS, "fftn: axis %d is given twice", axis));
+            graph_fail(g, fail(RLXVK_E_AXIS, "fftn: axis %d is given twice; name each once", axis));
         if (at >= 0 && at < rank)
             seen[at] = true;
         x = rlxvk_fft_axis(g, x, axis, inverse, norm);
@@ -366,7 +367,9 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
     if (!last_of(g, "fft_conv1d", 0, a, &la) || !last_of(g, "fft_conv1d", 1, b, &lb))
         return RLXVK_NONE;
     if (la == 0 || lb == 0) {
-        graph_fail(g, fail(RLXVK_E_SHAPE, "fft_conv1d: an operand is empty"));
+        graph_fail(g, fail(RLXVK_E_SHAPE,
+                           "fft_conv1d: last dims %lld and %lld; each needs an element at least",
+                           (long long)la, (long long)lb));
         return RLXVK_NONE;
     }
     int64_t n = (int64_t)next_smooth((uint64_t)(la + lb - 1));

@@ -91,3 +91,14 @@ void node_describe(const rlxvk_graph *g, uint32_t id, text *out)
     if (node_row(n)->family->describe)
         node_row(n)->family->describe(n, out);
 }
+
+const char *node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL])
+{
+    const node *n = graph_node(g, id);
+    text t = {.buffer = buffer, .size = NODE_LABEL};
+    text_append(&t, "%s", node_row(n)->name);
+    if (n->name)
+        text_append(&t, " '%.255s'", n->name);
+    text_append(&t, " (node %u)", id);
+    return buffer;
+}

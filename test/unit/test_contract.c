@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 static rlxvk_graph *new_graph(void)
@@ -110,6 +112,58 @@ static void errors_name_the_node(void **state)
     rlxvk_matmul(g, h, w);
     expect_sticky(g, RLXVK_E_SHAPE,
                   "matmul (node 52 of 'h.31' and 'w.31'): K is 64 in 1x64 and 32");
+}
+
+/* What the device cannot hold is named, with its shape. */
+static void sizes_name_the_tensor(void **state)
+{
+    rlxvk_context *small = open_context(&(rlxvk_context_options){.limit_binding_bytes = 1 << 16});
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    (void)state;
+    rlxvk_graph_output(g, rlxvk_neg(g, input(g, "big", RLXVK_SHAPE(200, 128))));
+    expect_error(rlxvk_compile(small, g, NULL, &e), RLXVK_E_TOO_LARGE,
+                 "input 'big' (node 0) of shape 200x128 needs 102400 bytes");
+    rlxvk_graph_destroy(g);
+    close_context(small);
+}
+
+/* The trace of a run has the names that rlxvk_set_name gave, as JSON strings. */
+static void traces_name_the_node(void **state)
+{
+    char path[] = "/tmp/rlxvk-trace-XXXXXX", line[1024], longest[2000];
+    int file = mkstemp(path), seen = 0, cut = 0;
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    float x[4] = {1, 2, 3, 4};
+    (void)state;
+    assert_true(file >= 0);
+    memset(longest, '\n', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    setenv("RLXVK_TRACE", path, 1);
+    rlxvk_context *c = open_context(NULL);
+    unsetenv("RLXVK_TRACE");
+    rlxvk_tensor t = rlxvk_softmax(g, input(g, "x", RLXVK_SHAPE(4)), 0);
+    rlxvk_set_name(g, t, "attn.3 \"q\\k\"");
+    rlxvk_tensor u = rlxvk_cumsum(g, t, 0, false);
+    rlxvk_set_name(g, u, longest);
+    rlxvk_graph_output(g, u);
+    rlxvk_compile_options options = {.force_host = "cumsum"};
+    expect_ok(rlxvk_compile(c, g, &options, &e));
+    rlxvk_run_input in = {.name = "x", .data = x, .length = 4};
+    expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    close_context(c);
+    FILE *stream = fdopen(file, "r");
+    while (fgets(line, sizeof line, stream)) {
+        seen += strstr(line, "\"name\":\"attn.3 \\\"q\\\\k\\\"\"}}") != NULL;
+        cut += strstr(line, "\\u000a\\u000a\"}}") != NULL;
+    }
+    fclose(stream);
+    unlink(path);
+    assert_int_equal(seen, 1);
+    assert_int_equal(cut, 1);
 }
 
 /* ---- What NULL stands for ---- */
@@ -317,6 +371,8 @@ int main(void)
         cmocka_unit_test(tensors_belong_to_one_graph),
         cmocka_unit_test(listed_tensors_belong_to_it),
         cmocka_unit_test(errors_name_the_node),
+        cmocka_unit_test(sizes_name_the_tensor),
+        cmocka_unit_test(traces_name_the_node),
         cmocka_unit_test(null_options_are_defaults),
         cmocka_unit_test(null_rng_options_are_the_defaults),
         cmocka_unit_test(only_the_library_names_its_state),

@@ -158,7 +158,7 @@ static void unary_errors(void **state)
     BAD(RLXVK_E_DTYPE, "operand 1 is raw", rlxvk_##row(g, l.v4, l.raw));                           \
     BAD(RLXVK_E_ARITY, "operand 1 is RLXVK_NONE", rlxvk_##row(g, l.v4, RLXVK_NONE));               \
     BAD(RLXVK_E_ARITY, "operand 0 is RLXVK_NONE", rlxvk_##row(g, RLXVK_NONE, l.v4));               \
-    BAD(RLXVK_E_DANGLING, "operand 1", rlxvk_##row(g, l.v4, tensor_of(g, 1233)));                \
+    BAD(RLXVK_E_DANGLING, "operand 1", rlxvk_##row(g, l.v4, tensor_of(g, 1233)));                  \
     BAD(RLXVK_E_TOO_LARGE, "4x1073741824", rlxvk_##row(g, l.column, l.huge))
 
 static void binary_errors(void **state)
@@ -337,14 +337,16 @@ static void attention_errors(void **state)
         rlxvk_attention(g, l.t234, l.t234, l.t234, NONE, NULL));
     BAD(RLXVK_E_SHAPE, "do not agree", rlxvk_attention(g, l.t234, l.cache, l.t234, NONE, &o));
     BAD(RLXVK_E_SHAPE, "k rank 2", rlxvk_attention(g, l.t234, l.m34, l.t234, NONE, &o));
-    BAD(RLXVK_E_ARITY, "takes no", rlxvk_attention(g, l.t234, l.t234, l.t234, l.v4, &o));
+    BAD(RLXVK_E_ARITY, "mask kind none takes no mask tensor; pass RLXVK_NONE",
+        rlxvk_attention(g, l.t234, l.t234, l.t234, l.v4, &o));
     BAD(RLXVK_E_ARITY, "operand", rlxvk_attention(g, NONE, l.t234, l.t234, l.t234, &o));
     BAD(RLXVK_E_ARITY, "operand", rlxvk_attention(g, l.t234, l.t234, NONE, l.t234, &o));
     o = (rlxvk_attention_options){.num_heads = INT64_MAX};
     BAD(RLXVK_E_ATTR, "num_heads 9223372036854775807",
         rlxvk_attention(g, l.t234, l.t234, l.t234, NONE, &o));
     o = (rlxvk_attention_options){.num_heads = 3};
-    BAD(RLXVK_E_SHAPE, "2x3x4 fits no layout",
+    BAD(RLXVK_E_SHAPE,
+        "2x3x4 fits no layout with num_heads 3 and head_dim 0 (0: any); takes [B,H,S,D]",
         rlxvk_attention(g, l.t234, l.t234, l.t234, NONE, &o));
     o = (rlxvk_attention_options){.num_heads = 2, .mask = RLXVK_MASK_CUSTOM};
     BAD(RLXVK_E_ARITY, "needs", rlxvk_attention(g, l.t234, l.t234, l.t234, NONE, &o));
@@ -370,7 +372,8 @@ static void layout_errors(void **state)
     BAD(RLXVK_E_ATTR, "perm entry 0 is -1", rlxvk_transpose(g, l.m23, AXES(-1, 0)));
     BAD(RLXVK_E_ATTR, "perm entry 0 is 77", rlxvk_transpose(g, l.m23, AXES(77, 0)));
     BAD(RLXVK_E_NULL, "perm is NULL with a count of 2", rlxvk_transpose(g, l.m23, NULL, 2));
-    BAD(RLXVK_E_RANGE, "start 2, length 2 on axis 1 of 2x3", rlxvk_narrow(g, l.m23, 1, 2, 2));
+    BAD(RLXVK_E_RANGE, "start 2, length 2 on axis 1 of 2x3; both are >= 0 and their sum at most 3",
+        rlxvk_narrow(g, l.m23, 1, 2, 2));
     BAD(RLXVK_E_RANGE, "start -1", rlxvk_narrow(g, l.m23, 1, -1, 1));
     BAD(RLXVK_E_RANGE, "length 9223372036854775807", rlxvk_narrow(g, l.m23, 1, 1, INT64_MAX));
     BAD(RLXVK_E_AXIS, "axis 2", rlxvk_narrow(g, l.m23, 2, 0, 1));
