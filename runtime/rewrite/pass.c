@@ -159,6 +159,7 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
     if (options->regions)
         TRY(make_regions(g, options));
     TRY(drop_dead(g));
+    TRY(graph_index_names(g));
     TRY(graph_verify(g));
 error:
     return status;
