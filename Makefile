@@ -1,5 +1,6 @@
 # rlxvk: `make help` lists the targets.
-config  ?= release
+# With clang, fuzz targets are driven by libFuzzer.
+config  ?= $(if $(and $(filter clang%,$(notdir $(CC))),$(filter fuzz fuzzers,$(MAKECMDGOALS))),libfuzzer,release)
 BASE    ?= build
 BUILD   ?= $(BASE)$(if $(filter-out release,$(config)),/$(config))
 ifeq ($(origin CC),default)
@@ -13,8 +14,9 @@ FLAGS_release  := -O2 -DNDEBUG
 FLAGS_debug    := -O0 -g3
 FLAGS_asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 FLAGS_tsan     := -O1 -g -fsanitize=thread
+FLAGS_libfuzzer := $(FLAGS_asan) -fsanitize=fuzzer-no-link
 FLAGS_coverage := -O0 -g --coverage
-MODE     := $(or $(FLAGS_$(config)),$(error config must be release, debug, asan, tsan or coverage))
+MODE     := $(or $(FLAGS_$(config)),$(error config must be release, debug, asan, tsan, libfuzzer or coverage))
 GEN      := $(BASE)/generated
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iruntime -Iglsl -Itest -Itools -I$(GEN)
 CFLAGS   += -std=c11 $(WARNINGS) $(MODE) -ffp-contract=off -fPIC
@@ -33,15 +35,17 @@ TOOL_SRC := $(filter-out tools/spv2c.c,$(sort $(wildcard tools/*.c)))
 CASE_SRC := $(sort $(wildcard test/cases/*.c))
 SUPPORT  := $(sort $(wildcard test/support/*.c))
 UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
+FUZZ_SRC := $(filter-out %/driver.c,$(sort $(wildcard test/fuzz/*.c)))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%)
+FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 LIB      := $(BUILD)/librlxvk.a
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 
-.PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units
+.PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units fuzz fuzzers
 .DELETE_ON_ERROR:
 
 all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
@@ -59,6 +63,11 @@ test: all units ## every test, on the software drivers
 	@BUILD=$(BUILD) test/run.sh
 
 units: $(UNITS)
+
+fuzz: fuzzers ## run each fuzz target for RLXVK_FUZZ_SECONDS (60); CC=clang: under libFuzzer
+	@BUILD=$(BUILD) test/fuzz.sh
+
+fuzzers: $(FUZZERS)
 
 conform: all ## kernel conformance on the device at hand
 	$(PROGRAM) conform
@@ -142,11 +151,17 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
+TESTED   := $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
+$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(TESTED)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
+
+FUZZ_MAIN := $(if $(filter libfuzzer,$(config)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/driver.o)
+$(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) $(filter -%,$(FUZZ_MAIN)) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)
@@ -158,4 +173,4 @@ $(BUILD)/kernel_table.o: $(GEN)/kernel_table.c
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 .PRECIOUS: $(BUILD)/%.o $(BASE)/spv/%.raw.spv $(BASE)/spv/%.spv
--include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d)
+-include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d) $(FUZZ_SRC:%.c=$(BUILD)/%.d)
