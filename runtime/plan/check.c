@@ -62,6 +62,15 @@ static uint32_t count_needless(const schedule *s, const plan *p, const uint32_t 
     return needless;
 }
 
+/* Whether the step needs what the slot holds: a dispatch that reads scratch which it is the first
+ * to write reads what it wrote itself. */
+static bool needs_content(const plan *p, const operand *o, const bool *written)
+{
+    bool first_writer = (o->access & ACCESS_WRITE) && !written[o->value];
+    return (o->access & ACCESS_READ) &&
+           !(first_writer && p->slots[o->value].class == CLASS_SCRATCH);
+}
+
 /* Which value's bytes a step reads must be what that value's last writer left there: no other value
  * may be written over them in between. Tracked per value as "the bytes of v were overwritten by
  * another value at step t". */
@@ -71,7 +80,7 @@ static rlxvk_status check_reads(const schedule *s, const plan *p, bool *spoiled,
     for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
         for (uint32_t m = 0; step_operand(s, at, m, &o); m++)
-            if ((o.access & ACCESS_READ) && spoiled[o.value])
+            if (needs_content(p, &o, written) && spoiled[o.value])
                 return fail(RLXVK_E_RANGE,
                             "plan: step %u (node %u) reads value %u after its slot was reused", i,
                             at->node, o.value);
