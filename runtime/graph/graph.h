@@ -33,6 +33,7 @@ struct rlxvk_graph {
     VECTOR(uint32_t) outputs;
     uint64_t
         instances; /* bodies inlined so far, those inside them included: numbers random streams */
+    uint64_t inlined;    /* nodes that those bodies had: bounded, since nesting multiplies them */
     rlxvk_status status; /* sticky */
     char error[512];
 };

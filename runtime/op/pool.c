@@ -55,7 +55,7 @@ static rlxvk_status check_axis(const node *n, const rlxvk_pool_options *o, uint3
     if (!exists && (k || s || p))
         return op_fail(n, RLXVK_E_ATTR, "entry %u of kernel, stride or padding is for no axis of x",
                        axis);
-    if (exists && (k < 1 || k > INT32_MAX || s < 1 || s > INT32_MAX || p < 0 || 2 * p > k))
+    if (exists && (k < 1 || k > INT32_MAX || s < 1 || s > INT32_MAX || p < 0 || p > k / 2))
         return op_fail(n, RLXVK_E_ATTR,
                        "spatial axis %u: kernel %lld, stride %lld, padding %lld; needs kernel and "
                        "stride >= 1, 0 <= padding <= kernel / 2",
@@ -81,7 +81,7 @@ static rlxvk_status pool_infer(const rlxvk_graph *g, node *n, void *attributes)
         TRY(check_axis(n, o, i, exists));
         if (!exists)
             continue;
-        int64_t room = x->dims[i + 2] + 2 * o->padding[i] - o->kernel[i];
+        int64_t room = x->dims[i + 2] - (o->kernel[i] - 2 * o->padding[i]);
         if (room < 0)
             return op_fail(n, RLXVK_E_SHAPE,
                            "spatial axis %u: kernel %lld is longer than %lld + 2 * %lld", i,
