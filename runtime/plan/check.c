@@ -67,7 +67,7 @@ static uint32_t count_needless(const schedule *s, const plan *p, const uint32_t 
 static bool needs_content(const plan *p, const operand *o, const bool *written)
 {
     bool first_writer = (o->access & ACCESS_WRITE) && !written[o->value];
-    return (o->access & ACCESS_READ) &&
+    return (o->access & ACCESS_READ) && o->size > 0 &&
            !(first_writer && p->slots[o->value].class == CLASS_SCRATCH);
 }
 

@@ -112,6 +112,26 @@ static void test_scratch_read_by_its_first_writer(void **state)
     release(&p);
 }
 
+/* An empty operand has a slot, though nobody writes it; others may use those bytes. */
+static void test_empty_operand(void **state)
+{
+    planned p = {0};
+    schedule_options how = {.profile = &profile};
+    plan_options layout = {.max_block_bytes = 1u << 30,
+                           .max_binding_bytes = 1u << 30,
+                           .alignment = 256};
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(1, 1));
+    rlxvk_tensor w = rlxvk_param(p.graph, "w", RLXVK_F32, RLXVK_SHAPE(0, 4));
+    rlxvk_tensor empty = rlxvk_expand(p.graph, rlxvk_cos(p.graph, x), RLXVK_SHAPE(2, 0));
+    rlxvk_graph_output(p.graph, rlxvk_matmul(p.graph, empty, w));
+    assert_int_equal(schedule_create(p.graph, &how, &p.schedule), RLXVK_OK);
+    assert_int_equal(plan_create(&p.schedule, &layout, &p.plan), RLXVK_OK);
+    assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_OK);
+    release(&p);
+}
+
 static void test_every_barrier_is_missed(void **state)
 {
     uint32_t removed = 0;
@@ -264,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans_are_sound),
+        cmocka_unit_test(test_empty_operand),
         cmocka_unit_test(test_every_barrier_is_missed),
         cmocka_unit_test(test_scratch_read_by_its_first_writer),
         cmocka_unit_test(test_full_barriers),
