@@ -899,7 +899,7 @@ static rlxvk_fft_norm any_norm(fuzz_maker *m)
 static int64_t length_of_table(fuzz_maker *m)
 {
     int64_t n = fuzz_dim(m);
-    return n > 4096 && n < INT32_MAX ? n % 4096 : n;
+    return n > 4096 && n <= INT32_MAX ? n % 4096 : n;
 }
 
 /* A complex tensor, or a block of real and imaginary parts. */
