@@ -214,10 +214,11 @@ void fuzz_report(void)
     for (size_t i = 0; i < fuzz_builder_count; i++) {
         calls += fuzz_counts[i].calls;
         results += fuzz_counts[i].results;
-        if (fuzz_counts[i].results == 0)
-            printf("%s: %llu calls, none succeeded\n", fuzz_builders[i].name,
-                   (unsigned long long)fuzz_counts[i].calls);
     }
-    printf("%llu builder calls, %llu with a result\n", (unsigned long long)calls,
+    printf("%llu builder calls, %llu with a result; never with one:", (unsigned long long)calls,
            (unsigned long long)results);
+    for (size_t i = 0; i < fuzz_builder_count; i++)
+        if (fuzz_counts[i].results == 0)
+            printf(" %s", fuzz_builders[i].name);
+    printf("\n");
 }

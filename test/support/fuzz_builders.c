@@ -1247,16 +1247,21 @@ static bool custom_infer(const rlxvk_shape *inputs, size_t count, const void *at
     return true;
 }
 
+static size_t count_of(const rlxvk_shape *s)
+{
+    size_t numel = 1;
+    for (uint32_t i = 0; i < s->rank; i++)
+        numel *= (size_t)s->dims[i];
+    return numel;
+}
+
 static int custom_host(const rlxvk_custom_view *inputs, size_t count, const void *attributes,
                        size_t size, const rlxvk_shape *shape, float *out)
 {
     (void)count, (void)attributes, (void)size;
-    size_t numel = 1;
-    for (uint32_t i = 0; i < shape->rank; i++)
-        numel *= (size_t)shape->dims[i];
-    for (size_t i = 0; i < numel; i++)
-        out[i] =
-            inputs[0].values && shape->rank == inputs[0].shape.rank ? 2 * inputs[0].values[i] : 1;
+    size_t given = inputs[0].values ? count_of(&inputs[0].shape) : 0;
+    for (size_t i = 0; i < count_of(shape); i++)
+        out[i] = i < given ? 2 * inputs[0].values[i] : 1;
     return 0;
 }
 
