@@ -60,11 +60,25 @@ static void rows_of_nothing(void **state)
     evaluate_ones(g, NULL);
 }
 
+static void columns_of_no_rows(void **state)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(40, 0, 0));
+    float singular[40];
+    (void)state;
+    rlxvk_batched_dense_solve(g, a, rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(40, 0, INT32_MAX)));
+    g->nodes.count -= 2; /* views of the solutions; the flags stand behind them */
+    evaluate_ones(g, singular);
+    for (int i = 0; i < 40; i++)
+        assert_true(singular[i] == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_far_longer_than_the_image),
         cmocka_unit_test(rows_of_nothing),
+        cmocka_unit_test(columns_of_no_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
