@@ -1,4 +1,4 @@
-/* See fuzz_graph.h. What each builder takes is in fuzz_builders.c. */
+/* See fuzz_graph.h. What each builder takes is in fuzz_calls.c. */
 #include "support/fuzz_graph.h"
 
 #include "graph/graph.h"
