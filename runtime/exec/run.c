@@ -71,10 +71,8 @@ rlxvk_status unknown_name(const char *call, const char *kind, const char *name)
 
 input_state *find_input(rlxvk_executable *e, const char *name)
 {
-    for (size_t i = 0; i < e->input_count && name; i++)
-        if (strcmp(e->inputs[i].name, name) == 0)
-            return &e->inputs[i];
-    return NULL;
+    uint32_t source = name ? graph_find(e->source, OP_input, name) : NODE_NONE;
+    return source == NODE_NONE ? NULL : &e->inputs[e->leaf_index[source]];
 }
 
 static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item)

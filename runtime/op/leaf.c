@@ -84,12 +84,10 @@ static rlxvk_status check_name(const rlxvk_graph *g, const node *n)
                     LONGEST_NAME);
     if (!is_utf8(n->name))
         return fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8", row, length);
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const node *other = graph_node(g, id);
-        if (other->op == n->op && strcmp(other->name, n->name) == 0)
-            return op_fail(n, RLXVK_E_DUP_NAME,
-                           "node %u has this name already; names of one kind must differ", id);
-    }
+    uint32_t other = graph_find(g, n->op, n->name);
+    if (other != NODE_NONE)
+        return op_fail(n, RLXVK_E_DUP_NAME,
+                       "node %u has this name already; names of one kind must differ", other);
     return RLXVK_OK;
 }
 

@@ -14,6 +14,10 @@ typedef struct node_pair {
     uint32_t first, second;
 } node_pair;
 
+/* Per node the other one of its pair; NODE_NONE: it has none. memory_free it; NULL when out of
+ * memory. */
+uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes);
+
 typedef struct schedule_options {
     const device_profile *profile;
     bool keep_all; /* every node gets memory of its own */
@@ -44,6 +48,7 @@ typedef struct schedule {
     VECTOR(step) steps;            /* in execution order */
     VECTOR(temporary) temporaries; /* value id = node count + index */
     VECTOR(variant_query) queries; /* where a kernel variant had to be chosen */
+    uint64_t visits;               /* tree nodes looked at by schedule_reorder */
 } schedule;
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);
