@@ -5,6 +5,7 @@
  */
 #include "commands.h"
 #include "llama.h"
+#include "new_file.h"
 #include "npy.h"
 #include "output.h"
 #include "tokenizer.h"
@@ -145,6 +146,8 @@ static rlxvk_status open_session(session *s)
     rlxvk_context_options device = {.device = o->device};
     llama_config config;
     rlxvk_status status;
+    if (o->logits)
+        TRY(new_file_check(o->logits));
     TRY(gguf_open(o->model, &s->file));
     TRY(llama_read_config(s->file, &config));
     TRY(tokenizer_create(s->file, &s->tokenizer));

@@ -38,13 +38,17 @@ int print_help(const char *help)
     return EXIT_OK;
 }
 
+const char *write_error_text(int error)
+{
+    return error ? strerror(error) : "an earlier write failed; is the device full?";
+}
+
 bool print_completed(void)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return true;
-    print_error("standard output: not all could be written: %s",
-                errno ? strerror(errno) : "an earlier write failed");
+    print_error("standard output: not all could be written: %s", write_error_text(errno));
     return false;
 }
 

@@ -19,6 +19,9 @@ void print_status(rlxvk_status status);
 /* False, with a printed error, when not all of what went to standard output was written. */
 bool print_completed(void);
 
+/* Why a stream's output was lost: errno's text, or for 0 that an earlier write failed. */
+const char *write_error_text(int error);
+
 /* A quoted JSON string; control characters, quotes and backslashes escaped. */
 void print_json_string(FILE *file, const char *string);
 /* A JSON number of nine digits; null for NaN and infinities. */
