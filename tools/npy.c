@@ -242,15 +242,15 @@ error:
 
 rlxvk_status npy_read(const char *path, npy_array *out)
 {
-    file_view view = {0};
+    file_content content = {0};
     rlxvk_status status;
     memset(out, 0, sizeof *out);
-    TRY(file_map(path, &view));
-    status = npy_parse(view.data, view.length, out);
+    TRY(file_read(path, &content));
+    status = npy_parse(content.data, content.length, out);
     if (status != RLXVK_OK)
         status = fail_within(status, "'%s'", path);
 error:
-    file_unmap(&view);
+    file_free(&content);
     return status;
 }
 
