@@ -22,7 +22,7 @@ run() {
 
 run_unit() {
     case $1 in
-    *test_exec | *test_fuzz | *test_llama) run 0 "$1" ;;
+    *test_cli | *test_exec | *test_fuzz | *test_llama) run 0 "$1" ;;
     *) run 1 "$1" ;;
     esac
 }

@@ -21,6 +21,7 @@ missing() {
     [ "$purpose" = test ] || return 0
     has_header cmocka.h || echo cmocka
     has_header fftw3.h || echo fftw
+    [ -e /usr/share/i18n/locales/de_DE ] || [ -e /usr/share/i18n/locales/de_DE.gz ] || echo locales
     ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation
     have clang-format || echo format
     have cppcheck || echo cppcheck
@@ -37,6 +38,7 @@ package() {
     apt:loader) echo libvulkan1 ;; dnf:loader) echo vulkan-loader ;; pacman:loader) echo vulkan-icd-loader ;;
     pacman:driver) echo vulkan-swrast ;; *:driver) echo mesa-vulkan-drivers ;;
     apt:cmocka) echo libcmocka-dev ;; dnf:cmocka) echo libcmocka-devel ;; pacman:cmocka) echo cmocka ;;
+    apt:locales) echo locales ;; dnf:locales) echo glibc-locale-source ;; pacman:locales) echo glibc ;;
     apt:fftw) echo libfftw3-dev ;; dnf:fftw) echo fftw-devel ;; *:fftw) echo fftw ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
