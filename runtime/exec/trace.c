@@ -83,7 +83,7 @@ void trace_close(trace *t, const log_sink *log)
 
 static void append_escaped(text *out, const char *s)
 {
-    for (size_t i = 0; s[i] && i < MOST_NAME; i++) {
+    for (size_t i = 0; i < MOST_NAME && s[i]; i++) {
         unsigned char c = (unsigned char)s[i];
         text_append(out, c < 0x20 ? "\\u%04x" : c == '"' || c == '\\' ? "\\%c" : "%c", c);
     }
