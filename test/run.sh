@@ -11,7 +11,7 @@ started=$SECONDS
 
 # A stage: its name, then the command. Tests are counted by the last lines "N passed, N failed" or cmocka's own.
 stage() {
-    local name=$1 begin=$SECONDS out status p f
+    local name=$1 begin=$SECONDS out status p f s
     shift
     out=$("$@" 2>&1)
     status=$?
@@ -24,9 +24,10 @@ stage() {
         p=$(grep -oE '\[  PASSED  \] [0-9]+' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
         f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     fi
+    s=$(grep -oE '\[  SKIPPED \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     ((status == 0)) || ((f > 0)) || f=1
     echo "$p $f" >>"$counts"
-    printf '%-44s %5d passed %3d failed %4d s\n' "$name" "$p" "$f" $((SECONDS - begin))
+    printf '%-44s %5d passed %3d failed %4d s%s\n' "$name" "$p" "$f" $((SECONDS - begin)) "$( ((s)) && echo "  $s skipped")"
     ((f == 0)) || tail -n 25 <<<"$out"
 }
 
