@@ -76,6 +76,7 @@ static void list_leaves(rlxvk_executable *e)
     for (uint32_t id = 0; id < e->source->nodes.count; id++) {
         const node *n = graph_node(e->source, id);
         uint32_t live = n->name ? graph_find(e->graph, n->op, n->name) : NODE_NONE;
+        e->leaf_index[id] = (uint32_t)(n->op == OP_param ? e->param_count : e->input_count);
         if (n->op == OP_param)
             e->params[e->param_count++] =
                 (param_state){.name = n->name, .node = live, .source = id};
@@ -103,8 +104,9 @@ static rlxvk_status make_tables(rlxvk_executable *e)
     e->inputs = memory_zeroed(nodes, sizeof *e->inputs);
     e->outputs = memory_zeroed(e->graph->outputs.count + 1, sizeof *e->outputs);
     e->tickets = memory_zeroed(e->max_in_flight, sizeof *e->tickets);
-    e->upload_now = memory_zeroed(nodes, sizeof *e->upload_now);
-    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->upload_now)
+    e->given = memory_zeroed(nodes, sizeof *e->given);
+    e->leaf_index = memory_zeroed(nodes, sizeof *e->leaf_index);
+    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->given || !e->leaf_index)
         return fail_memory("name tables");
     list_leaves(e);
     size_t most = e->input_count + e->output_count + e->schedule.steps.count + 8;
@@ -140,24 +142,28 @@ static void mark_shared(rlxvk_executable *e, bool *shared)
     }
 }
 
-/* Shared leaves carry over whether they have content. */
+static bool is_shared(const rlxvk_executable *e, uint32_t id)
+{
+    return id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
+           e->plan.slots[id].block != SLOT_NONE;
+}
+
+/* Shared leaves carry over whether they have content. From now on neither executable knows what a
+ * shared input holds. */
 static void adopt_shared_state(rlxvk_executable *e)
 {
     rlxvk_executable *other = e->options.share_with;
     for (size_t i = 0; i < e->param_count; i++) {
-        uint32_t id = e->params[i].node;
-        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
-                      e->plan.slots[id].block != SLOT_NONE;
+        bool shared = is_shared(e, e->params[i].node);
         for (size_t k = 0; shared && k < other->param_count; k++)
             if (strcmp(other->params[k].name, e->params[i].name) == 0)
                 e->params[i].set = other->params[k].set;
     }
     for (size_t i = 0; i < e->input_count; i++) {
-        uint32_t id = e->inputs[i].node;
-        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
-                      e->plan.slots[id].block != SLOT_NONE;
-        const input_state *theirs = shared ? find_input(other, e->inputs[i].name) : NULL;
+        bool shared = is_shared(e, e->inputs[i].node);
+        input_state *theirs = shared ? find_input(other, e->inputs[i].name) : NULL;
         if (theirs) {
+            e->inputs[i].shared = theirs->shared = true;
             e->inputs[i].written = theirs->written;
             e->inputs[i].resident = theirs->bound || theirs->resident;
         }
@@ -322,6 +328,7 @@ static rlxvk_status device_stage(rlxvk_executable *e)
     device *d = e->device;
     rlxvk_status status;
     TRY(make_tables(e));
+    e->diagnosed = needs_diagnosis(e);
     TRY(rng_prepare(e));
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
@@ -377,7 +384,8 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     e->options.share_with = NULL;
     e->options.shared_inputs = NULL;
     e->options.shared_input_count = 0;
-    trace_span(context->trace, "compile", 1, start, context->trace ? trace_now() - start : 0, NULL);
+    trace_span(context->trace, "compile", TRACE_HOST, start,
+               context->trace ? trace_now() - start : 0, NULL);
     *out = e;
     return RLXVK_OK;
 error:
@@ -417,27 +425,24 @@ error:
 
 /* ---- Clone ---- */
 
-static rlxvk_status copy_handles(rlxvk_executable *to, const rlxvk_executable *from)
+static rlxvk_status copy_feeds(rlxvk_executable *to, const rlxvk_executable *from)
+{
+    for (size_t i = 0; i < from->input_count; i++) {
+        to->inputs[i].feed = from->inputs[i].feed;
+        to->inputs[i].row_feed = from->inputs[i].row_feed;
+    }
+    return record_feeds(to);
+}
+
+/* Outputs of the last run are read, and fed by rows, before the next. */
+static rlxvk_status copy_outputs(rlxvk_executable *to, const rlxvk_executable *from)
 {
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < from->input_count; i++) {
-        const input_state *a = &from->inputs[i];
-        input_state *b = &to->inputs[i];
-        b->bound = a->bound;
-        b->resident = a->resident;
-        b->feed = a->feed;
-        b->row_feed = a->row_feed;
-        if (!a->mirror)
-            continue;
-        const node *n = graph_node(from->source, a->source);
-        uint64_t bytes =
-            storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
-        if (!(b->mirror = memory_allocate(bytes)))
-            return fail_memory("handle mirror");
-        memcpy(b->mirror, a->mirror, bytes);
+    for (size_t i = 0; i < from->output_count; i++) {
+        location source = output_location(from, &from->outputs[i]);
+        location target = output_location(to, &to->outputs[i]);
+        TRY(location_copy(to, &target, &source));
     }
-    TRY(record_feeds(to));
-    TRY(record_row_feeds(to));
 error:
     return status;
 }
@@ -450,8 +455,8 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
     TRY(require(out_executable, "clone", "out_executable"));
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
-    TRY(copy_handles(e, executable));
-    e->rng = executable->rng;
+    TRY(copy_feeds(e, executable));
+    TRY(copy_outputs(e, executable));
     *out_executable = e;
     return RLXVK_OK;
 error:
@@ -470,8 +475,7 @@ static void destroy_objects(rlxvk_executable *e)
         d->fn.DestroyQueryPool(d->handle, e->queries, NULL);
     if (e->descriptors)
         d->fn.DestroyDescriptorPool(d->handle, e->descriptors, NULL);
-    if (e->row_descriptors)
-        d->fn.DestroyDescriptorPool(d->handle, e->row_descriptors, NULL);
+    feed_commands_destroy(e, &e->feeds);
     if (e->pool)
         d->fn.DestroyCommandPool(d->handle, e->pool, NULL);
     if (e->timeline)
@@ -483,15 +487,15 @@ void rlxvk_executable_destroy(rlxvk_executable *executable)
     rlxvk_executable *e = executable;
     if (!e)
         return;
-    if (e->timeline && e->submitted)
-        (void)timeline_wait(e->device, e->timeline, e->submitted, e->timeout_ns);
+    if (e->timeline && e->submitted) /* whatever the deadline: nothing in use may be freed */
+        (void)timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
     host_steps_release(e);
     destroy_objects(e);
     executable_release_memory(e);
     for (size_t i = 0; i < e->input_count; i++)
         memory_free(e->inputs[i].mirror);
-    void *tables[] = {e->params, e->inputs, e->outputs,   e->tickets, e->upload_now,
-                      e->batch,  e->sets,   e->pipelines, e->segments};
+    void *tables[] = {e->params,     e->inputs, e->outputs, e->tickets,   e->given,
+                      e->leaf_index, e->batch,  e->sets,    e->pipelines, e->segments};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
     plan_destroy(&e->plan);

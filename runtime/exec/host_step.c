@@ -115,7 +115,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     const node *n = graph_node(e->graph, id);
     double start = e->context->trace ? trace_now() : 0;
     host_call call = {.node = n, .inputs = h->inputs, .out = h->result};
-    char label[NODE_LABEL], detail[512];
+    char label[NODE_LABEL], detail[TRACE_DETAIL];
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
@@ -128,7 +128,8 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
         text t = {detail, sizeof detail, 0};
         text_append(&t, "\"node\":%u", id);
         trace_detail_name(&t, n->name);
-        trace_span(e->context->trace, node_row(n)->name, 1, start, trace_now() - start, detail);
+        trace_span(e->context->trace, node_row(n)->name, TRACE_HOST, start, trace_now() - start,
+                   detail);
     }
 error:
     return status;

@@ -119,7 +119,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
     size_t count = e->schedule.steps.count;
     uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
     double period = tick_microseconds(e);
-    char detail[512];
+    char detail[TRACE_DETAIL];
     rlxvk_status status;
     if (!ticks)
         return fail_memory("trace");
@@ -133,7 +133,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
             continue;
         text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
         trace_detail_name(&t, graph_node(e->graph, s->node)->name);
-        trace_span(e->context->trace, step_name(e, s), 2,
+        trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
                    submitted_at + (double)(ticks[2 * i] - first) * period,
                    (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
     }

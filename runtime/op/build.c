@@ -44,7 +44,7 @@ rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...
     text t = {.buffer = who, .size = sizeof who};
     va_list list;
     va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
+    text_format(message, sizeof message, format, list);
     va_end(list);
     describe_op(n, &t);
     return fail(status, "%s: %s", who, message);

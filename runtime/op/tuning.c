@@ -45,6 +45,9 @@ static rlxvk_status read_line(tuning *t, const char *line, size_t length)
     if (sscanf(copy, "%31s %31s %9u,%9u,%9u,%9u %47s %*[0-9.]%1s", family, tag, &e.dims[0],
                &e.dims[1], &e.dims[2], &e.dims[3], row, rest) != 7)
         return RLXVK_OK;
+    for (int i = 0; i < VARIANT_DIMS; i++)
+        if (e.dims[i] > 999999999) /* nine characters with a sign, which %u takes */
+            return RLXVK_OK;
     return add_point(t, &e);
 }
 

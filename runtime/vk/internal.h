@@ -52,6 +52,14 @@ rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out);
 /* Writes the file when the cache grew; silent on failure. */
 void disk_cache_save(device *d, const disk_cache *cache);
 void disk_cache_close(device *d, disk_cache *cache);
+/* What stands in the file before the driver's data. */
+typedef struct cache_header {
+    uint64_t magic, checksum, size;
+} cache_header;
+cache_header cache_header_of(const uint8_t *data, size_t size);
+/* The driver's data inside a file's bytes, verified; NULL for every kind of unusable file. Pure. */
+const uint8_t *cache_file_data(const VkPhysicalDeviceProperties *properties, const uint8_t *file,
+                               size_t size, size_t *out_size);
 
 /* float_controls.c: the kernel's words with what this device offers in float controls asked for;
  * memory_free it. NULL when out of memory. */

@@ -17,12 +17,8 @@
 #include <unistd.h>
 
 #define FILE_MAGIC      0x3143504b56584c52ull /* "RLXVKPC1" */
-#define FILE_SIZE_LIMIT ((uint64_t)256 << 20)
+#define FILE_SIZE_LIMIT (256l << 20)
 #define TEXT_SIZE_LIMIT (1l << 20)
-
-typedef struct file_header {
-    uint64_t magic, checksum, size;
-} file_header;
 
 static uint64_t checksum(const uint8_t *bytes, size_t size)
 {
@@ -30,6 +26,11 @@ static uint64_t checksum(const uint8_t *bytes, size_t size)
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ bytes[i]) * 0x100000001b3ull;
     return hash;
+}
+
+cache_header cache_header_of(const uint8_t *data, size_t size)
+{
+    return (cache_header){FILE_MAGIC, checksum(data, size), size};
 }
 
 /* ---- Path ---- */
@@ -72,10 +73,10 @@ static void make_directories(const char *path)
 
 /* ---- Reading ---- */
 
-static bool driver_header_matches(const device *d, const uint8_t *data, size_t size)
+static bool driver_header_matches(const VkPhysicalDeviceProperties *p, const uint8_t *data,
+                                  size_t size)
 {
     VkPipelineCacheHeaderVersionOne header;
-    const VkPhysicalDeviceProperties *p = &d->snapshot.properties;
     if (size < sizeof(header))
         return false;
     memcpy(&header, data, sizeof(header));
@@ -85,47 +86,57 @@ static bool driver_header_matches(const device *d, const uint8_t *data, size_t s
            !memcmp(header.pipelineCacheUUID, p->pipelineCacheUUID, VK_UUID_SIZE);
 }
 
-/* The driver's data, verified; NULL for every kind of unusable file. */
-static uint8_t *file_read(const device *d, FILE *file, size_t *out_size)
+const uint8_t *cache_file_data(const VkPhysicalDeviceProperties *p, const uint8_t *file,
+                               size_t size, size_t *out_size)
 {
-    file_header header;
-    if (fread(&header, sizeof(header), 1, file) != 1 || header.magic != FILE_MAGIC ||
-        header.size > FILE_SIZE_LIMIT)
+    cache_header header, wanted;
+    if (size < sizeof(header))
         return NULL;
-    size_t size = (size_t)header.size;
-    uint8_t *data = memory_allocate(size);
-    if (data && fread(data, 1, size, file) == size && checksum(data, size) == header.checksum &&
-        driver_header_matches(d, data, size)) {
-        *out_size = size;
-        return data;
-    }
-    memory_free(data);
-    return NULL;
+    const uint8_t *data = file + sizeof(header);
+    size -= sizeof(header);
+    memcpy(&header, file, sizeof(header));
+    if (header.size > size)
+        return NULL;
+    wanted = cache_header_of(data, (size_t)header.size);
+    if (header.magic != wanted.magic || header.checksum != wanted.checksum ||
+        !driver_header_matches(p, data, (size_t)header.size))
+        return NULL;
+    *out_size = (size_t)header.size;
+    return data;
 }
 
-static uint8_t *path_read(const device *d, const char *path, size_t *out_size)
+/* The whole file and a zero behind it; NULL when it cannot be read or is longer than `limit`. */
+static uint8_t *file_read(const char *path, long limit, size_t *out_size)
 {
-    FILE *file = path ? fopen(path, "rb") : NULL;
+    FILE *file = fopen(path, "rb");
+    uint8_t *bytes = NULL;
     if (!file)
         return NULL;
-    uint8_t *data = file_read(d, file, out_size);
+    long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
+    if (size >= 0 && size <= limit && fseek(file, 0, SEEK_SET) == 0 &&
+        (bytes = memory_allocate((size_t)size + 1))) {
+        *out_size = fread(bytes, 1, (size_t)size, file);
+        bytes[*out_size] = 0;
+    }
     fclose(file);
-    return data;
+    return bytes;
 }
 
 rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out)
 {
     rlxvk_status status = RLXVK_OK;
     char path[4096];
-    uint8_t *data = NULL;
+    uint8_t *file = NULL;
+    size_t size = 0;
     bool on_disk = file_path(d, directory, "bin", path, sizeof(path));
     if (on_disk && !(out->path = memory_copy_string(path)))
         return fail_memory("pipeline cache path");
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
-    data = path_read(d, out->path, &info.initialDataSize);
-    info.pInitialData = data;
+    if (on_disk && (file = file_read(path, FILE_SIZE_LIMIT, &size)))
+        info.pInitialData =
+            cache_file_data(&d->snapshot.properties, file, size, &info.initialDataSize);
     /* Data that the driver does not like after all must not keep the device from opening. */
-    if (data &&
+    if (info.pInitialData &&
         VK_RESULT(d, CreatePipelineCache(d->handle, &info, NULL, &out->handle)) == VK_SUCCESS)
         out->loaded_size = info.initialDataSize;
     else {
@@ -133,13 +144,13 @@ rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out)
         VK(d, CreatePipelineCache(d->handle, &info, NULL, &out->handle));
     }
 error:
-    memory_free(data);
+    memory_free(file);
     return status;
 }
 
 /* ---- Writing ---- */
 
-static bool file_write(int descriptor, const file_header *header, const void *data, size_t size)
+static bool file_write(int descriptor, const cache_header *header, const void *data, size_t size)
 {
     FILE *file = fdopen(descriptor, "wb");
     if (!file) {
@@ -151,7 +162,7 @@ static bool file_write(int descriptor, const file_header *header, const void *da
     return fclose(file) == 0 && whole;
 }
 
-static bool path_write(const char *path, const file_header *header, const void *data, size_t size)
+static bool path_write(const char *path, const cache_header *header, const void *data, size_t size)
 {
     char temporary[4096];
     int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
@@ -172,11 +183,11 @@ void disk_cache_save(device *d, const disk_cache *cache)
     size_t size = 0;
     if (!cache->handle || !cache->path || __atomic_load_n(&d->lost, __ATOMIC_RELAXED) ||
         d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, NULL) != VK_SUCCESS ||
-        size <= cache->loaded_size || size > FILE_SIZE_LIMIT)
+        size <= cache->loaded_size || size > FILE_SIZE_LIMIT - sizeof(cache_header))
         return;
     uint8_t *data = memory_allocate(size);
     if (data && d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, data) == VK_SUCCESS) {
-        file_header header = {FILE_MAGIC, checksum(data, size), size};
+        cache_header header = cache_header_of(data, size);
         (void)path_write(cache->path, &header, data, size);
     }
     memory_free(data);
@@ -192,26 +203,13 @@ void disk_cache_close(device *d, disk_cache *cache)
 
 /* ---- Text ---- */
 
-static char *file_text(FILE *file)
-{
-    long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
-    if (size < 0 || size > TEXT_SIZE_LIMIT || fseek(file, 0, SEEK_SET))
-        return NULL;
-    char *text = memory_allocate((size_t)size + 1);
-    if (text)
-        text[fread(text, 1, (size_t)size, file)] = 0;
-    return text;
-}
-
 char *device_text_read(const device *d, const char *directory, const char *ending)
 {
     char path[4096];
-    FILE *file = file_path(d, directory, ending, path, sizeof(path)) ? fopen(path, "rb") : NULL;
-    if (!file)
-        return NULL;
-    char *text = file_text(file);
-    fclose(file);
-    return text;
+    size_t size;
+    return file_path(d, directory, ending, path, sizeof(path))
+               ? (char *)file_read(path, TEXT_SIZE_LIMIT, &size)
+               : NULL;
 }
 
 rlxvk_status device_text_write(const device *d, const char *directory, const char *ending,

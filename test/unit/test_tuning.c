@@ -79,6 +79,7 @@ static void damaged_lines_are_ignored(void **state)
         "matmul a_tag_that_is_longer_than_any 1,2,3,4 vector 1\n",
         "matmul nt 1,2,3,4 vector 1 2\n",
         "matmul nt 1,2,3,99999999999 vector 1\n",
+        "matmul nt 1,2,3,-4 vector 1\n",
         "\x01\xff\n",
     };
     char text[2048] = TUNING_HEADER;
