@@ -3,7 +3,6 @@
 #include "exec/executable.h"
 #include "graph/half.h"
 
-#include <stdio.h>
 #include <string.h>
 
 storage node_held(const rlxvk_executable *e, uint32_t id)
@@ -30,7 +29,7 @@ rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const 
     char what[400];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    text_format(what, sizeof what, format, arguments);
     va_end(arguments);
     if (given == length)
         return fail(RLXVK_E_NULL, "%s %llu %s, given NULL", what, (unsigned long long)length, unit);

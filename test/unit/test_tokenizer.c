@@ -120,6 +120,7 @@ static void test_spm(void **state)
 {
     tokenizer *t;
     token_list ids = {0};
+    token_text decoded = {0};
     (void)state;
     assert_int_equal(create(&spm, &t), RLXVK_OK);
     assert_true(tokenizer_adds_bos(t) && tokenizer_bos(t) == 1 && tokenizer_eos(t) == 2);
@@ -135,6 +136,9 @@ static void test_spm(void **state)
     assert_int_equal(tokenizer_encode(t, "z", 1, true, &ids), RLXVK_OK);
     assert_true(ids.count == 3 && ids.items[0] == 1 && ids.items[1] == 6 && ids.items[2] == 0);
     VECTOR_FREE(&ids);
+    /* Only the space that encoding put in front: nothing to copy, and nowhere to copy it to. */
+    assert_int_equal(tokenizer_decode(t, &(uint32_t){6}, 1, &decoded), RLXVK_OK);
+    assert_true(decoded.count == 0 && !decoded.items);
     assert_int_equal(tokenizer_token_bytes(t, 1).length, 0);
     assert_int_equal(tokenizer_token_bytes(t, 1000).length, 0);
     assert_true(gguf_string_is(tokenizer_token_bytes(t, 12), " ab"));
