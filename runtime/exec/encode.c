@@ -13,6 +13,9 @@ storage node_held(const rlxvk_executable *e, uint32_t id)
 rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
 {
     uint64_t numel = shape_numel(&n->shape);
+    if (encoding != RLXVK_AS_F32 && encoding != RLXVK_AS_BYTES)
+        return fail(RLXVK_E_ATTR, "%s '%s': encoding %d is none of rlxvk_encoding",
+                    node_row(n)->name, n->name ? n->name : "", (int)encoding);
     if (encoding == RLXVK_AS_BYTES)
         *out = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
     else if (held == STORAGE_RAW)

@@ -291,6 +291,9 @@ static void missing_data_are_told_from_short_ones(void **state)
     expect_error(rlxvk_run(e, &in, 1, &out, 1), RLXVK_E_NULL,
                  "run: output 0 has 4 values, given NULL");
     expect_error(rlxvk_run(e, NULL, 1, NULL, 0), RLXVK_E_NULL, "run: inputs is NULL");
+    in.encoding = (rlxvk_encoding)7;
+    expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_ATTR, "input 'x': encoding 7 is none");
+    in.encoding = RLXVK_AS_F32;
     out.buffer = w;
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
     rlxvk_executable_destroy(e);
