@@ -115,7 +115,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     const node *n = graph_node(e->graph, id);
     double start = e->context->trace ? trace_now() : 0;
     host_call call = {.node = n, .inputs = h->inputs, .out = h->result};
-    char label[NODE_LABEL], detail[TRACE_DETAIL];
+    char label[NODE_LABEL], detail[512];
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));

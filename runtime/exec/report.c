@@ -119,7 +119,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
     size_t count = e->schedule.steps.count;
     uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
     double period = tick_microseconds(e);
-    char detail[TRACE_DETAIL];
+    char detail[512];
     rlxvk_status status;
     if (!ticks)
         return fail_memory("trace");
