@@ -12,20 +12,22 @@
 
 void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
 {
-    char message[512] = "";
+    char message[512] = "", who[CALL_LABEL];
     va_list list;
     va_start(list, format);
     text_format(message, sizeof message, format, list);
     va_end(list);
-    graph_fail(g, fail(status, "%s: %s", row, message));
+    graph_fail(g, fail(status, "%s: %s", call_label(g, row, who), message));
 }
 
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count)
 {
+    char who[CALL_LABEL];
     if (!graph_ready(g, row))
         return false;
+    call_label(g, row, who);
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        graph_fail(g, graph_take(g, operands[i], row, "operand", i));
+        graph_fail(g, graph_take(g, operands[i], who, "operand", i));
     return g->status == RLXVK_OK;
 }
 
