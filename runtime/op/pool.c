@@ -133,14 +133,6 @@ static rlxvk_status pool_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* Whether offset j of window o of an axis lies inside x; its position there. */
-static bool inside(const rlxvk_pool_options *o, uint32_t axis, int64_t extent, int64_t window,
-                   int64_t j, int64_t *out)
-{
-    *out = window * o->stride[axis] - o->padding[axis] + j;
-    return *out >= 0 && *out < extent;
-}
-
 typedef struct window_sum {
     double value, magnitude, count;
 } window_sum;
@@ -167,10 +159,10 @@ static void walk_window(const host_call *call, const int64_t *c, uint32_t axis, 
         take_cell(node_code(call->node), call->inputs[0].words[at], w);
         return;
     }
-    int64_t extent = x->dims[axis + 2], position;
-    for (int64_t j = 0; j < o->kernel[axis]; j++)
-        if (inside(o, axis, extent, c[axis + 2], j, &position))
-            walk_window(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)position, w);
+    int64_t extent = x->dims[axis + 2], first = c[axis + 2] * o->stride[axis] - o->padding[axis];
+    int64_t past = MIN(first + o->kernel[axis], extent);
+    for (int64_t i = MAX(first, 0); i < past; i++)
+        walk_window(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)i, w);
 }
 
 static double window_bound(uint32_t code, double divisor, double cells, const window_sum *w)
