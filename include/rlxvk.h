@@ -32,7 +32,10 @@
  * changes nothing and leaves a sentence (what, where, values, remedy) in rlxvk_last_error().
  * Structs of options are read during the call only; a zeroed struct, or NULL, means all defaults.
  * Strings and arrays passed in stay the caller's and are copied where they must outlive the call.
- * Every destroy takes NULL. The library never aborts, exits or prints by itself.
+ * Any other pointer that is NULL is E_NULL, unless its contract says what NULL means; an array may
+ * be NULL where its count is 0. Calls that return a value or nothing answer NULL with a neutral one
+ * (0, false, "", rank 0) and leave the sentence. Every destroy takes NULL. The library never
+ * aborts, exits or prints by itself.
  */
 #ifndef RLXVK_H
 #define RLXVK_H
@@ -94,6 +97,7 @@ extern "C" {
     X(E_TIMEOUT, "deadline passed")                                                                \
     X(E_VULKAN, "Vulkan call failed")                                                              \
     X(E_FILE, "file cannot be read or written")                                                    \
+    X(E_NULL, "a required pointer is NULL")                                                        \
     X(E_GGUF_TRUNCATED, "GGUF file ends too early")                                                \
     X(E_GGUF_MAGIC, "not a GGUF file")                                                             \
     X(E_GGUF_VERSION, "GGUF version not known")                                                    \
@@ -195,7 +199,9 @@ typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_OFF = 1, RLXVK_ON = 2 } rlx
 typedef struct rlxvk_context_options {
     const char *device; /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
     rlxvk_toggle validation; /* the Khronos validation layer with synchronization validation */
-    rlxvk_log_function log;  /* NULL: what a switch prints goes to stderr */
+    /* NULL: what a switch prints goes to stderr, and so does the warning of an RLXVK_ variable that
+     * is no switch, which the first context of a process gives. */
+    rlxvk_log_function log;
     void *log_user;
     const char *cache_directory; /* pipeline cache; NULL: the user's cache directory; "": none */
     /* Smaller limits than the device's, to emulate a lesser device; 0 keeps the device's. */
@@ -246,8 +252,9 @@ typedef struct rlxvk_device_info {
     float timestamp_period_ns;
 } rlxvk_device_info;
 
-/* Lists the devices in the order of their index. Writes at most `capacity` of them; *out_count is
- * how many there are. Devices below the baseline are listed with usable = false. */
+/* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
+ * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
+ * usable = false. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity,
                                                  size_t *out_count);
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
@@ -256,35 +263,40 @@ void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_i
 
 typedef struct rlxvk_graph rlxvk_graph;
 
-/* Names one node's result in its graph. {0} is "no tensor": pass it for an optional operand left
- * out. */
+/* Names one node's result in its graph; passed to calls on another graph it is E_DANGLING. {0} is
+ * "no tensor": pass it for an optional operand left out. */
 typedef struct rlxvk_tensor {
     uint32_t id;
+    uint32_t graph; /* which graph of this process: never 0, never given twice */
 } rlxvk_tensor;
 
 #ifdef __cplusplus
-#define RLXVK_NONE (rlxvk_tensor{0})
+#define RLXVK_NONE (rlxvk_tensor{})
 #else
 #define RLXVK_NONE ((rlxvk_tensor){0})
 #endif
 
 /* A graph is used by one thread at a time. The first error of a builder call sticks: later calls on
- * the graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. */
+ * the graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. A
+ * builder call whose graph is NULL returns RLXVK_NONE and leaves its sentence in
+ * rlxvk_last_error() alone. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
 
-/* The sentence of the graph's sticky error; "" when there is none. Lives as long as the graph. */
+/* The sentence of the graph's sticky error; "" when there is none, and for NULL. Lives as long as
+ * the graph. */
 const char *rlxvk_graph_error(const rlxvk_graph *graph);
 
 /* Appends a tensor to the outputs; the order of calls is the index space of reads and feeds. Any
  * tensor may be an output, also twice. */
 void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
 
-/* Gives a tensor a name for errors, dumps and traces. The text is copied. */
+/* Gives a tensor a name for errors, dumps and traces. The text is copied; NULL takes the name away.
+ * Inputs and params keep theirs (E_ATTR). */
 void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 
-/* Shape and dtype of a tensor; rank 0 and F32 for RLXVK_NONE. */
+/* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
 
@@ -307,7 +319,7 @@ typedef struct rlxvk_rng_options {
     uint64_t seed; /* taken as it stands: an explicit 0 is seed 0 */
     rlxvk_rng_backend backend;
     uint64_t step;        /* the run counter, part of the stream's position */
-    bool advance_per_run; /* add 1 to step after each successful run */
+    bool advance_per_run; /* add 1 to step after each run, a singular one or bad index included */
 } rlxvk_rng_options;
 
 /*
@@ -349,7 +361,7 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
     rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
     bool keep_all;             /* every node keeps its own memory, for first_bad_node and dumps */
-    uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2 */
+    uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
     /* As RLXVK_MATMUL: scalar, tiled, or coop (precision F16); NULL: the profile's choice. */
@@ -361,8 +373,8 @@ typedef struct rlxvk_compile_options {
     const char *variant;
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params, and the inputs listed here, that have the same name, shape and dtype in this
-     * executable use its memory instead of their own. It must be on the same context and may be
-     * destroyed first. Executables that share memory must not run at the same time. */
+     * executable use its memory instead of their own. It must be on the same context (E_ATTR) and
+     * may be destroyed first. Executables that share memory must not run at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
@@ -371,14 +383,16 @@ typedef struct rlxvk_compile_options {
 /*
  * Verifies, rewrites, schedules, plans and records the graph. The graph stays the caller's and may
  * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
- * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad switch value), E_DEVICE_LOST.
+ * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value),
+ * E_DEVICE_LOST.
  * An executable is used by one thread at a time; different ones may run on different threads.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                                             const rlxvk_compile_options *options,
                                             rlxvk_executable **out_executable);
 
-/* Waits for pending work, then frees everything. Safe after E_DEVICE_LOST. */
+/* Waits for pending work, past any deadline, then frees everything. Safe after E_DEVICE_LOST and
+ * E_TIMEOUT. */
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
 /* A second executable of the same plan: own memory with a copy of the content, own handle table,
@@ -392,13 +406,13 @@ rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
 rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index);
 
 /* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8
- * leaves), or host bytes of the declared dtype. */
+ * leaves), or host bytes of the declared dtype. Other values are E_ATTR. */
 typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encoding;
 
 /* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH
- * and nothing is written; an unknown name is E_UNKNOWN_NAME; a param that the compiler dropped as
- * dead is accepted and discarded. Visible to the next run. F16/BF16 params round f32 data to
- * nearest even.
+ * and nothing is written; an unknown name is E_UNKNOWN_NAME; a dtype that is none, or data that do
+ * not fit the param's, is E_DTYPE; a param that the compiler dropped as dead is accepted and
+ * discarded. Visible to the next run. F16/BF16 params round f32 data to nearest even.
  *   set_param        f32 values, one an element
  *   set_param_bytes  raw store: numel bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32
  *                    bits)
@@ -451,9 +465,10 @@ typedef struct rlxvk_run_output {
 /*
  * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never
  * written); a name given twice: the last wins. Only the outputs listed are read; with none listed
- * nothing is. E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM, E_MISSING_INPUT: nothing
- * has run and nothing changed. E_DEVICE_LOST: the executable can only be destroyed. E_TIMEOUT: the
- * deadline passed; treat as lost. Allocates nothing, records nothing.
+ * nothing is. E_NULL (a name, data or a buffer), E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE,
+ * E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing changed. E_DEVICE_LOST: the
+ * executable can only be destroyed. E_TIMEOUT: the deadline passed; treat as lost. Allocates
+ * nothing, records nothing.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
@@ -462,7 +477,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxv
 /* Asynchronous run: copies the inputs, submits, returns a ticket. The output buffers (the array and
  * what it points to) must stay valid until rlxvk_wait on that ticket, which fills them. Runs
  * execute in submission order. One more than max_in_flight is E_BUSY and changes nothing. Every
- * other call on the executable first waits for all its tickets. */
+ * other call on the executable first waits for all its tickets; how a run ended is told by the wait
+ * on its ticket alone. Runs that are looked at afterwards (dense_solve, check_index) do not
+ * overlap: submit waits for the one before. */
 typedef uint64_t rlxvk_ticket;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            const rlxvk_run_input *inputs, size_t input_count,
@@ -492,7 +509,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable
                                                     float *values, size_t length);
 
 /* After every run, output `index` is copied into input `name` on the device (the leading part that
- * fits both). All feeds of a run read before any writes. A second call replaces the first. */
+ * fits both). All feeds of a run read before any writes; the run's outputs, read then or later, are
+ * what they were before its feeds, also where they are views of the input. A second call replaces
+ * the first. E_DTYPE where the two are held differently (real, complex, raw bytes). */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name,
                                                     size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
@@ -502,15 +521,16 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executab
                                                       const char *name, size_t index);
 /* For every registered row feed: row `source_row` of the output to row `target_row` of the input,
  * rows being `row_elements` elements long. E_RANGE when any of them does not fit; nothing is copied
- * then. The copy is queued on the device and rides in the next submission. */
+ * then. Rows are read before any is written. The copy is queued on the device and rides in the next
+ * submission. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
                                               size_t target_row, size_t row_elements);
 /* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
                                                     size_t row, size_t row_elements, float *values);
 
-/* Replaces the random-number options from the next run on; reads them (step as it will be then).
- * E_ATTR: no such backend. Graphs without random ops ignore them. */
+/* Replaces the random-number options from the next run on (NULL: the defaults); reads them (step as
+ * it will be then). E_ATTR: no such backend. Graphs without random ops ignore them. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_rng(rlxvk_executable *executable,
                                             const rlxvk_rng_options *options);
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options);

@@ -32,6 +32,11 @@ rlxvk_status fail_memory(const char *what);
 rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* E_NULL naming the call and its argument unless the pointer is there; of an array, which may be
+ * NULL where it has no items. */
+rlxvk_status require(const void *pointer, const char *call, const char *argument);
+rlxvk_status require_items(const void *items, size_t count, const char *call, const char *argument);
+
 /* ---- Host memory. All of the library's allocations go through here, so that tests can count and
  * fail them. ---- */
 
@@ -45,6 +50,9 @@ char *memory_copy_string(const char *text); /* NULL in, NULL out */
  * far. Process-wide. */
 void memory_fail_at(uint64_t nth);
 uint64_t memory_allocation_count(void);
+/* Blocks not yet freed, without those handed to memory_keep: they stay until the process ends. */
+int64_t memory_live_count(void);
+void memory_keep(const void *pointer);
 
 /* ---- Checked sizes: false on overflow, *out untouched. ---- */
 
@@ -109,5 +117,19 @@ typedef struct text {
     size_t size, length;
 } text;
 void text_append(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- What the host program's locale has no say in: the decimal point is '.', and letters are
+ * ASCII. ---- */
+
+/* As vsnprintf and strtod in the C locale. */
+int text_format(char *buffer, size_t size, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+double text_to_real(const char *string, char **out_end);
+static inline char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+/* Equal in any case, up to the terminator or `length` characters. */
+bool ascii_equal(const char *a, const char *b, size_t length);
 
 #endif

@@ -45,7 +45,7 @@ rlxvk_status fail(rlxvk_status status, const char *format, ...)
     char sentence[LAST_ERROR_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    text_format(sentence, sizeof(sentence), format, arguments);
     va_end(arguments);
     memcpy(last_error, sentence, sizeof(sentence));
     return status;
@@ -62,10 +62,25 @@ rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
     text t = {.buffer = sentence, .size = sizeof(sentence)};
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    text_format(sentence, sizeof(sentence), format, arguments);
     va_end(arguments);
     t.length = strlen(sentence);
     text_append(&t, ": %s", last_error);
     memcpy(last_error, sentence, t.length + 1);
     return status;
+}
+
+rlxvk_status require(const void *pointer, const char *call, const char *argument)
+{
+    return pointer ? RLXVK_OK
+                   : fail(RLXVK_E_NULL, "%s: %s is NULL; this call cannot do without it", call,
+                          argument);
+}
+
+rlxvk_status require_items(const void *items, size_t count, const char *call, const char *argument)
+{
+    return items || count == 0
+               ? RLXVK_OK
+               : fail(RLXVK_E_NULL, "%s: %s is NULL with a count of %zu; pass as many, or count 0",
+                      call, argument, count);
 }

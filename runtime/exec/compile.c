@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_IN_FLIGHT 1024 /* each has staging memory of its own */
+
 /* ---- Options over switches ---- */
 
 /* Turns "all" or row names into OP_COUNT flags. */
@@ -105,11 +107,11 @@ static rlxvk_status make_tables(rlxvk_executable *e)
     e->inputs = memory_zeroed(nodes, sizeof *e->inputs);
     e->outputs = memory_zeroed(e->graph->outputs.count + 1, sizeof *e->outputs);
     e->tickets = memory_zeroed(e->max_in_flight, sizeof *e->tickets);
-    e->upload_now = memory_zeroed(nodes, sizeof *e->upload_now);
+    e->given = memory_zeroed(nodes, sizeof *e->given);
     e->leaf_index = memory_zeroed(nodes, sizeof *e->leaf_index);
     bool *written = memory_zeroed(e->graph->nodes.count + 1, sizeof *written);
-    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->upload_now ||
-        !e->leaf_index || !written) {
+    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->given || !e->leaf_index ||
+        !written) {
         memory_free(written);
         return fail_memory("name tables");
     }
@@ -149,23 +151,26 @@ static void mark_shared(const rlxvk_executable *e, bool *shared)
     }
 }
 
-/* Shared leaves carry over whether they have content. */
+static bool is_shared(const rlxvk_executable *e, uint32_t id)
+{
+    return id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
+           e->plan.slots[id].block != SLOT_NONE;
+}
+
+/* Shared leaves carry over whether they have content. From now on neither executable knows what a
+ * shared input holds. */
 static void adopt_shared_state(rlxvk_executable *e)
 {
     rlxvk_executable *other = e->options.share_with;
     for (size_t i = 0; i < e->param_count; i++) {
-        uint32_t id = e->params[i].node;
-        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
-                      e->plan.slots[id].block != SLOT_NONE;
-        if (shared)
+        if (is_shared(e, e->params[i].node))
             e->params[i].set = find_param(other, e->params[i].name)->set;
     }
     for (size_t i = 0; i < e->input_count; i++) {
-        uint32_t id = e->inputs[i].node;
-        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
-                      e->plan.slots[id].block != SLOT_NONE;
-        const input_state *theirs = shared ? find_input(other, e->inputs[i].name) : NULL;
+        bool shared = is_shared(e, e->inputs[i].node);
+        input_state *theirs = shared ? find_input(other, e->inputs[i].name) : NULL;
         if (theirs) {
+            e->inputs[i].shared = theirs->shared = true;
             e->inputs[i].written = theirs->written;
             e->inputs[i].resident = theirs->bound || theirs->resident;
         }
@@ -330,6 +335,7 @@ static rlxvk_status device_stage(rlxvk_executable *e)
     device *d = e->device;
     rlxvk_status status;
     TRY(make_tables(e));
+    e->diagnosed = needs_diagnosis(e);
     TRY(rng_prepare(e));
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
@@ -385,7 +391,8 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     e->options.share_with = NULL;
     e->options.shared_inputs = NULL;
     e->options.shared_input_count = 0;
-    trace_span(context->trace, "compile", 1, start, context->trace ? trace_now() - start : 0, NULL);
+    trace_span(context->trace, "compile", TRACE_HOST, start,
+               context->trace ? trace_now() - start : 0, NULL);
     *out = e;
     return RLXVK_OK;
 error:
@@ -393,35 +400,62 @@ error:
     return status;
 }
 
+static rlxvk_status check_options(const rlxvk_context *context, const rlxvk_compile_options *o)
+{
+    rlxvk_status status;
+    if (o->max_in_flight > MOST_IN_FLIGHT)
+        return fail(RLXVK_E_ATTR, "compile option max_in_flight is %u; at most %d",
+                    o->max_in_flight, MOST_IN_FLIGHT);
+    if (o->share_with && o->share_with->context != context)
+        return fail(RLXVK_E_ATTR, "compile option share_with is an executable of another context; "
+                                  "memory is shared within one");
+    TRY(require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
+    for (size_t i = 0; i < o->shared_input_count; i++)
+        TRY(require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+error:
+    return status;
+}
+
 rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                            const rlxvk_compile_options *options, rlxvk_executable **out_executable)
 {
-    return compile_graph(context, graph, options, out_executable);
+    rlxvk_status status;
+    TRY(require(context, "compile", "context"));
+    TRY(require(graph, "compile", "graph"));
+    TRY(require(out_executable, "compile", "out_executable"));
+    if (options)
+        TRY(check_options(context, options));
+    TRY(compile_graph(context, graph, options, out_executable));
+error:
+    return status;
 }
 
 /* ---- Clone ---- */
 
-static rlxvk_status copy_handles(rlxvk_executable *to, const rlxvk_executable *from)
+static rlxvk_status copy_feeds(rlxvk_executable *to, const rlxvk_executable *from)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < from->input_count; i++) {
-        const input_state *a = &from->inputs[i];
-        input_state *b = &to->inputs[i];
-        b->bound = a->bound;
-        b->resident = a->resident;
-        b->feed = a->feed;
-        b->row_feed = a->row_feed;
-        if (!a->mirror)
-            continue;
-        const node *n = graph_node(from->source, a->source);
-        uint64_t bytes =
-            storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
-        if (!(b->mirror = memory_allocate(bytes)))
-            return fail_memory("handle mirror");
-        memcpy(b->mirror, a->mirror, bytes);
+        to->inputs[i].feed = from->inputs[i].feed;
+        to->inputs[i].row_feed = from->inputs[i].row_feed;
     }
+    for (size_t i = 0; i < from->output_count; i++)
+        if (from->outputs[i].copy)
+            TRY(keep_output(to, &to->outputs[i]));
     TRY(record_feeds(to));
-    TRY(record_row_feeds(to));
+error:
+    return status;
+}
+
+/* Outputs of the last run are read, and fed by rows, before the next. */
+static rlxvk_status copy_outputs(rlxvk_executable *to, const rlxvk_executable *from)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < from->output_count; i++) {
+        location source = output_location(from, &from->outputs[i]);
+        location target = output_location(to, &to->outputs[i]);
+        TRY(location_copy(to, &target, &source));
+    }
 error:
     return status;
 }
@@ -430,10 +464,12 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
 {
     rlxvk_executable *e = NULL;
     rlxvk_status status;
+    TRY(require(executable, "clone", "executable"));
+    TRY(require(out_executable, "clone", "out_executable"));
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
-    TRY(copy_handles(e, executable));
-    e->rng = executable->rng;
+    TRY(copy_feeds(e, executable));
+    TRY(copy_outputs(e, executable));
     *out_executable = e;
     return RLXVK_OK;
 error:
@@ -452,8 +488,7 @@ static void destroy_objects(rlxvk_executable *e)
         d->fn.DestroyQueryPool(d->handle, e->queries, NULL);
     if (e->descriptors)
         d->fn.DestroyDescriptorPool(d->handle, e->descriptors, NULL);
-    if (e->row_descriptors)
-        d->fn.DestroyDescriptorPool(d->handle, e->row_descriptors, NULL);
+    feed_commands_destroy(e, &e->feeds);
     if (e->pool)
         d->fn.DestroyCommandPool(d->handle, e->pool, NULL);
     if (e->timeline)
@@ -465,15 +500,15 @@ void rlxvk_executable_destroy(rlxvk_executable *executable)
     rlxvk_executable *e = executable;
     if (!e)
         return;
-    if (e->timeline && e->submitted)
-        (void)timeline_wait(e->device, e->timeline, e->submitted, e->timeout_ns);
+    if (e->timeline && e->submitted) /* whatever the deadline: nothing in use may be freed */
+        (void)timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
     host_steps_release(e);
     destroy_objects(e);
     executable_release_memory(e);
     for (size_t i = 0; i < e->input_count; i++)
         memory_free(e->inputs[i].mirror);
-    void *tables[] = {e->params, e->inputs, e->outputs,   e->tickets,  e->upload_now,
-                      e->batch,  e->sets,   e->pipelines, e->segments, e->leaf_index};
+    void *tables[] = {e->params,     e->inputs, e->outputs, e->tickets,   e->given,
+                      e->leaf_index, e->batch,  e->sets,    e->pipelines, e->segments};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
     plan_destroy(&e->plan);

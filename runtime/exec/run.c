@@ -12,8 +12,12 @@
 rlxvk_status submit_batch(rlxvk_executable *e)
 {
     uint32_t count = e->batch_count;
+    rlxvk_status status;
     e->batch_count = 0;
-    return submit_commands(e, e->batch, count);
+    TRY(submit_commands(e, e->batch, count));
+    e->row_feeds_pending = false; /* they ride in a run's first batch */
+error:
+    return status;
 }
 
 /* Every command buffer begins with a barrier against all that is before it on the queue, so that
@@ -45,6 +49,13 @@ rlxvk_status wait_submitted(rlxvk_executable *e)
     return wait_value(e, e->submitted);
 }
 
+static void keep_sentence(ticket_state *t)
+{
+    text sentence = {t->sentence, sizeof t->sentence, 0};
+    if (t->status != RLXVK_OK)
+        text_append(&sentence, "%s", rlxvk_last_error());
+}
+
 static bool in_flight(const rlxvk_executable *e)
 {
     for (uint32_t t = 0; t < e->max_in_flight; t++)
@@ -65,18 +76,21 @@ static rlxvk_status usable(const rlxvk_executable *e)
 
 rlxvk_status unknown_name(const char *call, const char *kind, const char *name)
 {
-    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'", call, kind,
-                name ? name : "(null)");
+    if (!name)
+        return require(name, call, "name");
+    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'", call, kind, name);
 }
 
 input_state *find_input(rlxvk_executable *e, const char *name)
 {
-    uint32_t source = name ? graph_find(e->source, OP_input, name) : NODE_NONE;
-    return source == NODE_NONE ? NULL : &e->inputs[e->leaf_index[source]];
+    uint32_t id = name ? graph_find(e->source, OP_input, name) : NODE_NONE;
+    return id == NODE_NONE ? NULL : &e->inputs[e->leaf_index[id]];
 }
 
-static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item)
+/* Item `index` of the list; of several with one name the last is taken. */
+static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *items, size_t index)
 {
+    const rlxvk_run_input *item = &items[index];
     const input_state *in = find_input(e, item->name);
     uint64_t length;
     rlxvk_status status;
@@ -84,10 +98,10 @@ static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item
         return unknown_name("run", "input", item->name);
     const node *n = graph_node(e->source, in->source);
     TRY(encoded_length(n, node_storage(e->source, in->source), item->encoding, &length));
-    if (item->length != length || (length && !item->data))
-        return fail(RLXVK_E_LENGTH, "run: input '%s' needs %llu %s, given %zu", in->name,
-                    (unsigned long long)length,
-                    item->encoding == RLXVK_AS_BYTES ? "bytes" : "values", item->length);
+    if (!buffer_fits(length, item->length, item->data))
+        return fail_buffer(length, encoding_unit(item->encoding), item->length,
+                           "run: input '%s' needs", in->name);
+    e->given[in - e->inputs] = item;
 error:
     return status;
 }
@@ -100,10 +114,9 @@ static rlxvk_status check_output(const rlxvk_executable *e, const rlxvk_run_outp
         return fail(RLXVK_E_INDEX, "run: output %zu of %zu", item->index, e->output_count);
     uint32_t id = e->outputs[item->index].node;
     TRY(encoded_length(graph_node(e->graph, id), node_held(e, id), item->encoding, &length));
-    if (item->length != length || (length && !item->buffer))
-        return fail(RLXVK_E_LENGTH, "run: output %zu has %llu %s, the buffer %zu", item->index,
-                    (unsigned long long)length,
-                    item->encoding == RLXVK_AS_BYTES ? "bytes" : "values", item->length);
+    if (!buffer_fits(length, item->length, item->buffer))
+        return fail_buffer(length, encoding_unit(item->encoding), item->length,
+                           "run: output %zu has", item->index);
 error:
     return status;
 }
@@ -115,24 +128,25 @@ static rlxvk_status check_complete(rlxvk_executable *e)
         if (!e->params[i].set && e->params[i].node != NODE_NONE)
             return fail(RLXVK_E_UNSET_PARAM, "run: param '%s' was never set", e->params[i].name);
     for (size_t i = 0; i < e->input_count; i++)
-        if (!e->inputs[i].written && !e->upload_now[i] && e->inputs[i].node != NODE_NONE)
+        if (!e->inputs[i].written && !e->given[i] && e->inputs[i].node != NODE_NONE)
             return fail(RLXVK_E_MISSING_INPUT, "run: input '%s' was never given",
                         e->inputs[i].name);
     return RLXVK_OK;
 }
 
-static rlxvk_status check_run(rlxvk_executable *e, const rlxvk_run_input *inputs, size_t n,
-                              const rlxvk_run_output *outputs, size_t m)
+static rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
+                              size_t n, const rlxvk_run_output *outputs, size_t m)
 {
     rlxvk_status status;
+    TRY(require(e, call, "executable"));
+    TRY(require_items(inputs, n, call, "inputs"));
+    TRY(require_items(outputs, m, call, "outputs"));
     TRY(usable(e));
+    memset(e->given, 0, e->input_count * sizeof *e->given);
     for (size_t i = 0; i < n; i++)
-        TRY(check_input(e, &inputs[i]));
+        TRY(check_input(e, inputs, i));
     for (size_t i = 0; i < m; i++)
         TRY(check_output(e, &outputs[i]));
-    memset(e->upload_now, 0, e->input_count * sizeof *e->upload_now);
-    for (size_t i = 0; i < n; i++)
-        e->upload_now[find_input(e, inputs[i].name) - e->inputs] = true;
     if (!e->options.allow_unset)
         TRY(check_complete(e));
 error:
@@ -168,7 +182,7 @@ static uint64_t payload_bytes(const rlxvk_run_input *item)
 static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
 {
     uint64_t now[2];
-    if (in->in_place || in->feed >= 0 || e->force_upload) {
+    if (in->in_place || in->feed >= 0 || in->shared || e->force_upload) {
         in->fingerprint_valid = false;
         return false;
     }
@@ -226,8 +240,6 @@ static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
 {
     location to = node_location(e, in->node);
     rlxvk_status status;
-    if (in->node == NODE_NONE || !in->mirror)
-        return RLXVK_OK;
     const memory_block *block = location_block(&to);
     if (!block->mapped || in_flight(e) || e->batch_count)
         TRY(executable_idle(e));
@@ -237,44 +249,33 @@ error:
     return status;
 }
 
-static bool last_of_name(const rlxvk_run_input *inputs, size_t n, size_t i)
+/* Whether the next run writes it: given, or restored from its mirror. */
+static bool is_uploaded(const rlxvk_executable *e, const input_state *in)
 {
-    for (size_t k = i + 1; k < n; k++)
-        if (strcmp(inputs[k].name, inputs[i].name) == 0)
-            return false;
-    return true;
+    bool restored = in->bound && !in->resident;
+    return in->node != NODE_NONE && (e->given[in - e->inputs] || restored);
 }
 
-static rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket, const rlxvk_run_input *inputs,
-                               size_t n)
+static rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < e->input_count; i++)
-        if (e->inputs[i].bound && !e->inputs[i].resident && !e->upload_now[i] &&
-            e->inputs[i].node != NODE_NONE)
+        if (!e->given[i] && is_uploaded(e, &e->inputs[i]))
             TRY(restore_handle(e, &e->inputs[i]));
-    for (size_t i = 0; i < n; i++) {
-        input_state *in = find_input(e, inputs[i].name);
-        if (last_of_name(inputs, n, i))
-            TRY(upload_input(e, in, ticket, &inputs[i]));
-        in->written = true;
-    }
+    for (size_t i = 0; i < e->input_count; i++)
+        if (e->given[i]) {
+            TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
+            e->inputs[i].written = true;
+        }
 error:
     return status;
 }
 
 /* ---- Execution ---- */
 
-static const host_step *host_step_at(const rlxvk_executable *e, uint32_t step)
-{
-    for (size_t i = 0; i < e->host_step_count; i++)
-        if (e->host_steps[i].step == step)
-            return &e->host_steps[i];
-    return NULL;
-}
-
 static rlxvk_status execute_segments(rlxvk_executable *e)
 {
+    const host_step *next = e->host_steps;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < e->plan.segments.count; i++) {
         const segment *g = &e->plan.segments.items[i];
@@ -288,7 +289,7 @@ static rlxvk_status execute_segments(rlxvk_executable *e)
         }
         TRY(submit_batch(e));
         TRY(wait_submitted(e));
-        TRY(host_step_run(e, host_step_at(e, g->first)));
+        TRY(host_step_run(e, next++));
     }
 error:
     return status;
@@ -308,15 +309,14 @@ static void advance_handles(rlxvk_executable *e)
 
 static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index)
 {
+    t->direct_reads = e->diagnosed || (e->context->trace && e->queries);
     for (size_t i = 0; i < t->output_count; i++) {
-        const staged_copy *s = &e->outputs[t->outputs[i].index].readback;
-        bool again = false;
-        for (size_t k = 0; k < i; k++)
-            again = again || t->outputs[k].index == t->outputs[i].index;
-        if (!s->commands)
+        output_state *out = &e->outputs[t->outputs[i].index];
+        if (!out->readback.commands)
             t->direct_reads = t->direct_reads || t->outputs[i].length;
-        else if (!again && t->outputs[i].length)
-            e->batch[e->batch_count++] = s->commands[index];
+        else if (t->outputs[i].length && out->last_read != e->launches)
+            e->batch[e->batch_count++] = out->readback.commands[index];
+        out->last_read = e->launches;
     }
 }
 
@@ -327,7 +327,7 @@ static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *ite
     const output_state *out = &e->outputs[item->index];
     const node *n = graph_node(e->graph, out->node);
     storage held = node_held(e, out->node);
-    location from = node_location(e, out->node);
+    location from = output_location(e, out);
     const memory_block *block = location_block(&from);
     rlxvk_status status;
     if (out->readback.commands) {
@@ -352,48 +352,73 @@ error:
     return status;
 }
 
-static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
+static rlxvk_status read_outputs(rlxvk_executable *e, const ticket_state *t)
 {
-    rlxvk_status status = t->status;
-    double start = e->context->trace ? trace_now() : 0;
-    if (status == RLXVK_OK)
-        status = wait_value(e, t->value);
-    if (e->context->trace)
-        trace_span(e->context->trace, "wait", 1, start, trace_now() - start, NULL);
-    for (size_t i = 0; i < t->output_count && status == RLXVK_OK; i++) {
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < t->output_count; i++) {
         const rlxvk_run_output *item = &t->outputs[i];
         if (e->context->switches.dispatch_only)
             memset(item->buffer, 0,
                    item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
         else if (item->length)
-            status = read_output(e, item, (uint32_t)(t - e->tickets));
+            TRY(read_output(e, item, (uint32_t)(t - e->tickets)));
     }
-    t->direct_reads = false;
-    t->output_count = 0;
-    t->status = status;
+error:
     return status;
 }
 
+/* Looks for what the run itself reports (singular matrices, bad indices), once. */
+static void diagnose(rlxvk_executable *e, ticket_state *t)
+{
+    if (!e->diagnosed || t->diagnosed)
+        return;
+    t->diagnosed = true;
+    t->status = diagnose_run(e);
+    keep_sentence(t);
+}
+
+/* Waits for a run and delivers what it owes, once; then says how it ended, as often as asked. */
+static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
+{
+    trace *trace = e->context->trace;
+    double start = trace ? trace_now() : 0;
+    rlxvk_status status;
+    if (t->completed)
+        return t->status == RLXVK_OK ? RLXVK_OK : fail(t->status, "%s", t->sentence);
+    t->completed = true;
+    TRY(wait_value(e, t->value));
+    if (trace)
+        trace_span(trace, "wait", TRACE_HOST, start, trace_now() - start, NULL);
+    TRY(read_outputs(e, t));
+    if (trace && e->queries)
+        TRY(trace_steps(e, t->submitted_at));
+    diagnose(e, t);
+    return t->status;
+error:
+    t->status = status;
+    keep_sentence(t);
+    return status;
+}
+
+/* Every ticket keeps its own status for its wait. */
 rlxvk_status executable_idle(rlxvk_executable *e)
 {
-    rlxvk_status status = RLXVK_OK;
+    rlxvk_status status;
     for (uint32_t t = 0; t < e->max_in_flight; t++)
-        if (e->tickets[t].id && e->tickets[t].output_count) {
-            rlxvk_status one = complete(e, &e->tickets[t]);
-            status = status == RLXVK_OK ? one : status;
-        }
-    if (status == RLXVK_OK)
-        status = usable(e);
-    return status == RLXVK_OK ? wait_submitted(e) : status;
+        if (e->tickets[t].id)
+            (void)complete(e, &e->tickets[t]);
+    TRY(usable(e));
+    TRY(wait_submitted(e));
+error:
+    return status;
 }
 
 rlxvk_status flush_row_feeds(rlxvk_executable *e)
 {
     rlxvk_status status;
-    if (e->row_feeds_pending) {
-        e->row_feeds_pending = false;
-        TRY(submit_commands(e, &e->row_feeds, 1));
-    }
+    if (e->row_feeds_pending)
+        TRY(submit_commands(e, &e->feeds.rows, 1));
+    e->row_feeds_pending = false;
     TRY(executable_idle(e));
 error:
     return status;
@@ -410,7 +435,7 @@ static ticket_state *free_ticket(rlxvk_executable *e)
     return NULL;
 }
 
-/* Tickets that read the arena itself must be read before another run overwrites it. */
+/* Tickets that look at the arena itself do so before another run overwrites it. */
 static rlxvk_status settle_direct_reads(rlxvk_executable *e)
 {
     for (uint32_t t = 0; t < e->max_in_flight; t++)
@@ -419,54 +444,76 @@ static rlxvk_status settle_direct_reads(rlxvk_executable *e)
     return usable(e);
 }
 
-static bool feeds_a_given_input(const rlxvk_executable *e)
+static bool uploads_meet_row_feeds(const rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->input_count; i++)
-        if (e->upload_now[i] && e->inputs[i].row_feed >= 0)
+        if (e->inputs[i].in_row_feeds && is_uploaded(e, &e->inputs[i]))
             return true;
     return false;
 }
 
-static rlxvk_status launch(rlxvk_executable *e, ticket_state *t, const rlxvk_run_input *inputs,
-                           size_t n)
+/* Indices may stand in an input that a feed is about to change. */
+static rlxvk_status diagnose_before_feeds(rlxvk_executable *e, ticket_state *t)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (!e->check_index || !e->feeds.copies)
+        return RLXVK_OK;
+    TRY(submit_batch(e));
+    TRY(wait_submitted(e));
+    diagnose(e, t);
+error:
+    return status;
+}
+
+/* After a failure nobody knows which uploads went out. */
+static void forget_fingerprints(rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->input_count; i++)
+        e->inputs[i].fingerprint_valid = false;
+}
+
+static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
 {
     uint32_t index = (uint32_t)(t - e->tickets);
     rlxvk_status status;
     e->batch_count = 0;
+    e->launches++;
     TRY(settle_direct_reads(e));
-    if (e->row_feeds_pending && feeds_a_given_input(e))
+    if (e->row_feeds_pending && uploads_meet_row_feeds(e))
         TRY(flush_row_feeds(e));
-    TRY(upload_all(e, index, inputs, n));
+    TRY(upload_all(e, index));
     TRY(rng_upload(e, index));
     if (e->row_feeds_pending)
-        e->batch[e->batch_count++] = e->row_feeds;
-    e->row_feeds_pending = false;
+        e->batch[e->batch_count++] = e->feeds.rows;
     TRY(execute_segments(e));
-    if (e->has_feeds)
-        e->batch[e->batch_count++] = e->feeds;
+    TRY(diagnose_before_feeds(e, t));
+    if (e->feeds.copies)
+        e->batch[e->batch_count++] = e->feeds.copies;
     batch_readbacks(e, t, index);
     TRY(submit_batch(e));
     advance_handles(e);
     e->rng.step += e->rng.advance_per_run;
     t->value = e->submitted;
     e->runs++;
+    return RLXVK_OK;
 error:
     e->batch_count = 0;
+    forget_fingerprints(e);
     return status;
 }
 
-static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_input *inputs,
-                          size_t n, const rlxvk_run_output *outputs, size_t m)
+static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_output *outputs,
+                          size_t m)
 {
     trace *trace = e->context->trace;
     double begin = trace ? trace_now() : 0;
     rlxvk_status status;
     *t = (ticket_state){.outputs = outputs, .output_count = m};
-    TRY(launch(e, t, inputs, n));
+    TRY(launch(e, t));
     t->id = ++e->next_ticket;
     t->submitted_at = begin;
     if (trace)
-        trace_span(trace, "submit", 1, begin, trace_now() - begin, NULL);
+        trace_span(trace, "submit", TRACE_HOST, begin, trace_now() - begin, NULL);
     return RLXVK_OK;
 error:
     t->output_count = 0;
@@ -477,22 +524,21 @@ static rlxvk_status finish(rlxvk_executable *e, ticket_state *t)
 {
     rlxvk_status status = complete(e, t);
     t->id = 0;
-    if (status == RLXVK_OK && e->context->trace && e->queries)
-        status = trace_steps(e, t->submitted_at);
-    return status == RLXVK_OK ? diagnose_run(e) : status;
+    return status;
 }
 
 rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                           size_t input_count, const rlxvk_run_output *outputs, size_t output_count,
                           rlxvk_ticket *out_ticket)
 {
-    ticket_state *t = free_ticket(executable);
+    ticket_state *t;
     rlxvk_status status;
-    TRY(check_run(executable, inputs, input_count, outputs, output_count));
-    if (!t)
+    TRY(require(out_ticket, "submit", "out_ticket"));
+    TRY(check_run(executable, "submit", inputs, input_count, outputs, output_count));
+    if (!(t = free_ticket(executable)))
         TRY(fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
                  executable->max_in_flight - 1));
-    TRY(start(executable, t, inputs, input_count, outputs, output_count));
+    TRY(start(executable, t, outputs, output_count));
     *out_ticket = t->id;
 error:
     return status;
@@ -500,6 +546,8 @@ error:
 
 rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 {
+    if (!executable)
+        return require(executable, "wait", "executable");
     for (uint32_t i = 0; i < executable->max_in_flight; i++)
         if (ticket && executable->tickets[i].id == ticket)
             return finish(executable, &executable->tickets[i]);
@@ -510,11 +558,12 @@ rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                        size_t input_count, const rlxvk_run_output *outputs, size_t output_count)
 {
-    ticket_state *t = &executable->tickets[executable->max_in_flight - 1];
+    ticket_state *t;
     rlxvk_status status;
-    TRY(check_run(executable, inputs, input_count, outputs, output_count));
+    TRY(check_run(executable, "run", inputs, input_count, outputs, output_count));
+    t = &executable->tickets[executable->max_in_flight - 1];
     TRY(executable_idle(executable));
-    TRY(start(executable, t, inputs, input_count, outputs, output_count));
+    TRY(start(executable, t, outputs, output_count));
     TRY(finish(executable, t));
 error:
     return status;

@@ -12,20 +12,22 @@
 
 void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
 {
-    char message[512] = "";
+    char message[512] = "", who[CALL_LABEL];
     va_list list;
     va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
+    text_format(message, sizeof message, format, list);
     va_end(list);
-    graph_fail(g, fail(status, "%s: %s", row, message));
+    graph_fail(g, fail(status, "%s: %s", call_label(g, row, who), message));
 }
 
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count)
 {
+    char who[CALL_LABEL];
+    if (!graph_ready(g, row))
+        return false;
+    call_label(g, row, who);
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        if (!operands[i].id)
-            composite_fail(g, row, RLXVK_E_ARITY,
-                           "operand %zu is RLXVK_NONE; this op needs its first %zu", i, count);
+        graph_fail(g, graph_take(g, operands[i], who, "operand", i));
     return g->status == RLXVK_OK;
 }
 
@@ -101,9 +103,9 @@ rlxvk_tensor rlxvk_lora_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, r
 {
     static const char row[] = "lora_matmul";
     const rlxvk_tensor operands[] = {x, w, a, b};
-    size_t start = g->nodes.count;
     if (!composite_begin(g, row, operands, 4) || !check_lora(g, x, operands + 1))
         return RLXVK_NONE;
+    size_t start = g->nodes.count;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x), flat = shape;
     if (shape.rank == 1)
         flat = RLXVK_SHAPE(1, shape.dims[0]);
@@ -125,9 +127,11 @@ static bool check_block(rlxvk_graph *g, const char *row, const rlxvk_attention_b
     char buffer[SHAPE_TEXT];
     rlxvk_shape hidden = rlxvk_tensor_shape(g, block->hidden);
     rlxvk_shape out = rlxvk_tensor_shape(g, block->out_w);
-    if (block->num_heads < 1 || block->head_dim < 1 || block->num_heads > INT32_MAX ||
-        block->head_dim > INT32_MAX)
-        composite_fail(g, row, RLXVK_E_ATTR, "num_heads %lld, head_dim %lld; both are 1 or more",
+    if (block->num_heads < 1 || block->head_dim < 1 ||
+        block->num_heads > INT32_MAX / 3 / block->head_dim)
+        composite_fail(g, row, RLXVK_E_ATTR,
+                       "num_heads %lld, head_dim %lld; both are 1 or more, and qkv_w's 3 I below "
+                       "2^31",
                        (long long)block->num_heads, (long long)block->head_dim);
     else if (!block->qkv_b.id != !block->out_b.id || !block->cos.id != !block->sin.id)
         composite_fail(g, row, RLXVK_E_ARITY, "qkv_b and out_b go together, and so do cos and sin");
@@ -175,9 +179,9 @@ static rlxvk_tensor attend(rlxvk_graph *g, const char *row, const rlxvk_attentio
 rlxvk_tensor rlxvk_fused_attention_block(rlxvk_graph *g, const rlxvk_attention_block *block)
 {
     static const char row[] = "fused_attention_block";
-    size_t start = g->nodes.count;
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, row) || graph_fail(g, require(block, row, "block")) != RLXVK_OK)
         return RLXVK_NONE;
+    size_t start = g->nodes.count;
     return composite_end(g, row, start, attend(g, row, block));
 }
 
@@ -201,7 +205,8 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
         composite_fail(g, row, RLXVK_E_ATTR, "activation %d is none of 0 .. %d", (int)t->activation,
                        UNARY_COUNT);
     else if (fc1.rank != 2 || fc1.dims[1] != t->intermediate_size)
-        composite_fail(g, row, RLXVK_E_SHAPE, "fc1_w's second dim is %lld, intermediate_size %lld",
+        composite_fail(g, row, RLXVK_E_SHAPE,
+                       "fc1_w's second dim is %lld, intermediate_size %lld; they must be equal",
                        (long long)fc1.dims[1], (long long)t->intermediate_size);
     return g->status == RLXVK_OK;
 }
@@ -209,6 +214,9 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
 rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *t)
 {
     static const char row[] = "fused_transformer_layer";
+    if (!graph_ready(g, row) || graph_fail(g, require(t, row, "layer")) != RLXVK_OK ||
+        !check_layer(g, row, t))
+        return RLXVK_NONE;
     const rlxvk_attention_block block = {.hidden = t->hidden,
                                          .qkv_w = t->qkv_w,
                                          .out_w = t->out_w,
@@ -218,8 +226,6 @@ rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transform
                                          .num_heads = t->num_heads,
                                          .head_dim = t->head_dim};
     size_t start = g->nodes.count;
-    if (!check_layer(g, row, t))
-        return RLXVK_NONE;
     rlxvk_tensor a = attend(g, row, &block);
     rlxvk_tensor h =
         rlxvk_fused_residual_ln(g, a, t->hidden, RLXVK_NONE, t->ln1_g, t->ln1_b, t->eps1);

@@ -10,7 +10,6 @@
 
 #include <rlxvk_ops.h>
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -128,7 +127,7 @@ static void describe_format(const quant_format *format, rlxvk_quant_traits *out)
 {
     snprintf(out->name, sizeof out->name, "gguf_%s", format->name);
     for (char *c = out->name; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
+        *c = ascii_lower(*c);
     out->is_gguf = true;
     out->block_elements = format->block_elements;
     out->block_bytes = format->block_bytes;
@@ -150,14 +149,18 @@ rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out)
 {
     const quant_scheme_traits *t = quant_scheme_find(scheme);
     const quant_format *format = scheme >= 256 ? quant_format_find(scheme - 256) : NULL;
+    rlxvk_status status;
+    TRY(require(out, "quant_query", "out"));
     *out = (rlxvk_quant_traits){.name = ""};
     if (!t && !(format && format->weight))
         return fail(RLXVK_E_UNSUPPORTED,
-                    "scheme %u is no weight scheme; there are 0 .. 7 and 256 + a GGUF type",
+                    "quant_query: scheme %u is no weight scheme; there are 0 .. 7 and 256 + a GGUF "
+                    "type",
                     scheme);
     if (t)
         describe_scheme(t, out);
     else
         describe_format(format, out);
-    return RLXVK_OK;
+error:
+    return status;
 }
