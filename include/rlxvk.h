@@ -378,7 +378,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_
                                             const rlxvk_compile_options *options,
                                             rlxvk_executable **out_executable);
 
-/* Waits for pending work, then frees everything. Safe after E_DEVICE_LOST. */
+/* Waits for pending work, past any deadline, then frees everything. Safe after E_DEVICE_LOST and
+ * E_TIMEOUT. */
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
 /* A second executable of the same plan: own memory with a copy of the content, own handle table,
@@ -462,7 +463,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxv
 /* Asynchronous run: copies the inputs, submits, returns a ticket. The output buffers (the array and
  * what it points to) must stay valid until rlxvk_wait on that ticket, which fills them. Runs
  * execute in submission order. One more than max_in_flight is E_BUSY and changes nothing. Every
- * other call on the executable first waits for all its tickets. */
+ * other call on the executable first waits for all its tickets; how a run ended is told by the wait
+ * on its ticket alone. Runs that are looked at afterwards (dense_solve, check_index) do not
+ * overlap: submit waits for the one before. */
 typedef uint64_t rlxvk_ticket;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            const rlxvk_run_input *inputs, size_t input_count,
@@ -492,7 +495,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable
                                                     float *values, size_t length);
 
 /* After every run, output `index` is copied into input `name` on the device (the leading part that
- * fits both). All feeds of a run read before any writes. A second call replaces the first. */
+ * fits both). All feeds of a run read before any writes; the run's outputs, read then or later, are
+ * what they were before its feeds, also where they are views of the input. A second call replaces
+ * the first. E_DTYPE where the two are held differently (real, complex, raw bytes). */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name,
                                                     size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
@@ -502,7 +507,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executab
                                                       const char *name, size_t index);
 /* For every registered row feed: row `source_row` of the output to row `target_row` of the input,
  * rows being `row_elements` elements long. E_RANGE when any of them does not fit; nothing is copied
- * then. The copy is queued on the device and rides in the next submission. */
+ * then. Rows are read before any is written. The copy is queued on the device and rides in the next
+ * submission. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
                                               size_t target_row, size_t row_elements);
 /* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. */

@@ -138,24 +138,28 @@ static void mark_shared(rlxvk_executable *e, bool *shared)
     }
 }
 
-/* Shared leaves carry over whether they have content. */
+static bool is_shared(const rlxvk_executable *e, uint32_t id)
+{
+    return id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
+           e->plan.slots[id].block != SLOT_NONE;
+}
+
+/* Shared leaves carry over whether they have content. From now on neither executable knows what a
+ * shared input holds. */
 static void adopt_shared_state(rlxvk_executable *e)
 {
     rlxvk_executable *other = e->options.share_with;
     for (size_t i = 0; i < e->param_count; i++) {
-        uint32_t id = e->params[i].node;
-        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
-                      e->plan.slots[id].block != SLOT_NONE;
+        bool shared = is_shared(e, e->params[i].node);
         for (size_t k = 0; shared && k < other->param_count; k++)
             if (strcmp(other->params[k].name, e->params[i].name) == 0)
                 e->params[i].set = other->params[k].set;
     }
     for (size_t i = 0; i < e->input_count; i++) {
-        uint32_t id = e->inputs[i].node;
-        bool shared = id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
-                      e->plan.slots[id].block != SLOT_NONE;
-        const input_state *theirs = shared ? find_input(other, e->inputs[i].name) : NULL;
+        bool shared = is_shared(e, e->inputs[i].node);
+        input_state *theirs = shared ? find_input(other, e->inputs[i].name) : NULL;
         if (theirs) {
+            e->inputs[i].shared = theirs->shared = true;
             e->inputs[i].written = theirs->written;
             e->inputs[i].resident = theirs->bound || theirs->resident;
         }
@@ -320,6 +324,7 @@ static rlxvk_status device_stage(rlxvk_executable *e)
     device *d = e->device;
     rlxvk_status status;
     TRY(make_tables(e));
+    e->diagnosed = needs_diagnosis(e);
     TRY(rng_prepare(e));
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
@@ -391,29 +396,13 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
 
 /* ---- Clone ---- */
 
-static rlxvk_status copy_handles(rlxvk_executable *to, const rlxvk_executable *from)
+static rlxvk_status copy_feeds(rlxvk_executable *to, const rlxvk_executable *from)
 {
-    rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < from->input_count; i++) {
-        const input_state *a = &from->inputs[i];
-        input_state *b = &to->inputs[i];
-        b->bound = a->bound;
-        b->resident = a->resident;
-        b->feed = a->feed;
-        b->row_feed = a->row_feed;
-        if (!a->mirror)
-            continue;
-        const node *n = graph_node(from->source, a->source);
-        uint64_t bytes =
-            storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
-        if (!(b->mirror = memory_allocate(bytes)))
-            return fail_memory("handle mirror");
-        memcpy(b->mirror, a->mirror, bytes);
+        to->inputs[i].feed = from->inputs[i].feed;
+        to->inputs[i].row_feed = from->inputs[i].row_feed;
     }
-    TRY(record_feeds(to));
-    TRY(record_row_feeds(to));
-error:
-    return status;
+    return record_feeds(to);
 }
 
 rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_executable)
@@ -422,8 +411,7 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
     rlxvk_status status;
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
-    TRY(copy_handles(e, executable));
-    e->rng = executable->rng;
+    TRY(copy_feeds(e, executable));
     *out_executable = e;
     return RLXVK_OK;
 error:
@@ -442,8 +430,7 @@ static void destroy_objects(rlxvk_executable *e)
         d->fn.DestroyQueryPool(d->handle, e->queries, NULL);
     if (e->descriptors)
         d->fn.DestroyDescriptorPool(d->handle, e->descriptors, NULL);
-    if (e->row_descriptors)
-        d->fn.DestroyDescriptorPool(d->handle, e->row_descriptors, NULL);
+    feed_commands_destroy(e, &e->feeds);
     if (e->pool)
         d->fn.DestroyCommandPool(d->handle, e->pool, NULL);
     if (e->timeline)
@@ -455,8 +442,8 @@ void rlxvk_executable_destroy(rlxvk_executable *executable)
     rlxvk_executable *e = executable;
     if (!e)
         return;
-    if (e->timeline && e->submitted)
-        (void)timeline_wait(e->device, e->timeline, e->submitted, e->timeout_ns);
+    if (e->timeline && e->submitted) /* whatever the deadline: nothing in use may be freed */
+        (void)timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
     host_steps_release(e);
     destroy_objects(e);
     executable_release_memory(e);

@@ -134,12 +134,29 @@ static rlxvk_status copy_leaves(rlxvk_executable *to, rlxvk_executable *from)
     return status;
 }
 
+static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *from, size_t i)
+{
+    const input_state *a = &from->inputs[i];
+    input_state *b = &to->inputs[i];
+    const node *n = graph_node(from->source, a->source);
+    uint64_t bytes = storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
+    b->written = a->written;
+    b->bound = a->bound;
+    b->resident = a->resident;
+    if (!a->mirror)
+        return RLXVK_OK;
+    if (!(b->mirror = memory_allocate(bytes)))
+        return fail_memory("handle mirror");
+    memcpy(b->mirror, a->mirror, bytes);
+    return RLXVK_OK;
+}
+
 static rlxvk_status copy_inputs(rlxvk_executable *to, rlxvk_executable *from)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < from->input_count; i++) {
         input_state *a = &from->inputs[i], *b = &to->inputs[i];
-        b->written = a->written;
+        TRY(copy_handle(to, from, i));
         if (a->node == NODE_NONE || b->node == NODE_NONE)
             continue;
         location target = node_location(to, b->node), source = node_location(from, a->node);
@@ -155,6 +172,7 @@ rlxvk_status executable_copy_content(rlxvk_executable *to, rlxvk_executable *fro
     TRY(flush_row_feeds(from));
     TRY(copy_leaves(to, from));
     TRY(copy_inputs(to, from));
+    to->rng = from->rng;
 error:
     return status;
 }
@@ -301,4 +319,15 @@ rlxvk_status diagnose_run(rlxvk_executable *e)
         if (node_row(graph_node(e->graph, id))->family->singular_flags)
             status = check_singular(e, id);
     return status;
+}
+
+bool needs_diagnosis(const rlxvk_executable *e)
+{
+    const switches *s = &e->context->switches;
+    bool needed = e->keep_all && (s->nan_trace || s->dump_nodes);
+    for (uint32_t id = 0; id < e->graph->nodes.count; id++) {
+        const op_family *family = node_row(graph_node(e->graph, id))->family;
+        needed = needed || family->singular_flags || (e->check_index && family->index_limit);
+    }
+    return needed;
 }

@@ -54,7 +54,9 @@ typedef struct input_state {
     void *mirror;            /* slot bytes of a bound handle */
     uint64_t fingerprint[2]; /* of the last upload; see fingerprint_valid */
     bool fingerprint_valid;
+    bool shared;            /* another executable may write it too */
     int64_t feed, row_feed; /* output index; -1: none */
+    bool in_row_feeds;      /* row feeds read or write its memory */
     staged_copy upload;
 } input_state;
 
@@ -62,8 +64,17 @@ typedef struct output_state {
     uint32_t node;
     rlxvk_shape shape;
     rlxvk_dtype dtype;
+    memory_pool *copy; /* where the output is kept when a feed overwrites it; NULL: in place */
     staged_copy readback;
 } output_state;
+
+/* What feeds do on the device (feed.c). NULL buffers: nothing to do. */
+typedef struct feed_commands {
+    VkCommandBuffer copies; /* after every run */
+    VkCommandBuffer rows;   /* for rlxvk_feed_rows; reads row_arguments */
+    memory_block scratch, row_arguments;
+    VkDescriptorPool row_descriptors;
+} feed_commands;
 
 /* ---- Tickets ---- */
 
@@ -72,9 +83,12 @@ typedef struct ticket_state {
     uint64_t value;  /* timeline value that completes it */
     const rlxvk_run_output *outputs;
     size_t output_count;
-    bool direct_reads;   /* some output is read from the arena itself, before the next run */
+    bool direct_reads;   /* something is read from the arena itself, before the next run */
+    bool diagnosed;      /* the run's own report is in `status` */
+    bool completed;      /* waited for, outputs delivered; what is left is to say `status` */
     double submitted_at; /* trace time; 0 when not tracing */
     rlxvk_status status;
+    char sentence[512]; /* of `status` */
 } ticket_state;
 
 /* One host step's buffers, allocated at compile. */
@@ -99,6 +113,7 @@ struct rlxvk_executable {
     uint64_t timeout_ns;
     rlxvk_precision precision; /* of matrix products: the option, or what RLXVK_MATMUL asks for */
     bool cached, full_barrier, profiled, timed, keep_all, force_upload, check_index, check_packed;
+    bool diagnosed; /* runs are looked at afterwards: diagnose_run */
 
     memory_pool *pools[CLASS_COUNT];
     VECTOR(memory_pool *) borrowed;
@@ -119,10 +134,9 @@ struct rlxvk_executable {
     VkDescriptorSet *sets;     /* per dispatch */
     VkPipeline *pipelines;     /* per dispatch */
     VkCommandBuffer *segments; /* per plan segment; NULL for host ones */
-    VkCommandBuffer transfer, feeds, row_feeds;
-    bool has_feeds, has_row_feeds, row_feeds_pending;
-    memory_block feed_scratch, row_arguments;
-    VkDescriptorPool row_descriptors;
+    VkCommandBuffer transfer;
+    feed_commands feeds;
+    bool row_feeds_pending;
     VkQueryPool queries;
     VkSemaphore timeline;
     uint64_t submitted; /* last timeline value signalled or to be signalled */
@@ -139,9 +153,14 @@ struct rlxvk_executable {
 
 #define CHUNK_BYTES        (4u << 20)
 #define STAGED_LIMIT_BYTES (64u << 20)
+#define ALL_DEVICE         (SCOPE_COMPUTE | SCOPE_TRANSFER)
 
 /* ---- memory.c ---- */
 
+/* Blocks of device memory, for one holder. */
+rlxvk_status pool_create(rlxvk_executable *e, const uint64_t *sizes, uint32_t count,
+                         memory_pool **out);
+void pool_release(rlxvk_context *c, memory_pool *pool);
 rlxvk_status executable_allocate(rlxvk_executable *e);
 void executable_release_memory(rlxvk_executable *e);
 static inline const memory_block *location_block(const location *l)
@@ -150,6 +169,7 @@ static inline const memory_block *location_block(const location *l)
 }
 /* The location of a node, its view offset included; bytes = the view's. */
 location node_location(const rlxvk_executable *e, uint32_t id);
+bool locations_overlap(const location *a, const location *b);
 /* Blocking transfers between host and device memory; the executable must be idle. */
 rlxvk_status location_write(rlxvk_executable *e, const location *to, const void *bytes,
                             uint64_t size);
@@ -169,12 +189,26 @@ void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const voi
 
 rlxvk_status record_all(rlxvk_executable *e);
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index);
+rlxvk_status record_readback(rlxvk_executable *e, output_state *out);
 /* The timestamps of a segment's begin and end; those of its steps' ends lie between. */
 uint32_t first_query(const rlxvk_executable *e, uint32_t segment);
 uint32_t last_query(const rlxvk_executable *e, uint32_t segment);
-rlxvk_status record_feeds(rlxvk_executable *e);
-rlxvk_status record_row_feeds(rlxvk_executable *e);
 uint64_t node_slot_bytes(const rlxvk_executable *e, uint32_t id);
+
+/* ---- feed.c ---- */
+
+/* Makes the commands for the feeds of all inputs as they are now; on failure the old ones stay. */
+rlxvk_status record_feeds(rlxvk_executable *e);
+void feed_commands_destroy(rlxvk_executable *e, feed_commands *f);
+/* Where an output is read after a run. */
+location output_location(const rlxvk_executable *e, const output_state *out);
+
+/* ---- handle.c ---- */
+
+rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name, input_state **out);
+/* E_RANGE unless row `row` of `row_elements` lies in the node. */
+rlxvk_status check_node_row(const rlxvk_executable *e, const char *call, uint32_t id, uint64_t row,
+                            uint64_t row_elements);
 
 /* ---- run.c ---- */
 
@@ -215,8 +249,10 @@ void dump_summary(const rlxvk_executable *e);
 /* Adds the last run's GPU spans to the trace, aligned so that the first step begins when it was
  * submitted (report.c). */
 rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at);
-/* RLXVK_CHECK=index, NAN_TRACE and DUMP_NODES after a run. */
+/* Singular matrices, RLXVK_CHECK=index, NAN_TRACE and DUMP_NODES after a run; whether there is any
+ * of that to do. */
 rlxvk_status diagnose_run(rlxvk_executable *e);
+bool needs_diagnosis(const rlxvk_executable *e);
 
 /* Copies params, inputs and their written flags between executables of one source graph. */
 rlxvk_status executable_copy_content(rlxvk_executable *to, rlxvk_executable *from);

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-static rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name,
-                               input_state **out)
+rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name, input_state **out)
 {
     *out = find_input(e, name);
     return *out ? RLXVK_OK : unknown_name(call, "input", name);
@@ -76,11 +75,10 @@ bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name)
     return in && (in->bound || in->resident);
 }
 
-/* Reads a node as f32 after everything pending has landed. `elements` are counted from `first`. */
-static rlxvk_status read_words(rlxvk_executable *e, uint32_t id, uint64_t first, uint64_t elements,
-                               float *values)
+/* Reads f32 words after everything pending has landed. `elements` are counted from `first`. */
+static rlxvk_status read_words(rlxvk_executable *e, location from, uint64_t first,
+                               uint64_t elements, float *values)
 {
-    location from = node_location(e, id);
     rlxvk_status status;
     TRY(flush_row_feeds(e));
     from.offset += first * 4;
@@ -114,7 +112,7 @@ rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, f
     if (in->node == NODE_NONE)
         return fail(RLXVK_E_UNKNOWN_NAME, "read_handle: '%s' was dropped as dead", name);
     TRY(check_words(executable, "read_handle", name, in->node, length));
-    TRY(read_words(executable, in->node, 0, length, values));
+    TRY(read_words(executable, node_location(executable, in->node), 0, length, values));
 error:
     return status;
 }
@@ -127,80 +125,17 @@ rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *nam
     TRY(live_input(executable, "read_fed_output", name, &in));
     if (in->feed < 0)
         return fail(RLXVK_E_UNBOUND_HANDLE, "read_fed_output: no feed is set for '%s'", name);
-    uint32_t id = executable->outputs[in->feed].node;
-    TRY(check_words(executable, "read_fed_output", name, id, length));
-    TRY(read_words(executable, id, 0, length, values));
+    const output_state *out = &executable->outputs[in->feed];
+    TRY(check_words(executable, "read_fed_output", name, out->node, length));
+    TRY(read_words(executable, output_location(executable, out), 0, length, values));
 error:
     return status;
 }
 
-/* ---- Feeds ---- */
+/* ---- Rows of outputs ---- */
 
-static rlxvk_status check_feed(rlxvk_executable *e, const char *call, const char *name,
-                               size_t index, input_state **out)
-{
-    rlxvk_status status;
-    TRY(live_input(e, call, name, out));
-    if (index >= e->output_count)
-        return fail(RLXVK_E_INDEX, "%s: output %zu of %zu", call, index, e->output_count);
-    if ((*out)->node == NODE_NONE)
-        return RLXVK_OK;
-    storage to = node_held(e, (*out)->node), from = node_held(e, e->outputs[index].node);
-    if ((to == STORAGE_RAW) != (from == STORAGE_RAW))
-        return fail(RLXVK_E_DTYPE, "%s: input '%s' and output %zu: one of them is raw bytes", call,
-                    name, index);
-error:
-    return status;
-}
-
-rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name, size_t index)
-{
-    input_state *in;
-    rlxvk_status status;
-    TRY(check_feed(executable, "set_handle_feed", name, index, &in));
-    TRY(flush_row_feeds(executable));
-    int64_t before = in->feed;
-    in->feed = (int64_t)index;
-    status = record_feeds(executable);
-    if (status != RLXVK_OK)
-        in->feed = before;
-error:
-    return status;
-}
-
-rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable, const char *name)
-{
-    input_state *in;
-    rlxvk_status status;
-    TRY(live_input(executable, "clear_handle_feed", name, &in));
-    TRY(flush_row_feeds(executable));
-    in->feed = in->row_feed = -1;
-    TRY(record_feeds(executable));
-    TRY(record_row_feeds(executable));
-error:
-    return status;
-}
-
-rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable, const char *name, size_t index)
-{
-    input_state *in;
-    rlxvk_status status;
-    TRY(check_feed(executable, "register_row_feed", name, index, &in));
-    if (in->node == NODE_NONE || node_held(executable, in->node) != STORAGE_WORD)
-        return fail(RLXVK_E_DTYPE, "register_row_feed: '%s' must be a live input of f32 words",
-                    name);
-    TRY(flush_row_feeds(executable));
-    int64_t before = in->row_feed;
-    in->row_feed = (int64_t)index;
-    status = record_row_feeds(executable);
-    if (status != RLXVK_OK)
-        in->row_feed = before;
-error:
-    return status;
-}
-
-static rlxvk_status check_row(const rlxvk_executable *e, const char *call, uint32_t id,
-                              uint64_t row, uint64_t row_elements)
+rlxvk_status check_node_row(const rlxvk_executable *e, const char *call, uint32_t id, uint64_t row,
+                            uint64_t row_elements)
 {
     uint64_t numel = shape_numel(&graph_node(e->graph, id)->shape), end;
     bool fits = size_add(row, 1, &end) && size_multiply(end, row_elements, &end) && end <= numel;
@@ -211,39 +146,6 @@ static rlxvk_status check_row(const rlxvk_executable *e, const char *call, uint3
                 (unsigned long long)numel, id);
 }
 
-rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, size_t target_row,
-                             size_t row_elements)
-{
-    rlxvk_executable *e = executable;
-    uint32_t *rows, index = 0;
-    rlxvk_status status = RLXVK_OK;
-    if (!e->has_row_feeds)
-        return fail(RLXVK_E_UNBOUND_HANDLE, "feed_rows: no row feed is registered");
-    for (size_t i = 0; i < e->input_count; i++) {
-        if (e->inputs[i].row_feed < 0)
-            continue;
-        TRY(check_row(e, "feed_rows", e->outputs[e->inputs[i].row_feed].node, source_row,
-                      row_elements));
-        TRY(check_row(e, "feed_rows", e->inputs[i].node, target_row, row_elements));
-    }
-    TRY(flush_row_feeds(e));
-    rows = (uint32_t *)e->row_arguments.mapped;
-    for (size_t i = 0; i < e->input_count; i++) {
-        input_state *in = &e->inputs[i];
-        if (in->row_feed < 0)
-            continue;
-        rows[3 * index] = (uint32_t)(source_row * row_elements);
-        rows[3 * index + 1] = (uint32_t)(target_row * row_elements);
-        rows[3 * index++ + 2] = (uint32_t)row_elements;
-        in->resident = in->written = true;
-        in->fingerprint_valid = false;
-    }
-    TRY(memory_block_flush(e->device, &e->row_arguments, 0, 12 * index));
-    e->row_feeds_pending = true;
-error:
-    return status;
-}
-
 rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, size_t row,
                                    size_t row_elements, float *values)
 {
@@ -251,11 +153,12 @@ rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, s
     if (index >= executable->output_count)
         return fail(RLXVK_E_INDEX, "read_output_row: output %zu of %zu", index,
                     executable->output_count);
-    uint32_t id = executable->outputs[index].node;
-    if (node_held(executable, id) != STORAGE_WORD)
+    const output_state *out = &executable->outputs[index];
+    if (node_held(executable, out->node) != STORAGE_WORD)
         return fail(RLXVK_E_DTYPE, "read_output_row: output %zu is not held as f32 words", index);
-    TRY(check_row(executable, "read_output_row", id, row, row_elements));
-    TRY(read_words(executable, id, (uint64_t)row * row_elements, row_elements, values));
+    TRY(check_node_row(executable, "read_output_row", out->node, row, row_elements));
+    TRY(read_words(executable, output_location(executable, out), (uint64_t)row * row_elements,
+                   row_elements, values));
 error:
     return status;
 }

@@ -11,7 +11,7 @@ uint32_t executable_scratch_fill = 0;
 
 /* ---- Pools ---- */
 
-static void pool_release(rlxvk_context *c, memory_pool *pool)
+void pool_release(rlxvk_context *c, memory_pool *pool)
 {
     if (!pool)
         return;
@@ -26,10 +26,9 @@ static void pool_release(rlxvk_context *c, memory_pool *pool)
     memory_free(pool);
 }
 
-static rlxvk_status pool_create(rlxvk_executable *e, int class, memory_pool **out)
+rlxvk_status pool_create(rlxvk_executable *e, const uint64_t *sizes, uint32_t count,
+                         memory_pool **out)
 {
-    const uint64_t *sizes = e->plan.blocks[class].items;
-    uint32_t count = (uint32_t)e->plan.blocks[class].count;
     memory_pool *pool = memory_zeroed(1, sizeof *pool);
     rlxvk_status status = RLXVK_OK;
     if (!pool)
@@ -99,6 +98,12 @@ location node_location(const rlxvk_executable *e, uint32_t id)
     l.offset += v->offset * bytes[v->storage];
     l.bytes = shape_numel(&graph_node(e->graph, id)->shape) * bytes[v->storage];
     return l;
+}
+
+bool locations_overlap(const location *a, const location *b)
+{
+    return a->bytes && b->bytes && location_block(a)->buffer == location_block(b)->buffer &&
+           a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
 uint64_t node_slot_bytes(const rlxvk_executable *e, uint32_t id)
@@ -198,7 +203,7 @@ rlxvk_status location_copy(rlxvk_executable *e, const location *to, const locati
     if (from->bytes == 0)
         return RLXVK_OK;
     return copy_buffers(e, location_block(from)->buffer, from->offset, location_block(to)->buffer,
-                        to->offset, round_up(from->bytes, 4));
+                        to->offset, from->bytes);
 }
 
 /* ---- Initial content and constants ---- */
@@ -301,7 +306,8 @@ rlxvk_status executable_allocate(rlxvk_executable *e)
     if (!e->locations)
         return fail_memory("locations");
     for (int c = 0; c < CLASS_COUNT; c++)
-        TRY(pool_create(e, c, &e->pools[c]));
+        TRY(pool_create(e, e->plan.blocks[c].items, (uint32_t)e->plan.blocks[c].count,
+                        &e->pools[c]));
     TRY(locate_all(e));
     for (int c = 0; c < CLASS_COUNT; c++)
         TRY(fill_pool(e, e->pools[c], c == CLASS_SCRATCH ? executable_scratch_fill : 0));
@@ -322,15 +328,16 @@ void executable_release_memory(rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->input_count; i++)
         free_staged(&e->inputs[i].upload);
-    for (size_t i = 0; i < e->output_count; i++)
+    for (size_t i = 0; i < e->output_count; i++) {
         free_staged(&e->outputs[i].readback);
+        pool_release(e->context, e->outputs[i].copy);
+    }
     for (int c = 0; c < CLASS_COUNT; c++)
         pool_release(e->context, e->pools[c]);
     for (size_t i = 0; i < e->borrowed.count; i++)
         pool_release(e->context, e->borrowed.items[i]);
     VECTOR_FREE(&e->borrowed);
-    memory_block *blocks[] = {&e->staging,    &e->read_staging, &e->chunk_up,
-                              &e->chunk_down, &e->feed_scratch, &e->row_arguments};
+    memory_block *blocks[] = {&e->staging, &e->read_staging, &e->chunk_up, &e->chunk_down};
     for (size_t i = 0; i < ARRAY_COUNT(blocks); i++)
         memory_block_destroy(e->device, blocks[i]);
     memory_free(e->locations);

@@ -1,12 +1,10 @@
 /*
- * Recording: one reusable command buffer a segment, one a staged input and output and ticket, one
- * for all feeds. Written once at compile; a run only chooses which of them to submit.
+ * Recording: one reusable command buffer a segment, one a staged input and output and ticket.
+ * Written once at compile; a run only chooses which of them to submit. Feeds are in feed.c.
  */
 #include "exec/executable.h"
 
 #include <string.h>
-
-#define ALL_DEVICE (SCOPE_COMPUTE | SCOPE_TRANSFER)
 
 /* ---- Pipelines and descriptor sets ---- */
 
@@ -151,14 +149,16 @@ error:
     return status;
 }
 
-static rlxvk_status record_staged(rlxvk_executable *e, staged_copy *s, uint32_t id, bool upload)
+/* Between the staging block and device memory at `l`. */
+static rlxvk_status record_staged(rlxvk_executable *e, staged_copy *s, const location *l,
+                                  bool upload)
 {
-    location l = node_location(e, id);
-    buffer_range arena = {location_block(&l)->buffer, l.offset, node_slot_bytes(e, id)};
+    buffer_range arena = {location_block(l)->buffer, l->offset, round_up(MAX(l->bytes, 4), 4)};
     rlxvk_status status = RLXVK_OK;
     if (!s->commands)
         return RLXVK_OK;
-    TRY(command_buffers_allocate(e->device, e->pool, e->max_in_flight, s->commands));
+    if (!s->commands[0])
+        TRY(command_buffers_allocate(e->device, e->pool, e->max_in_flight, s->commands));
     for (uint32_t t = 0; t < e->max_in_flight; t++) {
         VkBuffer buffer = upload ? e->staging.buffer : e->read_staging.buffer;
         buffer_range stage = {buffer, s->offsets[t], arena.size};
@@ -167,6 +167,18 @@ static rlxvk_status record_staged(rlxvk_executable *e, staged_copy *s, uint32_t 
     }
 error:
     return status;
+}
+
+static rlxvk_status record_upload(rlxvk_executable *e, input_state *in)
+{
+    location to = node_location(e, in->node);
+    return record_staged(e, &in->upload, &to, true);
+}
+
+rlxvk_status record_readback(rlxvk_executable *e, output_state *out)
+{
+    location from = output_location(e, out);
+    return record_staged(e, &out->readback, &from, false);
 }
 
 static rlxvk_status create_queries(rlxvk_executable *e)
@@ -191,140 +203,9 @@ rlxvk_status record_all(rlxvk_executable *e)
     TRY(record_segments(e));
     for (size_t i = 0; i < e->input_count; i++)
         if (e->inputs[i].node != NODE_NONE)
-            TRY(record_staged(e, &e->inputs[i].upload, e->inputs[i].node, true));
+            TRY(record_upload(e, &e->inputs[i]));
     for (size_t i = 0; i < e->output_count; i++)
-        TRY(record_staged(e, &e->outputs[i].readback, e->outputs[i].node, false));
-error:
-    return status;
-}
-
-/* ---- Feeds: all sources are read before any target is written ---- */
-
-static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
-{
-    uint64_t to = node_slot_bytes(e, in->node);
-    return MIN(to, node_slot_bytes(e, e->outputs[in->feed].node));
-}
-
-static bool same_slot(const location *a, const location *b)
-{
-    return location_block(a)->buffer == location_block(b)->buffer && a->offset == b->offset;
-}
-
-/* Copies every fed output to the scratch (outward) or the scratch to every input (inward). */
-static void copy_feeds(rlxvk_executable *e, bool outward)
-{
-    uint64_t at = 0;
-    for (size_t i = 0; i < e->input_count; i++) {
-        const input_state *in = &e->inputs[i];
-        if (in->feed < 0 || in->node == NODE_NONE)
-            continue;
-        location to = node_location(e, in->node);
-        location from = node_location(e, e->outputs[in->feed].node);
-        uint64_t bytes = feed_bytes(e, in);
-        VkBufferCopy region = {outward ? from.offset : at, outward ? at : to.offset, bytes};
-        if (bytes && !same_slot(&from, &to))
-            e->device->fn.CmdCopyBuffer(
-                e->feeds, outward ? location_block(&from)->buffer : e->feed_scratch.buffer,
-                outward ? e->feed_scratch.buffer : location_block(&to)->buffer, 1, &region);
-        at += round_up(bytes, 256);
-    }
-}
-
-rlxvk_status record_feeds(rlxvk_executable *e)
-{
-    uint64_t bytes = 0;
-    rlxvk_status status = RLXVK_OK;
-    e->has_feeds = false;
-    for (size_t i = 0; i < e->input_count; i++)
-        if (e->inputs[i].feed >= 0 && e->inputs[i].node != NODE_NONE) {
-            e->has_feeds = true;
-            bytes += round_up(feed_bytes(e, &e->inputs[i]), 256);
-        }
-    if (!e->has_feeds)
-        return RLXVK_OK;
-    if (bytes > e->feed_scratch.size) {
-        memory_block_destroy(e->device, &e->feed_scratch);
-        TRY(memory_block_create(e->device, MEMORY_ARENA, bytes, &e->feed_scratch));
-    }
-    if (!e->feeds)
-        TRY(command_buffers_allocate(e->device, e->pool, 1, &e->feeds));
-    TRY(command_begin(e->device, e->feeds));
-    command_barrier(e->device, e->feeds, ALL_DEVICE, SCOPE_TRANSFER);
-    copy_feeds(e, true);
-    command_barrier(e->device, e->feeds, SCOPE_TRANSFER, SCOPE_TRANSFER);
-    copy_feeds(e, false);
-    command_barrier(e->device, e->feeds, SCOPE_TRANSFER, ALL_DEVICE | SCOPE_HOST);
-    TRY(command_end(e->device, e->feeds));
-error:
-    return status;
-}
-
-/* ---- Row feeds: dispatches that read the row numbers from a small buffer ---- */
-
-static uint32_t count_row_feeds(const rlxvk_executable *e)
-{
-    uint32_t count = 0;
-    for (size_t i = 0; i < e->input_count; i++)
-        count += e->inputs[i].row_feed >= 0;
-    return count;
-}
-
-static rlxvk_status record_row_feed(rlxvk_executable *e, const input_state *in, uint32_t index,
-                                    VkPipeline pipeline)
-{
-    location to = node_location(e, in->node);
-    location from = node_location(e, e->outputs[in->row_feed].node);
-    location source = e->locations[e->schedule.values.items[e->outputs[in->row_feed].node].root];
-    struct feed_row_args args = {.pair = index,
-                                 .source_offset = (uint32_t)((from.offset - source.offset) / 4)};
-    VkDescriptorSet set;
-    rlxvk_status status;
-    buffer_range ranges[] = {{e->row_arguments.buffer, 0, e->row_arguments.size},
-                             {location_block(&source)->buffer, source.offset,
-                              round_up(MAX(source.bytes, 4), 4)},
-                             {location_block(&to)->buffer, to.offset,
-                              node_slot_bytes(e, in->node)}};
-    VkPipelineLayout layout = e->device->pipeline_layouts[3];
-    TRY(descriptor_set_write(e->device, e->row_descriptors, ranges, 3, &set));
-    const vk_functions *fn = &e->device->fn;
-    fn->CmdBindPipeline(e->row_feeds, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-    fn->CmdBindDescriptorSets(e->row_feeds, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
-                              NULL);
-    fn->CmdPushConstants(e->row_feeds, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof args, &args);
-    fn->CmdDispatch(e->row_feeds, 16, 1, 1);
-error:
-    return status;
-}
-
-rlxvk_status record_row_feeds(rlxvk_executable *e)
-{
-    uint32_t count = count_row_feeds(e), index = 0;
-    uint32_t sets[KERNEL_MAX_BINDINGS + 1] = {[3] = count};
-    pipeline_request request = {KERNEL_FEED_ROW, 1, {e->device->choice.profile.workgroup_size}};
-    VkPipeline pipeline;
-    rlxvk_status status;
-    e->has_row_feeds = false;
-    if (count == 0)
-        return RLXVK_OK;
-    if (e->row_descriptors)
-        e->device->fn.DestroyDescriptorPool(e->device->handle, e->row_descriptors, NULL);
-    e->row_descriptors = VK_NULL_HANDLE;
-    memory_block_destroy(e->device, &e->row_arguments);
-    TRY(memory_block_create(e->device, MEMORY_UPLOAD, round_up(12 * count, 256),
-                            &e->row_arguments));
-    TRY(descriptor_pool_create(e->device, sets, &e->row_descriptors));
-    TRY(pipelines_get(e->device, &request, 1, &pipeline));
-    if (!e->row_feeds)
-        TRY(command_buffers_allocate(e->device, e->pool, 1, &e->row_feeds));
-    TRY(command_begin(e->device, e->row_feeds));
-    command_barrier(e->device, e->row_feeds, ALL_DEVICE | SCOPE_HOST, ALL_DEVICE);
-    for (size_t i = 0; i < e->input_count; i++)
-        if (e->inputs[i].row_feed >= 0)
-            TRY(record_row_feed(e, &e->inputs[i], index++, pipeline));
-    command_barrier(e->device, e->row_feeds, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
-    TRY(command_end(e->device, e->row_feeds));
-    e->has_row_feeds = true;
+        TRY(record_readback(e, &e->outputs[i]));
 error:
     return status;
 }

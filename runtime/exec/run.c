@@ -12,8 +12,12 @@
 rlxvk_status submit_batch(rlxvk_executable *e)
 {
     uint32_t count = e->batch_count;
+    rlxvk_status status;
     e->batch_count = 0;
-    return submit_commands(e, e->batch, count);
+    TRY(submit_commands(e, e->batch, count));
+    e->row_feeds_pending = false; /* they ride in a run's first batch */
+error:
+    return status;
 }
 
 /* Every command buffer begins with a barrier against all that is before it on the queue, so that
@@ -43,6 +47,13 @@ static rlxvk_status wait_value(rlxvk_executable *e, uint64_t reach)
 rlxvk_status wait_submitted(rlxvk_executable *e)
 {
     return wait_value(e, e->submitted);
+}
+
+static void keep_sentence(ticket_state *t)
+{
+    text sentence = {t->sentence, sizeof t->sentence, 0};
+    if (t->status != RLXVK_OK)
+        text_append(&sentence, "%s", rlxvk_last_error());
 }
 
 static bool in_flight(const rlxvk_executable *e)
@@ -170,7 +181,7 @@ static uint64_t payload_bytes(const rlxvk_run_input *item)
 static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
 {
     uint64_t now[2];
-    if (in->in_place || in->feed >= 0 || e->force_upload) {
+    if (in->in_place || in->feed >= 0 || in->shared || e->force_upload) {
         in->fingerprint_valid = false;
         return false;
     }
@@ -228,8 +239,6 @@ static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
 {
     location to = node_location(e, in->node);
     rlxvk_status status;
-    if (in->node == NODE_NONE || !in->mirror)
-        return RLXVK_OK;
     const memory_block *block = location_block(&to);
     if (!block->mapped || in_flight(e) || e->batch_count)
         TRY(executable_idle(e));
@@ -247,13 +256,19 @@ static bool last_of_name(const rlxvk_run_input *inputs, size_t n, size_t i)
     return true;
 }
 
+/* Whether the next run writes it: given, or restored from its mirror. */
+static bool is_uploaded(const rlxvk_executable *e, const input_state *in)
+{
+    bool restored = in->bound && !in->resident;
+    return in->node != NODE_NONE && (e->upload_now[in - e->inputs] || restored);
+}
+
 static rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket, const rlxvk_run_input *inputs,
                                size_t n)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < e->input_count; i++)
-        if (e->inputs[i].bound && !e->inputs[i].resident && !e->upload_now[i] &&
-            e->inputs[i].node != NODE_NONE)
+        if (!e->upload_now[i] && is_uploaded(e, &e->inputs[i]))
             TRY(restore_handle(e, &e->inputs[i]));
     for (size_t i = 0; i < n; i++) {
         input_state *in = find_input(e, inputs[i].name);
@@ -310,6 +325,7 @@ static void advance_handles(rlxvk_executable *e)
 
 static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index)
 {
+    t->direct_reads = e->diagnosed || (e->context->trace && e->queries);
     for (size_t i = 0; i < t->output_count; i++) {
         const staged_copy *s = &e->outputs[t->outputs[i].index].readback;
         bool again = false;
@@ -329,7 +345,7 @@ static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *ite
     const output_state *out = &e->outputs[item->index];
     const node *n = graph_node(e->graph, out->node);
     storage held = node_held(e, out->node);
-    location from = node_location(e, out->node);
+    location from = output_location(e, out);
     const memory_block *block = location_block(&from);
     rlxvk_status status;
     if (out->readback.commands) {
@@ -354,48 +370,73 @@ error:
     return status;
 }
 
-static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
+static rlxvk_status read_outputs(rlxvk_executable *e, const ticket_state *t)
 {
-    rlxvk_status status = t->status;
-    double start = e->context->trace ? trace_now() : 0;
-    if (status == RLXVK_OK)
-        status = wait_value(e, t->value);
-    if (e->context->trace)
-        trace_span(e->context->trace, "wait", 1, start, trace_now() - start, NULL);
-    for (size_t i = 0; i < t->output_count && status == RLXVK_OK; i++) {
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < t->output_count; i++) {
         const rlxvk_run_output *item = &t->outputs[i];
         if (e->context->switches.dispatch_only)
             memset(item->buffer, 0,
                    item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
         else if (item->length)
-            status = read_output(e, item, (uint32_t)(t - e->tickets));
+            TRY(read_output(e, item, (uint32_t)(t - e->tickets)));
     }
-    t->direct_reads = false;
-    t->output_count = 0;
-    t->status = status;
+error:
     return status;
 }
 
+/* Looks for what the run itself reports (singular matrices, bad indices), once. */
+static void diagnose(rlxvk_executable *e, ticket_state *t)
+{
+    if (!e->diagnosed || t->diagnosed)
+        return;
+    t->diagnosed = true;
+    t->status = diagnose_run(e);
+    keep_sentence(t);
+}
+
+/* Waits for a run and delivers what it owes, once; then says how it ended, as often as asked. */
+static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
+{
+    trace *trace = e->context->trace;
+    double start = trace ? trace_now() : 0;
+    rlxvk_status status;
+    if (t->completed)
+        return t->status == RLXVK_OK ? RLXVK_OK : fail(t->status, "%s", t->sentence);
+    t->completed = true;
+    TRY(wait_value(e, t->value));
+    if (trace)
+        trace_span(trace, "wait", 1, start, trace_now() - start, NULL);
+    TRY(read_outputs(e, t));
+    if (trace && e->queries)
+        TRY(trace_steps(e, t->submitted_at));
+    diagnose(e, t);
+    return t->status;
+error:
+    t->status = status;
+    keep_sentence(t);
+    return status;
+}
+
+/* Every ticket keeps its own status for its wait. */
 rlxvk_status executable_idle(rlxvk_executable *e)
 {
-    rlxvk_status status = RLXVK_OK;
+    rlxvk_status status;
     for (uint32_t t = 0; t < e->max_in_flight; t++)
-        if (e->tickets[t].id && e->tickets[t].output_count) {
-            rlxvk_status one = complete(e, &e->tickets[t]);
-            status = status == RLXVK_OK ? one : status;
-        }
-    if (status == RLXVK_OK)
-        status = usable(e);
-    return status == RLXVK_OK ? wait_submitted(e) : status;
+        if (e->tickets[t].id)
+            (void)complete(e, &e->tickets[t]);
+    TRY(usable(e));
+    TRY(wait_submitted(e));
+error:
+    return status;
 }
 
 rlxvk_status flush_row_feeds(rlxvk_executable *e)
 {
     rlxvk_status status;
-    if (e->row_feeds_pending) {
-        e->row_feeds_pending = false;
-        TRY(submit_commands(e, &e->row_feeds, 1));
-    }
+    if (e->row_feeds_pending)
+        TRY(submit_commands(e, &e->feeds.rows, 1));
+    e->row_feeds_pending = false;
     TRY(executable_idle(e));
 error:
     return status;
@@ -412,7 +453,7 @@ static ticket_state *free_ticket(rlxvk_executable *e)
     return NULL;
 }
 
-/* Tickets that read the arena itself must be read before another run overwrites it. */
+/* Tickets that look at the arena itself do so before another run overwrites it. */
 static rlxvk_status settle_direct_reads(rlxvk_executable *e)
 {
     for (uint32_t t = 0; t < e->max_in_flight; t++)
@@ -421,12 +462,32 @@ static rlxvk_status settle_direct_reads(rlxvk_executable *e)
     return usable(e);
 }
 
-static bool feeds_a_given_input(const rlxvk_executable *e)
+static bool uploads_meet_row_feeds(const rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->input_count; i++)
-        if (e->upload_now[i] && e->inputs[i].row_feed >= 0)
+        if (e->inputs[i].in_row_feeds && is_uploaded(e, &e->inputs[i]))
             return true;
     return false;
+}
+
+/* Indices may stand in an input that a feed is about to change. */
+static rlxvk_status diagnose_before_feeds(rlxvk_executable *e, ticket_state *t)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (!e->check_index || !e->feeds.copies)
+        return RLXVK_OK;
+    TRY(submit_batch(e));
+    TRY(wait_submitted(e));
+    diagnose(e, t);
+error:
+    return status;
+}
+
+/* After a failure nobody knows which uploads went out. */
+static void forget_fingerprints(rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->input_count; i++)
+        e->inputs[i].fingerprint_valid = false;
 }
 
 static rlxvk_status launch(rlxvk_executable *e, ticket_state *t, const rlxvk_run_input *inputs,
@@ -436,24 +497,26 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t, const rlxvk_run
     rlxvk_status status;
     e->batch_count = 0;
     TRY(settle_direct_reads(e));
-    if (e->row_feeds_pending && feeds_a_given_input(e))
+    if (e->row_feeds_pending && uploads_meet_row_feeds(e))
         TRY(flush_row_feeds(e));
     TRY(upload_all(e, index, inputs, n));
     TRY(rng_upload(e, index));
     if (e->row_feeds_pending)
-        e->batch[e->batch_count++] = e->row_feeds;
-    e->row_feeds_pending = false;
+        e->batch[e->batch_count++] = e->feeds.rows;
     TRY(execute_segments(e));
-    if (e->has_feeds)
-        e->batch[e->batch_count++] = e->feeds;
+    TRY(diagnose_before_feeds(e, t));
+    if (e->feeds.copies)
+        e->batch[e->batch_count++] = e->feeds.copies;
     batch_readbacks(e, t, index);
     TRY(submit_batch(e));
     advance_handles(e);
-    e->rng.step += e->rng.advance_per_run;
+    e->rng.step += e->rng.advance_per_run && t->status == RLXVK_OK;
     t->value = e->submitted;
     e->runs++;
+    return RLXVK_OK;
 error:
     e->batch_count = 0;
+    forget_fingerprints(e);
     return status;
 }
 
@@ -479,9 +542,7 @@ static rlxvk_status finish(rlxvk_executable *e, ticket_state *t)
 {
     rlxvk_status status = complete(e, t);
     t->id = 0;
-    if (status == RLXVK_OK && e->context->trace && e->queries)
-        status = trace_steps(e, t->submitted_at);
-    return status == RLXVK_OK ? diagnose_run(e) : status;
+    return status;
 }
 
 rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *inputs,

@@ -1,0 +1,438 @@
+/*
+ * Feeds, row feeds and checks where memory is shared: outputs that are views of what a feed, an
+ * upload or a later run writes. Each on a device whose memory the host reads in place, and on one
+ * where everything is staged.
+ */
+#include "exec/executable.h"
+#include "support/harness.h"
+
+#include <rlxvk_ops.h>
+#include <rlxvk_ops_domain.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+static rlxvk_context *contexts[2]; /* in place; staged */
+
+static int open_contexts(void **state)
+{
+    (void)state;
+    contexts[0] = open_context(NULL);
+    contexts[1] = open_context(&(rlxvk_context_options){.no_direct_upload = true});
+    return 0;
+}
+
+static int close_contexts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(contexts); i++)
+        close_context(contexts[i]);
+    return 0;
+}
+
+static void expect_values(const float *got, size_t count, const float *wanted)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(got[i] == wanted[i]))
+            fail_msg("element %zu is %g, wanted %g", i, (double)got[i], (double)wanted[i]);
+}
+#define EXPECT(got, ...)                                                                           \
+    expect_values(got, sizeof((float[]){__VA_ARGS__}) / 4, (float[]){__VA_ARGS__})
+
+static rlxvk_tensor plus_one(rlxvk_graph *g, rlxvk_tensor x)
+{
+    float one = 1;
+    return rlxvk_add(g, x, rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &one, 4));
+}
+
+static rlxvk_executable *compile(rlxvk_context *c, rlxvk_graph *g, const rlxvk_compile_options *o)
+{
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_compile(c, g, o, &e));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+static void run(rlxvk_executable *e, const char *name, float value, float *outputs, size_t count)
+{
+    rlxvk_run_input in = {name, &value, 1, RLXVK_AS_F32};
+    rlxvk_run_output out[4];
+    for (size_t i = 0; i < count; i++)
+        out[i] = (rlxvk_run_output){i, outputs + i, 1, RLXVK_AS_F32};
+    expect_ok(rlxvk_run(e, &in, name != NULL, out, count));
+}
+
+/* Outputs x and x + 1; x <- x + 1 after the run. Output 0 is x as the run saw it. */
+static void test_feed_spares_views_of_its_target(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_graph *g = NULL;
+        float y[2];
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(g, x);
+        rlxvk_graph_output(g, plus_one(g, x));
+        rlxvk_executable *e = compile(contexts[k], g, NULL), *copy = NULL;
+        run(e, "x", 2, y, 2);
+        expect_ok(rlxvk_set_handle_feed(e, "x", 1));
+        expect_ok(rlxvk_read_output_row(e, 0, 0, 1, y)); /* of the run before the feed was set */
+        EXPECT(y, 2);
+        run(e, "x", 5, y, 2);
+        EXPECT(y, 5, 6);
+        expect_ok(rlxvk_read_output_row(e, 0, 0, 1, y));
+        EXPECT(y, 5);
+        expect_ok(rlxvk_read_handle(e, "x", y, 1));
+        EXPECT(y, 6);
+        expect_ok(rlxvk_clone(e, &copy));
+        rlxvk_executable *both[] = {e, copy};
+        for (size_t i = 0; i < 2; i++) {
+            run(both[i], NULL, 0, y, 2);
+            EXPECT(y, 6, 7);
+            expect_ok(rlxvk_clear_handle_feed(both[i], "x"));
+            run(both[i], NULL, 0, y, 2);
+            EXPECT(y, 7, 8);
+            run(both[i], "x", 1, y, 2);
+            EXPECT(y, 1, 2);
+            rlxvk_executable_destroy(both[i]);
+        }
+    }
+}
+
+/* The fed output itself is a view of another fed input: read_fed_output gives what was fed. */
+static void test_read_fed_output_of_swapped_inputs(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_graph *g = NULL;
+        float y[2];
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(g, a);
+        rlxvk_graph_output(g, b);
+        rlxvk_executable *e = compile(contexts[k], g, NULL);
+        expect_ok(rlxvk_bind_handle(e, "a", (float[]){1}, 1));
+        expect_ok(rlxvk_bind_handle(e, "b", (float[]){2}, 1));
+        expect_ok(rlxvk_set_handle_feed(e, "a", 1));
+        expect_ok(rlxvk_set_handle_feed(e, "b", 0));
+        run(e, NULL, 0, y, 2);
+        EXPECT(y, 1, 2);
+        expect_ok(rlxvk_read_fed_output(e, "a", y, 1));
+        EXPECT(y, 2);
+        expect_ok(rlxvk_read_handle(e, "b", y, 1));
+        EXPECT(y, 1);
+        run(e, NULL, 0, y, 2);
+        EXPECT(y, 2, 1);
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* The row's source is a view of x, which the next run is given anew. */
+static void test_row_feed_goes_before_uploads_of_its_source(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_graph *g = NULL;
+        float y[2];
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_tensor c = rlxvk_input(g, "c", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(g, x);
+        rlxvk_graph_output(g, plus_one(g, c));
+        rlxvk_executable *e = compile(contexts[k], g, NULL);
+        expect_ok(rlxvk_bind_handle(e, "c", (float[]){40}, 1));
+        expect_ok(rlxvk_register_row_feed(e, "c", 0));
+        run(e, "x", 5, y, 2);
+        EXPECT(y, 5, 41);
+        expect_ok(rlxvk_feed_rows(e, 0, 0, 1)); /* c <- 5 */
+        run(e, "x", 9, y, 2);
+        EXPECT(y, 9, 6);
+        expect_ok(rlxvk_bind_handle(e, "x", (float[]){3}, 1));
+        run(e, NULL, 0, y, 2);
+        EXPECT(y, 3, 6);
+        run(e, "x", 7, y, 2);
+        expect_ok(rlxvk_feed_rows(e, 0, 0, 1)); /* c <- 7, before x is restored to 3 */
+        run(e, NULL, 0, y, 2);
+        EXPECT(y, 3, 8);
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* Each row feed's source is a view of the other's target: both rows are those of the last run. */
+static void test_row_feeds_that_swap(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_graph *g = NULL;
+        float y[2];
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(g, a);
+        rlxvk_graph_output(g, b);
+        rlxvk_executable *e = compile(contexts[k], g, NULL);
+        expect_ok(rlxvk_bind_handle(e, "a", (float[]){1}, 1));
+        expect_ok(rlxvk_bind_handle(e, "b", (float[]){2}, 1));
+        expect_ok(rlxvk_register_row_feed(e, "a", 1));
+        expect_ok(rlxvk_register_row_feed(e, "b", 0));
+        run(e, NULL, 0, y, 2);
+        for (int round = 0; round < 3; round++) {
+            expect_ok(rlxvk_feed_rows(e, 0, 0, 1));
+            run(e, NULL, 0, y, 2);
+            expect_values(y, 2, round % 2 ? (float[]){1, 2} : (float[]){2, 1});
+        }
+        rlxvk_executable_destroy(e);
+    }
+}
+
+static void test_feed_between_unlike_storages(void **state)
+{
+    rlxvk_graph *g = NULL;
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4));
+    rlxvk_tensor z = rlxvk_input(g, "z", RLXVK_C64, RLXVK_SHAPE(4));
+    rlxvk_graph_output(g, rlxvk_conjugate(g, z));
+    rlxvk_graph_output(g, plus_one(g, x));
+    rlxvk_executable *e = compile(contexts[0], g, NULL);
+    expect_error(rlxvk_set_handle_feed(e, "x", 0), RLXVK_E_DTYPE, "'x' (F32) and output 0 (C64)");
+    expect_error(rlxvk_set_handle_feed(e, "z", 1), RLXVK_E_DTYPE, "'z' (C64)");
+    expect_error(rlxvk_register_row_feed(e, "x", 0), RLXVK_E_DTYPE, "C64");
+    expect_ok(rlxvk_set_handle_feed(e, "z", 0));
+    float in[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
+    rlxvk_run_input inputs[] = {{"z", in, 8, RLXVK_AS_F32}, {"x", in, 4, RLXVK_AS_F32}};
+    expect_ok(rlxvk_run(e, inputs, 2, NULL, 0));
+    expect_ok(rlxvk_read_handle(e, "z", out, 8));
+    EXPECT(out, 1, -2, 3, -4, 5, -6, 7, -8);
+    rlxvk_executable_destroy(e);
+}
+
+/* ---- Reports of runs in flight ---- */
+
+static rlxvk_ticket submit(rlxvk_executable *e, const rlxvk_run_input *in, rlxvk_run_output *out)
+{
+    rlxvk_ticket ticket;
+    expect_ok(rlxvk_submit(e, in, 1, out, 1, &ticket));
+    return ticket;
+}
+
+/* A bad run says so at its own wait, the good ones before and after it do not. */
+static void test_singular_runs_in_flight(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_graph *g = NULL;
+        const float good[4] = {2, 0, 0, 4}, bad[4] = {1, 1, 1, 1}, right[2] = {2, 4};
+        float y[3][2];
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(2, 2));
+        rlxvk_tensor b = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(2), right, sizeof right);
+        rlxvk_graph_output(g, rlxvk_dense_solve(g, a, b));
+        rlxvk_executable *e = compile(contexts[k], g, &(rlxvk_compile_options){.max_in_flight = 3});
+        const float *given[] = {good, bad, good};
+        rlxvk_ticket tickets[3];
+        rlxvk_run_output out[3];
+        for (int i = 0; i < 3; i++) {
+            rlxvk_run_input in = {"a", given[i], 4, RLXVK_AS_F32};
+            out[i] = (rlxvk_run_output){0, y[i], 2, RLXVK_AS_F32};
+            tickets[i] = submit(e, &in, &out[i]);
+        }
+        expect_ok(rlxvk_wait(e, tickets[2]));
+        expect_error(rlxvk_wait(e, tickets[1]), RLXVK_E_SINGULAR, "slice 0");
+        expect_ok(rlxvk_wait(e, tickets[0]));
+        EXPECT(y[0], 1, 1);
+        EXPECT(y[2], 1, 1);
+        assert_true(isnan(y[1][0]));
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* The indices stand in an input that a feed changes after the run. */
+static void test_bad_index_runs_in_flight(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_graph *g = NULL;
+        const float table[3] = {10, 20, 30};
+        float y[3];
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor data = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(3), table, sizeof table);
+        rlxvk_tensor ids = rlxvk_input(g, "ids", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(g, rlxvk_gather(g, data, ids, 0));
+        rlxvk_graph_output(g, plus_one(g, ids));
+        rlxvk_compile_options o = {.check_index = RLXVK_ON, .max_in_flight = 3};
+        rlxvk_executable *e = compile(contexts[k], g, &o);
+        const float given[] = {2, 7, 0};
+        rlxvk_ticket tickets[3];
+        rlxvk_run_output out[3];
+        for (int fed = 0; fed < 2; fed++) {
+            if (fed)
+                expect_ok(rlxvk_set_handle_feed(e, "ids", 1)); /* 2 + 1 would be one too many */
+            for (int i = 0; i < 3; i++) {
+                rlxvk_run_input in = {"ids", &given[i], 1, RLXVK_AS_F32};
+                out[i] = (rlxvk_run_output){0, &y[i], 1, RLXVK_AS_F32};
+                tickets[i] = submit(e, &in, &out[i]);
+            }
+            expect_ok(rlxvk_wait(e, tickets[2]));
+            expect_ok(rlxvk_wait(e, tickets[0]));
+            expect_error(rlxvk_wait(e, tickets[1]), RLXVK_E_INDEX_OOB, "is 7");
+            EXPECT(&y[0], 30);
+            EXPECT(&y[2], 10);
+        }
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* A failed run does not spoil calls on the executable before its own wait. */
+static void test_ticket_keeps_its_own_error(void **state)
+{
+    rlxvk_graph *g = NULL;
+    const float bad[4] = {0, 0, 0, 0}, good[4] = {1, 0, 0, 1};
+    float y[2];
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(2, 2));
+    rlxvk_tensor b = rlxvk_param(g, "b", RLXVK_F32, RLXVK_SHAPE(2));
+    rlxvk_graph_output(g, rlxvk_dense_solve(g, a, b));
+    rlxvk_executable *e = compile(contexts[0], g, NULL);
+    expect_ok(rlxvk_set_param(e, "b", (float[]){1, 2}, 2));
+    rlxvk_run_output out = {0, y, 2, RLXVK_AS_F32}, late = {0, y, 2, RLXVK_AS_F32};
+    rlxvk_ticket ticket = submit(e, &(rlxvk_run_input){"a", bad, 4, RLXVK_AS_F32}, &out);
+    expect_ok(rlxvk_set_param(e, "b", (float[]){3, 4}, 2));
+    expect_ok(rlxvk_run(e, &(rlxvk_run_input){"a", good, 4, RLXVK_AS_F32}, 1, &late, 1));
+    EXPECT(y, 3, 4);
+    expect_error(rlxvk_wait(e, ticket), RLXVK_E_SINGULAR, "slice 0");
+    rlxvk_executable_destroy(e);
+}
+
+/* ---- Memory that two executables share ---- */
+
+static void test_uploads_into_shared_inputs(void **state)
+{
+    const char *names[] = {"x"};
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_graph *g = NULL;
+        rlxvk_executable *other = NULL;
+        float y;
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(g, plus_one(g, x));
+        rlxvk_executable *e = NULL;
+        expect_ok(rlxvk_compile(contexts[k], g, NULL, &e));
+        rlxvk_compile_options o = {.share_with = e,
+                                   .shared_inputs = names,
+                                   .shared_input_count = 1};
+        run(e, "x", 1, &y, 1);
+        expect_ok(rlxvk_compile(contexts[k], g, &o, &other));
+        run(e, "x", 1, &y, 1);
+        run(other, "x", 2, &y, 1);
+        EXPECT(&y, 3);
+        run(e, "x", 1, &y, 1); /* not skipped as the same as before: the other wrote it */
+        EXPECT(&y, 2);
+        run(other, "x", 2, &y, 1);
+        EXPECT(&y, 3);
+        rlxvk_graph_destroy(g);
+        rlxvk_executable_destroy(e);
+        rlxvk_executable_destroy(other);
+    }
+}
+
+/* ---- Deadlines and failures ---- */
+
+/* 200 products of 256 x 256, one after the other. */
+static rlxvk_executable *slow_executable(uint64_t timeout_ns)
+{
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(256, 256));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(256, 256));
+    for (int i = 0; i < 200; i++)
+        x = rlxvk_matmul(g, x, w);
+    rlxvk_graph_output(g, x);
+    rlxvk_compile_options o = {.allow_unset = true};
+    rlxvk_executable *e = compile(contexts[0], g, &o);
+    e->timeout_ns = timeout_ns;
+    return e;
+}
+
+/* What the device still uses is freed only when it is done. */
+static void test_destroy_after_deadline(void **state)
+{
+    static float x[256 * 256];
+    rlxvk_run_input in = {"x", x, 256 * 256, RLXVK_AS_F32};
+    (void)state;
+    rlxvk_executable *e = slow_executable(1);
+    expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_TIMEOUT, "raise timeout_ns");
+    expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_DEVICE_LOST, "deadline passed");
+    rlxvk_executable_destroy(e);
+    e = slow_executable(60ull * 1000000000);
+    expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
+    rlxvk_executable_destroy(e);
+}
+
+/* Output x, and x + 1 fed into x, after one run with x = 1. */
+static rlxvk_executable *counter(rlxvk_context *c)
+{
+    rlxvk_graph *g = NULL;
+    float y[2];
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_graph_output(g, x);
+    rlxvk_graph_output(g, plus_one(g, x));
+    rlxvk_executable *e = compile(c, g, NULL);
+    run(e, "x", 1, y, 2);
+    expect_ok(rlxvk_set_handle_feed(e, "x", 1));
+    return e;
+}
+
+/* A feed that cannot be made leaves the wiring as it was, whichever Vulkan call fails. A wait that
+ * fails is a lost device. */
+static void test_feed_failure_changes_nothing(void **state)
+{
+    uint32_t survived = 0;
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+        rlxvk_status status = RLXVK_E_VULKAN;
+        for (uint64_t nth = 1; status != RLXVK_OK; nth++) {
+            rlxvk_executable *e = counter(contexts[k]);
+            float y[2];
+            vk_hooks.fail_at = nth;
+            status = rlxvk_register_row_feed(e, "x", 0);
+            vk_hooks.fail_at = 0;
+            assert_int_equal(e->inputs[0].row_feed >= 0, status == RLXVK_OK);
+            if (!e->lost) {
+                run(e, "x", 5, y, 2);
+                EXPECT(y, 5, 6);
+                run(e, NULL, 0, y, 2);
+                EXPECT(y, 6, 7);
+                survived++;
+            }
+            rlxvk_executable_destroy(e);
+        }
+    }
+    assert_true(survived > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_feed_spares_views_of_its_target),
+        cmocka_unit_test(test_read_fed_output_of_swapped_inputs),
+        cmocka_unit_test(test_row_feed_goes_before_uploads_of_its_source),
+        cmocka_unit_test(test_row_feeds_that_swap),
+        cmocka_unit_test(test_feed_between_unlike_storages),
+        cmocka_unit_test(test_singular_runs_in_flight),
+        cmocka_unit_test(test_bad_index_runs_in_flight),
+        cmocka_unit_test(test_ticket_keeps_its_own_error),
+        cmocka_unit_test(test_uploads_into_shared_inputs),
+        cmocka_unit_test(test_destroy_after_deadline),
+        cmocka_unit_test(test_feed_failure_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, open_contexts, close_contexts);
+}
