@@ -78,6 +78,18 @@ static bool is_written_in_place(const model_graph *g, uint8_t id)
     return false;
 }
 
+static void touch(model_executable *e, int id)
+{
+    e->cells[id]->written = true;
+    e->cells[id]->writes++;
+}
+
+static void mark_written(model_executable *e, int id)
+{
+    e->leaves[id].written = true;
+    touch(e, id);
+}
+
 /* ---- Birth and death ---- */
 
 static void release(model_cell *cell)
@@ -253,7 +265,7 @@ status_set model_set_params(model_executable *e, const rlxvk_param_item *items, 
         float *words = e->cells[id]->words;
         dtype_widen(items[i].dtype, items[i].bytes, model_numel(&n->shape), words);
         dtype_round(n->dtype, words, model_numel(&n->shape));
-        e->leaves[id].written = e->cells[id]->written = true;
+        mark_written(e, id);
     }
     return ACCEPTED;
 }
@@ -338,12 +350,14 @@ status_set model_refusals(const model_executable *e, const rlxvk_run_input *inpu
 static void take_inputs(model_executable *e, const rlxvk_run_input *inputs, size_t n)
 {
     for (uint8_t id = 0; id < e->graph->node_count; id++)
-        if (e->leaves[id].bound && !e->leaves[id].resident)
+        if (e->leaves[id].bound && !e->leaves[id].resident) {
             memcpy(e->cells[id]->words, e->leaves[id].mirror, sizeof e->leaves[id].mirror);
+            mark_written(e, id);
+        }
     for (size_t i = 0; i < n; i++) {
         int id = model_find(e, MODEL_INPUT, inputs[i].name);
         encode(node_of(e, id), inputs[i].encoding, inputs[i].data, e->cells[id]->words);
-        e->leaves[id].written = e->cells[id]->written = true;
+        mark_written(e, id);
     }
 }
 
@@ -366,9 +380,21 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void become_resident(model_executable *e, uint8_t id)
+static void become_resident(model_executable *e, int id)
 {
-    e->leaves[id].resident = e->leaves[id].written = e->cells[id]->written = true;
+    e->leaves[id].resident = true;
+    mark_written(e, id);
+}
+
+static unsigned *writes_to(const model_executable *e, size_t output)
+{
+    size_t offset;
+    return &e->cells[model_root(e->graph, e->graph->outputs[output], &offset)]->writes;
+}
+
+bool model_is_settled(const model_executable *e, size_t index)
+{
+    return e->ran && e->writes[index] == *writes_to(e, index);
 }
 
 /* All sources are read before any target is written. */
@@ -398,10 +424,17 @@ status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t 
         uint8_t id = e->graph->outputs[outputs[i].index];
         decode(node_of(e, id), outputs[i].encoding, words_of(e, id), &results[i]);
     }
+    for (size_t i = 0; i < e->graph->output_count; i++)
+        memcpy(e->outputs[i], words_of(e, e->graph->outputs[i]),
+               4 * model_words(node_of(e, e->graph->outputs[i])));
     apply_feeds(e);
     for (uint8_t id = 0; id < e->graph->node_count; id++)
         if (e->leaves[id].in_place && node_of(e, id)->op == MODEL_INPUT)
             become_resident(e, id);
+        else if (e->leaves[id].in_place)
+            touch(e, id);
+    for (size_t i = 0; i < e->graph->output_count; i++)
+        e->writes[i] = *writes_to(e, i);
     e->rng.step += e->rng.advance_per_run;
     e->ran = true;
     status_set end = events.singular ? STATUS(RLXVK_E_SINGULAR) : 0;
@@ -424,8 +457,9 @@ status_set model_bind(model_executable *e, const char *name, const void *data, s
         return refused;
     encode(node_of(e, id), encoding, data, leaf->mirror);
     memcpy(e->cells[id]->words, leaf->mirror, sizeof leaf->mirror);
-    leaf->bound = leaf->written = e->cells[id]->written = true;
+    leaf->bound = true;
     leaf->resident = false;
+    mark_written(e, id);
     return ACCEPTED;
 }
 
@@ -473,7 +507,7 @@ status_set model_read_fed_output(const model_executable *e, const char *name, si
     status_set refused = check_length(node_of(e, from), RLXVK_AS_F32, length, out);
     if (refused)
         return refused;
-    decode(node_of(e, from), RLXVK_AS_F32, words_of(e, from), out);
+    decode(node_of(e, from), RLXVK_AS_F32, e->outputs[e->leaves[id].feed], out);
     return ACCEPTED;
 }
 
@@ -526,12 +560,22 @@ static bool row_fits(const model_node *n, size_t row, size_t row_elements)
     return row_elements == 0 || (row < numel && (row + 1) <= numel / row_elements);
 }
 
+/* Outputs that row feeds read stay what the run left, whatever row feeds write. */
+static void settle_sources(model_executable *e, const bool settled[MODEL_MAX_OUTPUTS])
+{
+    for (uint8_t id = 0; id < e->graph->node_count; id++)
+        if (e->leaves[id].row_feed >= 0 && settled[e->leaves[id].row_feed])
+            e->writes[e->leaves[id].row_feed] = *writes_to(e, (size_t)e->leaves[id].row_feed);
+}
+
 /* All rows are read before any is written, as by feeds. */
 status_set model_feed_rows(model_executable *e, size_t source_row, size_t target_row,
                            size_t row_elements)
 {
     float rows[MODEL_MAX_NODES][MODEL_MAX_WORDS];
-    bool any = false, fits = true;
+    bool any = false, fits = true, settled[MODEL_MAX_OUTPUTS];
+    for (size_t i = 0; i < e->graph->output_count; i++)
+        settled[i] = model_is_settled(e, i);
     for (uint8_t id = 0; id < e->graph->node_count; id++) {
         if (e->leaves[id].row_feed < 0)
             continue;
@@ -540,7 +584,7 @@ status_set model_feed_rows(model_executable *e, size_t source_row, size_t target
         fits = fits && row_fits(node_of(e, from), source_row, row_elements) &&
                row_fits(node_of(e, id), target_row, row_elements);
         if (fits && row_elements)
-            memcpy(rows[id], words_of(e, from) + source_row * row_elements,
+            memcpy(rows[id], e->outputs[e->leaves[id].row_feed] + source_row * row_elements,
                    row_elements * sizeof **rows);
     }
     if (!any || !fits)
@@ -553,6 +597,7 @@ status_set model_feed_rows(model_executable *e, size_t source_row, size_t target
                    row_elements * sizeof **rows);
         become_resident(e, id);
     }
+    settle_sources(e, settled);
     return ACCEPTED;
 }
 
@@ -570,6 +615,6 @@ status_set model_read_output_row(const model_executable *e, size_t index, size_t
         return refused;
     out->size = row_elements * sizeof(float);
     if (row_elements)
-        memcpy(out->bytes, words_of(e, id) + row * row_elements, out->size);
+        memcpy(out->bytes, e->outputs[index] + row * row_elements, out->size);
     return ACCEPTED;
 }

@@ -100,6 +100,7 @@ void model_evaluate(const model_graph *g, uint8_t id, const float *const operand
 typedef struct model_cell {
     float words[MODEL_MAX_WORDS]; /* raw bytes as numbers */
     bool written;                 /* by anyone that shares it */
+    unsigned writes;              /* how often */
     unsigned references;
 } model_cell;
 
@@ -120,6 +121,9 @@ typedef struct model_executable {
     model_leaf leaves[MODEL_MAX_NODES]; /* of inputs and params */
     rlxvk_rng_options rng;
     bool ran;
+    /* Of the last run, before its feeds; and the writes to each output's memory until then. */
+    float outputs[MODEL_MAX_OUTPUTS][MODEL_MAX_WORDS];
+    unsigned writes[MODEL_MAX_OUTPUTS];
 } model_executable;
 
 /* What a caller's buffer holds after a call. */
@@ -167,6 +171,10 @@ status_set model_feed_rows(model_executable *e, size_t source_row, size_t target
                            size_t row_elements);
 status_set model_read_output_row(const model_executable *e, size_t index, size_t row,
                                  size_t row_elements, model_bytes *out);
+
+/* Whether an output is what the last run left: it is nobody's promise before the first, and once an
+ * input that the output views has been written by other calls. */
+bool model_is_settled(const model_executable *e, size_t index);
 
 /* Node of that input or param; -1 when there is none. */
 int model_find(const model_executable *e, model_op op, const char *name);

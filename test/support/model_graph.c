@@ -393,12 +393,13 @@ static void gather(const model_node *n, const model_node *data, const model_node
 }
 
 static void scatter_add(const model_node *n, const model_node *indices,
-                        const float *const operands[2], float *out)
+                        const float *const operands[2], float *out, model_events *events)
 {
     size_t rows = (size_t)n->shape.dims[0], length = row_length(&n->shape);
     memset(out, 0, rows * length * sizeof *out);
     for (size_t u = 0; u < model_numel(&indices->shape); u++) {
         size_t row = row_of(operands[1][u], rows);
+        events->index_outside = events->index_outside || row == SIZE_MAX;
         for (size_t t = 0; t < length && row != SIZE_MAX; t++)
             out[row * length + t] += operands[0][u * length + t];
     }
@@ -467,7 +468,7 @@ void model_evaluate(const model_graph *g, uint8_t id, const float *const operand
         gather(n, a, b, operands, out, events);
         break;
     case MODEL_SCATTER_ADD:
-        scatter_add(n, b, operands, out);
+        scatter_add(n, b, operands, out, events);
         break;
     case MODEL_WRITE_ROWS:
         write_rows(n, b, operands, out);
