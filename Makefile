@@ -38,28 +38,39 @@ UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
 FUZZ_SRC := $(filter-out %/driver.c,$(sort $(wildcard test/fuzz/*.c)))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
-UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%)
+UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%) $(BUILD)/test/rlxvk
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 LIB      := $(BUILD)/librlxvk.a
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
+VERSION  := $(shell sed -n 's/^\#define RLXVK_VERSION "\([^"]*\)".*/\1/p' tools/commands.h)
 
 .PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units fuzz fuzzers
 .DELETE_ON_ERROR:
+
+# What is missing is installed first and only then looked for: the goals are another make's.
+INSTALLS := $(filter deps test lint,$(MAKECMDGOALS))
+GOALS    := $(filter-out deps,$(MAKECMDGOALS))
+ifneq ($(if $(installed),,$(INSTALLS)),)
+.PHONY: installed
+$(MAKECMDGOALS): installed ; @:
+installed:
+	@tools/deps.sh $(INSTALLS:deps=build)
+	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
+else
 
 all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
 
-deps: ## install what is missing, through the system's package manager
-	@tools/deps.sh build
+deps: ## install what is missing to build and run, through the system's package manager
 
 demo: all ## run the bundled language model on the best device found
 	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
 
-test: all units ## every test, on the software drivers
+test: all units ## every test, on the software drivers; installs what they need
 	@BUILD=$(BUILD) test/run.sh
 
 units: $(UNITS)
@@ -75,7 +86,7 @@ conform: all ## kernel conformance on the device at hand
 bench: all ## kernel times on the device at hand
 	$(PROGRAM) bench
 
-lint: all ## formatting, layering, static checks, SPIR-V, headers
+lint: all ## formatting, layering, static checks, SPIR-V, headers; installs what they need
 	@BUILD=$(BUILD) tools/lint.sh
 
 spirv: ## compile the checked-in SPIR-V again (needs a glslang of 2025 or newer on PATH)
@@ -85,15 +96,15 @@ readme: all ## put the op table into README.md
 	@BUILD=$(BUILD) tools/readme.sh
 
 format: ## apply .clang-format
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	find include runtime glsl tools test -name '*.[ch]' -exec clang-format -i {} +
 
 install: all ## copy library, headers, program and pkg-config file to PREFIX
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include/
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
-	printf 'prefix=%s\nName: rlxvk\nDescription: machine-learning graphs on Vulkan\nVersion: 0.1.0\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -lrlxvk %s\n' \
-	  '$(PREFIX)' '$(LDLIBS)' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rlxvk.pc
+	printf 'prefix=%s\nName: rlxvk\nDescription: machine-learning graphs on Vulkan\nVersion: %s\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -lrlxvk %s\n' \
+	  '$(PREFIX)' '$(VERSION)' '$(LDLIBS)' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rlxvk.pc
 
 clean: ## remove what was built
 	rm -rf build
@@ -151,12 +162,18 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# The program, held to what every test program is held to (test/support/balance.c).
+$(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)
+	@mkdir -p $(@D)
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 TESTED   := $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
 $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(TESTED)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
+$(BUILD)/test/test_cli: | $(PROGRAM)
 
 FUZZ_MAIN := $(if $(filter libfuzzer,$(config)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/driver.o)
 $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
@@ -174,3 +191,5 @@ $(BUILD)/kernel_table.o: $(GEN)/kernel_table.c
 
 .PRECIOUS: $(BUILD)/%.o $(BASE)/spv/%.raw.spv $(BASE)/spv/%.spv
 -include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d) $(FUZZ_SRC:%.c=$(BUILD)/%.d)
+
+endif

@@ -195,7 +195,9 @@ typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_OFF = 1, RLXVK_ON = 2 } rlx
 typedef struct rlxvk_context_options {
     const char *device; /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
     rlxvk_toggle validation; /* the Khronos validation layer with synchronization validation */
-    rlxvk_log_function log;  /* NULL: what a switch prints goes to stderr */
+    /* NULL: what a switch prints goes to stderr, and so does the warning of an RLXVK_ variable that
+     * is no switch, which the first context of a process gives. */
+    rlxvk_log_function log;
     void *log_user;
     const char *cache_directory; /* pipeline cache; NULL: the user's cache directory; "": none */
     /* Smaller limits than the device's, to emulate a lesser device; 0 keeps the device's. */

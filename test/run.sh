@@ -3,7 +3,7 @@
 set -u
 BUILD=${BUILD:-build}
 mkdir -p "$BUILD/test"
-export RLXVK_TEST_BUILD=$BUILD
+export BUILD
 log=$BUILD/test/log counts=$BUILD/test/counts
 : >"$log"
 : >"$counts"
@@ -45,14 +45,15 @@ conform_in_halves() {
 
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 [[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
-program=$BUILD/bin/rlxvk
+program=$BUILD/test/rlxvk # the program that also looks for what it left behind
 export RLXVK_NO_TUNING=1 # kernels by table, whatever was measured on this machine
 
 # Two at a time: most of a driver's work is compiling, on one thread.
 export -f stage
 export log counts
-find "$BUILD/test" -maxdepth 1 -type f -executable -name 'test_*' | sort |
-    xargs -P 2 -I{} bash -c 'stage "$(basename {})" {}'
+units=(test/unit/test_*.c)
+units=("${units[@]##*/}")
+printf '%s\0' "${units[@]%.c}" | xargs -0 -P 2 -I{} bash -c 'stage "$1" "$BUILD/test/$1"' _ {}
 stage "conform" conform_in_halves
 stage "conform, golden vectors" conform_in_halves --golden test/golden
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then

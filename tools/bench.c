@@ -234,9 +234,17 @@ static void print_result(bench_job *j, const char *label, const bench_result *r)
         print_json_string(stdout, r->kernel);
         printf(", \"case\": ");
         print_json_string(stdout, label);
-        printf(", \"us\": %.3f, \"gbps\": %.3f, \"gflops\": %.3f, \"ceiling\": ", r->microseconds,
-               gbps, gflops);
-        print_json_number(stdout, fraction(j, r));
+        const struct {
+            const char *key;
+            double value;
+        } figures[] = {{"us", r->microseconds},
+                       {"gbps", gbps},
+                       {"gflops", gflops},
+                       {"ceiling", fraction(j, r)}};
+        for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
+            printf(", \"%s\": ", figures[i].key);
+            print_json_number(stdout, figures[i].value);
+        }
         printf("}");
     } else
         printf("%-38s %-20s %11.1f %9.1f %10.1f %7.1f%%%s\n", label, r->kernel, r->microseconds,
@@ -263,8 +271,7 @@ static rlxvk_status run_case(bench_job *j, const bench_case *c)
     }
     for (size_t i = 0; i < ARRAY_COUNT(skipped); i++)
         if (status == skipped[i]) {
-            print_progress(NULL);
-            fprintf(stderr, "skipped %s: %s\n", c->label, rlxvk_last_error());
+            print_error("skipped %s: %s", c->label, rlxvk_last_error());
             j->skipped++;
             return RLXVK_OK;
         }
@@ -376,7 +383,7 @@ static bool parse_options(bench_job *j, int argc, char **argv)
             j->device = optarg;
         if (letter == 'v')
             j->variant = optarg;
-        if (letter == 'p' && !parse_precision("bench", optarg, &j->precision))
+        if (letter == 'p' && !parse_precision(optarg, &j->precision))
             return false;
         j->tune |= letter == 't';
         j->replay |= letter == 'r';
@@ -386,12 +393,10 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         j->json |= letter == 'J';
         j->help |= letter == 'h';
     }
-    if (optind < argc) {
-        fprintf(stderr, "rlxvk bench: unexpected argument '%s'\n", argv[optind]);
+    if (!parse_end(argc, argv, optind))
         return false;
-    }
     if (j->filter && regcomp(&j->pattern, j->filter, REG_EXTENDED | REG_NOSUB) != 0) {
-        fprintf(stderr, "rlxvk bench: --filter '%s' is no regular expression\n", j->filter);
+        print_error("--filter '%s' is no extended regular expression", j->filter);
         return false;
     }
     return true;
@@ -403,15 +408,15 @@ int command_bench(int argc, char **argv)
     if (!parse_options(&j, argc, argv))
         return EXIT_USAGE;
     if (j.help)
-        return fputs(help, stdout) < 0;
+        return print_help(help);
     bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines);
     rlxvk_status status = bench(&j);
     if (status != RLXVK_OK)
-        fprintf(stderr, "rlxvk bench: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
+        print_status(status);
     rlxvk_context_destroy(j.context);
     if (j.filter)
         regfree(&j.pattern);
     if (status == RLXVK_OK && table && j.printed + j.skipped == 0)
-        fprintf(stderr, "rlxvk bench: no case matches '%s'\n", j.filter);
+        print_error("no case matches --filter '%s'", j.filter);
     return status == RLXVK_OK && (j.printed || !table) ? EXIT_OK : EXIT_FAILED;
 }

@@ -1,9 +1,9 @@
-/* The subcommands of the rlxvk program. argv[0] is the subcommand's name; the result is the exit
- * code. */
+/* The subcommands of the rlxvk program. argv[0] is "rlxvk" and the subcommand's name; the result is
+ * the exit code, from which main still subtracts output that could not be written. */
 #ifndef RLXVK_COMMANDS_H
 #define RLXVK_COMMANDS_H
 
-#define RLXVK_VERSION "0.1.0"
+#define RLXVK_VERSION "0.1.0" /* make install reads it here */
 
 enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 

@@ -3,6 +3,7 @@
  * are kept by case and reported in the order of the cases, however the threads ran.
  */
 #include "conform.h"
+#include "clock.h"
 #include "commands.h"
 #include "exec/context.h"
 #include "op/variant.h"
@@ -12,13 +13,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
 
 typedef struct options {
-    const char *device, *row, *golden, *html, *variant;
+    const char *device, *ops, *golden, *html, *variant;
     rlxvk_precision precision;
     uint64_t number, seed, jobs, sparse, phase;
     bool one_case, json, force_host, each_variant, tuned, list, help;
@@ -47,7 +47,7 @@ static const char help[] =
     "usage: rlxvk conform [OPTION]...\n\n"
     "Runs every case of every op on a device and compares with the host reference.\n\n"
     "  --device D     index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
-    "  --op NAME      only the cases of this op\n"
+    "  --op NAME,...  only the cases of these ops\n"
     "  --case N       only case N of that op\n"
     "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
     "  --seed S       contents of the inputs (default 1)\n"
@@ -81,7 +81,7 @@ static const struct option long_options[] = {
 static bool set_option(options *o, int letter)
 {
     const char **const words[128] = {['d'] = &o->device,
-                                     ['o'] = &o->row,
+                                     ['o'] = &o->ops,
                                      ['g'] = &o->golden,
                                      ['H'] = &o->html,
                                      ['v'] = &o->variant};
@@ -94,19 +94,43 @@ static bool set_option(options *o, int letter)
     else if (flags[letter])
         *flags[letter] = true;
     else if (letter == 'p')
-        return parse_precision("conform", optarg, &o->precision);
+        return parse_precision(optarg, &o->precision);
     else if (letter == 'c')
-        return o->one_case = parse_number("conform", "case", optarg, UINT32_MAX, &o->number);
+        return o->one_case = parse_number("case", optarg, 0, UINT32_MAX, &o->number);
     else if (letter == 's')
-        return parse_number("conform", "seed", optarg, UINT64_MAX, &o->seed);
+        return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
     else if (letter == 'S' && !optarg)
         o->sparse = SPARSE;
     else if (letter == 'S')
-        return parse_number("conform", "sparse", optarg, UINT32_MAX, &o->sparse);
+        return parse_number("sparse", optarg, 1, UINT32_MAX, &o->sparse);
     else if (letter == 'P')
-        return parse_number("conform", "phase", optarg, UINT32_MAX, &o->phase);
+        return parse_number("phase", optarg, 0, UINT32_MAX, &o->phase);
     else
-        return parse_number("conform", "jobs", optarg, 64, &o->jobs);
+        return parse_number("jobs", optarg, 1, 64, &o->jobs);
+    return true;
+}
+
+static bool check_op(const char *name)
+{
+    const char *near = case_nearest_row(name);
+    if (case_find_family(name))
+        return true;
+    print_error("--op '%s': no op of this name has cases; %s%s%s", name,
+                near ? "did you mean " : "`rlxvk conform --list` shows those that have",
+                near ? near : "", near ? "?" : "");
+    return false;
+}
+
+/* Every name of a list must be known; an empty one is not. */
+static bool check_ops(const char *list)
+{
+    char name[64];
+    for (const char *at = list, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(end - at), at);
+        if (!check_op(name))
+            return false;
+    }
     return true;
 }
 
@@ -116,17 +140,15 @@ static bool parse_options(options *o, int argc, char **argv)
     for (int letter; (letter = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1;)
         if (!set_option(o, letter))
             return false;
-    if (optind < argc)
-        fprintf(stderr, "rlxvk conform: unexpected argument '%s'\n", argv[optind]);
-    else if (o->phase >= MAX(o->sparse, 1))
-        fprintf(stderr, "rlxvk conform: --phase is less than N of --sparse=N\n");
-    else if (o->one_case && !o->row)
-        fprintf(stderr, "rlxvk conform: --case needs --op\n");
+    if (!parse_end(argc, argv, optind) || !check_ops(o->ops))
+        return false;
+    if (o->phase >= MAX(o->sparse, 1))
+        print_error("--phase %llu: it must be less than the N of --sparse=N, which is %llu",
+                    (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
+    else if (o->one_case && (!o->ops || strchr(o->ops, ',')))
+        print_error("--case needs one --op, whose case it is");
     else if (o->each_variant && (o->variant || o->json || o->html || o->force_host))
-        fprintf(stderr, "rlxvk conform: --each-variant goes with no --variant, --json, --html or "
-                        "--force-host\n");
-    else if (o->row && !case_find_family(o->row))
-        fprintf(stderr, "rlxvk conform: no op '%s' has cases; --list shows them all\n", o->row);
+        print_error("--each-variant goes with no --variant, --json, --html or --force-host");
     else
         return true;
     return false;
@@ -144,6 +166,15 @@ static conform_row *find_row(job *j, const char *name)
                : NULL;
 }
 
+static bool takes_op(const options *o, const char *row)
+{
+    size_t length = strlen(row);
+    for (const char *at = o->ops; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, row, length) == 0 && (at[length] == ',' || at[length] == 0))
+            return true;
+    return !o->ops;
+}
+
 /* Numbers the case within its row and takes it when the options want it. `row` must outlive the
  * report. */
 static rlxvk_status add_case(job *j, const char *row, const char *line, const golden_case *golden)
@@ -153,7 +184,7 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
         return fail_memory("cases");
     uint64_t number = counted->cases++;
     const options *o = j->options;
-    if ((o->row && strcmp(o->row, row) != 0) || (o->one_case && o->number != number) ||
+    if (!takes_op(o, row) || (o->one_case && o->number != number) ||
         (o->sparse && number % o->sparse != o->phase))
         return RLXVK_OK;
     return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number}) ? RLXVK_OK
@@ -296,25 +327,18 @@ static void *work(void *user)
     }
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static void run_all(job *j)
 {
     pthread_t threads[64];
     size_t started = 0, wanted = MIN(MIN(j->options->jobs, ARRAY_COUNT(threads)), j->cases.count);
-    double begin = now();
+    double begin = clock_seconds();
     while (started + 1 < wanted && pthread_create(&threads[started], NULL, work, j) == 0)
         started++;
     work(j);
     while (started > 0)
         pthread_join(threads[--started], NULL);
     print_progress(NULL);
-    j->report.seconds = now() - begin;
+    j->report.seconds = clock_seconds() - begin;
 }
 
 /* ---- Each variant ---- */
@@ -487,7 +511,7 @@ int command_conform(int argc, char **argv)
     if (!parse_options(&o, argc, argv))
         return EXIT_USAGE;
     if (o.help)
-        return fputs(help, stdout) < 0;
+        return print_help(help);
     job j = {.options = &o,
              .setup = {.seed = o.seed,
                        .force_host = o.force_host,
@@ -497,7 +521,7 @@ int command_conform(int argc, char **argv)
              .lock = PTHREAD_MUTEX_INITIALIZER};
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
-        fprintf(stderr, "rlxvk conform: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
+        print_status(status);
     bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0 &&
                 j.variants.failed == 0;
     job_destroy(&j);

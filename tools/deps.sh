@@ -1,10 +1,12 @@
 #!/bin/sh
-# Installs what is missing, by package name: `tools/deps.sh build` to build and run, `tools/deps.sh test` for tests and lint too.
-# Quiet when nothing is missing.
+# Installs what is missing, by package name: `tools/deps.sh` what it takes to build and run, `tools/deps.sh test lint` what the
+# tests and the lint take too. Quiet when nothing is missing.
 set -eu
-purpose=${1:-build}
+purposes=" $* "
+PATH=$PATH:/usr/sbin:/sbin # where ordinary users do not look: ldconfig
 
 has_header() { printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -x c - >/dev/null 2>&1; }
+sanitizes() { echo 'int main(void) { return 0; }' | "${CC:-gcc}" -fsanitize=address,undefined -x c -o /dev/null - 2>/dev/null; }
 have() { command -v "$1" >/dev/null 2>&1; }
 have_driver() { ls /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1 || ls /etc/vulkan/icd.d/*.json >/dev/null 2>&1 || [ -n "${VK_ICD_FILENAMES:-}${VK_DRIVER_FILES:-}" ]; }
 have_loader() { ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1'; }
@@ -18,12 +20,18 @@ missing() {
     have spirv-val || echo spirv
     have_loader || echo loader
     have_driver || echo driver
-    [ "$purpose" = test ] || return 0
-    has_header cmocka.h || echo cmocka
-    has_header fftw3.h || echo fftw
-    ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation
-    have clang-format || echo format
-    have cppcheck || echo cppcheck
+    case $purposes in *" test "*)
+        has_header cmocka.h || echo cmocka
+        has_header fftw3.h || echo fftw
+        sanitizes || echo sanitizers
+        ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
+        ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation ;;
+    esac
+    case $purposes in *" lint "*)
+        have clang-format || echo format
+        have cppcheck || echo cppcheck
+        have g++ || echo c++ ;;
+    esac
 }
 
 package() {
@@ -38,9 +46,11 @@ package() {
     pacman:driver) echo vulkan-swrast ;; *:driver) echo mesa-vulkan-drivers ;;
     apt:cmocka) echo libcmocka-dev ;; dnf:cmocka) echo libcmocka-devel ;; pacman:cmocka) echo cmocka ;;
     apt:fftw) echo libfftw3-dev ;; dnf:fftw) echo fftw-devel ;; *:fftw) echo fftw ;;
+    dnf:sanitizers) echo libasan libubsan ;; *:sanitizers) echo gcc ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;
+    dnf:c++) echo gcc-c++ ;; pacman:c++) echo gcc ;; *:c++) echo g++ ;;
     esac
 }
 
@@ -48,16 +58,23 @@ wanted=$(missing)
 [ -n "$wanted" ] || exit 0
 for manager in apt-get dnf pacman none; do have "$manager" && break; done
 kind=${manager%-get}
-packages=$(for what in $wanted; do package "$kind" "$what"; done)
+packages=$(for what in $wanted; do package "$kind" "$what"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
+packages=${packages% }
 if [ "$manager" = none ]; then
     echo "deps: no apt, dnf or pacman here; please install: $(echo $wanted) (a C11 compiler, make, Vulkan and SPIR-V headers, glslang, SPIRV-Tools, the Vulkan loader and a driver)" >&2
     exit 1
 fi
 as_root=
-[ "$(id -u)" = 0 ] || as_root=sudo
-echo "deps: installing $(echo $packages)"
+if [ "$(id -u)" != 0 ]; then
+    as_root=sudo
+    if ! have sudo || ! { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+        echo "deps: missing: $packages. To install them takes root, and $(have sudo && echo 'sudo wants a password but has no terminal' || echo 'there is no sudo'). Have an administrator install these packages, then run this again." >&2
+        exit 1
+    fi
+fi
+echo "deps: installing $packages"
 case $manager in
-apt-get) $as_root apt-get -q -q update && DEBIAN_FRONTEND=noninteractive $as_root apt-get -q -q install -y --no-install-recommends $packages >/dev/null ;;
+apt-get) $as_root apt-get -q -q update && $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -q install -y --no-install-recommends $packages >/dev/null ;;
 dnf) $as_root dnf -q -y install $packages ;;
 pacman) $as_root pacman -Sy --noconfirm --needed $packages ;;
 esac

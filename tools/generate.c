@@ -3,6 +3,7 @@
  * one run, then one run a token; text goes to standard output as it comes, and a line of figures
  * after it.
  */
+#include "clock.h"
 #include "commands.h"
 #include "llama.h"
 #include "npy.h"
@@ -10,11 +11,9 @@
 #include "tokenizer.h"
 #include "utf8.h"
 
-#include <errno.h>
+#include <float.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define DEFAULT_TOKENS 128
 
@@ -36,8 +35,11 @@ typedef struct session {
     llama *model;
     token_list prompt, made;
     float *logits;
-    uint32_t next; /* the latest token, chosen on the device */
+    uint32_t next;        /* the latest token, chosen on the device */
+    double load_seconds;  /* with compiling */
+    double first_seconds; /* of the first run of the prompt and of a step */
     double prompt_seconds, decode_seconds;
+    uint64_t timed_steps; /* in decode_seconds */
 } session;
 
 /* ---- Options ---- */
@@ -65,34 +67,23 @@ static const struct option long_options[] = {
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
-static bool parse_real(const char *option, const char *argument, float *out)
-{
-    char *end;
-    errno = 0;
-    *out = strtof(argument, &end);
-    if (*argument && !*end && !errno)
-        return true;
-    fprintf(stderr, "rlxvk generate: --%s takes a number, not '%s'\n", option, argument);
-    return false;
-}
-
 static bool set_number(options *o, int letter)
 {
     uint64_t value = 0;
     switch (letter) {
     case 'n':
-        return o->tokens_given = parse_number("generate", "tokens", optarg, UINT32_MAX, &o->tokens);
+        return o->tokens_given = parse_number("tokens", optarg, 0, UINT32_MAX, &o->tokens);
     case 's':
-        return parse_number("generate", "seed", optarg, UINT64_MAX, &o->seed);
+        return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
     case 'k':
-        if (!parse_number("generate", "top-k", optarg, UINT32_MAX, &value))
+        if (!parse_number("top-k", optarg, 0, UINT32_MAX, &value))
             return false;
         o->sampling.top_k = (uint32_t)value;
         return true;
     case 't':
-        return parse_real("temperature", optarg, &o->sampling.temperature);
+        return parse_real("temperature", optarg, 0, FLT_MAX, &o->sampling.temperature);
     case 'P':
-        return parse_real("top-p", optarg, &o->sampling.top_p);
+        return parse_real("top-p", optarg, 0, 1, &o->sampling.top_p);
     default: /* getopt_long has said what is wrong */
         return false;
     }
@@ -122,25 +113,18 @@ static bool parse_options(options *o, int argc, char **argv)
         return true;
     if (optind < argc)
         o->model = argv[optind++];
-    if (optind < argc)
-        fprintf(stderr, "rlxvk generate: unexpected argument '%s'\n", argv[optind]);
-    else if (!o->model)
-        fprintf(stderr, "rlxvk generate: no model file\n");
+    if (!parse_end(argc, argv, optind))
+        return false;
+    if (!o->model)
+        print_error("no model file; name one: rlxvk generate MODEL.gguf -p TEXT");
     else if (!o->prompt)
-        fprintf(stderr, "rlxvk generate: no prompt; give one with -p\n");
+        print_error("no prompt; give one with -p");
     else
         return true;
     return false;
 }
 
 /* ---- Running ---- */
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* The default number of tokens gives way to a short context; a number asked for does not. */
 static uint64_t count_new_tokens(const session *s, const llama_config *config)
@@ -156,6 +140,7 @@ static rlxvk_status open_session(session *s)
     const options *o = s->options;
     rlxvk_context_options device = {.device = o->device};
     llama_config config;
+    double start = clock_seconds();
     rlxvk_status status;
     TRY(gguf_open(o->model, &s->file));
     TRY(llama_read_config(s->file, &config));
@@ -167,6 +152,7 @@ static rlxvk_status open_session(session *s)
     TRY(rlxvk_context_create(&device, &s->context));
     TRY(llama_load(s->context, s->file, s->prompt.count, count_new_tokens(s, &config),
                    o->greedy ? NULL : &o->sampling, o->seed, &s->model));
+    s->load_seconds = clock_seconds() - start;
 error:
     return status;
 }
@@ -175,13 +161,41 @@ static rlxvk_status run_prompt(session *s)
 {
     const char *path = s->options->logits;
     rlxvk_status status;
-    double start = seconds();
+    double start = clock_seconds();
     TRY(llama_prefill(s->model, s->prompt.items, s->prompt.count,
                       (llama_result){path ? s->logits : NULL, &s->next}));
-    s->prompt_seconds = seconds() - start;
+    s->first_seconds = clock_seconds() - start;
     if (path) {
         rlxvk_shape shape = RLXVK_SHAPE(llama_configuration(s->model)->vocabulary);
         TRY(npy_write_f32(path, s->logits, &shape));
+    }
+error:
+    return status;
+}
+
+/* Once more, after the text, for its speed: drivers put off compiling to the first run, and memory
+ * is touched then. */
+static rlxvk_status time_prompt(session *s)
+{
+    uint32_t token;
+    double start = clock_seconds();
+    rlxvk_status status;
+    TRY(llama_prefill(s->model, s->prompt.items, s->prompt.count, (llama_result){NULL, &token}));
+    s->prompt_seconds = clock_seconds() - start;
+error:
+    return status;
+}
+
+static rlxvk_status run_step(session *s)
+{
+    double start = clock_seconds();
+    rlxvk_status status;
+    TRY(llama_decode(s->model, s->next, (llama_result){NULL, &s->next}));
+    if (s->made.count == 1) {
+        s->first_seconds += clock_seconds() - start;
+    } else {
+        s->decode_seconds += clock_seconds() - start;
+        s->timed_steps++;
     }
 error:
     return status;
@@ -201,11 +215,8 @@ static rlxvk_status run_tokens(session *s)
     uint64_t tokens = count_new_tokens(s, llama_configuration(s->model));
     rlxvk_status status = RLXVK_OK;
     while (s->made.count < tokens) {
-        if (s->made.count) {
-            double start = seconds();
-            TRY(llama_decode(s->model, s->next, (llama_result){NULL, &s->next}));
-            s->decode_seconds += seconds() - start;
-        }
+        if (s->made.count)
+            TRY(run_step(s));
         if (!VECTOR_PUSH(&s->made, s->next))
             TRY(fail_memory("tokens"));
         stream(s, s->next);
@@ -264,13 +275,22 @@ static rlxvk_status print_json(const session *s, const char *device, const llama
     print_ids("ids", &s->made);
     printf("\"text\":");
     TRY(print_text(&made));
-    printf(",\"prompt_tokens_per_second\":");
-    print_json_number(stdout, rate((double)s->prompt.count, s->prompt_seconds));
-    printf(",\"decode_tokens_per_second\":");
-    print_json_number(stdout, rate((double)report->decode_runs, s->decode_seconds));
-    printf(",\"submissions_per_token\":");
-    print_json_number(stdout,
-                      rate((double)report->decode_submissions, (double)report->decode_runs));
+    const struct {
+        const char *name;
+        double value;
+    } figures[] = {
+        {"load_seconds", s->load_seconds - report->compile_seconds},
+        {"compile_seconds", report->compile_seconds},
+        {"first_run_seconds", s->first_seconds},
+        {"prompt_tokens_per_second", rate((double)s->prompt.count, s->prompt_seconds)},
+        {"decode_tokens_per_second", rate((double)s->timed_steps, s->decode_seconds)},
+        {"submissions_per_token",
+         rate((double)report->decode_submissions, (double)report->decode_runs)},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
+        printf(",\"%s\":", figures[i].name);
+        print_json_number(stdout, figures[i].value);
+    }
     printf(",\"host_ops\":%u}\n", report->host_ops);
 error:
     VECTOR_FREE(&made);
@@ -285,11 +305,12 @@ static rlxvk_status print_results(const session *s)
     llama_usage(s->model, &report);
     if (s->options->json)
         return print_json(s, device.name, &report);
-    printf("\n[prompt %zu tokens, %.1f tokens/s; decode %zu tokens, %.1f tokens/s; %s; "
-           "%u + %u GPU dispatches, %u host ops]\n",
+    printf("\n[load %.2f s, compile %.2f s, first runs %.2f s; prompt %zu tokens, %.1f tokens/s; "
+           "decode %zu tokens, %.1f tokens/s; %s; %u + %u GPU dispatches, %u host ops]\n",
+           s->load_seconds - report.compile_seconds, report.compile_seconds, s->first_seconds,
            s->prompt.count, rate((double)s->prompt.count, s->prompt_seconds), s->made.count,
-           rate((double)report.decode_runs, s->decode_seconds), device.name,
-           report.prefill_dispatches, report.decode_dispatches, report.host_ops);
+           rate((double)s->timed_steps, s->decode_seconds), device.name, report.prefill_dispatches,
+           report.decode_dispatches, report.host_ops);
     return RLXVK_OK;
 }
 
@@ -312,17 +333,16 @@ int command_generate(int argc, char **argv)
     if (!parse_options(&o, argc, argv))
         return EXIT_USAGE;
     if (o.help)
-        return fputs(help, stdout) < 0;
+        return print_help(help);
     TRY(open_session(&s));
     TRY(run_prompt(&s));
     TRY(run_tokens(&s));
+    TRY(time_prompt(&s));
     TRY(print_results(&s));
 error:
     session_destroy(&s);
-    if (status == RLXVK_OK && fflush(stdout) != 0)
-        status = fail(RLXVK_E_FILE, "the output cannot be written");
     if (status == RLXVK_OK)
         return EXIT_OK;
-    fprintf(stderr, "rlxvk generate: %s: %s\n", rlxvk_status_name(status), rlxvk_last_error());
+    print_status(status);
     return EXIT_FAILED;
 }

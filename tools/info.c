@@ -10,34 +10,6 @@
 
 enum { MOST_DEVICES = 32 };
 
-static const struct switch_row {
-    const char *name, *effect;
-} switch_rows[] = {
-    {"RLXVK_DEVICE", "choose the device: index, part of its name, or UUID"},
-    {"RLXVK_VALIDATION", "the Khronos validation layer with synchronization validation"},
-    {"RLXVK_DEBUG", "print what a compile made: dispatches, host steps, kernels"},
-    {"RLXVK_DUMP", "print stages of a compile: graph, rewrite, plan, barriers"},
-    {"RLXVK_CHECK", "plan: prove every plan sound; index: out-of-range indices fail the run; "
-                    "packed: refuse params with bad scales"},
-    {"RLXVK_NOCACHE", "record command buffers again for every run"},
-    {"RLXVK_FULLBARRIER", "a barrier between every two dispatches"},
-    {"RLXVK_NOBARRIER", "no barriers at all; results undefined, for diagnosis only"},
-    {"RLXVK_PLAN", "bump: no two tensors share memory"},
-    {"RLXVK_MATMUL", "matrix kernel: scalar or tiled"},
-    {"RLXVK_VARIANT", "use these kernel variants: family=row, separated by commas"},
-    {"RLXVK_NO_TUNING", "choose kernel variants by table alone, not by what was measured"},
-    {"RLXVK_NO_SPECIALIZATION", "leave specialization constants to the driver"},
-    {"RLXVK_FORCE_HOST", "run ops on the host: all, or row names"},
-    {"RLXVK_FORCE_INPUT_UPLOAD", "upload every input in every run"},
-    {"RLXVK_NO_FUSION", "no pattern fusions"},
-    {"RLXVK_NO_REGIONS", "no elementwise regions"},
-    {"RLXVK_NO_PACKED_ATTN", "no packed attention"},
-    {"RLXVK_NAN_TRACE", "after each run, name the first nodes with NaN or Inf"},
-    {"RLXVK_DUMP_NODES", "after each run, statistics of every node (_LIMIT, _FLAT)"},
-    {"RLXVK_TRACE", "write a trace of events to this file"},
-    {"RLXVK_DISPATCH_ONLY", "skip readback"},
-};
-
 static const char *const kinds[] = {
     [RLXVK_DEVICE_OTHER] = "other",       [RLXVK_DEVICE_INTEGRATED] = "integrated",
     [RLXVK_DEVICE_DISCRETE] = "discrete", [RLXVK_DEVICE_VIRTUAL] = "virtual",
@@ -69,19 +41,21 @@ static void open_entry(entry *e, size_t index)
         snprintf(e->problem, sizeof e->problem, "%s", rlxvk_last_error());
 }
 
-/* Marks the device that a context without options opens. */
-static void mark_preferred(entry *entries, size_t count)
+/* Marks the device that a context without options opens; fails as opening it fails. */
+static rlxvk_status mark_preferred(entry *entries, size_t count)
 {
     rlxvk_context *context = NULL;
     rlxvk_context_options options = {.cache_directory = ""};
     rlxvk_device_info info;
-    if (rlxvk_context_create(&options, &context) != RLXVK_OK)
-        return;
+    rlxvk_status status = rlxvk_context_create(&options, &context);
+    if (status != RLXVK_OK)
+        return status;
     rlxvk_context_device(context, &info);
     for (size_t i = 0; i < count; i++)
         entries[i].preferred = strcmp(entries[i].info.uuid, info.uuid) == 0 &&
                                strcmp(entries[i].info.driver, info.driver) == 0;
     rlxvk_context_destroy(context);
+    return RLXVK_OK;
 }
 
 /* ---- Text ---- */
@@ -194,10 +168,10 @@ static void print_text(const entry *entries, size_t count)
     for (size_t i = 0; i < count; i++)
         print_entry(&entries[i], i);
     printf("Switches (unset, 0, false, off and no are off):\n");
-    for (size_t i = 0; i < ARRAY_COUNT(switch_rows); i++) {
-        const char *value = getenv(switch_rows[i].name);
-        printf("  %-25s %s%s%s%s\n", switch_rows[i].name, switch_rows[i].effect,
-               value ? " [now '" : "", value ? value : "", value ? "']" : "");
+    for (size_t i = 0; switch_name(i); i++) {
+        const char *value = getenv(switch_name(i));
+        printf("  %-25s %s%s%s%s\n", switch_name(i), switch_effect(i), value ? " [now '" : "",
+               value ? value : "", value ? "']" : "");
     }
     print_variants();
 }
@@ -291,9 +265,9 @@ static void print_json(const entry *entries, size_t count)
         printf("}");
     }
     printf("%s],\n  \"switches\": {", count ? "\n  " : "");
-    for (size_t i = 0; i < ARRAY_COUNT(switch_rows); i++) {
-        const char *value = getenv(switch_rows[i].name);
-        printf("%s\n    \"%s\": ", i ? "," : "", switch_rows[i].name);
+    for (size_t i = 0; switch_name(i); i++) {
+        const char *value = getenv(switch_name(i));
+        printf("%s\n    \"%s\": ", i ? "," : "", switch_name(i));
         if (value)
             print_json_string(stdout, value);
         else
@@ -306,12 +280,14 @@ static void print_json(const entry *entries, size_t count)
 
 static const char help[] = "usage: rlxvk info [--json]\n\n"
                            "Lists the devices in the order of their index, what the library chose "
-                           "for each and why,\nand the environment switches.\n";
+                           "for each and why,\nand the environment switches.\n\n"
+                           "Exit status 0 only if there is a device to run on.\n";
 
 static const struct option long_options[] = {{"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
 
+/* Without a device the switches are still printed, as a list of no devices is; then the reason. */
 static int show(bool json)
 {
     rlxvk_device_info *infos = memory_zeroed(MOST_DEVICES, sizeof *infos);
@@ -319,16 +295,16 @@ static int show(bool json)
     size_t count = 0;
     rlxvk_status status = infos && entries ? rlxvk_list_devices(infos, MOST_DEVICES, &count)
                                            : fail_memory("device list");
-    count = MIN(count, MOST_DEVICES);
-    if (status == RLXVK_OK) {
-        for (size_t i = 0; i < count; i++) {
-            entries[i].info = infos[i];
-            open_entry(&entries[i], i);
-        }
-        mark_preferred(entries, count);
-        (json ? print_json : print_text)(entries, count);
-    } else
-        fprintf(stderr, "rlxvk info: %s\n", rlxvk_last_error());
+    count = status == RLXVK_OK ? MIN(count, MOST_DEVICES) : 0;
+    for (size_t i = 0; i < count; i++) {
+        entries[i].info = infos[i];
+        open_entry(&entries[i], i);
+    }
+    if (status == RLXVK_OK)
+        status = mark_preferred(entries, count);
+    (json ? print_json : print_text)(entries, count);
+    if (status != RLXVK_OK)
+        print_status(status);
     memory_free(infos);
     memory_free(entries);
     return status == RLXVK_OK ? EXIT_OK : EXIT_FAILED;
@@ -339,14 +315,10 @@ int command_info(int argc, char **argv)
     bool json = false;
     for (int letter; (letter = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
         if (letter == 'h')
-            return fputs(help, stdout) < 0;
+            return print_help(help);
         if (letter != 'J')
             return EXIT_USAGE;
         json = true;
     }
-    if (optind < argc) {
-        fprintf(stderr, "rlxvk info: unexpected argument '%s'\n", argv[optind]);
-        return EXIT_USAGE;
-    }
-    return show(json);
+    return parse_end(argc, argv, optind) ? show(json) : EXIT_USAGE;
 }

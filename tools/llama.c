@@ -3,6 +3,7 @@
  * step's. Whichever ran last has left the caches' content for the next. Rows of the cache at and
  * after `position` are never read.
  */
+#include "clock.h"
 #include "llama_internal.h"
 
 enum { CAPACITY_UNIT = 64 };
@@ -44,14 +45,24 @@ error:
     return status;
 }
 
+/* Takes the graph over. */
+static rlxvk_status compile(llama *m, rlxvk_context *context, rlxvk_graph *graph,
+                            const rlxvk_compile_options *options, rlxvk_executable **out)
+{
+    double start = clock_seconds();
+    rlxvk_status status = rlxvk_compile(context, graph, options, out);
+    m->compile_seconds += clock_seconds() - start;
+    rlxvk_graph_destroy(graph);
+    return status;
+}
+
 static rlxvk_status compile_prefill(llama *m, rlxvk_context *context)
 {
     rlxvk_graph *graph = NULL;
     rlxvk_status status;
     TRY(llama_build_graph(m, m->prompt_length, false, &graph));
-    TRY(rlxvk_compile(context, graph, NULL, &m->prefill));
+    TRY(compile(m, context, graph, NULL, &m->prefill));
 error:
-    rlxvk_graph_destroy(graph);
     return status;
 }
 
@@ -80,9 +91,8 @@ static rlxvk_status compile_decode(llama *m, rlxvk_context *context)
     TRY(cache_names(m, &names));
     options.shared_inputs = names;
     TRY(llama_build_graph(m, 1, true, &graph));
-    TRY(rlxvk_compile(context, graph, &options, &m->decode));
+    TRY(compile(m, context, graph, &options, &m->decode));
 error:
-    rlxvk_graph_destroy(graph);
     return status;
 }
 
@@ -213,5 +223,6 @@ void llama_usage(const llama *m, llama_report *out)
                           .decode_runs = decode.runs,
                           .decode_submissions = decode.submissions - m->loaded_submissions,
                           .device_bytes = first.weight_bytes + first.state_bytes +
-                                          first.scratch_bytes + second.scratch_bytes};
+                                          first.scratch_bytes + second.scratch_bytes,
+                          .compile_seconds = m->compile_seconds};
 }

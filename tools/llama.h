@@ -65,6 +65,7 @@ typedef struct llama_report {
     uint32_t host_ops;                              /* steps on the host, both graphs */
     uint64_t decode_runs, decode_submissions;       /* so far */
     uint64_t device_bytes;                          /* weights, cache, scratch */
+    double compile_seconds; /* of llama_load: plans, pipelines, command buffers of both graphs */
 } llama_report;
 void llama_usage(const llama *m, llama_report *out);
 

@@ -47,6 +47,7 @@ struct llama {
     uint64_t seed;
     float *tokens; /* prompt_length of them, as the device takes them */
     rlxvk_executable *prefill, *decode;
+    double compile_seconds;      /* of both */
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
 };

@@ -1,6 +1,7 @@
 /* rlxvk ops: the op table as Markdown, a line per family; README.md carries it (make readme). */
 #include "commands.h"
 #include "golden.h"
+#include "output.h"
 #include "op/op.h"
 
 #include <getopt.h>
@@ -84,13 +85,16 @@ int command_ops(int argc, char **argv)
     counts c = {0};
     for (int letter; (letter = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
         if (letter == 'h')
-            return fputs(help, stdout) < 0;
+            return print_help(help);
         if (letter != 'g')
             return EXIT_USAGE;
         golden = optarg;
     }
-    if (count_all(golden, &c) != RLXVK_OK) {
-        fprintf(stderr, "rlxvk ops: %s\n", rlxvk_last_error());
+    if (!parse_end(argc, argv, optind))
+        return EXIT_USAGE;
+    rlxvk_status status = count_all(golden, &c);
+    if (status != RLXVK_OK) {
+        print_status(status);
         return EXIT_FAILED;
     }
     printf(

@@ -1,12 +1,52 @@
-/* See output.h. Output is written piece by piece; a failed write shows when the stream is closed.
- */
+/* See output.h. Output is written piece by piece; whether all of it was written is asked once, at
+ * the end (print_completed). */
 #include "output.h"
+#include "base/base.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static const char *program_name = "rlxvk";
+
+void print_errors_as(const char *program)
+{
+    program_name = program;
+}
+
+void print_error(const char *format, ...)
+{
+    char sentence[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    text_format(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    print_progress(NULL);
+    fprintf(stderr, "%s: %s\n", program_name, sentence);
+}
+
+void print_status(rlxvk_status status)
+{
+    print_error("%s: %s", rlxvk_status_name(status), rlxvk_last_error());
+}
+
+int print_help(const char *help)
+{
+    fputs(help, stdout);
+    return EXIT_OK;
+}
+
+bool print_completed(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    print_error("standard output: not all could be written: %s",
+                errno ? strerror(errno) : "an earlier write failed");
+    return false;
+}
 
 void print_json_string(FILE *file, const char *string)
 {
@@ -24,10 +64,10 @@ void print_json_string(FILE *file, const char *string)
 
 void print_json_number(FILE *file, double number)
 {
+    char digits[32] = "null";
     if (isfinite(number))
-        fprintf(file, "%.9g", number);
-    else
-        fputs("null", file);
+        text_append(&(text){digits, sizeof digits, 0}, "%.9g", number);
+    fputs(digits, file);
 }
 
 void print_html(FILE *file, const char *string)
@@ -52,30 +92,58 @@ void print_progress(const char *line)
     fflush(stderr);
 }
 
-int parse_number(const char *command, const char *option, const char *argument, uint64_t highest,
-                 uint64_t *out)
+bool parse_end(int argc, char **argv, int at)
 {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(argument, &end, 0);
-    if (*argument && *argument != '-' && !*end && !errno && value <= highest) {
-        *out = value;
-        return 1;
-    }
-    fprintf(stderr, "rlxvk %s: --%s takes a number from 0 to %llu, not '%s'\n", command, option,
-            (unsigned long long)highest, argument);
-    return 0;
+    if (at >= argc)
+        return true;
+    print_error("unexpected argument '%s'; --help lists what it takes", argv[at]);
+    return false;
 }
 
-int parse_precision(const char *command, const char *argument, rlxvk_precision *out)
+/* strtoull and strtod take more than numbers are written with here: signs, spaces, 0x, inf. */
+static bool is_written_with(const char *argument, const char *letters)
+{
+    return *argument && strspn(argument, letters) == strlen(argument);
+}
+
+bool parse_number(const char *option, const char *argument, uint64_t lowest, uint64_t highest,
+                  uint64_t *out)
+{
+    uint64_t value = 0;
+    bool good = is_written_with(argument, "0123456789");
+    for (const char *c = argument; good && *c; c++)
+        good = size_multiply(value, 10, &value) && size_add(value, (uint64_t)(*c - '0'), &value);
+    if (good && value >= lowest && value <= highest) {
+        *out = value;
+        return true;
+    }
+    print_error("--%s takes a decimal number from %llu to %llu, not '%s'", option,
+                (unsigned long long)lowest, (unsigned long long)highest, argument);
+    return false;
+}
+
+bool parse_real(const char *option, const char *argument, float lowest, float highest, float *out)
+{
+    char *end = NULL;
+    double value = text_to_real(argument, &end);
+    if (is_written_with(argument, "0123456789.eE+-") && !*end && value >= (double)lowest &&
+        value <= (double)highest) {
+        *out = (float)value;
+        return true;
+    }
+    print_error("--%s takes a number from %g to %g, not '%s'", option, (double)lowest,
+                (double)highest, argument);
+    return false;
+}
+
+bool parse_precision(const char *argument, rlxvk_precision *out)
 {
     const char *name;
     for (unsigned i = 0; (name = rlxvk_precision_name((rlxvk_precision)i)); i++)
         if (strcmp(argument, name) == 0) {
             *out = (rlxvk_precision)i;
-            return 1;
+            return true;
         }
-    fprintf(stderr, "rlxvk %s: --precision takes f32, f16, bf16 or split, not '%s'\n", command,
-            argument);
-    return 0;
+    print_error("--precision takes f32, f16, bf16 or split, not '%s'", argument);
+    return false;
 }

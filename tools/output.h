@@ -1,4 +1,5 @@
-/* What the subcommands print with: JSON strings and numbers, HTML text, a progress line. */
+/* What the subcommands print with: errors, JSON strings and numbers, HTML text, a progress line;
+ * and how they read the numbers of their options. */
 #ifndef RLXVK_OUTPUT_H
 #define RLXVK_OUTPUT_H
 
@@ -7,20 +8,35 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The program's name in every error line: "rlxvk conform". Outlives the call. */
+void print_errors_as(const char *program);
+/* Prints a command's help and gives the exit code of that. */
+int print_help(const char *help);
+/* One line on standard error: "rlxvk conform: sentence". Clears the progress line first. */
+void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* print_error with the name of `status` and the thread's last error. */
+void print_status(rlxvk_status status);
+/* False, with a printed error, when not all of what went to standard output was written. */
+bool print_completed(void);
+
 /* A quoted JSON string; control characters, quotes and backslashes escaped. */
 void print_json_string(FILE *file, const char *string);
-/* A JSON number; null for NaN and infinities. */
+/* A JSON number of nine digits; null for NaN and infinities. */
 void print_json_number(FILE *file, double number);
 void print_html(FILE *file, const char *string);
 
 /* Replaces the progress line on standard error, when that is a terminal; NULL clears it. */
 void print_progress(const char *line);
 
-/* Parses a whole argument as a number from 0 to highest; prints what is wrong and returns 0
- * otherwise. */
-int parse_number(const char *command, const char *option, const char *argument, uint64_t highest,
-                 uint64_t *out);
+/* False, with a printed error, when arguments are left at `at`. */
+bool parse_end(int argc, char **argv, int at);
+
+/* A whole argument as a decimal number within limits; otherwise prints the option, what it was
+ * given and the limits, and returns false. */
+bool parse_number(const char *option, const char *argument, uint64_t lowest, uint64_t highest,
+                  uint64_t *out);
+bool parse_real(const char *option, const char *argument, float lowest, float highest, float *out);
 /* f32, f16, bf16 or split, in the same way. */
-int parse_precision(const char *command, const char *argument, rlxvk_precision *out);
+bool parse_precision(const char *argument, rlxvk_precision *out);
 
 #endif

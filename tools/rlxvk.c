@@ -1,5 +1,8 @@
-/* The program: a table of subcommands. Each parses its own options and answers --help. */
+/* The program: a table of subcommands. Each parses its own options and answers --help. It never
+ * calls setlocale: what it prints is the same everywhere. */
 #include "commands.h"
+#include "base/nearest.h"
+#include "output.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -23,7 +26,7 @@ static int usage(FILE *file)
 {
     fprintf(file, "usage: rlxvk COMMAND [OPTION]...\n\n"
                   "Machine-learning graphs on any Vulkan 1.2 device.\n\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    for (size_t i = 0; i < ARRAY_COUNT(commands); i++)
         fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(file, "\n  --help     this text; after a command, that command's options\n"
                   "  --version  the version\n\n"
@@ -31,19 +34,40 @@ static int usage(FILE *file)
     return file == stdout ? EXIT_OK : EXIT_USAGE;
 }
 
-int main(int argc, char **argv)
+static int refuse(const char *name)
 {
+    nearest known = nearest_to(name);
+    for (size_t i = 0; i < ARRAY_COUNT(commands); i++)
+        nearest_consider(&known, commands[i].name);
+    if (*name)
+        print_error("no command '%s'%s%s%s", name, known.word ? "; did you mean " : "",
+                    known.word ? known.word : "", known.word ? "?" : "");
+    return usage(stderr);
+}
+
+static int run(int argc, char **argv)
+{
+    static char program[32];
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return usage(stdout);
-    if (strcmp(name, "--version") == 0)
-        return printf("rlxvk %s\n", RLXVK_VERSION) < 0;
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(name, commands[i].name) == 0 && commands[i].run) {
+    if (strcmp(name, "--version") == 0) {
+        printf("rlxvk %s\n", RLXVK_VERSION);
+        return EXIT_OK;
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(commands); i++)
+        if (strcmp(name, commands[i].name) == 0) {
+            snprintf(program, sizeof program, "rlxvk %s", name);
+            print_errors_as(program);
+            argv[1] = program; /* what getopt_long begins its errors with */
             optind = 1;
             return commands[i].run(argc - 1, argv + 1);
         }
-    if (*name)
-        fprintf(stderr, "rlxvk: no command '%s'\n", name);
-    return usage(stderr);
+    return refuse(name);
+}
+
+int main(int argc, char **argv)
+{
+    int code = run(argc, argv);
+    return print_completed() || code != EXIT_OK ? code : EXIT_FAILED;
 }

@@ -45,6 +45,9 @@ char *memory_copy_string(const char *text); /* NULL in, NULL out */
  * far. Process-wide. */
 void memory_fail_at(uint64_t nth);
 uint64_t memory_allocation_count(void);
+/* Blocks not yet freed, without those handed to memory_keep: they stay until the process ends. */
+int64_t memory_live_count(void);
+void memory_keep(const void *pointer);
 
 /* ---- Checked sizes: false on overflow, *out untouched. ---- */
 
@@ -109,5 +112,19 @@ typedef struct text {
     size_t size, length;
 } text;
 void text_append(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- What the host program's locale has no say in: the decimal point is '.', and letters are
+ * ASCII. ---- */
+
+/* As vsnprintf and strtod in the C locale. */
+int text_format(char *buffer, size_t size, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+double text_to_real(const char *string, char **out_end);
+static inline char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+/* Equal in any case, up to the terminator or `length` characters. */
+bool ascii_equal(const char *a, const char *b, size_t length);
 
 #endif

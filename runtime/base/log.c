@@ -9,7 +9,7 @@ void log_line(const log_sink *sink, rlxvk_log_level level, const char *format, .
     char line[4096];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
+    text_format(line, sizeof(line), format, arguments);
     va_end(arguments);
     if (sink && sink->function)
         sink->function(sink->user, level, line);

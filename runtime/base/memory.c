@@ -9,6 +9,7 @@
 #include <string.h>
 
 static _Atomic uint64_t allocations;
+static _Atomic int64_t live;
 static _Atomic uint64_t countdown; /* to the allocation that fails; 0 is disarmed */
 
 /* Counts one allocation; true when a test wants this one to fail. */
@@ -33,9 +34,28 @@ uint64_t memory_allocation_count(void)
     return atomic_load_explicit(&allocations, memory_order_relaxed);
 }
 
+int64_t memory_live_count(void)
+{
+    return atomic_load_explicit(&live, memory_order_relaxed);
+}
+
+/* A new block, or NULL. */
+static void *made(void *pointer)
+{
+    if (pointer)
+        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    return pointer;
+}
+
+void memory_keep(const void *pointer)
+{
+    if (pointer)
+        atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+}
+
 void *memory_allocate(size_t size)
 {
-    return allocation_fails() ? NULL : malloc(MAX(size, 1));
+    return allocation_fails() ? NULL : made(malloc(MAX(size, 1)));
 }
 
 void *memory_zeroed(size_t count, size_t size)
@@ -43,16 +63,19 @@ void *memory_zeroed(size_t count, size_t size)
     uint64_t bytes;
     if (!size_multiply(count, size, &bytes) || bytes > SIZE_MAX)
         return NULL;
-    return allocation_fails() ? NULL : calloc(1, (size_t)MAX(bytes, 1));
+    return allocation_fails() ? NULL : made(calloc(1, (size_t)MAX(bytes, 1)));
 }
 
 void *memory_resize(void *pointer, size_t size)
 {
+    if (!pointer)
+        return memory_allocate(size);
     return allocation_fails() ? NULL : realloc(pointer, MAX(size, 1));
 }
 
 void memory_free(void *pointer)
 {
+    memory_keep(pointer); /* no longer counted */
     free(pointer);
 }
 

@@ -45,7 +45,7 @@ rlxvk_status fail(rlxvk_status status, const char *format, ...)
     char sentence[LAST_ERROR_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    text_format(sentence, sizeof(sentence), format, arguments);
     va_end(arguments);
     memcpy(last_error, sentence, sizeof(sentence));
     return status;
@@ -62,7 +62,7 @@ rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
     text t = {.buffer = sentence, .size = sizeof(sentence)};
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    text_format(sentence, sizeof(sentence), format, arguments);
     va_end(arguments);
     t.length = strlen(sentence);
     text_append(&t, ": %s", last_error);

@@ -1,15 +1,20 @@
 /*
- * Environment switches by table. Truth: unset, "", 0, false, off, no are off and anything else is
- * on, in any case. A switch with a fixed set of words takes those words, or one of the off words;
- * every other value is E_ATTR naming the variable. A failed read leaves *out as it was.
+ * Environment switches by table: a row is a name, what it does (rlxvk info prints that), and who
+ * reads its value into which member. Truth: unset, "", 0, false, off, no are off and anything else
+ * is on, in any case. A switch with a fixed set of words takes those words, or one of the off
+ * words; every other value is E_ATTR naming the variable. A failed read leaves *out as it was.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "base/switches.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#define PREFIX      "RLXVK_"
+#define TEST_PREFIX "RLXVK_TEST_"
+
+extern char **environ;
 
 typedef struct word {
     const char *name;
@@ -28,38 +33,7 @@ static const word check_words[] = {{"plan", CHECK_PLAN},
 static const word matmul_words[] = {{"scalar", MATMUL_SCALAR},
                                     {"tiled", MATMUL_TILED},
                                     {"coop", MATMUL_COOP}};
-
-#define OFFSET(member) offsetof(switches, member)
-
-static const struct {
-    const char *name;
-    size_t offset;
-} truth_rows[] = {
-    {"RLXVK_NOCACHE", OFFSET(no_cache)},
-    {"RLXVK_FULLBARRIER", OFFSET(full_barrier)},
-    {"RLXVK_NOBARRIER", OFFSET(no_barrier)},
-    {"RLXVK_DEBUG", OFFSET(debug)},
-    {"RLXVK_FORCE_INPUT_UPLOAD", OFFSET(force_input_upload)},
-    {"RLXVK_VALIDATION", OFFSET(validation)},
-    {"RLXVK_NO_FUSION", OFFSET(no_fusion)},
-    {"RLXVK_NO_REGIONS", OFFSET(no_regions)},
-    {"RLXVK_NO_PACKED_ATTN", OFFSET(no_packed_attention)},
-    {"RLXVK_NO_TUNING", OFFSET(no_tuning)},
-    {"RLXVK_NAN_TRACE", OFFSET(nan_trace)},
-    {"RLXVK_DUMP_NODES", OFFSET(dump_nodes)},
-    {"RLXVK_DISPATCH_ONLY", OFFSET(dispatch_only)},
-    {"RLXVK_NO_SPECIALIZATION", OFFSET(no_specialization)},
-};
-
-static const struct {
-    const char *name;
-    size_t offset, size;
-} string_rows[] = {
-    {"RLXVK_DEVICE", OFFSET(device), sizeof(((switches *)0)->device)},
-    {"RLXVK_FORCE_HOST", OFFSET(force_host), sizeof(((switches *)0)->force_host)},
-    {"RLXVK_TRACE", OFFSET(trace), sizeof(((switches *)0)->trace)},
-    {"RLXVK_VARIANT", OFFSET(variant), sizeof(((switches *)0)->variant)},
-};
+static const word plan_words[] = {{"bump", 1}};
 
 static bool is_off(const char *value)
 {
@@ -67,7 +41,7 @@ static bool is_off(const char *value)
     if (!value)
         return true;
     for (size_t i = 0; i < ARRAY_COUNT(words); i++)
-        if (!strcasecmp(value, words[i]))
+        if (ascii_equal(value, words[i], SIZE_MAX))
             return true;
     return false;
 }
@@ -75,7 +49,7 @@ static bool is_off(const char *value)
 static const word *word_find(const word *words, size_t count, const char *name, size_t length)
 {
     for (size_t i = 0; i < count; i++)
-        if (strlen(words[i].name) == length && !strncasecmp(words[i].name, name, length))
+        if (strlen(words[i].name) == length && ascii_equal(words[i].name, name, length))
             return &words[i];
     return NULL;
 }
@@ -113,34 +87,63 @@ rlxvk_status switches_parse_dump(const char *value, const char *what, unsigned *
     return parse_set(value, what, dump_words, ARRAY_COUNT(dump_words), out);
 }
 
-rlxvk_status switches_parse_matmul(const char *value, const char *what, unsigned *out)
+static rlxvk_status parse_word(const char *value, const char *what, const word *words, size_t count,
+                               unsigned *out)
 {
-    if (is_off(value)) {
-        *out = MATMUL_AUTO;
-        return RLXVK_OK;
-    }
-    const word *found = word_find(matmul_words, ARRAY_COUNT(matmul_words), value, strlen(value));
-    if (!found)
-        return fail_word(what, value, strlen(value), matmul_words, ARRAY_COUNT(matmul_words));
-    *out = found->value;
+    const word *found = is_off(value) ? NULL : word_find(words, count, value, strlen(value));
+    if (!found && !is_off(value))
+        return fail_word(what, value, strlen(value), words, count);
+    *out = found ? found->value : 0;
     return RLXVK_OK;
 }
 
-static rlxvk_status read_plan(bool *out_bump)
+rlxvk_status switches_parse_matmul(const char *value, const char *what, unsigned *out)
 {
-    static const word words[] = {{"bump", 1}};
-    const char *value = getenv("RLXVK_PLAN");
-    *out_bump = !is_off(value);
-    if (*out_bump && strcasecmp(value, "bump"))
-        return fail_word("RLXVK_PLAN", value, strlen(value), words, ARRAY_COUNT(words));
+    return parse_word(value, what, matmul_words, ARRAY_COUNT(matmul_words), out);
+}
+
+/* ---- Readers of one value, which may be NULL, into a member of `size` bytes ---- */
+
+static rlxvk_status read_truth(const char *value, const char *name, void *out, size_t size)
+{
+    (void)name, (void)size;
+    *(bool *)out = !is_off(value);
     return RLXVK_OK;
+}
+
+static rlxvk_status read_dump(const char *value, const char *name, void *out, size_t size)
+{
+    (void)size;
+    return switches_parse_dump(value, name, out);
+}
+
+static rlxvk_status read_check(const char *value, const char *name, void *out, size_t size)
+{
+    (void)size;
+    return parse_set(value, name, check_words, ARRAY_COUNT(check_words), out);
+}
+
+static rlxvk_status read_matmul(const char *value, const char *name, void *out, size_t size)
+{
+    (void)size;
+    return switches_parse_matmul(value, name, out);
+}
+
+static rlxvk_status read_plan(const char *value, const char *name, void *out, size_t size)
+{
+    unsigned bump;
+    (void)size;
+    rlxvk_status status = parse_word(value, name, plan_words, ARRAY_COUNT(plan_words), &bump);
+    if (status == RLXVK_OK)
+        *(bool *)out = bump;
+    return status;
 }
 
 /* A whole decimal number of 0 or more; *out keeps its default when the variable is unset or empty.
  */
-static rlxvk_status read_number(const char *name, int64_t *out)
+static rlxvk_status read_number(const char *value, const char *name, void *out, size_t size)
 {
-    const char *value = getenv(name);
+    (void)size;
     if (!value || !*value)
         return RLXVK_OK;
     char *end;
@@ -148,13 +151,12 @@ static rlxvk_status read_number(const char *name, int64_t *out)
     long long number = strtoll(value, &end, 10);
     if (errno || *end || end == value || number < 0)
         return fail(RLXVK_E_ATTR, "%s: '%.200s' is no whole number of 0 or more", name, value);
-    *out = number;
+    *(int64_t *)out = number;
     return RLXVK_OK;
 }
 
-static rlxvk_status read_string(const char *name, char *out, size_t size)
+static rlxvk_status read_string(const char *value, const char *name, void *out, size_t size)
 {
-    const char *value = getenv(name);
     if (!value)
         return RLXVK_OK;
     if (strlen(value) >= size)
@@ -164,27 +166,102 @@ static rlxvk_status read_string(const char *name, char *out, size_t size)
     return RLXVK_OK;
 }
 
+/* ---- The table ---- */
+
+#define MEMBER(member) offsetof(switches, member), sizeof(((switches *)0)->member)
+
+static const struct switch_row {
+    const char *name, *effect;
+    rlxvk_status (*read)(const char *value, const char *name, void *out, size_t size);
+    size_t offset, size;
+} rows[] = {
+    {"RLXVK_DEVICE", "choose the device: index, part of its name, or UUID", read_string,
+     MEMBER(device)},
+    {"RLXVK_VALIDATION", "the Khronos validation layer with synchronization validation", read_truth,
+     MEMBER(validation)},
+    {"RLXVK_DEBUG", "print what a compile made: dispatches, host steps, kernels", read_truth,
+     MEMBER(debug)},
+    {"RLXVK_DUMP", "print stages of a compile: graph, rewrite, plan, barriers", read_dump,
+     MEMBER(dump)},
+    {"RLXVK_CHECK",
+     "plan: prove every plan sound; index: out-of-range indices fail the run; packed: refuse "
+     "params with bad scales",
+     read_check, MEMBER(check)},
+    {"RLXVK_NOCACHE", "record command buffers again for every run", read_truth, MEMBER(no_cache)},
+    {"RLXVK_FULLBARRIER", "a barrier between every two dispatches", read_truth,
+     MEMBER(full_barrier)},
+    {"RLXVK_NOBARRIER", "no barriers at all; results undefined, for diagnosis only", read_truth,
+     MEMBER(no_barrier)},
+    {"RLXVK_PLAN", "bump: no two tensors share memory", read_plan, MEMBER(bump_plan)},
+    {"RLXVK_MATMUL", "matrix kernel: scalar or tiled", read_matmul, MEMBER(matmul)},
+    {"RLXVK_VARIANT", "use these kernel variants: family=row, separated by commas", read_string,
+     MEMBER(variant)},
+    {"RLXVK_NO_TUNING", "choose kernel variants by table alone, not by what was measured",
+     read_truth, MEMBER(no_tuning)},
+    {"RLXVK_NO_SPECIALIZATION", "leave specialization constants to the driver", read_truth,
+     MEMBER(no_specialization)},
+    {"RLXVK_FORCE_HOST", "run ops on the host: all, or row names", read_string, MEMBER(force_host)},
+    {"RLXVK_FORCE_INPUT_UPLOAD", "upload every input in every run", read_truth,
+     MEMBER(force_input_upload)},
+    {"RLXVK_NO_FUSION", "no pattern fusions", read_truth, MEMBER(no_fusion)},
+    {"RLXVK_NO_REGIONS", "no elementwise regions", read_truth, MEMBER(no_regions)},
+    {"RLXVK_NO_PACKED_ATTN", "no packed attention", read_truth, MEMBER(no_packed_attention)},
+    {"RLXVK_NAN_TRACE", "after each run, name the first nodes with NaN or Inf", read_truth,
+     MEMBER(nan_trace)},
+    {"RLXVK_DUMP_NODES", "after each run, statistics of every node", read_truth,
+     MEMBER(dump_nodes)},
+    {"RLXVK_DUMP_NODES_LIMIT", "of at most so many nodes (40)", read_number,
+     MEMBER(dump_nodes_limit)},
+    {"RLXVK_DUMP_NODES_FLAT", "and the element at this flat index", read_number,
+     MEMBER(dump_nodes_flat)},
+    {"RLXVK_TRACE", "write a trace of events to this file", read_string, MEMBER(trace)},
+    {"RLXVK_DISPATCH_ONLY", "skip readback", read_truth, MEMBER(dispatch_only)},
+};
+
+const char *switch_name(size_t index)
+{
+    return index < ARRAY_COUNT(rows) ? rows[index].name : NULL;
+}
+
+const char *switch_effect(size_t index)
+{
+    return index < ARRAY_COUNT(rows) ? rows[index].effect : NULL;
+}
+
 rlxvk_status switches_read(switches *out)
 {
-    rlxvk_status status;
-    switches s = {0};
-    int64_t limit = 40, flat = -1;
-    for (size_t i = 0; i < ARRAY_COUNT(truth_rows); i++)
-        *(bool *)((char *)&s + truth_rows[i].offset) = !is_off(getenv(truth_rows[i].name));
-    for (size_t i = 0; i < ARRAY_COUNT(string_rows); i++)
-        TRY(read_string(string_rows[i].name, (char *)&s + string_rows[i].offset,
-                        string_rows[i].size));
-    TRY(switches_parse_dump(getenv("RLXVK_DUMP"), "RLXVK_DUMP", &s.dump));
-    TRY(parse_set(getenv("RLXVK_CHECK"), "RLXVK_CHECK", check_words, ARRAY_COUNT(check_words),
-                  &s.check));
-    TRY(switches_parse_matmul(getenv("RLXVK_MATMUL"), "RLXVK_MATMUL", &s.matmul));
-    TRY(read_plan(&s.bump_plan));
-    TRY(read_number("RLXVK_DUMP_NODES_LIMIT", &limit));
-    TRY(read_number("RLXVK_DUMP_NODES_FLAT", &flat));
-    s.dump_nodes_limit = (uint64_t)limit;
-    s.dump_nodes_flat = flat;
+    rlxvk_status status = RLXVK_OK;
+    switches s = {.dump_nodes_limit = 40, .dump_nodes_flat = -1};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        TRY(rows[i].read(getenv(rows[i].name), rows[i].name, (char *)&s + rows[i].offset,
+                         rows[i].size));
     *out = s;
-    return RLXVK_OK;
 error:
     return status;
+}
+
+static void warn_unless_known(const log_sink *log, const char *variable)
+{
+    char name[64] = "";
+    size_t length = MIN(strcspn(variable, "="), sizeof name - 1);
+    memcpy(name, variable, length);
+    nearest known = nearest_to(name + strlen(PREFIX));
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        if (strcmp(name, rows[i].name) == 0)
+            return;
+        nearest_consider(&known, rows[i].name + strlen(PREFIX));
+    }
+    log_line(log, RLXVK_LOG_WARNING,
+             "rlxvk: the environment variable %s is no switch and does nothing; %s%s%s`rlxvk info` "
+             "lists the switches",
+             name, known.word ? "did you mean " PREFIX : "", known.word ? known.word : "",
+             known.word ? "? " : "");
+}
+
+void switches_warn_unknown(const log_sink *log)
+{
+    for (char **variable = environ; variable && *variable; variable++)
+        if (strncmp(*variable, PREFIX, strlen(PREFIX)) == 0 &&
+            strncmp(*variable, TEST_PREFIX, strlen(TEST_PREFIX)) != 0)
+            warn_unless_known(log, *variable);
 }

@@ -3,7 +3,7 @@
 #ifndef RLXVK_SWITCHES_H
 #define RLXVK_SWITCHES_H
 
-#include "base/base.h"
+#include "base/log.h"
 
 enum dump_stage { DUMP_GRAPH = 1, DUMP_REWRITE = 2, DUMP_PLAN = 4, DUMP_BARRIERS = 8 };
 enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2, CHECK_PACKED = 4 };
@@ -23,6 +23,13 @@ typedef struct switches {
 
 /* E_ATTR names the variable and the value it cannot take. */
 rlxvk_status switches_read(switches *out);
+/* A line to `log` for each RLXVK_ variable of the environment that is no switch, with the switch it
+ * may stand for. Names beginning with RLXVK_TEST_ are the tests' own. */
+void switches_warn_unknown(const log_sink *log);
+/* Switch `index` and what it does, or NULL behind the last. */
+const char *switch_name(size_t index);
+const char *switch_effect(size_t index);
+
 /* Parses a comma-separated list of stages ("graph,plan"); `what` names its source in the error. */
 rlxvk_status switches_parse_dump(const char *value, const char *what, unsigned *out);
 rlxvk_status switches_parse_matmul(const char *value, const char *what, unsigned *out);

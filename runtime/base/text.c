@@ -1,8 +1,57 @@
 /* Text built piece by piece. Invariant: buffer[length] is the terminator and length < size; what
- * does not fit is cut. */
+ * does not fit is cut. Whatever locale the host program sets, numbers are written and read in C's.
+ */
 #include "base/base.h"
 
+#include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+/* The thread's locale while it is C's; the C locale is not allocated. */
+typedef struct c_locale {
+    locale_t own, before;
+} c_locale;
+
+static c_locale c_locale_enter(void)
+{
+    c_locale l = {.own = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+    l.before = uselocale(l.own);
+    return l;
+}
+
+static void c_locale_leave(c_locale l)
+{
+    uselocale(l.before);
+    if (l.own)
+        freelocale(l.own);
+}
+
+int text_format(char *buffer, size_t size, const char *format, va_list arguments)
+{
+    c_locale l = c_locale_enter();
+    int length = vsnprintf(buffer, size, format, arguments);
+    c_locale_leave(l);
+    return length;
+}
+
+double text_to_real(const char *string, char **out_end)
+{
+    c_locale l = c_locale_enter();
+    double value = strtod(string, out_end);
+    c_locale_leave(l);
+    return value;
+}
+
+bool ascii_equal(const char *a, const char *b, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (ascii_lower(a[i]) != ascii_lower(b[i]))
+            return false;
+        if (a[i] == 0)
+            return true;
+    }
+    return true;
+}
 
 void text_append(text *t, const char *format, ...)
 {
@@ -10,7 +59,7 @@ void text_append(text *t, const char *format, ...)
         return;
     va_list arguments;
     va_start(arguments, format);
-    int wanted = vsnprintf(t->buffer + t->length, t->size - t->length, format, arguments);
+    int wanted = text_format(t->buffer + t->length, t->size - t->length, format, arguments);
     va_end(arguments);
     if (wanted > 0)
         t->length = MIN(t->length + (size_t)wanted, t->size - 1);

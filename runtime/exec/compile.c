@@ -74,6 +74,7 @@ static void list_leaves(rlxvk_executable *e)
     for (uint32_t id = 0; id < e->source->nodes.count; id++) {
         const node *n = graph_node(e->source, id);
         uint32_t live = n->name ? graph_find(e->graph, n->op, n->name) : NODE_NONE;
+        e->leaf_index[id] = (uint32_t)(n->op == OP_param ? e->param_count : e->input_count);
         if (n->op == OP_param)
             e->params[e->param_count++] =
                 (param_state){.name = n->name, .node = live, .source = id};
@@ -101,8 +102,9 @@ static rlxvk_status make_tables(rlxvk_executable *e)
     e->inputs = memory_zeroed(nodes, sizeof *e->inputs);
     e->outputs = memory_zeroed(e->graph->outputs.count + 1, sizeof *e->outputs);
     e->tickets = memory_zeroed(e->max_in_flight, sizeof *e->tickets);
-    e->upload_now = memory_zeroed(nodes, sizeof *e->upload_now);
-    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->upload_now)
+    e->given = memory_zeroed(nodes, sizeof *e->given);
+    e->leaf_index = memory_zeroed(nodes, sizeof *e->leaf_index);
+    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->given || !e->leaf_index)
         return fail_memory("name tables");
     list_leaves(e);
     size_t most = e->input_count + e->output_count + e->schedule.steps.count + 8;
@@ -380,7 +382,8 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     e->options.share_with = NULL;
     e->options.shared_inputs = NULL;
     e->options.shared_input_count = 0;
-    trace_span(context->trace, "compile", 1, start, context->trace ? trace_now() - start : 0, NULL);
+    trace_span(context->trace, "compile", TRACE_HOST, start,
+               context->trace ? trace_now() - start : 0, NULL);
     *out = e;
     return RLXVK_OK;
 error:
@@ -405,6 +408,19 @@ static rlxvk_status copy_feeds(rlxvk_executable *to, const rlxvk_executable *fro
     return record_feeds(to);
 }
 
+/* Outputs of the last run are read, and fed by rows, before the next. */
+static rlxvk_status copy_outputs(rlxvk_executable *to, const rlxvk_executable *from)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < from->output_count; i++) {
+        location source = output_location(from, &from->outputs[i]);
+        location target = output_location(to, &to->outputs[i]);
+        TRY(location_copy(to, &target, &source));
+    }
+error:
+    return status;
+}
+
 rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_executable)
 {
     rlxvk_executable *e = NULL;
@@ -412,6 +428,7 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
     TRY(copy_feeds(e, executable));
+    TRY(copy_outputs(e, executable));
     *out_executable = e;
     return RLXVK_OK;
 error:
@@ -449,8 +466,8 @@ void rlxvk_executable_destroy(rlxvk_executable *executable)
     executable_release_memory(e);
     for (size_t i = 0; i < e->input_count; i++)
         memory_free(e->inputs[i].mirror);
-    void *tables[] = {e->params, e->inputs, e->outputs,   e->tickets, e->upload_now,
-                      e->batch,  e->sets,   e->pipelines, e->segments};
+    void *tables[] = {e->params,     e->inputs, e->outputs, e->tickets,   e->given,
+                      e->leaf_index, e->batch,  e->sets,    e->pipelines, e->segments};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
     plan_destroy(&e->plan);

@@ -1,6 +1,8 @@
 /* Opening and closing a device, and what the public API says about it. */
 #include "exec/context.h"
 
+#include <stdatomic.h>
+
 /* The profile file of the device is read here, once. */
 static rlxvk_status read_tuning(rlxvk_context *c, const rlxvk_context_options *options)
 {
@@ -13,6 +15,13 @@ static rlxvk_status read_tuning(rlxvk_context *c, const rlxvk_context_options *o
     return status;
 }
 
+static void warn_once(const log_sink *log)
+{
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&warned))
+        switches_warn_unknown(log);
+}
+
 rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
 {
     rlxvk_context_options chosen = options ? *options : (rlxvk_context_options){0};
@@ -21,6 +30,7 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
     if (!c)
         return fail_memory("context");
     c->log = (log_sink){chosen.log, chosen.log_user};
+    warn_once(&c->log);
     TRY(switches_read(&c->switches));
     if (!chosen.device && c->switches.device[0])
         chosen.device = c->switches.device;
@@ -44,7 +54,7 @@ void rlxvk_context_destroy(rlxvk_context *context)
         return;
     device_close(context->device);
     tuning_destroy(&context->tuning);
-    trace_close(context->trace);
+    trace_close(context->trace, &context->log);
     if (context->lock_made)
         pthread_mutex_destroy(&context->lock);
     memory_free(context);

@@ -66,6 +66,7 @@ typedef struct output_state {
     rlxvk_dtype dtype;
     memory_pool *copy; /* where the output is kept when a feed overwrites it; NULL: in place */
     staged_copy readback;
+    uint64_t last_read; /* the launch that read it last */
 } output_state;
 
 /* What feeds do on the device (feed.c). NULL buffers: nothing to do. */
@@ -93,7 +94,7 @@ typedef struct ticket_state {
 
 /* One host step's buffers, allocated at compile. */
 typedef struct host_step {
-    uint32_t step;
+    uint32_t step; /* host steps are in the order of the schedule */
     host_tensor *inputs;
     void **buffers; /* per input */
     double *result;
@@ -126,6 +127,7 @@ struct rlxvk_executable {
     input_state *inputs;
     output_state *outputs;
     size_t param_count, input_count, output_count;
+    uint32_t *leaf_index; /* per node of `source`: of its param or input */
     host_step *host_steps;
     size_t host_step_count;
 
@@ -141,11 +143,12 @@ struct rlxvk_executable {
     VkSemaphore timeline;
     uint64_t submitted; /* last timeline value signalled or to be signalled */
     uint64_t submissions, runs;
+    uint64_t launches; /* runs, those that failed before submission included */
     rlxvk_ticket next_ticket;
     ticket_state *tickets;  /* max_in_flight */
     VkCommandBuffer *batch; /* command buffers of one submission */
     uint32_t batch_count;
-    bool *upload_now; /* per input, during submit */
+    const rlxvk_run_input **given; /* per input, during submit: its data */
     rlxvk_rng_options rng;
     input_state *rng_input; /* NULL: no random ops */
     bool lost;

@@ -118,7 +118,8 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
                         "%s (node %u) on the host", node_row(n)->name, id));
     TRY(store_results(e, h, id));
     if (e->context->trace)
-        trace_span(e->context->trace, node_row(n)->name, 1, start, trace_now() - start, NULL);
+        trace_span(e->context->trace, node_row(n)->name, TRACE_HOST, start, trace_now() - start,
+                   NULL);
 error:
     return status;
 }

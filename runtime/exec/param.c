@@ -6,10 +6,8 @@
 
 static param_state *find_param(rlxvk_executable *e, const char *name)
 {
-    for (size_t i = 0; i < e->param_count && name; i++)
-        if (strcmp(e->params[i].name, name) == 0)
-            return &e->params[i];
-    return NULL;
+    uint32_t id = name ? graph_find(e->source, OP_param, name) : NODE_NONE;
+    return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];
 }
 
 static rlxvk_status wrong_length(const char *call, const char *name, uint64_t needed,

@@ -114,7 +114,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
         if (s->host)
             continue;
         text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
-        trace_span(e->context->trace, step_name(e, s), 2,
+        trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
                    submitted_at + (double)(ticks[2 * i] - first) * period,
                    (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
     }

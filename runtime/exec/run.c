@@ -82,14 +82,14 @@ rlxvk_status unknown_name(const char *call, const char *kind, const char *name)
 
 input_state *find_input(rlxvk_executable *e, const char *name)
 {
-    for (size_t i = 0; i < e->input_count && name; i++)
-        if (strcmp(e->inputs[i].name, name) == 0)
-            return &e->inputs[i];
-    return NULL;
+    uint32_t id = name ? graph_find(e->source, OP_input, name) : NODE_NONE;
+    return id == NODE_NONE ? NULL : &e->inputs[e->leaf_index[id]];
 }
 
-static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item)
+/* Item `index` of the list; of several with one name the last is taken. */
+static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *items, size_t index)
 {
+    const rlxvk_run_input *item = &items[index];
     const input_state *in = find_input(e, item->name);
     uint64_t length;
     rlxvk_status status;
@@ -101,6 +101,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item
         return fail(RLXVK_E_LENGTH, "run: input '%s' needs %llu %s, given %zu", in->name,
                     (unsigned long long)length,
                     item->encoding == RLXVK_AS_BYTES ? "bytes" : "values", item->length);
+    e->given[in - e->inputs] = item;
 error:
     return status;
 }
@@ -128,7 +129,7 @@ static rlxvk_status check_complete(rlxvk_executable *e)
         if (!e->params[i].set && e->params[i].node != NODE_NONE)
             return fail(RLXVK_E_UNSET_PARAM, "run: param '%s' was never set", e->params[i].name);
     for (size_t i = 0; i < e->input_count; i++)
-        if (!e->inputs[i].written && !e->upload_now[i] && e->inputs[i].node != NODE_NONE)
+        if (!e->inputs[i].written && !e->given[i] && e->inputs[i].node != NODE_NONE)
             return fail(RLXVK_E_MISSING_INPUT, "run: input '%s' was never given",
                         e->inputs[i].name);
     return RLXVK_OK;
@@ -139,13 +140,11 @@ static rlxvk_status check_run(rlxvk_executable *e, const rlxvk_run_input *inputs
 {
     rlxvk_status status;
     TRY(usable(e));
+    memset(e->given, 0, e->input_count * sizeof *e->given);
     for (size_t i = 0; i < n; i++)
-        TRY(check_input(e, &inputs[i]));
+        TRY(check_input(e, inputs, i));
     for (size_t i = 0; i < m; i++)
         TRY(check_output(e, &outputs[i]));
-    memset(e->upload_now, 0, e->input_count * sizeof *e->upload_now);
-    for (size_t i = 0; i < n; i++)
-        e->upload_now[find_input(e, inputs[i].name) - e->inputs] = true;
     if (!e->options.allow_unset)
         TRY(check_complete(e));
 error:
@@ -248,50 +247,33 @@ error:
     return status;
 }
 
-static bool last_of_name(const rlxvk_run_input *inputs, size_t n, size_t i)
-{
-    for (size_t k = i + 1; k < n; k++)
-        if (strcmp(inputs[k].name, inputs[i].name) == 0)
-            return false;
-    return true;
-}
-
 /* Whether the next run writes it: given, or restored from its mirror. */
 static bool is_uploaded(const rlxvk_executable *e, const input_state *in)
 {
     bool restored = in->bound && !in->resident;
-    return in->node != NODE_NONE && (e->upload_now[in - e->inputs] || restored);
+    return in->node != NODE_NONE && (e->given[in - e->inputs] || restored);
 }
 
-static rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket, const rlxvk_run_input *inputs,
-                               size_t n)
+static rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < e->input_count; i++)
-        if (!e->upload_now[i] && is_uploaded(e, &e->inputs[i]))
+        if (!e->given[i] && is_uploaded(e, &e->inputs[i]))
             TRY(restore_handle(e, &e->inputs[i]));
-    for (size_t i = 0; i < n; i++) {
-        input_state *in = find_input(e, inputs[i].name);
-        if (last_of_name(inputs, n, i))
-            TRY(upload_input(e, in, ticket, &inputs[i]));
-        in->written = true;
-    }
+    for (size_t i = 0; i < e->input_count; i++)
+        if (e->given[i]) {
+            TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
+            e->inputs[i].written = true;
+        }
 error:
     return status;
 }
 
 /* ---- Execution ---- */
 
-static const host_step *host_step_at(const rlxvk_executable *e, uint32_t step)
-{
-    for (size_t i = 0; i < e->host_step_count; i++)
-        if (e->host_steps[i].step == step)
-            return &e->host_steps[i];
-    return NULL;
-}
-
 static rlxvk_status execute_segments(rlxvk_executable *e)
 {
+    const host_step *next = e->host_steps;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < e->plan.segments.count; i++) {
         const segment *g = &e->plan.segments.items[i];
@@ -305,7 +287,7 @@ static rlxvk_status execute_segments(rlxvk_executable *e)
         }
         TRY(submit_batch(e));
         TRY(wait_submitted(e));
-        TRY(host_step_run(e, host_step_at(e, g->first)));
+        TRY(host_step_run(e, next++));
     }
 error:
     return status;
@@ -327,14 +309,12 @@ static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index
 {
     t->direct_reads = e->diagnosed || (e->context->trace && e->queries);
     for (size_t i = 0; i < t->output_count; i++) {
-        const staged_copy *s = &e->outputs[t->outputs[i].index].readback;
-        bool again = false;
-        for (size_t k = 0; k < i; k++)
-            again = again || t->outputs[k].index == t->outputs[i].index;
-        if (!s->commands)
+        output_state *out = &e->outputs[t->outputs[i].index];
+        if (!out->readback.commands)
             t->direct_reads = t->direct_reads || t->outputs[i].length;
-        else if (!again && t->outputs[i].length)
-            e->batch[e->batch_count++] = s->commands[index];
+        else if (t->outputs[i].length && out->last_read != e->launches)
+            e->batch[e->batch_count++] = out->readback.commands[index];
+        out->last_read = e->launches;
     }
 }
 
@@ -406,7 +386,7 @@ static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
     t->completed = true;
     TRY(wait_value(e, t->value));
     if (trace)
-        trace_span(trace, "wait", 1, start, trace_now() - start, NULL);
+        trace_span(trace, "wait", TRACE_HOST, start, trace_now() - start, NULL);
     TRY(read_outputs(e, t));
     if (trace && e->queries)
         TRY(trace_steps(e, t->submitted_at));
@@ -490,16 +470,16 @@ static void forget_fingerprints(rlxvk_executable *e)
         e->inputs[i].fingerprint_valid = false;
 }
 
-static rlxvk_status launch(rlxvk_executable *e, ticket_state *t, const rlxvk_run_input *inputs,
-                           size_t n)
+static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
 {
     uint32_t index = (uint32_t)(t - e->tickets);
     rlxvk_status status;
     e->batch_count = 0;
+    e->launches++;
     TRY(settle_direct_reads(e));
     if (e->row_feeds_pending && uploads_meet_row_feeds(e))
         TRY(flush_row_feeds(e));
-    TRY(upload_all(e, index, inputs, n));
+    TRY(upload_all(e, index));
     TRY(rng_upload(e, index));
     if (e->row_feeds_pending)
         e->batch[e->batch_count++] = e->feeds.rows;
@@ -520,18 +500,18 @@ error:
     return status;
 }
 
-static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_input *inputs,
-                          size_t n, const rlxvk_run_output *outputs, size_t m)
+static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_output *outputs,
+                          size_t m)
 {
     trace *trace = e->context->trace;
     double begin = trace ? trace_now() : 0;
     rlxvk_status status;
     *t = (ticket_state){.outputs = outputs, .output_count = m};
-    TRY(launch(e, t, inputs, n));
+    TRY(launch(e, t));
     t->id = ++e->next_ticket;
     t->submitted_at = begin;
     if (trace)
-        trace_span(trace, "submit", 1, begin, trace_now() - begin, NULL);
+        trace_span(trace, "submit", TRACE_HOST, begin, trace_now() - begin, NULL);
     return RLXVK_OK;
 error:
     t->output_count = 0;
@@ -555,7 +535,7 @@ rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *i
     if (!t)
         TRY(fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
                  executable->max_in_flight - 1));
-    TRY(start(executable, t, inputs, input_count, outputs, output_count));
+    TRY(start(executable, t, outputs, output_count));
     *out_ticket = t->id;
 error:
     return status;
@@ -577,7 +557,7 @@ rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inpu
     rlxvk_status status;
     TRY(check_run(executable, inputs, input_count, outputs, output_count));
     TRY(executable_idle(executable));
-    TRY(start(executable, t, inputs, input_count, outputs, output_count));
+    TRY(start(executable, t, outputs, output_count));
     TRY(finish(executable, t));
 error:
     return status;

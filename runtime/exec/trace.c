@@ -1,17 +1,21 @@
-/* Writes the trace file as it goes, so that a crash loses at most the last line. */
+/* Every event goes out in one write, comma and line break in front, so that a process that ends
+ * anywhere leaves whole events; only the closing bracket is then missing. */
 #include "exec/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { MOST_NAME = 128, MOST_DETAIL = 512, MOST_EVENT = 2048 };
 
 struct trace {
-    FILE *file;
+    int file;
     pthread_mutex_t lock;
     double start;
-    bool first;
+    int error; /* errno of the first write that failed; nothing is written after it */
 };
 
 double trace_now(void)
@@ -21,61 +25,84 @@ double trace_now(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
+static void write_all(trace *t, const char *bytes, size_t length)
+{
+    while (length && !t->error) {
+        ssize_t written = write(t->file, bytes, length);
+        if (written < 0 && errno != EINTR)
+            t->error = errno;
+        if (written > 0) {
+            bytes += written;
+            length -= (size_t)written;
+        }
+    }
+}
+
+static void name_row(trace *t, const char *what, int thread, const char *name)
+{
+    char event[256];
+    text e = {event, sizeof event, 0};
+    text_append(&e, "%s\n{\"name\":\"%s\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,", thread ? "," : "[",
+                what, thread);
+    text_append(&e, "\"args\":{\"name\":\"%s\"}}", name);
+    write_all(t, event, e.length);
+}
+
 rlxvk_status trace_open(const char *path, trace **out)
 {
     trace *t = memory_zeroed(1, sizeof *t);
     if (!t)
         return fail_memory("trace");
-    t->file = fopen(path, "w");
-    if (!t->file) {
+    t->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (t->file < 0) {
         memory_free(t);
         return fail(RLXVK_E_FILE, "RLXVK_TRACE: cannot write '%s': %s", path, strerror(errno));
     }
     pthread_mutex_init(&t->lock, NULL);
     t->start = trace_now();
-    t->first = true;
-    fputs("[\n", t->file);
+    name_row(t, "process_name", 0, "rlxvk");
+    name_row(t, "thread_name", TRACE_HOST, "host");
+    name_row(t, "thread_name", TRACE_GPU, "GPU");
     *out = t;
     return RLXVK_OK;
 }
 
-void trace_close(trace *t)
+void trace_close(trace *t, const log_sink *log)
 {
     if (!t)
         return;
-    fputs("\n]\n", t->file);
-    fclose(t->file);
+    write_all(t, "\n]\n", 3);
+    if (close(t->file) != 0 && !t->error)
+        t->error = errno;
+    if (t->error)
+        log_line(log, RLXVK_LOG_ERROR, "rlxvk: RLXVK_TRACE: the trace is cut off: %s",
+                 strerror(t->error));
     pthread_mutex_destroy(&t->lock);
     memory_free(t);
 }
 
-static void write_escaped(FILE *file, const char *s)
+static void append_escaped(text *out, const char *s)
 {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(file, "\\u%04x", c);
-        else
-            fputc(c, file);
+    for (size_t i = 0; s[i] && i < MOST_NAME; i++) {
+        unsigned char c = (unsigned char)s[i];
+        text_append(out, c < 0x20 ? "\\u%04x" : c == '"' || c == '\\' ? "\\%c" : "%c", c);
     }
 }
 
 void trace_span(trace *t, const char *name, int thread, double start, double duration,
                 const char *detail)
 {
+    char event[MOST_EVENT];
+    text e = {event, sizeof event, 0};
     if (!t)
         return;
+    text_append(&e, ",\n{\"name\":\"");
+    append_escaped(&e, name);
+    text_append(&e, "\",\"cat\":\"rlxvk\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,", start - t->start,
+                duration);
+    text_append(&e, "\"pid\":1,\"tid\":%d,\"args\":{%.*s}}", thread, MOST_DETAIL,
+                detail ? detail : "");
     pthread_mutex_lock(&t->lock);
-    fputs(t->first ? "{\"name\":\"" : ",\n{\"name\":\"", t->file);
-    write_escaped(t->file, name);
-    fprintf(t->file,
-            "\",\"cat\":\"rlxvk\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":1,\"tid\":%d",
-            start - t->start, duration, thread);
-    if (detail)
-        fprintf(t->file, ",\"args\":{%s}", detail);
-    fputc('}', t->file);
-    t->first = false;
+    write_all(t, event, e.length);
     pthread_mutex_unlock(&t->lock);
 }

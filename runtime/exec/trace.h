@@ -1,18 +1,24 @@
 /*
- * RLXVK_TRACE: Chrome-trace events, one a line, times in microseconds since the trace began.
- * Disabled tracing costs one branch on a NULL pointer. tid 1: host spans; tid 2: GPU spans.
+ * RLXVK_TRACE: Chrome-trace events, one a line, times in microseconds since the trace began. The
+ * file is a JSON array, complete once the context is destroyed. Before that, and for good when the
+ * process is killed, the closing bracket is missing, which the format allows: chrome://tracing
+ * loads an array cut between two events, Perfetto one cut anywhere. Disabled tracing costs one
+ * branch on a NULL pointer.
  */
 #ifndef RLXVK_TRACE_H
 #define RLXVK_TRACE_H
 
-#include "base/base.h"
+#include "base/log.h"
+
+enum trace_thread { TRACE_HOST = 1, TRACE_GPU = 2 }; /* the rows of the picture */
 
 typedef struct trace trace;
 
 /* E_FILE when the file cannot be written. */
 rlxvk_status trace_open(const char *path, trace **out);
-void trace_close(trace *t); /* writes the closing bracket; takes NULL */
-double trace_now(void);     /* microseconds, monotonic */
+/* Writes the closing bracket; a line to `log` when not all could be written. Takes NULL. */
+void trace_close(trace *t, const log_sink *log);
+double trace_now(void); /* microseconds, monotonic */
 /* One complete event; `detail` is extra JSON for "args" ("\"node\":3") or NULL. Takes t == NULL. */
 void trace_span(trace *t, const char *name, int thread, double start, double duration,
                 const char *detail);

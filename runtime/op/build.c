@@ -13,7 +13,7 @@ rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...
     char message[768];
     va_list list;
     va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
+    text_format(message, sizeof message, format, list);
     va_end(list);
     const char *row = node_row(n)->name;
     if (n->name)

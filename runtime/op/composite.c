@@ -15,7 +15,7 @@ void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const 
     char message[512] = "";
     va_list list;
     va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
+    text_format(message, sizeof message, format, list);
     va_end(list);
     graph_fail(g, fail(status, "%s: %s", row, message));
 }

@@ -41,6 +41,13 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
     return RLXVK_OK;
 }
 
+/* Entries are found by name, and their kernels by number, until the process ends. */
+static void keep(const custom_entry *entry)
+{
+    memory_keep(entry);
+    memory_keep(entry->kernel.words);
+}
+
 static rlxvk_status check_registration(const rlxvk_custom_op *op)
 {
     if (!op->name || !op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
@@ -71,12 +78,14 @@ rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op)
     if (room)
         table.entries[table.count++] = entry;
     pthread_mutex_unlock(&table.lock);
+    if (room || entry->kernel_id) /* a registered kernel must stay */
+        keep(entry);
     if (room)
         return RLXVK_OK;
     status = fail(RLXVK_E_TOO_LARGE, "custom '%s': %zu registrations already", op->name,
                   ARRAY_COUNT(table.entries));
 error:
-    if (entry && !entry->kernel_id) { /* a registered kernel must stay */
+    if (entry && !entry->kernel_id) {
         memory_free((void *)entry->kernel.words);
         memory_free(entry);
     }

@@ -10,7 +10,6 @@
 #include "op/quant_bytes.h"
 #include "op/quant_grid.h"
 
-#include <ctype.h>
 #include <math.h>
 
 const int8_t quant_iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
@@ -395,19 +394,10 @@ const quant_format *quant_format_find(uint32_t type)
     return &formats[type];
 }
 
-static bool same_letters(const char *a, const char *b)
-{
-    while (*a != '\0' && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
 const quant_format *quant_format_find_name(const char *name)
 {
     for (size_t i = 0; name != NULL && i < ARRAY_COUNT(formats); i++)
-        if (formats[i].name != NULL && same_letters(formats[i].name, name))
+        if (formats[i].name != NULL && ascii_equal(formats[i].name, name, SIZE_MAX))
             return &formats[i];
     return NULL;
 }

@@ -10,7 +10,6 @@
 
 #include <rlxvk_ops.h>
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -128,7 +127,7 @@ static void describe_format(const quant_format *format, rlxvk_quant_traits *out)
 {
     snprintf(out->name, sizeof out->name, "gguf_%s", format->name);
     for (char *c = out->name; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
+        *c = ascii_lower(*c);
     out->is_gguf = true;
     out->block_elements = format->block_elements;
     out->block_bytes = format->block_bytes;

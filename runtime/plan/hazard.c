@@ -1,19 +1,9 @@
 /*
- * Barriers by byte ranges. Since the last barrier the ranges written (W) and read (R) are kept; a
- * step needs a barrier when it reads or writes what W holds, or writes what R holds. One global
- * barrier clears both.
+ * Barriers by byte ranges. Every byte is marked with the last step that read it and the last that
+ * wrote it; a step needs a barrier when it reads or writes what a step since the last barrier
+ * wrote, or writes what one read. One global barrier settles everything before it.
  */
 #include "plan/plan.h"
-
-typedef struct touched {
-    byte_range range;
-    uint32_t value, step;
-    bool written;
-} touched;
-
-typedef struct window {
-    VECTOR(touched) items;
-} window;
 
 byte_range plan_range(const plan *p, const operand *o)
 {
@@ -21,45 +11,46 @@ byte_range plan_range(const plan *p, const operand *o)
     return (byte_range){((uint32_t)s->class << 24) + s->block, s->offset + o->first, o->size};
 }
 
-static bool overlap(const byte_range *a, const byte_range *b)
+/* Marks are step numbers + 1. `since`: the first step after the last barrier. */
+static barrier operand_hazard(const plan *p, marks *m, uint32_t since, const operand *o)
 {
-    return a->block == b->block && a->first < b->first + b->size && b->first < a->first + a->size;
-}
-
-static barrier find_hazard(const window *w, const byte_range *range, const operand *o)
-{
-    for (size_t i = 0; i < w->items.count; i++) {
-        const touched *t = &w->items.items[i];
-        bool write = o->access & ACCESS_WRITE;
-        if ((!t->written && !write) || !overlap(&t->range, range))
-            continue;
-        uint8_t kind = !t->written ? HAZARD_WAR : write ? HAZARD_WAW : HAZARD_RAW;
-        if (t->written && (o->access & ACCESS_READ))
-            kind = HAZARD_RAW;
-        return (barrier){kind, o->value, t->step};
-    }
+    byte_range range = plan_range(p, o);
+    uint32_t written = marks_highest(m, MARK_WRITTEN, range);
+    if (written > since)
+        return (barrier){o->access & ACCESS_READ ? HAZARD_RAW : HAZARD_WAW, o->value, written - 1};
+    uint32_t read = o->access & ACCESS_WRITE ? marks_highest(m, MARK_READ, range) : 0;
+    if (read > since)
+        return (barrier){HAZARD_WAR, o->value, read - 1};
     return (barrier){HAZARD_NONE, 0, 0};
 }
 
-static barrier step_hazard(const schedule *s, const plan *p, const window *w, const step *at)
+static barrier step_hazard(const schedule *s, const plan *p, marks *m, uint32_t since,
+                           uint32_t index)
 {
     operand o;
     barrier found = {HAZARD_NONE, 0, 0};
-    for (uint32_t i = 0; found.kind == HAZARD_NONE && step_operand(s, at, i, &o); i++) {
-        byte_range range = plan_range(p, &o);
-        found = find_hazard(w, &range, &o);
-    }
+    for (uint32_t i = 0;
+         found.kind == HAZARD_NONE && step_operand(s, &s->steps.items[index], i, &o); i++)
+        found = operand_hazard(p, m, since, &o);
     return found;
 }
 
-static bool remember(const schedule *s, const plan *p, window *w, uint32_t index)
+static void remember(const schedule *s, const plan *p, marks *m, uint32_t index)
 {
     operand o;
     for (uint32_t i = 0; step_operand(s, &s->steps.items[index], i, &o); i++)
-        if (!VECTOR_PUSH(&w->items, (touched){plan_range(p, &o), o.value, index,
-                                              (o.access & ACCESS_WRITE) != 0}))
-            return false;
-    return true;
+        marks_raise(m, o.access & ACCESS_WRITE ? MARK_WRITTEN : MARK_READ, plan_range(p, &o),
+                    index + 1);
+}
+
+static rlxvk_status name_ranges(const schedule *s, const plan *p, marks *m)
+{
+    operand o;
+    for (uint32_t i = 0; i < s->steps.count; i++)
+        for (uint32_t k = 0; step_operand(s, &s->steps.items[i], k, &o); k++)
+            if (!marks_add(m, plan_range(p, &o)))
+                return fail_memory("hazards");
+    return marks_seal(m);
 }
 
 static rlxvk_status plan_segments(const schedule *s, plan *p)
@@ -77,25 +68,28 @@ static rlxvk_status plan_segments(const schedule *s, plan *p)
 
 rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan *p)
 {
-    window w = {0};
-    rlxvk_status status = plan_segments(s, p);
-    for (uint32_t i = 0; i < s->steps.count && status == RLXVK_OK; i++) {
-        bool boundary = s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host);
-        if (boundary)
-            w.items.count = 0;
-        barrier b = step_hazard(s, p, &w, &s->steps.items[i]);
-        if (options->full_barrier && w.items.count && b.kind == HAZARD_NONE)
+    marks m = {0};
+    uint32_t since = 0;
+    rlxvk_status status;
+    TRY(plan_segments(s, p));
+    if (options->no_barrier)
+        return RLXVK_OK;
+    TRY(name_ranges(s, p, &m));
+    for (uint32_t i = 0; i < s->steps.count; i++) {
+        if (s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host))
+            since = i;
+        barrier b = step_hazard(s, p, &m, since, i);
+        if (options->full_barrier && i > since && b.kind == HAZARD_NONE)
             b = (barrier){HAZARD_FORCED, 0, i - 1};
-        if (options->no_barrier)
-            b.kind = HAZARD_NONE;
         if (b.kind != HAZARD_NONE) {
             p->barrier_count++;
-            w.items.count = 0;
+            since = i;
         }
         p->barriers[i] = b;
-        if (!remember(s, p, &w, i))
-            status = fail_memory("hazards");
+        remember(s, p, &m, i);
     }
-    VECTOR_FREE(&w.items);
+    p->visits += m.visits;
+error:
+    marks_destroy(&m);
     return status;
 }

@@ -1,21 +1,12 @@
 /*
  * Where values live. Weights and state are pinned one after the other. Scratch is placed by
- * liveness: values sorted by a few orders in turn, each at the lowest offset free of every placed
- * value that is live at the same time; the order with the smallest peak wins. Addresses run over
- * the concatenation of equal blocks and no value straddles a block edge.
+ * liveness (place.c). Addresses run over the concatenation of equal blocks and no value straddles a
+ * block edge.
  *
  * In place: where a family allows it and an operand dies at the very step that first writes the
  * result, both share one placement (a "group").
  */
-#include "plan/plan.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-typedef struct item { /* one placement: a value, or a chain of in-place values */
-    uint32_t group, first, last;
-    uint64_t size, at;
-} item;
+#include "plan/place.h"
 
 typedef struct layout {
     const schedule *s;
@@ -92,12 +83,6 @@ static bool needs_slot(const schedule *s, const plan *p, uint32_t value)
     return p->slots[value].class != CLASS_SCRATCH || p->slots[value].first != UINT32_MAX;
 }
 
-/* Next address for `size` bytes that does not straddle a block. */
-static uint64_t fit(const layout *l, uint64_t at, uint64_t size)
-{
-    return at % l->block_bytes + size > l->block_bytes ? round_up(at, l->block_bytes) : at;
-}
-
 static rlxvk_status cover(layout *l, uint8_t class, uint64_t end)
 {
     uint64_t block = end ? (end - 1) / l->block_bytes : 0;
@@ -133,7 +118,7 @@ static rlxvk_status place_pinned(layout *l)
             at->block = SLOT_SHARED + v;
             continue;
         }
-        next[at->class] = fit(l, next[at->class], at->size);
+        next[at->class] = place_fit(next[at->class], at->size, l->block_bytes);
         TRY(settle(l, v, next[at->class]));
         next[at->class] += at->size;
         l->p->class_bytes[at->class] = next[at->class];
@@ -217,7 +202,7 @@ static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
             continue;
         uint32_t group = find_group(l, v);
         if (!where[group]) {
-            items[count] = (item){group, at->first, 0, at->size, 0};
+            items[count] = (item){.group = group, .first = at->first, .size = at->size};
             where[group] = (uint32_t)++count;
         }
         item *into = &items[where[group] - 1];
@@ -228,106 +213,6 @@ static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
     *out_items = items;
     *out_count = count;
     return RLXVK_OK;
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-static int by_size(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    int order = compare_u64(y->size, x->size);
-    return order ? order : compare_u64(x->group, y->group);
-}
-static int by_area(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    int order = compare_u64(y->size * (y->last - y->first + 1), x->size * (x->last - x->first + 1));
-    return order ? order : by_size(a, b);
-}
-static int by_birth(const void *a, const void *b)
-{
-    const item *x = a, *y = b;
-    int order = compare_u64(x->first, y->first);
-    return order ? order : by_size(a, b);
-}
-static int by_address(const void *a, const void *b)
-{
-    const item *x = *(item *const *)a, *y = *(item *const *)b;
-    return compare_u64(x->at, y->at);
-}
-
-/* Lowest address free of the placed items (sorted by address) that live at the same time. */
-static uint64_t lowest_free(const layout *l, item **placed, size_t count, const item *it)
-{
-    uint64_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        const item *other = placed[i];
-        if (other->last < it->first || it->last < other->first || other->at + other->size <= at)
-            continue;
-        if (fit(l, at, it->size) + it->size <= other->at)
-            break;
-        at = other->at + other->size;
-    }
-    return fit(l, at, it->size);
-}
-
-/* Places all items in their present order; returns the highest end. */
-static uint64_t place(const layout *l, item *items, size_t count, item **placed)
-{
-    uint64_t peak = 0;
-    for (size_t i = 0; i < count; i++) {
-        items[i].at = lowest_free(l, placed, i, &items[i]);
-        peak = MAX(peak, items[i].at + items[i].size);
-        placed[i] = &items[i];
-        for (size_t k = i; k > 0 && by_address(&placed[k - 1], &placed[k]) > 0; k--) {
-            item *swap = placed[k];
-            placed[k] = placed[k - 1];
-            placed[k - 1] = swap;
-        }
-    }
-    return peak;
-}
-
-static uint64_t largest_live_set(const item *items, size_t count, uint32_t steps, uint64_t *live)
-{
-    uint64_t most = 0, now = 0;
-    for (size_t i = 0; i < count; i++) {
-        live[items[i].first] += items[i].size;
-        live[items[i].last + 1] -= items[i].size; /* modular; sums back to zero */
-    }
-    for (uint32_t s = 0; s <= steps; s++) {
-        now += live[s];
-        most = MAX(most, now);
-    }
-    return most;
-}
-
-static rlxvk_status place_scratch(layout *l, item *items, size_t count)
-{
-    static int (*const orders[])(const void *, const void *) = {by_size, by_area, by_birth};
-    item **placed = memory_zeroed(count + 1, sizeof *placed);
-    uint64_t *live = memory_zeroed(l->s->steps.count + 2, sizeof *live);
-    uint64_t best = UINT64_MAX;
-    size_t chosen = 0;
-    rlxvk_status status = placed && live ? RLXVK_OK : fail_memory("layout");
-    for (size_t o = 0; o < ARRAY_COUNT(orders) && status == RLXVK_OK; o++) {
-        qsort(items, count, sizeof *items, orders[o]);
-        uint64_t peak = place(l, items, count, placed);
-        chosen = peak < best ? o : chosen;
-        best = MIN(peak, best);
-    }
-    if (status == RLXVK_OK) {
-        qsort(items, count, sizeof *items, orders[chosen]);
-        l->p->scratch_peak = place(l, items, count, placed);
-        l->p->class_bytes[CLASS_SCRATCH] = l->p->scratch_peak;
-        l->p->scratch_lower_bound =
-            largest_live_set(items, count, (uint32_t)l->s->steps.count, live);
-    }
-    memory_free(placed);
-    memory_free(live);
-    return status;
 }
 
 static rlxvk_status settle_scratch(layout *l, const item *items, size_t count)
@@ -357,7 +242,8 @@ static rlxvk_status layout_scratch(layout *l)
             TRY(check_size(l, v, l->p->slots[v].size));
     group_in_place(l);
     TRY(collect(l, &items, &count));
-    TRY(place_scratch(l, items, count));
+    TRY(place_items(items, count, l->block_bytes, l->p));
+    l->p->class_bytes[CLASS_SCRATCH] = l->p->scratch_peak;
     TRY(settle_scratch(l, items, count));
 error:
     memory_free(items);

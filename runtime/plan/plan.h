@@ -9,6 +9,7 @@
 #ifndef RLXVK_PLAN_H
 #define RLXVK_PLAN_H
 
+#include "plan/marks.h"
 #include "plan/schedule.h"
 
 enum memory_class { CLASS_WEIGHTS, CLASS_STATE, CLASS_SCRATCH, CLASS_COUNT };
@@ -62,6 +63,7 @@ typedef struct plan {
     uint64_t class_bytes[CLASS_COUNT];
     uint64_t scratch_peak, scratch_lower_bound, scratch_unshared;
     uint32_t barrier_count;
+    uint64_t visits; /* tree nodes looked at: what planning cost, whatever the machine */
 } plan;
 
 rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out);
@@ -75,11 +77,7 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
  * are not kept apart. *out_needless counts barriers that could be dropped one at a time. */
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless);
 
-/* Slot class of a value, and the bytes of the block a step's operand touches. */
-typedef struct byte_range {
-    uint32_t block; /* class * 2^24 + number: unique over classes */
-    uint64_t first, size;
-} byte_range;
+/* The bytes of a block that a step's operand touches; space: class * 2^24 + block. */
 byte_range plan_range(const plan *p, const operand *o);
 
 #endif

@@ -3,49 +3,40 @@
  * with (RAW, WAW, WAR on the same bytes of the same value). Steps of one level are independent and
  * share one barrier. Stable, so deterministic.
  */
+#include "plan/marks.h"
 #include "plan/schedule.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-typedef struct access {
-    uint64_t first, size;
-    uint32_t level, next; /* next access of the same value; UINT32_MAX ends the list */
-    uint8_t kind;
-} access;
-
-typedef struct levels {
-    uint32_t *head; /* per value: its latest access */
-    VECTOR(access) accesses;
-} levels;
-
-static bool conflicts(const access *a, const operand *o)
-{
-    return ((a->kind | o->access) & ACCESS_WRITE) && a->first < o->first + o->size &&
-           o->first < a->first + a->size;
-}
-
-static uint32_t level_of(const levels *t, const schedule *s, const step *at)
+/* Marks are levels + 1 on the bytes of values: the lowest level that what comes next may have. */
+static uint32_t level_of(marks *m, const schedule *s, const step *at)
 {
     uint32_t level = 0;
     operand o;
-    for (uint32_t i = 0; step_operand(s, at, i, &o); i++)
-        for (uint32_t a = t->head[o.value]; a != UINT32_MAX; a = t->accesses.items[a].next)
-            if (conflicts(&t->accesses.items[a], &o))
-                level = MAX(level, t->accesses.items[a].level + 1);
+    for (uint32_t i = 0; step_operand(s, at, i, &o); i++) {
+        byte_range range = {o.value, o.first, o.size};
+        level = MAX(level, marks_highest(m, MARK_WRITTEN, range));
+        if (o.access & ACCESS_WRITE)
+            level = MAX(level, marks_highest(m, MARK_READ, range));
+    }
     return level;
 }
 
-static bool note(levels *t, const schedule *s, const step *at, uint32_t level)
+static void note(marks *m, const schedule *s, const step *at, uint32_t level)
 {
     operand o;
-    for (uint32_t i = 0; step_operand(s, at, i, &o); i++) {
-        if (!VECTOR_PUSH(&t->accesses,
-                         (access){o.first, o.size, level, t->head[o.value], o.access}))
-            return false;
-        t->head[o.value] = (uint32_t)t->accesses.count - 1;
-    }
-    return true;
+    for (uint32_t i = 0; step_operand(s, at, i, &o); i++)
+        marks_raise(m, o.access & ACCESS_WRITE ? MARK_WRITTEN : MARK_READ,
+                    (byte_range){o.value, o.first, o.size}, level + 1);
+}
+
+static rlxvk_status name_ranges(marks *m, const schedule *s)
+{
+    operand o;
+    for (uint32_t i = 0; i < s->steps.count; i++)
+        for (uint32_t k = 0; step_operand(s, &s->steps.items[i], k, &o); k++)
+            if (!marks_add(m, (byte_range){o.value, o.first, o.size}))
+                return fail_memory("levels");
+    return marks_seal(m);
 }
 
 typedef struct ranked {
@@ -78,26 +69,20 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
 
 rlxvk_status schedule_reorder(schedule *s)
 {
-    uint32_t values = schedule_value_count(s);
-    levels t = {.head = memory_allocate((values + 1) * sizeof *t.head)};
+    marks m = {0};
     ranked *ranks = memory_allocate((s->steps.count + 1) * sizeof *ranks);
-    rlxvk_status status = RLXVK_OK;
-    if (!t.head || !ranks)
-        status = fail_memory("levels");
-    else
-        memset(t.head, 0xff, (values + 1) * sizeof *t.head);
-    for (uint32_t i = 0; i < s->steps.count && status == RLXVK_OK; i++) {
+    rlxvk_status status;
+    TRY(ranks ? name_ranges(&m, s) : fail_memory("levels"));
+    for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
-        ranks[i] = (ranked){level_of(&t, s, at), i};
-        if (!note(&t, s, at, ranks[i].level))
-            status = fail_memory("levels");
+        ranks[i] = (ranked){level_of(&m, s, at), i};
+        note(&m, s, at, ranks[i].level);
     }
-    if (status == RLXVK_OK) {
-        qsort(ranks, s->steps.count, sizeof *ranks, by_level);
-        status = rearrange(s, ranks);
-    }
-    memory_free(t.head);
+    qsort(ranks, s->steps.count, sizeof *ranks, by_level);
+    TRY(rearrange(s, ranks));
+    s->visits += m.visits;
+error:
+    marks_destroy(&m);
     memory_free(ranks);
-    VECTOR_FREE(&t.accesses);
     return status;
 }

@@ -44,6 +44,7 @@ typedef struct schedule {
     VECTOR(step) steps;            /* in execution order */
     VECTOR(temporary) temporaries; /* value id = node count + index */
     VECTOR(variant_query) queries; /* where a kernel variant had to be chosen */
+    uint64_t visits;               /* tree nodes looked at by schedule_reorder */
 } schedule;
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);

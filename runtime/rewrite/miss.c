@@ -15,7 +15,7 @@ bool miss(const pass *p, const char *format, ...)
     if (!p->why || p->why->length)
         return false;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    text_format(reason, sizeof reason, format, arguments);
     va_end(arguments);
     text_append(p->why, "%s", reason);
     return false;

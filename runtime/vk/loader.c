@@ -26,6 +26,8 @@ static rlxvk_status library_open(device *d)
     if (!d->fn.GetInstanceProcAddr)
         return fail(RLXVK_E_NO_DEVICE, "libvulkan.so.1 has no vkGetInstanceProcAddr; "
                                        "is another library in its place?");
+    if (vk_hooks.look_up)
+        d->fn.GetInstanceProcAddr = vk_hooks.look_up(d->fn.GetInstanceProcAddr);
     return RLXVK_OK;
 }
 

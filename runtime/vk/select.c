@@ -2,14 +2,11 @@
  * Which device to open: the wanted one, or discrete before integrated before virtual before CPU;
  * the first among equals. A name may match several devices: the best of them is taken. Pure.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "vk/internal.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static int rank(const device_choice *choice)
 {
@@ -24,7 +21,7 @@ static bool contains(const char *haystack, const char *needle)
 {
     size_t length = strlen(needle);
     for (; strlen(haystack) >= length; haystack++)
-        if (!strncasecmp(haystack, needle, length))
+        if (ascii_equal(haystack, needle, length))
             return true;
     return false;
 }
@@ -38,7 +35,7 @@ static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
     for (; *wanted; wanted++) {
         if (*wanted == '-')
             continue;
-        if (tolower((unsigned char)*wanted) != digits[matched])
+        if (ascii_lower(*wanted) != digits[matched])
             return false;
         matched++;
     }

@@ -121,6 +121,8 @@ bool vk_inject(const char *call);
 typedef struct vk_test_hooks {
     uint64_t calls, created /* Create*, Allocate* */, recorded /* BeginCommandBuffer */, submitted;
     uint64_t fail_at;
+    /* Where set: what entry points are looked up by, in place of the loader's own. */
+    PFN_vkGetInstanceProcAddr (*look_up)(PFN_vkGetInstanceProcAddr loader);
 } vk_test_hooks;
 extern vk_test_hooks vk_hooks;
 

@@ -1,5 +1,6 @@
 /* The case language: table of families, case lines, parser, attribute access for builders. */
 #include "cases/table.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,16 @@ const case_family *case_find_family(const char *row)
             if (strcmp(*name, row) == 0)
                 return families[i];
     return NULL;
+}
+
+const char *case_nearest_row(const char *row)
+{
+    nearest n = nearest_to(row);
+    for (size_t i = 0; i < ARRAY_COUNT(families); i++)
+        for (const char *const *name = families[i] ? families[i]->rows : NULL; name && *name;
+             name++)
+            nearest_consider(&n, *name);
+    return n.word;
 }
 
 /* ---- Lines ---- */

@@ -20,6 +20,8 @@ void case_list_destroy(case_list *list);
 
 /* The family that builds a row; NULL when none does. */
 const case_family *case_find_family(const char *row);
+/* The row whose name is nearest; NULL when none is near. */
+const char *case_nearest_row(const char *row);
 
 /* E_ATTR names the line and what is wrong with it. */
 RLXVK_MUST_CHECK rlxvk_status case_parse(const char *line, case_spec *out);

@@ -8,6 +8,7 @@
 #undef fail /* the library has its own */
 
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/switches.h"
 
 #include <pthread.h>
@@ -318,6 +319,67 @@ static void switch_words(void **state)
     assert_string_equal(read_with("RLXVK_TRACE", "/tmp/x.json").trace, "/tmp/x.json");
 }
 
+static void collect_all(void *user, rlxvk_log_level level, const char *line)
+{
+    text_append(user, "%d %s\n", level, line);
+}
+
+static void unknown_switches_are_named(void **state)
+{
+    char lines[2048] = "";
+    text t = {lines, sizeof lines, 0};
+    (void)state;
+    setenv("RLXVK_NOCAHCE", "1", 1);
+    setenv("RLXVK_SOMETHING_ELSE_ALTOGETHER", "1", 1);
+    setenv("RLXVK_NO_FUSION", "1", 1);
+    setenv("RLXVK_TEST_ANYTHING", "1", 1);
+    switches_warn_unknown(&(log_sink){collect_all, &t});
+    unsetenv("RLXVK_NOCAHCE");
+    unsetenv("RLXVK_SOMETHING_ELSE_ALTOGETHER");
+    unsetenv("RLXVK_TEST_ANYTHING");
+    assert_non_null(strstr(lines,
+                           "1 rlxvk: the environment variable RLXVK_NOCAHCE is no switch and "
+                           "does nothing; did you mean RLXVK_NOCACHE? `rlxvk info`"));
+    assert_non_null(strstr(lines, "RLXVK_SOMETHING_ELSE_ALTOGETHER is no switch and does nothing; "
+                                  "`rlxvk info`"));
+    assert_null(strstr(lines, "FUSION"));
+    assert_null(strstr(lines, "RLXVK_TEST_ANYTHING"));
+}
+
+static void the_switch_table_is_complete(void **state)
+{
+    size_t count = 0;
+    (void)state;
+    for (; switch_name(count); count++)
+        assert_true(strlen(switch_effect(count)) > 5);
+    assert_null(switch_effect(count));
+    assert_true(count > ARRAY_COUNT(names));
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        size_t k = 0;
+        while (switch_name(k) && strcmp(switch_name(k), names[i]) != 0)
+            k++;
+        assert_non_null(switch_name(k));
+    }
+}
+
+static void the_nearest_word_is_found(void **state)
+{
+    static const struct {
+        const char *wanted, *found;
+    } rows[] = {{"sofmtax", "softmax"},    {"SOFTMAX", "softmax"}, {"ads", "add"},
+                {"softmax_of", "softmax"}, {"zzz", NULL},          {"", NULL}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        nearest n = nearest_to(rows[i].wanted);
+        nearest_consider(&n, "softmax");
+        nearest_consider(&n, "add");
+        if (rows[i].found)
+            assert_string_equal(n.word, rows[i].found);
+        else
+            assert_null(n.word);
+    }
+}
+
 static void switch_errors(void **state)
 {
     (void)state;
@@ -368,6 +430,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(switch_truth, clear_switches, clear_switches),
         cmocka_unit_test_setup_teardown(switch_words, clear_switches, clear_switches),
         cmocka_unit_test_setup_teardown(switch_errors, clear_switches, clear_switches),
+        cmocka_unit_test_setup_teardown(unknown_switches_are_named, clear_switches, clear_switches),
+        cmocka_unit_test_setup_teardown(the_switch_table_is_complete, clear_switches,
+                                        clear_switches),
+        cmocka_unit_test_setup_teardown(the_nearest_word_is_found, clear_switches, clear_switches),
         cmocka_unit_test(toggles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

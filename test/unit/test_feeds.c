@@ -89,6 +89,10 @@ static void test_feed_spares_views_of_its_target(void **state)
         expect_ok(rlxvk_read_handle(e, "x", y, 1));
         EXPECT(y, 6);
         expect_ok(rlxvk_clone(e, &copy));
+        expect_ok(rlxvk_read_output_row(copy, 0, 0, 1, y)); /* as the source's last run left it */
+        EXPECT(y, 5);
+        expect_ok(rlxvk_read_fed_output(copy, "x", y, 1));
+        EXPECT(y, 6);
         rlxvk_executable *both[] = {e, copy};
         for (size_t i = 0; i < 2; i++) {
             run(both[i], NULL, 0, y, 2);

@@ -1,0 +1,14 @@
+/* The clock that the tools time with. */
+#ifndef RLXVK_CLOCK_H
+#define RLXVK_CLOCK_H
+
+#include <time.h>
+
+static inline double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+#endif
