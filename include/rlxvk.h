@@ -309,7 +309,7 @@ typedef struct rlxvk_rng_options {
     uint64_t seed; /* taken as it stands: an explicit 0 is seed 0 */
     rlxvk_rng_backend backend;
     uint64_t step;        /* the run counter, part of the stream's position */
-    bool advance_per_run; /* add 1 to step after each successful run */
+    bool advance_per_run; /* add 1 to step after each run, a singular one or bad index included */
 } rlxvk_rng_options;
 
 /*

@@ -401,11 +401,17 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
 
 static rlxvk_status copy_feeds(rlxvk_executable *to, const rlxvk_executable *from)
 {
+    rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < from->input_count; i++) {
         to->inputs[i].feed = from->inputs[i].feed;
         to->inputs[i].row_feed = from->inputs[i].row_feed;
     }
-    return record_feeds(to);
+    for (size_t i = 0; i < from->output_count; i++)
+        if (from->outputs[i].copy)
+            TRY(keep_output(to, &to->outputs[i]));
+    TRY(record_feeds(to));
+error:
+    return status;
 }
 
 /* Outputs of the last run are read, and fed by rows, before the next. */

@@ -203,6 +203,8 @@ uint64_t node_slot_bytes(const rlxvk_executable *e, uint32_t id);
 /* Makes the commands for the feeds of all inputs as they are now; on failure the old ones stay. */
 rlxvk_status record_feeds(rlxvk_executable *e);
 void feed_commands_destroy(rlxvk_executable *e, feed_commands *f);
+/* Gives an output a copy of its own, as for one that a feed overwrites. */
+rlxvk_status keep_output(rlxvk_executable *e, output_state *out);
 /* Where an output is read after a run. */
 location output_location(const rlxvk_executable *e, const output_state *out);
 

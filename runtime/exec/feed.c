@@ -73,7 +73,7 @@ static bool overwritten(const rlxvk_executable *e, const output_state *out)
 }
 
 /* The copy begins with what the output is now, and stays even when the feed goes. */
-static rlxvk_status copy_output(rlxvk_executable *e, output_state *out)
+rlxvk_status keep_output(rlxvk_executable *e, output_state *out)
 {
     location from = node_location(e, out->node), to = {.bytes = from.bytes};
     uint64_t bytes = round_up(from.bytes, FEED_ALIGNMENT);
@@ -95,7 +95,7 @@ static rlxvk_status copy_overwritten(rlxvk_executable *e)
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < e->output_count; i++)
         if (!e->outputs[i].copy && overwritten(e, &e->outputs[i]))
-            TRY(copy_output(e, &e->outputs[i]));
+            TRY(keep_output(e, &e->outputs[i]));
 error:
     return status;
 }

@@ -490,7 +490,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
     batch_readbacks(e, t, index);
     TRY(submit_batch(e));
     advance_handles(e);
-    e->rng.step += e->rng.advance_per_run && t->status == RLXVK_OK;
+    e->rng.step += e->rng.advance_per_run;
     t->value = e->submitted;
     e->runs++;
     return RLXVK_OK;
