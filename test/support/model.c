@@ -418,8 +418,14 @@ static void apply_feeds(model_executable *e)
 status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t n,
                      const rlxvk_run_output *outputs, size_t m, model_bytes *results)
 {
+    model_executable *trial = model_clone(e);
+    take_inputs(trial, inputs, n);
+    model_events events = compute(trial);
+    model_destroy(trial);
+    if (events.custom_failed)
+        return STATUS(RLXVK_E_CUSTOM);
     take_inputs(e, inputs, n);
-    model_events events = compute(e);
+    (void)compute(e);
     for (size_t i = 0; i < m; i++) {
         uint8_t id = e->graph->outputs[outputs[i].index];
         decode(node_of(e, id), outputs[i].encoding, words_of(e, id), &results[i]);

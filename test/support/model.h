@@ -10,7 +10,7 @@
 #ifndef RLXVK_MODEL_H
 #define RLXVK_MODEL_H
 
-#include <rlxvk.h>
+#include <rlxvk_ops.h>
 
 #define MODEL_MAX_NODES   12
 #define MODEL_MAX_WORDS   16
@@ -43,7 +43,8 @@ typedef enum model_op {
     MODEL_UNIFORM, /* of key `number`, in [0, 1) */
     MODEL_SOLVE,
     MODEL_CONJUGATE,
-    MODEL_NORM_SQUARED
+    MODEL_NORM_SQUARED,
+    MODEL_CUSTOM /* the op model_custom: a copy, made on the host */
 } model_op;
 
 /* What the values of a leaf may be. */
@@ -86,9 +87,12 @@ uint8_t model_root(const model_graph *g, uint8_t id, size_t *out_offset);
 
 rlxvk_status model_build(const model_graph *g, rlxvk_graph **out);
 
+/* A custom op for graphs that have one; it fails where its first value is 8. */
+extern const rlxvk_custom_op model_custom;
+
 /* What happened in a run that only its end reports. */
 typedef struct model_events {
-    bool singular, index_outside;
+    bool singular, index_outside, custom_failed;
 } model_events;
 
 /* Computes node `id` from its operands' values; for MODEL_WRITE_ROWS `out` is the cache. */
@@ -152,7 +156,8 @@ status_set model_read_param(const model_executable *e, const char *name, rlxvk_e
 /* Why a run would be refused; empty: it is not. With ACCEPTED among them it may or may not be. */
 status_set model_refusals(const model_executable *e, const rlxvk_run_input *inputs, size_t n,
                           const rlxvk_run_output *outputs, size_t m);
-/* The run itself: how it ends, and what is read. */
+/* The run itself: how it ends, and what is read. With E_CUSTOM it has ended half way: the model is
+ * as it was, but only a run that is given every input makes the executable so again. */
 status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t n,
                      const rlxvk_run_output *outputs, size_t m, model_bytes *results);
 

@@ -1,8 +1,6 @@
 /* The model's graphs: as data, as the library builds them, and node by node as formulas. */
 #include "support/model.h"
 
-#include <rlxvk_ops.h>
-
 #include <math.h>
 #include <string.h>
 
@@ -195,6 +193,13 @@ const model_graph model_graphs[] = {
      {3, 4, 2, 1},
      4,
      NULL},
+    {"failing",
+     {INPUT("x", F, 4), INPUT("y", F, 2), NODE(MODEL_ADD_ONE, F, 1, 0, 0, 2),
+      NODE(MODEL_CUSTOM, F, 0, 0, 0, 4), NODE(MODEL_ADD_ONE, F, 3, 0, 0, 4)},
+     5,
+     {4, 2, 0},
+     3,
+     NULL},
     {"nothing",
      {INPUT("n", F, 0), INPUT("y", F, 2), NODE(MODEL_ADD_ONE, F, 1, 0, 0, 2)},
      3,
@@ -245,6 +250,27 @@ uint8_t model_root(const model_graph *g, uint8_t id, size_t *out_offset)
 }
 
 /* ---- As the library builds them ---- */
+
+static bool custom_infer(const rlxvk_shape *inputs, size_t count, const void *attributes,
+                         size_t size, rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
+{
+    (void)count, (void)attributes, (void)size, (void)out_dtype;
+    *out_shape = inputs[0];
+    return true;
+}
+
+static int custom_host(const rlxvk_custom_view *inputs, size_t count, const void *attributes,
+                       size_t size, const rlxvk_shape *shape, float *out)
+{
+    (void)count, (void)attributes, (void)size;
+    memcpy(out, inputs[0].values, model_numel(shape) * sizeof *out);
+    return out[0] == 8;
+}
+
+const rlxvk_custom_op model_custom = {.name = "model.copy",
+                                      .input_count = 1,
+                                      .infer = custom_infer,
+                                      .host = custom_host};
 
 static rlxvk_tensor number(rlxvk_graph *g, rlxvk_dtype dtype, int value)
 {
@@ -314,6 +340,8 @@ static rlxvk_tensor build_node(rlxvk_graph *g, const model_node *n, const rlxvk_
         return rlxvk_conjugate(g, a);
     case MODEL_NORM_SQUARED:
         return rlxvk_complex_norm_sq(g, a);
+    case MODEL_CUSTOM:
+        return rlxvk_custom(g, model_custom.name, &a, 1, NULL, 0);
     }
     return RLXVK_NONE;
 }
@@ -483,6 +511,8 @@ void model_evaluate(const model_graph *g, uint8_t id, const float *const operand
         matmul(n, a, operands, out);
         break;
     default:
+        if (n->op == MODEL_CUSTOM && x[0] == 8)
+            events->custom_failed = true;
         for (size_t i = 0; i < count; i++)
             if (n->op == MODEL_CUMSUM)
                 out[i] = x[i] + (i ? out[i - 1] : 0);
