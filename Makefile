@@ -180,6 +180,14 @@ $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) $(filter -%,$(FUZZ_MAIN)) -o $@ $^ -lcmocka $(LDLIBS)
 
+# The calls of test_null.c: every public function with each of its pointers NULL.
+NULL_CALLS := test/unit/null_calls.awk test/unit/null_arguments.txt $(sort $(wildcard include/*.h))
+$(GEN)/null_calls.h: $(NULL_CALLS)
+	@mkdir -p $(@D)
+	@awk -f $(NULL_CALLS) >$@
+
+$(BUILD)/test/unit/test_null.o: $(GEN)/null_calls.h
+
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"

@@ -32,7 +32,10 @@
  * changes nothing and leaves a sentence (what, where, values, remedy) in rlxvk_last_error().
  * Structs of options are read during the call only; a zeroed struct, or NULL, means all defaults.
  * Strings and arrays passed in stay the caller's and are copied where they must outlive the call.
- * Every destroy takes NULL. The library never aborts, exits or prints by itself.
+ * Any other pointer that is NULL is E_NULL, unless its contract says what NULL means; an array may
+ * be NULL where its count is 0. Calls that return a value or nothing answer NULL with a neutral one
+ * (0, false, "", rank 0) and leave the sentence. Every destroy takes NULL. The library never
+ * aborts, exits or prints by itself.
  */
 #ifndef RLXVK_H
 #define RLXVK_H
@@ -94,6 +97,7 @@ extern "C" {
     X(E_TIMEOUT, "deadline passed")                                                                \
     X(E_VULKAN, "Vulkan call failed")                                                              \
     X(E_FILE, "file cannot be read or written")                                                    \
+    X(E_NULL, "a required pointer is NULL")                                                        \
     X(E_GGUF_TRUNCATED, "GGUF file ends too early")                                                \
     X(E_GGUF_MAGIC, "not a GGUF file")                                                             \
     X(E_GGUF_VERSION, "GGUF version not known")                                                    \
@@ -248,8 +252,9 @@ typedef struct rlxvk_device_info {
     float timestamp_period_ns;
 } rlxvk_device_info;
 
-/* Lists the devices in the order of their index. Writes at most `capacity` of them; *out_count is
- * how many there are. Devices below the baseline are listed with usable = false. */
+/* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
+ * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
+ * usable = false. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity,
                                                  size_t *out_count);
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
@@ -258,35 +263,40 @@ void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_i
 
 typedef struct rlxvk_graph rlxvk_graph;
 
-/* Names one node's result in its graph. {0} is "no tensor": pass it for an optional operand left
- * out. */
+/* Names one node's result in its graph; passed to calls on another graph it is E_DANGLING. {0} is
+ * "no tensor": pass it for an optional operand left out. */
 typedef struct rlxvk_tensor {
     uint32_t id;
+    uint32_t graph; /* which graph of this process: never 0, never given twice */
 } rlxvk_tensor;
 
 #ifdef __cplusplus
-#define RLXVK_NONE (rlxvk_tensor{0})
+#define RLXVK_NONE (rlxvk_tensor{})
 #else
 #define RLXVK_NONE ((rlxvk_tensor){0})
 #endif
 
 /* A graph is used by one thread at a time. The first error of a builder call sticks: later calls on
- * the graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. */
+ * the graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. A
+ * builder call whose graph is NULL returns RLXVK_NONE and leaves its sentence in
+ * rlxvk_last_error() alone. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);
 
-/* The sentence of the graph's sticky error; "" when there is none. Lives as long as the graph. */
+/* The sentence of the graph's sticky error; "" when there is none, and for NULL. Lives as long as
+ * the graph. */
 const char *rlxvk_graph_error(const rlxvk_graph *graph);
 
 /* Appends a tensor to the outputs; the order of calls is the index space of reads and feeds. Any
  * tensor may be an output, also twice. */
 void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
 
-/* Gives a tensor a name for errors, dumps and traces. The text is copied. */
+/* Gives a tensor a name for errors, dumps and traces. The text is copied; NULL takes the name away.
+ * Inputs and params keep theirs (E_ATTR). */
 void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 
-/* Shape and dtype of a tensor; rank 0 and F32 for RLXVK_NONE. */
+/* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
 
@@ -351,7 +361,7 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
     rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
     bool keep_all;             /* every node keeps its own memory, for first_bad_node and dumps */
-    uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2 */
+    uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
     /* As RLXVK_MATMUL: scalar, tiled, or coop (precision F16); NULL: the profile's choice. */
@@ -363,8 +373,8 @@ typedef struct rlxvk_compile_options {
     const char *variant;
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params, and the inputs listed here, that have the same name, shape and dtype in this
-     * executable use its memory instead of their own. It must be on the same context and may be
-     * destroyed first. Executables that share memory must not run at the same time. */
+     * executable use its memory instead of their own. It must be on the same context (E_ATTR) and
+     * may be destroyed first. Executables that share memory must not run at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
@@ -373,7 +383,8 @@ typedef struct rlxvk_compile_options {
 /*
  * Verifies, rewrites, schedules, plans and records the graph. The graph stays the caller's and may
  * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
- * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad switch value), E_DEVICE_LOST.
+ * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value),
+ * E_DEVICE_LOST.
  * An executable is used by one thread at a time; different ones may run on different threads.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
@@ -399,9 +410,9 @@ rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index)
 typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encoding;
 
 /* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH
- * and nothing is written; an unknown name is E_UNKNOWN_NAME; a param that the compiler dropped as
- * dead is accepted and discarded. Visible to the next run. F16/BF16 params round f32 data to
- * nearest even.
+ * and nothing is written; an unknown name is E_UNKNOWN_NAME; a dtype that is none, or data that do
+ * not fit the param's, is E_DTYPE; a param that the compiler dropped as dead is accepted and
+ * discarded. Visible to the next run. F16/BF16 params round f32 data to nearest even.
  *   set_param        f32 values, one an element
  *   set_param_bytes  raw store: numel bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32
  *                    bits)
@@ -454,9 +465,10 @@ typedef struct rlxvk_run_output {
 /*
  * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never
  * written); a name given twice: the last wins. Only the outputs listed are read; with none listed
- * nothing is. E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE, E_UNSET_PARAM, E_MISSING_INPUT: nothing
- * has run and nothing changed. E_DEVICE_LOST: the executable can only be destroyed. E_TIMEOUT: the
- * deadline passed; treat as lost. Allocates nothing, records nothing.
+ * nothing is. E_NULL (a name, data or a buffer), E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE,
+ * E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing changed. E_DEVICE_LOST: the
+ * executable can only be destroyed. E_TIMEOUT: the deadline passed; treat as lost. Allocates
+ * nothing, records nothing.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
@@ -517,8 +529,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
                                                     size_t row, size_t row_elements, float *values);
 
-/* Replaces the random-number options from the next run on; reads them (step as it will be then).
- * E_ATTR: no such backend. Graphs without random ops ignore them. */
+/* Replaces the random-number options from the next run on (NULL: the defaults); reads them (step as
+ * it will be then). E_ATTR: no such backend. Graphs without random ops ignore them. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_rng(rlxvk_executable *executable,
                                             const rlxvk_rng_options *options);
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options);

@@ -5,9 +5,11 @@
  *
  * Common rules. Arithmetic is f32 whatever the dtype label says; the result has the dtype of the
  * first data operand unless stated. Axes may be negative (a + rank); outside the rank is E_AXIS,
- * never clamped. U8/I8 inputs, params and constants are raw bytes and accepted only where stated
- * (E_DTYPE; insert a cast). Zero-size dims are legal. Indices are integral f32 values read as
- * floor(v + 0.5). NaN and infinities follow IEEE unless stated. u = 2^-24.
+ * never clamped. An operand left out that the op needs is E_ARITY, one of another graph E_DANGLING;
+ * an error names the node that the call would have made and its operands. U8/I8 inputs, params and
+ * constants are raw bytes and accepted only where stated (E_DTYPE; insert a cast). Zero-size dims
+ * are legal. Indices are integral f32 values read as floor(v + 0.5). NaN and infinities follow IEEE
+ * unless stated. u = 2^-24.
  */
 #ifndef RLXVK_OPS_H
 #define RLXVK_OPS_H
@@ -20,11 +22,12 @@ extern "C" {
 
 /* ---- Leaves and views ---- */
 
-/* A value given at run time, or kept on the device as a handle. Names: unique per graph, 1-255
- * bytes. */
+/* A value given at run time, or kept on the device as a handle. Names: unique per graph
+ * (E_DUP_NAME), 1-255 bytes of UTF-8; those that begin with "rlxvk." are the library's (E_ATTR). */
 rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape);
 
-/* A weight, set with rlxvk_set_param. Inputs and params have separate name spaces. */
+/* A weight, set with rlxvk_set_param. Inputs and params have separate name spaces. A name declared
+ * again is E_DUP_NAME, with another shape or dtype E_PARAM_CONFLICT. */
 rlxvk_tensor rlxvk_param(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape);
 
 /* Immutable data in the host encoding of `dtype`; `size` must be exactly numel * rlxvk_dtype_size
@@ -413,7 +416,8 @@ typedef struct rlxvk_attention_options {
  * only. A row without any allowed key is 0. D at most 256. Result: q's shape. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
-/* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one). */
+/* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one); out_lse
+ * may be NULL. */
 rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
                                       rlxvk_tensor v, rlxvk_tensor mask,
                                       const rlxvk_attention_options *options,

@@ -347,7 +347,8 @@ rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, siz
                         bool inverse, rlxvk_fft_norm norm);
 
 /* Builders made of other ops. All act on the last axis; half(n) = n / 2 + 1; lengths and hops below
- * 1 are E_ATTR; n = 0 is the length at hand where an n may be left out. */
+ * 1 are E_ATTR; n = 0 is the length at hand where an n may be left out. out_im may be NULL where
+ * the imaginary part is not wanted. */
 
 /* Zeros appended, or the end cut off, so that the last axis has n elements. */
 rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n);
@@ -398,7 +399,7 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* The least power of two, and the least number without a prime factor above 7, that is >= n; the
  * `bits` lowest bits of x in reverse; the prime factors of n in ascending order, how many (at most
- * `capacity`, 63 always suffice, are written). */
+ * `capacity`, 63 always suffice, are written; none where out is NULL). */
 uint64_t rlxvk_next_pow2(uint64_t n);
 uint64_t rlxvk_next_smooth7(uint64_t n);
 uint64_t rlxvk_bit_reverse(uint64_t x, uint32_t bits);

@@ -32,6 +32,11 @@ rlxvk_status fail_memory(const char *what);
 rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* E_NULL naming the call and its argument unless the pointer is there; of an array, which may be
+ * NULL where it has no items. */
+rlxvk_status require(const void *pointer, const char *call, const char *argument);
+rlxvk_status require_items(const void *items, size_t count, const char *call, const char *argument);
+
 /* ---- Host memory. All of the library's allocations go through here, so that tests can count and
  * fail them. ---- */
 

@@ -69,3 +69,18 @@ rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
     memcpy(last_error, sentence, t.length + 1);
     return status;
 }
+
+rlxvk_status require(const void *pointer, const char *call, const char *argument)
+{
+    return pointer ? RLXVK_OK
+                   : fail(RLXVK_E_NULL, "%s: %s is NULL; this call cannot do without it", call,
+                          argument);
+}
+
+rlxvk_status require_items(const void *items, size_t count, const char *call, const char *argument)
+{
+    return items || count == 0
+               ? RLXVK_OK
+               : fail(RLXVK_E_NULL, "%s: %s is NULL with a count of %zu; pass as many, or count 0",
+                      call, argument, count);
+}

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_IN_FLIGHT 1024 /* each has staging memory of its own */
+
 /* ---- Options over switches ---- */
 
 /* Turns "all" or row names into OP_COUNT flags. */
@@ -391,10 +393,34 @@ error:
     return status;
 }
 
+static rlxvk_status check_options(const rlxvk_context *context, const rlxvk_compile_options *o)
+{
+    rlxvk_status status;
+    if (o->max_in_flight > MOST_IN_FLIGHT)
+        return fail(RLXVK_E_ATTR, "compile option max_in_flight is %u; at most %d",
+                    o->max_in_flight, MOST_IN_FLIGHT);
+    if (o->share_with && o->share_with->context != context)
+        return fail(RLXVK_E_ATTR, "compile option share_with is an executable of another context; "
+                                  "memory is shared within one");
+    TRY(require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
+    for (size_t i = 0; i < o->shared_input_count; i++)
+        TRY(require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+error:
+    return status;
+}
+
 rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                            const rlxvk_compile_options *options, rlxvk_executable **out_executable)
 {
-    return compile_graph(context, graph, options, out_executable);
+    rlxvk_status status;
+    TRY(require(context, "compile", "context"));
+    TRY(require(graph, "compile", "graph"));
+    TRY(require(out_executable, "compile", "out_executable"));
+    if (options)
+        TRY(check_options(context, options));
+    TRY(compile_graph(context, graph, options, out_executable));
+error:
+    return status;
 }
 
 /* ---- Clone ---- */
@@ -431,6 +457,8 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
 {
     rlxvk_executable *e = NULL;
     rlxvk_status status;
+    TRY(require(executable, "clone", "executable"));
+    TRY(require(out_executable, "clone", "out_executable"));
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
     TRY(copy_feeds(e, executable));

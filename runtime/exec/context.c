@@ -25,10 +25,11 @@ static void warn_once(const log_sink *log)
 rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_context **out_context)
 {
     rlxvk_context_options chosen = options ? *options : (rlxvk_context_options){0};
-    rlxvk_context *c = memory_zeroed(1, sizeof *c);
+    rlxvk_context *c = NULL;
     rlxvk_status status;
-    if (!c)
-        return fail_memory("context");
+    TRY(require(out_context, "context_create", "out_context"));
+    if (!(c = memory_zeroed(1, sizeof *c)))
+        TRY(fail_memory("context"));
     c->log = (log_sink){chosen.log, chosen.log_user};
     warn_once(&c->log);
     TRY(switches_read(&c->switches));
@@ -62,10 +63,19 @@ void rlxvk_context_destroy(rlxvk_context *context)
 
 rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
 {
-    return device_list(devices, capacity, out_count);
+    rlxvk_status status;
+    TRY(require_items(devices, capacity, "list_devices", "devices"));
+    TRY(require(out_count, "list_devices", "out_count"));
+    TRY(device_list(devices, capacity, out_count));
+error:
+    return status;
 }
 
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info)
 {
-    device_describe(&context->device->snapshot, &context->device->choice, out_info);
+    if (require(out_info, "context_device", "out_info") != RLXVK_OK)
+        return;
+    *out_info = (rlxvk_device_info){0};
+    if (require(context, "context_device", "context") == RLXVK_OK)
+        device_describe(&context->device->snapshot, &context->device->choice, out_info);
 }

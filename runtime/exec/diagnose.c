@@ -180,10 +180,14 @@ error:
 rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                   size_t input_count, rlxvk_bad_node *out_node)
 {
-    rlxvk_compile_options options = executable->options;
+    rlxvk_compile_options options;
     rlxvk_executable *e = NULL;
     rlxvk_bad_node found = {0};
     rlxvk_status status;
+    TRY(require(executable, "first_bad_node", "executable"));
+    TRY(require_items(inputs, input_count, "first_bad_node", "inputs"));
+    TRY(require(out_node, "first_bad_node", "out_node"));
+    options = executable->options;
     options.keep_all = true;
     options.share_with = NULL;
     options.allow_unset = true;
@@ -211,16 +215,14 @@ static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const f
                         uint64_t count)
 {
     int64_t flat = e->context->switches.dump_nodes_flat;
-    char at[64] = "";
+    char at[64] = "", label[NODE_LABEL];
     if (flat >= 0 && (uint64_t)flat < count) {
         text t = {at, sizeof at, 0};
         text_append(&t, " [%lld]=%g", (long long)flat, (double)words[flat]);
     }
-    log_line(&e->context->log, RLXVK_LOG_INFO,
-             "node %u %s: max abs %g, nonzero %llu / %llu, NaN %llu%s", id,
-             node_row(graph_node(e->graph, id))->name, (double)s->max_abs,
-             (unsigned long long)s->nonzero, (unsigned long long)count,
-             (unsigned long long)s->nan_count, at);
+    log_line(&e->context->log, RLXVK_LOG_INFO, "%s: max abs %g, nonzero %llu / %llu, NaN %llu%s",
+             node_label(e->graph, id, label), (double)s->max_abs, (unsigned long long)s->nonzero,
+             (unsigned long long)count, (unsigned long long)s->nan_count, at);
 }
 
 /* ---- RLXVK_CHECK=index ---- */
@@ -232,6 +234,7 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
     uint64_t limit = node_row(n)->family->index_limit(e->graph, n, &operand), count, bad = 0;
     uint64_t first = 0;
     float *words;
+    char label[NODE_LABEL];
     rlxvk_status status = read_node(e, n->inputs[operand], &words, &count);
     for (uint64_t i = 0; status == RLXVK_OK && words && i < count; i++) {
         double index = floor((double)words[i] + 0.5);
@@ -240,11 +243,11 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
         bad += !inside;
     }
     if (bad)
-        status = fail(RLXVK_E_INDEX_OOB,
-                      "%s (node %u): %llu indices are outside 0 .. %llu; the first is %g at "
-                      "position %llu",
-                      node_row(n)->name, id, (unsigned long long)bad, (unsigned long long)limit - 1,
-                      (double)words[first], (unsigned long long)first);
+        status =
+            fail(RLXVK_E_INDEX_OOB,
+                 "%s: %llu indices are outside 0 .. %llu; the first is %g at position %llu",
+                 node_label(e->graph, id, label), (unsigned long long)bad,
+                 (unsigned long long)limit - 1, (double)words[first], (unsigned long long)first);
     memory_free(words);
     return status;
 }
@@ -253,6 +256,7 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
 {
     const switches *s = &e->context->switches;
     uint64_t printed = 0, bad = 0;
+    char label[NODE_LABEL];
     rlxvk_status status = RLXVK_OK;
     for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index && status == RLXVK_OK; id++)
         if (node_row(graph_node(e->graph, id))->family->index_limit)
@@ -271,8 +275,7 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
                 print_stats(e, id, &found, words, count);
             if (s->nan_trace && found.bad && bad++ < 3)
                 log_line(&e->context->log, RLXVK_LOG_WARNING,
-                         "node %u %s: NaN %llu, Inf %llu, first at %llu", id,
-                         node_row(graph_node(e->graph, id))->name,
+                         "%s: NaN %llu, Inf %llu, first at %llu", node_label(e->graph, id, label),
                          (unsigned long long)found.nan_count,
                          (unsigned long long)found.infinity_count,
                          (unsigned long long)found.first_bad);
@@ -291,6 +294,7 @@ static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
     const node *n = graph_node(e->graph, id);
     uint64_t first, count = node_row(n)->family->singular_flags(n, &first), bad = 0, slice = 0;
     location from = node_location(e, id);
+    char label[NODE_LABEL];
     float *flags = memory_zeroed(count + 1, sizeof *flags);
     rlxvk_status status = flags ? RLXVK_OK : fail_memory("singular flags");
     from.offset += first * sizeof *flags;
@@ -304,10 +308,10 @@ static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
     }
     if (bad)
         status = fail(RLXVK_E_SINGULAR,
-                      "%s (node %u): %llu of %llu matrices are singular, the first is slice %llu; "
-                      "their solutions are NaN, all else is valid",
-                      node_row(n)->name, id, (unsigned long long)bad, (unsigned long long)count,
-                      (unsigned long long)slice);
+                      "%s: %llu of %llu matrices are singular, the first is slice %llu; their "
+                      "solutions are NaN, all else is valid",
+                      node_label(e->graph, id, label), (unsigned long long)bad,
+                      (unsigned long long)count, (unsigned long long)slice);
     memory_free(flags);
     return status;
 }

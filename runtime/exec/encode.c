@@ -3,6 +3,7 @@
 #include "exec/executable.h"
 #include "graph/half.h"
 
+#include <stdio.h>
 #include <string.h>
 
 storage node_held(const rlxvk_executable *e, uint32_t id)
@@ -22,6 +23,19 @@ rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding
     else
         *out = held == STORAGE_PAIR ? 2 * numel : numel;
     return RLXVK_OK;
+}
+
+rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const char *format, ...)
+{
+    char what[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    if (given == length)
+        return fail(RLXVK_E_NULL, "%s %llu %s, given NULL", what, (unsigned long long)length, unit);
+    return fail(RLXVK_E_LENGTH, "%s %llu %s, given %zu", what, (unsigned long long)length, unit,
+                given);
 }
 
 static bool is_param(const node *n)

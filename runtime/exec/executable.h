@@ -183,6 +183,19 @@ rlxvk_status location_copy(rlxvk_executable *e, const location *to, const locati
 storage node_held(const rlxvk_executable *e, uint32_t id); /* HALF included */
 /* Length that `encoding` asks for node `id`; E_DTYPE where it does not apply. */
 rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out);
+/* What a caller's data or buffer of `given` units is to be: `length` of them, and there. */
+static inline bool buffer_fits(uint64_t length, size_t given, const void *data)
+{
+    return given == length && (data || length == 0);
+}
+/* Why it does not: E_LENGTH, or E_NULL. "<format> 12 values, given 13": the format says what needs
+ * or has that many. */
+rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static inline const char *encoding_unit(rlxvk_encoding encoding)
+{
+    return encoding == RLXVK_AS_BYTES ? "bytes" : "values";
+}
 /* Caller's data -> slot bytes at `to`; slot bytes -> caller's data. */
 void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to);
 void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *from,
@@ -224,7 +237,7 @@ rlxvk_status submit_commands(rlxvk_executable *e, const VkCommandBuffer *buffers
 rlxvk_status submit_batch(rlxvk_executable *e);
 rlxvk_status wait_submitted(rlxvk_executable *e);
 input_state *find_input(rlxvk_executable *e, const char *name);
-/* E_UNKNOWN_NAME naming the closest choices. */
+/* E_UNKNOWN_NAME, or E_NULL for no name at all. */
 rlxvk_status unknown_name(const char *call, const char *kind, const char *name);
 /* Submits pending row feeds when there are any; then idle. */
 rlxvk_status flush_row_feeds(rlxvk_executable *e);

@@ -353,7 +353,8 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
 {
     rlxvk_executable *e = executable;
     uint32_t *rows, index = 0;
-    rlxvk_status status = RLXVK_OK;
+    rlxvk_status status;
+    TRY(require(e, "feed_rows", "executable"));
     if (!e->feeds.rows)
         return fail(RLXVK_E_UNBOUND_HANDLE, "feed_rows: no row feed is registered");
     for (size_t i = 0; i < e->input_count; i++) {

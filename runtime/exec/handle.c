@@ -11,8 +11,13 @@
 
 rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name, input_state **out)
 {
+    rlxvk_status status;
+    TRY(require(e, call, "executable"));
     *out = find_input(e, name);
-    return *out ? RLXVK_OK : unknown_name(call, "input", name);
+    if (!*out)
+        TRY(unknown_name(call, "input", name));
+error:
+    return status;
 }
 
 rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name, const void *data,
@@ -27,9 +32,9 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     const node *n = graph_node(e->source, in->source);
     storage held = node_storage(e->source, in->source);
     TRY(encoded_length(n, held, encoding, &needed));
-    if (length != needed || (length && !data))
-        TRY(fail(RLXVK_E_LENGTH, "bind_handle: input '%s' needs %llu, given %zu", name,
-                 (unsigned long long)needed, length));
+    if (!buffer_fits(needed, length, data))
+        TRY(fail_buffer(needed, encoding_unit(encoding), length, "bind_handle: input '%s' needs",
+                        name));
     uint64_t bytes = storage_bytes(held, shape_numel(&n->shape));
     if (!(mirror = memory_zeroed(1, bytes)))
         TRY(fail_memory("handle mirror"));
@@ -71,6 +76,9 @@ error:
 
 bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name)
 {
+    if (require(executable, "has_handle", "executable") != RLXVK_OK ||
+        require(name, "has_handle", "name") != RLXVK_OK)
+        return false;
     const input_state *in = find_input((rlxvk_executable *)executable, name);
     return in && (in->bound || in->resident);
 }
@@ -88,14 +96,13 @@ error:
 }
 
 static rlxvk_status check_words(const rlxvk_executable *e, const char *call, const char *name,
-                                uint32_t id, size_t length)
+                                uint32_t id, size_t length, const float *values)
 {
     uint64_t needed;
     rlxvk_status status;
     TRY(encoded_length(graph_node(e->graph, id), node_held(e, id), RLXVK_AS_F32, &needed));
-    if (length != needed)
-        return fail(RLXVK_E_LENGTH, "%s: '%s' has %llu values, the buffer %zu", call, name,
-                    (unsigned long long)needed, length);
+    if (!buffer_fits(needed, length, values))
+        return fail_buffer(needed, "values", length, "%s: '%s' has", call, name);
 error:
     return status;
 }
@@ -111,7 +118,7 @@ rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, f
                     name);
     if (in->node == NODE_NONE)
         return fail(RLXVK_E_UNKNOWN_NAME, "read_handle: '%s' was dropped as dead", name);
-    TRY(check_words(executable, "read_handle", name, in->node, length));
+    TRY(check_words(executable, "read_handle", name, in->node, length, values));
     TRY(read_words(executable, node_location(executable, in->node), 0, length, values));
 error:
     return status;
@@ -126,7 +133,7 @@ rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *nam
     if (in->feed < 0)
         return fail(RLXVK_E_UNBOUND_HANDLE, "read_fed_output: no feed is set for '%s'", name);
     const output_state *out = &executable->outputs[in->feed];
-    TRY(check_words(executable, "read_fed_output", name, out->node, length));
+    TRY(check_words(executable, "read_fed_output", name, out->node, length, values));
     TRY(read_words(executable, output_location(executable, out), 0, length, values));
 error:
     return status;
@@ -150,6 +157,8 @@ rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, s
                                    size_t row_elements, float *values)
 {
     rlxvk_status status;
+    TRY(require(executable, "read_output_row", "executable"));
+    TRY(require_items(values, row_elements, "read_output_row", "values"));
     if (index >= executable->output_count)
         return fail(RLXVK_E_INDEX, "read_output_row: output %zu of %zu", index,
                     executable->output_count);

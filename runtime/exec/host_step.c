@@ -102,24 +102,35 @@ error:
     return status;
 }
 
+/* E_HOST_OP unless the cause has a status that a caller acts on. */
+static rlxvk_status host_failure(rlxvk_status cause)
+{
+    bool kept = cause == RLXVK_E_CUSTOM || cause == RLXVK_E_OUT_OF_HOST_MEMORY;
+    return kept ? cause : RLXVK_E_HOST_OP;
+}
+
 rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
 {
     uint32_t id = e->schedule.steps.items[h->step].node;
     const node *n = graph_node(e->graph, id);
     double start = e->context->trace ? trace_now() : 0;
     host_call call = {.node = n, .inputs = h->inputs, .out = h->result};
+    char label[NODE_LABEL], detail[512];
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
     memset(h->result, 0, host_length(e->graph, n) * sizeof *h->result);
     status = node_row(n)->family->host(&call);
     if (status != RLXVK_OK)
-        TRY(fail_within(status == RLXVK_E_CUSTOM ? status : RLXVK_E_HOST_OP,
-                        "%s (node %u) on the host", node_row(n)->name, id));
+        TRY(fail_within(host_failure(status), "%s on the host", node_label(e->graph, id, label)));
     TRY(store_results(e, h, id));
-    if (e->context->trace)
+    if (e->context->trace) {
+        text t = {detail, sizeof detail, 0};
+        text_append(&t, "\"node\":%u", id);
+        trace_detail_name(&t, n->name);
         trace_span(e->context->trace, node_row(n)->name, TRACE_HOST, start, trace_now() - start,
-                   NULL);
+                   detail);
+    }
 error:
     return status;
 }

@@ -6,15 +6,8 @@
 
 static param_state *find_param(rlxvk_executable *e, const char *name)
 {
-    uint32_t id = name ? graph_find(e->source, OP_param, name) : NODE_NONE;
+    uint32_t id = e && name ? graph_find(e->source, OP_param, name) : NODE_NONE;
     return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];
-}
-
-static rlxvk_status wrong_length(const char *call, const char *name, uint64_t needed,
-                                 const char *unit, size_t given)
-{
-    return fail(RLXVK_E_LENGTH, "%s: param '%s' needs %llu %s, given %zu", call, name,
-                (unsigned long long)needed, unit, given);
 }
 
 /* How a set call's data are to be read. */
@@ -27,9 +20,14 @@ typedef struct param_data {
 
 static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_state **out)
 {
-    param_state *p = find_param(e, d->name);
-    if (!p)
+    param_state *p;
+    rlxvk_status status;
+    TRY(require(e, d->call, "executable"));
+    if (!(p = find_param(e, d->name)))
         return unknown_name(d->call, "param", d->name);
+    if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
+        return fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call, p->name,
+                    (int)d->dtype);
     const node *n = graph_node(e->source, p->source);
     bool raw = node_storage(e->source, p->source) == STORAGE_RAW;
     bool data_raw = d->dtype == RLXVK_U8 || d->dtype == RLXVK_I8;
@@ -40,10 +38,11 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     else if ((n->dtype == RLXVK_C64) != (d->dtype == RLXVK_C64) || (raw && !data_raw))
         return fail(RLXVK_E_DTYPE, "%s: param '%s' is %s; %s data do not fit it", d->call, p->name,
                     rlxvk_dtype_name((rlxvk_dtype)n->dtype), rlxvk_dtype_name(d->dtype));
-    if (d->bytes != needed || (needed && !d->data))
-        return wrong_length(d->call, p->name, needed, "bytes", d->bytes);
+    if (!buffer_fits(needed, d->bytes, d->data))
+        return fail_buffer(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call, p->name);
     *out = p;
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 /* ---- check_packed ---- */
@@ -178,8 +177,8 @@ rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, con
     const node *n = p ? graph_node(executable->source, p->source) : NULL;
     if (n && node_storage(executable->source, p->source) != STORAGE_RAW) {
         uint64_t needed = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
-        if (length != needed)
-            return wrong_length("set_param", name, needed, "values", length);
+        if (!buffer_fits(needed, length, values))
+            return fail_buffer(needed, "values", length, "set_param: param '%s' needs", name);
     }
     param_data d = {"set_param", name, values, length * 4, RLXVK_F32};
     return set_param(executable, &d);
@@ -200,8 +199,6 @@ rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *nam
 rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
                                    const void *bytes, size_t length, rlxvk_dtype dtype)
 {
-    if ((unsigned)dtype >= RLXVK_DTYPE_COUNT)
-        return fail(RLXVK_E_DTYPE, "set_param_typed: param '%s': %d is no dtype", name, dtype);
     param_data d = {"set_param_typed", name, bytes, length, dtype};
     return set_param(executable, &d);
 }
@@ -209,7 +206,9 @@ rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *nam
 rlxvk_status rlxvk_set_params(rlxvk_executable *executable, const rlxvk_param_item *items,
                               size_t count)
 {
-    rlxvk_status status = RLXVK_OK;
+    rlxvk_status status;
+    TRY(require(executable, "set_params", "executable"));
+    TRY(require_items(items, count, "set_params", "items"));
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < count; i++) {
             param_data d = {"set_params", items[i].name, items[i].bytes, items[i].length,
@@ -227,15 +226,16 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     uint64_t needed;
     void *slot_bytes = NULL;
     rlxvk_status status;
+    TRY(require(e, "read_param", "executable"));
     if (!p)
         return unknown_name("read_param", "param", name);
     if (p->node == NODE_NONE)
         return fail(RLXVK_E_UNKNOWN_NAME, "read_param: '%s' was dropped as dead", name);
     const node *n = graph_node(e->graph, p->node);
     TRY(encoded_length(n, node_held(e, p->node), encoding, &needed));
-    if (length != needed)
-        return wrong_length("read_param", name, needed,
-                            encoding == RLXVK_AS_BYTES ? "bytes" : "values", length);
+    if (!buffer_fits(needed, length, data))
+        return fail_buffer(needed, encoding_unit(encoding), length, "read_param: param '%s' has",
+                           name);
     if (length == 0)
         return RLXVK_OK;
     TRY(flush_row_feeds(e));

@@ -3,21 +3,34 @@
 
 size_t rlxvk_output_count(const rlxvk_executable *executable)
 {
-    return executable->output_count;
+    return require(executable, "output_count", "executable") == RLXVK_OK ? executable->output_count
+                                                                         : 0;
+}
+
+static bool has_output(const rlxvk_executable *e, const char *call, size_t index)
+{
+    return require(e, call, "executable") == RLXVK_OK && index < e->output_count;
 }
 
 rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
 {
-    return index < executable->output_count ? executable->outputs[index].shape : RLXVK_SCALAR;
+    return has_output(executable, "output_shape", index) ? executable->outputs[index].shape
+                                                         : RLXVK_SCALAR;
 }
 
 rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index)
 {
-    return index < executable->output_count ? executable->outputs[index].dtype : RLXVK_F32;
+    return has_output(executable, "output_dtype", index) ? executable->outputs[index].dtype
+                                                         : RLXVK_F32;
 }
 
 void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
 {
+    if (require(out_report, "memory", "out_report") != RLXVK_OK)
+        return;
+    *out_report = (rlxvk_memory_report){0};
+    if (require(executable, "memory", "executable") != RLXVK_OK)
+        return;
     const plan *p = &executable->plan;
     *out_report = (rlxvk_memory_report){
         .weight_bytes = p->class_bytes[CLASS_WEIGHTS],
@@ -33,6 +46,11 @@ void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_r
 
 void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
 {
+    if (require(out_report, "plan_info", "out_report") != RLXVK_OK)
+        return;
+    *out_report = (rlxvk_plan_report){0};
+    if (require(executable, "plan_info", "executable") != RLXVK_OK)
+        return;
     const plan *p = &executable->plan;
     uint32_t host = (uint32_t)executable->host_step_count, trailing = 0;
     if (p->segments.count)
@@ -101,7 +119,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
     size_t count = e->schedule.steps.count;
     uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
     double period = tick_microseconds(e);
-    char detail[64];
+    char detail[512];
     rlxvk_status status;
     if (!ticks)
         return fail_memory("trace");
@@ -114,6 +132,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
         if (s->host)
             continue;
         text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
+        trace_detail_name(&t, graph_node(e->graph, s->node)->name);
         trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
                    submitted_at + (double)(ticks[2 * i] - first) * period,
                    (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
@@ -139,6 +158,8 @@ rlxvk_status rlxvk_run_time(const rlxvk_executable *executable, double *out_micr
     const rlxvk_executable *e = executable;
     uint64_t begin, end, sum = 0;
     rlxvk_status status;
+    TRY(require(e, "run_time", "executable"));
+    TRY(require(out_microseconds, "run_time", "out_microseconds"));
     TRY(check_timed(e, e->timed || e->profiled, "run_time", "time_runs"));
     for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++) {
         if (e->plan.segments.items[i].host)
@@ -156,13 +177,16 @@ rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *
                            size_t capacity, size_t *out_count)
 {
     const rlxvk_executable *e = executable;
-    size_t count = e->schedule.steps.count;
-    uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks);
-    double period = tick_microseconds(e);
+    uint64_t *ticks = NULL;
     rlxvk_status status;
-    if (!ticks)
-        return fail_memory("profile");
+    TRY(require(e, "profile", "executable"));
+    TRY(require_items(steps, capacity, "profile", "steps"));
+    TRY(require(out_count, "profile", "out_count"));
     TRY(check_timed(e, e->profiled, "profile", "profile"));
+    size_t count = e->schedule.steps.count;
+    double period = tick_microseconds(e);
+    if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
+        TRY(fail_memory("profile"));
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->schedule.steps.items[i];

@@ -1,9 +1,7 @@
-/* The random-number state of an executable: an input of a reserved name, written by the runs
+/* The random-number state of an executable: an input of the library's own, written by the runs
  * themselves when it changed. */
 #include "exec/executable.h"
 #include "op/random.h"
-
-#include <string.h>
 
 static rlxvk_status check_options(const rlxvk_rng_options *o)
 {
@@ -20,7 +18,7 @@ rlxvk_status rng_prepare(rlxvk_executable *e)
     e->options.rng = NULL; /* the caller's */
     TRY(check_options(&e->rng));
     for (size_t i = 0; i < e->input_count; i++)
-        if (strcmp(e->inputs[i].name, RNG_STATE_NAME) == 0) {
+        if (is_rng_state(graph_node(e->source, e->inputs[i].source))) {
             e->rng_input = &e->inputs[i];
             e->rng_input->written = true;
         }
@@ -41,13 +39,18 @@ rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)
 rlxvk_status rlxvk_set_rng(rlxvk_executable *executable, const rlxvk_rng_options *options)
 {
     rlxvk_status status;
-    TRY(check_options(options));
-    executable->rng = *options;
+    const rlxvk_rng_options *chosen = options ? options : &rng_defaults;
+    TRY(require(executable, "set_rng", "executable"));
+    TRY(check_options(chosen));
+    executable->rng = *chosen;
 error:
     return status;
 }
 
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options)
 {
-    *out_options = executable->rng;
+    if (require(out_options, "get_rng", "out_options") == RLXVK_OK)
+        *out_options = require(executable, "get_rng", "executable") == RLXVK_OK
+                           ? executable->rng
+                           : (rlxvk_rng_options){0};
 }

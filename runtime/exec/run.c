@@ -76,8 +76,9 @@ static rlxvk_status usable(const rlxvk_executable *e)
 
 rlxvk_status unknown_name(const char *call, const char *kind, const char *name)
 {
-    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'", call, kind,
-                name ? name : "(null)");
+    if (!name)
+        return require(name, call, "name");
+    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'", call, kind, name);
 }
 
 input_state *find_input(rlxvk_executable *e, const char *name)
@@ -97,10 +98,9 @@ static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item
         return unknown_name("run", "input", item->name);
     const node *n = graph_node(e->source, in->source);
     TRY(encoded_length(n, node_storage(e->source, in->source), item->encoding, &length));
-    if (item->length != length || (length && !item->data))
-        return fail(RLXVK_E_LENGTH, "run: input '%s' needs %llu %s, given %zu", in->name,
-                    (unsigned long long)length,
-                    item->encoding == RLXVK_AS_BYTES ? "bytes" : "values", item->length);
+    if (!buffer_fits(length, item->length, item->data))
+        return fail_buffer(length, encoding_unit(item->encoding), item->length,
+                           "run: input '%s' needs", in->name);
     e->given[in - e->inputs] = item;
 error:
     return status;
@@ -114,10 +114,9 @@ static rlxvk_status check_output(const rlxvk_executable *e, const rlxvk_run_outp
         return fail(RLXVK_E_INDEX, "run: output %zu of %zu", item->index, e->output_count);
     uint32_t id = e->outputs[item->index].node;
     TRY(encoded_length(graph_node(e->graph, id), node_held(e, id), item->encoding, &length));
-    if (item->length != length || (length && !item->buffer))
-        return fail(RLXVK_E_LENGTH, "run: output %zu has %llu %s, the buffer %zu", item->index,
-                    (unsigned long long)length,
-                    item->encoding == RLXVK_AS_BYTES ? "bytes" : "values", item->length);
+    if (!buffer_fits(length, item->length, item->buffer))
+        return fail_buffer(length, encoding_unit(item->encoding), item->length,
+                           "run: output %zu has", item->index);
 error:
     return status;
 }
@@ -135,10 +134,13 @@ static rlxvk_status check_complete(rlxvk_executable *e)
     return RLXVK_OK;
 }
 
-static rlxvk_status check_run(rlxvk_executable *e, const rlxvk_run_input *inputs, size_t n,
-                              const rlxvk_run_output *outputs, size_t m)
+static rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
+                              size_t n, const rlxvk_run_output *outputs, size_t m)
 {
     rlxvk_status status;
+    TRY(require(e, call, "executable"));
+    TRY(require_items(inputs, n, call, "inputs"));
+    TRY(require_items(outputs, m, call, "outputs"));
     TRY(usable(e));
     memset(e->given, 0, e->input_count * sizeof *e->given);
     for (size_t i = 0; i < n; i++)
@@ -529,10 +531,11 @@ rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *i
                           size_t input_count, const rlxvk_run_output *outputs, size_t output_count,
                           rlxvk_ticket *out_ticket)
 {
-    ticket_state *t = free_ticket(executable);
+    ticket_state *t;
     rlxvk_status status;
-    TRY(check_run(executable, inputs, input_count, outputs, output_count));
-    if (!t)
+    TRY(require(out_ticket, "submit", "out_ticket"));
+    TRY(check_run(executable, "submit", inputs, input_count, outputs, output_count));
+    if (!(t = free_ticket(executable)))
         TRY(fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
                  executable->max_in_flight - 1));
     TRY(start(executable, t, outputs, output_count));
@@ -543,6 +546,8 @@ error:
 
 rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 {
+    if (!executable)
+        return require(executable, "wait", "executable");
     for (uint32_t i = 0; i < executable->max_in_flight; i++)
         if (ticket && executable->tickets[i].id == ticket)
             return finish(executable, &executable->tickets[i]);
@@ -553,9 +558,10 @@ rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                        size_t input_count, const rlxvk_run_output *outputs, size_t output_count)
 {
-    ticket_state *t = &executable->tickets[executable->max_in_flight - 1];
+    ticket_state *t;
     rlxvk_status status;
-    TRY(check_run(executable, inputs, input_count, outputs, output_count));
+    TRY(check_run(executable, "run", inputs, input_count, outputs, output_count));
+    t = &executable->tickets[executable->max_in_flight - 1];
     TRY(executable_idle(executable));
     TRY(start(executable, t, outputs, output_count));
     TRY(finish(executable, t));

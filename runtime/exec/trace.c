@@ -81,23 +81,37 @@ void trace_close(trace *t, const log_sink *log)
     memory_free(t);
 }
 
-static void append_escaped(text *out, const char *s)
+/* As much of the string as leaves room for what must close it. */
+static void append_escaped(text *t, const char *s)
 {
-    for (size_t i = 0; s[i] && i < MOST_NAME; i++) {
-        unsigned char c = (unsigned char)s[i];
-        text_append(out, c < 0x20 ? "\\u%04x" : c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    const size_t longest = sizeof "\\u0000\"";
+    for (; *s && t->length + longest < t->size; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            text_append(t, "\\%c", c);
+        else
+            text_append(t, c < 0x20 ? "\\u%04x" : "%c", c);
     }
+}
+
+void trace_detail_name(text *detail, const char *name)
+{
+    if (!name)
+        return;
+    text_append(detail, "%s\"name\":\"", detail->length ? "," : "");
+    append_escaped(detail, name);
+    text_append(detail, "\"");
 }
 
 void trace_span(trace *t, const char *name, int thread, double start, double duration,
                 const char *detail)
 {
-    char event[MOST_EVENT];
-    text e = {event, sizeof event, 0};
+    char event[MOST_EVENT], escaped[MOST_NAME] = "";
+    text e = {event, sizeof event, 0}, cut = {escaped, sizeof escaped, 0};
     if (!t)
         return;
-    text_append(&e, ",\n{\"name\":\"");
-    append_escaped(&e, name);
+    append_escaped(&cut, name);
+    text_append(&e, ",\n{\"name\":\"%s", escaped);
     text_append(&e, "\",\"cat\":\"rlxvk\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,", start - t->start,
                 duration);
     text_append(&e, "\"pid\":1,\"tid\":%d,\"args\":{%.*s}}", thread, MOST_DETAIL,

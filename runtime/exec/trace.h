@@ -19,6 +19,9 @@ rlxvk_status trace_open(const char *path, trace **out);
 /* Writes the closing bracket; a line to `log` when not all could be written. Takes NULL. */
 void trace_close(trace *t, const log_sink *log);
 double trace_now(void); /* microseconds, monotonic */
+/* Appends "name":"..." to an event's detail, after a comma where something is before it; nothing
+ * for NULL. The detail must have room for the closing quote: names are cut to fit. */
+void trace_detail_name(text *detail, const char *name);
 /* One complete event; `detail` is extra JSON for "args" ("\"node\":3") or NULL. Takes t == NULL. */
 void trace_span(trace *t, const char *name, int thread, double start, double duration,
                 const char *detail);

@@ -4,15 +4,30 @@
  */
 #include "graph/graph.h"
 
+#include <stdatomic.h>
 #include <string.h>
+
+static uint32_t next_serial(void)
+{
+    static _Atomic uint32_t last;
+    uint32_t serial;
+    do
+        serial = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    while (serial == 0);
+    return serial;
+}
 
 rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph)
 {
-    rlxvk_graph *g = memory_zeroed(1, sizeof *g);
-    if (!g)
-        return fail_memory("graph");
+    rlxvk_graph *g;
+    rlxvk_status status;
+    TRY(require(out_graph, "graph_create", "out_graph"));
+    if (!(g = memory_zeroed(1, sizeof *g)))
+        TRY(fail_memory("graph"));
+    g->serial = next_serial();
     *out_graph = g;
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 void rlxvk_graph_destroy(rlxvk_graph *graph)
@@ -27,17 +42,18 @@ void rlxvk_graph_destroy(rlxvk_graph *graph)
 
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph)
 {
-    return graph->status;
+    rlxvk_status status = require(graph, "graph_status", "graph");
+    return status == RLXVK_OK ? graph->status : status;
 }
 
 const char *rlxvk_graph_error(const rlxvk_graph *graph)
 {
-    return graph->error;
+    return require(graph, "graph_error", "graph") == RLXVK_OK ? graph->error : "";
 }
 
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
 {
-    if (g->status == RLXVK_OK && status != RLXVK_OK) {
+    if (g && g->status == RLXVK_OK && status != RLXVK_OK) {
         text t = {g->error, sizeof g->error, 0};
         g->status = status;
         text_append(&t, "%s", rlxvk_last_error());
@@ -45,27 +61,55 @@ rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
     return status;
 }
 
-static bool known_tensor(rlxvk_graph *g, rlxvk_tensor t, const char *what)
+bool graph_ready(const rlxvk_graph *g, const char *call)
 {
-    if (g->status != RLXVK_OK)
+    return require(g, call, "graph") == RLXVK_OK && g->status == RLXVK_OK;
+}
+
+bool graph_holds(const rlxvk_graph *g, rlxvk_tensor t)
+{
+    return t.id != 0 && t.graph == g->serial && t.id <= g->nodes.count;
+}
+
+rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, const char *role,
+                        size_t index)
+{
+    if (graph_holds(g, t))
+        return RLXVK_OK;
+    if (t.id == 0)
+        return fail(RLXVK_E_ARITY, "%s: %s %zu is RLXVK_NONE, which cannot be left out", call, role,
+                    index);
+    if (t.graph != g->serial)
+        return fail(RLXVK_E_DANGLING,
+                    "%s: %s %zu is a tensor of another graph; pass one that a call on this graph "
+                    "returned",
+                    call, role, index);
+    return fail(RLXVK_E_DANGLING, "%s: %s %zu names node %u of %zu", call, role, index, t.id - 1,
+                g->nodes.count);
+}
+
+/* graph_take for calls whose one tensor cannot be left out: RLXVK_NONE dangles, too. */
+static bool known_tensor(rlxvk_graph *g, rlxvk_tensor t, const char *call, const char *role,
+                         size_t index)
+{
+    if (!graph_ready(g, call))
         return false;
-    if (t.id == 0 || t.id > g->nodes.count) {
-        graph_fail(g, fail(RLXVK_E_DANGLING, "%s: tensor %u is not one of the graph's %zu", what,
-                           t.id, g->nodes.count));
-        return false;
-    }
-    return true;
+    rlxvk_status status = graph_take(g, t, call, role, index);
+    graph_fail(g, status == RLXVK_E_ARITY ? RLXVK_E_DANGLING : status);
+    return status == RLXVK_OK;
 }
 
 void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (known_tensor(graph, tensor, "graph output") && !VECTOR_PUSH(&graph->outputs, tensor.id - 1))
+    size_t index = graph ? graph->outputs.count : 0;
+    if (known_tensor(graph, tensor, "graph_output", "output", index) &&
+        !VECTOR_PUSH(&graph->outputs, tensor.id - 1))
         graph_fail(graph, fail_memory("graph outputs"));
 }
 
 void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
 {
-    if (!known_tensor(graph, tensor, "set_name"))
+    if (!known_tensor(graph, tensor, "set_name", "tensor", tensor.id))
         return;
     node *n = &graph->nodes.items[tensor.id - 1];
     if (n->input_count == 0 && n->name && !n->data) {
@@ -82,14 +126,14 @@ void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
 
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (tensor.id == 0 || tensor.id > graph->nodes.count)
+    if (require(graph, "tensor_shape", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
         return RLXVK_SCALAR;
     return graph->nodes.items[tensor.id - 1].shape;
 }
 
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (tensor.id == 0 || tensor.id > graph->nodes.count)
+    if (require(graph, "tensor_dtype", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
         return RLXVK_F32;
     return (rlxvk_dtype)graph->nodes.items[tensor.id - 1].dtype;
 }
@@ -97,6 +141,7 @@ rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)
 uint32_t graph_append(rlxvk_graph *g, const node *n)
 {
     node copy = *n;
+    copy.building = NULL;
     bool ok = g->nodes.count < NODE_NONE - 1 && VECTOR_RESERVE(&g->nodes, 1);
     if (ok && n->input_count)
         ok = (copy.inputs = arena_copy(&g->memory, n->inputs, n->input_count * sizeof(uint32_t)));

@@ -25,9 +25,12 @@ typedef struct node {
         *name; /* Input and Param: the name they are set by; others: debug name; may be NULL */
     const void *data; /* Constant: host bytes, never NULL; others: NULL */
     size_t data_size;
+    /* While it is being built: the graph whose next node it would be, for errors. Then NULL. */
+    const struct rlxvk_graph *building;
 } node;
 
 struct rlxvk_graph {
+    uint32_t serial; /* what its tensors carry; never 0, never that of another graph */
     arena memory;
     VECTOR(node) nodes;
     VECTOR(uint32_t) outputs;
@@ -74,9 +77,17 @@ void dtype_round(rlxvk_dtype to, float *words, uint64_t count);
 
 /* ---- Building ---- */
 
-/* Makes `status` and the thread's last error the graph's sticky error, unless it has one. Returns
- * `status`. */
+/* Makes `status` and the thread's last error the graph's sticky error, unless it has one; a NULL
+ * graph keeps nothing. Returns `status`. */
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status);
+/* Whether a builder may go on: not on a NULL graph (E_NULL is the thread's last error then), nor
+ * after the graph's sticky error. */
+bool graph_ready(const rlxvk_graph *g, const char *call);
+/* Whether `t` is a tensor of the graph, and if not, why: E_ARITY for RLXVK_NONE, E_DANGLING for one
+ * of another graph. "<call>: <role> <index> is ...". */
+bool graph_holds(const rlxvk_graph *g, rlxvk_tensor t);
+rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, const char *role,
+                        size_t index);
 
 /* Appends a node that has been checked already; everything pointed to is copied. NODE_NONE after a
  * failure, which sticks. */
@@ -89,10 +100,9 @@ static inline const node *graph_node(const rlxvk_graph *g, uint32_t id)
 {
     return &g->nodes.items[id];
 }
-static inline rlxvk_tensor tensor_of(uint32_t id)
+static inline rlxvk_tensor tensor_of(const rlxvk_graph *g, uint32_t id)
 {
-    rlxvk_tensor t = {id == NODE_NONE ? 0 : id + 1};
-    return t;
+    return id == NODE_NONE ? RLXVK_NONE : (rlxvk_tensor){.id = id + 1, .graph = g->serial};
 }
 
 #endif

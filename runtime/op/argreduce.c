@@ -33,7 +33,8 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     TRY(op_axis(n, a->axis, x->rank, &a->axis));
     int64_t length = x->rank ? x->dims[a->axis] : 1;
     if (length == 0)
-        return op_fail(n, RLXVK_E_RANGE, "axis %d has no elements to choose from", a->axis);
+        return op_fail(n, RLXVK_E_RANGE,
+                       "axis %d has no elements to choose from; it needs one at least", a->axis);
     if (length > LONGEST_AXIS)
         return op_fail(n, RLXVK_E_INDEX_RANGE, "axis %d has %lld elements; indices end at 2^24",
                        a->axis, (long long)length);

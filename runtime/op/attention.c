@@ -29,7 +29,9 @@ static rlxvk_status check_options(const node *n, const rlxvk_attention_options *
         return op_fail(n, RLXVK_E_ATTR, "layout %d is none of AUTO .. BH_SD", (int)o->layout);
     if (o->num_heads < 0 || o->num_kv_heads < 0 || o->head_dim < 0 || o->num_heads > INT32_MAX ||
         o->num_kv_heads > INT32_MAX || o->head_dim > INT32_MAX)
-        return op_fail(n, RLXVK_E_ATTR, "num_heads %lld, num_kv_heads %lld, head_dim %lld",
+        return op_fail(n, RLXVK_E_ATTR,
+                       "num_heads %lld, num_kv_heads %lld, head_dim %lld; each is 0 (by the "
+                       "shapes) to 2^31 - 1",
                        (long long)o->num_heads, (long long)o->num_kv_heads, (long long)o->head_dim);
     if (o->mask == RLXVK_MASK_SLIDING && o->window < 1)
         return op_fail(n, RLXVK_E_ATTR, "window %lld; it counts keys, at least 1",
@@ -38,8 +40,10 @@ static rlxvk_status check_options(const node *n, const rlxvk_attention_options *
         return op_fail(n, RLXVK_E_ATTR, "score_scale %g, softcap %g; softcap is 0 (off) or more",
                        (double)o->score_scale, (double)o->softcap);
     if (takes_mask(o) != (n->input_count == 4))
-        return op_fail(n, RLXVK_E_ARITY, "mask kind %s %s a mask tensor", mask_names[o->mask],
-                       takes_mask(o) ? "needs" : "takes no");
+        return op_fail(n, RLXVK_E_ARITY,
+                       takes_mask(o) ? "mask kind %s needs a mask tensor; pass it as operand 3"
+                                     : "mask kind %s takes no mask tensor; pass RLXVK_NONE",
+                       mask_names[o->mask]);
     return RLXVK_OK;
 }
 
@@ -72,7 +76,9 @@ static rlxvk_status resolve_layout(const node *n, rlxvk_attention_options *o, co
     if (o->layout == RLXVK_LAYOUT_AUTO)
         o->layout = auto_layout(o, q);
     if (o->layout == RLXVK_LAYOUT_AUTO)
-        return op_fail(n, RLXVK_E_SHAPE, "q %s fits no layout with %lld heads of width %lld",
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "q %s fits no layout with num_heads %lld and head_dim %lld (0: any); takes "
+                       "[B,H,S,D], [B,S,H,D], [B,S,H*D], [S,H*D] or [B*H,S,D]",
                        shape_text(q, buffer), (long long)o->num_heads, (long long)o->head_dim);
     static const uint8_t fewest[] = {0, 4, 4, 2, 3}, most[] = {0, 4, 4, 3, 3};
     if (q->rank < fewest[o->layout] || q->rank > most[o->layout])
@@ -85,7 +91,7 @@ static rlxvk_status resolve_layout(const node *n, rlxvk_attention_options *o, co
 static rlxvk_status resolve_count(const node *n, const char *what, int64_t *option, int64_t shown)
 {
     if (*option != 0 && *option != shown)
-        return op_fail(n, RLXVK_E_SHAPE, "%s is %lld, the shapes say %lld", what,
+        return op_fail(n, RLXVK_E_SHAPE, "%s is %lld, the shapes say %lld; give that, or 0", what,
                        (long long)*option, (long long)shown);
     *option = shown;
     return RLXVK_OK;
@@ -115,10 +121,12 @@ static rlxvk_status resolve_heads(const node *n, rlxvk_attention_options *o, con
     int64_t last = q->dims[q->rank - 1];
     bool packed = o->layout == RLXVK_LAYOUT_PACKED, folded = o->layout == RLXVK_LAYOUT_BH_SD;
     if (packed && last % o->num_heads != 0)
-        return op_fail(n, RLXVK_E_SHAPE, "row of %lld is not a multiple of %lld heads",
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "row of %lld is not a multiple of %lld heads; num_heads must divide it",
                        (long long)last, (long long)o->num_heads);
     if (folded && q->dims[0] % o->num_heads != 0)
-        return op_fail(n, RLXVK_E_SHAPE, "axis 0 of %lld is not a multiple of %lld heads",
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "axis 0 of %lld is not a multiple of %lld heads; num_heads must divide it",
                        (long long)q->dims[0], (long long)o->num_heads);
     TRY(resolve_count(n, "head_dim", &o->head_dim, packed ? last / o->num_heads : last));
     int64_t batch = folded ? q->dims[0] / o->num_heads : 0;
@@ -128,8 +136,9 @@ static rlxvk_status resolve_heads(const node *n, rlxvk_attention_options *o, con
                              o->num_kv_heads ? o->num_kv_heads : o->num_heads);
     TRY(resolve_count(n, "num_kv_heads", &o->num_kv_heads, kv));
     if (quotient(o->num_heads, kv) * kv != o->num_heads)
-        return op_fail(n, RLXVK_E_SHAPE, "%lld kv heads do not divide %lld heads", (long long)kv,
-                       (long long)o->num_heads);
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "%lld kv heads do not divide %lld heads; each kv head serves as many heads",
+                       (long long)kv, (long long)o->num_heads);
     if (o->head_dim > ATTENTION_MAX_WIDTH)
         return op_fail(n, RLXVK_E_UNSUPPORTED, "head_dim %lld; at most %d are supported",
                        (long long)o->head_dim, ATTENTION_MAX_WIDTH);
@@ -183,11 +192,11 @@ static rlxvk_status check_keys(const rlxvk_graph *g, const node *n,
     char q_text[SHAPE_TEXT], k_text[SHAPE_TEXT], v_text[SHAPE_TEXT];
     if (shape_equal(k, &expected) && shape_equal(v, k))
         return RLXVK_OK;
-    return op_fail(
-        n, RLXVK_E_SHAPE,
-        "q %s, k %s and v %s do not agree in layout %s with %lld heads and %lld kv heads",
-        shape_text(q, q_text), shape_text(k, k_text), shape_text(v, v_text),
-        layout_names[o->layout], (long long)o->num_heads, (long long)o->num_kv_heads);
+    return op_fail(n, RLXVK_E_SHAPE,
+                   "q %s, k %s and v %s do not agree in layout %s with %lld heads and %lld kv "
+                   "heads; k and v have one shape, with q's batch and head_dim",
+                   shape_text(q, q_text), shape_text(k, k_text), shape_text(v, v_text),
+                   layout_names[o->layout], (long long)o->num_heads, (long long)o->num_kv_heads);
 }
 
 static rlxvk_status attention_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -199,7 +208,8 @@ static rlxvk_status attention_infer(const rlxvk_graph *g, node *n, void *attribu
     TRY(check_options(n, o));
     TRY(resolve_layout(n, o, q));
     if (k->rank != q->rank)
-        return op_fail(n, RLXVK_E_SHAPE, "q has rank %u, k rank %u", q->rank, k->rank);
+        return op_fail(n, RLXVK_E_SHAPE, "q has rank %u, k rank %u; both are of one layout",
+                       q->rank, k->rank);
     TRY(resolve_heads(n, o, q, k));
     TRY(check_keys(g, n, o));
     if (o->score_scale == 0)
@@ -214,7 +224,7 @@ static rlxvk_status attention_infer(const rlxvk_graph *g, node *n, void *attribu
         uint64_t rows;
         if (!shape_numel_checked(&lse, &rows))
             return op_fail(n, RLXVK_E_TOO_LARGE,
-                           "lse of %lld x %lld x %lld has 2^31 elements or more",
+                           "lse of %lld x %lld x %lld has 2^31 elements or more; split the batch",
                            (long long)lse.dims[0], (long long)lse.dims[1], (long long)lse.dims[2]);
         n->shape = RLXVK_SHAPE((int64_t)(shape_numel(q) + rows));
     }
@@ -323,7 +333,8 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
     attention_attributes a = {.with_lse = true};
     if (options)
         a.options = *options;
-    *out_lse = RLXVK_NONE;
+    if (out_lse)
+        *out_lse = RLXVK_NONE;
     rlxvk_tensor packed = build(g, q, k, v, mask, &a);
     if (!packed.id)
         return RLXVK_NONE;
@@ -333,7 +344,8 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
     attention_geometry s =
         attention_geometry_of(&resolved->options, &q_shape, input_shape(g, n, 1), NULL);
     int64_t numel = (int64_t)shape_numel(&q_shape), rows = s.batch * s.heads * s.queries;
-    rlxvk_tensor lse = rlxvk_narrow(g, packed, 0, numel, rows);
-    *out_lse = rlxvk_reshape(g, lse, RLXVK_SHAPE(s.batch, s.heads, s.queries));
+    if (out_lse)
+        *out_lse = rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, numel, rows),
+                                 RLXVK_SHAPE(s.batch, s.heads, s.queries));
     return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, numel), q_shape);
 }

@@ -25,12 +25,16 @@ static rlxvk_status check_options(const node *n, const rlxvk_axial_rope2d_option
                        (long long)o->head_dim);
     if (o->end_x < 1 || o->end_y < 1 || o->end_x > most || o->end_y > most ||
         o->repeat_factor < 1 || o->repeat_factor > most || o->num_heads < 0)
-        return op_fail(n, RLXVK_E_ATTR, "grid %lld x %lld, repeat_factor %lld, num_heads %lld",
+        return op_fail(n, RLXVK_E_ATTR,
+                       "grid %lld x %lld, repeat_factor %lld, num_heads %lld; the first three are "
+                       "1 or more, num_heads is not negative",
                        (long long)o->end_x, (long long)o->end_y, (long long)o->repeat_factor,
                        (long long)o->num_heads);
     if (!(o->theta > 0) || isinf(o->theta) || (unsigned)o->repeat_mode > RLXVK_AXIAL_TILE)
-        return op_fail(n, RLXVK_E_ATTR, "theta %g, repeat_mode %d", (double)o->theta,
-                       (int)o->repeat_mode);
+        return op_fail(
+            n, RLXVK_E_ATTR,
+            "theta %g, repeat_mode %d; theta is finite and above 0, the mode EACH or TILE",
+            (double)o->theta, (int)o->repeat_mode);
     return RLXVK_OK;
 }
 

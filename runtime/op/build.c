@@ -8,17 +8,46 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OPERANDS_NAMED 4 /* in an error */
+
+/* " (node 57 of 'h.31' and node 12)": one of many alike, by the number it would get and what it
+ * reads. */
+static void describe_place(const node *n, text *out)
+{
+    const rlxvk_graph *g = n->building;
+    text_append(out, " (node %zu", g->nodes.count);
+    for (uint32_t i = 0; i < MIN(n->input_count, OPERANDS_NAMED); i++) {
+        uint32_t id = n->inputs[i];
+        const char *name = id < g->nodes.count ? graph_node(g, id)->name : NULL;
+        text_append(out, "%s", i == 0 ? " of " : i + 1 == n->input_count ? " and " : ", ");
+        if (name)
+            text_append(out, "'%.60s'", name);
+        else
+            text_append(out, "node %u", id);
+    }
+    text_append(out, n->input_count > OPERANDS_NAMED ? ", ...)" : ")");
+}
+
+/* "matmul", "layer_norm 'final' (node 57 of 'h')". Leaves go by their name alone. */
+static void describe_op(const node *n, text *out)
+{
+    text_append(out, "%s", node_row(n)->name);
+    if (n->name)
+        text_append(out, " '%s'", n->name);
+    if (n->building && (n->input_count || !n->name))
+        describe_place(n, out);
+}
+
 rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
 {
-    char message[768];
+    char who[512] = "", message[768];
+    text t = {.buffer = who, .size = sizeof who};
     va_list list;
     va_start(list, format);
     text_format(message, sizeof message, format, list);
     va_end(list);
-    const char *row = node_row(n)->name;
-    if (n->name)
-        return fail(status, "%s '%s': %s", row, n->name, message);
-    return fail(status, "%s: %s", row, message);
+    describe_op(n, &t);
+    return fail(status, "%s: %s", who, message);
 }
 
 rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out)
@@ -91,7 +120,8 @@ static rlxvk_status check_shape(const node *n)
     char buffer[SHAPE_TEXT];
     for (uint32_t i = 0; i < n->shape.rank; i++)
         if (n->shape.dims[i] < 0)
-            return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld", i, (long long)n->shape.dims[i]);
+            return op_fail(n, RLXVK_E_SHAPE, "dim %u is %lld; dims are >= 0", i,
+                           (long long)n->shape.dims[i]);
     if (!shape_numel_checked(&n->shape, &numel))
         return op_fail(n, RLXVK_E_TOO_LARGE, "shape %s has 2^31 elements or more; split the tensor",
                        shape_text(&n->shape, buffer));
@@ -117,6 +147,7 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
                    void *attributes, const char *name)
 {
     node n = {.op = (uint16_t)op,
+              .building = g,
               .input_count = (uint32_t)count,
               .inputs = inputs,
               .attributes = attributes,
@@ -128,16 +159,16 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
 }
 
 /* Operands a row cannot do without come first; those that may be left out follow. */
-static bool has_required(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
+static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
 {
-    for (size_t i = 0; i < count && i < op_table[op].fewest_inputs; i++)
-        if (!inputs[i].id) {
-            graph_fail(g, op_fail(&(node){.op = (uint16_t)op}, RLXVK_E_ARITY,
-                                  "operand %zu is RLXVK_NONE; this op needs its first %u", i,
-                                  op_table[op].fewest_inputs));
-            return false;
-        }
-    return true;
+    char who[96] = "";
+    text t = {.buffer = who, .size = sizeof who};
+    describe_op(&(node){.op = (uint16_t)op, .building = g}, &t);
+    graph_fail(g, require_items(inputs, count, who, "inputs"));
+    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
+        if (inputs[i].id || i < op_table[op].fewest_inputs)
+            graph_fail(g, graph_take(g, inputs[i], who, "operand", i));
+    return g->status == RLXVK_OK;
 }
 
 rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
@@ -145,7 +176,7 @@ rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, si
 {
     uint32_t few[8] = {0}, *ids = few;
     uint32_t present = 0, result = NODE_NONE;
-    if (g->status != RLXVK_OK || !has_required(g, op, inputs, count))
+    if (!graph_ready(g, op_table[op].name) || !operands_given(g, op, inputs, count))
         return RLXVK_NONE;
     if (count > ARRAY_COUNT(few) && !(ids = memory_allocate(count * sizeof *ids))) {
         graph_fail(g, fail_memory("operands"));
@@ -157,5 +188,5 @@ rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, si
     result = op_append(g, op, ids, present, attributes, NULL);
     if (ids != few)
         memory_free(ids);
-    return tensor_of(result);
+    return tensor_of(g, result);
 }

@@ -22,10 +22,10 @@ void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const 
 
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count)
 {
+    if (!graph_ready(g, row))
+        return false;
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        if (!operands[i].id)
-            composite_fail(g, row, RLXVK_E_ARITY,
-                           "operand %zu is RLXVK_NONE; this op needs its first %zu", i, count);
+        graph_fail(g, graph_take(g, operands[i], row, "operand", i));
     return g->status == RLXVK_OK;
 }
 
@@ -101,9 +101,9 @@ rlxvk_tensor rlxvk_lora_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, r
 {
     static const char row[] = "lora_matmul";
     const rlxvk_tensor operands[] = {x, w, a, b};
-    size_t start = g->nodes.count;
     if (!composite_begin(g, row, operands, 4) || !check_lora(g, x, operands + 1))
         return RLXVK_NONE;
+    size_t start = g->nodes.count;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x), flat = shape;
     if (shape.rank == 1)
         flat = RLXVK_SHAPE(1, shape.dims[0]);
@@ -175,9 +175,9 @@ static rlxvk_tensor attend(rlxvk_graph *g, const char *row, const rlxvk_attentio
 rlxvk_tensor rlxvk_fused_attention_block(rlxvk_graph *g, const rlxvk_attention_block *block)
 {
     static const char row[] = "fused_attention_block";
-    size_t start = g->nodes.count;
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, row) || graph_fail(g, require(block, row, "block")) != RLXVK_OK)
         return RLXVK_NONE;
+    size_t start = g->nodes.count;
     return composite_end(g, row, start, attend(g, row, block));
 }
 
@@ -201,7 +201,8 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
         composite_fail(g, row, RLXVK_E_ATTR, "activation %d is none of 0 .. %d", (int)t->activation,
                        UNARY_COUNT);
     else if (fc1.rank != 2 || fc1.dims[1] != t->intermediate_size)
-        composite_fail(g, row, RLXVK_E_SHAPE, "fc1_w's second dim is %lld, intermediate_size %lld",
+        composite_fail(g, row, RLXVK_E_SHAPE,
+                       "fc1_w's second dim is %lld, intermediate_size %lld; they must be equal",
                        (long long)fc1.dims[1], (long long)t->intermediate_size);
     return g->status == RLXVK_OK;
 }
@@ -209,6 +210,9 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
 rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *t)
 {
     static const char row[] = "fused_transformer_layer";
+    if (!graph_ready(g, row) || graph_fail(g, require(t, row, "layer")) != RLXVK_OK ||
+        !check_layer(g, row, t))
+        return RLXVK_NONE;
     const rlxvk_attention_block block = {.hidden = t->hidden,
                                          .qkv_w = t->qkv_w,
                                          .out_w = t->out_w,
@@ -218,8 +222,6 @@ rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transform
                                          .num_heads = t->num_heads,
                                          .head_dim = t->head_dim};
     size_t start = g->nodes.count;
-    if (!check_layer(g, row, t))
-        return RLXVK_NONE;
     rlxvk_tensor a = attend(g, row, &block);
     rlxvk_tensor h =
         rlxvk_fused_residual_ln(g, a, t->hidden, RLXVK_NONE, t->ln1_g, t->ln1_b, t->eps1);

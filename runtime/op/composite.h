@@ -7,7 +7,8 @@
 /* Fails the graph with "<row>: ..." in front. */
 void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* False, with the graph failed, when an operand is missing; false, too, after an earlier error. */
+/* False, with the graph failed, when an operand is missing or of another graph; false, too, for no
+ * graph and after an earlier error. */
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count);
 /* The result. When a part of it failed: none; the error then names the composite first, and the
  * graph has its first `start` nodes again. */

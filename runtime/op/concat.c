@@ -13,11 +13,13 @@
 rlxvk_tensor rlxvk_concat(rlxvk_graph *g, const rlxvk_tensor *parts, size_t count, int32_t axis)
 {
     axis_attributes attributes = {.axis = axis};
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, "concat") ||
+        graph_fail(g, require_items(parts, count, "concat", "parts")) != RLXVK_OK)
         return RLXVK_NONE;
     for (size_t i = 0; i < count; i++)
         if (parts[i].id == 0) { /* op_build would leave it out, as it does optional operands */
-            graph_fail(g, fail(RLXVK_E_DANGLING, "concat: part %zu of %zu is no tensor", i, count));
+            graph_fail(g, fail(RLXVK_E_DANGLING,
+                               "concat: part %zu of %zu is RLXVK_NONE; pass fewer", i, count));
             return RLXVK_NONE;
         }
     return op_build(g, OP_concat, parts, count, &attributes);

@@ -25,11 +25,6 @@ typedef struct inlining {
     uint32_t *map; /* body node -> node; what does not change with the round stays from the first */
 } inlining;
 
-static bool is_rng_state(const node *n)
-{
-    return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
-}
-
 static size_t body_inputs(const rlxvk_graph *body)
 {
     size_t count = 0;
@@ -50,8 +45,9 @@ static uint32_t bind_input(inlining *in, const node *n)
     if (given->dtype == n->dtype && shape_equal(&given->shape, &n->shape))
         return t.id - 1;
     graph_fail(in->g,
-               fail(RLXVK_E_SHAPE, "%s: input '%s' is %s %s, given %s %s", in->what, n->name,
-                    rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
+               fail(RLXVK_E_SHAPE,
+                    "%s: input '%s' is %s %s, given %s %s; cast or reshape the value", in->what,
+                    n->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
                     rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have)));
     return NODE_NONE;
 }
@@ -66,8 +62,11 @@ static uint32_t bind_param(inlining *in, const node *n)
     if (known->dtype == n->dtype && shape_equal(&known->shape, &n->shape))
         return id;
     graph_fail(in->g,
-               fail(RLXVK_E_PARAM_CONFLICT, "%s: param '%s' is %s here and %s outside", in->what,
-                    n->name, shape_text(&n->shape, want), shape_text(&known->shape, have)));
+               fail(RLXVK_E_PARAM_CONFLICT,
+                    "%s: param '%s' is %s %s in the body and %s %s outside; declare both alike",
+                    in->what, n->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                    shape_text(&n->shape, want), rlxvk_dtype_name((rlxvk_dtype)known->dtype),
+                    shape_text(&known->shape, have)));
     return NODE_NONE;
 }
 
@@ -117,10 +116,11 @@ static uint32_t inline_node(inlining *in, uint32_t id)
 static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what, size_t inputs,
                       size_t outputs)
 {
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, what) || graph_fail(g, require(body, what, "body")) != RLXVK_OK)
         return false;
-    if (!body || body == g)
-        graph_fail(g, fail(RLXVK_E_ATTR, "%s: needs a graph of its own", what));
+    if (body == g)
+        graph_fail(g, fail(RLXVK_E_ATTR,
+                           "%s: needs a graph of its own; a graph cannot be its own body", what));
     else if (body->status != RLXVK_OK)
         graph_fail(g, fail(body->status, "%s: %s", what, body->error));
     else if (body_inputs(body) != inputs)
@@ -146,9 +146,9 @@ static bool writes_nothing(rlxvk_graph *g, const rlxvk_graph *body, const char *
 static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t count,
                           const char *what)
 {
+    graph_fail(g, require_items(tensors, count, what, "values"));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        if (tensors[i].id == 0 || tensors[i].id > g->nodes.count)
-            graph_fail(g, fail(RLXVK_E_ARITY, "%s: value %zu is no tensor of the graph", what, i));
+        graph_fail(g, graph_take(g, tensors[i], what, "value", i));
     return g->status == RLXVK_OK;
 }
 
@@ -186,7 +186,7 @@ static bool inline_round(inlining *in, const rlxvk_tensor *inputs, size_t count,
     for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
         in->map[id] = inline_node(in, id);
     for (size_t i = 0; i < body->outputs.count && g->status == RLXVK_OK; i++)
-        outputs[i] = tensor_of(in->map[body->outputs.items[i]]);
+        outputs[i] = tensor_of(g, in->map[body->outputs.items[i]]);
     g->instances += 1 + body->instances;
     return g->status == RLXVK_OK;
 }
@@ -206,10 +206,20 @@ static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
     if (shape_equal(&x, &y) && rlxvk_tensor_dtype(g, a) == rlxvk_tensor_dtype(g, b))
         return true;
-    graph_fail(g, fail(RLXVK_E_SHAPE, "%s: %s %s against %s %s", what,
-                       rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
+    graph_fail(g, fail(RLXVK_E_SHAPE, "%s: %s %s against %s %s; both must have one shape and dtype",
+                       what, rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
                        rlxvk_dtype_name(rlxvk_tensor_dtype(g, b)), shape_text(&y, right)));
     return false;
+}
+
+/* Clears the results; false when there is nowhere to put them or nothing to do. */
+static bool results_given(rlxvk_graph *g, rlxvk_tensor *results, size_t count, const char *call,
+                          const char *argument)
+{
+    if (results && count)
+        memset(results, 0, count * sizeof *results);
+    return graph_ready(g, call) &&
+           graph_fail(g, require_items(results, count, call, argument)) == RLXVK_OK;
 }
 
 /* ---- if, call ---- */
@@ -217,7 +227,8 @@ static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char
 void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,
                 rlxvk_tensor *out_results, size_t result_count)
 {
-    memset(out_results, 0, result_count * sizeof *out_results);
+    if (!results_given(g, out_results, result_count, "call", "out_results"))
+        return;
     if (body_fits(g, body, "call", count, result_count) && tensors_given(g, inputs, count, "call"))
         (void)inline_once(g, body, "call", inputs, count, out_results);
 }
@@ -238,7 +249,9 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
         return RLXVK_NONE;
     rlxvk_shape p = rlxvk_tensor_shape(g, predicate), out = rlxvk_tensor_shape(g, a);
     if (!shape_broadcast(&p, &out, &both) || !shape_equal(&both, &out)) {
-        graph_fail(g, fail(RLXVK_E_SHAPE, "if: predicate %s does not broadcast to the result %s",
+        graph_fail(g, fail(RLXVK_E_SHAPE,
+                           "if: predicate %s does not broadcast to the result %s; its dims are 1 "
+                           "or the result's",
                            shape_text(&p, left), shape_text(&out, right)));
         return RLXVK_NONE;
     }
@@ -269,10 +282,10 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
                  rlxvk_tensor *out_values)
 {
     inlining test = {0}, work = {0};
-    rlxvk_tensor active = RLXVK_NONE, goes_on;
-    rlxvk_tensor *next = memory_zeroed(count + 1, sizeof *next);
-    memset(out_values, 0, count * sizeof *out_values);
-    if (!next)
+    rlxvk_tensor active = RLXVK_NONE, goes_on, *next;
+    if (!results_given(g, out_values, count, "while", "out_values"))
+        return;
+    if (!(next = memory_zeroed(count + 1, sizeof *next)))
         graph_fail(g, fail_memory("while"));
     if (count == 0)
         graph_fail(g, fail(RLXVK_E_ARITY, "while: nothing is carried; needs one value at least"));
@@ -331,15 +344,18 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
     if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||
         o->checkpoints < 0 || (o->checkpoints && !o->save_trajectory))
         graph_fail(g, fail(RLXVK_E_ATTR,
-                           "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints",
+                           "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints; 0 <= "
+                           "checkpoints <= length, checkpoints only of a saved trajectory, and the "
+                           "first value is the carry",
                            (long long)o->length, o->broadcast_count, count,
                            (long long)o->checkpoints));
     for (size_t i = constants; i < count && g->status == RLXVK_OK; i++) {
         rlxvk_shape s = rlxvk_tensor_shape(g, values[i]);
         if (s.rank == 0 || s.dims[0] != o->length)
-            graph_fail(g, fail(RLXVK_E_SHAPE, "scan: sequence %zu has %lld steps, not %lld",
-                               i - constants, s.rank ? (long long)s.dims[0] : 0LL,
-                               (long long)o->length));
+            graph_fail(
+                g, fail(RLXVK_E_SHAPE,
+                        "scan: sequence %zu has %lld steps, not %lld; its first dim is the length",
+                        i - constants, s.rank ? (long long)s.dims[0] : 0LL, (long long)o->length));
     }
     return g->status == RLXVK_OK;
 }

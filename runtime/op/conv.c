@@ -74,14 +74,17 @@ static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rl
     char x_text[SHAPE_TEXT], w_text[SHAPE_TEXT];
     *out_channels = w->dims[0];
     if (inputs % groups || (!transposed && w->dims[0] % groups))
-        return op_fail(n, RLXVK_E_SHAPE, "%lld groups do not divide the channels of x %s and w %s",
-                       (long long)groups, shape_text(x, x_text), shape_text(w, w_text));
+        return op_fail(
+            n, RLXVK_E_SHAPE,
+            "%lld groups do not divide the channels of x %s and w %s; choose a divisor of both",
+            (long long)groups, shape_text(x, x_text), shape_text(w, w_text));
     if (w->dims[transposed ? 0 : 1] != wanted)
         return op_fail(n, RLXVK_E_SHAPE, "w is %s; with x %s and %lld groups dim %d must be %lld",
                        shape_text(w, w_text), shape_text(x, x_text), (long long)groups,
                        transposed ? 0 : 1, (long long)wanted);
     if (transposed && __builtin_mul_overflow(w->dims[1], groups, out_channels))
-        return op_fail(n, RLXVK_E_TOO_LARGE, "%lld groups of %lld channels", (long long)groups,
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "%lld groups of %lld channels; at most 2^31 - 1 in all", (long long)groups,
                        (long long)w->dims[1]);
     return RLXVK_OK;
 }
@@ -98,12 +101,14 @@ static rlxvk_status transposed_size(const node *n, const rlxvk_conv_options *o, 
                        axis, (long long)o->output_padding[axis], (long long)o->stride[axis],
                        (long long)o->dilation[axis]);
     if (span > INT32_MAX || full > INT32_MAX)
-        return op_fail(n, RLXVK_E_TOO_LARGE, "spatial axis %u grows to %lld cells", axis,
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "spatial axis %u grows to %lld cells; at most 2^31 - 1", axis,
                        (long long)MAX(span, full));
     if (*out < 1)
-        return op_fail(n, RLXVK_E_SHAPE,
-                       "spatial axis %u: %lld cells, less twice padding %lld, leave none", axis,
-                       (long long)full, (long long)o->padding[axis]);
+        return op_fail(
+            n, RLXVK_E_SHAPE,
+            "spatial axis %u: %lld cells, less twice padding %lld, leave none; reduce the padding",
+            axis, (long long)full, (long long)o->padding[axis]);
     return RLXVK_OK;
 }
 

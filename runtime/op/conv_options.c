@@ -63,15 +63,17 @@ rlxvk_status conv_window_count(const node *n, const rlxvk_conv_options *options,
     int64_t padded = in + 2 * options->padding[axis];
     int64_t span = options->dilation[axis] * (options->kernel[axis] - 1) + 1;
     if (padded > INT32_MAX)
-        return op_fail(n, RLXVK_E_TOO_LARGE, "spatial axis %u is %lld cells with its padding", axis,
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "spatial axis %u is %lld cells with its padding; at most 2^31 - 1", axis,
                        (long long)padded);
     if (span > padded)
-        return op_fail(n, RLXVK_E_SHAPE,
-                       "spatial axis %u: the window spans %lld cells (kernel %lld, dilation %lld), "
-                       "the input has %lld (%lld and twice padding %lld)",
-                       axis, (long long)span, (long long)options->kernel[axis],
-                       (long long)options->dilation[axis], (long long)padded, (long long)in,
-                       (long long)options->padding[axis]);
+        return op_fail(
+            n, RLXVK_E_SHAPE,
+            "spatial axis %u: the window spans %lld cells (kernel %lld, dilation %lld), "
+            "the input has %lld (%lld and twice padding %lld); pad it or take a smaller window",
+            axis, (long long)span, (long long)options->kernel[axis],
+            (long long)options->dilation[axis], (long long)padded, (long long)in,
+            (long long)options->padding[axis]);
     *out = (padded - span) / options->stride[axis] + 1;
     return RLXVK_OK;
 }

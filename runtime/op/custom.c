@@ -25,8 +25,8 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
         return RLXVK_OK;
     if (!k->words || k->word_count < 5 || k->words[0] != 0x07230203u || !k->arguments)
         return fail(RLXVK_E_ATTR,
-                    "custom '%s': the kernel is no SPIR-V module, or has no arguments "
-                    "function",
+                    "custom '%s': the kernel is no SPIR-V module, or has no arguments function; "
+                    "give both",
                     op->name);
     if (k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
         return fail(RLXVK_E_ATTR, "custom '%s': %u argument bytes; at most %d", op->name,
@@ -50,8 +50,11 @@ static void keep(const custom_entry *entry)
 
 static rlxvk_status check_registration(const rlxvk_custom_op *op)
 {
-    if (!op->name || !op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
-        return fail(RLXVK_E_ATTR, "custom: names have 1 to 63 bytes");
+    if (!op->name)
+        return require(op->name, "register_custom", "op->name");
+    if (!op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
+        return fail(RLXVK_E_ATTR, "custom: a name of %zu bytes; names have 1 to %zu",
+                    strlen(op->name), sizeof((custom_entry *)0)->name - 1);
     if (op->input_count >= CUSTOM_MAX_BINDINGS)
         return fail(RLXVK_E_ATTR, "custom '%s': %u operands; at most %d", op->name, op->input_count,
                     CUSTOM_MAX_BINDINGS - 1);
@@ -64,6 +67,7 @@ rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op)
 {
     rlxvk_status status;
     custom_entry *entry = NULL;
+    TRY(require(op, "register_custom", "op"));
     TRY(check_registration(op));
     if (!(entry = memory_zeroed(1, sizeof *entry)))
         TRY(fail_memory("custom op"));
@@ -97,7 +101,7 @@ static const custom_entry *find_entry(const char *name)
 {
     const custom_entry *found = NULL;
     pthread_mutex_lock(&table.lock);
-    for (size_t i = table.count; i-- > 0 && !found && name;)
+    for (size_t i = table.count; i-- > 0 && !found;)
         if (strcmp(table.entries[i]->name, name) == 0)
             found = table.entries[i];
     pthread_mutex_unlock(&table.lock);
@@ -109,11 +113,14 @@ static const custom_entry *find_entry(const char *name)
 static rlxvk_tensor build(rlxvk_graph *g, const char *name, const rlxvk_tensor *inputs,
                           size_t count, const void *bytes, size_t size, custom_attributes *a)
 {
+    if (!graph_ready(g, "custom") || graph_fail(g, require(name, "custom", "name")) != RLXVK_OK ||
+        graph_fail(g, require_items(bytes, size, "custom", "attributes")) != RLXVK_OK)
+        return RLXVK_NONE;
     a->entry = find_entry(name);
     a->size = size;
     if (!a->entry)
-        graph_fail(g,
-                   fail(RLXVK_E_UNKNOWN_OP, "custom: no op '%s' is registered", name ? name : ""));
+        graph_fail(g, fail(RLXVK_E_UNKNOWN_OP,
+                           "custom: no op '%s' is registered; see rlxvk_register_custom", name));
     else if (size > CUSTOM_ATTRIBUTE_BYTES)
         graph_fail(g, fail(RLXVK_E_ATTR, "custom '%s': %zu attribute bytes; at most %d", name, size,
                            CUSTOM_ATTRIBUTE_BYTES));
@@ -139,10 +146,24 @@ rlxvk_tensor rlxvk_custom_packed(rlxvk_graph *g, const char *name, const rlxvk_t
 
 /* ---- The family ---- */
 
+#define SHAPES_TEXT (CUSTOM_MAX_BINDINGS * SHAPE_TEXT)
+
+/* "2x3, 4x3". Returns `buffer`. */
+static const char *list_shapes(const rlxvk_shape *shapes, size_t count, char buffer[SHAPES_TEXT])
+{
+    char one[SHAPE_TEXT];
+    text t = {.buffer = buffer, .size = SHAPES_TEXT};
+    buffer[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        text_append(&t, "%s%s", i ? ", " : "", shape_text(&shapes[i], one));
+    return buffer;
+}
+
 static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     custom_attributes *a = attributes;
     rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
+    char list[SHAPES_TEXT];
     const custom_entry *entry = a->entry;
     if (n->input_count != entry->op.input_count || n->input_count > ARRAY_COUNT(shapes))
         return op_fail(n, RLXVK_E_ARITY, "'%s' takes %u operands, given %u", entry->name,
@@ -154,12 +175,14 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
         if (!entry->op.infer)
             return op_fail(n, RLXVK_E_ATTR, "'%s' infers no shape; state it", entry->name);
         if (!entry->op.infer(shapes, n->input_count, a->bytes, a->size, &a->shape, &a->dtype))
-            return op_fail(n, RLXVK_E_SHAPE, "'%s' refused its operands", entry->name);
+            return op_fail(n, RLXVK_E_SHAPE, "'%s' refused its operands (%s)", entry->name,
+                           list_shapes(shapes, n->input_count, list));
     }
     if (a->shape.rank > RLXVK_MAX_RANK || (unsigned)a->dtype >= RLXVK_DTYPE_COUNT ||
         a->dtype == RLXVK_C64)
-        return op_fail(n, RLXVK_E_SHAPE, "'%s' gives rank %u and dtype %d", entry->name,
-                       a->shape.rank, (int)a->dtype);
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "'%s' gives rank %u and dtype %d; ranks are 0 to 8, dtypes any but C64",
+                       entry->name, a->shape.rank, (int)a->dtype);
     n->shape = a->shape;
     n->dtype = (uint8_t)a->dtype;
     return RLXVK_OK;
@@ -181,6 +204,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     const custom_attributes *a = n->attributes;
     operand operands[CUSTOM_MAX_BINDINGS];
     rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
+    char list[SHAPES_TEXT];
     uint32_t offsets[CUSTOM_MAX_BINDINGS], words[KERNEL_MAX_ARGUMENT_BYTES / 4] = {0};
     for (uint32_t i = 0; i <= n->input_count; i++) {
         operands[i] = i < n->input_count ? lower_input(l, id, i) : lower_write(l, id);
@@ -191,7 +215,8 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     rlxvk_custom_call call = {shapes,  offsets,        n->input_count, a->bytes,
                               a->size, d.constants[0], words,          d.groups};
     if (!a->entry->arguments(&call))
-        return op_fail(n, RLXVK_E_CUSTOM, "'%s' refused to be lowered", a->entry->name);
+        return op_fail(n, RLXVK_E_CUSTOM, "'%s' refused to be lowered (operands, result: %s)",
+                       a->entry->name, list_shapes(shapes, n->input_count + 1, list));
     return lower_emit(l, &d, words, a->entry->kernel.argument_bytes, operands, n->input_count + 1);
 }
 
@@ -199,6 +224,7 @@ static rlxvk_status host(const host_call *c)
 {
     const custom_attributes *a = c->node->attributes;
     rlxvk_custom_view views[CUSTOM_MAX_BINDINGS];
+    char list[SHAPES_TEXT];
     uint64_t numel = shape_numel(&c->node->shape);
     float *out = memory_zeroed(numel + 1, sizeof *out);
     if (!out)
@@ -214,7 +240,8 @@ static rlxvk_status host(const host_call *c)
         c->out[i] = out[i];
     memory_free(out);
     if (result)
-        return op_fail(c->node, RLXVK_E_CUSTOM, "'%s' failed with %d", a->entry->name, result);
+        return op_fail(c->node, RLXVK_E_CUSTOM, "'%s' failed with %d (result: %s)", a->entry->name,
+                       result, list_shapes(&c->node->shape, 1, list));
     return RLXVK_OK;
 }
 

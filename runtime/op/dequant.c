@@ -183,11 +183,11 @@ rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type)
 {
     uint32_t count, id;
     const uint16_t *codes = quant_grid_find(type, &count);
-    if (!codes || g->status != RLXVK_OK)
+    if (!codes || !graph_ready(g, "dequant"))
         return RLXVK_NONE;
     id = find_grid_node(g, codes, 2 * (size_t)count);
     if (id != NODE_NONE)
-        return tensor_of(id);
+        return tensor_of(g, id);
     return rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(2 * (int64_t)count), codes, 2 * (size_t)count);
 }
 

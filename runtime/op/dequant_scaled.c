@@ -82,7 +82,7 @@ static rlxvk_status check_scales(const rlxvk_graph *g, const node *n,
     if (t->scale == SCALE_COLUMN)
         return check_words(g, n, 2, columns, 1);
     if (!size_multiply(divide_up((uint64_t)a->k, (uint64_t)a->block), columns, &count))
-        return op_fail(n, RLXVK_E_TOO_LARGE, "the scales do not fit 64 bits");
+        return op_fail(n, RLXVK_E_TOO_LARGE, "the scales do not fit 64 bits; split the matrix");
     if (t->scale == SCALE_BYTE) {
         TRY(dequant_check_packed(g, n, 2));
         if (bytes != count)
@@ -275,9 +275,11 @@ rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
                                          rlxvk_tensor scale, rlxvk_tensor extra,
                                          const rlxvk_quant_scheme *scheme)
 {
-    dequant_scaled_attributes a = {0};
-    if (scheme)
-        a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
+    dequant_scaled_attributes a;
+    if (!graph_ready(g, "dequant_matmul_scaled") ||
+        graph_fail(g, require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
+        return RLXVK_NONE;
+    a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
     rlxvk_tensor inputs[] = {x, w, scale, extra};
     return op_build(g, OP_dequant_matmul_scaled, inputs, 4, &a);
 }

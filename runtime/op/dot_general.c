@@ -29,20 +29,24 @@ typedef struct side {
 
 static bool take_axes(rlxvk_graph *g, side *s, const int32_t *axes, size_t count, axis_list *out)
 {
-    if (count > s->shape.rank || (count && !axes)) {
-        composite_fail(g, row, RLXVK_E_ATTR, "%s: %zu axes%s for rank %u", s->name, count,
-                       axes ? "" : " at NULL", s->shape.rank);
+    if (graph_fail(g, require_items(axes, count, row, "a list of axes")) != RLXVK_OK)
+        return false;
+    if (count > s->shape.rank) {
+        composite_fail(g, row, RLXVK_E_ATTR, "%s: %zu axes for rank %u; an axis is named once",
+                       s->name, count, s->shape.rank);
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         int32_t rank = (int32_t)s->shape.rank, axis = axes[i] < 0 ? axes[i] + rank : axes[i];
         if (axis < 0 || axis >= rank) {
-            composite_fail(g, row, RLXVK_E_AXIS, "%s axis %d outside rank %d", s->name, axes[i],
+            composite_fail(g, row, RLXVK_E_AXIS,
+                           "%s axis %d outside rank %d; use -rank .. rank - 1", s->name, axes[i],
                            rank);
             return false;
         }
         if (s->seen >> axis & 1) {
-            composite_fail(g, row, RLXVK_E_AXIS, "%s axis %d is named twice", s->name, axis);
+            composite_fail(g, row, RLXVK_E_AXIS, "%s axis %d is named twice; name each once",
+                           s->name, axis);
             return false;
         }
         s->seen |= 1u << axis;
@@ -65,7 +69,8 @@ static bool check_pairs(rlxvk_graph *g, const side *l, const axis_list *a, const
         int64_t left = l->shape.dims[a->axes[i]], right = r->shape.dims[b->axes[i]];
         if (left == right)
             continue;
-        composite_fail(g, row, RLXVK_E_SHAPE, "lhs axis %d is %lld, rhs axis %d is %lld",
+        composite_fail(g, row, RLXVK_E_SHAPE,
+                       "lhs axis %d is %lld, rhs axis %d is %lld; paired axes have one length",
                        a->axes[i], (long long)left, b->axes[i], (long long)right);
         return false;
     }
@@ -174,7 +179,6 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
     const rlxvk_dot_general_options none = {0}, *o = options ? options : &none;
     side l = {.name = "lhs", .tensor = lhs, .shape = rlxvk_tensor_shape(g, lhs)};
     side r = {.name = "rhs", .tensor = rhs, .shape = rlxvk_tensor_shape(g, rhs)};
-    size_t start = g->nodes.count;
     if (!composite_begin(g, row, (rlxvk_tensor[]){lhs, rhs}, 2) ||
         !take_axes(g, &l, o->lhs_batch, o->batch_count, &l.batch) ||
         !take_axes(g, &r, o->rhs_batch, o->batch_count, &r.batch) ||
@@ -185,5 +189,6 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
         return RLXVK_NONE;
     take_rest(&l);
     take_rest(&r);
+    size_t start = g->nodes.count;
     return composite_end(g, row, start, multiply(g, &l, &r));
 }

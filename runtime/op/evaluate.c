@@ -27,7 +27,7 @@ static rlxvk_status prepare(evaluation *v, uint32_t id)
     bool missing = n->input_count && (!v->exact[id] || !v->bounds[id]);
     if ((raw ? !v->bytes[id] : !v->words[id]) || missing)
         return fail_memory("evaluation");
-    if (n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0)
+    if (is_rng_state(n))
         rng_state_write(&rng_defaults, v->words[id]);
     if (n->op == OP_constant && raw && count)
         memcpy(v->bytes[id], n->data, count);

@@ -65,7 +65,7 @@ rlxvk_status experts_check_index(const rlxvk_graph *g, const node *n, uint32_t o
     const rlxvk_shape *index = input_shape(g, n, operand);
     if (shape_numel(index) == rows)
         return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "idx %s holds %llu indices for %llu rows of x",
+    return op_fail(n, RLXVK_E_SHAPE, "idx %s holds %llu indices for %llu rows of x; one a row",
                    shape_text(index, buffer), (unsigned long long)shape_numel(index),
                    (unsigned long long)rows);
 }

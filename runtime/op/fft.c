@@ -45,14 +45,17 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     n->shape = *input_shape(g, n, 0);
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     if ((unsigned)a->norm > RLXVK_FFT_ORTHO)
-        return op_fail(n, RLXVK_E_ATTR, "norm %d is not known", (int)a->norm);
+        return op_fail(n, RLXVK_E_ATTR,
+                       "norm %d is not known; it is 0 (inverse), 1 (none) or 2 (ortho)",
+                       (int)a->norm);
     if (n->shape.rank == 0)
-        return op_fail(n, RLXVK_E_SHAPE, "a scalar has no axis to transform");
+        return op_fail(n, RLXVK_E_SHAPE, "a scalar has no axis to transform; reshape it to [1]");
     TRY(op_axis(n, a->axis, n->shape.rank, &a->axis));
     if (n->dtype != RLXVK_C64)
         TRY(check_block(n, a->axis));
     if (n->shape.dims[a->axis] == 0)
-        return op_fail(n, RLXVK_E_SHAPE, "axis %d is empty", a->axis);
+        return op_fail(n, RLXVK_E_SHAPE, "axis %d is empty; a transform has a point at least",
+                       a->axis);
 error:
     return status;
 }

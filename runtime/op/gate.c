@@ -43,8 +43,8 @@ static rlxvk_status check_counts(const node *n, const rlxvk_gate_options *o, int
         return op_fail(n, RLXVK_E_ATTR, "n_group %lld must divide %lld experts",
                        (long long)o->n_group, (long long)experts);
     if (o->topk_group < 1 || o->topk_group > o->n_group)
-        return op_fail(n, RLXVK_E_ATTR, "topk_group %lld of %lld groups", (long long)o->topk_group,
-                       (long long)o->n_group);
+        return op_fail(n, RLXVK_E_ATTR, "topk_group %lld of %lld groups; keep 1 to all of them",
+                       (long long)o->topk_group, (long long)o->n_group);
     if (o->top_k < 1 || o->top_k > o->topk_group * (experts / o->n_group))
         return op_fail(n, RLXVK_E_ATTR, "top_k %lld; the chosen groups have %lld experts",
                        (long long)o->top_k, (long long)(o->topk_group * (experts / o->n_group)));

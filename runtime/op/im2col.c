@@ -50,8 +50,8 @@ error:
 static rlxvk_status product(const node *n, int64_t a, int64_t b, int64_t c, int64_t *out)
 {
     if (__builtin_mul_overflow(a, b, out) || __builtin_mul_overflow(*out, c, out))
-        return op_fail(n, RLXVK_E_TOO_LARGE, "a dim of %lld x %lld x %lld", (long long)a,
-                       (long long)b, (long long)c);
+        return op_fail(n, RLXVK_E_TOO_LARGE, "a dim of %lld x %lld x %lld; at most 2^31 - 1",
+                       (long long)a, (long long)b, (long long)c);
     return RLXVK_OK;
 }
 
@@ -86,7 +86,7 @@ static rlxvk_status col2im_infer(const rlxvk_graph *g, node *n, void *attributes
                        shape_text(x, buffer));
     for (uint32_t i = 0; i < 2; i++)
         if (a->image_size[i] < 0 || a->image_size[i] > INT32_MAX)
-            return op_fail(n, RLXVK_E_ATTR, "image of %lld x %lld cells",
+            return op_fail(n, RLXVK_E_ATTR, "image of %lld x %lld cells; each is 0 to 2^31 - 1",
                            (long long)a->image_size[0], (long long)a->image_size[1]);
     TRY(count_windows(n, a));
     TRY(product(n, a->window_count[0], a->window_count[1], 1, &windows));

@@ -22,9 +22,10 @@ static rlxvk_status check_indexed(const rlxvk_graph *g, const node *n, int32_t a
     if (input_dtype(g, n, 1) == RLXVK_C64)
         return op_fail(n, RLXVK_E_DTYPE, "complex indices; insert a cast");
     if (data->dims[axis] > LONGEST_INDEXED_AXIS)
-        return op_fail(n, RLXVK_E_INDEX_RANGE,
-                       "axis %d of %s is longer than 2^24, which indices held as f32 can count",
-                       axis, shape_text(data, buffer));
+        return op_fail(
+            n, RLXVK_E_INDEX_RANGE,
+            "axis %d of %s is longer than 2^24, which indices held as f32 can count; split it",
+            axis, shape_text(data, buffer));
     if (read && data->dims[axis] == 0)
         return op_fail(n, RLXVK_E_RANGE, "axis %d of %s is empty; there is nothing to read", axis,
                        shape_text(data, buffer));

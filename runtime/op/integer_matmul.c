@@ -304,8 +304,10 @@ static rlxvk_status infer_size(node *n, const rlxvk_qconv2d_options *o, uint32_t
     int64_t padded = size + 2 * o->padding[i];
     int64_t window = o->dilation[i] * (o->kernel[i] - 1) + 1;
     if (window > padded)
-        return op_fail(n, RLXVK_E_SHAPE, "axis %u: a window of %lld in %lld padded elements", 2 + i,
-                       (long long)window, (long long)padded);
+        return op_fail(
+            n, RLXVK_E_SHAPE,
+            "axis %u: a window of %lld in %lld padded elements; pad more or take a smaller window",
+            2 + i, (long long)window, (long long)padded);
     n->shape.dims[2 + i] = (padded - window) / o->stride[i] + 1;
     return RLXVK_OK;
 }

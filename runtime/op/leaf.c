@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#define LONGEST_NAME 255
+#define LONGEST_NAME   255
+#define RESERVED_NAMES "rlxvk."
 
 /* Keeps a value that is no dtype from becoming one when it is cut to 8 bits. */
 static uint8_t leaf_dtype(rlxvk_dtype dtype)
@@ -17,9 +18,10 @@ static uint8_t leaf_dtype(rlxvk_dtype dtype)
 
 static rlxvk_tensor leaf_append(rlxvk_graph *g, node *n)
 {
-    if (g->status != RLXVK_OK || graph_fail(g, op_check(g, n, NULL)) != RLXVK_OK)
+    n->building = g;
+    if (!graph_ready(g, node_row(n)->name) || graph_fail(g, op_check(g, n, NULL)) != RLXVK_OK)
         return RLXVK_NONE;
-    return tensor_of(graph_append(g, n));
+    return tensor_of(g, graph_append(g, n));
 }
 
 rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)
@@ -75,22 +77,38 @@ static bool is_utf8(const char *name)
     return true;
 }
 
+/* A param declared again as something else is a conflict of the two declarations. */
+static rlxvk_status fail_taken(const node *n, const node *other, uint32_t id)
+{
+    char here[SHAPE_TEXT], there[SHAPE_TEXT];
+    if (n->op != OP_param || (n->dtype == other->dtype && shape_equal(&n->shape, &other->shape)))
+        return op_fail(n, RLXVK_E_DUP_NAME,
+                       "node %u has this name already; names of one kind must differ", id);
+    return op_fail(n, RLXVK_E_PARAM_CONFLICT,
+                   "%s %s, but node %u has this name and is %s %s; declare it once and use that "
+                   "tensor, or choose another name",
+                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, here), id,
+                   rlxvk_dtype_name((rlxvk_dtype)other->dtype), shape_text(&other->shape, there));
+}
+
 static rlxvk_status check_name(const rlxvk_graph *g, const node *n)
 {
     const char *row = node_row(n)->name;
-    size_t length = n->name ? strlen(n->name) : 0;
+    if (!n->name)
+        return require(n->name, row, "name");
+    size_t length = strlen(n->name);
     if (length == 0 || length > LONGEST_NAME)
         return fail(RLXVK_E_ATTR, "%s: a name of %zu bytes; names have 1 to %d", row, length,
                     LONGEST_NAME);
     if (!is_utf8(n->name))
-        return fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8", row, length);
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const node *other = graph_node(g, id);
-        if (other->op == n->op && strcmp(other->name, n->name) == 0)
-            return op_fail(n, RLXVK_E_DUP_NAME,
-                           "node %u has this name already; names of one kind must differ", id);
-    }
-    return RLXVK_OK;
+        return fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8; encode it so", row,
+                    length);
+    if (strncmp(n->name, RESERVED_NAMES, strlen(RESERVED_NAMES)) == 0)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "names that begin with '%s' are the library's own; choose another",
+                       RESERVED_NAMES);
+    uint32_t id = graph_find(g, n->op, n->name);
+    return id == NODE_NONE ? RLXVK_OK : fail_taken(n, graph_node(g, id), id);
 }
 
 static rlxvk_status check_data(const node *n)
@@ -100,12 +118,11 @@ static rlxvk_status check_data(const node *n)
     if (!shape_numel_checked(&n->shape, &numel))
         return RLXVK_OK; /* op_check says so */
     needed = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
-    if (n->data_size != needed || (needed && !n->data))
-        return op_fail(n, RLXVK_E_CONST_SIZE, "%zu bytes given%s; %s of shape %s takes %llu",
-                       n->data_size, n->data ? "" : " as NULL",
-                       rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, buffer),
-                       (unsigned long long)needed);
-    return RLXVK_OK;
+    if (n->data_size != needed)
+        return op_fail(n, RLXVK_E_CONST_SIZE, "%zu bytes given; %s of shape %s takes %llu",
+                       n->data_size, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                       shape_text(&n->shape, buffer), (unsigned long long)needed);
+    return require_items(n->data, n->data_size, "constant", "bytes");
 }
 
 static rlxvk_status leaf_infer(const rlxvk_graph *g, node *n, void *attributes)

@@ -85,7 +85,8 @@ static rlxvk_status infer_plain(const rlxvk_graph *g, node *n, const matmul_attr
     a_batch.rank -= 2;
     b_batch.rank -= 2;
     if (!shape_broadcast(&a_batch, &b_batch, &n->shape))
-        return op_fail(n, RLXVK_E_SHAPE, "leading dims of %s and %s do not broadcast",
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "leading dims of %s and %s do not broadcast; they are equal or 1",
                        shape_text(a, a_text), shape_text(b, b_text));
     n->shape.rank += 2;
     matrix_dims(a, attributes->transpose_a, &n->shape.dims[n->shape.rank - 2], &inner);

@@ -20,14 +20,15 @@ static void take_dtype(const rlxvk_graph *g, node *n)
 }
 
 /* Copies a list of axes into attributes; E_ATTR when there are more than a rank can have. */
-static bool take_axes(rlxvk_graph *g, const char *row, const int32_t *axes, size_t count,
-                      int32_t *out)
+static bool take_axes(rlxvk_graph *g, const char *row, const char *argument, const int32_t *axes,
+                      size_t count, int32_t *out)
 {
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, row) ||
+        graph_fail(g, require_items(axes, count, row, argument)) != RLXVK_OK)
         return false;
-    if (count > RLXVK_MAX_RANK || (count && !axes)) {
-        graph_fail(g, fail(RLXVK_E_ATTR, "%s: %zu axes%s; the largest rank is %d", row, count,
-                           axes ? "" : " at NULL", RLXVK_MAX_RANK));
+    if (count > RLXVK_MAX_RANK) {
+        graph_fail(g, fail(RLXVK_E_ATTR, "%s: %zu axes; the largest rank is %d", row, count,
+                           RLXVK_MAX_RANK));
         return false;
     }
     if (count)
@@ -41,7 +42,7 @@ rlxvk_tensor rlxvk_transpose(rlxvk_graph *g, rlxvk_tensor x, const int32_t *perm
 {
     transpose_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    if (!take_axes(g, "transpose", perm, count, attributes.perm))
+    if (!take_axes(g, "transpose", "perm", perm, count, attributes.perm))
         return RLXVK_NONE;
     attributes.count = (uint32_t)count;
     return op_build(g, OP_transpose, &x, 1, &attributes);
@@ -53,7 +54,8 @@ static rlxvk_status transpose_infer(const rlxvk_graph *g, node *n, void *attribu
     const rlxvk_shape *from = input_shape(g, n, 0);
     uint32_t seen = 0;
     if (a->count != from->rank)
-        return op_fail(n, RLXVK_E_ATTR, "perm has %u entries for rank %u", a->count, from->rank);
+        return op_fail(n, RLXVK_E_ATTR, "perm has %u entries for rank %u; name every axis once",
+                       a->count, from->rank);
     n->shape.rank = from->rank;
     for (uint32_t i = 0; i < a->count; i++) {
         if (a->perm[i] < 0 || a->perm[i] >= (int32_t)from->rank || (seen >> a->perm[i] & 1))
@@ -162,9 +164,11 @@ static rlxvk_status narrow_infer(const rlxvk_graph *g, node *n, void *attributes
         return op_fail(n, RLXVK_E_AXIS, "a scalar has no axis to narrow; reshape it to [1]");
     int64_t extent = from->dims[a->axis];
     if (a->start < 0 || a->length < 0 || a->start > extent || a->length > extent - a->start)
-        return op_fail(n, RLXVK_E_RANGE, "start %lld, length %lld on axis %d of %s",
-                       (long long)a->start, (long long)a->length, a->axis,
-                       shape_text(from, buffer));
+        return op_fail(
+            n, RLXVK_E_RANGE,
+            "start %lld, length %lld on axis %d of %s; both are >= 0 and their sum at most %lld",
+            (long long)a->start, (long long)a->length, a->axis, shape_text(from, buffer),
+            (long long)extent);
     n->shape = *from;
     n->shape.dims[a->axis] = a->length;
     take_dtype(g, n);
@@ -250,7 +254,8 @@ static rlxvk_status expand_infer(const rlxvk_graph *g, node *n, void *attributes
     }
     for (uint32_t i = added; i < target->rank; i++)
         if (from->dims[i - added] != 1 && from->dims[i - added] != target->dims[i])
-            return op_fail(n, RLXVK_E_SHAPE, "shape %s does not expand to %s: dim %u differs",
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "shape %s does not expand to %s: dim %u differs; only dims of 1 repeat",
                            shape_text(from, from_text), shape_text(target, to_text), i);
     n->shape = *target;
     take_dtype(g, n);
@@ -310,7 +315,7 @@ rlxvk_tensor rlxvk_reverse(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, 
 {
     reverse_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
-    if (!take_axes(g, "reverse", axes, count, attributes.axes))
+    if (!take_axes(g, "reverse", "axes", axes, count, attributes.axes))
         return RLXVK_NONE;
     attributes.axis_count = (uint32_t)count;
     return op_build(g, OP_reverse, &x, 1, &attributes);
@@ -327,7 +332,7 @@ static rlxvk_status reverse_infer(const rlxvk_graph *g, node *n, void *attribute
             return op_fail(n, RLXVK_E_AXIS, "a scalar has no axis to reverse; leave axes empty");
         TRY(op_axis(n, a->axes[i], from->rank, &a->axes[i]));
         if (seen >> a->axes[i] & 1)
-            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice", a->axes[i]);
+            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice; name each once", a->axes[i]);
         seen |= 1u << a->axes[i];
     }
     n->shape = *from;

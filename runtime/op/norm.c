@@ -138,7 +138,8 @@ static rlxvk_status check_channels(const node *n, const norm_attributes *a, cons
     if (x->rank < 2)
         return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, ...]", shape_text(x, shape));
     if (a->num_groups < 1 || x->dims[1] % a->num_groups)
-        return op_fail(n, RLXVK_E_ATTR, "num_groups %lld does not divide the channels of x %s",
+        return op_fail(n, RLXVK_E_ATTR,
+                       "num_groups %lld does not divide the channels of x %s; choose a divisor",
                        (long long)a->num_groups, shape_text(x, shape));
     return RLXVK_OK;
 }

@@ -201,7 +201,8 @@ op_kind op_find(const char *name);
 
 /* ---- Building and checking (op/build.c) ---- */
 
-/* fail() with "<row> '<name>': " in front. */
+/* fail() with the op in front: its row, its name, and while it is being built the number it would
+ * get and the names of its operands. */
 rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not
@@ -219,6 +220,10 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
 rlxvk_status graph_verify(const rlxvk_graph *g);
 /* One line: "%12 softmax 'attn.3' f32 2x8x64x64 (%11) axis=3". */
 void node_describe(const rlxvk_graph *g, uint32_t id, text *out);
+
+/* "softmax 'attn.3' (node 12)", for errors and logs. Returns `buffer`. */
+#define NODE_LABEL 384
+const char *node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL]);
 
 /* a + rank for a negative axis; E_AXIS outside. Rank 0 takes 0 and -1. */
 rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);

@@ -53,7 +53,8 @@ static rlxvk_status check_axis(const node *n, const rlxvk_pool_options *o, uint3
 {
     int64_t k = o->kernel[axis], s = o->stride[axis], p = o->padding[axis];
     if (!exists && (k || s || p))
-        return op_fail(n, RLXVK_E_ATTR, "entry %u of kernel, stride or padding is for no axis of x",
+        return op_fail(n, RLXVK_E_ATTR,
+                       "entry %u of kernel, stride or padding is for no axis of x; leave it 0",
                        axis);
     if (exists && (k < 1 || k > INT32_MAX || s < 1 || s > INT32_MAX || p < 0 || 2 * p > k))
         return op_fail(n, RLXVK_E_ATTR,
@@ -84,8 +85,9 @@ static rlxvk_status pool_infer(const rlxvk_graph *g, node *n, void *attributes)
         int64_t room = x->dims[i + 2] + 2 * o->padding[i] - o->kernel[i];
         if (room < 0)
             return op_fail(n, RLXVK_E_SHAPE,
-                           "spatial axis %u: kernel %lld is longer than %lld + 2 * %lld", i,
-                           (long long)o->kernel[i], (long long)x->dims[i + 2],
+                           "spatial axis %u: kernel %lld is longer than %lld + 2 * %lld; pad more "
+                           "or take a smaller one",
+                           i, (long long)o->kernel[i], (long long)x->dims[i + 2],
                            (long long)o->padding[i]);
         n->shape.dims[i + 2] = room / o->stride[i] + 1;
     }

@@ -25,13 +25,23 @@ uint64_t rlxvk_quant_row_bytes(rlxvk_quant_format format, uint64_t k)
 rlxvk_status rlxvk_quant_encode_row(rlxvk_quant_format format, const float *values, uint64_t k,
                                     void *out_bytes)
 {
-    return quant_encode_row((uint32_t)format, values, k, out_bytes);
+    rlxvk_status status;
+    TRY(require_items(values, k, "quant_encode_row", "values"));
+    TRY(require_items(out_bytes, k, "quant_encode_row", "out_bytes"));
+    TRY(quant_encode_row((uint32_t)format, values, k, out_bytes));
+error:
+    return status;
 }
 
 rlxvk_status rlxvk_quant_decode_row(rlxvk_quant_format format, const void *bytes, uint64_t k,
                                     float *out_values)
 {
-    return quant_decode_row((uint32_t)format, bytes, k, out_values);
+    rlxvk_status status;
+    TRY(require_items(bytes, k, "quant_decode_row", "bytes"));
+    TRY(require_items(out_values, k, "quant_decode_row", "out_values"));
+    TRY(quant_decode_row((uint32_t)format, bytes, k, out_values));
+error:
+    return status;
 }
 
 /* ---- Pieces ---- */
@@ -172,8 +182,10 @@ static const struct matrix_encoder {
 static rlxvk_status describe_matrix(const char *call, const rlxvk_quant_scheme *scheme, uint64_t k,
                                     quant_matrix *out)
 {
-    int64_t block = scheme->block;
     char buffer[160] = "";
+    if (!scheme)
+        return require(scheme, call, "scheme");
+    int64_t block = scheme->block;
     text problem = {buffer, sizeof buffer, 0};
     if (!quant_scheme_resolve((uint32_t)scheme->kind, &block, scheme->n, &problem))
         return fail(RLXVK_E_ATTR, "%s: %s", call, buffer);
@@ -203,6 +215,7 @@ rlxvk_status rlxvk_quant_matrix_sizes(const rlxvk_quant_scheme *scheme, uint64_t
 {
     quant_matrix m = {0};
     rlxvk_status status;
+    TRY(require(out_sizes, "quant_matrix_sizes", "out_sizes"));
     TRY(describe_matrix("quant_matrix_sizes", scheme, k, &m));
     TRY(measure("quant_matrix_sizes", &m, out_sizes));
 error:
@@ -257,6 +270,10 @@ rlxvk_status rlxvk_quant_encode_matrix(const rlxvk_quant_scheme *scheme, uint64_
     rlxvk_status status;
     TRY(describe_matrix("quant_encode_matrix", scheme, k, &m));
     TRY(measure("quant_encode_matrix", &m, &sizes));
+    TRY(require_items(w, sizes.code_bytes, "quant_encode_matrix", "w"));
+    TRY(require_items(out_codes, sizes.code_bytes, "quant_encode_matrix", "out_codes"));
+    TRY(require_items(out_scales, sizes.scale_count, "quant_encode_matrix", "out_scales"));
+    TRY(require_items(out_extra, sizes.extra_count, "quant_encode_matrix", "out_extra"));
     TRY(check_values(&m, w, &largest));
     float global = largest / (6.0f * 448.0f);
     if (m.traits->global)
@@ -286,6 +303,10 @@ rlxvk_status rlxvk_quant_decode_matrix(const rlxvk_quant_scheme *scheme, uint64_
     rlxvk_status status;
     TRY(describe_matrix("quant_decode_matrix", scheme, k, &m));
     TRY(measure("quant_decode_matrix", &m, &sizes));
+    TRY(require_items(codes, sizes.code_bytes, "quant_decode_matrix", "codes"));
+    TRY(require_items(scales, sizes.scale_count, "quant_decode_matrix", "scales"));
+    TRY(require_items(extra, sizes.extra_count, "quant_decode_matrix", "extra"));
+    TRY(require_items(out_w, sizes.code_bytes, "quant_decode_matrix", "out_w"));
     m.codes = codes;
     m.scale_bytes = m.traits->scale == SCALE_BYTE ? scales : NULL;
     m.scales = m.traits->scale == SCALE_BYTE ? NULL : scales;

@@ -49,8 +49,12 @@ double integer_host_saturate(float v, int32_t zero_point)
 
 static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o)
 {
-    if (!o || (o->count && !o->scales))
-        return op_fail(n, RLXVK_E_ATTR, "no scales given; options.scales must point at them");
+    const rlxvk_quantize_options none = {0};
+    rlxvk_status status;
+    o = o ? o : &none;
+    TRY(require_items(o->scales, o->count, node_row(n)->name, "options.scales"));
+    if (o->count == 0)
+        return op_fail(n, RLXVK_E_ATTR, "0 scales; options.scales holds one, or one an index");
     for (size_t i = 0; i < o->count; i++) {
         if (!isfinite(o->scales[i]) || !(o->scales[i] > 0))
             return op_fail(n, RLXVK_E_ATTR, "scale %zu is %g; scales are finite and above 0", i,
@@ -59,7 +63,8 @@ static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o
             return op_fail(n, RLXVK_E_ATTR, "zero point %zu is %d outside -128..127", i,
                            o->zero_points[i]);
     }
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 /* The factors and zero points as constants of the graph. */
@@ -87,10 +92,11 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
                           const rlxvk_quantize_options *o)
 {
     rlxvk_tensor inputs[3] = {x};
-    node n = {.op = (uint16_t)op};
-    if (g->status == RLXVK_OK && x.id &&
-        (graph_fail(g, check_options(&n, o)) != RLXVK_OK ||
-         graph_fail(g, append_numbers(g, op, o, inputs + 1)) != RLXVK_OK))
+    node n = {.op = (uint16_t)op, .building = g};
+    if (!graph_ready(g, op_table[op].name))
+        return RLXVK_NONE;
+    if (x.id && (graph_fail(g, check_options(&n, o)) != RLXVK_OK ||
+                 graph_fail(g, append_numbers(g, op, o, inputs + 1)) != RLXVK_OK))
         return RLXVK_NONE;
     quantize_attributes attributes = {o && o->per_axis, o ? o->axis : 0};
     return op_build(g, op, inputs, ARRAY_COUNT(inputs), &attributes);

@@ -42,10 +42,17 @@ void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 
 rlxvk_tensor rng_state(rlxvk_graph *g)
 {
+    const node state = {.op = OP_input,
+                        .dtype = RLXVK_F32,
+                        .shape = RLXVK_SHAPE(RNG_STATE_WORDS),
+                        .name = RNG_STATE_NAME};
     uint32_t id = graph_find(g, OP_input, RNG_STATE_NAME);
-    return id != NODE_NONE
-               ? tensor_of(id)
-               : rlxvk_input(g, RNG_STATE_NAME, RLXVK_F32, RLXVK_SHAPE(RNG_STATE_WORDS));
+    return tensor_of(g, id == NODE_NONE ? graph_append(g, &state) : id);
+}
+
+bool is_rng_state(const node *n)
+{
+    return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
 }
 
 uint64_t random_ops(const rlxvk_graph *g)
@@ -62,6 +69,8 @@ static rlxvk_tensor build_rng(rlxvk_graph *g, op_kind op, rlxvk_shape shape, flo
                               float other, const rlxvk_rng_stream *stream)
 {
     rng_attributes a = {.shape = shape, .base = base, .other = other};
+    if (!graph_ready(g, op_table[op].name))
+        return RLXVK_NONE;
     if (stream)
         a.stream = *stream;
     if (!a.stream.has_key)
@@ -87,11 +96,9 @@ rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, flo
 static rlxvk_tensor build_like(rlxvk_graph *g, op_kind op, rlxvk_tensor like, float base,
                                float other, const rlxvk_rng_stream *stream)
 {
-    if (like.id == 0 || like.id > g->nodes.count) {
-        graph_fail(g, fail(RLXVK_E_ARITY, "%s: the template is no tensor of the graph",
-                           op_table[op].name));
+    const char *row = op_table[op].name;
+    if (!graph_ready(g, row) || graph_fail(g, graph_take(g, like, row, "operand", 0)) != RLXVK_OK)
         return RLXVK_NONE;
-    }
     return build_rng(g, op, rlxvk_tensor_shape(g, like), base, other, stream);
 }
 

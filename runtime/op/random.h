@@ -1,5 +1,5 @@
-/* The state random ops read: an input of this reserved name that the executable keeps, 8 words of
- * bits. */
+/* The state random ops read: an input that the executable keeps, 8 words of bits. Its name is one
+ * that no builder call takes, so that no other input has it. */
 #ifndef RLXVK_RANDOM_H
 #define RLXVK_RANDOM_H
 
@@ -13,6 +13,7 @@ static const rlxvk_rng_options rng_defaults = {.seed = 42};
 
 /* The state's input; added where there is none. */
 rlxvk_tensor rng_state(rlxvk_graph *g);
+bool is_rng_state(const node *n);
 /* How many random ops there are already: the default key of the next. */
 uint64_t random_ops(const rlxvk_graph *g);
 

@@ -52,7 +52,7 @@ static rlxvk_status check_options(const node *n, recurrent_attributes *a)
                        (long long)o->hidden_size, (long long)o->num_layers, MOST_HIDDEN,
                        MOST_LAYERS);
     if (o->relu && node_code(n) != RECURRENT_RNN)
-        return op_fail(n, RLXVK_E_ATTR, "relu is for rnn only");
+        return op_fail(n, RLXVK_E_ATTR, "relu is for rnn only; leave it false");
     if (o->in_place && !a->carry)
         return op_fail(n, RLXVK_E_ATTR, "in_place needs initial states to write over");
     if (n->input_count != wanted)
@@ -117,8 +117,10 @@ static rlxvk_status recurrent_infer(const rlxvk_graph *g, node *n, void *attribu
     recurrent_geometry r = recurrent_geometry_of(x, n, a);
     rlxvk_shape gates = RLXVK_SHAPE(x->dims[0], x->dims[1], (int64_t)(r.directions * r.rows));
     if (!shape_numel_checked(&gates, &numel))
-        return op_fail(n, RLXVK_E_TOO_LARGE, "the gates of all steps, %s, are 2^31 numbers or more",
-                       shape_text(&gates, buffer));
+        return op_fail(
+            n, RLXVK_E_TOO_LARGE,
+            "the gates of all steps, %s, are 2^31 numbers or more; split the batch or the steps",
+            shape_text(&gates, buffer));
     TRY(check_weights(g, n, &r));
     TRY(check_states(g, n, &r, a->options.in_place));
     n->shape = RLXVK_SHAPE(x->dims[0], x->dims[1], (int64_t)(r.directions * r.hidden));

@@ -18,12 +18,13 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, const int3
                           size_t axis_count, bool keep_dim)
 {
     reduce_attributes a = {.axis_count = (uint32_t)axis_count, .keep_dim = keep_dim};
-    if (g->status != RLXVK_OK)
+    const char *row = op_table[op].name;
+    if (!graph_ready(g, row) ||
+        graph_fail(g, require_items(axes, axis_count, row, "axes")) != RLXVK_OK)
         return RLXVK_NONE;
-    if (axis_count > RLXVK_MAX_RANK || (axis_count && !axes)) {
-        graph_fail(g, op_fail(&(node){.op = (uint16_t)op}, RLXVK_E_AXIS,
-                              "%zu axes%s; a tensor has at most %d", axis_count,
-                              axes ? "" : " at NULL", RLXVK_MAX_RANK));
+    if (axis_count > RLXVK_MAX_RANK) {
+        graph_fail(g, fail(RLXVK_E_AXIS, "%s: %zu axes; a tensor has at most %d", row, axis_count,
+                           RLXVK_MAX_RANK));
         return RLXVK_NONE;
     }
     if (axis_count)
@@ -90,7 +91,7 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
         int32_t axis = 0;
         TRY(op_axis(n, a->axes[i], x->rank, &axis));
         if (set >> axis & 1)
-            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice", a->axes[i]);
+            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice; name each once", a->axes[i]);
         set |= 1u << axis;
     }
     a->axis_count = 0;

@@ -85,10 +85,11 @@ static region_step pack_step(const rlxvk_region_step *s)
 rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs, size_t count,
                                       const rlxvk_region *region)
 {
-    if (!region || (!region->steps && region->step_count)) {
-        graph_fail(g, fail(RLXVK_E_ATTR, "elementwise_region: no steps are given"));
+    static const char row[] = "elementwise_region";
+    if (!graph_ready(g, row) || graph_fail(g, require(region, row, "region")) != RLXVK_OK ||
+        graph_fail(g, require_items(region->steps, region->step_count, row, "region.steps")) !=
+            RLXVK_OK)
         return RLXVK_NONE;
-    }
     region_attributes a = {.shape = region->shape,
                            .step_count = (uint32_t)MIN(region->step_count, UINT32_MAX),
                            .scalar_mask = region->scalar_mask,

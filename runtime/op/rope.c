@@ -40,7 +40,8 @@ static rlxvk_status check_options(const node *n, const rlxvk_rope_options *o)
         return op_fail(n, RLXVK_E_ATTR, "n_rot %lld; must be even, from 0 to head_dim %lld",
                        (long long)o->n_rot, (long long)o->head_dim);
     if ((unsigned)o->style > RLXVK_ROPE_GPTJ || (unsigned)o->table > RLXVK_ROPE_TABLE_PER_TOKEN)
-        return op_fail(n, RLXVK_E_ATTR, "style %d, table mode %d", (int)o->style, (int)o->table);
+        return op_fail(n, RLXVK_E_ATTR, "style %d, table mode %d; styles are 0 and 1, modes 0 to 2",
+                       (int)o->style, (int)o->table);
     return RLXVK_OK;
 }
 
@@ -50,8 +51,8 @@ static rlxvk_status check_tables(const node *n, rlxvk_rope_options *o, const rop
     char cos_text[SHAPE_TEXT], sin_text[SHAPE_TEXT];
     int64_t tokens = r->batch * r->sequence;
     if (!shape_equal(cos, sin))
-        return op_fail(n, RLXVK_E_SHAPE, "cos %s and sin %s differ", shape_text(cos, cos_text),
-                       shape_text(sin, sin_text));
+        return op_fail(n, RLXVK_E_SHAPE, "cos %s and sin %s differ; both tables have one shape",
+                       shape_text(cos, cos_text), shape_text(sin, sin_text));
     if (r->columns < o->n_rot / 2)
         return op_fail(n, RLXVK_E_SHAPE, "tables %s have %lld columns; n_rot %lld needs %lld",
                        shape_text(cos, cos_text), (long long)r->columns, (long long)o->n_rot,

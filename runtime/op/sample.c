@@ -14,6 +14,8 @@
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options)
 {
     sample_attributes a = {.options = options ? *options : (rlxvk_sample_options){0}};
+    if (!graph_ready(g, "sample"))
+        return RLXVK_NONE;
     if (!a.options.stream.has_key)
         a.options.stream.key = random_ops(g);
     a.options.stream.has_key = true;
@@ -26,8 +28,10 @@ static rlxvk_status sample_infer(const rlxvk_graph *g, node *n, void *attributes
 {
     rlxvk_sample_options *o = &((sample_attributes *)attributes)->options;
     const rlxvk_shape *logits = input_shape(g, n, 1);
+    char buffer[SHAPE_TEXT];
     if (logits->rank == 0 || logits->dims[logits->rank - 1] < 1)
-        return op_fail(n, RLXVK_E_SHAPE, "logits need a last axis of at least one token");
+        return op_fail(n, RLXVK_E_SHAPE, "logits %s; takes a last axis of at least one token",
+                       shape_text(logits, buffer));
     if (logits->dims[logits->rank - 1] > 1 << 24)
         return op_fail(n, RLXVK_E_INDEX_RANGE, "%lld tokens; f32 indices reach 2^24",
                        (long long)logits->dims[logits->rank - 1]);

@@ -45,7 +45,7 @@ static rlxvk_status scatter_infer(const rlxvk_graph *g, node *n, void *attribute
     if (input_dtype(g, n, 1) == RLXVK_C64)
         return op_fail(n, RLXVK_E_DTYPE, "the indices are complex; takes real ones");
     if (a->dim < 0)
-        return op_fail(n, RLXVK_E_ATTR, "dim %lld is negative", (long long)a->dim);
+        return op_fail(n, RLXVK_E_ATTR, "dim %lld is negative; it counts rows", (long long)a->dim);
     if (a->dim > LONGEST_INDEXED_AXIS)
         return op_fail(n, RLXVK_E_INDEX_RANGE,
                        "dim %lld is above 2^24, which indices held as f32 can count",

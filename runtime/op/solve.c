@@ -57,10 +57,11 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     s->n = a->dims[lead];
     s->columns = b->rank == lead + 2 ? b->dims[lead + 1] : 1;
     if (a->dims[lead + 1] != s->n)
-        return op_fail(n, RLXVK_E_ATTR, "A %s is not square", shape_text(a, a_text));
-    if (b->dims[lead] != s->n || (lead && b->dims[0] != s->batch))
-        return op_fail(n, RLXVK_E_SHAPE, "b %s does not go with A %s", shape_text(b, b_text),
+        return op_fail(n, RLXVK_E_ATTR, "A %s is not square; its last two dims are equal",
                        shape_text(a, a_text));
+    if (b->dims[lead] != s->n || (lead && b->dims[0] != s->batch))
+        return op_fail(n, RLXVK_E_SHAPE, "b %s does not go with A %s; it has a row for each of A's",
+                       shape_text(b, b_text), shape_text(a, a_text));
     n->shape = RLXVK_SHAPE((int64_t)shape_numel(b) + s->batch);
     n->dtype = (uint8_t)input_dtype(g, n, 1);
     return RLXVK_OK;

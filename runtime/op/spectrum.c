@@ -3,6 +3,7 @@
  * frequencies, convolution; and the integer helpers. Real signals go through the block layout: real
  * parts, then imaginary parts, along the last axis.
  */
+#include "op/composite.h"
 #include "op/fft.h"
 
 #include <math.h>
@@ -15,23 +16,23 @@ static bool refuse(rlxvk_graph *g, rlxvk_status status)
     return false;
 }
 
-/* Whether x has a last axis, and how long it is. */
-static bool last_of(rlxvk_graph *g, const char *name, rlxvk_tensor x, int64_t *out)
+/* Whether operand `index` has a last axis, and how long it is. */
+static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x, int64_t *out)
 {
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, name) ||
+        graph_fail(g, graph_take(g, x, name, "operand", index)) != RLXVK_OK)
         return false;
-    if (!x.id || x.id > g->nodes.count)
-        return refuse(g, fail(RLXVK_E_ARITY, "%s: an operand is RLXVK_NONE or unknown", name));
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
     if (shape.rank == 0)
-        return refuse(g, fail(RLXVK_E_SHAPE, "%s: a scalar has no last axis", name));
+        return refuse(g, fail(RLXVK_E_SHAPE, "%s: a scalar has no last axis; reshape it to [1]",
+                              name));
     *out = shape.dims[shape.rank - 1];
     return true;
 }
 
 static bool at_least_one(rlxvk_graph *g, const char *name, const char *what, int64_t value)
 {
-    if (g->status != RLXVK_OK)
+    if (!graph_ready(g, name))
         return false;
     if (value < 1 || value > INT32_MAX)
         return refuse(g, fail(RLXVK_E_ATTR, "%s: %s is %lld; takes 1 to 2^31 - 1", name, what,
@@ -85,13 +86,13 @@ rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, siz
 {
     int64_t length;
     bool seen[RLXVK_MAX_RANK] = {false};
-    if (!last_of(g, "fftn", x, &length))
+    if (!last_of(g, "fftn", 0, x, &length))
         return RLXVK_NONE;
     int32_t rank = (int32_t)rlxvk_tensor_shape(g, x).rank;
     for (size_t i = 0; i < (axes ? count : (size_t)rank); i++) {
         int32_t axis = axes ? axes[i] : (int32_t)i, at = axis < 0 ? axis + rank : axis;
         if (at >= 0 && at < rank && seen[at])
-            graph_fail(g, fail(RLXVK_E_AXIS, "fftn: axis %d is given twice", axis));
+            graph_fail(g, fail(RLXVK_E_AXIS, "fftn: axis %d is given twice; name each once", axis));
         if (at >= 0 && at < rank)
             seen[at] = true;
         x = rlxvk_fft_axis(g, x, axis, inverse, norm);
@@ -102,7 +103,7 @@ rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, siz
 rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
 {
     int64_t length;
-    if (!at_least_one(g, "pad_last", "n", n) || !last_of(g, "pad_last", x, &length))
+    if (!at_least_one(g, "pad_last", "n", n) || !last_of(g, "pad_last", 0, x, &length))
         return RLXVK_NONE;
     if (n <= length)
         return n == length ? x : part(g, x, 0, n);
@@ -110,26 +111,41 @@ rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
     return rlxvk_concat(g, parts, 2, -1);
 }
 
-rlxvk_tensor rlxvk_fft_split(rlxvk_graph *g, rlxvk_tensor block, rlxvk_tensor *out_im)
+/* The halves of a block; the second only where it is asked for. */
+static rlxvk_tensor split(rlxvk_graph *g, const char *name, rlxvk_tensor block,
+                          rlxvk_tensor *out_im)
 {
     int64_t length;
-    *out_im = RLXVK_NONE;
-    if (!last_of(g, "fft_split", block, &length))
+    if (out_im)
+        *out_im = RLXVK_NONE;
+    if (!last_of(g, name, 0, block, &length))
         return RLXVK_NONE;
     if (length % 2) {
-        graph_fail(g, fail(RLXVK_E_SHAPE, "fft_split: last dim %lld is odd", (long long)length));
+        graph_fail(g, fail(RLXVK_E_SHAPE, "%s: last dim %lld is odd; a block has two halves", name,
+                           (long long)length));
         return RLXVK_NONE;
     }
-    *out_im = part(g, block, length / 2, length / 2);
+    if (out_im)
+        *out_im = part(g, block, length / 2, length / 2);
     return part(g, block, 0, length / 2);
+}
+
+rlxvk_tensor rlxvk_fft_split(rlxvk_graph *g, rlxvk_tensor block, rlxvk_tensor *out_im)
+{
+    return split(g, "fft_split", block, out_im);
 }
 
 rlxvk_tensor rlxvk_fft_merge(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im)
 {
     rlxvk_tensor parts[] = {re, im};
+    char left[SHAPE_TEXT], right[SHAPE_TEXT];
+    if (!composite_begin(g, "fft_merge", parts, 2))
+        return RLXVK_NONE;
     rlxvk_shape a = rlxvk_tensor_shape(g, re), b = rlxvk_tensor_shape(g, im);
-    if (g->status == RLXVK_OK && re.id && im.id && !shape_equal(&a, &b))
-        graph_fail(g, fail(RLXVK_E_SHAPE, "fft_merge: the two parts have different shapes"));
+    if (!shape_equal(&a, &b))
+        graph_fail(g, fail(RLXVK_E_SHAPE,
+                           "fft_merge: real parts %s, imaginary parts %s; both have one shape",
+                           shape_text(&a, left), shape_text(&b, right)));
     return rlxvk_concat(g, parts, 2, -1);
 }
 
@@ -138,7 +154,7 @@ static rlxvk_tensor real_block(rlxvk_graph *g, const char *name, rlxvk_tensor x,
                                rlxvk_fft_norm norm)
 {
     int64_t length;
-    if (!last_of(g, name, x, &length) || !at_least_one(g, name, "n", n ? n : length))
+    if (!last_of(g, name, 0, x, &length) || !at_least_one(g, name, "n", n ? n : length))
         return RLXVK_NONE;
     n = n ? n : length;
     rlxvk_tensor parts[] = {x, zeros(g, x, 2 * n - MIN(n, length))};
@@ -150,14 +166,14 @@ static rlxvk_tensor real_block(rlxvk_graph *g, const char *name, rlxvk_tensor x,
 rlxvk_tensor rlxvk_fft_real(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
                             rlxvk_tensor *out_im)
 {
-    return rlxvk_fft_split(g, real_block(g, "fft_real", x, n, norm), out_im);
+    return split(g, "fft_real", real_block(g, "fft_real", x, n, norm), out_im);
 }
 
 /* Even n is a transform of half the length. */
 rlxvk_tensor rlxvk_rfft_block(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm)
 {
     int64_t length;
-    if (!last_of(g, "rfft_block", x, &length) ||
+    if (!last_of(g, "rfft_block", 0, x, &length) ||
         !at_least_one(g, "rfft_block", "n", n ? n : length))
         return RLXVK_NONE;
     fft_real_attributes a = {n ? n : length, norm};
@@ -173,7 +189,7 @@ rlxvk_tensor rlxvk_rfft_block(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_f
 rlxvk_tensor rlxvk_rfft(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
                         rlxvk_tensor *out_im)
 {
-    return rlxvk_fft_split(g, rlxvk_rfft_block(g, x, n, norm), out_im);
+    return split(g, "rfft", rlxvk_rfft_block(g, x, n, norm), out_im);
 }
 
 /* Bins 0 .. n / 2 of odd n -> all n: bin n - k is `sign` times bin k. */
@@ -204,7 +220,7 @@ rlxvk_tensor rlxvk_irfft_block(rlxvk_graph *g, rlxvk_tensor block, int64_t n, rl
 {
     fft_real_attributes a = {n, norm};
     int64_t length;
-    if (!last_of(g, "irfft_block", block, &length) || !has_bins(g, "irfft_block", length / 2, n))
+    if (!last_of(g, "irfft_block", 0, block, &length) || !has_bins(g, "irfft_block", length / 2, n))
         return RLXVK_NONE;
     if (n % 2 == 0)
         return op_build(g, OP_irfft_block, &block, 1, &a);
@@ -216,7 +232,7 @@ rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64
                          rlxvk_fft_norm norm)
 {
     int64_t bins[2];
-    if (!last_of(g, "irfft", re, &bins[0]) || !last_of(g, "irfft", im, &bins[1]) ||
+    if (!last_of(g, "irfft", 0, re, &bins[0]) || !last_of(g, "irfft", 1, im, &bins[1]) ||
         !has_bins(g, "irfft", bins[0], n) || !has_bins(g, "irfft", bins[1], n))
         return RLXVK_NONE;
     if (n % 2 == 0)
@@ -227,7 +243,8 @@ rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64
 rlxvk_tensor rlxvk_ifft_real(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, rlxvk_fft_norm norm)
 {
     int64_t length;
-    if (!last_of(g, "ifft_real", re, &length) || !at_least_one(g, "ifft_real", "length", length))
+    if (!composite_begin(g, "ifft_real", (rlxvk_tensor[]){re, im}, 2) ||
+        !last_of(g, "ifft_real", 0, re, &length) || !at_least_one(g, "ifft_real", "length", length))
         return RLXVK_NONE;
     return part(g, rlxvk_fft(g, rlxvk_fft_merge(g, re, im), true, norm), 0, length);
 }
@@ -237,7 +254,7 @@ rlxvk_tensor rlxvk_ifft_real(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, r
 rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_t hop)
 {
     int64_t whole;
-    if (!last_of(g, "frames", x, &whole) || !at_least_one(g, "frames", "length", length) ||
+    if (!last_of(g, "frames", 0, x, &whole) || !at_least_one(g, "frames", "length", length) ||
         !at_least_one(g, "frames", "hop", hop))
         return RLXVK_NONE;
     int64_t count = whole < length ? 0 : 1 + (whole - length) / hop;
@@ -264,24 +281,28 @@ rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_
 rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
                         const rlxvk_stft_options *options)
 {
-    int64_t n = options->n_fft ? options->n_fft : options->length, length;
-    rlxvk_tensor frames = rlxvk_frames(g, x, options->length, options->hop);
-    if (window.id && last_of(g, "stft", window, &length)) {
-        if (length != options->length)
-            graph_fail(g, fail(RLXVK_E_SHAPE, "stft: window of %lld, frames of %lld",
-                               (long long)length, (long long)options->length));
+    const rlxvk_stft_options none = {0}, *o = options ? options : &none;
+    int64_t n = o->n_fft ? o->n_fft : o->length, length;
+    if (!composite_begin(g, "stft", &x, 1) || !at_least_one(g, "stft", "length", o->length) ||
+        !at_least_one(g, "stft", "hop", o->hop))
+        return RLXVK_NONE;
+    rlxvk_tensor frames = rlxvk_frames(g, x, o->length, o->hop);
+    if (window.id && last_of(g, "stft", 1, window, &length)) {
+        if (length != o->length)
+            graph_fail(g, fail(RLXVK_E_SHAPE, "stft: window of %lld, frames of %lld; make them one",
+                               (long long)length, (long long)o->length));
         frames = rlxvk_mul(g, frames, window);
     }
-    if (!last_of(g, "stft", frames, &length) || !at_least_one(g, "stft", "n_fft", n))
+    if (!last_of(g, "stft", 0, frames, &length) || !at_least_one(g, "stft", "n_fft", n))
         return RLXVK_NONE;
-    if (options->two_sided)
-        return real_block(g, "stft", frames, n, options->norm);
-    return rlxvk_rfft_block(g, frames, n, options->norm);
+    if (o->two_sided)
+        return real_block(g, "stft", frames, n, o->norm);
+    return rlxvk_rfft_block(g, frames, n, o->norm);
 }
 
 rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n)
 {
-    if (!at_least_one(g, "psd", "n", n))
+    if (!composite_begin(g, "psd", (rlxvk_tensor[]){re, im}, 2) || !at_least_one(g, "psd", "n", n))
         return RLXVK_NONE;
     rlxvk_tensor power = rlxvk_fma(g, re, re, rlxvk_mul(g, im, im));
     return rlxvk_div(g, power, scalar(g, (double)n));
@@ -290,8 +311,10 @@ rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t
 rlxvk_tensor rlxvk_psd_real(rlxvk_graph *g, rlxvk_tensor x, rlxvk_fft_norm norm)
 {
     int64_t length;
+    if (!last_of(g, "psd_real", 0, x, &length))
+        return RLXVK_NONE;
     rlxvk_tensor im, re = rlxvk_rfft(g, x, 0, norm, &im);
-    return last_of(g, "psd_real", x, &length) ? rlxvk_psd(g, re, im, length) : RLXVK_NONE;
+    return rlxvk_psd(g, re, im, length);
 }
 
 static double frequency(int64_t k, int64_t n)
@@ -341,10 +364,12 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
 {
     int64_t la, lb;
     rlxvk_tensor ai, bi;
-    if (!last_of(g, "fft_conv1d", a, &la) || !last_of(g, "fft_conv1d", b, &lb))
+    if (!last_of(g, "fft_conv1d", 0, a, &la) || !last_of(g, "fft_conv1d", 1, b, &lb))
         return RLXVK_NONE;
     if (la == 0 || lb == 0) {
-        graph_fail(g, fail(RLXVK_E_SHAPE, "fft_conv1d: an operand is empty"));
+        graph_fail(g, fail(RLXVK_E_SHAPE,
+                           "fft_conv1d: last dims %lld and %lld; each needs an element at least",
+                           (long long)la, (long long)lb));
         return RLXVK_NONE;
     }
     int64_t n = (int64_t)next_smooth((uint64_t)(la + lb - 1));
@@ -385,7 +410,7 @@ size_t rlxvk_prime_factors(uint64_t n, uint64_t *out, size_t capacity)
         if (p > n / p)
             p = n;
         for (; n % p == 0; n /= p, count++)
-            if (count < capacity)
+            if (out && count < capacity)
                 out[count] = p;
     }
     return count;

@@ -48,7 +48,9 @@ static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
         return RLXVK_OK; /* leaves were checked when built and have nothing to infer from */
     if (copy.attributes)
         copy.attributes = attributes;
-    TRY(op_check(g, &copy, attributes));
+    status = op_check(g, &copy, attributes);
+    if (status != RLXVK_OK)
+        return fail_within(status, "node %u", id);
     const node *n = graph_node(g, id);
     if (!shape_equal(&copy.shape, &n->shape) || copy.dtype != n->dtype)
         return op_fail(&copy, RLXVK_E_SHAPE, "node %u is declared %s %s but computes %s %s", id,
@@ -88,4 +90,15 @@ void node_describe(const rlxvk_graph *g, uint32_t id, text *out)
     }
     if (node_row(n)->family->describe)
         node_row(n)->family->describe(n, out);
+}
+
+const char *node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL])
+{
+    const node *n = graph_node(g, id);
+    text t = {.buffer = buffer, .size = NODE_LABEL};
+    text_append(&t, "%s", node_row(n)->name);
+    if (n->name)
+        text_append(&t, " '%.255s'", n->name);
+    text_append(&t, " (node %u)", id);
+    return buffer;
 }

@@ -82,7 +82,8 @@ static rlxvk_status fill_wildcard(const node *n, const rlxvk_shape *from, rlxvk_
         return RLXVK_OK;
     target->dims[wildcard] = 1;
     if (!shape_numel_checked(target, &others))
-        return op_fail(n, RLXVK_E_TOO_LARGE, "the new shape has 2^31 elements or more");
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "the new shape has 2^31 elements or more; split the tensor");
     if (others == 0)
         return op_fail(n, RLXVK_E_ATTR, "dim %u is -1 beside a dim of 0; give it a value",
                        wildcard);
@@ -107,7 +108,8 @@ static rlxvk_status reshape_infer(const rlxvk_graph *g, node *n, void *attribute
         return op_fail(n, RLXVK_E_SHAPE, "rank %u above %d", target->rank, RLXVK_MAX_RANK);
     TRY(fill_wildcard(n, from, target));
     if (!shape_numel_checked(target, &numel) || numel != shape_numel(from))
-        return op_fail(n, RLXVK_E_SHAPE, "shape %s cannot become %s: the element counts differ",
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "shape %s cannot become %s: the element counts differ; give as many",
                        shape_text(from, from_text), shape_text(target, to_text));
     n->shape = *target;
     n->dtype = (uint8_t)input_dtype(g, n, 0);

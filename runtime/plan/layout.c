@@ -28,12 +28,17 @@ static uint64_t value_bytes(const schedule *s, uint32_t value)
 static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
 {
     uint64_t limit = MIN(l->options->max_binding_bytes, l->block_bytes);
+    char who[NODE_LABEL + SHAPE_TEXT] = "a temporary", label[NODE_LABEL], shape[SHAPE_TEXT];
+    text t = {.buffer = who, .size = sizeof who};
     if (bytes <= limit)
         return RLXVK_OK;
+    if (value < l->s->graph->nodes.count)
+        text_append(&t, "%s of shape %s", node_label(l->s->graph, value, label),
+                    shape_text(&graph_node(l->s->graph, value)->shape, shape));
     return fail(RLXVK_E_TOO_LARGE,
-                "value %u needs %llu bytes; this device binds at most %llu and allocates at most "
-                "%llu; split the tensor",
-                value, (unsigned long long)bytes, (unsigned long long)l->options->max_binding_bytes,
+                "%s needs %llu bytes; this device binds at most %llu and allocates at most %llu; "
+                "split the tensor",
+                who, (unsigned long long)bytes, (unsigned long long)l->options->max_binding_bytes,
                 (unsigned long long)l->block_bytes);
 }
 

@@ -305,7 +305,8 @@ static void a_failing_part_leaves_nothing_behind(void **state)
     (void)state;
     assert_int_equal(rlxvk_fused_attention_block(g, &block).id, 0);
     assert_int_equal(g->nodes.count, count);
-    expect_error(rlxvk_graph_status(g), RLXVK_E_SHAPE, "fused_attention_block: attention: ");
+    expect_error(rlxvk_graph_status(g), RLXVK_E_SHAPE,
+                 "fused_attention_block: attention (node 8 of node 5, ");
     assert_string_equal(rlxvk_graph_error(g), rlxvk_last_error());
     rlxvk_graph_destroy(g);
 }

@@ -293,7 +293,7 @@ static void errors_stick(void **state)
     assert_int_equal(rlxvk_softmax(g, x, 4).id, 0);
     assert_int_equal(rlxvk_graph_status(g), RLXVK_E_AXIS);
     strcpy(first, rlxvk_graph_error(g));
-    assert_non_null(strstr(first, "softmax: axis 4 outside rank 2"));
+    assert_non_null(strstr(first, "softmax (node 1 of 'x'): axis 4 outside rank 2"));
     size_t count = g->nodes.count;
     assert_int_equal(rlxvk_neg(g, x).id, 0);
     assert_int_equal(input(g, "y", RLXVK_SHAPE(2)).id, 0);
@@ -321,7 +321,7 @@ static void expect_sticky(rlxvk_graph *g, rlxvk_status status, const char *part)
 
 static void tensors_must_be_the_graphs(void **state)
 {
-    const rlxvk_tensor unknown[] = {RLXVK_NONE, {2}, {UINT32_MAX}};
+    const rlxvk_tensor unknown[] = {RLXVK_NONE, {2, 0}, {UINT32_MAX, UINT32_MAX}};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(unknown); i++) {
         rlxvk_graph *g = new_graph();
@@ -329,13 +329,14 @@ static void tensors_must_be_the_graphs(void **state)
         assert_int_equal(rlxvk_tensor_shape(g, unknown[i]).rank, 0);
         assert_int_equal(rlxvk_tensor_dtype(g, unknown[i]), RLXVK_F32);
         rlxvk_graph_output(g, unknown[i]);
-        expect_sticky(g, RLXVK_E_DANGLING, "graph output");
+        expect_sticky(g, RLXVK_E_DANGLING, "graph_output: output 0");
         g = new_graph();
         rlxvk_set_name(g, unknown[i], "n");
         expect_sticky(g, RLXVK_E_DANGLING, "set_name");
         g = new_graph();
         rlxvk_neg(g, unknown[i]);
-        expect_sticky(g, unknown[i].id ? RLXVK_E_DANGLING : RLXVK_E_ARITY, "neg: operand 0");
+        expect_sticky(g, unknown[i].id ? RLXVK_E_DANGLING : RLXVK_E_ARITY,
+                      "neg (node 0): operand 0");
     }
 }
 
@@ -369,8 +370,30 @@ static void names_have_rules(void **state)
     input(g, "a", RLXVK_SHAPE(2));
     rlxvk_param(g, "a", RLXVK_F32, RLXVK_SHAPE(2)); /* a name space of its own */
     expect_ok(rlxvk_graph_status(g));
-    rlxvk_param(g, "a", RLXVK_F32, RLXVK_SHAPE(3));
+    rlxvk_param(g, "a", RLXVK_F32, RLXVK_SHAPE(2));
     expect_sticky(g, RLXVK_E_DUP_NAME, "param 'a': node 1");
+    static const struct {
+        rlxvk_dtype dtype;
+        rlxvk_shape shape;
+        const char *part;
+    } others[] = {{RLXVK_F32, {1, {3}}, "param 'a': F32 3, but node 0 has this name and is F32 2"},
+                  {RLXVK_F16, {1, {2}}, "F16 2, but node 0 has this name and is F32 2"}};
+    for (size_t i = 0; i < ARRAY_COUNT(others); i++) {
+        g = new_graph();
+        rlxvk_param(g, "a", RLXVK_F32, RLXVK_SHAPE(2));
+        rlxvk_param(g, "a", others[i].dtype, others[i].shape);
+        expect_sticky(g, RLXVK_E_PARAM_CONFLICT, others[i].part);
+    }
+    g = new_graph();
+    input(g, "a", RLXVK_SHAPE(2));
+    input(g, "a", RLXVK_SHAPE(3));
+    expect_sticky(g, RLXVK_E_DUP_NAME, "input 'a': node 0");
+    g = new_graph();
+    input(g, "rlxvk.rng", RLXVK_SHAPE(8));
+    expect_sticky(g, RLXVK_E_ATTR, "'rlxvk.rng': names that begin with 'rlxvk.' are the library's");
+    g = new_graph();
+    rlxvk_param(g, "rlxvk.", RLXVK_F32, RLXVK_SHAPE(2));
+    expect_sticky(g, RLXVK_E_ATTR, "choose another");
     g = new_graph();
     input(g, "", RLXVK_SHAPE(2));
     expect_sticky(g, RLXVK_E_ATTR, "0 bytes");
@@ -388,7 +411,7 @@ static void constants_have_a_size(void **state)
     expect_sticky(g, RLXVK_E_CONST_SIZE, "12 bytes given; F16 of shape 3 takes 6");
     g = new_graph();
     rlxvk_constant(g, RLXVK_C64, RLXVK_SHAPE(2), NULL, 16);
-    expect_sticky(g, RLXVK_E_CONST_SIZE, "NULL");
+    expect_sticky(g, RLXVK_E_NULL, "bytes is NULL with a count of 16");
     g = new_graph();
     rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), NULL, 0);
     expect_sticky(g, RLXVK_E_CONST_SIZE, "takes 4");

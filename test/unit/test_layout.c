@@ -43,7 +43,7 @@ static void leaf_names_and_shapes(void **state)
         {"w", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_OK}, /* params have a name space of their own */
         {"x", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_DUP_NAME},
         {"", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_ATTR},
-        {NULL, RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_ATTR},
+        {NULL, RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_NULL},
         {longest, RLXVK_F32, RLXVK_SHAPE(1), RLXVK_E_ATTR},
         {longest + 1, RLXVK_F32, RLXVK_SHAPE(1), RLXVK_OK},
         {"\xe2\x82\xac \xf0\x9f\x98\x80 \xc3\xa9", RLXVK_F32, RLXVK_SHAPE(1), RLXVK_OK},
@@ -80,7 +80,7 @@ static void constant_sizes(void **state)
     } rows[] = {
         {RLXVK_F32, 1, "abcd", 4, RLXVK_OK},
         {RLXVK_F32, 1, "abcd", 3, RLXVK_E_CONST_SIZE},
-        {RLXVK_F32, 1, NULL, 4, RLXVK_E_CONST_SIZE},
+        {RLXVK_F32, 1, NULL, 4, RLXVK_E_NULL},
         {RLXVK_F32, 0, NULL, 0, RLXVK_OK},
         {RLXVK_F16, 2, "abcd", 4, RLXVK_OK},
         {RLXVK_U8, 4, "abcd", 4, RLXVK_OK},
@@ -99,10 +99,10 @@ static void concat_names_a_missing_part(void **state)
 {
     rlxvk_graph *g = new_graph();
     (void)state;
-    assert_int_equal(rlxvk_concat(g, (rlxvk_tensor[]){{1}, RLXVK_NONE}, 2, 0).id, 0);
+    assert_int_equal(rlxvk_concat(g, (rlxvk_tensor[]){tensor_of(g, 0), RLXVK_NONE}, 2, 0).id, 0);
     assert_int_equal(rlxvk_graph_status(g), RLXVK_E_DANGLING);
     assert_non_null(strstr(rlxvk_graph_error(g), "part 1"));
-    assert_int_equal(rlxvk_reshape(g, (rlxvk_tensor){1}, RLXVK_SHAPE(6)).id, 0); /* sticky */
+    assert_int_equal(rlxvk_reshape(g, tensor_of(g, 0), RLXVK_SHAPE(6)).id, 0); /* sticky */
     rlxvk_graph_destroy(g);
 }
 
@@ -187,8 +187,8 @@ static void transposes_go_through_tiles(void **state)
 static void concat_writes_apart(void **state)
 {
     rlxvk_graph *g = new_graph();
-    rlxvk_tensor computed = rlxvk_reverse(g, (rlxvk_tensor){1}, (int32_t[]){1}, 1);
-    rlxvk_tensor parts[] = {{1}, computed, {2}, {1}};
+    rlxvk_tensor computed = rlxvk_reverse(g, tensor_of(g, 0), (int32_t[]){1}, 1);
+    rlxvk_tensor parts[] = {tensor_of(g, 0), computed, tensor_of(g, 1), tensor_of(g, 0)};
     (void)state;
     schedule s = lower(g, rlxvk_concat(g, parts, 4, 0));
     assert_int_equal(s.dispatches.count, 4);
