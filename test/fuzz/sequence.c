@@ -169,6 +169,21 @@ static void *fill(const model_node *n, rlxvk_dtype dtype, bool bytes, size_t *le
     return data;
 }
 
+/* The statuses of a call that is given NULL where it would write. */
+static status_set also_null(status_set allowed)
+{
+    return (allowed & ~ACCEPTED) | STATUS(RLXVK_E_NULL);
+}
+
+/* The pointer, or seldom NULL, which is refused where there is anything to read. */
+static void *seldom_null(void *data)
+{
+    if (world.calm || !seldom(48))
+        return data;
+    free(data);
+    return NULL;
+}
+
 /* A name of an input or param, seldom a wrong one. */
 static const char *choose_name(const model_executable *m, model_op op)
 {
@@ -216,7 +231,7 @@ static void add_input(flight *f, const model_executable *m, const char *name)
     }
     bool raw = model_storage_of(n->dtype) == MODEL_RAW;
     item->encoding = raw != seldom(8) ? RLXVK_AS_BYTES : RLXVK_AS_F32;
-    item->data = fill(n, n->dtype, item->encoding == RLXVK_AS_BYTES, &item->length);
+    item->data = seldom_null(fill(n, n->dtype, item->encoding == RLXVK_AS_BYTES, &item->length));
     if (!world.calm && seldom(40))
         item->length ^= 1; /* one too many is never read, as it is refused */
 }
@@ -249,7 +264,7 @@ static void choose_outputs(flight *f, const model_executable *m)
         bool bytes = raw != seldom(8);
         item->encoding = bytes ? RLXVK_AS_BYTES : RLXVK_AS_F32;
         item->length = bytes ? model_numel(&n->shape) * rlxvk_dtype_size(n->dtype) : model_words(n);
-        item->buffer = block(bytes ? item->length : 4 * item->length);
+        item->buffer = seldom_null(block(bytes ? item->length : 4 * item->length));
         if (!world.calm && seldom(40))
             item->length ^= 1;
     }
@@ -302,7 +317,13 @@ static void step_run(live *l)
     tell_flight(&f);
     status_set refused =
         model_refusals(l->model, f.inputs, f.input_count, f.outputs, f.output_count);
-    rlxvk_status status = rlxvk_run(l->real, f.inputs, f.input_count, f.outputs, f.output_count);
+    bool nothing = !world.calm && f.input_count && seldom(64);
+    if (nothing) {
+        tell(" (NULL for the inputs)");
+        refused = also_null(refused);
+    }
+    rlxvk_status status =
+        rlxvk_run(l->real, nothing ? NULL : f.inputs, f.input_count, f.outputs, f.output_count);
     if (refused & ~ACCEPTED & STATUS(status)) {
         (void)expect(status, refused);
     } else if (refused && !(refused & ACCEPTED)) {
@@ -326,6 +347,37 @@ static void recover(live *l)
     world.calm = true;
     step_run(l);
     world.calm = false;
+}
+
+/* Solutions are the only values that are not finite. */
+static void step_first_bad_node(live *l)
+{
+    flight f = {0};
+    rlxvk_bad_node bad = {0};
+    choose_inputs(&f, l->model);
+    status_set refused = model_refusals(l->model, f.inputs, f.input_count, NULL, 0);
+    if (refused & (STATUS(RLXVK_E_UNSET_PARAM) | STATUS(RLXVK_E_MISSING_INPUT))) {
+        release_flight(&f); /* zeros there, or an error: not promised */
+        return;
+    }
+    tell("e%u first bad node", number_of(l));
+    tell_flight(&f);
+    model_executable *trial = model_clone(l->model);
+    status_set end =
+        refused ? refused : model_run(trial, f.inputs, f.input_count, NULL, 0, f.expected);
+    model_destroy(trial);
+    bool singular = !refused && end & STATUS(RLXVK_E_SINGULAR);
+    if (end == STATUS(RLXVK_E_SINGULAR))
+        end = ACCEPTED;
+    if (expect(rlxvk_first_bad_node(l->real, f.inputs, f.input_count, &bad), end) &&
+        bad.found != singular &&
+        !(getenv("SKIP_M6") && l->model->graph->nodes[1].op == MODEL_UNIFORM)) {
+        tell("DIFFERS: bad node %s, the model has %s", bad.found ? bad.op : "none",
+             singular ? "a singular matrix" : "none");
+        differ();
+    }
+    l->rows_pending = false;
+    release_flight(&f);
 }
 
 static flight *free_flight(live *l)
@@ -411,7 +463,7 @@ static void step_bind(live *l)
     const model_node *n = node_named(l->model, MODEL_INPUT, name);
     size_t length = 0;
     bool bytes = n && (model_storage_of(n->dtype) == MODEL_RAW) != seldom(8), typed = choose(2);
-    void *data = n ? fill(n, n->dtype, bytes, &length) : block(0);
+    void *data = seldom_null(n ? fill(n, n->dtype, bytes, &length) : block(0));
     length = seldom(24) ? length ^ 1 : length;
     rlxvk_encoding encoding = bytes ? RLXVK_AS_BYTES : RLXVK_AS_F32;
     tell("e%u bind %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
@@ -450,8 +502,10 @@ static void read_handle(live *l, const char *name, size_t length)
     model_bytes wanted;
     float *values = block(4 * length);
     tell("e%u read handle %s[%zu]", number_of(l), text_of(name), length);
-    if (expect(rlxvk_read_handle(l->real, name, values, length),
-               model_read_handle(l->model, name, length, &wanted)))
+    status_set allowed = model_read_handle(l->model, name, length, &wanted);
+    bool nowhere = length && seldom(48);
+    if (expect(rlxvk_read_handle(l->real, name, nowhere ? NULL : values, length),
+               nowhere ? also_null(allowed) : allowed))
         expect_bytes("the handle", 0, true, values, &wanted);
     free(values);
 }
@@ -557,15 +611,16 @@ static void step_set_param(live *l)
     rlxvk_status status;
     rlxvk_param_item item;
     bool own = n && (raw || n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
-    void *data = n ? fill(n, bytes && own ? n->dtype : RLXVK_F32, bytes, &length) : block(0);
+    void *data =
+        seldom_null(n ? fill(n, bytes && own ? n->dtype : RLXVK_F32, bytes, &length) : block(0));
     length = seldom(24) ? length ^ 1 : length;
     tell("e%u set param %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
     if (bytes)
         item = model_item_of_bytes(l->model, name, data, length);
     else
         item = model_item_of_values(l->model, name, data, length, &refused);
-    status_set allowed =
-        refused ? refused | STATUS(RLXVK_E_LENGTH) : model_set_params(l->model, &item, 1);
+    status_set allowed = refused ? also_null(refused | STATUS(RLXVK_E_LENGTH))
+                                 : model_set_params(l->model, &item, 1);
     status = bytes ? rlxvk_set_param_bytes(l->real, name, data, length)
                    : rlxvk_set_param(l->real, name, data, length);
     (void)expect(status, allowed);
@@ -580,12 +635,10 @@ static void step_set_params(live *l)
     for (size_t i = 0; i < count; i++) {
         const char *name = choose_name(l->model, MODEL_PARAM);
         const model_node *n = node_named(l->model, MODEL_PARAM, name);
-        rlxvk_dtype dtype = n && !seldom(4)
-                                ? n->dtype
-                                : (rlxvk_dtype)choose(RLXVK_DTYPE_COUNT + !getenv("SKIP_M3"));
+        rlxvk_dtype dtype = n && !seldom(4) ? n->dtype : (rlxvk_dtype)choose(RLXVK_DTYPE_COUNT + 1);
         size_t length = 0;
         bool known = n && dtype < RLXVK_DTYPE_COUNT && dtype != RLXVK_C64;
-        void *data = known ? fill(n, dtype, true, &length) : block(0);
+        void *data = seldom_null(known ? fill(n, dtype, true, &length) : block(0));
         items[i] = (rlxvk_param_item){name, data, seldom(24) ? length ^ 1 : length, dtype};
         tell(" %s[%zu bytes of %s]", text_of(name), items[i].length, rlxvk_dtype_name(dtype));
     }
@@ -783,11 +836,11 @@ static void step(live *l)
 {
     typedef void (*step_function)(live *);
     static const step_function steps[] = {
-        step_run,        step_run,        step_run,       step_run,         step_submit,
-        step_submit,     step_submit,     step_wait,      step_bind,        step_unbind,
-        step_bind,       step_rng,        step_feed_rows, step_read_handle, step_clear_feed,
-        step_read_row,   step_feed_rows,  step_set_param, step_set_param,   step_read_fed_output,
-        step_set_params, step_read_param, step_clone};
+        step_run,        step_run,        step_run,       step_run,           step_submit,
+        step_submit,     step_submit,     step_wait,      step_bind,          step_unbind,
+        step_bind,       step_rng,        step_feed_rows, step_read_handle,   step_clear_feed,
+        step_read_row,   step_feed_rows,  step_set_param, step_set_param,     step_read_fed_output,
+        step_set_params, step_read_param, step_clone,     step_first_bad_node};
     enum { PLAIN = sizeof steps / sizeof *steps };
     uint32_t which = choose(PLAIN + 8);
     if (which < PLAIN && !has_params(l->model) &&

@@ -25,6 +25,11 @@ int model_find(const model_executable *e, model_op op, const char *name)
     return -1;
 }
 
+static status_set unknown(const char *name)
+{
+    return STATUS(name ? RLXVK_E_UNKNOWN_NAME : RLXVK_E_NULL);
+}
+
 static unsigned operand_count(const model_node *n)
 {
     switch (n->op) {
@@ -205,9 +210,11 @@ static status_set check_length(const model_node *n, rlxvk_encoding encoding, siz
 {
     size_t needed = encoding == RLXVK_AS_BYTES ? model_numel(&n->shape) * rlxvk_dtype_size(n->dtype)
                                                : model_words(n);
+    status_set refused = (length != needed ? STATUS(RLXVK_E_LENGTH) : 0) |
+                         (length && !data ? STATUS(RLXVK_E_NULL) : 0);
     if (encoding == RLXVK_AS_F32 && model_storage_of(n->dtype) == MODEL_RAW)
-        return STATUS(RLXVK_E_DTYPE) | (length != needed ? STATUS(RLXVK_E_LENGTH) : 0);
-    return length != needed || (length && !data) ? STATUS(RLXVK_E_LENGTH) : 0;
+        refused |= STATUS(RLXVK_E_DTYPE);
+    return refused;
 }
 
 static void encode(const model_node *n, rlxvk_encoding encoding, const void *data, float *words)
@@ -235,9 +242,9 @@ static status_set check_item(const model_executable *e, const rlxvk_param_item *
 {
     int id = model_find(e, MODEL_PARAM, item->name);
     if ((unsigned)item->dtype >= RLXVK_DTYPE_COUNT)
-        return STATUS(RLXVK_E_DTYPE) | (id < 0 ? STATUS(RLXVK_E_UNKNOWN_NAME) : 0);
+        return STATUS(RLXVK_E_DTYPE) | (id < 0 ? unknown(item->name) : 0);
     if (id < 0)
-        return STATUS(RLXVK_E_UNKNOWN_NAME);
+        return unknown(item->name);
     const model_node *n = node_of(e, id);
     bool raw = model_storage_of(n->dtype) == MODEL_RAW;
     size_t needed = model_numel(&n->shape) * rlxvk_dtype_size(item->dtype);
@@ -245,8 +252,10 @@ static status_set check_item(const model_executable *e, const rlxvk_param_item *
         raw && model_storage_of(item->dtype) != MODEL_RAW ? STATUS(RLXVK_E_DTYPE) : 0;
     if ((n->dtype == RLXVK_C64) != (item->dtype == RLXVK_C64))
         refused |= STATUS(RLXVK_E_DTYPE);
-    if (item->length != needed || (needed && !item->bytes))
+    if (item->length != needed)
         refused |= STATUS(RLXVK_E_LENGTH);
+    if (item->length && !item->bytes)
+        refused |= STATUS(RLXVK_E_NULL);
     return refused;
 }
 
@@ -293,7 +302,7 @@ status_set model_read_param(const model_executable *e, const char *name, rlxvk_e
 {
     int id = model_find(e, MODEL_PARAM, name);
     if (id < 0 || !e->leaves[id].live)
-        return STATUS(RLXVK_E_UNKNOWN_NAME);
+        return unknown(name);
     status_set refused = check_length(node_of(e, id), encoding, length, out);
     if (refused)
         return refused;
@@ -334,7 +343,7 @@ status_set model_refusals(const model_executable *e, const rlxvk_run_input *inpu
     status_set refused = 0;
     for (size_t i = 0; i < n; i++) {
         int id = model_find(e, MODEL_INPUT, inputs[i].name);
-        refused |= id < 0 ? STATUS(RLXVK_E_UNKNOWN_NAME)
+        refused |= id < 0 ? unknown(inputs[i].name)
                           : check_length(node_of(e, id), inputs[i].encoding, inputs[i].length,
                                          inputs[i].data);
     }
@@ -456,7 +465,7 @@ status_set model_bind(model_executable *e, const char *name, const void *data, s
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
-        return STATUS(RLXVK_E_UNKNOWN_NAME);
+        return unknown(name);
     model_leaf *leaf = &e->leaves[id];
     status_set refused = check_length(node_of(e, id), encoding, length, data);
     if (refused)
@@ -473,7 +482,7 @@ status_set model_unbind(model_executable *e, const char *name)
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
-        return STATUS(RLXVK_E_UNKNOWN_NAME);
+        return unknown(name);
     e->leaves[id].bound = e->leaves[id].resident = false;
     return ACCEPTED;
 }
@@ -489,7 +498,7 @@ status_set model_read_handle(const model_executable *e, const char *name, size_t
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
-        return STATUS(RLXVK_E_UNKNOWN_NAME);
+        return unknown(name);
     if (!model_has_handle(e, name))
         return STATUS(RLXVK_E_UNBOUND_HANDLE);
     if (!e->leaves[id].live)
@@ -506,7 +515,7 @@ status_set model_read_fed_output(const model_executable *e, const char *name, si
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
-        return STATUS(RLXVK_E_UNKNOWN_NAME);
+        return unknown(name);
     if (e->leaves[id].feed < 0)
         return STATUS(RLXVK_E_UNBOUND_HANDLE);
     uint8_t from = e->graph->outputs[e->leaves[id].feed];
@@ -522,7 +531,7 @@ status_set model_read_fed_output(const model_executable *e, const char *name, si
 static status_set check_feed(const model_executable *e, const char *name, size_t index, bool rows)
 {
     int id = model_find(e, MODEL_INPUT, name);
-    status_set refused = id < 0 ? STATUS(RLXVK_E_UNKNOWN_NAME) : 0;
+    status_set refused = id < 0 ? unknown(name) : 0;
     if (index >= e->graph->output_count)
         refused |= STATUS(RLXVK_E_INDEX);
     if (refused)
@@ -546,7 +555,7 @@ status_set model_clear_feed(model_executable *e, const char *name)
 {
     int id = model_find(e, MODEL_INPUT, name);
     if (id < 0)
-        return STATUS(RLXVK_E_UNKNOWN_NAME);
+        return unknown(name);
     e->leaves[id].feed = e->leaves[id].row_feed = -1;
     return ACCEPTED;
 }
