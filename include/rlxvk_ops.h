@@ -428,8 +428,8 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
 /* Bodies are graphs of their own, built with the same calls. Their inputs bind by position in the
  * order they were made; their params are the parent's of the same name (E_PARAM_CONFLICT when the
  * shape differs; a new one is added). A body is inlined at build time and may be destroyed after
- * the call. More than 1,000,000 nodes in all is E_TOO_LARGE. Random ops in a body draw anew each
- * time. */
+ * the call. More than 1,000,000 nodes of all bodies inlined into a graph, nodes of bodies inside
+ * them included, is E_TOO_LARGE. Random ops in a body draw anew each time. */
 
 /* body(inputs): one tensor for each of its outputs. */
 void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,
@@ -488,7 +488,10 @@ typedef struct rlxvk_custom_call {
 typedef bool (*rlxvk_custom_arguments)(const rlxvk_custom_call *call);
 
 /* A compute shader with entry point "main": storage buffers 0 .. n-1 are the operands, n the result
- * (set 0), push constants of `argument_bytes` (<= 128). It must write the whole result. */
+ * (set 0), push constants of `argument_bytes` (<= 128). It must write the whole result. The driver
+ * gets the words as they are. Registering checks the module's structure, not its functions: header,
+ * lengths of instructions, capabilities, entry point, LocalSize (or a constant that is the built-in
+ * WorkgroupSize), bindings; E_ATTR names the word at fault. */
 typedef struct rlxvk_custom_kernel {
     const uint32_t *words; /* SPIR-V for Vulkan 1.2 without optional features; copied */
     size_t word_count;

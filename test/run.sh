@@ -4,14 +4,15 @@ set -u
 BUILD=${BUILD:-build}
 mkdir -p "$BUILD/test"
 export BUILD
-log=$BUILD/test/log counts=$BUILD/test/counts
+log=$BUILD/test/log counts=$BUILD/test/counts # of stages: passed, failed, seconds, name
 : >"$log"
+[[ ! -f $counts ]] || mv "$counts" "$counts.last"
 : >"$counts"
 started=$SECONDS
 
 # A stage: its name, then the command. Tests are counted by the last lines "N passed, N failed" or cmocka's own.
 stage() {
-    local name=$1 begin=$SECONDS out status p f
+    local name=$1 begin=$SECONDS out status p f s
     shift
     out=$("$@" 2>&1)
     status=$?
@@ -24,9 +25,10 @@ stage() {
         p=$(grep -oE '\[  PASSED  \] [0-9]+' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
         f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     fi
+    s=$(grep -oE '\[  SKIPPED \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     ((status == 0)) || ((f > 0)) || f=1
-    echo "$p $f" >>"$counts"
-    printf '%-44s %5d passed %3d failed %4d s\n' "$name" "$p" "$f" $((SECONDS - begin))
+    echo "$p $f $((SECONDS - begin)) $name" >>"$counts"
+    printf '%-44s %5d passed %3d failed %4d s%s\n' "$name" "$p" "$f" $((SECONDS - begin)) "$( ((s)) && echo "  $s skipped")"
     ((f == 0)) || tail -n 25 <<<"$out"
 }
 
@@ -48,12 +50,15 @@ lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 program=$BUILD/test/rlxvk # the program that also looks for what it left behind
 export RLXVK_NO_TUNING=1 # kernels by table, whatever was measured on this machine
 
-# Two at a time: most of a driver's work is compiling, on one thread.
+# Two at a time: most of a driver's work is compiling, on one thread. What took longest the last time begins, so that it does
+# not run on alone.
 export -f stage
 export log counts
 units=(test/unit/test_*.c)
 units=("${units[@]##*/}")
-printf '%s\0' "${units[@]%.c}" | xargs -0 -P 2 -I{} bash -c 'stage "$1" "$BUILD/test/$1"' _ {}
+printf '%s\n' "${units[@]%.c}" |
+    awk -v last="$counts.last" 'BEGIN { while ((getline < last) > 0) seconds[$4] = $3 } { print seconds[$1] + 0, $1 }' |
+    sort -k 1,1rn -k 2 | cut -d ' ' -f 2 | xargs -P 2 -I{} bash -c 'stage "$1" "$BUILD/test/$1"' _ {}
 stage "conform" conform_in_halves
 stage "conform, golden vectors" conform_in_halves --golden test/golden
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then

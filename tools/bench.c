@@ -271,7 +271,7 @@ static rlxvk_status run_case(bench_job *j, const bench_case *c)
     }
     for (size_t i = 0; i < ARRAY_COUNT(skipped); i++)
         if (status == skipped[i]) {
-            print_error("skipped %s: %s", c->label, rlxvk_last_error());
+            report_error("skipped %s: %s", c->label, rlxvk_last_error());
             j->skipped++;
             return RLXVK_OK;
         }
@@ -396,7 +396,7 @@ static bool parse_options(bench_job *j, int argc, char **argv)
     if (!parse_end(argc, argv, optind))
         return false;
     if (j->filter && regcomp(&j->pattern, j->filter, REG_EXTENDED | REG_NOSUB) != 0) {
-        print_error("--filter '%s' is no extended regular expression", j->filter);
+        report_error("--filter '%s' is no extended regular expression", j->filter);
         return false;
     }
     return true;
@@ -412,11 +412,11 @@ int command_bench(int argc, char **argv)
     bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines);
     rlxvk_status status = bench(&j);
     if (status != RLXVK_OK)
-        print_status(status);
+        report_status(status);
     rlxvk_context_destroy(j.context);
     if (j.filter)
         regfree(&j.pattern);
     if (status == RLXVK_OK && table && j.printed + j.skipped == 0)
-        print_error("no case matches --filter '%s'", j.filter);
+        report_error("no case matches --filter '%s'", j.filter);
     return status == RLXVK_OK && (j.printed || !table) ? EXIT_OK : EXIT_FAILED;
 }

@@ -1,5 +1,5 @@
 /* The subcommands of the rlxvk program. argv[0] is "rlxvk" and the subcommand's name; the result is
- * the exit code, from which main still subtracts output that could not be written. */
+ * the exit code, unless main finds that standard output was lost. */
 #ifndef RLXVK_COMMANDS_H
 #define RLXVK_COMMANDS_H
 

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "commands.h"
 #include "exec/context.h"
+#include "new_file.h"
 #include "op/variant.h"
 #include "output.h"
 
@@ -115,9 +116,9 @@ static bool check_op(const char *name)
     const char *near = case_nearest_row(name);
     if (case_find_family(name))
         return true;
-    print_error("--op '%s': no op of this name has cases; %s%s%s", name,
-                near ? "did you mean " : "`rlxvk conform --list` shows those that have",
-                near ? near : "", near ? "?" : "");
+    report_error("--op '%s': no op of this name has cases; %s%s%s", name,
+                 near ? "did you mean " : "`rlxvk conform --list` shows those that have",
+                 near ? near : "", near ? "?" : "");
     return false;
 }
 
@@ -143,12 +144,12 @@ static bool parse_options(options *o, int argc, char **argv)
     if (!parse_end(argc, argv, optind) || !check_ops(o->ops))
         return false;
     if (o->phase >= MAX(o->sparse, 1))
-        print_error("--phase %llu: it must be less than the N of --sparse=N, which is %llu",
-                    (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
+        report_error("--phase %llu: it must be less than the N of --sparse=N, which is %llu",
+                     (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
     else if (o->one_case && (!o->ops || strchr(o->ops, ',')))
-        print_error("--case needs one --op, whose case it is");
+        report_error("--case needs one --op, whose case it is");
     else if (o->each_variant && (o->variant || o->json || o->html || o->force_host))
-        print_error("--each-variant goes with no --variant, --json, --html or --force-host");
+        report_error("--each-variant goes with no --variant, --json, --html or --force-host");
     else
         return true;
     return false;
@@ -252,24 +253,49 @@ static void list_cases(const job *j)
 
 /* ---- Running ---- */
 
+/* What all runs of this job have in common: "rlxvk conform" and options. */
+static void append_command(const job *j, text *line)
+{
+    const options *o = j->options;
+    text_append(line, "rlxvk conform");
+    if (o->device)
+        text_append(line, " --device '%s'", o->device);
+    if (o->golden)
+        text_append(line, " --golden '%s'", o->golden);
+    if (o->force_host)
+        text_append(line, " --force-host");
+    if (o->tuned)
+        text_append(line, " --tuned");
+    if (j->setup.precision)
+        text_append(line, " --precision %s", rlxvk_precision_name(j->setup.precision));
+    if (j->setup.variant)
+        text_append(line, " --variant '%s'", j->setup.variant);
+    text_append(line, " --seed %llu", (unsigned long long)o->seed);
+}
+
 /* A command line that runs this case alone, as it ran here. */
 static char *rerun_line(const job *j, const conform_case *c)
 {
-    char buffer[1024] = "rlxvk conform", row[40];
-    text line = {buffer, sizeof buffer, strlen(buffer)};
-    if (j->options->device)
-        text_append(&line, " --device '%s'", j->options->device);
-    if (j->options->golden)
-        text_append(&line, " --golden '%s'", j->options->golden);
-    if (j->options->force_host)
-        text_append(&line, " --force-host");
-    if (j->setup.precision)
-        text_append(&line, " --precision %s", rlxvk_precision_name(j->setup.precision));
-    if (j->setup.variant)
-        text_append(&line, " --variant '%s'", j->setup.variant);
-    text_append(&line, " --op %s --case %llu --seed %llu", row_of(c, row),
-                (unsigned long long)c->number, (unsigned long long)j->options->seed);
+    char buffer[1024] = "", row[40];
+    text line = {buffer, sizeof buffer, 0};
+    append_command(j, &line);
+    text_append(&line, " --op %s --case %llu", row_of(c, row), (unsigned long long)c->number);
     return memory_copy_string(buffer);
+}
+
+static void describe_run(job *j)
+{
+    const options *o = j->options;
+    text line = {j->report.command, sizeof j->report.command, 0};
+    append_command(j, &line);
+    if (o->ops)
+        text_append(&line, " --op %s", o->ops);
+    if (o->one_case)
+        text_append(&line, " --case %llu", (unsigned long long)o->number);
+    if (o->sparse)
+        text_append(&line, " --sparse=%llu --phase %llu", (unsigned long long)o->sparse,
+                    (unsigned long long)o->phase);
+    j->report.started = time(NULL);
 }
 
 static void print_failure(const job *j, const conform_case *c, const conform_result *result)
@@ -482,6 +508,8 @@ static rlxvk_status conform(job *j)
     rlxvk_context_options context_options = {.device = o->device,
                                              .tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
     rlxvk_status status;
+    if (o->html)
+        TRY(new_file_check(o->html));
     TRY(choose_cases(j));
     if (o->list) {
         list_cases(j);
@@ -489,6 +517,7 @@ static rlxvk_status conform(job *j)
     }
     TRY(rlxvk_context_create(&context_options, &j->setup.context));
     rlxvk_context_device(j->setup.context, &j->report.device);
+    describe_run(j);
     if (o->each_variant) {
         TRY(run_variants(j));
     } else {
@@ -496,6 +525,7 @@ static rlxvk_status conform(job *j)
         TRY(collect(j));
         (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
     }
+    fflush(stdout); /* the page may go to the same place */
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));
     uint32_t messages = j->setup.context->device->validation_messages;
@@ -521,7 +551,7 @@ int command_conform(int argc, char **argv)
              .lock = PTHREAD_MUTEX_INITIALIZER};
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
-        print_status(status);
+        report_status(status);
     bool good = status == RLXVK_OK && conform_total(&j.report, VERDICT_FAILED) == 0 &&
                 j.variants.failed == 0;
     job_destroy(&j);

@@ -14,6 +14,7 @@
 #include "golden.h"
 
 #include <stdio.h>
+#include <time.h>
 
 typedef enum verdict {
     VERDICT_PASSED,
@@ -68,6 +69,8 @@ typedef struct conform_failure {
 
 typedef struct conform_report {
     rlxvk_device_info device;
+    char command[1024]; /* a line that runs the same again */
+    time_t started;
     uint64_t seed, without_op; /* golden cases that no op of this build takes */
     VECTOR(conform_row) rows;
     VECTOR(conform_failure) failures;
@@ -77,7 +80,7 @@ typedef struct conform_report {
 uint64_t conform_total(const conform_report *report, verdict v);
 void conform_write_text(const conform_report *report, FILE *file);
 void conform_write_json(const conform_report *report, FILE *file);
-/* E_FILE names the path. */
+/* In conform_html.c; E_FILE names the path. */
 RLXVK_MUST_CHECK rlxvk_status conform_write_html(const conform_report *report, const char *path);
 
 #endif

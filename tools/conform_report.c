@@ -1,8 +1,7 @@
-/* The three forms of a conformance report: text for people, JSON for programs, one HTML page. */
+/* Two forms of a conformance report: text for people, JSON for programs. */
 #include "conform.h"
 #include "output.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -109,83 +108,4 @@ void conform_write_json(const conform_report *report, FILE *file)
     fprintf(file, "%s],\n", report->rows.count ? "\n  " : "");
     write_json_failures(report, file);
     fprintf(file, "}\n");
-}
-
-/* ---- HTML ---- */
-
-static const char *const html_head =
-    "<!doctype html><meta charset=utf-8><title>rlxvk conformance</title><style>"
-    "body{font:15px/1.4 sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
-    "td,th{padding:1px 10px;text-align:right}td:first-child,th:first-child{text-align:left}"
-    ".bad{background:#fbd5d5}.host{background:#fdf0c8}pre{background:#f4f4f4;padding:8px;"
-    "white-space:pre-wrap}rect.scale{fill:#eee}rect.error{fill:#4a90d9}rect.over{fill:#d33}"
-    "</style>\n";
-
-/* The worst error as a bar: the full width is the bound, red is beyond it. */
-static void write_bar(FILE *file, double worst)
-{
-    double width = worst > 1 ? 1 : worst;
-    fprintf(file,
-            "<td><svg width=160 height=10><rect class=scale width=160 height=10 />"
-            "<rect class=%s width=%.1f height=10 /></svg></td>",
-            worst > 1 ? "over" : "error", 160 * width);
-}
-
-static void write_html_rows(const conform_report *report, FILE *file)
-{
-    fprintf(file, "<table><tr><th>op<th>cases<th>passed<th>failed<th>unsupported<th>host only"
-                  "<th>worst<th>of the bound</tr>\n");
-    for (size_t i = 0; i < report->rows.count; i++) {
-        const conform_row *row = &report->rows.items[i];
-        const char *mark = row->verdicts[VERDICT_FAILED]                 ? " class=bad"
-                           : row->verdicts[VERDICT_PASSED] == row->cases ? ""
-                                                                         : " class=host";
-        fprintf(file, "<tr%s><td>%s<td>%llu", mark, row->name, (unsigned long long)row->cases);
-        for (int v = 0; v < VERDICT_COUNT; v++)
-            fprintf(file, "<td>%llu", (unsigned long long)row->verdicts[v]);
-        fprintf(file, "<td>%.3g", row->worst);
-        write_bar(file, row->worst);
-        fprintf(file, "</tr>\n");
-    }
-    fprintf(file, "</table>\n");
-}
-
-static void write_html(const conform_report *report, FILE *file)
-{
-    fprintf(file, "%s<h1>rlxvk conformance</h1><p>", html_head);
-    print_html(file, report->device.name);
-    fprintf(file, " (");
-    print_html(file, report->device.driver);
-    fprintf(file,
-            "), seed %llu: <b>%llu passed, %llu failed</b>, %llu unsupported, %llu on the "
-            "host only, %.1f s</p>\n",
-            (unsigned long long)report->seed,
-            (unsigned long long)conform_total(report, VERDICT_PASSED),
-            (unsigned long long)conform_total(report, VERDICT_FAILED),
-            (unsigned long long)conform_total(report, VERDICT_UNSUPPORTED),
-            (unsigned long long)conform_total(report, VERDICT_HOST_ONLY), report->seconds);
-    write_html_rows(report, file);
-    for (size_t i = 0; i < report->failures.count; i++) {
-        const conform_failure *failure = &report->failures.items[i];
-        fprintf(file, "<h3>%s case %llu</h3><pre>", failure->row,
-                (unsigned long long)failure->number);
-        print_html(file, failure->line);
-        fputc('\n', file);
-        print_html(file, failure->message);
-        fputc('\n', file);
-        print_html(file, failure->rerun);
-        fprintf(file, "</pre>\n");
-    }
-}
-
-rlxvk_status conform_write_html(const conform_report *report, const char *path)
-{
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return fail(RLXVK_E_FILE, "%s: %s", path, strerror(errno));
-    write_html(report, file);
-    bool bad = ferror(file) != 0;
-    if (fclose(file) != 0 || bad)
-        return fail(RLXVK_E_FILE, "%s: cannot be written", path);
-    return RLXVK_OK;
 }

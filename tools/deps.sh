@@ -23,6 +23,7 @@ missing() {
     case $purposes in *" test "*)
         has_header cmocka.h || echo cmocka
         has_header fftw3.h || echo fftw
+        [ -e /usr/share/i18n/locales/de_DE ] || [ -e /usr/share/i18n/locales/de_DE.gz ] || echo locales
         sanitizes || echo sanitizers
         ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
         ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation ;;
@@ -45,6 +46,7 @@ package() {
     apt:loader) echo libvulkan1 ;; dnf:loader) echo vulkan-loader ;; pacman:loader) echo vulkan-icd-loader ;;
     pacman:driver) echo vulkan-swrast ;; *:driver) echo mesa-vulkan-drivers ;;
     apt:cmocka) echo libcmocka-dev ;; dnf:cmocka) echo libcmocka-devel ;; pacman:cmocka) echo cmocka ;;
+    apt:locales) echo locales ;; dnf:locales) echo glibc-locale-source ;; pacman:locales) echo glibc ;;
     apt:fftw) echo libfftw3-dev ;; dnf:fftw) echo fftw-devel ;; *:fftw) echo fftw ;;
     dnf:sanitizers) echo libasan libubsan ;; *:sanitizers) echo gcc ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "commands.h"
 #include "llama.h"
+#include "new_file.h"
 #include "npy.h"
 #include "output.h"
 #include "tokenizer.h"
@@ -116,9 +117,9 @@ static bool parse_options(options *o, int argc, char **argv)
     if (!parse_end(argc, argv, optind))
         return false;
     if (!o->model)
-        print_error("no model file; name one: rlxvk generate MODEL.gguf -p TEXT");
+        report_error("no model file; name one: rlxvk generate MODEL.gguf -p TEXT");
     else if (!o->prompt)
-        print_error("no prompt; give one with -p");
+        report_error("no prompt; give one with -p");
     else
         return true;
     return false;
@@ -142,6 +143,8 @@ static rlxvk_status open_session(session *s)
     llama_config config;
     double start = clock_seconds();
     rlxvk_status status;
+    if (o->logits)
+        TRY(new_file_check(o->logits));
     TRY(gguf_open(o->model, &s->file));
     TRY(llama_read_config(s->file, &config));
     TRY(tokenizer_create(s->file, &s->tokenizer));
@@ -343,6 +346,6 @@ error:
     session_destroy(&s);
     if (status == RLXVK_OK)
         return EXIT_OK;
-    print_status(status);
+    report_status(status);
     return EXIT_FAILED;
 }

@@ -2,7 +2,8 @@
  * The GGUF parser: one cursor over the bytes, from the magic to the last tensor info, then a check
  * of the payloads.
  *
- * Invariant: cursor.position <= cursor.length, and whoever takes n bytes has compared n with length
+ * Invariant: cursor.position <= cursor.available <= cursor.length, and whoever takes n bytes has
+ * compared n with length
  * - position first. Counts are bounded by (bytes left) / (smallest encoding) before anything is
  * allocated for them.
  */
@@ -19,7 +20,8 @@
 typedef struct cursor {
     const uint8_t *data;
     uint64_t length, position;
-    bool narrow; /* version 1: counts, lengths and dims are u32 */
+    uint64_t available, needed; /* of the length, in memory; above it once a take asked for more */
+    bool narrow;                /* version 1: counts, lengths and dims are u32 */
     gguf_limits limits;
 } cursor;
 
@@ -34,6 +36,11 @@ static rlxvk_status take(cursor *c, uint64_t size, const uint8_t **out)
         return fail(RLXVK_E_GGUF_TRUNCATED,
                     AT "%" PRIu64 " bytes needed, %" PRIu64 " left in a file of %" PRIu64,
                     c->position, size, c->length - c->position, c->length);
+    if (size > c->available - c->position) {
+        c->needed = c->position + size;
+        return fail(RLXVK_E_GGUF_TRUNCATED, AT "%" PRIu64 " bytes needed, not read yet",
+                    c->position, size);
+    }
     *out = c->data + c->position;
     c->position += size;
     return RLXVK_OK;
@@ -341,7 +348,8 @@ static rlxvk_status place_tensor(const cursor *c, const gguf_file *file, const t
                        " bytes, pass the end of the file (%" PRIu64 ")",
                     place->offset_offset, tensor->name, file->data_start, place->offset,
                     tensor->size, c->length);
-    tensor->data = c->data + tensor->offset;
+    if (c->available == c->length)
+        tensor->data = c->data + tensor->offset;
     return RLXVK_OK;
 }
 
@@ -455,21 +463,41 @@ static gguf_limits complete_limits(const gguf_limits *given)
     return limits;
 }
 
-rlxvk_status gguf_parse(const void *bytes, uint64_t length, const gguf_limits *limits,
-                        gguf_file **out)
+rlxvk_status gguf_parse_head(const void *bytes, uint64_t available, uint64_t length,
+                             const gguf_limits *limits, uint64_t *out_needed, gguf_file **out)
 {
-    cursor c = {.data = bytes, .length = length, .limits = complete_limits(limits)};
+    cursor c = {.data = bytes,
+                .length = length,
+                .available = available,
+                .limits = complete_limits(limits)};
     gguf_file *file = memory_zeroed(1, sizeof *file);
     rlxvk_status status;
     *out = NULL;
+    *out_needed = 0;
     if (file == NULL)
         return fail_memory("GGUF file");
     TRY(parse(&c, file));
     *out = file;
     return RLXVK_OK;
 error:
+    *out_needed = c.needed;
     gguf_close(file);
     return status;
+}
+
+rlxvk_status gguf_parse(const void *bytes, uint64_t length, const gguf_limits *limits,
+                        gguf_file **out)
+{
+    uint64_t needed;
+    return gguf_parse_head(bytes, length, length, limits, &needed, out);
+}
+
+rlxvk_status gguf_read_tensor(const gguf_tensor *tensor, void *out)
+{
+    if (!tensor->data)
+        return input_read(tensor->source, tensor->offset, tensor->size, out);
+    memcpy(out, tensor->data, (size_t)tensor->size);
+    return RLXVK_OK;
 }
 
 void gguf_close(gguf_file *file)
@@ -486,6 +514,7 @@ void gguf_close(gguf_file *file)
     memory_free(file->pair_index.slots);
     memory_free(file->tensor_index.slots);
     arena_destroy(&file->names);
-    file_unmap(&file->view);
+    memory_free(file->head);
+    input_close(file->source);
     memory_free(file);
 }

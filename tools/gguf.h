@@ -2,7 +2,8 @@
  * GGUF model files, versions 1 to 3, read only. The file is trusted in nothing: every count, length
  * and offset is checked against the bytes that are there before it is used, memory stays within a
  * small multiple of the file size, and time is linear in it (one sort by offset apart). Keys,
- * values and tensor payloads are views into the file's bytes.
+ * values and tensor payloads are views into the file's bytes; of a file that gguf_open opened, only
+ * what stands before the payloads is in memory, and gguf_read_tensor brings the payloads.
  *
  * Errors (E_GGUF_*) name the byte offset in the file. Structs here are for reading; only gguf.c and
  * gguf_open.c fill them. A file is used by one thread at a time (the string views are built on
@@ -51,11 +52,12 @@ typedef struct gguf_pair {
 typedef struct gguf_tensor {
     const char *name;
     uint32_t rank;
-    uint32_t type;        /* an existing row of quant_format.h */
-    uint64_t dims[4];     /* dims[0] is contiguous; 1 beyond the rank */
-    uint64_t numel, size; /* elements, payload bytes */
-    uint64_t offset;      /* of the payload in its file */
-    const uint8_t *data;  /* the payload */
+    uint32_t type;            /* an existing row of quant_format.h */
+    uint64_t dims[4];         /* dims[0] is contiguous; 1 beyond the rank */
+    uint64_t numel, size;     /* elements, payload bytes */
+    uint64_t offset;          /* of the payload in its file */
+    const uint8_t *data;      /* the payload where it is in memory, else NULL */
+    const input_file *source; /* ... and the file to read it from */
 } gguf_tensor;
 
 /* Open addressing, linear probing: slot = item + 1, or 0. The table is at least twice as long as
@@ -75,7 +77,8 @@ struct gguf_file {
     uint64_t tensor_count;
     gguf_index pair_index, tensor_index;
     arena names;
-    file_view view;    /* of gguf_open */
+    input_file *source; /* of gguf_open, with its first bytes */
+    uint8_t *head;
     gguf_file **parts; /* the further files of a split model; their tensors stand in `tensors` */
     uint64_t part_count;
 };
@@ -95,14 +98,22 @@ typedef struct gguf_limits {
  */
 RLXVK_MUST_CHECK rlxvk_status gguf_parse(const void *bytes, uint64_t length,
                                          const gguf_limits *limits, gguf_file **out);
+/* The same of the first `available` bytes of `length`, which must hold all but the payloads. When
+ * they do not, the error is E_GGUF_TRUNCATED and *out_needed a number above `available`. */
+RLXVK_MUST_CHECK rlxvk_status gguf_parse_head(const void *bytes, uint64_t available,
+                                              uint64_t length, const gguf_limits *limits,
+                                              uint64_t *out_needed, gguf_file **out);
 /*
- * Maps and parses a file. Of a split model (`split.count` above 1, names ending in
+ * Opens and parses a file. Of a split model (`split.count` above 1, names ending in
  * -00001-of-0000N.gguf) any part may be named: all are opened, the metadata are those of the first,
  * the tensors those of all. E_FILE, or as gguf_parse; a split that does not fit together is
  * E_GGUF_COUNT (number or count), E_GGUF_NAME (one tensor twice).
  */
 RLXVK_MUST_CHECK rlxvk_status gguf_open(const char *path, gguf_file **out);
 void gguf_close(gguf_file *file); /* takes NULL */
+
+/* Copies a tensor's payload, `size` bytes. E_FILE: it cannot be read, any longer. */
+RLXVK_MUST_CHECK rlxvk_status gguf_read_tensor(const gguf_tensor *tensor, void *out);
 
 /* NULL when there is none. */
 const gguf_pair *gguf_find(const gguf_file *file, const char *key);

@@ -1,6 +1,6 @@
 /*
  * Opening model files, split ones included. A split model is files <base>-00001-of-0000N.gguf, each
- * a GGUF file with its own data section; every part stays mapped by itself, and the first one's
+ * a GGUF file with its own data section; every part stays open by itself, and the first one's
  * tensor list is extended by the others' tensors.
  */
 #include "gguf.h"
@@ -9,21 +9,45 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FIRST_BYTES         (1 << 20)
 #define SPLIT_SUFFIX_LENGTH 20 /* "-00001-of-00002.gguf" */
+
+/* Parses as much of the file as it takes: each turn reads at least four times what the last had. */
+static rlxvk_status parse_head(const input_file *source, uint8_t **head, gguf_file **out)
+{
+    rlxvk_status status;
+    uint64_t had = 0, needed = FIRST_BYTES;
+    do {
+        uint64_t size = MIN(MAX(needed, 4 * had), source->length);
+        uint8_t *bytes = memory_resize(*head, (size_t)MAX(size, 1));
+        if (bytes == NULL)
+            return fail_memory("GGUF metadata");
+        *head = bytes;
+        TRY(input_read(source, had, size - had, bytes + had));
+        had = size;
+        status = gguf_parse_head(bytes, size, source->length, NULL, &needed, out);
+    } while (status != RLXVK_OK && needed > had);
+    if (status != RLXVK_OK)
+        status = fail_within(status, "'%s'", source->path);
+error:
+    return status;
+}
 
 static rlxvk_status open_one(const char *path, gguf_file **out)
 {
-    file_view view;
+    input_file *source = NULL;
+    uint8_t *head = NULL;
     rlxvk_status status;
-    TRY(file_map(path, &view));
-    status = gguf_parse(view.data, view.length, NULL, out);
-    if (status == RLXVK_OK) {
-        (*out)->view = view;
-        return RLXVK_OK;
-    }
-    file_unmap(&view);
-    status = fail_within(status, "'%s'", path);
+    TRY(input_open(path, &source));
+    TRY(parse_head(source, &head, out));
+    (*out)->source = source;
+    (*out)->head = head;
+    for (uint64_t i = 0; i < (*out)->tensor_count; i++)
+        (*out)->tensors[i].source = source;
+    return RLXVK_OK;
 error:
+    memory_free(head);
+    input_close(source);
     return status;
 }
 

@@ -146,13 +146,13 @@ rlxvk_status golden_open(const char *directory, golden_set *out)
 {
     char path[4096];
     rlxvk_status status = RLXVK_OK;
-    file_view view = {0};
+    file_content content = {0};
     *out = (golden_set){.directory = memory_copy_string(directory)};
     if (!out->directory)
         return fail_memory("golden cases");
     snprintf(path, sizeof path, "%s/cases.txt", directory);
-    TRY(file_map(path, &view));
-    const char *at = (const char *)view.data, *end = at + view.length;
+    TRY(file_read(path, &content));
+    const char *at = (const char *)content.data, *end = at + content.length;
     for (size_t number = 1; at < end; number++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((stop ? stop : end) - at);
@@ -160,8 +160,7 @@ rlxvk_status golden_open(const char *directory, golden_set *out)
         at += length + 1;
     }
 error:
-    if (view.data)
-        file_unmap(&view);
+    file_free(&content);
     if (status != RLXVK_OK)
         golden_close(out);
     return status;

@@ -304,7 +304,7 @@ static int show(bool json)
         status = mark_preferred(entries, count);
     (json ? print_json : print_text)(entries, count);
     if (status != RLXVK_OK)
-        print_status(status);
+        report_status(status);
     memory_free(infos);
     memory_free(entries);
     return status == RLXVK_OK ? EXIT_OK : EXIT_FAILED;

@@ -229,20 +229,60 @@ error:
 
 /* ---- Upload ---- */
 
-static rlxvk_status upload_vector(rlxvk_executable *e, const gguf_tensor *t)
+/* Payloads pass through one buffer, as large as the largest. */
+typedef struct upload {
+    rlxvk_executable *executable;
+    VECTOR(uint8_t) bytes;
+} upload;
+
+/* The payloads of some tensors, one behind the other. *out may be their place in
+ * memory, and is valid until the next call. */
+static rlxvk_status read_tensors(upload *u, const gguf_tensor *const *tensors, uint32_t count,
+                                 const uint8_t **out, uint64_t *out_size)
+{
+    uint64_t size = 0, at = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < count; i++)
+        size += tensors[i]->size; /* within the binding limit, or joining had been refused */
+    *out_size = size;
+    if (count == 1 && tensors[0]->data) {
+        *out = tensors[0]->data;
+        return RLXVK_OK;
+    }
+    if (!VECTOR_RESERVE(&u->bytes, MAX(size, 1)))
+        return fail_memory("weights");
+    for (uint32_t i = 0; i < count; at += tensors[i++]->size)
+        TRY(gguf_read_tensor(tensors[i], u->bytes.items + at));
+    *out = u->bytes.items;
+error:
+    return status;
+}
+
+static rlxvk_status read_values(upload *u, const gguf_tensor *t, uint64_t count, float *out)
+{
+    const uint8_t *bytes;
+    uint64_t size;
+    rlxvk_status status;
+    TRY(read_tensors(u, &t, 1, &bytes, &size));
+    TRY(quant_decode_row(t->type, bytes, count, out));
+error:
+    return status;
+}
+
+static rlxvk_status upload_vector(upload *u, const gguf_tensor *t)
 {
     float *values = memory_zeroed(t->numel, sizeof *values);
     rlxvk_status status;
     if (!values)
         return fail_memory("weight vector");
-    TRY(quant_decode_row(t->type, t->data, t->numel, values));
-    TRY(rlxvk_set_param(e, t->name, values, t->numel));
+    TRY(read_values(u, t, t->numel, values));
+    TRY(rlxvk_set_param(u->executable, t->name, values, t->numel));
 error:
     memory_free(values);
     return status;
 }
 
-static rlxvk_status upload_biases(rlxvk_executable *e, const linear *l)
+static rlxvk_status upload_biases(upload *u, const linear *l)
 {
     uint64_t at = 0;
     float *values = memory_zeroed((size_t)l->outputs, sizeof *values);
@@ -251,55 +291,46 @@ static rlxvk_status upload_biases(rlxvk_executable *e, const linear *l)
         return fail_memory("biases");
     for (uint32_t i = 0; i < l->part_count; at += l->parts[i++]->dims[1])
         if (l->biases[i])
-            TRY(quant_decode_row(l->biases[i]->type, l->biases[i]->data, l->biases[i]->numel,
-                                 values + at));
-    TRY(rlxvk_set_param(e, l->bias_name, values, at));
+            TRY(read_values(u, l->biases[i], l->biases[i]->numel, values + at));
+    TRY(rlxvk_set_param(u->executable, l->bias_name, values, at));
 error:
     memory_free(values);
     return status;
 }
 
-static rlxvk_status upload_joined(rlxvk_executable *e, const linear *l)
+static rlxvk_status upload_matrix(upload *u, const char *name, const gguf_tensor *const *parts,
+                                  uint32_t count)
 {
-    uint64_t size = 0;
+    const uint8_t *bytes;
+    uint64_t size;
     rlxvk_status status;
-    for (uint32_t i = 0; i < l->part_count; i++)
-        size += l->parts[i]->size; /* within the binding limit, or joining had been refused */
-    uint8_t *bytes = memory_allocate(size);
-    if (!bytes)
-        return fail_memory("joined weights");
-    size = 0;
-    for (uint32_t i = 0; i < l->part_count; size += l->parts[i++]->size)
-        memcpy(bytes + size, l->parts[i]->data, l->parts[i]->size);
-    status = rlxvk_set_param_bytes(e, l->name, bytes, size);
-    memory_free(bytes);
-    return status;
-}
-
-static rlxvk_status upload_linear(rlxvk_executable *e, const linear *l)
-{
-    rlxvk_status status;
-    if (l->part_count == 1)
-        TRY(rlxvk_set_param_bytes(e, l->name, l->parts[0]->data, l->parts[0]->size));
-    else
-        TRY(upload_joined(e, l));
-    if (l->has_bias)
-        TRY(upload_biases(e, l));
+    TRY(read_tensors(u, parts, count, &bytes, &size));
+    TRY(rlxvk_set_param_bytes(u->executable, name, bytes, size));
 error:
     return status;
 }
 
-static rlxvk_status upload_group(rlxvk_executable *e, const linear_group *group)
+static rlxvk_status upload_linear(upload *u, const linear *l)
+{
+    rlxvk_status status;
+    TRY(upload_matrix(u, l->name, l->parts, l->part_count));
+    if (l->has_bias)
+        TRY(upload_biases(u, l));
+error:
+    return status;
+}
+
+static rlxvk_status upload_group(upload *u, const linear_group *group)
 {
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < group->count; i++)
-        TRY(upload_linear(e, &group->items[i]));
+        TRY(upload_linear(u, &group->items[i]));
 error:
     return status;
 }
 
 /* Pair i turns by position / factor * base^(-2i / rotated) / divisor[i]. */
-static rlxvk_status upload_rotations(const llama *m, rlxvk_executable *e)
+static rlxvk_status upload_rotations(const llama *m, upload *u)
 {
     const llama_config *c = &m->config;
     const gguf_tensor *divisors = m->weights.rope_divisors;
@@ -313,7 +344,7 @@ static rlxvk_status upload_rotations(const llama *m, rlxvk_executable *e)
     for (size_t i = 0; i < half; i++)
         divisor[i] = 1;
     if (divisors)
-        TRY(quant_decode_row(divisors->type, divisors->data, half, divisor));
+        TRY(read_values(u, divisors, half, divisor));
     for (size_t p = 0; p < (size_t)m->capacity; p++)
         for (size_t i = 0; i < half; i++) {
             double frequency = pow(c->rope_base, -2.0 * (double)i / (double)c->rotated);
@@ -321,31 +352,38 @@ static rlxvk_status upload_rotations(const llama *m, rlxvk_executable *e)
             table[p * 2 * half + i] = (float)cos(angle);
             table[(p * 2 + 1) * half + i] = (float)sin(angle);
         }
-    TRY(rlxvk_set_param(e, ROPE_TABLE, table, count));
+    TRY(rlxvk_set_param(u->executable, ROPE_TABLE, table, count));
 error:
     memory_free(table);
+    return status;
+}
+
+static rlxvk_status upload_block(upload *u, const llama_block *block)
+{
+    rlxvk_status status;
+    TRY(upload_vector(u, block->attention_norm));
+    TRY(upload_group(u, &block->query_key_value));
+    TRY(upload_linear(u, &block->attention_output));
+    TRY(upload_vector(u, block->ffn_norm));
+    TRY(upload_group(u, &block->gate_up));
+    TRY(upload_linear(u, &block->down));
+error:
     return status;
 }
 
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable)
 {
     const llama_weights *w = &m->weights;
+    upload u = {.executable = executable};
     rlxvk_status status;
-    TRY(rlxvk_set_param_bytes(executable, w->embedding->name, w->embedding->data,
-                              w->embedding->size));
-    TRY(upload_vector(executable, w->output_norm));
+    TRY(upload_matrix(&u, w->embedding->name, &w->embedding, 1));
+    TRY(upload_vector(&u, w->output_norm));
     if (w->output.parts[0] != w->embedding)
-        TRY(upload_linear(executable, &w->output));
-    for (int64_t b = 0; b < m->config.blocks; b++) {
-        const llama_block *block = &w->blocks[b];
-        TRY(upload_vector(executable, block->attention_norm));
-        TRY(upload_group(executable, &block->query_key_value));
-        TRY(upload_linear(executable, &block->attention_output));
-        TRY(upload_vector(executable, block->ffn_norm));
-        TRY(upload_group(executable, &block->gate_up));
-        TRY(upload_linear(executable, &block->down));
-    }
-    TRY(upload_rotations(m, executable));
+        TRY(upload_linear(&u, &w->output));
+    for (int64_t b = 0; b < m->config.blocks; b++)
+        TRY(upload_block(&u, &w->blocks[b]));
+    TRY(upload_rotations(m, &u));
 error:
+    VECTOR_FREE(&u.bytes);
     return status;
 }

@@ -6,8 +6,8 @@
  */
 #include "npy.h"
 #include "file.h"
+#include "new_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -242,15 +242,15 @@ error:
 
 rlxvk_status npy_read(const char *path, npy_array *out)
 {
-    file_view view = {0};
+    file_content content = {0};
     rlxvk_status status;
     memset(out, 0, sizeof *out);
-    TRY(file_map(path, &view));
-    status = npy_parse(view.data, view.length, out);
+    TRY(file_read(path, &content));
+    status = npy_parse(content.data, content.length, out);
     if (status != RLXVK_OK)
         status = fail_within(status, "'%s'", path);
 error:
-    file_unmap(&view);
+    file_free(&content);
     return status;
 }
 
@@ -301,18 +301,12 @@ rlxvk_status npy_write_f32(const char *path, const float *data, const rlxvk_shap
         numel *= (size_t)shape->dims[i];
     prefix[8] = (uint8_t)length;
     prefix[9] = (uint8_t)(length >> 8);
-    FILE *file = fopen(path, "wb");
-    if (file == NULL)
-        return fail(RLXVK_E_FILE, "'%s': cannot be created: %s", path, strerror(errno));
-    bool good = fwrite(prefix, 1, sizeof prefix, file) == sizeof prefix &&
-                fwrite(dictionary, 1, length, file) == length &&
-                fwrite(data, sizeof(float), numel, file) == numel;
-    int error_code = errno;
-    if (fclose(file) != 0 && good) {
-        good = false;
-        error_code = errno;
-    }
-    if (!good)
-        return fail(RLXVK_E_FILE, "'%s': cannot be written: %s", path, strerror(error_code));
-    return RLXVK_OK;
+    new_file file;
+    rlxvk_status status = new_file_open(path, &file);
+    if (status != RLXVK_OK)
+        return status;
+    fwrite(prefix, 1, sizeof prefix, file.stream);
+    fwrite(dictionary, 1, length, file.stream);
+    fwrite(data, sizeof(float), numel, file.stream);
+    return new_file_close(&file);
 }

@@ -94,7 +94,7 @@ int command_ops(int argc, char **argv)
         return EXIT_USAGE;
     rlxvk_status status = count_all(golden, &c);
     if (status != RLXVK_OK) {
-        print_status(status);
+        report_status(status);
         return EXIT_FAILED;
     }
     printf(

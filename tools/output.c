@@ -11,12 +11,12 @@
 
 static const char *program_name = "rlxvk";
 
-void print_errors_as(const char *program)
+void report_errors_as(const char *program)
 {
     program_name = program;
 }
 
-void print_error(const char *format, ...)
+void report_error(const char *format, ...)
 {
     char sentence[2048];
     va_list arguments;
@@ -27,9 +27,9 @@ void print_error(const char *format, ...)
     fprintf(stderr, "%s: %s\n", program_name, sentence);
 }
 
-void print_status(rlxvk_status status)
+void report_status(rlxvk_status status)
 {
-    print_error("%s: %s", rlxvk_status_name(status), rlxvk_last_error());
+    report_error("%s: %s", rlxvk_status_name(status), rlxvk_last_error());
 }
 
 int print_help(const char *help)
@@ -38,13 +38,17 @@ int print_help(const char *help)
     return EXIT_OK;
 }
 
+const char *write_error_text(int error)
+{
+    return error ? strerror(error) : "an earlier write failed; is the device full?";
+}
+
 bool print_completed(void)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return true;
-    print_error("standard output: not all could be written: %s",
-                errno ? strerror(errno) : "an earlier write failed");
+    report_error("standard output: not all could be written: %s", write_error_text(errno));
     return false;
 }
 
@@ -96,7 +100,7 @@ bool parse_end(int argc, char **argv, int at)
 {
     if (at >= argc)
         return true;
-    print_error("unexpected argument '%s'; --help lists what it takes", argv[at]);
+    report_error("unexpected argument '%s'; --help lists what it takes", argv[at]);
     return false;
 }
 
@@ -117,8 +121,8 @@ bool parse_number(const char *option, const char *argument, uint64_t lowest, uin
         *out = value;
         return true;
     }
-    print_error("--%s takes a decimal number from %llu to %llu, not '%s'", option,
-                (unsigned long long)lowest, (unsigned long long)highest, argument);
+    report_error("--%s takes a decimal number from %llu to %llu, not '%s'", option,
+                 (unsigned long long)lowest, (unsigned long long)highest, argument);
     return false;
 }
 
@@ -131,8 +135,8 @@ bool parse_real(const char *option, const char *argument, float lowest, float hi
         *out = (float)value;
         return true;
     }
-    print_error("--%s takes a number from %g to %g, not '%s'", option, (double)lowest,
-                (double)highest, argument);
+    report_error("--%s takes a number from %g to %g, not '%s'", option, (double)lowest,
+                 (double)highest, argument);
     return false;
 }
 
@@ -144,6 +148,6 @@ bool parse_precision(const char *argument, rlxvk_precision *out)
             *out = (rlxvk_precision)i;
             return true;
         }
-    print_error("--precision takes f32, f16, bf16 or split, not '%s'", argument);
+    report_error("--precision takes f32, f16, bf16 or split, not '%s'", argument);
     return false;
 }

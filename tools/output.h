@@ -9,15 +9,18 @@
 #include <stdio.h>
 
 /* The program's name in every error line: "rlxvk conform". Outlives the call. */
-void print_errors_as(const char *program);
+void report_errors_as(const char *program);
 /* Prints a command's help and gives the exit code of that. */
 int print_help(const char *help);
 /* One line on standard error: "rlxvk conform: sentence". Clears the progress line first. */
-void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* print_error with the name of `status` and the thread's last error. */
-void print_status(rlxvk_status status);
+void report_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* report_error with the name of `status` and the thread's last error. */
+void report_status(rlxvk_status status);
 /* False, with a printed error, when not all of what went to standard output was written. */
 bool print_completed(void);
+
+/* Why a stream's output was lost: errno's text, or for 0 that an earlier write failed. */
+const char *write_error_text(int error);
 
 /* A quoted JSON string; control characters, quotes and backslashes escaped. */
 void print_json_string(FILE *file, const char *string);

@@ -40,8 +40,8 @@ static int refuse(const char *name)
     for (size_t i = 0; i < ARRAY_COUNT(commands); i++)
         nearest_consider(&known, commands[i].name);
     if (*name)
-        print_error("no command '%s'%s%s%s", name, known.word ? "; did you mean " : "",
-                    known.word ? known.word : "", known.word ? "?" : "");
+        report_error("no command '%s'%s%s%s", name, known.word ? "; did you mean " : "",
+                     known.word ? known.word : "", known.word ? "?" : "");
     return usage(stderr);
 }
 
@@ -58,7 +58,7 @@ static int run(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_COUNT(commands); i++)
         if (strcmp(name, commands[i].name) == 0) {
             snprintf(program, sizeof program, "rlxvk %s", name);
-            print_errors_as(program);
+            report_errors_as(program);
             argv[1] = program; /* what getopt_long begins its errors with */
             optind = 1;
             return commands[i].run(argc - 1, argv + 1);

@@ -181,13 +181,12 @@ rlxvk_status tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t co
     bool drop_space = t->add_space;
     for (size_t i = 0; i < count; i++) {
         gguf_string bytes = tokenizer_token_bytes(t, ids[i]);
+        bool dropped = drop_space && bytes.length && bytes.data[0] == ' ';
+        drop_space = drop_space && bytes.length == 0;
+        bytes.data += dropped;
+        bytes.length -= dropped;
         if (bytes.length == 0)
-            continue;
-        if (drop_space && bytes.data[0] == ' ') {
-            bytes.data++;
-            bytes.length--;
-        }
-        drop_space = false;
+            continue; /* *out may have no memory yet */
         if (!VECTOR_RESERVE(out, (size_t)bytes.length))
             return fail_memory("decoded text");
         memcpy(out->items + out->count, bytes.data, (size_t)bytes.length);

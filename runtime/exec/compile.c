@@ -59,35 +59,38 @@ static void apply_options(rlxvk_executable *e)
 
 /* ---- Leaves and outputs ---- */
 
-static bool written_in_place(const rlxvk_graph *g, uint32_t leaf)
+/* Marks the nodes that some node writes in place. */
+static void mark_written(const rlxvk_graph *g, bool *written)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         uint32_t writes = node_writes(n);
         for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
-            if (n->inputs[i] == leaf && (writes >> i & 1))
-                return true;
+            written[n->inputs[i]] |= writes >> i & 1;
     }
-    return false;
 }
 
-static void list_leaves(rlxvk_executable *e)
+/* `written`: per node of the rewritten graph. */
+static void list_leaves(rlxvk_executable *e, const bool *written)
 {
     for (uint32_t id = 0; id < e->source->nodes.count; id++) {
         const node *n = graph_node(e->source, id);
         uint32_t live = n->name ? graph_find(e->graph, n->op, n->name) : NODE_NONE;
-        e->leaf_index[id] = (uint32_t)(n->op == OP_param ? e->param_count : e->input_count);
-        if (n->op == OP_param)
+        if (n->op == OP_param) {
+            e->leaf_index[id] = (uint32_t)e->param_count;
             e->params[e->param_count++] =
                 (param_state){.name = n->name, .node = live, .source = id};
-        if (n->op == OP_input)
+        }
+        if (n->op == OP_input) {
+            e->leaf_index[id] = (uint32_t)e->input_count;
             e->inputs[e->input_count++] =
                 (input_state){.name = n->name,
                               .node = live,
                               .source = id,
-                              .in_place = live != NODE_NONE && written_in_place(e->graph, live),
+                              .in_place = live != NODE_NONE && written[live],
                               .feed = -1,
                               .row_feed = -1};
+        }
     }
     for (size_t i = 0; i < e->graph->outputs.count; i++) {
         const node *n = graph_node(e->graph, e->graph->outputs.items[i]);
@@ -106,9 +109,15 @@ static rlxvk_status make_tables(rlxvk_executable *e)
     e->tickets = memory_zeroed(e->max_in_flight, sizeof *e->tickets);
     e->given = memory_zeroed(nodes, sizeof *e->given);
     e->leaf_index = memory_zeroed(nodes, sizeof *e->leaf_index);
-    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->given || !e->leaf_index)
+    bool *written = memory_zeroed(e->graph->nodes.count + 1, sizeof *written);
+    if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->given || !e->leaf_index ||
+        !written) {
+        memory_free(written);
         return fail_memory("name tables");
-    list_leaves(e);
+    }
+    mark_written(e->graph, written);
+    list_leaves(e, written);
+    memory_free(written);
     size_t most = e->input_count + e->output_count + e->schedule.steps.count + 8;
     e->batch = memory_zeroed(most, sizeof *e->batch);
     return e->batch ? RLXVK_OK : fail_memory("submission batch");
@@ -116,29 +125,29 @@ static rlxvk_status make_tables(rlxvk_executable *e)
 
 /* ---- Sharing ---- */
 
-static bool is_shared_input(const rlxvk_compile_options *o, const char *name)
-{
-    for (size_t i = 0; i < o->shared_input_count; i++)
-        if (strcmp(o->shared_inputs[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* Marks the leaves that can use the other executable's memory: same name, dtype, shape and storage.
- */
-static void mark_shared(rlxvk_executable *e, bool *shared)
+/* Marks a leaf that can use the other executable's memory: same name, dtype, shape and storage. */
+static void mark_if_alike(const rlxvk_executable *e, uint32_t id, bool *shared)
 {
     const rlxvk_executable *other = e->options.share_with;
-    for (uint32_t id = 0; id < e->graph->nodes.count; id++) {
-        const node *n = graph_node(e->graph, id);
-        bool wanted =
-            n->op == OP_param || (n->op == OP_input && is_shared_input(&e->options, n->name));
-        uint32_t theirs = wanted ? graph_find(other->graph, n->op, n->name) : NODE_NONE;
-        if (theirs == NODE_NONE)
-            continue;
-        const node *o = graph_node(other->graph, theirs);
-        shared[id] = o->dtype == n->dtype && shape_equal(&o->shape, &n->shape) &&
-                     node_held(other, theirs) == node_held(e, id);
+    const node *n = graph_node(e->graph, id);
+    uint32_t theirs = graph_find(other->graph, n->op, n->name);
+    if (theirs == NODE_NONE)
+        return;
+    const node *o = graph_node(other->graph, theirs);
+    shared[id] = o->dtype == n->dtype && shape_equal(&o->shape, &n->shape) &&
+                 node_held(other, theirs) == node_held(e, id);
+}
+
+/* All params, and the inputs that the caller names. */
+static void mark_shared(const rlxvk_executable *e, bool *shared)
+{
+    for (uint32_t id = 0; id < e->graph->nodes.count; id++)
+        if (graph_node(e->graph, id)->op == OP_param)
+            mark_if_alike(e, id, shared);
+    for (size_t i = 0; i < e->options.shared_input_count; i++) {
+        uint32_t id = graph_find(e->graph, OP_input, e->options.shared_inputs[i]);
+        if (id != NODE_NONE)
+            mark_if_alike(e, id, shared);
     }
 }
 
@@ -154,10 +163,8 @@ static void adopt_shared_state(rlxvk_executable *e)
 {
     rlxvk_executable *other = e->options.share_with;
     for (size_t i = 0; i < e->param_count; i++) {
-        bool shared = is_shared(e, e->params[i].node);
-        for (size_t k = 0; shared && k < other->param_count; k++)
-            if (strcmp(other->params[k].name, e->params[i].name) == 0)
-                e->params[i].set = other->params[k].set;
+        if (is_shared(e, e->params[i].node))
+            e->params[i].set = find_param(other, e->params[i].name)->set;
     }
     for (size_t i = 0; i < e->input_count; i++) {
         bool shared = is_shared(e, e->inputs[i].node);

@@ -127,7 +127,7 @@ struct rlxvk_executable {
     input_state *inputs;
     output_state *outputs;
     size_t param_count, input_count, output_count;
-    uint32_t *leaf_index; /* per node of `source`: of its param or input */
+    uint32_t *leaf_index; /* per node of `source`: which of the params or inputs it is */
     host_step *host_steps;
     size_t host_step_count;
 
@@ -236,7 +236,9 @@ rlxvk_status executable_idle(rlxvk_executable *e);
 rlxvk_status submit_commands(rlxvk_executable *e, const VkCommandBuffer *buffers, uint32_t count);
 rlxvk_status submit_batch(rlxvk_executable *e);
 rlxvk_status wait_submitted(rlxvk_executable *e);
+/* By name; NULL when the graph as built has none of it, or the name is NULL. */
 input_state *find_input(rlxvk_executable *e, const char *name);
+param_state *find_param(rlxvk_executable *e, const char *name); /* param.c */
 /* E_UNKNOWN_NAME, or E_NULL for no name at all. */
 rlxvk_status unknown_name(const char *call, const char *kind, const char *name);
 /* Submits pending row feeds when there are any; then idle. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static param_state *find_param(rlxvk_executable *e, const char *name)
+param_state *find_param(rlxvk_executable *e, const char *name)
 {
     uint32_t id = e && name ? graph_find(e->source, OP_param, name) : NODE_NONE;
     return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];

@@ -37,6 +37,7 @@ void rlxvk_graph_destroy(rlxvk_graph *graph)
     arena_destroy(&graph->memory);
     VECTOR_FREE(&graph->nodes);
     VECTOR_FREE(&graph->outputs);
+    memory_free(graph->names.ids);
     memory_free(graph);
 }
 
@@ -112,7 +113,7 @@ void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
     if (!known_tensor(graph, tensor, "set_name", "tensor", tensor.id))
         return;
     node *n = &graph->nodes.items[tensor.id - 1];
-    if (n->input_count == 0 && n->name && !n->data) {
+    if (graph_is_named(n)) {
         graph_fail(graph, fail(RLXVK_E_ATTR,
                                "set_name '%s': '%s' is an input or param and keeps the name it is "
                                "set by",
@@ -155,16 +156,7 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
         graph_fail(g, fail_memory("graph node"));
         return NODE_NONE;
     }
-    g->nodes.items[g->nodes.count] = copy;
-    return (uint32_t)g->nodes.count++;
-}
-
-uint32_t graph_find(const rlxvk_graph *g, uint16_t op, const char *name)
-{
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const node *n = graph_node(g, id);
-        if (n->op == op && n->name && strcmp(n->name, name) == 0)
-            return id;
-    }
-    return NODE_NONE;
+    g->nodes.items[g->nodes.count++] = copy;
+    uint32_t id = (uint32_t)g->nodes.count - 1;
+    return graph_fail(g, graph_note_name(g, id)) == RLXVK_OK ? id : NODE_NONE;
 }

@@ -29,13 +29,23 @@ typedef struct node {
     const struct rlxvk_graph *building;
 } node;
 
+/* Ids of inputs and params by op and name; NODE_NONE: a free place. */
+typedef struct name_index {
+    uint32_t *ids;
+    size_t count, capacity; /* a power of two, or 0 */
+} name_index;
+
 struct rlxvk_graph {
     uint32_t serial; /* what its tensors carry; never 0, never that of another graph */
     arena memory;
     VECTOR(node) nodes;
+    name_index names;
     VECTOR(uint32_t) outputs;
     uint64_t
         instances; /* bodies inlined so far, those inside them included: numbers random streams */
+    uint64_t inlined;    /* nodes that those bodies had: bounded, since nesting multiplies them */
+    uint64_t random_ops; /* among the first random_counted nodes (op/random.c) */
+    uint32_t random_counted;
     rlxvk_status status; /* sticky */
     char error[512];
 };
@@ -93,8 +103,15 @@ rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, 
  * failure, which sticks. */
 uint32_t graph_append(rlxvk_graph *g, const node *n);
 
+/* ---- Names of inputs and params ---- */
+
 /* The node of this op (OP_input or OP_param) with this name; NODE_NONE when there is none. */
 uint32_t graph_find(const rlxvk_graph *g, uint16_t op, const char *name);
+/* Whether it is an input or param, whose name is its own. */
+bool graph_is_named(const node *n);
+/* Takes the last node into the index; all nodes, after they were numbered anew. */
+rlxvk_status graph_note_name(rlxvk_graph *g, uint32_t id);
+rlxvk_status graph_index_names(rlxvk_graph *g);
 
 static inline const node *graph_node(const rlxvk_graph *g, uint32_t id)
 {

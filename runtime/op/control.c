@@ -152,13 +152,18 @@ static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t co
     return g->status == RLXVK_OK;
 }
 
+/* Counts what is about to be inlined, with all that earlier calls inlined into the graph. */
 static bool rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes)
 {
     uint64_t total;
-    if (!size_multiply(rounds, nodes, &total) || total > NODE_LIMIT)
-        graph_fail(g,
-                   fail(RLXVK_E_TOO_LARGE, "%s: %llu rounds of %llu nodes; at most %u in all", what,
-                        (unsigned long long)rounds, (unsigned long long)nodes, NODE_LIMIT));
+    if (!size_multiply(rounds, nodes, &total) || total > NODE_LIMIT - g->inlined)
+        graph_fail(g, fail(RLXVK_E_TOO_LARGE,
+                           "%s: %llu rounds of %llu nodes, and %llu of earlier bodies; at most %u "
+                           "in all",
+                           what, (unsigned long long)rounds, (unsigned long long)nodes,
+                           (unsigned long long)g->inlined, NODE_LIMIT));
+    else
+        g->inlined += total;
     return g->status == RLXVK_OK;
 }
 
@@ -229,7 +234,8 @@ void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inp
 {
     if (!results_given(g, out_results, result_count, "call", "out_results"))
         return;
-    if (body_fits(g, body, "call", count, result_count) && tensors_given(g, inputs, count, "call"))
+    if (body_fits(g, body, "call", count, result_count) &&
+        tensors_given(g, inputs, count, "call") && rounds_fit(g, "call", 1, body->nodes.count))
         (void)inline_once(g, body, "call", inputs, count, out_results);
 }
 
@@ -243,6 +249,7 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
         !body_fits(g, else_body, "if: else", count, 1) ||
         !writes_nothing(g, then_body, "if: then") || !writes_nothing(g, else_body, "if: else") ||
         !tensors_given(g, captures, count, "if") || !tensors_given(g, &predicate, 1, "if") ||
+        !rounds_fit(g, "if", 1, then_body->nodes.count + else_body->nodes.count) ||
         !inline_once(g, then_body, "if: then", captures, count, &a) ||
         !inline_once(g, else_body, "if: else", captures, count, &b) ||
         !same_kind(g, a, b, "if: the branches differ"))
@@ -326,12 +333,12 @@ static rlxvk_tensor row_of(rlxvk_graph *g, rlxvk_tensor x, int64_t t)
     return rlxvk_reshape(g, rlxvk_narrow(g, x, 0, t, 1), row);
 }
 
-static rlxvk_tensor as_row(rlxvk_graph *g, rlxvk_tensor x, int64_t rows)
+/* [rows, x's dims]; x has a rank below the largest. */
+static rlxvk_shape rows_like(const rlxvk_graph *g, rlxvk_tensor x, int64_t rows)
 {
-    rlxvk_shape s = rlxvk_tensor_shape(g, x), row = {.rank = s.rank + 1, .dims = {rows}};
-    for (uint32_t i = 0; i < s.rank; i++)
-        row.dims[i + 1] = s.dims[i];
-    return rlxvk_reshape(g, x, row);
+    rlxvk_shape s = rlxvk_tensor_shape(g, x), result = {.rank = s.rank + 1, .dims = {rows}};
+    memcpy(result.dims + 1, s.dims, s.rank * sizeof *s.dims);
+    return result;
 }
 
 static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_options *o,
@@ -349,6 +356,11 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
                            "first value is the carry",
                            (long long)o->length, o->broadcast_count, count,
                            (long long)o->checkpoints));
+    else if (o->save_trajectory && rlxvk_tensor_shape(g, values[0]).rank == RLXVK_MAX_RANK)
+        graph_fail(g, fail(RLXVK_E_SHAPE,
+                           "scan: a trajectory has one axis more than its carry, of rank %d; "
+                           "ranks end at %d",
+                           RLXVK_MAX_RANK, RLXVK_MAX_RANK));
     for (size_t i = constants; i < count && g->status == RLXVK_OK; i++) {
         rlxvk_shape s = rlxvk_tensor_shape(g, values[i]);
         if (s.rank == 0 || s.dims[0] != o->length)
@@ -372,10 +384,7 @@ static bool is_saved(const rlxvk_scan_options *o, int64_t t)
 
 static rlxvk_tensor empty_trajectory(rlxvk_graph *g, rlxvk_tensor carry)
 {
-    rlxvk_shape s = rlxvk_tensor_shape(g, carry), none = {.rank = s.rank + 1};
-    for (uint32_t i = 0; i < s.rank; i++)
-        none.dims[i + 1] = s.dims[i];
-    return rlxvk_constant(g, rlxvk_tensor_dtype(g, carry), none, "", 0);
+    return rlxvk_constant(g, rlxvk_tensor_dtype(g, carry), rows_like(g, carry, 0), "", 0);
 }
 
 rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
@@ -403,7 +412,7 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
             break;
         carry = next;
         if (o.save_trajectory && is_saved(&o, t))
-            rows[saved++] = as_row(g, carry, 1);
+            rows[saved++] = rlxvk_reshape(g, carry, rows_like(g, carry, 1));
     }
     if (g->status == RLXVK_OK)
         result = !o.save_trajectory ? carry

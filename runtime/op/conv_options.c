@@ -60,12 +60,12 @@ error:
 rlxvk_status conv_window_count(const node *n, const rlxvk_conv_options *options, uint32_t axis,
                                int64_t in, int64_t *out)
 {
+    if (in > INT32_MAX || in + 2 * options->padding[axis] > INT32_MAX)
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "spatial axis %u is %lld cells and twice padding %lld; below 2^31 in all",
+                       axis, (long long)in, (long long)options->padding[axis]);
     int64_t padded = in + 2 * options->padding[axis];
     int64_t span = options->dilation[axis] * (options->kernel[axis] - 1) + 1;
-    if (padded > INT32_MAX)
-        return op_fail(n, RLXVK_E_TOO_LARGE,
-                       "spatial axis %u is %lld cells with its padding; at most 2^31 - 1", axis,
-                       (long long)padded);
     if (span > padded)
         return op_fail(
             n, RLXVK_E_SHAPE,

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_WORDS (1 << 24)
+
 static struct {
     pthread_mutex_t lock;
     custom_entry *entries[1024];
@@ -21,13 +23,16 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
 {
     const rlxvk_custom_kernel *k = op->kernel;
     uint32_t bindings = op->input_count + 1;
+    rlxvk_status status;
     if (!k)
         return RLXVK_OK;
-    if (!k->words || k->word_count < 5 || k->words[0] != 0x07230203u || !k->arguments)
-        return fail(RLXVK_E_ATTR,
-                    "custom '%s': the kernel is no SPIR-V module, or has no arguments function; "
-                    "give both",
-                    op->name);
+    if (!k->words || !k->arguments)
+        return fail(RLXVK_E_ATTR, "custom '%s': the kernel has no %s; give both", op->name,
+                    k->words ? "arguments function" : "words");
+    if (k->word_count > MOST_WORDS)
+        return fail(RLXVK_E_ATTR, "custom '%s': a kernel of %zu words; at most %d", op->name,
+                    k->word_count, MOST_WORDS);
+    TRY(custom_check_module(op->name, k->words, k->word_count, bindings, &entry->invocations));
     if (k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
         return fail(RLXVK_E_ATTR, "custom '%s': %u argument bytes; at most %d", op->name,
                     k->argument_bytes, KERNEL_MAX_ARGUMENT_BYTES);
@@ -38,7 +43,8 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
     entry->kernel =
         (kernel_info){entry->name, words, (uint32_t)k->word_count, k->argument_bytes, bindings, 1};
     entry->arguments = k->arguments;
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 /* Entries are found by name, and their kernels by number, until the process ends. */
@@ -211,6 +217,11 @@ static rlxvk_status lower(lowering *l, uint32_t id)
         shapes[i] = i < n->input_count ? *input_shape(l->graph, n, i) : n->shape;
         offsets[i] = operands[i].offset;
     }
+    if (a->entry->invocations > l->profile->max_workgroup_invocations)
+        return op_fail(n, RLXVK_E_UNSUPPORTED,
+                       "'%s' has workgroups of %llu invocations; this device takes %u",
+                       a->entry->name, (unsigned long long)a->entry->invocations,
+                       l->profile->max_workgroup_invocations);
     dispatch d = {.kernel = a->entry->kernel_id, .constants = {l->profile->workgroup_size}};
     rlxvk_custom_call call = {shapes,  offsets,        n->input_count, a->bytes,
                               a->size, d.constants[0], words,          d.groups};
@@ -226,19 +237,20 @@ static rlxvk_status host(const host_call *c)
     rlxvk_custom_view views[CUSTOM_MAX_BINDINGS];
     char list[SHAPES_TEXT];
     uint64_t numel = shape_numel(&c->node->shape);
-    float *out = memory_zeroed(numel + 1, sizeof *out);
-    if (!out)
-        return fail_memory("custom result");
+    char *words = (char *)c->out; /* the op's f32 words first, widened where they lie */
     for (uint32_t i = 0; i < c->node->input_count; i++)
         views[i] =
             (rlxvk_custom_view){c->inputs[i].node->shape, (rlxvk_dtype)c->inputs[i].node->dtype,
                                 c->inputs[i].words, c->inputs[i].bytes};
-    int result = a->entry->op.host ? a->entry->op.host(views, c->node->input_count, a->bytes,
-                                                       a->size, &c->node->shape, out)
-                                   : 0;
-    for (uint64_t i = 0; i < numel; i++)
-        c->out[i] = out[i];
-    memory_free(out);
+    int result = a->entry->op.host
+                     ? a->entry->op.host(views, c->node->input_count, a->bytes, a->size,
+                                         &c->node->shape, (float *)(void *)words)
+                     : 0;
+    for (uint64_t i = numel; i-- > 0;) { /* from the end: never over a word still to be read */
+        float word;
+        memcpy(&word, words + i * sizeof word, sizeof word);
+        c->out[i] = word;
+    }
     if (result)
         return op_fail(c->node, RLXVK_E_CUSTOM, "'%s' failed with %d (result: %s)", a->entry->name,
                        result, list_shapes(&c->node->shape, 1, list));

@@ -13,6 +13,7 @@ typedef struct custom_entry {
     rlxvk_custom_op op; /* name and kernel pointers are not used: see the members beside */
     kernel_info kernel; /* words NULL: no kernel */
     uint16_t kernel_id;
+    uint64_t invocations; /* of a workgroup, as far as the kernel states them; 0: it does not */
     rlxvk_custom_arguments arguments;
 } custom_entry;
 
@@ -24,5 +25,10 @@ typedef struct custom_attributes {
     rlxvk_shape shape;
     rlxvk_dtype dtype;
 } custom_attributes;
+
+/* E_ATTR unless the words are a compute shader as rlxvk_custom_kernel describes it, with buffers
+ * 0 .. bindings - 1. custom_module.c */
+rlxvk_status custom_check_module(const char *name, const uint32_t *words, size_t count,
+                                 uint32_t bindings, uint64_t *out_invocations);
 
 #endif

@@ -19,7 +19,7 @@ complex_value unit_root(uint64_t numerator, uint64_t denominator);
 rlxvk_status fft_exact(complex_value *x, uint64_t n);
 /* Whether every prime factor is at most `largest`. */
 bool is_smooth(uint64_t n, uint64_t largest);
-/* The least length >= n whose prime factors are at most 7. */
+/* The least length >= n whose prime factors are at most 7; 0 where it does not fit. */
 uint64_t next_smooth(uint64_t n);
 
 /* ---- Lines of a tensor (op/fft.c) ---- */

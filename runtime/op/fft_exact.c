@@ -32,11 +32,29 @@ bool is_smooth(uint64_t n, uint64_t largest)
     return n == 1;
 }
 
+/* odd 2^e, the least that is >= n; UINT64_MAX where that does not fit. */
+static uint64_t doubled_to(uint64_t odd, uint64_t n)
+{
+    while (odd < n)
+        if (!size_multiply(odd, 2, &odd))
+            return UINT64_MAX;
+    return odd;
+}
+
+/* Goes through the odd ones below n; the first that is n or more is worth a look, too. */
 uint64_t next_smooth(uint64_t n)
 {
-    for (n = MAX(n, 1); !is_smooth(n, 7); n++)
-        ;
-    return n;
+    uint64_t best = UINT64_MAX; /* 3 * 5 * 17 * ..., not smooth */
+    bool seven = true, five, three;
+    for (uint64_t p7 = 1; seven; seven = p7 < n && size_multiply(p7, 7, &p7)) {
+        five = true;
+        for (uint64_t p5 = p7; five; five = p5 < n && size_multiply(p5, 5, &p5)) {
+            three = true;
+            for (uint64_t p3 = p5; three; three = p3 < n && size_multiply(p3, 3, &p3))
+                best = MIN(best, doubled_to(p3, n));
+        }
+    }
+    return best == UINT64_MAX ? 0 : best;
 }
 
 static complex_value product(complex_value a, complex_value b)

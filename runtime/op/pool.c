@@ -56,7 +56,7 @@ static rlxvk_status check_axis(const node *n, const rlxvk_pool_options *o, uint3
         return op_fail(n, RLXVK_E_ATTR,
                        "entry %u of kernel, stride or padding is for no axis of x; leave it 0",
                        axis);
-    if (exists && (k < 1 || k > INT32_MAX || s < 1 || s > INT32_MAX || p < 0 || 2 * p > k))
+    if (exists && (k < 1 || k > INT32_MAX || s < 1 || s > INT32_MAX || p < 0 || p > k / 2))
         return op_fail(n, RLXVK_E_ATTR,
                        "spatial axis %u: kernel %lld, stride %lld, padding %lld; needs kernel and "
                        "stride >= 1, 0 <= padding <= kernel / 2",
@@ -82,7 +82,7 @@ static rlxvk_status pool_infer(const rlxvk_graph *g, node *n, void *attributes)
         TRY(check_axis(n, o, i, exists));
         if (!exists)
             continue;
-        int64_t room = x->dims[i + 2] + 2 * o->padding[i] - o->kernel[i];
+        int64_t room = x->dims[i + 2] - (o->kernel[i] - 2 * o->padding[i]);
         if (room < 0)
             return op_fail(n, RLXVK_E_SHAPE,
                            "spatial axis %u: kernel %lld is longer than %lld + 2 * %lld; pad more "
@@ -132,14 +132,6 @@ static rlxvk_status pool_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* Whether offset j of window o of an axis lies inside x; its position there. */
-static bool inside(const rlxvk_pool_options *o, uint32_t axis, int64_t extent, int64_t window,
-                   int64_t j, int64_t *out)
-{
-    *out = window * o->stride[axis] - o->padding[axis] + j;
-    return *out >= 0 && *out < extent;
-}
-
 typedef struct window_sum {
     double value, magnitude, count;
 } window_sum;
@@ -156,7 +148,8 @@ static void take_cell(uint32_t code, double v, window_sum *w)
         w->value = v;
 }
 
-/* The cells of the window at coordinates c of the result, axis by axis. */
+/* The cells of the window at coordinates c of the result, axis by axis. A window may be far longer
+ * than x: the padding is not walked. */
 static void walk_window(const host_call *call, const int64_t *c, uint32_t axis, uint64_t at,
                         window_sum *w)
 {
@@ -166,10 +159,11 @@ static void walk_window(const host_call *call, const int64_t *c, uint32_t axis, 
         take_cell(node_code(call->node), call->inputs[0].words[at], w);
         return;
     }
-    int64_t extent = x->dims[axis + 2], position;
-    for (int64_t j = 0; j < o->kernel[axis]; j++)
-        if (inside(o, axis, extent, c[axis + 2], j, &position))
-            walk_window(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)position, w);
+    int64_t extent = x->dims[axis + 2];
+    int64_t start = c[axis + 2] * o->stride[axis] - o->padding[axis];
+    int64_t end = MIN(start + o->kernel[axis], extent);
+    for (int64_t position = MAX(start, 0); position < end; position++)
+        walk_window(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)position, w);
 }
 
 static double window_bound(uint32_t code, double divisor, double cells, const window_sum *w)

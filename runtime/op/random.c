@@ -55,14 +55,14 @@ bool is_rng_state(const node *n)
     return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
 }
 
-uint64_t random_ops(const rlxvk_graph *g)
+uint64_t random_ops(rlxvk_graph *g)
 {
-    uint64_t count = 0;
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        const op_family *family = node_row(graph_node(g, id))->family;
-        count += family == op_table[OP_rng_uniform].family || family == op_table[OP_sample].family;
+    for (; g->random_counted < g->nodes.count; g->random_counted++) {
+        const op_family *family = node_row(graph_node(g, g->random_counted))->family;
+        g->random_ops +=
+            family == op_table[OP_rng_uniform].family || family == op_table[OP_sample].family;
     }
-    return count;
+    return g->random_ops;
 }
 
 static rlxvk_tensor build_rng(rlxvk_graph *g, op_kind op, rlxvk_shape shape, float base,

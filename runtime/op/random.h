@@ -15,7 +15,7 @@ static const rlxvk_rng_options rng_defaults = {.seed = 42};
 rlxvk_tensor rng_state(rlxvk_graph *g);
 bool is_rng_state(const node *n);
 /* How many random ops there are already: the default key of the next. */
-uint64_t random_ops(const rlxvk_graph *g);
+uint64_t random_ops(rlxvk_graph *g);
 
 /* seed low, high, step low, high, backend, zeros; as the bits of f32 words. */
 void rng_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS]);

@@ -56,6 +56,8 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     s->batch = lead ? a->dims[0] : 1;
     s->n = a->dims[lead];
     s->columns = b->rank == lead + 2 ? b->dims[lead + 1] : 1;
+    if (s->n == 0)
+        s->columns = 0; /* of no rows, however many */
     if (a->dims[lead + 1] != s->n)
         return op_fail(n, RLXVK_E_ATTR, "A %s is not square; its last two dims are equal",
                        shape_text(a, a_text));

@@ -52,6 +52,9 @@ static rlxvk_tensor scalar(rlxvk_graph *g, double value)
 static rlxvk_tensor zeros(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
 {
     static const uint8_t nothing[8] = {0};
+    int64_t length;
+    if (!last_of(g, "zeros", 0, x, &length)) /* also where x is what a failed call returned */
+        return RLXVK_NONE;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
     rlxvk_dtype dtype = rlxvk_tensor_dtype(g, x);
     rlxvk_tensor zero = rlxvk_constant(g, dtype, RLXVK_SCALAR, nothing, rlxvk_dtype_size(dtype));
@@ -89,7 +92,7 @@ rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, siz
     if (!last_of(g, "fftn", 0, x, &length))
         return RLXVK_NONE;
     int32_t rank = (int32_t)rlxvk_tensor_shape(g, x).rank;
-    for (size_t i = 0; i < (axes ? count : (size_t)rank); i++) {
+    for (size_t i = 0; i < (axes ? count : (size_t)rank) && g->status == RLXVK_OK; i++) {
         int32_t axis = axes ? axes[i] : (int32_t)i, at = axis < 0 ? axis + rank : axis;
         if (at >= 0 && at < rank && seen[at])
             graph_fail(g, fail(RLXVK_E_AXIS, "fftn: axis %d is given twice; name each once", axis));
@@ -369,6 +372,12 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
     if (la == 0 || lb == 0) {
         graph_fail(g, fail(RLXVK_E_SHAPE,
                            "fft_conv1d: last dims %lld and %lld; each needs an element at least",
+                           (long long)la, (long long)lb));
+        return RLXVK_NONE;
+    }
+    if (la > INT32_MAX || lb > INT32_MAX || la + lb - 1 > INT32_MAX) {
+        graph_fail(g, fail(RLXVK_E_TOO_LARGE,
+                           "fft_conv1d: lines of %lld and %lld give 2^31 elements or more",
                            (long long)la, (long long)lb));
         return RLXVK_NONE;
     }

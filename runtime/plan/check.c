@@ -10,8 +10,8 @@ static bool ranges_meet(const plan *p, const operand *a, const operand *b)
 {
     const slot *x = &p->slots[a->value], *y = &p->slots[b->value];
     uint64_t from_x = x->offset + a->first, from_y = y->offset + b->first;
-    return x->class == y->class && x->block == y->block && from_x < from_y + b->size &&
-           from_y < from_x + a->size;
+    return a->size && b->size && x->class == y->class && x->block == y->block &&
+           from_x < from_y + b->size && from_y < from_x + a->size;
 }
 
 static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_t j)
@@ -62,55 +62,87 @@ static uint32_t count_needless(const schedule *s, const plan *p, const uint32_t 
     return needless;
 }
 
-/* Which value's bytes a step reads must be what that value's last writer left there: no other value
- * may be written over them in between. Tracked per value as "the bytes of v were overwritten by
- * another value at step t". */
-static rlxvk_status check_reads(const schedule *s, const plan *p, bool *spoiled, bool *written)
+/* What is known of a value while the steps go by. */
+typedef struct content {
+    bool any;     /* it has some: from outside, or a step wrote it */
+    bool spoiled; /* another value was written over it since */
+} content;
+
+static bool comes_from_outside(const schedule *s, uint32_t value)
+{
+    size_t nodes = s->graph->nodes.count;
+    return value < nodes ? graph_node(s->graph, value)->input_count == 0
+                         : s->temporaries.items[value - nodes].content != NULL;
+}
+
+/* A value that is written as well as read may begin with nothing: the step's own working memory. */
+static rlxvk_status check_read(const schedule *s, uint32_t index, const operand *o,
+                               const content *c)
+{
+    uint32_t node = s->steps.items[index].node;
+    if (!(o->access & ACCESS_READ) || o->size == 0)
+        return RLXVK_OK;
+    if (c->spoiled)
+        return fail(RLXVK_E_RANGE,
+                    "plan: step %u (node %u) reads value %u after its slot was reused", index, node,
+                    o->value);
+    if (!c->any && !(o->access & ACCESS_WRITE))
+        return fail(RLXVK_E_RANGE,
+                    "plan: step %u (node %u) reads value %u before any step wrote it", index, node,
+                    o->value);
+    return RLXVK_OK;
+}
+
+/* A write gives the value content and spoils that of all others it reaches. */
+static void note_write(const plan *p, const operand *o, content *contents)
+{
+    operand whole = {.value = o->value, .size = p->slots[o->value].bytes};
+    for (uint32_t v = 0; v < p->value_count; v++) {
+        operand other = {.value = v, .size = p->slots[v].bytes};
+        if (v != o->value && contents[v].any && p->slots[v].block != SLOT_NONE &&
+            ranges_meet(p, &whole, &other))
+            contents[v].spoiled = true;
+    }
+    contents[o->value].any = true;
+}
+
+/* Which value's bytes a step reads must be what that value's last writer left there. */
+static rlxvk_status check_contents(const schedule *s, const plan *p, content *contents)
 {
     operand o;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t v = 0; v < p->value_count; v++)
+        contents[v].any = comes_from_outside(s, v);
     for (uint32_t i = 0; i < s->steps.count; i++) {
-        const step *at = &s->steps.items[i];
-        for (uint32_t m = 0; step_operand(s, at, m, &o); m++)
-            if ((o.access & ACCESS_READ) && spoiled[o.value])
-                return fail(RLXVK_E_RANGE,
-                            "plan: step %u (node %u) reads value %u after its slot was reused", i,
-                            at->node, o.value);
-        for (uint32_t m = 0; step_operand(s, at, m, &o); m++) {
-            if (!(o.access & ACCESS_WRITE))
-                continue;
-            operand whole = {.value = o.value, .size = p->slots[o.value].bytes};
-            for (uint32_t v = 0; v < p->value_count; v++) {
-                operand other = {.value = v, .size = p->slots[v].bytes};
-                if (v != o.value && p->slots[v].block != SLOT_NONE &&
-                    ranges_meet(p, &whole, &other))
-                    spoiled[v] = true;
-            }
-            if (!written[o.value])
-                spoiled[o.value] = false;
-            written[o.value] = true;
-        }
+        for (uint32_t m = 0; step_operand(s, &s->steps.items[i], m, &o); m++)
+            TRY(check_read(s, i, &o, &contents[o.value]));
+        for (uint32_t m = 0; step_operand(s, &s->steps.items[i], m, &o); m++)
+            if ((o.access & ACCESS_WRITE) && o.size)
+                note_write(p, &o, contents);
     }
     for (uint32_t v = 0; v < p->value_count; v++)
-        if (spoiled[v] && p->slots[v].class != CLASS_SCRATCH)
+        if (contents[v].spoiled && p->slots[v].class != CLASS_SCRATCH)
             return fail(RLXVK_E_RANGE, "plan: pinned value %u is overwritten by another", v);
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless)
 {
-    size_t steps = s->steps.count, flags = MAX(steps, p->value_count) + 2;
+    size_t steps = s->steps.count;
     uint32_t *epochs = memory_zeroed(steps + 1, sizeof *epochs);
-    bool *bits = memory_zeroed(3 * flags, sizeof *bits);
-    rlxvk_status status = epochs && bits ? RLXVK_OK : fail_memory("plan check");
-    if (status == RLXVK_OK) {
-        number_epochs(s, p, epochs);
-        status = check_barriers(s, p, epochs, bits);
-    }
-    if (status == RLXVK_OK)
-        status = check_reads(s, p, bits + flags, bits + 2 * flags);
-    if (status == RLXVK_OK && out_needless)
-        *out_needless = count_needless(s, p, epochs, bits);
+    bool *needed = memory_zeroed(steps + 2, sizeof *needed);
+    content *contents = memory_zeroed(p->value_count + 1, sizeof *contents);
+    rlxvk_status status;
+    TRY(epochs && needed && contents ? RLXVK_OK : fail_memory("plan check"));
+    number_epochs(s, p, epochs);
+    TRY(check_barriers(s, p, epochs, needed));
+    TRY(check_contents(s, p, contents));
+    if (out_needless)
+        *out_needless = count_needless(s, p, epochs, needed);
+error:
     memory_free(epochs);
-    memory_free(bits);
+    memory_free(needed);
+    memory_free(contents);
     return status;
 }

@@ -15,8 +15,8 @@
 #define NONE UINT32_MAX
 
 /* Nodes an order may look at, for each item and in all; births alone are never given up. */
-#define EFFORT_EACH 512
-#define EFFORT_BASE (1u << 22)
+#define EFFORT_EACH 256
+#define EFFORT_BASE (1u << 24)
 
 typedef struct spot { /* a placed item, and all placed below it in the tree */
     uint32_t left, right, priority;

@@ -34,7 +34,7 @@ enum hazard_kind { HAZARD_NONE, HAZARD_RAW, HAZARD_WAW, HAZARD_WAR, HAZARD_FORCE
 typedef struct barrier {
     uint8_t kind;     /* enum hazard_kind; HAZARD_NONE: no barrier before this step */
     uint32_t value;   /* whose bytes conflict */
-    uint32_t earlier; /* the earlier step */
+    uint32_t earlier; /* the earlier step, the last of several */
 } barrier;
 
 /* A maximal run of dispatches, or one host step. */

@@ -33,6 +33,12 @@ static bool is_silent(const schedule *s, uint32_t id)
     return v->root != id && !v->in_concat && !node_writes(n);
 }
 
+/* Whether a node runs on the host because the caller says so. */
+static bool is_hosted(const schedule_options *options, const rlxvk_graph *g, uint32_t id)
+{
+    return options->on_host && options->on_host[graph_node(g, id)->op];
+}
+
 static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options *options,
                                uint32_t id, uint32_t pair)
 {
@@ -41,7 +47,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     uint32_t first = (uint32_t)l->dispatches.count;
     rlxvk_status status = RLXVK_OK;
     l->choice = (variant_choice){0};
-    if ((options->on_host && options->on_host[n->op]) || !family->lower ||
+    if (is_hosted(options, s->graph, id) || !family->lower ||
         (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
     if (pair != NODE_NONE)
@@ -57,26 +63,34 @@ error:
     return status;
 }
 
-static uint32_t pair_of(const schedule_options *options, uint32_t id, bool as_second)
+uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes)
 {
-    for (size_t i = 0; i < options->pair_count; i++) {
-        const node_pair *p = &options->pairs[i];
-        if ((as_second ? p->second : p->first) == id)
-            return as_second ? p->first : p->second;
+    uint32_t *partners = memory_allocate((nodes + 1) * sizeof *partners);
+    for (size_t i = 0; partners && i < nodes; i++)
+        partners[i] = NODE_NONE;
+    for (size_t i = 0; partners && i < count; i++) {
+        partners[pairs[i].first] = pairs[i].second;
+        partners[pairs[i].second] = pairs[i].first;
     }
-    return NODE_NONE;
+    return partners;
 }
 
-/* A pair is lowered together unless one of the two is forced to the host. */
-static uint32_t active_pair(const schedule *s, const schedule_options *options, uint32_t id,
-                            bool as_second)
+/* Lowers all nodes in order. A pair is lowered together, where its first stands, unless one of the
+ * two is forced to the host. */
+static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
 {
-    uint32_t other = pair_of(options, id, as_second);
-    if (other == NODE_NONE || !options->on_host)
-        return other;
-    bool hosted = options->on_host[graph_node(s->graph, id)->op] ||
-                  options->on_host[graph_node(s->graph, other)->op];
-    return hosted ? NODE_NONE : other;
+    const rlxvk_graph *g = s->graph;
+    uint32_t *partners = pair_partners(options->pairs, options->pair_count, g->nodes.count);
+    rlxvk_status status = partners ? RLXVK_OK : fail_memory("pairs");
+    for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
+        uint32_t pair = partners[id];
+        if (pair != NODE_NONE && (is_hosted(options, g, id) || is_hosted(options, g, pair)))
+            pair = NODE_NONE;
+        if (!is_silent(s, id) && (pair == NODE_NONE || id < pair))
+            status = lower_node(l, s, options, id, pair);
+    }
+    memory_free(partners);
+    return status;
 }
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out)
@@ -92,9 +106,7 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
     rlxvk_status status;
     TRY(value_map_create(g, options->keep_all, &s.values));
     l.values = &s.values;
-    for (uint32_t id = 0; id < g->nodes.count; id++)
-        if (!is_silent(&s, id) && active_pair(&s, options, id, true) == NODE_NONE)
-            TRY(lower_node(&l, &s, options, id, active_pair(&s, options, id, false)));
+    TRY(lower_all(&l, &s, options));
 error:
     s.dispatches.items = l.dispatches.items;
     s.dispatches.count = l.dispatches.count;

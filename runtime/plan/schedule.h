@@ -14,6 +14,10 @@ typedef struct node_pair {
     uint32_t first, second;
 } node_pair;
 
+/* Per node the other one of its pair; NODE_NONE: it has none. memory_free it; NULL when out of
+ * memory. */
+uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes);
+
 typedef struct schedule_options {
     const device_profile *profile;
     bool keep_all; /* every node gets memory of its own */

@@ -101,17 +101,30 @@ static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t 
     refuse_half(g, places, leaf, half);
 }
 
+/* Puts a value where its parent's is. */
+static void place_in_root(const placement *places, uint32_t id, value_map *map)
+{
+    const value *parent = &map->items[places[id].parent];
+    map->items[id].root = parent->root;
+    map->items[id].offset = parent->offset + places[id].offset;
+}
+
+/* A concat stands after its parts and a view after its operand, and only a part that is no view is
+ * placed in a concat: so parts first, from the end, and then views. */
 static void resolve(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
                     const bool *half, value_map *map)
 {
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
+    for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
         value *v = &map->items[id];
-        uint32_t at = id;
-        for (; places[at].parent != NODE_NONE; at = places[at].parent)
-            v->offset += places[at].offset;
-        v->root = at;
-        v->in_concat = at > id;
-        v->storage =
+        v->root = id;
+        v->in_concat = places[id].parent != NODE_NONE && places[id].parent > id;
+        if (v->in_concat)
+            place_in_root(places, id, map);
+    }
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        if (places[id].parent != NODE_NONE && places[id].parent < id)
+            place_in_root(places, id, map);
+        map->items[id].storage =
             (uint8_t)(leaf[id] != NODE_NONE && half[leaf[id]] ? STORAGE_HALF : node_storage(g, id));
     }
 }

@@ -6,61 +6,84 @@
  */
 #include "rewrite/pass.h"
 
-/* The node, in the new list, whose memory `id` lies in. */
-static uint32_t root_of(const rlxvk_graph *g, uint32_t id)
+/* What is known of the old nodes. */
+typedef struct lives {
+    uint32_t *leaf;       /* whose memory a view lies in; NODE_NONE: not in a leaf's */
+    uint32_t *last_read;  /* NODE_NONE: an output, read after all nodes */
+    uint32_t *next_write; /* of a leaf; NODE_NONE: none */
+    bool *outlived;       /* a view that is read when its memory no longer holds it */
+} lives;
+
+static bool is_view(const rlxvk_graph *g, const node *n)
 {
-    const node *n = graph_node(g, id);
     uint64_t offset;
-    while (n->input_count && node_row(n)->family->view &&
-           node_row(n)->family->view(g, n, &offset)) {
-        id = n->inputs[0];
-        n = graph_node(g, id);
+    const op_family *family = node_row(n)->family;
+    return n->input_count && family->view && family->view(g, n, &offset);
+}
+
+static void find_leaves(const rlxvk_graph *g, lives *l)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        l->leaf[id] = n->input_count == 0 ? id : is_view(g, n) ? l->leaf[n->inputs[0]] : NODE_NONE;
+        for (uint32_t i = 0; i < n->input_count; i++)
+            l->last_read[n->inputs[i]] = id;
     }
-    return id;
+    for (size_t i = 0; i < g->outputs.count; i++)
+        l->last_read[g->outputs.items[i]] = NODE_NONE;
 }
 
-static bool reads(const node *n, uint32_t id)
+/* From the end, so that the next write is the last one seen. */
+static void find_outlived(const rlxvk_graph *g, lives *l)
 {
-    for (uint32_t i = 0; i < n->input_count; i++)
-        if (n->inputs[i] == id)
-            return true;
-    return false;
-}
-
-/* Whether node n writes new node `root`. Written operands are leaves: one that stands after old
- * node `id` is not mapped yet, and not the root. */
-static bool writes(const pass *p, const node *n, uint32_t id, uint32_t root)
-{
-    uint32_t written = node_writes(n);
-    for (uint32_t i = 0; i < n->input_count && written >> i; i++)
-        if ((written >> i & 1) && n->inputs[i] < id && p->map[n->inputs[i]] == root)
-            return true;
-    return false;
-}
-
-/* Whether old node `id`, a view of new node `root`, is read when its memory no longer holds it. */
-static bool outlives_a_write(const pass *p, uint32_t id, uint32_t root)
-{
-    bool written = false;
-    for (uint32_t later = id + 1; later < p->count; later++) {
-        const node *n = &p->nodes[later];
-        written = written || writes(p, n, id, root);
-        if (written && reads(n, id))
-            return true;
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        l->next_write[id] = NODE_NONE;
+    for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
+        const node *n = graph_node(g, id);
+        uint32_t written = node_writes(n), leaf = l->leaf[id];
+        uint32_t write = leaf == NODE_NONE || leaf == id ? NODE_NONE : l->next_write[leaf];
+        l->outlived[id] = write != NODE_NONE && l->last_read[id] >= write;
+        for (uint32_t i = 0; i < n->input_count && written >> i; i++)
+            if (written >> i & 1)
+                l->next_write[n->inputs[i]] = id;
     }
-    for (size_t i = 0; written && i < p->graph->outputs.count; i++)
-        if (p->graph->outputs.items[i] == id)
-            return true;
-    return false;
 }
 
-uint32_t detach_view(pass *p, uint32_t id)
+/* A view of a view that is copied lies in the copy, which nothing writes. */
+static void keep_views_of_copies(const rlxvk_graph *g, lives *l)
 {
-    uint32_t copied = pass_copy(p, id), root;
-    if (copied == NODE_NONE)
-        return NODE_NONE;
-    root = root_of(p->graph, copied);
-    if (root == copied || graph_node(p->graph, root)->input_count || !outlives_a_write(p, id, root))
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        bool of_copy = n->input_count && l->leaf[n->inputs[0]] == NODE_NONE;
+        l->outlived[id] = l->outlived[id] && !of_copy;
+        if (l->outlived[id] || of_copy)
+            l->leaf[id] = NODE_NONE;
+    }
+}
+
+static uint32_t detach_view(pass *p, uint32_t id)
+{
+    const lives *l = p->context;
+    uint32_t copied = pass_copy(p, id);
+    if (copied == NODE_NONE || !l->outlived[id])
         return copied;
     return op_append(p->graph, OP_copy, &copied, 1, NULL, p->nodes[id].name);
+}
+
+rlxvk_status detach_views(rlxvk_graph *g)
+{
+    size_t count = g->nodes.count + 1;
+    uint32_t *words = memory_zeroed(3 * count, sizeof *words);
+    bool *outlived = memory_zeroed(count, sizeof *outlived);
+    rlxvk_status status;
+    TRY(words && outlived ? RLXVK_OK : fail_memory("views"));
+    lives l = {words, words + count, words + 2 * count, outlived};
+    find_leaves(g, &l);
+    find_outlived(g, &l);
+    keep_views_of_copies(g, &l);
+    TRY(run_pass(g, detach_view, &l));
+error:
+    memory_free(words);
+    memory_free(outlived);
+    return status;
 }

@@ -229,26 +229,22 @@ static bool match_norm_pair(const pass *p, uint32_t id, fusion *out)
     return available_at(p, n, id_of(p, sum)) && no_write_since(p, id_of(p, sum), id);
 }
 
-static bool is_taken(const pair_list *pairs, uint32_t sum)
-{
-    for (size_t i = 0; i < pairs->count; i++)
-        if (pairs->items[i].first == sum)
-            return true;
-    return false;
-}
-
 rlxvk_status find_norm_pairs(const rlxvk_graph *g, pair_list *pairs)
 {
-    uint32_t *uses = count_node_uses(g);
-    pass p = {.nodes = g->nodes.items, .uses = uses};
-    rlxvk_status status = uses ? RLXVK_OK : fail_memory("norm pairs");
+    bool *taken = memory_zeroed(g->nodes.count + 1, sizeof *taken);
+    pass p = {.nodes = g->nodes.items, .uses = count_node_uses(g), .writes = count_writes(g)};
+    rlxvk_status status = taken && p.uses && p.writes ? RLXVK_OK : fail_memory("norm pairs");
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
-        if (!match_norm_pair(&p, id, NULL) || is_taken(pairs, graph_node(g, id)->inputs[0]))
+        uint32_t sum = match_norm_pair(&p, id, NULL) ? graph_node(g, id)->inputs[0] : NODE_NONE;
+        if (sum == NODE_NONE || taken[sum])
             continue;
-        if (!VECTOR_PUSH(pairs, (node_pair){graph_node(g, id)->inputs[0], id}))
+        taken[sum] = true;
+        if (!VECTOR_PUSH(pairs, (node_pair){sum, id}))
             status = fail_memory("norm pairs");
     }
-    memory_free(uses);
+    memory_free(taken);
+    memory_free(p.uses);
+    memory_free(p.writes);
     return status;
 }
 

@@ -21,14 +21,6 @@ bool miss(const pass *p, const char *format, ...)
     return false;
 }
 
-static bool is_output(const rlxvk_graph *g, uint32_t id)
-{
-    for (size_t i = 0; i < g->outputs.count; i++)
-        if (g->outputs.items[i] == id)
-            return true;
-    return false;
-}
-
 bool expect_private(const pass *p, uint32_t id)
 {
     const char *name = node_row(&p->nodes[id])->name;
@@ -36,28 +28,32 @@ bool expect_private(const pass *p, uint32_t id)
         return true;
     if (!p->why)
         return false;
-    if (is_output(p->graph, id))
+    if (p->outputs[id])
         return miss(p, "%s %%%u is a graph output", name, id);
     return miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
 }
 
-/* The pair that has this sum or this norm. */
-static const node_pair *find_pair(const pair_list *pairs, uint32_t id)
-{
-    for (size_t i = 0; i < pairs->count; i++)
-        if (pairs->items[i].first == id || pairs->items[i].second == id)
-            return &pairs->items[i];
-    return NULL;
-}
-
 /* Why a match, of all things, was not replaced. */
-static void miss_match(const pass *p, uint32_t id, const pair_list *pairs)
+static void miss_match(const pass *p, uint32_t id, const uint32_t *partners)
 {
-    const node_pair *pair = find_pair(pairs, p->nodes[id].inputs[0]);
-    if (pair)
-        miss(p, "%%%u is in one step with %%%u already", pair->first, pair->second);
+    uint32_t sum = p->nodes[id].inputs[0], partner = partners[sum];
+    if (partner != NODE_NONE)
+        miss(p, "%%%u is in one step with %%%u already", MIN(sum, partner), MAX(sum, partner));
     else
         miss(p, "fusion is off, or the pattern came up after its pass");
+}
+
+static void report_misses(pass *p, const uint32_t *partners, miss_report report, void *user)
+{
+    for (uint32_t id = 0; id < p->count; id++)
+        for (size_t i = 0; i < FUSION_PATTERNS; i++) {
+            fusion f;
+            p->why->length = 0;
+            if (fusion_patterns[i].match(p, id, &f) && partners[id] == NODE_NONE)
+                miss_match(p, id, partners);
+            if (p->why->length)
+                report(user, id, fusion_patterns[i].name, p->why->buffer);
+        }
 }
 
 rlxvk_status find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
@@ -65,22 +61,24 @@ rlxvk_status find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_repo
 {
     char buffer[192];
     text why = {buffer, sizeof buffer, 0};
-    pass p = {.graph = (rlxvk_graph *)g,
-              .nodes = g->nodes.items,
+    bool *outputs = memory_zeroed(g->nodes.count + 1, sizeof *outputs);
+    uint32_t *partners = pair_partners(pairs->items, pairs->count, g->nodes.count);
+    pass p = {.nodes = g->nodes.items,
               .count = (uint32_t)g->nodes.count,
               .uses = count_node_uses(g),
+              .writes = count_writes(g),
+              .outputs = outputs,
               .why = &why};
-    if (!p.uses)
-        return fail_memory("missed patterns");
-    for (uint32_t id = 0; id < p.count; id++)
-        for (size_t i = 0; i < FUSION_PATTERNS; i++) {
-            fusion f;
-            why.length = 0;
-            if (fusion_patterns[i].match(&p, id, &f) && !find_pair(pairs, id))
-                miss_match(&p, id, pairs);
-            if (why.length)
-                report(user, id, fusion_patterns[i].name, buffer);
-        }
+    rlxvk_status status = RLXVK_OK;
+    if (!outputs || !partners || !p.uses || !p.writes)
+        TRY(fail_memory("missed patterns"));
+    for (size_t i = 0; i < g->outputs.count; i++)
+        outputs[g->outputs.items[i]] = true;
+    report_misses(&p, partners, report, user);
+error:
+    memory_free(outputs);
+    memory_free(partners);
     memory_free(p.uses);
-    return RLXVK_OK;
+    memory_free(p.writes);
+    return status;
 }

@@ -21,12 +21,17 @@ static bool has_effect(const node *n)
     return node_writes(n) != 0;
 }
 
+uint32_t *count_writes(const rlxvk_graph *g)
+{
+    uint32_t *writes = memory_zeroed(g->nodes.count + 1, sizeof *writes);
+    for (uint32_t id = 0; writes && id < g->nodes.count; id++)
+        writes[id + 1] = writes[id] + has_effect(graph_node(g, id));
+    return writes;
+}
+
 bool writes_between(const pass *p, uint32_t first, uint32_t last)
 {
-    for (uint32_t id = first + 1; id < last; id++)
-        if (has_effect(&p->nodes[id]))
-            return true;
-    return false;
+    return first < last && p->writes[last] != p->writes[first + 1];
 }
 
 uint32_t pass_copy(pass *p, uint32_t id)
@@ -48,13 +53,14 @@ uint32_t pass_copy(pass *p, uint32_t id)
 rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
 {
     uint32_t count = (uint32_t)g->nodes.count;
-    pass p = {g,
-              g->nodes.items,
-              count,
-              memory_zeroed(count + 1, sizeof(uint32_t)),
-              count_node_uses(g),
-              context};
-    if (!p.map || !p.uses) {
+    pass p = {.graph = g,
+              .nodes = g->nodes.items,
+              .count = count,
+              .map = memory_zeroed(count + 1, sizeof(uint32_t)),
+              .uses = count_node_uses(g),
+              .writes = count_writes(g),
+              .context = context};
+    if (!p.map || !p.uses || !p.writes) {
         graph_fail(g, fail_memory("pass"));
     } else {
         g->nodes.items = NULL;
@@ -70,6 +76,7 @@ rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
     }
     memory_free(p.map);
     memory_free(p.uses);
+    memory_free(p.writes);
     return g->status == RLXVK_OK ? RLXVK_OK : fail(g->status, "%s", g->error);
 }
 
@@ -137,12 +144,13 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
      * fusing leaves. */
-    static const rewrite_rule passes[] = {detach_view,          split_region,       fold_constant,
-                                          fuse_matmul_bias_act, fuse_residual_norm, fuse_swiglu,
-                                          fold_constant};
-    enum { legal = 3 };
+    static const rewrite_rule passes[] = {split_region,       fold_constant, fuse_matmul_bias_act,
+                                          fuse_residual_norm, fuse_swiglu,   fold_constant};
+    enum { legal = 2 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
+    TRY(drop_dead(g));
+    TRY(detach_views(g));
     for (size_t i = 0; i < count; i++) {
         TRY(drop_dead(g));
         TRY(run_pass(g, passes[i], options));
@@ -151,6 +159,7 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
     if (options->regions)
         TRY(make_regions(g, options));
     TRY(drop_dead(g));
+    TRY(graph_index_names(g));
     TRY(graph_verify(g));
 error:
     return status;

@@ -14,8 +14,10 @@ typedef struct pass {
     uint32_t count;
     uint32_t *map;       /* old id -> new id */
     uint32_t *uses;      /* operand positions and outputs that name an old node */
+    uint32_t *writes;    /* old nodes before this one that write in place */
     const void *context; /* what the rule was given */
     text *why;           /* where somebody asks: the first reason why a pattern does not apply */
+    const bool *outputs; /* likewise: nodes that are outputs */
 } pass;
 
 /* Emits nodes for old node `id` and returns the new id that stands for it; NODE_NONE: copy it. */
@@ -37,6 +39,8 @@ bool expect_private(const pass *p, uint32_t id);
 bool writes_between(const pass *p, uint32_t first, uint32_t last);
 /* uses[id] over operands and outputs; memory_free it. NULL when out of memory. */
 uint32_t *count_node_uses(const rlxvk_graph *g);
+/* writes[id]: nodes before it that write in place, for all nodes and the end; likewise. */
+uint32_t *count_writes(const rlxvk_graph *g);
 
 /* Copies a node with its operands renamed; everything else it points to stays where it is. */
 uint32_t pass_copy(pass *p, uint32_t id);
@@ -65,13 +69,15 @@ typedef struct fusion_pattern {
 #define FUSION_PATTERNS 4
 extern const fusion_pattern fusion_patterns[FUSION_PATTERNS];
 
-/* The rules (detach.c, fold.c, fuse.c, region.c). Context: the rewrite options. */
-uint32_t detach_view(pass *p, uint32_t id);
+/* The rules (fold.c, fuse.c, region.c). Context: the rewrite options. */
 uint32_t fold_constant(pass *p, uint32_t id);
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
 uint32_t fuse_residual_norm(pass *p, uint32_t id);
 uint32_t fuse_swiglu(pass *p, uint32_t id);
 uint32_t split_region(pass *p, uint32_t id);
+
+/* Copies views that outlive their tensor's content (detach.c). */
+rlxvk_status detach_views(rlxvk_graph *g);
 
 /* Joins elementwise nodes (region.c). */
 rlxvk_status make_regions(rlxvk_graph *g, const rewrite_options *options);

@@ -215,14 +215,10 @@ static rlxvk_status mark(marks *m)
 {
     const rlxvk_graph *g = m->graph;
     pair_list pairs = {0};
-    uint32_t writes = 0;
     rlxvk_status status;
     TRY(find_norm_pairs(g, &pairs));
-    for (uint32_t id = 0; id < g->nodes.count; id++) {
-        m->writes[id] = writes;
-        writes += node_writes(graph_node(g, id)) != 0;
+    for (uint32_t id = 0; id < g->nodes.count; id++)
         m->eligible[id] = can_be_member(m, id);
-    }
     for (size_t i = 0; i < pairs.count; i++)
         m->eligible[pairs.items[i].first] = false;
     for (uint32_t id = 0; id < g->nodes.count; id++)
@@ -251,23 +247,25 @@ static uint32_t emit_region(pass *p, uint32_t id)
 rlxvk_status make_regions(rlxvk_graph *g, const rewrite_options *options)
 {
     size_t count = g->nodes.count + 1;
-    uint32_t *words = memory_zeroed(2 * count, sizeof *words);
     bool *flags = memory_zeroed(2 * count, sizeof *flags);
     const rlxvk_graph before = *g; /* its nodes stay where they are until the pass is over */
-    marks m = {.graph = &before, .options = options, .uses = count_node_uses(g)};
+    marks m = {.graph = &before,
+               .options = options,
+               .uses = count_node_uses(g),
+               .writes = count_writes(g),
+               .first = memory_zeroed(count, sizeof *m.first)};
     rlxvk_status status = RLXVK_OK;
-    if (!words || !flags || !m.uses)
+    if (!flags || !m.uses || !m.writes || !m.first)
         TRY(fail_memory("regions"));
-    m.writes = words;
-    m.first = words + count;
     m.eligible = flags;
     m.absorbed = flags + count;
     TRY(mark(&m));
     TRY(run_pass(g, emit_region, &m));
 error:
-    memory_free(words);
     memory_free(flags);
     memory_free(m.uses);
+    memory_free(m.writes);
+    memory_free(m.first);
     return status;
 }
 

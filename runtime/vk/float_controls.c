@@ -5,7 +5,7 @@
  * module is created rather than when it is compiled.
  */
 #include "vk/internal.h"
-#include "vk/spirv.h"
+#include "base/spirv.h"
 
 #include <string.h>
 

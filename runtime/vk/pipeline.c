@@ -99,11 +99,11 @@ typedef struct creation {
     size_t count, next;
 } creation;
 
-/* The kernel's words for these constants. Kernels of custom ops go to the driver as they came. */
+/* An embedded kernel's words for these constants. */
 static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t *out_count)
 {
     uint32_t *words = module_words(d, kernel_find(key->kernel), out_count);
-    if (!words || key->kernel >= KERNEL_COUNT || d->no_specialization)
+    if (!words || d->no_specialization)
         return words;
     uint32_t *special = module_specialize(words, *out_count, key->constants, key->constant_count,
                                           d->choice.unroll_hints, out_count);
@@ -113,15 +113,17 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t
 
 static VkResult module_create(device *d, const pipeline_request *key, VkShaderModule *out)
 {
-    uint32_t count = 0;
-    uint32_t *words = words_of(d, key, &count);
+    const kernel_info *kernel = kernel_find(key->kernel);
+    bool embedded = key->kernel < KERNEL_COUNT; /* kernels of custom ops go as they came */
+    uint32_t count = kernel->word_count;
+    uint32_t *words = embedded ? words_of(d, key, &count) : NULL;
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = count * sizeof(uint32_t),
-        .pCode = words,
+        .pCode = embedded ? words : kernel->words,
     };
     VkResult result = VK_ERROR_OUT_OF_HOST_MEMORY;
-    if (words)
+    if (info.pCode)
         result = VK_RESULT(d, CreateShaderModule(d->handle, &info, NULL, out));
     memory_free(words);
     return result;

@@ -2,17 +2,19 @@
  * The driver's pipeline cache, kept in <directory>/rlxvk/<pipelineCacheUUID>-<driverUUID>.bin;
  * other files of the device have other endings. File: magic, checksum of the driver's data, its
  * length, the data. Drivers trust the data of a well-formed header, so the checksum and the header
- * are both verified here; a file that is damaged, foreign or unreadable counts as absent. Writing
- * goes through a temporary file and rename, so that readers see a whole file or none; failing to
- * write is not an error.
+ * are both verified here; a file that is damaged, foreign, unreadable or no regular file counts as
+ * absent. Writing goes through a temporary file and rename, so that readers see a whole file or
+ * none; failing to write is not an error. The temporary has one name, and belongs to who holds its
+ * lock: what a killed process left behind is taken over by the next.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* flock */
 #include "vk/internal.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,20 +107,24 @@ const uint8_t *cache_file_data(const VkPhysicalDeviceProperties *p, const uint8_
     return data;
 }
 
-/* The whole file and a zero behind it; NULL when it cannot be read or is longer than `limit`. */
+/* The whole file and a zero behind it; NULL when it cannot be read, is no regular file (a pipe in
+ * its place would be waited for) or is longer than `limit`. */
 static uint8_t *file_read(const char *path, long limit, size_t *out_size)
 {
-    FILE *file = fopen(path, "rb");
+    struct stat about;
     uint8_t *bytes = NULL;
-    if (!file)
-        return NULL;
-    long size = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
-    if (size >= 0 && size <= limit && fseek(file, 0, SEEK_SET) == 0 &&
-        (bytes = memory_allocate((size_t)size + 1))) {
-        *out_size = fread(bytes, 1, (size_t)size, file);
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool usable = descriptor >= 0 && !fstat(descriptor, &about) && S_ISREG(about.st_mode) &&
+                  about.st_size <= limit;
+    FILE *file = usable ? fdopen(descriptor, "rb") : NULL;
+    if (file && (bytes = memory_allocate((size_t)about.st_size + 1))) {
+        *out_size = fread(bytes, 1, (size_t)about.st_size, file);
         bytes[*out_size] = 0;
     }
-    fclose(file);
+    if (file)
+        fclose(file);
+    else if (descriptor >= 0)
+        close(descriptor);
     return bytes;
 }
 
@@ -150,32 +156,52 @@ error:
 
 /* ---- Writing ---- */
 
-static bool file_write(int descriptor, const cache_header *header, const void *data, size_t size)
+/* Opens the temporary and locks it. -1: it cannot be, or another writer has it. Between opening and
+ * locking, that writer may have renamed it: then it is the cache now, and another is needed. */
+static int temporary_open(const char *path)
 {
-    FILE *file = fdopen(descriptor, "wb");
-    if (!file) {
+    struct stat opened, named;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        int descriptor =
+            open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        if (descriptor < 0)
+            return -1;
+        bool usable = !fstat(descriptor, &opened) && S_ISREG(opened.st_mode) &&
+                      !flock(descriptor, LOCK_EX | LOCK_NB);
+        if (usable && !lstat(path, &named) && named.st_dev == opened.st_dev &&
+            named.st_ino == opened.st_ino)
+            return descriptor;
         close(descriptor);
-        return false;
+        if (!usable)
+            return -1;
     }
-    bool whole = (!header || fwrite(header, sizeof(*header), 1, file) == 1) &&
-                 fwrite(data, 1, size, file) == size;
-    return fclose(file) == 0 && whole;
+    return -1;
+}
+
+static bool file_write(FILE *file, const cache_header *header, const void *data, size_t size)
+{
+    return ftruncate(fileno(file), 0) == 0 &&
+           (!header || fwrite(header, sizeof(*header), 1, file) == 1) &&
+           fwrite(data, 1, size, file) == size && fflush(file) == 0;
 }
 
 static bool path_write(const char *path, const cache_header *header, const void *data, size_t size)
 {
     char temporary[4096];
-    int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
+    int length = snprintf(temporary, sizeof(temporary), "%s.new", path);
     if (length < 0 || (size_t)length >= sizeof(temporary))
         return false;
     make_directories(path);
-    int descriptor = mkstemp(temporary);
-    if (descriptor < 0)
-        return false;
-    if (file_write(descriptor, header, data, size) && !rename(temporary, path))
-        return true;
-    unlink(temporary);
-    return false;
+    int descriptor = temporary_open(temporary);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    bool written = file && file_write(file, header, data, size) && !rename(temporary, path);
+    if (descriptor >= 0 && !written)
+        unlink(temporary);
+    if (file)
+        fclose(file); /* and with it the lock, which outlasts the rename */
+    else if (descriptor >= 0)
+        close(descriptor);
+    return written;
 }
 
 void disk_cache_save(device *d, const disk_cache *cache)
@@ -218,6 +244,7 @@ rlxvk_status device_text_write(const device *d, const char *directory, const cha
     if (!file_path(d, directory, ending, out_path, size))
         return fail(RLXVK_E_FILE, "there is no cache directory: set XDG_CACHE_HOME or HOME");
     if (!path_write(out_path, NULL, text, strlen(text)))
-        return fail(RLXVK_E_FILE, "%s: cannot be written", out_path);
+        return fail(RLXVK_E_FILE, "%s: cannot be written, or another process is writing it",
+                    out_path);
     return RLXVK_OK;
 }

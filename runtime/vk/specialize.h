@@ -3,7 +3,7 @@
 #define RLXVK_SPECIALIZE_H
 
 #include "vk/internal.h"
-#include "vk/spirv.h"
+#include "base/spirv.h"
 
 typedef struct id_state {
     uint32_t at;             /* its instruction, by word; 0: none */

@@ -231,12 +231,12 @@ static void overwrite_number(uint8_t *bytes, size_t size)
     if (size < width)
         return;
     size_t at = below(size - width + 1);
-    int64_t value = 0;
+    uint64_t value = 0;
     if (draw() & 1) {
-        value = limits[below(sizeof limits / sizeof *limits)];
+        value = (uint64_t)limits[below(sizeof limits / sizeof *limits)];
     } else {
         memcpy(&value, bytes + at, width);
-        value += (int64_t)below(71) - 35;
+        value += below(71) - 35;
     }
     memcpy(bytes + at, &value, width);
 }

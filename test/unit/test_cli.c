@@ -40,6 +40,14 @@ static size_t read_file(const char *path, char *out, size_t size)
     return length;
 }
 
+static void write_file(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* Runs "[VARIABLE=value...] rlxvk arguments" and keeps what it printed; `arguments` may redirect
  * standard output again. */
 static int run_with(const char *environment, const char *arguments)
@@ -127,6 +135,47 @@ static void unknown_switches_are_warned_of_once(void **state)
     assert_non_null(first);
     assert_null(strstr(first + 1, "RLXVK_NOCAHCE"));
     assert_null(strstr(got.err, "RLXVK_TEST_X"));
+}
+
+/* ---- Files ---- */
+
+static void a_bad_path_fails_before_any_work(void **state)
+{
+    static const char *const lines[] = {
+        "conform --html /nosuch/page.html",
+        "conform --html /tmp --op abs",
+        "generate " MODEL " -p The --logits /nosuch/logits.npy -n 100000000",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(lines); i++) {
+        if (run(lines[i]) != 1)
+            fail_msg("%s: exit code %d", lines[i], got.code);
+        assert_says(got.err, "E_FILE: '/");
+        assert_says(got.err, "cannot be written: ");
+        assert_string_equal(got.out, "");
+    }
+}
+
+static void a_page_replaces_the_old_one_when_it_is_complete(void **state)
+{
+    char line[256], page[1 << 15], path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("page.html"));
+    write_file(path, "old page");
+    snprintf(line, sizeof line, "conform --op abs --case 0 --device nosuch --html %s", path);
+    assert_int_equal(run(line), 1);
+    read_file(path, page, sizeof page);
+    assert_string_equal(page, "old page");
+    snprintf(line, sizeof line, "conform --op abs,neg --case 0 --html %s", path);
+    assert_int_equal(run(line), 2);
+    snprintf(line, sizeof line, "conform --op abs,neg --sparse=10 --html %s", path);
+    assert_int_equal(run(line), 0);
+    read_file(path, page, sizeof page);
+    assert_says(page, "<dd>rlxvk conform --seed 1 --op abs,neg --sparse=10 --phase 0\n");
+    assert_int_equal(run("conform --op abs --case 0 --html /dev/stdout"), 0);
+    assert_says(got.out, "1 passed, 0 failed\n<!doctype html>");
+    assert_int_equal(run("conform --op abs --case 0 --html /dev/full"), 1);
+    assert_says(got.err, "rlxvk conform: E_FILE: '/dev/full': cannot be written: ");
 }
 
 /* ---- Options ---- */
@@ -243,6 +292,8 @@ int main(void)
         cmocka_unit_test(lost_output_fails_every_command),
         cmocka_unit_test(info_without_a_device_fails_and_says_what_to_install),
         cmocka_unit_test(unknown_switches_are_warned_of_once),
+        cmocka_unit_test(a_bad_path_fails_before_any_work),
+        cmocka_unit_test(a_page_replaces_the_old_one_when_it_is_complete),
         cmocka_unit_test(numbers_are_decimal_and_within_limits),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),

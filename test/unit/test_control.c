@@ -286,6 +286,60 @@ static void test_leaves_once(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* ---- Limits ---- */
+
+/* Each level has the one before it twice: 2^40 nodes, were they built. */
+static void test_nested_bodies_are_bounded(void **state)
+{
+    (void)state;
+    for (int branches = 0; branches < 2; branches++) {
+        rlxvk_graph *body = unary_body(rlxvk_neg, 1), *g;
+        rlxvk_status status = RLXVK_OK;
+        char sentence[256] = "";
+        int level = 0;
+        for (; level < 40 && status == RLXVK_OK; level++) {
+            g = new_graph();
+            rlxvk_tensor x = input(g, "x", 1), once, y;
+            if (branches) {
+                y = rlxvk_if(g, value(g, 1), body, body, &x, 1);
+            } else {
+                rlxvk_call(g, body, &x, 1, &once, 1);
+                rlxvk_call(g, body, &once, 1, &y, 1);
+            }
+            rlxvk_graph_output(g, y);
+            status = rlxvk_graph_status(g);
+            assert_true(g->nodes.count < 1100000);
+            strncpy(sentence, rlxvk_graph_error(g), sizeof sentence - 1);
+            rlxvk_graph_destroy(body);
+            body = g;
+        }
+        assert_int_equal(status, RLXVK_E_TOO_LARGE);
+        assert_in_range(level, 17, 21);
+        assert_non_null(strstr(sentence, "at most 1000000 in all"));
+        rlxvk_graph_destroy(body);
+    }
+}
+
+/* A trajectory has an axis more than its carry. */
+static void test_scan_of_largest_rank(void **state)
+{
+    const rlxvk_shape eight = RLXVK_SHAPE(1, 1, 1, 1, 1, 1, 1, 2);
+    rlxvk_graph *body = new_graph();
+    rlxvk_graph_output(body, rlxvk_neg(body, rlxvk_input(body, "c", RLXVK_F32, eight)));
+    (void)state;
+    for (int64_t length = 0; length < 3; length++)
+        for (int trajectory = 0; trajectory < 2; trajectory++) {
+            rlxvk_graph *g = new_graph();
+            rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, eight);
+            x = rlxvk_scan(g, body, &x, 1,
+                           &(rlxvk_scan_options){.length = length, .save_trajectory = trajectory});
+            assert_int_equal(rlxvk_graph_status(g), trajectory ? RLXVK_E_SHAPE : RLXVK_OK);
+            assert_int_equal(rlxvk_tensor_shape(g, x).rank, trajectory ? 0 : 8);
+            rlxvk_graph_destroy(g);
+        }
+    rlxvk_graph_destroy(body);
+}
+
 /* ---- Refusals ---- */
 
 static void expect_sticky(rlxvk_graph *g, rlxvk_status wanted, const char *part)
@@ -365,6 +419,8 @@ int main(void)
         cmocka_unit_test(test_nesting),
         cmocka_unit_test(test_random_bodies),
         cmocka_unit_test(test_leaves_once),
+        cmocka_unit_test(test_nested_bodies_are_bounded),
+        cmocka_unit_test(test_scan_of_largest_rank),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

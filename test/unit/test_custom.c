@@ -2,6 +2,7 @@
  * refusals. */
 #include "op/kernel.h"
 #include "args.h"
+#include "base/spirv.h"
 #include "support/harness.h"
 
 #include <math.h>
@@ -164,10 +165,202 @@ static void test_refusals(void **state)
                  RLXVK_E_ATTR, "no SPIR-V");
 }
 
+/* ---- Modules ---- */
+
+/* y[i] = 2 x[i], by glslang for Vulkan 1.0 (SPIR-V 1.0):
+ *   layout(local_size_x_id = 0) in;
+ *   layout(push_constant) uniform block { uint numel, x_offset, y_offset; };
+ *   layout(set = 0, binding = 0) readonly buffer source { float x[]; };
+ *   layout(set = 0, binding = 1) writeonly buffer target { float y[]; };
+ */
+/* clang-format off */
+static const uint32_t twice[] = {
+    0x7230203, 0x10000, 0x8000b, 0x39, 0x0, 0x20011, 0x1, 0x6000b, 0x1, 0x4c534c47, 0x6474732e,
+    0x3035342e, 0x0, 0x3000e, 0x0, 0x1, 0x6000f, 0x5, 0x4, 0x6e69616d, 0x0, 0xb, 0x60010, 0x4,
+    0x11, 0x1, 0x1, 0x1, 0x40047, 0xb, 0xb, 0x1c, 0x50048, 0x11, 0x0, 0x23, 0x0, 0x50048, 0x11,
+    0x1, 0x23, 0x4, 0x50048, 0x11, 0x2, 0x23, 0x8, 0x30047, 0x11, 0x2, 0x40047, 0x1e, 0x6, 0x4,
+    0x40048, 0x1f, 0x0, 0x19, 0x50048, 0x1f, 0x0, 0x23, 0x0, 0x30047, 0x1f, 0x3, 0x40047, 0x21,
+    0x22, 0x0, 0x40047, 0x21, 0x21, 0x1, 0x40047, 0x28, 0x6, 0x4, 0x40048, 0x29, 0x0, 0x18,
+    0x50048, 0x29, 0x0, 0x23, 0x0, 0x30047, 0x29, 0x3, 0x40047, 0x2b, 0x22, 0x0, 0x40047, 0x2b,
+    0x21, 0x0, 0x40047, 0x36, 0x1, 0x0, 0x40047, 0x38, 0xb, 0x19, 0x20013, 0x2, 0x30021, 0x3, 0x2,
+    0x40015, 0x6, 0x20, 0x0, 0x40017, 0x9, 0x6, 0x3, 0x40020, 0xa, 0x1, 0x9, 0x4003b, 0xa, 0xb,
+    0x1, 0x4002b, 0x6, 0xc, 0x0, 0x40020, 0xd, 0x1, 0x6, 0x5001e, 0x11, 0x6, 0x6, 0x6, 0x40020,
+    0x12, 0x9, 0x11, 0x4003b, 0x12, 0x13, 0x9, 0x40015, 0x14, 0x20, 0x1, 0x4002b, 0x14, 0x15, 0x0,
+    0x40020, 0x16, 0x9, 0x6, 0x20014, 0x19, 0x30016, 0x1d, 0x20, 0x3001d, 0x1e, 0x1d, 0x3001e,
+    0x1f, 0x1e, 0x40020, 0x20, 0x2, 0x1f, 0x4003b, 0x20, 0x21, 0x2, 0x4002b, 0x14, 0x22, 0x2,
+    0x4002b, 0x1d, 0x27, 0x40000000, 0x3001d, 0x28, 0x1d, 0x3001e, 0x29, 0x28, 0x40020, 0x2a, 0x2,
+    0x29, 0x4003b, 0x2a, 0x2b, 0x2, 0x4002b, 0x14, 0x2c, 0x1, 0x40020, 0x31, 0x2, 0x1d, 0x40032,
+    0x6, 0x36, 0x1, 0x4002b, 0x6, 0x37, 0x1, 0x60033, 0x9, 0x38, 0x36, 0x37, 0x37, 0x50036, 0x2,
+    0x4, 0x0, 0x3, 0x200f8, 0x5, 0x50041, 0xd, 0xe, 0xb, 0xc, 0x4003d, 0x6, 0xf, 0xe, 0x50041,
+    0x16, 0x17, 0x13, 0x15, 0x4003d, 0x6, 0x18, 0x17, 0x500b0, 0x19, 0x1a, 0xf, 0x18, 0x300f7,
+    0x1c, 0x0, 0x400fa, 0x1a, 0x1b, 0x1c, 0x200f8, 0x1b, 0x50041, 0x16, 0x23, 0x13, 0x22, 0x4003d,
+    0x6, 0x24, 0x23, 0x50080, 0x6, 0x26, 0x24, 0xf, 0x50041, 0x16, 0x2d, 0x13, 0x2c, 0x4003d, 0x6,
+    0x2e, 0x2d, 0x50080, 0x6, 0x30, 0x2e, 0xf, 0x60041, 0x31, 0x32, 0x2b, 0x15, 0x30, 0x4003d,
+    0x1d, 0x33, 0x32, 0x50085, 0x1d, 0x34, 0x27, 0x33, 0x60041, 0x31, 0x35, 0x21, 0x15, 0x26,
+    0x3003e, 0x35, 0x34, 0x200f9, 0x1c, 0x200f8, 0x1c, 0x100fd, 0x10038};
+/* clang-format on */
+enum {
+    CAPABILITY = 5, /* words at which things stand in it */
+    ENTRY_POINT = 16,
+    LOCAL_SIZE = 22,
+    BINDING = 70,
+    DESCRIPTOR_SET = 66,
+    WORKGROUP_SIZE = 102,
+    FUNCTION = 223,
+    WORDS = sizeof twice / sizeof *twice
+};
+
+static rlxvk_status register_module(const char *name, const uint32_t *words, size_t count)
+{
+    rlxvk_custom_kernel kernel = {words, count, 12, unary_arguments};
+    return rlxvk_register_custom(&(rlxvk_custom_op){name, 1, same_shape, NULL, &kernel});
+}
+
+/* A module of an old version reaches the driver as it is: with this device's float controls added
+ * to it, it would need an extension that it does not name. */
+static void test_old_version(void **state)
+{
+    float x[] = {1, -2, 3, 0.5f}, y[4];
+    rlxvk_plan_report plan;
+    rlxvk_context *shared = shared_context;
+    (void)state;
+    expect_ok(register_module("twice", twice, WORDS));
+    shared_context = open_context(&(rlxvk_context_options){.validation = RLXVK_ON});
+    expect_ok(run("twice", NULL, 0, x, 4, y, &plan));
+    close_context(shared_context);
+    shared_context = shared;
+    assert_true(y[0] == 0 && y[1] == 4 && y[2] == 0 && y[3] == 0);
+}
+
+/* Nothing of these may reach a driver. */
+static void test_bad_modules(void **state)
+{
+    static const struct {
+        const char *what, *part;
+        size_t count; /* words given; 0: all */
+        struct {
+            uint32_t at, word;
+        } change[2];
+    } rows[] = {
+        {"truncated header", "4 words", 4, {{0}}},
+        {"wrong magic", "word 0 of the kernel's 320 is 0x07230204", 0, {{0, 0x07230204}}},
+        {"swapped bytes", "other byte order", 0, {{0, 0x03022307}}},
+        {"newer version", "word 1 of the kernel's 320 is version 0x00010600", 0, {{1, 0x10600}}},
+        {"no version", "version 0x00000000", 0, {{1, 0}}},
+        {"bound 0", "word 3 of the kernel's 320 bounds ids by 0", 0, {{3, 0}}},
+        {"bound 2^31", "bounds ids by 2147483648", 0, {{3, 1u << 31}}},
+        {"schema", "word 4 of the kernel's 320 is 7", 0, {{4, 7}}},
+        {"header alone", "no compute entry point 'main'", 5, {{0}}},
+        {"zero length",
+         "word 22 of the kernel's 320 begins an instruction of no words",
+         0,
+         {{LOCAL_SIZE, SpvOpExecutionMode}}},
+        {"zero length first",
+         "word 5 of the kernel's 320 begins an instruction of no words",
+         0,
+         {{CAPABILITY, SpvOpCapability}}},
+        {"past the end",
+         "word 319 of the kernel's 320 begins an instruction of 2 words",
+         0,
+         {{WORDS - 1, 2u << 16 | SpvOpFunctionEnd}}},
+        {"cut", "word 16 of the kernel's 19 begins an instruction of 6 words", 19, {{0}}},
+        {"no entry point", "no compute entry point 'main'", 0, {{ENTRY_POINT, 6u << 16}}},
+        {"other name", "no compute entry point 'main'", 0, {{ENTRY_POINT + 3, 0x6e696166}}},
+        {"longer name", "no compute entry point 'main'", 0, {{ENTRY_POINT + 4, 'x'}}},
+        {"a vertex shader", "no compute entry point 'main'", 0, {{ENTRY_POINT + 1, 0}}},
+        {"short entry point",
+         "no compute entry point 'main'",
+         0,
+         {{ENTRY_POINT, 4u << 16 | SpvOpEntryPoint}, {ENTRY_POINT + 4, 2u << 16}}},
+        {"function of another id",
+         "word 16 of the kernel's 320 begins an entry point whose",
+         0,
+         {{FUNCTION + 2, 5}}},
+        {"no LocalSize",
+         "has no LocalSize",
+         0,
+         {{LOCAL_SIZE, 6u << 16}, {WORKGROUP_SIZE, 4u << 16}}},
+        {"LocalSize of 0",
+         "word 22 of the kernel's 320 gives workgroups of 1 x 0 x 1",
+         0,
+         {{LOCAL_SIZE + 4, 0}}},
+        {"capability",
+         "word 5 of the kernel's 320 asks for capability 10",
+         0,
+         {{CAPABILITY + 1, SpvCapabilityFloat64}}},
+        {"binding",
+         "decorates binding 2; the operands and the result are 0 to 1",
+         0,
+         {{BINDING + 3, 2}}},
+        {"set", "decorates set 1", 0, {{DESCRIPTOR_SET + 3, 1}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t words[WORDS];
+        size_t count = rows[i].count ? rows[i].count : WORDS;
+        memcpy(words, twice, sizeof twice);
+        for (int k = 0; k < 2 && rows[i].count == 0; k++)
+            if (k == 0 || rows[i].change[k].at)
+                words[rows[i].change[k].at] = rows[i].change[k].word;
+        uint32_t *exact = malloc(count * sizeof *exact); /* so that reading past the end shows */
+        memcpy(exact, words, count * sizeof *exact);
+        expect_error(register_module(rows[i].what, exact, count), RLXVK_E_ATTR, rows[i].part);
+        free(exact);
+    }
+    expect_error(register_module("empty", twice, 0), RLXVK_E_ATTR, "0 words");
+    expect_error(register_module("none", NULL, 7), RLXVK_E_ATTR, "no words");
+}
+
+static void test_large_workgroup(void **state)
+{
+    uint32_t words[WORDS];
+    float y[4];
+    rlxvk_plan_report plan;
+    (void)state;
+    memcpy(words, twice, sizeof twice);
+    words[WORKGROUP_SIZE] = 4u << 16;
+    words[LOCAL_SIZE + 3] = words[LOCAL_SIZE + 4] = 4096;
+    expect_ok(register_module("large", words, WORDS));
+    expect_error(run("large", NULL, 0, (float[]){1, 2, 3, 4}, 4, y, &plan), RLXVK_E_UNSUPPORTED,
+                 "'large' has workgroups of 16777216 invocations");
+}
+
+/* ---- Runs ---- */
+
+static void test_host_run_allocates_nothing(void **state)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    float factor = 3, x[300], y[300];
+    rlxvk_run_input in = {"x", x, 300, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, y, 300, RLXVK_AS_F32};
+    (void)state;
+    register_all();
+    for (int i = 0; i < 300; i++)
+        x[i] = (float)(i - 150);
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(300));
+    rlxvk_graph_output(g, rlxvk_custom(g, "scale", &t, 1, &factor, sizeof factor));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    uint64_t before = memory_allocation_count();
+    for (int i = 0; i < 3; i++)
+        expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+    assert_int_equal(memory_allocation_count() - before, 0);
+    for (int i = 0; i < 300; i++)
+        assert_true(y[i] == 3 * x[i]);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_kernel),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_host),
+                                       cmocka_unit_test(test_kernel),
                                        cmocka_unit_test(test_stated_shape),
-                                       cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_old_version),
+                                       cmocka_unit_test(test_bad_modules),
+                                       cmocka_unit_test(test_large_workgroup),
+                                       cmocka_unit_test(test_host_run_allocates_nothing)};
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -648,6 +648,33 @@ static rlxvk_tensor nothing_given(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_pad_last(g, RLXVK_NONE, 4);
 }
 
+/* A part fails after the checks: what follows must not look at its shape. */
+static rlxvk_tensor odd_bytes(rlxvk_graph *g, rlxvk_tensor x)
+{
+    (void)x;
+    rlxvk_tensor bytes = rlxvk_input(g, "bytes", RLXVK_U8, RLXVK_SHAPE(10));
+    return rlxvk_irfft_block(g, bytes, 9, RLXVK_FFT_NONE);
+}
+static rlxvk_tensor many_axes(rlxvk_graph *g, rlxvk_tensor x)
+{
+    return rlxvk_fftn(g, x, (int32_t[]){0, 0}, SIZE_MAX, false, RLXVK_FFT_NONE);
+}
+static rlxvk_tensor convolved(rlxvk_graph *g, int64_t a, int64_t b)
+{
+    return rlxvk_fft_conv1d(g, rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(0, a)),
+                            rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(0, b)));
+}
+static rlxvk_tensor long_convolution(rlxvk_graph *g, rlxvk_tensor x)
+{
+    (void)x;
+    return convolved(g, ((int64_t)1 << 61) + 1, (int64_t)1 << 61);
+}
+static rlxvk_tensor longest_convolution(rlxvk_graph *g, rlxvk_tensor x)
+{
+    (void)x;
+    return convolved(g, INT64_MAX, INT64_MAX);
+}
+
 static void refusals(void **state)
 {
     static const struct {
@@ -657,7 +684,11 @@ static void refusals(void **state)
                 {wrong_bins, RLXVK_E_SHAPE},
                 {short_frames, RLXVK_E_SHAPE},
                 {no_hop, RLXVK_E_ATTR},
-                {nothing_given, RLXVK_E_ARITY}};
+                {nothing_given, RLXVK_E_ARITY},
+                {odd_bytes, RLXVK_E_DTYPE},
+                {many_axes, RLXVK_E_DTYPE},
+                {long_convolution, RLXVK_E_TOO_LARGE},
+                {longest_convolution, RLXVK_E_TOO_LARGE}};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         rlxvk_graph *g = new_graph();
@@ -676,6 +707,17 @@ static void integers(void **state)
     assert_int_equal(rlxvk_next_pow2(1025), 2048);
     assert_int_equal(rlxvk_next_smooth7(11), 12);
     assert_int_equal(rlxvk_next_smooth7(2017), 2025);
+    for (uint64_t n = 0, least = 1; n < 5000; n++) {
+        for (least = n ? n : 1; !is_smooth(least, 7); least++)
+            ;
+        assert_int_equal(rlxvk_next_smooth7(n), least);
+    }
+    assert_int_equal(rlxvk_next_smooth7(UINT64_C(1) << 62), UINT64_C(1) << 62);
+    assert_int_equal(rlxvk_next_smooth7((UINT64_C(1) << 62) + 1), UINT64_C(4611840800000000000));
+    assert_int_equal(rlxvk_next_smooth7(UINT64_C(18446613971412049920)),
+                     UINT64_C(18446613971412049920)); /* the largest below 2^64 */
+    assert_int_equal(rlxvk_next_smooth7(UINT64_C(18446613971412049921)), 0);
+    assert_int_equal(rlxvk_next_smooth7(UINT64_MAX), 0);
     assert_int_equal(rlxvk_bit_reverse(6, 4), 6);
     assert_int_equal(rlxvk_bit_reverse(5, 0), 0);
     assert_int_equal(rlxvk_prime_factors(360, factors, 63), 6);

@@ -312,13 +312,88 @@ static void test_split(void **state)
     rmdir(directory);
 }
 
+/* Metadata longer than what is read at first, and a payload behind it. */
+static void write_long_head(const char *path, uint32_t text_length)
+{
+    builder b;
+    uint32_t payload[64];
+    FILE *file = fopen(path, "wb");
+    char *text = malloc(text_length);
+    assert_non_null(file);
+    memset(text, 'x', text_length);
+    put_header(&b, 3, 1, 2);
+    put_key(&b, "long", GGUF_STRING);
+    put_count(&b, text_length);
+    fwrite(b.bytes, 1, b.length, file);
+    fwrite(text, 1, text_length, file);
+    b.length = 0;
+    put_u32(&b, "last", 77);
+    put_tensor(&b, "t", QUANT_F32, 0, 1, (uint64_t[]){ARRAY_COUNT(payload)});
+    fwrite(b.bytes, 1, b.length, file);
+    while (ftell(file) % 32)
+        fputc(0, file);
+    for (uint32_t i = 0; i < ARRAY_COUNT(payload); i++)
+        payload[i] = i;
+    fwrite(payload, 1, sizeof payload, file);
+    assert_int_equal(fclose(file), 0);
+    free(text);
+}
+
+static void a_long_head_is_read_piece_by_piece(void **state)
+{
+    static const uint32_t lengths[] = {10, 1 << 20, 3 << 20, 9 << 20};
+    char path[] = "/tmp/rlxvk-gguf-XXXXXX";
+    (void)state;
+    close(mkstemp(path));
+    for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
+        gguf_file *file = NULL;
+        gguf_string text;
+        uint64_t last = 0;
+        uint32_t payload[64] = {0};
+        write_long_head(path, lengths[i]);
+        assert_int_equal(gguf_open(path, &file), RLXVK_OK);
+        assert_true(gguf_get_u64(file, "last", &last) && last == 77);
+        assert_true(gguf_get_string(file, "long", &text) && text.length == lengths[i]);
+        assert_int_equal(text.data[text.length - 1], 'x');
+        assert_int_equal(gguf_read_tensor(gguf_find_tensor(file, "t"), payload), RLXVK_OK);
+        assert_int_equal(payload[63], 63);
+        gguf_close(file);
+    }
+    unlink(path);
+}
+
+/* A mapped file would end the process here. */
+static void a_file_cut_short_while_open_is_an_error(void **state)
+{
+    char path[] = "/tmp/rlxvk-gguf-XXXXXX";
+    gguf_file *file = NULL;
+    uint32_t payload[64];
+    (void)state;
+    close(mkstemp(path));
+    write_long_head(path, 5 << 20);
+    assert_int_equal(truncate(path, 30 << 20), 0);
+    assert_int_equal(gguf_open(path, &file), RLXVK_OK);
+    file->tensors[0].offset = 25 << 20; /* far behind the head */
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_int_equal(gguf_read_tensor(&file->tensors[0], payload), RLXVK_E_FILE);
+    assert_non_null(strstr(rlxvk_last_error(), "ends at byte 26214400, where 256 bytes from "
+                                               "26214400 on were expected; it had 31457280 bytes"));
+    gguf_close(file);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_limits),     cmocka_unit_test(test_truncation),
-        cmocka_unit_test(test_mutation),   cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_truncation),
+        cmocka_unit_test(test_mutation),
+        cmocka_unit_test(test_allocation_failure),
         cmocka_unit_test(test_split),
+        cmocka_unit_test(a_long_head_is_read_piece_by_piece),
+        cmocka_unit_test(a_file_cut_short_while_open_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

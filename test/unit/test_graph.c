@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -402,6 +403,40 @@ static void names_have_rules(void **state)
     expect_sticky(g, RLXVK_E_ATTR, "UTF-8");
 }
 
+/* Looked up, not looked for: 100,000 names would take minutes. */
+static void names_are_found(void **state)
+{
+    enum { COUNT = 100000 };
+    rlxvk_graph *g = new_graph(), *after;
+    char name[24];
+    (void)state;
+    assert_int_equal(graph_find(g, OP_param, "w0"), NODE_NONE);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "w%u", i);
+        rlxvk_tensor x = i % 2 ? input(g, name, RLXVK_SHAPE(2))
+                               : rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(2));
+        if (i % 3 == 0)
+            rlxvk_graph_output(g, rlxvk_neg(g, x));
+    }
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(graph_clone(g, &after));
+    expect_ok(rewrite_graph(after, &(rewrite_options){0})); /* numbers nodes anew */
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint16_t op = i % 2 ? OP_input : OP_param, other = i % 2 ? OP_param : OP_input;
+        snprintf(name, sizeof name, "w%u", i);
+        uint32_t before = graph_find(g, op, name), now = graph_find(after, op, name);
+        assert_string_equal(graph_node(g, before)->name, name);
+        assert_int_equal(graph_node(g, before)->op, op);
+        assert_int_equal(graph_find(g, other, name), NODE_NONE);
+        assert_int_equal(now != NODE_NONE, i % 3 == 0);
+        if (i % 3 == 0)
+            assert_string_equal(graph_node(after, now)->name, name);
+    }
+    rlxvk_graph_destroy(after);
+    input(g, "w77777", RLXVK_SHAPE(2));
+    expect_sticky(g, RLXVK_E_DUP_NAME, "input 'w77777': node");
+}
+
 static void constants_have_a_size(void **state)
 {
     const uint8_t bytes[16] = {0};
@@ -504,6 +539,7 @@ int main(void)
         cmocka_unit_test(tensors_must_be_the_graphs),
         cmocka_unit_test(names_are_kept),
         cmocka_unit_test(names_have_rules),
+        cmocka_unit_test(names_are_found),
         cmocka_unit_test(constants_have_a_size),
         cmocka_unit_test(damage_is_found),
     };

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h> /* after base.h, whose fail() it hides */
 
@@ -67,12 +68,12 @@ static void read_numbers(const char *json, const char *entry, const char *name, 
 
 static char *read_text(const char *path)
 {
-    file_view view;
-    assert_ok(file_map(path, &view));
-    char *copy = memory_zeroed(view.length + 1, 1);
+    file_content content;
+    assert_ok(file_read(path, &content));
+    char *copy = memory_zeroed(content.length + 1, 1);
     assert_non_null(copy);
-    memcpy(copy, view.data, view.length);
-    file_unmap(&view);
+    memcpy(copy, content.data, content.length);
+    file_free(&content);
     return copy;
 }
 
@@ -153,6 +154,36 @@ static void test_golden(void **state)
     }
     gguf_close(file);
     memory_free(json);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    file_content content;
+    FILE *file = fopen(to, "wb");
+    assert_ok(file_read(from, &content));
+    assert_non_null(file);
+    assert_int_equal(fwrite(content.data, 1, content.length, file), content.length);
+    assert_int_equal(fclose(file), 0);
+    file_free(&content);
+}
+
+/* Every length that the file may shrink to while the model is being loaded. */
+static void a_file_cut_short_while_loading_is_an_error(void **state)
+{
+    char path[] = "/tmp/rlxvk-model-XXXXXX";
+    (void)state;
+    close(mkstemp(path));
+    for (off_t length = 0; length < 9 << 20; length += 2 << 20) {
+        gguf_file *file = NULL;
+        llama *m = NULL;
+        copy_file("test/data/docs-5m-f16.gguf", path);
+        assert_ok(gguf_open(path, &file));
+        assert_int_equal(truncate(path, length), 0);
+        assert_int_equal(llama_load(context, file, 2, 2, NULL, 0, &m), RLXVK_E_FILE);
+        assert_non_null(strstr(rlxvk_last_error(), path));
+        gguf_close(file);
+    }
+    unlink(path);
 }
 
 /* ---- A small model with everything optional ---- */
@@ -380,16 +411,16 @@ static void apply_patch(uint8_t *bytes, size_t length, const patch *p)
 static void test_refusals(void **state)
 {
     (void)state;
-    file_view view;
-    assert_ok(file_map("test/data/docs-5m-q8_0.gguf", &view));
-    uint8_t *bytes = memory_zeroed(view.length, 1);
+    file_content content;
+    assert_ok(file_read("test/data/docs-5m-q8_0.gguf", &content));
+    uint8_t *bytes = memory_zeroed(content.length, 1);
     assert_non_null(bytes);
     for (size_t i = 0; i < ARRAY_COUNT(patches); i++) {
         gguf_file *file = NULL;
         llama *m = NULL;
-        memcpy(bytes, view.data, view.length);
-        apply_patch(bytes, view.length, &patches[i]);
-        assert_ok(gguf_parse(bytes, view.length, NULL, &file));
+        memcpy(bytes, content.data, content.length);
+        apply_patch(bytes, content.length, &patches[i]);
+        assert_ok(gguf_parse(bytes, content.length, NULL, &file));
         rlxvk_status status = llama_load(context, file, 4, 4, NULL, 0, &m);
         if (status != patches[i].status || !strstr(rlxvk_last_error(), patches[i].mentions))
             fail_msg("patch %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
@@ -397,7 +428,7 @@ static void test_refusals(void **state)
         gguf_close(file);
     }
     memory_free(bytes);
-    file_unmap(&view);
+    file_free(&content);
 }
 
 static void test_features_refused(void **state)
@@ -463,6 +494,7 @@ int main(void)
         {"golden f16", test_golden, NULL, NULL, "f16"},
         {"golden q8_0", test_golden, NULL, NULL, "q8_0"},
         {"golden q4_k_m", test_golden, NULL, NULL, "q4_k_m"},
+        cmocka_unit_test(a_file_cut_short_while_loading_is_an_error),
         cmocka_unit_test(test_small_plain),
         cmocka_unit_test(test_small_tied_biased_mixed),
         cmocka_unit_test(test_allocation_failure),

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
 static const device_profile profile = {
@@ -212,6 +213,83 @@ static void test_levels_share_barriers(void **state)
     release(&p);
 }
 
+/* Plans p->graph in program order and proves it. */
+static void expect_sound(planned *p, const bool *on_host)
+{
+    schedule_options how = {.profile = &profile, .on_host = on_host};
+    plan_options layout = {.max_block_bytes = 1u << 20,
+                           .max_binding_bytes = 1u << 20,
+                           .alignment = 256};
+    assert_int_equal(rlxvk_graph_status(p->graph), RLXVK_OK);
+    assert_int_equal(schedule_create(p->graph, &how, &p->schedule), RLXVK_OK);
+    assert_int_equal(plan_create(&p->schedule, &layout, &p->plan), RLXVK_OK);
+    assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_OK);
+}
+
+/* x after so many steps, each with a slot that what comes later may take. */
+static rlxvk_tensor used_slots(rlxvk_graph *g, rlxvk_tensor x, int steps)
+{
+    static const int32_t axis = 0;
+    while (steps--)
+        x = rlxvk_reverse(g, x, &axis, 1);
+    return x;
+}
+
+/* A kernel that works in memory of its own declares that it reads and writes it, though nothing was
+ * there before: no fault of the plan. */
+static void test_working_memory(void **state)
+{
+    planned p = {0};
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+    rlxvk_tensor a = rlxvk_input(p.graph, "a", RLXVK_F32, RLXVK_SHAPE(4, 4));
+    rlxvk_tensor b = rlxvk_input(p.graph, "b", RLXVK_F32, RLXVK_SHAPE(4, 2));
+    rlxvk_tensor x = rlxvk_dense_solve(p.graph, used_slots(p.graph, a, 4), b);
+    rlxvk_graph_output(p.graph, rlxvk_neg(p.graph, x));
+    expect_sound(&p, NULL);
+    release(&p);
+}
+
+/* A tensor of no elements is made by no step and read by one, on the host and elsewhere; a view of
+ * none lies amid bytes that it does not touch. */
+static void test_empty_operands(void **state)
+{
+    static const int32_t axis = 0;
+    for (int hosted = 0; hosted < 2; hosted++) {
+        planned p = {0};
+        bool on_host[OP_COUNT] = {[OP_reduce_sum] = hosted};
+        (void)state;
+        assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+        rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(256));
+        rlxvk_tensor empty = rlxvk_input(p.graph, "empty", RLXVK_F32, RLXVK_SHAPE(0));
+        x = used_slots(p.graph, x, 4);
+        rlxvk_tensor none = rlxvk_narrow(p.graph, x, 0, 64, 0);
+        rlxvk_graph_output(p.graph, rlxvk_reduce_sum(p.graph, none, &axis, 1, true));
+        x = rlxvk_add(p.graph, x,
+                      rlxvk_reduce_sum(p.graph, rlxvk_neg(p.graph, empty), &axis, 1, true));
+        rlxvk_graph_output(p.graph, x);
+        expect_sound(&p, on_host);
+        release(&p);
+    }
+}
+
+/* A step that reads what no step before it wrote. */
+static void test_unwritten_is_found(void **state)
+{
+    planned p = {0};
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(4));
+    rlxvk_graph_output(p.graph, used_slots(p.graph, x, 3));
+    expect_sound(&p, NULL);
+    step first = p.schedule.steps.items[0];
+    p.schedule.steps.items[0] = p.schedule.steps.items[1];
+    p.schedule.steps.items[1] = first;
+    assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_E_RANGE);
+    assert_non_null(strstr(rlxvk_last_error(), "before any step wrote it"));
+    release(&p);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -240,10 +318,12 @@ static void test_scratch_ratio(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plans_are_sound), cmocka_unit_test(test_every_barrier_is_missed),
-        cmocka_unit_test(test_full_barriers),   cmocka_unit_test(test_overlap_is_found),
-        cmocka_unit_test(test_small_blocks),    cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_scratch_ratio),   cmocka_unit_test(test_levels_share_barriers),
+        cmocka_unit_test(test_plans_are_sound),    cmocka_unit_test(test_every_barrier_is_missed),
+        cmocka_unit_test(test_full_barriers),      cmocka_unit_test(test_overlap_is_found),
+        cmocka_unit_test(test_small_blocks),       cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_scratch_ratio),      cmocka_unit_test(test_levels_share_barriers),
+        cmocka_unit_test(test_working_memory),     cmocka_unit_test(test_empty_operands),
+        cmocka_unit_test(test_unwritten_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,31 @@ static void test_philox_vectors(void **state)
     }
 }
 
+/* Keys that are not given count the random ops. Asking each op before would take minutes. */
+static void test_keys_are_counted(void **state)
+{
+    enum { COUNT = 200000 };
+    rlxvk_graph *g;
+    uint64_t keys = 0;
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+    for (int i = 0; i < COUNT / 2; i++) {
+        rlxvk_tensor x = rlxvk_rng_uniform(g, RLXVK_SHAPE(4), 0, 1, NULL);
+        rlxvk_sample(g, x, NULL);
+    }
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        if (n->op == OP_rng_uniform)
+            assert_int_equal(((const rng_attributes *)n->attributes)->stream.key, keys++);
+        if (n->op == OP_sample)
+            assert_int_equal(((const sample_attributes *)n->attributes)->options.stream.key,
+                             keys++);
+    }
+    assert_int_equal(keys, COUNT);
+    rlxvk_graph_destroy(g);
+}
+
 /* Compiles one graph of a uniform, a normal and a sample op. */
 static rlxvk_executable *compile_draws(rlxvk_context *c, rlxvk_graph **g,
                                        const rlxvk_rng_options *rng)
@@ -202,6 +227,7 @@ static void test_statistics(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_philox_vectors),
+                                       cmocka_unit_test(test_keys_are_counted),
                                        cmocka_unit_test(test_run_counter),
                                        cmocka_unit_test(test_minstd_vectors),
                                        cmocka_unit_test(test_statistics)};

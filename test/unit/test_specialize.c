@@ -5,7 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "op/kernel.h"
 #include "vk/internal.h"
-#include "vk/spirv.h"
+#include "base/spirv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

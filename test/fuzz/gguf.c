@@ -1,0 +1,128 @@
+/*
+ * Model files: parsing, metadata, tokenizer, text to ids and back, the configuration of a llama
+ * model, its tensors and its graphs. No weight is uploaded. Any file may be refused; what is
+ * accepted must be consistent.
+ */
+#include "fuzz.h"
+#include "llama_internal.h"
+#include "op/op.h"
+#include "support/fuzz_input.h"
+#include "tokenizer.h"
+
+enum { MOST_BLOCKS = 4, MOST_VALUES = 1 << 16 };
+
+/* How far inputs got. */
+static struct {
+    uint64_t files, tokenizers, models, graphs;
+} reached;
+
+static void read_values(gguf_file *file)
+{
+    for (uint64_t i = 0; i < file->pair_count; i++) {
+        const gguf_pair *p = &file->pairs[i];
+        uint64_t u, count = MIN(p->count, 4);
+        int64_t s;
+        double d;
+        bool whole = true;
+        for (uint64_t k = 0; k < count; k++)
+            whole &= gguf_element_u64(p, k, &u) | gguf_element_i64(p, k, &s) |
+                     gguf_element_f64(p, k, &d);
+        FUZZ_CHECK(count == 0 || !gguf_element_u64(p, p->count, &u), "an element past the last");
+        (void)whole;
+    }
+}
+
+/* ---- Tokenizer ---- */
+
+static void encode(const tokenizer *t, const char *text, size_t length)
+{
+    token_list ids = {0};
+    token_text back = {0};
+    uint32_t size = tokenizer_size(t);
+    rlxvk_status status = tokenizer_encode(t, text, length, true, &ids);
+    FUZZ_CHECK(status == RLXVK_OK || status == RLXVK_E_RANGE, "encode: %s", rlxvk_last_error());
+    for (size_t i = 0; i < ids.count; i++) {
+        FUZZ_CHECK(ids.items[i] < size, "token %u of %u", ids.items[i], size);
+        (void)tokenizer_token_bytes(t, ids.items[i]);
+        (void)tokenizer_is_end(t, ids.items[i]);
+    }
+    status = tokenizer_decode(t, ids.items, ids.count, &back);
+    FUZZ_CHECK(status == RLXVK_OK, "decode: %s", rlxvk_last_error());
+    FUZZ_CHECK(tokenizer_token_bytes(t, size).length == 0, "bytes of no token");
+    VECTOR_FREE(&ids);
+    VECTOR_FREE(&back);
+}
+
+static void check_tokenizer(gguf_file *file, const uint8_t *bytes, size_t size)
+{
+    static const char text[] = "Hello  w\xc3\xa9rld, it's 2024\n<|end|>x \xe2\x96\x81 ab \xff\xc3";
+    tokenizer *t = NULL;
+    size_t tail = MIN(size, 48);
+    if (tokenizer_create(file, &t) == RLXVK_OK) {
+        reached.tokenizers++;
+        encode(t, text, sizeof text - 1);
+        encode(t, (const char *)bytes + size - tail, tail);
+    }
+    tokenizer_destroy(t);
+}
+
+/* ---- Model ---- */
+
+static void check_built(const llama *m, bool decode)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_status status = llama_build_graph(m, decode ? 1 : m->prompt_length, decode, &g);
+    if (status == RLXVK_OK) {
+        reached.graphs++;
+        status = graph_verify(g);
+        FUZZ_CHECK(status == RLXVK_OK, "the model's graph: %s", rlxvk_last_error());
+    }
+    rlxvk_graph_destroy(g);
+}
+
+static bool is_small(const llama_config *c)
+{
+    return c->blocks <= MOST_BLOCKS && c->context <= MOST_VALUES && c->width <= MOST_VALUES &&
+           c->ffn <= MOST_VALUES && c->vocabulary <= MOST_VALUES && c->head_dim <= 256 &&
+           c->heads <= 256;
+}
+
+static void check_model(gguf_file *file)
+{
+    llama m = {.prompt_length = 2, .capacity = 4};
+    if (llama_read_config(file, &m.config) == RLXVK_OK) {
+        const llama_config *c = &m.config;
+        reached.models++;
+        FUZZ_CHECK(c->blocks > 0 && c->width > 0 && c->heads > 0 && c->kv_heads > 0 &&
+                       c->heads % c->kv_heads == 0 && c->rotated % 2 == 0,
+                   "an impossible model is accepted");
+        if (llama_find_weights(file, c, UINT32_MAX, &m.memory, &m.weights) == RLXVK_OK &&
+            is_small(c)) {
+            check_built(&m, false);
+            check_built(&m, true);
+        }
+    }
+    arena_destroy(&m.memory);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    gguf_file *file = NULL;
+    rlxvk_status status = gguf_parse(data, size, NULL, &file);
+    FUZZ_CHECK(status == RLXVK_OK || *rlxvk_last_error(), "no file and no sentence");
+    if (status == RLXVK_OK) {
+        reached.files++;
+        read_values(file);
+        check_tokenizer(file, data, size);
+        check_model(file);
+    }
+    gguf_close(file);
+    return 0;
+}
+
+void fuzz_report(void)
+{
+    printf("accepted: %llu files, %llu tokenizers, %llu models, %llu graphs\n",
+           (unsigned long long)reached.files, (unsigned long long)reached.tokenizers,
+           (unsigned long long)reached.models, (unsigned long long)reached.graphs);
+}

@@ -1,0 +1,75 @@
+/*
+ * SPIR-V from outside: what the check of a custom kernel says of any words. And, of the library's
+ * own kernels, what is left of them under any specialization constants: a module whose
+ * instructions tile it, no longer than the kernel.
+ *
+ * First byte: even: the rest is a custom kernel's words; odd: a kernel's number, then constants.
+ */
+#include "fuzz.h"
+#include "base/spirv.h"
+#include "op/custom.h"
+#include "support/fuzz_input.h"
+#include "vk/internal.h"
+
+enum { BINDINGS = 8 };
+
+static uint64_t accepted;
+
+static bool tiles(const uint32_t *words, size_t count)
+{
+    size_t at = SPIRV_HEADER_WORDS;
+    while (at < count && length_of(words[at]))
+        at += length_of(words[at]);
+    return at == count;
+}
+
+static void check_custom(const uint8_t *bytes, size_t size)
+{
+    size_t count = size / sizeof(uint32_t);
+    uint64_t invocations = 0;
+    uint32_t *words = malloc(size + 1); /* aligned */
+    FUZZ_CHECK(words, "out of memory");
+    if (count)
+        memcpy(words, bytes, count * sizeof *words);
+    rlxvk_status status = custom_check_module("fuzz", words, count, BINDINGS, &invocations);
+    FUZZ_CHECK(status == RLXVK_OK || (status == RLXVK_E_ATTR && *rlxvk_last_error()), "%s: %s",
+               rlxvk_status_name(status), rlxvk_last_error());
+    FUZZ_CHECK(status != RLXVK_OK || (words[0] == SpvMagicNumber && tiles(words, count)),
+               "no module and no error");
+    accepted += status == RLXVK_OK;
+    free(words);
+}
+
+static void check_kernel(fuzz_input *in)
+{
+    uint32_t constants[KERNEL_MAX_CONSTANTS], bits, count, left;
+    const kernel_info *kernel = kernel_find((uint16_t)fuzz_below(in, KERNEL_COUNT));
+    device d = {.choice = {.profile = {.half_subnormals = fuzz_bool(in)}}};
+    d.snapshot.float_controls.shaderRoundingModeRTEFloat32 = fuzz_bool(in);
+    bits = fuzz_byte(in);
+    uint32_t given = bits % (KERNEL_MAX_CONSTANTS + 1);
+    for (uint32_t i = 0; i < given; i++)
+        constants[i] = (uint32_t)fuzz_bits(in, fuzz_byte(in) < 240 ? 1 : 4);
+    uint32_t *words = module_words(&d, kernel, &count);
+    FUZZ_CHECK(words && tiles(words, count), "%s: float controls spoil the module", kernel->name);
+    uint32_t *special = module_specialize(words, count, constants, given, bits & 128, &left);
+    FUZZ_CHECK(special && left <= count && tiles(special, left), "%s: %u words of %u", kernel->name,
+               left, count);
+    memory_free(special);
+    memory_free(words);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_input in = {data, size};
+    if (fuzz_bool(&in))
+        check_kernel(&in);
+    else
+        check_custom(in.bytes, in.left);
+    return 0;
+}
+
+void fuzz_report(void)
+{
+    printf("%llu custom kernels accepted\n", (unsigned long long)accepted);
+}

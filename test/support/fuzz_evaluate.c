@@ -1,0 +1,134 @@
+/* See fuzz_evaluate.h. */
+#include "support/fuzz_evaluate.h"
+
+#include "op/evaluate.h"
+#include "op/random.h"
+#include "support/fuzz_input.h"
+#include "support/random_graph.h"
+
+#include <math.h>
+
+enum { PERTURBED_RUNS = 24 };
+
+static uint64_t word_count(const node *n)
+{
+    return shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
+}
+
+/* From the leaf's name, so that both graphs get the same: whole numbers, or all kinds. */
+static rlxvk_status fill_leaf(evaluation *v, uint32_t id)
+{
+    const node *n = graph_node(v->graph, id);
+    random_source r = {n->op};
+    uint64_t count = word_count(n);
+    for (const char *c = n->name; *c; c++)
+        r.state = r.state * 31 + (uint8_t)*c;
+    float *values = malloc((count + 1) * sizeof *values);
+    FUZZ_CHECK(values, "out of memory");
+    random_fill(&r, dtype_is_integer((rlxvk_dtype)n->dtype) || random_below(&r, 2), values, count);
+    if (v->bytes[id])
+        for (uint64_t i = 0; i < count; i++)
+            ((uint8_t *)values)[i] = (uint8_t)random_next(&r);
+    rlxvk_status status = evaluation_set(v, id, values);
+    free(values);
+    return status;
+}
+
+static void perturb(evaluation *v, uint32_t id, random_source *r)
+{
+    uint64_t count = v->words[id] ? word_count(graph_node(v->graph, id)) : 0;
+    for (uint64_t i = 0; i < count; i++)
+        v->words[id][i] *= 1 + random_real(r) * 0x1p-18f;
+}
+
+/* With r: every value off by a little. False: an op's host function refuses. */
+static bool evaluate(const rlxvk_graph *g, random_source *r, evaluation *v)
+{
+    if (evaluation_create(g, v) != RLXVK_OK)
+        return false;
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        bool leaf = n->op == OP_input || n->op == OP_param, state = false;
+        if (leaf)
+            state = strcmp(n->name, RNG_STATE_NAME) == 0;
+        if ((leaf && !state ? fill_leaf(v, id) : evaluate_node(v, id)) != RLXVK_OK) {
+            evaluation_destroy(v);
+            return false;
+        }
+        if (r && !state)
+            perturb(v, id, r);
+    }
+    return true;
+}
+
+static bool close_to(float got, float wanted, double spread)
+{
+    if (isnan(wanted) || isnan(got))
+        return (isnan(wanted) && isnan(got)) || !isfinite(spread);
+    if (got == wanted || !isfinite(spread))
+        return true;
+    return fabs((double)got - wanted) <= 8 * spread + 1e-6 + 1e-5 * fabs((double)wanted);
+}
+
+static bool outputs_agree(const evaluation *a, const evaluation *b, size_t output,
+                          const double *spread)
+{
+    uint32_t x = a->graph->outputs.items[output], y = b->graph->outputs.items[output];
+    const node *n = graph_node(a->graph, x);
+    uint64_t count = word_count(n);
+    FUZZ_CHECK(!a->words[x] == !b->words[y], "output %zu is held in another way", output);
+    if (!a->words[x])
+        return count == 0 || memcmp(a->bytes[x], b->bytes[y], count) == 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!close_to(b->words[y][i], a->words[x][i], spread ? spread[i] : 0))
+            return false;
+    return true;
+}
+
+/* Adds to spread[] how far the output's values are from what they were. */
+static void widen(const evaluation *a, const evaluation *perturbed, uint32_t id, double *spread)
+{
+    uint64_t count = word_count(graph_node(a->graph, id));
+    for (uint64_t i = 0; i < count; i++) {
+        float was = a->words[id][i], is = perturbed->words[id][i];
+        double apart = fabs((double)is - (double)was);
+        if (is == was || (isnan(is) && isnan(was)))
+            continue;
+        spread[i] = isfinite(apart) ? fmax(spread[i], apart) : INFINITY;
+    }
+}
+
+/* The output's sensitivity, run by run, until it explains the difference. */
+static bool explained(const evaluation *a, const evaluation *b, size_t output)
+{
+    uint32_t id = a->graph->outputs.items[output];
+    uint64_t count = word_count(graph_node(a->graph, id));
+    double *spread = calloc(count + 1, sizeof *spread);
+    bool agreed = false;
+    FUZZ_CHECK(spread, "out of memory");
+    for (uint64_t run = 1; run <= PERTURBED_RUNS && !agreed; run++) {
+        evaluation v;
+        random_source r = {run};
+        if (!a->words[id] || !evaluate(a->graph, &r, &v))
+            break;
+        widen(a, &v, id, spread);
+        evaluation_destroy(&v);
+        agreed = outputs_agree(a, b, output, spread);
+    }
+    free(spread);
+    return agreed;
+}
+
+void fuzz_compare(const rlxvk_graph *before, const rlxvk_graph *after)
+{
+    evaluation a, b;
+    if (!evaluate(before, NULL, &a))
+        return;
+    FUZZ_CHECK(evaluate(after, NULL, &b), "after rewriting: %s", rlxvk_last_error());
+    for (size_t i = 0; i < before->outputs.count; i++)
+        FUZZ_CHECK(outputs_agree(&a, &b, i, NULL) || explained(&a, &b, i),
+                   "output %zu (node %u) has other values after rewriting", i,
+                   before->outputs.items[i]);
+    evaluation_destroy(&b);
+    evaluation_destroy(&a);
+}

@@ -1,0 +1,289 @@
+/* See fuzz_graph.h. What each builder takes is in fuzz_calls.c. */
+#include "support/fuzz_graph.h"
+
+#include "graph/graph.h"
+
+#include <math.h>
+
+/* ---- Operands and attributes ---- */
+
+void fuzz_keep(fuzz_maker *m, rlxvk_tensor t)
+{
+    if (t.id && m->count < FUZZ_POOL)
+        m->pool[m->count++] = t;
+}
+
+/* Small numbers for most bytes; the last few lead to limits of types and of the library. */
+static int64_t number_from(fuzz_maker *m, const int8_t *usual, uint32_t count)
+{
+    static const int64_t odd[] = {-1,        -2,         INT32_MAX, INT32_MIN, INT64_MAX,
+                                  INT64_MIN, UINT32_MAX, 1 << 24,   1 << 16,   (1 << 24) + 1,
+                                  65535,     1 << 30,    100,       1000,      4096};
+    uint32_t byte = fuzz_byte(m->in);
+    if (byte < 250)
+        return usual[byte % count];
+    if (byte < 254)
+        return odd[fuzz_below(m->in, sizeof odd / sizeof *odd)];
+    return (int64_t)fuzz_bits(m->in, byte == 254 ? 2 : 8);
+}
+
+int64_t fuzz_number(fuzz_maker *m)
+{
+    static const int8_t usual[] = {0, 1, 2, 3, 1, 0, 4, 2, 1, 0, 8};
+    return number_from(m, usual, sizeof usual);
+}
+
+int64_t fuzz_dim(fuzz_maker *m)
+{
+    static const int8_t usual[] = {2, 3, 1, 4, 2, 1, 3, 4, 2, 5, 1, 8, 2, 6, 3, 16, 0, 33, 7, 2};
+    return number_from(m, usual, sizeof usual);
+}
+
+int32_t fuzz_axis(fuzz_maker *m, uint32_t rank)
+{
+    uint32_t byte = fuzz_byte(m->in);
+    if (byte >= 252)
+        return (int32_t)fuzz_number(m);
+    int32_t axis = (int32_t)(byte / 2 % (rank ? rank : 1));
+    return byte & 1 ? axis - (int32_t)(rank ? rank : 1) : axis;
+}
+
+float fuzz_real(fuzz_maker *m)
+{
+    static const float usual[] = {1, 0.5f, 0, -1, 2, 1e-5f, 0.1f, 3, -0.5f, 1e-12f};
+    static const float odd[] = {INFINITY, -INFINITY, NAN, 1e38f, -1e-40f, 16777216, 4e9f};
+    uint32_t byte = fuzz_byte(m->in), bits;
+    float value;
+    if (byte < 240)
+        return usual[byte % (sizeof usual / sizeof *usual)];
+    if (byte < 250)
+        return odd[byte % (sizeof odd / sizeof *odd)];
+    bits = (uint32_t)fuzz_bits(m->in, 4);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+rlxvk_shape fuzz_shape(fuzz_maker *m, uint32_t rank)
+{
+    rlxvk_shape s = {.rank = rank};
+    for (uint32_t i = 0; i < rank && i < RLXVK_MAX_RANK; i++)
+        s.dims[i] = fuzz_dim(m);
+    return s;
+}
+
+/* As many bytes as the shape asks for, all the same but for a small difference; none where those
+ * are many. */
+static rlxvk_tensor constant(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    _Alignas(8) uint8_t bytes[4096];
+    uint64_t numel = 0, first = fuzz_byte(m->in), size;
+    bool counted = shape.rank <= RLXVK_MAX_RANK && shape_numel_checked(&shape, &numel);
+    size = numel * rlxvk_dtype_size(dtype);
+    if (!counted || size > sizeof bytes || first == 255)
+        return rlxvk_constant(m->g, dtype, shape, bytes, 1);
+    for (uint64_t i = 0; i < sizeof bytes / 4; i++) {
+        float value = (float)((first + i * 3) % 7) - 2;
+        memcpy(bytes + 4 * i, &value, 4);
+    }
+    if (rlxvk_dtype_size(dtype) != 4)
+        for (uint64_t i = 0; i < size; i++)
+            bytes[i] = (uint8_t)(first + i * 5) & 63;
+    return rlxvk_constant(m->g, dtype, shape, bytes, size);
+}
+
+rlxvk_tensor fuzz_leaf(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    char name[24];
+    uint32_t kind = fuzz_byte(m->in), number = m->leaves++;
+    rlxvk_tensor t;
+    snprintf(name, sizeof name, "%s%u", m->depth ? "b" : "t", kind >= 250 ? 0 : number);
+    if (kind % 8 < 3)
+        t = rlxvk_input(m->g, name, dtype, shape);
+    else if (kind % 8 < 6)
+        t = rlxvk_param(m->g, name, dtype, shape);
+    else
+        t = constant(m, dtype, shape);
+    fuzz_keep(m, t);
+    return t;
+}
+
+/* Recent results more often than old ones. */
+rlxvk_tensor fuzz_any(fuzz_maker *m)
+{
+    uint32_t byte = fuzz_byte(m->in);
+    if (byte >= 254)
+        return byte == 255 ? RLXVK_NONE : (rlxvk_tensor){.id = UINT32_MAX};
+    if (m->count == 0)
+        return fuzz_leaf(m, RLXVK_F32, fuzz_shape(m, byte % 5));
+    return m->pool[m->count - 1 - byte / 2 % (byte & 1 ? m->count : (m->count + 3) / 4)];
+}
+
+/* An earlier tensor with these properties, looked for from a place that the byte chooses. */
+static rlxvk_tensor find(fuzz_maker *m, uint32_t from, rlxvk_dtype dtype, uint32_t rank,
+                         const rlxvk_shape *shape)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        rlxvk_tensor t = m->pool[(from + i) % m->count];
+        rlxvk_shape s = rlxvk_tensor_shape(m->g, t);
+        if (rlxvk_tensor_dtype(m->g, t) == dtype && s.rank == rank &&
+            (!shape || shape_equal(&s, shape)))
+            return t;
+    }
+    return RLXVK_NONE;
+}
+
+static rlxvk_tensor fitting(fuzz_maker *m, rlxvk_dtype dtype, uint32_t rank,
+                            const rlxvk_shape *shape)
+{
+    uint32_t byte = fuzz_byte(m->in);
+    if (byte >= 252)
+        return fuzz_any(m);
+    rlxvk_tensor found = byte & 1 ? find(m, byte / 2, dtype, rank, shape) : RLXVK_NONE;
+    return found.id ? found : fuzz_leaf(m, dtype, shape ? *shape : fuzz_shape(m, rank));
+}
+
+rlxvk_tensor fuzz_fit(fuzz_maker *m, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    return fitting(m, dtype, shape.rank, &shape);
+}
+
+rlxvk_tensor fuzz_ranked(fuzz_maker *m, rlxvk_dtype dtype, uint32_t rank)
+{
+    return fitting(m, dtype, rank, NULL);
+}
+
+rlxvk_tensor fuzz_maybe(fuzz_maker *m, rlxvk_shape shape)
+{
+    return fuzz_bool(m->in) ? fuzz_fit(m, RLXVK_F32, shape) : RLXVK_NONE;
+}
+
+/* ---- Calls ---- */
+
+/* Mostly each axis once, in order. */
+static rlxvk_tensor call_reduce(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor x)
+{
+    int32_t axes[RLXVK_MAX_RANK];
+    uint32_t rank = rlxvk_tensor_shape(m->g, x).rank, bits = fuzz_byte(m->in), count = 0;
+    for (uint32_t i = 0; i < RLXVK_MAX_RANK; i++)
+        if (bits >> i & 1)
+            axes[count++] = bits < 240 ? (int32_t)(i % (rank ? rank : 1)) : fuzz_axis(m, rank);
+    return b->reduce(m->g, x, axes, count < rank ? count : rank, fuzz_bool(m->in));
+}
+
+static rlxvk_tensor call_pool(fuzz_maker *m, const fuzz_builder *b)
+{
+    uint32_t spatial = 1 + fuzz_below(m->in, 3);
+    rlxvk_tensor x = fuzz_ranked(m, RLXVK_F32, 2 + spatial);
+    rlxvk_pool_options o = {.exclude_pad = fuzz_bool(m->in)};
+    for (uint32_t i = 0; i < spatial; i++) {
+        o.kernel[i] = 1 + fuzz_number(m) % INT64_MAX;
+        o.stride[i] = fuzz_number(m);
+        o.padding[i] = fuzz_bool(m->in) ? o.kernel[i] / 2 : fuzz_number(m);
+    }
+    return b->pool(m->g, x, &o);
+}
+
+/* An operand that broadcasts against x, where it can. */
+static rlxvk_tensor partner(fuzz_maker *m, rlxvk_tensor x)
+{
+    rlxvk_shape s = rlxvk_tensor_shape(m->g, x);
+    uint32_t byte = fuzz_byte(m->in);
+    if (byte < 64)
+        return fuzz_fit(m, rlxvk_tensor_dtype(m->g, x), s);
+    if (byte < 96)
+        return fuzz_any(m);
+    if (byte < 128)
+        return x;
+    for (uint32_t i = 0; i < s.rank; i++)
+        if (byte >> i & 1)
+            s.dims[i] = 1;
+    if (byte >= 192)
+        s.rank = 0;
+    return fuzz_fit(m, RLXVK_F32, s);
+}
+
+static rlxvk_tensor call(fuzz_maker *m, const fuzz_builder *b)
+{
+    if (b->call)
+        return b->call(m);
+    if (b->pool)
+        return call_pool(m, b);
+    rlxvk_tensor x = fuzz_any(m);
+    if (b->unary)
+        return b->unary(m->g, x);
+    if (b->binary)
+        return b->binary(m->g, x, partner(m, x));
+    if (b->reduce)
+        return call_reduce(m, b, x);
+    if (b->ternary) {
+        rlxvk_tensor y = partner(m, x);
+        return b->ternary(m->g, x, y, partner(m, x));
+    }
+    int32_t axis = fuzz_axis(m, rlxvk_tensor_shape(m->g, x).rank);
+    return b->along ? b->along(m->g, x, axis) : b->along_with(m->g, x, axis, fuzz_bool(m->in));
+}
+
+static void check_result(const fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
+{
+    uint64_t numel;
+    rlxvk_shape s = rlxvk_tensor_shape(m->g, t);
+    FUZZ_CHECK(t.id && t.id <= m->g->nodes.count, "%s: no error and tensor %u of %zu", b->name,
+               t.id, m->g->nodes.count);
+    FUZZ_CHECK(s.rank <= RLXVK_MAX_RANK && shape_numel_checked(&s, &numel),
+               "%s: no error and an impossible shape", b->name);
+}
+
+/* The first error stays, with its sentence; calls after it add nothing. */
+static void check_error(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
+{
+    static const rlxvk_shape one = {.rank = 1, .dims = {1}};
+    rlxvk_status status = rlxvk_graph_status(m->g);
+    size_t nodes = m->g->nodes.count, outputs = m->g->outputs.count;
+    FUZZ_CHECK(t.id == 0, "%s: %s and tensor %u", b->name, rlxvk_status_name(status), t.id);
+    FUZZ_CHECK(status < RLXVK_STATUS_COUNT && *rlxvk_graph_error(m->g),
+               "%s: status %d without a sentence", b->name, (int)status);
+    rlxvk_tensor later = rlxvk_input(m->g, "later", RLXVK_F32, one);
+    if (m->count) {
+        later.id |= rlxvk_neg(m->g, m->pool[0]).id;
+        rlxvk_graph_output(m->g, m->pool[0]);
+    }
+    FUZZ_CHECK(later.id == 0 && rlxvk_graph_status(m->g) == status && m->g->nodes.count == nodes &&
+                   m->g->outputs.count == outputs,
+               "%s: the graph takes calls after its error", b->name);
+    m->g->status = RLXVK_OK;
+    m->g->error[0] = 0;
+}
+
+void fuzz_build(fuzz_maker *m, uint32_t calls)
+{
+    for (uint32_t i = 0; i < calls && m->in->left; i++) {
+        uint32_t which = fuzz_byte(m->in) % (uint32_t)fuzz_builder_count;
+        const fuzz_builder *b = &fuzz_builders[which];
+        rlxvk_tensor t = call(m, b);
+        fuzz_counts[which].calls++;
+        if (rlxvk_graph_status(m->g) != RLXVK_OK) {
+            check_error(m, b, t);
+            continue;
+        }
+        check_result(m, b, t);
+        fuzz_counts[which].results++;
+        fuzz_keep(m, t);
+    }
+}
+
+void fuzz_finish(fuzz_maker *m)
+{
+    static const char *const names[] = {"x", "attn.3", "", "a name", NULL};
+    uint32_t bits = fuzz_byte(m->in);
+    for (uint32_t i = 0; i < 3 && m->count; i++) {
+        rlxvk_tensor t = m->pool[fuzz_byte(m->in) % m->count];
+        if (bits >> i & 1)
+            rlxvk_graph_output(m->g, t);
+        if (bits >> (i + 3) & 1)
+            rlxvk_set_name(m->g, t, names[fuzz_below(m->in, 5)]);
+        if (rlxvk_graph_status(m->g) != RLXVK_OK)
+            check_error(m, &(fuzz_builder){.name = "set_name"}, RLXVK_NONE);
+    }
+    if (m->count)
+        rlxvk_graph_output(m->g, m->pool[m->count - 1]);
+}

@@ -1,0 +1,84 @@
+/*
+ * The host reference on attributes and shapes at the edges of what builders take: it must not take
+ * time for what holds no element.
+ */
+#include "op/evaluate.h"
+
+#include <rlxvk_ops.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static rlxvk_graph *new_graph(void)
+{
+    rlxvk_graph *g = NULL;
+    assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+    return g;
+}
+
+/* Every leaf 1; the words of the last node go to `out`. Destroys the graph. */
+static void evaluate_ones(rlxvk_graph *g, float *out)
+{
+    evaluation v;
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    assert_int_equal(evaluation_create(g, &v), RLXVK_OK);
+    uint32_t id = (uint32_t)g->nodes.count - 1;
+    for (uint32_t leaf = 0; leaf < id; leaf++)
+        for (uint64_t i = 0; i < shape_numel(&graph_node(g, leaf)->shape); i++)
+            v.words[leaf][i] = 1;
+    alarm(10); /* for what would take minutes */
+    assert_int_equal(evaluation_run(&v), RLXVK_OK);
+    alarm(0);
+    for (uint64_t i = 0; i < shape_numel(&graph_node(g, id)->shape); i++)
+        out[i] = v.words[id][i];
+    evaluation_destroy(&v);
+    rlxvk_graph_destroy(g);
+}
+
+static void windows_far_longer_than_the_image(void **state)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_pool_options o = {.kernel = {1073741825, 1073741825}, .padding = {536870912, 536870912}};
+    float y[48];
+    (void)state;
+    rlxvk_pool_sum(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(8, 1, 3, 2)), &o);
+    evaluate_ones(g, y);
+    for (int i = 0; i < 48; i++)
+        assert_true(y[i] == 6);
+}
+
+static void rows_of_nothing(void **state)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(3, 0, 1 << 30, 3));
+    (void)state;
+    rlxvk_rms_norm(g, x, RLXVK_NONE, RLXVK_NONE, 1, 1);
+    evaluate_ones(g, NULL);
+}
+
+static void columns_of_no_rows(void **state)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(40, 0, 0));
+    float singular[40];
+    (void)state;
+    rlxvk_batched_dense_solve(g, a, rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(40, 0, INT32_MAX)));
+    g->nodes.count -= 2; /* views of the solutions; the flags stand behind them */
+    evaluate_ones(g, singular);
+    for (int i = 0; i < 40; i++)
+        assert_true(singular[i] == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_far_longer_than_the_image),
+        cmocka_unit_test(rows_of_nothing),
+        cmocka_unit_test(columns_of_no_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
