@@ -406,7 +406,7 @@ rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
 rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index);
 
 /* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8
- * leaves), or host bytes of the declared dtype. */
+ * leaves), or host bytes of the declared dtype. Other values are E_ATTR. */
 typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encoding;
 
 /* Params. `length` counts f32 values (set_param, read_param) or bytes. A wrong length is E_LENGTH

@@ -71,6 +71,7 @@ stage "conform, each kernel variant" "$program" conform --each-variant --sparse=
 RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse --jobs 1 &
 wait
 stage "sanitizers" test/sanitize.sh
+BUILD=build/asan JOBS=2 stage "fuzzing under sanitizers" test/fuzz.sh
 
 read -r passed failed < <(awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }' "$counts")
 echo "$passed passed, $failed failed" | tee "$BUILD/test/summary.tmp"

@@ -3,7 +3,6 @@
 #include "exec/executable.h"
 #include "graph/half.h"
 
-#include <stdio.h>
 #include <string.h>
 
 storage node_held(const rlxvk_executable *e, uint32_t id)
@@ -14,6 +13,9 @@ storage node_held(const rlxvk_executable *e, uint32_t id)
 rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
 {
     uint64_t numel = shape_numel(&n->shape);
+    if (encoding != RLXVK_AS_F32 && encoding != RLXVK_AS_BYTES)
+        return fail(RLXVK_E_ATTR, "%s '%s': encoding %d is none of rlxvk_encoding",
+                    node_row(n)->name, n->name ? n->name : "", (int)encoding);
     if (encoding == RLXVK_AS_BYTES)
         *out = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
     else if (held == STORAGE_RAW)
@@ -30,7 +32,7 @@ rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const 
     char what[400];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    text_format(what, sizeof what, format, arguments);
     va_end(arguments);
     if (given == length)
         return fail(RLXVK_E_NULL, "%s %llu %s, given NULL", what, (unsigned long long)length, unit);

@@ -93,6 +93,9 @@ static rlxvk_status resolve_count(const node *n, const char *what, int64_t *opti
     if (*option != 0 && *option != shown)
         return op_fail(n, RLXVK_E_SHAPE, "%s is %lld, the shapes say %lld; give that, or 0", what,
                        (long long)*option, (long long)shown);
+    if (shown > INT32_MAX) /* of an empty tensor; the options end there too */
+        return op_fail(n, RLXVK_E_TOO_LARGE, "%s is %lld by the shapes; at most 2^31 - 1", what,
+                       (long long)shown);
     *option = shown;
     return RLXVK_OK;
 }

@@ -8,6 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL])
+{
+    text t = {.buffer = buffer, .size = CALL_LABEL};
+    text_append(&t, "%s (node %zu)", row, g->nodes.count);
+    return buffer;
+}
+
 #define OPERANDS_NAMED 4 /* in an error */
 
 /* " (node 57 of 'h.31' and node 12)": one of many alike, by the number it would get and what it
@@ -161,9 +168,8 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
 /* Operands a row cannot do without come first; those that may be left out follow. */
 static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
 {
-    char who[96] = "";
-    text t = {.buffer = who, .size = sizeof who};
-    describe_op(&(node){.op = (uint16_t)op, .building = g}, &t);
+    char who[CALL_LABEL];
+    call_label(g, op_table[op].name, who);
     graph_fail(g, require_items(inputs, count, who, "inputs"));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
         if (inputs[i].id || i < op_table[op].fewest_inputs)

@@ -12,20 +12,22 @@
 
 void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
 {
-    char message[512] = "";
+    char message[512] = "", who[CALL_LABEL];
     va_list list;
     va_start(list, format);
     text_format(message, sizeof message, format, list);
     va_end(list);
-    graph_fail(g, fail(status, "%s: %s", row, message));
+    graph_fail(g, fail(status, "%s: %s", call_label(g, row, who), message));
 }
 
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count)
 {
+    char who[CALL_LABEL];
     if (!graph_ready(g, row))
         return false;
+    call_label(g, row, who);
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        graph_fail(g, graph_take(g, operands[i], row, "operand", i));
+        graph_fail(g, graph_take(g, operands[i], who, "operand", i));
     return g->status == RLXVK_OK;
 }
 
@@ -125,9 +127,11 @@ static bool check_block(rlxvk_graph *g, const char *row, const rlxvk_attention_b
     char buffer[SHAPE_TEXT];
     rlxvk_shape hidden = rlxvk_tensor_shape(g, block->hidden);
     rlxvk_shape out = rlxvk_tensor_shape(g, block->out_w);
-    if (block->num_heads < 1 || block->head_dim < 1 || block->num_heads > INT32_MAX ||
-        block->head_dim > INT32_MAX)
-        composite_fail(g, row, RLXVK_E_ATTR, "num_heads %lld, head_dim %lld; both are 1 or more",
+    if (block->num_heads < 1 || block->head_dim < 1 ||
+        block->num_heads > INT32_MAX / 3 / block->head_dim)
+        composite_fail(g, row, RLXVK_E_ATTR,
+                       "num_heads %lld, head_dim %lld; both are 1 or more, and qkv_w's 3 I below "
+                       "2^31",
                        (long long)block->num_heads, (long long)block->head_dim);
     else if (!block->qkv_b.id != !block->out_b.id || !block->cos.id != !block->sin.id)
         composite_fail(g, row, RLXVK_E_ARITY, "qkv_b and out_b go together, and so do cos and sin");

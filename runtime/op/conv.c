@@ -92,6 +92,9 @@ static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rl
 static rlxvk_status transposed_size(const node *n, const rlxvk_conv_options *o, uint32_t axis,
                                     int64_t in, int64_t *out)
 {
+    if (in > INT32_MAX)
+        return op_fail(n, RLXVK_E_TOO_LARGE, "spatial axis %u is %lld cells; below 2^31", axis,
+                       (long long)in);
     int64_t span = o->dilation[axis] * (o->kernel[axis] - 1) + 1;
     int64_t full = (in - 1) * o->stride[axis] + span + o->output_padding[axis];
     *out = full - 2 * o->padding[axis];

@@ -205,6 +205,11 @@ op_kind op_find(const char *name);
  * get and the names of its operands. */
 rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* "matmul (node 57)": a call before its node is there, by the number it would get. Returns
+ * `buffer`.
+ */
+#define CALL_LABEL 96
+const char *call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL]);
 /* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not
  * appended. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);

@@ -82,7 +82,10 @@ static rlxvk_status pool_infer(const rlxvk_graph *g, node *n, void *attributes)
         TRY(check_axis(n, o, i, exists));
         if (!exists)
             continue;
-        int64_t room = x->dims[i + 2] - (o->kernel[i] - 2 * o->padding[i]);
+        if (x->dims[i + 2] > INT32_MAX)
+            return op_fail(n, RLXVK_E_TOO_LARGE, "spatial axis %u is %lld cells; below 2^31", i,
+                           (long long)x->dims[i + 2]);
+        int64_t room = x->dims[i + 2] + 2 * o->padding[i] - o->kernel[i];
         if (room < 0)
             return op_fail(n, RLXVK_E_SHAPE,
                            "spatial axis %u: kernel %lld is longer than %lld + 2 * %lld; pad more "
@@ -238,8 +241,10 @@ static rlxvk_status resize_infer(const rlxvk_graph *g, node *n, void *attributes
     if (x->rank != 4)
         return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, H, W]", shape_text(x, shape));
     n->shape = *x;
-    n->shape.dims[2] *= 2;
-    n->shape.dims[3] *= 2;
+    for (uint32_t i = 2; i < 4; i++)
+        if (__builtin_mul_overflow(x->dims[i], 2, &n->shape.dims[i]))
+            return op_fail(n, RLXVK_E_TOO_LARGE, "axis %u is %lld; twice that is no dim", i,
+                           (long long)x->dims[i]);
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     return RLXVK_OK;
 }

@@ -51,9 +51,11 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
         (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
     if (pair != NODE_NONE)
-        TRY(node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair));
+        status = node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair);
     else
-        TRY(family->lower(l, id));
+        status = family->lower(l, id);
+    if (status != RLXVK_OK)
+        TRY(fail_within(status, "node %u", id));
     for (uint32_t i = first; i < l->dispatches.count; i++) {
         l->dispatches.items[i].node = id;
         if (!VECTOR_PUSH(&s->steps, (step){.node = id, .dispatch = i}))

@@ -321,7 +321,7 @@ rlxvk_tensor fuzz_call_dequant_matmul_scaled(fuzz_maker *m)
     if (integer || fuzz_byte(m->in) >= 250)
         scheme.block = fuzz_dim(m);
     int64_t block = scheme.block > 0 ? scheme.block : t.block_elements ? t.block_elements : k;
-    int64_t groups = block > 0 ? (k + block - 1) / block : 1, count = times(groups, n);
+    int64_t groups = block > 0 ? k / block + (k % block != 0) : 1, count = times(groups, n);
     bool nibbles = scheme.kind == RLXVK_QUANT_INT4 || scheme.kind >= RLXVK_QUANT_NVFP4;
     int64_t bytes = nibbles ? times(k, n) / 2 + (times(k, n) & 1) : times(k, n);
     rlxvk_tensor x = f32(m, RLXVK_SHAPE(fuzz_dim(m), k));

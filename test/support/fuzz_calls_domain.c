@@ -340,7 +340,7 @@ rlxvk_tensor fuzz_call_rfft_block(fuzz_maker *m)
 
 rlxvk_tensor fuzz_call_irfft_block(fuzz_maker *m)
 {
-    int64_t n = length_of_table(m), bins = n > 0 ? 2 * (n / 2 + 1) : 2;
+    int64_t n = length_of_table(m), bins = n > 0 ? times(2, n / 2 + 1) : 2;
     rlxvk_tensor x = f32(m, RLXVK_SHAPE(fuzz_dim(m), bins));
     return rlxvk_irfft_block(m->g, x, n, any_norm(m));
 }

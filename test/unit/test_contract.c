@@ -90,7 +90,7 @@ static void listed_tensors_belong_to_it(void **state)
                                    .num_heads = 1,
                                    .head_dim = 4};
     rlxvk_fused_attention_block(g, &block);
-    expect_sticky(g, RLXVK_E_DANGLING, "fused_attention_block: operand 2 is a tensor of another");
+    expect_sticky(g, RLXVK_E_DANGLING, "fused_attention_block (node 4): operand 2 is a tensor of");
     g = new_graph();
     rlxvk_graph_output(body, t);
     expect_sticky(body, RLXVK_E_DANGLING, "graph_output: output 1 is a tensor of another graph");
@@ -291,6 +291,9 @@ static void missing_data_are_told_from_short_ones(void **state)
     expect_error(rlxvk_run(e, &in, 1, &out, 1), RLXVK_E_NULL,
                  "run: output 0 has 4 values, given NULL");
     expect_error(rlxvk_run(e, NULL, 1, NULL, 0), RLXVK_E_NULL, "run: inputs is NULL");
+    in.encoding = (rlxvk_encoding)7;
+    expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_ATTR, "input 'x': encoding 7 is none");
+    in.encoding = RLXVK_AS_F32;
     out.buffer = w;
     expect_ok(rlxvk_run(e, &in, 1, &out, 1));
     rlxvk_executable_destroy(e);
