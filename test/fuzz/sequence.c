@@ -41,7 +41,7 @@ static struct {
     char story[1 << 16];
     size_t told;
     bool calm;  /* the next values are such as no run fails on */
-    bool aloud; /* RLXVK_FUZZ_ALOUD: tell before each call, for those that crash */
+    bool aloud; /* RLXVK_TEST_FUZZ_ALOUD: tell before each call, for those that crash */
     uint64_t calls, accepted;
 } world;
 
@@ -886,7 +886,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
                    rlxvk_last_error());
     }
     FUZZ_CHECK(rlxvk_register_custom(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
-    world.aloud = getenv("RLXVK_FUZZ_ALOUD") != NULL;
+    world.aloud = getenv("RLXVK_TEST_FUZZ_ALOUD") != NULL;
     return 0;
 }
 
