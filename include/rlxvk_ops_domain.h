@@ -396,9 +396,9 @@ rlxvk_tensor rlxvk_hann(rlxvk_graph *g, int64_t n, bool periodic);
 /* Whole linear convolution of real a and b, [.., La + Lb - 1]; leading dims broadcast. */
 rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* The least power of two, and the least number without a prime factor above 7, that is >= n (0 where
- * that does not fit 64 bits); the `bits` lowest bits of x in reverse; the prime factors of n in
- * ascending order, how many (at most `capacity`, 63 always suffice, are written). */
+/* The least power of two, and the least number without a prime factor above 7, that is >= n (0
+ * where that does not fit 64 bits); the `bits` lowest bits of x in reverse; the prime factors of n
+ * in ascending order, how many (at most `capacity`, 63 always suffice, are written). */
 uint64_t rlxvk_next_pow2(uint64_t n);
 uint64_t rlxvk_next_smooth7(uint64_t n);
 uint64_t rlxvk_bit_reverse(uint64_t x, uint32_t bits);
