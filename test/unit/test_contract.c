@@ -188,6 +188,37 @@ static void null_options_are_defaults(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* Calls that have no status to give answer NULL with nothing, and say why. */
+static void null_objects_answer_neutrally(void **state)
+{
+    rlxvk_memory_report memory = {.block_count = 7};
+    rlxvk_plan_report plan = {.runs = 7};
+    rlxvk_device_info device = {.usable = true};
+    rlxvk_rng_options rng = {.seed = 7};
+    (void)state;
+    assert_string_equal(rlxvk_graph_error(NULL), "");
+    assert_int_equal(rlxvk_graph_status(NULL), RLXVK_E_NULL);
+    assert_int_equal(rlxvk_tensor_shape(NULL, RLXVK_NONE).rank, 0);
+    assert_int_equal(rlxvk_tensor_dtype(NULL, RLXVK_NONE), RLXVK_F32);
+    assert_int_equal(rlxvk_output_count(NULL), 0);
+    assert_int_equal(rlxvk_output_shape(NULL, 0).rank, 0);
+    assert_int_equal(rlxvk_output_dtype(NULL, 0), RLXVK_F32);
+    assert_false(rlxvk_has_handle(NULL, "x"));
+    rlxvk_memory(NULL, &memory);
+    assert_int_equal(memory.block_count, 0);
+    rlxvk_plan_info(NULL, &plan);
+    assert_int_equal(plan.runs, 0);
+    rlxvk_context_device(NULL, &device);
+    assert_false(device.usable);
+    rlxvk_get_rng(NULL, &rng);
+    assert_int_equal(rng.seed, 0);
+    assert_string_equal(rlxvk_last_error(),
+                        "get_rng: executable is NULL; this call cannot do without it");
+    assert_int_equal(rlxvk_neg(NULL, RLXVK_NONE).id, 0);
+    assert_non_null(strstr(rlxvk_last_error(), "neg: graph is NULL"));
+    assert_int_equal(rlxvk_prime_factors(12, NULL, 3), 3);
+}
+
 static void null_rng_options_are_the_defaults(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -354,6 +385,7 @@ int main(void)
         cmocka_unit_test(sizes_name_the_tensor),
         cmocka_unit_test(traces_name_the_node),
         cmocka_unit_test(null_options_are_defaults),
+        cmocka_unit_test(null_objects_answer_neutrally),
         cmocka_unit_test(null_rng_options_are_the_defaults),
         cmocka_unit_test(only_the_library_names_its_state),
         cmocka_unit_test(options_have_bounds),
