@@ -76,11 +76,11 @@ static void listed_tensors_belong_to_it(void **state)
     expect_sticky(g, RLXVK_E_DANGLING, foreign);
     g = new_graph();
     rlxvk_call(g, body, &t, 1, &out, 1);
-    expect_sticky(g, RLXVK_E_DANGLING, "call: value 0 is a tensor of another graph");
+    expect_sticky(g, RLXVK_E_DANGLING, "call (node 0): value 0 is a tensor of another graph");
     g = new_graph();
     (void)input(g, "x", RLXVK_SHAPE(4, 4));
     rlxvk_scan(g, body, &t, 1, &(rlxvk_scan_options){.length = 1});
-    expect_sticky(g, RLXVK_E_DANGLING, "scan: value 0 is a tensor of another graph");
+    expect_sticky(g, RLXVK_E_DANGLING, "scan (node 1): value 0 is a tensor of another graph");
     g = new_graph();
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(4, 4)), w = input(g, "w", RLXVK_SHAPE(4, 12));
     rlxvk_attention_block block = {.hidden = rlxvk_reshape(g, x, RLXVK_SHAPE(1, 4, 4)),
@@ -173,7 +173,7 @@ static void null_options_are_defaults(void **state)
     rlxvk_graph *g = new_graph();
     (void)state;
     rlxvk_stft(g, input(g, "x", RLXVK_SHAPE(8)), RLXVK_NONE, NULL);
-    expect_sticky(g, RLXVK_E_ATTR, "stft: length is 0");
+    expect_sticky(g, RLXVK_E_ATTR, "stft (node 1): length is 0");
     g = new_graph();
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(8)), im;
     rlxvk_tensor re = rlxvk_rfft(g, x, 0, RLXVK_FFT_INVERSE, NULL);
