@@ -1,25 +1,27 @@
 #!/bin/bash
-# Runs fuzz targets (programs under $BUILD/fuzz; all when none is named) from their seeds, each for RLXVK_FUZZ_SECONDS,
-# or RLXVK_FUZZ_RUNS executions, $JOBS at a time. Failing inputs are left in $BUILD/fuzz.
+# Runs fuzz targets (programs under $BUILD/fuzz; all when none is named) from their seeds, each for RLXVK_TEST_FUZZ_SECONDS,
+# or RLXVK_TEST_FUZZ_RUNS executions, $JOBS at a time. Failing inputs are left in $BUILD/fuzz.
 set -u
 cd "$(dirname "$0")/.."
 export BUILD=${BUILD:-build}
-export seconds=${RLXVK_FUZZ_SECONDS:-60} runs=${RLXVK_FUZZ_RUNS:-} seed=${RLXVK_FUZZ_SEED:-1}
+export seconds=${RLXVK_TEST_FUZZ_SECONDS:-60} runs=${RLXVK_TEST_FUZZ_RUNS:-} seed=${RLXVK_TEST_FUZZ_SEED:-1}
 export RLXVK_NO_TUNING=1
 
 run() {
     local program=$1 name=${1##*/} folder=$BUILD/fuzz
-    local seeds=test/fuzz/seeds/$name log=$folder/$name.log
+    local seeds=test/fuzz/seeds/$name log=$folder/$name.log how=(--seconds "$seconds")
+    [[ ! $runs ]] || how=(--runs "$runs")
     # The drivers' own leaks are not ours to judge.
     [[ $name != sequence ]] || export ASAN_OPTIONS=detect_leaks=0
     if nm "$program" | grep -q ' T LLVMFuzzerRunDriver'; then
         mkdir -p "$folder/corpus/$name"
-        "$program" ${runs:+-runs="$runs"} ${runs:--max_total_time="$seconds"} -seed="$seed" -print_final_stats=1 \
-            -artifact_prefix="$folder/$name-" "$folder/corpus/$name" "$seeds" >"$log" 2>&1 &&
+        [[ $runs ]] && how=(-runs="$runs") || how=(-max_total_time="$seconds")
+        "$program" "${how[@]}" -seed="$seed" -artifact_prefix="$folder/$name-" "$folder/corpus/$name" "$seeds" \
+            >"$log" 2>&1 &&
             echo "1 passed, 0 failed" >>"$log" || echo "0 passed, 1 failed" >>"$log"
     else
-        "$program" ${runs:+--runs "$runs"} ${runs:---seconds "$seconds"} --seed "$seed" --folder "$folder" "$seeds" \
-            >"$log" 2>&1 || grep -q '^0 passed' "$log" || echo "0 passed, 1 failed" >>"$log"
+        "$program" "${how[@]}" --seed "$seed" --folder "$folder" "$seeds" >"$log" 2>&1 ||
+            grep -q '^0 passed' "$log" || echo "0 passed, 1 failed" >>"$log"
     fi
     sed "s/^/$name: /" "$log" | tail -n 25
 }

@@ -53,8 +53,8 @@ static struct {
     uint64_t runs, seed, random;
     double seconds;
     unsigned timeout;
-    const char *folder; /* of saved inputs */
-    bool save;          /* before every execution */
+    const char *program, *folder; /* name and place of saved inputs */
+    bool save;                    /* before every execution */
 } job = {.seed = 1, .timeout = 30, .folder = "."};
 
 /* The input being executed, for the handlers. */
@@ -86,8 +86,8 @@ static void save_input(const char *path)
 static void on_failure(int number)
 {
     char path[512], line[700];
-    snprintf(path, sizeof path, "%s/crash-%llu-%llu", job.folder, (unsigned long long)job.seed,
-             (unsigned long long)current.number);
+    snprintf(path, sizeof path, "%s/%s-crash-%llu-%llu", job.folder, job.program,
+             (unsigned long long)job.seed, (unsigned long long)current.number);
     save_input(path);
     int n =
         snprintf(line, sizeof line,
@@ -150,7 +150,7 @@ static void execute(const uint8_t *bytes, size_t size)
     current.number++;
     if (job.save) {
         char path[512];
-        snprintf(path, sizeof path, "%s/current", job.folder);
+        snprintf(path, sizeof path, "%s/%s-current", job.folder, job.program);
         save_input(path);
     }
     uint64_t before = current.allocated - current.freed;
@@ -318,13 +318,15 @@ static void usage(const char *program)
             "usage: %s [--runs N] [--seconds S] [--seed S] [--max-length N] [--timeout S]\n"
             "       [--folder DIR] [--save] SEED_FILE_OR_FOLDER...\n"
             "Without --runs and --seconds every seed is run once. --folder: where failing inputs\n"
-            "go; --save writes each input there, as 'current', before it is run.\n",
+            "go; --save writes each input there, as '..-current', before it is run.\n",
             program);
     exit(2);
 }
 
 static void parse(int argc, char **argv)
 {
+    const char *slash = strrchr(argv[0], '/');
+    job.program = slash ? slash + 1 : argv[0];
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strncmp(argv[i], "--", 2) != 0)

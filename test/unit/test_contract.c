@@ -355,15 +355,17 @@ static void many_params_are_checked_first(void **state)
 
 static void host_steps_out_of_memory_say_so(void **state)
 {
+    rlxvk_compile_options options = {.force_host = "dense_solve"};
     rlxvk_graph *g = new_graph();
-    float x[4] = {1, 2, 3, 4}, y[4] = {0};
+    float a[4] = {2, 0, 0, 4}, y[2] = {0}, b[2] = {2, 12};
     uint64_t failures = 0;
-    rlxvk_run_input in = {.name = "x", .data = x, .length = 4};
-    rlxvk_run_output out = {.buffer = y, .length = 4};
+    rlxvk_run_input in = {.name = "a", .data = a, .length = 4};
+    rlxvk_run_output out = {.buffer = y, .length = 2};
     rlxvk_status status;
     (void)state;
-    rlxvk_graph_output(g, rlxvk_topk(g, input(g, "x", RLXVK_SHAPE(4)), 4));
-    rlxvk_executable *e = compile(g, &(rlxvk_compile_options){.force_host = "topk"});
+    rlxvk_tensor right = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(2), b, sizeof b);
+    rlxvk_graph_output(g, rlxvk_dense_solve(g, input(g, "a", RLXVK_SHAPE(2, 2)), right));
+    rlxvk_executable *e = compile(g, &options);
     do {
         memory_fail_at(failures + 1);
         status = rlxvk_run(e, &in, 1, &out, 1);
@@ -372,7 +374,7 @@ static void host_steps_out_of_memory_say_so(void **state)
         if (status != RLXVK_OK)
             expect_error(status, RLXVK_E_OUT_OF_HOST_MEMORY, "out of host memory");
     } while (status != RLXVK_OK);
-    assert_true(failures > 0 && y[0] == 3);
+    assert_true(failures > 0 && y[0] == 1 && y[1] == 3);
     rlxvk_executable_destroy(e);
 }
 
