@@ -197,11 +197,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_input in = {data, size};
     fuzz_maker m = {.in = &in};
     choices c;
+    uint64_t ends;
     choose(&in, &c);
+    ends = fuzz_bits(&in, 8);
     if (rlxvk_graph_create(&m.g) != RLXVK_OK)
         return 0;
     fuzz_build(&m, MOST_CALLS);
-    fuzz_finish(&m);
+    fuzz_finish(&m, ends);
     if (m.count)
         check_graph(m.g, &c);
     rlxvk_graph_destroy(m.g);

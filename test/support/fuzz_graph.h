@@ -45,11 +45,12 @@ extern fuzz_count fuzz_counts[];
 /* Registers the custom ops that the builders name. */
 void fuzz_register(void);
 
-/* Appends up to `calls` calls. A call that fails is checked to leave a sticky error and nothing
- * else; then the error is taken back, so that the rest of the bytes is not wasted. */
+/* Appends up to `calls` calls, or patterns of several. A call that fails is checked to leave a
+ * sticky error and nothing else; then the error is taken back, so that the rest of the bytes is not
+ * wasted. */
 void fuzz_build(fuzz_maker *m, uint32_t calls);
-/* Names some tensors and marks outputs, at least one where there is a tensor. */
-void fuzz_finish(fuzz_maker *m);
+/* Marks outputs and names tensors as the bits have it; the last tensor is always an output. */
+void fuzz_finish(fuzz_maker *m, uint64_t bits);
 
 /* ---- What the builders are called with ---- */
 
