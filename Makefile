@@ -75,7 +75,7 @@ test: all units ## every test, on the software drivers; installs what they need
 
 units: $(UNITS)
 
-fuzz: fuzzers ## run each fuzz target for RLXVK_FUZZ_SECONDS (60); CC=clang: under libFuzzer
+fuzz: fuzzers ## run each fuzz target for RLXVK_TEST_FUZZ_SECONDS (60); CC=clang: under libFuzzer
 	@BUILD=$(BUILD) test/fuzz.sh
 
 fuzzers: $(FUZZERS)

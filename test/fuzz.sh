@@ -1,10 +1,10 @@
 #!/bin/bash
-# Runs fuzz targets (programs under $BUILD/fuzz; all when none is named) from their seeds, each for RLXVK_FUZZ_SECONDS,
-# or RLXVK_FUZZ_RUNS executions, $JOBS at a time. Failing inputs are left in $BUILD/fuzz.
+# Runs fuzz targets (programs under $BUILD/fuzz; all when none is named) from their seeds, each for RLXVK_TEST_FUZZ_SECONDS,
+# or RLXVK_TEST_FUZZ_RUNS executions, $JOBS at a time. Failing inputs are left in $BUILD/fuzz.
 set -u
 cd "$(dirname "$0")/.."
 export BUILD=${BUILD:-build}
-export seconds=${RLXVK_FUZZ_SECONDS:-60} runs=${RLXVK_FUZZ_RUNS:-} seed=${RLXVK_FUZZ_SEED:-1}
+export seconds=${RLXVK_TEST_FUZZ_SECONDS:-60} runs=${RLXVK_TEST_FUZZ_RUNS:-} seed=${RLXVK_TEST_FUZZ_SEED:-1}
 export RLXVK_NO_TUNING=1
 
 run() {

@@ -26,7 +26,7 @@ stage() {
         f=$(grep -oE '\[  FAILED  \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     fi
     s=$(grep -oE '\[  SKIPPED \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
-    ((status == 0)) || ((f > 0)) || f=1
+    ((status == 0 && p > 0)) || ((f > 0)) || f=1 # nothing run is no pass
     echo "$p $f $((SECONDS - begin)) $name" >>"$counts"
     printf '%-44s %5d passed %3d failed %4d s%s\n' "$name" "$p" "$f" $((SECONDS - begin)) "$( ((s)) && echo "  $s skipped")"
     ((f == 0)) || tail -n 25 <<<"$out"

@@ -20,7 +20,7 @@ static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
         size_t length = strcspn(at, ",");
         bool all = length == 3 && strncmp(at, "all", 3) == 0;
         if (length >= sizeof row)
-            return fail(RLXVK_E_ATTR, "force_host: '%s' names no op", at);
+            return fail(RLXVK_E_ATTR, "force_host: '%s' names no op; give row names or all", at);
         memcpy(row, at, length);
         row[length] = 0;
         op_kind op = op_find(row);

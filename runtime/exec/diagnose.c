@@ -35,15 +35,22 @@ static scan scan_words(const float *words, uint64_t count)
     return s;
 }
 
-/* The words of a node, NULL for raw, packed or empty ones. The caller frees *words. */
+/* Raw bytes, packed halves and the random state are no f32 words to be judged. */
+static bool holds_numbers(const rlxvk_executable *e, uint32_t id)
+{
+    storage held = node_held(e, id);
+    bool random_state = e->rng_input && e->rng_input->node == id;
+    return held != STORAGE_RAW && held != STORAGE_HALF && !random_state;
+}
+
+/* The words of a node, NULL where it holds no numbers or none. The caller frees *words. */
 static rlxvk_status read_node(rlxvk_executable *e, uint32_t id, float **words, uint64_t *count)
 {
     location from = node_location(e, id);
-    storage held = node_held(e, id);
     rlxvk_status status = RLXVK_OK;
     *words = NULL;
     *count = from.bytes / 4;
-    if (held == STORAGE_RAW || held == STORAGE_HALF || from.bytes == 0)
+    if (!holds_numbers(e, id) || from.bytes == 0)
         return RLXVK_OK;
     if (!(*words = memory_allocate(from.bytes)))
         return fail_memory("node content");

@@ -74,7 +74,10 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
                     d->variant ? d->variant : "", sources[d->source], d->groups[0], d->groups[1],
                     d->groups[2]);
     }
-    text_append(&t, " for %%%u %s %s", s->node, node_row(n)->name, shape_text(&n->shape, shape));
+    text_append(&t, " for %%%u %s", s->node, node_row(n)->name);
+    if (n->name)
+        text_append(&t, " '%s'", n->name);
+    text_append(&t, " %s", shape_text(&n->shape, shape));
     for (uint32_t i = 0; step_operand(&e->schedule, s, i, &o); i++)
         text_append(&t, " %s%s%u[%llu+%llu]", o.access & ACCESS_READ ? "r" : "",
                     o.access & ACCESS_WRITE ? "w" : "", o.value, (unsigned long long)o.first,

@@ -287,7 +287,8 @@ static rlxvk_status check_feed(rlxvk_executable *e, const char *call, const char
     rlxvk_status status;
     TRY(live_input(e, call, name, out));
     if (index >= e->output_count)
-        return fail(RLXVK_E_INDEX, "%s: output %zu of %zu", call, index, e->output_count);
+        return fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, index,
+                    e->output_count);
     if ((*out)->node == NODE_NONE)
         return RLXVK_OK;
     uint32_t to = (*out)->node, from = e->outputs[index].node;
@@ -356,7 +357,8 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
     rlxvk_status status;
     TRY(require(e, "feed_rows", "executable"));
     if (!e->feeds.rows)
-        return fail(RLXVK_E_UNBOUND_HANDLE, "feed_rows: no row feed is registered");
+        return fail(RLXVK_E_UNBOUND_HANDLE,
+                    "feed_rows: no row feed is registered; see rlxvk_register_row_feed");
     for (size_t i = 0; i < e->input_count; i++) {
         if (e->inputs[i].row_feed < 0)
             continue;

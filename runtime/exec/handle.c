@@ -15,7 +15,7 @@ rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name,
     TRY(require(e, call, "executable"));
     *out = find_input(e, name);
     if (!*out)
-        TRY(unknown_name(call, "input", name));
+        TRY(unknown_name(e, call, OP_input, name));
 error:
     return status;
 }
@@ -117,7 +117,8 @@ rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, f
         return fail(RLXVK_E_UNBOUND_HANDLE, "read_handle: '%s' is a plain input; bind it first",
                     name);
     if (in->node == NODE_NONE)
-        return fail(RLXVK_E_UNKNOWN_NAME, "read_handle: '%s' was dropped as dead", name);
+        return fail(RLXVK_E_UNKNOWN_NAME,
+                    "read_handle: '%s' was dropped as dead; no output depends on it", name);
     TRY(check_words(executable, "read_handle", name, in->node, length, values));
     TRY(read_words(executable, node_location(executable, in->node), 0, length, values));
 error:
@@ -131,7 +132,8 @@ rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *nam
     rlxvk_status status;
     TRY(live_input(executable, "read_fed_output", name, &in));
     if (in->feed < 0)
-        return fail(RLXVK_E_UNBOUND_HANDLE, "read_fed_output: no feed is set for '%s'", name);
+        return fail(RLXVK_E_UNBOUND_HANDLE,
+                    "read_fed_output: no feed is set for '%s'; see rlxvk_set_handle_feed", name);
     const output_state *out = &executable->outputs[in->feed];
     TRY(check_words(executable, "read_fed_output", name, out->node, length, values));
     TRY(read_words(executable, output_location(executable, out), 0, length, values));
@@ -145,12 +147,13 @@ rlxvk_status check_node_row(const rlxvk_executable *e, const char *call, uint32_
                             uint64_t row_elements)
 {
     uint64_t numel = shape_numel(&graph_node(e->graph, id)->shape), end;
+    char label[NODE_LABEL];
     bool fits = size_add(row, 1, &end) && size_multiply(end, row_elements, &end) && end <= numel;
     if (fits)
         return RLXVK_OK;
-    return fail(RLXVK_E_RANGE, "%s: row %llu of %llu elements is outside the %llu of node %u", call,
+    return fail(RLXVK_E_RANGE, "%s: row %llu of %llu elements is outside the %llu of %s", call,
                 (unsigned long long)row, (unsigned long long)row_elements,
-                (unsigned long long)numel, id);
+                (unsigned long long)numel, node_label(e->graph, id, label));
 }
 
 rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, size_t row,
@@ -160,11 +163,12 @@ rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, s
     TRY(require(executable, "read_output_row", "executable"));
     TRY(require_items(values, row_elements, "read_output_row", "values"));
     if (index >= executable->output_count)
-        return fail(RLXVK_E_INDEX, "read_output_row: output %zu of %zu", index,
+        return fail(RLXVK_E_INDEX, "read_output_row: output %zu of %zu; the first is 0", index,
                     executable->output_count);
     const output_state *out = &executable->outputs[index];
     if (node_held(executable, out->node) != STORAGE_WORD)
-        return fail(RLXVK_E_DTYPE, "read_output_row: output %zu is not held as f32 words", index);
+        return fail(RLXVK_E_DTYPE,
+                    "read_output_row: output %zu is not held as f32 words; read it whole", index);
     TRY(check_node_row(executable, "read_output_row", out->node, row, row_elements));
     TRY(read_words(executable, output_location(executable, out), (uint64_t)row * row_elements,
                    row_elements, values));

@@ -70,7 +70,9 @@ static rlxvk_status locate_shared(rlxvk_executable *e, uint32_t id)
         e->locations[id] = other->locations[theirs];
         return pool_borrow(e, e->locations[id].pool);
     }
-    return fail(RLXVK_E_UNKNOWN_NAME, "share_with: '%s' is no longer there", n->name);
+    return fail(RLXVK_E_UNKNOWN_NAME,
+                "share_with: '%s' is no longer there; share with an executable that uses it",
+                n->name);
 }
 
 static rlxvk_status locate_all(rlxvk_executable *e)

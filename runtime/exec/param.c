@@ -24,7 +24,7 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     rlxvk_status status;
     TRY(require(e, d->call, "executable"));
     if (!(p = find_param(e, d->name)))
-        return unknown_name(d->call, "param", d->name);
+        return unknown_name(e, d->call, OP_param, d->name);
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
         return fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call, p->name,
                     (int)d->dtype);
@@ -36,8 +36,10 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     if (n->dtype == RLXVK_C64 && d->dtype == RLXVK_F32)
         needed = 2 * numel * 4;
     else if ((n->dtype == RLXVK_C64) != (d->dtype == RLXVK_C64) || (raw && !data_raw))
-        return fail(RLXVK_E_DTYPE, "%s: param '%s' is %s; %s data do not fit it", d->call, p->name,
-                    rlxvk_dtype_name((rlxvk_dtype)n->dtype), rlxvk_dtype_name(d->dtype));
+        return fail(RLXVK_E_DTYPE,
+                    "%s: param '%s' is %s; %s data do not fit it; see rlxvk_set_param_typed",
+                    d->call, p->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                    rlxvk_dtype_name(d->dtype));
     if (!buffer_fits(needed, d->bytes, d->data))
         return fail_buffer(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call, p->name);
     *out = p;
@@ -228,9 +230,10 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     rlxvk_status status;
     TRY(require(e, "read_param", "executable"));
     if (!p)
-        return unknown_name("read_param", "param", name);
+        return unknown_name(e, "read_param", OP_param, name);
     if (p->node == NODE_NONE)
-        return fail(RLXVK_E_UNKNOWN_NAME, "read_param: '%s' was dropped as dead", name);
+        return fail(RLXVK_E_UNKNOWN_NAME,
+                    "read_param: '%s' was dropped as dead; no output depends on it", name);
     const node *n = graph_node(e->graph, p->node);
     TRY(encoded_length(n, node_held(e, p->node), encoding, &needed));
     if (!buffer_fits(needed, length, data))

@@ -7,7 +7,7 @@ static rlxvk_status check_options(const rlxvk_rng_options *o)
 {
     if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_MINSTD &&
         o->backend != RLXVK_RNG_ZERO)
-        return fail(RLXVK_E_ATTR, "rng: there is no backend %d", (int)o->backend);
+        return fail(RLXVK_E_ATTR, "rng: there is no backend %d; there are 0 to 2", (int)o->backend);
     return RLXVK_OK;
 }
 

@@ -4,6 +4,7 @@
  * compiles, except the blocking path for inputs and outputs too large to stage.
  */
 #include "exec/executable.h"
+#include "op/random.h"
 
 #include <string.h>
 
@@ -74,11 +75,29 @@ static rlxvk_status usable(const rlxvk_executable *e)
 
 /* ---- Names and lengths ---- */
 
-rlxvk_status unknown_name(const char *call, const char *kind, const char *name)
+#define NAMES_LISTED 8 /* in an error */
+
+static void list_names(const rlxvk_executable *e, op_kind op, text *out)
 {
+    size_t listed = 0;
+    for (uint32_t id = 0; id < e->source->nodes.count && listed <= NAMES_LISTED; id++) {
+        const node *n = graph_node(e->source, id);
+        if (n->op != op || is_rng_state(n))
+            continue;
+        text_append(out, listed ? ", " : "; there are ");
+        text_append(out, listed < NAMES_LISTED ? "'%.60s'" : "more", n->name);
+        listed++;
+    }
+}
+
+rlxvk_status unknown_name(const rlxvk_executable *e, const char *call, op_kind op, const char *name)
+{
+    char names[NAMES_LISTED * 64 + 32] = "";
     if (!name)
         return require(name, call, "name");
-    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'", call, kind, name);
+    list_names(e, op, &(text){.buffer = names, .size = sizeof names});
+    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call,
+                op_table[op].name, name, names);
 }
 
 input_state *find_input(rlxvk_executable *e, const char *name)
@@ -95,7 +114,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *item
     uint64_t length;
     rlxvk_status status;
     if (!in)
-        return unknown_name("run", "input", item->name);
+        return unknown_name(e, "run", OP_input, item->name);
     const node *n = graph_node(e->source, in->source);
     TRY(encoded_length(n, node_storage(e->source, in->source), item->encoding, &length));
     if (!buffer_fits(length, item->length, item->data))
@@ -111,7 +130,8 @@ static rlxvk_status check_output(const rlxvk_executable *e, const rlxvk_run_outp
     uint64_t length;
     rlxvk_status status;
     if (item->index >= e->output_count)
-        return fail(RLXVK_E_INDEX, "run: output %zu of %zu", item->index, e->output_count);
+        return fail(RLXVK_E_INDEX, "run: output %zu of %zu; the first is 0", item->index,
+                    e->output_count);
     uint32_t id = e->outputs[item->index].node;
     TRY(encoded_length(graph_node(e->graph, id), node_held(e, id), item->encoding, &length));
     if (!buffer_fits(length, item->length, item->buffer))
@@ -126,11 +146,15 @@ static rlxvk_status check_complete(rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->param_count; i++)
         if (!e->params[i].set && e->params[i].node != NODE_NONE)
-            return fail(RLXVK_E_UNSET_PARAM, "run: param '%s' was never set", e->params[i].name);
+            return fail(RLXVK_E_UNSET_PARAM,
+                        "run: param '%s' was never set; set it, or compile with allow_unset",
+                        e->params[i].name);
     for (size_t i = 0; i < e->input_count; i++)
         if (!e->inputs[i].written && !e->given[i] && e->inputs[i].node != NODE_NONE)
-            return fail(RLXVK_E_MISSING_INPUT, "run: input '%s' was never given",
-                        e->inputs[i].name);
+            return fail(
+                RLXVK_E_MISSING_INPUT,
+                "run: input '%s' was never given; list it, bind it, or compile with allow_unset",
+                e->inputs[i].name);
     return RLXVK_OK;
 }
 

@@ -75,10 +75,10 @@ static void choose(fuzz_input *in, choices *c)
 
 /* ---- Checks ---- */
 
-/* To read what a saved input does: RLXVK_FUZZ_DUMP set to anything. */
+/* To read what a saved input does: RLXVK_TEST_FUZZ_DUMP set to anything. */
 static void dump(const char *title, const rlxvk_graph *g)
 {
-    if (!getenv("RLXVK_FUZZ_DUMP"))
+    if (!getenv("RLXVK_TEST_FUZZ_DUMP"))
         return;
     printf("%s\n", title);
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -94,7 +94,7 @@ static void dump(const char *title, const rlxvk_graph *g)
 static void dump_plan(const schedule *s, const plan *p)
 {
     operand o;
-    for (uint32_t i = 0; i < s->steps.count && getenv("RLXVK_FUZZ_DUMP"); i++) {
+    for (uint32_t i = 0; i < s->steps.count && getenv("RLXVK_TEST_FUZZ_DUMP"); i++) {
         const step *at = &s->steps.items[i];
         printf("  step %u, node %u%s, barrier %u:", i, at->node, at->host ? " on the host" : "",
                p->barriers[i].kind);

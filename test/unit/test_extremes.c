@@ -1,14 +1,17 @@
 /*
  * Every builder with every integer argument at the ends of its type and around zero, on ordinary
  * operands and on empty ones whose other dims are as large as shapes allow. A builder answers with
- * a sound node or with an error; what it accepts is lowered, as long as it is small. Wrong
- * arithmetic shows under the sanitizers (config=asan). No device.
+ * a sound node or with an error; what it accepts is rewritten, lowered and computed on the host, as
+ * long as it is small. Wrong arithmetic shows under the sanitizers (config=asan). No device.
  */
+#include "op/evaluate.h"
 #include "op/op.h"
 #include "plan/schedule.h"
 #include "rewrite/rewrite.h"
 #include "support/harness.h"
 #include "support/profiles.h"
+
+#include <rlxvk_quant.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,6 +147,16 @@ static bool lowers(const rlxvk_graph *g)
     return sound;
 }
 
+static bool computes(const rlxvk_graph *g)
+{
+    evaluation e;
+    if (evaluation_create(g, &e) != RLXVK_OK)
+        return false;
+    rlxvk_status status = evaluation_run(&e);
+    evaluation_destroy(&e);
+    return status == RLXVK_OK || rlxvk_last_error()[0];
+}
+
 static void finish(const scene *s, rlxvk_tensor result, const choice *c, const char *call)
 {
     char a[SHAPE_TEXT], b[SHAPE_TEXT];
@@ -154,7 +167,8 @@ static void finish(const scene *s, rlxvk_tensor result, const choice *c, const c
         rlxvk_graph_output(s->g, result);
     rlxvk_graph_output(s->g, s->a);
     if (built)
-        fine = graph_verify(s->g) == RLXVK_OK && (!is_small(s->g) || lowers(s->g));
+        fine =
+            graph_verify(s->g) == RLXVK_OK && (!is_small(s->g) || (lowers(s->g) && computes(s->g)));
     else
         fine = rlxvk_graph_error(s->g)[0] && result.id == 0;
     if (!fine)
@@ -462,6 +476,30 @@ static void call_plain(const choice *c)
     CALL(rlxvk_rng_uniform_like(g, a, 0, 1, NULL));
 }
 
+/* ---- Packing on the host: lengths of which one is 0 and the other huge have no bytes ---- */
+
+static void test_packing(void **state)
+{
+    uint8_t codes[64] = {0}, scales[64] = {0};
+    float extra[16] = {0}, w[16] = {0};
+    rlxvk_quant_sizes sizes;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(values); i++) {
+        uint64_t k = (uint64_t)values[i];
+        for (int format = -1; format < 50; format++)
+            (void)rlxvk_quant_row_bytes((rlxvk_quant_format)format, k);
+        for (uint32_t kind = 0; kind < 10; kind++)
+            for (size_t n = 0; n < ARRAY_COUNT(values); n++) {
+                rlxvk_quant_scheme scheme = {kind, k % 7 ? (int64_t)k : 32, values[n]};
+                (void)!rlxvk_quant_matrix_sizes(&scheme, k, &sizes);
+                scheme.n = 0;
+                scheme.block = kind == RLXVK_QUANT_INT8 || kind == RLXVK_QUANT_INT4 ? 32 : 0;
+                (void)!rlxvk_quant_encode_matrix(&scheme, k, w, codes, scales, extra);
+                (void)!rlxvk_quant_decode_matrix(&scheme, k, codes, scales, extra, w);
+            }
+    }
+}
+
 /* ---- Tests ---- */
 
 typedef void (*calls)(const choice *c);
@@ -520,6 +558,7 @@ int main(void)
         cmocka_unit_test(test_windows),   cmocka_unit_test(test_models),
         cmocka_unit_test(test_sequences), cmocka_unit_test(test_packed),
         cmocka_unit_test(test_spectra),   cmocka_unit_test(test_control),
+        cmocka_unit_test(test_packing),
     };
     int failures = cmocka_run_group_tests(tests, limit_time, NULL);
     print_message("%zu calls, %zu accepted, %zu lowered\n", call_count, built_count, lowered_count);

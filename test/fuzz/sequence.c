@@ -1,0 +1,928 @@
+/*
+ * Sequences of calls on executables, each call and each value read compared with the model's
+ * (support/model.h): params, runs, tickets, handles, feeds, row feeds, clones, shared memory, and
+ * calls that must be refused and change nothing. What differs is printed with all that led to it.
+ *
+ * The first bytes choose the context (memory that is mapped, or staging for everything), graph and
+ * options; then every few bytes are a call.
+ */
+#include "fuzz.h"
+#include "exec/context.h"
+#include "graph/graph.h"
+#include "support/fuzz_input.h"
+#include "support/model.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+enum { MOST_CALLS = 40, MOST_EXECUTABLES = 4, MOST_ITEMS = 6, MOST_IN_FLIGHT = 4 };
+
+/* One run, of which the library keeps the outputs' array until its wait. */
+typedef struct flight {
+    rlxvk_run_input inputs[MOST_ITEMS];
+    rlxvk_run_output outputs[MOST_ITEMS];
+    size_t input_count, output_count;
+    model_bytes expected[MOST_ITEMS];
+    status_set ends;
+    rlxvk_ticket ticket; /* 0: free */
+} flight;
+
+typedef struct live {
+    rlxvk_executable *real;
+    model_executable *model; /* NULL: free */
+    flight flights[MOST_IN_FLIGHT];
+    bool rows_pending;
+} live;
+
+static struct {
+    rlxvk_context *contexts[2], *context;
+    live lives[MOST_EXECUTABLES];
+    fuzz_input in;
+    char story[1 << 16];
+    size_t told;
+    bool calm;  /* the next values are such as no run fails on */
+    bool aloud; /* RLXVK_TEST_FUZZ_ALOUD: tell before each call, for those that crash */
+    uint64_t calls, accepted;
+} world;
+
+/* ---- The story ---- */
+
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+{
+    va_list arguments;
+    size_t room = sizeof world.story - world.told;
+    va_start(arguments, format);
+    int n = vsnprintf(world.story + world.told, room, format, arguments);
+    va_end(arguments);
+    if (world.aloud)
+        fputs(world.story + world.told, stderr);
+    if (n > 0)
+        world.told += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void tell_statuses(status_set set)
+{
+    for (int s = 0; s < RLXVK_STATUS_COUNT; s++)
+        if (set & STATUS(s))
+            tell(" %s", rlxvk_status_name((rlxvk_status)s));
+}
+
+_Noreturn static void differ(void)
+{
+    if (!world.aloud)
+        fputs(world.story, stderr);
+    fputc('\n', stderr);
+    abort();
+}
+
+/* Whether the call was accepted; ends the program where the model does not allow that status. */
+static bool expect(rlxvk_status got, status_set allowed)
+{
+    world.calls++;
+    world.accepted += got == RLXVK_OK;
+    if (!(allowed & STATUS(got))) {
+        tell(" = %s (%s)\nDIFFERS: the model allows", rlxvk_status_name(got),
+             got ? rlxvk_last_error() : "");
+        tell_statuses(allowed);
+        differ();
+    }
+    tell(got ? " = %s\n" : "\n", rlxvk_status_name(got));
+    return got == RLXVK_OK;
+}
+
+static void tell_bytes(const char *what, bool words, const void *data, size_t size)
+{
+    tell(" %s", what);
+    for (size_t i = 0; data && i < size / (words ? 4 : 1); i++)
+        if (words)
+            tell(" %g", (double)((const float *)data)[i]);
+        else
+            tell(" %02x", ((const uint8_t *)data)[i]);
+}
+
+/* Words are compared as bits, all NaN being alike. */
+static void expect_bytes(const char *what, size_t index, bool words, const void *got,
+                         const model_bytes *wanted)
+{
+    bool same = true;
+    for (size_t i = 0; words && i < wanted->size / 4; i++) {
+        const float *a = (const float *)got + i, *b = (const float *)wanted->bytes + i;
+        same = same && (memcmp(a, b, 4) == 0 || (isnan(*a) && isnan(*b)));
+    }
+    if (words ? same : memcmp(got, wanted->bytes, wanted->size) == 0)
+        return;
+    tell("DIFFERS: %s %zu is", what, index);
+    tell_bytes("", words, got, wanted->size);
+    tell(", the model has");
+    tell_bytes("", words, wanted->bytes, wanted->size);
+    differ();
+}
+
+/* ---- Choices ---- */
+
+static uint32_t choose(uint32_t n)
+{
+    return fuzz_below(&world.in, n);
+}
+
+/* Once in `n`, and never past the end of the input. */
+static bool seldom(uint32_t n)
+{
+    return choose(n) == n - 1;
+}
+
+/* Blocks of exactly that size, so that a sanitizer sees every overrun. */
+static void *block(size_t size)
+{
+    uint8_t *bytes = malloc(size ? size : 1);
+    FUZZ_CHECK(bytes, "out of memory");
+    memset(bytes, 0xa5, size ? size : 1);
+    return bytes;
+}
+
+static void fill_words(const model_node *n, float *words)
+{
+    static const float matrices[][4] = {{1, 0, 0, 2}, {0, 4, 2, 0},     {1, 2, 2, 4},
+                                        {0, 0, 0, 0}, {0.5f, 0, 0, -1}, {1, 0, 0, 1}};
+    uint8_t v = world.calm ? 0 : fuzz_byte(&world.in);
+    for (size_t i = 0; i < model_words(n); i++)
+        if (n->kind == MODEL_MATRIX)
+            words[i] = matrices[v % 6][i];
+        else if (n->kind == MODEL_INDICES)
+            words[i] = (float)((v + (int)i) % 7 - 1);
+        else
+            words[i] = (float)((v % 4) * 8 + (int)i + (n->dtype == RLXVK_BF16 && v > 192) * 1000);
+}
+
+/* Data for a leaf in that encoding. */
+static void *fill(const model_node *n, rlxvk_dtype dtype, bool bytes, size_t *length)
+{
+    float words[MODEL_MAX_WORDS];
+    size_t numel = model_numel(&n->shape);
+    *length = bytes ? numel * rlxvk_dtype_size(dtype) : model_words(n);
+    void *data = block(bytes ? *length : 4 * *length);
+    fill_words(n, words);
+    if (bytes)
+        dtype_narrow(dtype, words, numel, data);
+    else
+        memcpy(data, words, 4 * *length);
+    return data;
+}
+
+/* The statuses of a call that is given NULL where it would write. */
+static status_set also_null(status_set allowed)
+{
+    return (allowed & ~ACCEPTED) | STATUS(RLXVK_E_NULL);
+}
+
+/* The pointer, or seldom NULL, which is refused where there is anything to read. */
+static void *seldom_null(void *data)
+{
+    if (world.calm || !seldom(48))
+        return data;
+    free(data);
+    return NULL;
+}
+
+/* A name of an input or param, seldom a wrong one. */
+static const char *choose_name(const model_executable *m, model_op op)
+{
+    const char *names[MODEL_MAX_NODES + 1];
+    uint32_t count = 0;
+    for (uint8_t id = 0; id < m->graph->node_count; id++)
+        if (m->graph->nodes[id].op == op)
+            names[count++] = m->graph->nodes[id].name;
+    if (count == 0 || seldom(24))
+        return seldom(3) ? NULL : "none";
+    return names[choose(count)];
+}
+
+static const model_node *node_named(const model_executable *m, model_op op, const char *name)
+{
+    int id = model_find(m, op, name);
+    return id < 0 ? NULL : &m->graph->nodes[id];
+}
+
+static size_t choose_output(const model_executable *m)
+{
+    return choose(seldom(24) ? m->graph->output_count + 2u : m->graph->output_count);
+}
+
+static const char *text_of(const char *name)
+{
+    return name ? name : "NULL";
+}
+
+static unsigned number_of(const live *l)
+{
+    return (unsigned)(l - world.lives);
+}
+
+/* ---- Runs ---- */
+
+static void add_input(flight *f, const model_executable *m, const char *name)
+{
+    const model_node *n = node_named(m, MODEL_INPUT, name);
+    rlxvk_run_input *item = &f->inputs[f->input_count++];
+    *item = (rlxvk_run_input){.name = name, .encoding = RLXVK_AS_F32};
+    if (!n) {
+        item->data = block(0);
+        return;
+    }
+    bool raw = model_storage_of(n->dtype) == MODEL_RAW;
+    item->encoding = raw != seldom(8) ? RLXVK_AS_BYTES : RLXVK_AS_F32;
+    item->data = seldom_null(fill(n, n->dtype, item->encoding == RLXVK_AS_BYTES, &item->length));
+    if (!world.calm && seldom(40))
+        item->length ^= 1; /* one too many is never read, as it is refused */
+}
+
+static void choose_inputs(flight *f, const model_executable *m)
+{
+    uint32_t mode = world.calm ? 0 : choose(8), mask = mode < 4   ? ~0u
+                                                       : mode < 5 ? 0
+                                                                  : fuzz_byte(&world.in);
+    for (uint8_t id = 0; id < m->graph->node_count; id++)
+        if (m->graph->nodes[id].op == MODEL_INPUT && mask >> id & 1)
+            add_input(f, m, m->graph->nodes[id].name);
+    if (mode == 7) /* one twice, or one that is not there */
+        add_input(f, m, choose_name(m, MODEL_INPUT));
+}
+
+static void choose_outputs(flight *f, const model_executable *m)
+{
+    size_t count = !world.calm && seldom(4) ? choose(MOST_ITEMS) : m->graph->output_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t index = count == m->graph->output_count ? i : choose_output(m);
+        rlxvk_run_output *item = &f->outputs[f->output_count++];
+        *item = (rlxvk_run_output){.index = index};
+        if (index >= m->graph->output_count) {
+            item->buffer = block(0);
+            continue;
+        }
+        const model_node *n = &m->graph->nodes[m->graph->outputs[index]];
+        bool raw = model_storage_of(n->dtype) == MODEL_RAW;
+        bool bytes = raw != seldom(8);
+        item->encoding = bytes ? RLXVK_AS_BYTES : RLXVK_AS_F32;
+        item->length = bytes ? model_numel(&n->shape) * rlxvk_dtype_size(n->dtype) : model_words(n);
+        item->buffer = seldom_null(block(bytes ? item->length : 4 * item->length));
+        if (!world.calm && seldom(40))
+            item->length ^= 1;
+    }
+}
+
+static void tell_flight(const flight *f)
+{
+    for (size_t i = 0; i < f->input_count; i++) {
+        const rlxvk_run_input *item = &f->inputs[i];
+        bool words = item->encoding == RLXVK_AS_F32;
+        tell(" %s[%zu%s]", text_of(item->name), item->length, words ? "" : " bytes");
+        if (item->length && item->length % 2 == 0)
+            tell_bytes("=", words, item->data, words ? 4 * item->length : item->length);
+    }
+    tell(" ->");
+    for (size_t i = 0; i < f->output_count; i++)
+        tell(" %zu[%zu%s]", f->outputs[i].index, f->outputs[i].length,
+             f->outputs[i].encoding == RLXVK_AS_F32 ? "" : " bytes");
+}
+
+static void release_flight(flight *f)
+{
+    for (size_t i = 0; i < f->input_count; i++)
+        free((void *)f->inputs[i].data);
+    for (size_t i = 0; i < f->output_count; i++)
+        free(f->outputs[i].buffer);
+    *f = (flight){0};
+}
+
+static void check_results(const live *l, const flight *f)
+{
+    for (size_t i = 0; i < f->output_count; i++) {
+        const rlxvk_run_output *item = &f->outputs[i];
+        uint8_t id = l->model->graph->outputs[item->index];
+        rlxvk_dtype dtype = l->model->graph->nodes[id].dtype;
+        bool words = item->encoding == RLXVK_AS_F32 || dtype == RLXVK_F32 || dtype == RLXVK_C64;
+        expect_bytes("output", item->index, words, item->buffer, &f->expected[i]);
+    }
+}
+
+/* After a run that failed half way: gives every input and looks at every output. */
+static void recover(live *l);
+
+static void step_run(live *l)
+{
+    flight f = {0};
+    choose_inputs(&f, l->model);
+    choose_outputs(&f, l->model);
+    tell("e%u run", number_of(l));
+    tell_flight(&f);
+    status_set refused =
+        model_refusals(l->model, f.inputs, f.input_count, f.outputs, f.output_count);
+    bool nothing = !world.calm && f.input_count && seldom(64);
+    if (nothing) {
+        tell(" (NULL for the inputs)");
+        refused = also_null(refused);
+    }
+    rlxvk_status status =
+        rlxvk_run(l->real, nothing ? NULL : f.inputs, f.input_count, f.outputs, f.output_count);
+    if (refused & ~ACCEPTED & STATUS(status)) {
+        (void)expect(status, refused);
+    } else if (refused && !(refused & ACCEPTED)) {
+        (void)expect(status, refused);
+    } else {
+        l->rows_pending = false;
+        f.ends =
+            model_run(l->model, f.inputs, f.input_count, f.outputs, f.output_count, f.expected);
+        (void)expect(status, f.ends);
+        if (!(f.ends & STATUS(RLXVK_E_CUSTOM)))
+            check_results(l, &f);
+    }
+    bool failed = f.ends & STATUS(RLXVK_E_CUSTOM);
+    release_flight(&f);
+    if (failed)
+        recover(l);
+}
+
+static void recover(live *l)
+{
+    world.calm = true;
+    step_run(l);
+    world.calm = false;
+}
+
+/* Solutions are the only values that are not finite. */
+static void step_first_bad_node(live *l)
+{
+    flight f = {0};
+    rlxvk_bad_node bad = {0};
+    choose_inputs(&f, l->model);
+    status_set refused = model_refusals(l->model, f.inputs, f.input_count, NULL, 0);
+    if (refused & (STATUS(RLXVK_E_UNSET_PARAM) | STATUS(RLXVK_E_MISSING_INPUT))) {
+        release_flight(&f); /* zeros there, or an error: not promised */
+        return;
+    }
+    tell("e%u first bad node", number_of(l));
+    tell_flight(&f);
+    model_executable *trial = model_clone(l->model);
+    status_set end =
+        refused ? refused : model_run(trial, f.inputs, f.input_count, NULL, 0, f.expected);
+    model_destroy(trial);
+    bool singular = !refused && end & STATUS(RLXVK_E_SINGULAR);
+    if (end == STATUS(RLXVK_E_SINGULAR))
+        end = ACCEPTED;
+    if (expect(rlxvk_first_bad_node(l->real, f.inputs, f.input_count, &bad), end) &&
+        bad.found != singular &&
+        !(getenv("SKIP_M6") && l->model->graph->nodes[1].op == MODEL_UNIFORM)) {
+        tell("DIFFERS: bad node %s, the model has %s", bad.found ? bad.op : "none",
+             singular ? "a singular matrix" : "none");
+        differ();
+    }
+    l->rows_pending = false;
+    release_flight(&f);
+}
+
+static flight *free_flight(live *l)
+{
+    for (int i = 0; i < MOST_IN_FLIGHT; i++)
+        if (!l->flights[i].ticket)
+            return &l->flights[i];
+    return NULL;
+}
+
+static void step_submit(live *l)
+{
+    flight *slot = free_flight(l), f = {0};
+    rlxvk_ticket ticket = 0;
+    bool busy = l->model->in_flight >= l->model->max_in_flight;
+    choose_inputs(&f, l->model);
+    choose_outputs(&f, l->model);
+    /* The library keeps the outputs' array: it must be the flight's that stays. */
+    flight *kept = slot ? slot : &f;
+    *kept = f;
+    tell("e%u submit", number_of(l));
+    tell_flight(kept);
+    status_set refused = model_refusals(l->model, kept->inputs, kept->input_count, kept->outputs,
+                                        kept->output_count);
+    if (busy)
+        refused = (refused & ~ACCEPTED) | STATUS(RLXVK_E_BUSY);
+    rlxvk_status status = rlxvk_submit(l->real, kept->inputs, kept->input_count, kept->outputs,
+                                       kept->output_count, &ticket);
+    if (refused && (status != RLXVK_OK || !(refused & ACCEPTED))) {
+        (void)expect(status, refused);
+        release_flight(kept);
+        return;
+    }
+    l->rows_pending = false;
+    kept->ends = model_run(l->model, kept->inputs, kept->input_count, kept->outputs,
+                           kept->output_count, kept->expected);
+    if (kept->ends & STATUS(RLXVK_E_CUSTOM)) {
+        (void)expect(status, kept->ends);
+        release_flight(kept);
+        recover(l);
+        return;
+    }
+    (void)expect(status, ACCEPTED);
+    kept->ticket = ticket;
+    l->model->in_flight++;
+}
+
+static void wait_for(live *l, flight *f)
+{
+    tell("e%u wait for run %llu", number_of(l), (unsigned long long)f->ticket);
+    (void)expect(rlxvk_wait(l->real, f->ticket), f->ends);
+    check_results(l, f);
+    release_flight(f);
+    l->model->in_flight--;
+}
+
+static void wait_for_all(live *l)
+{
+    for (int i = 0; i < MOST_IN_FLIGHT; i++)
+        if (l->flights[i].ticket)
+            wait_for(l, &l->flights[i]);
+}
+
+static void step_wait(live *l)
+{
+    flight *f = &l->flights[choose(MOST_IN_FLIGHT)];
+    for (int i = 0; i < MOST_IN_FLIGHT && !f->ticket; i++)
+        f = &l->flights[i];
+    if (f->ticket && !seldom(16)) {
+        wait_for(l, f);
+        return;
+    }
+    rlxvk_ticket none = choose(2) * 1000u;
+    tell("e%u wait for run %llu", number_of(l), (unsigned long long)none);
+    (void)expect(rlxvk_wait(l->real, none), STATUS(RLXVK_E_INDEX));
+}
+
+/* ---- Handles ---- */
+
+static void step_bind(live *l)
+{
+    const char *name = choose_name(l->model, MODEL_INPUT);
+    const model_node *n = node_named(l->model, MODEL_INPUT, name);
+    size_t length = 0;
+    bool bytes = n && (model_storage_of(n->dtype) == MODEL_RAW) != seldom(8), typed = choose(2);
+    void *data = seldom_null(n ? fill(n, n->dtype, bytes, &length) : block(0));
+    length = seldom(24) ? length ^ 1 : length;
+    rlxvk_encoding encoding = bytes ? RLXVK_AS_BYTES : RLXVK_AS_F32;
+    tell("e%u bind %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
+    if (length % 2 == 0)
+        tell_bytes("=", !bytes, data, bytes ? length : 4 * length);
+    status_set allowed = model_bind(l->model, name, data, length, encoding);
+    (void)expect(bytes || typed ? rlxvk_bind_handle_as(l->real, name, data, length, encoding)
+                                : rlxvk_bind_handle(l->real, name, data, length),
+                 allowed);
+    free(data);
+}
+
+static void step_unbind(live *l)
+{
+    const char *name = choose_name(l->model, MODEL_INPUT);
+    tell("e%u unbind %s", number_of(l), text_of(name));
+    (void)expect(rlxvk_unbind_handle(l->real, name), model_unbind(l->model, name));
+}
+
+static void check_has_handles(const live *l)
+{
+    for (uint8_t id = 0; id < l->model->graph->node_count; id++) {
+        const model_node *n = &l->model->graph->nodes[id];
+        if (n->op != MODEL_INPUT)
+            continue;
+        bool has = rlxvk_has_handle(l->real, n->name);
+        if (has != model_has_handle(l->model, n->name)) {
+            tell("DIFFERS: e%u has %s handle '%s'", number_of(l), has ? "a" : "no", n->name);
+            differ();
+        }
+    }
+}
+
+static void read_handle(live *l, const char *name, size_t length)
+{
+    model_bytes wanted;
+    float *values = block(4 * length);
+    tell("e%u read handle %s[%zu]", number_of(l), text_of(name), length);
+    status_set allowed = model_read_handle(l->model, name, length, &wanted);
+    bool nowhere = length && seldom(48);
+    if (expect(rlxvk_read_handle(l->real, name, nowhere ? NULL : values, length),
+               nowhere ? also_null(allowed) : allowed))
+        expect_bytes("the handle", 0, true, values, &wanted);
+    free(values);
+}
+
+static void step_read_handle(live *l)
+{
+    const char *name = choose_name(l->model, MODEL_INPUT);
+    const model_node *n = node_named(l->model, MODEL_INPUT, name);
+    read_handle(l, name, (n ? model_words(n) : 1) + seldom(24));
+}
+
+static bool may_feed(const model_executable *m, const char *name, size_t index)
+{
+    const model_node *to = node_named(m, MODEL_INPUT, name);
+    if (!to || index >= m->graph->output_count)
+        return true; /* refused */
+    return to->kind != MODEL_MATRIX &&
+           m->graph->nodes[m->graph->outputs[index]].kind != MODEL_SOLUTION;
+}
+
+static void step_set_feed(live *l, bool rows)
+{
+    const char *name = choose_name(l->model, MODEL_INPUT);
+    size_t index = choose_output(l->model);
+    if (!may_feed(l->model, name, index))
+        return;
+    tell("e%u %s %s <- %zu", number_of(l), rows ? "register row feed" : "set feed", text_of(name),
+         index);
+    if (rows)
+        (void)expect(rlxvk_register_row_feed(l->real, name, index),
+                     model_register_row_feed(l->model, name, index));
+    else
+        (void)expect(rlxvk_set_handle_feed(l->real, name, index),
+                     model_set_feed(l->model, name, index));
+}
+
+static void step_clear_feed(live *l)
+{
+    const char *name = choose_name(l->model, MODEL_INPUT);
+    tell("e%u clear feed %s", number_of(l), text_of(name));
+    (void)expect(rlxvk_clear_handle_feed(l->real, name), model_clear_feed(l->model, name));
+}
+
+static void step_read_fed_output(live *l)
+{
+    const char *name = choose_name(l->model, MODEL_INPUT);
+    int id = model_find(l->model, MODEL_INPUT, name);
+    int feed = id < 0 ? -1 : l->model->leaves[id].feed;
+    size_t length = seldom(24);
+    if (feed >= 0)
+        length += model_words(&l->model->graph->nodes[l->model->graph->outputs[feed]]);
+    model_bytes wanted;
+    float *values = block(4 * length);
+    tell("e%u read output fed to %s[%zu]", number_of(l), text_of(name), length);
+    if (expect(rlxvk_read_fed_output(l->real, name, values, length),
+               model_read_fed_output(l->model, name, length, &wanted)) &&
+        model_is_settled(l->model, (size_t)feed))
+        expect_bytes("the fed output", 0, true, values, &wanted);
+    free(values);
+}
+
+static void step_feed_rows(live *l)
+{
+    static const size_t lengths[] = {2, 1, 4, 0, 3, 2, SIZE_MAX / 2 + 1, 2};
+    size_t length = lengths[choose(8)], from = choose(6), to = choose(5);
+    for (uint8_t id = 0; id < l->model->graph->node_count; id++)
+        if (l->model->leaves[id].row_feed >= 0 &&
+            !model_is_settled(l->model, (size_t)l->model->leaves[id].row_feed))
+            return;
+    tell("e%u feed rows %zu -> %zu of %zu", number_of(l), from, to, length);
+    l->rows_pending |= expect(rlxvk_feed_rows(l->real, from, to, length),
+                              model_feed_rows(l->model, from, to, length));
+}
+
+static void read_row(live *l, size_t index, size_t row, size_t length)
+{
+    model_bytes wanted;
+    float *values = block(4 * (length < MODEL_MAX_WORDS ? length : 0));
+    tell("e%u read row %zu of %zu of output %zu", number_of(l), row, length, index);
+    if (expect(rlxvk_read_output_row(l->real, index, row, length, values),
+               model_read_output_row(l->model, index, row, length, &wanted)) &&
+        model_is_settled(l->model, index))
+        expect_bytes("the row of output", index, true, values, &wanted);
+    free(values);
+}
+
+static void step_read_row(live *l)
+{
+    static const size_t lengths[] = {2, 1, 4, 0, 3, 2, SIZE_MAX / 2 + 1, 8};
+    size_t index = choose_output(l->model), row = choose(5);
+    read_row(l, index, row, lengths[choose(8)]);
+}
+
+/* ---- Params ---- */
+
+static void step_set_param(live *l)
+{
+    const char *name = choose_name(l->model, MODEL_PARAM);
+    const model_node *n = node_named(l->model, MODEL_PARAM, name);
+    bool raw = n && model_storage_of(n->dtype) == MODEL_RAW, bytes = raw != seldom(4);
+    size_t length = 0;
+    status_set refused = 0;
+    rlxvk_status status;
+    rlxvk_param_item item;
+    bool own = n && (raw || n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
+    void *data =
+        seldom_null(n ? fill(n, bytes && own ? n->dtype : RLXVK_F32, bytes, &length) : block(0));
+    length = seldom(24) ? length ^ 1 : length;
+    tell("e%u set param %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
+    if (bytes)
+        item = model_item_of_bytes(l->model, name, data, length);
+    else
+        item = model_item_of_values(l->model, name, data, length, &refused);
+    status_set allowed = refused ? also_null(refused | STATUS(RLXVK_E_LENGTH))
+                                 : model_set_params(l->model, &item, 1);
+    status = bytes ? rlxvk_set_param_bytes(l->real, name, data, length)
+                   : rlxvk_set_param(l->real, name, data, length);
+    (void)expect(status, allowed);
+    free(data);
+}
+
+static void step_set_params(live *l)
+{
+    rlxvk_param_item items[3];
+    size_t count = choose(3) + (size_t)choose(2);
+    tell("e%u set params", number_of(l));
+    for (size_t i = 0; i < count; i++) {
+        const char *name = choose_name(l->model, MODEL_PARAM);
+        const model_node *n = node_named(l->model, MODEL_PARAM, name);
+        rlxvk_dtype dtype = n && !seldom(4) ? n->dtype : (rlxvk_dtype)choose(RLXVK_DTYPE_COUNT + 1);
+        size_t length = 0;
+        bool known = n && dtype < RLXVK_DTYPE_COUNT && dtype != RLXVK_C64;
+        void *data = seldom_null(known ? fill(n, dtype, true, &length) : block(0));
+        items[i] = (rlxvk_param_item){name, data, seldom(24) ? length ^ 1 : length, dtype};
+        tell(" %s[%zu bytes of %s]", text_of(name), items[i].length, rlxvk_dtype_name(dtype));
+    }
+    status_set allowed = model_set_params(l->model, items, count);
+    rlxvk_status status = count == 1 ? rlxvk_set_param_typed(l->real, items[0].name, items[0].bytes,
+                                                             items[0].length, items[0].dtype)
+                                     : rlxvk_set_params(l->real, items, count);
+    (void)expect(status, allowed);
+    for (size_t i = 0; i < count; i++)
+        free((void *)items[i].bytes);
+}
+
+static void read_param(live *l, const char *name, size_t extra)
+{
+    const model_node *n = node_named(l->model, MODEL_PARAM, name);
+    bool raw = n && model_storage_of(n->dtype) == MODEL_RAW;
+    size_t length = (n ? model_words(n) : 1) + extra;
+    model_bytes wanted;
+    void *values = block(4 * length);
+    tell("e%u read param %s[%zu]", number_of(l), text_of(name), length);
+    rlxvk_status status = raw ? rlxvk_read_param_bytes(l->real, name, values, length)
+                              : rlxvk_read_param(l->real, name, values, length);
+    if (expect(status, model_read_param(l->model, name, raw ? RLXVK_AS_BYTES : RLXVK_AS_F32, length,
+                                        &wanted)))
+        expect_bytes("the param", 0, !raw, values, &wanted);
+    free(values);
+}
+
+static void step_read_param(live *l)
+{
+    const char *name = choose_name(l->model, MODEL_PARAM);
+    read_param(l, name, seldom(24));
+}
+
+/* ---- Random numbers ---- */
+
+static rlxvk_rng_options choose_rng(void)
+{
+    static const uint64_t numbers[] = {0, 42, 1, UINT64_MAX, 2147483647u, 1ull << 32};
+    return (rlxvk_rng_options){.seed = numbers[choose(6)],
+                               .backend = (rlxvk_rng_backend)choose(3),
+                               .step = numbers[choose(6)],
+                               .advance_per_run = choose(2)};
+}
+
+static void step_rng(live *l)
+{
+    rlxvk_rng_options o = choose_rng(), now;
+    bool bad = seldom(16);
+    if (bad)
+        o.backend = (rlxvk_rng_backend)7;
+    tell("e%u set rng seed %llu backend %d step %llu%s", number_of(l), (unsigned long long)o.seed,
+         (int)o.backend, (unsigned long long)o.step, o.advance_per_run ? " advancing" : "");
+    if (expect(rlxvk_set_rng(l->real, &o), bad ? STATUS(RLXVK_E_ATTR) : ACCEPTED))
+        l->model->rng = o;
+    rlxvk_get_rng(l->real, &now);
+    const rlxvk_rng_options *m = &l->model->rng;
+    if (now.seed != m->seed || now.backend != m->backend || now.step != m->step ||
+        now.advance_per_run != m->advance_per_run) {
+        tell("DIFFERS: step %llu, the model has %llu", (unsigned long long)now.step,
+             (unsigned long long)m->step);
+        differ();
+    }
+}
+
+/* ---- Executables ---- */
+
+static live *free_live(void)
+{
+    for (int i = 0; i < MOST_EXECUTABLES; i++)
+        if (!world.lives[i].model)
+            return &world.lives[i];
+    return NULL;
+}
+
+static live *choose_live(void)
+{
+    live *l = &world.lives[choose(MOST_EXECUTABLES)];
+    for (int i = 0; i < MOST_EXECUTABLES && !l->model; i++)
+        l = &world.lives[i];
+    return l->model ? l : NULL;
+}
+
+/* Executables that share memory must not run at the same time: those of `l` come to rest, and so do
+ * row feeds of theirs that would ride in their next run. */
+static void settle_sharers(const live *l)
+{
+    for (int i = 0; i < MOST_EXECUTABLES; i++) {
+        live *other = &world.lives[i];
+        if (other == l || !other->model || !model_shares(l->model, other->model))
+            continue;
+        wait_for_all(other);
+        if (other->rows_pending)
+            read_row(other, 0, 0, 0);
+        other->rows_pending = false;
+    }
+}
+
+static void destroy(live *l)
+{
+    tell("e%u destroy\n", number_of(l));
+    rlxvk_executable_destroy(l->real);
+    model_destroy(l->model);
+    for (int i = 0; i < MOST_IN_FLIGHT; i++)
+        release_flight(&l->flights[i]);
+    *l = (live){0};
+}
+
+static rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_options *rng)
+{
+    uint8_t bits = fuzz_byte(&world.in), more = fuzz_byte(&world.in);
+    rlxvk_compile_options o = {.allow_unset = more % 8 == 7,
+                               .force_host = more / 8 % 4 == 3 ? g->on_host : NULL,
+                               .keep_all = more / 32 == 7,
+                               .max_in_flight = choose(5),
+                               .rng = seldom(4) ? rng : NULL};
+    o.cached = bits & 1 && bits & 2 ? RLXVK_OFF : RLXVK_ON;
+    o.full_barrier = bits & 4 && bits & 2 ? RLXVK_ON : RLXVK_OFF;
+    o.reuse_memory = bits & 8 && bits & 4 ? RLXVK_OFF : RLXVK_ON;
+    o.reorder = bits & 16 ? RLXVK_OFF : RLXVK_ON;
+    o.check_index = bits & 32 ? RLXVK_ON : RLXVK_OFF;
+    o.fusion = bits & 64 ? RLXVK_OFF : RLXVK_ON;
+    o.profile = (bits & 0x8f) == 0x80 ? RLXVK_ON : RLXVK_OFF;
+    *rng = choose_rng();
+    return o;
+}
+
+static void tell_options(const rlxvk_compile_options *o)
+{
+    tell(" cached %d full_barrier %d reuse_memory %d reorder %d check_index %d fusion %d profile "
+         "%d%s%s, %u in flight, force_host %s",
+         o->cached, o->full_barrier, o->reuse_memory, o->reorder, o->check_index, o->fusion,
+         o->profile, o->allow_unset ? " allow_unset" : "", o->keep_all ? " keep_all" : "",
+         o->max_in_flight, text_of(o->force_host));
+    if (o->rng)
+        tell(", seed %llu backend %d step %llu%s", (unsigned long long)o->rng->seed,
+             (int)o->rng->backend, (unsigned long long)o->rng->step,
+             o->rng->advance_per_run ? " advancing" : "");
+}
+
+static void step_compile(void)
+{
+    live *l = free_live(), *other = choose_live();
+    const model_graph *g = &model_graphs[choose((uint32_t)model_graph_count)];
+    const char *shared[MODEL_MAX_NODES];
+    rlxvk_rng_options rng;
+    rlxvk_graph *graph = NULL;
+    if (!l)
+        return;
+    if (other && choose(2))
+        g = other->model->graph;
+    rlxvk_compile_options o = choose_options(g, &rng);
+    o.shared_inputs = shared;
+    uint8_t mask = fuzz_byte(&world.in);
+    for (uint8_t id = 0; id < g->node_count; id++)
+        if (g->nodes[id].op == MODEL_INPUT && mask >> id & 1)
+            shared[o.shared_input_count++] = g->nodes[id].name;
+    other = other && choose(3) ? other : NULL;
+    o.share_with = other ? other->real : NULL;
+    tell("e%u compile '%s'", number_of(l), g->name);
+    tell_options(&o);
+    if (other)
+        tell(", sharing with e%u params", number_of(other));
+    for (size_t i = 0; other && i < o.shared_input_count; i++)
+        tell(" %s", shared[i]);
+    FUZZ_CHECK(model_build(g, &graph) == RLXVK_OK, "%s: %s", g->name, rlxvk_last_error());
+    (void)expect(rlxvk_compile(world.context, graph, &o, &l->real), ACCEPTED);
+    l->model = model_compile(g, &o, other ? other->model : NULL);
+    rlxvk_graph_destroy(graph);
+}
+
+static void step_clone(live *l)
+{
+    live *copy = free_live();
+    if (!copy)
+        return;
+    tell("e%u is a clone of e%u", number_of(copy), number_of(l));
+    (void)expect(rlxvk_clone(l->real, &copy->real), ACCEPTED);
+    copy->model = model_clone(l->model);
+    l->rows_pending = false;
+}
+
+/* ---- The sequence ---- */
+
+static bool has_params(const model_executable *m)
+{
+    for (uint8_t id = 0; id < m->graph->node_count; id++)
+        if (m->graph->nodes[id].op == MODEL_PARAM)
+            return true;
+    return false;
+}
+
+/* One call; the likelier ones have more numbers. */
+static void step(live *l)
+{
+    typedef void (*step_function)(live *);
+    static const step_function steps[] = {
+        step_run,        step_run,        step_run,       step_run,           step_submit,
+        step_submit,     step_submit,     step_wait,      step_bind,          step_unbind,
+        step_bind,       step_rng,        step_feed_rows, step_read_handle,   step_clear_feed,
+        step_read_row,   step_feed_rows,  step_set_param, step_set_param,     step_read_fed_output,
+        step_set_params, step_read_param, step_clone,     step_first_bad_node};
+    enum { PLAIN = sizeof steps / sizeof *steps };
+    uint32_t which = choose(PLAIN + 8);
+    if (which < PLAIN && !has_params(l->model) &&
+        (steps[which] == step_set_param || steps[which] == step_set_params ||
+         steps[which] == step_read_param))
+        which = 0;
+    settle_sharers(l);
+    if (which < PLAIN)
+        steps[which](l);
+    else if (which < PLAIN + 3)
+        step_set_feed(l, false);
+    else if (which < PLAIN + 5)
+        step_set_feed(l, true);
+    else if (which < PLAIN + 6)
+        destroy(l);
+    else
+        step_compile();
+    if (l->model)
+        check_has_handles(l);
+}
+
+/* What is left at the end: everything that can be read. */
+static void finish(live *l)
+{
+    settle_sharers(l);
+    wait_for_all(l);
+    for (uint8_t id = 0; id < l->model->graph->node_count; id++) {
+        const model_node *n = &l->model->graph->nodes[id];
+        if (n->op == MODEL_PARAM)
+            read_param(l, n->name, 0);
+        else if (n->op == MODEL_INPUT)
+            read_handle(l, n->name, model_words(n));
+    }
+    step_run(l);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    for (int staged = 0; staged < 2; staged++) {
+        rlxvk_context_options o = {.no_direct_upload = staged, .cache_directory = ""};
+        FUZZ_CHECK(rlxvk_context_create(&o, &world.contexts[staged]) == RLXVK_OK, "%s",
+                   rlxvk_last_error());
+    }
+    FUZZ_CHECK(rlxvk_register_custom(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
+    world.aloud = getenv("RLXVK_TEST_FUZZ_ALOUD") != NULL;
+    return 0;
+}
+
+void fuzz_report(void)
+{
+    printf("%llu calls compared, %llu accepted\n", (unsigned long long)world.calls,
+           (unsigned long long)world.accepted);
+    for (int staged = 0; staged < 2; staged++)
+        rlxvk_context_destroy(world.contexts[staged]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    world.in = (fuzz_input){data, size};
+    world.told = 0;
+    bool staged = choose(2);
+    world.context = world.contexts[staged];
+    tell("memory %s\n", staged ? "staged" : "mapped where it can be");
+    step_compile();
+    for (int i = 0; i < MOST_CALLS && world.in.left; i++) {
+        live *l = choose_live();
+        if (l)
+            step(l);
+        else
+            step_compile();
+    }
+    world.in.left = 0;
+    for (int i = 0; i < MOST_EXECUTABLES; i++)
+        if (world.lives[i].model)
+            finish(&world.lives[i]);
+    for (int i = 0; i < MOST_EXECUTABLES; i++)
+        if (world.lives[i].model)
+            destroy(&world.lives[i]);
+    if (world.context->device->validation_messages) {
+        tell("DIFFERS: the validation layer objects");
+        differ();
+    }
+    return 0;
+}

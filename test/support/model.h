@@ -1,0 +1,187 @@
+/*
+ * A model of the executable's contract in plain C: small graphs whose values are exact, evaluated
+ * by formulas of their own, and what every call on an executable does to params, inputs, handles
+ * and feeds. It knows the public headers and nothing of how they are kept.
+ *
+ * A call answers with the set of statuses it may return. {OK} means that the model has taken the
+ * step; anything else that nothing has changed. Where several errors apply, each is in the set, as
+ * their order is no part of the contract.
+ */
+#ifndef RLXVK_MODEL_H
+#define RLXVK_MODEL_H
+
+#include <rlxvk_ops.h>
+
+#define MODEL_MAX_NODES   12
+#define MODEL_MAX_WORDS   16
+#define MODEL_MAX_OUTPUTS 4
+
+typedef uint64_t status_set;
+#define STATUS(s) (UINT64_C(1) << (s))
+#define ACCEPTED  STATUS(RLXVK_OK)
+
+/* ---- Graphs (model_graph.c) ---- */
+
+typedef enum model_op {
+    MODEL_INPUT,
+    MODEL_PARAM,
+    MODEL_CONSTANT, /* number, number + 1, .. */
+    MODEL_RESHAPE,
+    MODEL_NARROW, /* rows from `number` on */
+    MODEL_COPY,
+    MODEL_CAST,
+    MODEL_ADD,
+    MODEL_MULTIPLY,
+    MODEL_ADD_ONE,
+    MODEL_CLAMP, /* min(x, 100): keeps what is fed back within exact numbers */
+    MODEL_CUMSUM,
+    MODEL_MATMUL,
+    MODEL_CONCAT, /* along the rows */
+    MODEL_GATHER,
+    MODEL_SCATTER_ADD,
+    MODEL_WRITE_ROWS,
+    MODEL_UNIFORM, /* of key `number`, in [0, 1) */
+    MODEL_SOLVE,
+    MODEL_CONJUGATE,
+    MODEL_NORM_SQUARED,
+    MODEL_CUSTOM /* the op model_custom: a copy, made on the host */
+} model_op;
+
+/* What the values of a leaf may be. */
+typedef enum model_kind {
+    MODEL_NUMBERS,
+    MODEL_MATRIX, /* 2 x 2, solved exactly or singular; takes no feeds */
+    MODEL_INDICES,
+    MODEL_SOLUTION /* of a node: too wild to be fed to anything */
+} model_kind;
+
+typedef struct model_node {
+    model_op op;
+    rlxvk_dtype dtype;
+    rlxvk_shape shape;
+    uint8_t inputs[3];
+    uint8_t kind;
+    const char *name; /* of leaves */
+    int number;
+} model_node;
+
+typedef struct model_graph {
+    const char *name;
+    const model_node nodes[MODEL_MAX_NODES];
+    uint8_t node_count;
+    uint8_t outputs[MODEL_MAX_OUTPUTS], output_count;
+    const char *on_host; /* rows of it that the option force_host may name */
+} model_graph;
+
+extern const model_graph model_graphs[];
+extern const size_t model_graph_count;
+
+/* How a tensor of this dtype is held: a word an element, two of them, or a raw byte. */
+typedef enum model_storage { MODEL_WORD, MODEL_PAIR, MODEL_RAW } model_storage;
+model_storage model_storage_of(rlxvk_dtype dtype);
+size_t model_numel(const rlxvk_shape *shape);
+/* Values held: one an element, two of a complex one. */
+size_t model_words(const model_node *n);
+/* The root of a view, and where in it the view begins. */
+uint8_t model_root(const model_graph *g, uint8_t id, size_t *out_offset);
+
+rlxvk_status model_build(const model_graph *g, rlxvk_graph **out);
+
+/* A custom op for graphs that have one; it fails where its first value is 8. */
+extern const rlxvk_custom_op model_custom;
+
+/* What happened in a run that only its end reports. */
+typedef struct model_events {
+    bool singular, index_outside, custom_failed;
+} model_events;
+
+/* Computes node `id` from its operands' values; for MODEL_WRITE_ROWS `out` is the cache. */
+void model_evaluate(const model_graph *g, uint8_t id, const float *const operands[3],
+                    const rlxvk_rng_options *rng, float *out, model_events *events);
+
+/* ---- Executables (model.c) ---- */
+
+typedef struct model_cell {
+    float words[MODEL_MAX_WORDS]; /* raw bytes as numbers */
+    bool written;                 /* by anyone that shares it */
+    unsigned writes;              /* how often */
+    unsigned references;
+} model_cell;
+
+typedef struct model_leaf {
+    bool live;    /* not dropped as dead */
+    bool written; /* has content, for all that this executable knows */
+    bool in_place;
+    bool bound, resident;
+    float mirror[MODEL_MAX_WORDS];
+    int feed, row_feed; /* output index, -1: none */
+} model_leaf;
+
+typedef struct model_executable {
+    const model_graph *graph;
+    bool allow_unset, check_index, keep_all;
+    unsigned max_in_flight, in_flight;
+    model_cell *cells[MODEL_MAX_NODES]; /* of roots */
+    model_leaf leaves[MODEL_MAX_NODES]; /* of inputs and params */
+    rlxvk_rng_options rng;
+    bool ran;
+    /* Of the last run, before its feeds; and the writes to each output's memory until then. */
+    float outputs[MODEL_MAX_OUTPUTS][MODEL_MAX_WORDS];
+    unsigned writes[MODEL_MAX_OUTPUTS];
+} model_executable;
+
+/* What a caller's buffer holds after a call. */
+typedef struct model_bytes {
+    uint8_t bytes[8 * MODEL_MAX_WORDS];
+    size_t size;
+} model_bytes;
+
+/* As rlxvk_compile of the graph with these options, whose share_with is `other`. */
+model_executable *model_compile(const model_graph *g, const rlxvk_compile_options *options,
+                                const model_executable *other);
+model_executable *model_clone(const model_executable *e);
+void model_destroy(model_executable *e);
+/* Whether both use some memory in common. */
+bool model_shares(const model_executable *a, const model_executable *b);
+
+status_set model_set_params(model_executable *e, const rlxvk_param_item *items, size_t count);
+/* set_param and set_param_bytes: what they make of the caller's data as one of those items. */
+rlxvk_param_item model_item_of_values(const model_executable *e, const char *name,
+                                      const float *values, size_t length, status_set *refused);
+rlxvk_param_item model_item_of_bytes(const model_executable *e, const char *name, const void *bytes,
+                                     size_t length);
+status_set model_read_param(const model_executable *e, const char *name, rlxvk_encoding encoding,
+                            size_t length, model_bytes *out);
+
+/* Why a run would be refused; empty: it is not. With ACCEPTED among them it may or may not be. */
+status_set model_refusals(const model_executable *e, const rlxvk_run_input *inputs, size_t n,
+                          const rlxvk_run_output *outputs, size_t m);
+/* The run itself: how it ends, and what is read. With E_CUSTOM it has ended half way: the model is
+ * as it was, but only a run that is given every input makes the executable so again. */
+status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t n,
+                     const rlxvk_run_output *outputs, size_t m, model_bytes *results);
+
+status_set model_bind(model_executable *e, const char *name, const void *data, size_t length,
+                      rlxvk_encoding encoding);
+status_set model_unbind(model_executable *e, const char *name);
+bool model_has_handle(const model_executable *e, const char *name);
+status_set model_read_handle(const model_executable *e, const char *name, size_t length,
+                             model_bytes *out);
+status_set model_read_fed_output(const model_executable *e, const char *name, size_t length,
+                                 model_bytes *out);
+status_set model_set_feed(model_executable *e, const char *name, size_t index);
+status_set model_clear_feed(model_executable *e, const char *name);
+status_set model_register_row_feed(model_executable *e, const char *name, size_t index);
+status_set model_feed_rows(model_executable *e, size_t source_row, size_t target_row,
+                           size_t row_elements);
+status_set model_read_output_row(const model_executable *e, size_t index, size_t row,
+                                 size_t row_elements, model_bytes *out);
+
+/* Whether an output is what the last run left: it is nobody's promise before the first, and once an
+ * input that the output views has been written by other calls. */
+bool model_is_settled(const model_executable *e, size_t index);
+
+/* Node of that input or param; -1 when there is none. */
+int model_find(const model_executable *e, model_op op, const char *name);
+
+#endif
