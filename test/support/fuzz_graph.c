@@ -9,7 +9,7 @@
 
 void fuzz_keep(fuzz_maker *m, rlxvk_tensor t)
 {
-    if (t.id && m->count < FUZZ_POOL)
+    if (t.id && t.id <= m->g->nodes.count && m->count < FUZZ_POOL)
         m->pool[m->count++] = t;
 }
 

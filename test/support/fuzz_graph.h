@@ -54,7 +54,7 @@ void fuzz_finish(fuzz_maker *m, uint64_t bits);
 
 /* ---- What the builders are called with ---- */
 
-/* Adds a result to the pool. */
+/* Adds a result to the pool, if it is one. */
 void fuzz_keep(fuzz_maker *m, rlxvk_tensor t);
 /* Mostly 0 to 4, seldom anything. */
 int64_t fuzz_number(fuzz_maker *m);
