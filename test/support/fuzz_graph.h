@@ -1,7 +1,8 @@
 /*
  * Graphs out of a fuzz target's bytes: a sequence of public builder calls over every op, with
  * operands that mostly fit and attributes from sensible to absurd. The graph's contract is checked
- * after every call.
+ * after every call. The compiler chooses in which order the arguments of a call take their bytes:
+ * an input that failed is to be rerun by a program of the same compiler.
  */
 #ifndef RLXVK_FUZZ_GRAPH_H
 #define RLXVK_FUZZ_GRAPH_H
