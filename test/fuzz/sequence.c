@@ -36,6 +36,10 @@ typedef struct live {
 
 static struct {
     rlxvk_context *contexts[2], *context;
+    /* What keeps the device busy for a while, so that runs submitted after it are still to come
+     * when the calls after them are made. */
+    rlxvk_executable *ballasts[2], *ballast;
+    rlxvk_ticket ballast_run;
     live lives[MOST_EXECUTABLES];
     fuzz_input in;
     char story[1 << 16];
@@ -388,6 +392,22 @@ static flight *free_flight(live *l)
     return NULL;
 }
 
+static void wait_for_ballast(void)
+{
+    if (world.ballast_run)
+        FUZZ_CHECK(rlxvk_wait(world.ballast, world.ballast_run) == RLXVK_OK, "%s",
+                   rlxvk_last_error());
+    world.ballast_run = 0;
+}
+
+static void drop_ballast(void)
+{
+    wait_for_ballast();
+    tell("something long before:\n");
+    FUZZ_CHECK(rlxvk_submit(world.ballast, NULL, 0, NULL, 0, &world.ballast_run) == RLXVK_OK, "%s",
+               rlxvk_last_error());
+}
+
 static void step_submit(live *l)
 {
     flight *slot = free_flight(l), f = {0};
@@ -395,6 +415,8 @@ static void step_submit(live *l)
     bool busy = l->model->in_flight >= l->model->max_in_flight;
     choose_inputs(&f, l->model);
     choose_outputs(&f, l->model);
+    if (seldom(6))
+        drop_ballast();
     /* The library keeps the outputs' array: it must be the flight's that stays. */
     flight *kept = slot ? slot : &f;
     *kept = f;
@@ -877,6 +899,23 @@ static void finish(live *l)
     step_run(l);
 }
 
+static rlxvk_executable *make_ballast(rlxvk_context *context)
+{
+    enum { SIDE = 160 };
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    FUZZ_CHECK(rlxvk_graph_create(&g) == RLXVK_OK, "%s", rlxvk_last_error());
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(SIDE, SIDE)), y = x;
+    for (int i = 0; i < 4; i++)
+        y = rlxvk_matmul(g, y, x);
+    rlxvk_graph_output(g, y);
+    FUZZ_CHECK(rlxvk_compile(context, g, &(rlxvk_compile_options){.allow_unset = true}, &e) ==
+                   RLXVK_OK,
+               "%s", rlxvk_last_error());
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
@@ -884,6 +923,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         rlxvk_context_options o = {.no_direct_upload = staged, .cache_directory = ""};
         FUZZ_CHECK(rlxvk_context_create(&o, &world.contexts[staged]) == RLXVK_OK, "%s",
                    rlxvk_last_error());
+        world.ballasts[staged] = make_ballast(world.contexts[staged]);
     }
     FUZZ_CHECK(rlxvk_register_custom(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
     world.aloud = getenv("RLXVK_TEST_FUZZ_ALOUD") != NULL;
@@ -894,8 +934,10 @@ void fuzz_report(void)
 {
     printf("%llu calls compared, %llu accepted\n", (unsigned long long)world.calls,
            (unsigned long long)world.accepted);
-    for (int staged = 0; staged < 2; staged++)
+    for (int staged = 0; staged < 2; staged++) {
+        rlxvk_executable_destroy(world.ballasts[staged]);
         rlxvk_context_destroy(world.contexts[staged]);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -904,6 +946,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     world.told = 0;
     bool staged = choose(2);
     world.context = world.contexts[staged];
+    world.ballast = world.ballasts[staged];
     tell("memory %s\n", staged ? "staged" : "mapped where it can be");
     step_compile();
     for (int i = 0; i < MOST_CALLS && world.in.left; i++) {
@@ -920,6 +963,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < MOST_EXECUTABLES; i++)
         if (world.lives[i].model)
             destroy(&world.lives[i]);
+    wait_for_ballast();
     if (world.context->device->validation_messages) {
         tell("DIFFERS: the validation layer objects");
         differ();
