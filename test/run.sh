@@ -72,6 +72,8 @@ RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse 
 wait
 stage "sanitizers" test/sanitize.sh
 BUILD=build/asan JOBS=2 stage "fuzzing under sanitizers" test/fuzz.sh
+RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=1000 BUILD=build/asan stage "sequences under validation" \
+    test/fuzz.sh build/asan/fuzz/sequence
 
 read -r passed failed < <(awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }' "$counts")
 echo "$passed passed, $failed failed" | tee "$BUILD/test/summary.tmp"

@@ -1,0 +1,92 @@
+/* See choice.h. */
+#include "support/choice.h"
+#include "graph/graph.h"
+
+struct choices choices;
+
+uint32_t choose(uint32_t n)
+{
+    return fuzz_below(&choices.in, n);
+}
+
+bool seldom(uint32_t n)
+{
+    return choose(n) == n - 1;
+}
+
+void *block(size_t size)
+{
+    uint8_t *bytes = malloc(size ? size : 1);
+    FUZZ_CHECK(bytes, "out of memory");
+    memset(bytes, 0xa5, size ? size : 1);
+    return bytes;
+}
+
+static void fill_words(const model_node *n, float *words)
+{
+    static const float matrices[][4] = {{1, 0, 0, 2}, {0, 4, 2, 0},     {1, 2, 2, 4},
+                                        {0, 0, 0, 0}, {0.5f, 0, 0, -1}, {1, 0, 0, 1}};
+    uint8_t v = choices.calm ? 0 : fuzz_byte(&choices.in);
+    for (size_t i = 0; i < model_words(n); i++)
+        if (n->kind == MODEL_MATRIX)
+            words[i] = matrices[v % 6][i];
+        else if (n->kind == MODEL_INDICES)
+            words[i] = (float)((v + (int)i) % 7 - 1);
+        else
+            words[i] = (float)((v % 4) * 8 + (int)i + (n->dtype == RLXVK_BF16 && v > 192) * 1000);
+}
+
+void *fill(const model_node *n, rlxvk_dtype dtype, bool bytes, size_t *length)
+{
+    float words[MODEL_MAX_WORDS];
+    size_t numel = model_numel(&n->shape);
+    *length = bytes ? numel * rlxvk_dtype_size(dtype) : model_words(n);
+    void *data = block(bytes ? *length : 4 * *length);
+    fill_words(n, words);
+    if (bytes)
+        dtype_narrow(dtype, words, numel, data);
+    else
+        memcpy(data, words, 4 * *length);
+    return data;
+}
+
+status_set also_null(status_set allowed)
+{
+    return (allowed & ~ACCEPTED) | STATUS(RLXVK_E_NULL);
+}
+
+void *seldom_null(void *data)
+{
+    if (choices.calm || !seldom(48))
+        return data;
+    free(data);
+    return NULL;
+}
+
+const char *choose_name(const model_executable *m, model_op op)
+{
+    const char *names[MODEL_MAX_NODES + 1];
+    uint32_t count = 0;
+    for (uint8_t id = 0; id < m->graph->node_count; id++)
+        if (m->graph->nodes[id].op == op)
+            names[count++] = m->graph->nodes[id].name;
+    if (count == 0 || seldom(24))
+        return seldom(3) ? NULL : "none";
+    return names[choose(count)];
+}
+
+const model_node *node_named(const model_executable *m, model_op op, const char *name)
+{
+    int id = model_find(m, op, name);
+    return id < 0 ? NULL : &m->graph->nodes[id];
+}
+
+size_t choose_output(const model_executable *m)
+{
+    return choose(seldom(24) ? m->graph->output_count + 2u : m->graph->output_count);
+}
+
+const char *text_of(const char *name)
+{
+    return name ? name : "NULL";
+}
