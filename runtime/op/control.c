@@ -216,14 +216,19 @@ static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char
     return false;
 }
 
-/* Clears the results; false when there is nowhere to put them or nothing to do. */
-static bool results_given(rlxvk_graph *g, rlxvk_tensor *results, size_t count, const char *call,
-                          const char *argument)
+/* False when there is nowhere to put the results or nothing to do. */
+static bool results_given(rlxvk_graph *g, const rlxvk_tensor *results, size_t count,
+                          const char *call, const char *argument)
 {
-    if (results && count)
-        memset(results, 0, count * sizeof *results);
     return graph_ready(g, call) &&
            graph_fail(g, require_items(results, count, call, argument)) == RLXVK_OK;
+}
+
+/* After a failure there are no results. Not before: they may be written over the operands. */
+static void settle_results(const rlxvk_graph *g, rlxvk_tensor *results, size_t count)
+{
+    if (results && count && (!g || g->status != RLXVK_OK))
+        memset(results, 0, count * sizeof *results);
 }
 
 /* ---- if, call ---- */
@@ -231,11 +236,11 @@ static bool results_given(rlxvk_graph *g, rlxvk_tensor *results, size_t count, c
 void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,
                 rlxvk_tensor *out_results, size_t result_count)
 {
-    if (!results_given(g, out_results, result_count, "call", "out_results"))
-        return;
-    if (body_fits(g, body, "call", count, result_count) &&
+    if (results_given(g, out_results, result_count, "call", "out_results") &&
+        body_fits(g, body, "call", count, result_count) &&
         tensors_given(g, inputs, count, "call") && rounds_fit(g, "call", 1, body->nodes.count))
         (void)inline_once(g, body, "call", inputs, count, out_results);
+    settle_results(g, out_results, result_count);
 }
 
 rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph *then_body,
@@ -289,8 +294,10 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
 {
     inlining test = {0}, work = {0};
     rlxvk_tensor active = RLXVK_NONE, goes_on, *next;
-    if (!results_given(g, out_values, count, "while", "out_values"))
+    if (!results_given(g, out_values, count, "while", "out_values")) {
+        settle_results(g, out_values, count);
         return;
+    }
     if (!(next = memory_zeroed(count + 1, sizeof *next)))
         graph_fail(g, fail_memory("while"));
     if (count == 0)
@@ -304,7 +311,7 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
         writes_nothing(g, body, "while: body") &&
         inlining_create(&test, g, condition, "while: condition") &&
         inlining_create(&work, g, body, "while: body"))
-        memcpy(out_values, carried, count * sizeof *carried);
+        memmove(out_values, carried, count * sizeof *carried);
     for (uint32_t i = 0; i < max_iterations && g->status == RLXVK_OK; i++) {
         if (!inline_round(&test, out_values, count, &goes_on) ||
             !inline_round(&work, out_values, count, next))
@@ -314,8 +321,7 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
         for (size_t k = 0; k < count && same_kind(g, next[k], out_values[k], "while: body"); k++)
             out_values[k] = rlxvk_where(g, active, next[k], out_values[k]);
     }
-    if (g->status != RLXVK_OK)
-        memset(out_values, 0, count * sizeof *out_values);
+    settle_results(g, out_values, count);
     memory_free(next);
     memory_free(test.map);
     memory_free(work.map);

@@ -288,6 +288,26 @@ static void test_leaves_once(void **state)
 
 /* ---- Limits ---- */
 
+/* Results may take the place of the operands; after a failure there are none. */
+static void test_results_over_operands(void **state)
+{
+    rlxvk_graph *g = new_graph(), *twice = doubled(), *condition = below_hundred(1);
+    float y;
+    (void)state;
+    rlxvk_tensor x = value(g, 3), more[2] = {x, x};
+    rlxvk_call(g, twice, &x, 1, &x, 1);
+    rlxvk_while(g, condition, twice, 3, &x, 1, &x);
+    rlxvk_graph_output(g, x);
+    run(g, NULL, 0, 0, &y, 1);
+    EXPECT(&y, 48);
+    rlxvk_call(g, twice, more, 2, more, 1);
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_E_ARITY);
+    assert_int_equal(more[0].id, 0);
+    rlxvk_graph_destroy(g);
+    rlxvk_graph_destroy(twice);
+    rlxvk_graph_destroy(condition);
+}
+
 /* Each level has the one before it twice: 2^40 nodes, were they built. */
 static void test_nested_bodies_are_bounded(void **state)
 {
@@ -419,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_nesting),
         cmocka_unit_test(test_random_bodies),
         cmocka_unit_test(test_leaves_once),
+        cmocka_unit_test(test_results_over_operands),
         cmocka_unit_test(test_nested_bodies_are_bounded),
         cmocka_unit_test(test_scan_of_largest_rank),
         cmocka_unit_test(test_refusals),

@@ -724,6 +724,13 @@ static void integers(void **state)
     assert_int_equal(factors[0] * factors[3] * factors[5], 30);
     assert_int_equal(rlxvk_prime_factors(65537, factors, 63), 1);
     assert_int_equal(rlxvk_prime_factors(1, factors, 63), 0);
+    assert_int_equal(rlxvk_prime_factors(UINT64_C(18446744073709551557), factors, 63), 1);
+    assert_int_equal(rlxvk_prime_factors(UINT64_C(4294967291) * 4294967279, factors, 63), 2);
+    assert_true(factors[0] == 4294967279 && factors[1] == 4294967291);
+    assert_int_equal(rlxvk_prime_factors(UINT64_C(4294967291) * 4294967291, factors, 63), 2);
+    assert_true(factors[0] == 4294967291 && factors[1] == 4294967291);
+    assert_int_equal(rlxvk_prime_factors(UINT64_C(3) * 4194301 * 4194319, factors, 63), 3);
+    assert_true(factors[1] == 4194301 && factors[2] == 4194319);
 }
 
 int main(void)
