@@ -134,6 +134,13 @@ static void check_results(const live *l, const flight *f)
 /* After a run that failed half way: gives every input and looks at every output. */
 static void recover(live *l);
 
+/* Whether a run with these refusals, which may be doubtful, did not take place. */
+static bool is_refused(status_set refused, rlxvk_status status)
+{
+    bool doubtful = refused & ACCEPTED, named = status != RLXVK_OK && refused & STATUS(status);
+    return refused && (named || !doubtful);
+}
+
 static void step_run(live *l)
 {
     flight f = {0};
@@ -150,9 +157,7 @@ static void step_run(live *l)
     }
     rlxvk_status status =
         rlxvk_run(l->real, nothing ? NULL : f.inputs, f.input_count, f.outputs, f.output_count);
-    if (refused & ~ACCEPTED & STATUS(status)) {
-        (void)expect(status, refused);
-    } else if (refused && !(refused & ACCEPTED)) {
+    if (is_refused(refused, status)) {
         (void)expect(status, refused);
     } else {
         l->rows_pending = false;
@@ -249,7 +254,7 @@ static void step_submit(live *l)
         refused = (refused & ~ACCEPTED) | STATUS(RLXVK_E_BUSY);
     rlxvk_status status = rlxvk_submit(l->real, kept->inputs, kept->input_count, kept->outputs,
                                        kept->output_count, &ticket);
-    if (refused && (status != RLXVK_OK || !(refused & ACCEPTED))) {
+    if (is_refused(refused, status)) {
         (void)expect(status, refused);
         release_flight(kept);
         return;
@@ -358,15 +363,6 @@ static void step_read_handle(live *l)
     const char *name = choose_name(l->model, MODEL_INPUT);
     const model_node *n = node_named(l->model, MODEL_INPUT, name);
     read_handle(l, name, (n ? model_words(n) : 1) + seldom(24));
-}
-
-static bool may_feed(const model_executable *m, const char *name, size_t index)
-{
-    const model_node *to = node_named(m, MODEL_INPUT, name);
-    if (!to || index >= m->graph->output_count)
-        return true; /* refused */
-    return to->kind != MODEL_MATRIX &&
-           m->graph->nodes[m->graph->outputs[index]].kind != MODEL_SOLUTION;
 }
 
 static void step_set_feed(live *l, bool rows)
@@ -520,15 +516,6 @@ static void step_read_param(live *l)
 
 /* ---- Random numbers ---- */
 
-static rlxvk_rng_options choose_rng(void)
-{
-    static const uint64_t numbers[] = {0, 42, 1, UINT64_MAX, 2147483647u, 1ull << 32};
-    return (rlxvk_rng_options){.seed = numbers[choose(6)],
-                               .backend = (rlxvk_rng_backend)choose(3),
-                               .step = numbers[choose(6)],
-                               .advance_per_run = choose(2)};
-}
-
 static void step_rng(live *l)
 {
     rlxvk_rng_options o = choose_rng(), now;
@@ -567,23 +554,33 @@ static live *choose_live(void)
     return l->model ? l : NULL;
 }
 
-/* Executables that share memory must not run at the same time: those of `l` come to rest, and so do
- * row feeds of theirs that would ride in their next run. */
-static void settle_sharers(const live *l)
+/* Row feeds that would ride in the next run are made now. */
+static void flush_rows(live *l)
 {
+    if (l->rows_pending)
+        read_row(l, 0, 0, 0);
+    l->rows_pending = false;
+}
+
+/* Executables that share memory must not run at the same time: those of `l` come to rest. */
+static bool settle_sharers(const live *l)
+{
+    bool any = false;
     for (int i = 0; i < MOST_EXECUTABLES; i++) {
         live *other = &world.lives[i];
         if (other == l || !other->model || !model_shares(l->model, other->model))
             continue;
         wait_for_all(other);
-        if (other->rows_pending)
-            read_row(other, 0, 0, 0);
-        other->rows_pending = false;
+        flush_rows(other);
+        any = true;
     }
+    return any;
 }
 
 static void destroy(live *l)
 {
+    if (settle_sharers(l))
+        flush_rows(l);
     tell("e%u destroy\n", number_of(l));
     rlxvk_executable_destroy(l->real);
     model_destroy(l->model);
@@ -693,7 +690,7 @@ static void step(live *l)
         (steps[which] == step_set_param || steps[which] == step_set_params ||
          steps[which] == step_read_param))
         which = 0;
-    settle_sharers(l);
+    (void)settle_sharers(l);
     if (which < PLAIN)
         steps[which](l);
     else if (which < PLAIN + 3)
@@ -711,7 +708,7 @@ static void step(live *l)
 /* What is left at the end: everything that can be read. */
 static void finish(live *l)
 {
-    settle_sharers(l);
+    (void)settle_sharers(l);
     wait_for_all(l);
     for (uint8_t id = 0; id < l->model->graph->node_count; id++) {
         const model_node *n = &l->model->graph->nodes[id];
