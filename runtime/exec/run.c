@@ -103,58 +103,61 @@ rlxvk_status unknown_name(const rlxvk_executable *e, const char *call, op_kind o
 input_state *find_input(rlxvk_executable *e, const char *name)
 {
     uint32_t id = name ? graph_find(e->source, OP_input, name) : NODE_NONE;
-    return id == NODE_NONE ? NULL : &e->inputs[e->leaf_index[id]];
+    bool callers = id != NODE_NONE && !is_rng_state(graph_node(e->source, id));
+    return callers ? &e->inputs[e->leaf_index[id]] : NULL;
 }
 
 /* Item `index` of the list; of several with one name the last is taken. */
-static rlxvk_status check_input(rlxvk_executable *e, const rlxvk_run_input *items, size_t index)
+static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlxvk_run_input *items,
+                                size_t index)
 {
     const rlxvk_run_input *item = &items[index];
     const input_state *in = find_input(e, item->name);
     uint64_t length;
     rlxvk_status status;
     if (!in)
-        return unknown_name(e, "run", OP_input, item->name);
+        return unknown_name(e, call, OP_input, item->name);
     const node *n = graph_node(e->source, in->source);
     TRY(encoded_length(n, node_storage(e->source, in->source), item->encoding, &length));
     if (!buffer_fits(length, item->length, item->data))
         return fail_buffer(length, encoding_unit(item->encoding), item->length,
-                           "run: input '%s' needs", in->name);
+                           "%s: input '%s' needs", call, in->name);
     e->given[in - e->inputs] = item;
 error:
     return status;
 }
 
-static rlxvk_status check_output(const rlxvk_executable *e, const rlxvk_run_output *item)
+static rlxvk_status check_output(const rlxvk_executable *e, const char *call,
+                                 const rlxvk_run_output *item)
 {
     uint64_t length;
     rlxvk_status status;
     if (item->index >= e->output_count)
-        return fail(RLXVK_E_INDEX, "run: output %zu of %zu; the first is 0", item->index,
+        return fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, item->index,
                     e->output_count);
     uint32_t id = e->outputs[item->index].node;
     TRY(encoded_length(graph_node(e->graph, id), node_held(e, id), item->encoding, &length));
     if (!buffer_fits(length, item->length, item->buffer))
         return fail_buffer(length, encoding_unit(item->encoding), item->length,
-                           "run: output %zu has", item->index);
+                           "%s: output %zu has", call, item->index);
 error:
     return status;
 }
 
 /* Every param set and every input given, bound or written before. */
-static rlxvk_status check_complete(rlxvk_executable *e)
+static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
 {
     for (size_t i = 0; i < e->param_count; i++)
         if (!e->params[i].set && e->params[i].node != NODE_NONE)
             return fail(RLXVK_E_UNSET_PARAM,
-                        "run: param '%s' was never set; set it, or compile with allow_unset",
+                        "%s: param '%s' was never set; set it, or compile with allow_unset", call,
                         e->params[i].name);
     for (size_t i = 0; i < e->input_count; i++)
         if (!e->inputs[i].written && !e->given[i] && e->inputs[i].node != NODE_NONE)
             return fail(
                 RLXVK_E_MISSING_INPUT,
-                "run: input '%s' was never given; list it, bind it, or compile with allow_unset",
-                e->inputs[i].name);
+                "%s: input '%s' was never given; list it, bind it, or compile with allow_unset",
+                call, e->inputs[i].name);
     return RLXVK_OK;
 }
 
@@ -168,11 +171,11 @@ static rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk
     TRY(usable(e));
     memset(e->given, 0, e->input_count * sizeof *e->given);
     for (size_t i = 0; i < n; i++)
-        TRY(check_input(e, inputs, i));
+        TRY(check_input(e, call, inputs, i));
     for (size_t i = 0; i < m; i++)
-        TRY(check_output(e, &outputs[i]));
+        TRY(check_output(e, call, &outputs[i]));
     if (!e->options.allow_unset)
-        TRY(check_complete(e));
+        TRY(check_complete(e, call));
 error:
     return status;
 }

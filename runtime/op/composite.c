@@ -10,14 +10,15 @@
 
 /* ---- What composites share ---- */
 
-void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
+bool composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
 {
-    char message[512] = "", who[CALL_LABEL];
+    char message[768] = "", who[CALL_LABEL];
     va_list list;
     va_start(list, format);
     text_format(message, sizeof message, format, list);
     va_end(list);
     graph_fail(g, fail(status, "%s: %s", call_label(g, row, who), message));
+    return false;
 }
 
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count)

@@ -4,8 +4,8 @@
 
 #include "op/op.h"
 
-/* Fails the graph with "<row> (node N): " in front. */
-void composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
+/* Fails the graph with "<row> (node N): " in front; false. */
+bool composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* False, with the graph failed, when an operand is missing or of another graph; false, too, for no
  * graph and after an earlier error. */

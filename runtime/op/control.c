@@ -7,7 +7,7 @@
  * by name. Each inlining takes the next instance number, and the instances inside the body follow
  * it, so that random ops of a body draw anew each time, in the order of full unrolling.
  */
-#include "op/op.h"
+#include "op/composite.h"
 #include "op/random.h"
 
 #include <string.h>
@@ -44,11 +44,10 @@ static uint32_t bind_input(inlining *in, const node *n)
     const node *given = graph_node(in->g, t.id - 1);
     if (given->dtype == n->dtype && shape_equal(&given->shape, &n->shape))
         return t.id - 1;
-    graph_fail(in->g,
-               fail(RLXVK_E_SHAPE,
-                    "%s: input '%s' is %s %s, given %s %s; cast or reshape the value", in->what,
-                    n->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                    rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have)));
+    composite_fail(in->g, in->what, RLXVK_E_SHAPE,
+                   "input '%s' is %s %s, given %s %s; cast or reshape the value", n->name,
+                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
+                   rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have));
     return NODE_NONE;
 }
 
@@ -61,12 +60,10 @@ static uint32_t bind_param(inlining *in, const node *n)
     const node *known = graph_node(in->g, id);
     if (known->dtype == n->dtype && shape_equal(&known->shape, &n->shape))
         return id;
-    graph_fail(in->g,
-               fail(RLXVK_E_PARAM_CONFLICT,
-                    "%s: param '%s' is %s %s in the body and %s %s outside; declare both alike",
-                    in->what, n->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
-                    shape_text(&n->shape, want), rlxvk_dtype_name((rlxvk_dtype)known->dtype),
-                    shape_text(&known->shape, have)));
+    composite_fail(in->g, in->what, RLXVK_E_PARAM_CONFLICT,
+                   "param '%s' is %s %s in the body and %s %s outside; declare both alike", n->name,
+                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
+                   rlxvk_dtype_name((rlxvk_dtype)known->dtype), shape_text(&known->shape, have));
     return NODE_NONE;
 }
 
@@ -119,16 +116,16 @@ static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
     if (!graph_ready(g, what) || graph_fail(g, require(body, what, "body")) != RLXVK_OK)
         return false;
     if (body == g)
-        graph_fail(g, fail(RLXVK_E_ATTR,
-                           "%s: needs a graph of its own; a graph cannot be its own body", what));
+        composite_fail(g, what, RLXVK_E_ATTR,
+                       "needs a graph of its own; a graph cannot be its own body");
     else if (body->status != RLXVK_OK)
-        graph_fail(g, fail(body->status, "%s: %s", what, body->error));
+        composite_fail(g, what, body->status, "%s", body->error);
     else if (body_inputs(body) != inputs)
-        graph_fail(g, fail(RLXVK_E_ARITY, "%s has %zu inputs; %zu values are bound to them", what,
-                           body_inputs(body), inputs));
+        composite_fail(g, what, RLXVK_E_ARITY, "%zu inputs; %zu values are bound to them",
+                       body_inputs(body), inputs);
     else if (body->outputs.count != outputs)
-        graph_fail(g, fail(RLXVK_E_ARITY, "%s has %zu outputs; needs %zu", what,
-                           body->outputs.count, outputs));
+        composite_fail(g, what, RLXVK_E_ARITY, "%zu outputs; needs %zu", body->outputs.count,
+                       outputs);
     return g->status == RLXVK_OK;
 }
 
@@ -137,18 +134,19 @@ static bool writes_nothing(rlxvk_graph *g, const rlxvk_graph *body, const char *
 {
     for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
         if (node_writes(graph_node(body, id)))
-            graph_fail(g, fail(RLXVK_E_ATTR,
-                               "%s: %s writes an operand in place, taken or not; write after it",
-                               what, node_row(graph_node(body, id))->name));
+            composite_fail(g, what, RLXVK_E_ATTR,
+                           "%s writes an operand in place, taken or not; write after it",
+                           node_row(graph_node(body, id))->name);
     return g->status == RLXVK_OK;
 }
 
 static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t count,
                           const char *what)
 {
+    char who[CALL_LABEL];
     graph_fail(g, require_items(tensors, count, what, "values"));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        graph_fail(g, graph_take(g, tensors[i], what, "value", i));
+        graph_fail(g, graph_take(g, tensors[i], call_label(g, what, who), "value", i));
     return g->status == RLXVK_OK;
 }
 
@@ -157,11 +155,11 @@ static bool rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64
 {
     uint64_t total;
     if (!size_multiply(rounds, nodes, &total) || total > NODE_LIMIT - g->inlined)
-        graph_fail(g, fail(RLXVK_E_TOO_LARGE,
-                           "%s: %llu rounds of %llu nodes, and %llu of earlier bodies; at most %u "
-                           "in all",
-                           what, (unsigned long long)rounds, (unsigned long long)nodes,
-                           (unsigned long long)g->inlined, NODE_LIMIT));
+        composite_fail(g, what, RLXVK_E_TOO_LARGE,
+                       "%llu rounds of %llu nodes, and %llu of earlier bodies; at most %u "
+                       "in all",
+                       (unsigned long long)rounds, (unsigned long long)nodes,
+                       (unsigned long long)g->inlined, NODE_LIMIT);
     else
         g->inlined += total;
     return g->status == RLXVK_OK;
@@ -211,9 +209,10 @@ static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
     if (shape_equal(&x, &y) && rlxvk_tensor_dtype(g, a) == rlxvk_tensor_dtype(g, b))
         return true;
-    graph_fail(g, fail(RLXVK_E_SHAPE, "%s: %s %s against %s %s; both must have one shape and dtype",
-                       what, rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
-                       rlxvk_dtype_name(rlxvk_tensor_dtype(g, b)), shape_text(&y, right)));
+    composite_fail(g, what, RLXVK_E_SHAPE,
+                   "%s %s against %s %s; both must have one shape and dtype",
+                   rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
+                   rlxvk_dtype_name(rlxvk_tensor_dtype(g, b)), shape_text(&y, right));
     return false;
 }
 
@@ -256,10 +255,10 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
         return RLXVK_NONE;
     rlxvk_shape p = rlxvk_tensor_shape(g, predicate), out = rlxvk_tensor_shape(g, a);
     if (!shape_broadcast(&p, &out, &both) || !shape_equal(&both, &out)) {
-        graph_fail(g, fail(RLXVK_E_SHAPE,
-                           "if: predicate %s does not broadcast to the result %s; its dims are 1 "
-                           "or the result's",
-                           shape_text(&p, left), shape_text(&out, right)));
+        composite_fail(g, "if", RLXVK_E_SHAPE,
+                       "predicate %s does not broadcast to the result %s; its dims are 1 "
+                       "or the result's",
+                       shape_text(&p, left), shape_text(&out, right));
         return RLXVK_NONE;
     }
     return rlxvk_where(g, predicate, a, b);
@@ -295,7 +294,7 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
     if (!(next = memory_zeroed(count + 1, sizeof *next)))
         graph_fail(g, fail_memory("while"));
     if (count == 0)
-        graph_fail(g, fail(RLXVK_E_ARITY, "while: nothing is carried; needs one value at least"));
+        composite_fail(g, "while", RLXVK_E_ARITY, "nothing is carried; needs one value at least");
     if (body_fits(g, condition, "while: condition", count, 1) &&
         body_fits(g, body, "while: body", count, count) &&
         tensors_given(g, carried, count, "while") &&
@@ -350,24 +349,23 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
         return false;
     if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||
         o->checkpoints < 0 || (o->checkpoints && !o->save_trajectory))
-        graph_fail(g, fail(RLXVK_E_ATTR,
-                           "scan: length %lld, %zu broadcast of %zu values, %lld checkpoints; 0 <= "
-                           "checkpoints <= length, checkpoints only of a saved trajectory, and the "
-                           "first value is the carry",
-                           (long long)o->length, o->broadcast_count, count,
-                           (long long)o->checkpoints));
+        composite_fail(g, "scan", RLXVK_E_ATTR,
+                       "length %lld, %zu broadcast of %zu values, %lld checkpoints; 0 <= "
+                       "checkpoints <= length, checkpoints only of a saved trajectory, and the "
+                       "first value is the carry",
+                       (long long)o->length, o->broadcast_count, count, (long long)o->checkpoints);
     else if (o->save_trajectory && rlxvk_tensor_shape(g, values[0]).rank == RLXVK_MAX_RANK)
-        graph_fail(g, fail(RLXVK_E_SHAPE,
-                           "scan: a trajectory has one axis more than its carry, of rank %d; "
-                           "ranks end at %d",
-                           RLXVK_MAX_RANK, RLXVK_MAX_RANK));
+        composite_fail(g, "scan", RLXVK_E_SHAPE,
+                       "a trajectory has one axis more than its carry, of rank %d; "
+                       "ranks end at %d",
+                       RLXVK_MAX_RANK, RLXVK_MAX_RANK);
     for (size_t i = constants; i < count && g->status == RLXVK_OK; i++) {
         rlxvk_shape s = rlxvk_tensor_shape(g, values[i]);
         if (s.rank == 0 || s.dims[0] != o->length)
-            graph_fail(
-                g, fail(RLXVK_E_SHAPE,
-                        "scan: sequence %zu has %lld steps, not %lld; its first dim is the length",
-                        i - constants, s.rank ? (long long)s.dims[0] : 0LL, (long long)o->length));
+            composite_fail(g, "scan", RLXVK_E_SHAPE,
+                           "sequence %zu has %lld steps, not %lld; its first dim is the length",
+                           i - constants, s.rank ? (long long)s.dims[0] : 0LL,
+                           (long long)o->length);
     }
     return g->status == RLXVK_OK;
 }

@@ -311,7 +311,7 @@ rlxvk_status rlxvk_quant_decode_matrix(const rlxvk_quant_scheme *scheme, uint64_
     m.scale_bytes = m.traits->scale == SCALE_BYTE ? scales : NULL;
     m.scales = m.traits->scale == SCALE_BYTE ? NULL : scales;
     m.extra = extra;
-    if (!(column = memory_zeroed(k + 1, 2 * sizeof *column)))
+    if (m.n && !(column = memory_zeroed(MAX(k, 1), 2 * sizeof *column)))
         TRY(fail_memory("decoded column"));
     for (uint64_t j = 0; j < m.n; j++) {
         quant_decode_column(&m, j, column, column + k);

@@ -10,22 +10,17 @@
 
 /* ---- Checks: an error sticks to the graph, and the builder returns RLXVK_NONE ---- */
 
-static bool refuse(rlxvk_graph *g, rlxvk_status status)
-{
-    graph_fail(g, status);
-    return false;
-}
-
 /* Whether operand `index` has a last axis, and how long it is. */
 static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x, int64_t *out)
 {
+    char who[CALL_LABEL];
     if (!graph_ready(g, name) ||
-        graph_fail(g, graph_take(g, x, name, "operand", index)) != RLXVK_OK)
+        graph_fail(g, graph_take(g, x, call_label(g, name, who), "operand", index)) != RLXVK_OK)
         return false;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
     if (shape.rank == 0)
-        return refuse(g, fail(RLXVK_E_SHAPE, "%s: a scalar has no last axis; reshape it to [1]",
-                              name));
+        return composite_fail(g, name, RLXVK_E_SHAPE,
+                              "a scalar has no last axis; reshape it to [1]");
     *out = shape.dims[shape.rank - 1];
     return true;
 }
@@ -35,8 +30,8 @@ static bool at_least_one(rlxvk_graph *g, const char *name, const char *what, int
     if (!graph_ready(g, name))
         return false;
     if (value < 1 || value > INT32_MAX)
-        return refuse(g, fail(RLXVK_E_ATTR, "%s: %s is %lld; takes 1 to 2^31 - 1", name, what,
-                              (long long)value));
+        return composite_fail(g, name, RLXVK_E_ATTR, "%s is %lld; takes 1 to 2^31 - 1", what,
+                              (long long)value);
     return true;
 }
 
@@ -95,7 +90,7 @@ rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, siz
     for (size_t i = 0; i < (axes ? count : (size_t)rank) && g->status == RLXVK_OK; i++) {
         int32_t axis = axes ? axes[i] : (int32_t)i, at = axis < 0 ? axis + rank : axis;
         if (at >= 0 && at < rank && seen[at])
-            graph_fail(g, fail(RLXVK_E_AXIS, "fftn: axis %d is given twice; name each once", axis));
+            composite_fail(g, "fftn", RLXVK_E_AXIS, "axis %d is given twice; name each once", axis);
         if (at >= 0 && at < rank)
             seen[at] = true;
         x = rlxvk_fft_axis(g, x, axis, inverse, norm);
@@ -124,8 +119,8 @@ static rlxvk_tensor split(rlxvk_graph *g, const char *name, rlxvk_tensor block,
     if (!last_of(g, name, 0, block, &length))
         return RLXVK_NONE;
     if (length % 2) {
-        graph_fail(g, fail(RLXVK_E_SHAPE, "%s: last dim %lld is odd; a block has two halves", name,
-                           (long long)length));
+        composite_fail(g, name, RLXVK_E_SHAPE, "last dim %lld is odd; a block has two halves",
+                       (long long)length);
         return RLXVK_NONE;
     }
     if (out_im)
@@ -146,9 +141,9 @@ rlxvk_tensor rlxvk_fft_merge(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im)
         return RLXVK_NONE;
     rlxvk_shape a = rlxvk_tensor_shape(g, re), b = rlxvk_tensor_shape(g, im);
     if (!shape_equal(&a, &b))
-        graph_fail(g, fail(RLXVK_E_SHAPE,
-                           "fft_merge: real parts %s, imaginary parts %s; both have one shape",
-                           shape_text(&a, left), shape_text(&b, right)));
+        composite_fail(g, "fft_merge", RLXVK_E_SHAPE,
+                       "real parts %s, imaginary parts %s; both have one shape",
+                       shape_text(&a, left), shape_text(&b, right));
     return rlxvk_concat(g, parts, 2, -1);
 }
 
@@ -215,8 +210,8 @@ static bool has_bins(rlxvk_graph *g, const char *name, int64_t length, int64_t n
         return false;
     if (length == n / 2 + 1)
         return true;
-    return refuse(g, fail(RLXVK_E_SHAPE, "%s: %lld bins; n = %lld has %lld", name,
-                          (long long)length, (long long)n, (long long)(n / 2 + 1)));
+    return composite_fail(g, name, RLXVK_E_SHAPE, "%lld bins; n = %lld has %lld", (long long)length,
+                          (long long)n, (long long)(n / 2 + 1));
 }
 
 rlxvk_tensor rlxvk_irfft_block(rlxvk_graph *g, rlxvk_tensor block, int64_t n, rlxvk_fft_norm norm)
@@ -262,10 +257,10 @@ rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_
         return RLXVK_NONE;
     int64_t count = whole < length ? 0 : 1 + (whole - length) / hop;
     if (count == 0 || whole > 1 << 24 || count * length > INT32_MAX) {
-        graph_fail(g, fail(count ? RLXVK_E_TOO_LARGE : RLXVK_E_SHAPE,
-                           "frames: last dim %lld in frames of %lld; takes at least a frame, at "
-                           "most 2^24 elements, and results below 2^31",
-                           (long long)whole, (long long)length));
+        composite_fail(g, "frames", count ? RLXVK_E_TOO_LARGE : RLXVK_E_SHAPE,
+                       "last dim %lld in frames of %lld; takes at least a frame, at "
+                       "most 2^24 elements, and results below 2^31",
+                       (long long)whole, (long long)length);
         return RLXVK_NONE;
     }
     float *indices = memory_allocate((size_t)(count * length) * sizeof *indices);
@@ -292,8 +287,9 @@ rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
     rlxvk_tensor frames = rlxvk_frames(g, x, o->length, o->hop);
     if (window.id && last_of(g, "stft", 1, window, &length)) {
         if (length != o->length)
-            graph_fail(g, fail(RLXVK_E_SHAPE, "stft: window of %lld, frames of %lld; make them one",
-                               (long long)length, (long long)o->length));
+            composite_fail(g, "stft", RLXVK_E_SHAPE,
+                           "window of %lld, frames of %lld; make them one", (long long)length,
+                           (long long)o->length);
         frames = rlxvk_mul(g, frames, window);
     }
     if (!last_of(g, "stft", 0, frames, &length) || !at_least_one(g, "stft", "n_fft", n))
@@ -370,15 +366,15 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
     if (!last_of(g, "fft_conv1d", 0, a, &la) || !last_of(g, "fft_conv1d", 1, b, &lb))
         return RLXVK_NONE;
     if (la == 0 || lb == 0) {
-        graph_fail(g, fail(RLXVK_E_SHAPE,
-                           "fft_conv1d: last dims %lld and %lld; each needs an element at least",
-                           (long long)la, (long long)lb));
+        composite_fail(g, "fft_conv1d", RLXVK_E_SHAPE,
+                       "last dims %lld and %lld; each needs an element at least", (long long)la,
+                       (long long)lb);
         return RLXVK_NONE;
     }
     if (la > INT32_MAX || lb > INT32_MAX || la + lb - 1 > INT32_MAX) {
-        graph_fail(g, fail(RLXVK_E_TOO_LARGE,
-                           "fft_conv1d: lines of %lld and %lld give 2^31 elements or more",
-                           (long long)la, (long long)lb));
+        composite_fail(g, "fft_conv1d", RLXVK_E_TOO_LARGE,
+                       "lines of %lld and %lld give 2^31 elements or more", (long long)la,
+                       (long long)lb);
         return RLXVK_NONE;
     }
     int64_t n = (int64_t)next_smooth((uint64_t)(la + lb - 1));

@@ -55,6 +55,7 @@ static struct {
     unsigned timeout;
     const char *program, *folder; /* name and place of saved inputs */
     bool save;                    /* before every execution */
+    volatile sig_atomic_t interrupted;
 } job = {.seed = 1, .timeout = 30, .folder = "."};
 
 /* The input being executed, for the handlers. */
@@ -109,6 +110,13 @@ static void on_tick(int number)
         on_failure(SIGALRM);
 }
 
+/* Ends the run after the present execution, with its closing line. */
+static void on_interrupt(int number)
+{
+    (void)number;
+    job.interrupted = 1;
+}
+
 static void install_handlers(void)
 {
     static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
@@ -122,6 +130,8 @@ static void install_handlers(void)
         sigaction(fatal[i], &(struct sigaction){.sa_handler = on_failure, .sa_flags = SA_ONSTACK},
                   NULL);
     sigaction(SIGALRM, &tick, NULL);
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+    sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
     setitimer(ITIMER_REAL, &second, NULL);
 }
 
@@ -371,7 +381,8 @@ int main(int argc, char **argv)
     limit = job.max_length ? job.max_length : limit + limit / 2 + 256;
     limit = limit < INPUT_LIMIT ? limit : INPUT_LIMIT;
     job.random = job.seed;
-    while (current.number < job.runs || (job.seconds > 0 && seconds_now() - started < job.seconds))
+    while (!job.interrupted && (current.number < job.runs ||
+                                (job.seconds > 0 && seconds_now() - started < job.seconds)))
         mutate_and_execute(limit);
     if (fuzz_report)
         fuzz_report();

@@ -252,6 +252,14 @@ static int64_t length_of_table(fuzz_maker *m)
     return n > 4096 && n <= INT32_MAX ? n % 4096 : n;
 }
 
+/* Framing makes a table of as many indices as the frames have elements. */
+static rlxvk_tensor signal_of_table(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    int64_t n = last(shape_of(m, x), 0);
+    return n > 4096 && n <= 1 << 24 ? f32(m, RLXVK_SHAPE(2, 12)) : x;
+}
+
 /* A complex tensor, or a block of real and imaginary parts. */
 static rlxvk_tensor signal(fuzz_maker *m)
 {
@@ -353,14 +361,14 @@ rlxvk_tensor fuzz_call_ifft_real(fuzz_maker *m)
 
 rlxvk_tensor fuzz_call_frames(fuzz_maker *m)
 {
-    rlxvk_tensor x = fuzz_any(m);
+    rlxvk_tensor x = signal_of_table(m);
     int64_t length = fuzz_dim(m);
     return rlxvk_frames(m->g, x, length, fuzz_dim(m));
 }
 
 rlxvk_tensor fuzz_call_stft(fuzz_maker *m)
 {
-    rlxvk_tensor x = fuzz_any(m);
+    rlxvk_tensor x = signal_of_table(m);
     rlxvk_stft_options o = {fuzz_dim(m), fuzz_dim(m), fuzz_bool(m->in) ? length_of_table(m) : 0,
                             any_norm(m), fuzz_bool(m->in)};
     return rlxvk_stft(m->g, x, fuzz_maybe(m, RLXVK_SHAPE(o.length)), &o);

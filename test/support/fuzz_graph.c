@@ -9,7 +9,7 @@
 
 void fuzz_keep(fuzz_maker *m, rlxvk_tensor t)
 {
-    if (t.id && m->count < FUZZ_POOL)
+    if (t.id && t.id <= m->g->nodes.count && m->count < FUZZ_POOL)
         m->pool[m->count++] = t;
 }
 
@@ -223,6 +223,90 @@ static rlxvk_tensor call(fuzz_maker *m, const fuzz_builder *b)
     return b->along ? b->along(m->g, x, axis) : b->along_with(m->g, x, axis, fuzz_bool(m->in));
 }
 
+/* ---- Patterns that rewriting looks for, each made of several calls, with other readers at times
+ * ---- */
+
+static rlxvk_tensor kept(fuzz_maker *m, rlxvk_tensor t)
+{
+    if (fuzz_byte(m->in) >= 208)
+        fuzz_keep(m, t);
+    return t;
+}
+
+static int64_t last_dim(const fuzz_maker *m, rlxvk_tensor t)
+{
+    rlxvk_shape s = rlxvk_tensor_shape(m->g, t);
+    return s.rank ? s.dims[s.rank - 1] : 1;
+}
+
+static rlxvk_tensor activation(fuzz_maker *m, rlxvk_tensor x)
+{
+    static rlxvk_tensor (*const of[])(rlxvk_graph *, rlxvk_tensor) = {rlxvk_relu, rlxvk_silu,
+                                                                      rlxvk_gelu, rlxvk_neg,
+                                                                      rlxvk_tanh, rlxvk_sigmoid,
+                                                                      rlxvk_exp};
+    return of[fuzz_below(m->in, sizeof of / sizeof *of)](m->g, x);
+}
+
+static rlxvk_tensor pattern_matmul(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    int64_t n = fuzz_dim(m);
+    rlxvk_tensor w = fuzz_fit(m, RLXVK_F32, RLXVK_SHAPE(last_dim(m, x), n));
+    rlxvk_tensor y = kept(m, rlxvk_matmul(m->g, x, w));
+    y = kept(m, rlxvk_add(m->g, y, fuzz_fit(m, RLXVK_F32, RLXVK_SHAPE(n))));
+    return fuzz_bool(m->in) ? activation(m, y) : y;
+}
+
+static rlxvk_tensor pattern_norm(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m), r = fuzz_fit(m, RLXVK_F32, rlxvk_tensor_shape(m->g, x));
+    rlxvk_tensor gamma = fuzz_maybe(m, RLXVK_SHAPE(last_dim(m, x)));
+    rlxvk_tensor sum = kept(m, rlxvk_add(m->g, x, r));
+    if (fuzz_bool(m->in))
+        sum = kept(m, rlxvk_add(m->g, sum, fuzz_fit(m, RLXVK_F32, RLXVK_SHAPE(last_dim(m, x)))));
+    return fuzz_bool(m->in) ? rlxvk_layer_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f)
+                            : rlxvk_rms_norm(m->g, sum, gamma, RLXVK_NONE, -1, 0.1f);
+}
+
+static rlxvk_tensor pattern_swiglu(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    int64_t half = last_dim(m, x) / 2;
+    rlxvk_tensor a = kept(m, rlxvk_narrow(m->g, x, -1, 0, half));
+    rlxvk_tensor b = kept(m, rlxvk_narrow(m->g, x, -1, half, half));
+    return fuzz_bool(m->in) ? rlxvk_mul(m->g, rlxvk_silu(m->g, a), b)
+                            : rlxvk_mul(m->g, a, rlxvk_silu(m->g, b));
+}
+
+static rlxvk_tensor pattern_chain(fuzz_maker *m)
+{
+    static rlxvk_tensor (*const of[])(rlxvk_graph *, rlxvk_tensor,
+                                      rlxvk_tensor) = {rlxvk_add, rlxvk_mul, rlxvk_sub, rlxvk_max,
+                                                       rlxvk_min, rlxvk_lt,  rlxvk_div};
+    rlxvk_tensor x = fuzz_any(m), y = x;
+    for (uint32_t n = 2 + fuzz_below(m->in, 5); n > 0; n--) {
+        x = kept(m, x);
+        y = fuzz_bool(m->in) ? activation(m, y)
+                             : of[fuzz_below(m->in, sizeof of / sizeof *of)](m->g, y, x);
+    }
+    return y;
+}
+
+/* Parts that may be written where they are needed. */
+static rlxvk_tensor pattern_parts(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m), parts[3];
+    int32_t axis = fuzz_axis(m, rlxvk_tensor_shape(m->g, x).rank);
+    for (int i = 0; i < 3; i++)
+        parts[i] = kept(m, activation(m, x));
+    return rlxvk_concat(m->g, parts, 3, axis);
+}
+
+static rlxvk_tensor (*const patterns[])(fuzz_maker *) = {pattern_matmul, pattern_norm,
+                                                         pattern_swiglu, pattern_chain,
+                                                         pattern_parts};
+
 static void check_result(const fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
 {
     uint64_t numel;
@@ -256,34 +340,37 @@ static void check_error(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
 
 void fuzz_build(fuzz_maker *m, uint32_t calls)
 {
+    static const fuzz_builder pattern = {.name = "pattern"};
     for (uint32_t i = 0; i < calls && m->in->left; i++) {
-        uint32_t which = fuzz_byte(m->in) % (uint32_t)fuzz_builder_count;
-        const fuzz_builder *b = &fuzz_builders[which];
-        rlxvk_tensor t = call(m, b);
-        fuzz_counts[which].calls++;
-        if (rlxvk_graph_status(m->g) != RLXVK_OK) {
+        uint32_t which = fuzz_byte(m->in);
+        bool single = which < fuzz_builder_count;
+        const fuzz_builder *b = single ? &fuzz_builders[which] : &pattern;
+        rlxvk_tensor t =
+            single ? call(m, b) : patterns[which % (sizeof patterns / sizeof *patterns)](m);
+        bool ok = rlxvk_graph_status(m->g) == RLXVK_OK;
+        if (single) {
+            fuzz_counts[which].calls++;
+            fuzz_counts[which].results += ok;
+        }
+        if (!ok) {
             check_error(m, b, t);
             continue;
         }
         check_result(m, b, t);
-        fuzz_counts[which].results++;
         fuzz_keep(m, t);
     }
 }
 
-void fuzz_finish(fuzz_maker *m)
+void fuzz_finish(fuzz_maker *m, uint64_t bits)
 {
     static const char *const names[] = {"x", "attn.3", "", "a name", NULL};
-    uint32_t bits = fuzz_byte(m->in);
-    for (uint32_t i = 0; i < 3 && m->count; i++) {
-        rlxvk_tensor t = m->pool[fuzz_byte(m->in) % m->count];
-        if (bits >> i & 1)
-            rlxvk_graph_output(m->g, t);
-        if (bits >> (i + 3) & 1)
-            rlxvk_set_name(m->g, t, names[fuzz_below(m->in, 5)]);
+    uint32_t last = m->count - 1;
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (bits >> (i % 64) & 1 || i == last)
+            rlxvk_graph_output(m->g, m->pool[i]);
+        if ((bits >> (i % 61) & 7) == 7)
+            rlxvk_set_name(m->g, m->pool[i], names[bits >> (i % 59) & 3]);
         if (rlxvk_graph_status(m->g) != RLXVK_OK)
             check_error(m, &(fuzz_builder){.name = "set_name"}, RLXVK_NONE);
     }
-    if (m->count)
-        rlxvk_graph_output(m->g, m->pool[m->count - 1]);
 }

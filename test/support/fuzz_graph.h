@@ -1,7 +1,8 @@
 /*
  * Graphs out of a fuzz target's bytes: a sequence of public builder calls over every op, with
  * operands that mostly fit and attributes from sensible to absurd. The graph's contract is checked
- * after every call.
+ * after every call. The compiler chooses in which order the arguments of a call take their bytes:
+ * an input that failed is to be rerun by a program of the same compiler.
  */
 #ifndef RLXVK_FUZZ_GRAPH_H
 #define RLXVK_FUZZ_GRAPH_H
@@ -45,15 +46,16 @@ extern fuzz_count fuzz_counts[];
 /* Registers the custom ops that the builders name. */
 void fuzz_register(void);
 
-/* Appends up to `calls` calls. A call that fails is checked to leave a sticky error and nothing
- * else; then the error is taken back, so that the rest of the bytes is not wasted. */
+/* Appends up to `calls` calls, or patterns of several. A call that fails is checked to leave a
+ * sticky error and nothing else; then the error is taken back, so that the rest of the bytes is not
+ * wasted. */
 void fuzz_build(fuzz_maker *m, uint32_t calls);
-/* Names some tensors and marks outputs, at least one where there is a tensor. */
-void fuzz_finish(fuzz_maker *m);
+/* Marks outputs and names tensors as the bits have it; the last tensor is always an output. */
+void fuzz_finish(fuzz_maker *m, uint64_t bits);
 
 /* ---- What the builders are called with ---- */
 
-/* Adds a result to the pool. */
+/* Adds a result to the pool, if it is one. */
 void fuzz_keep(fuzz_maker *m, rlxvk_tensor t);
 /* Mostly 0 to 4, seldom anything. */
 int64_t fuzz_number(fuzz_maker *m);

@@ -152,11 +152,11 @@ END {
     count = split(text, pieces, ";")
     for (i = 1; i <= count; i++) {
         piece = pieces[i]
-        opened = gsub(/{/, "{", piece)
-        closed = gsub(/}/, "}", piece)
+        opened = gsub(/[{]/, "{", piece)
+        closed = gsub(/[}]/, "}", piece)
         if (depth == 0) {
             whole = piece
-            sub(/{.*/, "", whole)
+            sub(/[{].*/, "", whole)
         }
         depth += opened - closed
         if (depth == 0)

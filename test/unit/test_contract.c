@@ -76,11 +76,11 @@ static void listed_tensors_belong_to_it(void **state)
     expect_sticky(g, RLXVK_E_DANGLING, foreign);
     g = new_graph();
     rlxvk_call(g, body, &t, 1, &out, 1);
-    expect_sticky(g, RLXVK_E_DANGLING, "call: value 0 is a tensor of another graph");
+    expect_sticky(g, RLXVK_E_DANGLING, "call (node 0): value 0 is a tensor of another graph");
     g = new_graph();
     (void)input(g, "x", RLXVK_SHAPE(4, 4));
     rlxvk_scan(g, body, &t, 1, &(rlxvk_scan_options){.length = 1});
-    expect_sticky(g, RLXVK_E_DANGLING, "scan: value 0 is a tensor of another graph");
+    expect_sticky(g, RLXVK_E_DANGLING, "scan (node 1): value 0 is a tensor of another graph");
     g = new_graph();
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(4, 4)), w = input(g, "w", RLXVK_SHAPE(4, 12));
     rlxvk_attention_block block = {.hidden = rlxvk_reshape(g, x, RLXVK_SHAPE(1, 4, 4)),
@@ -173,7 +173,7 @@ static void null_options_are_defaults(void **state)
     rlxvk_graph *g = new_graph();
     (void)state;
     rlxvk_stft(g, input(g, "x", RLXVK_SHAPE(8)), RLXVK_NONE, NULL);
-    expect_sticky(g, RLXVK_E_ATTR, "stft: length is 0");
+    expect_sticky(g, RLXVK_E_ATTR, "stft (node 1): length is 0");
     g = new_graph();
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(8)), im;
     rlxvk_tensor re = rlxvk_rfft(g, x, 0, RLXVK_FFT_INVERSE, NULL);
@@ -186,6 +186,37 @@ static void null_options_are_defaults(void **state)
     assert_true(shape_equal(&s, &t) && s.rank == 4);
     expect_ok(rlxvk_graph_status(g));
     rlxvk_graph_destroy(g);
+}
+
+/* Calls that have no status to give answer NULL with nothing, and say why. */
+static void null_objects_answer_neutrally(void **state)
+{
+    rlxvk_memory_report memory = {.block_count = 7};
+    rlxvk_plan_report plan = {.runs = 7};
+    rlxvk_device_info device = {.usable = true};
+    rlxvk_rng_options rng = {.seed = 7};
+    (void)state;
+    assert_string_equal(rlxvk_graph_error(NULL), "");
+    assert_int_equal(rlxvk_graph_status(NULL), RLXVK_E_NULL);
+    assert_int_equal(rlxvk_tensor_shape(NULL, RLXVK_NONE).rank, 0);
+    assert_int_equal(rlxvk_tensor_dtype(NULL, RLXVK_NONE), RLXVK_F32);
+    assert_int_equal(rlxvk_output_count(NULL), 0);
+    assert_int_equal(rlxvk_output_shape(NULL, 0).rank, 0);
+    assert_int_equal(rlxvk_output_dtype(NULL, 0), RLXVK_F32);
+    assert_false(rlxvk_has_handle(NULL, "x"));
+    rlxvk_memory(NULL, &memory);
+    assert_int_equal(memory.block_count, 0);
+    rlxvk_plan_info(NULL, &plan);
+    assert_int_equal(plan.runs, 0);
+    rlxvk_context_device(NULL, &device);
+    assert_false(device.usable);
+    rlxvk_get_rng(NULL, &rng);
+    assert_int_equal(rng.seed, 0);
+    assert_string_equal(rlxvk_last_error(),
+                        "get_rng: executable is NULL; this call cannot do without it");
+    assert_int_equal(rlxvk_neg(NULL, RLXVK_NONE).id, 0);
+    assert_non_null(strstr(rlxvk_last_error(), "neg: graph is NULL"));
+    assert_int_equal(rlxvk_prime_factors(12, NULL, 3), 3);
 }
 
 static void null_rng_options_are_the_defaults(void **state)
@@ -356,6 +387,7 @@ int main(void)
         cmocka_unit_test(sizes_name_the_tensor),
         cmocka_unit_test(traces_name_the_node),
         cmocka_unit_test(null_options_are_defaults),
+        cmocka_unit_test(null_objects_answer_neutrally),
         cmocka_unit_test(null_rng_options_are_the_defaults),
         cmocka_unit_test(only_the_library_names_its_state),
         cmocka_unit_test(options_have_bounds),

@@ -397,7 +397,7 @@ static void test_refusals(void **state)
                                rlxvk_input(g, "r", RLXVK_F32, RLXVK_SHAPE(1, 1, 2)),
                                input(g, "at", 1)};
     (void)rlxvk_if(g, input(g, "p", 1), writes, writes, captures, 3);
-    expect_sticky(g, RLXVK_E_ATTR, "if: then: write_rows writes");
+    expect_sticky(g, RLXVK_E_ATTR, "if: then (node 4): write_rows writes");
     g = new_graph();
     x = input(g, "x", 1);
     (void)rlxvk_scan(g, body, &x, 1, &(rlxvk_scan_options){.broadcast_count = SIZE_MAX});

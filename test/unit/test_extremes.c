@@ -24,7 +24,7 @@
 
 #define HUGE_DIM   ((int64_t)1 << 62)
 #define LONG_DIM   ((int64_t)1 << 31)
-#define MOST_WORDS 100000 /* elements of what is lowered */
+#define MOST_WORDS 4096 /* elements of what is lowered */
 
 static const rlxvk_shape shapes[] = {
     {0},

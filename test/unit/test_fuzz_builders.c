@@ -59,7 +59,7 @@ static void every_builder_succeeds(void **state)
             bytes[k] = (uint8_t)random_next(&r);
         assert_int_equal(rlxvk_graph_create(&m.g), RLXVK_OK);
         fuzz_build(&m, 24);
-        fuzz_finish(&m);
+        fuzz_finish(&m, random_next(&r));
         rlxvk_graph_destroy(m.g);
     }
     for (size_t i = 0; i < fuzz_builder_count; i++)
