@@ -131,7 +131,6 @@ static void check_results(const live *l, const flight *f)
     }
 }
 
-/* After a run that failed half way: gives every input and looks at every output. */
 static void recover(live *l);
 
 /* Whether a run with these refusals, which may be doubtful, did not take place. */
@@ -173,6 +172,7 @@ static void step_run(live *l)
         recover(l);
 }
 
+/* After a run that failed half way: gives every input and looks at every output. */
 static void recover(live *l)
 {
     choices.calm = true;
@@ -447,12 +447,8 @@ static void step_set_param(live *l)
     bool raw = n && model_storage_of(n->dtype) == MODEL_RAW, bytes = raw != seldom(4);
     size_t length = 0;
     status_set refused = 0;
-    rlxvk_status status;
     rlxvk_param_item item;
-    bool own =
-        n && (raw || n->dtype == RLXVK_C64 || n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
-    void *data =
-        seldom_null(n ? fill(n, bytes && own ? n->dtype : RLXVK_F32, bytes, &length) : block(0));
+    void *data = seldom_null(n ? fill(n, n->dtype, bytes, &length) : block(0));
     length = seldom(24) ? length ^ 1 : length;
     tell("e%u set param %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
     if (bytes)
@@ -461,9 +457,9 @@ static void step_set_param(live *l)
         item = model_item_of_values(l->model, name, data, length, &refused);
     status_set allowed = refused ? also_null(refused | STATUS(RLXVK_E_LENGTH))
                                  : model_set_params(l->model, &item, 1);
-    status = bytes ? rlxvk_set_param_bytes(l->real, name, data, length)
-                   : rlxvk_set_param(l->real, name, data, length);
-    (void)expect(status, allowed);
+    (void)expect(bytes ? rlxvk_set_param_bytes(l->real, name, data, length)
+                       : rlxvk_set_param(l->real, name, data, length),
+                 allowed);
     free(data);
 }
 
