@@ -11,7 +11,7 @@
 #include "support/choice.h"
 #include "support/story.h"
 
-enum { MOST_CALLS = 40, MOST_EXECUTABLES = 4, MOST_ITEMS = 6, MOST_IN_FLIGHT = 4 };
+enum { CONTEXTS = 3, MOST_CALLS = 40, MOST_EXECUTABLES = 4, MOST_ITEMS = 6, MOST_IN_FLIGHT = 4 };
 
 /* One run, of which the library keeps the outputs' array until its wait. */
 typedef struct flight {
@@ -31,10 +31,10 @@ typedef struct live {
 } live;
 
 static struct {
-    rlxvk_context *contexts[2], *context;
+    rlxvk_context *contexts[CONTEXTS], *context;
     /* What keeps the device busy for a while, so that runs submitted after it are still to come
      * when the calls after them are made. */
-    rlxvk_executable *ballasts[2], *ballast;
+    rlxvk_executable *ballasts[CONTEXTS], *ballast;
     rlxvk_ticket ballast_run;
     live lives[MOST_EXECUTABLES];
 } world;
@@ -131,8 +131,14 @@ static void check_results(const live *l, const flight *f)
     }
 }
 
-/* After a run that failed half way: gives every input and looks at every output. */
 static void recover(live *l);
+
+/* Whether a run with these refusals, which may be doubtful, did not take place. */
+static bool is_refused(status_set refused, rlxvk_status status)
+{
+    bool doubtful = refused & ACCEPTED, named = status != RLXVK_OK && refused & STATUS(status);
+    return refused && (named || !doubtful);
+}
 
 static void step_run(live *l)
 {
@@ -150,9 +156,7 @@ static void step_run(live *l)
     }
     rlxvk_status status =
         rlxvk_run(l->real, nothing ? NULL : f.inputs, f.input_count, f.outputs, f.output_count);
-    if (refused & ~ACCEPTED & STATUS(status)) {
-        (void)expect(status, refused);
-    } else if (refused && !(refused & ACCEPTED)) {
+    if (is_refused(refused, status)) {
         (void)expect(status, refused);
     } else {
         l->rows_pending = false;
@@ -168,6 +172,7 @@ static void step_run(live *l)
         recover(l);
 }
 
+/* After a run that failed half way: gives every input and looks at every output. */
 static void recover(live *l)
 {
     choices.calm = true;
@@ -196,8 +201,7 @@ static void step_first_bad_node(live *l)
     if (end == STATUS(RLXVK_E_SINGULAR))
         end = ACCEPTED;
     if (expect(rlxvk_first_bad_node(l->real, f.inputs, f.input_count, &bad), end) &&
-        bad.found != singular &&
-        !(getenv("SKIP_M6") && l->model->graph->nodes[1].op == MODEL_UNIFORM)) {
+        bad.found != singular) {
         tell("DIFFERS: bad node %s, the model has %s", bad.found ? bad.op : "none",
              singular ? "a singular matrix" : "none");
         differ();
@@ -237,7 +241,7 @@ static void step_submit(live *l)
     bool busy = l->model->in_flight >= l->model->max_in_flight;
     choose_inputs(&f, l->model);
     choose_outputs(&f, l->model);
-    if (seldom(6))
+    if (world.ballast && seldom(6))
         drop_ballast();
     /* The library keeps the outputs' array: it must be the flight's that stays. */
     flight *kept = slot ? slot : &f;
@@ -250,7 +254,7 @@ static void step_submit(live *l)
         refused = (refused & ~ACCEPTED) | STATUS(RLXVK_E_BUSY);
     rlxvk_status status = rlxvk_submit(l->real, kept->inputs, kept->input_count, kept->outputs,
                                        kept->output_count, &ticket);
-    if (refused && (status != RLXVK_OK || !(refused & ACCEPTED))) {
+    if (is_refused(refused, status)) {
         (void)expect(status, refused);
         release_flight(kept);
         return;
@@ -361,21 +365,11 @@ static void step_read_handle(live *l)
     read_handle(l, name, (n ? model_words(n) : 1) + seldom(24));
 }
 
-static bool may_feed(const model_executable *m, const char *name, size_t index)
-{
-    const model_node *to = node_named(m, MODEL_INPUT, name);
-    if (!to || index >= m->graph->output_count)
-        return true; /* refused */
-    return to->kind != MODEL_MATRIX &&
-           m->graph->nodes[m->graph->outputs[index]].kind != MODEL_SOLUTION;
-}
-
 static void step_set_feed(live *l, bool rows)
 {
     const char *name = choose_name(l->model, MODEL_INPUT);
     size_t index = choose_output(l->model);
-    if (!may_feed(l->model, name, index) ||
-        (getenv("SKIP_M6") && rows && name && !strcmp(name, "n")))
+    if (!may_feed(l->model, name, index))
         return;
     tell("e%u %s %s <- %zu", number_of(l), rows ? "register row feed" : "set feed", text_of(name),
          index);
@@ -453,11 +447,8 @@ static void step_set_param(live *l)
     bool raw = n && model_storage_of(n->dtype) == MODEL_RAW, bytes = raw != seldom(4);
     size_t length = 0;
     status_set refused = 0;
-    rlxvk_status status;
     rlxvk_param_item item;
-    bool own = n && (raw || n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
-    void *data =
-        seldom_null(n ? fill(n, bytes && own ? n->dtype : RLXVK_F32, bytes, &length) : block(0));
+    void *data = seldom_null(n ? fill(n, n->dtype, bytes, &length) : block(0));
     length = seldom(24) ? length ^ 1 : length;
     tell("e%u set param %s[%zu%s]", number_of(l), text_of(name), length, bytes ? " bytes" : "");
     if (bytes)
@@ -466,9 +457,9 @@ static void step_set_param(live *l)
         item = model_item_of_values(l->model, name, data, length, &refused);
     status_set allowed = refused ? also_null(refused | STATUS(RLXVK_E_LENGTH))
                                  : model_set_params(l->model, &item, 1);
-    status = bytes ? rlxvk_set_param_bytes(l->real, name, data, length)
-                   : rlxvk_set_param(l->real, name, data, length);
-    (void)expect(status, allowed);
+    (void)expect(bytes ? rlxvk_set_param_bytes(l->real, name, data, length)
+                       : rlxvk_set_param(l->real, name, data, length),
+                 allowed);
     free(data);
 }
 
@@ -482,7 +473,8 @@ static void step_set_params(live *l)
         const model_node *n = node_named(l->model, MODEL_PARAM, name);
         rlxvk_dtype dtype = n && !seldom(4) ? n->dtype : (rlxvk_dtype)choose(RLXVK_DTYPE_COUNT + 1);
         size_t length = 0;
-        bool known = n && dtype < RLXVK_DTYPE_COUNT && dtype != RLXVK_C64;
+        bool known =
+            n && dtype < RLXVK_DTYPE_COUNT && (dtype == RLXVK_C64) == (n->dtype == RLXVK_C64);
         void *data = seldom_null(known ? fill(n, dtype, true, &length) : block(0));
         items[i] = (rlxvk_param_item){name, data, seldom(24) ? length ^ 1 : length, dtype};
         tell(" %s[%zu bytes of %s]", text_of(name), items[i].length, rlxvk_dtype_name(dtype));
@@ -519,15 +511,6 @@ static void step_read_param(live *l)
 }
 
 /* ---- Random numbers ---- */
-
-static rlxvk_rng_options choose_rng(void)
-{
-    static const uint64_t numbers[] = {0, 42, 1, UINT64_MAX, 2147483647u, 1ull << 32};
-    return (rlxvk_rng_options){.seed = numbers[choose(6)],
-                               .backend = (rlxvk_rng_backend)choose(3),
-                               .step = numbers[choose(6)],
-                               .advance_per_run = choose(2)};
-}
 
 static void step_rng(live *l)
 {
@@ -567,23 +550,33 @@ static live *choose_live(void)
     return l->model ? l : NULL;
 }
 
-/* Executables that share memory must not run at the same time: those of `l` come to rest, and so do
- * row feeds of theirs that would ride in their next run. */
-static void settle_sharers(const live *l)
+/* Row feeds that would ride in the next run are made now. */
+static void flush_rows(live *l)
 {
+    if (l->rows_pending)
+        read_row(l, 0, 0, 0);
+    l->rows_pending = false;
+}
+
+/* Executables that share memory must not run at the same time: those of `l` come to rest. */
+static bool settle_sharers(const live *l)
+{
+    bool any = false;
     for (int i = 0; i < MOST_EXECUTABLES; i++) {
         live *other = &world.lives[i];
         if (other == l || !other->model || !model_shares(l->model, other->model))
             continue;
         wait_for_all(other);
-        if (other->rows_pending)
-            read_row(other, 0, 0, 0);
-        other->rows_pending = false;
+        flush_rows(other);
+        any = true;
     }
+    return any;
 }
 
 static void destroy(live *l)
 {
+    if (settle_sharers(l))
+        flush_rows(l);
     tell("e%u destroy\n", number_of(l));
     rlxvk_executable_destroy(l->real);
     model_destroy(l->model);
@@ -606,6 +599,7 @@ static rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_opti
     o.reorder = bits & 16 ? RLXVK_OFF : RLXVK_ON;
     o.check_index = bits & 32 ? RLXVK_ON : RLXVK_OFF;
     o.fusion = bits & 64 ? RLXVK_OFF : RLXVK_ON;
+    o.check_plan = bits & 2 ? RLXVK_ON : RLXVK_OFF;
     o.profile = (bits & 0x8f) == 0x80 ? RLXVK_ON : RLXVK_OFF;
     *rng = choose_rng();
     return o;
@@ -692,7 +686,7 @@ static void step(live *l)
         (steps[which] == step_set_param || steps[which] == step_set_params ||
          steps[which] == step_read_param))
         which = 0;
-    settle_sharers(l);
+    (void)settle_sharers(l);
     if (which < PLAIN)
         steps[which](l);
     else if (which < PLAIN + 3)
@@ -710,7 +704,7 @@ static void step(live *l)
 /* What is left at the end: everything that can be read. */
 static void finish(live *l)
 {
-    settle_sharers(l);
+    (void)settle_sharers(l);
     wait_for_all(l);
     for (uint8_t id = 0; id < l->model->graph->node_count; id++) {
         const model_node *n = &l->model->graph->nodes[id];
@@ -721,6 +715,18 @@ static void finish(live *l)
     }
     step_run(l);
 }
+
+/* Ways to reach the device's memory. With small allocations little is staged, and the rest takes
+ * the blocking path. */
+static const struct {
+    const char *name;
+    rlxvk_context_options options;
+} memories[CONTEXTS] = {
+    {"mapped where it can be", {.cache_directory = ""}},
+    {"staged", {.cache_directory = "", .no_direct_upload = true}},
+    {"staged, 2 KiB at a time",
+     {.cache_directory = "", .no_direct_upload = true, .limit_allocation_bytes = 2048}},
+};
 
 static rlxvk_executable *make_ballast(rlxvk_context *context)
 {
@@ -742,11 +748,11 @@ static rlxvk_executable *make_ballast(rlxvk_context *context)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
-    for (int staged = 0; staged < 2; staged++) {
-        rlxvk_context_options o = {.no_direct_upload = staged, .cache_directory = ""};
-        FUZZ_CHECK(rlxvk_context_create(&o, &world.contexts[staged]) == RLXVK_OK, "%s",
+    for (int i = 0; i < CONTEXTS; i++) {
+        FUZZ_CHECK(rlxvk_context_create(&memories[i].options, &world.contexts[i]) == RLXVK_OK, "%s",
                    rlxvk_last_error());
-        world.ballasts[staged] = make_ballast(world.contexts[staged]);
+        world.ballasts[i] =
+            memories[i].options.limit_allocation_bytes ? NULL : make_ballast(world.contexts[i]);
     }
     FUZZ_CHECK(rlxvk_register_custom(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
     return 0;
@@ -755,9 +761,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 void fuzz_report(void)
 {
     story_report();
-    for (int staged = 0; staged < 2; staged++) {
-        rlxvk_executable_destroy(world.ballasts[staged]);
-        rlxvk_context_destroy(world.contexts[staged]);
+    for (int i = 0; i < CONTEXTS; i++) {
+        rlxvk_executable_destroy(world.ballasts[i]);
+        rlxvk_context_destroy(world.contexts[i]);
     }
 }
 
@@ -765,10 +771,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     choices.in = (fuzz_input){data, size};
     story_begin();
-    bool staged = choose(2);
-    world.context = world.contexts[staged];
-    world.ballast = world.ballasts[staged];
-    tell("memory %s\n", staged ? "staged" : "mapped where it can be");
+    uint32_t memory = choose(CONTEXTS);
+    world.context = world.contexts[memory];
+    world.ballast = world.ballasts[memory];
+    tell("memory %s\n", memories[memory].name);
     step_compile();
     for (int i = 0; i < MOST_CALLS && choices.in.left; i++) {
         live *l = choose_live();

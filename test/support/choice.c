@@ -90,3 +90,21 @@ const char *text_of(const char *name)
 {
     return name ? name : "NULL";
 }
+
+bool may_feed(const model_executable *m, const char *name, size_t index)
+{
+    const model_node *to = node_named(m, MODEL_INPUT, name);
+    if (!to || index >= m->graph->output_count)
+        return true; /* refused */
+    return to->kind != MODEL_MATRIX &&
+           m->graph->nodes[m->graph->outputs[index]].kind != MODEL_SOLUTION;
+}
+
+rlxvk_rng_options choose_rng(void)
+{
+    static const uint64_t numbers[] = {0, 42, 1, UINT64_MAX, 2147483647u, 1ull << 32};
+    return (rlxvk_rng_options){.seed = numbers[choose(6)],
+                               .backend = (rlxvk_rng_backend)choose(3),
+                               .step = numbers[choose(6)],
+                               .advance_per_run = choose(2)};
+}

@@ -28,6 +28,9 @@ const char *choose_name(const model_executable *m, model_op op);
 const model_node *node_named(const model_executable *m, model_op op, const char *name);
 /* An output's index, seldom none. */
 size_t choose_output(const model_executable *m);
+/* Whether the input may be fed by the output, or is refused: not where values would grow wild. */
+bool may_feed(const model_executable *m, const char *name, size_t index);
+rlxvk_rng_options choose_rng(void);
 /* "NULL" for NULL. */
 const char *text_of(const char *name);
 

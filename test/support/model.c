@@ -250,7 +250,9 @@ static status_set check_item(const model_executable *e, const rlxvk_param_item *
     size_t needed = model_numel(&n->shape) * rlxvk_dtype_size(item->dtype);
     status_set refused =
         raw && model_storage_of(item->dtype) != MODEL_RAW ? STATUS(RLXVK_E_DTYPE) : 0;
-    if ((n->dtype == RLXVK_C64) != (item->dtype == RLXVK_C64))
+    if (n->dtype == RLXVK_C64 && item->dtype == RLXVK_F32)
+        needed = 2 * model_numel(&n->shape) * sizeof(float);
+    else if ((n->dtype == RLXVK_C64) != (item->dtype == RLXVK_C64))
         refused |= STATUS(RLXVK_E_DTYPE);
     if (item->length != needed)
         refused |= STATUS(RLXVK_E_LENGTH);
@@ -272,7 +274,8 @@ status_set model_set_params(model_executable *e, const rlxvk_param_item *items, 
         int id = model_find(e, MODEL_PARAM, items[i].name);
         const model_node *n = node_of(e, id);
         float *words = e->cells[id]->words;
-        dtype_widen(items[i].dtype, items[i].bytes, model_numel(&n->shape), words);
+        dtype_widen(items[i].dtype, items[i].bytes,
+                    items[i].dtype == RLXVK_F32 ? model_words(n) : model_numel(&n->shape), words);
         dtype_round(n->dtype, words, model_numel(&n->shape));
         mark_written(e, id);
     }
@@ -293,7 +296,7 @@ rlxvk_param_item model_item_of_bytes(const model_executable *e, const char *name
 {
     int id = model_find(e, MODEL_PARAM, name);
     rlxvk_dtype dtype = id >= 0 ? node_of(e, id)->dtype : RLXVK_F32;
-    bool own = model_storage_of(dtype) == MODEL_RAW || dtype == RLXVK_F16 || dtype == RLXVK_BF16;
+    bool own = model_storage_of(dtype) != MODEL_WORD || dtype == RLXVK_F16 || dtype == RLXVK_BF16;
     return (rlxvk_param_item){name, bytes, length, own ? dtype : RLXVK_F32};
 }
 

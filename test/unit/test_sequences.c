@@ -123,6 +123,21 @@ static void test_clone_of_kept_outputs(void **state)
     rlxvk_executable_destroy(e);
 }
 
+/* A complex param takes two f32 values an element. */
+static void test_complex_param(void **state)
+{
+    const float values[4] = {1, 2, 3, 4};
+    float got[4];
+    rlxvk_graph *g = graph();
+    (void)state;
+    rlxvk_graph_output(g, rlxvk_copy(g, rlxvk_param(g, "w", RLXVK_C64, RLXVK_SHAPE(2))));
+    rlxvk_executable *e = compile(g, NULL);
+    expect_ok(rlxvk_set_param(e, "w", values, 4));
+    expect_ok(rlxvk_read_param(e, "w", got, 4));
+    assert_memory_equal(got, values, sizeof got);
+    rlxvk_executable_destroy(e);
+}
+
 /* The random state is bits: what they would be as numbers is nobody's NaN. */
 static void test_random_state_is_no_number(void **state)
 {
@@ -144,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_params_of_no_dtype),
         cmocka_unit_test(test_step_of_failed_runs),
         cmocka_unit_test(test_clone_of_kept_outputs),
+        cmocka_unit_test(test_complex_param),
         cmocka_unit_test(test_random_state_is_no_number),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
