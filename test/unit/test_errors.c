@@ -23,6 +23,7 @@ typedef struct leaves {
     rlxvk_tensor raw, c64, packed;          /* U8 [4], C64 [4], U8 [34] (a block of Q8_0) */
     rlxvk_tensor empty, huge, wide, cache;  /* [0,4], [2^30], [1,2^24+1], [2,8,4] */
     rlxvk_tensor tall, column, row, t341;   /* [2^30,1], [4,1], [1,4], [3,4,1] */
+    rlxvk_tensor narrow;                    /* [2,3,0] */
     rlxvk_tensor computed;                  /* [2,8,4], no leaf */
 } leaves;
 
@@ -47,6 +48,7 @@ static leaves make_leaves(void)
     l.column = rlxvk_input(l.g, "column", RLXVK_F32, RLXVK_SHAPE(4, 1));
     l.row = rlxvk_input(l.g, "row", RLXVK_F32, RLXVK_SHAPE(1, 4));
     l.t341 = rlxvk_input(l.g, "t341", RLXVK_F32, RLXVK_SHAPE(3, 4, 1));
+    l.narrow = rlxvk_input(l.g, "narrow", RLXVK_F32, RLXVK_SHAPE(2, 3, 0));
     l.computed = rlxvk_neg(l.g, l.cache);
     expect_ok(rlxvk_graph_status(l.g));
     return l;
@@ -344,6 +346,9 @@ static void attention_errors(void **state)
     o = (rlxvk_attention_options){.num_heads = INT64_MAX};
     BAD(RLXVK_E_ATTR, "num_heads 9223372036854775807",
         rlxvk_attention(g, l.t234, l.t234, l.t234, NONE, &o));
+    o = (rlxvk_attention_options){.num_heads = 2};
+    BAD(RLXVK_E_SHAPE, "heads of width 0 have no scores",
+        rlxvk_attention(g, l.narrow, l.narrow, l.narrow, NONE, &o));
     o = (rlxvk_attention_options){.num_heads = 3};
     BAD(RLXVK_E_SHAPE,
         "2x3x4 fits no layout with num_heads 3 and head_dim 0 (0: any); takes [B,H,S,D]",
