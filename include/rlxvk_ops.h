@@ -413,11 +413,11 @@ typedef struct rlxvk_attention_options {
 
 /* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
  * ([Sk], [B, Sk], [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS
- * only. A row without any allowed key is 0. D is 1 to 256. Result: q's shape. */
+ * only. A row without any allowed key is 0. D at most 256. Result: q's shape. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
 /* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one); out_lse
- * may be NULL. */
+ * may be NULL. D is 1 at least. */
 rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
                                       rlxvk_tensor v, rlxvk_tensor mask,
                                       const rlxvk_attention_options *options,

@@ -187,6 +187,8 @@ static rlxvk_status record_row_feed(rlxvk_executable *e, const feed_commands *f,
                                  .source_offset = (uint32_t)((from.offset - source.offset) / 4)};
     VkDescriptorSet set;
     rlxvk_status status;
+    if (!to.bytes || !from.bytes) /* no row of any elements fits */
+        return RLXVK_OK;
     buffer_range ranges[] = {{f->row_arguments.buffer, 0, f->row_arguments.size},
                              {location_block(&source)->buffer, source.offset,
                               round_up(MAX(source.bytes, 4), 4)},
@@ -354,6 +356,7 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
 {
     rlxvk_executable *e = executable;
     uint32_t *rows, index = 0;
+    bool shared = false;
     rlxvk_status status;
     TRY(require(e, "feed_rows", "executable"));
     if (!e->feeds.rows)
@@ -377,9 +380,12 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
         rows[3 * index++ + 2] = (uint32_t)row_elements;
         in->resident = in->written = true;
         in->fingerprint_valid = false;
+        shared = shared || in->shared;
     }
     TRY(memory_block_flush(e->device, &e->feeds.row_arguments, 0, 12 * index));
     e->row_feeds_pending = true;
+    if (shared) /* another executable's next run must see it */
+        TRY(flush_row_feeds(e));
 error:
     return status;
 }

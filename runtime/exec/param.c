@@ -107,7 +107,7 @@ static rlxvk_status convert(const node *n, storage held, const param_data *d, vo
         return RLXVK_OK;
     }
     if (held != STORAGE_HALF) {
-        dtype_widen(d->dtype, d->data, n->dtype == RLXVK_C64 ? d->bytes / 8 : numel, to);
+        dtype_widen(d->dtype, d->data, d->bytes / rlxvk_dtype_size(d->dtype), to);
         dtype_round((rlxvk_dtype)n->dtype, to, numel);
         return RLXVK_OK;
     }

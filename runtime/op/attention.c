@@ -132,8 +132,6 @@ static rlxvk_status resolve_heads(const node *n, rlxvk_attention_options *o, con
                        "axis 0 of %lld is not a multiple of %lld heads; num_heads must divide it",
                        (long long)q->dims[0], (long long)o->num_heads);
     TRY(resolve_count(n, "head_dim", &o->head_dim, packed ? last / o->num_heads : last));
-    if (o->head_dim == 0)
-        return op_fail(n, RLXVK_E_SHAPE, "heads of width 0 have no scores; head_dim is 1 at least");
     int64_t batch = folded ? q->dims[0] / o->num_heads : 0;
     if (!packed && !folded)
         TRY(resolve_count(n, "num_heads", &o->num_heads, shown_heads(o->layout, q, 0, 0, 0)));
@@ -218,7 +216,7 @@ static rlxvk_status attention_infer(const rlxvk_graph *g, node *n, void *attribu
     TRY(resolve_heads(n, o, q, k));
     TRY(check_keys(g, n, o));
     if (o->score_scale == 0)
-        o->score_scale = (float)(1 / sqrt((double)o->head_dim));
+        o->score_scale = o->head_dim ? (float)(1 / sqrt((double)o->head_dim)) : 1;
     attention_geometry geometry = attention_geometry_of(o, q, k, NULL);
     if (takes_mask(o))
         TRY(check_mask(n, &geometry, input_shape(g, n, 3)));
@@ -231,6 +229,9 @@ static rlxvk_status attention_infer(const rlxvk_graph *g, node *n, void *attribu
             return op_fail(n, RLXVK_E_TOO_LARGE,
                            "lse of %lld x %lld x %lld has 2^31 elements or more; split the batch",
                            (long long)lse.dims[0], (long long)lse.dims[1], (long long)lse.dims[2]);
+        if (o->head_dim == 0)
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "lse of heads of width 0, which have no scores; head_dim is 1 at least");
         n->shape = RLXVK_SHAPE((int64_t)(shape_numel(q) + rows));
     }
 error:
