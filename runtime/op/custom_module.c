@@ -35,7 +35,7 @@ static rlxvk_status refuse(const module *m, size_t at, const char *format, ...)
     char message[256];
     va_list list;
     va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
+    text_format(message, sizeof message, format, list);
     va_end(list);
     return fail(RLXVK_E_ATTR, "custom '%s': word %zu of the kernel's %zu %s", m->name, at, m->count,
                 message);
