@@ -73,6 +73,15 @@ static inline uint64_t divide_up(uint64_t value, uint64_t by)
 {
     return value / by + (value % by != 0);
 }
+static inline uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 
 /* ---- Bump arena: many small objects that die together. ---- */
 

@@ -191,16 +191,6 @@ typedef struct phase_axis {
     uint64_t cells, count, taps;
 } phase_axis;
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static phase_axis phases_of(const conv_problem *p, uint32_t i)
 {
     const struct conv_args *args = &p->args;

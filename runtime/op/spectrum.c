@@ -438,16 +438,6 @@ static bool is_prime(uint64_t n)
     return true;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static uint64_t square_plus(uint64_t x, uint64_t shift, uint64_t n)
 {
     return (uint64_t)(((unsigned __int128)x * x + shift) % n);

@@ -107,21 +107,26 @@ static void test_feed_spares_views_of_its_target(void **state)
     }
 }
 
+/* Inputs a = 1 and b = 2, bound, are the outputs. */
+static rlxvk_executable *two_handles(rlxvk_context *c)
+{
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_graph_output(g, rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(1)));
+    rlxvk_graph_output(g, rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(1)));
+    rlxvk_executable *e = compile(c, g, NULL);
+    expect_ok(rlxvk_bind_handle(e, "a", (float[]){1}, 1));
+    expect_ok(rlxvk_bind_handle(e, "b", (float[]){2}, 1));
+    return e;
+}
+
 /* The fed output itself is a view of another fed input: read_fed_output gives what was fed. */
 static void test_read_fed_output_of_swapped_inputs(void **state)
 {
     (void)state;
     for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
-        rlxvk_graph *g = NULL;
         float y[2];
-        expect_ok(rlxvk_graph_create(&g));
-        rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(1));
-        rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(1));
-        rlxvk_graph_output(g, a);
-        rlxvk_graph_output(g, b);
-        rlxvk_executable *e = compile(contexts[k], g, NULL);
-        expect_ok(rlxvk_bind_handle(e, "a", (float[]){1}, 1));
-        expect_ok(rlxvk_bind_handle(e, "b", (float[]){2}, 1));
+        rlxvk_executable *e = two_handles(contexts[k]);
         expect_ok(rlxvk_set_handle_feed(e, "a", 1));
         expect_ok(rlxvk_set_handle_feed(e, "b", 0));
         run(e, NULL, 0, y, 2);
@@ -172,16 +177,8 @@ static void test_row_feeds_that_swap(void **state)
 {
     (void)state;
     for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
-        rlxvk_graph *g = NULL;
         float y[2];
-        expect_ok(rlxvk_graph_create(&g));
-        rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(1));
-        rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(1));
-        rlxvk_graph_output(g, a);
-        rlxvk_graph_output(g, b);
-        rlxvk_executable *e = compile(contexts[k], g, NULL);
-        expect_ok(rlxvk_bind_handle(e, "a", (float[]){1}, 1));
-        expect_ok(rlxvk_bind_handle(e, "b", (float[]){2}, 1));
+        rlxvk_executable *e = two_handles(contexts[k]);
         expect_ok(rlxvk_register_row_feed(e, "a", 1));
         expect_ok(rlxvk_register_row_feed(e, "b", 0));
         run(e, NULL, 0, y, 2);
