@@ -57,6 +57,11 @@ static void keep_sentence(ticket_state *t)
         text_append(&sentence, "%s", rlxvk_last_error());
 }
 
+static rlxvk_status ending_of(const ticket_state *t)
+{
+    return t->status == RLXVK_OK ? RLXVK_OK : fail(t->status, "%s", t->sentence);
+}
+
 static bool in_flight(const rlxvk_executable *e)
 {
     for (uint32_t t = 0; t < e->max_in_flight; t++)
@@ -411,7 +416,7 @@ static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
     double start = trace ? trace_now() : 0;
     rlxvk_status status;
     if (t->completed)
-        return t->status == RLXVK_OK ? RLXVK_OK : fail(t->status, "%s", t->sentence);
+        return ending_of(t);
     t->completed = true;
     TRY(wait_value(e, t->value));
     if (trace)
@@ -420,7 +425,7 @@ static rlxvk_status complete(rlxvk_executable *e, ticket_state *t)
     if (trace && e->queries)
         TRY(trace_steps(e, t->submitted_at));
     diagnose(e, t);
-    return t->status;
+    return ending_of(t);
 error:
     t->status = status;
     keep_sentence(t);

@@ -284,6 +284,9 @@ static void test_bad_index_runs_in_flight(void **state)
             expect_error(rlxvk_wait(e, tickets[1]), RLXVK_E_INDEX_OOB, "is 7");
             EXPECT(&y[0], 30);
             EXPECT(&y[2], 10);
+            tickets[0] = submit(e, &(rlxvk_run_input){"ids", &given[1], 1, RLXVK_AS_F32}, &out[0]);
+            expect_error(rlxvk_wait(e, 0), RLXVK_E_INDEX, "ticket 0");
+            expect_error(rlxvk_wait(e, tickets[0]), RLXVK_E_INDEX_OOB, "is 7");
         }
         rlxvk_executable_destroy(e);
     }
