@@ -173,7 +173,7 @@ $(BUILD)/test/%: $(BUILD)/test/unit/%.o $(TESTED)
 	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
-$(BUILD)/test/test_cli: | $(PROGRAM)
+$(BUILD)/test/test_cli: | $(BUILD)/test/rlxvk
 
 FUZZ_MAIN := $(if $(filter libfuzzer,$(config)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/driver.o)
 $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
