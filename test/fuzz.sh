@@ -11,8 +11,6 @@ run() {
     local program=$1 name=${1##*/} folder=$BUILD/fuzz
     local seeds=test/fuzz/seeds/$name log=$folder/$name.log how=(--seconds "$seconds")
     [[ ! $runs ]] || how=(--runs "$runs")
-    # The drivers' own leaks are not ours to judge.
-    [[ $name != sequence ]] || export ASAN_OPTIONS=detect_leaks=0
     if nm "$program" | grep -q ' T LLVMFuzzerRunDriver'; then
         mkdir -p "$folder/corpus/$name"
         [[ $runs ]] && how=(-runs="$runs") || how=(-max_total_time="$seconds")
