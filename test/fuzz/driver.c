@@ -21,7 +21,8 @@
 
 /* Of the sanitizers' run time, where linked. */
 extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
-int __lsan_is_turned_off(void); /* support/balance.c: a driver was loaded, whose leaks are its own */
+int __lsan_is_turned_off(
+    void); /* support/balance.c: a driver was loaded, whose leaks are its own */
 extern int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void *, size_t),
                                                      void (*)(const volatile void *))
     __attribute__((weak));
