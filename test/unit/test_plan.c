@@ -5,6 +5,7 @@
  */
 #include "plan/plan.h"
 #include "rewrite/rewrite.h"
+#include "support/profiles.h"
 #include "support/random_graph.h"
 
 #include <rlxvk_ops.h>
@@ -17,20 +18,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static const device_profile profile = {
-    .kind = RLXVK_DEVICE_DISCRETE,
-    .subgroup_size = 32,
-    .max_workgroup_invocations = 256,
-    .max_group_count = {65535, 65535, 65535},
-    .shared_memory_bytes = 32768,
-    .push_constant_bytes = 128,
-    .storage_buffers_per_stage = 8,
-    .max_allocation_bytes = 1u << 30,
-    .max_binding_bytes = 1u << 27,
-    .slot_alignment = 256,
-    .workgroup_size = 256,
-    .compute_units = 64,
-};
+static const device_profile profile = ORDINARY_GPU;
 
 typedef struct planned {
     rlxvk_graph *source, *graph;
