@@ -7,6 +7,7 @@
 #define RLXVK_BENCH_H
 
 #include "cases/table.h"
+#include "clock.h"
 #include "op/variant.h"
 
 #include <regex.h>
@@ -54,7 +55,6 @@ RLXVK_MUST_CHECK rlxvk_status bench_pipelines(const char *device, const char *va
 /* Fused multiply-adds a second, times two. In bench_ceiling.c. */
 RLXVK_MUST_CHECK rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops);
 
-double bench_now(void);                            /* seconds */
 double bench_median(double *values, size_t count); /* sorts them */
 
 #endif

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MOST_COPIES = 32, MOST_STEPS = 1024, MOST_RUNS = 40, FEWEST_RUNS = 3, BURST = 16 };
 
@@ -28,13 +27,6 @@ typedef struct bench {
     rlxvk_executable *executable;
     double run_microseconds[MOST_RUNS];
 } bench;
-
-double bench_now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -258,13 +250,13 @@ static void note_variants(const bench *b, bench_result *out)
 static rlxvk_status run_burst(bench *b, double *out_time)
 {
     rlxvk_ticket tickets[BURST];
-    double begin = bench_now();
+    double begin = clock_seconds();
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < b->burst; i++)
         TRY(rlxvk_submit(b->executable, NULL, 0, NULL, 0, &tickets[i]));
     for (uint32_t i = 0; i < b->burst; i++)
         TRY(rlxvk_wait(b->executable, tickets[i]));
-    *out_time = (bench_now() - begin) * 1e6 / b->burst;
+    *out_time = (clock_seconds() - begin) * 1e6 / b->burst;
     b->burst = (uint32_t)MIN(MAX(BURST_MICROSECONDS / *out_time, 1), BURST);
 error:
     return status;
@@ -284,7 +276,7 @@ error:
 static rlxvk_status time_runs(bench *b, bool timestamps, bench_result *out)
 {
     const bench_setup *setup = b->setup;
-    double usual = b->cpu ? SECONDS_CPU : SECONDS_GPU, begin = bench_now();
+    double usual = b->cpu ? SECONDS_CPU : SECONDS_GPU, begin = clock_seconds();
     double budget = setup->seconds > 0 ? setup->seconds : usual;
     double usual_warm_up = b->cpu ? SECONDS_WARM_UP_CPU : SECONDS_WARM_UP_GPU;
     double warm_up = setup->warm_up > 0 ? setup->warm_up : usual_warm_up;
@@ -293,11 +285,11 @@ static rlxvk_status time_runs(bench *b, bool timestamps, bench_result *out)
     do {
         TRY(run_once(b, timestamps, &out->microseconds));
         out->microseconds /= b->copies;
-    } while (bench_now() - begin < warm_up);
+    } while (clock_seconds() - begin < warm_up);
     if (setup->limit > 0 && out->microseconds > setup->limit)
         return RLXVK_OK;
-    begin = bench_now();
-    while (count < FEWEST_RUNS || (count < MOST_RUNS && bench_now() - begin < budget))
+    begin = clock_seconds();
+    while (count < FEWEST_RUNS || (count < MOST_RUNS && clock_seconds() - begin < budget))
         TRY(run_once(b, timestamps, &b->run_microseconds[count++]));
     out->microseconds = bench_median(b->run_microseconds, count) / b->copies;
 error:

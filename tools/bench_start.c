@@ -30,10 +30,10 @@ static rlxvk_status first_result(rlxvk_context *context, double times[2])
     rlxvk_tensor weight = rlxvk_param(graph, "w", RLXVK_F32, RLXVK_SHAPE(64, 64));
     rlxvk_graph_output(graph, rlxvk_softmax(graph, rlxvk_matmul(graph, input, weight), -1));
     TRY(rlxvk_compile(context, graph, NULL, &executable));
-    times[0] = bench_now();
+    times[0] = clock_seconds();
     TRY(rlxvk_set_param(executable, "w", w, 64 * 64));
     TRY(rlxvk_run(executable, &in, 1, &out, 1));
-    times[1] = bench_now();
+    times[1] = clock_seconds();
 error:
     rlxvk_executable_destroy(executable);
     rlxvk_graph_destroy(graph);
@@ -44,10 +44,10 @@ rlxvk_status bench_start_child(const char *device)
 {
     rlxvk_context_options options = {.device = device};
     rlxvk_context *context = NULL;
-    double begin = bench_now(), opened, times[2];
+    double begin = clock_seconds(), opened, times[2];
     rlxvk_status status;
     TRY(rlxvk_context_create(&options, &context));
-    opened = bench_now();
+    opened = clock_seconds();
     TRY(first_result(context, times));
     printf("context %.1f ms, compile %.1f ms, first run %.1f ms\n", (opened - begin) * 1e3,
            (times[0] - opened) * 1e3, (times[1] - times[0]) * 1e3);
@@ -78,7 +78,7 @@ static rlxvk_status time_child(char *const argv[], const char *directory, double
     int ends[2], result = 0;
     size_t length = 0;
     char rest[256];
-    double begin = bench_now();
+    double begin = clock_seconds();
     if (pipe(ends))
         return fail(RLXVK_E_FILE, "pipe: none to be had");
     pid_t child = fork();
@@ -88,13 +88,13 @@ static rlxvk_status time_child(char *const argv[], const char *directory, double
     ssize_t got = child > 0 ? read(ends[0], line, size - 1) : 0;
     length = got > 0 ? (size_t)got : 0;
     line[length] = 0;
-    times[0] = (bench_now() - begin) * 1e3;
+    times[0] = (clock_seconds() - begin) * 1e3;
     while (child > 0 && read(ends[0], rest, sizeof rest) > 0)
         continue;
     close(ends[0]);
     if (child < 0 || waitpid(child, &result, 0) < 0 || result != 0)
         return fail(RLXVK_E_FILE, "the child process '%s' failed", argv[1]);
-    times[1] = (bench_now() - begin) * 1e3;
+    times[1] = (clock_seconds() - begin) * 1e3;
     return RLXVK_OK;
 }
 

@@ -276,7 +276,8 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at);
 rlxvk_status diagnose_run(rlxvk_executable *e);
 bool needs_diagnosis(const rlxvk_executable *e);
 
-/* Copies params, inputs and their written flags between executables of one source graph. */
+/* Copies params, inputs with the state of their handles, and the random state between executables
+ * of one source graph. */
 rlxvk_status executable_copy_content(rlxvk_executable *to, rlxvk_executable *from);
 
 /* compile.c */
