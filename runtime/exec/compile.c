@@ -3,7 +3,7 @@
  * allocation is pure data. Also the executable's birth and death.
  */
 #include "exec/executable.h"
-#include "op/variant.h"
+#include "op/choice/variant.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What RLXVK_DUMP and RLXVK_DEBUG print at compile, a line at a time, to the context's log sink. */
 #include "exec/executable.h"
-#include "op/matrix_select.h"
+#include "op/matmul/matrix_select.h"
 
 #include <stdlib.h>
 #include <string.h>

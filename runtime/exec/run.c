@@ -4,7 +4,7 @@
  * compiles, except the blocking path for inputs and outputs too large to stage.
  */
 #include "exec/executable.h"
-#include "op/random.h"
+#include "op/random/random.h"
 
 #include <string.h>
 

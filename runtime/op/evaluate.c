@@ -1,6 +1,6 @@
 /* See evaluate.h. Views go through their family's host function like any other op. */
 #include "op/evaluate.h"
-#include "op/random.h"
+#include "op/random/random.h"
 
 #include <math.h>
 #include <string.h>

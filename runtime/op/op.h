@@ -12,8 +12,8 @@
 #include "base/profile.h"
 #include "graph/graph.h"
 #include "op/attributes.h"
-#include "op/kernel.h"
-#include "op/variant.h"
+#include "kernel/kernel.h"
+#include "op/choice/variant.h"
 
 typedef enum op_kind {
 #define OP(row, ...) OP_##row,
@@ -69,7 +69,7 @@ typedef struct lowering {
     const struct value_map *values; /* root, offset and storage of every node (plan/) */
     uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
-    bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matrix_layout.glsl */
+    bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
     const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
     const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */

@@ -61,14 +61,4 @@ cache_header cache_header_of(const uint8_t *data, size_t size);
 const uint8_t *cache_file_data(const VkPhysicalDeviceProperties *properties, const uint8_t *file,
                                size_t size, size_t *out_size);
 
-/* float_controls.c: the kernel's words with what this device offers in float controls asked for;
- * memory_free it. NULL when out of memory. */
-uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out_count);
-
-/* specialize.c: a valid module with these values for the constants of SpecId 0, 1, .., without what
- * they rule out, with or without the hints to unroll loops; memory_free it. NULL when out of
- * memory. */
-uint32_t *module_specialize(const uint32_t *words, uint32_t count, const uint32_t *constants,
-                            uint32_t constant_count, bool unroll_hints, uint32_t *out_count);
-
 #endif

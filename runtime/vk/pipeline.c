@@ -5,6 +5,7 @@
  * so that a second caller finds them instead of compiling them again.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "spirv/spirv.h"
 #include "vk/internal.h"
 
 #include <string.h>
@@ -102,11 +103,17 @@ typedef struct creation {
 /* An embedded kernel's words for these constants. */
 static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t *out_count)
 {
-    uint32_t *words = module_words(d, kernel_find(key->kernel), out_count);
+    const VkPhysicalDeviceFloatControlsProperties *offered = &d->snapshot.float_controls;
+    spirv_float_controls controls = {
+        .preserve_special = offered->shaderSignedZeroInfNanPreserveFloat32,
+        .round_to_even = offered->shaderRoundingModeRTEFloat32,
+        .preserve_subnormals = d->choice.profile.half_subnormals,
+    };
+    uint32_t *words = spirv_request(kernel_find(key->kernel), controls, out_count);
     if (!words || d->no_specialization)
         return words;
-    uint32_t *special = module_specialize(words, *out_count, key->constants, key->constant_count,
-                                          d->choice.unroll_hints, out_count);
+    uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,
+                                         d->choice.unroll_hints, out_count);
     memory_free(words);
     return special;
 }

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/profile.h"
 #include "base/switches.h"
-#include "op/kernel.h"
+#include "kernel/kernel.h"
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
@@ -101,8 +101,8 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *s
 void device_close(device *d);
 rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
 
-/* Whether sums and left operands of f16 matrices lie as glsl/matrix_layout.glsl has them. Runs a
- * kernel at the first call; may be called from several threads. */
+/* Whether sums and left operands of f16 matrices lie as glsl/matmul/matrix_layout.glsl has them.
+ * Runs a kernel at the first call; may be called from several threads. */
 rlxvk_status device_matrix_layout(device *d, bool *out_in_lanes);
 
 /* Turns a VkResult into a status, with `call` in the error text; notes device loss. Also the place

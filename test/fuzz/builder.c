@@ -5,7 +5,7 @@
  * planned, and the plan proven sound. Errors are welcome where the contract has them.
  */
 #include "fuzz.h"
-#include "op/random.h"
+#include "op/random/random.h"
 #include "plan/plan.h"
 #include "rewrite/rewrite.h"
 #include "support/fuzz_evaluate.h"

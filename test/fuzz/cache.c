@@ -4,7 +4,7 @@
  * file can hold, and points read must be what they are when written and read again.
  */
 #include "fuzz.h"
-#include "op/tuning.h"
+#include "op/choice/tuning.h"
 #include "support/fuzz_input.h"
 #include "vk/internal.h"
 

@@ -4,10 +4,10 @@
  * accepted must be consistent.
  */
 #include "fuzz.h"
-#include "llama_internal.h"
+#include "model/llama_internal.h"
 #include "op/op.h"
 #include "support/fuzz_input.h"
-#include "tokenizer.h"
+#include "model/tokenizer.h"
 
 enum { MOST_BLOCKS = 4, MOST_VALUES = 1 << 16 };
 

@@ -2,7 +2,7 @@
 #include "support/fuzz_evaluate.h"
 
 #include "op/evaluate.h"
-#include "op/random.h"
+#include "op/random/random.h"
 #include "support/fuzz_input.h"
 #include "support/random_graph.h"
 
