@@ -38,7 +38,7 @@ void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *tit
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         text t = {buffer, sizeof buffer, 0};
         buffer[0] = 0;
-        node_describe(g, id, &t);
+        op_node_describe(g, id, &t);
         SAY("  %s", buffer);
     }
     for (size_t i = 0; i < g->outputs.count; i++)
@@ -49,7 +49,7 @@ rlxvk_status dump_rewrite(const rlxvk_executable *e)
 {
     dump_graph(e, e->graph, "rewritten");
     dump_counts(e);
-    return find_misses(e->graph, &e->pairs, say_miss, (void *)e);
+    return rewrite_find_misses(e->graph, &e->pairs, say_miss, (void *)e);
 }
 
 static void dump_step(const rlxvk_executable *e, uint32_t index)
@@ -78,7 +78,7 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
     if (n->name)
         text_append(&t, " '%s'", n->name);
     text_append(&t, " %s", shape_text(&n->shape, shape));
-    for (uint32_t i = 0; step_operand(&e->schedule, s, i, &o); i++)
+    for (uint32_t i = 0; schedule_step_operand(&e->schedule, s, i, &o); i++)
         text_append(&t, " %s%s%u[%llu+%llu]", o.access & ACCESS_READ ? "r" : "",
                     o.access & ACCESS_WRITE ? "w" : "", o.value, (unsigned long long)o.first,
                     (unsigned long long)o.size);

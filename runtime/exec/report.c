@@ -3,13 +3,14 @@
 
 size_t rlxvk_output_count(const rlxvk_executable *executable)
 {
-    return require(executable, "output_count", "executable") == RLXVK_OK ? executable->output_count
-                                                                         : 0;
+    return status_require(executable, "output_count", "executable") == RLXVK_OK
+               ? executable->output_count
+               : 0;
 }
 
 static bool has_output(const rlxvk_executable *e, const char *call, size_t index)
 {
-    return require(e, call, "executable") == RLXVK_OK && index < e->output_count;
+    return status_require(e, call, "executable") == RLXVK_OK && index < e->output_count;
 }
 
 rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
@@ -26,10 +27,10 @@ rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index)
 
 void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
 {
-    if (require(out_report, "memory", "out_report") != RLXVK_OK)
+    if (status_require(out_report, "memory", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_memory_report){0};
-    if (require(executable, "memory", "executable") != RLXVK_OK)
+    if (status_require(executable, "memory", "executable") != RLXVK_OK)
         return;
     const plan *p = &executable->plan;
     *out_report = (rlxvk_memory_report){
@@ -46,10 +47,10 @@ void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_r
 
 void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
 {
-    if (require(out_report, "plan_info", "out_report") != RLXVK_OK)
+    if (status_require(out_report, "plan_info", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_plan_report){0};
-    if (require(executable, "plan_info", "executable") != RLXVK_OK)
+    if (status_require(executable, "plan_info", "executable") != RLXVK_OK)
         return;
     const plan *p = &executable->plan;
     uint32_t host = (uint32_t)executable->host_step_count, trailing = 0;
@@ -122,7 +123,7 @@ rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
     char detail[512];
     rlxvk_status status;
     if (!ticks)
-        return fail_memory("trace");
+        return status_fail_memory("trace");
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < count; i++)
         first = e->schedule.steps.items[i].host ? first : MIN(first, ticks[2 * i]);
@@ -146,10 +147,11 @@ static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const cha
                                 const char *option)
 {
     if (!asked || (!e->queries && e->schedule.steps.count))
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "%s: compile with the option %s, on a device with timestamps", what, option);
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "%s: compile with the option %s, on a device with timestamps", what,
+                           option);
     if (e->runs == 0)
-        return fail(RLXVK_E_UNSUPPORTED, "%s: nothing has run yet", what);
+        return status_fail(RLXVK_E_UNSUPPORTED, "%s: nothing has run yet", what);
     return RLXVK_OK;
 }
 
@@ -158,8 +160,8 @@ rlxvk_status rlxvk_run_time(const rlxvk_executable *executable, double *out_micr
     const rlxvk_executable *e = executable;
     uint64_t begin, end, sum = 0;
     rlxvk_status status;
-    TRY(require(e, "run_time", "executable"));
-    TRY(require(out_microseconds, "run_time", "out_microseconds"));
+    TRY(status_require(e, "run_time", "executable"));
+    TRY(status_require(out_microseconds, "run_time", "out_microseconds"));
     TRY(check_timed(e, e->timed || e->profiled, "run_time", "time_runs"));
     for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++) {
         if (e->plan.segments.items[i].host)
@@ -179,14 +181,14 @@ rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *
     const rlxvk_executable *e = executable;
     uint64_t *ticks = NULL;
     rlxvk_status status;
-    TRY(require(e, "profile", "executable"));
-    TRY(require_items(steps, capacity, "profile", "steps"));
-    TRY(require(out_count, "profile", "out_count"));
+    TRY(status_require(e, "profile", "executable"));
+    TRY(status_require_items(steps, capacity, "profile", "steps"));
+    TRY(status_require(out_count, "profile", "out_count"));
     TRY(check_timed(e, e->profiled, "profile", "profile"));
     size_t count = e->schedule.steps.count;
     double period = tick_microseconds(e);
     if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
-        TRY(fail_memory("profile"));
+        TRY(status_fail_memory("profile"));
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->schedule.steps.items[i];

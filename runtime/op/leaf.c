@@ -95,14 +95,14 @@ static rlxvk_status check_name(const rlxvk_graph *g, const node *n)
 {
     const char *row = node_row(n)->name;
     if (!n->name)
-        return require(n->name, row, "name");
+        return status_require(n->name, row, "name");
     size_t length = strlen(n->name);
     if (length == 0 || length > LONGEST_NAME)
-        return fail(RLXVK_E_ATTR, "%s: a name of %zu bytes; names have 1 to %d", row, length,
-                    LONGEST_NAME);
+        return status_fail(RLXVK_E_ATTR, "%s: a name of %zu bytes; names have 1 to %d", row, length,
+                           LONGEST_NAME);
     if (!is_utf8(n->name))
-        return fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8; encode it so", row,
-                    length);
+        return status_fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8; encode it so",
+                           row, length);
     if (strncmp(n->name, RESERVED_NAMES, strlen(RESERVED_NAMES)) == 0)
         return op_fail(n, RLXVK_E_ATTR,
                        "names that begin with '%s' are the library's own; choose another",
@@ -122,7 +122,7 @@ static rlxvk_status check_data(const node *n)
         return op_fail(n, RLXVK_E_CONST_SIZE, "%zu bytes given; %s of shape %s takes %llu",
                        n->data_size, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
                        shape_text(&n->shape, buffer), (unsigned long long)needed);
-    return require_items(n->data, n->data_size, "constant", "bytes");
+    return status_require_items(n->data, n->data_size, "constant", "bytes");
 }
 
 static rlxvk_status leaf_infer(const rlxvk_graph *g, node *n, void *attributes)

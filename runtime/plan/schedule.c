@@ -14,7 +14,7 @@ static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "node %u would run on the host, which forbid_host rules out", id);
     if (!VECTOR_PUSH(&s->steps, (step){.node = id, .host = true}))
-        return fail_memory("steps");
+        return status_fail_memory("steps");
     return RLXVK_OK;
 }
 
@@ -55,17 +55,17 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     else
         status = family->lower(l, id);
     if (status != RLXVK_OK)
-        TRY(fail_within(status, "node %u", id));
+        TRY(status_fail_within(status, "node %u", id));
     for (uint32_t i = first; i < l->dispatches.count; i++) {
         l->dispatches.items[i].node = id;
         if (!VECTOR_PUSH(&s->steps, (step){.node = id, .dispatch = i}))
-            return fail_memory("steps");
+            return status_fail_memory("steps");
     }
 error:
     return status;
 }
 
-uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes)
+uint32_t *schedule_pair_partners(const node_pair *pairs, size_t count, size_t nodes)
 {
     uint32_t *partners = memory_allocate((nodes + 1) * sizeof *partners);
     for (size_t i = 0; partners && i < nodes; i++)
@@ -82,8 +82,9 @@ uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes)
 static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
 {
     const rlxvk_graph *g = s->graph;
-    uint32_t *partners = pair_partners(options->pairs, options->pair_count, g->nodes.count);
-    rlxvk_status status = partners ? RLXVK_OK : fail_memory("pairs");
+    uint32_t *partners =
+        schedule_pair_partners(options->pairs, options->pair_count, g->nodes.count);
+    rlxvk_status status = partners ? RLXVK_OK : status_fail_memory("pairs");
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
         uint32_t pair = partners[id];
         if (pair != NODE_NONE && (is_hosted(options, g, id) || is_hosted(options, g, pair)))
@@ -120,7 +121,7 @@ error:
     s.queries.count = l.queries.count;
     s.queries.capacity = l.queries.capacity;
     if (status == RLXVK_OK && options->reorder)
-        status = schedule_reorder(&s);
+        status = reorder_schedule(&s);
     if (status != RLXVK_OK)
         schedule_destroy(&s);
     else
@@ -152,7 +153,7 @@ static bool host_operand(const schedule *s, uint32_t id, uint32_t index, operand
     return true;
 }
 
-bool step_operand(const schedule *s, const step *at, uint32_t index, operand *out)
+bool schedule_step_operand(const schedule *s, const step *at, uint32_t index, operand *out)
 {
     if (at->host)
         return host_operand(s, at->node, index, out);

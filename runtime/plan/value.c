@@ -35,7 +35,7 @@ static bool can_join(const rlxvk_graph *g, uint32_t p, const uint32_t *uses,
                      const placement *places)
 {
     return uses[p] == 1 && places[p].parent == NODE_NONE && graph_node(g, p)->input_count &&
-           !node_writes(graph_node(g, p)) && node_storage(g, p) != STORAGE_RAW;
+           !node_writes(graph_node(g, p)) && op_node_storage(g, p) != STORAGE_RAW;
 }
 
 static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *places)
@@ -125,7 +125,8 @@ static void resolve(const rlxvk_graph *g, const placement *places, const uint32_
         if (places[id].parent != NODE_NONE && places[id].parent < id)
             place_in_root(places, id, map);
         map->items[id].storage =
-            (uint8_t)(leaf[id] != NODE_NONE && half[leaf[id]] ? STORAGE_HALF : node_storage(g, id));
+            (uint8_t)(leaf[id] != NODE_NONE && half[leaf[id]] ? STORAGE_HALF
+                                                              : op_node_storage(g, id));
     }
 }
 
@@ -138,7 +139,7 @@ rlxvk_status value_map_create(const rlxvk_graph *g, bool keep_all, value_map *ou
     uint32_t *words = memory_zeroed(2 * count + 1, sizeof *words);
     bool *half = memory_zeroed(count + 1, sizeof *half);
     if (!map.items || !places || !words || !half) {
-        status = fail_memory("value map");
+        status = status_fail_memory("value map");
         value_map_destroy(&map);
     } else {
         count_uses(g, words);

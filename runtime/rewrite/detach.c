@@ -76,12 +76,12 @@ rlxvk_status detach_views(rlxvk_graph *g)
     uint32_t *words = memory_zeroed(3 * count, sizeof *words);
     bool *outlived = memory_zeroed(count, sizeof *outlived);
     rlxvk_status status;
-    TRY(words && outlived ? RLXVK_OK : fail_memory("views"));
+    TRY(words && outlived ? RLXVK_OK : status_fail_memory("views"));
     lives l = {words, words + count, words + 2 * count, outlived};
     find_leaves(g, &l);
     find_outlived(g, &l);
     keep_views_of_copies(g, &l);
-    TRY(run_pass(g, detach_view, &l));
+    TRY(rewrite_run_pass(g, detach_view, &l));
 error:
     memory_free(words);
     memory_free(outlived);

@@ -25,8 +25,8 @@ static bool same_type(const node *a, const node *b)
 
 static bool no_write_since(const pass *p, uint32_t first, uint32_t id)
 {
-    return !writes_between(p, first, id) ||
-           miss(p, "a tensor is written in place after %%%u", first);
+    return !rewrite_writes_between(p, first, id) ||
+           rewrite_miss(p, "a tensor is written in place after %%%u", first);
 }
 
 static uint32_t flat_bias(pass *p, uint32_t old)
@@ -66,17 +66,17 @@ static bool takes_bias(const pass *p, const node *m, const node *bias, const nod
 {
     const matmul_attributes *a = m->attributes;
     if (a->transpose_a)
-        return miss(p, "matmul %%%u transposes its first operand", id_of(p, m));
+        return rewrite_miss(p, "matmul %%%u transposes its first operand", id_of(p, m));
     if (operand_of(p, m, 1)->shape.rank != 2)
-        return miss(p, "the weight of matmul %%%u has rank %u", id_of(p, m),
-                    operand_of(p, m, 1)->shape.rank);
+        return rewrite_miss(p, "the weight of matmul %%%u has rank %u", id_of(p, m),
+                            operand_of(p, m, 1)->shape.rank);
     if (!shape_equal(&m->shape, &add->shape))
-        return miss(p, "the bias %%%u widens matmul %%%u", id_of(p, bias), id_of(p, m));
+        return rewrite_miss(p, "the bias %%%u widens matmul %%%u", id_of(p, bias), id_of(p, m));
     if (m->dtype != add->dtype || operand_of(p, m, 0)->dtype != add->dtype ||
         bias->dtype != add->dtype)
-        return miss(p, "matmul %%%u, its first operand and the bias %%%u differ in dtype",
-                    id_of(p, m), id_of(p, bias));
-    return expect_private(p, id_of(p, m));
+        return rewrite_miss(p, "matmul %%%u, its first operand and the bias %%%u differ in dtype",
+                            id_of(p, m), id_of(p, bias));
+    return rewrite_expect_private(p, id_of(p, m));
 }
 
 /* Finds product and bias in an add. */
@@ -91,7 +91,7 @@ static const node *match_product(const pass *p, const node *add, uint32_t *bias)
         if (is_row_of(row, n) && takes_bias(p, m, row, add))
             return m;
         if (n != 1 && shape_numel(&row->shape) == 1)
-            miss(p, "the bias %%%u has one element, not %lld", *bias, (long long)n);
+            rewrite_miss(p, "the bias %%%u has one element, not %lld", *bias, (long long)n);
     }
     return NULL;
 }
@@ -103,8 +103,8 @@ static bool miss_activation(const pass *p, const node *sum)
     if (sum->op != OP_fused_matmul_bias_act ||
         ((const matmul_attributes *)sum->attributes)->activation)
         return false;
-    return expect_private(p, id_of(p, sum)) &&
-           miss(p, "fused_matmul_bias_act %%%u was built without it", id_of(p, sum));
+    return rewrite_expect_private(p, id_of(p, sum)) &&
+           rewrite_miss(p, "fused_matmul_bias_act %%%u was built without it", id_of(p, sum));
 }
 
 static bool match_matmul_bias_act(const pass *p, uint32_t id, fusion *f)
@@ -116,7 +116,8 @@ static bool match_matmul_bias_act(const pass *p, uint32_t id, fusion *f)
         add = operand_of(p, n, 0);
     if (activated && p->why)
         return miss_activation(p, add);
-    if (!(m = match_product(p, add, &bias)) || (activated && !expect_private(p, id_of(p, add))))
+    if (!(m = match_product(p, add, &bias)) ||
+        (activated && !rewrite_expect_private(p, id_of(p, add))))
         return false;
     *f = (fusion){.op = OP_fused_matmul_bias_act,
                   .first = id_of(p, m),
@@ -152,7 +153,7 @@ static bool is_last_axis(const pass *p, const node *n)
 {
     int32_t axis = ((const norm_attributes *)n->attributes)->axis;
     return (n->shape.rank && axis + 1 == (int32_t)n->shape.rank) ||
-           miss(p, "it normalizes axis %d, not the last", axis);
+           rewrite_miss(p, "it normalizes axis %d, not the last", axis);
 }
 
 /* add = Add(Add(x, r), bias): returns the inner sum and the bias; NULL when it is not that. */
@@ -164,9 +165,10 @@ static const node *match_biased(const pass *p, const node *add, const node *norm
         if (inner->op == OP_add && same_type(add, norm) && row->dtype == norm->dtype &&
             row->shape.rank == 1 && is_row_of(row, norm->shape.dims[norm->shape.rank - 1]) &&
             is_sum_of(p, inner, norm))
-            return expect_private(p, id_of(p, inner)) ? inner : NULL;
+            return rewrite_expect_private(p, id_of(p, inner)) ? inner : NULL;
     }
-    miss(p, "the summands of add %%%u are not both of the norm's shape and dtype", id_of(p, add));
+    rewrite_miss(p, "the summands of add %%%u are not both of the norm's shape and dtype",
+                 id_of(p, add));
     return NULL;
 }
 
@@ -205,8 +207,8 @@ static bool available_at(const pass *p, const node *norm, uint32_t position)
 {
     for (uint32_t i = 1; i < norm->input_count; i++)
         if (norm->inputs[i] >= position && p->nodes[norm->inputs[i]].input_count)
-            return miss(p, "gamma or beta, %%%u, is not there before the sum %%%u", norm->inputs[i],
-                        position);
+            return rewrite_miss(p, "gamma or beta, %%%u, is not there before the sum %%%u",
+                                norm->inputs[i], position);
     return true;
 }
 
@@ -224,23 +226,26 @@ static bool match_norm_pair(const pass *p, uint32_t id, fusion *out)
     if (!sum || !is_last_axis(p, n))
         return false;
     if (!is_sum_of(p, sum, n))
-        return miss(p, "the summands of add %%%u are not both of the norm's shape and dtype",
-                    id_of(p, sum));
+        return rewrite_miss(p,
+                            "the summands of add %%%u are not both of the norm's shape and dtype",
+                            id_of(p, sum));
     return available_at(p, n, id_of(p, sum)) && no_write_since(p, id_of(p, sum), id);
 }
 
-rlxvk_status find_norm_pairs(const rlxvk_graph *g, pair_list *pairs)
+rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs)
 {
     bool *taken = memory_zeroed(g->nodes.count + 1, sizeof *taken);
-    pass p = {.nodes = g->nodes.items, .uses = count_node_uses(g), .writes = count_writes(g)};
-    rlxvk_status status = taken && p.uses && p.writes ? RLXVK_OK : fail_memory("norm pairs");
+    pass p = {.nodes = g->nodes.items,
+              .uses = rewrite_count_uses(g),
+              .writes = rewrite_count_writes(g)};
+    rlxvk_status status = taken && p.uses && p.writes ? RLXVK_OK : status_fail_memory("norm pairs");
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
         uint32_t sum = match_norm_pair(&p, id, NULL) ? graph_node(g, id)->inputs[0] : NODE_NONE;
         if (sum == NODE_NONE || taken[sum])
             continue;
         taken[sum] = true;
         if (!VECTOR_PUSH(pairs, (node_pair){sum, id}))
-            status = fail_memory("norm pairs");
+            status = status_fail_memory("norm pairs");
     }
     memory_free(taken);
     memory_free(p.uses);
@@ -258,8 +263,8 @@ static bool half_of(const pass *p, const node *n, int64_t *start)
     *start = a->start;
     if (!last || whole->shape.dims[a->axis] != 2 * a->length ||
         (a->start != 0 && a->start != a->length))
-        return miss(p, "narrow %%%u is not a half of the last axis", id_of(p, n));
-    return expect_private(p, id_of(p, n));
+        return rewrite_miss(p, "narrow %%%u is not a half of the last axis", id_of(p, n));
+    return rewrite_expect_private(p, id_of(p, n));
 }
 
 static bool match_halves(const pass *p, const node *n, const node *silu, const node *up, fusion *f)
@@ -267,12 +272,12 @@ static bool match_halves(const pass *p, const node *n, const node *silu, const n
     const node *gate = operand_of(p, silu, 0);
     int64_t up_start, gate_start;
     if (up->op != OP_narrow || gate->op != OP_narrow || up->inputs[0] != gate->inputs[0] ||
-        !expect_private(p, id_of(p, silu)) || !half_of(p, up, &up_start) ||
+        !rewrite_expect_private(p, id_of(p, silu)) || !half_of(p, up, &up_start) ||
         !half_of(p, gate, &gate_start))
         return false;
     if (up_start == gate_start || !same_type(up, n))
-        return miss(p, "narrows %%%u and %%%u are not the two halves of %%%u", id_of(p, up),
-                    id_of(p, gate), up->inputs[0]);
+        return rewrite_miss(p, "narrows %%%u and %%%u are not the two halves of %%%u", id_of(p, up),
+                            id_of(p, gate), up->inputs[0]);
     *f = (fusion){.op = OP_fused_swiglu,
                   .first = MIN(id_of(p, up), id_of(p, gate)),
                   .inputs = {up->inputs[0]},
@@ -296,7 +301,7 @@ uint32_t fuse_swiglu(pass *p, uint32_t id)
     return replace(p, id, match_swiglu);
 }
 
-const fusion_pattern fusion_patterns[FUSION_PATTERNS] = {
+const fusion_pattern rewrite_patterns[FUSION_PATTERNS] = {
     {"matmul + bias + activation", match_matmul_bias_act},
     {"residual + norm", match_residual_norm},
     {"residual and norm in one step", match_norm_pair},

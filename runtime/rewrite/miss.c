@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool miss(const pass *p, const char *format, ...)
+bool rewrite_miss(const pass *p, const char *format, ...)
 {
     char reason[192];
     va_list arguments;
@@ -21,7 +21,7 @@ bool miss(const pass *p, const char *format, ...)
     return false;
 }
 
-bool expect_private(const pass *p, uint32_t id)
+bool rewrite_expect_private(const pass *p, uint32_t id)
 {
     const char *name = node_row(&p->nodes[id])->name;
     if (is_private(p, id))
@@ -29,8 +29,8 @@ bool expect_private(const pass *p, uint32_t id)
     if (!p->why)
         return false;
     if (p->outputs[id])
-        return miss(p, "%s %%%u is a graph output", name, id);
-    return miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
+        return rewrite_miss(p, "%s %%%u is a graph output", name, id);
+    return rewrite_miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
 }
 
 /* Why a match, of all things, was not replaced. */
@@ -38,9 +38,10 @@ static void miss_match(const pass *p, uint32_t id, const uint32_t *partners)
 {
     uint32_t sum = p->nodes[id].inputs[0], partner = partners[sum];
     if (partner != NODE_NONE)
-        miss(p, "%%%u is in one step with %%%u already", MIN(sum, partner), MAX(sum, partner));
+        rewrite_miss(p, "%%%u is in one step with %%%u already", MIN(sum, partner),
+                     MAX(sum, partner));
     else
-        miss(p, "fusion is off, or the pattern came up after its pass");
+        rewrite_miss(p, "fusion is off, or the pattern came up after its pass");
 }
 
 static void report_misses(pass *p, const uint32_t *partners, miss_report report, void *user)
@@ -49,29 +50,29 @@ static void report_misses(pass *p, const uint32_t *partners, miss_report report,
         for (size_t i = 0; i < FUSION_PATTERNS; i++) {
             fusion f;
             p->why->length = 0;
-            if (fusion_patterns[i].match(p, id, &f) && partners[id] == NODE_NONE)
+            if (rewrite_patterns[i].match(p, id, &f) && partners[id] == NODE_NONE)
                 miss_match(p, id, partners);
             if (p->why->length)
-                report(user, id, fusion_patterns[i].name, p->why->buffer);
+                report(user, id, rewrite_patterns[i].name, p->why->buffer);
         }
 }
 
-rlxvk_status find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
-                         void *user)
+rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
+                                 void *user)
 {
     char buffer[192];
     text why = {buffer, sizeof buffer, 0};
     bool *outputs = memory_zeroed(g->nodes.count + 1, sizeof *outputs);
-    uint32_t *partners = pair_partners(pairs->items, pairs->count, g->nodes.count);
+    uint32_t *partners = schedule_pair_partners(pairs->items, pairs->count, g->nodes.count);
     pass p = {.nodes = g->nodes.items,
               .count = (uint32_t)g->nodes.count,
-              .uses = count_node_uses(g),
-              .writes = count_writes(g),
+              .uses = rewrite_count_uses(g),
+              .writes = rewrite_count_writes(g),
               .outputs = outputs,
               .why = &why};
     rlxvk_status status = RLXVK_OK;
     if (!outputs || !partners || !p.uses || !p.writes)
-        TRY(fail_memory("missed patterns"));
+        TRY(status_fail_memory("missed patterns"));
     for (size_t i = 0; i < g->outputs.count; i++)
         outputs[g->outputs.items[i]] = true;
     report_misses(&p, partners, report, user);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-uint32_t *count_node_uses(const rlxvk_graph *g)
+uint32_t *rewrite_count_uses(const rlxvk_graph *g)
 {
     uint32_t *uses = memory_zeroed(g->nodes.count + 1, sizeof *uses);
     if (!uses)
@@ -21,7 +21,7 @@ static bool has_effect(const node *n)
     return node_writes(n) != 0;
 }
 
-uint32_t *count_writes(const rlxvk_graph *g)
+uint32_t *rewrite_count_writes(const rlxvk_graph *g)
 {
     uint32_t *writes = memory_zeroed(g->nodes.count + 1, sizeof *writes);
     for (uint32_t id = 0; writes && id < g->nodes.count; id++)
@@ -29,7 +29,7 @@ uint32_t *count_writes(const rlxvk_graph *g)
     return writes;
 }
 
-bool writes_between(const pass *p, uint32_t first, uint32_t last)
+bool rewrite_writes_between(const pass *p, uint32_t first, uint32_t last)
 {
     return first < last && p->writes[last] != p->writes[first + 1];
 }
@@ -41,7 +41,7 @@ uint32_t pass_copy(pass *p, uint32_t id)
     uint32_t *inputs =
         n.input_count ? arena_allocate(&g->memory, n.input_count * sizeof *inputs) : NULL;
     if ((n.input_count && !inputs) || !VECTOR_PUSH(&g->nodes, n)) {
-        graph_fail(g, fail_memory("rewritten node"));
+        graph_fail(g, status_fail_memory("rewritten node"));
         return NODE_NONE;
     }
     for (uint32_t i = 0; i < n.input_count; i++)
@@ -50,18 +50,18 @@ uint32_t pass_copy(pass *p, uint32_t id)
     return (uint32_t)g->nodes.count - 1;
 }
 
-rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
+rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
 {
     uint32_t count = (uint32_t)g->nodes.count;
     pass p = {.graph = g,
               .nodes = g->nodes.items,
               .count = count,
               .map = memory_zeroed(count + 1, sizeof(uint32_t)),
-              .uses = count_node_uses(g),
-              .writes = count_writes(g),
+              .uses = rewrite_count_uses(g),
+              .writes = rewrite_count_writes(g),
               .context = context};
     if (!p.map || !p.uses || !p.writes) {
-        graph_fail(g, fail_memory("pass"));
+        graph_fail(g, status_fail_memory("pass"));
     } else {
         g->nodes.items = NULL;
         g->nodes.count = g->nodes.capacity = 0;
@@ -77,7 +77,7 @@ rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
     memory_free(p.map);
     memory_free(p.uses);
     memory_free(p.writes);
-    return g->status == RLXVK_OK ? RLXVK_OK : fail(g->status, "%s", g->error);
+    return g->status == RLXVK_OK ? RLXVK_OK : status_fail(g->status, "%s", g->error);
 }
 
 /* ---- Dead nodes ---- */
@@ -99,7 +99,7 @@ static rlxvk_status drop_dead(rlxvk_graph *g)
     size_t count = g->nodes.count, kept = 0;
     bool *live = memory_zeroed(count + 1, sizeof *live);
     uint32_t *map = memory_zeroed(count + 1, sizeof *map);
-    rlxvk_status status = live && map ? RLXVK_OK : fail_memory("dead nodes");
+    rlxvk_status status = live && map ? RLXVK_OK : status_fail_memory("dead nodes");
     if (status == RLXVK_OK) {
         mark_live(g, live);
         for (uint32_t id = 0; id < count; id++) {
@@ -132,7 +132,7 @@ rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
             TRY(copy->status);
     for (size_t i = 0; i < g->outputs.count; i++)
         if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
-            TRY(fail_memory("graph outputs"));
+            TRY(status_fail_memory("graph outputs"));
     *out = copy;
     return RLXVK_OK;
 error:
@@ -144,8 +144,8 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
      * fusing leaves. */
-    static const rewrite_rule passes[] = {split_region,       fold_constant, fuse_matmul_bias_act,
-                                          fuse_residual_norm, fuse_swiglu,   fold_constant};
+    static const rewrite_rule passes[] = {rewrite_split_region, fold_constant, fuse_matmul_bias_act,
+                                          fuse_residual_norm,   fuse_swiglu,   fold_constant};
     enum { legal = 2 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
@@ -153,14 +153,14 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
     TRY(detach_views(g));
     for (size_t i = 0; i < count; i++) {
         TRY(drop_dead(g));
-        TRY(run_pass(g, passes[i], options));
+        TRY(rewrite_run_pass(g, passes[i], options));
     }
     TRY(drop_dead(g));
     if (options->regions)
-        TRY(make_regions(g, options));
+        TRY(rewrite_make_regions(g, options));
     TRY(drop_dead(g));
     TRY(graph_index_names(g));
-    TRY(graph_verify(g));
+    TRY(op_verify(g));
 error:
     return status;
 }

@@ -83,7 +83,7 @@ static bool is_resize(const marks *m, uint32_t id, uint32_t tail)
     const node *n = graph_node(m->graph, id);
     return n->op == OP_resize_nearest2x && m->uses[id] == 1 && m->writes[id] == m->writes[tail] &&
            !(m->options->on_host && m->options->on_host[n->op]) &&
-           node_storage(m->graph, n->inputs[0]) == STORAGE_WORD &&
+           op_node_storage(m->graph, n->inputs[0]) == STORAGE_WORD &&
            shape_equal(&n->shape, &graph_node(m->graph, tail)->shape);
 }
 
@@ -189,7 +189,7 @@ static bool can_be_member(const marks *m, uint32_t id)
         (m->options->on_host && m->options->on_host[n->op]))
         return false;
     for (uint32_t i = 0; i < n->input_count; i++)
-        if (node_storage(m->graph, n->inputs[i]) != STORAGE_WORD)
+        if (op_node_storage(m->graph, n->inputs[i]) != STORAGE_WORD)
             return false;
     return true;
 }
@@ -216,7 +216,7 @@ static rlxvk_status mark(marks *m)
     const rlxvk_graph *g = m->graph;
     pair_list pairs = {0};
     rlxvk_status status;
-    TRY(find_norm_pairs(g, &pairs));
+    TRY(rewrite_find_norm_pairs(g, &pairs));
     for (uint32_t id = 0; id < g->nodes.count; id++)
         m->eligible[id] = can_be_member(m, id);
     for (size_t i = 0; i < pairs.count; i++)
@@ -244,23 +244,23 @@ static uint32_t emit_region(pass *p, uint32_t id)
                      p->nodes[id].name);
 }
 
-rlxvk_status make_regions(rlxvk_graph *g, const rewrite_options *options)
+rlxvk_status rewrite_make_regions(rlxvk_graph *g, const rewrite_options *options)
 {
     size_t count = g->nodes.count + 1;
     bool *flags = memory_zeroed(2 * count, sizeof *flags);
     const rlxvk_graph before = *g; /* its nodes stay where they are until the pass is over */
     marks m = {.graph = &before,
                .options = options,
-               .uses = count_node_uses(g),
-               .writes = count_writes(g),
+               .uses = rewrite_count_uses(g),
+               .writes = rewrite_count_writes(g),
                .first = memory_zeroed(count, sizeof *m.first)};
     rlxvk_status status = RLXVK_OK;
     if (!flags || !m.uses || !m.writes || !m.first)
-        TRY(fail_memory("regions"));
+        TRY(status_fail_memory("regions"));
     m.eligible = flags;
     m.absorbed = flags + count;
     TRY(mark(&m));
-    TRY(run_pass(g, emit_region, &m));
+    TRY(rewrite_run_pass(g, emit_region, &m));
 error:
     memory_free(flags);
     memory_free(m.uses);
@@ -281,7 +281,7 @@ static uint32_t emit_step(pass *p, const region_step *s, const uint32_t *values)
                      s->kind == REGION_CAST ? &cast : NULL, NULL);
 }
 
-uint32_t split_region(pass *p, uint32_t id)
+uint32_t rewrite_split_region(pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];
     const rewrite_options *options = p->context;

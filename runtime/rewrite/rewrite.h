@@ -24,12 +24,12 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 
 /* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */
 typedef VECTOR(node_pair) pair_list;
-rlxvk_status find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);
+rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);
 
 /* Reports the patterns of a rewritten graph that were not replaced, each with the node it ends in
  * and the reason. */
 typedef void (*miss_report)(void *user, uint32_t id, const char *pattern, const char *reason);
-rlxvk_status find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
-                         void *user);
+rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
+                                 void *user);
 
 #endif

@@ -139,7 +139,7 @@ static uint32_t only_target(const specialization *s, const uint32_t *w)
     return chosen;
 }
 
-bool leads(const specialization *s, uint32_t from, uint32_t to)
+bool spirv_leads(const specialization *s, uint32_t from, uint32_t to)
 {
     const uint32_t *w = s->words + s->ids[from].end;
     uint32_t only = only_target(s, w);
@@ -245,7 +245,7 @@ static void put_phi(specialization *s, uint32_t label, const uint32_t *w)
     uint32_t at = s->out_count;
     put(s, w, 3);
     for (uint32_t i = 3; i + 1 < length_of(w[0]); i += 2)
-        if (leads(s, w[i + 1], label))
+        if (spirv_leads(s, w[i + 1], label))
             put(s, w + i, 2);
     s->out[at] = (s->out_count - at) << SpvWordCountShift | SpvOpPhi;
 }
@@ -411,7 +411,7 @@ static void settle(specialization *s)
     for (uint32_t id = 0; id < s->bound; id++)
         s->ids[id].live = true;
     do {
-        fold(s);
+        spirv_fold(s);
         reach(s);
     } while (s->changed);
     find_integer(s);

@@ -39,9 +39,9 @@ static inline bool has_result(const specialization *s, const uint32_t *w)
 }
 
 /* specialize.c: whether block `from` is live and may go on to block `to`. */
-bool leads(const specialization *s, uint32_t from, uint32_t to);
+bool spirv_leads(const specialization *s, uint32_t from, uint32_t to);
 
 /* specialize_fold.c: one round over the module; s->changed says whether it found new facts. */
-void fold(specialization *s);
+void spirv_fold(specialization *s);
 
 #endif

@@ -85,7 +85,7 @@ static bool fold_phi(const specialization *s, uint32_t label, const uint32_t *w,
 {
     bool any = false;
     for (uint32_t i = 3; i + 1 < length_of(w[0]); i += 2) {
-        if (!leads(s, w[i + 1], label))
+        if (!spirv_leads(s, w[i + 1], label))
             continue;
         if (!s->ids[w[i]].known || (any && s->ids[w[i]].value != *out))
             return false;
@@ -165,7 +165,7 @@ static bool fold_instruction(const specialization *s, uint32_t label, const uint
     }
 }
 
-void fold(specialization *s)
+void spirv_fold(specialization *s)
 {
     uint32_t label = 0;
     s->changed = false;

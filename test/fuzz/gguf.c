@@ -74,7 +74,7 @@ static void check_built(const llama *m, bool decode)
     rlxvk_status status = llama_build_graph(m, decode ? 1 : m->prompt_length, decode, &g);
     if (status == RLXVK_OK) {
         reached.graphs++;
-        status = graph_verify(g);
+        status = op_verify(g);
         FUZZ_CHECK(status == RLXVK_OK, "the model's graph: %s", rlxvk_last_error());
     }
     rlxvk_graph_destroy(g);

@@ -275,7 +275,7 @@ static rlxvk_status run_case(bench_job *j, const bench_case *c)
             j->skipped++;
             return RLXVK_OK;
         }
-    return fail_within(status, "%s: ", c->label);
+    return status_fail_within(status, "%s: ", c->label);
 }
 
 static rlxvk_status measure_ceilings(bench_job *j, const char *copy_line)

@@ -27,8 +27,8 @@ static rlxvk_status peak_create_objects(peak *p)
     TRY(memory_block_create(p->d, MEMORY_ARENA, sizeof(float) * p->invocations, &p->block));
     TRY(command_pool_create(p->d, &p->commands));
     TRY(command_buffers_allocate(p->d, p->commands, 1, &p->buffer));
-    TRY(descriptor_pool_create(p->d, sets, &p->descriptors));
-    TRY(timeline_create(p->d, &p->timeline));
+    TRY(vk_descriptor_pool_create(p->d, sets, &p->descriptors));
+    TRY(vk_timeline_create(p->d, &p->timeline));
     if (p->d->choice.timestamps)
         VK(p->d, CreateQueryPool(p->d->handle, &queries, NULL, &p->queries));
 error:
@@ -52,8 +52,8 @@ static rlxvk_status peak_record(peak *p)
     VkDescriptorSet set;
     rlxvk_status status;
     request.constants[0] = p->workgroup;
-    TRY(pipelines_get(p->d, &request, 1, &pipeline));
-    TRY(descriptor_set_write(p->d, p->descriptors, &range, 1, &set));
+    TRY(pipeline_get_all(p->d, &request, 1, &pipeline));
+    TRY(vk_descriptor_set_write(p->d, p->descriptors, &range, 1, &set));
     TRY(command_begin(p->d, p->buffer));
     if (p->queries)
         fn->CmdResetQueryPool(p->buffer, p->queries, 0, 2);
@@ -75,8 +75,8 @@ static rlxvk_status peak_run(peak *p, uint64_t turn, double *out_seconds)
     uint64_t ticks[2];
     rlxvk_status status;
     double begin = clock_seconds();
-    TRY(queue_submit(p->d, p->timeline, 0, turn, &p->buffer, 1));
-    TRY(timeline_wait(p->d, p->timeline, turn, 60000000000u));
+    TRY(vk_queue_submit(p->d, p->timeline, 0, turn, &p->buffer, 1));
+    TRY(vk_timeline_wait(p->d, p->timeline, turn, 60000000000u));
     *out_seconds = clock_seconds() - begin;
     if (p->queries) {
         VK(p->d, GetQueryPoolResults(p->d->handle, p->queries, 0, 2, sizeof ticks, ticks,

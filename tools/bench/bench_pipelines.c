@@ -76,7 +76,7 @@ static rlxvk_status survey_case(survey *s, const char *line, const char *variant
     rlxvk_executable *e = NULL;
     case_spec spec;
     made m = {0};
-    size_t before = pipelines_made(s->context->device);
+    size_t before = pipeline_count_made(s->context->device);
     rlxvk_status status = RLXVK_OK;
     if (case_parse(line, &spec) != RLXVK_OK || build(&spec, &graph) != RLXVK_OK)
         goto error;
@@ -86,7 +86,7 @@ static rlxvk_status survey_case(survey *s, const char *line, const char *variant
     double begin = now(s);
     if (rlxvk_compile(s->context, graph, &options, &e) != RLXVK_OK)
         goto error;
-    size_t count = pipelines_made(s->context->device) - before;
+    size_t count = pipeline_count_made(s->context->device) - before;
     if (count == 0)
         goto error;
     double compiled = now(s);
@@ -102,7 +102,7 @@ static rlxvk_status survey_case(survey *s, const char *line, const char *variant
     s->total += seconds;
     s->pipelines += count;
     if (!VECTOR_PUSH(&s->cases, m))
-        status = fail_memory("survey");
+        status = status_fail_memory("survey");
 error:
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(graph);

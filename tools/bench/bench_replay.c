@@ -167,7 +167,7 @@ static rlxvk_status report_host(replay *r)
     host_times *t = memory_zeroed(1, sizeof *t);
     rlxvk_status status;
     if (!t)
-        return fail_memory("times");
+        return status_fail_memory("times");
     TRY(make_small(r));
     TRY(time_host(r, t));
     double submit = bench_median(t->submit, HOST_TURNS), wait = bench_median(t->wait, HOST_TURNS);

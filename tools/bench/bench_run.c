@@ -122,7 +122,7 @@ static rlxvk_status build(bench *b, rlxvk_shape *out_shape)
     rlxvk_status status;
     char name[40];
     if (!family)
-        return fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", b->spec.row);
+        return status_fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", b->spec.row);
     rlxvk_graph_destroy(b->graph);
     b->graph = NULL;
     TRY(rlxvk_graph_create(&b->graph));
@@ -138,7 +138,7 @@ static rlxvk_status build(bench *b, rlxvk_shape *out_shape)
         *out_shape = rlxvk_tensor_shape(b->graph, y);
     }
     if (rlxvk_graph_status(b->graph) != RLXVK_OK)
-        status = fail(rlxvk_graph_status(b->graph), "%s", rlxvk_graph_error(b->graph));
+        status = status_fail(rlxvk_graph_status(b->graph), "%s", rlxvk_graph_error(b->graph));
 error:
     return status;
 }
@@ -152,7 +152,7 @@ static rlxvk_status fill_leaf(bench *b, size_t input)
     rlxvk_status status = RLXVK_OK;
     char name[40];
     if (!words)
-        return fail_memory("bench input");
+        return status_fail_memory("bench input");
     if (case_is_raw(leaf))
         TRY(fill_bytes(leaf->fill, input + 1, length, (uint8_t *)words));
     else
@@ -209,7 +209,7 @@ static rlxvk_status name_kernel(bench *b, bench_result *out)
     options.allow_unset = true;
     options.profile = RLXVK_ON;
     if (!steps)
-        TRY(fail_memory("bench steps"));
+        TRY(status_fail_memory("bench steps"));
     TRY(rlxvk_compile(b->setup->context, b->graph, &options, &b->executable));
     TRY(rlxvk_run(b->executable, NULL, 0, NULL, 0));
     TRY(rlxvk_profile(b->executable, steps, MOST_STEPS, &count));

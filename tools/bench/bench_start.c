@@ -80,7 +80,7 @@ static rlxvk_status time_child(char *const argv[], const char *directory, double
     char rest[256];
     double begin = clock_seconds();
     if (pipe(ends))
-        return fail(RLXVK_E_FILE, "pipe: none to be had");
+        return status_fail(RLXVK_E_FILE, "pipe: none to be had");
     pid_t child = fork();
     if (child == 0)
         run_child(argv, directory, ends[1]);
@@ -93,7 +93,7 @@ static rlxvk_status time_child(char *const argv[], const char *directory, double
         continue;
     close(ends[0]);
     if (child < 0 || waitpid(child, &result, 0) < 0 || result != 0)
-        return fail(RLXVK_E_FILE, "the child process '%s' failed", argv[1]);
+        return status_fail(RLXVK_E_FILE, "the child process '%s' failed", argv[1]);
     times[1] = (clock_seconds() - begin) * 1e3;
     return RLXVK_OK;
 }
@@ -111,7 +111,7 @@ static rlxvk_status report_child(const char *label, char *const argv[], bool say
     double times[2] = {0};
     rlxvk_status status = RLXVK_OK;
     if (!mkdtemp(directory))
-        return fail(RLXVK_E_FILE, "%s: cannot be made", directory);
+        return status_fail(RLXVK_E_FILE, "%s: cannot be made", directory);
     for (size_t i = 0; i < ARRAY_COUNT(states); i++) {
         TRY(time_child(argv, directory, times, line, sizeof line));
         line[strcspn(line, "\n")] = 0;

@@ -50,15 +50,15 @@ static bool measure(tuner *t, const char *line, rlxvk_precision precision, const
     snprintf(choice, sizeof choice, "%s=%s", t->family->name, row ? row : "");
     rlxvk_status status = bench_run(&setup, line, out);
     if (status != RLXVK_OK && !is_skipped(status))
-        t->status = fail_within(status, "%s %s: ", choice, line);
+        t->status = status_fail_within(status, "%s %s: ", choice, line);
     return status == RLXVK_OK && out->query.family && (!row || out->named);
 }
 
 static rlxvk_status write_profile(const tuner *t)
 {
     char path[4096];
-    return device_text_write(t->context->device, NULL, TUNING_ENDING, t->profile.buffer, path,
-                             sizeof path);
+    return pipeline_cache_write_text(t->context->device, NULL, TUNING_ENDING, t->profile.buffer,
+                                     path, sizeof path);
 }
 
 static void tune_line(tuner *t, const char *line, rlxvk_precision precision)
@@ -227,7 +227,7 @@ static const variant_family *find_family(const char *name)
 /* What the file says of other families. */
 static void keep_others(tuner *t, const char *family)
 {
-    char *old = device_text_read(t->context->device, NULL, TUNING_ENDING);
+    char *old = pipeline_cache_read_text(t->context->device, NULL, TUNING_ENDING);
     const char *line = old && strncmp(old, TUNING_HEADER, strlen(TUNING_HEADER)) == 0
                            ? old + strlen(TUNING_HEADER)
                            : "";
@@ -248,7 +248,7 @@ rlxvk_status bench_tune(rlxvk_context *context, const char *family)
     bool cpu = context->device->choice.profile.kind == RLXVK_DEVICE_CPU, found = false;
     rlxvk_status status;
     if (!t.profile.buffer)
-        return fail_memory("profile");
+        return status_fail_memory("profile");
     text_append(&t.profile, "%s", TUNING_HEADER);
     if (family)
         keep_others(&t, family);
@@ -261,7 +261,7 @@ rlxvk_status bench_tune(rlxvk_context *context, const char *family)
         TRY(t.status);
     }
     if (!found)
-        TRY(fail(RLXVK_E_ATTR, "--family '%s': there is no grid of shapes for it", family));
+        TRY(status_fail(RLXVK_E_ATTR, "--family '%s': there is no grid of shapes for it", family));
 error:
     print_progress(NULL);
     memory_free(t.profile.buffer);

@@ -13,11 +13,11 @@ static rlxvk_status open_descriptor(input_file *file)
     struct stat info;
     file->descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->descriptor < 0)
-        return fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", file->path, strerror(errno));
+        return status_fail(RLXVK_E_FILE, "'%s': cannot be opened: %s", file->path, strerror(errno));
     if (fstat(file->descriptor, &info) != 0)
-        return fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path, strerror(errno));
+        return status_fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path, strerror(errno));
     if (!S_ISREG(info.st_mode))
-        return fail(RLXVK_E_FILE, "'%s': not a regular file", file->path);
+        return status_fail(RLXVK_E_FILE, "'%s': not a regular file", file->path);
     file->length = (uint64_t)info.st_size;
     return RLXVK_OK;
 }
@@ -28,11 +28,11 @@ rlxvk_status input_open(const char *path, input_file **out)
     rlxvk_status status;
     *out = NULL;
     if (!file)
-        return fail_memory("file");
+        return status_fail_memory("file");
     file->descriptor = -1;
     file->path = memory_copy_string(path);
     if (!file->path)
-        TRY(fail_memory("path"));
+        TRY(status_fail_memory("path"));
     TRY(open_descriptor(file));
     *out = file;
     return RLXVK_OK;
@@ -57,13 +57,15 @@ rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size, 
     for (uint64_t done = 0; done < size;) {
         ssize_t got = pread(file->descriptor, to + done, size - done, (off_t)(offset + done));
         if (got < 0 && errno != EINTR)
-            return fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path, strerror(errno));
+            return status_fail(RLXVK_E_FILE, "'%s': cannot be read: %s", file->path,
+                               strerror(errno));
         if (got == 0)
-            return fail(RLXVK_E_FILE,
-                        "'%s': ends at byte %llu, where %llu bytes from %llu on were expected; it "
-                        "had %llu bytes when it was opened: is it being written?",
-                        file->path, (unsigned long long)(offset + done), (unsigned long long)size,
-                        (unsigned long long)offset, (unsigned long long)file->length);
+            return status_fail(
+                RLXVK_E_FILE,
+                "'%s': ends at byte %llu, where %llu bytes from %llu on were expected; it "
+                "had %llu bytes when it was opened: is it being written?",
+                file->path, (unsigned long long)(offset + done), (unsigned long long)size,
+                (unsigned long long)offset, (unsigned long long)file->length);
         done += got > 0 ? (uint64_t)got : 0;
     }
     return RLXVK_OK;
@@ -77,7 +79,7 @@ rlxvk_status file_read(const char *path, file_content *out)
     TRY(input_open(path, &file));
     out->data = memory_allocate(MAX(file->length, 1));
     if (!out->data)
-        TRY(fail_memory(path));
+        TRY(status_fail_memory(path));
     out->length = file->length;
     TRY(input_read(file, 0, file->length, out->data));
 error:

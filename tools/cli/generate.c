@@ -151,7 +151,7 @@ static rlxvk_status open_session(session *s)
     TRY(tokenizer_encode(s->tokenizer, o->prompt, strlen(o->prompt),
                          tokenizer_adds_bos(s->tokenizer), &s->prompt));
     if (!(s->logits = memory_zeroed((size_t)config.vocabulary, sizeof *s->logits)))
-        TRY(fail_memory("logits"));
+        TRY(status_fail_memory("logits"));
     TRY(rlxvk_context_create(&device, &s->context));
     TRY(llama_load(s->context, s->file, s->prompt.count, count_new_tokens(s, &config),
                    o->greedy ? NULL : &o->sampling, o->seed, &s->model));
@@ -221,7 +221,7 @@ static rlxvk_status run_tokens(session *s)
         if (s->made.count)
             TRY(run_step(s));
         if (!VECTOR_PUSH(&s->made, s->next))
-            TRY(fail_memory("tokens"));
+            TRY(status_fail_memory("tokens"));
         stream(s, s->next);
         if (tokenizer_is_end(s->tokenizer, s->next))
             break;
@@ -263,7 +263,7 @@ static rlxvk_status print_text(const token_text *made)
     if (complete)
         print_json_string(stdout, clean.items);
     VECTOR_FREE(&clean);
-    return complete ? RLXVK_OK : fail_memory("text");
+    return complete ? RLXVK_OK : status_fail_memory("text");
 }
 
 static rlxvk_status print_json(const session *s, const char *device, const llama_report *report)

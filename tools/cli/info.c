@@ -168,9 +168,9 @@ static void print_text(const entry *entries, size_t count)
     for (size_t i = 0; i < count; i++)
         print_entry(&entries[i], i);
     printf("Switches (unset, 0, false, off and no are off):\n");
-    for (size_t i = 0; switch_name(i); i++) {
-        const char *value = getenv(switch_name(i));
-        printf("  %-25s %s%s%s%s\n", switch_name(i), switch_effect(i), value ? " [now '" : "",
+    for (size_t i = 0; switches_name(i); i++) {
+        const char *value = getenv(switches_name(i));
+        printf("  %-25s %s%s%s%s\n", switches_name(i), switches_effect(i), value ? " [now '" : "",
                value ? value : "", value ? "']" : "");
     }
     print_variants();
@@ -265,9 +265,9 @@ static void print_json(const entry *entries, size_t count)
         printf("}");
     }
     printf("%s],\n  \"switches\": {", count ? "\n  " : "");
-    for (size_t i = 0; switch_name(i); i++) {
-        const char *value = getenv(switch_name(i));
-        printf("%s\n    \"%s\": ", i ? "," : "", switch_name(i));
+    for (size_t i = 0; switches_name(i); i++) {
+        const char *value = getenv(switches_name(i));
+        printf("%s\n    \"%s\": ", i ? "," : "", switches_name(i));
         if (value)
             print_json_string(stdout, value);
         else
@@ -294,7 +294,7 @@ static int show(bool json)
     entry *entries = memory_zeroed(MOST_DEVICES, sizeof *entries);
     size_t count = 0;
     rlxvk_status status = infos && entries ? rlxvk_list_devices(infos, MOST_DEVICES, &count)
-                                           : fail_memory("device list");
+                                           : status_fail_memory("device list");
     count = status == RLXVK_OK ? MIN(count, MOST_DEVICES) : 0;
     for (size_t i = 0; i < count; i++) {
         entries[i].info = infos[i];

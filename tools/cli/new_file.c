@@ -12,7 +12,7 @@
 
 static rlxvk_status fail_file(const char *path)
 {
-    return fail(RLXVK_E_FILE, "'%s': cannot be written: %s", path, write_error_text(errno));
+    return status_fail(RLXVK_E_FILE, "'%s': cannot be written: %s", path, write_error_text(errno));
 }
 
 /* The open files of a process have names too: replacing what stands behind /dev/stdout would leave
@@ -27,7 +27,7 @@ static rlxvk_status open_direct(const char *path, new_file *f)
 {
     f->path = memory_copy_string(path);
     if (!f->path)
-        return fail_memory("path");
+        return status_fail_memory("path");
     f->stream = fopen(path, "a");
     return f->stream ? RLXVK_OK : fail_file(path);
 }
@@ -42,7 +42,7 @@ static rlxvk_status open_beside(const char *path, const struct stat *old, new_fi
     f->temporary = memory_zeroed(size, 1);
     free(real);
     if (!f->path || !f->temporary)
-        return fail_memory("path");
+        return status_fail_memory("path");
     snprintf(f->temporary, size, "%s.%ld.new", f->path, (long)getpid());
     int descriptor = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0) {

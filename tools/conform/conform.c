@@ -182,14 +182,15 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
 {
     conform_row *counted = find_row(j, row);
     if (!counted)
-        return fail_memory("cases");
+        return status_fail_memory("cases");
     uint64_t number = counted->cases++;
     const options *o = j->options;
     if (!takes_op(o, row) || (o->one_case && o->number != number) ||
         (o->sparse && number % o->sparse != o->phase))
         return RLXVK_OK;
-    return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number}) ? RLXVK_OK
-                                                                        : fail_memory("cases");
+    return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number})
+               ? RLXVK_OK
+               : status_fail_memory("cases");
 }
 
 static rlxvk_status choose_golden(job *j)
@@ -212,7 +213,7 @@ static rlxvk_status choose_generated(job *j)
         return status;
     j->rows = memory_zeroed(j->lines.lines.count + 1, sizeof *j->rows);
     if (!j->rows)
-        return fail_memory("cases");
+        return status_fail_memory("cases");
     for (size_t i = 0; i < j->lines.lines.count && status == RLXVK_OK; i++) {
         const char *line = j->lines.lines.items[i];
         snprintf(j->rows[i], sizeof *j->rows, "%.*s", (int)strcspn(line, " "), line);
@@ -230,9 +231,9 @@ static rlxvk_status choose_cases(job *j)
         j->report.rows.items[i].cases = 0; /* from here on: cases that ran */
     j->results = memory_zeroed(j->cases.count + 1, sizeof *j->results);
     if (!j->results)
-        return fail_memory("cases");
+        return status_fail_memory("cases");
     if (j->cases.count == 0)
-        return fail(RLXVK_E_INDEX, "no case matches these options");
+        return status_fail(RLXVK_E_INDEX, "no case matches these options");
     return RLXVK_OK;
 }
 
@@ -377,7 +378,7 @@ static rlxvk_status take_cases(job *j, const variant_family *family, const confo
     j->cases.count = 0;
     for (size_t i = 0; i < count; i++)
         if (variant_reaches(family, row_of(&all[i], row)) && !VECTOR_PUSH(&j->cases, all[i]))
-            return fail_memory("cases");
+            return status_fail_memory("cases");
     return RLXVK_OK;
 }
 
@@ -423,7 +424,7 @@ static rlxvk_status run_variants(job *j)
     conform_case *all = memory_zeroed(count + 1, sizeof *all);
     rlxvk_status status = RLXVK_OK;
     if (!all)
-        return fail_memory("cases");
+        return status_fail_memory("cases");
     memcpy(all, j->cases.items, count * sizeof *all);
     j->setup.only_variant = true;
     for (size_t f = 0; f < variant_family_count; f++) {
@@ -460,7 +461,7 @@ static rlxvk_status add_failure(job *j, size_t i, const char *row)
     memory_free(failure.line);
     memory_free(failure.message);
     memory_free(failure.rerun);
-    return fail_memory("report");
+    return status_fail_memory("report");
 }
 
 static rlxvk_status collect(job *j)
@@ -530,7 +531,7 @@ static rlxvk_status conform(job *j)
         TRY(conform_write_html(&j->report, o->html));
     uint32_t messages = j->setup.context->device->validation_messages;
     if (messages)
-        status = fail(RLXVK_E_VULKAN, "the validation layer had %u messages", messages);
+        status = status_fail(RLXVK_E_VULKAN, "the validation layer had %u messages", messages);
 error:
     return status;
 }

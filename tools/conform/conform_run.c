@@ -179,7 +179,7 @@ static rlxvk_status prepare_contents(session *s)
         }
         s->contents[i] = memory_zeroed(case_length(leaf) + 1, case_is_raw(leaf) ? 1 : 4);
         if (!s->contents[i])
-            return fail_memory("case");
+            return status_fail_memory("case");
         rlxvk_status status =
             case_fill(&s->spec, i, s->setup->seed, s->given->number, s->contents[i]);
         if (status != RLXVK_OK)
@@ -195,7 +195,7 @@ static rlxvk_status build_graph(session *s)
     if (status != RLXVK_OK)
         return status;
     if (!family)
-        return fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", s->spec.row);
+        return status_fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", s->spec.row);
     for (size_t i = 0; i < s->spec.input_count; i++) {
         const case_input *leaf = &s->spec.inputs[i];
         s->leaves[i] = (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(s->graph, leaf->name,
@@ -238,7 +238,7 @@ static rlxvk_status set_rng_state(session *s)
     float words[RNG_STATE_WORDS];
     if (id == NODE_NONE)
         return RLXVK_OK;
-    rng_state_write(&rng, words);
+    random_state_write(&rng, words);
     return evaluation_set(&s->reference, id, words);
 }
 
@@ -257,9 +257,9 @@ static rlxvk_status evaluate(session *s)
     s->count = shape_numel(&shape);
     s->count *= rlxvk_tensor_dtype(s->graph, s->output) == RLXVK_C64 ? 2 : 1;
     if (s->given->golden && s->given->golden->expected.numel != s->count)
-        TRY(fail(RLXVK_E_SHAPE, "the golden output has %llu elements, the graph's %llu",
-                 (unsigned long long)s->given->golden->expected.numel,
-                 (unsigned long long)s->count));
+        TRY(status_fail(RLXVK_E_SHAPE, "the golden output has %llu elements, the graph's %llu",
+                        (unsigned long long)s->given->golden->expected.numel,
+                        (unsigned long long)s->count));
 error:
     return status;
 }
@@ -313,7 +313,7 @@ static rlxvk_status run_once(session *s, int turn)
     size_t input_count = 0, size = s->raw ? 1 : sizeof(float);
     s->got[turn] = memory_zeroed(s->count + 1, size);
     if (!s->got[turn])
-        return fail_memory("case output");
+        return status_fail_memory("case output");
     memset(s->got[turn], 0xff, s->count * size);
     for (size_t i = 0; i < s->spec.input_count; i++)
         if (!case_is_param(&s->spec.inputs[i]))
@@ -329,7 +329,7 @@ static rlxvk_status run_once(session *s, int turn)
     if (strcmp(rlxvk_status_name(status), wanted) == 0)
         return RLXVK_OK;
     return status != RLXVK_OK ? status
-                              : fail(RLXVK_E_CUSTOM, "the run did not end with %s", wanted);
+                              : status_fail(RLXVK_E_CUSTOM, "the run did not end with %s", wanted);
 }
 
 static void check_repeatable(session *s)
@@ -362,7 +362,7 @@ static rlxvk_status execute(session *s)
         return RLXVK_OK;
     }
     if (rlxvk_graph_status(s->graph) != RLXVK_OK)
-        TRY(fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
+        TRY(status_fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
     TRY(compile(s));
     if (s->result->passed_over)
         return RLXVK_OK;

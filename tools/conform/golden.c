@@ -124,22 +124,23 @@ static rlxvk_status add_line(golden_set *set, const char *begin, size_t length, 
     if (length == 0 || *begin == '#')
         return RLXVK_OK;
     if (length >= sizeof buffer)
-        return fail(RLXVK_E_ATTR, "%s/cases.txt line %zu: longer than %zu bytes", set->directory,
-                    number, sizeof buffer - 1);
+        return status_fail(RLXVK_E_ATTR, "%s/cases.txt line %zu: longer than %zu bytes",
+                           set->directory, number, sizeof buffer - 1);
     memcpy(buffer, begin, length);
     buffer[length] = 0;
     c.line = memory_copy_string(buffer);
     if (c.line && !parse_line(buffer, &c)) {
         memory_free(c.line);
-        return fail(RLXVK_E_ATTR,
-                    "%s/cases.txt line %zu: want 'name op=... key=value... in=tensor:file;... "
-                    "out=tensor:file'",
-                    set->directory, number);
+        return status_fail(
+            RLXVK_E_ATTR,
+            "%s/cases.txt line %zu: want 'name op=... key=value... in=tensor:file;... "
+            "out=tensor:file'",
+            set->directory, number);
     }
     if (c.line && VECTOR_PUSH(&set->cases, c))
         return RLXVK_OK;
     memory_free(c.line);
-    return fail_memory("golden cases");
+    return status_fail_memory("golden cases");
 }
 
 rlxvk_status golden_open(const char *directory, golden_set *out)
@@ -149,7 +150,7 @@ rlxvk_status golden_open(const char *directory, golden_set *out)
     file_content content = {0};
     *out = (golden_set){.directory = memory_copy_string(directory)};
     if (!out->directory)
-        return fail_memory("golden cases");
+        return status_fail_memory("golden cases");
     snprintf(path, sizeof path, "%s/cases.txt", directory);
     TRY(file_read(path, &content));
     const char *at = (const char *)content.data, *end = at + content.length;
@@ -205,8 +206,8 @@ rlxvk_status golden_load(const golden_set *set, golden_case *c)
         c->spec.inputs[i].dtype = c->contents[i].dtype;
         c->spec.inputs[i].shape = c->contents[i].shape;
         if (c->contents[i].dtype != RLXVK_F32 && c->contents[i].dtype != RLXVK_U8)
-            TRY(fail(RLXVK_E_DTYPE, "golden input %s is %s; it must be F32 or U8", c->files[i],
-                     rlxvk_dtype_name(c->contents[i].dtype)));
+            TRY(status_fail(RLXVK_E_DTYPE, "golden input %s is %s; it must be F32 or U8",
+                            c->files[i], rlxvk_dtype_name(c->contents[i].dtype)));
     }
     take_complex(&c->spec);
     return load(set, c->output, &c->expected);

@@ -29,7 +29,7 @@ typedef struct header {
 
 static rlxvk_status malformed(const header *h, const char *what)
 {
-    return fail(RLXVK_E_FILE, "npy header, byte %zu: %s", h->origin + h->position, what);
+    return status_fail(RLXVK_E_FILE, "npy header, byte %zu: %s", h->origin + h->position, what);
 }
 
 static void skip_space(header *h)
@@ -89,7 +89,8 @@ static rlxvk_status read_descr(header *h, npy_array *array)
             return RLXVK_OK;
         }
     }
-    return fail(RLXVK_E_DTYPE, "npy: element type '%s'; readable are <f4 <f8 |u1 <i4 <i8", word);
+    return status_fail(RLXVK_E_DTYPE, "npy: element type '%s'; readable are <f4 <f8 |u1 <i4 <i8",
+                       word);
 }
 
 static rlxvk_status read_order(header *h, npy_array *array)
@@ -98,7 +99,7 @@ static rlxvk_status read_order(header *h, npy_array *array)
     if (accept_literal(h, "False"))
         return RLXVK_OK;
     if (accept_literal(h, "True"))
-        return fail(RLXVK_E_DTYPE, "npy: fortran_order is True; save the array in C order");
+        return status_fail(RLXVK_E_DTYPE, "npy: fortran_order is True; save the array in C order");
     return malformed(h, "'fortran_order' is neither True nor False");
 }
 
@@ -112,12 +113,12 @@ static rlxvk_status read_dim(header *h, rlxvk_shape *shape)
             break;
         if (!size_multiply(value, 10, &value) || !size_add(value, (uint64_t)(c - '0'), &value) ||
             value > INT64_MAX)
-            return fail(RLXVK_E_SHAPE, "npy: a dim of the shape is above 2^63 - 1");
+            return status_fail(RLXVK_E_SHAPE, "npy: a dim of the shape is above 2^63 - 1");
     }
     if (h->position == start)
         return malformed(h, "'shape' holds something other than numbers");
     if (shape->rank == RLXVK_MAX_RANK)
-        return fail(RLXVK_E_SHAPE, "npy: rank above %d", RLXVK_MAX_RANK);
+        return status_fail(RLXVK_E_SHAPE, "npy: rank above %d", RLXVK_MAX_RANK);
     shape->dims[shape->rank++] = (int64_t)value;
     return RLXVK_OK;
 }
@@ -188,10 +189,11 @@ static rlxvk_status count_elements(npy_array *array)
         uint64_t dim = (uint64_t)array->shape.dims[i];
         empty = empty || dim == 0;
         if (!size_multiply(product, MAX(dim, 1), &product))
-            return fail(RLXVK_E_SHAPE, "npy: the product of the dims overflows at axis %u", i);
+            return status_fail(RLXVK_E_SHAPE, "npy: the product of the dims overflows at axis %u",
+                               i);
     }
     if (!size_multiply(product, array->size, &bytes))
-        return fail(RLXVK_E_SHAPE, "npy: %" PRIu64 " elements overflow a size", product);
+        return status_fail(RLXVK_E_SHAPE, "npy: %" PRIu64 " elements overflow a size", product);
     array->numel = empty ? 0 : product;
     array->size = empty ? 0 : bytes;
     return RLXVK_OK;
@@ -201,18 +203,19 @@ static rlxvk_status count_elements(npy_array *array)
 static rlxvk_status read_prefix(const uint8_t *bytes, uint64_t length, header *h)
 {
     if (length < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0)
-        return fail(RLXVK_E_FILE, "npy: no \\x93NUMPY magic at byte 0 (%" PRIu64 " bytes)", length);
+        return status_fail(RLXVK_E_FILE, "npy: no \\x93NUMPY magic at byte 0 (%" PRIu64 " bytes)",
+                           length);
     if (bytes[6] < 1 || bytes[6] > 3)
-        return fail(RLXVK_E_FILE, "npy: version %u at byte 6; known are 1 to 3", bytes[6]);
+        return status_fail(RLXVK_E_FILE, "npy: version %u at byte 6; known are 1 to 3", bytes[6]);
     h->origin = bytes[6] == 1 ? 10 : 12;
     h->length = bytes[8] | (size_t)bytes[9] << 8;
     if (bytes[6] > 1)
         h->length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     h->text = (const char *)bytes + h->origin;
     if (h->length > length - h->origin)
-        return fail(RLXVK_E_FILE,
-                    "npy: header of %zu bytes at byte %zu passes the end (%" PRIu64 ")", h->length,
-                    h->origin, length);
+        return status_fail(RLXVK_E_FILE,
+                           "npy: header of %zu bytes at byte %zu passes the end (%" PRIu64 ")",
+                           h->length, h->origin, length);
     return RLXVK_OK;
 }
 
@@ -227,13 +230,13 @@ rlxvk_status npy_parse(const void *bytes, uint64_t length, npy_array *out)
     TRY(count_elements(&array));
     uint64_t start = h.origin + h.length;
     if (array.size != length - start)
-        return fail(RLXVK_E_FILE,
-                    "npy: the shape needs %" PRIu64 " bytes of data, the file has %" PRIu64
-                    " from byte %" PRIu64,
-                    array.size, length - start, start);
+        return status_fail(RLXVK_E_FILE,
+                           "npy: the shape needs %" PRIu64 " bytes of data, the file has %" PRIu64
+                           " from byte %" PRIu64,
+                           array.size, length - start, start);
     array.data = memory_allocate((size_t)MAX(array.size, 1));
     if (array.data == NULL)
-        return fail_memory("npy array");
+        return status_fail_memory("npy array");
     memcpy(array.data, (const uint8_t *)bytes + start, (size_t)array.size);
     *out = array;
 error:
@@ -248,7 +251,7 @@ rlxvk_status npy_read(const char *path, npy_array *out)
     TRY(file_read(path, &content));
     status = npy_parse(content.data, content.length, out);
     if (status != RLXVK_OK)
-        status = fail_within(status, "'%s'", path);
+        status = status_fail_within(status, "'%s'", path);
 error:
     file_free(&content);
     return status;

@@ -54,7 +54,7 @@ static rlxvk_status index_build(gguf_file *file, gguf_index *index, name_functio
     index->mask = size - 1;
     index->slots = memory_zeroed((size_t)size, sizeof *index->slots);
     if (index->slots == NULL)
-        return fail_memory("GGUF name index");
+        return status_fail_memory("GGUF name index");
     *out_twice = count;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t *slot = index_slot(file, index, name_of, name_of(file, i));
@@ -241,7 +241,7 @@ static rlxvk_status build_strings(const gguf_file *file, gguf_pair *pair)
     const uint8_t *bytes = pair->value;
     pair->strings = memory_zeroed((size_t)MAX(pair->count, 1), sizeof *pair->strings);
     if (pair->strings == NULL)
-        return fail_memory("GGUF string views");
+        return status_fail_memory("GGUF string views");
     for (uint64_t i = 0; i < pair->count; i++) {
         uint64_t length = 0;
         for (uint32_t j = 0; j < width; j++)
@@ -258,8 +258,8 @@ rlxvk_status gguf_get_strings(gguf_file *file, const char *key, const gguf_strin
     const gguf_pair *found = gguf_find(file, key);
     rlxvk_status status = RLXVK_OK;
     if (found == NULL || !found->is_array || found->type != GGUF_STRING)
-        return fail(RLXVK_E_UNKNOWN_NAME, "GGUF: %s '%s'",
-                    found ? "no string array, but something else, at key" : "no key", key);
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "GGUF: %s '%s'",
+                           found ? "no string array, but something else, at key" : "no key", key);
     gguf_pair *pair = &file->pairs[found - file->pairs];
     if (pair->strings == NULL)
         TRY(build_strings(file, pair));

@@ -21,14 +21,14 @@ static rlxvk_status parse_head(const input_file *source, uint8_t **head, gguf_fi
         uint64_t size = MIN(MAX(needed, 4 * had), source->length);
         uint8_t *bytes = memory_resize(*head, (size_t)MAX(size, 1));
         if (bytes == NULL)
-            return fail_memory("GGUF metadata");
+            return status_fail_memory("GGUF metadata");
         *head = bytes;
         TRY(input_read(source, had, size - had, bytes + had));
         had = size;
         status = gguf_parse_head(bytes, size, source->length, NULL, &needed, out);
     } while (status != RLXVK_OK && needed > had);
     if (status != RLXVK_OK)
-        status = fail_within(status, "'%s'", source->path);
+        status = status_fail_within(status, "'%s'", source->path);
 error:
     return status;
 }
@@ -74,7 +74,7 @@ static rlxvk_status open_part(const char *path, uint64_t number, uint64_t count,
     gguf_file *file = NULL;
     char *name = memory_copy_string(path);
     if (name == NULL)
-        return fail_memory("path of a split model's part");
+        return status_fail_memory("path of a split model's part");
     char suffix[64];
     snprintf(suffix, sizeof suffix, "-%05" PRIu64 "-of-%05" PRIu64 ".gguf", number + 1, count);
     memcpy(name + strlen(name) - SPLIT_SUFFIX_LENGTH, suffix, SPLIT_SUFFIX_LENGTH);
@@ -82,10 +82,10 @@ static rlxvk_status open_part(const char *path, uint64_t number, uint64_t count,
     gguf_get_u64(file, "split.no", &found_number);
     gguf_get_u64(file, "split.count", &found_count);
     if (found_number != number || found_count != count) {
-        status = fail(RLXVK_E_GGUF_COUNT,
-                      "'%s': split.no and split.count are %" PRId64 " and %" PRIu64
-                      ", expected %" PRIu64 " and %" PRIu64,
-                      name, (int64_t)found_number, found_count, number, count);
+        status = status_fail(RLXVK_E_GGUF_COUNT,
+                             "'%s': split.no and split.count are %" PRId64 " and %" PRIu64
+                             ", expected %" PRIu64 " and %" PRIu64,
+                             name, (int64_t)found_number, found_count, number, count);
         goto error;
     }
     *out = file;
@@ -104,14 +104,15 @@ static rlxvk_status merge_tensors(gguf_file *first, const char *path)
     for (uint64_t i = 0; i < first->part_count; i++)
         total += first->parts[i]->tensor_count;
     if (gguf_get_u64(first, "split.tensors.count", &declared) && declared != total)
-        return fail(RLXVK_E_GGUF_COUNT,
-                    "'%s': split.tensors.count is %" PRIu64 ", the parts hold %" PRIu64, path,
-                    declared, total);
+        return status_fail(RLXVK_E_GGUF_COUNT,
+                           "'%s': split.tensors.count is %" PRIu64 ", the parts hold %" PRIu64,
+                           path, declared, total);
     if (total > UINT32_MAX / 4)
-        return fail(RLXVK_E_GGUF_COUNT, "'%s': %" PRIu64 " tensors in all parts", path, total);
+        return status_fail(RLXVK_E_GGUF_COUNT, "'%s': %" PRIu64 " tensors in all parts", path,
+                           total);
     gguf_tensor *tensors = memory_resize(first->tensors, (size_t)MAX(total, 1) * sizeof *tensors);
     if (tensors == NULL)
-        return fail_memory("tensor list of a split model");
+        return status_fail_memory("tensor list of a split model");
     first->tensors = tensors;
     for (uint64_t i = 0; i < first->part_count; i++) {
         const gguf_file *part = first->parts[i];
@@ -121,8 +122,8 @@ static rlxvk_status merge_tensors(gguf_file *first, const char *path)
     }
     TRY(gguf_index_tensors(first, &twice));
     if (twice < total)
-        return fail(RLXVK_E_GGUF_NAME, "'%s': tensor '%s' stands in two parts", path,
-                    tensors[twice].name);
+        return status_fail(RLXVK_E_GGUF_NAME, "'%s': tensor '%s' stands in two parts", path,
+                           tensors[twice].name);
 error:
     return status;
 }
@@ -132,17 +133,18 @@ static rlxvk_status open_split(const char *path, uint64_t count, gguf_file **out
     rlxvk_status status;
     gguf_file *first = NULL;
     if (count > 99999)
-        return fail(RLXVK_E_GGUF_COUNT, "'%s': split.count %" PRIu64 " above 99999", path, count);
+        return status_fail(RLXVK_E_GGUF_COUNT, "'%s': split.count %" PRIu64 " above 99999", path,
+                           count);
     if (!has_split_suffix(path))
-        return fail(RLXVK_E_FILE,
-                    "'%s': part of a model split in %" PRIu64
-                    "; the parts can only be found under names ending in -00001-of-%05" PRIu64
-                    ".gguf",
-                    path, count, count);
+        return status_fail(
+            RLXVK_E_FILE,
+            "'%s': part of a model split in %" PRIu64
+            "; the parts can only be found under names ending in -00001-of-%05" PRIu64 ".gguf",
+            path, count, count);
     TRY(open_part(path, 0, count, &first));
     first->parts = memory_zeroed((size_t)count, sizeof *first->parts);
     if (first->parts == NULL) {
-        status = fail_memory("parts of a split model");
+        status = status_fail_memory("parts of a split model");
         goto error;
     }
     for (uint64_t i = 1; i < count; i++) {

@@ -12,9 +12,9 @@ static rlxvk_status plan_lengths(llama *m, uint64_t prompt_length, uint64_t new_
 {
     uint64_t total, context = (uint64_t)m->config.context;
     if (prompt_length == 0)
-        return fail(RLXVK_E_RANGE, "llama: an empty prompt; give at least one token");
+        return status_fail(RLXVK_E_RANGE, "llama: an empty prompt; give at least one token");
     if (!size_add(prompt_length, new_tokens, &total) || total > context)
-        return fail(
+        return status_fail(
             RLXVK_E_RANGE,
             "llama: %llu prompt tokens and %llu new ones exceed the model's context of %llu",
             (unsigned long long)prompt_length, (unsigned long long)new_tokens,
@@ -22,7 +22,7 @@ static rlxvk_status plan_lengths(llama *m, uint64_t prompt_length, uint64_t new_
     m->prompt_length = (int64_t)prompt_length;
     m->capacity = (int64_t)MIN(round_up(total, CAPACITY_UNIT), context);
     m->tokens = memory_zeroed(prompt_length, sizeof *m->tokens);
-    return m->tokens ? RLXVK_OK : fail_memory("prompt");
+    return m->tokens ? RLXVK_OK : status_fail_memory("prompt");
 }
 
 /* Rows not yet written are masked, but a mask does not stop what is no number. */
@@ -34,7 +34,7 @@ static rlxvk_status clear_caches(llama *m)
     char name[CACHE_NAME];
     rlxvk_status status = RLXVK_OK;
     if (!zeros)
-        return fail_memory("cache");
+        return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
         llama_cache_name(name, i % 2, i / 2);
         TRY(rlxvk_bind_handle(m->prefill, name, zeros, count));
@@ -73,12 +73,12 @@ static rlxvk_status cache_names(llama *m, const char ***out)
     for (size_t i = 0; names && i < count; i++) {
         char *name = arena_allocate(&m->memory, CACHE_NAME);
         if (!name)
-            return fail_memory("cache names");
+            return status_fail_memory("cache names");
         llama_cache_name(name, i % 2, (int64_t)i / 2);
         names[i] = name;
     }
     *out = names;
-    return names ? RLXVK_OK : fail_memory("cache names");
+    return names ? RLXVK_OK : status_fail_memory("cache names");
 }
 
 static rlxvk_status compile_decode(llama *m, rlxvk_context *context)
@@ -105,7 +105,7 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t 
     llama *m = memory_zeroed(1, sizeof *m);
     rlxvk_status status;
     if (!m)
-        return fail_memory("model");
+        return status_fail_memory("model");
     rlxvk_context_device(context, &device);
     m->seed = seed;
     if (sampling)
@@ -147,8 +147,8 @@ static rlxvk_status check_token(const llama *m, uint32_t id)
 {
     if (id < (uint64_t)m->config.vocabulary)
         return RLXVK_OK;
-    return fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld", id,
-                (long long)m->config.vocabulary);
+    return status_fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld", id,
+                       (long long)m->config.vocabulary);
 }
 
 /* Runs one of the two graphs and reads what is asked for. */
@@ -178,8 +178,9 @@ rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count, llama_re
     rlxvk_rng_options rng = {.seed = m->seed};
     rlxvk_status status;
     if (count != (size_t)m->prompt_length)
-        return fail(RLXVK_E_LENGTH, "llama: a prompt of %zu tokens; the model was loaded for %lld",
-                    count, (long long)m->prompt_length);
+        return status_fail(RLXVK_E_LENGTH,
+                           "llama: a prompt of %zu tokens; the model was loaded for %lld", count,
+                           (long long)m->prompt_length);
     for (size_t i = 0; i < count; i++) {
         TRY(check_token(m, ids[i]));
         m->tokens[i] = (float)ids[i];
@@ -201,8 +202,9 @@ rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
     rlxvk_status status;
     TRY(check_token(m, id));
     if (m->position >= m->capacity)
-        return fail(RLXVK_E_RANGE, "llama: position %lld; the cache was made for %lld tokens",
-                    (long long)m->position, (long long)m->capacity);
+        return status_fail(RLXVK_E_RANGE,
+                           "llama: position %lld; the cache was made for %lld tokens",
+                           (long long)m->position, (long long)m->capacity);
     TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), result));
     m->position++;
 error:

@@ -28,16 +28,16 @@ static rlxvk_status read_count(const reader *r, const char *name, int64_t otherw
     const gguf_pair *pair = find_key(r, name, key);
     uint64_t first, other;
     if (!pair && otherwise < 0)
-        return fail(RLXVK_E_UNKNOWN_NAME, "llama: key '%s' is missing", key);
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: key '%s' is missing", key);
     *out = otherwise;
     if (!pair)
         return RLXVK_OK;
     if (!gguf_element_u64(pair, 0, &first) || first > LARGEST_COUNT)
-        return fail(RLXVK_E_RANGE, "llama: key '%s' is no integer from 0 to %d", key,
-                    LARGEST_COUNT);
+        return status_fail(RLXVK_E_RANGE, "llama: key '%s' is no integer from 0 to %d", key,
+                           LARGEST_COUNT);
     for (uint64_t i = 1; i < pair->count; i++)
         if (!gguf_element_u64(pair, i, &other) || other != first)
-            return fail(
+            return status_fail(
                 RLXVK_E_UNSUPPORTED,
                 "llama: key '%s' differs between block 0 and block %llu; all blocks must be "
                 "alike",
@@ -52,7 +52,7 @@ static rlxvk_status read_positive(const reader *r, const char *name, int64_t oth
     rlxvk_status status;
     TRY(read_count(r, name, otherwise, out));
     if (*out == 0)
-        return fail(RLXVK_E_RANGE, "llama: key 'llama.%s' is 0", name);
+        return status_fail(RLXVK_E_RANGE, "llama: key 'llama.%s' is 0", name);
 error:
     return status;
 }
@@ -63,11 +63,11 @@ static rlxvk_status read_real(const reader *r, const char *name, double otherwis
     *out = otherwise;
     if (!find_key(r, name, key)) {
         if (isnan(otherwise))
-            return fail(RLXVK_E_UNKNOWN_NAME, "llama: key '%s' is missing", key);
+            return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: key '%s' is missing", key);
         return RLXVK_OK;
     }
     if (!gguf_get_f64(r->file, key, out) || !isfinite(*out) || *out <= 0)
-        return fail(RLXVK_E_RANGE, "llama: key '%s' is no positive number", key);
+        return status_fail(RLXVK_E_RANGE, "llama: key '%s' is no positive number", key);
     return RLXVK_OK;
 }
 
@@ -82,19 +82,19 @@ static rlxvk_status check_word(const gguf_file *file, const char *key, const cha
         for (size_t i = 0; words[i]; i++)
             if (gguf_string_is(*out, words[i]))
                 return RLXVK_OK;
-    return fail(RLXVK_E_UNSUPPORTED, "llama: '%s' is '%.*s'; only '%s' is supported", key,
-                (int)MIN(out->length, 40), out->data, words[0]);
+    return status_fail(RLXVK_E_UNSUPPORTED, "llama: '%s' is '%.*s'; only '%s' is supported", key,
+                       (int)MIN(out->length, 40), out->data, words[0]);
 }
 
 static rlxvk_status check_architecture(const gguf_file *file)
 {
     gguf_string name;
     if (!gguf_get_string(file, "general.architecture", &name))
-        return fail(RLXVK_E_UNKNOWN_NAME, "llama: key 'general.architecture' is missing");
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: key 'general.architecture' is missing");
     if (!gguf_string_is(name, "llama"))
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "llama: the model's architecture is '%.*s'; only 'llama' is supported",
-                    (int)MIN(name.length, 40), name.data);
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "llama: the model's architecture is '%.*s'; only 'llama' is supported",
+                           (int)MIN(name.length, 40), name.data);
     return RLXVK_OK;
 }
 
@@ -107,8 +107,9 @@ static rlxvk_status check_features(const reader *r)
     TRY(check_word(r->file, "llama.tensor_data_layout", layouts, &word));
     TRY(read_count(r, "expert_count", 0, &experts));
     if (experts > 0)
-        return fail(RLXVK_E_UNSUPPORTED, "llama: a mixture of %lld experts; only dense models run",
-                    (long long)experts);
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "llama: a mixture of %lld experts; only dense models run",
+                           (long long)experts);
 error:
     return status;
 }
@@ -127,10 +128,11 @@ static rlxvk_status read_rope(const reader *r)
         TRY(read_real(r, "rope.scaling.factor", c->rope_factor, &c->rope_factor));
     TRY(read_positive(r, "rope.dimension_count", c->head_dim, &c->rotated));
     if (c->rotated % 2 || c->rotated > c->head_dim)
-        return fail(RLXVK_E_RANGE,
-                    "llama: llama.rope.dimension_count is %lld; must be even, at most the head "
-                    "size %lld",
-                    (long long)c->rotated, (long long)c->head_dim);
+        return status_fail(
+            RLXVK_E_RANGE,
+            "llama: llama.rope.dimension_count is %lld; must be even, at most the head "
+            "size %lld",
+            (long long)c->rotated, (long long)c->head_dim);
 error:
     return status;
 }
@@ -145,13 +147,14 @@ static rlxvk_status read_heads(const reader *r)
     TRY(read_positive(r, "attention.key_length", c->width / c->heads, &c->head_dim));
     TRY(read_positive(r, "attention.value_length", c->head_dim, &value_length));
     if (c->heads % c->kv_heads)
-        return fail(RLXVK_E_RANGE, "llama: %lld key/value heads do not divide %lld heads",
-                    (long long)c->kv_heads, (long long)c->heads);
+        return status_fail(RLXVK_E_RANGE, "llama: %lld key/value heads do not divide %lld heads",
+                           (long long)c->kv_heads, (long long)c->heads);
     if (value_length != c->head_dim || c->head_dim % 2 || c->head_dim > LARGEST_HEAD)
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "llama: heads of %lld keys and %lld values; both must be the same even number, "
-                    "at most %d",
-                    (long long)c->head_dim, (long long)value_length, LARGEST_HEAD);
+        return status_fail(
+            RLXVK_E_UNSUPPORTED,
+            "llama: heads of %lld keys and %lld values; both must be the same even number, "
+            "at most %d",
+            (long long)c->head_dim, (long long)value_length, LARGEST_HEAD);
 error:
     return status;
 }
@@ -163,14 +166,15 @@ static rlxvk_status read_vocabulary(const reader *r)
     const gguf_pair *tokens = gguf_find(r->file, "tokenizer.ggml.tokens");
     rlxvk_status status;
     if (!embedding)
-        return fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor 'token_embd.weight' is missing");
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor 'token_embd.weight' is missing");
     int64_t rows = (int64_t)embedding->dims[1];
     TRY(read_positive(r, "vocab_size", tokens ? (int64_t)tokens->count : rows,
                       &r->config->vocabulary));
     if (r->config->vocabulary != rows)
-        return fail(RLXVK_E_SHAPE,
-                    "llama: tensor 'token_embd.weight' has %lld rows, the vocabulary %lld tokens",
-                    (long long)rows, (long long)r->config->vocabulary);
+        return status_fail(
+            RLXVK_E_SHAPE,
+            "llama: tensor 'token_embd.weight' has %lld rows, the vocabulary %lld tokens",
+            (long long)rows, (long long)r->config->vocabulary);
 error:
     return status;
 }
@@ -192,8 +196,9 @@ rlxvk_status llama_read_config(const gguf_file *file, llama_config *out)
     TRY(read_count(&r, "attention.sliding_window", 0, &out->window));
     TRY(read_vocabulary(&r));
     if ((uint64_t)out->blocks > file->tensor_count)
-        return fail(RLXVK_E_RANGE, "llama: llama.block_count is %lld, but there are %llu tensors",
-                    (long long)out->blocks, (unsigned long long)file->tensor_count);
+        return status_fail(RLXVK_E_RANGE,
+                           "llama: llama.block_count is %lld, but there are %llu tensors",
+                           (long long)out->blocks, (unsigned long long)file->tensor_count);
 error:
     return status;
 }

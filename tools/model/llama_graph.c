@@ -201,7 +201,7 @@ static rlxvk_tensor decode_mask(builder *b)
     float window = (float)b->config->window;
     float *counting = memory_zeroed((size_t)capacity, sizeof *counting);
     if (!counting) {
-        b->status = fail_memory("decode mask");
+        b->status = status_fail_memory("decode mask");
         return RLXVK_NONE;
     }
     for (int64_t i = 0; i < capacity; i++)
@@ -250,7 +250,7 @@ rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_
     rlxvk_graph_output(b.graph, x);
     rlxvk_graph_output(b.graph, rlxvk_sample(b.graph, x, &m->sampling));
     if (rlxvk_graph_status(b.graph) != RLXVK_OK)
-        TRY(fail(rlxvk_graph_status(b.graph), "llama: %s", rlxvk_graph_error(b.graph)));
+        TRY(status_fail(rlxvk_graph_status(b.graph), "llama: %s", rlxvk_graph_error(b.graph)));
     *out = b.graph;
     return RLXVK_OK;
 error:

@@ -69,11 +69,12 @@ static rlxvk_status check_dims(const gguf_tensor *t, int64_t columns, int64_t ro
 {
     if (t->rank <= 2 && t->dims[0] == (uint64_t)columns && t->dims[1] == (uint64_t)rows)
         return RLXVK_OK;
-    return fail(RLXVK_E_SHAPE,
-                "llama: tensor '%s' has rank %u and dims %llu x %llu; the metadata ask for %lld x "
-                "%lld",
-                t->name, t->rank, (unsigned long long)t->dims[0], (unsigned long long)t->dims[1],
-                (long long)columns, (long long)rows);
+    return status_fail(
+        RLXVK_E_SHAPE,
+        "llama: tensor '%s' has rank %u and dims %llu x %llu; the metadata ask for %lld x "
+        "%lld",
+        t->name, t->rank, (unsigned long long)t->dims[0], (unsigned long long)t->dims[1],
+        (long long)columns, (long long)rows);
 }
 
 static rlxvk_status find_vector(const search *s, int64_t block, const char *name,
@@ -83,7 +84,7 @@ static rlxvk_status find_vector(const search *s, int64_t block, const char *name
     char full[NAME_LENGTH];
     find_tensor(s, block, name, suffix, full, out);
     if (!*out && !optional)
-        return fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
     return *out ? check_dims(*out, length, 1) : RLXVK_OK;
 }
 
@@ -94,7 +95,7 @@ static rlxvk_status find_matrix(search *s, int64_t block, const char *name, int6
     rlxvk_status status;
     find_tensor(s, block, name, "weight", full, out);
     if (!*out)
-        return fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
     TRY(check_dims(*out, columns, rows));
     uint32_t type = (*out)->type;
     if (!has_kernel(type) && type < TYPE_LIMIT && s->refused[type]++ == 0)
@@ -113,10 +114,11 @@ static rlxvk_status check_types(const search *s)
                         quant_format_find(type)->name, s->refused[type], s->first_refused[type]);
     if (list.length == 0)
         return RLXVK_OK;
-    return fail(RLXVK_E_UNSUPPORTED,
-                "llama: tensors of types without a kernel: %s; takes F32, F16, BF16 and the block "
-                "formats of enum rlxvk_quant_format",
-                buffer);
+    return status_fail(
+        RLXVK_E_UNSUPPORTED,
+        "llama: tensors of types without a kernel: %s; takes F32, F16, BF16 and the block "
+        "formats of enum rlxvk_quant_format",
+        buffer);
 }
 
 /* ---- Products ---- */
@@ -140,7 +142,7 @@ static rlxvk_status name_linear(const search *s, linear *l)
     l->name = arena_copy_string(s->memory, buffer);
     text_append(&name, ".bias");
     l->bias_name = arena_copy_string(s->memory, buffer);
-    return l->name && l->bias_name ? RLXVK_OK : fail_memory("weight names");
+    return l->name && l->bias_name ? RLXVK_OK : status_fail_memory("weight names");
 }
 
 /* Adds matrix `name` of `rows` rows to the group's last product, or as one of its own. */
@@ -218,7 +220,7 @@ rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *confi
     rlxvk_status status;
     out->blocks = arena_allocate(memory, (size_t)config->blocks * sizeof *out->blocks);
     if (!out->blocks)
-        return fail_memory("model blocks");
+        return status_fail_memory("model blocks");
     TRY(find_ends(&s, out));
     for (int64_t b = 0; b < config->blocks; b++)
         TRY(find_block(&s, b, &out->blocks[b]));
@@ -250,7 +252,7 @@ static rlxvk_status read_tensors(upload *u, const gguf_tensor *const *tensors, u
         return RLXVK_OK;
     }
     if (!VECTOR_RESERVE(&u->bytes, MAX(size, 1)))
-        return fail_memory("weights");
+        return status_fail_memory("weights");
     for (uint32_t i = 0; i < count; at += tensors[i++]->size)
         TRY(gguf_read_tensor(tensors[i], u->bytes.items + at));
     *out = u->bytes.items;
@@ -274,7 +276,7 @@ static rlxvk_status upload_vector(upload *u, const gguf_tensor *t)
     float *values = memory_zeroed(t->numel, sizeof *values);
     rlxvk_status status;
     if (!values)
-        return fail_memory("weight vector");
+        return status_fail_memory("weight vector");
     TRY(read_values(u, t, t->numel, values));
     TRY(rlxvk_set_param(u->executable, t->name, values, t->numel));
 error:
@@ -288,7 +290,7 @@ static rlxvk_status upload_biases(upload *u, const linear *l)
     float *values = memory_zeroed((size_t)l->outputs, sizeof *values);
     rlxvk_status status = RLXVK_OK;
     if (!values)
-        return fail_memory("biases");
+        return status_fail_memory("biases");
     for (uint32_t i = 0; i < l->part_count; at += l->parts[i++]->dims[1])
         if (l->biases[i])
             TRY(read_values(u, l->biases[i], l->biases[i]->numel, values + at));
@@ -339,7 +341,7 @@ static rlxvk_status upload_rotations(const llama *m, upload *u)
     float *table = memory_zeroed(count + half, sizeof *table), *divisor;
     rlxvk_status status = RLXVK_OK;
     if (!table)
-        return fail_memory("rotary table");
+        return status_fail_memory("rotary table");
     divisor = table + count;
     for (size_t i = 0; i < half; i++)
         divisor[i] = 1;

@@ -17,8 +17,9 @@ static rlxvk_status read_kinds(tokenizer *t, const gguf_file *file)
     if (kinds == NULL)
         return RLXVK_OK;
     if (kinds->count != t->size)
-        return fail(RLXVK_E_LENGTH, "tokenizer.ggml.token_type: %" PRIu64 " entries for %u tokens",
-                    kinds->count, t->size);
+        return status_fail(RLXVK_E_LENGTH,
+                           "tokenizer.ggml.token_type: %" PRIu64 " entries for %u tokens",
+                           kinds->count, t->size);
     for (uint32_t i = 0; i < t->size; i++)
         if (gguf_element_u64(kinds, i, &kind) && kind >= TOKEN_NORMAL && kind <= TOKEN_BYTE)
             t->tokens[i].kind = (uint8_t)kind;
@@ -32,16 +33,16 @@ static rlxvk_status read_vocabulary(tokenizer *t, gguf_file *file)
     uint64_t count;
     TRY(gguf_get_strings(file, "tokenizer.ggml.tokens", &strings, &count));
     if (count == 0 || count >= TOKEN_NONE / 2)
-        return fail(RLXVK_E_RANGE, "tokenizer.ggml.tokens: %" PRIu64 " tokens", count);
+        return status_fail(RLXVK_E_RANGE, "tokenizer.ggml.tokens: %" PRIu64 " tokens", count);
     t->tokens = memory_zeroed((size_t)count, sizeof *t->tokens);
     if (t->tokens == NULL)
-        return fail_memory("tokenizer vocabulary");
+        return status_fail_memory("tokenizer vocabulary");
     t->size = (uint32_t)count;
     for (uint32_t i = 0; i < t->size; i++) {
         uint64_t length = strings[i].length;
         const char *copy = arena_copy(&t->memory, strings[i].data, (size_t)length);
         if (copy == NULL)
-            return fail_memory("tokenizer vocabulary");
+            return status_fail_memory("tokenizer vocabulary");
         t->tokens[i].written = (gguf_string){copy, length};
     }
     TRY(read_kinds(t, file));
@@ -65,8 +66,8 @@ static rlxvk_status read_ids(tokenizer *t, const gguf_file *file)
         if (!gguf_get_u64(file, keys[i].key, &value))
             continue;
         if (value >= t->size)
-            return fail(RLXVK_E_RANGE, "%s: %" PRIu64 " outside the vocabulary of %u", keys[i].key,
-                        value, t->size);
+            return status_fail(RLXVK_E_RANGE, "%s: %" PRIu64 " outside the vocabulary of %u",
+                               keys[i].key, value, t->size);
         *keys[i].id = (uint32_t)value;
     }
     return RLXVK_OK;
@@ -81,12 +82,12 @@ static rlxvk_status prepare_kind(tokenizer *t, gguf_file *file)
 {
     gguf_string name;
     if (!gguf_get_string(file, "tokenizer.ggml.model", &name))
-        return fail(RLXVK_E_UNKNOWN_NAME, "GGUF: no key 'tokenizer.ggml.model'");
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "GGUF: no key 'tokenizer.ggml.model'");
     for (size_t i = 0; i < ARRAY_COUNT(kinds_of_tokenizer); i++)
         if (gguf_string_is(name, kinds_of_tokenizer[i].name))
             return kinds_of_tokenizer[i].prepare(t, file);
-    return fail(RLXVK_E_UNSUPPORTED, "tokenizer.ggml.model '%.*s': known are llama and gpt2",
-                (int)MIN(name.length, 100), name.data);
+    return status_fail(RLXVK_E_UNSUPPORTED, "tokenizer.ggml.model '%.*s': known are llama and gpt2",
+                       (int)MIN(name.length, 100), name.data);
 }
 
 static rlxvk_status tokenizer_read(tokenizer *t, gguf_file *file)
@@ -109,7 +110,7 @@ rlxvk_status tokenizer_create(gguf_file *file, tokenizer **out)
     tokenizer *t = memory_zeroed(1, sizeof *t);
     *out = NULL;
     if (t == NULL)
-        return fail_memory("tokenizer");
+        return status_fail_memory("tokenizer");
     rlxvk_status status = tokenizer_read(t, file);
     if (status == RLXVK_OK)
         *out = t;
@@ -188,7 +189,7 @@ rlxvk_status tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t co
         if (bytes.length == 0)
             continue; /* *out may have no memory yet */
         if (!VECTOR_RESERVE(out, (size_t)bytes.length))
-            return fail_memory("decoded text");
+            return status_fail_memory("decoded text");
         memcpy(out->items + out->count, bytes.data, (size_t)bytes.length);
         out->count += (size_t)bytes.length;
     }

@@ -44,7 +44,7 @@ static rlxvk_status decode_characters(tokenizer *t, token *item)
     size_t size;
     char *out = arena_allocate(&t->memory, (size_t)length);
     if (out == NULL)
-        return fail_memory("tokenizer vocabulary");
+        return status_fail_memory("tokenizer vocabulary");
     item->decoded = (gguf_string){out, 0};
     for (uint64_t i = 0; i < length; i += size) {
         uint8_t byte;
@@ -67,16 +67,16 @@ static rlxvk_status read_merges(tokenizer *t, gguf_file *file)
     uint64_t count;
     TRY(gguf_get_strings(file, "tokenizer.ggml.merges", &merges, &count));
     if (count >= TOKEN_NONE / 2)
-        return fail(RLXVK_E_TOO_LARGE, "tokenizer.ggml.merges: too many");
+        return status_fail(RLXVK_E_TOO_LARGE, "tokenizer.ggml.merges: too many");
     t->merges = memory_zeroed((size_t)count, sizeof *t->merges);
     if (t->merges == NULL)
-        return fail_memory("tokenizer merges");
+        return status_fail_memory("tokenizer merges");
     for (uint64_t i = 0; i < count; i++) {
         uint64_t length = merges[i].length;
         t->merges[i] =
             (gguf_string){arena_copy(&t->memory, merges[i].data, (size_t)length), length};
         if (t->merges[i].data == NULL)
-            return fail_memory("tokenizer merges");
+            return status_fail_memory("tokenizer merges");
     }
     TRY(string_map_build(&t->ranks, t->merges, sizeof *t->merges, count));
 error:
@@ -102,7 +102,7 @@ static rlxvk_status find_specials(tokenizer *t)
     t->specials = memory_zeroed(t->size, sizeof *t->specials);
     if (sorted == NULL || t->specials == NULL) {
         memory_free(sorted);
-        return fail_memory("tokenizer special tokens");
+        return status_fail_memory("tokenizer special tokens");
     }
     for (uint32_t i = 0; i < t->size; i++) {
         const token *item = &t->tokens[i];
@@ -140,8 +140,9 @@ static rlxvk_status emit_symbol(const tokenizer *t, gguf_string written, token_l
         id = string_map_find(&t->ids, &character, 1);
         id = id != TOKEN_NONE ? id : t->unknown;
         if (id == TOKEN_NONE)
-            return fail(RLXVK_E_RANGE, "tokenizer: no token for '%.*s', and no unknown token",
-                        (int)size, character.data);
+            return status_fail(RLXVK_E_RANGE,
+                               "tokenizer: no token for '%.*s', and no unknown token", (int)size,
+                               character.data);
         TRY(token_append(out, id));
     }
 error:
@@ -155,7 +156,7 @@ static rlxvk_status encode_piece(const tokenizer *t, const char *bytes, size_t l
     symbol_list symbols = {0};
     uint8_t *written = memory_allocate(2 * length);
     if (written == NULL)
-        return fail_memory("tokenizer piece");
+        return status_fail_memory("tokenizer piece");
     uint8_t *end = written;
     for (size_t i = 0; i < length; i++) {
         size_t size = utf8_encode_short(byte_to_point((uint8_t)bytes[i]), end);
@@ -224,9 +225,9 @@ rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file)
     gguf_get_string(file, "tokenizer.ggml.pre", &name);
     t->flavour = presplit_find(name);
     if (t->flavour == NULL)
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "tokenizer.ggml.pre '%.*s': known are default, gpt-2, llama-bpe, qwen2",
-                    (int)MIN(name.length, 100), name.data);
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "tokenizer.ggml.pre '%.*s': known are default, gpt-2, llama-bpe, qwen2",
+                           (int)MIN(name.length, 100), name.data);
     TRY(read_merges(t, file));
     TRY(find_specials(t));
     for (uint32_t i = 0; i < t->size; i++)

@@ -62,7 +62,7 @@ rlxvk_status string_map_build(string_map *map, const void *items, size_t stride,
     *map = (string_map){.mask = size - 1, .items = items, .stride = stride};
     map->slots = memory_zeroed((size_t)size, sizeof *map->slots);
     if (map->slots == NULL)
-        return fail_memory("tokenizer string map");
+        return status_fail_memory("tokenizer string map");
     for (uint64_t i = 0; i < count; i++) {
         gguf_string item = map_item(map, i);
         uint32_t *slot = map_slot(map, &item, 1);
@@ -137,9 +137,9 @@ rlxvk_status symbol_append(symbol_list *symbols, const char *data, size_t length
     uint32_t position = (uint32_t)symbols->count;
     symbol item = {data, length, position > 0 ? position - 1 : TOKEN_NONE, TOKEN_NONE};
     if (symbols->count >= TOKEN_NONE - 1)
-        return fail(RLXVK_E_TOO_LARGE, "tokenizer: a text of 2^32 characters");
+        return status_fail(RLXVK_E_TOO_LARGE, "tokenizer: a text of 2^32 characters");
     if (!VECTOR_PUSH(symbols, item))
-        return fail_memory("tokenizer symbols");
+        return status_fail_memory("tokenizer symbols");
     if (position > 0)
         symbols->items[position - 1].next = position;
     return RLXVK_OK;
@@ -171,10 +171,10 @@ rlxvk_status symbols_merge(const tokenizer *t, symbol_list *symbols, merge_key k
                offer_join(t, symbols, key, item.left, &heap);
     }
     VECTOR_FREE(&heap);
-    return room ? RLXVK_OK : fail_memory("tokenizer merges");
+    return room ? RLXVK_OK : status_fail_memory("tokenizer merges");
 }
 
 rlxvk_status token_append(token_list *list, uint32_t id)
 {
-    return VECTOR_PUSH(list, id) ? RLXVK_OK : fail_memory("token list");
+    return VECTOR_PUSH(list, id) ? RLXVK_OK : status_fail_memory("token list");
 }

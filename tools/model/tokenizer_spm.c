@@ -17,7 +17,7 @@ static rlxvk_status decode_marks(tokenizer *t, token *item)
 {
     char *out = arena_allocate(&t->memory, (size_t)item->written.length);
     if (out == NULL)
-        return fail_memory("tokenizer vocabulary");
+        return status_fail_memory("tokenizer vocabulary");
     item->decoded = (gguf_string){out, 0};
     for (uint64_t i = 0; i < item->written.length;) {
         bool mark = item->written.length - i >= SPACE_MARK_LENGTH &&
@@ -32,7 +32,7 @@ static rlxvk_status find_byte_tokens(tokenizer *t)
 {
     char *bytes = arena_allocate(&t->memory, 256);
     if (bytes == NULL)
-        return fail_memory("tokenizer byte tokens");
+        return status_fail_memory("tokenizer byte tokens");
     for (unsigned i = 0; i < 256; i++) {
         char name[8];
         gguf_string string = {name, (uint64_t)snprintf(name, sizeof name, "<0x%02X>", i)};
@@ -49,12 +49,14 @@ static rlxvk_status read_scores(tokenizer *t, const gguf_file *file)
 {
     const gguf_pair *scores = gguf_find(file, "tokenizer.ggml.scores");
     if (scores == NULL || scores->type != GGUF_F32 || scores->count != t->size)
-        return fail(scores ? RLXVK_E_LENGTH : RLXVK_E_UNKNOWN_NAME,
-                    "tokenizer.ggml.scores: a score for each of the %u tokens is needed", t->size);
+        return status_fail(scores ? RLXVK_E_LENGTH : RLXVK_E_UNKNOWN_NAME,
+                           "tokenizer.ggml.scores: a score for each of the %u tokens is needed",
+                           t->size);
     for (uint32_t i = 0; i < t->size; i++) {
         double score;
         if (!gguf_element_f64(scores, i, &score) || score != score)
-            return fail(RLXVK_E_RANGE, "tokenizer.ggml.scores: the score of token %u is NaN", i);
+            return status_fail(RLXVK_E_RANGE, "tokenizer.ggml.scores: the score of token %u is NaN",
+                               i);
         t->tokens[i].score = (float)score;
     }
     return RLXVK_OK;
@@ -100,8 +102,8 @@ static rlxvk_status spell_byte(const tokenizer *t, uint8_t byte, token_list *out
 {
     uint32_t id = t->byte_ids[byte] != TOKEN_NONE ? t->byte_ids[byte] : t->unknown;
     if (id == TOKEN_NONE)
-        return fail(RLXVK_E_RANGE, "tokenizer: no token for byte 0x%02x, and no unknown token",
-                    byte);
+        return status_fail(RLXVK_E_RANGE,
+                           "tokenizer: no token for byte 0x%02x, and no unknown token", byte);
     return token_append(out, id);
 }
 
@@ -132,7 +134,7 @@ static rlxvk_status spm_encode(const tokenizer *t, const char *bytes, size_t len
         return RLXVK_OK;
     char *marked = mark_spaces(t, bytes, length, &marked_length);
     if (marked == NULL)
-        return fail_memory("tokenizer text");
+        return status_fail_memory("tokenizer text");
     for (size_t i = 0; i < marked_length; i += size) {
         utf8_decode((const uint8_t *)marked + i, marked_length - i, &size);
         TRY(symbol_append(&symbols, marked + i, size));

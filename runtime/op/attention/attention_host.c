@@ -164,7 +164,7 @@ rlxvk_status attention_host(const host_call *call)
                                 masked ? &in[3].node->shape : NULL);
     r.scores = memory_zeroed((size_t)MAX(r.a.keys, 1), sizeof *r.scores);
     if (!r.scores)
-        return fail_memory("attention scores");
+        return status_fail_memory("attention scores");
     for (row at = {0}; at.b < r.a.batch; at.b++)
         for (at.h = 0; at.h < r.a.heads; at.h++)
             for (at.i = 0; at.i < r.a.queries; at.i++) {

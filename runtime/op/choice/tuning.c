@@ -31,7 +31,7 @@ static rlxvk_status add_point(tuning *t, const tuning_entry *e)
     }
     memcpy(p.dims, e->dims, sizeof p.dims);
     strcpy(p.tag, e->tag);
-    return VECTOR_PUSH(&t->points, p) ? RLXVK_OK : fail_memory("tuning points");
+    return VECTOR_PUSH(&t->points, p) ? RLXVK_OK : status_fail_memory("tuning points");
 }
 
 static rlxvk_status read_line(tuning *t, const char *line, size_t length)

@@ -145,10 +145,11 @@ static rlxvk_status fail_choice(const char *what, const choice *c, const variant
     for (size_t i = 0; family && family->row(i); i++)
         text_append(&t, "%s%s", i ? ", " : "", family->row(i));
     if (!family)
-        return fail(RLXVK_E_ATTR, "%s: no kernel family '%.*s'; families with variants are %s",
-                    what, (int)MIN(c->family_length, 100), c->family, names);
-    return fail(RLXVK_E_ATTR, "%s: %s has no variant '%.*s'; it has %s", what, family->name,
-                (int)MIN(c->row_length, 100), c->row, names);
+        return status_fail(RLXVK_E_ATTR,
+                           "%s: no kernel family '%.*s'; families with variants are %s", what,
+                           (int)MIN(c->family_length, 100), c->family, names);
+    return status_fail(RLXVK_E_ATTR, "%s: %s has no variant '%.*s'; it has %s", what, family->name,
+                       (int)MIN(c->row_length, 100), c->row, names);
 }
 
 rlxvk_status variant_check(const char *choices, const char *what)

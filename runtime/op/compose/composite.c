@@ -17,7 +17,7 @@ bool composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const 
     va_start(list, format);
     text_format(message, sizeof message, format, list);
     va_end(list);
-    graph_fail(g, fail(status, "%s: %s", call_label(g, row, who), message));
+    graph_fail(g, status_fail(status, "%s: %s", op_call_label(g, row, who), message));
     return false;
 }
 
@@ -26,7 +26,7 @@ bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operan
     char who[CALL_LABEL];
     if (!graph_ready(g, row))
         return false;
-    call_label(g, row, who);
+    op_call_label(g, row, who);
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
         graph_fail(g, graph_take(g, operands[i], who, "operand", i));
     return g->status == RLXVK_OK;
@@ -43,7 +43,7 @@ rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, size_t start, rlxvk_
     if (strncmp(g->error, row, length) != 0) {
         memcpy(part, g->error, sizeof part);
         text_append(&whole, "%s: %s", row, part);
-        fail(g->status, "%s", g->error);
+        status_fail(g->status, "%s", g->error);
     }
     return RLXVK_NONE;
 }
@@ -180,7 +180,7 @@ static rlxvk_tensor attend(rlxvk_graph *g, const char *row, const rlxvk_attentio
 rlxvk_tensor rlxvk_fused_attention_block(rlxvk_graph *g, const rlxvk_attention_block *block)
 {
     static const char row[] = "fused_attention_block";
-    if (!graph_ready(g, row) || graph_fail(g, require(block, row, "block")) != RLXVK_OK)
+    if (!graph_ready(g, row) || graph_fail(g, status_require(block, row, "block")) != RLXVK_OK)
         return RLXVK_NONE;
     size_t start = g->nodes.count;
     return composite_end(g, row, start, attend(g, row, block));
@@ -215,7 +215,7 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
 rlxvk_tensor rlxvk_fused_transformer_layer(rlxvk_graph *g, const rlxvk_transformer_layer *t)
 {
     static const char row[] = "fused_transformer_layer";
-    if (!graph_ready(g, row) || graph_fail(g, require(t, row, "layer")) != RLXVK_OK ||
+    if (!graph_ready(g, row) || graph_fail(g, status_require(t, row, "layer")) != RLXVK_OK ||
         !check_layer(g, row, t))
         return RLXVK_NONE;
     const rlxvk_attention_block block = {.hidden = t->hidden,

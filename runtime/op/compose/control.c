@@ -29,14 +29,14 @@ static size_t body_inputs(const rlxvk_graph *body)
 {
     size_t count = 0;
     for (uint32_t id = 0; id < body->nodes.count; id++)
-        count += graph_node(body, id)->op == OP_input && !is_rng_state(graph_node(body, id));
+        count += graph_node(body, id)->op == OP_input && !random_is_state(graph_node(body, id));
     return count;
 }
 
 static uint32_t bind_input(inlining *in, const node *n)
 {
     char want[SHAPE_TEXT], have[SHAPE_TEXT];
-    if (is_rng_state(n)) {
+    if (random_is_state(n)) {
         uint32_t id = graph_find(in->g, OP_input, RNG_STATE_NAME);
         return id == NODE_NONE ? graph_append(in->g, n) : id;
     }
@@ -82,7 +82,7 @@ static uint32_t copy_node(inlining *in, const node *n)
     uint64_t attributes[64];
     uint32_t result = NODE_NONE, *inputs = memory_zeroed(n->input_count + 1, sizeof *inputs);
     if (!inputs || n->attribute_size > sizeof attributes) {
-        graph_fail(in->g, fail_memory("inlined operands"));
+        graph_fail(in->g, status_fail_memory("inlined operands"));
     } else {
         if (n->attributes)
             memcpy(attributes, n->attributes, n->attribute_size);
@@ -99,7 +99,7 @@ static uint32_t copy_node(inlining *in, const node *n)
 static uint32_t inline_node(inlining *in, uint32_t id)
 {
     const node *n = graph_node(in->body, id);
-    bool same = n->op == OP_param || n->op == OP_constant || is_rng_state(n);
+    bool same = n->op == OP_param || n->op == OP_constant || random_is_state(n);
     if (same && in->map[id] != NODE_NONE)
         return in->map[id];
     if (n->op == OP_input)
@@ -113,7 +113,7 @@ static uint32_t inline_node(inlining *in, uint32_t id)
 static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what, size_t inputs,
                       size_t outputs)
 {
-    if (!graph_ready(g, what) || graph_fail(g, require(body, what, "body")) != RLXVK_OK)
+    if (!graph_ready(g, what) || graph_fail(g, status_require(body, what, "body")) != RLXVK_OK)
         return false;
     if (body == g)
         composite_fail(g, what, RLXVK_E_ATTR,
@@ -144,9 +144,9 @@ static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t co
                           const char *what)
 {
     char who[CALL_LABEL];
-    graph_fail(g, require_items(tensors, count, what, "values"));
+    graph_fail(g, status_require_items(tensors, count, what, "values"));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        graph_fail(g, graph_take(g, tensors[i], call_label(g, what, who), "value", i));
+        graph_fail(g, graph_take(g, tensors[i], op_call_label(g, what, who), "value", i));
     return g->status == RLXVK_OK;
 }
 
@@ -172,7 +172,7 @@ static bool inlining_create(inlining *in, rlxvk_graph *g, const rlxvk_graph *bod
     if (in->map)
         memset(in->map, 0xff, body->nodes.count * sizeof *in->map); /* NODE_NONE */
     else
-        graph_fail(g, fail_memory("inlined body"));
+        graph_fail(g, status_fail_memory("inlined body"));
     return in->map;
 }
 
@@ -221,7 +221,7 @@ static bool results_given(rlxvk_graph *g, const rlxvk_tensor *results, size_t co
                           const char *call, const char *argument)
 {
     return graph_ready(g, call) &&
-           graph_fail(g, require_items(results, count, call, argument)) == RLXVK_OK;
+           graph_fail(g, status_require_items(results, count, call, argument)) == RLXVK_OK;
 }
 
 /* After a failure there are no results. Not before: they may be written over the operands. */
@@ -299,7 +299,7 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
         return;
     }
     if (!(next = memory_zeroed(count + 1, sizeof *next)))
-        graph_fail(g, fail_memory("while"));
+        graph_fail(g, status_fail_memory("while"));
     if (count == 0)
         composite_fail(g, "while", RLXVK_E_ARITY, "nothing is carried; needs one value at least");
     if (body_fits(g, condition, "while: condition", count, 1) &&
@@ -404,7 +404,7 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
     now = memory_zeroed(count, sizeof *now);
     rows = memory_zeroed((size_t)o.length + 1, sizeof *rows);
     if (!inlining_create(&in, g, body, "scan: body") || !now || !rows)
-        graph_fail(g, fail_memory("scan"));
+        graph_fail(g, status_fail_memory("scan"));
     for (int64_t t = 0; t < o.length && g->status == RLXVK_OK; t++) {
         rlxvk_tensor next;
         memcpy(now, values, constants * sizeof *now);

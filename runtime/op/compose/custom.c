@@ -27,18 +27,18 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
     if (!k)
         return RLXVK_OK;
     if (!k->words || !k->arguments)
-        return fail(RLXVK_E_ATTR, "custom '%s': the kernel has no %s; give both", op->name,
-                    k->words ? "arguments function" : "words");
+        return status_fail(RLXVK_E_ATTR, "custom '%s': the kernel has no %s; give both", op->name,
+                           k->words ? "arguments function" : "words");
     if (k->word_count > MOST_WORDS)
-        return fail(RLXVK_E_ATTR, "custom '%s': a kernel of %zu words; at most %d", op->name,
-                    k->word_count, MOST_WORDS);
+        return status_fail(RLXVK_E_ATTR, "custom '%s': a kernel of %zu words; at most %d", op->name,
+                           k->word_count, MOST_WORDS);
     TRY(custom_check_module(op->name, k->words, k->word_count, bindings, &entry->invocations));
     if (k->argument_bytes > KERNEL_MAX_ARGUMENT_BYTES)
-        return fail(RLXVK_E_ATTR, "custom '%s': %u argument bytes; at most %d", op->name,
-                    k->argument_bytes, KERNEL_MAX_ARGUMENT_BYTES);
+        return status_fail(RLXVK_E_ATTR, "custom '%s': %u argument bytes; at most %d", op->name,
+                           k->argument_bytes, KERNEL_MAX_ARGUMENT_BYTES);
     uint32_t *words = memory_allocate(k->word_count * sizeof *words);
     if (!words)
-        return fail_memory("custom kernel");
+        return status_fail_memory("custom kernel");
     memcpy(words, k->words, k->word_count * sizeof *words);
     entry->kernel =
         (kernel_info){entry->name, words, (uint32_t)k->word_count, k->argument_bytes, bindings, 1};
@@ -57,15 +57,16 @@ static void keep(const custom_entry *entry)
 static rlxvk_status check_registration(const rlxvk_custom_op *op)
 {
     if (!op->name)
-        return require(op->name, "register_custom", "op->name");
+        return status_require(op->name, "register_custom", "op->name");
     if (!op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
-        return fail(RLXVK_E_ATTR, "custom: a name of %zu bytes; names have 1 to %zu",
-                    strlen(op->name), sizeof((custom_entry *)0)->name - 1);
+        return status_fail(RLXVK_E_ATTR, "custom: a name of %zu bytes; names have 1 to %zu",
+                           strlen(op->name), sizeof((custom_entry *)0)->name - 1);
     if (op->input_count >= CUSTOM_MAX_BINDINGS)
-        return fail(RLXVK_E_ATTR, "custom '%s': %u operands; at most %d", op->name, op->input_count,
-                    CUSTOM_MAX_BINDINGS - 1);
+        return status_fail(RLXVK_E_ATTR, "custom '%s': %u operands; at most %d", op->name,
+                           op->input_count, CUSTOM_MAX_BINDINGS - 1);
     if (!op->host && !op->kernel)
-        return fail(RLXVK_E_ATTR, "custom '%s': needs a host function or a kernel", op->name);
+        return status_fail(RLXVK_E_ATTR, "custom '%s': needs a host function or a kernel",
+                           op->name);
     return RLXVK_OK;
 }
 
@@ -73,16 +74,16 @@ rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op)
 {
     rlxvk_status status;
     custom_entry *entry = NULL;
-    TRY(require(op, "register_custom", "op"));
+    TRY(status_require(op, "register_custom", "op"));
     TRY(check_registration(op));
     if (!(entry = memory_zeroed(1, sizeof *entry)))
-        TRY(fail_memory("custom op"));
+        TRY(status_fail_memory("custom op"));
     memcpy(entry->name, op->name, strlen(op->name));
     entry->op = *op;
     TRY(copy_kernel(entry, op));
     if (entry->kernel.words && !kernel_register(&entry->kernel, &entry->kernel_id))
-        TRY(fail(RLXVK_E_TOO_LARGE, "custom '%s': %d custom kernels are registered already",
-                 op->name, KERNEL_REGISTERED_LIMIT));
+        TRY(status_fail(RLXVK_E_TOO_LARGE, "custom '%s': %d custom kernels are registered already",
+                        op->name, KERNEL_REGISTERED_LIMIT));
     pthread_mutex_lock(&table.lock);
     bool room = table.count < ARRAY_COUNT(table.entries);
     if (room)
@@ -92,8 +93,8 @@ rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op)
         keep(entry);
     if (room)
         return RLXVK_OK;
-    status = fail(RLXVK_E_TOO_LARGE, "custom '%s': %zu registrations already", op->name,
-                  ARRAY_COUNT(table.entries));
+    status = status_fail(RLXVK_E_TOO_LARGE, "custom '%s': %zu registrations already", op->name,
+                         ARRAY_COUNT(table.entries));
 error:
     if (entry && !entry->kernel_id) {
         memory_free((void *)entry->kernel.words);
@@ -119,17 +120,19 @@ static const custom_entry *find_entry(const char *name)
 static rlxvk_tensor build(rlxvk_graph *g, const char *name, const rlxvk_tensor *inputs,
                           size_t count, const void *bytes, size_t size, custom_attributes *a)
 {
-    if (!graph_ready(g, "custom") || graph_fail(g, require(name, "custom", "name")) != RLXVK_OK ||
-        graph_fail(g, require_items(bytes, size, "custom", "attributes")) != RLXVK_OK)
+    if (!graph_ready(g, "custom") ||
+        graph_fail(g, status_require(name, "custom", "name")) != RLXVK_OK ||
+        graph_fail(g, status_require_items(bytes, size, "custom", "attributes")) != RLXVK_OK)
         return RLXVK_NONE;
     a->entry = find_entry(name);
     a->size = size;
     if (!a->entry)
-        graph_fail(g, fail(RLXVK_E_UNKNOWN_OP,
-                           "custom: no op '%s' is registered; see rlxvk_register_custom", name));
+        graph_fail(g, status_fail(RLXVK_E_UNKNOWN_OP,
+                                  "custom: no op '%s' is registered; see rlxvk_register_custom",
+                                  name));
     else if (size > CUSTOM_ATTRIBUTE_BYTES)
-        graph_fail(g, fail(RLXVK_E_ATTR, "custom '%s': %zu attribute bytes; at most %d", name, size,
-                           CUSTOM_ATTRIBUTE_BYTES));
+        graph_fail(g, status_fail(RLXVK_E_ATTR, "custom '%s': %zu attribute bytes; at most %d",
+                                  name, size, CUSTOM_ATTRIBUTE_BYTES));
     else if (size)
         memcpy(a->bytes, bytes, size);
     return op_build(g, OP_custom, inputs, count, a);

@@ -37,16 +37,17 @@ static rlxvk_status refuse(const module *m, size_t at, const char *format, ...)
     va_start(list, format);
     text_format(message, sizeof message, format, list);
     va_end(list);
-    return fail(RLXVK_E_ATTR, "custom '%s': word %zu of the kernel's %zu %s", m->name, at, m->count,
-                message);
+    return status_fail(RLXVK_E_ATTR, "custom '%s': word %zu of the kernel's %zu %s", m->name, at,
+                       m->count, message);
 }
 
 static rlxvk_status check_header(const module *m)
 {
     const uint32_t *w = m->words;
     if (m->count < SPIRV_HEADER_WORDS)
-        return fail(RLXVK_E_ATTR, "custom '%s': a kernel of %zu words; SPIR-V has a header of %d",
-                    m->name, m->count, SPIRV_HEADER_WORDS);
+        return status_fail(RLXVK_E_ATTR,
+                           "custom '%s': a kernel of %zu words; SPIR-V has a header of %d", m->name,
+                           m->count, SPIRV_HEADER_WORDS);
     if (w[0] == SWAPPED_MAGIC)
         return refuse(m, 0, "is SPIR-V's magic number in the other byte order; swap all words");
     if (w[0] != SpvMagicNumber)
@@ -163,8 +164,8 @@ rlxvk_status custom_check_module(const char *name, const uint32_t *words, size_t
     for (size_t at = SPIRV_HEADER_WORDS; at < count; at += length_of(words[at]))
         TRY(check_instruction(&m, at));
     if (!m.entry_at)
-        return fail(RLXVK_E_ATTR, "custom '%s': the kernel has no compute entry point '%s'", name,
-                    ENTRY_POINT);
+        return status_fail(RLXVK_E_ATTR, "custom '%s': the kernel has no compute entry point '%s'",
+                           name, ENTRY_POINT);
     if (!m.body_at)
         return refuse(&m, m.entry_at, "begins an entry point whose function is missing");
     if (!m.has_size)

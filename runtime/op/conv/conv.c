@@ -210,9 +210,9 @@ static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape 
         total.cells *= axis.cells;
         total.count *= axis.count;
         total.taps *= axis.taps;
-        args->divide[i] = divide_multiplier((uint32_t)axis.cells);
+        args->divide[i] = conv_divide_multiplier((uint32_t)axis.cells);
     }
-    args->divide[0] = divide_multiplier((uint32_t)total.cells);
+    args->divide[0] = conv_divide_multiplier((uint32_t)total.cells);
     args->groups = (u32)groups;
     args->m = (u32)((uint64_t)y->dims[1] / groups);
     args->channels = (u32)((uint64_t)x->dims[1] / groups);

@@ -19,7 +19,7 @@ void conv_describe_options(const rlxvk_conv_options *options, text *out);
 rlxvk_status conv_host(const host_call *call);
 
 /* For divide() of divide.glsl; `by` in [1, 2^31). */
-uint32_t divide_multiplier(uint32_t by);
+uint32_t conv_divide_multiplier(uint32_t by);
 
 /* C(K) of the specification: what a sum of `terms` products may be off by, S the sum of their
  * magnitudes. */

@@ -117,7 +117,7 @@ rlxvk_status conv_host(const host_call *c)
     double terms = (double)(g.inputs * volume(g.kernel));
     double *magnitude = memory_zeroed(MAX(numel, 1), sizeof *magnitude);
     if (!magnitude)
-        return fail_memory("convolution");
+        return status_fail_memory("convolution");
     sums y = {c->out, magnitude};
     sum_planes(c, &g, node_code(c->node) == CONV_TRANSPOSED, y);
     for (uint64_t i = 0; i < numel; i++) {

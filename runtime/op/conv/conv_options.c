@@ -78,7 +78,7 @@ rlxvk_status conv_window_count(const node *n, const rlxvk_conv_options *options,
     return RLXVK_OK;
 }
 
-uint32_t divide_multiplier(uint32_t by)
+uint32_t conv_divide_multiplier(uint32_t by)
 {
     uint32_t shift = 0;
     while (UINT64_C(1) << shift < by)

@@ -112,7 +112,7 @@ static void fill_divisors(struct im2col_args *args, const u32 outer[2], const u3
 {
     const u32 divisors[] = {outer[0], outer[1], args->channels, inner[0], inner[1]};
     for (uint32_t i = 0; i < ARRAY_COUNT(divisors); i++)
-        args->divide[i] = divide_multiplier(divisors[i]);
+        args->divide[i] = conv_divide_multiplier(divisors[i]);
 }
 
 static rlxvk_status lower_with(lowering *l, uint32_t id, uint16_t kernel, int64_t channels)

@@ -193,7 +193,7 @@ static rlxvk_status pool_host(const host_call *call)
         cells *= (double)o->kernel[i];
     for (uint64_t i = 0; i < numel; i++) {
         window_sum w = {.value = starts[code]};
-        host_coordinates(&call->node->shape, i, c);
+        layout_host_coordinates(&call->node->shape, i, c);
         walk_window(call, c, 0, (uint64_t)(c[0] * x->dims[1] + c[1]), &w);
         double divisor = o->exclude_pad ? w.count : cells;
         call->out[i] = code == REDUCE_MEAN ? w.value / divisor : w.value;
@@ -268,10 +268,11 @@ static rlxvk_status resize_host(const host_call *call)
     uint64_t numel = shape_numel(&call->node->shape);
     int64_t c[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
-        host_coordinates(&call->node->shape, i, c);
+        layout_host_coordinates(&call->node->shape, i, c);
         c[2] /= 2;
         c[3] /= 2;
-        host_move(call, i, &call->inputs[0], host_index(&call->inputs[0].node->shape, c));
+        layout_host_move(call, i, &call->inputs[0],
+                         layout_host_index(&call->inputs[0].node->shape, c));
     }
     return RLXVK_OK;
 }

@@ -47,7 +47,7 @@ static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     bool byte = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8; /* a view must not pass for raw */
     bool same_word = n->dtype == RLXVK_F32 || n->dtype == RLXVK_F64 ||
                      (from == RLXVK_BOOL && n->dtype != RLXVK_C64 && !byte);
-    return same_word && node_storage(g, n->inputs[0]) == STORAGE_WORD;
+    return same_word && op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
 static uint32_t source_code(const operand *x, rlxvk_dtype dtype)
@@ -72,7 +72,7 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
 
 static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
 {
-    return node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
 }
 
 /* To `digits` significant bits but no finer than `quantum`, halves to even; infinite from
@@ -128,7 +128,7 @@ static rlxvk_status cast_host(const host_call *call)
     uint64_t numel = shape_numel(&call->node->shape);
     for (uint64_t i = 0; i < numel; i++) {
         if (both_pairs)
-            host_move(call, i, &call->inputs[0], i);
+            layout_host_move(call, i, &call->inputs[0], i);
         else
             call->out[to == RLXVK_C64 ? 2 * i : i] =
                 host_value(to, host_element(&call->inputs[0], i));
@@ -195,7 +195,7 @@ static rlxvk_status copy_host(const host_call *call)
 {
     uint64_t numel = shape_numel(&call->node->shape);
     for (uint64_t i = 0; i < numel; i++)
-        host_move(call, i, &call->inputs[0], i);
+        layout_host_move(call, i, &call->inputs[0], i);
     return RLXVK_OK;
 }
 

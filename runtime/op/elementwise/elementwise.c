@@ -100,13 +100,14 @@ static bool is_dense(const rlxvk_shape *shape, const int64_t *strides)
 /* Copies an operand, repeated to `shape`, into a temporary that takes its place. */
 static rlxvk_status expand(lowering *l, const rlxvk_shape *shape, int64_t *strides, operand *o)
 {
-    strided_copy copy = dense_copy(shape);
+    strided_copy copy = layout_dense_copy(shape);
     operand temporary;
     rlxvk_status status;
-    TRY(lower_temporary(l, storage_bytes((storage)o->storage, shape_numel(shape)), &temporary));
+    TRY(lower_temporary(l, dtype_storage_bytes((storage)o->storage, shape_numel(shape)),
+                        &temporary));
     temporary.storage = o->storage;
     memcpy(copy.source, strides, sizeof copy.source);
-    TRY(lower_strided_copy(l, &copy, *o, temporary));
+    TRY(layout_emit_copy(l, &copy, *o, temporary));
     shape_strides(shape, strides);
     temporary.access = ACCESS_READ;
     *o = temporary;
@@ -180,10 +181,10 @@ uint64_t elementwise_host_index(const host_call *call, uint32_t input, uint64_t 
 {
     const rlxvk_shape *to = &call->node->shape, *from = &call->inputs[input].node->shape;
     int64_t coordinates[RLXVK_MAX_RANK], mine[RLXVK_MAX_RANK];
-    host_coordinates(to, index, coordinates);
+    layout_host_coordinates(to, index, coordinates);
     for (uint32_t i = 0; i < from->rank; i++)
         mine[i] = from->dims[i] == 1 ? 0 : coordinates[to->rank - from->rank + i];
-    return host_index(from, mine);
+    return layout_host_index(from, mine);
 }
 
 void elementwise_host_rounded(const host_call *call, uint64_t i)

@@ -87,9 +87,9 @@ rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs
                                       const rlxvk_region *region)
 {
     static const char row[] = "elementwise_region";
-    if (!graph_ready(g, row) || graph_fail(g, require(region, row, "region")) != RLXVK_OK ||
-        graph_fail(g, require_items(region->steps, region->step_count, row, "region.steps")) !=
-            RLXVK_OK)
+    if (!graph_ready(g, row) || graph_fail(g, status_require(region, row, "region")) != RLXVK_OK ||
+        graph_fail(g, status_require_items(region->steps, region->step_count, row,
+                                           "region.steps")) != RLXVK_OK)
         return RLXVK_NONE;
     region_attributes a = {.shape = region->shape,
                            .step_count = (uint32_t)MIN(region->step_count, UINT32_MAX),
@@ -331,10 +331,10 @@ static uint64_t source_index(const host_call *call, uint32_t input, uint64_t ele
     const region_attributes *a = call->node->attributes;
     int64_t c[RLXVK_MAX_RANK];
     if (is_prologue(a, input)) {
-        host_coordinates(&call->node->shape, element, c);
+        layout_host_coordinates(&call->node->shape, element, c);
         c[2] /= 2;
         c[3] /= 2;
-        return host_index(&call->inputs[input].node->shape, c);
+        return layout_host_index(&call->inputs[input].node->shape, c);
     }
     if (a->scalar_mask >> input & 1)
         return 0;
@@ -456,7 +456,7 @@ static rlxvk_status host(const host_call *call)
 {
     uint64_t numel = shape_numel(&call->node->shape);
     machine *m = memory_zeroed(1, sizeof *m);
-    rlxvk_status status = m ? RLXVK_OK : fail_memory("elementwise region");
+    rlxvk_status status = m ? RLXVK_OK : status_fail_memory("elementwise region");
     for (uint64_t first = 0; first < numel && status == RLXVK_OK; first += CHUNK) {
         m->call = call;
         m->attributes = call->node->attributes;

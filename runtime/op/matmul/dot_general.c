@@ -29,7 +29,7 @@ typedef struct side {
 
 static bool take_axes(rlxvk_graph *g, side *s, const int32_t *axes, size_t count, axis_list *out)
 {
-    if (graph_fail(g, require_items(axes, count, row, "a list of axes")) != RLXVK_OK)
+    if (graph_fail(g, status_require_items(axes, count, row, "a list of axes")) != RLXVK_OK)
         return false;
     if (count > s->shape.rank) {
         composite_fail(g, row, RLXVK_E_ATTR, "%s: %zu axes for rank %u; an axis is named once",

@@ -162,7 +162,7 @@ static rlxvk_status host(const host_call *c)
     const rlxvk_gate_options *o = &((const gate_attributes *)c->node->attributes)->options;
     float *scores = memory_zeroed((uint64_t)o->n_group, sizeof *scores);
     uint64_t *ids = memory_zeroed((uint64_t)o->top_k, sizeof *ids);
-    rlxvk_status status = scores && ids ? RLXVK_OK : fail_memory("gate");
+    rlxvk_status status = scores && ids ? RLXVK_OK : status_fail_memory("gate");
     for (uint64_t t = 0; status == RLXVK_OK && t < (uint64_t)c->node->shape.dims[0]; t++)
         host_token(c, t, scores, ids);
     memory_free(scores);

@@ -77,7 +77,7 @@ error:
     return status;
 }
 
-rlxvk_status experts_lower_floats(lowering *l, dispatch *d, struct matmul_args *args,
+rlxvk_status grouped_matmul_lower(lowering *l, dispatch *d, struct matmul_args *args,
                                   operand operands[4])
 {
     uint32_t b_run = d->constants[2] ? args->k : args->n;
@@ -108,7 +108,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     d.constants[2] = ((const matmul_attributes *)n->attributes)->transpose_b;
     d.constants[3] = storage_code(l, &operands[0]);
     d.constants[4] = storage_code(l, &operands[1]);
-    return experts_lower_floats(l, &d, &args, operands);
+    return grouped_matmul_lower(l, &d, &args, operands);
 }
 
 /* Bound: 1e-7 + u (8 + 4 sqrt K) sum |x w|, u = 2^-24. */

@@ -305,8 +305,8 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-rlxvk_status lower_matmul_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
-                              uint64_t splits)
+rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits)
 {
     const matmul_shape *s = &r->problem.shape;
     uint64_t count = s->batch * s->m * s->n;
@@ -331,7 +331,7 @@ static size_t choose(lowering *l, const matmul_shape *s)
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
-rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
+rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
 {
     product p = {.a = r->a,
                  .b = r->b,
@@ -344,7 +344,7 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
     uint64_t groups;
     rlxvk_status status;
     if (!r->exact && matrix_wanted(l, &shape))
-        return lower_matrix_product(l, id, r);
+        return matrix_product_emit(l, id, r);
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
     p.class = matmul_select(&shape, l->profile, l->matmul, choose(l, &shape));
@@ -357,7 +357,7 @@ rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r)
         TRY(lower_temporary(l, p.splits * shape.batch * shape.m * shape.n * sizeof(float), &p.y));
     TRY(emit_product(l, id, &p, groups));
     if (p.splits > 1)
-        TRY(lower_matmul_sum(l, id, r, p.y, p.splits));
+        TRY(matmul_emit_sum(l, id, r, p.y, p.splits));
 error:
     return status;
 }
@@ -376,7 +376,7 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
         r.activation = (uint32_t)attributes->activation - 1;
     matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
-    return lower_matmul(l, id, &r);
+    return matmul_emit(l, id, &r);
 }
 
 static void matmul_describe(const node *n, text *out)

@@ -40,9 +40,9 @@ typedef struct matmul_request {
 uint32_t matmul_storage_code(const lowering *l, const operand *o);
 /* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
  * other. */
-rlxvk_status lower_matmul_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
-                              uint64_t splits);
-rlxvk_status lower_matmul(lowering *l, uint32_t id, const matmul_request *r);
+rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits);
+rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
 
 rlxvk_status matmul_host(const host_call *call);
 /* What a precision (see rlxvk_precision) may add to the error of a sum of `terms` products of

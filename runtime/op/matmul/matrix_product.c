@@ -192,7 +192,7 @@ static size_t choose(lowering *l, const matmul_shape *s)
     return variant_choose(l, "matrix", tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
-rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request *r)
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r)
 {
     const matrix_class *c =
         matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
@@ -216,7 +216,7 @@ rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request
     }
     TRY(emit_product(l, id, &plain, c, &a, &b));
     if (r->activation != UNARY_NONE)
-        TRY(lower_matmul_sum(l, id, r, plain.y, 1));
+        TRY(matmul_emit_sum(l, id, r, plain.y, 1));
 error:
     return status;
 }

@@ -8,10 +8,10 @@
 #include "op/matmul/matmul.h"
 #include "op/matmul/matrix_select.h"
 
-/* Whether lower_matrix_product takes this product: the precision asks for it, the device has the
+/* Whether matrix_product_emit takes this product: the precision asks for it, the device has the
  * units, and there are rows and columns enough to fill one. Few of either are a matrix-vector
  * product, which memory bounds and f32 arithmetic does exactly. */
 bool matrix_wanted(const lowering *l, const matmul_shape *shape);
-rlxvk_status lower_matrix_product(lowering *l, uint32_t id, const matmul_request *r);
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r);
 
 #endif

@@ -106,14 +106,14 @@ error:
 static rlxvk_status lower_factors(lowering *l, uint32_t id, factors *f)
 {
     const solve_attributes *s = f->s;
-    strided_copy copy = dense_copy(input_shape(l->graph, graph_node(l->graph, id), 0));
+    strided_copy copy = layout_dense_copy(input_shape(l->graph, graph_node(l->graph, id), 0));
     uint32_t n = (uint32_t)s->n, width = n <= WHOLE ? n : SOLVE_PANEL;
     rlxvk_status status;
     memcpy(copy.source, copy.target, sizeof copy.source);
     TRY(lower_temporary(l, (uint64_t)(s->batch * s->n * s->n) * sizeof(float), &f->matrix));
     TRY(lower_temporary(l, (uint64_t)(s->batch * (2 * s->n + 1)) * sizeof(uint32_t), &f->pivots));
     if (n > 0)
-        TRY(lower_strided_copy(l, &copy, lower_input(l, id, 0), f->matrix));
+        TRY(layout_emit_copy(l, &copy, lower_input(l, id, 0), f->matrix));
     f->matrix.access = f->pivots.access = ACCESS_READ | ACCESS_WRITE;
     if (n == 0)
         TRY(lower_panel(l, f, 0, 0));
@@ -264,7 +264,7 @@ static rlxvk_status host(const host_call *call)
     uint64_t n = (uint64_t)s->n;
     double *work = memory_zeroed(n * (2 * n + (uint64_t)s->columns) + 1, sizeof *work);
     if (!work)
-        return fail_memory("solve");
+        return status_fail_memory("solve");
     for (uint64_t slice = 0; slice < (uint64_t)s->batch; slice++)
         host_slice(call, slice, work);
     memory_free(work);

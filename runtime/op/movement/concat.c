@@ -14,12 +14,13 @@ rlxvk_tensor rlxvk_concat(rlxvk_graph *g, const rlxvk_tensor *parts, size_t coun
 {
     axis_attributes attributes = {.axis = axis};
     if (!graph_ready(g, "concat") ||
-        graph_fail(g, require_items(parts, count, "concat", "parts")) != RLXVK_OK)
+        graph_fail(g, status_require_items(parts, count, "concat", "parts")) != RLXVK_OK)
         return RLXVK_NONE;
     for (size_t i = 0; i < count; i++)
         if (parts[i].id == 0) { /* op_build would leave it out, as it does optional operands */
-            graph_fail(g, fail(RLXVK_E_DANGLING,
-                               "concat: part %zu of %zu is RLXVK_NONE; pass fewer", i, count));
+            graph_fail(g,
+                       status_fail(RLXVK_E_DANGLING,
+                                   "concat: part %zu of %zu is RLXVK_NONE; pass fewer", i, count));
             return RLXVK_NONE;
         }
     return op_build(g, OP_concat, parts, count, &attributes);
@@ -76,13 +77,13 @@ static rlxvk_status concat_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     int32_t axis = ((const axis_attributes *)n->attributes)->axis;
-    axis_view whole = shape_axis_view(&n->shape, axis);
+    axis_view whole = op_axis_view(&n->shape, axis);
     uint64_t start = 0;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++) {
         const rlxvk_shape *shape = input_shape(l->graph, n, i);
         uint64_t extent = (uint64_t)shape->dims[axis];
-        strided_copy copy = dense_copy(shape);
+        strided_copy copy = layout_dense_copy(shape);
         memcpy(copy.source, copy.target, sizeof copy.source);
         shape_strides(&n->shape, copy.target);
         operand target = lower_write(l, id); /* from the part's first element to its last */
@@ -90,7 +91,7 @@ static rlxvk_status concat_lower(lowering *l, uint32_t id)
                      ((whole.outer - 1) * whole.length + extent) * whole.inner);
         bool placed = whole.outer == 1 && in_place(l, id, n->inputs[i], start * whole.inner);
         if (extent && !placed)
-            TRY(lower_strided_copy(l, &copy, lower_input(l, id, i), target));
+            TRY(layout_emit_copy(l, &copy, lower_input(l, id, i), target));
         start += extent;
     }
 error:
@@ -105,10 +106,11 @@ static rlxvk_status concat_host(const host_call *call)
     int64_t c[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
         uint32_t part = 0;
-        host_coordinates(&n->shape, i, c);
+        layout_host_coordinates(&n->shape, i, c);
         while (c[axis] >= call->inputs[part].node->shape.dims[axis])
             c[axis] -= call->inputs[part++].node->shape.dims[axis];
-        host_move(call, i, &call->inputs[part], host_index(&call->inputs[part].node->shape, c));
+        layout_host_move(call, i, &call->inputs[part],
+                         layout_host_index(&call->inputs[part].node->shape, c));
     }
     return RLXVK_OK;
 }

@@ -101,7 +101,7 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     int32_t axis = ((const axis_attributes *)n->attributes)->axis;
-    axis_view v = shape_axis_view(input_shape(l->graph, n, 0), axis);
+    axis_view v = op_axis_view(input_shape(l->graph, n, 0), axis);
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_write(l, id)};
     uint32_t width = gather_width(&operands[0], &operands[2], v.inner);
     uint32_t factor = width / element_words(&operands[2]);
@@ -130,13 +130,13 @@ static rlxvk_status gather_host(const host_call *call)
     uint64_t numel = shape_numel(&n->shape);
     int64_t c[RLXVK_MAX_RANK], from[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
-        host_coordinates(&n->shape, i, c);
-        float v = call->inputs[1].words[host_index(index, c + axis)];
+        layout_host_coordinates(&n->shape, i, c);
+        float v = call->inputs[1].words[layout_host_index(index, c + axis)];
         for (uint32_t k = 0; k < data->rank; k++)
             from[k] = k < axis    ? c[k]
                       : k == axis ? host_position(v, data->dims[axis])
                                   : c[k - 1 + index->rank];
-        host_move(call, i, &call->inputs[0], host_index(data, from));
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(data, from));
     }
     return RLXVK_OK;
 }
@@ -223,7 +223,7 @@ static rlxvk_status take_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     int32_t axis = ((const axis_attributes *)n->attributes)->axis;
-    axis_view v = shape_axis_view(input_shape(l->graph, n, 0), axis);
+    axis_view v = op_axis_view(input_shape(l->graph, n, 0), axis);
     take_walk walk = take_strides(l->graph, n, axis);
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_write(l, id)};
     dispatch d = {.kernel = KERNEL_TAKE_ALONG_AXIS,
@@ -255,13 +255,14 @@ static rlxvk_status take_host(const host_call *call)
     uint64_t numel = shape_numel(&n->shape);
     int64_t c[RLXVK_MAX_RANK], from[RLXVK_MAX_RANK], at[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
-        host_coordinates(&n->shape, i, c);
+        layout_host_coordinates(&n->shape, i, c);
         for (uint32_t k = 0; k < data->rank; k++) {
             at[k] = index->dims[k] == 1 ? 0 : c[k];
             from[k] = data->dims[k] == 1 ? 0 : c[k];
         }
-        from[axis] = host_position(call->inputs[1].words[host_index(index, at)], data->dims[axis]);
-        host_move(call, i, &call->inputs[0], host_index(data, from));
+        from[axis] =
+            host_position(call->inputs[1].words[layout_host_index(index, at)], data->dims[axis]);
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(data, from));
     }
     return RLXVK_OK;
 }

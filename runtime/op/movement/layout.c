@@ -13,7 +13,7 @@
 #define TRANSPOSE_SMALLEST    16
 #define TRANSPOSE_INVOCATIONS 128 /* a tile; more leave each too few reads under way */
 
-strided_copy dense_copy(const rlxvk_shape *shape)
+strided_copy layout_dense_copy(const rlxvk_shape *shape)
 {
     strided_copy copy = {.rank = shape->rank};
     for (uint32_t i = 0; i < shape->rank; i++)
@@ -158,8 +158,7 @@ static rlxvk_status emit_tiles(lowering *l, const strided_copy *c, uint32_t row,
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
-rlxvk_status lower_strided_copy(lowering *l, const strided_copy *copy, operand source,
-                                operand target)
+rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand source, operand target)
 {
     operand operands[2] = {source, target};
     strided_copy c = *copy;
@@ -176,14 +175,15 @@ rlxvk_status lower_strided_copy(lowering *l, const strided_copy *copy, operand s
     return emit_copy(l, &c, width, operands);
 }
 
-void describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count)
+void layout_describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count)
 {
     text_append(out, " %s=", key);
     for (uint32_t i = 0; i < count; i++)
         text_append(out, "%s%d", i ? "," : "", axes[i]);
 }
 
-void host_coordinates(const rlxvk_shape *s, uint64_t index, int64_t coordinates[RLXVK_MAX_RANK])
+void layout_host_coordinates(const rlxvk_shape *s, uint64_t index,
+                             int64_t coordinates[RLXVK_MAX_RANK])
 {
     for (uint32_t i = s->rank; i-- > 0;) {
         coordinates[i] = (int64_t)(index % (uint64_t)s->dims[i]);
@@ -191,7 +191,7 @@ void host_coordinates(const rlxvk_shape *s, uint64_t index, int64_t coordinates[
     }
 }
 
-uint64_t host_index(const rlxvk_shape *s, const int64_t coordinates[RLXVK_MAX_RANK])
+uint64_t layout_host_index(const rlxvk_shape *s, const int64_t coordinates[RLXVK_MAX_RANK])
 {
     uint64_t index = 0;
     for (uint32_t i = 0; i < s->rank; i++)
@@ -199,7 +199,7 @@ uint64_t host_index(const rlxvk_shape *s, const int64_t coordinates[RLXVK_MAX_RA
     return index;
 }
 
-void host_move(const host_call *call, uint64_t to, const host_tensor *input, uint64_t from)
+void layout_host_move(const host_call *call, uint64_t to, const host_tensor *input, uint64_t from)
 {
     if (input->storage == STORAGE_RAW) {
         bool is_signed = input->node->dtype == RLXVK_I8;

@@ -17,10 +17,10 @@ typedef struct strided_copy {
 } strided_copy;
 
 /* Starts a copy over `shape` written densely; the caller fills source and source_first. */
-strided_copy dense_copy(const rlxvk_shape *shape);
+strided_copy layout_dense_copy(const rlxvk_shape *shape);
 /* Emits it, on the kernel that suits its strides. Words and pairs only. */
-rlxvk_status lower_strided_copy(lowering *l, const strided_copy *copy, operand source,
-                                operand target);
+rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand source,
+                              operand target);
 /* Elements of an operand as words: 2 for pairs, else 1. */
 static inline uint32_t element_words(const operand *o)
 {
@@ -32,13 +32,14 @@ static inline uint64_t copy_groups(uint64_t units, uint32_t workgroup_size)
     return groups_for(units, workgroup_size * COPY_ITEMS);
 }
 /* Appends " <key>=1,2,3". */
-void describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count);
+void layout_describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count);
 
 /* ---- Host ---- */
 
-void host_coordinates(const rlxvk_shape *s, uint64_t index, int64_t coordinates[RLXVK_MAX_RANK]);
-uint64_t host_index(const rlxvk_shape *s, const int64_t coordinates[RLXVK_MAX_RANK]);
+void layout_host_coordinates(const rlxvk_shape *s, uint64_t index,
+                             int64_t coordinates[RLXVK_MAX_RANK]);
+uint64_t layout_host_index(const rlxvk_shape *s, const int64_t coordinates[RLXVK_MAX_RANK]);
 /* out[to] = input[from], one element of any storage. */
-void host_move(const host_call *call, uint64_t to, const host_tensor *input, uint64_t from);
+void layout_host_move(const host_call *call, uint64_t to, const host_tensor *input, uint64_t from);
 
 #endif

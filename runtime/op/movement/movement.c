@@ -11,7 +11,7 @@
 
 static rlxvk_status emit(lowering *l, uint32_t id, const strided_copy *copy)
 {
-    return lower_strided_copy(l, copy, lower_input(l, id, 0), lower_write(l, id));
+    return layout_emit_copy(l, copy, lower_input(l, id, 0), lower_write(l, id));
 }
 
 static void take_dtype(const rlxvk_graph *g, node *n)
@@ -24,11 +24,11 @@ static bool take_axes(rlxvk_graph *g, const char *row, const char *argument, con
                       size_t count, int32_t *out)
 {
     if (!graph_ready(g, row) ||
-        graph_fail(g, require_items(axes, count, row, argument)) != RLXVK_OK)
+        graph_fail(g, status_require_items(axes, count, row, argument)) != RLXVK_OK)
         return false;
     if (count > RLXVK_MAX_RANK) {
-        graph_fail(g, fail(RLXVK_E_ATTR, "%s: %zu axes; the largest rank is %d", row, count,
-                           RLXVK_MAX_RANK));
+        graph_fail(g, status_fail(RLXVK_E_ATTR, "%s: %zu axes; the largest rank is %d", row, count,
+                                  RLXVK_MAX_RANK));
         return false;
     }
     if (count)
@@ -90,7 +90,7 @@ static rlxvk_status transpose_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const transpose_attributes *a = n->attributes;
-    strided_copy copy = dense_copy(&n->shape);
+    strided_copy copy = layout_dense_copy(&n->shape);
     int64_t strides[RLXVK_MAX_RANK];
     shape_strides(input_shape(l->graph, n, 0), strides);
     for (uint32_t i = 0; i < a->count; i++)
@@ -105,10 +105,10 @@ static rlxvk_status transpose_host(const host_call *call)
     uint64_t numel = shape_numel(to);
     int64_t c[RLXVK_MAX_RANK], moved[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
-        host_coordinates(to, i, c);
+        layout_host_coordinates(to, i, c);
         for (uint32_t axis = 0; axis < a->count; axis++)
             moved[a->perm[axis]] = c[axis];
-        host_move(call, i, &call->inputs[0], host_index(from, moved));
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(from, moved));
     }
     return RLXVK_OK;
 }
@@ -116,7 +116,7 @@ static rlxvk_status transpose_host(const host_call *call)
 static void transpose_describe(const node *n, text *out)
 {
     const transpose_attributes *a = n->attributes;
-    describe_axes(out, "perm", a->perm, a->count);
+    layout_describe_axes(out, "perm", a->perm, a->count);
 }
 
 const op_family transpose_family = {
@@ -147,7 +147,7 @@ rlxvk_tensor rlxvk_narrow(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t 
 static bool narrow_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
 {
     const narrow_attributes *a = n->attributes;
-    axis_view v = shape_axis_view(input_shape(g, n, 0), a->axis);
+    axis_view v = op_axis_view(input_shape(g, n, 0), a->axis);
     *out_offset = (uint64_t)a->start * v.inner;
     return v.outer == 1 || (uint64_t)a->length == v.length;
 }
@@ -172,7 +172,8 @@ static rlxvk_status narrow_infer(const rlxvk_graph *g, node *n, void *attributes
     n->shape = *from;
     n->shape.dims[a->axis] = a->length;
     take_dtype(g, n);
-    if (node_storage(g, n->inputs[0]) == STORAGE_RAW && (!narrow_view(g, n, &offset) || offset % 4))
+    if (op_node_storage(g, n->inputs[0]) == STORAGE_RAW &&
+        (!narrow_view(g, n, &offset) || offset % 4))
         return op_fail(n, RLXVK_E_DTYPE,
                        "raw %s bytes can be narrowed only as one run that starts at a multiple of "
                        "4 bytes; insert a cast",
@@ -185,7 +186,7 @@ static rlxvk_status narrow_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const narrow_attributes *a = n->attributes;
-    strided_copy copy = dense_copy(&n->shape);
+    strided_copy copy = layout_dense_copy(&n->shape);
     shape_strides(input_shape(l->graph, n, 0), copy.source);
     copy.source_first = a->start * copy.source[a->axis];
     return emit(l, id, &copy);
@@ -197,9 +198,10 @@ static rlxvk_status narrow_host(const host_call *call)
     uint64_t numel = shape_numel(&call->node->shape);
     int64_t c[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
-        host_coordinates(&call->node->shape, i, c);
+        layout_host_coordinates(&call->node->shape, i, c);
         c[a->axis] += a->start;
-        host_move(call, i, &call->inputs[0], host_index(&call->inputs[0].node->shape, c));
+        layout_host_move(call, i, &call->inputs[0],
+                         layout_host_index(&call->inputs[0].node->shape, c));
     }
     return RLXVK_OK;
 }
@@ -271,7 +273,7 @@ static bool expand_view(const rlxvk_graph *g, const node *n, uint64_t *out_offse
 static rlxvk_status expand_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    strided_copy copy = dense_copy(&n->shape);
+    strided_copy copy = layout_dense_copy(&n->shape);
     shape_broadcast_strides(input_shape(l->graph, n, 0), &n->shape, copy.source);
     return emit(l, id, &copy);
 }
@@ -283,10 +285,10 @@ static rlxvk_status expand_host(const host_call *call)
     uint32_t added = to->rank - from->rank;
     int64_t c[RLXVK_MAX_RANK], kept[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
-        host_coordinates(to, i, c);
+        layout_host_coordinates(to, i, c);
         for (uint32_t axis = 0; axis < from->rank; axis++)
             kept[axis] = from->dims[axis] == 1 ? 0 : c[axis + added];
-        host_move(call, i, &call->inputs[0], host_index(from, kept));
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(from, kept));
     }
     return RLXVK_OK;
 }
@@ -356,7 +358,7 @@ static rlxvk_status reverse_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const reverse_attributes *a = n->attributes;
-    strided_copy copy = dense_copy(&n->shape);
+    strided_copy copy = layout_dense_copy(&n->shape);
     shape_strides(&n->shape, copy.source);
     for (uint32_t i = 0; i < a->axis_count; i++) {
         int64_t *stride = &copy.source[a->axes[i]];
@@ -373,10 +375,10 @@ static rlxvk_status reverse_host(const host_call *call)
     uint64_t numel = shape_numel(shape);
     int64_t c[RLXVK_MAX_RANK];
     for (uint64_t i = 0; i < numel; i++) {
-        host_coordinates(shape, i, c);
+        layout_host_coordinates(shape, i, c);
         for (uint32_t k = 0; k < a->axis_count; k++)
             c[a->axes[k]] = shape->dims[a->axes[k]] - 1 - c[a->axes[k]];
-        host_move(call, i, &call->inputs[0], host_index(shape, c));
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(shape, c));
     }
     return RLXVK_OK;
 }
@@ -384,7 +386,7 @@ static rlxvk_status reverse_host(const host_call *call)
 static void reverse_describe(const node *n, text *out)
 {
     const reverse_attributes *a = n->attributes;
-    describe_axes(out, "axes", a->axes, a->axis_count);
+    layout_describe_axes(out, "axes", a->axes, a->axis_count);
 }
 
 const op_family reverse_family = {

@@ -160,7 +160,7 @@ static rlxvk_status scatter_host(const host_call *c)
     uint64_t columns = row_words(c->node), words = columns * (uint64_t)shape[0];
     double *counts = memory_zeroed((size_t)shape[0] + 1, sizeof *counts);
     if (!counts)
-        return fail_memory("scatter_add");
+        return status_fail_memory("scatter_add");
     for (uint64_t i = 0; c->bound && i < words; i++)
         c->bound[i] = 0;
     for (int64_t u = 0; u < from[0]; u++) {

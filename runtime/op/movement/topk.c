@@ -163,7 +163,7 @@ static rlxvk_status topk_host(const host_call *c)
     uint64_t rows = shape_product(x, 0, x->rank - 1);
     ranked *row = memory_zeroed(extent + 1, sizeof *row);
     if (!row)
-        return fail_memory("topk");
+        return status_fail_memory("topk");
     for (uint64_t r = 0; r < rows; r++) {
         for (size_t i = 0; i < extent; i++)
             row[i] = (ranked){c->inputs[0].words[r * extent + i], (uint32_t)i};

@@ -18,7 +18,7 @@ static rlxvk_status copy_host(const host_call *call)
 {
     uint64_t numel = shape_numel(&call->node->shape);
     for (uint64_t i = 0; i < numel; i++)
-        host_move(call, i, &call->inputs[0], i);
+        layout_host_move(call, i, &call->inputs[0], i);
     return RLXVK_OK;
 }
 

@@ -92,7 +92,7 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operand
 rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
 {
     rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_U8 && node_storage(g, n->inputs[index]) == STORAGE_RAW)
+    if (dtype == RLXVK_U8 && op_node_storage(g, n->inputs[index]) == STORAGE_RAW)
         return RLXVK_OK;
     return op_fail(n, RLXVK_E_DTYPE,
                    "packed operand %u is a %s tensor; it must be a U8 input, param or constant",
@@ -345,7 +345,7 @@ static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
                         .unpack_b = unpack_weights,
                         .activation = UNARY_NONE,
                         .problem.shape = {args->m, args->n, k, 1, false, true}};
-    return lower_matmul(l, id, &r);
+    return matmul_emit(l, id, &r);
 }
 
 static rlxvk_status matmul_lower(lowering *l, uint32_t id)
@@ -424,7 +424,7 @@ static rlxvk_status product_host(const host_call *c)
     uint64_t columns = (uint64_t)c->node->shape.dims[c->node->shape.rank - 1];
     float *row = memory_zeroed(2 * k + 1, sizeof *row);
     if (!row)
-        return fail_memory("decoded row");
+        return status_fail_memory("decoded row");
     for (uint64_t j = 0; j < columns; j++) {
         TRY(dequant_decode_row(a->format, c->inputs[1].bytes + j * row_bytes, k, row));
         dequant_product_column(c, row, row + k, k, j, columns);

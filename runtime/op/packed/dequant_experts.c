@@ -123,7 +123,7 @@ static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
                                .y_offset = operands[3].offset,
                                .batch_count = (uint32_t)a->experts};
     dispatch d = {.node = id, .constants = {[2] = true, [4] = storages[a->format]}};
-    return experts_lower_floats(l, &d, &args, operands);
+    return grouped_matmul_lower(l, &d, &args, operands);
 }
 
 static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
@@ -191,7 +191,7 @@ static rlxvk_status each_row(const host_call *c, const uint8_t *packed,
     rlxvk_status status = RLXVK_OK;
     float *row = memory_zeroed(2 * k + 1, sizeof *row);
     if (!row)
-        return fail_memory("decoded row");
+        return status_fail_memory("decoded row");
     for (uint64_t r = 0; r < (uint64_t)(a->experts * a->n); r++) {
         TRY(dequant_decode_row(a->format, packed + r * row_bytes(a), k, row));
         use(c, r / (uint64_t)a->n, r % (uint64_t)a->n, row);

@@ -90,7 +90,7 @@ static rlxvk_status gather_host(const host_call *c)
     uint64_t rows = row_bytes ? shape_numel(&c->inputs[0].node->shape) / row_bytes : 0;
     float *scratch = memory_zeroed(2 * (uint64_t)a->k + 1, sizeof *scratch);
     if (!scratch)
-        return fail_memory("decoded row");
+        return status_fail_memory("decoded row");
     for (uint64_t i = 0; i < count; i++) {
         double index = floor((double)c->inputs[1].words[i] + 0.5);
         if (index >= 0 && index < (double)rows)

@@ -45,7 +45,7 @@ static rlxvk_status check_codes(const rlxvk_graph *g, const node *n,
     rlxvk_dtype dtype = input_dtype(g, n, 1);
     const quant_scheme_traits *t = quant_scheme_find(a->kind);
     uint64_t bytes = shape_numel(input_shape(g, n, 1)), needed;
-    if ((dtype != RLXVK_U8 && dtype != RLXVK_I8) || node_storage(g, n->inputs[1]) != STORAGE_RAW)
+    if ((dtype != RLXVK_U8 && dtype != RLXVK_I8) || op_node_storage(g, n->inputs[1]) != STORAGE_RAW)
         return op_fail(n, RLXVK_E_DTYPE,
                        "operand 1 is a %s tensor; it must be a U8 or I8 input, param or constant",
                        rlxvk_dtype_name(dtype));
@@ -231,7 +231,7 @@ static rlxvk_status scaled_host(const host_call *c)
     };
     float *column = memory_zeroed(2 * k + 1, sizeof *column);
     if (!column)
-        return fail_memory("decoded column");
+        return status_fail_memory("decoded column");
     for (uint64_t j = 0; j < columns; j++) {
         quant_decode_column(&m, j, column, column + k);
         dequant_product_column(c, column, column + k, k, j, columns);
@@ -277,7 +277,7 @@ rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
 {
     dequant_scaled_attributes a;
     if (!graph_ready(g, "dequant_matmul_scaled") ||
-        graph_fail(g, require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
+        graph_fail(g, status_require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
         return RLXVK_NONE;
     a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
     rlxvk_tensor inputs[] = {x, w, scale, extra};

@@ -104,12 +104,13 @@ static rlxvk_status check_field(const quant_format *format, const scale_field *f
     for (uint32_t i = 0; i < f->count; i++) {
         uint32_t bits = type->load(block + f->offset + i);
         if (!type->valid(bits))
-            return fail(RLXVK_E_RANGE,
-                        "%s block %llu (byte %llu): scale %s at byte %u is 0x%x, no finite %s "
-                        "number; pack the tensor again, or compile without check_packed",
-                        format->name, (unsigned long long)index,
-                        (unsigned long long)(index * format->block_bytes), f->name, f->offset + i,
-                        bits, type->name);
+            return status_fail(
+                RLXVK_E_RANGE,
+                "%s block %llu (byte %llu): scale %s at byte %u is 0x%x, no finite %s "
+                "number; pack the tensor again, or compile without check_packed",
+                format->name, (unsigned long long)index,
+                (unsigned long long)(index * format->block_bytes), f->name, f->offset + i, bits,
+                type->name);
     }
     return RLXVK_OK;
 }
@@ -133,10 +134,11 @@ static rlxvk_status check_bytes(const quant_scheme_traits *t, const uint8_t *byt
 {
     for (uint64_t i = 0; i < count; i++)
         if (!t->scale_valid(bytes[i]))
-            return fail(RLXVK_E_RANGE,
-                        "%s scale %llu is 0x%02x, no finite number of the scale's type; pack the "
-                        "tensor again, or compile without check_packed",
-                        t->name, (unsigned long long)i, bytes[i]);
+            return status_fail(
+                RLXVK_E_RANGE,
+                "%s scale %llu is 0x%02x, no finite number of the scale's type; pack the "
+                "tensor again, or compile without check_packed",
+                t->name, (unsigned long long)i, bytes[i]);
     return RLXVK_OK;
 }
 
@@ -147,10 +149,11 @@ static rlxvk_status check_words(const quant_scheme_traits *t, const char *what, 
         float value; /* callers' data need not be aligned */
         memcpy(&value, (const uint8_t *)words + 4 * i, sizeof value);
         if (!isfinite(value))
-            return fail(RLXVK_E_RANGE,
-                        "%s %s %llu is %g; it must be finite: pack the tensor again, or compile "
-                        "without check_packed",
-                        t->name, what, (unsigned long long)i, (double)value);
+            return status_fail(
+                RLXVK_E_RANGE,
+                "%s %s %llu is %g; it must be finite: pack the tensor again, or compile "
+                "without check_packed",
+                t->name, what, (unsigned long long)i, (double)value);
     }
     return RLXVK_OK;
 }
@@ -159,10 +162,11 @@ static rlxvk_status check_codes(const quant_scheme_traits *t, const uint8_t *cod
 {
     for (uint64_t i = 0; i < count && t->scale == SCALE_COLUMN; i++)
         if (!isfinite(t->code(codes[i])))
-            return fail(RLXVK_E_RANGE,
-                        "%s code %llu is 0x%02x, NaN or infinite: it counts as 0; pack the tensor "
-                        "again, or compile without check_packed",
-                        t->name, (unsigned long long)i, codes[i]);
+            return status_fail(
+                RLXVK_E_RANGE,
+                "%s code %llu is 0x%02x, NaN or infinite: it counts as 0; pack the tensor "
+                "again, or compile without check_packed",
+                t->name, (unsigned long long)i, codes[i]);
     return RLXVK_OK;
 }
 

@@ -153,14 +153,17 @@ static void encode_q2_0(const float *x, uint8_t *block)
 /* ---- Rows ---- */
 
 static const quant_encode_block encoders[] = {
-    [QUANT_F32] = encode_f32,     [QUANT_F16] = encode_f16,       [QUANT_BF16] = encode_bf16,
-    [QUANT_Q4_0] = encode_q4_0,   [QUANT_Q4_1] = encode_q4_1,     [QUANT_Q5_0] = encode_q5_0,
-    [QUANT_Q5_1] = encode_q5_1,   [QUANT_Q8_0] = encode_q8_0,     [QUANT_IQ4_NL] = encode_iq4_nl,
-    [QUANT_MXFP4] = encode_mxfp4, [QUANT_NVFP4] = encode_nvfp4,   [QUANT_Q1_0] = encode_q1_0,
-    [QUANT_Q2_0] = encode_q2_0,   [QUANT_Q2_K] = encode_q2_k,     [QUANT_Q3_K] = encode_q3_k,
-    [QUANT_Q4_K] = encode_q4_k,   [QUANT_Q5_K] = encode_q5_k,     [QUANT_Q6_K] = encode_q6_k,
-    [QUANT_Q8_K] = encode_q8_k,   [QUANT_IQ4_XS] = encode_iq4_xs, [QUANT_TQ1_0] = encode_tq1_0,
-    [QUANT_TQ2_0] = encode_tq2_0,
+    [QUANT_F32] = encode_f32,           [QUANT_F16] = encode_f16,
+    [QUANT_BF16] = encode_bf16,         [QUANT_Q4_0] = encode_q4_0,
+    [QUANT_Q4_1] = encode_q4_1,         [QUANT_Q5_0] = encode_q5_0,
+    [QUANT_Q5_1] = encode_q5_1,         [QUANT_Q8_0] = encode_q8_0,
+    [QUANT_IQ4_NL] = encode_iq4_nl,     [QUANT_MXFP4] = encode_mxfp4,
+    [QUANT_NVFP4] = encode_nvfp4,       [QUANT_Q1_0] = encode_q1_0,
+    [QUANT_Q2_0] = encode_q2_0,         [QUANT_Q2_K] = quant_encode_q2_k,
+    [QUANT_Q3_K] = quant_encode_q3_k,   [QUANT_Q4_K] = quant_encode_q4_k,
+    [QUANT_Q5_K] = quant_encode_q5_k,   [QUANT_Q6_K] = quant_encode_q6_k,
+    [QUANT_Q8_K] = quant_encode_q8_k,   [QUANT_IQ4_XS] = quant_encode_iq4_xs,
+    [QUANT_TQ1_0] = quant_encode_tq1_0, [QUANT_TQ2_0] = quant_encode_tq2_0,
 };
 
 bool quant_can_encode(uint32_t type)
@@ -176,8 +179,9 @@ static rlxvk_status fail_no_encoder(uint32_t type)
     for (uint32_t i = 0; i < ARRAY_COUNT(encoders); i++)
         if (quant_can_encode(i))
             text_append(&t, "%s%s", t.length ? ", " : "", quant_format_find(i)->name);
-    return fail(RLXVK_E_UNSUPPORTED, "quant_encode_row: no encoder for type %u (%s); there are %s",
-                type, format ? format->name : "unknown", names);
+    return status_fail(RLXVK_E_UNSUPPORTED,
+                       "quant_encode_row: no encoder for type %u (%s); there are %s", type,
+                       format ? format->name : "unknown", names);
 }
 
 /* Blocks take finite values only: one scale is for many of them. *out_largest: of the |values|. */
@@ -187,11 +191,11 @@ static rlxvk_status check_finite(const quant_format *format, const float *values
     *out_largest = 0;
     for (uint64_t i = 0; i < k; i++) {
         if (!isfinite(values[i]))
-            return fail(RLXVK_E_RANGE,
-                        "quant_encode_row: %s: value %llu of %llu is %g; blocks hold finite values "
-                        "only, replace it first",
-                        format->name, (unsigned long long)i, (unsigned long long)k,
-                        (double)values[i]);
+            return status_fail(
+                RLXVK_E_RANGE,
+                "quant_encode_row: %s: value %llu of %llu is %g; blocks hold finite values "
+                "only, replace it first",
+                format->name, (unsigned long long)i, (unsigned long long)k, (double)values[i]);
         *out_largest = fmaxf(*out_largest, fabsf(values[i]));
     }
     return RLXVK_OK;
@@ -205,12 +209,13 @@ static rlxvk_status check_scales(const quant_format *format, const float *values
     for (uint64_t i = 0; i < k; i += format->block_elements) {
         encoders[format->type](values + i, block);
         if (quant_check_blocks(format->type, block, format->block_bytes) != RLXVK_OK)
-            TRY(fail(RLXVK_E_RANGE,
-                     "quant_encode_row: %s: values %llu .. %llu reach %g, so that their scale "
-                     "overflows binary16 (65504); scale the row down",
-                     format->name, (unsigned long long)i,
-                     (unsigned long long)(i + format->block_elements - 1),
-                     (double)extreme(values + i, (int)format->block_elements)));
+            TRY(status_fail(
+                RLXVK_E_RANGE,
+                "quant_encode_row: %s: values %llu .. %llu reach %g, so that their scale "
+                "overflows binary16 (65504); scale the row down",
+                format->name, (unsigned long long)i,
+                (unsigned long long)(i + format->block_elements - 1),
+                (double)extreme(values + i, (int)format->block_elements)));
     }
 error:
     return status;
@@ -225,9 +230,10 @@ rlxvk_status quant_encode_row(uint32_t type, const float *values, uint64_t k, vo
     if (!quant_can_encode(type))
         return fail_no_encoder(type);
     if (k % format->block_elements != 0)
-        return fail(RLXVK_E_SHAPE,
-                    "quant_encode_row: a row of %llu elements is not whole blocks of %u (%s)",
-                    (unsigned long long)k, format->block_elements, format->name);
+        return status_fail(
+            RLXVK_E_SHAPE,
+            "quant_encode_row: a row of %llu elements is not whole blocks of %u (%s)",
+            (unsigned long long)k, format->block_elements, format->name);
     if (format->block_elements > 1)
         TRY(check_finite(format, values, k, &largest));
     if (largest > 65504) /* no scale is above the largest value */

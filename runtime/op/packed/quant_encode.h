@@ -10,15 +10,15 @@
 
 typedef void (*quant_encode_block)(const float *x, uint8_t *block);
 
-void encode_q2_k(const float *x, uint8_t *block);
-void encode_q3_k(const float *x, uint8_t *block);
-void encode_q4_k(const float *x, uint8_t *block);
-void encode_q5_k(const float *x, uint8_t *block);
-void encode_q6_k(const float *x, uint8_t *block);
-void encode_q8_k(const float *x, uint8_t *block);
-void encode_iq4_xs(const float *x, uint8_t *block);
-void encode_tq1_0(const float *x, uint8_t *block);
-void encode_tq2_0(const float *x, uint8_t *block);
+void quant_encode_q2_k(const float *x, uint8_t *block);
+void quant_encode_q3_k(const float *x, uint8_t *block);
+void quant_encode_q4_k(const float *x, uint8_t *block);
+void quant_encode_q5_k(const float *x, uint8_t *block);
+void quant_encode_q6_k(const float *x, uint8_t *block);
+void quant_encode_q8_k(const float *x, uint8_t *block);
+void quant_encode_iq4_xs(const float *x, uint8_t *block);
+void quant_encode_tq1_0(const float *x, uint8_t *block);
+void quant_encode_tq2_0(const float *x, uint8_t *block);
 
 static inline float inverse(float scale)
 {

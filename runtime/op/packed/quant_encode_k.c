@@ -56,7 +56,7 @@ static void put_two_bits(uint8_t *qs, int i, int code)
 }
 
 /* 0: scales[16], 16: qs[64], 80: d, 82: dmin. */
-void encode_q2_k(const float *x, uint8_t *block)
+void quant_encode_q2_k(const float *x, uint8_t *block)
 {
     affine_scales s;
     memset(block, 0, 84);
@@ -94,13 +94,13 @@ static void encode_k_affine(const float *x, uint8_t *block, uint8_t *high, uint8
     }
 }
 
-void encode_q4_k(const float *x, uint8_t *block)
+void quant_encode_q4_k(const float *x, uint8_t *block)
 {
     memset(block, 0, 144);
     encode_k_affine(x, block, NULL, block + 16);
 }
 
-void encode_q5_k(const float *x, uint8_t *block)
+void quant_encode_q5_k(const float *x, uint8_t *block)
 {
     memset(block, 0, 176);
     encode_k_affine(x, block, block + 16, block + 48);
@@ -138,7 +138,7 @@ static void pack_q3_k_scales(const int *codes, uint8_t *s)
 }
 
 /* 0: hmask[32], 32: qs[64], 96: scales[12], 108: d. */
-void encode_q3_k(const float *x, uint8_t *block)
+void quant_encode_q3_k(const float *x, uint8_t *block)
 {
     int codes[16];
     memset(block, 0, 110);
@@ -152,7 +152,7 @@ void encode_q3_k(const float *x, uint8_t *block)
 }
 
 /* 0: ql[128], 128: qh[64], 192: signed scales[16], 208: d. */
-void encode_q6_k(const float *x, uint8_t *block)
+void quant_encode_q6_k(const float *x, uint8_t *block)
 {
     int codes[16];
     memset(block, 0, 210);
@@ -168,7 +168,7 @@ void encode_q6_k(const float *x, uint8_t *block)
 }
 
 /* 0: d, 2: upper scale bits, 4: lower scale nibbles[4], 8: qs[128]. */
-void encode_iq4_xs(const float *x, uint8_t *block)
+void quant_encode_iq4_xs(const float *x, uint8_t *block)
 {
     int codes[8];
     uint32_t high = 0;
@@ -190,7 +190,7 @@ void encode_iq4_xs(const float *x, uint8_t *block)
 /* ---- One scale: Q8_K, TQ1_0, TQ2_0 ---- */
 
 /* 0: d as f32, 4: q[256], 260: the sum of each 16 of them. */
-void encode_q8_k(const float *x, uint8_t *block)
+void quant_encode_q8_k(const float *x, uint8_t *block)
 {
     float d = -extreme(x, 256) / 127.0f;
     int sums[16] = {0};
@@ -222,7 +222,7 @@ static void find_digit(int i, int *byte, int *digit)
 
 /* 0: bytes of digits[52], 52: d. A byte is its digits as a fraction of 3^5, in 256ths, rounded up.
  */
-void encode_tq1_0(const float *x, uint8_t *block)
+void quant_encode_tq1_0(const float *x, uint8_t *block)
 {
     static const int weights[5] = {81, 27, 9, 3, 1};
     float d = fabsf(extreme(x, 256)), scale = inverse(d);
@@ -238,7 +238,7 @@ void encode_tq1_0(const float *x, uint8_t *block)
 }
 
 /* 0: qs[64], 64: d. */
-void encode_tq2_0(const float *x, uint8_t *block)
+void quant_encode_tq2_0(const float *x, uint8_t *block)
 {
     float d = fabsf(extreme(x, 256)), scale = inverse(d);
     memset(block, 0, 66);

@@ -364,20 +364,20 @@ static const quant_format formats[] = {
     FORMAT(Q5_K, 256, 176, true, true, decode_q5_k),
     FORMAT(Q6_K, 256, 210, false, true, decode_q6_k),
     FORMAT(Q8_K, 256, 292, false, true, decode_q8_k),
-    FORMAT(IQ2_XXS, 256, 66, false, true, decode_iq2_xxs),
-    FORMAT(IQ2_XS, 256, 74, false, true, decode_iq2_xs),
-    FORMAT(IQ3_XXS, 256, 98, false, true, decode_iq3_xxs),
-    FORMAT(IQ1_S, 256, 50, false, true, decode_iq1_s),
+    FORMAT(IQ2_XXS, 256, 66, false, true, quant_decode_iq2_xxs),
+    FORMAT(IQ2_XS, 256, 74, false, true, quant_decode_iq2_xs),
+    FORMAT(IQ3_XXS, 256, 98, false, true, quant_decode_iq3_xxs),
+    FORMAT(IQ1_S, 256, 50, false, true, quant_decode_iq1_s),
     FORMAT(IQ4_NL, 32, 18, false, true, decode_iq4_nl),
-    FORMAT(IQ3_S, 256, 110, false, true, decode_iq3_s),
-    FORMAT(IQ2_S, 256, 82, false, true, decode_iq2_s),
+    FORMAT(IQ3_S, 256, 110, false, true, quant_decode_iq3_s),
+    FORMAT(IQ2_S, 256, 82, false, true, quant_decode_iq2_s),
     FORMAT(IQ4_XS, 256, 136, false, true, decode_iq4_xs),
     FORMAT(I8, 1, 1, false, false, decode_i8),
     FORMAT(I16, 1, 2, false, false, decode_i16),
     FORMAT(I32, 1, 4, false, false, decode_i32),
     FORMAT(I64, 1, 8, false, false, decode_i64),
     FORMAT(F64, 1, 8, false, false, decode_f64),
-    FORMAT(IQ1_M, 256, 56, false, true, decode_iq1_m),
+    FORMAT(IQ1_M, 256, 56, false, true, quant_decode_iq1_m),
     FORMAT(BF16, 1, 2, false, true, decode_bf16),
     FORMAT(TQ1_0, 256, 54, false, true, decode_tq1_0),
     FORMAT(TQ2_0, 256, 66, false, true, decode_tq2_0),
@@ -397,7 +397,7 @@ const quant_format *quant_format_find(uint32_t type)
 const quant_format *quant_format_find_name(const char *name)
 {
     for (size_t i = 0; name != NULL && i < ARRAY_COUNT(formats); i++)
-        if (formats[i].name != NULL && ascii_equal(formats[i].name, name, SIZE_MAX))
+        if (formats[i].name != NULL && text_ascii_equal(formats[i].name, name, SIZE_MAX))
             return &formats[i];
     return NULL;
 }
@@ -416,10 +416,11 @@ static rlxvk_status check_decode(uint32_t type, uint64_t k, const quant_format *
 {
     const quant_format *format = quant_format_find(type);
     if (format == NULL)
-        return fail(RLXVK_E_UNSUPPORTED, "GGUF tensor type %u is unknown or withdrawn", type);
+        return status_fail(RLXVK_E_UNSUPPORTED, "GGUF tensor type %u is unknown or withdrawn",
+                           type);
     if (k % format->block_elements != 0)
-        return fail(RLXVK_E_SHAPE, "%s: a row of %llu elements is not whole blocks of %u",
-                    format->name, (unsigned long long)k, format->block_elements);
+        return status_fail(RLXVK_E_SHAPE, "%s: a row of %llu elements is not whole blocks of %u",
+                           format->name, (unsigned long long)k, format->block_elements);
     *out = format;
     return RLXVK_OK;
 }

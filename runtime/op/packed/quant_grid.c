@@ -63,7 +63,7 @@ static void put_signed(float *y, float scale, uint32_t code, uint32_t mask, int 
 /* ---- IQ2: 8 elements a code ---- */
 
 /* 0: d, 2: groups of 8 bytes: four indices, then a word of four 7-bit sign masks and a scale. */
-void decode_iq2_xxs(const uint8_t *block, float *y, float *min_term)
+void quant_decode_iq2_xxs(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block);
     (void)min_term;
@@ -76,7 +76,7 @@ void decode_iq2_xxs(const uint8_t *block, float *y, float *min_term)
 }
 
 /* 0: d, 2: 32 u16 of a 9-bit index and a 7-bit mask, 66: 16 scale nibbles. */
-void decode_iq2_xs(const uint8_t *block, float *y, float *min_term)
+void quant_decode_iq2_xs(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block);
     (void)min_term;
@@ -89,7 +89,7 @@ void decode_iq2_xs(const uint8_t *block, float *y, float *min_term)
 }
 
 /* 0: d, 2: low index bytes[32], 34: masks[32], 66: high index bits[8], 74: 16 scale nibbles. */
-void decode_iq2_s(const uint8_t *block, float *y, float *min_term)
+void quant_decode_iq2_s(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block);
     (void)min_term;
@@ -105,7 +105,7 @@ void decode_iq2_s(const uint8_t *block, float *y, float *min_term)
 /* ---- IQ3: 4 elements a code ---- */
 
 /* 0: d, 2: indices[64], 66: 8 words of four 7-bit sign masks and a scale. */
-void decode_iq3_xxs(const uint8_t *block, float *y, float *min_term)
+void quant_decode_iq3_xxs(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block);
     (void)min_term;
@@ -118,7 +118,7 @@ void decode_iq3_xxs(const uint8_t *block, float *y, float *min_term)
 }
 
 /* 0: d, 2: low index bytes[64], 66: ninth index bits[8], 74: masks[32], 106: 8 scale nibbles. */
-void decode_iq3_s(const uint8_t *block, float *y, float *min_term)
+void quant_decode_iq3_s(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block);
     (void)min_term;
@@ -141,7 +141,7 @@ static void put_offset(float *y, float scale, uint32_t code, bool down)
 }
 
 /* 0: d, 2: low index bytes[32], 34: 8 u16: four 3-bit high parts, scale, sign of the offset. */
-void decode_iq1_s(const uint8_t *block, float *y, float *min_term)
+void quant_decode_iq1_s(const uint8_t *block, float *y, float *min_term)
 {
     float d = load_half(block);
     (void)min_term;
@@ -155,7 +155,7 @@ void decode_iq1_s(const uint8_t *block, float *y, float *min_term)
 
 /* 0: low index bytes[32], 32: a nibble a run: 3 high bits, sign of the offset; 48: 4 u16 of four
  * 3-bit scales, whose top nibbles together are d. */
-void decode_iq1_m(const uint8_t *block, float *y, float *min_term)
+void quant_decode_iq1_m(const uint8_t *block, float *y, float *min_term)
 {
     float d = f16_to_f32((uint16_t)load_top_nibbles(block + 48));
     (void)min_term;

@@ -26,8 +26,8 @@ rlxvk_status rlxvk_quant_encode_row(rlxvk_quant_format format, const float *valu
                                     void *out_bytes)
 {
     rlxvk_status status;
-    TRY(require_items(values, k, "quant_encode_row", "values"));
-    TRY(require_items(out_bytes, k, "quant_encode_row", "out_bytes"));
+    TRY(status_require_items(values, k, "quant_encode_row", "values"));
+    TRY(status_require_items(out_bytes, k, "quant_encode_row", "out_bytes"));
     TRY(quant_encode_row((uint32_t)format, values, k, out_bytes));
 error:
     return status;
@@ -37,8 +37,8 @@ rlxvk_status rlxvk_quant_decode_row(rlxvk_quant_format format, const void *bytes
                                     float *out_values)
 {
     rlxvk_status status;
-    TRY(require_items(bytes, k, "quant_decode_row", "bytes"));
-    TRY(require_items(out_values, k, "quant_decode_row", "out_values"));
+    TRY(status_require_items(bytes, k, "quant_decode_row", "bytes"));
+    TRY(status_require_items(out_values, k, "quant_decode_row", "out_values"));
     TRY(quant_decode_row((uint32_t)format, bytes, k, out_values));
 error:
     return status;
@@ -184,11 +184,11 @@ static rlxvk_status describe_matrix(const char *call, const rlxvk_quant_scheme *
 {
     char buffer[160] = "";
     if (!scheme)
-        return require(scheme, call, "scheme");
+        return status_require(scheme, call, "scheme");
     int64_t block = scheme->block;
     text problem = {buffer, sizeof buffer, 0};
     if (!quant_scheme_resolve((uint32_t)scheme->kind, &block, scheme->n, &problem))
-        return fail(RLXVK_E_ATTR, "%s: %s", call, buffer);
+        return status_fail(RLXVK_E_ATTR, "%s: %s", call, buffer);
     const quant_scheme_traits *t = quant_scheme_find((uint32_t)scheme->kind);
     *out = (quant_matrix){.traits = t,
                           .k = k,
@@ -203,8 +203,9 @@ static rlxvk_status measure(const char *call, const quant_matrix *m, rlxvk_quant
     uint64_t pieces = m->traits->scale == SCALE_COLUMN ? 1 : divide_up(m->k, m->block);
     if (!quant_scheme_bytes(m->traits, m->k, m->n, &sizes.code_bytes) ||
         !size_multiply(pieces, m->n, &sizes.scale_count))
-        return fail(RLXVK_E_TOO_LARGE, "%s: %s: a matrix of %llux%llu does not fit 64 bits", call,
-                    m->traits->name, (unsigned long long)m->k, (unsigned long long)m->n);
+        return status_fail(RLXVK_E_TOO_LARGE, "%s: %s: a matrix of %llux%llu does not fit 64 bits",
+                           call, m->traits->name, (unsigned long long)m->k,
+                           (unsigned long long)m->n);
     sizes.extra_count = m->traits->zero_point ? sizes.scale_count : m->traits->global;
     *out = sizes;
     return RLXVK_OK;
@@ -215,7 +216,7 @@ rlxvk_status rlxvk_quant_matrix_sizes(const rlxvk_quant_scheme *scheme, uint64_t
 {
     quant_matrix m = {0};
     rlxvk_status status;
-    TRY(require(out_sizes, "quant_matrix_sizes", "out_sizes"));
+    TRY(status_require(out_sizes, "quant_matrix_sizes", "out_sizes"));
     TRY(describe_matrix("quant_matrix_sizes", scheme, k, &m));
     TRY(measure("quant_matrix_sizes", &m, out_sizes));
 error:
@@ -229,11 +230,12 @@ static rlxvk_status check_values(const quant_matrix *m, const float *w, float *o
     float largest = 0, limit = m->traits->zero_point ? 0x1p126f : 0x1.fffffep127f;
     for (uint64_t i = 0; i < m->k * m->n; i++) {
         if (!(fabsf(w[i]) <= limit)) /* NaN is not */
-            return fail(RLXVK_E_RANGE,
-                        "quant_encode_matrix: %s: w[%llu][%llu] is %g; blocks hold finite values "
-                        "up to %g, replace it first",
-                        m->traits->name, (unsigned long long)(i / m->n),
-                        (unsigned long long)(i % m->n), (double)w[i], (double)limit);
+            return status_fail(
+                RLXVK_E_RANGE,
+                "quant_encode_matrix: %s: w[%llu][%llu] is %g; blocks hold finite values "
+                "up to %g, replace it first",
+                m->traits->name, (unsigned long long)(i / m->n), (unsigned long long)(i % m->n),
+                (double)w[i], (double)limit);
         largest = fmaxf(largest, fabsf(w[i]));
     }
     *out_largest = largest;
@@ -270,10 +272,10 @@ rlxvk_status rlxvk_quant_encode_matrix(const rlxvk_quant_scheme *scheme, uint64_
     rlxvk_status status;
     TRY(describe_matrix("quant_encode_matrix", scheme, k, &m));
     TRY(measure("quant_encode_matrix", &m, &sizes));
-    TRY(require_items(w, sizes.code_bytes, "quant_encode_matrix", "w"));
-    TRY(require_items(out_codes, sizes.code_bytes, "quant_encode_matrix", "out_codes"));
-    TRY(require_items(out_scales, sizes.scale_count, "quant_encode_matrix", "out_scales"));
-    TRY(require_items(out_extra, sizes.extra_count, "quant_encode_matrix", "out_extra"));
+    TRY(status_require_items(w, sizes.code_bytes, "quant_encode_matrix", "w"));
+    TRY(status_require_items(out_codes, sizes.code_bytes, "quant_encode_matrix", "out_codes"));
+    TRY(status_require_items(out_scales, sizes.scale_count, "quant_encode_matrix", "out_scales"));
+    TRY(status_require_items(out_extra, sizes.extra_count, "quant_encode_matrix", "out_extra"));
     TRY(check_values(&m, w, &largest));
     float global = largest / (6.0f * 448.0f);
     if (m.traits->global)
@@ -303,16 +305,16 @@ rlxvk_status rlxvk_quant_decode_matrix(const rlxvk_quant_scheme *scheme, uint64_
     rlxvk_status status;
     TRY(describe_matrix("quant_decode_matrix", scheme, k, &m));
     TRY(measure("quant_decode_matrix", &m, &sizes));
-    TRY(require_items(codes, sizes.code_bytes, "quant_decode_matrix", "codes"));
-    TRY(require_items(scales, sizes.scale_count, "quant_decode_matrix", "scales"));
-    TRY(require_items(extra, sizes.extra_count, "quant_decode_matrix", "extra"));
-    TRY(require_items(out_w, sizes.code_bytes, "quant_decode_matrix", "out_w"));
+    TRY(status_require_items(codes, sizes.code_bytes, "quant_decode_matrix", "codes"));
+    TRY(status_require_items(scales, sizes.scale_count, "quant_decode_matrix", "scales"));
+    TRY(status_require_items(extra, sizes.extra_count, "quant_decode_matrix", "extra"));
+    TRY(status_require_items(out_w, sizes.code_bytes, "quant_decode_matrix", "out_w"));
     m.codes = codes;
     m.scale_bytes = m.traits->scale == SCALE_BYTE ? scales : NULL;
     m.scales = m.traits->scale == SCALE_BYTE ? NULL : scales;
     m.extra = extra;
     if (m.n && !(column = memory_zeroed(MAX(k, 1), 2 * sizeof *column)))
-        TRY(fail_memory("decoded column"));
+        TRY(status_fail_memory("decoded column"));
     for (uint64_t j = 0; j < m.n; j++) {
         quant_decode_column(&m, j, column, column + k);
         for (uint64_t p = 0; p < k; p++)

@@ -150,13 +150,14 @@ rlxvk_status rlxvk_quant_query(uint32_t scheme, rlxvk_quant_traits *out)
     const quant_scheme_traits *t = quant_scheme_find(scheme);
     const quant_format *format = scheme >= 256 ? quant_format_find(scheme - 256) : NULL;
     rlxvk_status status;
-    TRY(require(out, "quant_query", "out"));
+    TRY(status_require(out, "quant_query", "out"));
     *out = (rlxvk_quant_traits){.name = ""};
     if (!t && !(format && format->weight))
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "quant_query: scheme %u is no weight scheme; there are 0 .. 7 and 256 + a GGUF "
-                    "type",
-                    scheme);
+        return status_fail(
+            RLXVK_E_UNSUPPORTED,
+            "quant_query: scheme %u is no weight scheme; there are 0 .. 7 and 256 + a GGUF "
+            "type",
+            scheme);
     if (t)
         describe_scheme(t, out);
     else

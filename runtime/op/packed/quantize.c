@@ -52,7 +52,7 @@ static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o
     const rlxvk_quantize_options none = {0};
     rlxvk_status status;
     o = o ? o : &none;
-    TRY(require_items(o->scales, o->count, node_row(n)->name, "options.scales"));
+    TRY(status_require_items(o->scales, o->count, node_row(n)->name, "options.scales"));
     if (o->count == 0)
         return op_fail(n, RLXVK_E_ATTR, "0 scales; options.scales holds one, or one an index");
     for (size_t i = 0; i < o->count; i++) {
@@ -74,7 +74,7 @@ static rlxvk_status append_numbers(rlxvk_graph *g, op_kind op, const rlxvk_quant
     rlxvk_shape shape = RLXVK_SHAPE((int64_t)o->count);
     float *factors = memory_zeroed(o->count + 1, sizeof *factors);
     int32_t *zero_points = memory_zeroed(o->count + 1, sizeof *zero_points);
-    rlxvk_status status = factors && zero_points ? RLXVK_OK : fail_memory("scales");
+    rlxvk_status status = factors && zero_points ? RLXVK_OK : status_fail_memory("scales");
     for (size_t i = 0; i < o->count && status == RLXVK_OK; i++) {
         factors[i] = op == OP_quantize ? 1 / o->scales[i] : o->scales[i];
         zero_points[i] = o->zero_points ? o->zero_points[i] : 0;
@@ -166,7 +166,7 @@ static uint64_t channels_of(const rlxvk_graph *g, const node *n)
 static uint64_t inner_of(const node *n)
 {
     const quantize_attributes *a = n->attributes;
-    return shape_axis_view(&n->shape, a->axis).inner;
+    return op_axis_view(&n->shape, a->axis).inner;
 }
 
 static rlxvk_status quantize_lower(lowering *l, uint32_t id)
@@ -193,7 +193,7 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
 
 static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
 {
-    return node_storage(g, n->inputs[0]) == STORAGE_WORD;
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
 static rlxvk_status quantize_host(const host_call *c)

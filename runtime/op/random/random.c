@@ -16,7 +16,7 @@
 #define POLAR_ROUNDS   8    /* candidates an invocation has of a chunk, at least */
 #define POLAR_CHUNKS   4096 /* at most: every chunk adds up the counts of those before it */
 
-void rng_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS])
+void random_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS])
 {
     uint32_t bits[RNG_STATE_WORDS] = {(uint32_t)options->seed, (uint32_t)(options->seed >> 32),
                                       (uint32_t)options->step, (uint32_t)(options->step >> 32),
@@ -24,7 +24,7 @@ void rng_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WOR
     memcpy(words, bits, sizeof bits);
 }
 
-void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+void random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]}, k[2] = {key[0], key[1]};
     for (int i = 0; i < 10; i++) {
@@ -40,7 +40,7 @@ void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4
 
 /* ---- Building ---- */
 
-rlxvk_tensor rng_state(rlxvk_graph *g)
+rlxvk_tensor random_state(rlxvk_graph *g)
 {
     const node state = {.op = OP_input,
                         .dtype = RLXVK_F32,
@@ -50,7 +50,7 @@ rlxvk_tensor rng_state(rlxvk_graph *g)
     return tensor_of(g, id == NODE_NONE ? graph_append(g, &state) : id);
 }
 
-bool is_rng_state(const node *n)
+bool random_is_state(const node *n)
 {
     return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
 }
@@ -76,7 +76,7 @@ static rlxvk_tensor build_rng(rlxvk_graph *g, op_kind op, rlxvk_shape shape, flo
     if (!a.stream.has_key)
         a.stream.key = random_ops(g);
     a.stream.has_key = true;
-    rlxvk_tensor state = rng_state(g);
+    rlxvk_tensor state = random_state(g);
     return op_build(g, op, &state, 1, &a);
 }
 
@@ -208,7 +208,7 @@ error:
     return status;
 }
 
-rng_source rng_source_of(const host_tensor *state)
+rng_source random_source_of(const host_tensor *state)
 {
     uint32_t bits[RNG_STATE_WORDS];
     memcpy(bits, state->words, sizeof bits);
@@ -223,7 +223,7 @@ static uint32_t stream_word(const rng_source *s, uint64_t mixed, uint64_t w)
     uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)s->step,
                            (uint32_t)(s->step >> 32)};
     uint32_t key[2] = {(uint32_t)mixed, (uint32_t)(mixed >> 32)}, out[4];
-    philox4x32(counter, key, out);
+    random_philox(counter, key, out);
     return out[w % 4];
 }
 
@@ -313,7 +313,7 @@ static void minstd_host(const host_call *c, const rng_source *s)
 
 static rlxvk_status rng_host(const host_call *c)
 {
-    rng_source s = rng_source_of(&c->inputs[0]);
+    rng_source s = random_source_of(&c->inputs[0]);
     if (s.backend == RNG_BACKEND_PHILOX)
         philox_host(c, &s);
     else if (s.backend == RNG_BACKEND_MINSTD)

@@ -12,13 +12,13 @@
 static const rlxvk_rng_options rng_defaults = {.seed = 42};
 
 /* The state's input; added where there is none. */
-rlxvk_tensor rng_state(rlxvk_graph *g);
-bool is_rng_state(const node *n);
+rlxvk_tensor random_state(rlxvk_graph *g);
+bool random_is_state(const node *n);
 /* How many random ops there are already: the default key of the next. */
 uint64_t random_ops(rlxvk_graph *g);
 
 /* seed low, high, step low, high, backend, zeros; as the bits of f32 words. */
-void rng_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS]);
+void random_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS]);
 
 /* Seed, step and backend as the state holds them. */
 typedef struct rng_source {
@@ -26,9 +26,9 @@ typedef struct rng_source {
     uint32_t backend;
 } rng_source;
 
-rng_source rng_source_of(const host_tensor *state);
+rng_source random_source_of(const host_tensor *state);
 
 /* Philox4x32-10 of a counter under a key. */
-void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+void random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 #endif

@@ -21,7 +21,7 @@ rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sampl
     a.options.stream.has_key = true;
     if (logits.id == 0)
         return op_build(g, OP_sample, &logits, 1, &a);
-    return op_build(g, OP_sample, (rlxvk_tensor[]){rng_state(g), logits}, 2, &a);
+    return op_build(g, OP_sample, (rlxvk_tensor[]){random_state(g), logits}, 2, &a);
 }
 
 static rlxvk_status sample_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -147,7 +147,7 @@ static double gumbel_score(const rng_source *s, uint64_t mixed, uint64_t row, co
     uint32_t counter[4] = {t->index / 4, (uint32_t)row, (uint32_t)s->step,
                            (uint32_t)(s->step >> 32)};
     uint32_t key[2] = {(uint32_t)mixed, (uint32_t)(mixed >> 32) ^ SAMPLE_DOMAIN}, out[4];
-    philox4x32(counter, key, out);
+    random_philox(counter, key, out);
     float v = fminf(((float)out[t->index % 4] + 0.5f) * 0x1p-32f, 1 - 0x1p-24f);
     return t->scaled - log(-log1p(-(double)v));
 }
@@ -190,10 +190,10 @@ static rlxvk_status sample_host(const host_call *c)
     const rlxvk_shape *logits = &c->inputs[1].node->shape;
     uint64_t vocabulary = (uint64_t)logits->dims[logits->rank - 1];
     uint64_t rows = shape_numel(logits) / vocabulary;
-    rng_source s = rng_source_of(&c->inputs[0]);
+    rng_source s = random_source_of(&c->inputs[0]);
     token *tokens = memory_zeroed(vocabulary, sizeof *tokens);
     if (!tokens)
-        return fail_memory("sample");
+        return status_fail_memory("sample");
     for (uint64_t row = 0; row < rows; row++) {
         bool unsure = false;
         c->out[row] = host_choice(o, &s, c->inputs[1].words + row * vocabulary, row, vocabulary,

@@ -49,7 +49,7 @@ error:
 
 static axis_view view_of(const rlxvk_shape *x, const node *n)
 {
-    return shape_axis_view(x, ((const argreduce_attributes *)n->attributes)->axis);
+    return op_axis_view(x, ((const argreduce_attributes *)n->attributes)->axis);
 }
 
 static struct argreduce_args arguments(axis_view v, row_tile tile, row_chunks chunks)

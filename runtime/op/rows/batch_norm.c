@@ -68,7 +68,7 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const batch_norm_attributes *a = n->attributes;
-    axis_view v = shape_axis_view(&n->shape, a->channel_axis);
+    axis_view v = op_axis_view(&n->shape, a->channel_axis);
     operand x = lower_input(l, id, 0), mean = lower_input(l, id, 1);
     /* mean stands in for a vector that is absent; the kernel then does not read it by that name. */
     operand gamma = a->has_gamma ? lower_input(l, id, 3) : mean;
@@ -101,7 +101,7 @@ static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
 static rlxvk_status batch_norm_host(const host_call *c)
 {
     const batch_norm_attributes *a = c->node->attributes;
-    axis_view v = shape_axis_view(&c->node->shape, a->channel_axis);
+    axis_view v = op_axis_view(&c->node->shape, a->channel_axis);
     const float *gamma = a->has_gamma ? c->inputs[3].words : NULL;
     const float *beta = a->has_beta ? c->inputs[3 + a->has_gamma].words : NULL;
     uint64_t at = 0;

@@ -24,7 +24,7 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
 
 static axis_view view_of(const node *n)
 {
-    return shape_axis_view(&n->shape, ((const cumsum_attributes *)n->attributes)->axis);
+    return op_axis_view(&n->shape, ((const cumsum_attributes *)n->attributes)->axis);
 }
 
 /* Pieces of a row whose sums each of them adds up. */

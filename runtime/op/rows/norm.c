@@ -176,7 +176,7 @@ static axis_view rows_of(const node *n, const norm_attributes *a)
 {
     const rlxvk_shape *x = &n->shape;
     if (node_code(n) != NORM_GROUP)
-        return shape_axis_view(x, a->axis);
+        return op_axis_view(x, a->axis);
     uint64_t channels = (uint64_t)(x->dims[1] / a->num_groups);
     return (axis_view){(uint64_t)(x->dims[0] * a->num_groups),
                        channels * shape_product(x, 2, x->rank), 1};

@@ -20,11 +20,11 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, const int3
     reduce_attributes a = {.axis_count = (uint32_t)axis_count, .keep_dim = keep_dim};
     const char *row = op_table[op].name;
     if (!graph_ready(g, row) ||
-        graph_fail(g, require_items(axes, axis_count, row, "axes")) != RLXVK_OK)
+        graph_fail(g, status_require_items(axes, axis_count, row, "axes")) != RLXVK_OK)
         return RLXVK_NONE;
     if (axis_count > RLXVK_MAX_RANK) {
-        graph_fail(g, fail(RLXVK_E_AXIS, "%s: %zu axes; a tensor has at most %d", row, axis_count,
-                           RLXVK_MAX_RANK));
+        graph_fail(g, status_fail(RLXVK_E_AXIS, "%s: %zu axes; a tensor has at most %d", row,
+                                  axis_count, RLXVK_MAX_RANK));
         return RLXVK_NONE;
     }
     if (axis_count)
@@ -272,7 +272,7 @@ static rlxvk_status host(const host_call *c)
     double count = (double)reduced_count(x, set);
     double *magnitudes = memory_zeroed(outputs + 1, sizeof *magnitudes);
     if (!magnitudes)
-        return fail_memory("reduction");
+        return status_fail_memory("reduction");
     for (uint64_t o = 0; o < outputs; o++)
         c->out[o] = start_of(code);
     for (uint64_t i = 0; i < numel; i++) {

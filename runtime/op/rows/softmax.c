@@ -26,7 +26,7 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
 
 static axis_view view_of(const node *n)
 {
-    return shape_axis_view(&n->shape, ((const axis_attributes *)n->attributes)->axis);
+    return op_axis_view(&n->shape, ((const axis_attributes *)n->attributes)->axis);
 }
 
 static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads, operand x,

@@ -26,12 +26,12 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
         return op_fail(n, RLXVK_E_UNSUPPORTED, "the state size is %lld; at most %d is supported",
                        (long long)q->dims[3], MOST_SIZE);
     rlxvk_shape tokens = RLXVK_SHAPE(q->dims[0], q->dims[1], q->dims[2]);
-    TRY(check_operand_shape(g, n, 1, "k", *q));
-    TRY(check_operand_shape(g, n, 2, "v", *q));
-    TRY(check_operand_shape(g, n, 3, "g", tokens));
-    TRY(check_operand_shape(g, n, 4, "beta", tokens));
-    TRY(infer_carry(g, n, attributes, *q,
-                    RLXVK_SHAPE(q->dims[0], q->dims[2], q->dims[3], q->dims[3])));
+    TRY(sequence_check_operand(g, n, 1, "k", *q));
+    TRY(sequence_check_operand(g, n, 2, "v", *q));
+    TRY(sequence_check_operand(g, n, 3, "g", tokens));
+    TRY(sequence_check_operand(g, n, 4, "beta", tokens));
+    TRY(sequence_infer_carry(g, n, attributes, *q,
+                             RLXVK_SHAPE(q->dims[0], q->dims[2], q->dims[3], q->dims[3])));
 error:
     return status;
 }
@@ -39,7 +39,7 @@ error:
 /* Half the numbers a lane where whole columns do not fill the device. */
 static uint32_t choose_keep(const lowering *l, uint64_t heads, uint64_t size)
 {
-    uint64_t columns = GATED_DELTA_THREADS / lanes_for(size, MOST_KEEP, GATED_DELTA_THREADS);
+    uint64_t columns = GATED_DELTA_THREADS / sequence_lanes(size, MOST_KEEP, GATED_DELTA_THREADS);
     bool fills = heads * divide_up(size, columns) >= 4 * (uint64_t)l->profile->compute_units;
     return fills || size > MOST_SIZE / 2 ? MOST_KEEP : MOST_KEEP / 2;
 }
@@ -71,16 +71,16 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     uint64_t result = shape_numel(q), heads = (uint64_t)(q->dims[0] * q->dims[2]);
     uint64_t size = (uint64_t)q->dims[3];
     uint32_t keep = choose_keep(l, heads, size);
-    uint32_t lanes = lanes_for(size, keep, GATED_DELTA_THREADS);
+    uint32_t lanes = sequence_lanes(size, keep, GATED_DELTA_THREADS);
     operand operands[8] = {[5] = lower_write(l, id)};
     dispatch d = {.kernel = KERNEL_GATED_DELTA, .constants = {GATED_DELTA_THREADS, keep, a->carry}};
     if (result == 0)
-        return lower_state_copy(l, id, result);
+        return sequence_lower_copy(l, id, result);
     for (uint32_t i = 0; i < 5; i++)
         operands[i] = lower_input(l, id, i);
     lower_narrow(l, &operands[5], 0, result);
-    operands[6] = lower_state_before(l, id, operands[0]);
-    operands[7] = lower_state_after(l, id, result, operands[5]);
+    operands[6] = sequence_lower_before(l, id, operands[0]);
+    operands[7] = sequence_lower_after(l, id, result, operands[5]);
     struct gated_delta_args args = make_arguments(q, lanes, operands);
     lower_groups(l, &d, heads * divide_up(size, GATED_DELTA_THREADS / lanes));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
@@ -118,7 +118,7 @@ static rlxvk_status host(const host_call *call)
     uint64_t size = (uint64_t)dims[3], result = batch * steps * heads * size, cells = size * size;
     double *m = memory_zeroed(cells, sizeof *m);
     if (!m)
-        return fail_memory("delta rule on the host");
+        return status_fail_memory("delta rule on the host");
     for (uint64_t pair = 0; pair < batch * heads; pair++) {
         for (uint64_t i = 0; i < cells; i++)
             m[i] = a->carry ? call->inputs[5].words[pair * cells + i] : 0;
@@ -137,15 +137,15 @@ static rlxvk_status host(const host_call *call)
 const op_family gated_delta_family = {.name = "gated_delta",
                                       .attribute_size = sizeof(carry_attributes),
                                       .infer = infer,
-                                      .writes = carry_writes,
+                                      .writes = sequence_carry_writes,
                                       .lower = lower,
                                       .host = host,
-                                      .describe = carry_describe};
+                                      .describe = sequence_describe_carry};
 
 rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                                    rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
                                    bool in_place, rlxvk_tensor *out_state)
 {
     rlxvk_tensor operands[] = {q, k, v, decay, beta, state};
-    return build_carry(g, OP_gated_delta_net, operands, in_place, out_state);
+    return sequence_build_carry(g, OP_gated_delta_net, operands, in_place, out_state);
 }

@@ -98,7 +98,7 @@ static rlxvk_status check_states(const rlxvk_graph *g, const node *n, const recu
                            shape_text(input_shape(g, n, i), got_text),
                            shape_text(&wanted, wanted_text));
         if (in_place)
-            TRY(check_written_operand(g, n, i));
+            TRY(sequence_check_written(g, n, i));
     }
 error:
     return status;
@@ -183,10 +183,11 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operan
     for (uint64_t i = 0; i < r.states; i++)
         if (outs[i])
             *outs[i] =
-                packed_result(g, packed, recurrent_result(&r) + i * shape_numel(&shape), shape);
-    return packed_result(g, packed, 0,
-                         RLXVK_SHAPE((int64_t)r.batch, (int64_t)r.steps,
-                                     (int64_t)(r.directions * r.hidden)));
+                sequence_packed_result(g, packed, recurrent_result(&r) + i * shape_numel(&shape),
+                                       shape);
+    return sequence_packed_result(g, packed, 0,
+                                  RLXVK_SHAPE((int64_t)r.batch, (int64_t)r.steps,
+                                              (int64_t)(r.directions * r.hidden)));
 }
 
 rlxvk_tensor rlxvk_lstm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,

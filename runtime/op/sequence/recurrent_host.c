@@ -125,7 +125,8 @@ rlxvk_status recurrent_host(const host_call *call)
     uint64_t widest = r->batch * r->steps * MAX(r->inputs, r->directions * r->hidden);
     double *x = memory_zeroed(widest + 1, sizeof *x), *y = memory_zeroed(result + 1, sizeof *y);
     double *vectors = memory_zeroed(3 * r->hidden, sizeof *vectors);
-    rlxvk_status status = x && y && vectors ? RLXVK_OK : fail_memory("recurrent net on the host");
+    rlxvk_status status =
+        x && y && vectors ? RLXVK_OK : status_fail_memory("recurrent net on the host");
     if (status == RLXVK_OK) {
         w.h = vectors;
         w.c = vectors + r->hidden;

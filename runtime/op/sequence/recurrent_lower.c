@@ -86,7 +86,7 @@ static rlxvk_status project(job *j, operand x)
                               .activation = UNARY_NONE,
                               .exact = true};
     matmul_problem_make(&a, &b, false, true, &request.problem);
-    TRY(lower_matmul(j->l, j->id, &request));
+    TRY(matmul_emit(j->l, j->id, &request));
 error:
     return status;
 }
@@ -113,13 +113,13 @@ static rlxvk_status transpose_weights(const job *j, operand *out)
 {
     const recurrent_geometry *r = &j->r;
     rlxvk_shape shape = RLXVK_SHAPE((int64_t)r->directions, (int64_t)r->hidden, (int64_t)r->rows);
-    strided_copy copy = dense_copy(&shape);
+    strided_copy copy = layout_dense_copy(&shape);
     rlxvk_status status;
     copy.source[0] = (int64_t)(r->rows * r->hidden);
     copy.source[1] = 1;
     copy.source[2] = (int64_t)r->hidden;
     TRY(lower_temporary(j->l, shape_numel(&shape) * sizeof(float), out));
-    TRY(lower_strided_copy(j->l, &copy, hidden_weights(j), *out));
+    TRY(layout_emit_copy(j->l, &copy, hidden_weights(j), *out));
     out->access = ACCESS_READ;
 error:
     return status;
@@ -224,14 +224,14 @@ static rlxvk_status copy_last(const job *j)
     rlxvk_shape shape = RLXVK_SHAPE((int64_t)r->batch, (int64_t)r->hidden);
     rlxvk_status status = RLXVK_OK;
     for (uint64_t d = 0; d < r->directions; d++) {
-        strided_copy copy = dense_copy(&shape);
+        strided_copy copy = layout_dense_copy(&shape);
         operand y = j->y, hn = final_state(j, 0);
         y.access = ACCESS_READ;
         copy.source_first = (int64_t)(d ? d * r->hidden : (r->steps - 1) * units);
         copy.source[0] = (int64_t)(r->steps * units);
         copy.source[1] = 1;
         copy.target_first = (int64_t)(d * r->batch * r->hidden);
-        TRY(lower_strided_copy(j->l, &copy, y, hn));
+        TRY(layout_emit_copy(j->l, &copy, y, hn));
     }
 error:
     return status;
@@ -260,12 +260,12 @@ error:
 static rlxvk_status copy_states(job *j)
 {
     rlxvk_shape shape = RLXVK_SHAPE((int64_t)recurrent_layer_state(&j->r));
-    strided_copy copy = dense_copy(&shape);
+    strided_copy copy = layout_dense_copy(&shape);
     rlxvk_status status = RLXVK_OK;
     copy.source[0] = 1;
     for (j->layer = 0; j->layer < j->r.layers; j->layer++)
         for (uint32_t i = 0; i < j->r.states; i++)
-            TRY(lower_strided_copy(j->l, &copy, initial_state(j, i), final_state(j, i)));
+            TRY(layout_emit_copy(j->l, &copy, initial_state(j, i), final_state(j, i)));
 error:
     return status;
 }

@@ -6,7 +6,7 @@
 
 #define STATE_OPERAND 5
 
-rlxvk_status check_written_operand(const rlxvk_graph *g, const node *n, uint32_t i)
+rlxvk_status sequence_check_written(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     uint16_t op = graph_node(g, n->inputs[i])->op;
     if (op != OP_input && op != OP_param)
@@ -20,8 +20,8 @@ rlxvk_status check_written_operand(const rlxvk_graph *g, const node *n, uint32_t
     return RLXVK_OK;
 }
 
-rlxvk_status check_operand_shape(const rlxvk_graph *g, const node *n, uint32_t i, const char *name,
-                                 rlxvk_shape wanted)
+rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_t i,
+                                    const char *name, rlxvk_shape wanted)
 {
     char got_text[SHAPE_TEXT], wanted_text[SHAPE_TEXT];
     if (shape_equal(input_shape(g, n, i), &wanted))
@@ -30,7 +30,8 @@ rlxvk_status check_operand_shape(const rlxvk_graph *g, const node *n, uint32_t i
                    shape_text(input_shape(g, n, i), got_text), shape_text(&wanted, wanted_text));
 }
 
-rlxvk_tensor packed_result(rlxvk_graph *g, rlxvk_tensor packed, uint64_t first, rlxvk_shape shape)
+rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, uint64_t first,
+                                    rlxvk_shape shape)
 {
     rlxvk_tensor part = rlxvk_narrow(g, packed, 0, (int64_t)first, (int64_t)shape_numel(&shape));
     return rlxvk_reshape(g, part, shape);
@@ -48,8 +49,8 @@ void sequence_bound(const host_call *call, uint64_t first, uint64_t count)
 
 /* ---- One carried state ---- */
 
-rlxvk_status infer_carry(const rlxvk_graph *g, node *n, const carry_attributes *a,
-                         rlxvk_shape result, rlxvk_shape state)
+rlxvk_status sequence_infer_carry(const rlxvk_graph *g, node *n, const carry_attributes *a,
+                                  rlxvk_shape result, rlxvk_shape state)
 {
     rlxvk_status status = RLXVK_OK;
     if (a->carry != (n->input_count > STATE_OPERAND))
@@ -58,9 +59,9 @@ rlxvk_status infer_carry(const rlxvk_graph *g, node *n, const carry_attributes *
     if (a->in_place && !a->carry)
         return op_fail(n, RLXVK_E_ATTR, "in_place needs an initial state to write over");
     if (a->carry)
-        TRY(check_operand_shape(g, n, STATE_OPERAND, "state", state));
+        TRY(sequence_check_operand(g, n, STATE_OPERAND, "state", state));
     if (a->in_place)
-        TRY(check_written_operand(g, n, STATE_OPERAND));
+        TRY(sequence_check_written(g, n, STATE_OPERAND));
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     n->shape = result;
     if (a->carry && !a->in_place)
@@ -69,26 +70,26 @@ error:
     return status;
 }
 
-uint32_t carry_writes(const node *n)
+uint32_t sequence_carry_writes(const node *n)
 {
     const carry_attributes *a = n->attributes;
     return a->in_place ? 1u << STATE_OPERAND : 0;
 }
 
-void carry_describe(const node *n, text *out)
+void sequence_describe_carry(const node *n, text *out)
 {
     const carry_attributes *a = n->attributes;
     if (a->carry)
         text_append(out, a->in_place ? " carry=1 in_place=1" : " carry=1");
 }
 
-operand lower_state_before(const lowering *l, uint32_t id, operand other)
+operand sequence_lower_before(const lowering *l, uint32_t id, operand other)
 {
     const carry_attributes *a = graph_node(l->graph, id)->attributes;
     return a->carry ? lower_input(l, id, STATE_OPERAND) : other;
 }
 
-operand lower_state_after(const lowering *l, uint32_t id, uint64_t result, operand other)
+operand sequence_lower_after(const lowering *l, uint32_t id, uint64_t result, operand other)
 {
     const node *n = graph_node(l->graph, id);
     const carry_attributes *a = n->attributes;
@@ -101,18 +102,18 @@ operand lower_state_after(const lowering *l, uint32_t id, uint64_t result, opera
     return packed;
 }
 
-rlxvk_status lower_state_copy(lowering *l, uint32_t id, uint64_t result)
+rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result)
 {
-    operand none = {0}, before = lower_state_before(l, id, none);
+    operand none = {0}, before = sequence_lower_before(l, id, none);
     rlxvk_shape shape =
         RLXVK_SHAPE((int64_t)shape_numel(input_shape(l->graph, graph_node(l->graph, id), 5)));
-    strided_copy copy = dense_copy(&shape);
+    strided_copy copy = layout_dense_copy(&shape);
     copy.source[0] = 1;
-    return lower_strided_copy(l, &copy, before, lower_state_after(l, id, result, none));
+    return layout_emit_copy(l, &copy, before, sequence_lower_after(l, id, result, none));
 }
 
-rlxvk_tensor build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6], bool in_place,
-                         rlxvk_tensor *out_state)
+rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
+                                  bool in_place, rlxvk_tensor *out_state)
 {
     carry_attributes a = {.carry = operands[STATE_OPERAND].id != 0, .in_place = in_place};
     if (out_state)
@@ -123,11 +124,11 @@ rlxvk_tensor build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands
     const node *n = graph_node(g, packed.id - 1);
     rlxvk_shape result = *input_shape(g, n, 0), state = *input_shape(g, n, STATE_OPERAND);
     if (out_state)
-        *out_state = packed_result(g, packed, shape_numel(&result), state);
-    return packed_result(g, packed, 0, result);
+        *out_state = sequence_packed_result(g, packed, shape_numel(&result), state);
+    return sequence_packed_result(g, packed, 0, result);
 }
 
-uint32_t lanes_for(uint64_t size, uint32_t keep, uint32_t most)
+uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most)
 {
     uint32_t lanes = 1;
     while (lanes < most && (uint64_t)lanes * keep < size)

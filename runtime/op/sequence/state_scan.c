@@ -42,10 +42,10 @@ static rlxvk_status infer_selective(const rlxvk_graph *g, node *n, const carry_a
                        shape_text(x, x_text), shape_text(rates, a_text));
     rlxvk_shape vectors = RLXVK_SHAPE(x->dims[0], x->dims[1], rates->dims[1]);
     TRY(check_size(n, rates->dims[1]));
-    TRY(check_operand_shape(g, n, 1, "delta", *x));
-    TRY(check_operand_shape(g, n, 3, "b", vectors));
-    TRY(check_operand_shape(g, n, 4, "c", vectors));
-    TRY(infer_carry(g, n, a, *x, RLXVK_SCALAR));
+    TRY(sequence_check_operand(g, n, 1, "delta", *x));
+    TRY(sequence_check_operand(g, n, 3, "b", vectors));
+    TRY(sequence_check_operand(g, n, 4, "c", vectors));
+    TRY(sequence_infer_carry(g, n, a, *x, RLXVK_SCALAR));
 error:
     return status;
 }
@@ -61,11 +61,11 @@ static rlxvk_status infer_mamba2(const rlxvk_graph *g, node *n, const carry_attr
     rlxvk_shape vectors = RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2], b->dims[3]);
     rlxvk_shape state = RLXVK_SHAPE(x->dims[0], x->dims[2], x->dims[3], b->dims[3]);
     TRY(check_size(n, b->dims[3]));
-    TRY(check_operand_shape(g, n, 1, "dt", RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2])));
-    TRY(check_operand_shape(g, n, 2, "a", RLXVK_SHAPE(x->dims[2])));
-    TRY(check_operand_shape(g, n, 3, "b", vectors));
-    TRY(check_operand_shape(g, n, 4, "c", vectors));
-    TRY(infer_carry(g, n, a, *x, state));
+    TRY(sequence_check_operand(g, n, 1, "dt", RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2])));
+    TRY(sequence_check_operand(g, n, 2, "a", RLXVK_SHAPE(x->dims[2])));
+    TRY(sequence_check_operand(g, n, 3, "b", vectors));
+    TRY(sequence_check_operand(g, n, 4, "c", vectors));
+    TRY(sequence_infer_carry(g, n, a, *x, state));
 error:
     return status;
 }
@@ -82,7 +82,7 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
 static uint32_t choose_keep(const lowering *l, const scan_geometry *s)
 {
     uint64_t channels = s->batch * s->heads * s->width;
-    uint64_t busy = channels * lanes_for(s->size, 16, STATE_SCAN_THREADS);
+    uint64_t busy = channels * sequence_lanes(s->size, 16, STATE_SCAN_THREADS);
     return s->size > 4 && busy < (uint64_t)l->profile->compute_units * 256 ? 4 : 16;
 }
 
@@ -111,17 +111,17 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     const carry_attributes *a = n->attributes;
     scan_geometry s = geometry_of(input_shape(l->graph, n, 0), input_shape(l->graph, n, 3));
     uint64_t result = shape_numel(input_shape(l->graph, n, 0)), channels = s.heads * s.width;
-    uint32_t keep = choose_keep(l, &s), lanes = lanes_for(s.size, keep, STATE_SCAN_THREADS);
+    uint32_t keep = choose_keep(l, &s), lanes = sequence_lanes(s.size, keep, STATE_SCAN_THREADS);
     operand operands[8] = {[5] = lower_write(l, id)};
     dispatch d = {.kernel = KERNEL_STATE_SCAN,
                   .constants = {STATE_SCAN_THREADS, node_code(n), keep, a->carry}};
     if (result == 0)
-        return lower_state_copy(l, id, result);
+        return sequence_lower_copy(l, id, result);
     for (uint32_t i = 0; i < 5; i++)
         operands[i] = lower_input(l, id, i);
     lower_narrow(l, &operands[5], 0, result);
-    operands[6] = lower_state_before(l, id, operands[0]);
-    operands[7] = lower_state_after(l, id, result, operands[5]);
+    operands[6] = sequence_lower_before(l, id, operands[0]);
+    operands[7] = sequence_lower_after(l, id, result, operands[5]);
     struct state_scan_args args = make_arguments(&s, lanes, operands);
     lower_groups(l, &d, s.batch * divide_up(channels, STATE_SCAN_THREADS / lanes));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
@@ -157,7 +157,7 @@ static rlxvk_status host(const host_call *call)
     uint64_t channels = s.heads * s.width, result = s.batch * s.steps * channels;
     double *state = memory_zeroed(s.size, sizeof *state);
     if (!state)
-        return fail_memory("scan on the host");
+        return status_fail_memory("scan on the host");
     for (uint64_t row = 0; row < s.batch * channels; row++) {
         for (uint64_t k = 0; k < s.size; k++)
             state[k] = a->carry ? in[5].words[row * s.size + k] : 0;
@@ -175,10 +175,10 @@ static rlxvk_status host(const host_call *call)
 const op_family state_scan_family = {.name = "state_scan",
                                      .attribute_size = sizeof(carry_attributes),
                                      .infer = infer,
-                                     .writes = carry_writes,
+                                     .writes = sequence_carry_writes,
                                      .lower = lower,
                                      .host = host,
-                                     .describe = carry_describe};
+                                     .describe = sequence_describe_carry};
 
 /* ---- building ---- */
 
@@ -186,7 +186,7 @@ rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor d
                                   rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c)
 {
     rlxvk_tensor operands[] = {x, delta, a, b, c, RLXVK_NONE};
-    return build_carry(g, OP_selective_scan, operands, false, NULL);
+    return sequence_build_carry(g, OP_selective_scan, operands, false, NULL);
 }
 
 rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
@@ -194,5 +194,5 @@ rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk
                           rlxvk_tensor *out_state)
 {
     rlxvk_tensor operands[] = {x, dt, a, b, c, state};
-    return build_carry(g, OP_mamba2, operands, in_place, out_state);
+    return sequence_build_carry(g, OP_mamba2, operands, in_place, out_state);
 }

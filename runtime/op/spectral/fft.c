@@ -63,7 +63,7 @@ error:
 fft_view fft_view_of(const node *n)
 {
     const fft_attributes *a = n->attributes;
-    axis_view v = shape_axis_view(&n->shape, a->axis);
+    axis_view v = op_axis_view(&n->shape, a->axis);
     bool block = n->dtype != RLXVK_C64;
     return (fft_view){v.outer, v.length / (block ? 2 : 1), v.inner, block};
 }
@@ -82,9 +82,9 @@ double fft_scale(const node *n)
 double fft_relative_bound(uint64_t length)
 {
     const double u = 0x1p-24;
-    if (is_smooth(length, FFT_SMOOTH))
+    if (fft_is_smooth(length, FFT_SMOOTH))
         return 12 * u * sqrt(log2((double)MAX(length, 2)) + 1);
-    return 20 * u * sqrt(log2((double)next_smooth(2 * length - 1)) + 1);
+    return 20 * u * sqrt(log2((double)fft_next_smooth(2 * length - 1)) + 1);
 }
 
 typedef struct line {
@@ -124,7 +124,7 @@ static rlxvk_status host(const host_call *c)
 {
     fft_view v = fft_view_of(c->node);
     complex_value *row = memory_allocate(v.length * sizeof *row);
-    rlxvk_status status = row ? RLXVK_OK : fail_memory("transform");
+    rlxvk_status status = row ? RLXVK_OK : status_fail_memory("transform");
     for (uint64_t o = 0; o < v.outer; o++)
         for (uint64_t i = 0; i < v.inner && status == RLXVK_OK; i++)
             status = host_line(c, &v, line_of(&v, o, i), row);

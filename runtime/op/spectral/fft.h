@@ -14,13 +14,13 @@ typedef struct complex_value {
 } complex_value;
 
 /* exp(-2 pi i numerator / denominator), correctly reduced. */
-complex_value unit_root(uint64_t numerator, uint64_t denominator);
+complex_value fft_unit_root(uint64_t numerator, uint64_t denominator);
 /* Forward, unscaled, in place; n >= 1. O(n log n) for every n. */
 rlxvk_status fft_exact(complex_value *x, uint64_t n);
 /* Whether every prime factor is at most `largest`. */
-bool is_smooth(uint64_t n, uint64_t largest);
+bool fft_is_smooth(uint64_t n, uint64_t largest);
 /* The least length >= n whose prime factors are at most 7; 0 where it does not fit. */
-uint64_t next_smooth(uint64_t n);
+uint64_t fft_next_smooth(uint64_t n);
 
 /* ---- Lines of a tensor (op/fft.c) ---- */
 

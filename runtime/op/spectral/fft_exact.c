@@ -11,7 +11,7 @@
 
 #define DIRECT_LIMIT 61
 
-complex_value unit_root(uint64_t numerator, uint64_t denominator)
+complex_value fft_unit_root(uint64_t numerator, uint64_t denominator)
 {
     uint64_t eighths = 8 * (numerator % denominator);
     uint64_t octant = eighths / denominator, rest = eighths % denominator;
@@ -24,7 +24,7 @@ complex_value unit_root(uint64_t numerator, uint64_t denominator)
     return points[octant];
 }
 
-bool is_smooth(uint64_t n, uint64_t largest)
+bool fft_is_smooth(uint64_t n, uint64_t largest)
 {
     for (uint64_t p = 2; p <= largest && n > 1; p++)
         while (n % p == 0)
@@ -42,7 +42,7 @@ static uint64_t doubled_to(uint64_t odd, uint64_t n)
 }
 
 /* Goes through the odd ones below n; the first that is n or more is worth a look, too. */
-uint64_t next_smooth(uint64_t n)
+uint64_t fft_next_smooth(uint64_t n)
 {
     uint64_t best = UINT64_MAX; /* 3 * 5 * 17 * ..., not smooth */
     bool seven = true, five, three;
@@ -74,7 +74,7 @@ static void sum_directly(complex_value *x, uint64_t n)
 {
     complex_value roots[DIRECT_LIMIT], in[DIRECT_LIMIT];
     for (uint64_t i = 0; i < n; i++)
-        roots[i] = unit_root(i, n);
+        roots[i] = fft_unit_root(i, n);
     memcpy(in, x, n * sizeof *x);
     for (uint64_t k = 0; k < n; k++) {
         x[k] = (complex_value){0, 0};
@@ -88,7 +88,7 @@ static void sum_directly(complex_value *x, uint64_t n)
 
 static complex_value chirp(uint64_t i, uint64_t n)
 {
-    return unit_root(i * i % (2 * n), 2 * n);
+    return fft_unit_root(i * i % (2 * n), 2 * n);
 }
 
 static complex_value conjugate(complex_value a)
@@ -103,7 +103,7 @@ static rlxvk_status convolve(complex_value *x, uint64_t n)
         m *= 2;
     complex_value *a = memory_zeroed(m, sizeof *a), *b = memory_zeroed(m, sizeof *b);
     rlxvk_status status;
-    TRY(a && b ? RLXVK_OK : fail_memory("transform"));
+    TRY(a && b ? RLXVK_OK : status_fail_memory("transform"));
     for (uint64_t i = 0; i < n; i++) {
         a[i] = product(x[i], chirp(i, n));
         b[i] = b[(m - i) % m] = conjugate(chirp(i, n));
@@ -162,12 +162,12 @@ rlxvk_status fft_exact(complex_value *x, uint64_t n)
 {
     complex_value *memory = memory_allocate(3 * n * sizeof *memory);
     if (!memory)
-        return fail_memory("transform");
+        return status_fail_memory("transform");
     complex_value *roots = memory + n;
     recursion r = {roots, n, memory + 2 * n};
     memcpy(memory, x, n * sizeof *x);
     for (uint64_t i = 0; i < n; i++)
-        roots[i] = unit_root(i, n);
+        roots[i] = fft_unit_root(i, n);
     rlxvk_status status = recurse(&r, memory, n, x);
     memory_free(memory);
     return status;

@@ -88,7 +88,7 @@ static rlxvk_status emit_pass(const fft_transform *t, uint32_t pass)
     operand stages;
     rlxvk_status status;
     if (!fft_group_choose(t->l->profile, form.n, lines, load_across || store_across, &g))
-        return fail(RLXVK_E_UNSUPPORTED, "fft: %u points do not fit a workgroup", g.n);
+        return status_fail(RLXVK_E_UNSUPPORTED, "fft: %u points do not fit a workgroup", g.n);
     struct fft_args a = {.lines = (u32)lines,
                          .rows = g.rows,
                          .n = g.n,

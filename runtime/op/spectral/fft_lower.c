@@ -78,11 +78,12 @@ static rlxvk_status choose_length(job *j)
     if (choose_passes(j, length))
         return RLXVK_OK;
     j->convolved = true;
-    for (uint64_t m = next_smooth(2 * length - 1); m < 4 * length; m = next_smooth(m + 1))
+    for (uint64_t m = fft_next_smooth(2 * length - 1); m < 4 * length; m = fft_next_smooth(m + 1))
         if (choose_passes(j, m))
             return RLXVK_OK;
-    return fail(RLXVK_E_TOO_LARGE, "fft: %llu points need more than %d passes on this device",
-                (unsigned long long)length, FFT_MOST_PASSES);
+    return status_fail(RLXVK_E_TOO_LARGE,
+                       "fft: %llu points need more than %d passes on this device",
+                       (unsigned long long)length, FFT_MOST_PASSES);
 }
 
 /* How many lines at a time, and the scratch for them. */
@@ -105,7 +106,7 @@ error:
 
 static complex_value chirp(uint64_t n, uint64_t length)
 {
-    return unit_root(n * n % (2 * length), 2 * length);
+    return fft_unit_root(n * n % (2 * length), 2 * length);
 }
 
 /* c, conj c, and the transform of conj c wrapped around M points, divided by M. */
@@ -114,7 +115,7 @@ static rlxvk_status push_chirps(job *j, fft_table *t)
     uint64_t n = j->view.length, m = j->length;
     complex_value *b = memory_zeroed(m, sizeof *b);
     rlxvk_status status;
-    TRY(b ? RLXVK_OK : fail_memory("chirp"));
+    TRY(b ? RLXVK_OK : status_fail_memory("chirp"));
     j->chirp = (uint32_t)t->count;
     j->reversed_chirp = (uint32_t)(t->count + n);
     j->filter = (uint32_t)(t->count + 2 * n);
@@ -149,7 +150,7 @@ static rlxvk_status push_factors(job *j, fft_table *t)
 {
     const fft_request *r = j->request;
     for (uint64_t k = 0; (r->from_bins || r->to_bins) && k <= j->view.length; k++)
-        fft_table_push(t, unit_root(k, 2 * j->view.length));
+        fft_table_push(t, fft_unit_root(k, 2 * j->view.length));
     if (j->plan.count)
         fft_push_plan(t, &j->plan, j->twiddles);
     for (uint32_t pass = 0; !j->plan.count && pass + 1 < j->split.count; pass++)

@@ -151,7 +151,7 @@ static rlxvk_status host(const host_call *c)
     uint64_t lines =
         shape_numel(&c->node->shape) / (uint64_t)c->node->shape.dims[c->node->shape.rank - 1];
     complex_value *row = memory_allocate(n * sizeof *row);
-    rlxvk_status status = row ? RLXVK_OK : fail_memory("transform");
+    rlxvk_status status = row ? RLXVK_OK : status_fail_memory("transform");
     for (uint64_t line = 0; line < lines && status == RLXVK_OK; line++)
         status = (is_inverse(c->node) ? host_inverse : host_forward)(c, line, row);
     memory_free(row);

@@ -150,7 +150,7 @@ static bool plan_two(const device_profile *p, uint64_t inner, fft_plan *out)
 bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, fft_plan *out)
 {
     *out = (fft_plan){.length = length, .block = SCRATCH_BLOCK};
-    if ((p->portable && length <= PORTABLE_LEAST) || !is_smooth(length, FFT_SMOOTH))
+    if ((p->portable && length <= PORTABLE_LEAST) || !fft_is_smooth(length, FFT_SMOOTH))
         return false;
     bool one = fft_tile_choose(p, length, inner == 1, inner, &out->tiles[0]);
     fft_tile tile = out->tiles[0];
@@ -228,7 +228,7 @@ bool fft_group_choose(const device_profile *p, uint64_t n, uint64_t lines, bool 
                       fft_group *out)
 {
     uint32_t most = largest_power(p->max_workgroup_invocations);
-    if (n * POINT_BYTES > p->shared_memory_bytes || !is_smooth(n, FFT_SMOOTH))
+    if (n * POINT_BYTES > p->shared_memory_bytes || !fft_is_smooth(n, FFT_SMOOTH))
         return false;
     *out = (fft_group){.n = (uint32_t)n};
     choose_radices(p, n, out);
@@ -272,7 +272,7 @@ static bool split_in_three(const device_profile *p, uint64_t length, uint64_t *o
 bool fft_split_choose(const device_profile *p, uint64_t length, fft_split *out)
 {
     *out = (fft_split){.length = length, .factors = {length}, .count = 1};
-    if (!is_smooth(length, FFT_SMOOTH))
+    if (!fft_is_smooth(length, FFT_SMOOTH))
         return false;
     if (holds(p, length))
         return true;

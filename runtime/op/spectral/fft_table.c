@@ -7,7 +7,7 @@
 rlxvk_status fft_table_create(uint64_t capacity, fft_table *out)
 {
     *out = (fft_table){memory_allocate(capacity * 2 * sizeof(float)), 0, capacity};
-    return out->pairs ? RLXVK_OK : fail_memory("twiddles");
+    return out->pairs ? RLXVK_OK : status_fail_memory("twiddles");
 }
 
 void fft_table_push(fft_table *t, complex_value v)
@@ -31,7 +31,7 @@ rlxvk_status fft_stage_table(lowering *l, uint32_t n, const uint8_t *radices, ui
     fft_table_push(&t, (complex_value){1, 0});
     for (uint32_t i = 0; i < stages; ns *= radices[i++])
         for (uint64_t at = ns; at < ns * radices[i]; at++)
-            fft_table_push(&t, unit_root(at / ns * (at % ns), ns * radices[i]));
+            fft_table_push(&t, fft_unit_root(at / ns * (at % ns), ns * radices[i]));
     TRY(fft_table_finish(l, &t, out));
 error:
     memory_free(t.pairs);
@@ -55,9 +55,9 @@ uint32_t fft_push_split(fft_table *t, uint64_t span)
 {
     uint32_t first = (uint32_t)t->count, bits = fft_split_bits(span);
     for (uint64_t i = 0; i < 1ull << bits; i++)
-        fft_table_push(t, unit_root(i, span));
+        fft_table_push(t, fft_unit_root(i, span));
     for (uint64_t i = 0; i <= span >> bits; i++)
-        fft_table_push(t, unit_root(i << bits, span));
+        fft_table_push(t, fft_unit_root(i << bits, span));
     return first;
 }
 
@@ -66,6 +66,6 @@ uint32_t fft_push_grid(fft_table *t, uint64_t rows, uint64_t columns, uint64_t s
     uint32_t first = (uint32_t)t->count;
     for (uint64_t i = 0; i < rows; i++)
         for (uint64_t k = 0; k < columns; k++)
-            fft_table_push(t, unit_root(i * k, span));
+            fft_table_push(t, fft_unit_root(i * k, span));
     return first;
 }

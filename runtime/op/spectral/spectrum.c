@@ -15,7 +15,7 @@ static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor
 {
     char who[CALL_LABEL];
     if (!graph_ready(g, name) ||
-        graph_fail(g, graph_take(g, x, call_label(g, name, who), "operand", index)) != RLXVK_OK)
+        graph_fail(g, graph_take(g, x, op_call_label(g, name, who), "operand", index)) != RLXVK_OK)
         return false;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
     if (shape.rank == 0)
@@ -67,7 +67,7 @@ static rlxvk_tensor table(rlxvk_graph *g, int64_t n, double (*value)(int64_t k, 
 {
     float *words = memory_zeroed((size_t)n, sizeof *words);
     if (!words) {
-        graph_fail(g, fail_memory("table"));
+        graph_fail(g, status_fail_memory("table"));
         return RLXVK_NONE;
     }
     for (int64_t k = 0; k < n; k++)
@@ -265,7 +265,7 @@ rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_
     }
     float *indices = memory_allocate((size_t)(count * length) * sizeof *indices);
     if (!indices) {
-        graph_fail(g, fail_memory("frames"));
+        graph_fail(g, status_fail_memory("frames"));
         return RLXVK_NONE;
     }
     for (int64_t i = 0; i < count * length; i++)
@@ -345,11 +345,11 @@ rlxvk_tensor rlxvk_rfftfreq(rlxvk_graph *g, int64_t n)
 
 static double periodic_hann(int64_t k, int64_t n)
 {
-    return n == 1 ? 1 : 0.5 - 0.5 * unit_root((uint64_t)k, (uint64_t)n).re;
+    return n == 1 ? 1 : 0.5 - 0.5 * fft_unit_root((uint64_t)k, (uint64_t)n).re;
 }
 static double symmetric_hann(int64_t k, int64_t n)
 {
-    return n == 1 ? 1 : 0.5 - 0.5 * unit_root((uint64_t)k, (uint64_t)n - 1).re;
+    return n == 1 ? 1 : 0.5 - 0.5 * fft_unit_root((uint64_t)k, (uint64_t)n - 1).re;
 }
 
 rlxvk_tensor rlxvk_hann(rlxvk_graph *g, int64_t n, bool periodic)
@@ -377,7 +377,7 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
                        (long long)lb);
         return RLXVK_NONE;
     }
-    int64_t n = (int64_t)next_smooth((uint64_t)(la + lb - 1));
+    int64_t n = (int64_t)fft_next_smooth((uint64_t)(la + lb - 1));
     rlxvk_tensor ar = rlxvk_rfft(g, a, n, RLXVK_FFT_INVERSE, &ai);
     rlxvk_tensor br = rlxvk_rfft(g, b, n, RLXVK_FFT_INVERSE, &bi);
     rlxvk_tensor re = rlxvk_sub(g, rlxvk_mul(g, ar, br), rlxvk_mul(g, ai, bi));
@@ -397,7 +397,7 @@ uint64_t rlxvk_next_pow2(uint64_t n)
 
 uint64_t rlxvk_next_smooth7(uint64_t n)
 {
-    return next_smooth(n);
+    return fft_next_smooth(n);
 }
 
 uint64_t rlxvk_bit_reverse(uint64_t x, uint32_t bits)

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#undef fail /* the library has its own */
 
 #include "base/log.h"
 #include "base/nearest.h"
@@ -33,13 +32,13 @@ static void status_names(void **state)
 static void last_error_sentences(void **state)
 {
     (void)state;
-    assert_int_equal(fail(RLXVK_E_AXIS, "axis %d outside rank %d", 4, 3), RLXVK_E_AXIS);
+    assert_int_equal(status_fail(RLXVK_E_AXIS, "axis %d outside rank %d", 4, 3), RLXVK_E_AXIS);
     assert_string_equal(rlxvk_last_error(), "axis 4 outside rank 3");
-    assert_int_equal(fail_within(RLXVK_E_AXIS, "softmax '%s'", "attn"), RLXVK_E_AXIS);
+    assert_int_equal(status_fail_within(RLXVK_E_AXIS, "softmax '%s'", "attn"), RLXVK_E_AXIS);
     assert_string_equal(rlxvk_last_error(), "softmax 'attn': axis 4 outside rank 3");
-    fail(RLXVK_E_AXIS, "%s!", rlxvk_last_error()); /* an argument that is the old sentence */
+    status_fail(RLXVK_E_AXIS, "%s!", rlxvk_last_error()); /* an argument that is the old sentence */
     assert_string_equal(rlxvk_last_error(), "softmax 'attn': axis 4 outside rank 3!");
-    assert_int_equal(fail_memory("plan"), RLXVK_E_OUT_OF_HOST_MEMORY);
+    assert_int_equal(status_fail_memory("plan"), RLXVK_E_OUT_OF_HOST_MEMORY);
     assert_non_null(strstr(rlxvk_last_error(), "plan"));
 }
 
@@ -49,12 +48,12 @@ static void last_error_is_bounded(void **state)
     char huge[5000];
     memset(huge, 'x', sizeof(huge) - 1);
     huge[sizeof(huge) - 1] = 0;
-    fail(RLXVK_E_FILE, "%s", huge);
+    status_fail(RLXVK_E_FILE, "%s", huge);
     assert_int_equal(strlen(rlxvk_last_error()), 1023);
-    fail_within(RLXVK_E_FILE, "%s", "prefix");
+    status_fail_within(RLXVK_E_FILE, "%s", "prefix");
     assert_int_equal(strlen(rlxvk_last_error()), 1023);
     assert_memory_equal(rlxvk_last_error(), "prefix: xxx", 11);
-    fail_within(RLXVK_E_FILE, "%s", huge);
+    status_fail_within(RLXVK_E_FILE, "%s", huge);
     assert_int_equal(strlen(rlxvk_last_error()), 1023);
 }
 
@@ -62,7 +61,7 @@ static void *other_thread(void *argument)
 {
     bool *clean = argument;
     *clean = !*rlxvk_last_error();
-    fail(RLXVK_E_BUSY, "of the other thread");
+    status_fail(RLXVK_E_BUSY, "of the other thread");
     return NULL;
 }
 
@@ -71,7 +70,7 @@ static void last_error_is_per_thread(void **state)
     (void)state;
     pthread_t thread;
     bool clean = false;
-    fail(RLXVK_E_BUSY, "of this thread");
+    status_fail(RLXVK_E_BUSY, "of this thread");
     assert_int_equal(pthread_create(&thread, NULL, other_thread, &clean), 0);
     pthread_join(thread, NULL);
     assert_true(clean);
@@ -350,15 +349,15 @@ static void the_switch_table_is_complete(void **state)
 {
     size_t count = 0;
     (void)state;
-    for (; switch_name(count); count++)
-        assert_true(strlen(switch_effect(count)) > 5);
-    assert_null(switch_effect(count));
+    for (; switches_name(count); count++)
+        assert_true(strlen(switches_effect(count)) > 5);
+    assert_null(switches_effect(count));
     assert_true(count > ARRAY_COUNT(names));
     for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
         size_t k = 0;
-        while (switch_name(k) && strcmp(switch_name(k), names[i]) != 0)
+        while (switches_name(k) && strcmp(switches_name(k), names[i]) != 0)
             k++;
-        assert_non_null(switch_name(k));
+        assert_non_null(switches_name(k));
     }
 }
 

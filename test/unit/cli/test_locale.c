@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 static char folder[] = "/tmp/rlxvk-locale-XXXXXX";
 
@@ -53,9 +53,9 @@ static void numbers_keep_their_point(void **state)
     assert_string_equal(buffer, "1,5"); /* the locale is what the test needs */
     text_append(&t, "%g", 0.25);
     assert_string_equal(buffer, "0.25");
-    assert_int_equal((fail)(RLXVK_E_ATTR, "eps %g", 1.5), RLXVK_E_ATTR);
+    assert_int_equal((status_fail)(RLXVK_E_ATTR, "eps %g", 1.5), RLXVK_E_ATTR);
     assert_string_equal(rlxvk_last_error(), "eps 1.5");
-    assert_int_equal(fail_within(RLXVK_E_ATTR, "%.2f", 0.5), RLXVK_E_ATTR);
+    assert_int_equal(status_fail_within(RLXVK_E_ATTR, "%.2f", 0.5), RLXVK_E_ATTR);
     assert_string_equal(rlxvk_last_error(), "0.50: eps 1.5");
     log_line(&(log_sink){keep_line, buffer}, RLXVK_LOG_INFO, "%.1f MiB", 2.5);
     assert_string_equal(buffer, "2.5 MiB");

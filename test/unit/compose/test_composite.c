@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#undef fail
 
 enum { B = 2, S = 3, H = 2, D = 4, I = H * D, E = 5, F = 7 };
 

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 static case_spec parsed(const char *line)
 {

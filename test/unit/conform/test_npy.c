@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 /* A version 1 file of this dictionary and `size` bytes of data 1, 2, 3, ...; returns the length. */
 static size_t make(uint8_t *out, const char *dictionary, size_t size)

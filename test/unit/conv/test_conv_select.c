@@ -87,7 +87,7 @@ static uint32_t divide(uint32_t n, uint32_t by)
     uint32_t shift = 0;
     while (UINT64_C(1) << shift < by)
         shift++;
-    return (uint32_t)(((uint64_t)n * divide_multiplier(by)) >> 31 >> shift);
+    return (uint32_t)(((uint64_t)n * conv_divide_multiplier(by)) >> 31 >> shift);
 }
 
 static void multipliers_divide(void **state)

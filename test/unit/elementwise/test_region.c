@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#undef fail
 
 static const device_profile minimal = {.storage_buffers_per_stage = 8};
 static const device_profile roomy = {.storage_buffers_per_stage = 32};
@@ -233,7 +232,7 @@ static void leaves_other_fusions(void **state)
     rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_abs(g, s)));
     pair_list pairs = {0};
     after = joined(g, &minimal, NULL);
-    expect_ok(find_norm_pairs(after, &pairs));
+    expect_ok(rewrite_find_norm_pairs(after, &pairs));
     assert_int_equal(pairs.count, 1);
     assert_int_equal(count_op(after, OP_elementwise_region), 1);
     VECTOR_FREE(&pairs);

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#undef fail
 
 /* Operands for the bad calls: the letters say the dtype or role, the digits the shape. */
 typedef struct leaves {

@@ -253,15 +253,15 @@ static void compile_large(size_t which, uint32_t n, const mode *m, large *out)
     assert_int_equal(rlxvk_graph_create(&out->source), RLXVK_OK);
     graphs[which].build(out->source, n);
     lap("build");
-    assert_int_equal(graph_verify(out->source), RLXVK_OK);
+    assert_int_equal(op_verify(out->source), RLXVK_OK);
     lap("verify");
     assert_int_equal(graph_clone(out->source, &out->graph), RLXVK_OK);
     lap("clone");
     assert_int_equal(rewrite_graph(out->graph, &rewriting), RLXVK_OK);
     lap("rewrite");
-    assert_int_equal(find_norm_pairs(out->graph, &out->pairs), RLXVK_OK);
+    assert_int_equal(rewrite_find_norm_pairs(out->graph, &out->pairs), RLXVK_OK);
     lap("pairs");
-    assert_int_equal(find_misses(out->graph, &out->pairs, ignore_miss, NULL), RLXVK_OK);
+    assert_int_equal(rewrite_find_misses(out->graph, &out->pairs, ignore_miss, NULL), RLXVK_OK);
     lap("misses");
     how.pairs = out->pairs.items;
     how.pair_count = out->pairs.count;

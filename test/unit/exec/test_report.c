@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 static char folder[] = "/tmp/rlxvk-report-XXXXXX", path[64], page[1 << 17];
 

@@ -1,6 +1,6 @@
 /*
  * The graph layer, with no device: shapes, element types and their conversions, sticky errors and
- * names, and graph_verify on damaged graphs.
+ * names, and op_verify on damaged graphs.
  */
 #include "graph/half.h"
 #include "support/rewritten.h"
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#undef fail
 
 /* ---- Shapes ---- */
 
@@ -137,11 +136,11 @@ static void dtypes_have_names_and_sizes(void **state)
     assert_string_equal(rlxvk_dtype_name((rlxvk_dtype)RLXVK_DTYPE_COUNT), "?");
     assert_string_equal(rlxvk_dtype_name((rlxvk_dtype)-1), "?");
     assert_int_equal(rlxvk_dtype_size((rlxvk_dtype)-1), 0);
-    assert_int_equal(storage_bytes(STORAGE_WORD, 0), 4);
-    assert_int_equal(storage_bytes(STORAGE_RAW, 5), 8);
-    assert_int_equal(storage_bytes(STORAGE_HALF, 3), 8);
-    assert_int_equal(storage_bytes(STORAGE_PAIR, 3), 24);
-    assert_int_equal(storage_bytes(STORAGE_PAIR, INT32_MAX), 8 * (uint64_t)INT32_MAX);
+    assert_int_equal(dtype_storage_bytes(STORAGE_WORD, 0), 4);
+    assert_int_equal(dtype_storage_bytes(STORAGE_RAW, 5), 8);
+    assert_int_equal(dtype_storage_bytes(STORAGE_HALF, 3), 8);
+    assert_int_equal(dtype_storage_bytes(STORAGE_PAIR, 3), 24);
+    assert_int_equal(dtype_storage_bytes(STORAGE_PAIR, INT32_MAX), 8 * (uint64_t)INT32_MAX);
 }
 
 static float widened(rlxvk_dtype from, const void *bytes)
@@ -306,7 +305,7 @@ static void errors_stick(void **state)
     assert_int_equal(rlxvk_graph_status(g), RLXVK_E_AXIS);
     assert_string_equal(rlxvk_graph_error(g), first);
     assert_string_equal(graph_node(g, 0)->name, "x");
-    expect_error(graph_verify(g), RLXVK_E_AXIS, first);
+    expect_error(op_verify(g), RLXVK_E_AXIS, first);
     rlxvk_graph_destroy(g);
 }
 
@@ -353,7 +352,7 @@ static void names_are_kept(void **state)
     rlxvk_tensor y = rlxvk_neg(g, x), c = rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(0), NULL, 0);
     rlxvk_set_name(g, y, "y");
     rlxvk_set_name(g, y, "y again");
-    node_describe(g, y.id - 1, &t);
+    op_node_describe(g, y.id - 1, &t);
     assert_string_equal(line, "%1 neg 'y again' F32 2 (%0)");
     rlxvk_set_name(g, y, NULL);
     assert_null(graph_node(g, y.id - 1)->name);
@@ -460,13 +459,13 @@ static rlxvk_graph *sound_graph(void)
     rlxvk_graph *g = new_graph();
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(2, 3)), w = input(g, "w", RLXVK_SHAPE(3, 4));
     rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_matmul(g, x, w), -1));
-    expect_ok(graph_verify(g));
+    expect_ok(op_verify(g));
     return g;
 }
 
 static void expect_damage(rlxvk_graph *g, rlxvk_status status, const char *part)
 {
-    expect_error(graph_verify(g), status, part);
+    expect_error(op_verify(g), status, part);
     rlxvk_graph_destroy(g);
 }
 

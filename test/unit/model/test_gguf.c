@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 /* A little of everything: 11 keys, 3 tensors, the last payload ending with the file. */
 static void build_valid(builder *b, uint32_t version)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 /* Each builder sets `fault` to the offset that the error must name. */
 

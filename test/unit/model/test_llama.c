@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 enum { MOST_VALUES = 512, NEW_TOKENS = 48 };
 

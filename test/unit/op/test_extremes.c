@@ -20,7 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#undef fail
 
 #define HUGE_DIM   ((int64_t)1 << 62)
 #define LONG_DIM   ((int64_t)1 << 31)
@@ -128,7 +127,7 @@ static bool lowers(const rlxvk_graph *g)
     rlxvk_graph *after = NULL;
     bool sound = graph_clone(g, &after) == RLXVK_OK &&
                  rewrite_graph(after, &(rewrite_options){.fusion = true}) == RLXVK_OK &&
-                 graph_verify(after) == RLXVK_OK;
+                 op_verify(after) == RLXVK_OK;
     for (size_t i = 0; i < ARRAY_COUNT(profiles) && sound; i++) {
         schedule s = {0};
         profiles[i].slot_alignment = 256;
@@ -167,8 +166,7 @@ static void finish(const scene *s, rlxvk_tensor result, const choice *c, const c
         rlxvk_graph_output(s->g, result);
     rlxvk_graph_output(s->g, s->a);
     if (built)
-        fine =
-            graph_verify(s->g) == RLXVK_OK && (!is_small(s->g) || (lowers(s->g) && computes(s->g)));
+        fine = op_verify(s->g) == RLXVK_OK && (!is_small(s->g) || (lowers(s->g) && computes(s->g)));
     else
         fine = rlxvk_graph_error(s->g)[0] && result.id == 0;
     if (!fine)

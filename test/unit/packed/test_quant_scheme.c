@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h> /* after base.h, whose fail() it hides */
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
 static const uint8_t bytes_of_8[] = {10, 0xfd, 20, 5, 0x80, 127, 4, 0};
 static const uint8_t bytes_of_4[] = {0x87, 0x3f, 0x50, 0x2c};

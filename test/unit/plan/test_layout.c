@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#undef fail
 
 #include "plan/schedule.h"
 

@@ -44,7 +44,7 @@ static rlxvk_status plan_random(uint64_t seed, uint64_t block_bytes, bool reorde
     TRY(rlxvk_graph_status(out->source));
     TRY(graph_clone(out->source, &out->graph));
     TRY(rewrite_graph(out->graph, &(rewrite_options){.fusion = true}));
-    TRY(find_norm_pairs(out->graph, &out->pairs));
+    TRY(rewrite_find_norm_pairs(out->graph, &out->pairs));
     how.pairs = out->pairs.items;
     how.pair_count = out->pairs.count;
     TRY(schedule_create(out->graph, &how, &out->schedule));

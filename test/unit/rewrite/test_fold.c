@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#undef fail
 
 static rlxvk_tensor integer(rlxvk_graph *g, int32_t value)
 {

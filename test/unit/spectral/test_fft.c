@@ -118,9 +118,9 @@ static void run_fft(const float *x, float *y, int n, int rows, bool inverse, rlx
 static void check_row(const float *got, const double *wanted, int n)
 {
     double u = 0x1p-24, power = 0, error = 0, largest = 0, length = n;
-    bool smooth = is_smooth((uint64_t)n, 13);
+    bool smooth = fft_is_smooth((uint64_t)n, 13);
     if (!smooth)
-        length = (double)next_smooth(2 * (uint64_t)n - 1);
+        length = (double)fft_next_smooth(2 * (uint64_t)n - 1);
     double l = log2(fmax(length, 2));
     for (int i = 0; i < 2 * n; i++) {
         double d = got[i] - wanted[i];
@@ -421,7 +421,7 @@ static void passes_fit(void **state)
         for (uint64_t i = 1; i <= 20000 + ARRAY_COUNT(more); i++) {
             uint64_t n = i <= 20000 ? i : more[i - 20001];
             if (!fft_split_choose(&profiles[d], n, &s)) {
-                assert_false(is_smooth(n, FFT_SMOOTH));
+                assert_false(fft_is_smooth(n, FFT_SMOOTH));
                 continue;
             }
             uint64_t product = 1;
@@ -708,7 +708,7 @@ static void integers(void **state)
     assert_int_equal(rlxvk_next_smooth7(11), 12);
     assert_int_equal(rlxvk_next_smooth7(2017), 2025);
     for (uint64_t n = 0, least = 1; n < 5000; n++) {
-        for (least = n ? n : 1; !is_smooth(least, 7); least++)
+        for (least = n ? n : 1; !fft_is_smooth(least, 7); least++)
             ;
         assert_int_equal(rlxvk_next_smooth7(n), least);
     }

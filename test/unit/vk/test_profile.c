@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#undef fail /* the library has its own */
 
 #include "vk/internal.h"
 
@@ -191,7 +190,7 @@ static device_snapshot software(void)
 static device_choice choose(device_snapshot s, const rlxvk_context_options *options)
 {
     device_choice choice;
-    device_choose(&s, options, &choice);
+    profile_choose(&s, options, &choice);
     return choice;
 }
 
@@ -299,7 +298,7 @@ static void unusable(device_snapshot s, const char *reason)
     if (!strstr(c.reason, reason))
         print_error("reason '%s' lacks '%s'\n", c.reason, reason);
     assert_non_null(strstr(c.reason, reason));
-    device_describe(&s, &c, &info);
+    profile_describe(&s, &c, &info);
     assert_false(info.usable);
     assert_string_equal(info.reason, c.reason);
 }
@@ -414,7 +413,7 @@ static void description(void **state)
     device_snapshot s = discrete_with_bar();
     device_choice c = choose(s, NULL);
     rlxvk_device_info info;
-    device_describe(&s, &c, &info);
+    profile_describe(&s, &c, &info);
     assert_string_equal(info.name, "NVIDIA H200");
     assert_string_equal(info.driver, "NVIDIA 580.159");
     assert_string_equal(info.uuid, "ab000000000000000000000000000001");
@@ -460,7 +459,7 @@ static rlxvk_status select_device(const char *wanted, uint32_t *out)
     s[OLD].properties.apiVersion = VK_API_VERSION_1_1;
     for (int i = 0; i < DEVICE_COUNT; i++)
         c[i] = choose(s[i], NULL);
-    return device_select(s, c, DEVICE_COUNT, wanted, out);
+    return vk_select_device(s, c, DEVICE_COUNT, wanted, out);
 }
 
 static void selected(const char *wanted, uint32_t expected)
@@ -501,7 +500,7 @@ static void selection_of_none(void **state)
 {
     (void)state;
     uint32_t index;
-    assert_int_equal(device_select(NULL, NULL, 0, NULL, &index), RLXVK_E_NO_DEVICE);
+    assert_int_equal(vk_select_device(NULL, NULL, 0, NULL, &index), RLXVK_E_NO_DEVICE);
     assert_non_null(strstr(rlxvk_last_error(), "driver"));
 }
 

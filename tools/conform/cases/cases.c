@@ -59,8 +59,8 @@ rlxvk_status case_list_generate(case_list *out)
     if (!out->failed)
         return RLXVK_OK;
     case_list_destroy(out);
-    return fail(RLXVK_E_LENGTH, "a case line is longer than %d bytes, or memory ran out",
-                CASE_TEXT - 1);
+    return status_fail(RLXVK_E_LENGTH, "a case line is longer than %d bytes, or memory ran out",
+                       CASE_TEXT - 1);
 }
 
 void case_list_destroy(case_list *list)
@@ -155,8 +155,8 @@ rlxvk_status case_parse_pair(case_spec *s, const char *token)
         s->pair_count++;
         return RLXVK_OK;
     }
-    return fail(RLXVK_E_ATTR, "case: '%s' is no key=value of at most %zu=%zu bytes", token,
-                sizeof pair->key - 1, sizeof pair->value - 1);
+    return status_fail(RLXVK_E_ATTR, "case: '%s' is no key=value of at most %zu=%zu bytes", token,
+                       sizeof pair->key - 1, sizeof pair->value - 1);
 }
 
 rlxvk_status case_parse(const char *line, case_spec *out)
@@ -164,17 +164,18 @@ rlxvk_status case_parse(const char *line, case_spec *out)
     char copy[CASE_TEXT], *rest = NULL;
     *out = (case_spec){0};
     if (!take(line, line + strlen(line), copy, sizeof copy))
-        return fail(RLXVK_E_ATTR, "case line longer than %d bytes", CASE_TEXT - 1);
+        return status_fail(RLXVK_E_ATTR, "case line longer than %d bytes", CASE_TEXT - 1);
     char *token = strtok_r(copy, " ", &rest);
     if (!token || !take(token, token + strlen(token), out->row, sizeof out->row))
-        return fail(RLXVK_E_ATTR, "case '%s': no row name", line);
+        return status_fail(RLXVK_E_ATTR, "case '%s': no row name", line);
     while ((token = strtok_r(NULL, " ", &rest))) {
         if (strncmp(token, "in=", 3) != 0) {
             rlxvk_status status = case_parse_pair(out, token);
             if (status != RLXVK_OK)
-                return fail_within(status, "case '%s': ", line);
+                return status_fail_within(status, "case '%s': ", line);
         } else if (!parse_inputs(token + 3, out))
-            return fail(RLXVK_E_ATTR, "case '%s': inputs are name:dtype:dims[:fill];...", line);
+            return status_fail(RLXVK_E_ATTR, "case '%s': inputs are name:dtype:dims[:fill];...",
+                               line);
     }
     return RLXVK_OK;
 }

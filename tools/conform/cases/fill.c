@@ -147,8 +147,8 @@ static const struct fill_row *find(const char *name, source *s)
 
 static rlxvk_status unknown(const char *fill)
 {
-    return fail(RLXVK_E_ATTR, "fill '%s' is not known; tools/conform/cases/cases.h lists the fills",
-                fill);
+    return status_fail(RLXVK_E_ATTR,
+                       "fill '%s' is not known; tools/conform/cases/cases.h lists the fills", fill);
 }
 
 rlxvk_status fill_words(const char *fill, uint64_t seed, uint64_t count, float *out)
@@ -242,8 +242,8 @@ static rlxvk_status fill_blocks(const char *format_name, source *s, uint64_t cou
         if (scale_rows[i].type == format->type)
             scales = &scale_rows[i];
     if (!scales)
-        return fail(RLXVK_E_ATTR, "fill quant:%s: no rule for the scales of this format",
-                    format_name);
+        return status_fail(RLXVK_E_ATTR, "fill quant:%s: no rule for the scales of this format",
+                           format_name);
     for (uint64_t at = 0; at < count; at += format->block_bytes) {
         uint8_t block[QUANT_MAX_BLOCK * 4];
         fill_block(s, scales, format->block_bytes, block);
