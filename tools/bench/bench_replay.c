@@ -54,7 +54,7 @@ static rlxvk_status make_chains(replay *r, int rows, int length, rlxvk_toggle re
     for (int i = 0; i < rows; i++)
         rlxvk_graph_output(r->graph, chain(r->graph, rlxvk_narrow(r->graph, x, 0, i, 1), length));
     TRY(rlxvk_compile(r->context, r->graph, &options, &r->executable));
-    rlxvk_plan_info(r->executable, &r->plan);
+    rlxvk_executable_plan(r->executable, &r->plan);
 error:
     return status;
 }

@@ -293,7 +293,7 @@ static int show(bool json)
     rlxvk_device_info *infos = memory_zeroed(MOST_DEVICES, sizeof *infos);
     entry *entries = memory_zeroed(MOST_DEVICES, sizeof *entries);
     size_t count = 0;
-    rlxvk_status status = infos && entries ? rlxvk_list_devices(infos, MOST_DEVICES, &count)
+    rlxvk_status status = infos && entries ? rlxvk_device_list(infos, MOST_DEVICES, &count)
                                            : status_fail_memory("device list");
     count = status == RLXVK_OK ? MIN(count, MOST_DEVICES) : 0;
     for (size_t i = 0; i < count; i++) {

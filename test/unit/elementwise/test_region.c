@@ -90,7 +90,7 @@ static void joins_every_kind(void **state)
     rlxvk_tensor b = rlxvk_where(g, rlxvk_lt(g, x, row), a, s);   /* two */
     rlxvk_tensor c = rlxvk_cast(g, rlxvk_round(g, b), RLXVK_I32); /* two */
     rlxvk_tensor y = rlxvk_cast(g, rlxvk_relu(g, c), RLXVK_F32);  /* two, one of them a view */
-    rlxvk_set_name(g, y, "y");
+    rlxvk_graph_set_name(g, y, "y");
     rlxvk_graph_output(g, y);
     rlxvk_graph *after = joined(g, &minimal, NULL);
     const node *n = graph_node(after, after->outputs.items[0]);

@@ -128,7 +128,7 @@ static void test_small_limits(void **state)
         float *reference = evaluate_seeded(g, seed, true, &count);
         float *got = run_seeded(e, g, seed, true, &n);
         compare_bits(got, reference, count, seed, "small limits");
-        rlxvk_memory(e, &memory);
+        rlxvk_executable_memory(e, &memory);
         blocks = MAX(blocks, memory.block_count);
         free(got);
         free(reference);
@@ -166,7 +166,7 @@ static void test_many_blocks(void **state)
         float *reference = evaluate_seeded(g, 9, true, &count);
         float *got = run_seeded(e, g, 9, true, &n);
         compare_bits(got, reference, count, 9, "many blocks");
-        rlxvk_memory(e, &memory);
+        rlxvk_executable_memory(e, &memory);
         assert_true(memory.block_count >= 10 && memory.weight_bytes >= 8 * 65536);
         free(got);
         free(reference);
@@ -194,7 +194,7 @@ static void test_host_fallback(void **state)
             expect_ok(rlxvk_compile(c, g, &o, &e));
             float *got = run_seeded(e, g, seed, true, &n);
             compare_bits(got, reference, count, seed, forced[k]);
-            rlxvk_plan_info(e, &plan);
+            rlxvk_executable_plan(e, &plan);
             assert_true(k > 0 || (plan.host_steps > 0 && plan.dispatches == 0));
             free(got);
             rlxvk_executable_destroy(e);
