@@ -65,25 +65,12 @@ error:
     return status;
 }
 
-uint32_t *schedule_pair_partners(const node_pair *pairs, size_t count, size_t nodes)
-{
-    uint32_t *partners = memory_allocate((nodes + 1) * sizeof *partners);
-    for (size_t i = 0; partners && i < nodes; i++)
-        partners[i] = NODE_NONE;
-    for (size_t i = 0; partners && i < count; i++) {
-        partners[pairs[i].first] = pairs[i].second;
-        partners[pairs[i].second] = pairs[i].first;
-    }
-    return partners;
-}
-
 /* Lowers all nodes in order. A pair is lowered together, where its first stands, unless one of the
  * two is forced to the host. */
 static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
 {
     const rlxvk_graph *g = s->graph;
-    uint32_t *partners =
-        schedule_pair_partners(options->pairs, options->pair_count, g->nodes.count);
+    uint32_t *partners = pair_partners(options->pairs, options->pair_count, g->nodes.count);
     rlxvk_status status = partners ? RLXVK_OK : status_fail_memory("pairs");
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
         uint32_t pair = partners[id];

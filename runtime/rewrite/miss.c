@@ -63,7 +63,7 @@ rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs, m
     char buffer[192];
     text why = {buffer, sizeof buffer, 0};
     bool *outputs = memory_zeroed(g->nodes.count + 1, sizeof *outputs);
-    uint32_t *partners = schedule_pair_partners(pairs->items, pairs->count, g->nodes.count);
+    uint32_t *partners = pair_partners(pairs->items, pairs->count, g->nodes.count);
     pass p = {.nodes = g->nodes.items,
               .count = (uint32_t)g->nodes.count,
               .uses = rewrite_count_uses(g),

@@ -122,24 +122,6 @@ static rlxvk_status drop_dead(rlxvk_graph *g)
 
 /* ---- The pipeline ---- */
 
-rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
-{
-    rlxvk_graph *copy = NULL;
-    rlxvk_status status;
-    TRY(rlxvk_graph_create(&copy));
-    for (uint32_t id = 0; id < g->nodes.count; id++)
-        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
-            TRY(copy->status);
-    for (size_t i = 0; i < g->outputs.count; i++)
-        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
-            TRY(status_fail_memory("graph outputs"));
-    *out = copy;
-    return RLXVK_OK;
-error:
-    rlxvk_graph_destroy(copy);
-    return status;
-}
-
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that

@@ -14,6 +14,7 @@
  * large for the device are taken apart first.
  */
 #include "op/elementwise/region.h"
+#include "op/view.h"
 #include "rewrite/pass.h"
 
 #include <string.h>
@@ -43,13 +44,6 @@ static bool has_prologue(const draft *d)
     return d->attributes.prologue != RLXVK_REGION_PROLOGUE_NONE;
 }
 
-static bool is_plain_view(const rlxvk_graph *g, const node *n)
-{
-    uint64_t offset;
-    const op_family *family = node_row(n)->family;
-    return family->view && family->view(g, n, &offset);
-}
-
 /* Adds `id` and what it absorbed, operands before readers; false when they are too many. */
 static bool add_members(const marks *m, uint32_t id, draft *d)
 {
@@ -60,7 +54,7 @@ static bool add_members(const marks *m, uint32_t id, draft *d)
     if (d->member_count == REGION_STEPS)
         return false;
     d->members[d->member_count++] = id;
-    d->working += !is_plain_view(m->graph, n);
+    d->working += !view_is(m->graph, n, NULL);
     return true;
 }
 
