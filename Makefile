@@ -41,10 +41,11 @@ TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%) $(BUILD)/test/rlxvk
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 LIB      := $(BUILD)/librlxvk.a
+SHARED   := $(BUILD)/librlxvk.so
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
-VERSION  := $(shell sed -n 's/^\#define RLXVK_VERSION "\([^"]*\)".*/\1/p' tools/commands.h)
+VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
 .PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units fuzz fuzzers
 .DELETE_ON_ERROR:
@@ -60,7 +61,7 @@ installed:
 	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
 else
 
-all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
+all: $(LIB) $(SHARED) $(PROGRAM) ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
@@ -146,12 +147,31 @@ kernels: $(GEN)/kernel_table.c
 
 # ---- C ----
 
-# The archive users link: one object whose only global symbols are the public rlxvk_*. The program and the tests see inside.
-$(LIB): $(LIB_OBJ)
+# What users link shows what the headers declare and nothing else; the program and the tests see inside.
+PUBLIC   := $(GEN)/public
+$(PUBLIC).txt: $(wildcard include/*.h)
+	@mkdir -p $(@D)
+	@$(CC) -E -P -Iinclude $(^F:%=-include %) -x c /dev/null | grep -oE '\brlxvk_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >$@
+
+$(PUBLIC).map: $(PUBLIC).txt
+	@{ echo '{ global:'; sed 's/$$/;/' $<; echo 'local: *; };'; } >$@
+
+$(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@rm -f $@
-	@$(LD) -r -o $(BUILD)/rlxvk.o $^
-	@$(OBJCOPY) --wildcard --keep-global-symbol='rlxvk_*' $(BUILD)/rlxvk.o
+	@$(LD) -r -o $(BUILD)/rlxvk.o $(LIB_OBJ)
+	@$(OBJCOPY) --keep-global-symbols=$(PUBLIC).txt $(BUILD)/rlxvk.o
 	@$(AR) rcs $@ $(BUILD)/rlxvk.o
+
+# Its real name has the whole version, its soname the major one. Its own calls stay inside it.
+SONAME   := $(notdir $(SHARED)).$(firstword $(subst ., ,$(VERSION)))
+$(SHARED).$(VERSION): $(LIB_OBJ) $(PUBLIC).map
+	@echo "  LD $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,-soname,$(SONAME),--version-script=$(PUBLIC).map,-Bsymbolic-functions,--as-needed \
+	  $(if $(filter -fsanitize=%,$(MODE)),,-Wl,-z,defs) -o $@ $(LIB_OBJ) $(LDLIBS)
+
+$(SHARED): $(SHARED).$(VERSION)
+	@ln -sf $(<F) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $@
 
 $(INSIDE): $(LIB_OBJ)
 	@rm -f $@
