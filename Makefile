@@ -6,7 +6,6 @@ BUILD   ?= $(BASE)$(if $(filter-out release,$(config)),/$(config))
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
-PREFIX  ?= /usr/local
 PYTHON  ?= python3
 
 WARNINGS := -Wall -Wextra -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-missing-field-initializers
@@ -47,7 +46,7 @@ OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units fuzz fuzzers
+.PHONY: all help deps demo test conform bench lint spirv readme format install uninstall clean kernels units fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # What is missing is installed first and only then looked for: the goals are another make's.
@@ -99,13 +98,11 @@ readme: all ## put the op table into README.md
 format: ## apply .clang-format
 	find include runtime glsl tools test -name '*.[ch]' -exec clang-format -i {} +
 
-install: all ## copy library, headers, program and pkg-config file to PREFIX
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include/
-	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
-	printf 'prefix=%s\nName: rlxvk\nDescription: machine-learning graphs on Vulkan\nVersion: %s\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -lrlxvk %s\n' \
-	  '$(PREFIX)' '$(VERSION)' '$(LDLIBS)' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rlxvk.pc
+install: all ## copy what users need to PREFIX (/usr/local), below DESTDIR where one is named
+	@BUILD=$(BUILD) VERSION=$(VERSION) tools/build/install.sh install
+
+uninstall: ## remove exactly that
+	@BUILD=$(BUILD) VERSION=$(VERSION) tools/build/install.sh uninstall
 
 clean: ## remove what was built
 	rm -rf build
