@@ -60,7 +60,7 @@ installed:
 	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
 else
 
-all: $(LIB) $(SHARED) $(PROGRAM) ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
+all: $(LIB) $(SHARED) $(PROGRAM) $(BUILD)/rlxvk.1 $(BUILD)/rlxvk.bash ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
@@ -178,6 +178,13 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@mkdir -p $(@D)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# What the program says of itself goes into its man page and into what bash completes.
+$(BUILD)/rlxvk.1: tools/build/man.sh tools/build/rlxvk.1.in $(PROGRAM)
+	@$< $(PROGRAM) $(VERSION) >$@
+
+$(BUILD)/rlxvk.bash: tools/build/completion.sh $(PROGRAM)
+	@$< $(PROGRAM) >$@
 
 # The program, held to what every test program is held to (test/support/balance.c).
 $(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)

@@ -20,6 +20,8 @@ each_file() {
     "$1" link "librlxvk.so.$major" "$LIBDIR/librlxvk.so"
     for header in include/*.h; do "$1" 644 "$header" "$PREFIX/$header"; done
     "$1" 755 "$BUILD/bin/rlxvk" "$PREFIX/bin/rlxvk"
+    "$1" 644 "$BUILD/rlxvk.1" "$PREFIX/share/man/man1/rlxvk.1"
+    "$1" 644 "$BUILD/rlxvk.bash" "$PREFIX/share/bash-completion/completions/rlxvk"
     "$1" fill "$templates/rlxvk.pc.in" "$LIBDIR/pkgconfig/rlxvk.pc"
     "$1" fill "$templates/rlxvk-config.cmake.in" "$LIBDIR/cmake/rlxvk/rlxvk-config.cmake"
     "$1" fill "$templates/rlxvk-config-version.cmake.in" "$LIBDIR/cmake/rlxvk/rlxvk-config-version.cmake"
