@@ -54,6 +54,17 @@ extern "C" {
 #define RLXVK_MUST_CHECK
 #endif
 
+/* ---- Version ---- */
+
+/* Of these headers. Before 1.0.0 a new minor version may break a program, from then on only a new
+ * major one; a new patch version never does. */
+#define RLXVK_VERSION_MAJOR 0
+#define RLXVK_VERSION_MINOR 1
+#define RLXVK_VERSION_PATCH 0
+
+/* Of the library that the program runs with: "major.minor.patch". A static string. */
+const char *rlxvk_version(void);
+
 /* ---- Status ---- */
 
 /* One row a status: X(name, number, text). The texts are what rlxvk_status_text returns. The

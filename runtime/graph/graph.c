@@ -161,3 +161,21 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
     uint32_t id = (uint32_t)g->nodes.count - 1;
     return graph_fail(g, graph_note_name(g, id)) == RLXVK_OK ? id : NODE_NONE;
 }
+
+rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
+{
+    rlxvk_graph *copy = NULL;
+    rlxvk_status status;
+    TRY(rlxvk_graph_create(&copy));
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
+            TRY(copy->status);
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
+            TRY(status_fail_memory("graph outputs"));
+    *out = copy;
+    return RLXVK_OK;
+error:
+    rlxvk_graph_destroy(copy);
+    return status;
+}

@@ -66,7 +66,7 @@ typedef struct temporary {
 typedef struct lowering {
     const rlxvk_graph *graph;
     const device_profile *profile;
-    const struct value_map *values; /* root, offset and storage of every node (plan/) */
+    const struct value_map *values; /* root, offset and storage of every node (op/value.h) */
     uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
     bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
@@ -137,12 +137,17 @@ typedef struct op_family {
     uint32_t half_inputs; /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;           /* C64 operands allowed */
     bool foldable;        /* pure: computed at compile when every operand is a constant */
+    bool keeps_storage;   /* the result is held as operand 0 is: raw bytes stay raw bytes */
+    bool reinterprets;    /* as a view, gives the same words another dtype: none of a packed leaf */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
      * the attributes in place. */
     rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
+    /* Whether the result is the operands one after the other, so that what produces one may write
+     * it there straight away. NULL: never. */
+    bool (*joins)(const node *n);
     /* Bit i: operand i, a leaf, is read and written in place. Where the node is a view (of operand
      * 0), the result is that operand's new content. NULL: writes none. */
     uint32_t (*writes)(const node *n);

@@ -248,7 +248,7 @@ static void json_choice(const entry *e)
 
 static void print_json(const entry *entries, size_t count)
 {
-    printf("{\n  \"version\": \"%s\",\n  \"devices\": [", RLXVK_VERSION);
+    printf("{\n  \"version\": \"%s\",\n  \"devices\": [", rlxvk_version());
     for (size_t i = 0; i < count; i++) {
         const rlxvk_device_info *d = &entries[i].info;
         printf("%s\n    {\"index\": %zu, ", i ? "," : "", i);

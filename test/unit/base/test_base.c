@@ -11,8 +11,20 @@
 #include "base/switches.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Version ---- */
+
+static void the_version_is_the_headers(void **state)
+{
+    char wanted[32];
+    (void)state;
+    snprintf(wanted, sizeof wanted, "%d.%d.%d", RLXVK_VERSION_MAJOR, RLXVK_VERSION_MINOR,
+             RLXVK_VERSION_PATCH);
+    assert_string_equal(rlxvk_version(), wanted);
+}
 
 /* ---- Status and last error ---- */
 
@@ -414,6 +426,7 @@ static void toggles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_version_is_the_headers),
         cmocka_unit_test(status_names),
         cmocka_unit_test(last_error_sentences),
         cmocka_unit_test(last_error_is_bounded),
