@@ -193,8 +193,11 @@ typedef enum rlxvk_log_level {
 /* Receives one line without its newline. May be called from any thread that uses the context. */
 typedef void (*rlxvk_log_function)(void *user, rlxvk_log_level level, const char *line);
 
-/* A switch that is off, on, or left to its environment variable. */
-typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_OFF = 1, RLXVK_ON = 2 } rlxvk_toggle;
+/* Whatever an option switches on or off: on (as `true` converts to), off, or left to its
+ * environment variable, where it has one, and else to the default that its comment names. A bool in
+ * a struct is no switch but part of what the struct describes: an attribute of an op, the state of
+ * the random numbers, a fact reported. */
+typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_ON = 1, RLXVK_OFF = 2 } rlxvk_toggle;
 
 typedef struct rlxvk_context_options {
     const char *device; /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
@@ -212,7 +215,8 @@ typedef struct rlxvk_context_options {
     /* Choose kernel variants by what was measured on this device, where `rlxvk bench --tune` wrote
      * that to the cache directory or it came with the library (on unless RLXVK_NO_TUNING). */
     rlxvk_toggle tuning;
-    bool no_direct_upload; /* act as if device memory could not be mapped: staging for everything */
+    /* Write device memory in place where it can be mapped (on); off: staging for everything. */
+    rlxvk_toggle direct_upload;
 } rlxvk_context_options;
 
 /*
@@ -346,8 +350,8 @@ typedef enum rlxvk_precision {
 const char *rlxvk_precision_name(rlxvk_precision precision);
 
 typedef struct rlxvk_compile_options {
-    bool forbid_host;          /* an op that would run on the host is E_UNSUPPORTED */
-    bool allow_unset;          /* unset params and inputs are zeros instead of an error */
+    rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
+    rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
     const char *force_host;    /* "all" or row names separated by commas; NULL: RLXVK_FORCE_HOST */
     rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
@@ -360,7 +364,7 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle check_plan;   /* prove the plan sound by brute force (RLXVK_CHECK=plan) */
     rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
     rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
-    bool keep_all;             /* every node keeps its own memory, for first_bad_node and dumps */
+    rlxvk_toggle keep_all;     /* every node keeps its own memory, for dumps of nodes (off) */
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */

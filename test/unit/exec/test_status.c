@@ -92,7 +92,7 @@ static rlxvk_status order(void)
 static rlxvk_status unsupported(void)
 {
     return compile_all(negation(),
-                       &(rlxvk_compile_options){.forbid_host = true, .force_host = "neg"});
+                       &(rlxvk_compile_options){.forbid_host = RLXVK_ON, .force_host = "neg"});
 }
 
 static rlxvk_status out_of_host_memory(void)
