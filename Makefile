@@ -26,18 +26,17 @@ GLSLANG  := $(firstword $(shell command -v glslangValidator glslang 2>/dev/null)
 OPTIMIZE := $(shell command -v spirv-opt 2>/dev/null)
 VALIDATE := $(shell command -v spirv-val 2>/dev/null)
 
-# Kernels that need a newer glslang than the baseline's: theirs may be the checked-in SPIR-V (tools/spirv.sh).
-NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*.comp)))
-KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*.comp))))
-LIB_SRC  := $(sort $(wildcard runtime/*/*.c))
-TOOL_SRC := $(filter-out tools/spv2c.c,$(sort $(wildcard tools/*.c)))
-CASE_SRC := $(sort $(wildcard test/cases/*.c))
+# Kernels that need a newer glslang than the baseline's: theirs may be the checked-in SPIR-V (tools/build/spirv.sh).
+NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*/*.comp)))
+KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*/*.comp))))
+LIB_SRC  := $(sort $(wildcard runtime/*/*.c runtime/*/*/*.c))
+TOOL_SRC := $(filter-out tools/build/%,$(sort $(wildcard tools/*/*.c tools/*/*/*.c)))
 SUPPORT  := $(sort $(wildcard test/support/*.c))
-UNIT_SRC := $(sort $(wildcard test/unit/test_*.c))
+UNIT_SRC := $(sort $(wildcard test/unit/*/test_*.c))
 FUZZ_SRC := $(filter-out %/driver.c,$(sort $(wildcard test/fuzz/*.c)))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
-TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o) $(CASE_SRC:%.c=$(BUILD)/%.o)
-UNITS    := $(UNIT_SRC:test/unit/%.c=$(BUILD)/test/%) $(BUILD)/test/rlxvk
+TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
+UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 LIB      := $(BUILD)/librlxvk.a
 SHARED   := $(BUILD)/librlxvk.so
@@ -56,7 +55,7 @@ ifneq ($(if $(installed),,$(INSTALLS)),)
 .PHONY: installed
 $(MAKECMDGOALS): installed ; @:
 installed:
-	@tools/deps.sh $(INSTALLS:deps=build)
+	@tools/build/deps.sh $(INSTALLS:deps=build)
 	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
 else
 
@@ -87,13 +86,13 @@ bench: all ## kernel times on the device at hand
 	$(PROGRAM) bench
 
 lint: all ## formatting, layering, static checks, SPIR-V, headers; installs what they need
-	@BUILD=$(BUILD) tools/lint.sh
+	@BUILD=$(BUILD) tools/build/lint.sh
 
 spirv: ## compile the checked-in SPIR-V again (needs a glslang of 2025 or newer on PATH)
-	@tools/spirv.sh update
+	@tools/build/spirv.sh update
 
 readme: all ## put the op table into README.md
-	@BUILD=$(BUILD) tools/readme.sh
+	@BUILD=$(BUILD) tools/build/readme.sh
 
 format: ## apply .clang-format
 	find include runtime glsl tools test -name '*.[ch]' -exec clang-format -i {} +
@@ -107,16 +106,18 @@ uninstall: ## remove exactly that
 clean: ## remove what was built
 	rm -rf build
 
+vpath %.comp $(sort $(dir $(wildcard glsl/*/*.comp)))
+
 # ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
 
-$(NEWER:%=$(BASE)/spv/%.raw.spv): $(BASE)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h spv/MANIFEST
+$(NEWER:%=$(BASE)/spv/%.raw.spv): $(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) glsl/args.h spv/MANIFEST
 	@mkdir -p $(@D)
-	@GLSLANG=$(GLSLANG) tools/spirv.sh raw $* $@
+	@GLSLANG=$(GLSLANG) tools/build/spirv.sh raw $* $@
 
 $(NEWER:%=$(BASE)/spv/%.spv): $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@cp $< $@
 
-$(BASE)/spv/%.raw.spv: glsl/%.comp $(wildcard glsl/*.glsl) glsl/args.h
+$(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) glsl/args.h
 	@mkdir -p $(@D)
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 -Iglsl -o $@ $< || { $(GLSLANG) -V --target-env vulkan1.2 -Iglsl -o $@ $<; exit 1; }
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
@@ -129,7 +130,7 @@ $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 -O -o $@ $<,cp $< $@)
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-$(BASE)/spv2c: tools/spv2c.c
+$(BASE)/spv2c: tools/build/spv2c.c
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(WARNINGS) -O1 -o $@ $<
 
@@ -191,10 +192,13 @@ $(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)
 	@mkdir -p $(@D)
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-TESTED   := $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
-$(BUILD)/test/%: $(BUILD)/test/unit/%.o $(TESTED)
-	@mkdir -p $(@D)
-	@$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+TESTED   := $(SUPPORT:%.c=$(BUILD)/%.o) $(filter-out $(BUILD)/tools/cli/rlxvk.o,$(TOOL_OBJ)) $(INSIDE)
+define unit
+$(BUILD)/test/$(notdir $1): $(BUILD)/$1.o $(TESTED)
+	@mkdir -p $$(@D)
+	@$$(CC) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(LDLIBS)
+endef
+$(foreach u,$(UNIT_SRC:%.c=%),$(eval $(call unit,$u)))
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
 $(BUILD)/test/test_cli: | $(BUILD)/test/rlxvk
@@ -205,12 +209,12 @@ $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
 	@$(CC) $(LDFLAGS) $(filter -%,$(FUZZ_MAIN)) -o $@ $^ -lcmocka $(LDLIBS)
 
 # The calls of test_null.c: every public function with each of its pointers NULL.
-NULL_CALLS := test/unit/null_calls.awk test/unit/null_arguments.txt $(sort $(wildcard include/*.h))
+NULL_CALLS := test/unit/exec/null_calls.awk test/unit/exec/null_arguments.txt $(sort $(wildcard include/*.h))
 $(GEN)/null_calls.h: $(NULL_CALLS)
 	@mkdir -p $(@D)
 	@awk -f $(NULL_CALLS) >$@
 
-$(BUILD)/test/unit/test_null.o: $(GEN)/null_calls.h
+$(BUILD)/test/unit/exec/test_null.o: $(GEN)/null_calls.h
 
 $(BUILD)/%.o: %.c $(GEN)/kernel_table.h
 	@mkdir -p $(@D)

@@ -170,13 +170,13 @@ typedef struct rlxvk_shape {
 /* RLXVK_SHAPE(2, 3, 4) makes a shape in an expression; RLXVK_SCALAR is rank 0. */
 #ifdef __cplusplus
 }
-template <typename... Dims> static inline rlxvk_shape rlxvk_make_shape(Dims... dims)
+template <typename... Dims> static inline rlxvk_shape rlxvk_shape_make(Dims... dims)
 {
     static_assert(sizeof...(Dims) <= RLXVK_MAX_RANK, "rank above RLXVK_MAX_RANK");
     return rlxvk_shape{static_cast<uint32_t>(sizeof...(Dims)), {static_cast<int64_t>(dims)...}};
 }
-#define RLXVK_SHAPE(...) rlxvk_make_shape(__VA_ARGS__)
-#define RLXVK_SCALAR     rlxvk_make_shape()
+#define RLXVK_SHAPE(...) rlxvk_shape_make(__VA_ARGS__)
+#define RLXVK_SCALAR     rlxvk_shape_make()
 extern "C" {
 #else
 #define RLXVK_SHAPE(...)                                                                           \
@@ -266,8 +266,8 @@ typedef struct rlxvk_device_info {
 /* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
  * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
  * usable = false. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity,
-                                                 size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
+                                                size_t *out_count);
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
 
 /* ---- Graph: built once, in execution order ---- */
@@ -305,7 +305,7 @@ void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
 
 /* Gives a tensor a name for errors, dumps and traces. The text is copied; NULL takes the name away.
  * Inputs and params keep theirs (E_ATTR). */
-void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
+void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 
 /* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
@@ -366,8 +366,8 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
     rlxvk_toggle full_barrier; /* a barrier between every two dispatches (RLXVK_FULLBARRIER) */
     rlxvk_toggle reuse_memory; /* liveness plan (on unless RLXVK_PLAN=bump) */
-    rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_profile */
-    rlxvk_toggle time_runs;    /* only begin and end, which costs next to nothing: rlxvk_run_time */
+    rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_executable_profile */
+    rlxvk_toggle time_runs;    /* only begin and end: rlxvk_executable_run_time; nearly free */
     rlxvk_toggle check_plan;   /* prove the plan sound by brute force (RLXVK_CHECK=plan) */
     rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
     rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
@@ -411,10 +411,10 @@ void rlxvk_executable_destroy(rlxvk_executable *executable);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
-size_t rlxvk_output_count(const rlxvk_executable *executable);
+size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
 /* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. */
-rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index);
-rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index);
+rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
+rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 
 /* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8
  * leaves), or host bytes of the declared dtype. Other values are E_ATTR. */
@@ -554,13 +554,13 @@ typedef struct rlxvk_memory_report {
     uint64_t scratch_lower_bound, scratch_unshared;
     uint32_t block_count;
 } rlxvk_memory_report;
-void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
+void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 
 typedef struct rlxvk_plan_report {
     uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
     uint64_t runs, submissions; /* counted since compile */
 } rlxvk_plan_report;
-void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
+void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
 
 /* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
  * executable. A step's time runs from the end of the step before it, or the begin of what was
@@ -572,15 +572,15 @@ typedef struct rlxvk_step_time {
     bool gpu;
     double microseconds;
 } rlxvk_step_time;
-RLXVK_MUST_CHECK rlxvk_status rlxvk_profile(const rlxvk_executable *executable,
-                                            rlxvk_step_time *steps, size_t capacity,
-                                            size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
+                                                       rlxvk_step_time *steps, size_t capacity,
+                                                       size_t *out_count);
 
 /* Microseconds of the last run on the GPU, from the begin to the end of what was submitted, without
  * host steps and uploads. E_UNSUPPORTED unless compiled with `time_runs` or `profile`, on a device
  * with timestamps, and run. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_run_time(const rlxvk_executable *executable,
-                                             double *out_microseconds);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable,
+                                                        double *out_microseconds);
 
 /* Where NaN or Inf first appears. `found` is false for a clean run. */
 typedef struct rlxvk_bad_node {

@@ -54,7 +54,7 @@ export RLXVK_NO_TUNING=1 # kernels by table, whatever was measured on this machi
 # not run on alone.
 export -f stage
 export log counts
-units=(test/unit/test_*.c)
+units=(test/unit/*/test_*.c)
 units=("${units[@]##*/}")
 printf '%s\n' "${units[@]%.c}" |
     awk -v last="$counts.last" 'BEGIN { while ((getline < last) > 0) seconds[$4] = $3 } { print seconds[$1] + 0, $1 }' |

@@ -21,7 +21,7 @@ run() {
 }
 
 export -f run
-units=(test/unit/test_*.c)
+units=(test/unit/*/test_*.c)
 units=("${units[@]##*/}")
 printf '%s\n' 'rlxvk conform --sparse --jobs 1' "${units[@]%.c}" |
     xargs -P "$jobs" -I{} bash -c 'run build/asan/test/{}' >build/asan/results

@@ -23,19 +23,20 @@
     } while (0)
 
 /* Leaves the formatted sentence as the thread's last error and returns `status`. */
-rlxvk_status fail(rlxvk_status status, const char *format, ...)
+rlxvk_status status_fail(rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* fail(E_OUT_OF_HOST_MEMORY) naming what was being allocated. */
-rlxvk_status fail_memory(const char *what);
+/* status_fail(E_OUT_OF_HOST_MEMORY) naming what was being allocated. */
+rlxvk_status status_fail_memory(const char *what);
 /* Puts `prefix` in front of the thread's last error: the caller's context for a callee's failure.
  */
-rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
+rlxvk_status status_fail_within(rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* E_NULL naming the call and its argument unless the pointer is there; of an array, which may be
  * NULL where it has no items. */
-rlxvk_status require(const void *pointer, const char *call, const char *argument);
-rlxvk_status require_items(const void *items, size_t count, const char *call, const char *argument);
+rlxvk_status status_require(const void *pointer, const char *call, const char *argument);
+rlxvk_status status_require_items(const void *items, size_t count, const char *call,
+                                  const char *argument);
 
 /* ---- Host memory. All of the library's allocations go through here, so that tests can count and
  * fail them. ---- */
@@ -103,12 +104,13 @@ void arena_destroy(arena *a);
         size_t count, capacity;                                                                    \
     }
 
-bool vector_grow(void **items, size_t *capacity, size_t needed, size_t item_size);
+bool memory_grow_vector(void **items, size_t *capacity, size_t needed, size_t item_size);
 
 /* Makes room for `extra` more; false when out of memory. */
 #define VECTOR_RESERVE(v, extra)                                                                   \
     ((v)->count + (extra) <= (v)->capacity ||                                                      \
-     vector_grow((void **)&(v)->items, &(v)->capacity, (v)->count + (extra), sizeof(*(v)->items)))
+     memory_grow_vector((void **)&(v)->items, &(v)->capacity, (v)->count + (extra),                \
+                        sizeof(*(v)->items)))
 /* Appends a value; false when out of memory. */
 #define VECTOR_PUSH(v, ...)                                                                        \
     (VECTOR_RESERVE(v, 1) ? ((v)->items[(v)->count++] = (__VA_ARGS__), true) : false)
@@ -139,6 +141,6 @@ static inline char ascii_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 /* Equal in any case, up to the terminator or `length` characters. */
-bool ascii_equal(const char *a, const char *b, size_t length);
+bool text_ascii_equal(const char *a, const char *b, size_t length);
 
 #endif

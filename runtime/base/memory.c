@@ -88,7 +88,7 @@ char *memory_copy_string(const char *string)
     return copy ? memcpy(copy, string, size) : NULL;
 }
 
-bool vector_grow(void **items, size_t *capacity, size_t needed, size_t item_size)
+bool memory_grow_vector(void **items, size_t *capacity, size_t needed, size_t item_size)
 {
     uint64_t grown = MAX(MAX(needed, 8), *capacity + *capacity / 2), bytes;
     if (!size_multiply(grown, item_size, &bytes) || bytes > SIZE_MAX)

@@ -1,7 +1,7 @@
 /*
  * Status names and texts, and the thread's last error. Invariant: the buffer always holds a
- * terminated sentence, and arguments of fail() may point into it (the new sentence is formatted
- * aside first).
+ * terminated sentence, and arguments of status_fail() may point into it (the new sentence is
+ * formatted aside first).
  */
 #include "base/base.h"
 
@@ -40,7 +40,7 @@ const char *rlxvk_last_error(void)
     return last_error;
 }
 
-rlxvk_status fail(rlxvk_status status, const char *format, ...)
+rlxvk_status status_fail(rlxvk_status status, const char *format, ...)
 {
     char sentence[LAST_ERROR_SIZE];
     va_list arguments;
@@ -51,12 +51,12 @@ rlxvk_status fail(rlxvk_status status, const char *format, ...)
     return status;
 }
 
-rlxvk_status fail_memory(const char *what)
+rlxvk_status status_fail_memory(const char *what)
 {
-    return fail(RLXVK_E_OUT_OF_HOST_MEMORY, "%s: out of host memory", what);
+    return status_fail(RLXVK_E_OUT_OF_HOST_MEMORY, "%s: out of host memory", what);
 }
 
-rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
+rlxvk_status status_fail_within(rlxvk_status status, const char *format, ...)
 {
     char sentence[LAST_ERROR_SIZE];
     text t = {.buffer = sentence, .size = sizeof(sentence)};
@@ -70,17 +70,19 @@ rlxvk_status fail_within(rlxvk_status status, const char *format, ...)
     return status;
 }
 
-rlxvk_status require(const void *pointer, const char *call, const char *argument)
+rlxvk_status status_require(const void *pointer, const char *call, const char *argument)
 {
     return pointer ? RLXVK_OK
-                   : fail(RLXVK_E_NULL, "%s: %s is NULL; this call cannot do without it", call,
-                          argument);
+                   : status_fail(RLXVK_E_NULL, "%s: %s is NULL; this call cannot do without it",
+                                 call, argument);
 }
 
-rlxvk_status require_items(const void *items, size_t count, const char *call, const char *argument)
+rlxvk_status status_require_items(const void *items, size_t count, const char *call,
+                                  const char *argument)
 {
     return items || count == 0
                ? RLXVK_OK
-               : fail(RLXVK_E_NULL, "%s: %s is NULL with a count of %zu; pass as many, or count 0",
-                      call, argument, count);
+               : status_fail(RLXVK_E_NULL,
+                             "%s: %s is NULL with a count of %zu; pass as many, or count 0", call,
+                             argument, count);
 }

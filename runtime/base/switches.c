@@ -41,7 +41,7 @@ static bool is_off(const char *value)
     if (!value)
         return true;
     for (size_t i = 0; i < ARRAY_COUNT(words); i++)
-        if (ascii_equal(value, words[i], SIZE_MAX))
+        if (text_ascii_equal(value, words[i], SIZE_MAX))
             return true;
     return false;
 }
@@ -49,7 +49,7 @@ static bool is_off(const char *value)
 static const word *word_find(const word *words, size_t count, const char *name, size_t length)
 {
     for (size_t i = 0; i < count; i++)
-        if (strlen(words[i].name) == length && ascii_equal(words[i].name, name, length))
+        if (strlen(words[i].name) == length && text_ascii_equal(words[i].name, name, length))
             return &words[i];
     return NULL;
 }
@@ -61,8 +61,8 @@ static rlxvk_status fail_word(const char *what, const char *value, size_t length
     text t = {.buffer = allowed, .size = sizeof(allowed)};
     for (size_t i = 0; i < count; i++)
         text_append(&t, "%s%s", i ? ", " : "", words[i].name);
-    return fail(RLXVK_E_ATTR, "%s: unknown value '%.*s'; it takes %s", what, (int)MIN(length, 200),
-                value, allowed);
+    return status_fail(RLXVK_E_ATTR, "%s: unknown value '%.*s'; it takes %s", what,
+                       (int)MIN(length, 200), value, allowed);
 }
 
 /* A comma-separated list of words as the union of their bits. Empty items are skipped. */
@@ -150,7 +150,8 @@ static rlxvk_status read_number(const char *value, const char *name, void *out, 
     errno = 0;
     long long number = strtoll(value, &end, 10);
     if (errno || *end || end == value || number < 0)
-        return fail(RLXVK_E_ATTR, "%s: '%.200s' is no whole number of 0 or more", name, value);
+        return status_fail(RLXVK_E_ATTR, "%s: '%.200s' is no whole number of 0 or more", name,
+                           value);
     *(int64_t *)out = number;
     return RLXVK_OK;
 }
@@ -160,8 +161,8 @@ static rlxvk_status read_string(const char *value, const char *name, void *out, 
     if (!value)
         return RLXVK_OK;
     if (strlen(value) >= size)
-        return fail(RLXVK_E_ATTR, "%s: '%.100s...' is longer than %zu bytes", name, value,
-                    size - 1);
+        return status_fail(RLXVK_E_ATTR, "%s: '%.100s...' is longer than %zu bytes", name, value,
+                           size - 1);
     strcpy(out, value);
     return RLXVK_OK;
 }
@@ -218,12 +219,12 @@ static const struct switch_row {
     {"RLXVK_DISPATCH_ONLY", "skip readback", read_truth, MEMBER(dispatch_only)},
 };
 
-const char *switch_name(size_t index)
+const char *switches_name(size_t index)
 {
     return index < ARRAY_COUNT(rows) ? rows[index].name : NULL;
 }
 
-const char *switch_effect(size_t index)
+const char *switches_effect(size_t index)
 {
     return index < ARRAY_COUNT(rows) ? rows[index].effect : NULL;
 }

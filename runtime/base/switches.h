@@ -27,8 +27,8 @@ rlxvk_status switches_read(switches *out);
  * may stand for. Names beginning with RLXVK_TEST_ are the tests' own. */
 void switches_warn_unknown(const log_sink *log);
 /* Switch `index` and what it does, or NULL behind the last. */
-const char *switch_name(size_t index);
-const char *switch_effect(size_t index);
+const char *switches_name(size_t index);
+const char *switches_effect(size_t index);
 
 /* Parses a comma-separated list of stages ("graph,plan"); `what` names its source in the error. */
 rlxvk_status switches_parse_dump(const char *value, const char *what, unsigned *out);

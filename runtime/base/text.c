@@ -42,7 +42,7 @@ double text_to_real(const char *string, char **out_end)
     return value;
 }
 
-bool ascii_equal(const char *a, const char *b, size_t length)
+bool text_ascii_equal(const char *a, const char *b, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (ascii_lower(a[i]) != ascii_lower(b[i]))

@@ -3,7 +3,7 @@
  * allocation is pure data. Also the executable's birth and death.
  */
 #include "exec/executable.h"
-#include "op/variant.h"
+#include "op/choice/variant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +20,14 @@ static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
         size_t length = strcspn(at, ",");
         bool all = length == 3 && strncmp(at, "all", 3) == 0;
         if (length >= sizeof row)
-            return fail(RLXVK_E_ATTR, "force_host: '%s' names no op; give row names or all", at);
+            return status_fail(RLXVK_E_ATTR, "force_host: '%s' names no op; give row names or all",
+                               at);
         memcpy(row, at, length);
         row[length] = 0;
         op_kind op = op_find(row);
         if (!all && op == OP_COUNT && length)
-            return fail(RLXVK_E_ATTR, "force_host: there is no op '%s'; give row names or all",
-                        row);
+            return status_fail(RLXVK_E_ATTR,
+                               "force_host: there is no op '%s'; give row names or all", row);
         for (uint32_t i = 0; i < OP_COUNT; i++)
             on_host[i] = on_host[i] || all || i == op;
         at += length + (at[length] == ',');
@@ -113,14 +114,14 @@ static rlxvk_status make_tables(rlxvk_executable *e)
     if (!e->params || !e->inputs || !e->outputs || !e->tickets || !e->given || !e->leaf_index ||
         !written) {
         memory_free(written);
-        return fail_memory("name tables");
+        return status_fail_memory("name tables");
     }
     mark_written(e->graph, written);
     list_leaves(e, written);
     memory_free(written);
     size_t most = e->input_count + e->output_count + e->schedule.steps.count + 8;
     e->batch = memory_zeroed(most, sizeof *e->batch);
-    return e->batch ? RLXVK_OK : fail_memory("submission batch");
+    return e->batch ? RLXVK_OK : status_fail_memory("submission batch");
 }
 
 /* ---- Sharing ---- */
@@ -185,7 +186,7 @@ static rlxvk_status keep_strings(rlxvk_executable *e)
     const char **strings[] = {&e->options.force_host, &e->options.matmul, &e->options.variant};
     for (size_t i = 0; i < ARRAY_COUNT(strings); i++)
         if (*strings[i] && !(*strings[i] = arena_copy_string(&e->source->memory, *strings[i])))
-            return fail_memory("compile options");
+            return status_fail_memory("compile options");
     return RLXVK_OK;
 }
 
@@ -201,14 +202,14 @@ static rlxvk_status rewrite_stage(rlxvk_executable *e, const rlxvk_graph *graph)
     options.regions =
         options.fusion && toggle(e->options.regions, !e->context->switches.no_regions);
     TRY(forced_rows(e, on_host));
-    TRY(graph_verify(graph));
+    TRY(op_verify(graph));
     TRY(graph_clone(graph, &e->source));
     TRY(keep_strings(e));
     TRY(graph_clone(graph, &e->graph));
     if (!e->keep_all)
         TRY(rewrite_graph(e->graph, &options));
     if (options.fusion)
-        TRY(find_norm_pairs(e->graph, &e->pairs));
+        TRY(rewrite_find_norm_pairs(e->graph, &e->pairs));
 error:
     return status;
 }
@@ -247,8 +248,8 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
     how->tuning = &e->context->tuning;
     how->variants = o->variant ? o->variant : e->context->switches.variant;
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
-        return fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
-                    (int)o->precision, RLXVK_PRECISION_SPLIT);
+        return status_fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
+                           (int)o->precision, RLXVK_PRECISION_SPLIT);
     if (o->matmul)
         TRY(switches_parse_matmul(o->matmul, "compile option matmul", &how->matmul));
     if (how->matmul == MATMUL_COOP) {
@@ -258,7 +259,7 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
     }
     e->precision = how->precision;
     if (how->precision == RLXVK_PRECISION_F16 && has_attention(e->graph))
-        TRY(device_matrix_layout(e->device, &how->matrix_in_lanes));
+        TRY(vk_matrix_layout(e->device, &how->matrix_in_lanes));
     TRY(variant_check(how->variants, o->variant ? "compile option variant" : "RLXVK_VARIANT"));
 error:
     return status;
@@ -312,7 +313,7 @@ static rlxvk_status plan_stage(rlxvk_executable *e)
     uint64_t in_order = 0;
     rlxvk_status status;
     if (!flags)
-        return fail_memory("plan");
+        return status_fail_memory("plan");
     TRY(forced_rows(e, on_host));
     TRY(plan_once(e, ORDER_PROGRAM, on_host, flags));
     if (!toggle(e->options.reorder, true) || e->keep_all)
@@ -339,7 +340,7 @@ static rlxvk_status device_stage(rlxvk_executable *e)
     TRY(rng_prepare(e));
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
-    TRY(timeline_create(d, &e->timeline));
+    TRY(vk_timeline_create(d, &e->timeline));
     TRY(executable_allocate(e));
     TRY(host_steps_prepare(e));
     TRY(record_all(e));
@@ -376,7 +377,7 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     double start = context->trace ? trace_now() : 0;
     rlxvk_status status;
     if (!e)
-        return fail_memory("executable");
+        return status_fail_memory("executable");
     e->context = context;
     e->device = context->device;
     e->options = options ? *options : (rlxvk_compile_options){0};
@@ -404,14 +405,15 @@ static rlxvk_status check_options(const rlxvk_context *context, const rlxvk_comp
 {
     rlxvk_status status;
     if (o->max_in_flight > MOST_IN_FLIGHT)
-        return fail(RLXVK_E_ATTR, "compile option max_in_flight is %u; at most %d",
-                    o->max_in_flight, MOST_IN_FLIGHT);
+        return status_fail(RLXVK_E_ATTR, "compile option max_in_flight is %u; at most %d",
+                           o->max_in_flight, MOST_IN_FLIGHT);
     if (o->share_with && o->share_with->context != context)
-        return fail(RLXVK_E_ATTR, "compile option share_with is an executable of another context; "
-                                  "memory is shared within one");
-    TRY(require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option share_with is an executable of another context; "
+                           "memory is shared within one");
+    TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
     for (size_t i = 0; i < o->shared_input_count; i++)
-        TRY(require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+        TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
 error:
     return status;
 }
@@ -420,9 +422,9 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                            const rlxvk_compile_options *options, rlxvk_executable **out_executable)
 {
     rlxvk_status status;
-    TRY(require(context, "compile", "context"));
-    TRY(require(graph, "compile", "graph"));
-    TRY(require(out_executable, "compile", "out_executable"));
+    TRY(status_require(context, "compile", "context"));
+    TRY(status_require(graph, "compile", "graph"));
+    TRY(status_require(out_executable, "compile", "out_executable"));
     if (options)
         TRY(check_options(context, options));
     TRY(compile_graph(context, graph, options, out_executable));
@@ -464,8 +466,8 @@ rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_ex
 {
     rlxvk_executable *e = NULL;
     rlxvk_status status;
-    TRY(require(executable, "clone", "executable"));
-    TRY(require(out_executable, "clone", "out_executable"));
+    TRY(status_require(executable, "clone", "executable"));
+    TRY(status_require(out_executable, "clone", "out_executable"));
     TRY(compile_graph(executable->context, executable->source, &executable->options, &e));
     TRY(executable_copy_content(e, executable));
     TRY(copy_feeds(e, executable));
@@ -501,7 +503,7 @@ void rlxvk_executable_destroy(rlxvk_executable *executable)
     if (!e)
         return;
     if (e->timeline && e->submitted) /* whatever the deadline: nothing in use may be freed */
-        (void)timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
+        (void)vk_timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
     host_steps_release(e);
     destroy_objects(e);
     executable_release_memory(e);

@@ -8,7 +8,7 @@ static rlxvk_status read_tuning(rlxvk_context *c, const rlxvk_context_options *o
 {
     if (!toggle(options->tuning, !c->switches.no_tuning))
         return RLXVK_OK;
-    char *text = device_text_read(c->device, options->cache_directory, TUNING_ENDING);
+    char *text = pipeline_cache_read_text(c->device, options->cache_directory, TUNING_ENDING);
     rlxvk_status status =
         tuning_create(text, c->device->snapshot.properties.deviceName, &c->tuning);
     memory_free(text);
@@ -27,16 +27,16 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
     rlxvk_context_options chosen = options ? *options : (rlxvk_context_options){0};
     rlxvk_context *c = NULL;
     rlxvk_status status;
-    TRY(require(out_context, "context_create", "out_context"));
+    TRY(status_require(out_context, "context_create", "out_context"));
     if (!(c = memory_zeroed(1, sizeof *c)))
-        TRY(fail_memory("context"));
+        TRY(status_fail_memory("context"));
     c->log = (log_sink){chosen.log, chosen.log_user};
     warn_once(&c->log);
     TRY(switches_read(&c->switches));
     if (!chosen.device && c->switches.device[0])
         chosen.device = c->switches.device;
     if (pthread_mutex_init(&c->lock, NULL) != 0)
-        TRY(fail_memory("context lock"));
+        TRY(status_fail_memory("context lock"));
     c->lock_made = true;
     if (c->switches.trace[0])
         TRY(trace_open(c->switches.trace, &c->trace));
@@ -61,11 +61,11 @@ void rlxvk_context_destroy(rlxvk_context *context)
     memory_free(context);
 }
 
-rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
+rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
 {
     rlxvk_status status;
-    TRY(require_items(devices, capacity, "list_devices", "devices"));
-    TRY(require(out_count, "list_devices", "out_count"));
+    TRY(status_require_items(devices, capacity, "device_list", "devices"));
+    TRY(status_require(out_count, "device_list", "out_count"));
     TRY(device_list(devices, capacity, out_count));
 error:
     return status;
@@ -73,9 +73,9 @@ error:
 
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info)
 {
-    if (require(out_info, "context_device", "out_info") != RLXVK_OK)
+    if (status_require(out_info, "context_device", "out_info") != RLXVK_OK)
         return;
     *out_info = (rlxvk_device_info){0};
-    if (require(context, "context_device", "context") == RLXVK_OK)
-        device_describe(&context->device->snapshot, &context->device->choice, out_info);
+    if (status_require(context, "context_device", "context") == RLXVK_OK)
+        profile_describe(&context->device->snapshot, &context->device->choice, out_info);
 }

@@ -4,7 +4,7 @@
 
 #include "vk/vk.h"
 #include "exec/trace.h"
-#include "op/tuning.h"
+#include "op/choice/tuning.h"
 
 struct rlxvk_context {
     device *device;

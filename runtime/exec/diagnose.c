@@ -53,7 +53,7 @@ static rlxvk_status read_node(rlxvk_executable *e, uint32_t id, float **words, u
     if (!holds_numbers(e, id) || from.bytes == 0)
         return RLXVK_OK;
     if (!(*words = memory_allocate(from.bytes)))
-        return fail_memory("node content");
+        return status_fail_memory("node content");
     status = location_read(e, &from, *words, from.bytes);
     return status;
 }
@@ -125,7 +125,7 @@ static rlxvk_status copy_leaves(rlxvk_executable *to, rlxvk_executable *from)
         void *bytes = memory_zeroed(1, 2 * node_slot_bytes(from, a->node) + 8);
         location target = node_location(to, b->node);
         status = words && bytes ? location_read(from, &source, bytes, source.bytes)
-                                : fail_memory("leaf copy");
+                                : status_fail_memory("leaf copy");
         if (status == RLXVK_OK && node_held(from, a->node) == STORAGE_HALF &&
             node_held(to, b->node) != STORAGE_HALF) {
             decode_slot(n, STORAGE_HALF, RLXVK_AS_F32, bytes, words);
@@ -146,14 +146,15 @@ static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *fr
     const input_state *a = &from->inputs[i];
     input_state *b = &to->inputs[i];
     const node *n = graph_node(from->source, a->source);
-    uint64_t bytes = storage_bytes(node_storage(from->source, a->source), shape_numel(&n->shape));
+    uint64_t bytes =
+        dtype_storage_bytes(op_node_storage(from->source, a->source), shape_numel(&n->shape));
     b->written = a->written;
     b->bound = a->bound;
     b->resident = a->resident;
     if (!a->mirror)
         return RLXVK_OK;
     if (!(b->mirror = memory_allocate(bytes)))
-        return fail_memory("handle mirror");
+        return status_fail_memory("handle mirror");
     memcpy(b->mirror, a->mirror, bytes);
     return RLXVK_OK;
 }
@@ -191,9 +192,9 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     rlxvk_executable *e = NULL;
     rlxvk_bad_node found = {0};
     rlxvk_status status;
-    TRY(require(executable, "first_bad_node", "executable"));
-    TRY(require_items(inputs, input_count, "first_bad_node", "inputs"));
-    TRY(require(out_node, "first_bad_node", "out_node"));
+    TRY(status_require(executable, "first_bad_node", "executable"));
+    TRY(status_require_items(inputs, input_count, "first_bad_node", "inputs"));
+    TRY(status_require(out_node, "first_bad_node", "out_node"));
     options = executable->options;
     options.keep_all = true;
     options.share_with = NULL;
@@ -228,7 +229,7 @@ static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const f
         text_append(&t, " [%lld]=%g", (long long)flat, (double)words[flat]);
     }
     log_line(&e->context->log, RLXVK_LOG_INFO, "%s: max abs %g, nonzero %llu / %llu, NaN %llu%s",
-             node_label(e->graph, id, label), (double)s->max_abs, (unsigned long long)s->nonzero,
+             op_node_label(e->graph, id, label), (double)s->max_abs, (unsigned long long)s->nonzero,
              (unsigned long long)count, (unsigned long long)s->nan_count, at);
 }
 
@@ -251,10 +252,11 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
     }
     if (bad)
         status =
-            fail(RLXVK_E_INDEX_OOB,
-                 "%s: %llu indices are outside 0 .. %llu; the first is %g at position %llu",
-                 node_label(e->graph, id, label), (unsigned long long)bad,
-                 (unsigned long long)limit - 1, (double)words[first], (unsigned long long)first);
+            status_fail(RLXVK_E_INDEX_OOB,
+                        "%s: %llu indices are outside 0 .. %llu; the first is %g at position %llu",
+                        op_node_label(e->graph, id, label), (unsigned long long)bad,
+                        (unsigned long long)limit - 1, (double)words[first],
+                        (unsigned long long)first);
     memory_free(words);
     return status;
 }
@@ -282,8 +284,8 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
                 print_stats(e, id, &found, words, count);
             if (s->nan_trace && found.bad && bad++ < 3)
                 log_line(&e->context->log, RLXVK_LOG_WARNING,
-                         "%s: NaN %llu, Inf %llu, first at %llu", node_label(e->graph, id, label),
-                         (unsigned long long)found.nan_count,
+                         "%s: NaN %llu, Inf %llu, first at %llu",
+                         op_node_label(e->graph, id, label), (unsigned long long)found.nan_count,
                          (unsigned long long)found.infinity_count,
                          (unsigned long long)found.first_bad);
         }
@@ -303,7 +305,7 @@ static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
     location from = node_location(e, id);
     char label[NODE_LABEL];
     float *flags = memory_zeroed(count + 1, sizeof *flags);
-    rlxvk_status status = flags ? RLXVK_OK : fail_memory("singular flags");
+    rlxvk_status status = flags ? RLXVK_OK : status_fail_memory("singular flags");
     from.offset += first * sizeof *flags;
     from.bytes = count * sizeof *flags;
     if (status == RLXVK_OK && count)
@@ -314,11 +316,12 @@ static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
         bad += singular;
     }
     if (bad)
-        status = fail(RLXVK_E_SINGULAR,
-                      "%s: %llu of %llu matrices are singular, the first is slice %llu; their "
-                      "solutions are NaN, all else is valid",
-                      node_label(e->graph, id, label), (unsigned long long)bad,
-                      (unsigned long long)count, (unsigned long long)slice);
+        status =
+            status_fail(RLXVK_E_SINGULAR,
+                        "%s: %llu of %llu matrices are singular, the first is slice %llu; their "
+                        "solutions are NaN, all else is valid",
+                        op_node_label(e->graph, id, label), (unsigned long long)bad,
+                        (unsigned long long)count, (unsigned long long)slice);
     memory_free(flags);
     return status;
 }

@@ -1,6 +1,6 @@
 /* What RLXVK_DUMP and RLXVK_DEBUG print at compile, a line at a time, to the context's log sink. */
 #include "exec/executable.h"
-#include "op/matrix_select.h"
+#include "op/matmul/matrix_select.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *tit
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         text t = {buffer, sizeof buffer, 0};
         buffer[0] = 0;
-        node_describe(g, id, &t);
+        op_node_describe(g, id, &t);
         SAY("  %s", buffer);
     }
     for (size_t i = 0; i < g->outputs.count; i++)
@@ -49,7 +49,7 @@ rlxvk_status dump_rewrite(const rlxvk_executable *e)
 {
     dump_graph(e, e->graph, "rewritten");
     dump_counts(e);
-    return find_misses(e->graph, &e->pairs, say_miss, (void *)e);
+    return rewrite_find_misses(e->graph, &e->pairs, say_miss, (void *)e);
 }
 
 static void dump_step(const rlxvk_executable *e, uint32_t index)
@@ -78,7 +78,7 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
     if (n->name)
         text_append(&t, " '%s'", n->name);
     text_append(&t, " %s", shape_text(&n->shape, shape));
-    for (uint32_t i = 0; step_operand(&e->schedule, s, i, &o); i++)
+    for (uint32_t i = 0; schedule_step_operand(&e->schedule, s, i, &o); i++)
         text_append(&t, " %s%s%u[%llu+%llu]", o.access & ACCESS_READ ? "r" : "",
                     o.access & ACCESS_WRITE ? "w" : "", o.value, (unsigned long long)o.first,
                     (unsigned long long)o.size);
@@ -134,7 +134,7 @@ void dump_summary(const rlxvk_executable *e)
 {
     kernel_uses counts[KERNEL_LIMIT] = {0};
     rlxvk_plan_report r;
-    rlxvk_plan_info(e, &r);
+    rlxvk_executable_plan(e, &r);
     for (uint32_t i = 0; i < KERNEL_LIMIT; i++)
         counts[i].kernel = i;
     for (size_t i = 0; i < e->schedule.dispatches.count; i++)

@@ -14,14 +14,14 @@ rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding
 {
     uint64_t numel = shape_numel(&n->shape);
     if (encoding != RLXVK_AS_F32 && encoding != RLXVK_AS_BYTES)
-        return fail(RLXVK_E_ATTR, "%s '%s': encoding %d is none of rlxvk_encoding",
-                    node_row(n)->name, n->name ? n->name : "", (int)encoding);
+        return status_fail(RLXVK_E_ATTR, "%s '%s': encoding %d is none of rlxvk_encoding",
+                           node_row(n)->name, n->name ? n->name : "", (int)encoding);
     if (encoding == RLXVK_AS_BYTES)
         *out = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
     else if (held == STORAGE_RAW)
-        return fail(RLXVK_E_DTYPE, "%s '%s' is raw %s; give bytes, not f32 values",
-                    node_row(n)->name, n->name ? n->name : "",
-                    rlxvk_dtype_name((rlxvk_dtype)n->dtype));
+        return status_fail(RLXVK_E_DTYPE, "%s '%s' is raw %s; give bytes, not f32 values",
+                           node_row(n)->name, n->name ? n->name : "",
+                           rlxvk_dtype_name((rlxvk_dtype)n->dtype));
     else
         *out = held == STORAGE_PAIR ? 2 * numel : numel;
     return RLXVK_OK;
@@ -35,9 +35,10 @@ rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const 
     text_format(what, sizeof what, format, arguments);
     va_end(arguments);
     if (given == length)
-        return fail(RLXVK_E_NULL, "%s %llu %s, given NULL", what, (unsigned long long)length, unit);
-    return fail(RLXVK_E_LENGTH, "%s %llu %s, given %zu", what, (unsigned long long)length, unit,
-                given);
+        return status_fail(RLXVK_E_NULL, "%s %llu %s, given NULL", what, (unsigned long long)length,
+                           unit);
+    return status_fail(RLXVK_E_LENGTH, "%s %llu %s, given %zu", what, (unsigned long long)length,
+                       unit, given);
 }
 
 static bool is_param(const node *n)

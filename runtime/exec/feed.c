@@ -195,7 +195,7 @@ static rlxvk_status record_row_feed(rlxvk_executable *e, const feed_commands *f,
                              {location_block(&to)->buffer, to.offset,
                               node_slot_bytes(e, in->node)}};
     VkPipelineLayout layout = e->device->pipeline_layouts[3];
-    TRY(descriptor_set_write(e->device, f->row_descriptors, ranges, 3, &set));
+    TRY(vk_descriptor_set_write(e->device, f->row_descriptors, ranges, 3, &set));
     const vk_functions *fn = &e->device->fn;
     fn->CmdBindPipeline(f->rows, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     fn->CmdBindDescriptorSets(f->rows, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0, NULL);
@@ -218,8 +218,8 @@ static rlxvk_status make_rows(rlxvk_executable *e, feed_commands *f)
     sets[3] = count;
     TRY(memory_block_create(e->device, MEMORY_UPLOAD, round_up(12ull * count, 256),
                             &f->row_arguments));
-    TRY(descriptor_pool_create(e->device, sets, &f->row_descriptors));
-    TRY(pipelines_get(e->device, &request, 1, &pipeline));
+    TRY(vk_descriptor_pool_create(e->device, sets, &f->row_descriptors));
+    TRY(pipeline_get_all(e->device, &request, 1, &pipeline));
     TRY(command_buffers_allocate(e->device, e->pool, 1, &f->rows));
     TRY(command_begin(e->device, f->rows));
     command_barrier(e->device, f->rows, ALL_DEVICE | SCOPE_HOST, ALL_DEVICE);
@@ -289,17 +289,18 @@ static rlxvk_status check_feed(rlxvk_executable *e, const char *call, const char
     rlxvk_status status;
     TRY(live_input(e, call, name, out));
     if (index >= e->output_count)
-        return fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, index,
-                    e->output_count);
+        return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, index,
+                           e->output_count);
     if ((*out)->node == NODE_NONE)
         return RLXVK_OK;
     uint32_t to = (*out)->node, from = e->outputs[index].node;
     if (node_held(e, to) != node_held(e, from))
-        return fail(RLXVK_E_DTYPE,
-                    "%s: input '%s' (%s) and output %zu (%s) are held differently; cast one of "
-                    "them in the graph",
-                    call, name, rlxvk_dtype_name((rlxvk_dtype)graph_node(e->graph, to)->dtype),
-                    index, rlxvk_dtype_name(e->outputs[index].dtype));
+        return status_fail(
+            RLXVK_E_DTYPE,
+            "%s: input '%s' (%s) and output %zu (%s) are held differently; cast one of "
+            "them in the graph",
+            call, name, rlxvk_dtype_name((rlxvk_dtype)graph_node(e->graph, to)->dtype), index,
+            rlxvk_dtype_name(e->outputs[index].dtype));
 error:
     return status;
 }
@@ -344,8 +345,8 @@ rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable, const char *n
     rlxvk_status status;
     TRY(check_feed(executable, "register_row_feed", name, index, &in));
     if (in->node == NODE_NONE || node_held(executable, in->node) != STORAGE_WORD)
-        return fail(RLXVK_E_DTYPE, "register_row_feed: '%s' must be a live input of f32 words",
-                    name);
+        return status_fail(RLXVK_E_DTYPE,
+                           "register_row_feed: '%s' must be a live input of f32 words", name);
     TRY(wire(executable, in, in->feed, (int64_t)index));
 error:
     return status;
@@ -358,10 +359,10 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
     uint32_t *rows, index = 0;
     bool shared = false;
     rlxvk_status status;
-    TRY(require(e, "feed_rows", "executable"));
+    TRY(status_require(e, "feed_rows", "executable"));
     if (!e->feeds.rows)
-        return fail(RLXVK_E_UNBOUND_HANDLE,
-                    "feed_rows: no row feed is registered; see rlxvk_register_row_feed");
+        return status_fail(RLXVK_E_UNBOUND_HANDLE,
+                           "feed_rows: no row feed is registered; see rlxvk_register_row_feed");
     for (size_t i = 0; i < e->input_count; i++) {
         if (e->inputs[i].row_feed < 0)
             continue;

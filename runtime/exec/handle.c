@@ -12,7 +12,7 @@
 rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name, input_state **out)
 {
     rlxvk_status status;
-    TRY(require(e, call, "executable"));
+    TRY(status_require(e, call, "executable"));
     *out = find_input(e, name);
     if (!*out)
         TRY(unknown_name(e, call, OP_input, name));
@@ -30,14 +30,14 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     rlxvk_status status;
     TRY(live_input(e, "bind_handle", name, &in));
     const node *n = graph_node(e->source, in->source);
-    storage held = node_storage(e->source, in->source);
+    storage held = op_node_storage(e->source, in->source);
     TRY(encoded_length(n, held, encoding, &needed));
     if (!buffer_fits(needed, length, data))
         TRY(fail_buffer(needed, encoding_unit(encoding), length, "bind_handle: input '%s' needs",
                         name));
-    uint64_t bytes = storage_bytes(held, shape_numel(&n->shape));
+    uint64_t bytes = dtype_storage_bytes(held, shape_numel(&n->shape));
     if (!(mirror = memory_zeroed(1, bytes)))
-        TRY(fail_memory("handle mirror"));
+        TRY(status_fail_memory("handle mirror"));
     if (length)
         encode_slot(n, held, encoding, data, mirror);
     TRY(flush_row_feeds(e));
@@ -76,8 +76,8 @@ error:
 
 bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name)
 {
-    if (require(executable, "has_handle", "executable") != RLXVK_OK ||
-        require(name, "has_handle", "name") != RLXVK_OK)
+    if (status_require(executable, "has_handle", "executable") != RLXVK_OK ||
+        status_require(name, "has_handle", "name") != RLXVK_OK)
         return false;
     const input_state *in = find_input((rlxvk_executable *)executable, name);
     return in && (in->bound || in->resident);
@@ -114,11 +114,11 @@ rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, f
     rlxvk_status status;
     TRY(live_input(executable, "read_handle", name, &in));
     if (!in->bound && !in->resident)
-        return fail(RLXVK_E_UNBOUND_HANDLE, "read_handle: '%s' is a plain input; bind it first",
-                    name);
+        return status_fail(RLXVK_E_UNBOUND_HANDLE,
+                           "read_handle: '%s' is a plain input; bind it first", name);
     if (in->node == NODE_NONE)
-        return fail(RLXVK_E_UNKNOWN_NAME,
-                    "read_handle: '%s' was dropped as dead; no output depends on it", name);
+        return status_fail(RLXVK_E_UNKNOWN_NAME,
+                           "read_handle: '%s' was dropped as dead; no output depends on it", name);
     TRY(check_words(executable, "read_handle", name, in->node, length, values));
     TRY(read_words(executable, node_location(executable, in->node), 0, length, values));
 error:
@@ -132,8 +132,9 @@ rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *nam
     rlxvk_status status;
     TRY(live_input(executable, "read_fed_output", name, &in));
     if (in->feed < 0)
-        return fail(RLXVK_E_UNBOUND_HANDLE,
-                    "read_fed_output: no feed is set for '%s'; see rlxvk_set_handle_feed", name);
+        return status_fail(RLXVK_E_UNBOUND_HANDLE,
+                           "read_fed_output: no feed is set for '%s'; see rlxvk_set_handle_feed",
+                           name);
     const output_state *out = &executable->outputs[in->feed];
     TRY(check_words(executable, "read_fed_output", name, out->node, length, values));
     TRY(read_words(executable, output_location(executable, out), 0, length, values));
@@ -151,24 +152,25 @@ rlxvk_status check_node_row(const rlxvk_executable *e, const char *call, uint32_
     bool fits = size_add(row, 1, &end) && size_multiply(end, row_elements, &end) && end <= numel;
     if (fits)
         return RLXVK_OK;
-    return fail(RLXVK_E_RANGE, "%s: row %llu of %llu elements is outside the %llu of %s", call,
-                (unsigned long long)row, (unsigned long long)row_elements,
-                (unsigned long long)numel, node_label(e->graph, id, label));
+    return status_fail(RLXVK_E_RANGE, "%s: row %llu of %llu elements is outside the %llu of %s",
+                       call, (unsigned long long)row, (unsigned long long)row_elements,
+                       (unsigned long long)numel, op_node_label(e->graph, id, label));
 }
 
 rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, size_t row,
                                    size_t row_elements, float *values)
 {
     rlxvk_status status;
-    TRY(require(executable, "read_output_row", "executable"));
-    TRY(require_items(values, row_elements, "read_output_row", "values"));
+    TRY(status_require(executable, "read_output_row", "executable"));
+    TRY(status_require_items(values, row_elements, "read_output_row", "values"));
     if (index >= executable->output_count)
-        return fail(RLXVK_E_INDEX, "read_output_row: output %zu of %zu; the first is 0", index,
-                    executable->output_count);
+        return status_fail(RLXVK_E_INDEX, "read_output_row: output %zu of %zu; the first is 0",
+                           index, executable->output_count);
     const output_state *out = &executable->outputs[index];
     if (node_held(executable, out->node) != STORAGE_WORD)
-        return fail(RLXVK_E_DTYPE,
-                    "read_output_row: output %zu is not held as f32 words; read it whole", index);
+        return status_fail(RLXVK_E_DTYPE,
+                           "read_output_row: output %zu is not held as f32 words; read it whole",
+                           index);
     TRY(check_node_row(executable, "read_output_row", out->node, row, row_elements));
     TRY(read_words(executable, output_location(executable, out), (uint64_t)row * row_elements,
                    row_elements, values));

@@ -17,22 +17,22 @@ static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
     h->step = step;
     h->inputs = memory_zeroed(n->input_count, sizeof *h->inputs);
     h->buffers = memory_zeroed(2 * n->input_count, sizeof *h->buffers);
-    h->result = memory_zeroed(host_length(e->graph, n) + 1, sizeof *h->result);
-    h->words = memory_zeroed(host_length(e->graph, n) + 1, sizeof *h->words);
+    h->result = memory_zeroed(op_host_length(e->graph, n) + 1, sizeof *h->result);
+    h->words = memory_zeroed(op_host_length(e->graph, n) + 1, sizeof *h->words);
     if (!h->inputs || !h->buffers || !h->result || !h->words)
-        return fail_memory("host step");
+        return status_fail_memory("host step");
     for (uint32_t i = 0; i < n->input_count; i++) {
         const node *in = graph_node(e->graph, n->inputs[i]);
         storage held = node_held(e, n->inputs[i]);
-        h->buffers[2 * i] = memory_zeroed(1, storage_bytes(held, shape_numel(&in->shape)));
+        h->buffers[2 * i] = memory_zeroed(1, dtype_storage_bytes(held, shape_numel(&in->shape)));
         if (held == STORAGE_HALF) /* packed halves are widened into a second buffer */
             h->buffers[2 * i + 1] = memory_zeroed(word_count(in) + 1, 4);
         if (!h->buffers[2 * i] || (held == STORAGE_HALF && !h->buffers[2 * i + 1]))
-            return fail_memory("host step operand");
+            return status_fail_memory("host step operand");
         bool raw = held == STORAGE_RAW;
         const void *words = held == STORAGE_HALF ? h->buffers[2 * i + 1] : h->buffers[2 * i];
         h->inputs[i] =
-            (host_tensor){in, raw ? STORAGE_RAW : (uint8_t)node_storage(e->graph, n->inputs[i]),
+            (host_tensor){in, raw ? STORAGE_RAW : (uint8_t)op_node_storage(e->graph, n->inputs[i]),
                           raw ? NULL : words, raw ? h->buffers[2 * i] : NULL};
     }
     return RLXVK_OK;
@@ -46,7 +46,7 @@ rlxvk_status host_steps_prepare(rlxvk_executable *e)
         count += e->schedule.steps.items[i].host;
     e->host_steps = memory_zeroed(count + 1, sizeof *e->host_steps);
     if (!e->host_steps)
-        return fail_memory("host steps");
+        return status_fail_memory("host steps");
     for (uint32_t i = 0; i < e->schedule.steps.count; i++)
         if (e->schedule.steps.items[i].host)
             TRY(prepare(e, &e->host_steps[e->host_step_count++], i));
@@ -90,7 +90,7 @@ static rlxvk_status store_results(rlxvk_executable *e, const host_step *h, uint3
     const double *at = h->result + word_count(n);
     rlxvk_status status;
     TRY(store(e, h, h->result, id));
-    if (host_length(e->graph, n) == word_count(n))
+    if (op_host_length(e->graph, n) == word_count(n))
         return RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++) {
         if (!(node_writes(n) >> i & 1))
@@ -119,10 +119,11 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
-    memset(h->result, 0, host_length(e->graph, n) * sizeof *h->result);
+    memset(h->result, 0, op_host_length(e->graph, n) * sizeof *h->result);
     status = node_row(n)->family->host(&call);
     if (status != RLXVK_OK)
-        TRY(fail_within(host_failure(status), "%s on the host", node_label(e->graph, id, label)));
+        TRY(status_fail_within(host_failure(status), "%s on the host",
+                               op_node_label(e->graph, id, label)));
     TRY(store_results(e, h, id));
     if (e->context->trace) {
         text t = {detail, sizeof detail, 0};

@@ -32,13 +32,13 @@ rlxvk_status pool_create(rlxvk_executable *e, const uint64_t *sizes, uint32_t co
     memory_pool *pool = memory_zeroed(1, sizeof *pool);
     rlxvk_status status = RLXVK_OK;
     if (!pool)
-        return fail_memory("memory pool");
+        return status_fail_memory("memory pool");
     *out = pool;
     pool->device = e->device;
     pool->references = 1;
     pool->blocks = memory_zeroed(count + 1, sizeof *pool->blocks);
     if (!pool->blocks)
-        return fail_memory("memory pool");
+        return status_fail_memory("memory pool");
     for (; pool->count < count; pool->count++)
         TRY(memory_block_create(e->device, MEMORY_ARENA, sizes[pool->count],
                                 &pool->blocks[pool->count]));
@@ -52,7 +52,7 @@ static rlxvk_status pool_borrow(rlxvk_executable *e, memory_pool *pool)
         if (e->borrowed.items[i] == pool)
             return RLXVK_OK;
     if (!VECTOR_PUSH(&e->borrowed, pool))
-        return fail_memory("shared pools");
+        return status_fail_memory("shared pools");
     pthread_mutex_lock(&e->context->lock);
     pool->references++;
     pthread_mutex_unlock(&e->context->lock);
@@ -70,9 +70,9 @@ static rlxvk_status locate_shared(rlxvk_executable *e, uint32_t id)
         e->locations[id] = other->locations[theirs];
         return pool_borrow(e, e->locations[id].pool);
     }
-    return fail(RLXVK_E_UNKNOWN_NAME,
-                "share_with: '%s' is no longer there; share with an executable that uses it",
-                n->name);
+    return status_fail(RLXVK_E_UNKNOWN_NAME,
+                       "share_with: '%s' is no longer there; share with an executable that uses it",
+                       n->name);
 }
 
 static rlxvk_status locate_all(rlxvk_executable *e)
@@ -229,7 +229,7 @@ static rlxvk_status upload_constant(rlxvk_executable *e, uint32_t id)
     rlxvk_status status;
     void *slot_bytes = memory_zeroed(1, node_slot_bytes(e, id));
     if (!slot_bytes)
-        return fail_memory("constant");
+        return status_fail_memory("constant");
     if (shape_numel(&n->shape))
         encode_slot(n, node_held(e, id), RLXVK_AS_BYTES, n->data, slot_bytes);
     TRY(location_write(e, &at, slot_bytes, node_slot_bytes(e, id)));
@@ -276,7 +276,7 @@ static rlxvk_status reserve_staged(rlxvk_executable *e, staged_copy *s, uint32_t
     if (bytes > STAGED_LIMIT_BYTES || *end + e->max_in_flight * round_up(bytes, 256) > most)
         return RLXVK_OK; /* takes the blocking path */
     if (!make_staged(e, s))
-        return fail_memory("staging");
+        return status_fail_memory("staging");
     for (uint32_t t = 0; t < e->max_in_flight; t++)
         s->offsets[t] = reserve(end, bytes);
     return RLXVK_OK;
@@ -306,7 +306,7 @@ rlxvk_status executable_allocate(rlxvk_executable *e)
     rlxvk_status status;
     e->locations = memory_zeroed(e->plan.value_count + 1, sizeof *e->locations);
     if (!e->locations)
-        return fail_memory("locations");
+        return status_fail_memory("locations");
     for (int c = 0; c < CLASS_COUNT; c++)
         TRY(pool_create(e, e->plan.blocks[c].items, (uint32_t)e->plan.blocks[c].count,
                         &e->pools[c]));

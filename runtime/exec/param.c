@@ -1,6 +1,7 @@
 /* Params: setting and reading weights. Everything is checked before anything is written. */
 #include "exec/executable.h"
 #include "graph/half.h"
+#include "op/view.h"
 
 #include <string.h>
 
@@ -22,24 +23,24 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
 {
     param_state *p;
     rlxvk_status status;
-    TRY(require(e, d->call, "executable"));
+    TRY(status_require(e, d->call, "executable"));
     if (!(p = find_param(e, d->name)))
         return unknown_name(e, d->call, OP_param, d->name);
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
-        return fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call, p->name,
-                    (int)d->dtype);
+        return status_fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call,
+                           p->name, (int)d->dtype);
     const node *n = graph_node(e->source, p->source);
-    bool raw = node_storage(e->source, p->source) == STORAGE_RAW;
+    bool raw = op_node_storage(e->source, p->source) == STORAGE_RAW;
     bool data_raw = d->dtype == RLXVK_U8 || d->dtype == RLXVK_I8;
     uint64_t numel = shape_numel(&n->shape);
     uint64_t needed = numel * rlxvk_dtype_size(d->dtype);
     if (n->dtype == RLXVK_C64 && d->dtype == RLXVK_F32)
         needed = 2 * numel * 4;
     else if ((n->dtype == RLXVK_C64) != (d->dtype == RLXVK_C64) || (raw && !data_raw))
-        return fail(RLXVK_E_DTYPE,
-                    "%s: param '%s' is %s; %s data do not fit it; see rlxvk_set_param_typed",
-                    d->call, p->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
-                    rlxvk_dtype_name(d->dtype));
+        return status_fail(RLXVK_E_DTYPE,
+                           "%s: param '%s' is %s; %s data do not fit it; see rlxvk_set_param_typed",
+                           d->call, p->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                           rlxvk_dtype_name(d->dtype));
     if (!buffer_fits(needed, d->bytes, d->data))
         return fail_buffer(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call, p->name);
     *out = p;
@@ -49,26 +50,12 @@ error:
 
 /* ---- check_packed ---- */
 
-/* Follows views to their leaf; *offset becomes the first element of `id` inside it. */
-static uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *offset)
-{
-    const node *n = graph_node(g, id);
-    uint64_t first;
-    *offset = 0;
-    while (n->input_count && node_row(n)->family->view && node_row(n)->family->view(g, n, &first)) {
-        *offset += first;
-        id = n->inputs[0];
-        n = graph_node(g, id);
-    }
-    return id;
-}
-
 /* Has every reader of the param look at its operand: `data` are the bytes or f32 words of it all.
  */
 static rlxvk_status check_readers(const rlxvk_graph *g, const param_state *p, const void *data)
 {
     rlxvk_status status = RLXVK_OK;
-    uint64_t unit = node_storage(g, p->source) == STORAGE_RAW ? 1 : 4, offset;
+    uint64_t unit = op_node_storage(g, p->source) == STORAGE_RAW ? 1 : 4, offset;
     for (uint32_t id = p->source + 1; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         const op_family *family = node_row(n)->family;
@@ -84,18 +71,19 @@ error:
 static rlxvk_status check_content(rlxvk_executable *e, const param_state *p, const param_data *d)
 {
     uint64_t numel = shape_numel(&graph_node(e->source, p->source)->shape);
-    bool as_given = node_storage(e->source, p->source) == STORAGE_RAW || d->dtype == RLXVK_F32;
+    bool as_given = op_node_storage(e->source, p->source) == STORAGE_RAW || d->dtype == RLXVK_F32;
     float *words = NULL;
     rlxvk_status status = RLXVK_OK;
     if (!e->check_packed || numel == 0 || d->dtype == RLXVK_C64)
         return RLXVK_OK;
     if (!as_given && !(words = memory_allocate(numel * 4)))
-        return fail_memory("param conversion");
+        return status_fail_memory("param conversion");
     if (words)
         dtype_widen(d->dtype, d->data, numel, words);
     status = check_readers(e->source, p, words ? (const void *)words : d->data);
     memory_free(words);
-    return status == RLXVK_OK ? status : fail_within(status, "%s: param '%s'", d->call, p->name);
+    return status == RLXVK_OK ? status
+                              : status_fail_within(status, "%s: param '%s'", d->call, p->name);
 }
 
 /* Data of `dtype` -> the slot's bytes. */
@@ -113,7 +101,7 @@ static rlxvk_status convert(const node *n, storage held, const param_data *d, vo
     }
     float *words = memory_allocate(numel * 4);
     if (!words)
-        return fail_memory("param conversion");
+        return status_fail_memory("param conversion");
     dtype_widen(d->dtype, d->data, numel, words);
     for (uint64_t i = 0; i < numel; i++)
         ((uint16_t *)to)[i] = n->dtype == RLXVK_F16 ? f32_to_f16(words[i]) : f32_to_bf16(words[i]);
@@ -135,7 +123,7 @@ static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param
         return location_write(e, &to, d->data, d->bytes);
     void *slot_bytes = memory_zeroed(1, node_slot_bytes(e, p->node));
     if (!slot_bytes)
-        return fail_memory("param");
+        return status_fail_memory("param");
     TRY(convert(n, node_held(e, p->node), d, slot_bytes));
     TRY(location_write(e, &to, slot_bytes, node_slot_bytes(e, p->node)));
 error:
@@ -177,7 +165,7 @@ rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, con
 {
     param_state *p = find_param(executable, name);
     const node *n = p ? graph_node(executable->source, p->source) : NULL;
-    if (n && node_storage(executable->source, p->source) != STORAGE_RAW) {
+    if (n && op_node_storage(executable->source, p->source) != STORAGE_RAW) {
         uint64_t needed = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
         if (!buffer_fits(needed, length, values))
             return fail_buffer(needed, "values", length, "set_param: param '%s' needs", name);
@@ -209,8 +197,8 @@ rlxvk_status rlxvk_set_params(rlxvk_executable *executable, const rlxvk_param_it
                               size_t count)
 {
     rlxvk_status status;
-    TRY(require(executable, "set_params", "executable"));
-    TRY(require_items(items, count, "set_params", "items"));
+    TRY(status_require(executable, "set_params", "executable"));
+    TRY(status_require_items(items, count, "set_params", "items"));
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < count; i++) {
             param_data d = {"set_params", items[i].name, items[i].bytes, items[i].length,
@@ -228,12 +216,12 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     uint64_t needed;
     void *slot_bytes = NULL;
     rlxvk_status status;
-    TRY(require(e, "read_param", "executable"));
+    TRY(status_require(e, "read_param", "executable"));
     if (!p)
         return unknown_name(e, "read_param", OP_param, name);
     if (p->node == NODE_NONE)
-        return fail(RLXVK_E_UNKNOWN_NAME,
-                    "read_param: '%s' was dropped as dead; no output depends on it", name);
+        return status_fail(RLXVK_E_UNKNOWN_NAME,
+                           "read_param: '%s' was dropped as dead; no output depends on it", name);
     const node *n = graph_node(e->graph, p->node);
     TRY(encoded_length(n, node_held(e, p->node), encoding, &needed));
     if (!buffer_fits(needed, length, data))
@@ -244,7 +232,7 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     TRY(flush_row_feeds(e));
     location from = node_location(e, p->node);
     if (!(slot_bytes = memory_allocate(from.bytes)))
-        TRY(fail_memory("read_param"));
+        TRY(status_fail_memory("read_param"));
     TRY(location_read(e, &from, slot_bytes, from.bytes));
     decode_slot(n, node_held(e, p->node), encoding, slot_bytes, data);
 error:

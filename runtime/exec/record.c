@@ -15,14 +15,14 @@ static rlxvk_status fetch_pipelines(rlxvk_executable *e)
     rlxvk_status status;
     e->pipelines = memory_zeroed(count + 1, sizeof *e->pipelines);
     if (!requests || !e->pipelines)
-        TRY(fail_memory("pipelines"));
+        TRY(status_fail_memory("pipelines"));
     for (size_t i = 0; i < count; i++) {
         const dispatch *d = &e->schedule.dispatches.items[i];
         requests[i].kernel = d->kernel;
         requests[i].constant_count = (uint8_t)kernel_find(d->kernel)->constant_count;
         memcpy(requests[i].constants, d->constants, sizeof d->constants);
     }
-    TRY(pipelines_get(e->device, requests, count, e->pipelines));
+    TRY(pipeline_get_all(e->device, requests, count, e->pipelines));
 error:
     memory_free(requests);
     return status;
@@ -37,7 +37,7 @@ static rlxvk_status write_set(rlxvk_executable *e, const dispatch *d, VkDescript
         ranges[i] = (buffer_range){location_block(l)->buffer, l->offset + o->first,
                                    round_up(MAX(o->size, 4), 4)};
     }
-    return descriptor_set_write(e->device, e->descriptors, ranges, d->operand_count, out);
+    return vk_descriptor_set_write(e->device, e->descriptors, ranges, d->operand_count, out);
 }
 
 static rlxvk_status write_sets(rlxvk_executable *e)
@@ -49,10 +49,10 @@ static rlxvk_status write_sets(rlxvk_executable *e)
         return RLXVK_OK;
     e->sets = memory_zeroed(count, sizeof *e->sets);
     if (!e->sets)
-        return fail_memory("descriptor sets");
+        return status_fail_memory("descriptor sets");
     for (size_t i = 0; i < count; i++)
         counts[e->schedule.dispatches.items[i].operand_count]++;
-    TRY(descriptor_pool_create(e->device, counts, &e->descriptors));
+    TRY(vk_descriptor_pool_create(e->device, counts, &e->descriptors));
     for (size_t i = 0; i < count; i++)
         TRY(write_set(e, &e->schedule.dispatches.items[i], &e->sets[i]));
 error:
@@ -122,7 +122,7 @@ static rlxvk_status record_segments(rlxvk_executable *e)
     rlxvk_status status = RLXVK_OK;
     e->segments = memory_zeroed(count + 1, sizeof *e->segments);
     if (!e->segments)
-        return fail_memory("segments");
+        return status_fail_memory("segments");
     for (uint32_t i = 0; i < count; i++) {
         if (e->plan.segments.items[i].host)
             continue;

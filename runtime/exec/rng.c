@@ -1,13 +1,14 @@
 /* The random-number state of an executable: an input of the library's own, written by the runs
  * themselves when it changed. */
 #include "exec/executable.h"
-#include "op/random.h"
+#include "op/random/random.h"
 
 static rlxvk_status check_options(const rlxvk_rng_options *o)
 {
     if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_MINSTD &&
         o->backend != RLXVK_RNG_ZERO)
-        return fail(RLXVK_E_ATTR, "rng: there is no backend %d; there are 0 to 2", (int)o->backend);
+        return status_fail(RLXVK_E_ATTR, "rng: there is no backend %d; there are 0 to 2",
+                           (int)o->backend);
     return RLXVK_OK;
 }
 
@@ -18,7 +19,7 @@ rlxvk_status rng_prepare(rlxvk_executable *e)
     e->options.rng = NULL; /* the caller's */
     TRY(check_options(&e->rng));
     for (size_t i = 0; i < e->input_count; i++)
-        if (is_rng_state(graph_node(e->source, e->inputs[i].source))) {
+        if (random_is_state(graph_node(e->source, e->inputs[i].source))) {
             e->rng_input = &e->inputs[i];
             e->rng_input->written = true;
         }
@@ -32,7 +33,7 @@ rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)
     rlxvk_run_input item = {RNG_STATE_NAME, words, RNG_STATE_WORDS, RLXVK_AS_F32};
     if (!e->rng_input)
         return RLXVK_OK;
-    rng_state_write(&e->rng, words);
+    random_state_write(&e->rng, words);
     return upload_input(e, e->rng_input, ticket, &item);
 }
 
@@ -40,7 +41,7 @@ rlxvk_status rlxvk_set_rng(rlxvk_executable *executable, const rlxvk_rng_options
 {
     rlxvk_status status;
     const rlxvk_rng_options *chosen = options ? options : &rng_defaults;
-    TRY(require(executable, "set_rng", "executable"));
+    TRY(status_require(executable, "set_rng", "executable"));
     TRY(check_options(chosen));
     executable->rng = *chosen;
 error:
@@ -49,8 +50,8 @@ error:
 
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options)
 {
-    if (require(out_options, "get_rng", "out_options") == RLXVK_OK)
-        *out_options = require(executable, "get_rng", "executable") == RLXVK_OK
+    if (status_require(out_options, "get_rng", "out_options") == RLXVK_OK)
+        *out_options = status_require(executable, "get_rng", "executable") == RLXVK_OK
                            ? executable->rng
                            : (rlxvk_rng_options){0};
 }

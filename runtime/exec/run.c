@@ -4,7 +4,7 @@
  * compiles, except the blocking path for inputs and outputs too large to stage.
  */
 #include "exec/executable.h"
-#include "op/random.h"
+#include "op/random/random.h"
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ rlxvk_status submit_commands(rlxvk_executable *e, const VkCommandBuffer *buffers
     rlxvk_status status;
     if (count == 0)
         return RLXVK_OK;
-    TRY(queue_submit(e->device, e->timeline, after, e->submitted + 1, buffers, count));
+    TRY(vk_queue_submit(e->device, e->timeline, after, e->submitted + 1, buffers, count));
     e->submitted++;
     e->submissions++;
     return RLXVK_OK;
@@ -40,7 +40,7 @@ error:
 
 static rlxvk_status wait_value(rlxvk_executable *e, uint64_t reach)
 {
-    rlxvk_status status = timeline_wait(e->device, e->timeline, reach, e->timeout_ns);
+    rlxvk_status status = vk_timeline_wait(e->device, e->timeline, reach, e->timeout_ns);
     e->lost = e->lost || status != RLXVK_OK;
     return status;
 }
@@ -59,7 +59,7 @@ static void keep_sentence(ticket_state *t)
 
 static rlxvk_status ending_of(const ticket_state *t)
 {
-    return t->status == RLXVK_OK ? RLXVK_OK : fail(t->status, "%s", t->sentence);
+    return t->status == RLXVK_OK ? RLXVK_OK : status_fail(t->status, "%s", t->sentence);
 }
 
 static bool in_flight(const rlxvk_executable *e)
@@ -73,8 +73,8 @@ static bool in_flight(const rlxvk_executable *e)
 static rlxvk_status usable(const rlxvk_executable *e)
 {
     if (e->lost || e->device->lost)
-        return fail(RLXVK_E_DEVICE_LOST,
-                    "the device was lost or a deadline passed; destroy this executable");
+        return status_fail(RLXVK_E_DEVICE_LOST,
+                           "the device was lost or a deadline passed; destroy this executable");
     return RLXVK_OK;
 }
 
@@ -87,7 +87,7 @@ static void list_names(const rlxvk_executable *e, op_kind op, text *out)
     size_t listed = 0;
     for (uint32_t id = 0; id < e->source->nodes.count && listed <= NAMES_LISTED; id++) {
         const node *n = graph_node(e->source, id);
-        if (n->op != op || is_rng_state(n))
+        if (n->op != op || random_is_state(n))
             continue;
         text_append(out, listed ? ", " : "; there are ");
         text_append(out, listed < NAMES_LISTED ? "'%.60s'" : "more", n->name);
@@ -99,16 +99,16 @@ rlxvk_status unknown_name(const rlxvk_executable *e, const char *call, op_kind o
 {
     char names[NAMES_LISTED * 64 + 32] = "";
     if (!name)
-        return require(name, call, "name");
+        return status_require(name, call, "name");
     list_names(e, op, &(text){.buffer = names, .size = sizeof names});
-    return fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call,
-                op_table[op].name, name, names);
+    return status_fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call,
+                       op_table[op].name, name, names);
 }
 
 input_state *find_input(rlxvk_executable *e, const char *name)
 {
     uint32_t id = name ? graph_find(e->source, OP_input, name) : NODE_NONE;
-    bool callers = id != NODE_NONE && !is_rng_state(graph_node(e->source, id));
+    bool callers = id != NODE_NONE && !random_is_state(graph_node(e->source, id));
     return callers ? &e->inputs[e->leaf_index[id]] : NULL;
 }
 
@@ -123,7 +123,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlx
     if (!in)
         return unknown_name(e, call, OP_input, item->name);
     const node *n = graph_node(e->source, in->source);
-    TRY(encoded_length(n, node_storage(e->source, in->source), item->encoding, &length));
+    TRY(encoded_length(n, op_node_storage(e->source, in->source), item->encoding, &length));
     if (!buffer_fits(length, item->length, item->data))
         return fail_buffer(length, encoding_unit(item->encoding), item->length,
                            "%s: input '%s' needs", call, in->name);
@@ -138,8 +138,8 @@ static rlxvk_status check_output(const rlxvk_executable *e, const char *call,
     uint64_t length;
     rlxvk_status status;
     if (item->index >= e->output_count)
-        return fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, item->index,
-                    e->output_count);
+        return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call,
+                           item->index, e->output_count);
     uint32_t id = e->outputs[item->index].node;
     TRY(encoded_length(graph_node(e->graph, id), node_held(e, id), item->encoding, &length));
     if (!buffer_fits(length, item->length, item->buffer))
@@ -154,12 +154,12 @@ static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
 {
     for (size_t i = 0; i < e->param_count; i++)
         if (!e->params[i].set && e->params[i].node != NODE_NONE)
-            return fail(RLXVK_E_UNSET_PARAM,
-                        "%s: param '%s' was never set; set it, or compile with allow_unset", call,
-                        e->params[i].name);
+            return status_fail(RLXVK_E_UNSET_PARAM,
+                               "%s: param '%s' was never set; set it, or compile with allow_unset",
+                               call, e->params[i].name);
     for (size_t i = 0; i < e->input_count; i++)
         if (!e->inputs[i].written && !e->given[i] && e->inputs[i].node != NODE_NONE)
-            return fail(
+            return status_fail(
                 RLXVK_E_MISSING_INPUT,
                 "%s: input '%s' was never given; list it, bind it, or compile with allow_unset",
                 call, e->inputs[i].name);
@@ -170,9 +170,9 @@ static rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk
                               size_t n, const rlxvk_run_output *outputs, size_t m)
 {
     rlxvk_status status;
-    TRY(require(e, call, "executable"));
-    TRY(require_items(inputs, n, call, "inputs"));
-    TRY(require_items(outputs, m, call, "outputs"));
+    TRY(status_require(e, call, "executable"));
+    TRY(status_require_items(inputs, n, call, "inputs"));
+    TRY(status_require_items(outputs, m, call, "outputs"));
     TRY(usable(e));
     memset(e->given, 0, e->input_count * sizeof *e->given);
     for (size_t i = 0; i < n; i++)
@@ -235,7 +235,7 @@ static rlxvk_status upload_blocking(rlxvk_executable *e, const node *n, const lo
         return location_write(e, to, item->data, to->bytes);
     void *slot_bytes = memory_allocate(to->bytes);
     if (!slot_bytes)
-        return fail_memory("input conversion");
+        return status_fail_memory("input conversion");
     encode_slot(n, held, item->encoding, item->data, slot_bytes);
     status = location_write(e, to, slot_bytes, to->bytes);
     memory_free(slot_bytes);
@@ -375,7 +375,7 @@ static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *ite
     }
     void *slot_bytes = memory_allocate(MAX(from.bytes, 1));
     if (!slot_bytes)
-        return fail_memory("output conversion");
+        return status_fail_memory("output conversion");
     status = location_read(e, &from, slot_bytes, from.bytes);
     if (status == RLXVK_OK)
         decode_slot(n, held, item->encoding, slot_bytes, item->buffer);
@@ -565,11 +565,11 @@ rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *i
 {
     ticket_state *t;
     rlxvk_status status;
-    TRY(require(out_ticket, "submit", "out_ticket"));
+    TRY(status_require(out_ticket, "submit", "out_ticket"));
     TRY(check_run(executable, "submit", inputs, input_count, outputs, output_count));
     if (!(t = free_ticket(executable)))
-        TRY(fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
-                 executable->max_in_flight - 1));
+        TRY(status_fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
+                        executable->max_in_flight - 1));
     TRY(start(executable, t, outputs, output_count));
     *out_ticket = t->id;
 error:
@@ -579,12 +579,12 @@ error:
 rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 {
     if (!executable)
-        return require(executable, "wait", "executable");
+        return status_require(executable, "wait", "executable");
     for (uint32_t i = 0; i < executable->max_in_flight; i++)
         if (ticket && executable->tickets[i].id == ticket)
             return finish(executable, &executable->tickets[i]);
-    return fail(RLXVK_E_INDEX, "wait: no run with ticket %llu is in flight",
-                (unsigned long long)ticket);
+    return status_fail(RLXVK_E_INDEX, "wait: no run with ticket %llu is in flight",
+                       (unsigned long long)ticket);
 }
 
 rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,

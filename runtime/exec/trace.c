@@ -52,11 +52,12 @@ rlxvk_status trace_open(const char *path, trace **out)
 {
     trace *t = memory_zeroed(1, sizeof *t);
     if (!t)
-        return fail_memory("trace");
+        return status_fail_memory("trace");
     t->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (t->file < 0) {
         memory_free(t);
-        return fail(RLXVK_E_FILE, "RLXVK_TRACE: cannot write '%s': %s", path, strerror(errno));
+        return status_fail(RLXVK_E_FILE, "RLXVK_TRACE: cannot write '%s': %s", path,
+                           strerror(errno));
     }
     pthread_mutex_init(&t->lock, NULL);
     t->start = trace_now();

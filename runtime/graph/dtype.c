@@ -59,7 +59,7 @@ rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b)
     return dtypes[b].rank > dtypes[a].rank ? b : a;
 }
 
-uint64_t storage_bytes(storage s, uint64_t numel)
+uint64_t dtype_storage_bytes(storage s, uint64_t numel)
 {
     static const uint8_t bytes[] = {
         [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};

@@ -21,9 +21,9 @@ rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph)
 {
     rlxvk_graph *g;
     rlxvk_status status;
-    TRY(require(out_graph, "graph_create", "out_graph"));
+    TRY(status_require(out_graph, "graph_create", "out_graph"));
     if (!(g = memory_zeroed(1, sizeof *g)))
-        TRY(fail_memory("graph"));
+        TRY(status_fail_memory("graph"));
     g->serial = next_serial();
     *out_graph = g;
 error:
@@ -43,13 +43,13 @@ void rlxvk_graph_destroy(rlxvk_graph *graph)
 
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph)
 {
-    rlxvk_status status = require(graph, "graph_status", "graph");
+    rlxvk_status status = status_require(graph, "graph_status", "graph");
     return status == RLXVK_OK ? graph->status : status;
 }
 
 const char *rlxvk_graph_error(const rlxvk_graph *graph)
 {
-    return require(graph, "graph_error", "graph") == RLXVK_OK ? graph->error : "";
+    return status_require(graph, "graph_error", "graph") == RLXVK_OK ? graph->error : "";
 }
 
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
@@ -64,7 +64,7 @@ rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
 
 bool graph_ready(const rlxvk_graph *g, const char *call)
 {
-    return require(g, call, "graph") == RLXVK_OK && g->status == RLXVK_OK;
+    return status_require(g, call, "graph") == RLXVK_OK && g->status == RLXVK_OK;
 }
 
 bool graph_holds(const rlxvk_graph *g, rlxvk_tensor t)
@@ -78,15 +78,16 @@ rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, 
     if (graph_holds(g, t))
         return RLXVK_OK;
     if (t.id == 0)
-        return fail(RLXVK_E_ARITY, "%s: %s %zu is RLXVK_NONE, which cannot be left out", call, role,
-                    index);
+        return status_fail(RLXVK_E_ARITY, "%s: %s %zu is RLXVK_NONE, which cannot be left out",
+                           call, role, index);
     if (t.graph != g->serial)
-        return fail(RLXVK_E_DANGLING,
-                    "%s: %s %zu is a tensor of another graph; pass one that a call on this graph "
-                    "returned",
-                    call, role, index);
-    return fail(RLXVK_E_DANGLING, "%s: %s %zu names node %u of %zu", call, role, index, t.id - 1,
-                g->nodes.count);
+        return status_fail(
+            RLXVK_E_DANGLING,
+            "%s: %s %zu is a tensor of another graph; pass one that a call on this graph "
+            "returned",
+            call, role, index);
+    return status_fail(RLXVK_E_DANGLING, "%s: %s %zu names node %u of %zu", call, role, index,
+                       t.id - 1, g->nodes.count);
 }
 
 /* graph_take for calls whose one tensor cannot be left out: RLXVK_NONE dangles, too. */
@@ -105,36 +106,36 @@ void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor)
     size_t index = graph ? graph->outputs.count : 0;
     if (known_tensor(graph, tensor, "graph_output", "output", index) &&
         !VECTOR_PUSH(&graph->outputs, tensor.id - 1))
-        graph_fail(graph, fail_memory("graph outputs"));
+        graph_fail(graph, status_fail_memory("graph outputs"));
 }
 
-void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
+void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
 {
-    if (!known_tensor(graph, tensor, "set_name", "tensor", tensor.id))
+    if (!known_tensor(graph, tensor, "graph_set_name", "tensor", tensor.id))
         return;
     node *n = &graph->nodes.items[tensor.id - 1];
     if (graph_is_named(n)) {
-        graph_fail(graph, fail(RLXVK_E_ATTR,
-                               "set_name '%s': '%s' is an input or param and keeps the name it is "
-                               "set by",
-                               name ? name : "", n->name));
+        graph_fail(graph, status_fail(RLXVK_E_ATTR,
+                                      "graph_set_name '%s': '%s' is an input or param and keeps "
+                                      "the name it is set by",
+                                      name ? name : "", n->name));
         return;
     }
     n->name = name ? arena_copy_string(&graph->memory, name) : NULL;
     if (name && !n->name)
-        graph_fail(graph, fail_memory("tensor name"));
+        graph_fail(graph, status_fail_memory("tensor name"));
 }
 
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (require(graph, "tensor_shape", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
+    if (status_require(graph, "tensor_shape", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
         return RLXVK_SCALAR;
     return graph->nodes.items[tensor.id - 1].shape;
 }
 
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (require(graph, "tensor_dtype", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
+    if (status_require(graph, "tensor_dtype", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
         return RLXVK_F32;
     return (rlxvk_dtype)graph->nodes.items[tensor.id - 1].dtype;
 }
@@ -153,10 +154,28 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
     if (ok && n->data)
         ok = (copy.data = arena_copy(&g->memory, n->data, n->data_size));
     if (!ok) {
-        graph_fail(g, fail_memory("graph node"));
+        graph_fail(g, status_fail_memory("graph node"));
         return NODE_NONE;
     }
     g->nodes.items[g->nodes.count++] = copy;
     uint32_t id = (uint32_t)g->nodes.count - 1;
     return graph_fail(g, graph_note_name(g, id)) == RLXVK_OK ? id : NODE_NONE;
+}
+
+rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
+{
+    rlxvk_graph *copy = NULL;
+    rlxvk_status status;
+    TRY(rlxvk_graph_create(&copy));
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
+            TRY(copy->status);
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
+            TRY(status_fail_memory("graph outputs"));
+    *out = copy;
+    return RLXVK_OK;
+error:
+    rlxvk_graph_destroy(copy);
+    return status;
 }

@@ -51,7 +51,7 @@ rlxvk_status graph_index_names(rlxvk_graph *g)
         capacity *= 2;
     uint32_t *ids = memory_allocate(capacity * sizeof *ids);
     if (!ids)
-        return fail_memory("names");
+        return status_fail_memory("names");
     for (size_t i = 0; i < capacity; i++)
         ids[i] = NODE_NONE;
     memory_free(g->names.ids);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL])
+const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL])
 {
     text t = {.buffer = buffer, .size = CALL_LABEL};
     text_append(&t, "%s (node %zu)", row, g->nodes.count);
@@ -54,7 +54,7 @@ rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...
     text_format(message, sizeof message, format, list);
     va_end(list);
     describe_op(n, &t);
-    return fail(status, "%s: %s", who, message);
+    return status_fail(status, "%s: %s", who, message);
 }
 
 rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out)
@@ -67,42 +67,12 @@ rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out)
     return RLXVK_OK;
 }
 
-axis_view shape_axis_view(const rlxvk_shape *s, int32_t axis)
+axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
 {
     if (s->rank == 0)
         return (axis_view){1, 1, 1};
     return (axis_view){shape_product(s, 0, (uint32_t)axis), (uint64_t)s->dims[axis],
                        shape_product(s, (uint32_t)axis + 1, s->rank)};
-}
-
-static bool is_view(const rlxvk_graph *g, const node *n)
-{
-    uint64_t offset;
-    const op_family *family = node_row(n)->family;
-    return family->view && n->input_count && family->view(g, n, &offset);
-}
-
-storage node_storage(const rlxvk_graph *g, uint32_t id)
-{
-    const node *n = graph_node(g, id);
-    if (n->dtype == RLXVK_C64)
-        return STORAGE_PAIR;
-    if (n->dtype != RLXVK_U8 && n->dtype != RLXVK_I8)
-        return STORAGE_WORD;
-    while (n->input_count && (is_view(g, n) || n->op == OP_copy))
-        n = graph_node(g, n->inputs[0]);
-    bool bytes = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8;
-    return n->input_count == 0 && bytes ? STORAGE_RAW : STORAGE_WORD;
-}
-
-uint64_t host_length(const rlxvk_graph *g, const node *n)
-{
-    uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
-    uint32_t writes = is_view(g, n) ? 0 : node_writes(n);
-    for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
-        if (writes >> i & 1)
-            words += shape_numel(input_shape(g, n, i));
-    return words;
 }
 
 static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)
@@ -111,7 +81,7 @@ static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t 
     if (n->inputs[i] >= g->nodes.count)
         return op_fail(n, RLXVK_E_DANGLING, "operand %u is node %u of %zu", i, n->inputs[i],
                        g->nodes.count);
-    storage s = node_storage(g, n->inputs[i]);
+    storage s = op_node_storage(g, n->inputs[i]);
     bool raw_allowed = i < 32 && (family->raw_inputs >> i & 1);
     if (s == STORAGE_RAW && !raw_allowed)
         return op_fail(n, RLXVK_E_DTYPE, "operand %u is raw %s bytes; insert a cast", i,
@@ -169,8 +139,8 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
 static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
 {
     char who[CALL_LABEL];
-    call_label(g, op_table[op].name, who);
-    graph_fail(g, require_items(inputs, count, who, "inputs"));
+    op_call_label(g, op_table[op].name, who);
+    graph_fail(g, status_require_items(inputs, count, who, "inputs"));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
         if (inputs[i].id || i < op_table[op].fewest_inputs)
             graph_fail(g, graph_take(g, inputs[i], who, "operand", i));
@@ -185,7 +155,7 @@ rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, si
     if (!graph_ready(g, op_table[op].name) || !operands_given(g, op, inputs, count))
         return RLXVK_NONE;
     if (count > ARRAY_COUNT(few) && !(ids = memory_allocate(count * sizeof *ids))) {
-        graph_fail(g, fail_memory("operands"));
+        graph_fail(g, status_fail_memory("operands"));
         return RLXVK_NONE;
     }
     for (size_t i = 0; i < count; i++)

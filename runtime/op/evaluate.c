@@ -1,6 +1,6 @@
 /* See evaluate.h. Views go through their family's host function like any other op. */
 #include "op/evaluate.h"
-#include "op/random.h"
+#include "op/random/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,22 +13,22 @@ static uint64_t element_words(const node *n)
 static rlxvk_status prepare(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
-    bool raw = node_storage(v->graph, id) == STORAGE_RAW;
+    bool raw = op_node_storage(v->graph, id) == STORAGE_RAW;
     uint64_t count = element_words(n);
     if (raw)
         v->bytes[id] = memory_zeroed(count + 1, 1);
     else
         v->words[id] = memory_zeroed(count + 1, sizeof(float));
     if (n->input_count) {
-        uint64_t results = host_length(v->graph, n);
+        uint64_t results = op_host_length(v->graph, n);
         v->exact[id] = memory_zeroed(results + 1, sizeof(double));
         v->bounds[id] = memory_zeroed(results + 1, sizeof(double));
     }
     bool missing = n->input_count && (!v->exact[id] || !v->bounds[id]);
     if ((raw ? !v->bytes[id] : !v->words[id]) || missing)
-        return fail_memory("evaluation");
-    if (is_rng_state(n))
-        rng_state_write(&rng_defaults, v->words[id]);
+        return status_fail_memory("evaluation");
+    if (random_is_state(n))
+        random_state_write(&rng_defaults, v->words[id]);
     if (n->op == OP_constant && raw && count)
         memcpy(v->bytes[id], n->data, count);
     else if (n->op == OP_constant && count)
@@ -43,7 +43,7 @@ rlxvk_status evaluation_create(const rlxvk_graph *g, evaluation *out)
                     memory_zeroed(count, sizeof *v.exact), memory_zeroed(count, sizeof *v.bounds)};
     rlxvk_status status = RLXVK_OK;
     if (!v.words || !v.bytes || !v.exact || !v.bounds)
-        status = fail_memory("evaluation");
+        status = status_fail_memory("evaluation");
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++)
         status = prepare(&v, id);
     if (status == RLXVK_OK)
@@ -88,7 +88,7 @@ static void settle(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
     const op_row *row = node_row(n);
-    uint64_t count = element_words(n), results = host_length(v->graph, n);
+    uint64_t count = element_words(n), results = op_host_length(v->graph, n);
     for (uint64_t i = 0; i < count; i++) {
         double exact = v->exact[id][i];
         if (v->bytes[id])
@@ -108,7 +108,7 @@ static void settle(evaluation *v, uint32_t id)
 static rlxvk_status update_operands(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
-    bool is_view = host_length(v->graph, n) == element_words(n);
+    bool is_view = op_host_length(v->graph, n) == element_words(n);
     const double *exact = v->exact[id] + (is_view ? 0 : element_words(n));
     const double *bounds = v->bounds[id] + (exact - v->exact[id]);
     uint32_t writes = node_writes(n);
@@ -118,9 +118,9 @@ static rlxvk_status update_operands(evaluation *v, uint32_t id)
         if (!(writes >> i & 1))
             continue;
         if (!v->exact[k] && !(v->exact[k] = memory_zeroed(count + 1, sizeof(double))))
-            return fail_memory("evaluation");
+            return status_fail_memory("evaluation");
         if (!v->bounds[k] && !(v->bounds[k] = memory_zeroed(count + 1, sizeof(double))))
-            return fail_memory("evaluation");
+            return status_fail_memory("evaluation");
         for (uint64_t e = 0; e < count; e++) {
             v->words[k][e] = (float)exact[e];
             v->exact[k][e] = exact[e];
@@ -132,21 +132,21 @@ static rlxvk_status update_operands(evaluation *v, uint32_t id)
     return RLXVK_OK;
 }
 
-rlxvk_status evaluate_node(evaluation *v, uint32_t id)
+rlxvk_status evaluation_node(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
     host_tensor few[8], *inputs = few;
-    uint64_t results = host_length(v->graph, n);
+    uint64_t results = op_host_length(v->graph, n);
     rlxvk_status status = RLXVK_OK;
     if (n->input_count == 0 || results == 0) /* host functions may loop over what is empty */
         return RLXVK_OK;
     if (n->input_count > ARRAY_COUNT(few))
         inputs = memory_zeroed(n->input_count, sizeof *inputs);
     if (!inputs)
-        return fail_memory("evaluation operands");
+        return status_fail_memory("evaluation operands");
     for (uint32_t i = 0; i < n->input_count; i++) {
         uint32_t k = n->inputs[i];
-        inputs[i] = (host_tensor){graph_node(v->graph, k), (uint8_t)node_storage(v->graph, k),
+        inputs[i] = (host_tensor){graph_node(v->graph, k), (uint8_t)op_node_storage(v->graph, k),
                                   v->words[k], v->bytes[k]};
     }
     for (uint64_t i = 0; i < results; i++)
@@ -166,6 +166,6 @@ rlxvk_status evaluation_run(evaluation *v)
 {
     rlxvk_status status = RLXVK_OK;
     for (uint32_t id = 0; id < v->graph->nodes.count && status == RLXVK_OK; id++)
-        status = evaluate_node(v, id);
+        status = evaluation_node(v, id);
     return status;
 }

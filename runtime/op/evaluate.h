@@ -26,6 +26,6 @@ rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content);
 /* Computes every node in order. */
 rlxvk_status evaluation_run(evaluation *v);
 /* One node, its operands already there. */
-rlxvk_status evaluate_node(evaluation *v, uint32_t id);
+rlxvk_status evaluation_node(evaluation *v, uint32_t id);
 
 #endif

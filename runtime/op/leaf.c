@@ -3,12 +3,43 @@
  * constants, which carry their bytes. A name and data are fields of the node and no attributes, so
  * the builders fill a node themselves.
  */
+#include "op/leaf.h"
 #include "op/families.h"
 
 #include <string.h>
 
 #define LONGEST_NAME   255
 #define RESERVED_NAMES "rlxvk."
+
+static bool is_leaf(const node *n, uint32_t code)
+{
+    return node_row(n)->family == &leaf_family && node_code(n) == code;
+}
+
+bool leaf_is_input(const node *n)
+{
+    return is_leaf(n, LEAF_INPUT);
+}
+
+bool leaf_is_param(const node *n)
+{
+    return is_leaf(n, LEAF_PARAM);
+}
+
+bool leaf_is_constant(const node *n)
+{
+    return is_leaf(n, LEAF_CONSTANT);
+}
+
+bool leaf_is_weight(const node *n)
+{
+    return leaf_is_param(n) || leaf_is_constant(n);
+}
+
+uint32_t leaf_find(const rlxvk_graph *g, enum leaf_code kind, const char *name)
+{
+    return graph_find(g, kind == LEAF_INPUT ? OP_input : OP_param, name);
+}
 
 /* Keeps a value that is no dtype from becoming one when it is cut to 8 bits. */
 static uint8_t leaf_dtype(rlxvk_dtype dtype)
@@ -95,14 +126,14 @@ static rlxvk_status check_name(const rlxvk_graph *g, const node *n)
 {
     const char *row = node_row(n)->name;
     if (!n->name)
-        return require(n->name, row, "name");
+        return status_require(n->name, row, "name");
     size_t length = strlen(n->name);
     if (length == 0 || length > LONGEST_NAME)
-        return fail(RLXVK_E_ATTR, "%s: a name of %zu bytes; names have 1 to %d", row, length,
-                    LONGEST_NAME);
+        return status_fail(RLXVK_E_ATTR, "%s: a name of %zu bytes; names have 1 to %d", row, length,
+                           LONGEST_NAME);
     if (!is_utf8(n->name))
-        return fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8; encode it so", row,
-                    length);
+        return status_fail(RLXVK_E_ATTR, "%s: the name of %zu bytes is not UTF-8; encode it so",
+                           row, length);
     if (strncmp(n->name, RESERVED_NAMES, strlen(RESERVED_NAMES)) == 0)
         return op_fail(n, RLXVK_E_ATTR,
                        "names that begin with '%s' are the library's own; choose another",
@@ -122,7 +153,7 @@ static rlxvk_status check_data(const node *n)
         return op_fail(n, RLXVK_E_CONST_SIZE, "%zu bytes given; %s of shape %s takes %llu",
                        n->data_size, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
                        shape_text(&n->shape, buffer), (unsigned long long)needed);
-    return require_items(n->data, n->data_size, "constant", "bytes");
+    return status_require_items(n->data, n->data_size, "constant", "bytes");
 }
 
 static rlxvk_status leaf_infer(const rlxvk_graph *g, node *n, void *attributes)

@@ -1,6 +1,6 @@
 /* What families use to emit dispatches: slot views of nodes, temporaries, folded grids. */
 #include "op/op.h"
-#include "plan/value.h"
+#include "op/value.h"
 
 #include <string.h>
 
@@ -55,7 +55,7 @@ operand lower_input(const lowering *l, uint32_t id, uint32_t index)
 rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
 {
     if (!VECTOR_PUSH(&l->temporaries, (temporary){MAX(bytes, 4), NULL}))
-        return fail_memory("temporary");
+        return status_fail_memory("temporary");
     *out = (operand){.value = (uint32_t)(l->graph->nodes.count + l->temporaries.count - 1),
                      .size = bytes,
                      .access = ACCESS_WRITE,
@@ -82,7 +82,7 @@ rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, opera
         void *content = memory_allocate(size);
         if (!content || !VECTOR_PUSH(&l->temporaries, (temporary){size, content})) {
             memory_free(content);
-            return fail_memory("lowering constant");
+            return status_fail_memory("lowering constant");
         }
         memcpy(content, bytes, size);
     }
@@ -108,16 +108,17 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
 {
     const kernel_info *kernel = kernel_find(d->kernel);
     if (size != kernel->argument_bytes || count != kernel->binding_count)
-        return fail(RLXVK_E_UNSUPPORTED,
-                    "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",
-                    kernel->name, kernel->argument_bytes, kernel->binding_count, size, count);
+        return status_fail(
+            RLXVK_E_UNSUPPORTED,
+            "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",
+            kernel->name, kernel->argument_bytes, kernel->binding_count, size, count);
     if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0)
         return RLXVK_OK;
     for (int i = 0; i < 3; i++)
         if (d->groups[i] > l->profile->max_group_count[i])
-            return fail(RLXVK_E_TOO_LARGE,
-                        "kernel %s needs %u workgroups in dimension %d; the device has %u",
-                        kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
+            return status_fail(RLXVK_E_TOO_LARGE,
+                               "kernel %s needs %u workgroups in dimension %d; the device has %u",
+                               kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
     d->operand_count = (uint8_t)count;
     d->argument_bytes = (uint32_t)size;
     if (d->variant && d->variant == l->choice.row)
@@ -128,6 +129,6 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
         memcpy(d->arguments, arguments, size);
     memcpy(d->operands, operands, count * sizeof *operands);
     if (!VECTOR_PUSH(&l->dispatches, *d))
-        return fail_memory("dispatches");
+        return status_fail_memory("dispatches");
     return RLXVK_OK;
 }

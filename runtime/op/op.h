@@ -12,8 +12,8 @@
 #include "base/profile.h"
 #include "graph/graph.h"
 #include "op/attributes.h"
-#include "op/kernel.h"
-#include "op/variant.h"
+#include "kernel/kernel.h"
+#include "op/choice/variant.h"
 
 typedef enum op_kind {
 #define OP(row, ...) OP_##row,
@@ -66,10 +66,10 @@ typedef struct temporary {
 typedef struct lowering {
     const rlxvk_graph *graph;
     const device_profile *profile;
-    const struct value_map *values; /* root, offset and storage of every node (plan/) */
+    const struct value_map *values; /* root, offset and storage of every node (op/value.h) */
     uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
-    bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matrix_layout.glsl */
+    bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
     const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
     const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */
@@ -119,8 +119,8 @@ typedef struct host_tensor {
 typedef struct host_call {
     const node *node;
     const host_tensor *inputs; /* node->input_count of them */
-    /* host_length() words, zeroed: numel (2 * numel for C64) of the result, then the new contents
-     * of the operands that the node writes in place. Rounded to f32 by the caller. */
+    /* op_host_length() words, zeroed: numel (2 * numel for C64) of the result, then the new
+     * contents of the operands that the node writes in place. Rounded to f32 by the caller. */
     double *out;
     /* NULL, or as many as out: the largest |got - out| to accept, where the row's atol and rtol do
      * not say it. Given filled with -1, which means "by the row". */
@@ -137,12 +137,17 @@ typedef struct op_family {
     uint32_t half_inputs; /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;           /* C64 operands allowed */
     bool foldable;        /* pure: computed at compile when every operand is a constant */
+    bool keeps_storage;   /* the result is held as operand 0 is: raw bytes stay raw bytes */
+    bool reinterprets;    /* as a view, gives the same words another dtype: none of a packed leaf */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
      * the attributes in place. */
     rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
+    /* Whether the result is the operands one after the other, so that what produces one may write
+     * it there straight away. NULL: never. */
+    bool (*joins)(const node *n);
     /* Bit i: operand i, a leaf, is read and written in place. Where the node is a view (of operand
      * 0), the result is that operand's new content. NULL: writes none. */
     uint32_t (*writes)(const node *n);
@@ -201,15 +206,15 @@ op_kind op_find(const char *name);
 
 /* ---- Building and checking (op/build.c) ---- */
 
-/* fail() with the op in front: its row, its name, and while it is being built the number it would
- * get and the names of its operands. */
+/* status_fail() with the op in front: its row, its name, and while it is being built the number it
+ * would get and the names of its operands. */
 rlxvk_status op_fail(const node *n, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "matmul (node 57)": a call before its node is there, by the number it would get. Returns
  * `buffer`.
  */
 #define CALL_LABEL 96
-const char *call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL]);
+const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CALL_LABEL]);
 /* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not
  * appended. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);
@@ -222,13 +227,13 @@ uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t co
                    void *attributes, const char *name);
 
 /* Checks a whole graph again (ids, order, arity, inferred shapes, names, outputs). */
-rlxvk_status graph_verify(const rlxvk_graph *g);
+rlxvk_status op_verify(const rlxvk_graph *g);
 /* One line: "%12 softmax 'attn.3' f32 2x8x64x64 (%11) axis=3". */
-void node_describe(const rlxvk_graph *g, uint32_t id, text *out);
+void op_node_describe(const rlxvk_graph *g, uint32_t id, text *out);
 
 /* "softmax 'attn.3' (node 12)", for errors and logs. Returns `buffer`. */
 #define NODE_LABEL 384
-const char *node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL]);
+const char *op_node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL]);
 
 /* a + rank for a negative axis; E_AXIS outside. Rank 0 takes 0 and -1. */
 rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);
@@ -245,11 +250,11 @@ static inline rlxvk_dtype input_dtype(const rlxvk_graph *g, const node *n, uint3
 typedef struct axis_view {
     uint64_t outer, length, inner;
 } axis_view;
-axis_view shape_axis_view(const rlxvk_shape *s, int32_t axis);
+axis_view op_axis_view(const rlxvk_shape *s, int32_t axis);
 /* How the plan holds a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD (halves
  * are the plan's choice). */
-storage node_storage(const rlxvk_graph *g, uint32_t id);
+storage op_node_storage(const rlxvk_graph *g, uint32_t id);
 /* Words that the family's host function fills (host_call.out). */
-uint64_t host_length(const rlxvk_graph *g, const node *n);
+uint64_t op_host_length(const rlxvk_graph *g, const node *n);
 
 #endif

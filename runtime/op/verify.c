@@ -20,11 +20,11 @@ static rlxvk_status verify_inputs(const rlxvk_graph *g, const node *n, uint32_t 
 static rlxvk_status verify_outputs(const rlxvk_graph *g)
 {
     if (g->outputs.count == 0)
-        return fail(RLXVK_E_NO_OUTPUTS, "the graph has no output; call rlxvk_graph_output");
+        return status_fail(RLXVK_E_NO_OUTPUTS, "the graph has no output; call rlxvk_graph_output");
     for (size_t i = 0; i < g->outputs.count; i++)
         if (g->outputs.items[i] >= g->nodes.count)
-            return fail(RLXVK_E_DANGLING, "output %zu is node %u of %zu", i, g->outputs.items[i],
-                        g->nodes.count);
+            return status_fail(RLXVK_E_DANGLING, "output %zu is node %u of %zu", i,
+                               g->outputs.items[i], g->nodes.count);
     return RLXVK_OK;
 }
 
@@ -35,8 +35,8 @@ static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
     char declared[SHAPE_TEXT], inferred[SHAPE_TEXT];
     rlxvk_status status;
     if (copy.op >= OP_COUNT || copy.dtype >= RLXVK_DTYPE_COUNT)
-        return fail(RLXVK_E_UNKNOWN_OP, "node %u is op %u of dtype %u; there are %d and %d", id,
-                    copy.op, copy.dtype, OP_COUNT, RLXVK_DTYPE_COUNT);
+        return status_fail(RLXVK_E_UNKNOWN_OP, "node %u is op %u of dtype %u; there are %d and %d",
+                           id, copy.op, copy.dtype, OP_COUNT, RLXVK_DTYPE_COUNT);
     TRY(verify_inputs(g, &copy, id));
     if (node_row(&copy)->family->attribute_size != copy.attribute_size ||
         copy.attribute_size > sizeof attributes)
@@ -50,7 +50,7 @@ static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
         copy.attributes = attributes;
     status = op_check(g, &copy, attributes);
     if (status != RLXVK_OK)
-        return fail_within(status, "node %u", id);
+        return status_fail_within(status, "node %u", id);
     const node *n = graph_node(g, id);
     if (!shape_equal(&copy.shape, &n->shape) || copy.dtype != n->dtype)
         return op_fail(&copy, RLXVK_E_SHAPE, "node %u is declared %s %s but computes %s %s", id,
@@ -61,11 +61,11 @@ error:
     return status;
 }
 
-rlxvk_status graph_verify(const rlxvk_graph *g)
+rlxvk_status op_verify(const rlxvk_graph *g)
 {
     rlxvk_status status = RLXVK_OK;
     if (g->status != RLXVK_OK)
-        return fail(g->status, "%s", g->error);
+        return status_fail(g->status, "%s", g->error);
     TRY(verify_outputs(g));
     for (uint32_t id = 0; id < g->nodes.count; id++)
         TRY(verify_node(g, id));
@@ -73,7 +73,7 @@ error:
     return status;
 }
 
-void node_describe(const rlxvk_graph *g, uint32_t id, text *out)
+void op_node_describe(const rlxvk_graph *g, uint32_t id, text *out)
 {
     const node *n = graph_node(g, id);
     char shape[SHAPE_TEXT];
@@ -92,7 +92,7 @@ void node_describe(const rlxvk_graph *g, uint32_t id, text *out)
         node_row(n)->family->describe(n, out);
 }
 
-const char *node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL])
+const char *op_node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LABEL])
 {
     const node *n = graph_node(g, id);
     text t = {.buffer = buffer, .size = NODE_LABEL};

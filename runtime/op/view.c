@@ -1,136 +1,58 @@
-/*
- * Ops that only rename memory: reshape and stop_gradient. Both are always views of their operand,
- * in every storage, so there is nothing to lower; the host form copies.
- */
-#include "op/families.h"
-#include "op/layout.h"
+/* See view.h; and how a node is held, which a view has from its root. */
+#include "op/view.h"
 
-#include <string.h>
-
-static bool whole_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+bool view_is(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
 {
-    (void)g, (void)n;
-    *out_offset = 0;
-    return true;
+    const op_family *family = node_row(n)->family;
+    uint64_t offset = 0;
+    bool is_view = n->input_count && family->view && family->view(g, n, &offset);
+    if (out_offset)
+        *out_offset = offset;
+    return is_view;
 }
 
-static rlxvk_status copy_host(const host_call *call)
+uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)
 {
-    uint64_t numel = shape_numel(&call->node->shape);
-    for (uint64_t i = 0; i < numel; i++)
-        host_move(call, i, &call->inputs[0], i);
-    return RLXVK_OK;
+    uint64_t sum = 0, offset;
+    for (; view_is(g, graph_node(g, id), &offset); id = graph_node(g, id)->inputs[0])
+        sum += offset;
+    if (out_offset)
+        *out_offset = sum;
+    return id;
 }
 
-/* ---- stop_gradient ---- */
-
-rlxvk_tensor rlxvk_stop_gradient(rlxvk_graph *g, rlxvk_tensor x)
+void view_roots(const rlxvk_graph *g, uint32_t *roots)
 {
-    return op_build(g, OP_stop_gradient, &x, 1, NULL);
-}
-
-static rlxvk_status stop_gradient_infer(const rlxvk_graph *g, node *n, void *attributes)
-{
-    (void)attributes;
-    n->shape = *input_shape(g, n, 0);
-    n->dtype = (uint8_t)input_dtype(g, n, 0);
-    return RLXVK_OK;
-}
-
-const op_family stop_gradient_family = {
-    .name = "stop_gradient",
-    .raw_inputs = 1,
-    .pairs = true,
-    .infer = stop_gradient_infer,
-    .view = whole_view,
-    .host = copy_host,
-};
-
-/* ---- reshape ---- */
-
-rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape)
-{
-    shape_attributes attributes;
-    memset(&attributes, 0, sizeof attributes);
-    attributes.shape = shape;
-    return op_build(g, OP_reshape, &x, 1, &attributes);
-}
-
-/* The one dim given as -1, or rank when there is none. */
-static rlxvk_status find_wildcard(const node *n, const rlxvk_shape *target, uint32_t *out)
-{
-    *out = target->rank;
-    for (uint32_t i = 0; i < target->rank; i++) {
-        if (target->dims[i] >= 0)
-            continue;
-        if (target->dims[i] != -1 || *out != target->rank)
-            return op_fail(n, RLXVK_E_ATTR, "dim %u of the new shape is %lld; one dim may be -1", i,
-                           (long long)target->dims[i]);
-        *out = i;
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        roots[id] = view_is(g, n, NULL) ? roots[n->inputs[0]] : id;
     }
-    return RLXVK_OK;
 }
 
-static rlxvk_status fill_wildcard(const node *n, const rlxvk_shape *from, rlxvk_shape *target)
+static bool has_bytes(const node *n)
 {
-    uint32_t wildcard;
-    uint64_t others, numel = shape_numel(from);
-    char buffer[SHAPE_TEXT];
-    rlxvk_status status;
-    TRY(find_wildcard(n, target, &wildcard));
-    if (wildcard == target->rank)
-        return RLXVK_OK;
-    target->dims[wildcard] = 1;
-    if (!shape_numel_checked(target, &others))
-        return op_fail(n, RLXVK_E_TOO_LARGE,
-                       "the new shape has 2^31 elements or more; split the tensor");
-    if (others == 0)
-        return op_fail(n, RLXVK_E_ATTR, "dim %u is -1 beside a dim of 0; give it a value",
-                       wildcard);
-    if (numel % others)
-        return op_fail(n, RLXVK_E_SHAPE,
-                       "the %llu elements of %s are no multiple of %llu, the other dims' product",
-                       (unsigned long long)numel, shape_text(from, buffer),
-                       (unsigned long long)others);
-    target->dims[wildcard] = (int64_t)(numel / others);
-error:
-    return status;
+    return n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8;
 }
 
-static rlxvk_status reshape_infer(const rlxvk_graph *g, node *n, void *attributes)
+/* Bytes stay bytes on the way from a leaf through views and copies; any other op makes words. */
+storage op_node_storage(const rlxvk_graph *g, uint32_t id)
 {
-    rlxvk_shape *target = &((shape_attributes *)attributes)->shape;
-    const rlxvk_shape *from = input_shape(g, n, 0);
-    char from_text[SHAPE_TEXT], to_text[SHAPE_TEXT];
-    uint64_t numel;
-    rlxvk_status status;
-    if (target->rank > RLXVK_MAX_RANK)
-        return op_fail(n, RLXVK_E_SHAPE, "rank %u above %d", target->rank, RLXVK_MAX_RANK);
-    TRY(fill_wildcard(n, from, target));
-    if (!shape_numel_checked(target, &numel) || numel != shape_numel(from))
-        return op_fail(n, RLXVK_E_SHAPE,
-                       "shape %s cannot become %s: the element counts differ; give as many",
-                       shape_text(from, from_text), shape_text(target, to_text));
-    n->shape = *target;
-    n->dtype = (uint8_t)input_dtype(g, n, 0);
-error:
-    return status;
+    const node *n = graph_node(g, id);
+    if (n->dtype == RLXVK_C64)
+        return STORAGE_PAIR;
+    if (!has_bytes(n))
+        return STORAGE_WORD;
+    for (n = graph_node(g, view_root(g, id, NULL)); node_row(n)->family->keeps_storage;)
+        n = graph_node(g, view_root(g, n->inputs[0], NULL));
+    return n->input_count == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
 }
 
-static void reshape_describe(const node *n, text *out)
+uint64_t op_host_length(const rlxvk_graph *g, const node *n)
 {
-    char buffer[SHAPE_TEXT];
-    text_append(out, " shape=%s", shape_text(&n->shape, buffer));
+    uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
+    uint32_t writes = view_is(g, n, NULL) ? 0 : node_writes(n);
+    for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
+        if (writes >> i & 1)
+            words += shape_numel(input_shape(g, n, i));
+    return words;
 }
-
-const op_family reshape_family = {
-    .name = "reshape",
-    .attribute_size = sizeof(shape_attributes),
-    .raw_inputs = 1,
-    .pairs = true,
-    .foldable = true,
-    .infer = reshape_infer,
-    .view = whole_view,
-    .host = copy_host,
-    .describe = reshape_describe,
-};

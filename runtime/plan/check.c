@@ -17,8 +17,8 @@ static bool ranges_meet(const plan *p, const operand *a, const operand *b)
 static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_t j)
 {
     operand a, b;
-    for (uint32_t m = 0; step_operand(s, &s->steps.items[i], m, &a); m++)
-        for (uint32_t n = 0; step_operand(s, &s->steps.items[j], n, &b); n++)
+    for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &a); m++)
+        for (uint32_t n = 0; schedule_step_operand(s, &s->steps.items[j], n, &b); n++)
             if (((a.access | b.access) & ACCESS_WRITE) && ranges_meet(p, &a, &b))
                 return true;
     return false;
@@ -44,10 +44,11 @@ static rlxvk_status check_barriers(const schedule *s, const plan *p, const uint3
             if (epochs[j] - epochs[i] > 1 || !steps_conflict(s, p, i, j))
                 continue;
             if (epochs[j] == epochs[i])
-                return fail(RLXVK_E_RANGE,
-                            "plan: steps %u (node %u) and %u (node %u) touch the same bytes with "
-                            "no barrier between them",
-                            i, s->steps.items[i].node, j, s->steps.items[j].node);
+                return status_fail(
+                    RLXVK_E_RANGE,
+                    "plan: steps %u (node %u) and %u (node %u) touch the same bytes with "
+                    "no barrier between them",
+                    i, s->steps.items[i].node, j, s->steps.items[j].node);
             needed[epochs[j]] = true;
         }
     return RLXVK_OK;
@@ -83,13 +84,13 @@ static rlxvk_status check_read(const schedule *s, uint32_t index, const operand 
     if (!(o->access & ACCESS_READ) || o->size == 0)
         return RLXVK_OK;
     if (c->spoiled)
-        return fail(RLXVK_E_RANGE,
-                    "plan: step %u (node %u) reads value %u after its slot was reused", index, node,
-                    o->value);
+        return status_fail(RLXVK_E_RANGE,
+                           "plan: step %u (node %u) reads value %u after its slot was reused",
+                           index, node, o->value);
     if (!c->any && !(o->access & ACCESS_WRITE))
-        return fail(RLXVK_E_RANGE,
-                    "plan: step %u (node %u) reads value %u before any step wrote it", index, node,
-                    o->value);
+        return status_fail(RLXVK_E_RANGE,
+                           "plan: step %u (node %u) reads value %u before any step wrote it", index,
+                           node, o->value);
     return RLXVK_OK;
 }
 
@@ -114,15 +115,15 @@ static rlxvk_status check_contents(const schedule *s, const plan *p, content *co
     for (uint32_t v = 0; v < p->value_count; v++)
         contents[v].any = comes_from_outside(s, v);
     for (uint32_t i = 0; i < s->steps.count; i++) {
-        for (uint32_t m = 0; step_operand(s, &s->steps.items[i], m, &o); m++)
+        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++)
             TRY(check_read(s, i, &o, &contents[o.value]));
-        for (uint32_t m = 0; step_operand(s, &s->steps.items[i], m, &o); m++)
+        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++)
             if ((o.access & ACCESS_WRITE) && o.size)
                 note_write(p, &o, contents);
     }
     for (uint32_t v = 0; v < p->value_count; v++)
         if (contents[v].spoiled && p->slots[v].class != CLASS_SCRATCH)
-            return fail(RLXVK_E_RANGE, "plan: pinned value %u is overwritten by another", v);
+            return status_fail(RLXVK_E_RANGE, "plan: pinned value %u is overwritten by another", v);
 error:
     return status;
 }
@@ -134,7 +135,7 @@ rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless
     bool *needed = memory_zeroed(steps + 2, sizeof *needed);
     content *contents = memory_zeroed(p->value_count + 1, sizeof *contents);
     rlxvk_status status;
-    TRY(epochs && needed && contents ? RLXVK_OK : fail_memory("plan check"));
+    TRY(epochs && needed && contents ? RLXVK_OK : status_fail_memory("plan check"));
     number_epochs(s, p, epochs);
     TRY(check_barriers(s, p, epochs, needed));
     TRY(check_contents(s, p, contents));

@@ -30,7 +30,7 @@ static barrier step_hazard(const schedule *s, const plan *p, marks *m, uint32_t 
     operand o;
     barrier found = {HAZARD_NONE, 0, 0};
     for (uint32_t i = 0;
-         found.kind == HAZARD_NONE && step_operand(s, &s->steps.items[index], i, &o); i++)
+         found.kind == HAZARD_NONE && schedule_step_operand(s, &s->steps.items[index], i, &o); i++)
         found = operand_hazard(p, m, since, &o);
     return found;
 }
@@ -38,7 +38,7 @@ static barrier step_hazard(const schedule *s, const plan *p, marks *m, uint32_t 
 static void remember(const schedule *s, const plan *p, marks *m, uint32_t index)
 {
     operand o;
-    for (uint32_t i = 0; step_operand(s, &s->steps.items[index], i, &o); i++)
+    for (uint32_t i = 0; schedule_step_operand(s, &s->steps.items[index], i, &o); i++)
         marks_raise(m, o.access & ACCESS_WRITE ? MARK_WRITTEN : MARK_READ, plan_range(p, &o),
                     index + 1);
 }
@@ -47,9 +47,9 @@ static rlxvk_status name_ranges(const schedule *s, const plan *p, marks *m)
 {
     operand o;
     for (uint32_t i = 0; i < s->steps.count; i++)
-        for (uint32_t k = 0; step_operand(s, &s->steps.items[i], k, &o); k++)
+        for (uint32_t k = 0; schedule_step_operand(s, &s->steps.items[i], k, &o); k++)
             if (!marks_add(m, plan_range(p, &o)))
-                return fail_memory("hazards");
+                return status_fail_memory("hazards");
     return marks_seal(m);
 }
 
@@ -61,7 +61,7 @@ static rlxvk_status plan_segments(const schedule *s, plan *p)
         if (last && !host && !last->host)
             last->count++;
         else if (!VECTOR_PUSH(&p->segments, (segment){i, 1, host}))
-            return fail_memory("segments");
+            return status_fail_memory("segments");
     }
     return RLXVK_OK;
 }

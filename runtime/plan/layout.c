@@ -7,6 +7,7 @@
  * result, both share one placement (a "group").
  */
 #include "plan/place.h"
+#include "op/leaf.h"
 
 typedef struct layout {
     const schedule *s;
@@ -21,8 +22,8 @@ static uint64_t value_bytes(const schedule *s, uint32_t value)
     size_t nodes = s->graph->nodes.count;
     if (value >= nodes)
         return s->temporaries.items[value - nodes].bytes;
-    return storage_bytes((storage)s->values.items[value].storage,
-                         shape_numel(&graph_node(s->graph, value)->shape));
+    return dtype_storage_bytes((storage)s->values.items[value].storage,
+                               shape_numel(&graph_node(s->graph, value)->shape));
 }
 
 static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
@@ -33,20 +34,21 @@ static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
     if (bytes <= limit)
         return RLXVK_OK;
     if (value < l->s->graph->nodes.count)
-        text_append(&t, "%s of shape %s", node_label(l->s->graph, value, label),
+        text_append(&t, "%s of shape %s", op_node_label(l->s->graph, value, label),
                     shape_text(&graph_node(l->s->graph, value)->shape, shape));
-    return fail(RLXVK_E_TOO_LARGE,
-                "%s needs %llu bytes; this device binds at most %llu and allocates at most %llu; "
-                "split the tensor",
-                who, (unsigned long long)bytes, (unsigned long long)l->options->max_binding_bytes,
-                (unsigned long long)l->block_bytes);
+    return status_fail(
+        RLXVK_E_TOO_LARGE,
+        "%s needs %llu bytes; this device binds at most %llu and allocates at most %llu; "
+        "split the tensor",
+        who, (unsigned long long)bytes, (unsigned long long)l->options->max_binding_bytes,
+        (unsigned long long)l->block_bytes);
 }
 
 static void mark_live(const schedule *s, plan *p)
 {
     operand o;
     for (uint32_t i = 0; i < s->steps.count; i++)
-        for (uint32_t m = 0; step_operand(s, &s->steps.items[i], m, &o); m++) {
+        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++) {
             slot *v = &p->slots[o.value];
             v->first = MIN(v->first, i);
             v->last = MAX(v->last, i);
@@ -63,10 +65,9 @@ static void choose_classes(const schedule *s, const plan_options *options, plan 
     const rlxvk_graph *g = s->graph;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        bool weight = n->op == OP_param || n->op == OP_constant;
-        if (weight)
+        if (leaf_is_weight(n))
             pin(p, id, CLASS_WEIGHTS);
-        else if (n->op == OP_input || options->keep_all || (options->pinned && options->pinned[id]))
+        else if (leaf_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
             pin(p, s->values.items[id].root, CLASS_STATE);
     }
     for (size_t i = 0; i < s->temporaries.count; i++)
@@ -93,7 +94,7 @@ static rlxvk_status cover(layout *l, uint8_t class, uint64_t end)
     uint64_t block = end ? (end - 1) / l->block_bytes : 0;
     while (end && l->p->blocks[class].count <= block)
         if (!VECTOR_PUSH(&l->p->blocks[class], 0))
-            return fail_memory("blocks");
+            return status_fail_memory("blocks");
     if (end) {
         uint64_t *bytes = &l->p->blocks[class].items[block];
         *bytes = MAX(*bytes, end - block * l->block_bytes);
@@ -199,7 +200,7 @@ static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
     if (!items || !where) {
         memory_free(items);
         memory_free(where);
-        return fail_memory("layout");
+        return status_fail_memory("layout");
     }
     for (uint32_t v = 0; v < l->p->value_count; v++) {
         const slot *at = &l->p->slots[v];
@@ -259,7 +260,7 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
 {
     layout l = {s, options, p, memory_allocate((p->value_count + 1) * sizeof(uint32_t)),
                 options->max_block_bytes / options->alignment * options->alignment};
-    rlxvk_status status = l.group ? RLXVK_OK : fail_memory("layout");
+    rlxvk_status status = l.group ? RLXVK_OK : status_fail_memory("layout");
     for (uint32_t v = 0; v < p->value_count && status == RLXVK_OK; v++) {
         uint64_t bytes = value_bytes(s, v);
         l.group[v] = v;
@@ -278,30 +279,4 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
         status = layout_scratch(&l);
     memory_free(l.group);
     return status;
-}
-
-rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out)
-{
-    plan p = {.value_count = schedule_value_count(s)};
-    rlxvk_status status;
-    p.slots = memory_zeroed(p.value_count + 1, sizeof *p.slots);
-    p.barriers = memory_zeroed(s->steps.count + 1, sizeof *p.barriers);
-    TRY(p.slots && p.barriers ? RLXVK_OK : fail_memory("plan"));
-    TRY(plan_layout(s, options, &p));
-    TRY(plan_barriers(s, options, &p));
-    *out = p;
-    return RLXVK_OK;
-error:
-    plan_destroy(&p);
-    return status;
-}
-
-void plan_destroy(plan *p)
-{
-    memory_free(p->slots);
-    memory_free(p->barriers);
-    VECTOR_FREE(&p->segments);
-    for (int c = 0; c < CLASS_COUNT; c++)
-        VECTOR_FREE(&p->blocks[c]);
-    *p = (plan){0};
 }

@@ -30,7 +30,7 @@ rlxvk_status marks_seal(marks *m)
     for (m->leaves = 1; m->leaves < kept;)
         m->leaves *= 2;
     m->nodes = memory_zeroed(2 * (size_t)m->leaves, sizeof *m->nodes);
-    return m->nodes ? RLXVK_OK : fail_memory("byte ranges");
+    return m->nodes ? RLXVK_OK : status_fail_memory("byte ranges");
 }
 
 void marks_destroy(marks *m)

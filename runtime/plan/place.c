@@ -225,7 +225,7 @@ static rlxvk_status largest_live_set(const item *items, size_t count, uint64_t *
         end = MAX(end, items[i].last + 1);
     uint64_t *changes = memory_zeroed((size_t)end + 1, sizeof *changes);
     if (!changes)
-        return fail_memory("layout");
+        return status_fail_memory("layout");
     for (size_t i = 0; i < count; i++) {
         changes[items[i].first] += items[i].size;
         changes[items[i].last + 1] -= items[i].size; /* modular; sums back to zero */
@@ -269,7 +269,7 @@ rlxvk_status place_items(item *items, size_t count, uint64_t block_bytes, plan *
                  .most_visits = EFFORT_BASE + EFFORT_EACH * (uint64_t)count};
     item **deaths = memory_zeroed(count + 1, sizeof *deaths);
     rlxvk_status status;
-    TRY(to.spots && deaths ? RLXVK_OK : fail_memory("layout"));
+    TRY(to.spots && deaths ? RLXVK_OK : status_fail_memory("layout"));
     TRY(largest_live_set(items, count, &p->scratch_lower_bound));
     if (count)
         try_orders(&to, count, deaths, p);

@@ -12,7 +12,7 @@ static uint32_t level_of(marks *m, const schedule *s, const step *at)
 {
     uint32_t level = 0;
     operand o;
-    for (uint32_t i = 0; step_operand(s, at, i, &o); i++) {
+    for (uint32_t i = 0; schedule_step_operand(s, at, i, &o); i++) {
         byte_range range = {o.value, o.first, o.size};
         level = MAX(level, marks_highest(m, MARK_WRITTEN, range));
         if (o.access & ACCESS_WRITE)
@@ -24,7 +24,7 @@ static uint32_t level_of(marks *m, const schedule *s, const step *at)
 static void note(marks *m, const schedule *s, const step *at, uint32_t level)
 {
     operand o;
-    for (uint32_t i = 0; step_operand(s, at, i, &o); i++)
+    for (uint32_t i = 0; schedule_step_operand(s, at, i, &o); i++)
         marks_raise(m, o.access & ACCESS_WRITE ? MARK_WRITTEN : MARK_READ,
                     (byte_range){o.value, o.first, o.size}, level + 1);
 }
@@ -33,9 +33,9 @@ static rlxvk_status name_ranges(marks *m, const schedule *s)
 {
     operand o;
     for (uint32_t i = 0; i < s->steps.count; i++)
-        for (uint32_t k = 0; step_operand(s, &s->steps.items[i], k, &o); k++)
+        for (uint32_t k = 0; schedule_step_operand(s, &s->steps.items[i], k, &o); k++)
             if (!marks_add(m, (byte_range){o.value, o.first, o.size}))
-                return fail_memory("levels");
+                return status_fail_memory("levels");
     return marks_seal(m);
 }
 
@@ -55,7 +55,7 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
 {
     step *steps = memory_allocate((s->steps.count + 1) * sizeof *steps);
     if (!steps)
-        return fail_memory("reordered steps");
+        return status_fail_memory("reordered steps");
     for (size_t i = 0; i < s->steps.count; i++)
         steps[i] = s->steps.items[ranks[i].index];
     for (size_t i = s->steps.count, end = 0; i-- > 0; steps[i].level_end = (uint32_t)end)
@@ -67,12 +67,12 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
     return RLXVK_OK;
 }
 
-rlxvk_status schedule_reorder(schedule *s)
+rlxvk_status reorder_schedule(schedule *s)
 {
     marks m = {0};
     ranked *ranks = memory_allocate((s->steps.count + 1) * sizeof *ranks);
     rlxvk_status status;
-    TRY(ranks ? name_ranges(&m, s) : fail_memory("levels"));
+    TRY(ranks ? name_ranges(&m, s) : status_fail_memory("levels"));
     for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
         ranks[i] = (ranked){level_of(&m, s, at), i};

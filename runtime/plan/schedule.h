@@ -5,28 +5,19 @@
 #ifndef RLXVK_SCHEDULE_H
 #define RLXVK_SCHEDULE_H
 
+#include "graph/pair.h"
 #include "op/op.h"
-#include "plan/value.h"
-
-/* Two nodes lowered as one step at `first`'s position: a sum and the norm that reads it. Made by
- * rewrite/. */
-typedef struct node_pair {
-    uint32_t first, second;
-} node_pair;
-
-/* Per node the other one of its pair; NODE_NONE: it has none. memory_free it; NULL when out of
- * memory. */
-uint32_t *pair_partners(const node_pair *pairs, size_t count, size_t nodes);
+#include "op/value.h"
 
 typedef struct schedule_options {
     const device_profile *profile;
     bool keep_all; /* every node gets memory of its own */
     bool forbid_host;
     bool reorder;        /* level order */
-    const bool *on_host; /* OP_COUNT flags: rows forced to the host; may be NULL */
+    const bool *on_host; /* per row of the op table: forced to the host; may be NULL */
     uint32_t matmul;     /* enum matmul_choice */
     rlxvk_precision precision;
-    bool matrix_in_lanes;        /* device_matrix_layout */
+    bool matrix_in_lanes;        /* vk_matrix_layout */
     const char *variants;        /* checked choices (op/variant.h); may be NULL */
     const struct tuning *tuning; /* measured ones; may be NULL */
     const node_pair *pairs;
@@ -48,7 +39,7 @@ typedef struct schedule {
     VECTOR(step) steps;            /* in execution order */
     VECTOR(temporary) temporaries; /* value id = node count + index */
     VECTOR(variant_query) queries; /* where a kernel variant had to be chosen */
-    uint64_t visits;               /* tree nodes looked at by schedule_reorder */
+    uint64_t visits;               /* tree nodes looked at by reorder_schedule */
 } schedule;
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);
@@ -61,9 +52,9 @@ static inline uint32_t schedule_value_count(const schedule *s)
 }
 
 /* What a step touches, host steps included, one operand at a time: false past the last. */
-bool step_operand(const schedule *s, const step *at, uint32_t index, operand *out);
+bool schedule_step_operand(const schedule *s, const step *at, uint32_t index, operand *out);
 
 /* Rearranges the steps into dependency levels. */
-rlxvk_status schedule_reorder(schedule *s);
+rlxvk_status reorder_schedule(schedule *s);
 
 #endif

@@ -5,6 +5,7 @@
  * view.
  */
 #include "rewrite/pass.h"
+#include "op/view.h"
 
 /* What is known of the old nodes. */
 typedef struct lives {
@@ -14,18 +15,13 @@ typedef struct lives {
     bool *outlived;       /* a view that is read when its memory no longer holds it */
 } lives;
 
-static bool is_view(const rlxvk_graph *g, const node *n)
-{
-    uint64_t offset;
-    const op_family *family = node_row(n)->family;
-    return n->input_count && family->view && family->view(g, n, &offset);
-}
-
 static void find_leaves(const rlxvk_graph *g, lives *l)
 {
+    view_roots(g, l->leaf);
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        l->leaf[id] = n->input_count == 0 ? id : is_view(g, n) ? l->leaf[n->inputs[0]] : NODE_NONE;
+        if (graph_node(g, l->leaf[id])->input_count)
+            l->leaf[id] = NODE_NONE;
         for (uint32_t i = 0; i < n->input_count; i++)
             l->last_read[n->inputs[i]] = id;
     }
@@ -76,12 +72,12 @@ rlxvk_status detach_views(rlxvk_graph *g)
     uint32_t *words = memory_zeroed(3 * count, sizeof *words);
     bool *outlived = memory_zeroed(count, sizeof *outlived);
     rlxvk_status status;
-    TRY(words && outlived ? RLXVK_OK : fail_memory("views"));
+    TRY(words && outlived ? RLXVK_OK : status_fail_memory("views"));
     lives l = {words, words + count, words + 2 * count, outlived};
     find_leaves(g, &l);
     find_outlived(g, &l);
     keep_views_of_copies(g, &l);
-    TRY(run_pass(g, detach_view, &l));
+    TRY(rewrite_run_pass(g, detach_view, &l));
 error:
     memory_free(words);
     memory_free(outlived);

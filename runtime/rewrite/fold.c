@@ -12,8 +12,8 @@
 
 static uint64_t word_bytes(const node *n)
 {
-    return storage_bytes(n->dtype == RLXVK_C64 ? STORAGE_PAIR : STORAGE_WORD,
-                         shape_numel(&n->shape));
+    return dtype_storage_bytes(n->dtype == RLXVK_C64 ? STORAGE_PAIR : STORAGE_WORD,
+                               shape_numel(&n->shape));
 }
 
 static bool can_fold(const pass *p, uint32_t id)
@@ -35,7 +35,7 @@ static rlxvk_status isolate(const pass *p, const node *n, rlxvk_graph **out)
     rlxvk_graph *g = NULL;
     uint32_t *inputs = memory_zeroed(n->input_count + 1, sizeof *inputs);
     node copy = *n;
-    rlxvk_status status = inputs ? RLXVK_OK : fail_memory("constant folding");
+    rlxvk_status status = inputs ? RLXVK_OK : status_fail_memory("constant folding");
     if (status == RLXVK_OK)
         status = rlxvk_graph_create(&g);
     for (uint32_t i = 0; i < n->input_count && status == RLXVK_OK; i++) {
@@ -78,7 +78,7 @@ static uint32_t append_constant(pass *p, const node *n, const float *words)
     size_t size = numel * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
     void *bytes = memory_zeroed(1, size + 1);
     if (!bytes) {
-        graph_fail(p->graph, fail_memory("folded constant"));
+        graph_fail(p->graph, status_fail_memory("folded constant"));
         return NODE_NONE;
     }
     dtype_narrow((rlxvk_dtype)n->dtype, words, numel, bytes);

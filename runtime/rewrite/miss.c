@@ -3,61 +3,44 @@
  * graph, where whatever still begins like a pattern was not replaced, and say why. Nothing is
  * remembered while rewriting, so the ids are those of the graph that runs.
  */
-#include "rewrite/pass.h"
+#include "rewrite/fuse.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-bool miss(const pass *p, const char *format, ...)
-{
-    char reason[192];
-    va_list arguments;
-    if (!p->why || p->why->length)
-        return false;
-    va_start(arguments, format);
-    text_format(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    text_append(p->why, "%s", reason);
-    return false;
-}
-
-bool expect_private(const pass *p, uint32_t id)
-{
-    const char *name = node_row(&p->nodes[id])->name;
-    if (is_private(p, id))
-        return true;
-    if (!p->why)
-        return false;
-    if (p->outputs[id])
-        return miss(p, "%s %%%u is a graph output", name, id);
-    return miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
-}
+static const struct {
+    const char *name;
+    fusion_match match;
+} patterns[] = {
+    {"matmul + bias + activation", fuse_match_matmul_bias_act},
+    {"residual + norm", fuse_match_residual_norm},
+    {"residual and norm in one step", fuse_match_norm_pair},
+    {"SwiGLU", fuse_match_swiglu},
+};
 
 /* Why a match, of all things, was not replaced. */
 static void miss_match(const pass *p, uint32_t id, const uint32_t *partners)
 {
     uint32_t sum = p->nodes[id].inputs[0], partner = partners[sum];
     if (partner != NODE_NONE)
-        miss(p, "%%%u is in one step with %%%u already", MIN(sum, partner), MAX(sum, partner));
+        rewrite_miss(p, "%%%u is in one step with %%%u already", MIN(sum, partner),
+                     MAX(sum, partner));
     else
-        miss(p, "fusion is off, or the pattern came up after its pass");
+        rewrite_miss(p, "fusion is off, or the pattern came up after its pass");
 }
 
 static void report_misses(pass *p, const uint32_t *partners, miss_report report, void *user)
 {
     for (uint32_t id = 0; id < p->count; id++)
-        for (size_t i = 0; i < FUSION_PATTERNS; i++) {
+        for (size_t i = 0; i < ARRAY_COUNT(patterns); i++) {
             fusion f;
             p->why->length = 0;
-            if (fusion_patterns[i].match(p, id, &f) && partners[id] == NODE_NONE)
+            if (patterns[i].match(p, id, &f) && partners[id] == NODE_NONE)
                 miss_match(p, id, partners);
             if (p->why->length)
-                report(user, id, fusion_patterns[i].name, p->why->buffer);
+                report(user, id, patterns[i].name, p->why->buffer);
         }
 }
 
-rlxvk_status find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
-                         void *user)
+rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
+                                 void *user)
 {
     char buffer[192];
     text why = {buffer, sizeof buffer, 0};
@@ -65,13 +48,13 @@ rlxvk_status find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_repo
     uint32_t *partners = pair_partners(pairs->items, pairs->count, g->nodes.count);
     pass p = {.nodes = g->nodes.items,
               .count = (uint32_t)g->nodes.count,
-              .uses = count_node_uses(g),
-              .writes = count_writes(g),
+              .uses = rewrite_count_uses(g),
+              .writes = rewrite_count_writes(g),
               .outputs = outputs,
               .why = &why};
     rlxvk_status status = RLXVK_OK;
     if (!outputs || !partners || !p.uses || !p.writes)
-        TRY(fail_memory("missed patterns"));
+        TRY(status_fail_memory("missed patterns"));
     for (size_t i = 0; i < g->outputs.count; i++)
         outputs[g->outputs.items[i]] = true;
     report_misses(&p, partners, report, user);

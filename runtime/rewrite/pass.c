@@ -1,9 +1,9 @@
-/* The pass driver, dead-node removal, and the pipeline of passes. */
+/* The driver of passes, what it counts for the rules, and the removal of dead nodes. */
 #include "rewrite/pass.h"
 
-#include <string.h>
+#include <stdarg.h>
 
-uint32_t *count_node_uses(const rlxvk_graph *g)
+uint32_t *rewrite_count_uses(const rlxvk_graph *g)
 {
     uint32_t *uses = memory_zeroed(g->nodes.count + 1, sizeof *uses);
     if (!uses)
@@ -21,7 +21,7 @@ static bool has_effect(const node *n)
     return node_writes(n) != 0;
 }
 
-uint32_t *count_writes(const rlxvk_graph *g)
+uint32_t *rewrite_count_writes(const rlxvk_graph *g)
 {
     uint32_t *writes = memory_zeroed(g->nodes.count + 1, sizeof *writes);
     for (uint32_t id = 0; writes && id < g->nodes.count; id++)
@@ -29,9 +29,34 @@ uint32_t *count_writes(const rlxvk_graph *g)
     return writes;
 }
 
-bool writes_between(const pass *p, uint32_t first, uint32_t last)
+bool rewrite_writes_between(const pass *p, uint32_t first, uint32_t last)
 {
     return first < last && p->writes[last] != p->writes[first + 1];
+}
+
+bool rewrite_miss(const pass *p, const char *format, ...)
+{
+    char reason[192];
+    va_list arguments;
+    if (!p->why || p->why->length)
+        return false;
+    va_start(arguments, format);
+    text_format(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    text_append(p->why, "%s", reason);
+    return false;
+}
+
+bool rewrite_expect_private(const pass *p, uint32_t id)
+{
+    const char *name = node_row(&p->nodes[id])->name;
+    if (is_private(p, id))
+        return true;
+    if (!p->why)
+        return false;
+    if (p->outputs[id])
+        return rewrite_miss(p, "%s %%%u is a graph output", name, id);
+    return rewrite_miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
 }
 
 uint32_t pass_copy(pass *p, uint32_t id)
@@ -41,7 +66,7 @@ uint32_t pass_copy(pass *p, uint32_t id)
     uint32_t *inputs =
         n.input_count ? arena_allocate(&g->memory, n.input_count * sizeof *inputs) : NULL;
     if ((n.input_count && !inputs) || !VECTOR_PUSH(&g->nodes, n)) {
-        graph_fail(g, fail_memory("rewritten node"));
+        graph_fail(g, status_fail_memory("rewritten node"));
         return NODE_NONE;
     }
     for (uint32_t i = 0; i < n.input_count; i++)
@@ -50,18 +75,18 @@ uint32_t pass_copy(pass *p, uint32_t id)
     return (uint32_t)g->nodes.count - 1;
 }
 
-rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
+rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
 {
     uint32_t count = (uint32_t)g->nodes.count;
     pass p = {.graph = g,
               .nodes = g->nodes.items,
               .count = count,
               .map = memory_zeroed(count + 1, sizeof(uint32_t)),
-              .uses = count_node_uses(g),
-              .writes = count_writes(g),
+              .uses = rewrite_count_uses(g),
+              .writes = rewrite_count_writes(g),
               .context = context};
     if (!p.map || !p.uses || !p.writes) {
-        graph_fail(g, fail_memory("pass"));
+        graph_fail(g, status_fail_memory("pass"));
     } else {
         g->nodes.items = NULL;
         g->nodes.count = g->nodes.capacity = 0;
@@ -77,7 +102,7 @@ rlxvk_status run_pass(rlxvk_graph *g, rewrite_rule rule, const void *context)
     memory_free(p.map);
     memory_free(p.uses);
     memory_free(p.writes);
-    return g->status == RLXVK_OK ? RLXVK_OK : fail(g->status, "%s", g->error);
+    return g->status == RLXVK_OK ? RLXVK_OK : status_fail(g->status, "%s", g->error);
 }
 
 /* ---- Dead nodes ---- */
@@ -94,12 +119,12 @@ static void mark_live(const rlxvk_graph *g, bool *live)
     }
 }
 
-static rlxvk_status drop_dead(rlxvk_graph *g)
+rlxvk_status pass_drop_dead(rlxvk_graph *g)
 {
     size_t count = g->nodes.count, kept = 0;
     bool *live = memory_zeroed(count + 1, sizeof *live);
     uint32_t *map = memory_zeroed(count + 1, sizeof *map);
-    rlxvk_status status = live && map ? RLXVK_OK : fail_memory("dead nodes");
+    rlxvk_status status = live && map ? RLXVK_OK : status_fail_memory("dead nodes");
     if (status == RLXVK_OK) {
         mark_live(g, live);
         for (uint32_t id = 0; id < count; id++) {
@@ -117,50 +142,5 @@ static rlxvk_status drop_dead(rlxvk_graph *g)
     }
     memory_free(live);
     memory_free(map);
-    return status;
-}
-
-/* ---- The pipeline ---- */
-
-rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
-{
-    rlxvk_graph *copy = NULL;
-    rlxvk_status status;
-    TRY(rlxvk_graph_create(&copy));
-    for (uint32_t id = 0; id < g->nodes.count; id++)
-        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
-            TRY(copy->status);
-    for (size_t i = 0; i < g->outputs.count; i++)
-        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
-            TRY(fail_memory("graph outputs"));
-    *out = copy;
-    return RLXVK_OK;
-error:
-    rlxvk_graph_destroy(copy);
-    return status;
-}
-
-rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
-{
-    /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
-     * fusing leaves. */
-    static const rewrite_rule passes[] = {split_region,       fold_constant, fuse_matmul_bias_act,
-                                          fuse_residual_norm, fuse_swiglu,   fold_constant};
-    enum { legal = 2 };
-    size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
-    rlxvk_status status;
-    TRY(drop_dead(g));
-    TRY(detach_views(g));
-    for (size_t i = 0; i < count; i++) {
-        TRY(drop_dead(g));
-        TRY(run_pass(g, passes[i], options));
-    }
-    TRY(drop_dead(g));
-    if (options->regions)
-        TRY(make_regions(g, options));
-    TRY(drop_dead(g));
-    TRY(graph_index_names(g));
-    TRY(graph_verify(g));
-error:
     return status;
 }

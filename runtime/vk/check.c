@@ -76,10 +76,10 @@ rlxvk_status vk_check(device *d, VkResult result, const char *call)
     int length = (int)strcspn(call, "(");
     for (size_t i = 0; i < ARRAY_COUNT(status_rows); i++)
         if (status_rows[i].result == result)
-            return fail(status_rows[i].status, "vk%.*s: %s: %s", length, call, result_name(result),
-                        status_rows[i].remedy);
-    return fail(RLXVK_E_VULKAN, "vk%.*s: %s (%d); RLXVK_VALIDATION=1 may say more", length, call,
-                result_name(result), (int)result);
+            return status_fail(status_rows[i].status, "vk%.*s: %s: %s", length, call,
+                               result_name(result), status_rows[i].remedy);
+    return status_fail(RLXVK_E_VULKAN, "vk%.*s: %s (%d); RLXVK_VALIDATION=1 may say more", length,
+                       call, result_name(result), (int)result);
 }
 
 static void count_call(uint64_t *counter)

@@ -94,9 +94,9 @@ void command_barrier(device *d, VkCommandBuffer buffer, unsigned from, unsigned 
 
 /* ---- Descriptors ---- */
 
-rlxvk_status descriptor_pool_create(device *d,
-                                    const uint32_t sets_by_binding_count[KERNEL_MAX_BINDINGS + 1],
-                                    VkDescriptorPool *out)
+rlxvk_status
+vk_descriptor_pool_create(device *d, const uint32_t sets_by_binding_count[KERNEL_MAX_BINDINGS + 1],
+                          VkDescriptorPool *out)
 {
     rlxvk_status status;
     uint64_t sets = 0, descriptors = 0;
@@ -105,8 +105,9 @@ rlxvk_status descriptor_pool_create(device *d,
         descriptors += (uint64_t)sets_by_binding_count[count] * count;
     }
     if (descriptors > UINT32_MAX || sets > UINT32_MAX)
-        return fail(RLXVK_E_TOO_LARGE, "descriptor pool: %llu sets of %llu descriptors in all",
-                    (unsigned long long)sets, (unsigned long long)descriptors);
+        return status_fail(RLXVK_E_TOO_LARGE,
+                           "descriptor pool: %llu sets of %llu descriptors in all",
+                           (unsigned long long)sets, (unsigned long long)descriptors);
     /* Vulkan has no empty pools. */
     VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, (uint32_t)MAX(descriptors, 1)};
     VkDescriptorPoolCreateInfo info = {
@@ -136,14 +137,15 @@ static void ranges_write(device *d, VkDescriptorSet set, const buffer_range *ran
         d->fn.UpdateDescriptorSets(d->handle, 1, &write, 0, NULL);
 }
 
-rlxvk_status descriptor_set_write(device *d, VkDescriptorPool pool, const buffer_range *ranges,
-                                  uint32_t count, VkDescriptorSet *out)
+rlxvk_status vk_descriptor_set_write(device *d, VkDescriptorPool pool, const buffer_range *ranges,
+                                     uint32_t count, VkDescriptorSet *out)
 {
     rlxvk_status status;
     uint32_t limit = MIN(d->choice.profile.storage_buffers_per_stage, KERNEL_MAX_BINDINGS);
     if (count > limit)
-        return fail(RLXVK_E_UNSUPPORTED, "descriptor set: %u storage buffers; this device takes %u",
-                    count, limit);
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "descriptor set: %u storage buffers; this device takes %u", count,
+                           limit);
     VkDescriptorSetAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
         .descriptorPool = pool,
@@ -165,12 +167,12 @@ static bool is_lost(const device *d)
 
 static rlxvk_status fail_lost(const char *what)
 {
-    return fail(RLXVK_E_DEVICE_LOST,
-                "%s: the device was lost earlier; destroy everything on it and open it again",
-                what);
+    return status_fail(
+        RLXVK_E_DEVICE_LOST,
+        "%s: the device was lost earlier; destroy everything on it and open it again", what);
 }
 
-rlxvk_status timeline_create(device *d, VkSemaphore *out)
+rlxvk_status vk_timeline_create(device *d, VkSemaphore *out)
 {
     rlxvk_status status;
     VkSemaphoreTypeCreateInfo type = {
@@ -194,8 +196,8 @@ error:
     return status;
 }
 
-rlxvk_status queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
-                          const VkCommandBuffer *buffers, uint32_t count)
+rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
+                             const VkCommandBuffer *buffers, uint32_t count)
 {
     static const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     if (is_lost(d))
@@ -248,7 +250,7 @@ static bool reached_soon(device *d, VkSemaphore timeline, uint64_t value)
     return false;
 }
 
-rlxvk_status timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns)
+rlxvk_status vk_timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns)
 {
     if (is_lost(d))
         return fail_lost("wait");
@@ -262,9 +264,10 @@ rlxvk_status timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint
     };
     VkResult result = VK_RESULT(d, WaitSemaphores(d->handle, &info, timeout_ns));
     if (result == VK_TIMEOUT)
-        return fail(RLXVK_E_TIMEOUT,
-                    "wait: submission %llu not done after %.3f s; raise timeout_ns if it may take "
-                    "longer",
-                    (unsigned long long)value, (double)timeout_ns * 1e-9);
+        return status_fail(
+            RLXVK_E_TIMEOUT,
+            "wait: submission %llu not done after %.3f s; raise timeout_ns if it may take "
+            "longer",
+            (unsigned long long)value, (double)timeout_ns * 1e-9);
     return vk_check(d, result, "WaitSemaphores");
 }

@@ -11,9 +11,9 @@ static rlxvk_status choose_all(const device_snapshot *snapshots, uint32_t count,
 {
     *out = memory_zeroed(count, sizeof(**out));
     if (!*out)
-        return fail_memory("device choices");
+        return status_fail_memory("device choices");
     for (uint32_t i = 0; i < count; i++)
-        device_choose(&snapshots[i], options, &(*out)[i]);
+        profile_choose(&snapshots[i], options, &(*out)[i]);
     return RLXVK_OK;
 }
 
@@ -24,9 +24,9 @@ static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
     device_snapshot *snapshots = NULL;
     device_choice *choices = NULL;
     uint32_t count = 0, index = 0;
-    TRY(snapshots_take(d, &physical, &snapshots, &count));
+    TRY(snapshot_take_all(d, &physical, &snapshots, &count));
     TRY(choose_all(snapshots, count, options, &choices));
-    TRY(device_select(snapshots, choices, count, wanted, &index));
+    TRY(vk_select_device(snapshots, choices, count, wanted, &index));
     d->physical = physical[index];
     d->snapshot = snapshots[index];
     d->choice = choices[index];
@@ -169,18 +169,18 @@ static rlxvk_status device_fill(device *d, const rlxvk_context_options *options,
     rlxvk_status status;
     const char *wanted = options->device ? options->device : environment->device;
     if (pthread_mutex_init(&d->queue_lock, NULL))
-        return fail_memory("queue lock");
+        return status_fail_memory("queue lock");
     d->queue_lock_made = true;
-    TRY(instance_open(d, toggle(options->validation, environment->validation)));
+    TRY(loader_instance_open(d, toggle(options->validation, environment->validation)));
     TRY(device_pick(d, options, wanted));
     TRY(handle_create(d));
-    TRY(device_functions_load(d));
+    TRY(loader_device_functions(d));
     d->fn.GetDeviceQueue(d->handle, d->choice.queue_family, 0, &d->queue);
     TRY(layouts_create(d));
     TRY(pipeline_store_create(d, options->cache_directory));
 error:
     if (status != RLXVK_OK && d->physical)
-        return fail_within(status, "device '%s'", d->snapshot.properties.deviceName);
+        return status_fail_within(status, "device '%s'", d->snapshot.properties.deviceName);
     return status;
 }
 
@@ -192,7 +192,7 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *e
         options = &defaults;
     device *d = memory_zeroed(1, sizeof(*d));
     if (!d)
-        return fail_memory("device");
+        return status_fail_memory("device");
     d->log = (log_sink){options->log, options->log_user};
     d->no_specialization = environment->no_specialization;
     rlxvk_status status = device_fill(d, options, environment);
@@ -231,7 +231,7 @@ void device_close(device *d)
     if (!d)
         return;
     handle_close(d);
-    instance_close(d);
+    loader_instance_close(d);
     if (d->queue_lock_made)
         pthread_mutex_destroy(&d->queue_lock);
     memory_free(d);
@@ -246,12 +246,12 @@ rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_
     uint32_t count = 0;
     device *d = memory_zeroed(1, sizeof(*d));
     if (!d)
-        return fail_memory("device");
-    TRY(instance_open(d, false));
-    TRY(snapshots_take(d, &physical, &snapshots, &count));
+        return status_fail_memory("device");
+    TRY(loader_instance_open(d, false));
+    TRY(snapshot_take_all(d, &physical, &snapshots, &count));
     TRY(choose_all(snapshots, count, NULL, &choices));
     for (uint32_t i = 0; i < MIN(count, capacity); i++)
-        device_describe(&snapshots[i], &choices[i], &infos[i]);
+        profile_describe(&snapshots[i], &choices[i], &infos[i]);
     *out_count = count;
 error:
     memory_free(physical);

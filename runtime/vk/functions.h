@@ -1,8 +1,8 @@
 /*
  * Every Vulkan entry point the library calls, by the level it is loaded at. A member of
  * vk_functions has the entry point's name without "vk". Global and instance members are there after
- * instance_open, device members after device_open; before that, and for the optional ones where not
- * offered, they are NULL.
+ * loader_instance_open, device members after device_open; before that, and for the optional ones
+ * where not offered, they are NULL.
  */
 #ifndef RLXVK_FUNCTIONS_H
 #define RLXVK_FUNCTIONS_H

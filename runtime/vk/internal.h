@@ -13,9 +13,9 @@
 /* loader.c: the library, its global functions and the instance; E_NO_DEVICE with the reason.
  * Without any driver the instance is left VK_NULL_HANDLE with RLXVK_OK: a machine with zero
  * devices. */
-rlxvk_status instance_open(device *d, bool validation);
-void instance_close(device *d);
-rlxvk_status device_functions_load(device *d);
+rlxvk_status loader_instance_open(device *d, bool validation);
+void loader_instance_close(device *d);
+rlxvk_status loader_device_functions(device *d);
 
 /* validation.c */
 VkDebugUtilsMessengerCreateInfoEXT validation_messenger_info(device *d);
@@ -26,17 +26,17 @@ rlxvk_status validation_layer_check(device *d);
 rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out);
 /* All physical devices with their snapshots, in the order of their index; both arrays are the
  * caller's to free. */
-rlxvk_status snapshots_take(device *d, VkPhysicalDevice **out_physical,
-                            device_snapshot **out_snapshots, uint32_t *out_count);
-bool extension_listed(const VkExtensionProperties *list, uint32_t count, const char *name);
+rlxvk_status snapshot_take_all(device *d, VkPhysicalDevice **out_physical,
+                               device_snapshot **out_snapshots, uint32_t *out_count);
+bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, const char *name);
 
 /* profile.c: 32 hexadecimal digits and a terminator. */
-void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1]);
+void profile_uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1]);
 
 /* select.c: the index of the device to open. `wanted` is an index, part of a name or a UUID; NULL
  * or "" for the best. E_NO_DEVICE lists what there is. */
-rlxvk_status device_select(const device_snapshot *snapshots, const device_choice *choices,
-                           uint32_t count, const char *wanted, uint32_t *out);
+rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
+                              uint32_t count, const char *wanted, uint32_t *out);
 
 /* pipeline.c: `cache_directory` as in rlxvk_context_options. */
 rlxvk_status pipeline_store_create(device *d, const char *cache_directory);
@@ -48,27 +48,17 @@ typedef struct disk_cache {
     char *path; /* NULL: kept in memory only */
     size_t loaded_size;
 } disk_cache;
-rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out);
+rlxvk_status pipeline_cache_open(device *d, const char *directory, disk_cache *out);
 /* Writes the file when the cache grew; silent on failure. */
-void disk_cache_save(device *d, const disk_cache *cache);
-void disk_cache_close(device *d, disk_cache *cache);
+void pipeline_cache_save(device *d, const disk_cache *cache);
+void pipeline_cache_close(device *d, disk_cache *cache);
 /* What stands in the file before the driver's data. */
 typedef struct cache_header {
     uint64_t magic, checksum, size;
 } cache_header;
-cache_header cache_header_of(const uint8_t *data, size_t size);
+cache_header pipeline_cache_header(const uint8_t *data, size_t size);
 /* The driver's data inside a file's bytes, verified; NULL for every kind of unusable file. Pure. */
-const uint8_t *cache_file_data(const VkPhysicalDeviceProperties *properties, const uint8_t *file,
-                               size_t size, size_t *out_size);
-
-/* float_controls.c: the kernel's words with what this device offers in float controls asked for;
- * memory_free it. NULL when out of memory. */
-uint32_t *module_words(const device *d, const kernel_info *kernel, uint32_t *out_count);
-
-/* specialize.c: a valid module with these values for the constants of SpecId 0, 1, .., without what
- * they rule out, with or without the hints to unroll loops; memory_free it. NULL when out of
- * memory. */
-uint32_t *module_specialize(const uint32_t *words, uint32_t count, const uint32_t *constants,
-                            uint32_t constant_count, bool unroll_hints, uint32_t *out_count);
+const uint8_t *pipeline_cache_data(const VkPhysicalDeviceProperties *properties,
+                                   const uint8_t *file, size_t size, size_t *out_size);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The Vulkan loader, opened at run time so that a program runs (and says why it cannot) on a
- * machine without Vulkan, and the instance. Invariant: instance_close undoes any prefix of
- * instance_open.
+ * machine without Vulkan, and the instance. Invariant: loader_instance_close undoes any prefix of
+ * loader_instance_open.
  */
 #include "vk/internal.h"
 
@@ -17,15 +17,16 @@ static rlxvk_status library_open(device *d)
     for (size_t i = 0; i < ARRAY_COUNT(names) && !d->library; i++)
         d->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!d->library)
-        return fail(RLXVK_E_NO_DEVICE,
-                    "no Vulkan loader: libvulkan.so.1 cannot be opened; install the distribution's "
-                    "package (libvulkan1, vulkan-loader) and a driver");
+        return status_fail(
+            RLXVK_E_NO_DEVICE,
+            "no Vulkan loader: libvulkan.so.1 cannot be opened; install the distribution's "
+            "package (libvulkan1, vulkan-loader) and a driver");
     /* POSIX guarantees that a function survives the trip through void *; ISO C has no cast for it.
      */
     *(void **)&d->fn.GetInstanceProcAddr = dlsym(d->library, "vkGetInstanceProcAddr");
     if (!d->fn.GetInstanceProcAddr)
-        return fail(RLXVK_E_NO_DEVICE, "libvulkan.so.1 has no vkGetInstanceProcAddr; "
-                                       "is another library in its place?");
+        return status_fail(RLXVK_E_NO_DEVICE, "libvulkan.so.1 has no vkGetInstanceProcAddr; "
+                                              "is another library in its place?");
     if (vk_hooks.look_up)
         d->fn.GetInstanceProcAddr = vk_hooks.look_up(d->fn.GetInstanceProcAddr);
     return RLXVK_OK;
@@ -33,8 +34,8 @@ static rlxvk_status library_open(device *d)
 
 static rlxvk_status fail_function(const char *name)
 {
-    return fail(RLXVK_E_NO_DEVICE, "the Vulkan loader or driver lacks vk%s; Vulkan 1.2 is needed",
-                name);
+    return status_fail(RLXVK_E_NO_DEVICE,
+                       "the Vulkan loader or driver lacks vk%s; Vulkan 1.2 is needed", name);
 }
 
 #define LOAD_WITH(get, handle, name)                                                               \
@@ -61,7 +62,7 @@ static rlxvk_status instance_functions_load(device *d)
     return RLXVK_OK;
 }
 
-rlxvk_status device_functions_load(device *d)
+rlxvk_status loader_device_functions(device *d)
 {
 #define LOAD(name) LOAD_WITH(GetDeviceProcAddr, d->handle, name)
     VK_DEVICE_FUNCTIONS(LOAD)
@@ -75,8 +76,8 @@ static rlxvk_status loader_version(device *d, uint32_t *out)
     uint32_t version = 0;
     VK(d, EnumerateInstanceVersion(&version));
     if (version < VK_API_VERSION_1_2)
-        return fail(RLXVK_E_NO_DEVICE, "the Vulkan loader is %u.%u; 1.2 or newer is needed",
-                    VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+        return status_fail(RLXVK_E_NO_DEVICE, "the Vulkan loader is %u.%u; 1.2 or newer is needed",
+                           VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
     *out = MIN(version, NEWEST_API);
     return RLXVK_OK;
 error:
@@ -92,11 +93,11 @@ static rlxvk_status extension_offered(device *d, const char *layer, const char *
     VK(d, EnumerateInstanceExtensionProperties(layer, &count, NULL));
     list = memory_zeroed(count, sizeof(*list));
     if (!list) {
-        status = fail_memory("list of instance extensions");
+        status = status_fail_memory("list of instance extensions");
         goto error;
     }
     VK(d, EnumerateInstanceExtensionProperties(layer, &count, list));
-    *out = extension_listed(list, count, name);
+    *out = snapshot_has_extension(list, count, name);
 error:
     memory_free(list);
     return status;
@@ -183,7 +184,7 @@ error:
     return status;
 }
 
-rlxvk_status instance_open(device *d, bool validation)
+rlxvk_status loader_instance_open(device *d, bool validation)
 {
     rlxvk_status status;
     TRY(library_open(d));
@@ -201,7 +202,7 @@ error:
     return status;
 }
 
-void instance_close(device *d)
+void loader_instance_close(device *d)
 {
     if (d->messenger && d->fn.DestroyDebugUtilsMessengerEXT)
         d->fn.DestroyDebugUtilsMessengerEXT(d->instance, d->messenger, NULL);

@@ -34,9 +34,9 @@ static rlxvk_status probe_record(device *d, probe *p, VkPipeline pipeline, VkCom
     rlxvk_status status;
     TRY(memory_block_create(d, MEMORY_READBACK, range.size, &p->block));
     range.buffer = p->block.buffer;
-    TRY(descriptor_pool_create(d, sets, &p->descriptors));
-    TRY(descriptor_set_write(d, p->descriptors, &range, 1, &set));
-    TRY(timeline_create(d, &p->timeline));
+    TRY(vk_descriptor_pool_create(d, sets, &p->descriptors));
+    TRY(vk_descriptor_set_write(d, p->descriptors, &range, 1, &set));
+    TRY(vk_timeline_create(d, &p->timeline));
     TRY(command_pool_create(d, &p->pool));
     TRY(command_buffers_allocate(d, p->pool, 1, out));
     TRY(command_begin(d, *out));
@@ -62,10 +62,10 @@ static rlxvk_status look(device *d, int *out)
     VkPipeline pipeline;
     VkCommandBuffer commands;
     rlxvk_status status;
-    TRY(pipelines_get(d, &request, 1, &pipeline));
+    TRY(pipeline_get_all(d, &request, 1, &pipeline));
     TRY(probe_record(d, &p, pipeline, &commands));
-    TRY(queue_submit(d, p.timeline, 0, 1, &commands, 1));
-    TRY(timeline_wait(d, p.timeline, 1, TIMEOUT_NS));
+    TRY(vk_queue_submit(d, p.timeline, 0, 1, &commands, 1));
+    TRY(vk_timeline_wait(d, p.timeline, 1, TIMEOUT_NS));
     TRY(memory_block_invalidate(d, &p.block, 0, p.block.size));
     *out = *(const uint32_t *)p.block.mapped == 1 ? LAYOUT_LANES : LAYOUT_OTHER;
 error:
@@ -73,7 +73,7 @@ error:
     return status;
 }
 
-rlxvk_status device_matrix_layout(device *d, bool *out_in_lanes)
+rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes)
 {
     const device_profile *profile = &d->choice.profile;
     const matrix_shape *unit = &profile->matrix_f16;

@@ -48,9 +48,10 @@ static rlxvk_status type_allowed(const device *d, uint32_t bits, uint32_t *type)
             *type = i;
             return RLXVK_OK;
         }
-    return fail(RLXVK_E_UNSUPPORTED,
-                "memory type %u does not take storage buffers (types 0x%x do); report this device",
-                *type, bits);
+    return status_fail(
+        RLXVK_E_UNSUPPORTED,
+        "memory type %u does not take storage buffers (types 0x%x do); report this device", *type,
+        bits);
 }
 
 static rlxvk_status memory_bind(device *d, memory_use use, memory_block *block)
@@ -93,9 +94,9 @@ rlxvk_status memory_block_create(device *d, memory_use use, uint64_t size, memor
     memory_block block = {.size = MAX(size, 4)};
     uint64_t limit = d->choice.profile.max_allocation_bytes;
     if (size > limit)
-        return fail(RLXVK_E_OUT_OF_DEVICE_MEMORY,
-                    "%s memory: a block of %llu bytes is above the device's limit of %llu",
-                    use_names[use], (unsigned long long)size, (unsigned long long)limit);
+        return status_fail(RLXVK_E_OUT_OF_DEVICE_MEMORY,
+                           "%s memory: a block of %llu bytes is above the device's limit of %llu",
+                           use_names[use], (unsigned long long)size, (unsigned long long)limit);
     TRY(buffer_create(d, &block));
     TRY(memory_bind(d, use, &block));
     TRY(block_map(d, use, &block));
@@ -105,9 +106,9 @@ error:;
     const VkPhysicalDeviceMemoryProperties *memory = &d->snapshot.memory;
     uint32_t heap = memory->memoryTypes[type_for(&d->choice, use)].heapIndex;
     memory_block_destroy(d, &block);
-    return fail_within(status, "%s memory: block of %llu bytes in a heap of %llu", use_names[use],
-                       (unsigned long long)size,
-                       (unsigned long long)memory->memoryHeaps[heap].size);
+    return status_fail_within(status, "%s memory: block of %llu bytes in a heap of %llu",
+                              use_names[use], (unsigned long long)size,
+                              (unsigned long long)memory->memoryHeaps[heap].size);
 }
 
 void memory_block_destroy(device *d, memory_block *block)

@@ -5,6 +5,7 @@
  * so that a second caller finds them instead of compiling them again.
  */
 #define _POSIX_C_SOURCE 200809L
+#include "spirv/spirv.h"
 #include "vk/internal.h"
 
 #include <string.h>
@@ -102,11 +103,17 @@ typedef struct creation {
 /* An embedded kernel's words for these constants. */
 static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t *out_count)
 {
-    uint32_t *words = module_words(d, kernel_find(key->kernel), out_count);
+    const VkPhysicalDeviceFloatControlsProperties *offered = &d->snapshot.float_controls;
+    spirv_float_controls controls = {
+        .preserve_special = offered->shaderSignedZeroInfNanPreserveFloat32,
+        .round_to_even = offered->shaderRoundingModeRTEFloat32,
+        .preserve_subnormals = d->choice.profile.half_subnormals,
+    };
+    uint32_t *words = spirv_request(kernel_find(key->kernel), controls, out_count);
     if (!words || d->no_specialization)
         return words;
-    uint32_t *special = module_specialize(words, *out_count, key->constants, key->constant_count,
-                                          d->choice.unroll_hints, out_count);
+    uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,
+                                         d->choice.unroll_hints, out_count);
     memory_free(words);
     return special;
 }
@@ -202,7 +209,7 @@ static rlxvk_status creation_check(const creation *c)
         const pipeline_entry *entry = &c->entries[i];
         rlxvk_status status = vk_check(c->d, entry->result, "pipeline creation");
         if (status != RLXVK_OK)
-            return fail_within(status, "kernel '%s'", kernel_find(entry->key.kernel)->name);
+            return status_fail_within(status, "kernel '%s'", kernel_find(entry->key.kernel)->name);
     }
     return RLXVK_OK;
 }
@@ -224,16 +231,18 @@ static rlxvk_status request_check(const device *d, const pipeline_request *reque
 {
     const device_profile *p = &d->choice.profile;
     if (request->kernel >= kernel_count() || request->constant_count > KERNEL_MAX_CONSTANTS)
-        return fail(RLXVK_E_UNSUPPORTED, "pipeline: no kernel %u with %u constants",
-                    request->kernel, request->constant_count);
+        return status_fail(RLXVK_E_UNSUPPORTED, "pipeline: no kernel %u with %u constants",
+                           request->kernel, request->constant_count);
     const kernel_info *kernel = kernel_find(request->kernel);
     if (kernel->binding_count > MIN(p->storage_buffers_per_stage, KERNEL_MAX_BINDINGS))
-        return fail(RLXVK_E_UNSUPPORTED, "kernel '%s': %u storage buffers; this device has %u",
-                    kernel->name, kernel->binding_count, p->storage_buffers_per_stage);
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "kernel '%s': %u storage buffers; this device has %u", kernel->name,
+                           kernel->binding_count, p->storage_buffers_per_stage);
     if (request->constant_count &&
         (!request->constants[0] || request->constants[0] > p->max_workgroup_invocations))
-        return fail(RLXVK_E_UNSUPPORTED, "kernel '%s': workgroup of %u; this device takes 1 to %u",
-                    kernel->name, request->constants[0], p->max_workgroup_invocations);
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "kernel '%s': workgroup of %u; this device takes 1 to %u", kernel->name,
+                           request->constants[0], p->max_workgroup_invocations);
     return RLXVK_OK;
 }
 
@@ -245,13 +254,13 @@ static rlxvk_status entries_add(device *d, const pipeline_request *requests, siz
     for (size_t i = 0; i < count; i++) {
         TRY(request_check(d, &requests[i]));
         if (!slots_reserve(store, store->entries.count + 1))
-            return fail_memory("pipeline table");
+            return status_fail_memory("pipeline table");
         pipeline_entry entry = {.key = key_of(&requests[i])};
         uint32_t *slot = slot_of(store, &entry.key);
         if (*slot)
             continue;
         if (!VECTOR_PUSH(&store->entries, entry))
-            return fail_memory("pipeline table");
+            return status_fail_memory("pipeline table");
         *slot = (uint32_t)store->entries.count;
     }
     return RLXVK_OK;
@@ -291,8 +300,8 @@ error:
     return status;
 }
 
-rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t count,
-                           VkPipeline *out)
+rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
+                              VkPipeline *out)
 {
     pthread_mutex_lock(&d->pipelines->lock);
     rlxvk_status status = get_locked(d, requests, count, out);
@@ -300,7 +309,7 @@ rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t c
     return status;
 }
 
-size_t pipelines_made(device *d)
+size_t pipeline_count_made(device *d)
 {
     pthread_mutex_lock(&d->pipelines->lock);
     size_t count = d->pipelines->entries.count;
@@ -314,12 +323,12 @@ rlxvk_status pipeline_store_create(device *d, const char *cache_directory)
 {
     pipeline_store *store = memory_zeroed(1, sizeof(*store));
     if (!store)
-        return fail_memory("pipeline store");
+        return status_fail_memory("pipeline store");
     d->pipelines = store;
     if (pthread_mutex_init(&store->lock, NULL))
-        return fail_memory("pipeline lock");
+        return status_fail_memory("pipeline lock");
     store->lock_made = true;
-    return disk_cache_open(d, cache_directory, &store->cache);
+    return pipeline_cache_open(d, cache_directory, &store->cache);
 }
 
 void pipeline_store_destroy(device *d)
@@ -327,8 +336,8 @@ void pipeline_store_destroy(device *d)
     pipeline_store *store = d->pipelines;
     if (!store)
         return;
-    disk_cache_save(d, &store->cache);
-    disk_cache_close(d, &store->cache);
+    pipeline_cache_save(d, &store->cache);
+    pipeline_cache_close(d, &store->cache);
     for (size_t i = 0; i < store->entries.count; i++)
         d->fn.DestroyPipeline(d->handle, store->entries.items[i].pipeline, NULL);
     VECTOR_FREE(&store->entries);

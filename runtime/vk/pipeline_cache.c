@@ -30,7 +30,7 @@ static uint64_t checksum(const uint8_t *bytes, size_t size)
     return hash;
 }
 
-cache_header cache_header_of(const uint8_t *data, size_t size)
+cache_header pipeline_cache_header(const uint8_t *data, size_t size)
 {
     return (cache_header){FILE_MAGIC, checksum(data, size), size};
 }
@@ -57,8 +57,8 @@ static bool file_path(const device *d, const char *directory, const char *ending
     char base[2048], cache_uuid[2 * VK_UUID_SIZE + 1], driver_uuid[2 * VK_UUID_SIZE + 1];
     if ((directory && !*directory) || !base_directory(directory, base, sizeof(base)))
         return false;
-    uuid_text(d->snapshot.properties.pipelineCacheUUID, cache_uuid);
-    uuid_text(d->snapshot.id.driverUUID, driver_uuid);
+    profile_uuid_text(d->snapshot.properties.pipelineCacheUUID, cache_uuid);
+    profile_uuid_text(d->snapshot.id.driverUUID, driver_uuid);
     int length = snprintf(out, size, "%s/rlxvk/%s-%s.%s", base, cache_uuid, driver_uuid, ending);
     return length > 0 && (size_t)length < size;
 }
@@ -88,8 +88,8 @@ static bool driver_header_matches(const VkPhysicalDeviceProperties *p, const uin
            !memcmp(header.pipelineCacheUUID, p->pipelineCacheUUID, VK_UUID_SIZE);
 }
 
-const uint8_t *cache_file_data(const VkPhysicalDeviceProperties *p, const uint8_t *file,
-                               size_t size, size_t *out_size)
+const uint8_t *pipeline_cache_data(const VkPhysicalDeviceProperties *p, const uint8_t *file,
+                                   size_t size, size_t *out_size)
 {
     cache_header header, wanted;
     if (size < sizeof(header))
@@ -99,7 +99,7 @@ const uint8_t *cache_file_data(const VkPhysicalDeviceProperties *p, const uint8_
     memcpy(&header, file, sizeof(header));
     if (header.size > size)
         return NULL;
-    wanted = cache_header_of(data, (size_t)header.size);
+    wanted = pipeline_cache_header(data, (size_t)header.size);
     if (header.magic != wanted.magic || header.checksum != wanted.checksum ||
         !driver_header_matches(p, data, (size_t)header.size))
         return NULL;
@@ -128,7 +128,7 @@ static uint8_t *file_read(const char *path, long limit, size_t *out_size)
     return bytes;
 }
 
-rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out)
+rlxvk_status pipeline_cache_open(device *d, const char *directory, disk_cache *out)
 {
     rlxvk_status status = RLXVK_OK;
     char path[4096];
@@ -136,11 +136,11 @@ rlxvk_status disk_cache_open(device *d, const char *directory, disk_cache *out)
     size_t size = 0;
     bool on_disk = file_path(d, directory, "bin", path, sizeof(path));
     if (on_disk && !(out->path = memory_copy_string(path)))
-        return fail_memory("pipeline cache path");
+        return status_fail_memory("pipeline cache path");
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
     if (on_disk && (file = file_read(path, FILE_SIZE_LIMIT, &size)))
         info.pInitialData =
-            cache_file_data(&d->snapshot.properties, file, size, &info.initialDataSize);
+            pipeline_cache_data(&d->snapshot.properties, file, size, &info.initialDataSize);
     /* Data that the driver does not like after all must not keep the device from opening. */
     if (info.pInitialData &&
         VK_RESULT(d, CreatePipelineCache(d->handle, &info, NULL, &out->handle)) == VK_SUCCESS)
@@ -204,7 +204,7 @@ static bool path_write(const char *path, const cache_header *header, const void 
     return written;
 }
 
-void disk_cache_save(device *d, const disk_cache *cache)
+void pipeline_cache_save(device *d, const disk_cache *cache)
 {
     size_t size = 0;
     if (!cache->handle || !cache->path || __atomic_load_n(&d->lost, __ATOMIC_RELAXED) ||
@@ -213,13 +213,13 @@ void disk_cache_save(device *d, const disk_cache *cache)
         return;
     uint8_t *data = memory_allocate(size);
     if (data && d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, data) == VK_SUCCESS) {
-        cache_header header = cache_header_of(data, size);
+        cache_header header = pipeline_cache_header(data, size);
         (void)path_write(cache->path, &header, data, size);
     }
     memory_free(data);
 }
 
-void disk_cache_close(device *d, disk_cache *cache)
+void pipeline_cache_close(device *d, disk_cache *cache)
 {
     if (cache->handle)
         d->fn.DestroyPipelineCache(d->handle, cache->handle, NULL);
@@ -229,7 +229,7 @@ void disk_cache_close(device *d, disk_cache *cache)
 
 /* ---- Text ---- */
 
-char *device_text_read(const device *d, const char *directory, const char *ending)
+char *pipeline_cache_read_text(const device *d, const char *directory, const char *ending)
 {
     char path[4096];
     size_t size;
@@ -238,13 +238,13 @@ char *device_text_read(const device *d, const char *directory, const char *endin
                : NULL;
 }
 
-rlxvk_status device_text_write(const device *d, const char *directory, const char *ending,
-                               const char *text, char *out_path, size_t size)
+rlxvk_status pipeline_cache_write_text(const device *d, const char *directory, const char *ending,
+                                       const char *text, char *out_path, size_t size)
 {
     if (!file_path(d, directory, ending, out_path, size))
-        return fail(RLXVK_E_FILE, "there is no cache directory: set XDG_CACHE_HOME or HOME");
+        return status_fail(RLXVK_E_FILE, "there is no cache directory: set XDG_CACHE_HOME or HOME");
     if (!path_write(out_path, NULL, text, strlen(text)))
-        return fail(RLXVK_E_FILE, "%s: cannot be written, or another process is writing it",
-                    out_path);
+        return status_fail(RLXVK_E_FILE, "%s: cannot be written, or another process is writing it",
+                           out_path);
     return RLXVK_OK;
 }

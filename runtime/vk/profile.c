@@ -336,8 +336,8 @@ static bool meets_baseline(const device_snapshot *s, bool has_queue, device_choi
     return meets_limits(&s->properties.limits, out);
 }
 
-void device_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
-                   device_choice *out)
+void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
+                    device_choice *out)
 {
     static const rlxvk_context_options defaults;
     if (!options)
@@ -352,7 +352,7 @@ void device_choose(const device_snapshot *snapshot, const rlxvk_context_options 
 
 /* ---- Description ---- */
 
-void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1])
+void profile_uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SIZE + 1])
 {
     for (size_t i = 0; i < VK_UUID_SIZE; i++)
         snprintf(out + 2 * i, 3, "%02x", uuid[i]);
@@ -382,8 +382,8 @@ static void describe_features(const device_snapshot *s, rlxvk_device_info *out)
         s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
-void device_describe(const device_snapshot *snapshot, const device_choice *choice,
-                     rlxvk_device_info *out)
+void profile_describe(const device_snapshot *snapshot, const device_choice *choice,
+                      rlxvk_device_info *out)
 {
     *out = (rlxvk_device_info){0};
     snprintf(out->name, sizeof(out->name), "%s", snapshot->properties.deviceName);
@@ -391,7 +391,7 @@ void device_describe(const device_snapshot *snapshot, const device_choice *choic
     text_append(&driver, "%s", snapshot->driver.driverName);
     if (*snapshot->driver.driverInfo)
         text_append(&driver, " %s", snapshot->driver.driverInfo);
-    uuid_text(snapshot->id.deviceUUID, out->uuid);
+    profile_uuid_text(snapshot->id.deviceUUID, out->uuid);
     out->kind = choice->profile.kind;
     out->api_version = snapshot->properties.apiVersion;
     out->usable = choice->usable;

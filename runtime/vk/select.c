@@ -21,7 +21,7 @@ static bool contains(const char *haystack, const char *needle)
 {
     size_t length = strlen(needle);
     for (; strlen(haystack) >= length; haystack++)
-        if (ascii_equal(haystack, needle, length))
+        if (text_ascii_equal(haystack, needle, length))
             return true;
     return false;
 }
@@ -31,7 +31,7 @@ static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
 {
     char digits[2 * VK_UUID_SIZE + 1];
     size_t matched = 0;
-    uuid_text(snapshot->id.deviceUUID, digits);
+    profile_uuid_text(snapshot->id.deviceUUID, digits);
     for (; *wanted; wanted++) {
         if (*wanted == '-')
             continue;
@@ -70,20 +70,21 @@ static rlxvk_status fail_selection(const device_snapshot *snapshots, const devic
     text t = {.buffer = list, .size = sizeof(list)};
     list_devices(&t, snapshots, choices, count);
     if (!count)
-        return fail(RLXVK_E_NO_DEVICE,
-                    "no Vulkan device: the loader found no driver with a device; install one (for "
-                    "a software device, mesa-vulkan-drivers)");
+        return status_fail(
+            RLXVK_E_NO_DEVICE,
+            "no Vulkan device: the loader found no driver with a device; install one (for "
+            "a software device, mesa-vulkan-drivers)");
     if (!*wanted)
-        return fail(RLXVK_E_NO_DEVICE, "no usable Vulkan device; found %s", list);
-    return fail(
+        return status_fail(RLXVK_E_NO_DEVICE, "no usable Vulkan device; found %s", list);
+    return status_fail(
         RLXVK_E_NO_DEVICE,
         "no usable device matches '%.100s' (RLXVK_DEVICE or the option `device`: an index, part "
         "of a name, or a UUID); found %s",
         wanted, list);
 }
 
-rlxvk_status device_select(const device_snapshot *snapshots, const device_choice *choices,
-                           uint32_t count, const char *wanted, uint32_t *out)
+rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
+                              uint32_t count, const char *wanted, uint32_t *out)
 {
     uint32_t index;
     int best = 0;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-bool extension_listed(const VkExtensionProperties *list, uint32_t count, const char *name)
+bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
         if (!strcmp(list[i].extensionName, name))
@@ -24,18 +24,19 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
     VK(d, EnumerateDeviceExtensionProperties(physical, NULL, &count, NULL));
     list = memory_zeroed(count, sizeof(*list));
     if (!list) {
-        status = fail_memory("list of device extensions");
+        status = status_fail_memory("list of device extensions");
         goto error;
     }
     VK(d, EnumerateDeviceExtensionProperties(physical, NULL, &count, list));
     out->cooperative_matrix =
-        extension_listed(list, count, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
-    out->bfloat16_matrix = extension_listed(list, count, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+        snapshot_has_extension(list, count, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    out->bfloat16_matrix =
+        snapshot_has_extension(list, count, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
     out->integer_dot =
-        extension_listed(list, count, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
-    out->portability_subset = extension_listed(list, count, PORTABILITY_SUBSET_EXTENSION);
+        snapshot_has_extension(list, count, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+    out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);
     *out_maintenance4 = out->properties.apiVersion >= VK_API_VERSION_1_3 ||
-                        extension_listed(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+                        snapshot_has_extension(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
 error:
     memory_free(list);
     return status;
@@ -143,7 +144,7 @@ static rlxvk_status take_matrix_shapes(device *d, VkPhysicalDevice physical, dev
     VK(d, GetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, NULL));
     list = memory_zeroed(count, sizeof *list);
     if (!list) {
-        status = fail_memory("list of matrix shapes");
+        status = status_fail_memory("list of matrix shapes");
         goto error;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -192,7 +193,7 @@ static rlxvk_status physical_list(device *d, VkPhysicalDevice **out, uint32_t *o
     VK(d, EnumeratePhysicalDevices(d->instance, &count, NULL));
     *out = memory_zeroed(count, sizeof(**out));
     if (!*out)
-        return fail_memory("list of devices");
+        return status_fail_memory("list of devices");
     if (count)
         VK(d, EnumeratePhysicalDevices(d->instance, &count, *out));
     *out_count = count;
@@ -200,8 +201,8 @@ error:
     return status;
 }
 
-rlxvk_status snapshots_take(device *d, VkPhysicalDevice **out_physical,
-                            device_snapshot **out_snapshots, uint32_t *out_count)
+rlxvk_status snapshot_take_all(device *d, VkPhysicalDevice **out_physical,
+                               device_snapshot **out_snapshots, uint32_t *out_count)
 {
     rlxvk_status status = RLXVK_OK;
     VkPhysicalDevice *physical = NULL;
@@ -211,7 +212,7 @@ rlxvk_status snapshots_take(device *d, VkPhysicalDevice **out_physical,
         TRY(physical_list(d, &physical, &count));
     snapshots = memory_zeroed(count, sizeof(*snapshots));
     if (!snapshots) {
-        status = fail_memory("device snapshots");
+        status = status_fail_memory("device snapshots");
         goto error;
     }
     for (uint32_t i = 0; i < count; i++)

@@ -47,15 +47,16 @@ rlxvk_status validation_layer_check(device *d)
     VK(d, EnumerateInstanceLayerProperties(&count, NULL));
     list = memory_zeroed(count, sizeof(*list));
     if (!list) {
-        status = fail_memory("list of layers");
+        status = status_fail_memory("list of layers");
         goto error;
     }
     VK(d, EnumerateInstanceLayerProperties(&count, list));
     if (!layer_listed(list, count))
-        status = fail(RLXVK_E_UNSUPPORTED,
-                      "validation: the layer " VALIDATION_LAYER " is not installed; install the "
-                      "package vulkan-validationlayers, or open the context without validation "
-                      "(RLXVK_VALIDATION=0)");
+        status =
+            status_fail(RLXVK_E_UNSUPPORTED,
+                        "validation: the layer " VALIDATION_LAYER " is not installed; install the "
+                        "package vulkan-validationlayers, or open the context without validation "
+                        "(RLXVK_VALIDATION=0)");
 error:
     memory_free(list);
     return status;

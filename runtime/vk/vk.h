@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/profile.h"
 #include "base/switches.h"
-#include "op/kernel.h"
+#include "kernel/kernel.h"
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
@@ -64,10 +64,10 @@ typedef struct device_choice {
 } device_choice;
 
 /* Pure. `options` may be NULL; its limits shrink the profile's. */
-void device_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
-                   device_choice *out);
-void device_describe(const device_snapshot *snapshot, const device_choice *choice,
-                     rlxvk_device_info *out);
+void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options *options,
+                    device_choice *out);
+void profile_describe(const device_snapshot *snapshot, const device_choice *choice,
+                      rlxvk_device_info *out);
 
 /* ---- Device ---- */
 
@@ -93,7 +93,7 @@ typedef struct device {
     VkPipelineLayout
         pipeline_layouts[KERNEL_MAX_BINDINGS + 1]; /* ... with 128 bytes of push constants */
     pipeline_store *pipelines;
-    int matrix_layout; /* what device_matrix_layout found, 0 before */
+    int matrix_layout; /* what vk_matrix_layout found, 0 before */
 } device;
 
 rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
@@ -101,9 +101,9 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *s
 void device_close(device *d);
 rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
 
-/* Whether sums and left operands of f16 matrices lie as glsl/matrix_layout.glsl has them. Runs a
- * kernel at the first call; may be called from several threads. */
-rlxvk_status device_matrix_layout(device *d, bool *out_in_lanes);
+/* Whether sums and left operands of f16 matrices lie as glsl/matmul/matrix_layout.glsl has them.
+ * Runs a kernel at the first call; may be called from several threads. */
+rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes);
 
 /* Turns a VkResult into a status, with `call` in the error text; notes device loss. Also the place
  * where tests count calls and inject failures (see vk_test_hooks). */
@@ -158,11 +158,11 @@ typedef struct pipeline_request {
 
 /* Fills out[i] for each request; equal requests share one pipeline. The pipelines belong to the
  * device. */
-rlxvk_status pipelines_get(device *d, const pipeline_request *requests, size_t count,
-                           VkPipeline *out);
+rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
+                              VkPipeline *out);
 
 /* How many the device has by now. */
-size_t pipelines_made(device *d);
+size_t pipeline_count_made(device *d);
 
 /* ---- Commands ---- */
 
@@ -190,26 +190,26 @@ typedef struct buffer_range {
 } buffer_range;
 
 /* sets_by_binding_count[n] = how many sets of n bindings. Sets are allocated and written once. */
-rlxvk_status descriptor_pool_create(device *d,
-                                    const uint32_t sets_by_binding_count[KERNEL_MAX_BINDINGS + 1],
-                                    VkDescriptorPool *out);
-rlxvk_status descriptor_set_write(device *d, VkDescriptorPool pool, const buffer_range *ranges,
-                                  uint32_t count, VkDescriptorSet *out);
+rlxvk_status
+vk_descriptor_pool_create(device *d, const uint32_t sets_by_binding_count[KERNEL_MAX_BINDINGS + 1],
+                          VkDescriptorPool *out);
+rlxvk_status vk_descriptor_set_write(device *d, VkDescriptorPool pool, const buffer_range *ranges,
+                                     uint32_t count, VkDescriptorSet *out);
 
-rlxvk_status timeline_create(device *d, VkSemaphore *out);
+rlxvk_status vk_timeline_create(device *d, VkSemaphore *out);
 /* Submits the command buffers in order, after `wait` (0: no wait) and signalling `signal` on the
  * semaphore. */
-rlxvk_status queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
-                          const VkCommandBuffer *buffers, uint32_t count);
+rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
+                             const VkCommandBuffer *buffers, uint32_t count);
 /* E_TIMEOUT after `timeout_ns`; E_DEVICE_LOST. */
-rlxvk_status timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns);
+rlxvk_status vk_timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns);
 
 /* ---- Text files of the device, beside its pipeline cache (pipeline_cache.c) ---- */
 
 /* The whole file with this ending; memory_free it. NULL: there is none, or it cannot be read. */
-char *device_text_read(const device *d, const char *directory, const char *ending);
+char *pipeline_cache_read_text(const device *d, const char *directory, const char *ending);
 /* Replaces it, whole or not at all; E_FILE. The path is written to out_path in any case. */
-rlxvk_status device_text_write(const device *d, const char *directory, const char *ending,
-                               const char *text, char *out_path, size_t size);
+rlxvk_status pipeline_cache_write_text(const device *d, const char *directory, const char *ending,
+                                       const char *text, char *out_path, size_t size);
 
 #endif

@@ -17,7 +17,7 @@ static void build(rlxvk_graph *g)
 {
     const int32_t axis = 0;
     rlxvk_tensor logs = rlxvk_log(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT)));
-    rlxvk_set_name(g, logs, "log_density");
+    rlxvk_graph_set_name(g, logs, "log_density");
     rlxvk_tensor apart = rlxvk_sub(g, logs, rlxvk_reduce_mean(g, logs, &axis, 1, true));
     rlxvk_graph_output(g, rlxvk_reduce_mean(g, rlxvk_mul(g, apart, apart), &axis, 1, false));
 }

@@ -65,7 +65,7 @@ int main(void)
             goto error;
         for (int i = 0; i < COUNT; i++)
             right += y[i] == (x[i] > 0 ? x[i] : slope * x[i]);
-        rlxvk_plan_info(executables[on_host], &plan);
+        rlxvk_executable_plan(executables[on_host], &plan);
         right += plan.host_steps == (uint32_t)on_host;
         printf("%u dispatches, %u host steps\n", plan.dispatches, plan.host_steps);
     }

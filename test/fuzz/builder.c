@@ -5,7 +5,7 @@
  * planned, and the plan proven sound. Errors are welcome where the contract has them.
  */
 #include "fuzz.h"
-#include "op/random.h"
+#include "op/random/random.h"
 #include "plan/plan.h"
 #include "rewrite/rewrite.h"
 #include "support/fuzz_evaluate.h"
@@ -83,7 +83,7 @@ static void dump(const char *title, const rlxvk_graph *g)
     printf("%s\n", title);
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         char line[1024] = "";
-        node_describe(g, id, &(text){line, sizeof line, 0});
+        op_node_describe(g, id, &(text){line, sizeof line, 0});
         printf("  %s\n", line);
     }
     for (size_t i = 0; i < g->outputs.count; i++)
@@ -98,7 +98,7 @@ static void dump_plan(const schedule *s, const plan *p)
         const step *at = &s->steps.items[i];
         printf("  step %u, node %u%s, barrier %u:", i, at->node, at->host ? " on the host" : "",
                p->barriers[i].kind);
-        for (uint32_t k = 0; step_operand(s, at, k, &o); k++)
+        for (uint32_t k = 0; schedule_step_operand(s, at, k, &o); k++)
             printf(" %u:%u[%llu+%llu]%s", o.value, p->slots[o.value].block,
                    (unsigned long long)(p->slots[o.value].offset + o.first),
                    (unsigned long long)o.size, o.access & ACCESS_WRITE ? "w" : "");
@@ -151,7 +151,7 @@ static void check_plan(const rlxvk_graph *g, choices *c)
     schedule s;
     plan p;
     if (c->rewrite.fusion && !c->schedule.keep_all)
-        stage("pairs", find_norm_pairs(g, &pairs));
+        stage("pairs", rewrite_find_norm_pairs(g, &pairs));
     c->schedule.pairs = pairs.items;
     c->schedule.pair_count = pairs.count;
     if (stage("schedule", schedule_create(g, &c->schedule, &s))) {
@@ -170,14 +170,14 @@ static void check_graph(const rlxvk_graph *g, choices *c)
 {
     rlxvk_graph *after = NULL;
     uint64_t largest, total = count_values(g, &largest);
-    rlxvk_status status = graph_verify(g);
+    rlxvk_status status = op_verify(g);
     dump("as built", g);
     FUZZ_CHECK(status == RLXVK_OK, "a graph without error does not verify: %s", rlxvk_last_error());
     if (largest > MOST_TABLE_VALUES || !stage("clone", graph_clone(g, &after)))
         return;
     if (c->schedule.keep_all || stage("rewrite", rewrite_graph(after, &c->rewrite))) {
         dump("rewritten", after);
-        status = graph_verify(after);
+        status = op_verify(after);
         FUZZ_CHECK(status == RLXVK_OK, "a rewritten graph does not verify: %s", rlxvk_last_error());
         check_outputs(g, after);
         check_plan(after, c);

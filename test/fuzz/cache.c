@@ -4,7 +4,7 @@
  * file can hold, and points read must be what they are when written and read again.
  */
 #include "fuzz.h"
-#include "op/tuning.h"
+#include "op/choice/tuning.h"
 #include "support/fuzz_input.h"
 #include "vk/internal.h"
 
@@ -20,7 +20,7 @@ static void check_cache(const uint8_t *file, size_t size)
 {
     size_t length = 0;
     VkPipelineCacheHeaderVersionOne header;
-    const uint8_t *data = cache_file_data(&made_up, file, size, &length);
+    const uint8_t *data = pipeline_cache_data(&made_up, file, size, &length);
     if (!data)
         return;
     FUZZ_CHECK(data > file && length <= size - (size_t)(data - file), "%zu bytes of %zu accepted",
@@ -36,7 +36,7 @@ static void check_cache(const uint8_t *file, size_t size)
 /* The bytes as the driver's data, the checksum right: what lies behind it is reached. */
 static void check_sealed(const uint8_t *data, size_t size)
 {
-    cache_header header = cache_header_of(data, size);
+    cache_header header = pipeline_cache_header(data, size);
     uint8_t *file = malloc(sizeof header + size);
     FUZZ_CHECK(file, "out of memory");
     memcpy(file, &header, sizeof header);

@@ -4,10 +4,10 @@
  * accepted must be consistent.
  */
 #include "fuzz.h"
-#include "llama_internal.h"
+#include "model/llama_internal.h"
 #include "op/op.h"
 #include "support/fuzz_input.h"
-#include "tokenizer.h"
+#include "model/tokenizer.h"
 
 enum { MOST_BLOCKS = 4, MOST_VALUES = 1 << 16 };
 
@@ -74,7 +74,7 @@ static void check_built(const llama *m, bool decode)
     rlxvk_status status = llama_build_graph(m, decode ? 1 : m->prompt_length, decode, &g);
     if (status == RLXVK_OK) {
         reached.graphs++;
-        status = graph_verify(g);
+        status = op_verify(g);
         FUZZ_CHECK(status == RLXVK_OK, "the model's graph: %s", rlxvk_last_error());
     }
     rlxvk_graph_destroy(g);

@@ -754,7 +754,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         world.ballasts[i] =
             memories[i].options.limit_allocation_bytes ? NULL : make_ballast(world.contexts[i]);
     }
-    FUZZ_CHECK(rlxvk_register_custom(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
+    FUZZ_CHECK(rlxvk_custom_register(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
     return 0;
 }
 

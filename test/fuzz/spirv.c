@@ -6,10 +6,10 @@
  * First byte: 1 of 4: a kernel's number, then constants; else the rest is a custom kernel's words.
  */
 #include "fuzz.h"
-#include "base/spirv.h"
-#include "op/custom.h"
+#include "kernel/words.h"
+#include "op/compose/custom.h"
 #include "support/fuzz_input.h"
-#include "vk/internal.h"
+#include "spirv/spirv.h"
 
 enum { BINDINGS = 8, SHORT_KERNEL = 1500 /* words */ };
 
@@ -54,15 +54,15 @@ static void check_kernel(fuzz_input *in)
 {
     uint32_t constants[KERNEL_MAX_CONSTANTS], bits, count, left;
     const kernel_info *kernel = any_kernel(in);
-    device d = {.choice = {.profile = {.half_subnormals = fuzz_bool(in)}}};
-    d.snapshot.float_controls.shaderRoundingModeRTEFloat32 = fuzz_bool(in);
+    spirv_float_controls controls = {.preserve_subnormals = fuzz_bool(in)};
+    controls.round_to_even = fuzz_bool(in);
     bits = fuzz_byte(in);
     uint32_t given = bits % (KERNEL_MAX_CONSTANTS + 1);
     for (uint32_t i = 0; i < given; i++)
         constants[i] = (uint32_t)fuzz_bits(in, fuzz_byte(in) < 240 ? 1 : 4);
-    uint32_t *words = module_words(&d, kernel, &count);
+    uint32_t *words = spirv_request(kernel, controls, &count);
     FUZZ_CHECK(words && tiles(words, count), "%s: float controls spoil the module", kernel->name);
-    uint32_t *special = module_specialize(words, count, constants, given, bits & 128, &left);
+    uint32_t *special = spirv_specialize(words, count, constants, given, bits & 128, &left);
     FUZZ_CHECK(special && left <= count && tiles(special, left), "%s: %u words of %u", kernel->name,
                left, count);
     memory_free(special);

@@ -2,7 +2,7 @@
 #include "support/fuzz_evaluate.h"
 
 #include "op/evaluate.h"
-#include "op/random.h"
+#include "op/random/random.h"
 #include "support/fuzz_input.h"
 #include "support/random_graph.h"
 
@@ -56,7 +56,7 @@ static bool evaluate(const rlxvk_graph *g, uint64_t run, evaluation *v)
         bool leaf = n->op == OP_input || n->op == OP_param, state = false;
         if (leaf)
             state = strcmp(n->name, RNG_STATE_NAME) == 0;
-        if ((leaf && !state ? fill_leaf(v, id) : evaluate_node(v, id)) != RLXVK_OK) {
+        if ((leaf && !state ? fill_leaf(v, id) : evaluation_node(v, id)) != RLXVK_OK) {
             evaluation_destroy(v);
             return false;
         }

@@ -369,8 +369,8 @@ void fuzz_finish(fuzz_maker *m, uint64_t bits)
         if (bits >> (i % 64) & 1 || i == last)
             rlxvk_graph_output(m->g, m->pool[i]);
         if ((bits >> (i % 61) & 7) == 7)
-            rlxvk_set_name(m->g, m->pool[i], names[bits >> (i % 59) & 3]);
+            rlxvk_graph_set_name(m->g, m->pool[i], names[bits >> (i % 59) & 3]);
         if (rlxvk_graph_status(m->g) != RLXVK_OK)
-            check_error(m, &(fuzz_builder){.name = "set_name"}, RLXVK_NONE);
+            check_error(m, &(fuzz_builder){.name = "graph_set_name"}, RLXVK_NONE);
     }
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#undef fail
 
 rlxvk_graph *new_graph(void)
 {
@@ -42,7 +41,7 @@ rlxvk_graph *rewritten(const rlxvk_graph *g, bool fusion)
     expect_ok(rlxvk_graph_status(g));
     expect_ok(graph_clone(g, &copy));
     expect_ok(rewrite_graph(copy, &(rewrite_options){.fusion = fusion}));
-    expect_ok(graph_verify(copy));
+    expect_ok(op_verify(copy));
     return copy;
 }
 
@@ -53,7 +52,7 @@ static char *listing(const rlxvk_graph *g)
     size_t size = 256 * (g->nodes.count + g->outputs.count + 1);
     text t = {calloc(size, 1), size, 0};
     for (uint32_t id = 0; id < g->nodes.count; id++) {
-        node_describe(g, id, &t);
+        op_node_describe(g, id, &t);
         text_append(&t, "\n");
     }
     for (size_t i = 0; i < g->outputs.count; i++)
@@ -143,8 +142,8 @@ void expect_miss(const char *what, const rlxvk_graph *after, const char *reason)
     char buffer[2048] = "";
     text list = {buffer, sizeof buffer, 0};
     pair_list pairs = {0};
-    expect_ok(find_norm_pairs(after, &pairs));
-    expect_ok(find_misses(after, &pairs, list_miss, &list));
+    expect_ok(rewrite_find_norm_pairs(after, &pairs));
+    expect_ok(rewrite_find_misses(after, &pairs, list_miss, &list));
     VECTOR_FREE(&pairs);
     bool right = reason ? strstr(buffer, reason) != NULL : list.length == 0;
     if (!right)

@@ -1,0 +1,72 @@
+/*
+ * What the attention kernels share: which keys a query may see, how a product becomes a score, and
+ * where partial results lie. Scores are in units of log2. Include after `args`, MASK, SOFTCAP,
+ * `mask` and `y` are declared.
+ *
+ * Partial results, when keys are split into chunks: for every row and chunk o [width rounded up to
+ * quads], then, behind all of them, (m, l); o counts only where l is not 0.
+ */
+#include "attention/attention_softmax.glsl"
+
+/* First key and one past the last key of the band of query i. */
+uint band_begin(uint i)
+{
+    uint end = i + args.reach;
+    return args.window != 0u && end > args.window ? end - args.window : 0u;
+}
+uint band_end(uint i)
+{
+    return min(args.keys, i + args.reach);
+}
+
+/* What the mask adds to the score: 0, the bias, or -Inf for a dropped key. A NaN in a CUSTOM
+ * mask keeps. */
+float mask_term(uint row, uint i, uint j)
+{
+    bool outside = j < band_begin(i) || j >= band_end(i);
+    float term = 0.0;
+    if (MASK != ATTENTION_BAND) /* without a branch, so that many are under way */
+        term = mask[row + i * args.mask_query + min(j, args.keys - 1u) * args.mask_key];
+    if (MASK == ATTENTION_CUSTOM)
+        term = is_nan(term) || term >= 0.5 ? 0.0 : NEGATIVE_INFINITY;
+    return outside ? NEGATIVE_INFINITY : term;
+}
+
+/* tanh that neither overflows nor cancels; drivers need not saturate theirs. */
+float safe_tanh(float x)
+{
+    float a = abs(x);
+    float x2 = x * x;
+    float t = exp(-2.0 * a);
+    float far = sign(x) * (1.0 - t) / (1.0 + t);
+    float near = x * (1.0 + x2 * (-1.0 / 3.0 + x2 * (2.0 / 15.0 - x2 * (17.0 / 315.0))));
+    return a < 0.1 ? near : far;
+}
+
+/* What q is multiplied by, and the score of a product of it. */
+float score_factor()
+{
+    return SOFTCAP ? args.scale / args.softcap : args.scale * LOG2_E;
+}
+float capped_score(float product)
+{
+    if (!SOFTCAP || is_nan(product))
+        return product;
+    return args.softcap * LOG2_E * safe_tanh(product);
+}
+
+uint chunk_count()
+{
+    return args.chunk == 0u ? 1u : max((args.keys + args.chunk - 1u) / args.chunk, 1u);
+}
+uint partial_row(uint row, uint chunk)
+{
+    return (row * chunk_count() + chunk) * (args.width + 3u & ~3u);
+}
+void store_statistics(uint row, uint chunk, float m, float l)
+{
+    uint rows = args.batch * args.heads * args.queries;
+    uint at = partial_row(rows, 0u) + 2u * (row * chunk_count() + chunk);
+    y[at] = m;
+    y[at + 1u] = l;
+}

@@ -1,0 +1,41 @@
+#version 450
+/*
+ * Rotates pairs inside each head: (a, b) -> (a c - b s, b c + a s). One invocation owns one pair,
+ * reads both before it writes both, so y may be x. Columns beyond the rotated ones are copied, two
+ * by two. GPTJ pairs neighbours, NEOX the halves of the rotated part.
+ */
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+
+layout(constant_id = 1) const bool NEIGHBOURS = false;
+layout(push_constant) uniform block { rope_args args; };
+layout(set = 0, binding = 0) readonly buffer source { float x[]; };
+layout(set = 0, binding = 1) readonly restrict buffer cosines { float cos_table[]; };
+layout(set = 0, binding = 2) readonly restrict buffer sines { float sin_table[]; };
+layout(set = 0, binding = 3) writeonly buffer target { float y[]; };
+
+void main()
+{
+    uint e = global_index();
+    if (e >= args.pairs)
+        return;
+    uint row = e / args.row_pairs, pair = e % args.row_pairs;
+    uint head = pair / args.head_pairs, i = pair % args.head_pairs;
+    bool rotated = i < args.rotated_pairs;
+    bool neighbours = NEIGHBOURS || !rotated;
+    uint first = head * args.head_pairs * 2u + (neighbours ? 2u * i : i);
+    uint second = first + (neighbours ? 1u : args.rotated_pairs);
+    float a = x[args.x_offset + row * args.x_row + first];
+    float b = x[args.x_offset + row * args.x_row + second];
+    uint y_row = args.y_offset + row * args.row_pairs * 2u;
+    if (!rotated) {
+        y[y_row + first] = a;
+        y[y_row + second] = b;
+        return;
+    }
+    uint table_row = row % args.sequence + row / args.batch_rows * args.table_batch;
+    float c = cos_table[args.cos_offset + table_row * args.columns + i];
+    float s = sin_table[args.sin_offset + table_row * args.columns + i];
+    y[y_row + first] = a * c - b * s;
+    y[y_row + second] = b * c + a * s;
+}

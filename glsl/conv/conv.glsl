@@ -1,0 +1,180 @@
+/*
+ * Shared by the convolution kernels: y[b, g, m, o] = bias[g, m] + sum over channels c of the group
+ * and taps t of w[g, m, c, t] x[b, g, c, source(o, t)].
+ *
+ * Spatial axes are always three, slowest first; DEPTH 0 says that the first one is 1 everywhere.
+ * conv: source = o stride - padding + t dilation. TRANSPOSED: source = (o + padding - t dilation) /
+ * stride where that divides. Of the latter, cells o = o' stride + phase of one phase meet the same
+ * taps t = first + j step, at source = o' + base + j shift: a dense convolution of its own for each
+ * of the phases, min(stride, out) of them on an axis. A source outside x is skipped, whatever its
+ * weight. A position n is (b, o'). Coordinates stay inside int, indices below 2^31.
+ */
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/divide.glsl"
+
+layout(constant_id = 1) const uint DEPTH = 0;
+layout(constant_id = 2) const uint TRANSPOSED = 0;
+layout(constant_id = 3) const uint HAS_BIAS = 0;
+/* Channels and positions of y that an invocation sums in registers. */
+layout(constant_id = 4) const uint REG_M = 1;
+layout(constant_id = 5) const uint REG_N = 1;
+
+layout(push_constant) uniform block { conv_args args; };
+layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
+layout(set = 0, binding = 1) readonly restrict buffer filters { float w[]; };
+layout(set = 0, binding = 1) readonly restrict buffer filters4 { vec4 w_quads[]; };
+layout(set = 0, binding = 2) readonly restrict buffer offsets { float bias[]; };
+layout(set = 0, binding = 3) writeonly buffer target { float y[]; };
+layout(set = 0, binding = 3) writeonly buffer target4 { vec4 y_quads[]; };
+
+/* ---- Sizes ---- */
+
+uvec3 triple(uint v[3])
+{
+    return uvec3(DEPTH != 0 ? v[0] : 1, v[1], v[2]);
+}
+uint volume(uvec3 size)
+{
+    return size.x * size.y * size.z;
+}
+uint linear(uvec3 at, uvec3 size)
+{
+    return (at.x * size.y + at.y) * size.z + at.z;
+}
+
+uvec3 in_size()
+{
+    return triple(args.in_size);
+}
+uvec3 out_size()
+{
+    return triple(args.out_size);
+}
+/* Cells o' of a phase, of those the last may lie outside y. */
+uvec3 grid_size()
+{
+    uvec3 size = out_size(), stride = triple(args.stride);
+    return TRANSPOSED != 0 ? (size + stride - 1) / stride : size;
+}
+uint phase_count()
+{
+    return TRANSPOSED != 0 ? volume(min(triple(args.stride), out_size())) : 1;
+}
+
+/* ---- The phase of an invocation ---- */
+
+uvec3 phase, tap_first, tap_step, tap_count;
+ivec3 base, shift;
+
+/* Taps of one axis that reach cells of this phase: those whose distance the stride divides. */
+void find_taps(uint axis)
+{
+    uint stride = args.stride[axis], kernel = args.kernel[axis];
+    uint dilation = args.dilation[axis] % stride, reach = phase[axis] + args.padding[axis];
+    uint rest = reach % stride, found = 0;
+    [[dont_unroll]] for (uint t = 0; t < kernel && found < 2; t++) {
+        if (rest == 0) {
+            if (found == 0)
+                tap_first[axis] = t;
+            else
+                tap_step[axis] = t - tap_first[axis];
+            found++;
+        }
+        rest = rest >= dilation ? rest - dilation : rest + stride - dilation;
+    }
+    tap_count[axis] = found < 2 ? found : (kernel - 1 - tap_first[axis]) / tap_step[axis] + 1;
+    base[axis] = (int(reach) - int(tap_first[axis] * args.dilation[axis])) / int(stride);
+    shift[axis] = -int(tap_step[axis] * args.dilation[axis] / stride);
+}
+
+void enter_phase(uint index)
+{
+    phase = tap_first = uvec3(0);
+    tap_step = uvec3(1);
+    tap_count = triple(args.kernel);
+    base = -ivec3(triple(args.padding));
+    shift = ivec3(triple(args.dilation));
+    if (DEPTH == 0)
+        base.x = 0;
+    if (TRANSPOSED == 0)
+        return;
+    uvec3 phases = min(triple(args.stride), out_size());
+    phase = uvec3(index / phases.z / phases.y, index / phases.z % phases.y, index % phases.z);
+    tap_step = uvec3(0);
+    if (DEPTH != 0)
+        find_taps(0);
+    find_taps(1);
+    find_taps(2);
+}
+
+/* The weight of tap j of the phase, from the first of its channel. */
+uint tap_weight(uvec3 j)
+{
+    return linear(tap_first + j * tap_step, triple(args.kernel));
+}
+
+/* ---- Positions ---- */
+
+/* (b, o') of a position: o' in place, b returned. */
+uint locate(uint n, out uvec3 at)
+{
+    uvec3 size = grid_size();
+    uint cells = volume(size), image = divide(n, cells, args.divide[0]), cell = n - image * cells;
+    uint row = divide(cell, size.z, args.divide[2]), plane = 0;
+    if (DEPTH != 0)
+        plane = divide(row, size.y, args.divide[1]);
+    at = uvec3(plane, row - plane * size.y, cell - row * size.z);
+    return image;
+}
+
+/* Where tap 0 of the phase finds x for o'. */
+ivec3 window_origin(uvec3 at)
+{
+    return ivec3(TRANSPOSED != 0 ? at : at * triple(args.stride)) + base;
+}
+
+/* The cell of x at these coordinates; false where there is none. */
+bool source_cell(ivec3 at, out uint cell)
+{
+    uvec3 place = uvec3(at), size = in_size();
+    cell = linear(place, size);
+    return place.z < size.z && place.y < size.y && (DEPTH == 0 || place.x < size.x);
+}
+
+/* The cell of y that o' is in this phase; false where there is none. */
+bool target_cell(uvec3 at, out uint cell)
+{
+    uvec3 size = out_size(), place = at;
+    if (TRANSPOSED != 0)
+        place = at * triple(args.stride) + phase;
+    cell = linear(place, size);
+    return TRANSPOSED == 0 || all(lessThan(place, size));
+}
+
+/* First element of x, w and y that channel m of the group meets. */
+uint x_start(uint image, uint group)
+{
+    return args.x_offset + (image * args.groups + group) * args.channels * volume(in_size());
+}
+uint w_m_stride()
+{
+    return volume(triple(args.kernel)) * (TRANSPOSED != 0 ? 1 : args.channels);
+}
+uint w_c_stride()
+{
+    return volume(triple(args.kernel)) * (TRANSPOSED != 0 ? args.m : 1);
+}
+uint w_start(uint group, uint m)
+{
+    return args.w_offset + group * args.m * args.channels * volume(triple(args.kernel)) +
+           m * w_m_stride();
+}
+uint y_start(uint image, uint group)
+{
+    return args.y_offset + (image * args.groups + group) * args.m * volume(out_size());
+}
+
+float bias_of(uint group, uint m)
+{
+    return HAS_BIAS != 0 ? bias[args.bias_offset + group * args.m + m] : 0.0;
+}

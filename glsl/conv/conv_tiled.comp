@@ -1,0 +1,241 @@
+#version 450
+/*
+ * Convolution as an implicit matrix product (tile.glsl): M channels of a group times N positions,
+ * summed over K = channel * taps + tap. What a step's rows mean (where in w, how far into the
+ * window, which plane of x) is worked out by STEP invocations a step ahead, so that no other
+ * divides. Forward, a channel's weights lie along K as they are and are read in quads.
+ *
+ * A tap outside x counts as 0 here, and 0 times an infinite weight is NaN: a tile that met a weight
+ * that is not finite is summed again, one element at a time, skipping those taps. Grid: tiles of
+ * channels, tiles of positions, phases, groups, splits of K, folded; with splits y is [splits, y].
+ */
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+#include "conv/conv.glsl"
+#define TILE_CONSTANT 6
+#include "lib/tile.glsl"
+
+layout(constant_id = 10) const uint QUADS = 0; /* bits of CONV_QUADS_... */
+
+const uint SHARE_W = TILE_M * STEP / 4 / THREADS; /* quads along K that an invocation carries */
+const uint SHARE_X = TILE_N * STEP / THREADS;     /* elements of one column; THREADS is a multiple
+                                                     of TILE_N */
+
+shared ivec4 row_place[STEP]; /* shift into the window, then the same in cells, with the plane */
+shared uint row_weight[STEP]; /* from the channel's first weight */
+shared uint unusual;
+
+/* Channel and tap of row k of K. */
+uint split_row(uint k, out uvec3 tap)
+{
+    uint taps = max(volume(tap_count), 1), channel = k / taps, at = k - channel * taps;
+    uint line = at / max(tap_count.z, 1), plane = 0;
+    if (DEPTH != 0)
+        plane = line / max(tap_count.y, 1);
+    tap = uvec3(plane, line - plane * tap_count.y, at - line * tap_count.z);
+    return channel;
+}
+
+/* What an invocation carries: quads of w, a column of x, and what a row of the next step means. */
+vec4 next_w[SHARE_W];
+float next_x[SHARE_X];
+ivec4 next_place;
+uint next_weight;
+uint w_at[SHARE_W]; /* a channel's first weight */
+uint last;          /* end of K, of this split */
+uint exponents;     /* the largest exponent bits met in w */
+int x_at;           /* where the window of the column starts in x's first plane, maybe outside */
+ivec3 origin;
+
+/* Rows past the end lie outside every window. */
+void place_row(uint k)
+{
+    uvec3 tap;
+    uint channel = split_row(k, tap);
+    ivec3 at = ivec3(tap) * shift, size = ivec3(in_size());
+    int plane = int(channel * volume(in_size()));
+    next_place = ivec4(at, plane + (at.x * size.y + at.y) * size.z + at.z);
+    next_weight = channel * w_c_stride() + tap_weight(tap);
+    if (k >= last)
+        next_place.z = 1 << 30;
+}
+void store_row()
+{
+    if (gl_LocalInvocationID.x < STEP) {
+        row_place[gl_LocalInvocationID.x] = next_place;
+        row_weight[gl_LocalInvocationID.x] = next_weight;
+    }
+}
+
+/* Channel and row of K of the i-th quad of w, in the tile. */
+uvec2 place_w(uint i)
+{
+    uint lane = gl_LocalInvocationID.x;
+    return uvec2(lane / (STEP / 4) + i * (THREADS / (STEP / 4)), lane % (STEP / 4) * 4);
+}
+
+vec4 fetch_w(uint i, uint k0)
+{
+    uint row = place_w(i).y, k = k0 + row;
+    if ((QUADS & CONV_QUADS_W) != 0)
+        return k < last ? w_quads[(w_at[i] + k) >> 2] : vec4(0.0);
+    vec4 v = vec4(0.0);
+    [[unroll]] for (uint c = 0; c < 4; c++)
+        if (k + c < last)
+            v[c] = w[w_at[i] + (TRANSPOSED != 0 ? row_weight[row + c] : k + c)];
+    return v;
+}
+
+void fetch(uint k)
+{
+    uint row_x = gl_LocalInvocationID.x / TILE_N;
+    [[unroll]] for (uint i = 0; i < SHARE_W; i++)
+        next_w[i] = fetch_w(i, k);
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++) {
+        ivec4 place = row_place[row_x + i * (THREADS / TILE_N)];
+        uvec3 at = uvec3(origin + place.xyz), size = in_size();
+        bool real = at.z < size.z && at.y < size.y && (DEPTH == 0 || at.x < size.x);
+        next_x[i] = real ? x[x_at + place.w] : 0.0;
+    }
+    if (gl_LocalInvocationID.x < STEP)
+        place_row(k + STEP + gl_LocalInvocationID.x);
+}
+
+void store()
+{
+    uint column = gl_LocalInvocationID.x % TILE_N, row_x = gl_LocalInvocationID.x / TILE_N;
+    [[unroll]] for (uint i = 0; i < SHARE_W; i++) {
+        uvec2 at = place_w(i);
+        uvec4 e = floatBitsToUint(next_w[i]) & 0x7f800000u;
+        exponents = max(exponents, max(max(e.x, e.y), max(e.z, e.w)));
+        store_along_a(at.x, at.y, next_w[i]);
+    }
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+        store_one_b(column, row_x + i * (THREADS / TILE_N), next_x[i]);
+    store_row();
+}
+
+/* Channels and positions outside become the last ones. */
+void start(uint group, uint m0, uint n0)
+{
+    uvec3 place;
+    uint n = min(n0 + gl_LocalInvocationID.x % TILE_N, args.positions - 1);
+    uint x_first = x_start(locate(n, place), group);
+    ivec3 size = ivec3(in_size());
+    origin = window_origin(place);
+    x_at = int(x_first) + (origin.x * size.y + origin.y) * size.z + origin.z;
+    [[unroll]] for (uint i = 0; i < SHARE_W; i++)
+        w_at[i] = w_start(group, min(m0 + place_w(i).x, args.m - 1));
+    exponents = 0;
+}
+
+/* One element of y, tap by tap. */
+float careful_sum(uint group, uint m, uint n, uint k_begin, uint k_end)
+{
+    uvec3 place;
+    uint x_first = x_start(locate(n, place), group), w_first = w_start(group, m);
+    ivec3 window = window_origin(place);
+    float sum = 0.0;
+    [[dont_unroll]] for (uint k = k_begin; k < k_end; k++) {
+        uvec3 tap;
+        uint channel = split_row(k, tap), cell;
+        if (source_cell(window + ivec3(tap) * shift, cell))
+            sum = fma(w[w_first + channel * w_c_stride() + tap_weight(tap)],
+                      x[x_first + channel * volume(in_size()) + cell], sum);
+    }
+    return sum;
+}
+
+/* Where position n of y lies, from the start of a channel's part; false outside. */
+bool target_position(uint n, uint group, out uint at)
+{
+    bool real = n < args.positions;
+    n = min(n, args.positions - 1);
+    if (TRANSPOSED == 0) {
+        uint cells = volume(out_size()), image = divide(n, cells, args.divide[0]);
+        at = y_start(image, group) + n - image * cells;
+        return real;
+    }
+    uvec3 place;
+    uint cell, image = locate(n, place);
+    real = target_cell(place, cell) && real;
+    at = y_start(image, group) + cell;
+    return real;
+}
+
+/* Channel and position of element i of the invocation's part. */
+uvec2 part_place(uvec2 first, uint i)
+{
+    uint row = i / REG_N, column = i % REG_N;
+    return first + uvec2(row / 4 * (THREADS_M * 4) + row % 4,
+                         column / 4 * (THREADS_N * 4) + column % 4);
+}
+
+/* Rolled: one copy of long code. */
+void write_carefully(uint group, uvec2 first, uint k_begin, uint y_base)
+{
+    [[dont_unroll]] for (uint i = 0; i < REG_M * REG_N; i++) {
+        uvec2 at = part_place(first, i);
+        uint y_at;
+        if (at.x < args.m && target_position(at.y, group, y_at))
+            y[y_base + y_at + at.x * volume(out_size())] =
+                careful_sum(group, at.x, at.y, k_begin, last) + bias_of(group, at.x);
+    }
+}
+
+void write_sums(uint group, uvec2 first, uint y_base)
+{
+    uint cells = volume(out_size());
+    [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
+        uint n = part_place(first, j * 4).y, y_at[4];
+        bool real[4];
+        [[unroll]] for (uint e = 0; e < 4; e++)
+            real[e] = target_position(n + e, group, y_at[e]);
+        [[unroll]] for (uint i = 0; i < REG_M; i++) {
+            uint m = part_place(first, i * REG_N).x;
+            if (m >= args.m || n >= args.positions)
+                continue;
+            vec4 result = sum[i * PARTS_N + j] + bias_of(group, m);
+            if ((QUADS & CONV_QUADS_Y) != 0)
+                y_quads[(y_base + y_at[0] + m * cells) >> 2] = result;
+            else
+                [[unroll]] for (uint e = 0; e < 4; e++)
+                    if (real[e])
+                        y[y_base + y_at[e] + m * cells] = result[e];
+        }
+    }
+}
+
+void main()
+{
+    uint tiles_m = (args.m + TILE_M - 1) / TILE_M;
+    uint tiles_n = (args.positions + TILE_N - 1) / TILE_N;
+    uint index = group_index(), rest = index / tiles_m;
+    uint m0 = index % tiles_m * TILE_M, n0 = rest % tiles_n * TILE_N;
+    rest /= tiles_n;
+    uint phases = phase_count(), phase_index = rest % phases;
+    rest /= phases;
+    uint group = rest % args.groups, split = rest / args.groups;
+    if (split >= args.splits)
+        return;
+    enter_phase(phase_index);
+    uint k_total = args.channels * volume(tap_count), k_begin = min(k_total, split * args.k_slice);
+    last = min(k_total, k_begin + args.k_slice);
+    start(group, m0, n0);
+    if (gl_LocalInvocationID.x == 0)
+        unusual = 0;
+    place_row(k_begin + gl_LocalInvocationID.x);
+    store_row();
+    barrier();
+    tile_product(k_begin, last);
+    if (exponents == 0x7f800000u)
+        unusual = 1;
+    barrier();
+    uint images = args.positions / volume(grid_size());
+    uint y_base = split * (images * args.groups * args.m * volume(out_size()));
+    uint first_m = m0 + tile_thread().x * 4, first_n = n0 + tile_thread().y * 4;
+    if (unusual != 0)
+        write_carefully(group, uvec2(first_m, first_n), k_begin, y_base);
+    else
+        write_sums(group, uvec2(first_m, first_n), y_base);
+}

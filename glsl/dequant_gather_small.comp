@@ -1,5 +1,0 @@
-#version 450
-/* dequant_gather.glsl for the formats of group small: one scale for 16 or 32 elements. */
-#extension GL_GOOGLE_include_directive : require
-#define DEQUANT_GROUP DEQUANT_SMALL
-#include "dequant_gather.glsl"

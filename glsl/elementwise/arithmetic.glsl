@@ -1,0 +1,64 @@
+/*
+ * What binary and compare ops do to one pair of elements. `code` is BINARY_.. or COMPARE_..: give a
+ * specialization constant, so that one branch is left. Sums and products are `precise`: fused with
+ * a neighbour in a region or not, they round the same.
+ */
+#ifndef RLXVK_ARITHMETIC_GLSL
+#define RLXVK_ARITHMETIC_GLSL
+#include "lib/math.glsl"
+
+/* Orders like the numbers themselves, zeros equal, denormals distinct; not for NaN. */
+int order_key(float v)
+{
+    uint bits = floatBitsToUint(v);
+    int magnitude = int(bits & MAGNITUDE_BITS);
+    return bits >= SIGN_BIT ? -magnitude : magnitude;
+}
+
+float extreme(float p, float q, bool largest)
+{
+    if (is_nan(p) || is_nan(q))
+        return NAN_VALUE;
+    return (order_key(p) > order_key(q)) == largest ? p : q;
+}
+
+/* combine(code, p, q) without division and powers: see activation(). */
+float light_combine(uint code, float p, float q)
+{
+    precise float v;
+    if (code == BINARY_ADD)
+        v = p + q;
+    else if (code == BINARY_SUB)
+        v = p - q;
+    else if (code == BINARY_MUL)
+        v = p * q;
+    else
+        v = extreme(p, q, code == BINARY_MAX);
+    return v;
+}
+
+float combine(uint code, float p, float q)
+{
+    if (code == BINARY_DIV)
+        return divide(p, q);
+    return code == BINARY_POW ? power(p, q) : light_combine(code, p, q);
+}
+
+/* By the operands' bits, so that NaN and denormals compare as IEEE says on any driver. */
+bool holds(uint code, float p, float q)
+{
+    int u = order_key(p), v = order_key(q);
+    if (is_nan(p) || is_nan(q))
+        return code == COMPARE_NE;
+    if (code == COMPARE_EQ)
+        return u == v;
+    if (code == COMPARE_NE)
+        return u != v;
+    if (code == COMPARE_LT)
+        return u < v;
+    if (code == COMPARE_LE)
+        return u <= v;
+    return code == COMPARE_GT ? u > v : u >= v;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Addressing of kernels that combine broadcast operands element by element: locate(i, ..) gives
+ * the elements of up to three operands that output elements i need. Specialization constants: 1
+ * the kernel's op, 2 the addressing form, 3 which operands are pairs (bit o).
+ */
+#include "lib/four.glsl"
+
+layout(constant_id = 1) const uint CODE = 0;
+layout(constant_id = 2) const uint FORM = ELEMENTWISE_LOOP;
+layout(constant_id = 3) const uint PAIRS = 0;
+layout(push_constant) uniform block { elementwise_args args; };
+
+struct location {
+    uvec4 a, b, c;
+};
+
+void advance(inout location at, uvec4 coordinate, uint axis)
+{
+    at.a += coordinate * args.strides[axis];
+    at.b += coordinate * args.strides[ELEMENTWISE_AXES + axis];
+    at.c += coordinate * args.strides[2 * ELEMENTWISE_AXES + axis];
+}
+
+/* Output elements i; those beyond the last read what the last one reads. */
+location locate(uvec4 i)
+{
+    location at = location(uvec4(args.offsets[0]), uvec4(args.offsets[1]), uvec4(args.offsets[2]));
+    i = min(i, uvec4(args.numel - 1));
+    if (FORM == ELEMENTWISE_LINE) {
+        advance(at, i, 0);
+    } else if (FORM == ELEMENTWISE_ROWS) {
+        uvec4 row = i / args.dims[0];
+        advance(at, i - row * args.dims[0], 0);
+        advance(at, row, 1);
+    } else {
+        for (uint axis = 0; axis + 1 < args.rank; axis++) {
+            uvec4 rest = i / args.dims[axis];
+            advance(at, i - rest * args.dims[axis], axis);
+            i = rest;
+        }
+        advance(at, i, args.rank - 1);
+    }
+    return at;
+}

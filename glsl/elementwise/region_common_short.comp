@@ -1,0 +1,8 @@
+#version 450
+/* Regions of up to 8 steps on up to 7 inputs: all ops but sin, cos, tan, atan, pow. */
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+#define REGION_LEVEL  REGION_COMMON
+#define REGION_LENGTH 8
+#define REGION_WIDTH  7
+#include "elementwise/region.glsl"

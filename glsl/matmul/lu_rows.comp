@@ -1,0 +1,34 @@
+#version 450
+/*
+ * What a factored panel means for the other columns, one an invocation: its exchanges of rows, and
+ * right of it the panel's rows of U, L11 U12 = A12. Right of a panel there is only full width.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "matmul/lu.glsl"
+
+void main()
+{
+    uint matrix = group_index() / args.strips;
+    uint column = group_index() % args.strips * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (matrix >= args.batch || column >= args.n)
+        return;
+    if (column >= args.first && column < args.last)
+        return;
+    for (uint k = args.first; k < args.last; k++) {
+        uint other = pivots[pivot_base(matrix) + k];
+        float upper = factors[element(matrix, k, column)];
+        factors[element(matrix, k, column)] = factors[element(matrix, other, column)];
+        factors[element(matrix, other, column)] = upper;
+    }
+    if (column < args.first)
+        return;
+    float u[SOLVE_PANEL];
+    [[unroll]] for (uint i = 0; i < SOLVE_PANEL; i++) {
+        u[i] = factors[element(matrix, args.first + i, column)];
+        [[unroll]] for (uint j = 0; j < i; j++)
+            u[i] -= factors[element(matrix, args.first + i, args.first + j)] * u[j];
+        factors[element(matrix, args.first + i, column)] = u[i];
+    }
+}

@@ -1,0 +1,117 @@
+/*
+ * Shared by the matrix-product kernels: y[batch] = activation(op(a[batch]) op(b[batch]) + bias).
+ *
+ * a is [M, K] (TRANSPOSE_A: [K, M]), b is [K, N] (TRANSPOSE_B: [N, K]), both dense within a
+ * matrix; batch strides are arguments. An operand is words or packed F16/BF16, two to a word,
+ * widened exactly as it is read. Element indices stay below 2^31, so an index inside a tensor
+ * never wraps; indices outside are never formed into an access.
+ */
+#include "elementwise/activation.glsl"
+
+layout(constant_id = 1) const uint TRANSPOSE_A = 0;
+layout(constant_id = 2) const uint TRANSPOSE_B = 0;
+layout(constant_id = 3) const uint A_STORAGE = MATMUL_WORDS;
+layout(constant_id = 4) const uint B_STORAGE = MATMUL_WORDS;
+layout(constant_id = 5) const uint VECTORS = 0;
+layout(constant_id = 6) const uint BIAS = MATMUL_NO_BIAS;
+layout(constant_id = 7) const uint ACTIVATION = UNARY_NONE;
+/* Rows and columns of y that an invocation sums in registers. */
+layout(constant_id = 8) const uint REG_M = 1;
+layout(constant_id = 9) const uint REG_N = 1;
+
+layout(push_constant) uniform block { matmul_args args; };
+
+/* Three views of each operand: one word, two, four. */
+layout(set = 0, binding = 0) readonly buffer a_view { uint a_words[]; };
+layout(set = 0, binding = 0) readonly buffer a_view2 { uvec2 a_pairs[]; };
+layout(set = 0, binding = 0) readonly buffer a_view4 { uvec4 a_quads[]; };
+layout(set = 0, binding = 1) readonly buffer b_view { uint b_words[]; };
+layout(set = 0, binding = 1) readonly buffer b_view2 { uvec2 b_pairs[]; };
+layout(set = 0, binding = 1) readonly buffer b_view4 { uvec4 b_quads[]; };
+layout(set = 0, binding = 2) readonly buffer bias_view { float bias[]; };
+layout(set = 0, binding = 3) writeonly buffer y_view { float y[]; };
+layout(set = 0, binding = 3) writeonly buffer y_view4 { vec4 y_quads[]; };
+
+float half_element(uint word, uint index, uint storage)
+{
+    uint bits = (index & 1u) != 0u ? word >> 16 : word & 0xffffu;
+    return storage == MATMUL_F16 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
+}
+
+vec4 half_quad(uvec2 words, uint storage)
+{
+    if (storage == MATMUL_F16)
+        return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+    return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16,
+                                 words.y & 0xffff0000u));
+}
+
+float read_a(uint i)
+{
+    return A_STORAGE == MATMUL_WORDS ? uintBitsToFloat(a_words[i])
+                                     : half_element(a_words[i >> 1], i, A_STORAGE);
+}
+
+float read_b(uint i)
+{
+    return B_STORAGE == MATMUL_WORDS ? uintBitsToFloat(b_words[i])
+                                     : half_element(b_words[i >> 1], i, B_STORAGE);
+}
+
+/* Elements i .. i + 3 of which the first `count` exist; the rest read as 0. */
+vec4 read_a4(uint i, uint count)
+{
+    if ((VECTORS & MATMUL_VECTOR_A) != 0u) {
+        if (count == 0u)
+            return vec4(0.0);
+        return A_STORAGE == MATMUL_WORDS ? uintBitsToFloat(a_quads[i >> 2])
+                                         : half_quad(a_pairs[i >> 2], A_STORAGE);
+    }
+    return vec4(count > 0u ? read_a(i) : 0.0, count > 1u ? read_a(i + 1u) : 0.0,
+                count > 2u ? read_a(i + 2u) : 0.0, count > 3u ? read_a(i + 3u) : 0.0);
+}
+
+vec4 read_b4(uint i, uint count)
+{
+    if ((VECTORS & MATMUL_VECTOR_B) != 0u) {
+        if (count == 0u)
+            return vec4(0.0);
+        return B_STORAGE == MATMUL_WORDS ? uintBitsToFloat(b_quads[i >> 2])
+                                         : half_quad(b_pairs[i >> 2], B_STORAGE);
+    }
+    return vec4(count > 0u ? read_b(i) : 0.0, count > 1u ? read_b(i + 1u) : 0.0,
+                count > 2u ? read_b(i + 2u) : 0.0, count > 3u ? read_b(i + 3u) : 0.0);
+}
+
+/* How many of x .. x + 3 lie below the limit. */
+uint quad_count(uint x, uint limit)
+{
+    return x < limit ? min(limit - x, 4u) : 0u;
+}
+
+/* First element of a's and b's matrix of this batch. */
+uvec2 batch_offsets(uint batch)
+{
+    uvec2 offsets = uvec2(args.a_offset, args.b_offset);
+    if (args.batch_count == 1u)
+        return offsets;
+    for (uint axis = 0u; axis < 5u; axis++) {
+        uint coordinate = batch % args.batch_dims[axis];
+        batch /= args.batch_dims[axis];
+        offsets += coordinate * uvec2(args.a_batch_strides[axis], args.b_batch_strides[axis]);
+    }
+    return offsets + batch * uvec2(args.a_batch_strides[5], args.b_batch_strides[5]);
+}
+
+float add_bias(float sum, uint row, uint column)
+{
+    if (BIAS == MATMUL_NO_BIAS)
+        return sum;
+    return sum + bias[args.bias_offset + (BIAS == MATMUL_BIAS_ROW ? row : column)];
+}
+
+float epilogue(float sum, uint row, uint column)
+{
+    sum = add_bias(sum, row, column);
+    return ACTIVATION == UNARY_NONE ? sum : activation(ACTIVATION, sum);
+}

@@ -1,0 +1,51 @@
+#version 450
+#pragma use_vulkan_memory_model
+/*
+ * Whether the device keeps f32 sums and the left f16 operands of its matrix units as
+ * matrix_layout.glsl does: loads matrices of their own indices and looks at what each lane got.
+ * One subgroup; y[0] is 1 or 0.
+ */
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+
+layout(constant_id = 1) const uint UNIT_M = 16;
+layout(constant_id = 2) const uint UNIT_N = 16;
+layout(constant_id = 3) const uint ROWS = 2;
+layout(set = 0, binding = 0) buffer target { uint y[]; };
+#include "matmul/matrix_layout.glsl"
+
+shared uint words[UNIT_M * UNIT_N], pairs[UNIT_M * UNIT_N / 2];
+shared uint others;
+
+void main()
+{
+    if (gl_LocalInvocationID.x == 0)
+        others = 0;
+    [[dont_unroll]] for (uint i = gl_LocalInvocationID.x; i < UNIT_M * UNIT_N;
+                         i += gl_WorkGroupSize.x)
+        words[i] = floatBitsToUint(float(i));
+    [[dont_unroll]] for (uint i = gl_LocalInvocationID.x; i < UNIT_M * UNIT_N / 2;
+                         i += gl_WorkGroupSize.x)
+        pairs[i] = packHalf2x16(vec2(2 * i, 2 * i + 1));
+    barrier();
+    coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator> sum;
+    coopmat<float16_t, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseA> left;
+    coopMatLoad(sum, words, 0, UNIT_N, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatLoad(left, pairs, 0, UNIT_N / 2, gl_CooperativeMatrixLayoutRowMajor);
+    if (sum.length() != UNIT || left.length() != UNIT)
+        others = 1;
+    else
+        [[unroll]] for (uint e = 0; e < UNIT; e++) {
+            float index = float(row_of(e) * UNIT_N + column_of(e));
+            if (sum[e] != index || float(left[e]) != index)
+                others = 1;
+        }
+    barrier();
+    if (gl_LocalInvocationID.x == 0)
+        y[0] = others == 0 ? 1 : 0;
+}

@@ -1,0 +1,143 @@
+#version 450
+/*
+ * Packs an operand for the matrix units: rows of K as 16-bit floats, eight to a uvec4, from f32
+ * words or packed halves. K is padded with zeros to round_k; rows beyond the operand are left as
+ * they are, since they only reach results that nobody writes. TO MATRIX_SPLIT makes two planes of
+ * the values times 2^-exponent[row]: the f16 nearest, and the f16 nearest to what is left.
+ *
+ * Where the operand lies with its rows as neighbours (TRANSPOSED), a workgroup turns a tile of 32
+ * rows x 64 elements in shared memory; else an invocation makes one uvec4 of eight neighbours.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "lib/narrow.glsl"
+
+layout(constant_id = 1) const uint STORAGE = MATMUL_WORDS;
+layout(constant_id = 2) const uint TO = MATRIX_F16;
+layout(constant_id = 3) const bool TRANSPOSED = false;
+layout(constant_id = 4) const bool QUADS = false; /* x can be read in fours */
+
+layout(push_constant) uniform block { matrix_pack_args args; };
+layout(set = 0, binding = 0) readonly buffer x_view { uint x_words[]; };
+layout(set = 0, binding = 0) readonly buffer x_view2 { uvec2 x_pairs[]; };
+layout(set = 0, binding = 0) readonly buffer x_view4 { uvec4 x_quads[]; };
+layout(set = 0, binding = 1) readonly buffer scale_view { int exponent[]; };
+layout(set = 0, binding = 2) writeonly buffer packed_view { uvec4 packed[]; };
+
+const uint ROWS = 32, DEPTH = 64;
+shared float turned[DEPTH * (ROWS + 1)];
+
+float half_of(uint word, uint index)
+{
+    uint bits = (index & 1) != 0 ? word >> 16 : word & 0xffff;
+    return STORAGE == MATMUL_F16 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16);
+}
+
+float read(uint i)
+{
+    return STORAGE == MATMUL_WORDS ? uintBitsToFloat(x_words[i]) : half_of(x_words[i >> 1], i);
+}
+
+vec4 read4(uint i)
+{
+    if (STORAGE == MATMUL_WORDS)
+        return uintBitsToFloat(x_quads[i >> 2]);
+    uvec2 two = x_pairs[i >> 2];
+    return vec4(half_of(two.x, 0), half_of(two.x, 1), half_of(two.y, 0), half_of(two.y, 1));
+}
+
+/* Two values as one word. */
+uint pack_pair(float low, float high)
+{
+    if (TO == MATRIX_BF16)
+        return floatBitsToUint(to_bf16(low)) >> 16 | floatBitsToUint(to_bf16(high));
+    return packHalf2x16(vec2(to_f16(low), to_f16(high)));
+}
+
+uvec4 pack_octet(float v[8])
+{
+    return uvec4(pack_pair(v[0], v[1]), pack_pair(v[2], v[3]), pack_pair(v[4], v[5]),
+                 pack_pair(v[6], v[7]));
+}
+
+/* x 2^-e; the factors stay normal numbers. */
+float scaled(float x, int e)
+{
+    int first = clamp(-e, -126, 127), rest = clamp(-e - first, -126, 127);
+    return x * uintBitsToFloat(uint(first + 127) << 23) * uintBitsToFloat(uint(rest + 127) << 23);
+}
+
+/* What rounding to f16 leaves; nothing where it left no number. */
+float remainder_of(float v)
+{
+    float rounded = to_f16(v);
+    return is_nan(rounded) || is_inf(rounded) ? 0.0 : v - rounded;
+}
+
+void write(uint matrix, uint row, uint octet, float v[8])
+{
+    uint at = (matrix * args.round_rows + row) * (args.round_k / 8) + octet;
+    if (TO == MATRIX_SPLIT) {
+        int e = exponent[matrix * args.rows + row];
+        [[unroll]] for (uint i = 0; i < 8; i++)
+            v[i] = scaled(v[i], e);
+    }
+    packed[at] = pack_octet(v);
+    if (TO == MATRIX_SPLIT) {
+        [[unroll]] for (uint i = 0; i < 8; i++)
+            v[i] = remainder_of(v[i]);
+        packed[at + args.plane_step] = pack_octet(v);
+    }
+}
+
+void pack_neighbours()
+{
+    uint index = global_index(), octets = args.round_k / 8;
+    uint octet = index % octets, row = index / octets % args.rows;
+    uint matrix = index / octets / args.rows;
+    if (matrix >= args.matrices)
+        return;
+    uint base = args.x_offset + matrix * args.matrix_step + row * args.k, k = octet * 8;
+    float v[8];
+    if (QUADS && k + 8 <= args.k) {
+        vec4 low = read4(base + k), high = read4(base + k + 4);
+        v = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+    } else {
+        [[unroll]] for (uint i = 0; i < 8; i++)
+            v[i] = k + i < args.k ? read(base + k + i) : 0.0;
+    }
+    write(matrix, row, octet, v);
+}
+
+void pack_turned()
+{
+    uint blocks_k = (args.round_k + DEPTH - 1) / DEPTH, blocks_row = (args.rows + ROWS - 1) / ROWS;
+    uint group = group_index(), matrix = group / blocks_k / blocks_row;
+    uint row0 = group % blocks_row * ROWS, k0 = group / blocks_row % blocks_k * DEPTH;
+    if (matrix >= args.matrices)
+        return;
+    uint base = args.x_offset + matrix * args.matrix_step;
+    for (uint i = gl_LocalInvocationID.x; i < ROWS * DEPTH; i += gl_WorkGroupSize.x) {
+        uint row = row0 + i % ROWS, k = k0 + i / ROWS;
+        bool inside = row < args.rows && k < args.k;
+        turned[i / ROWS * (ROWS + 1) + i % ROWS] = inside ? read(base + k * args.rows + row) : 0.0;
+    }
+    barrier();
+    for (uint i = gl_LocalInvocationID.x; i < ROWS * DEPTH / 8; i += gl_WorkGroupSize.x) {
+        uint octet = i % (DEPTH / 8), row = i / (DEPTH / 8);
+        float v[8];
+        [[unroll]] for (uint j = 0; j < 8; j++)
+            v[j] = turned[(octet * 8 + j) * (ROWS + 1) + row];
+        if (row0 + row < args.rows && k0 + octet * 8 < args.round_k)
+            write(matrix, row0 + row, k0 / 8 + octet, v);
+    }
+}
+
+void main()
+{
+    if (TRANSPOSED)
+        pack_turned();
+    else
+        pack_neighbours();
+}

@@ -1,0 +1,229 @@
+/*
+ * y[batch] = a[batch] b[batch]^T + bias on the device's matrix units. The includer defines ELEMENT,
+ * the 16-bit type of the operands; sums are f32.
+ *
+ * a and b are packed (matrix_pack): rows of y and columns of y as rows of K, padded with zeros to
+ * whole tiles, so that nothing is tested on the way in. A workgroup makes TILE_M x TILE_N of y in
+ * steps of TILE_K: both tiles go through shared memory, their rows skewed by one octet against bank
+ * conflicts, and the next step's octets are read into registers while this one is multiplied. With
+ * STAGES 2 shared memory holds two steps and one barrier a step suffices. Subgroups make PART_M x
+ * PART_N each.
+ *
+ * PLANES 2 is split mode: an operand is high + low, both f16, of values scaled by a power of two
+ * for each row of a and of b; y = (high high + high low + low high) scaled back. What is dropped is
+ * below 2^-22 of the product.
+ *
+ * Sums leave through a patch of tile_a for each subgroup, since only there it is known which
+ * element is which. Grid: tiles, then batch, folded.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#include "lib/common.glsl"
+
+layout(constant_id = 1) const uint TILE_M = 128;
+layout(constant_id = 2) const uint TILE_N = 128;
+layout(constant_id = 3) const uint TILE_K = 32;
+layout(constant_id = 4) const uint PART_M = 64;
+layout(constant_id = 5) const uint PART_N = 64;
+layout(constant_id = 6) const uint UNIT_M = 16; /* one product of the matrix units */
+layout(constant_id = 7) const uint UNIT_N = 16;
+layout(constant_id = 8) const uint UNIT_K = 16;
+layout(constant_id = 9) const uint PLANES = 1;
+layout(constant_id = 10) const uint STAGES = 1;
+layout(constant_id = 11) const uint BIAS = MATMUL_NO_BIAS;
+layout(constant_id = 12) const uint BAND = 8; /* rows of tiles walked together, for the cache */
+
+layout(push_constant) uniform block { matrix_product_args args; };
+layout(set = 0, binding = 0) readonly buffer a_view { uvec4 a[]; };
+layout(set = 0, binding = 1) readonly buffer b_view { uvec4 b[]; };
+layout(set = 0, binding = 2) readonly buffer a_scale_view { int a_scale[]; }; /* PLANES 2 only */
+layout(set = 0, binding = 3) readonly buffer b_scale_view { int b_scale[]; };
+layout(set = 0, binding = 4) readonly buffer bias_view { float bias[]; };
+layout(set = 0, binding = 5) writeonly buffer y_view { float y[]; };
+
+const uint THREADS = gl_WorkGroupSize.x;
+const uint OCTETS = TILE_K / 8, PITCH = OCTETS + 1;
+const uint CARRY_A = TILE_M * OCTETS / THREADS, CARRY_B = TILE_N * OCTETS / THREADS;
+const uint STAGE_A = TILE_M * PITCH, STAGE_B = TILE_N * PITCH;
+const uint PARTS_N = TILE_N / PART_N;
+const uint SUMS_M = PART_M / UNIT_M, SUMS_N = PART_N / UNIT_N;
+
+shared uvec4 tile_a[STAGES * PLANES * STAGE_A];
+shared uvec4 tile_b[STAGES * PLANES * STAGE_B];
+
+#define OPERAND_A coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
+#define OPERAND_B coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
+#define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
+
+SUM sums[SUMS_M * SUMS_N];
+uvec4 next_a[PLANES * CARRY_A], next_b[PLANES * CARRY_B];
+
+void fetch(uvec2 base, uint octet0)
+{
+    [[unroll]] for (uint plane = 0; plane < PLANES; plane++) {
+        [[unroll]] for (uint i = 0; i < CARRY_A; i++) {
+            uint slot = i * THREADS + gl_LocalInvocationID.x;
+            next_a[plane * CARRY_A + i] = a[base.x + plane * args.a_plane +
+                                            slot / OCTETS * args.k_octets + octet0 + slot % OCTETS];
+        }
+        [[unroll]] for (uint i = 0; i < CARRY_B; i++) {
+            uint slot = i * THREADS + gl_LocalInvocationID.x;
+            next_b[plane * CARRY_B + i] = b[base.y + plane * args.b_plane +
+                                            slot / OCTETS * args.k_octets + octet0 + slot % OCTETS];
+        }
+    }
+}
+
+void store(uint stage)
+{
+    [[unroll]] for (uint plane = 0; plane < PLANES; plane++) {
+        uint at = stage * PLANES + plane;
+        [[unroll]] for (uint i = 0; i < CARRY_A; i++) {
+            uint slot = i * THREADS + gl_LocalInvocationID.x;
+            tile_a[at * STAGE_A + slot / OCTETS * PITCH + slot % OCTETS] =
+                next_a[plane * CARRY_A + i];
+        }
+        [[unroll]] for (uint i = 0; i < CARRY_B; i++) {
+            uint slot = i * THREADS + gl_LocalInvocationID.x;
+            tile_b[at * STAGE_B + slot / OCTETS * PITCH + slot % OCTETS] =
+                next_b[plane * CARRY_B + i];
+        }
+    }
+}
+
+#define LOAD_A(to, plane, i, k)                                                                    \
+    coopMatLoad(to, tile_a, (plane) * STAGE_A + (part.x + (i) * UNIT_M) * PITCH + (k) * UNIT_K / 8,\
+                PITCH, gl_CooperativeMatrixLayoutRowMajor)
+#define LOAD_B(to, plane, j, k)                                                                    \
+    coopMatLoad(to, tile_b, (plane) * STAGE_B + (part.y + (j) * UNIT_N) * PITCH + (k) * UNIT_K / 8,\
+                PITCH, gl_CooperativeMatrixLayoutColumnMajor)
+
+/* Nothing but loops of constant length here and below: a branch among them, or an array of matrices
+ * as a parameter, and they leave the registers (six times slower on an H200). */
+void multiply(uint plane, uvec2 part)
+{
+    [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
+        OPERAND_A left[SUMS_M];
+        [[unroll]] for (uint i = 0; i < SUMS_M; i++)
+            LOAD_A(left[i], plane, i, k);
+        [[unroll]] for (uint j = 0; j < SUMS_N; j++) {
+            OPERAND_B right;
+            LOAD_B(right, plane, j, k);
+            [[unroll]] for (uint i = 0; i < SUMS_M; i++)
+                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sums[i * SUMS_N + j]);
+        }
+    }
+}
+
+/* The planes `high` and the next, small products first. Units may cut sums off instead of rounding
+ * them, which adds up over a long K: each step has a sum of its own, joined by an f32 addition. */
+void multiply_split(uint high, uvec2 part)
+{
+    [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
+        OPERAND_A left[SUMS_M], left_low[SUMS_M];
+        [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
+            LOAD_A(left[i], high, i, k);
+            LOAD_A(left_low[i], high + 1, i, k);
+        }
+        [[unroll]] for (uint j = 0; j < SUMS_N; j++) {
+            OPERAND_B right, right_low;
+            LOAD_B(right, high, j, k);
+            LOAD_B(right_low, high + 1, j, k);
+            [[unroll]] for (uint i = 0; i < SUMS_M; i++) {
+                SUM sum = coopMatMulAdd(left_low[i], right, SUM(0.0));
+                sum = coopMatMulAdd(left[i], right_low, sum);
+                sum = coopMatMulAdd(left[i], right, sum);
+                sums[i * SUMS_N + j] = sums[i * SUMS_N + j] + sum;
+            }
+        }
+    }
+}
+
+/* x 2^exponent, in steps that stay finite. */
+float scale_back(float x, int exponent)
+{
+    int first = clamp(exponent, -126, 127), rest = clamp(exponent - first, -126, 127);
+    int last = clamp(exponent - first - rest, -126, 127);
+    return x * uintBitsToFloat(uint(first + 127) << 23) * uintBitsToFloat(uint(rest + 127) << 23) *
+           uintBitsToFloat(uint(last + 127) << 23);
+}
+
+/* (row, column) of a linear tile index, in tiles: down a band of rows, column by column. */
+uvec2 tile_place(uint tile, uint tiles_m, uint tiles_n)
+{
+    uint band = tile / (BAND * tiles_n);
+    uint rows = min(tiles_m - band * BAND, BAND);
+    uint within = tile - band * BAND * tiles_n;
+    return uvec2(band * BAND + within % rows, within / rows);
+}
+
+/* Which packed matrix of a and of b belongs to this batch. */
+uvec2 batch_matrices(uint batch)
+{
+    uvec2 index = uvec2(0);
+    [[dont_unroll]] for (uint axis = 0; axis < 5; axis++) {
+        uint coordinate = batch % args.batch_dims[axis];
+        batch /= args.batch_dims[axis];
+        index += coordinate * uvec2(args.a_batch_strides[axis], args.b_batch_strides[axis]);
+    }
+    return index + batch * uvec2(args.a_batch_strides[5], args.b_batch_strides[5]);
+}
+
+void write(float value, uint batch, uvec2 matrix, uint row, uint column)
+{
+    if (row >= args.m || column >= args.n)
+        return;
+    if (PLANES == 2)
+        value = scale_back(value, a_scale[matrix.x * args.m + row] +
+                                      b_scale[matrix.y * args.n + column]);
+    if (BIAS != MATMUL_NO_BIAS)
+        value += bias[args.bias_offset + column];
+    y[args.y_offset + (batch * args.m + row) * args.n + column] = value;
+}
+
+void main()
+{
+    uint tiles_m = (args.m + TILE_M - 1) / TILE_M, tiles_n = (args.n + TILE_N - 1) / TILE_N;
+    uint group = group_index(), tiles = tiles_m * tiles_n, batch = group / tiles;
+    if (batch >= args.batch_count)
+        return;
+    uvec2 tile = tile_place(group % tiles, tiles_m, tiles_n) * uvec2(TILE_M, TILE_N);
+    uvec2 matrix = args.batch_count == 1 ? uvec2(0) : batch_matrices(batch);
+    uvec2 base = (matrix * uvec2(args.a_rows, args.b_rows) + tile) * args.k_octets;
+    uvec2 part = uvec2(gl_SubgroupID / PARTS_N * PART_M, gl_SubgroupID % PARTS_N * PART_N);
+
+    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
+        sums[i] = SUM(0.0);
+    fetch(base, 0);
+    uint stage = 0;
+    [[dont_unroll]] for (uint octet = 0; octet < args.k_octets; octet += OCTETS) {
+        if (STAGES == 1)
+            barrier();
+        store(stage);
+        barrier();
+        if (octet + OCTETS < args.k_octets)
+            fetch(base, octet + OCTETS);
+        if (PLANES == 2)
+            multiply_split(stage * 2, part);
+        else
+            multiply(stage, part);
+        if (STAGES == 2)
+            stage ^= 1;
+    }
+
+    /* The loop over the sums must be unrolled for them to stay in registers: no loop but this one
+     * inside it. */
+    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
+    barrier();
+    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++) {
+        coopMatStore(sums[i], tile_a, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);
+        subgroupBarrier();
+        uvec2 at = tile + part + uvec2(i / SUMS_N * UNIT_M, i % SUMS_N * UNIT_N);
+        [[dont_unroll]] for (uint e = gl_SubgroupInvocationID; e < UNIT_M * UNIT_N;
+                             e += gl_SubgroupSize)
+            write(uintBitsToFloat(tile_a[patch_start + e / 4][e % 4]), batch, matrix,
+                  at.x + e / UNIT_N, at.y + e % UNIT_N);
+        subgroupBarrier();
+    }
+}

@@ -1,0 +1,117 @@
+#version 450
+/*
+ * Product of a large matrix with a few vectors: y[r][c] = activation(sum_k a[r][k] b[k][c] +
+ * bias), r < M <= REG_M. Every element of b is read once, for all vectors. K runs over lanes of
+ * the workgroup and, sliced, over workgroups:
+ *
+ *   TRANSPOSE_B (b is [N, K]): all lanes run along K, a quad each; the workgroup makes REG_N
+ *     columns.
+ *   otherwise   (b is [K, N]): 32 lanes run along N, a quad of columns each; the others take other
+ *     quads of b's rows.
+ *
+ * Lanes are joined in shared memory in a fixed order. SWAPPED: b is really the left operand of the
+ * node, so y is transposed on its way out. Grid: column tiles, then splits of K, then batch,
+ * folded. Workgroups of a power of two, 32 to 128.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "matmul/matmul.glsl"
+
+layout(constant_id = 10) const uint SWAPPED = 0;
+
+const uint LANES = gl_WorkGroupSize.x;
+const uint LANES_N = TRANSPOSE_B != 0 ? 1 : 32;             /* lanes along N */
+const uint LANE_COLUMNS = TRANSPOSE_B != 0 ? REG_N : 4;     /* columns of a lane */
+const uint COLUMNS = LANES_N * LANE_COLUMNS;                /* of the workgroup */
+const uint SUMS = REG_M * LANE_COLUMNS;
+
+shared float joined[SUMS * LANES];
+
+float sum[SUMS];
+
+/* Elements k .. k + 3 of vector r, 0 beyond k_end. */
+vec4 fetch_a(uint base, uint r, uint k, uint k_end)
+{
+    uint row = min(r, args.m - 1), count = quad_count(k, k_end);
+    if (TRANSPOSE_A == 0)
+        return read_a4(base + row * args.k + k, count);
+    uint i = base + k * args.m + row;
+    return vec4(count > 0 ? read_a(i) : 0.0, count > 1 ? read_a(i + args.m) : 0.0,
+                count > 2 ? read_a(i + 2 * args.m) : 0.0, count > 3 ? read_a(i + 3 * args.m) : 0.0);
+}
+
+/* Adds the products of K's elements k .. k + 3 for REG_N columns, b being [N, K]. */
+void add_along_k(uvec2 base, uint column, uint k, uint k_end)
+{
+    vec4 b[REG_N];
+    [[unroll]] for (uint c = 0; c < REG_N; c++)
+        b[c] = read_b4(base.y + min(column + c, args.n - 1) * args.k + k, quad_count(k, k_end));
+    [[unroll]] for (uint r = 0; r < REG_M; r++) {
+        vec4 a = fetch_a(base.x, r, k, k_end);
+        [[unroll]] for (uint c = 0; c < REG_N; c++)
+            sum[r * REG_N + c] += dot(a, b[c]);
+    }
+}
+
+/* The same for four columns, b being [K, N]. */
+void add_along_n(uvec2 base, uint column, uint k, uint k_end)
+{
+    vec4 b[4];
+    uint columns = quad_count(column, args.n);
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        b[i] = read_b4(base.y + (k + i) * args.n + column, k + i < k_end ? columns : 0);
+    [[unroll]] for (uint r = 0; r < REG_M; r++) {
+        vec4 a = fetch_a(base.x, r, k, k_end);
+        vec4 v = a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];
+        [[unroll]] for (uint c = 0; c < 4; c++)
+            sum[r * 4 + c] += v[c];
+    }
+}
+
+/* Afterwards lane l < LANES_N of `joined` holds what its columns sum up to. */
+void join_lanes(uint lane)
+{
+    [[unroll]] for (uint i = 0; i < SUMS; i++)
+        joined[i * LANES + lane] = sum[i];
+    for (uint half_width = LANES / 2; half_width >= LANES_N; half_width /= 2) {
+        barrier();
+        if (lane < half_width)
+            for (uint i = 0; i < SUMS; i++)
+                joined[i * LANES + lane] += joined[i * LANES + lane + half_width];
+    }
+    barrier();
+}
+
+void main()
+{
+    uint tiles = (args.n + COLUMNS - 1) / COLUMNS;
+    uint splits = args.k_slice < args.k ? (args.k + args.k_slice - 1) / args.k_slice : 1;
+    uint group = group_index(), lane = gl_LocalInvocationID.x;
+    uint split = group / tiles % splits, batch = group / tiles / splits;
+    if (batch >= args.batch_count)
+        return;
+    uint tile = group % tiles * COLUMNS;
+    uvec2 base = batch_offsets(batch);
+    uint k_begin = split * args.k_slice, k_end = min(args.k, k_begin + args.k_slice);
+
+    [[unroll]] for (uint i = 0; i < SUMS; i++)
+        sum[i] = 0.0;
+    uint column = tile + lane % LANES_N * LANE_COLUMNS;
+    for (uint k = k_begin + lane / LANES_N * 4; k < k_end; k += LANES / LANES_N * 4) {
+        if (TRANSPOSE_B != 0)
+            add_along_k(base, column, k, k_end);
+        else
+            add_along_n(base, column, k, k_end);
+    }
+    join_lanes(lane);
+
+    uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
+    for (uint i = lane; i < SUMS * LANES_N; i += LANES) {
+        uint part = i / LANES_N, row = part / LANE_COLUMNS;
+        uint at = tile + i % LANES_N * LANE_COLUMNS + part % LANE_COLUMNS;
+        if (row < args.m && at < args.n)
+            y[y_base + (SWAPPED != 0 ? at * args.m + row : row * args.n + at)] =
+                epilogue(joined[part * LANES + i % LANES_N], row, at);
+    }
+}

@@ -1,0 +1,112 @@
+/*
+ * Decodes packed rows. Which ones, and where to, is ORDER's to say:
+ *   INDEXED     y[i][p] = element p of row index[i]; zeros where the index is NaN or no row
+ *   TRANSPOSED  y[e][p][j] = element p of row j of matrix e, of matrices with `rows` rows each
+ *   ALL         y[j][p] = element p of row j, as words or rounded to halves (STORAGE), in fours
+ * In the last two a scale that is the code of NaN counts as 0, as in products. One invocation
+ * decodes one unit; of plain rows (BLOCK_UNITS 0: f32, f16, bf16; never ALL) one element.
+ */
+#include "lib/common.glsl"
+#include "lib/narrow.glsl"
+
+layout(push_constant) uniform block { dequant_gather_args args; };
+layout(constant_id = 7) const uint ORDER = DEQUANT_INDEXED;
+layout(constant_id = 8) const uint STORAGE = MATMUL_WORDS;
+const bool TRANSPOSED = ORDER == DEQUANT_TRANSPOSED;
+#define DEQUANT_NAN_SCALE (ORDER == DEQUANT_INDEXED ? NAN_VALUE : 0.0)
+#include "packed/dequant.glsl"
+layout(set = 0, binding = 1) readonly restrict buffer indices { float index[]; };
+layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 2) writeonly restrict buffer target_quads { vec4 y_quads[]; };
+layout(set = 0, binding = 2) writeonly restrict buffer target_pairs { uvec2 y_pairs[]; };
+
+const uint NO_ROW = 0xffffffff;
+
+/* floor(v + 1/2) without the rounding of the sum. */
+uint row_of(float v)
+{
+    float below = floor(v);
+    float nearest = v - below >= 0.5 ? below + 1 : below;
+    if (is_nan(v) || !(nearest >= 0) || nearest >= 4294967296.0)
+        return NO_ROW;
+    return uint(nearest) < args.rows ? uint(nearest) : NO_ROW;
+}
+
+/* Elements of a row lie this far apart in y. */
+uint stride()
+{
+    return TRANSPOSED ? args.rows : 1;
+}
+
+uvec2 narrowed(vec4 v)
+{
+    if (STORAGE == MATMUL_BF16)
+        return uvec2(floatBitsToUint(to_bf16(v.x)) >> 16 | floatBitsToUint(to_bf16(v.y)),
+                     floatBitsToUint(to_bf16(v.z)) >> 16 | floatBitsToUint(to_bf16(v.w)));
+    return uvec2(packHalf2x16(vec2(to_f16(v.x), to_f16(v.y))),
+                 packHalf2x16(vec2(to_f16(v.z), to_f16(v.w))));
+}
+
+/* `at` is a multiple of four. */
+void write_fours(uint at, uvec4 codes, float scale, float bias)
+{
+    for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
+        precise vec4 value = scale * code_values(codes[i]) + bias;
+        if (STORAGE == MATMUL_WORDS)
+            y_quads[at / 4 + i] = value;
+        else
+            y_pairs[at / 4 + i] = narrowed(value);
+    }
+}
+
+void write_run(uint at, uvec4 codes, float scale, float bias)
+{
+    if (ORDER == DEQUANT_ALL) {
+        write_fours(at, codes, scale, bias);
+        return;
+    }
+    for (uint i = 0; i < RUN_ELEMENTS; i++) {
+        float code = code_at(codes[i >> 2] >> (i & 3) * 8, MASK, 0, CENTER);
+        precise float value = scale * code + bias;
+        y[at + i * stride()] = value;
+    }
+}
+
+float plain_value(uint element)
+{
+    uint at = element * BLOCK_BYTES;
+    if (FORMAT == DEQUANT_F32)
+        return uintBitsToFloat(load4(args.w_offset + at));
+    uint bits = load2(args.w_offset + at);
+    return FORMAT == DEQUANT_F16 ? half_value(bits) : uintBitsToFloat(bits << 16);
+}
+
+void main()
+{
+    uint i = global_index(), length = args.units * (BLOCK_UNITS == 0 ? 1 : UNIT_ELEMENTS);
+    if (i >= args.count)
+        return;
+    uint unit, row, at; /* element p of the row goes to y[at + p * stride()] */
+    if (TRANSPOSED) {   /* neighbours take neighbouring rows, so that their stores meet */
+        uint j = i % args.rows, matrix = i / args.rows / args.units * args.rows;
+        unit = i / args.rows % args.units;
+        row = matrix + j;
+        at = args.y_offset + matrix * length + j;
+    } else {
+        unit = i % args.units;
+        row = i / args.units;
+        if (ORDER == DEQUANT_INDEXED)
+            row = row_of(index[args.index_offset + row]);
+        at = args.y_offset + i / args.units * length;
+    }
+    if (BLOCK_UNITS == 0) {
+        y[at + unit * stride()] = row == NO_ROW ? 0.0 : plain_value(row * args.units + unit);
+        return;
+    }
+    unit_codes w = unit_codes(uvec4(0), uvec4(0), vec2(0), vec2(0));
+    if (row != NO_ROW)
+        w = decode_row_unit(args.w_offset + row * args.row_bytes, unit);
+    at += unit_position(unit) * stride();
+    write_run(at, w.first, w.scale.x, w.bias.x);
+    write_run(at + DISTANCE * stride(), w.second, w.scale.y, w.bias.y);
+}

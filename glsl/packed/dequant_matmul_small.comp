@@ -1,0 +1,6 @@
+#version 450
+/* dequant_matmul.glsl for the formats of group small: one scale for 16 or 32 elements. */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#define DEQUANT_GROUP DEQUANT_SMALL
+#include "packed/dequant_matmul.glsl"

@@ -1,0 +1,120 @@
+/*
+ * y[r][j] = sum over p of x[r][p] * w[j][p]: w packed, n rows of units * 32 elements; made for few
+ * rows r. With EXPERTS, w holds such a matrix for each expert, row r is multiplied with that of the
+ * expert that index[r] names, and is zeros where it names none; ROWS is 1.
+ *
+ * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w;
+ * its members walk the rows' units together, so that neighbours read neighbouring bytes. Rows and
+ * columns past the last are clamped, and not stored. Per run, scale and bias are applied once:
+ * scale * sum(x code) + bias * sum(x). The members' sums are added at the end.
+ *
+ * With CHUNK (ROWS is 1), the workgroup brings x of CHUNK units at a time into shared memory: as
+ * floats, or with DEQUANT_INTEGERS as integers.
+ */
+#include "lib/common.glsl"
+#include "matmul/experts.glsl"
+
+layout(push_constant) uniform block { dequant_product_args args; };
+layout(constant_id = 7) const bool X_ALIGNED = false;
+layout(constant_id = 8) const uint TEAM = 32; /* power of two that divides the workgroup */
+layout(constant_id = 9) const uint COLUMNS = 2;
+layout(constant_id = 10) const uint ROWS = 1;
+layout(constant_id = 11) const bool EXPERTS = false;
+layout(constant_id = 12) const bool LOOKUP = false;
+layout(constant_id = 13) const uint CHUNK = 0; /* power of two from 8 on, or 0 */
+#define DEQUANT_GRID_BINDING 4
+#define DEQUANT_LOOKUP       LOOKUP
+#include "packed/dequant.glsl"
+#include "packed/dequant_source.glsl"
+layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 3) readonly restrict buffer indices { float index[]; };
+
+const uint SUMS = COLUMNS * ROWS;
+
+uint row_start(uint row)
+{
+    return args.x_offset + min(row, args.m - 1) * args.units * UNIT_ELEMENTS;
+}
+
+/* First byte of the column's weights; `packed`: that of the matrix. */
+uint column_start(uint packed, uint column)
+{
+    return packed + min(column, args.n - 1) * args.row_bytes;
+}
+
+/* ---- x ---- */
+
+/* Integers need neighbours to be those of a subgroup, whose size divides the workgroup's. */
+uint thread()
+{
+#ifdef DEQUANT_INTEGERS
+    return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+#else
+    return gl_LocalInvocationID.x;
+#endif
+}
+
+struct run {
+    vec4 x[RUN_ELEMENTS / 4];
+};
+
+float run_sum(run a)
+{
+    vec4 part = (a.x[0] + a.x[1]) + (a.x[2] + a.x[3]);
+    return (part.x + part.y) + (part.z + part.w);
+}
+
+/* The runs that the invocation brings of the next chunk. */
+run ahead[CHUNK == 0 ? 1 : (2 * CHUNK + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x];
+
+run load_run_from(uint element)
+{
+    return run(vec4[](load_x(element), load_x(element + 4), load_x(element + 8),
+                      load_x(element + 12)));
+}
+
+/* Of the units from `first` on; past the last, its runs again. They are used in store_chunk. */
+void load_ahead(uint row, uint first)
+{
+    uint last = 2 * args.units - 1;
+    [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
+        uint i = v * gl_WorkGroupSize.x + thread();
+        ahead[v] = load_run_from(row_start(row) + RUN_ELEMENTS * min(2 * first + i, last));
+    }
+}
+
+void store_sum(uint first_column, uint first_row, uint i, float value)
+{
+    uint column = first_column + i / ROWS, row = first_row + i % ROWS;
+    if (column < args.n && row < args.m)
+        y[args.y_offset + row * args.n + column] = value;
+}
+
+#ifdef DEQUANT_INTEGERS
+#include "packed/dequant_digits.glsl"
+#else
+#include "packed/dequant_floats.glsl"
+#endif
+
+void main()
+{
+    uint local = thread(), lane = local % TEAM;
+    uint teams = gl_WorkGroupSize.x / TEAM;
+    uint groups_across = (args.n + teams * COLUMNS - 1) / (teams * COLUMNS);
+    uint first_column = (group_index() % groups_across * teams + local / TEAM) * COLUMNS;
+    uint first_row = group_index() / groups_across * ROWS;
+    if (first_row >= args.m)
+        return;
+    uint expert = EXPERTS ? expert_of(index[args.index_offset + first_row], args.experts) : 0;
+    uint units = EXPERTS && expert >= args.experts ? 0 : args.units;
+    uint packed = args.w_offset + expert * args.n * args.row_bytes;
+
+    float sum[SUMS];
+    [[unroll]] for (uint i = 0; i < SUMS; i++)
+        sum[i] = 0;
+    fill_levels();
+
+    add_units(packed, first_column, first_row, units, lane, sum);
+
+    store_sums(first_column, first_row, lane, sum);
+}

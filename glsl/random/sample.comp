@@ -1,0 +1,229 @@
+#version 450
+/*
+ * Chooses one index per row of logits: temperature, top-k, top-p, then Gumbel-max. A workgroup
+ * takes a row.
+ *
+ * Every token has a place in one order (scaled logit descending, index ascending). Filters keep a
+ * prefix of it, described by the smallest kept key and the largest index kept among equals of that
+ * key; both are found by bisection, with counts and masses summed over the row in a fixed order.
+ * Nothing is sorted and the logits are only read.
+ */
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+#include "lib/math.glsl"
+#include "random/philox.glsl"
+
+#define SAMPLE_THREADS 1024 /* at most */
+#define LOWEST_KEY     0x00800000u /* above the key of -Inf */
+
+layout(constant_id = 1) const bool GREEDY = false;
+layout(push_constant) uniform block { sample_args args; };
+layout(set = 0, binding = 0) restrict readonly buffer rng_state { uint state[]; };
+layout(set = 0, binding = 1) restrict readonly buffer source { float x[]; };
+layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
+
+shared uvec2 pair_scratch[SAMPLE_THREADS];
+shared float mass_scratch[SAMPLE_THREADS];
+
+uint row_start;
+bool only_infinite; /* the row has +Inf: those stay, all equal */
+
+/* The larger first component wins; equal ones: the smaller second. */
+uvec2 better(uvec2 a, uvec2 b)
+{
+    return b.x > a.x || (b.x == a.x && b.y < a.y) ? b : a;
+}
+
+uvec2 best_of_row(uvec2 mine)
+{
+    uint me = gl_LocalInvocationID.x, half_size = gl_WorkGroupSize.x / 2u;
+    pair_scratch[me] = mine;
+    barrier();
+    for (; half_size > 0u; half_size /= 2u) {
+        if (me < half_size)
+            pair_scratch[me] = better(pair_scratch[me], pair_scratch[me + half_size]);
+        barrier();
+    }
+    uvec2 result = pair_scratch[0];
+    barrier();
+    return result;
+}
+
+float total_of_row(float mine)
+{
+    uint me = gl_LocalInvocationID.x, half_size = gl_WorkGroupSize.x / 2u;
+    mass_scratch[me] = mine;
+    barrier();
+    for (; half_size > 0u; half_size /= 2u) {
+        if (me < half_size)
+            mass_scratch[me] += mass_scratch[me + half_size];
+        barrier();
+    }
+    float result = mass_scratch[0];
+    barrier();
+    return result;
+}
+
+/* Counts up to 2^24 are exact in f32. */
+uint count_of_row(uint mine)
+{
+    return uint(total_of_row(float(mine)));
+}
+
+/* The scaled logit; -Inf for what can never be chosen. */
+float scaled(uint i)
+{
+    float z = x[row_start + i];
+    if (is_nan(z))
+        return -INFINITY;
+    if (only_infinite)
+        return is_inf(z) && z > 0.0 ? 0.0 : -INFINITY;
+    if (is_inf(z))
+        return z;
+    z *= args.inverse_temperature;
+    return z == 0.0 ? 0.0 : z;
+}
+
+/* Unsigned order of floats. */
+uint key_of(float s)
+{
+    uint bits = floatBitsToUint(s);
+    return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
+}
+float value_of(uint key)
+{
+    return uintBitsToFloat((key & 0x80000000u) != 0u ? key & 0x7fffffffu : ~key);
+}
+
+/* A prefix of the order: keys above `key`, and of those equal to it indices up to `index`. */
+bool is_kept(uint key, uint i, uvec2 prefix)
+{
+    return key > prefix.x || (key == prefix.x && i <= prefix.y);
+}
+
+uint count_kept(uvec2 prefix)
+{
+    uint count = 0u;
+    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x)
+        count += is_kept(key_of(scaled(i)), i, prefix) ? 1u : 0u;
+    return count_of_row(count);
+}
+
+float mass_kept(uvec2 prefix, uvec2 within, float largest)
+{
+    float mass = 0.0;
+    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x) {
+        float s = scaled(i);
+        uint key = key_of(s);
+        if (is_kept(key, i, prefix) && is_kept(key, i, within))
+            mass += exponential(s - largest);
+    }
+    return total_of_row(mass);
+}
+
+/* The smallest index with `wanted` kept tokens of exactly this key up to it. */
+uint index_of_equal(uint key, uint wanted)
+{
+    uint low = 0u, high = args.vocabulary - 1u;
+    while (low < high) {
+        uint middle = low + (high - low) / 2u, count = 0u;
+        for (uint i = gl_LocalInvocationID.x; i <= middle; i += gl_WorkGroupSize.x)
+            count += key_of(scaled(i)) == key ? 1u : 0u;
+        if (count_of_row(count) >= wanted)
+            high = middle;
+        else
+            low = middle + 1u;
+    }
+    return low;
+}
+
+/* The prefix of exactly `wanted` tokens; fewer than that are in the row: all. */
+uvec2 keep_count(uint wanted, uint highest)
+{
+    uint low = LOWEST_KEY, high = highest; /* the largest key with enough tokens at or above it */
+    if (count_kept(uvec2(low, ~0u)) <= wanted)
+        return uvec2(low, ~0u);
+    while (low < high) {
+        uint middle = high - (high - low) / 2u;
+        if (count_kept(uvec2(middle, ~0u)) >= wanted)
+            low = middle;
+        else
+            high = middle - 1u;
+    }
+    return uvec2(low, index_of_equal(low, wanted - count_kept(uvec2(low + 1u, ~0u))));
+}
+
+/* The shortest prefix within `kept` whose mass reaches top_p of its total. */
+uvec2 keep_mass(uvec2 kept, uint highest, float largest)
+{
+    float wanted = args.top_p * mass_kept(kept, kept, largest);
+    uint low = kept.x, high = highest;
+    while (low < high) {
+        uint middle = high - (high - low) / 2u;
+        if (mass_kept(uvec2(middle, ~0u), kept, largest) >= wanted)
+            low = middle;
+        else
+            high = middle - 1u;
+    }
+    float above = low < highest ? mass_kept(uvec2(low + 1u, ~0u), kept, largest) : 0.0;
+    float equal = max(ceil((wanted - above) / exponential(value_of(low) - largest)), 1.0);
+    uvec2 result = uvec2(low, index_of_equal(low, uint(min(equal, float(args.vocabulary)))));
+    return low == kept.x && result.y > kept.y ? kept : result;
+}
+
+/* -ln(1 - v) of a word's fraction, accurate for small v. */
+float exponential_variate(uint word)
+{
+    float v = min((float(word) + 0.5) * 2.3283064365386963e-10, 0.999999940395355225);
+    if (v >= 0.0625)
+        return -logarithm(1.0 - v);
+    float p = 0.125;
+    for (int i = 7; i >= 1; i--)
+        p = p * v + 1.0 / float(i);
+    return p * v;
+}
+
+uint draw(uvec2 kept, uint row)
+{
+    uint offset = args.state_offset;
+    uvec2 seed = (args.seed_low | args.seed_high) != 0u
+                     ? uvec2(args.seed_low, args.seed_high)
+                     : uvec2(state[offset], state[offset + 1u]);
+    uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high)), best = uvec2(0u, ~0u);
+    key.y ^= 0x53414D50u;
+    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x) {
+        float s = scaled(i);
+        if (!is_kept(key_of(s), i, kept))
+            continue;
+        uvec4 words = philox(uvec4(i / 4u, row, state[offset + 2u], state[offset + 3u]), key);
+        float score = s - logarithm(exponential_variate(words[i % 4u]));
+        best = better(best, uvec2(key_of(score), i));
+    }
+    return best_of_row(best).y;
+}
+
+void main()
+{
+    uint row = group_index();
+    if (row >= args.rows)
+        return;
+    row_start = args.x_offset + row * args.vocabulary;
+    uint infinite = 0u;
+    only_infinite = false;
+    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x)
+        infinite += is_inf(x[row_start + i]) && x[row_start + i] > 0.0 ? 1u : 0u;
+    only_infinite = count_of_row(infinite) > 0u;
+    uvec2 best = uvec2(0u, ~0u);
+    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x)
+        best = better(best, uvec2(key_of(scaled(i)), i));
+    best = best_of_row(best);
+    uint chosen = best.x < LOWEST_KEY ? 0u : best.y;
+    if (!GREEDY && best.x >= LOWEST_KEY) {
+        uvec2 kept = keep_count(args.top_k, best.x);
+        if (args.top_p < 1.0)
+            kept = keep_mass(kept, best.x, value_of(best.x));
+        chosen = draw(kept, row);
+    }
+    if (gl_LocalInvocationID.x == 0u)
+        y[args.y_offset + row] = float(chosen);
+}

@@ -1,8 +1,0 @@
-#version 450
-/* Regions of up to 32 steps on up to 16 inputs: all ops. */
-#extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
-#define REGION_LEVEL  REGION_ALL
-#define REGION_LENGTH 32
-#define REGION_WIDTH  16
-#include "region.glsl"

@@ -1,8 +1,0 @@
-#version 450
-/* Regions of up to 8 steps on up to 7 inputs: all ops but sin, cos, tan, atan, pow. */
-#extension GL_GOOGLE_include_directive : require
-#include "common.glsl"
-#define REGION_LEVEL  REGION_COMMON
-#define REGION_LENGTH 8
-#define REGION_WIDTH  7
-#include "region.glsl"

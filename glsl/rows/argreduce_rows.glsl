@@ -1,0 +1,131 @@
+/*
+ * y[o] = index of the extreme element of a row, or of one chunk of it (an index within the row, as
+ * a float). Elements are ordered by an integer key, so that ties, zeros of either sign and NaN
+ * (above all, for both codes) do not depend on the driver's float arithmetic; of equal keys the
+ * smallest index wins. Constant 1 is the ARGREDUCE_ code; constant 2 says whether the indices to
+ * choose from stand in `candidates` (one a chunk) instead of being all of the row's.
+ */
+#include "lib/common.glsl"
+#include "lib/rows.glsl"
+
+layout(constant_id = 1) const uint CODE = ARGREDUCE_MAX;
+layout(constant_id = 2) const bool CHOOSES = false;
+layout(constant_id = 3) const bool VECTORS = false;
+layout(push_constant) uniform block { argreduce_args args; };
+layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
+layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
+layout(set = 0, binding = 1) restrict readonly buffer choices { float candidates[]; };
+layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
+
+const uint FLIGHT = 4u; /* quads on their way at once */
+
+/* Below every key. */
+const int NO_KEY = -0x7fffffff - 1;
+
+/* Grows with the value (falls, for argmin): the magnitude's bits with the sign; NaN above all. */
+int key_of(float v)
+{
+    uint bits = floatBitsToUint(v), size = bits & 0x7fffffffu;
+    bool falls = (bits != size) != (CODE == ARGREDUCE_MIN);
+    int key = falls ? -int(size) : int(size);
+    return size > 0x7f800000u ? 0x7fffffff : key;
+}
+
+/* (key, index) */
+ivec2 better(ivec2 a, ivec2 b)
+{
+    return a.x > b.x || (a.x == b.x && a.y < b.y) ? a : b;
+}
+
+ROW_TREE(ivec2, join_lanes, scratch, better)
+
+/* The best of candidates first, first + lanes, ... of the row that starts at x[base]. */
+ivec2 choose(uint base, uint o, uint first)
+{
+    ivec2 best = ivec2(NO_KEY, 0);
+    uint at = o / args.inner * args.candidates * args.inner + o % args.inner;
+    for (uint c = first; c < args.candidates; c += args.lanes) {
+        uint r = uint(candidates[at + c * args.inner]);
+        best = better(best, ivec2(key_of(x[base + r * args.inner]), r));
+    }
+    return best;
+}
+
+/* Ascending in r, so that the first of equal keys is kept. */
+ivec2 scan(uint base, uint r, uint end)
+{
+    ivec2 best = ivec2(NO_KEY, 0);
+    uint stride = args.lanes * args.inner, reach = 3u * args.lanes;
+    for (; r + reach < end; r += 4u * args.lanes) {
+        uint at = base + r * args.inner;
+        vec4 v = vec4(x[at], x[at + stride], x[at + 2u * stride], x[at + 3u * stride]);
+        for (uint k = 0u; k < 4u; k++) {
+            int key = key_of(v[k]);
+            if (key > best.x)
+                best = ivec2(key, r + k * args.lanes);
+        }
+    }
+    for (; r < end; r += args.lanes) {
+        int key = key_of(x[base + r * args.inner]);
+        if (key > best.x)
+            best = ivec2(key, r);
+    }
+    return best;
+}
+
+/* Where quad k of a block of quads from r on begins; those beyond the row repeat its last one. */
+uint quad_at(uint r, uint k, uint end)
+{
+    return min(r + 4u * k * args.lanes, end - 4u);
+}
+
+/* The same of a row that is whole quads; its inner is 1. A block is on its way while the one before
+ * it is looked at. */
+ivec2 scan_quads(uint base, uint r, uint end)
+{
+    ivec2 best = ivec2(NO_KEY, 0);
+    vec4 next[FLIGHT], v[FLIGHT];
+    [[unroll]] for (uint k = 0u; k < FLIGHT; k++)
+        next[k] = x4[(base + quad_at(r, k, end)) >> 2];
+    for (uint ahead; r < end; r = ahead) {
+        ahead = r + 4u * FLIGHT * args.lanes;
+        [[unroll]] for (uint k = 0u; k < FLIGHT; k++) {
+            v[k] = next[k];
+            if (ahead < end)
+                next[k] = x4[(base + quad_at(ahead, k, end)) >> 2];
+        }
+        int block = NO_KEY;
+        uint place = 0u;
+        [[unroll]] for (uint i = 0u; i < 4u * FLIGHT; i++) {
+            int key = key_of(v[i / 4u][i % 4u]);
+            place = key > block ? i : place;
+            block = max(block, key);
+        }
+        if (block > best.x)
+            best = ivec2(block, quad_at(r, place / 4u, end) + place % 4u);
+    }
+    return best;
+}
+
+ivec2 best_of(uint base, uint o, uint lane, uint first, uint end)
+{
+    if (CHOOSES)
+        return choose(base, o, lane);
+    return VECTORS ? scan_quads(base, first + 4u * lane, end) : scan(base, first + lane, end);
+}
+
+void main()
+{
+    uint lane = row_lane(args.lanes, args.lane_stride);
+    uint o = row_output(args.lanes, args.lane_stride);
+    bool live = o < args.outputs;
+    uint first = row_chunk(o, args.inner, args.chunks) * args.chunk_length;
+    uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
+    uint base = args.x_offset + row_start(o, args.inner, args.extent, args.chunks);
+    ivec2 best = ivec2(NO_KEY, 0);
+    if (live)
+        best = best_of(base, o, lane, first, end);
+    best = join_lanes(best, lane, args.lanes, args.lane_stride);
+    if (live && lane == 0u)
+        y[args.y_offset + o] = float(best.y);
+}

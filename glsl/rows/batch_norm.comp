@@ -1,0 +1,44 @@
+#version 450
+/*
+ * y = (x - mean[c]) / sqrt(variance[c] + eps) * gamma[c] + beta[c], c the middle index of x
+ * [outer, channels, inner]. An invocation takes COPY_ITEMS elements, a workgroup apart. FLAGS
+ * (constant 1) is a set of BATCH_NORM_ bits. y may be x.
+ */
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+
+layout(constant_id = 1) const uint FLAGS = 0;
+layout(push_constant) uniform block { batch_norm_args args; };
+layout(set = 0, binding = 0) readonly buffer source { float x[]; };
+layout(set = 0, binding = 1) readonly restrict buffer input_mean { float mean[]; };
+layout(set = 0, binding = 2) readonly restrict buffer input_variance { float variance[]; };
+layout(set = 0, binding = 3) readonly buffer input_gamma { float gamma[]; };
+layout(set = 0, binding = 4) readonly buffer input_beta { float beta[]; };
+layout(set = 0, binding = 5) writeonly buffer target { float y[]; };
+
+float normalized(float v, uint c)
+{
+    float spread = variance[args.variance_offset + c] + args.eps;
+    if (is_nan(spread) || spread < 0.0)
+        return NAN_VALUE;
+    if (spread == 0.0)
+        return 0.0;
+    return (v - mean[args.mean_offset + c]) * (is_inf(spread) ? 0.0 : inversesqrt(spread));
+}
+
+void main()
+{
+    uint first = group_index() * gl_WorkGroupSize.x * COPY_ITEMS + gl_LocalInvocationID.x;
+    for (uint k = 0u; k < COPY_ITEMS; k++) {
+        uint i = first + k * gl_WorkGroupSize.x;
+        if (i >= args.numel)
+            return;
+        uint c = i / args.inner % args.channels;
+        float v = normalized(x[args.x_offset + i], c);
+        if ((FLAGS & BATCH_NORM_HAS_GAMMA) != 0u)
+            v *= gamma[args.gamma_offset + c];
+        if ((FLAGS & BATCH_NORM_HAS_BETA) != 0u)
+            v += beta[args.beta_offset + c];
+        y[args.y_offset + i] = v;
+    }
+}

@@ -1,0 +1,72 @@
+#version 450
+/*
+ * Norm of the chunks of long rows from the statistics (norm_partial) of all the row's chunks. With
+ * a kept sum, x is that sum and FLAGS names no residual. y may be x or the residual.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "lib/rows.glsl"
+
+layout(push_constant) uniform block { norm_finish_args args; };
+#include "rows/norm.glsl"
+#include "rows/norm_result.glsl"
+layout(set = 0, binding = 5) restrict readonly buffer partial { float statistics[]; };
+
+/*
+ * Moments of a set of elements: vec4(how many, mean, rest of the mean, sum of squared deviations).
+ * Joined by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n, the mean with
+ * the rounding error it leaves: what is normalized may deviate by less than its last place.
+ */
+vec4 join_moments(vec4 a, vec4 b)
+{
+    if (a.x == 0.0)
+        return b;
+    if (b.x == 0.0)
+        return a;
+    float n = a.x + b.x, weight = b.x / n;
+    float apart = (b.y - a.y) + (b.z - a.z);
+    float mean = a.y, rest = a.z;
+    add_compensated(mean, rest, apart * weight);
+    return vec4(n, mean, rest, a.w + b.w + apart * apart * (a.x * weight));
+}
+
+/* The deviations of v from the mean. */
+vec4 deviation_from(vec4 v, vec4 moments)
+{
+    return (v - moments.y) - moments.z;
+}
+
+ROW_TREE(vec4, join_lanes, scratch, join_moments)
+
+vec4 statistics_of_row(uint o, uint lane)
+{
+    uint row = o / args.inner / args.chunks * args.chunks * args.inner + o % args.inner;
+    vec4 all = vec4(0.0);
+    for (uint c = lane; c < args.chunks; c += args.lanes) {
+        uint at = 3u * (row + c * args.inner);
+        uint elements = min(args.chunk_length, args.extent - c * args.chunk_length);
+        all = join_moments(all, vec4(float(elements), statistics[at], statistics[at + 1u],
+                                     statistics[at + 2u]));
+    }
+    return all;
+}
+
+void main()
+{
+    uint lane = row_lane(args.lanes, args.lane_stride);
+    uint o = row_output(args.lanes, args.lane_stride);
+    bool live = o < args.outputs;
+    uint first = row_chunk(o, args.inner, args.chunks) * args.chunk_length;
+    uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
+    uint start = row_start(o, args.inner, args.extent, args.chunks);
+    vec4 all = live ? statistics_of_row(o, lane) : vec4(0.0);
+    all = join_lanes(all, lane, args.lanes, args.lane_stride);
+    float scale = norm_scale(all.w / float(args.extent), args.eps);
+    for (uint k = 0u; first + 4u * k * args.lanes < end; k++) {
+        uvec4 r = first + row_quad(lane, args.lanes, k), at = start + r * args.inner;
+        bvec4 inside = row_live(r, end);
+        vec4 deviation = deviation_from(with_bias(residual_sum(at, inside), r, inside), all);
+        store_normalized(o / args.inner / args.chunks, at, r, inside, deviation * scale);
+    }
+}

@@ -1,0 +1,116 @@
+/*
+ * y[o] = reduction of a row, or of one chunk of it. Each lane folds every lanes-th element, four
+ * loads in flight, or (VECTORS) every lanes-th quad, eight in flight; then a tree joins the lanes.
+ * Sums: blocks of 32 elements in four chains, the blocks added with compensation, so that the error
+ * grows with neither the row nor the order of its lanes. Specialization constant 1 is the REDUCE_
+ * code.
+ */
+#include "lib/common.glsl"
+#include "lib/rows.glsl"
+
+layout(constant_id = 1) const uint CODE = REDUCE_SUM;
+layout(constant_id = 2) const bool VECTORS = false;
+layout(push_constant) uniform block { reduce_args args; };
+layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
+layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
+layout(set = 0, binding = 1) restrict writeonly buffer target { float y[]; };
+
+const uint FLIGHT = 8u; /* quads on their way at once */
+const bool ADDS = CODE == REDUCE_SUM || CODE == REDUCE_MEAN;
+
+float identity()
+{
+    if (CODE == REDUCE_MAX)
+        return -INFINITY;
+    if (CODE == REDUCE_MIN)
+        return INFINITY;
+    return CODE == REDUCE_PROD ? 1.0 : 0.0;
+}
+
+/* NaN wins over any number. */
+float combine(float a, float b)
+{
+    if (CODE == REDUCE_MAX)
+        return row_larger(a, b);
+    if (CODE == REDUCE_MIN)
+        return a < b || is_nan(a) ? a : b;
+    return CODE == REDUCE_PROD ? a * b : a + b;
+}
+
+vec4 combine(vec4 a, vec4 b)
+{
+    return vec4(combine(a.x, b.x), combine(a.y, b.y), combine(a.z, b.z), combine(a.w, b.w));
+}
+
+ROW_TREE(float, join_lanes, scratch, combine)
+
+void absorb(inout float high, inout float low, float v)
+{
+    if (ADDS)
+        add_compensated(high, low, v);
+    else
+        high = combine(high, v);
+}
+
+/* Elements r, r + lanes, ... below `end` of the row whose element 0 is x[base]. */
+float fold(uint base, uint r, uint end)
+{
+    float high = identity(), low = 0.0;
+    uint reach = 3u * args.lanes, stride = args.lanes * args.inner;
+    while (r + reach < end) {
+        float a = identity(), b = a, c = a, d = a;
+        for (uint k = 0u; k < 8u && r + reach < end; k++) {
+            uint at = base + r * args.inner;
+            float xa = x[at], xb = x[at + stride];
+            float xc = x[at + 2u * stride], xd = x[at + 3u * stride];
+            a = combine(a, xa);
+            b = combine(b, xb);
+            c = combine(c, xc);
+            d = combine(d, xd);
+            r += 4u * args.lanes;
+        }
+        absorb(high, low, combine(combine(a, b), combine(c, d)));
+    }
+    for (; r < end; r += args.lanes)
+        absorb(high, low, x[base + r * args.inner]);
+    return ADDS ? compensated_value(high, low) : high;
+}
+
+/* The same of a row that is whole quads; its inner is 1. */
+float fold_quads(uint base, uint r, uint end)
+{
+    float high = identity(), low = 0.0;
+    for (; r < end; r += 4u * FLIGHT * args.lanes) {
+        vec4 v[FLIGHT];
+        [[unroll]] for (uint k = 0u; k < FLIGHT; k++) {
+            uint at = r + 4u * k * args.lanes;
+            v[k] = vec4(identity());
+            if (at < end)
+                v[k] = x4[(base + at) >> 2];
+        }
+        [[unroll]] for (uint k = 1u; k < FLIGHT; k++)
+            v[0] = combine(v[0], v[k]);
+        absorb(high, low, combine(combine(v[0].x, v[0].y), combine(v[0].z, v[0].w)));
+    }
+    return ADDS ? compensated_value(high, low) : high;
+}
+
+void main()
+{
+    uint lane = row_lane(args.lanes, args.lane_stride);
+    uint o = row_output(args.lanes, args.lane_stride);
+    bool live = o < args.outputs;
+    uint first = row_chunk(o, args.inner, args.chunks) * args.chunk_length;
+    uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
+    uint base = args.x_offset + row_start(o, args.inner, args.extent, args.chunks);
+    float value;
+    if (VECTORS)
+        value = fold_quads(base, first + 4u * lane, end);
+    else
+        value = fold(base, first + lane, end);
+    value = join_lanes(value, lane, args.lanes, args.lane_stride);
+    if (CODE == REDUCE_MEAN)
+        value = args.divisor > 0.0 ? value / args.divisor : NAN_VALUE;
+    if (live && lane == 0u)
+        y[args.y_offset + o] = value;
+}

@@ -1,0 +1,34 @@
+/* Kernel ids: the embedded table first, then what custom ops registered. Registered kernels are
+ * never removed. */
+#include "kernel/kernel.h"
+
+#include <pthread.h>
+
+static const kernel_info *registered[KERNEL_REGISTERED_LIMIT];
+static uint16_t registered_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+const kernel_info *kernel_find(uint32_t id)
+{
+    return id < KERNEL_COUNT ? &kernel_table[id] : registered[id - KERNEL_COUNT];
+}
+
+uint32_t kernel_count(void)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t count = KERNEL_COUNT + (uint32_t)registered_count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+bool kernel_register(const kernel_info *kernel, uint16_t *out_id)
+{
+    pthread_mutex_lock(&lock);
+    bool room = registered_count < KERNEL_REGISTERED_LIMIT;
+    if (room) {
+        registered[registered_count] = kernel;
+        *out_id = (uint16_t)(KERNEL_COUNT + registered_count++);
+    }
+    pthread_mutex_unlock(&lock);
+    return room;
+}

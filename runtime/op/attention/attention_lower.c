@@ -1,0 +1,187 @@
+/*
+ * From an attention node to its dispatches: arguments and operands for the kernel that
+ * attention_select.c chose, and a second dispatch where keys are split, to join the chunks.
+ */
+#include "op/attention/attention.h"
+#include "op/attention/attention_matrix.h"
+
+#include <string.h>
+
+typedef struct job {
+    const attention_attributes *attributes;
+    attention_geometry a;
+    attention_plan plan;
+    struct attention_args arguments;
+    operand operands[5]; /* q, k, v, mask (or q again), y */
+} job;
+
+static uint32_t mask_code(rlxvk_attention_mask mask)
+{
+    static const uint32_t codes[] = {ATTENTION_BAND, ATTENTION_BAND, ATTENTION_BAND,
+                                     ATTENTION_CUSTOM, ATTENTION_BIAS};
+    return codes[mask];
+}
+
+static void set_operands(const lowering *l, uint32_t id, job *j)
+{
+    const node *n = graph_node(l->graph, id);
+    for (uint32_t i = 0; i < 3; i++)
+        j->operands[i] = lower_input(l, id, i);
+    j->operands[3] = lower_input(l, id, n->input_count == 4 ? 3 : 0);
+    j->operands[4] = lower_write(l, id);
+}
+
+static void set_arguments(const lowering *l, uint32_t id, job *j)
+{
+    const attention_geometry *a = &j->a;
+    const rlxvk_attention_options *o = &j->attributes->options;
+    uint64_t results = shape_numel(input_shape(l->graph, graph_node(l->graph, id), 0));
+    uint32_t y = j->operands[4].offset;
+    j->arguments =
+        (struct attention_args){.batch = (uint32_t)a->batch,
+                                .heads = (uint32_t)a->heads,
+                                .group = (uint32_t)(a->heads / a->kv_heads),
+                                .queries = (uint32_t)a->queries,
+                                .keys = (uint32_t)a->keys,
+                                .width = (uint32_t)a->width,
+                                .q_offset = j->operands[0].offset,
+                                .q_batch = a->q.batch,
+                                .q_head = a->q.head,
+                                .q_seq = a->q.seq,
+                                .k_offset = j->operands[1].offset,
+                                .v_offset = j->operands[2].offset,
+                                .kv_batch = a->kv.batch,
+                                .kv_head = a->kv.head,
+                                .kv_seq = a->kv.seq,
+                                .y_offset = y,
+                                .y_batch = a->q.batch,
+                                .y_head = a->q.head,
+                                .y_seq = a->q.seq,
+                                .mask_offset = j->operands[3].offset,
+                                .mask_batch = a->mask_batch,
+                                .mask_head = a->mask_head,
+                                .mask_query = a->mask_query,
+                                .mask_key = a->mask_key,
+                                .lse_offset = j->attributes->with_lse ? y + (uint32_t)results
+                                                                      : ATTENTION_NO_LSE,
+                                .chunk = j->plan.chunk,
+                                .scale = o->score_scale,
+                                .softcap = o->softcap};
+    attention_band(o, a, &j->arguments.reach, &j->arguments.window);
+}
+
+/* Whether every quad of q, k, v and y starts at a multiple of 4 elements. */
+static bool has_whole_quads(const struct attention_args *a)
+{
+    uint32_t all = a->width | a->q_offset | a->q_batch | a->q_head | a->q_seq | a->k_offset |
+                   a->v_offset | a->kv_batch | a->kv_head | a->kv_seq | a->y_offset;
+    return all % 4 == 0;
+}
+
+static void set_constants(const job *j, dispatch *d)
+{
+    const attention_plan *p = &j->plan;
+    const attention_class *c = p->class;
+    uint32_t common[] = {p->threads, mask_code(j->attributes->options.mask),
+                         j->attributes->options.softcap > 0, has_whole_quads(&j->arguments)};
+    uint32_t tile[] = {p->threads / MAX(c->column_threads, 1u),
+                       c->column_threads,
+                       c->row_quads,
+                       c->key_quads,
+                       p->column_quads,
+                       p->value_keys,
+                       p->unroll};
+    uint32_t rows[] = {p->rows, p->lanes,     p->lane_quads,
+                       p->keys, p->tile_keys, p->threads / MAX(p->lanes, 1u)};
+    memcpy(d->constants, common, sizeof common);
+    if (c->form == ATTENTION_FORM_TILE)
+        memcpy(d->constants + ARRAY_COUNT(common), tile, sizeof tile);
+    else
+        memcpy(d->constants + ARRAY_COUNT(common), rows, sizeof rows);
+}
+
+static rlxvk_status emit_chunks(lowering *l, uint32_t id, const job *j, operand out)
+{
+    operand operands[5] = {j->operands[0], j->operands[1], j->operands[2], j->operands[3], out};
+    bool tile = j->plan.class->form == ATTENTION_FORM_TILE;
+    dispatch d = {.kernel = tile ? KERNEL_ATTENTION_PREFILL : KERNEL_ATTENTION_DECODE,
+                  .node = id,
+                  .variant = j->plan.class->name};
+    set_constants(j, &d);
+    lower_groups(l, &d, j->plan.blocks * j->plan.chunks);
+    return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_merge(lowering *l, uint32_t id, const job *j, operand partial)
+{
+    const struct attention_args *a = &j->arguments;
+    operand operands[2] = {partial, j->operands[4]};
+    struct attention_merge_args arguments = {.rows = a->batch * a->heads * a->queries,
+                                             .chunks = (uint32_t)j->plan.chunks,
+                                             .width = a->width,
+                                             .heads = a->heads,
+                                             .queries = a->queries,
+                                             .y_offset = a->y_offset,
+                                             .y_batch = a->y_batch,
+                                             .y_head = a->y_head,
+                                             .y_seq = a->y_seq,
+                                             .lse_offset = a->lse_offset};
+    uint32_t lanes = 1, threads = l->profile->workgroup_size;
+    while (lanes * 4 < a->width && lanes < threads)
+        lanes *= 2;
+    dispatch d = {.kernel = KERNEL_ATTENTION_MERGE,
+                  .node = id,
+                  .constants = {threads, lanes, threads / lanes}};
+    operands[0].access = ACCESS_READ;
+    lower_groups(l, &d, arguments.rows);
+    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+}
+
+/* ---- On matrix units, in precision f16 ---- */
+
+static rlxvk_status emit_matrix(lowering *l, uint32_t id, const job *j,
+                                const attention_matrix_plan *p)
+{
+    dispatch d = {.kernel = KERNEL_ATTENTION_MATRIX,
+                  .node = id,
+                  .variant = "matrix",
+                  .constants = {p->threads, j->attributes->options.softcap > 0,
+                                has_whole_quads(&j->arguments), j->arguments.width, p->unit.m,
+                                p->unit.n, p->unit.k, p->parts, p->rows, p->tile_keys, p->direct}};
+    lower_groups(l, &d, p->blocks);
+    return lower_emit(l, &d, &j->arguments, sizeof j->arguments, j->operands,
+                      ARRAY_COUNT(j->operands));
+}
+
+/* ---- Choice ---- */
+
+rlxvk_status attention_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    job j = {.attributes = n->attributes};
+    const rlxvk_shape *mask = n->input_count == 4 ? input_shape(l->graph, n, 3) : NULL;
+    operand partial;
+    rlxvk_status status;
+    j.a = attention_geometry_of(&j.attributes->options, input_shape(l->graph, n, 0),
+                                input_shape(l->graph, n, 1), mask);
+    attention_shape shape = {(uint64_t)j.a.batch,   (uint64_t)j.a.heads, (uint64_t)j.a.kv_heads,
+                             (uint64_t)j.a.queries, (uint64_t)j.a.keys,  (uint64_t)j.a.width};
+    attention_matrix_plan matrix =
+        attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
+    bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
+                    mask_code(j.attributes->options.mask) == ATTENTION_BAND;
+    j.plan = attention_select(&shape, l->profile, variant_choose(l, "attention", NULL, NULL));
+    set_operands(l, id, &j);
+    if (on_units)
+        j.plan.chunk = 0;
+    set_arguments(l, id, &j);
+    if (on_units)
+        return emit_matrix(l, id, &j, &matrix);
+    if (j.plan.chunk == 0)
+        return emit_chunks(l, id, &j, j.operands[4]);
+    TRY(lower_temporary(l, sizeof(float) * attention_partial_words(&j.plan, &shape), &partial));
+    TRY(emit_chunks(l, id, &j, partial));
+    TRY(emit_merge(l, id, &j, partial));
+error:
+    return status;
+}

@@ -1,0 +1,194 @@
+/*
+ * The classes of attention kernels. NATIVE: hardware; PORTABLE: software and translated drivers,
+ * which run the invocations of a group in turns and compile unrolled code slowly. The last row of
+ * each setting has no conditions but the baseline's. On an H200 1x32x2048x128 causal takes 0.95 ms
+ * with tile_128x128, 1.30 with tile_32x64.
+ *
+ * Keys are split where the workgroups would not fill the device, and where partial results fit.
+ */
+#include "op/attention/attention_select.h"
+#include "op/op.h"
+#include "op/attention/attention.h"
+
+enum setting { NATIVE = 1, PORTABLE = 2 };
+
+#define ANY         UINT64_MAX
+#define DEPTH       16 /* columns of a slice of q and k, in attention_prefill */
+#define QUAD_BYTES  16
+#define FLAG_BYTES  64 /* single shared words, rounded up */
+#define LEAST_CHUNK 64
+#define LEAST_TILES 4 /* of a chunk: below, a merge costs more than it gives */
+/* Loops of an invocation end silently after 65,535 rounds on a software driver. */
+#define PORTABLE_CHUNK 16384
+
+/* clang-format off */
+#define R ATTENTION_FORM_ROWS
+#define T ATTENTION_FORM_TILE
+#define BOTH (NATIVE | PORTABLE)
+const attention_class attention_classes[] = {
+    /* name, form, settings, threads, most queries, least and most width, tiles: column threads, row
+     * quads, key quads, unroll, split; rows: quads ahead, least rows, scratch, scores */
+    {"rows_deep",    R, NATIVE,   128,   8,  1, 256,   0, 0, 0, 0, false, 4, 5, 4096, 1024},
+    {"rows_wide",    R, NATIVE,   256,   8,  1, 256,   0, 0, 0, 0, false, 8, 1, 2048, 2048},
+    {"rows",         R, NATIVE,   128,   8,  1, 256,   0, 0, 0, 0, false, 4, 1, 2048, 1024},
+    {"rows_small",   R, PORTABLE,   0,   8,  1, 256,   0, 0, 0, 0, false, 2, 1, 2048, 1024},
+    {"tile_split",   T, BOTH,     128, ANY,  1, 256,  16, 1, 1, 4, true,  0, 0, 0, 0},
+    {"tile_128x128", T, NATIVE,   256, ANY, 65, 128,  16, 2, 2, 16, false, 0, 0, 0, 0},
+    {"tile_64x64",   T, NATIVE,   128, ANY,  1,  96,   8, 1, 2, 8, false, 0, 0, 0, 0},
+    {"tile_32x64",   T, BOTH,     128, ANY,  0, 256,  16, 1, 1, 4, false, 0, 0, 0, 0},
+};
+/* clang-format on */
+const size_t attention_class_count = ARRAY_COUNT(attention_classes);
+
+/* ---- Tiles ---- */
+
+static uint64_t tile_shared_bytes(const attention_plan *p)
+{
+    const attention_class *c = p->class;
+    uint64_t weights = 4 * (uint64_t)c->column_threads * (p->rows / 4 + 1);
+    uint64_t score_slice = DEPTH * (uint64_t)(p->rows + p->tile_keys) / 4;
+    uint64_t value_slice = (uint64_t)p->value_keys * c->column_threads * p->column_quads;
+    uint64_t reduction = (uint64_t)p->rows * c->column_threads / 4;
+    uint64_t statistics = 2 * (uint64_t)p->rows;
+    return QUAD_BYTES * (MAX(weights, score_slice) + MAX(value_slice, reduction)) +
+           sizeof(float) * statistics + FLAG_BYTES;
+}
+
+/* Twice as many workgroups as compute units, of 4 tiles or more each. */
+static void split_tiles(attention_plan *p, const attention_shape *s, const device_profile *profile)
+{
+    uint64_t splits = divide_up(2 * (uint64_t)profile->compute_units, MAX(p->blocks, 1));
+    uint64_t chunk = MAX(divide_up(s->keys, splits), LEAST_TILES * (uint64_t)p->tile_keys);
+    if (profile->portable)
+        chunk = MIN(chunk, PORTABLE_CHUNK);
+    chunk = round_up(chunk, p->tile_keys);
+    p->chunks = MAX(1, divide_up(s->keys, chunk));
+    p->chunk = p->chunks > 1 ? (uint32_t)chunk : 0;
+}
+
+static void plan_tiles(attention_plan *p, const attention_shape *s, const device_profile *profile)
+{
+    const attention_class *c = p->class;
+    uint32_t row_threads = c->threads / c->column_threads;
+    p->threads = c->threads;
+    p->rows = 4 * row_threads * c->row_quads;
+    p->tile_keys = 4u * c->column_threads * c->key_quads;
+    p->column_quads = MAX(1, (uint32_t)divide_up(s->width, 4u * c->column_threads));
+    /* A slice of v is unrolled where it is read: long ones compile slowly on software drivers. */
+    p->value_keys = profile->portable ? MAX(8 / p->column_quads, 4) : 16;
+    while (p->value_keys > 4 && tile_shared_bytes(p) > profile->shared_memory_bytes)
+        p->value_keys /= 2;
+    p->unroll = profile->portable && p->column_quads > 2 ? 2 : MIN(p->value_keys, c->unroll);
+    p->blocks = s->batch * s->heads * divide_up(s->queries, p->rows);
+    p->chunks = 1;
+    if (c->split)
+        split_tiles(p, s, profile);
+}
+
+/* ---- Rows ---- */
+
+/* Software drivers run invocations in turns: small groups, and no smaller chunks to fill them. */
+static void split_rows(attention_plan *p, const attention_shape *s, const device_profile *profile)
+{
+    uint64_t wanted = profile->portable ? 1 : 3 * (uint64_t)profile->compute_units;
+    uint32_t pass = p->threads / p->lanes * p->keys;
+    uint32_t chunk = p->class->scores / p->rows;
+    while (chunk > MAX(LEAST_CHUNK, pass) && p->blocks * divide_up(s->keys, chunk) < wanted)
+        chunk /= 2;
+    p->tile_keys = chunk;
+    p->chunks = MAX(1, divide_up(s->keys, chunk));
+    p->chunk = p->chunks > 1 ? chunk : 0;
+}
+
+static void plan_rows(attention_plan *p, const attention_shape *s, const device_profile *profile)
+{
+    uint64_t kv_rows = s->heads / s->kv_heads * s->queries;
+    uint32_t quads = (uint32_t)divide_up(s->width, 4);
+    p->lanes = quads <= 8 ? 8 : quads <= 32 ? 16 : 32;
+    p->lane_quads = (uint32_t)divide_up(quads, p->lanes);
+    p->threads = p->class->threads ? p->class->threads : 4 * p->lanes;
+    /* Each row costs registers, and what is unrolled far compiles slowly on software drivers. */
+    uint32_t most_rows = profile->portable ? 4 : 8;
+    p->rows = 1;
+    while (p->rows < most_rows && p->rows < kv_rows)
+        p->rows *= 2;
+    p->keys = MAX(1, MIN(p->class->quads_ahead / p->lane_quads,
+                         p->class->scratch / (p->threads * p->rows)));
+    p->blocks = s->batch * s->kv_heads * divide_up(kv_rows, p->rows);
+    split_rows(p, s, profile);
+}
+
+static uint64_t rows_shared_bytes(const attention_plan *p)
+{
+    uint64_t scratch = p->threads * MAX(p->keys * p->rows, 4u);
+    return sizeof(float) * (scratch + p->rows * p->tile_keys + 6u * p->rows) + FLAG_BYTES;
+}
+
+/* ---- Choice ---- */
+
+uint64_t attention_shared_bytes(const attention_plan *p)
+{
+    return p->class->form == ATTENTION_FORM_TILE ? tile_shared_bytes(p) : rows_shared_bytes(p);
+}
+
+uint64_t attention_partial_words(const attention_plan *p, const attention_shape *s)
+{
+    if (p->chunk == 0)
+        return 0;
+    return s->batch * s->heads * s->queries * p->chunks * (round_up(s->width, 4) + 2);
+}
+
+/* Too many partial results to address or to bind: tiles of queries take all keys then. */
+static bool fit_partials(attention_plan *p, const attention_shape *s, const device_profile *profile)
+{
+    uint64_t most = MIN(profile->max_binding_bytes / sizeof(float), (uint64_t)INT32_MAX);
+    if (attention_partial_words(p, s) <= most)
+        return true;
+    p->chunk = 0;
+    p->chunks = 1;
+    return p->class->form == ATTENTION_FORM_TILE;
+}
+
+static bool make_plan(const attention_class *c, const attention_shape *s,
+                      const device_profile *profile, attention_plan *out)
+{
+    *out = (attention_plan){.class = c};
+    if (c->threads > profile->max_workgroup_invocations || s->queries > c->most_queries ||
+        s->width < c->least_width || s->width > c->most_width)
+        return false;
+    if (c->form == ATTENTION_FORM_TILE)
+        plan_tiles(out, s, profile);
+    else
+        plan_rows(out, s, profile);
+    return attention_shared_bytes(out) <= profile->shared_memory_bytes &&
+           fit_partials(out, s, profile);
+}
+
+/* Large tiles where they are mostly filled and busy nearly every compute unit; split keys where
+ * tiles would leave half of the device idle, or a software driver would have too many rounds. */
+static bool suits(const attention_plan *p, const attention_shape *s, const device_profile *profile)
+{
+    bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
+    if (!(p->class->settings & (portable ? PORTABLE : NATIVE)))
+        return false;
+    if (p->class->form == ATTENTION_FORM_ROWS)
+        return s->heads / s->kv_heads * s->queries >= p->class->least_rows;
+    if (p->class->split)
+        return p->chunk != 0 &&
+               (portable ? s->keys > PORTABLE_CHUNK : p->blocks <= profile->compute_units);
+    return s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks));
+}
+
+attention_plan attention_select(const attention_shape *shape, const device_profile *profile,
+                                size_t forced)
+{
+    attention_plan p;
+    if (forced < attention_class_count && make_plan(&attention_classes[forced], shape, profile, &p))
+        return p;
+    size_t i = 0;
+    while (!make_plan(&attention_classes[i], shape, profile, &p) || !suits(&p, shape, profile))
+        if (++i == attention_class_count - 1)
+            break;
+    make_plan(&attention_classes[i], shape, profile, &p);
+    return p;
+}

@@ -1,0 +1,137 @@
+/* Reading points, and the nearest one. Distances are of base-2 logarithms. */
+#include "op/choice/tuning.h"
+#include "op/choice/tuning_data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static size_t find_family(const char *name)
+{
+    size_t i = 0;
+    while (i < variant_family_count && strcmp(variant_families[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Of an unknown family or row, nothing is kept. */
+static rlxvk_status add_point(tuning *t, const tuning_entry *e)
+{
+    size_t family = find_family(e->family), row = 0;
+    if (family == variant_family_count || strlen(e->tag) >= VARIANT_TAG)
+        return RLXVK_OK;
+    while (variant_families[family].row(row) &&
+           strcmp(variant_families[family].row(row), e->row) != 0)
+        row++;
+    tuning_point p = {.row = row, .family = (uint8_t)family};
+    if (!variant_families[family].row(row)) {
+        if (strcmp(e->row, TUNING_TABLE) != 0)
+            return RLXVK_OK;
+        p.row = VARIANT_NONE;
+    }
+    memcpy(p.dims, e->dims, sizeof p.dims);
+    strcpy(p.tag, e->tag);
+    return VECTOR_PUSH(&t->points, p) ? RLXVK_OK : status_fail_memory("tuning points");
+}
+
+static rlxvk_status read_line(tuning *t, const char *line, size_t length)
+{
+    char copy[160], family[32], tag[32], row[48], rest[2];
+    tuning_entry e = {.family = family, .tag = tag, .row = row};
+    if (length >= sizeof copy)
+        return RLXVK_OK;
+    memcpy(copy, line, length);
+    copy[length] = 0;
+    if (sscanf(copy, "%31s %31s %9u,%9u,%9u,%9u %47s %*[0-9.]%1s", family, tag, &e.dims[0],
+               &e.dims[1], &e.dims[2], &e.dims[3], row, rest) != 7)
+        return RLXVK_OK;
+    for (int i = 0; i < VARIANT_DIMS; i++)
+        if (e.dims[i] > 999999999) /* nine characters with a sign, which %u takes */
+            return RLXVK_OK;
+    return add_point(t, &e);
+}
+
+static rlxvk_status read_text(tuning *t, const char *text)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (strncmp(text, TUNING_HEADER, strlen(TUNING_HEADER)) != 0)
+        return RLXVK_OK;
+    for (const char *line = text + strlen(TUNING_HEADER); *line && status == RLXVK_OK;) {
+        size_t length = strcspn(line, "\n");
+        status = read_line(t, line, length);
+        line += length + (line[length] != 0);
+    }
+    t->from_file = t->points.count;
+    return status;
+}
+
+rlxvk_status tuning_create(const char *text, const char *device, tuning *out)
+{
+    tuning t = {0};
+    rlxvk_status status = RLXVK_OK;
+    if (text)
+        TRY(read_text(&t, text));
+    for (size_t i = 0; device && i < ARRAY_COUNT(tuning_devices); i++)
+        if (strstr(device, tuning_devices[i].device))
+            for (const tuning_entry *e = tuning_devices[i].entries; e->family; e++)
+                TRY(add_point(&t, e));
+    *out = t;
+    return RLXVK_OK;
+error:
+    tuning_destroy(&t);
+    return status;
+}
+
+void tuning_destroy(tuning *t)
+{
+    VECTOR_FREE(&t->points);
+    *t = (tuning){0};
+}
+
+/* Square of the distance; infinite where a dimension is more than a factor of two away. */
+static double distance(const tuning_point *p, const uint64_t *dims)
+{
+    double sum = 0;
+    for (int i = 0; i < VARIANT_DIMS; i++) {
+        double apart = log2((double)dims[i]) - log2((double)p->dims[i]);
+        if (dims[i] == p->dims[i])
+            continue;
+        if (!(fabs(apart) <= 1)) /* also where one is 0 */
+            return INFINITY;
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+static const tuning_point *nearest(const tuning_point *points, size_t count, const variant_query *q)
+{
+    const tuning_point *best = NULL;
+    double least = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        const tuning_point *p = &points[i];
+        if (variant_families[p->family].name != q->family->name || strcmp(p->tag, q->tag) != 0)
+            continue;
+        double d = distance(p, q->dims);
+        if (d < least) {
+            least = d;
+            best = p;
+        }
+    }
+    return best;
+}
+
+size_t tuning_find(const tuning *t, const variant_query *q)
+{
+    const tuning_point *p = nearest(t->points.items, t->from_file, q);
+    if (!p && t->points.count > t->from_file)
+        p = nearest(t->points.items + t->from_file, t->points.count - t->from_file, q);
+    return p ? p->row : VARIANT_NONE;
+}
+
+void tuning_write(const variant_query *q, const char *row, double microseconds, text *out)
+{
+    text_append(out, "%s %s ", q->family->name, q->tag);
+    for (int i = 0; i < VARIANT_DIMS; i++)
+        text_append(out, "%s%llu", i ? "," : "", (unsigned long long)q->dims[i]);
+    text_append(out, " %s %.3f\n", row, microseconds);
+}

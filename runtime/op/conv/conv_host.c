@@ -1,0 +1,131 @@
+/* The convolutions on the host, in double: conv by gathering, its transpose by scattering x over y.
+ * Both note the sum of the terms' magnitudes, on which the bound rests. */
+#include "op/conv/conv.h"
+
+#include <math.h>
+
+double conv_bound(double terms, double magnitude)
+{
+    return 1e-7 + 0x1p-24 * (8 + 4 * sqrt(terms)) * magnitude;
+}
+
+/* Sizes with three spatial axes, missing ones in front. */
+typedef struct geometry {
+    int64_t batch, groups, inputs, outputs; /* channels of a group */
+    int64_t in[CONV_AXES], out[CONV_AXES], kernel[CONV_AXES];
+    int64_t stride[CONV_AXES], padding[CONV_AXES], dilation[CONV_AXES];
+} geometry;
+
+static int64_t volume(const int64_t *sizes)
+{
+    return sizes[0] * sizes[1] * sizes[2];
+}
+
+static geometry geometry_of(const host_call *c)
+{
+    const conv_attributes *a = c->node->attributes;
+    const rlxvk_conv_options *o = &a->options;
+    const rlxvk_shape *x = &c->inputs[0].node->shape, *y = &c->node->shape;
+    geometry g = {.batch = x->dims[0],
+                  .groups = o->groups,
+                  .inputs = x->dims[1] / o->groups,
+                  .outputs = y->dims[1] / o->groups};
+    uint32_t axes = x->rank - 2;
+    for (uint32_t i = 0; i < CONV_AXES; i++) {
+        bool real = i + axes >= CONV_AXES;
+        uint32_t axis = real ? i + axes - CONV_AXES : 0;
+        g.in[i] = real ? x->dims[2 + axis] : 1;
+        g.out[i] = real ? y->dims[2 + axis] : 1;
+        g.kernel[i] = real ? o->kernel[axis] : 1;
+        g.stride[i] = real ? o->stride[axis] : 1;
+        g.padding[i] = real ? o->padding[axis] : 0;
+        g.dilation[i] = real ? o->dilation[axis] : 1;
+    }
+    return g;
+}
+
+static void split(int64_t index, const int64_t *sizes, int64_t *at)
+{
+    at[2] = index % sizes[2];
+    at[1] = index / sizes[2] % sizes[1];
+    at[0] = index / sizes[2] / sizes[1];
+}
+
+/* Cell `small` stride - padding + tap dilation of the large side; -1 outside of it. */
+static int64_t cell_under(const geometry *g, const int64_t *large, const int64_t *small,
+                          const int64_t *tap)
+{
+    int64_t cell = 0;
+    for (int i = 0; i < CONV_AXES; i++) {
+        int64_t at = small[i] * g->stride[i] - g->padding[i] + tap[i] * g->dilation[i];
+        if (at < 0 || at >= large[i])
+            return -1;
+        cell = cell * large[i] + at;
+    }
+    return cell;
+}
+
+typedef struct sums {
+    double *value, *magnitude;
+} sums;
+
+static void add(sums s, uint64_t at, double term)
+{
+    s.value[at] += term;
+    s.magnitude[at] += fabs(term);
+}
+
+/* One channel of x against one channel of y, of one image. The small side is conv's output: it
+ * places the windows. */
+static void plane(const geometry *g, bool transposed, const float *x, const float *w, sums y)
+{
+    const int64_t *small_size = transposed ? g->in : g->out;
+    const int64_t *large_size = transposed ? g->out : g->in;
+    for (int64_t s = 0; s < volume(small_size); s++)
+        for (int64_t t = 0; t < volume(g->kernel); t++) {
+            int64_t small[CONV_AXES], tap[CONV_AXES];
+            split(s, small_size, small);
+            split(t, g->kernel, tap);
+            int64_t large = cell_under(g, large_size, small, tap);
+            if (large < 0)
+                continue;
+            double value = x[transposed ? s : large];
+            add(y, (uint64_t)(transposed ? large : s), value * (double)w[t]);
+        }
+}
+
+static void sum_planes(const host_call *c, const geometry *g, bool transposed, sums y)
+{
+    int64_t in = volume(g->in), out = volume(g->out), taps = volume(g->kernel);
+    for (int64_t b = 0; b < g->batch; b++)
+        for (int64_t group = 0; group < g->groups; group++)
+            for (int64_t o = 0; o < g->outputs; o++)
+                for (int64_t i = 0; i < g->inputs; i++) {
+                    int64_t x = (b * g->groups + group) * g->inputs + i;
+                    int64_t at = (b * g->groups + group) * g->outputs + o;
+                    int64_t w = transposed ? (group * g->inputs + i) * g->outputs + o
+                                           : (group * g->outputs + o) * g->inputs + i;
+                    plane(g, transposed, c->inputs[0].words + x * in, c->inputs[1].words + w * taps,
+                          (sums){y.value + at * out, y.magnitude + at * out});
+                }
+}
+
+rlxvk_status conv_host(const host_call *c)
+{
+    geometry g = geometry_of(c);
+    uint64_t numel = shape_numel(&c->node->shape), out = (uint64_t)volume(g.out);
+    double terms = (double)(g.inputs * volume(g.kernel));
+    double *magnitude = memory_zeroed(MAX(numel, 1), sizeof *magnitude);
+    if (!magnitude)
+        return status_fail_memory("convolution");
+    sums y = {c->out, magnitude};
+    sum_planes(c, &g, node_code(c->node) == CONV_TRANSPOSED, y);
+    for (uint64_t i = 0; i < numel; i++) {
+        if (c->node->input_count == 3)
+            add(y, i, c->inputs[2].words[i / out % (uint64_t)(g.groups * g.outputs)]);
+        if (c->bound)
+            c->bound[i] = conv_bound(terms, magnitude[i]);
+    }
+    memory_free(magnitude);
+    return RLXVK_OK;
+}

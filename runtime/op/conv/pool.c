@@ -1,0 +1,283 @@
+/*
+ * pool_*: a reduction of every window of the spatial axes of x [N, C, 1 to 3 axes], out =
+ * floor((in + 2 p - k) / s) + 1. Cells of the padding never take part; the mean divides by the
+ * whole kernel, or by the cells inside x. 2 p <= k, so that a window of a non-empty x has a cell. A
+ * window that is all of x is a row of the reduction kernels.
+ * Error of sums and means of K cells: 1e-7 + u (8 + 4 sqrt K) sum |term|; of products by their
+ * magnitude; max and min are exact.
+ *
+ * resize_nearest2x: y[n, c, i, j] = x[n, c, i / 2, j / 2].
+ */
+#include "op/families.h"
+#include "op/movement/layout.h"
+#include "op/rows/reduce.h"
+
+#include <math.h>
+
+static rlxvk_tensor pool_build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
+                               const rlxvk_pool_options *options)
+{
+    pool_attributes a = {0};
+    if (options)
+        a.options = *options;
+    return op_build(g, op, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_pool_max(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options)
+{
+    return pool_build(g, OP_pool_max, x, options);
+}
+
+rlxvk_tensor rlxvk_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options)
+{
+    return pool_build(g, OP_pool_mean, x, options);
+}
+
+rlxvk_tensor rlxvk_pool_min(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options)
+{
+    return pool_build(g, OP_pool_min, x, options);
+}
+
+rlxvk_tensor rlxvk_pool_sum(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options)
+{
+    return pool_build(g, OP_pool_sum, x, options);
+}
+
+rlxvk_tensor rlxvk_pool_prod(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_options *options)
+{
+    return pool_build(g, OP_pool_prod, x, options);
+}
+
+static rlxvk_status check_axis(const node *n, const rlxvk_pool_options *o, uint32_t axis,
+                               bool exists)
+{
+    int64_t k = o->kernel[axis], s = o->stride[axis], p = o->padding[axis];
+    if (!exists && (k || s || p))
+        return op_fail(n, RLXVK_E_ATTR,
+                       "entry %u of kernel, stride or padding is for no axis of x; leave it 0",
+                       axis);
+    if (exists && (k < 1 || k > INT32_MAX || s < 1 || s > INT32_MAX || p < 0 || p > k / 2))
+        return op_fail(n, RLXVK_E_ATTR,
+                       "spatial axis %u: kernel %lld, stride %lld, padding %lld; needs kernel and "
+                       "stride >= 1, 0 <= padding <= kernel / 2",
+                       axis, (long long)k, (long long)s, (long long)p);
+    return RLXVK_OK;
+}
+
+static rlxvk_status pool_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_pool_options *o = &((pool_attributes *)attributes)->options;
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    char shape[SHAPE_TEXT];
+    rlxvk_status status;
+    if (x->rank < 3 || x->rank > 5)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, 1 to 3 spatial axes]",
+                       shape_text(x, shape));
+    n->shape = *x;
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    for (uint32_t i = 0; i < ARRAY_COUNT(o->kernel); i++) {
+        bool exists = i < x->rank - 2;
+        if (exists && o->stride[i] == 0)
+            o->stride[i] = 1;
+        TRY(check_axis(n, o, i, exists));
+        if (!exists)
+            continue;
+        if (x->dims[i + 2] > INT32_MAX)
+            return op_fail(n, RLXVK_E_TOO_LARGE, "spatial axis %u is %lld cells; below 2^31", i,
+                           (long long)x->dims[i + 2]);
+        int64_t room = x->dims[i + 2] + 2 * o->padding[i] - o->kernel[i];
+        if (room < 0)
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "spatial axis %u: kernel %lld is longer than %lld + 2 * %lld; pad more "
+                           "or take a smaller one",
+                           i, (long long)o->kernel[i], (long long)x->dims[i + 2],
+                           (long long)o->padding[i]);
+        n->shape.dims[i + 2] = room / o->stride[i] + 1;
+    }
+error:
+    return status;
+}
+
+static bool is_global(const rlxvk_pool_options *o, const rlxvk_shape *x)
+{
+    for (uint32_t i = 2; i < x->rank; i++)
+        if (o->kernel[i - 2] != x->dims[i] || o->padding[i - 2])
+            return false;
+    return true;
+}
+
+static rlxvk_status pool_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_pool_options *o = &((const pool_attributes *)n->attributes)->options;
+    const rlxvk_shape *x = input_shape(l->graph, n, 0);
+    axis_view rows = {shape_product(x, 0, 2), shape_product(x, 2, x->rank), 1};
+    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
+    struct pool_args args = {.numel = (u32)shape_numel(&n->shape),
+                             .x_offset = operands[0].offset,
+                             .y_offset = operands[1].offset,
+                             .divisor = 1};
+    if (is_global(o, x))
+        return reduce_rows(l, rows, node_code(n), (float)rows.length, operands[0], operands[1]);
+    uint32_t absent = 5 - x->rank;
+    for (uint32_t i = 0; i < 3; i++) {
+        bool exists = i >= absent;
+        uint32_t axis = exists ? i - absent : 0;
+        args.extents[i] = exists ? (u32)x->dims[axis + 2] : 1;
+        args.results[i] = exists ? (u32)n->shape.dims[axis + 2] : 1;
+        args.kernel[i] = exists ? (u32)o->kernel[axis] : 1;
+        args.stride[i] = exists ? (u32)o->stride[axis] : 1;
+        args.padding[i] = exists ? (u32)o->padding[axis] : 0;
+        args.divisor *= o->exclude_pad ? 0 : (float)args.kernel[i];
+    }
+    dispatch d = {.kernel = KERNEL_POOL, .constants = {l->profile->workgroup_size, node_code(n)}};
+    lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+typedef struct window_sum {
+    double value, magnitude, count;
+} window_sum;
+
+static void take_cell(uint32_t code, double v, window_sum *w)
+{
+    w->count++;
+    w->magnitude += fabs(v);
+    if (code == REDUCE_SUM || code == REDUCE_MEAN)
+        w->value += v;
+    else if (code == REDUCE_PROD)
+        w->value *= v;
+    else if (isnan(v) || (!isnan(w->value) && (code == REDUCE_MAX ? v > w->value : v < w->value)))
+        w->value = v;
+}
+
+/* The cells of the window at coordinates c of the result, axis by axis. A window may be far longer
+ * than x: the padding is not walked. */
+static void walk_window(const host_call *call, const int64_t *c, uint32_t axis, uint64_t at,
+                        window_sum *w)
+{
+    const rlxvk_shape *x = &call->inputs[0].node->shape;
+    const rlxvk_pool_options *o = &((const pool_attributes *)call->node->attributes)->options;
+    if (axis + 2 == x->rank) {
+        take_cell(node_code(call->node), call->inputs[0].words[at], w);
+        return;
+    }
+    int64_t extent = x->dims[axis + 2];
+    int64_t start = c[axis + 2] * o->stride[axis] - o->padding[axis];
+    int64_t end = MIN(start + o->kernel[axis], extent);
+    for (int64_t position = MAX(start, 0); position < end; position++)
+        walk_window(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)position, w);
+}
+
+static double window_bound(uint32_t code, double divisor, double cells, const window_sum *w)
+{
+    double factor = 0x1p-24 * (8 + 4 * sqrt(cells));
+    if (code == REDUCE_MAX || code == REDUCE_MIN)
+        return 0;
+    if (code == REDUCE_PROD)
+        return 1e-7 + factor * fabs(w->value);
+    return 1e-7 + factor * w->magnitude / (code == REDUCE_MEAN ? divisor : 1);
+}
+
+static rlxvk_status pool_host(const host_call *call)
+{
+    static const double starts[] = {
+        [REDUCE_MAX] = -INFINITY, [REDUCE_MIN] = INFINITY, [REDUCE_PROD] = 1};
+    const rlxvk_pool_options *o = &((const pool_attributes *)call->node->attributes)->options;
+    uint32_t code = node_code(call->node);
+    const rlxvk_shape *x = &call->inputs[0].node->shape;
+    uint64_t numel = shape_numel(&call->node->shape);
+    int64_t c[RLXVK_MAX_RANK];
+    double cells = 1;
+    for (uint32_t i = 0; i < x->rank - 2; i++)
+        cells *= (double)o->kernel[i];
+    for (uint64_t i = 0; i < numel; i++) {
+        window_sum w = {.value = starts[code]};
+        layout_host_coordinates(&call->node->shape, i, c);
+        walk_window(call, c, 0, (uint64_t)(c[0] * x->dims[1] + c[1]), &w);
+        double divisor = o->exclude_pad ? w.count : cells;
+        call->out[i] = code == REDUCE_MEAN ? w.value / divisor : w.value;
+        if (call->bound)
+            call->bound[i] = window_bound(code, divisor, cells, &w);
+    }
+    return RLXVK_OK;
+}
+
+static void append_entries(text *out, const char *key, const int64_t *values)
+{
+    text_append(out, " %s=", key);
+    for (uint32_t i = 0; i < 3; i++)
+        text_append(out, "%s%lld", i ? "," : "", (long long)values[i]);
+}
+
+static void pool_describe(const node *n, text *out)
+{
+    const rlxvk_pool_options *o = &((const pool_attributes *)n->attributes)->options;
+    append_entries(out, "kernel", o->kernel);
+    append_entries(out, "stride", o->stride);
+    append_entries(out, "padding", o->padding);
+    text_append(out, "%s", o->exclude_pad ? " exclude_pad" : "");
+}
+
+const op_family pool_family = {.name = "pool",
+                               .attribute_size = sizeof(pool_attributes),
+                               .infer = pool_infer,
+                               .lower = pool_lower,
+                               .host = pool_host,
+                               .describe = pool_describe};
+
+/* ---- resize_nearest2x ---- */
+
+rlxvk_tensor rlxvk_resize_nearest2x(rlxvk_graph *g, rlxvk_tensor x)
+{
+    return op_build(g, OP_resize_nearest2x, &x, 1, NULL);
+}
+
+static rlxvk_status resize_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    char shape[SHAPE_TEXT];
+    (void)attributes;
+    if (x->rank != 4)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, H, W]", shape_text(x, shape));
+    n->shape = *x;
+    for (uint32_t i = 2; i < 4; i++)
+        if (__builtin_mul_overflow(x->dims[i], 2, &n->shape.dims[i]))
+            return op_fail(n, RLXVK_E_TOO_LARGE, "axis %u is %lld; twice that is no dim", i,
+                           (long long)x->dims[i]);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    return RLXVK_OK;
+}
+
+static rlxvk_status resize_lower(lowering *l, uint32_t id)
+{
+    const rlxvk_shape *x = input_shape(l->graph, graph_node(l->graph, id), 0);
+    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
+    struct resize_nearest2x_args args = {.numel = (u32)shape_numel(x),
+                                         .columns = (u32)x->dims[3],
+                                         .x_offset = operands[0].offset,
+                                         .y_offset = operands[1].offset};
+    dispatch d = {.kernel = KERNEL_RESIZE_NEAREST2X,
+                  .constants = {l->profile->workgroup_size, args.y_offset % 2 == 0}};
+    lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status resize_host(const host_call *call)
+{
+    uint64_t numel = shape_numel(&call->node->shape);
+    int64_t c[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < numel; i++) {
+        layout_host_coordinates(&call->node->shape, i, c);
+        c[2] /= 2;
+        c[3] /= 2;
+        layout_host_move(call, i, &call->inputs[0],
+                         layout_host_index(&call->inputs[0].node->shape, c));
+    }
+    return RLXVK_OK;
+}
+
+const op_family resize_nearest2x_family = {.name = "resize_nearest2x",
+                                           .infer = resize_infer,
+                                           .lower = resize_lower,
+                                           .host = resize_host};

@@ -1,0 +1,227 @@
+/*
+ * binary: add, sub, mul, div, max, min, pow; compare: eq, ne, lt, le, gt, ge. Both broadcast two
+ * operands and share the addressing of elementwise.c. Complex operands: the four operations of
+ * arithmetic, eq and ne; a real operand beside a complex one counts with imaginary part 0.
+ */
+#include "op/elementwise/elementwise.h"
+#include "op/families.h"
+
+#include <math.h>
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor a, rlxvk_tensor b)
+{
+    rlxvk_tensor inputs[] = {a, b};
+    return op_build(g, op, inputs, 2, NULL);
+}
+
+#define BUILDER(row)                                                                               \
+    rlxvk_tensor rlxvk_##row(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)                       \
+    {                                                                                              \
+        return build(g, OP_##row, a, b);                                                           \
+    }
+BUILDER(add)
+BUILDER(sub)
+BUILDER(mul)
+BUILDER(div)
+BUILDER(max)
+BUILDER(min)
+BUILDER(pow)
+BUILDER(eq)
+BUILDER(ne)
+BUILDER(lt)
+BUILDER(le)
+BUILDER(gt)
+BUILDER(ge)
+#undef BUILDER
+
+static bool has_pair(const rlxvk_graph *g, const node *n)
+{
+    return input_dtype(g, n, 0) == RLXVK_C64 || input_dtype(g, n, 1) == RLXVK_C64;
+}
+
+static double part(const host_tensor *t, uint64_t index, unsigned imaginary)
+{
+    if (t->storage == STORAGE_PAIR)
+        return t->words[2 * index + imaginary];
+    return imaginary ? 0 : t->words[index];
+}
+
+/* ---- binary ---- */
+
+static rlxvk_status binary_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    (void)attributes;
+    if (has_pair(g, n) && node_code(n) > BINARY_DIV)
+        return op_fail(n, RLXVK_E_DTYPE, "complex operands; only add, sub, mul and div take them");
+    n->dtype = (uint8_t)dtype_promote(input_dtype(g, n, 0), input_dtype(g, n, 1));
+    return elementwise_infer_shape(g, n);
+}
+
+static rlxvk_status binary_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    uint32_t kernel = n->dtype == RLXVK_C64 ? KERNEL_BINARY_COMPLEX : KERNEL_BINARY;
+    return elementwise_lower(l, id, kernel, node_code(n));
+}
+
+static double host_add(double a, double b)
+{
+    return a + b;
+}
+static double host_sub(double a, double b)
+{
+    return a - b;
+}
+static double host_mul(double a, double b)
+{
+    return a * b;
+}
+static double host_div(double a, double b)
+{
+    return a / b;
+}
+static double host_max(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+static double host_min(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : fmin(a, b);
+}
+
+static double (*const binary_functions[])(double, double) = {
+    [BINARY_ADD] = host_add, [BINARY_SUB] = host_sub, [BINARY_MUL] = host_mul,
+    [BINARY_DIV] = host_div, [BINARY_MAX] = host_max, [BINARY_MIN] = host_min,
+    [BINARY_POW] = pow,
+};
+
+/* Relative 2e-6 + 2e-7 |b ln |a||. */
+static double pow_bound(double a, double b, double value)
+{
+    double size = fabs(b * log(fabs(a)));
+    return isfinite(size) ? (2e-6 + 2e-7 * size) * fabs(value) : 0;
+}
+
+static void host_complex(const host_call *call, uint64_t i, const uint64_t *at)
+{
+    double ar = part(&call->inputs[0], at[0], 0), ai = part(&call->inputs[0], at[0], 1);
+    double br = part(&call->inputs[1], at[1], 0), bi = part(&call->inputs[1], at[1], 1);
+    double size = br * br + bi * bi, *out = call->out + 2 * i;
+    double product = hypot(ar, ai) * hypot(br, bi), scale = 0;
+    switch (node_code(call->node)) {
+    case BINARY_ADD:
+    case BINARY_SUB: {
+        double sign = node_code(call->node) == BINARY_ADD ? 1 : -1;
+        out[0] = ar + sign * br;
+        out[1] = ai + sign * bi;
+        elementwise_host_rounded(call, 2 * i);
+        elementwise_host_rounded(call, 2 * i + 1);
+        return;
+    }
+    case BINARY_MUL:
+        out[0] = ar * br - ai * bi;
+        out[1] = ar * bi + ai * br;
+        scale = product;
+        break;
+    default:
+        out[0] = (size > 0 ? ar * br + ai * bi : ar) / size;
+        out[1] = (size > 0 ? ai * br - ar * bi : ai) / size;
+        scale = size > 0 ? product / size : 0;
+    }
+    if (call->bound) /* parts may cancel: relative to the magnitudes that went in */
+        call->bound[2 * i] = call->bound[2 * i + 1] = 6e-7 * scale;
+}
+
+static rlxvk_status binary_host(const host_call *call)
+{
+    uint32_t code = node_code(call->node);
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++) {
+        uint64_t at[] = {elementwise_host_index(call, 0, i), elementwise_host_index(call, 1, i)};
+        if (call->node->dtype == RLXVK_C64) {
+            host_complex(call, i, at);
+            continue;
+        }
+        double a = call->inputs[0].words[at[0]], b = call->inputs[1].words[at[1]];
+        call->out[i] = binary_functions[code](a, b);
+        if (code <= BINARY_MUL)
+            elementwise_host_rounded(call, i);
+        if (call->bound && code == BINARY_POW)
+            call->bound[i] = pow_bound(a, b, call->out[i]);
+        if (code != BINARY_MAX && code != BINARY_MIN)
+            elementwise_host_flush(call, i,
+                                   binary_functions[code](flush_denormal(a), flush_denormal(b)));
+    }
+    return RLXVK_OK;
+}
+
+const op_family binary_family = {
+    .name = "binary",
+    .pairs = true,
+    .foldable = true,
+    .infer = binary_infer,
+    .lower = binary_lower,
+    .in_place = elementwise_in_place,
+    .host = binary_host,
+};
+
+/* ---- compare ---- */
+
+static rlxvk_status compare_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    (void)attributes;
+    if (has_pair(g, n) && node_code(n) > COMPARE_NE)
+        return op_fail(n, RLXVK_E_DTYPE,
+                       "complex operands have no order; only eq and ne take them");
+    n->dtype = RLXVK_BOOL;
+    return elementwise_infer_shape(g, n);
+}
+
+static rlxvk_status compare_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    uint32_t kernel = has_pair(l->graph, n) ? KERNEL_COMPARE_COMPLEX : KERNEL_COMPARE;
+    return elementwise_lower(l, id, kernel, node_code(n));
+}
+
+static bool host_compare(uint32_t code, const double a[2], const double b[2])
+{
+    bool same = a[0] == b[0] && a[1] == b[1];
+    switch (code) {
+    case COMPARE_EQ:
+        return same;
+    case COMPARE_NE:
+        return !same;
+    case COMPARE_LT:
+        return a[0] < b[0];
+    case COMPARE_LE:
+        return a[0] <= b[0];
+    case COMPARE_GT:
+        return a[0] > b[0];
+    default:
+        return a[0] >= b[0];
+    }
+}
+
+static rlxvk_status compare_host(const host_call *call)
+{
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++) {
+        double value[2][2];
+        for (uint32_t o = 0; o < 2; o++)
+            for (unsigned p = 0; p < 2; p++)
+                value[o][p] = part(&call->inputs[o], elementwise_host_index(call, o, i), p);
+        call->out[i] = host_compare(node_code(call->node), value[0], value[1]);
+    }
+    return RLXVK_OK;
+}
+
+const op_family compare_family = {
+    .name = "compare",
+    .pairs = true,
+    .foldable = true,
+    .infer = compare_infer,
+    .lower = compare_lower,
+    .in_place = elementwise_in_place,
+    .host = compare_host,
+};

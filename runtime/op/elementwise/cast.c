@@ -1,0 +1,211 @@
+/*
+ * cast: converts values to another dtype. Every real dtype is held as f32 words, so a cast that no
+ * word can notice is a view: the same dtype, to F32 or F64 (labels of the word), and from Bool to
+ * any real dtype. Others round (F16, BF16), truncate and saturate (integers), test (Bool), unpack
+ * raw bytes, or add and drop an imaginary part.
+ *
+ * copy: the same bits in memory of its own, in the storage of the operand; raw bytes stay raw.
+ */
+#include "op/elementwise/elementwise.h"
+#include "op/families.h"
+#include "op/movement/layout.h"
+
+#include <math.h>
+
+/* ---- cast ---- */
+
+_Static_assert(DTYPE_F32 == (int)RLXVK_F32 && DTYPE_F16 == (int)RLXVK_F16 &&
+                   DTYPE_BF16 == (int)RLXVK_BF16 && DTYPE_F64 == (int)RLXVK_F64 &&
+                   DTYPE_I8 == (int)RLXVK_I8 && DTYPE_I16 == (int)RLXVK_I16 &&
+                   DTYPE_I32 == (int)RLXVK_I32 && DTYPE_I64 == (int)RLXVK_I64 &&
+                   DTYPE_U8 == (int)RLXVK_U8 && DTYPE_U32 == (int)RLXVK_U32 &&
+                   DTYPE_BOOL == (int)RLXVK_BOOL && DTYPE_C64 == (int)RLXVK_C64,
+               "args.h numbers dtypes as rlxvk.h does");
+
+rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to)
+{
+    cast_attributes attributes = {to};
+    return op_build(g, OP_cast, &x, 1, &attributes);
+}
+
+static rlxvk_status cast_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_dtype to = ((cast_attributes *)attributes)->to;
+    if ((unsigned)to > RLXVK_C64)
+        return op_fail(n, RLXVK_E_ATTR, "dtype %d is not one of 0 .. %d", (int)to, RLXVK_C64);
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = (uint8_t)to;
+    return RLXVK_OK;
+}
+
+static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    rlxvk_dtype from = input_dtype(g, n, 0);
+    *out_offset = 0;
+    if (n->dtype == from)
+        return true;
+    bool byte = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8; /* a view must not pass for raw */
+    bool same_word = n->dtype == RLXVK_F32 || n->dtype == RLXVK_F64 ||
+                     (from == RLXVK_BOOL && n->dtype != RLXVK_C64 && !byte);
+    return same_word && op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
+}
+
+static uint32_t source_code(const operand *x, rlxvk_dtype dtype)
+{
+    if (x->storage == STORAGE_RAW)
+        return dtype == RLXVK_U8 ? CAST_FROM_U8 : CAST_FROM_I8;
+    return x->storage == STORAGE_PAIR ? CAST_FROM_PAIR : CAST_FROM_WORD;
+}
+
+static rlxvk_status cast_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
+    dispatch d = {.kernel = KERNEL_CAST,
+                  .constants = {l->profile->workgroup_size,
+                                source_code(&operands[0], input_dtype(l->graph, n, 0)), n->dtype}};
+    struct cast_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
+                             operands[1].offset};
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    return lower_emit(l, &d, &args, sizeof args, operands, 2);
+}
+
+static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
+}
+
+/* To `digits` significant bits but no finer than `quantum`, halves to even; infinite from
+ * `overflow` on. */
+static double host_round(double v, int digits, double quantum, double overflow)
+{
+    int exponent;
+    if (!isfinite(v) || v == 0)
+        return v;
+    frexp(v, &exponent);
+    double step = fmax(ldexp(1, exponent - digits), quantum);
+    double rounded = nearbyint(v / step) * step;
+    return fabs(rounded) >= overflow ? copysign(INFINITY, v) : rounded;
+}
+
+static double host_integer(double v, double lowest, double highest)
+{
+    return isnan(v) ? 0 : fmin(fmax(trunc(v), lowest), highest);
+}
+
+/* What the words of the integers hold: they saturate at the nearest f32 of their limits. */
+static const struct {
+    double lowest, highest;
+} integer_limits[RLXVK_DTYPE_COUNT] = {
+    [RLXVK_I8] = {-128, 127},        [RLXVK_I16] = {-32768, 32767}, [RLXVK_I32] = {-0x1p31, 0x1p31},
+    [RLXVK_I64] = {-0x1p63, 0x1p63}, [RLXVK_U8] = {0, 255},         [RLXVK_U32] = {0, 0x1p32},
+};
+
+static double host_value(rlxvk_dtype to, double v)
+{
+    if (to == RLXVK_F16)
+        return host_round(v, 11, 0x1p-24, 0x1p16);
+    if (to == RLXVK_BF16)
+        return host_round(v, 8, 0x1p-133, INFINITY);
+    if (to == RLXVK_BOOL)
+        return v != 0;
+    return dtype_is_integer(to)
+               ? host_integer(v, integer_limits[to].lowest, integer_limits[to].highest)
+               : v;
+}
+
+static double host_element(const host_tensor *t, uint64_t i)
+{
+    if (t->storage == STORAGE_RAW)
+        return t->node->dtype == RLXVK_I8 ? (int8_t)t->bytes[i] : t->bytes[i];
+    return t->words[t->storage == STORAGE_PAIR ? 2 * i : i];
+}
+
+static rlxvk_status cast_host(const host_call *call)
+{
+    rlxvk_dtype to = (rlxvk_dtype)call->node->dtype;
+    bool both_pairs = to == RLXVK_C64 && call->inputs[0].storage == STORAGE_PAIR;
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++) {
+        if (both_pairs)
+            layout_host_move(call, i, &call->inputs[0], i);
+        else
+            call->out[to == RLXVK_C64 ? 2 * i : i] =
+                host_value(to, host_element(&call->inputs[0], i));
+    }
+    return RLXVK_OK;
+}
+
+static void cast_describe(const node *n, text *out)
+{
+    text_append(out, " to=%s", rlxvk_dtype_name((rlxvk_dtype)n->dtype));
+}
+
+const op_family cast_family = {
+    .name = "cast",
+    .attribute_size = sizeof(cast_attributes),
+    .raw_inputs = 1,
+    .pairs = true,
+    .foldable = true,
+    .reinterprets = true,
+    .infer = cast_infer,
+    .view = cast_view,
+    .lower = cast_lower,
+    .in_place = cast_in_place,
+    .host = cast_host,
+    .describe = cast_describe,
+};
+
+/* ---- copy ---- */
+
+rlxvk_tensor rlxvk_copy(rlxvk_graph *g, rlxvk_tensor x)
+{
+    return op_build(g, OP_copy, &x, 1, NULL);
+}
+
+static rlxvk_status copy_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    (void)attributes;
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    return RLXVK_OK;
+}
+
+/* Views of raw bytes start at multiples of 4, so every storage is copied by words. */
+static struct copy_args copy_arguments(const operand *x, const operand *y, uint64_t numel)
+{
+    if (x->storage == STORAGE_RAW)
+        return (struct copy_args){(uint32_t)divide_up(numel, 4), x->offset / 4, y->offset / 4};
+    uint32_t words = element_words(x);
+    return (struct copy_args){(uint32_t)numel * words, x->offset * words, y->offset * words};
+}
+
+static rlxvk_status copy_lower(lowering *l, uint32_t id)
+{
+    operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
+    uint64_t numel = shape_numel(&graph_node(l->graph, id)->shape);
+    struct copy_args args = copy_arguments(&operands[0], &operands[1], numel);
+    bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
+    uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
+    dispatch d = {.kernel = KERNEL_COPY, .constants = {size, quads, units}};
+    lower_groups(l, &d, divide_up(MAX(args.words / (quads ? 4 : 1), 1), size * units));
+    return lower_emit(l, &d, &args, sizeof args, operands, 2);
+}
+
+static rlxvk_status copy_host(const host_call *call)
+{
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++)
+        layout_host_move(call, i, &call->inputs[0], i);
+    return RLXVK_OK;
+}
+
+const op_family copy_family = {
+    .name = "copy",
+    .raw_inputs = 1,
+    .pairs = true,
+    .keeps_storage = true,
+    .infer = copy_infer,
+    .lower = copy_lower,
+    .host = copy_host,
+};

@@ -1,0 +1,501 @@
+/*
+ * elementwise_region: a straight-line program of activations, casts, arithmetic, comparisons and
+ * selections, evaluated once per element of the declared shape; the result is the last step. An
+ * input is read one to one, as a single element, as a suffix that repeats (modulus), or, by the
+ * prologue, as an image of half the height and width. Arithmetic is f32 and every step rounds, as
+ * if each were an op of its own.
+ *
+ * The kernels (glsl/elementwise/region.glsl) take the program as specialization constants. They
+ * differ in how many steps and inputs they have room for; inputs a region does not have are bound
+ * to its first.
+ *
+ * Host: the steps' own families, a chunk of elements at a time. A kernel's value of a step may be
+ * off by the step's own bound and by what errors of its operands make of it; the latter is found by
+ * moving the operands to the ends of their intervals.
+ */
+#include "op/elementwise/region.h"
+#include "op/elementwise/elementwise.h"
+#include "op/families.h"
+#include "op/movement/layout.h"
+
+#include <math.h>
+#include <string.h>
+
+_Static_assert((int)RLXVK_REGION_ACTIVATION == REGION_ACTIVATION &&
+                   (int)RLXVK_REGION_WHERE == REGION_WHERE && (int)RLXVK_BINARY_POW == BINARY_POW &&
+                   (int)RLXVK_COMPARE_GE == COMPARE_GE && RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
+                   RLXVK_REGION_MAX_INPUTS == REGION_INPUTS,
+               "rlxvk_ops.h numbers what regions are made of as args.h does");
+
+/* Kinds of steps: operands, how many ops, and the row of the first. */
+static const struct {
+    uint32_t arity, ops;
+    op_kind row;
+} kinds[] = {
+    [REGION_ACTIVATION] = {1, UNARY_COUNT, OP_gelu},
+    [REGION_CAST] = {1, DTYPE_C64, OP_cast},
+    [REGION_BINARY] = {2, BINARY_POW + 1, OP_add},
+    [REGION_COMPARE] = {2, COMPARE_GE + 1, OP_eq},
+    [REGION_WHERE] = {3, 1, OP_where},
+};
+
+uint32_t region_arity(uint32_t kind)
+{
+    return kind < ARRAY_COUNT(kinds) ? kinds[kind].arity : 0;
+}
+
+op_kind region_step_row(const region_step *step)
+{
+    return step->kind == REGION_CAST ? OP_cast : (op_kind)(kinds[step->kind].row + step->op);
+}
+
+bool region_step_of(const node *n, region_step *out)
+{
+    for (uint32_t kind = 0; kind < ARRAY_COUNT(kinds); kind++)
+        if (node_row(n)->family == op_table[kinds[kind].row].family) {
+            uint32_t op = kind == REGION_CAST ? n->dtype : node_code(n);
+            *out = (region_step){.kind = (uint8_t)kind, .op = (uint8_t)op};
+            return op < kinds[kind].ops;
+        }
+    return false;
+}
+
+/* ---- Building ---- */
+
+static uint8_t pack_operand(uint32_t word)
+{
+    uint32_t index = word & 0x7fffffffu;
+    bool step = word != index;
+    if (index >= (step ? REGION_STEPS : REGION_INPUTS))
+        return REGION_NO_OPERAND;
+    return (uint8_t)(index + (step ? REGION_VALUES_OF_STEPS : 0));
+}
+
+static region_step pack_step(const rlxvk_region_step *s)
+{
+    region_step out = {(uint8_t)MIN(s->kind, 255),
+                       (uint8_t)MIN(s->op, 255),
+                       {pack_operand(s->first), pack_operand(s->second)}};
+    if (s->kind == RLXVK_REGION_WHERE)
+        out = (region_step){REGION_WHERE,
+                            0,
+                            {pack_operand(s->op), pack_operand(s->first), pack_operand(s->second)}};
+    return out;
+}
+
+rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs, size_t count,
+                                      const rlxvk_region *region)
+{
+    static const char row[] = "elementwise_region";
+    if (!graph_ready(g, row) || graph_fail(g, status_require(region, row, "region")) != RLXVK_OK ||
+        graph_fail(g, status_require_items(region->steps, region->step_count, row,
+                                           "region.steps")) != RLXVK_OK)
+        return RLXVK_NONE;
+    region_attributes a = {.shape = region->shape,
+                           .step_count = (uint32_t)MIN(region->step_count, UINT32_MAX),
+                           .scalar_mask = region->scalar_mask,
+                           .prologue = (uint32_t)region->prologue,
+                           .prologue_input = region->prologue_input};
+    for (uint32_t i = 0; i < MIN(a.step_count, REGION_STEPS); i++)
+        a.steps[i] = pack_step(&region->steps[i]);
+    memcpy(a.modulus, region->modulus, sizeof a.modulus);
+    return op_build(g, OP_elementwise_region, inputs, count, &a);
+}
+
+/* ---- Checks ---- */
+
+static rlxvk_status check_step(const node *n, const region_attributes *a, uint32_t index)
+{
+    const region_step *s = &a->steps[index];
+    if (s->kind >= ARRAY_COUNT(kinds) || s->op >= kinds[s->kind].ops)
+        return op_fail(n, RLXVK_E_ATTR, "step %u: there is no op %u of kind %u", index, s->op,
+                       s->kind);
+    for (uint32_t i = 0; i < kinds[s->kind].arity; i++) {
+        uint32_t v = s->operand[i];
+        bool known =
+            v < REGION_VALUES_OF_STEPS ? v < n->input_count : v - REGION_VALUES_OF_STEPS < index;
+        if (!known)
+            return op_fail(n, RLXVK_E_ATTR,
+                           "step %u: operand %u is neither one of %u inputs nor an earlier step",
+                           index, i, n->input_count);
+    }
+    return RLXVK_OK;
+}
+
+bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus)
+{
+    uint32_t axis = 0, rank = from->rank;
+    uint64_t numel = shape_numel(from);
+    while (axis < rank && from->dims[axis] == 1) /* what it repeats along, and axes of 1 */
+        axis++;
+    if (rank > to->rank && numel != 1)
+        return false;
+    for (uint32_t i = axis; i < rank; i++)
+        if (from->dims[i] != to->dims[to->rank - rank + i])
+            return false;
+    *modulus = numel == shape_numel(to) ? 0 : (uint32_t)numel;
+    return true;
+}
+
+static bool is_halved(const rlxvk_shape *from, const rlxvk_shape *to)
+{
+    return from->rank == 4 && to->rank == 4 && from->dims[0] == to->dims[0] &&
+           from->dims[1] == to->dims[1] && 2 * from->dims[2] == to->dims[2] &&
+           2 * from->dims[3] == to->dims[3];
+}
+
+static bool is_prologue(const region_attributes *a, uint32_t input)
+{
+    return a->prologue != RLXVK_REGION_PROLOGUE_NONE && a->prologue_input == input;
+}
+
+static rlxvk_status check_input(const rlxvk_graph *g, const node *n, const region_attributes *a,
+                                uint32_t i)
+{
+    const rlxvk_shape *from = input_shape(g, n, i);
+    char mine[SHAPE_TEXT], whole[SHAPE_TEXT];
+    uint32_t modulus = 0;
+    bool scalar = a->scalar_mask >> i & 1, right;
+    if (is_prologue(a, i))
+        right = !scalar && !a->modulus[i] && is_halved(from, &a->shape);
+    else if (scalar)
+        right = shape_numel(from) == 1 && a->modulus[i] <= 1;
+    else
+        right = region_modulus(from, &a->shape, &modulus) && modulus == a->modulus[i];
+    if (!right)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "input %u of shape %s cannot be read as %s (modulus %u) for a result of "
+                       "shape %s; modulus is 0 for the same dims, the number of elements for a "
+                       "suffix",
+                       i, shape_text(from, mine),
+                       is_prologue(a, i) ? "half an image"
+                       : scalar          ? "a single element"
+                                         : "a tensor",
+                       a->modulus[i], shape_text(&a->shape, whole));
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_prologue(const node *n, const region_attributes *a)
+{
+    const rlxvk_shape *s = &a->shape;
+    char shape[SHAPE_TEXT];
+    if (a->prologue == RLXVK_REGION_PROLOGUE_NONE)
+        return RLXVK_OK;
+    if (a->prologue != RLXVK_REGION_PROLOGUE_NEAREST_2X || a->prologue_input >= n->input_count)
+        return op_fail(n, RLXVK_E_ATTR, "prologue %u of input %u; there are 0 and 1, and %u inputs",
+                       a->prologue, a->prologue_input, n->input_count);
+    if (s->rank != 4 || s->dims[2] % 2 || s->dims[3] % 2)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "a prologue for a result of shape %s; it takes [N, C, H, W] with even H, W",
+                       shape_text(s, shape));
+    return RLXVK_OK;
+}
+
+/* What the row would label its result with. */
+static rlxvk_dtype step_dtype(const region_step *s, const rlxvk_dtype *dtypes)
+{
+    if (s->kind == REGION_CAST)
+        return (rlxvk_dtype)s->op;
+    if (s->kind == REGION_COMPARE)
+        return RLXVK_BOOL;
+    if (s->kind == REGION_ACTIVATION)
+        return dtypes[s->operand[0]];
+    bool where = s->kind == REGION_WHERE;
+    return dtype_promote(dtypes[s->operand[where]], dtypes[s->operand[where + 1]]);
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const region_attributes *a = attributes;
+    rlxvk_dtype dtypes[REGION_VALUES_OF_STEPS + REGION_STEPS];
+    rlxvk_status status;
+    if (a->step_count < 1 || a->step_count > REGION_STEPS || n->input_count > REGION_INPUTS)
+        return op_fail(n, RLXVK_E_ATTR, "%u steps on %u inputs; takes 1 to %d on 1 to %d",
+                       a->step_count, n->input_count, REGION_STEPS, REGION_INPUTS);
+    if (a->shape.rank > RLXVK_MAX_RANK)
+        return op_fail(n, RLXVK_E_SHAPE, "rank %u; at most %d", a->shape.rank, RLXVK_MAX_RANK);
+    TRY(check_prologue(n, a));
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        TRY(check_input(g, n, a, i));
+        dtypes[i] = input_dtype(g, n, i);
+    }
+    for (uint32_t i = 0; i < a->step_count; i++) {
+        TRY(check_step(n, a, i));
+        dtypes[REGION_VALUES_OF_STEPS + i] = step_dtype(&a->steps[i], dtypes);
+    }
+    n->shape = a->shape;
+    n->dtype = (uint8_t)dtypes[REGION_VALUES_OF_STEPS + a->step_count - 1];
+error:
+    return status;
+}
+
+/* ---- Lowering ---- */
+
+static uint32_t bit_of(bool set, uint32_t bit)
+{
+    return set ? 1u << bit : 0;
+}
+
+/* Bit i: some step reads input i. */
+static uint32_t inputs_read(const region_attributes *a)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < a->step_count; i++)
+        for (uint32_t k = 0; k < kinds[a->steps[i].kind].arity; k++)
+            mask |= bit_of(a->steps[i].operand[k] < REGION_VALUES_OF_STEPS, a->steps[i].operand[k]);
+    return mask;
+}
+
+/* Constants 2 on. */
+static void set_constants(const node *n, const region_attributes *a, uint32_t *constants)
+{
+    uint32_t read = inputs_read(a);
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        bool single = (a->scalar_mask >> i & 1) || a->modulus[i] == 1;
+        constants[2] |= bit_of(single, i) | bit_of(!single && a->modulus[i], 16 + i);
+        constants[3] |= bit_of(read >> i & 1, i) | bit_of(is_prologue(a, i), 16 + i);
+    }
+    for (uint32_t i = 0; i < a->step_count; i++)
+        constants[4 + i] = region_step_constant(&a->steps[i]);
+}
+
+/* Whether four elements in a row lie in four aligned words of every operand read that way. */
+static bool can_be_wide(const node *n, const region_attributes *a, const operand *operands,
+                        const operand *target)
+{
+    bool wide = shape_numel(&n->shape) % 4 == 0 && target->offset % 4 == 0;
+    for (uint32_t i = 0; i < n->input_count && wide; i++)
+        wide = is_prologue(a, i) || (a->scalar_mask >> i & 1) || a->modulus[i] == 1 ||
+               (operands[i].offset % 4 == 0 && a->modulus[i] % 4 == 0);
+    return wide;
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const region_attributes *a = n->attributes;
+    operand operands[REGION_INPUTS + 1], target = lower_write(l, id);
+    struct region_args args = {.numel = (u32)shape_numel(&n->shape),
+                               .target_offset = target.offset};
+    region_size size = region_size_of(a->steps, a->step_count, n->input_count);
+    const region_class *c =
+        region_select(size, l->profile, variant_choose(l, "region", NULL, NULL));
+    if (!c)
+        return op_fail(n, RLXVK_E_UNSUPPORTED,
+                       "%u inputs and a result; this device has %u storage buffers a stage",
+                       n->input_count, l->profile->storage_buffers_per_stage);
+    dispatch d = {.kernel = (uint16_t)c->kernel,
+                  .variant = c->name,
+                  .constants = {l->profile->workgroup_size, a->step_count}};
+    for (uint32_t i = 0; i < c->inputs; i++) {
+        operands[i] = i < n->input_count ? lower_input(l, id, i) : operands[0];
+        args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
+        args.modulus[i] = a->modulus[i];
+    }
+    args.columns = (u32)(n->shape.rank == 4 ? n->shape.dims[3] : 0);
+    if (can_be_wide(n, a, operands, &target))
+        d.constants[1] |= REGION_WIDE;
+    set_constants(n, a, d.constants);
+    operands[c->inputs] = target;
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
+}
+
+static uint32_t in_place(const rlxvk_graph *g, const node *n)
+{
+    const region_attributes *a = n->attributes;
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        mask |= bit_of(!is_prologue(a, i) &&
+                           shape_numel(input_shape(g, n, i)) == shape_numel(&n->shape),
+                       i);
+    return mask;
+}
+
+/* ---- Host ---- */
+
+enum { CHUNK = 256, VALUES = REGION_VALUES_OF_STEPS + REGION_STEPS };
+
+/* What is computed of CHUNK elements: words, and how far a kernel's may be off. */
+typedef struct machine {
+    const host_call *call;
+    const region_attributes *attributes;
+    uint32_t count;
+    float values[VALUES][CHUNK], moved[3][CHUNK];
+    double errors[VALUES][CHUNK];
+    double exact[CHUNK], bound[CHUNK], corner[CHUNK], unused[CHUNK];
+} machine;
+
+static uint64_t source_index(const host_call *call, uint32_t input, uint64_t element)
+{
+    const region_attributes *a = call->node->attributes;
+    int64_t c[RLXVK_MAX_RANK];
+    if (is_prologue(a, input)) {
+        layout_host_coordinates(&call->node->shape, element, c);
+        c[2] /= 2;
+        c[3] /= 2;
+        return layout_host_index(&call->inputs[input].node->shape, c);
+    }
+    if (a->scalar_mask >> input & 1)
+        return 0;
+    return a->modulus[input] ? element % a->modulus[input] : element;
+}
+
+/* The step by its own family, on these operands. Bounds that the family leaves to its row are
+ * filled in. */
+static rlxvk_status run_step(const machine *m, const region_step *s, const float *const operands[3],
+                             double *out, double *bound)
+{
+    node word = {.op = OP_input, .dtype = RLXVK_F32, .shape = {.rank = 1, .dims = {m->count}}};
+    node n = {.op = (uint16_t)region_step_row(s),
+              .dtype = (uint8_t)(s->kind == REGION_CAST ? s->op : RLXVK_F32),
+              .input_count = kinds[s->kind].arity,
+              .shape = word.shape};
+    host_tensor inputs[3];
+    host_call call = {&n, inputs, out, bound};
+    const op_row *row = node_row(&n);
+    for (uint32_t i = 0; i < n.input_count; i++)
+        inputs[i] = (host_tensor){&word, STORAGE_WORD, operands[i], NULL};
+    for (uint32_t i = 0; i < m->count && bound; i++)
+        bound[i] = -1;
+    rlxvk_status status = row->family->host(&call);
+    for (uint32_t i = 0; i < m->count && bound; i++)
+        if (bound[i] < 0)
+            bound[i] = row->atol + (isfinite(out[i]) ? row->rtol * fabs(out[i]) : 0);
+    return status;
+}
+
+/* How far two results lie apart; infinitely where one is no number. */
+static double distance(double a, double b)
+{
+    if (a == b || (isnan(a) && isnan(b)))
+        return 0;
+    return isnan(a) || isnan(b) ? INFINITY : fabs(a - b);
+}
+
+/* Operand k moved to an end of its interval. A condition that may be 0 is 0 at the lower one. */
+static void move_operand(machine *m, const region_step *s, uint32_t k, bool up)
+{
+    const float *values = m->values[s->operand[k]];
+    const double *errors = m->errors[s->operand[k]];
+    bool tested =
+        (s->kind == REGION_WHERE && k == 0) || (s->kind == REGION_CAST && s->op == RLXVK_BOOL);
+    for (uint32_t i = 0; i < m->count; i++) {
+        double v = values[i], e = errors[i];
+        bool zero = tested && !up && e > 0 && fabs(v) <= e;
+        m->moved[k][i] = zero ? 0 : e > 0 ? (float)(up ? v + e : v - e) : values[i];
+    }
+}
+
+static bool may_tie(const machine *m, const region_step *s, uint32_t i)
+{
+    uint32_t a = s->operand[0], b = s->operand[1];
+    double room = m->errors[a][i] + m->errors[b][i];
+    return s->kind == REGION_COMPARE && room > 0 &&
+           fabs((double)m->values[a][i] - (double)m->values[b][i]) <= room;
+}
+
+/* Adds to m->bound what the operands' errors make of the step. */
+static rlxvk_status spread_errors(machine *m, const region_step *s)
+{
+    uint32_t arity = kinds[s->kind].arity;
+    const float *operands[3] = {m->moved[0], m->moved[1], m->moved[2]};
+    double spread[CHUNK] = {0};
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t ends = 0; ends < 1u << arity; ends++) {
+        for (uint32_t k = 0; k < arity; k++)
+            move_operand(m, s, k, ends >> k & 1);
+        TRY(run_step(m, s, operands, m->corner, NULL));
+        for (uint32_t i = 0; i < m->count; i++)
+            spread[i] = fmax(spread[i], distance(m->corner[i], m->exact[i]));
+    }
+    for (uint32_t i = 0; i < m->count; i++)
+        m->bound[i] += may_tie(m, s, i) ? 1 : spread[i];
+error:
+    return status;
+}
+
+/* The f32 that the step leaves, and how far a kernel's may be from it: not at all where no other
+ * f32 is within the bound. */
+static void keep_value(machine *m, uint32_t value)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        float rounded = (float)m->exact[i];
+        double off = distance(rounded, m->exact[i]);
+        m->values[value][i] = rounded;
+        m->errors[value][i] = m->bound[i] <= off ? 0 : m->bound[i] + off;
+    }
+}
+
+static rlxvk_status run_chunk(machine *m, uint64_t first)
+{
+    const host_call *call = m->call;
+    const region_attributes *a = m->attributes;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t k = 0; k < call->node->input_count; k++)
+        for (uint32_t i = 0; i < m->count; i++)
+            m->values[k][i] = call->inputs[k].words[source_index(call, k, first + i)];
+    for (uint32_t k = 0; k < a->step_count; k++) {
+        const region_step *s = &a->steps[k];
+        const float *operands[3];
+        for (uint32_t i = 0; i < kinds[s->kind].arity; i++)
+            operands[i] = m->values[s->operand[i]];
+        TRY(run_step(m, s, operands, m->exact, m->bound));
+        if (call->bound)
+            TRY(spread_errors(m, s));
+        keep_value(m, REGION_VALUES_OF_STEPS + k);
+    }
+    memcpy(call->out + first, m->exact, m->count * sizeof *m->exact);
+    if (call->bound)
+        memcpy(call->bound + first, m->bound, m->count * sizeof *m->bound);
+error:
+    return status;
+}
+
+static rlxvk_status host(const host_call *call)
+{
+    uint64_t numel = shape_numel(&call->node->shape);
+    machine *m = memory_zeroed(1, sizeof *m);
+    rlxvk_status status = m ? RLXVK_OK : status_fail_memory("elementwise region");
+    for (uint64_t first = 0; first < numel && status == RLXVK_OK; first += CHUNK) {
+        m->call = call;
+        m->attributes = call->node->attributes;
+        m->count = (uint32_t)MIN(numel - first, CHUNK);
+        status = run_chunk(m, first);
+    }
+    memory_free(m);
+    return status;
+}
+
+/* ---- Dumps ---- */
+
+/* " steps: s0=mul(i0,i1) s1=relu(s0)" */
+static void describe(const node *n, text *out)
+{
+    const region_attributes *a = n->attributes;
+    text_append(out, " steps:");
+    for (uint32_t i = 0; i < a->step_count; i++) {
+        const region_step *s = &a->steps[i];
+        text_append(out, " s%u=%s", i, op_table[region_step_row(s)].name);
+        if (s->kind == REGION_CAST)
+            text_append(out, "<%s>", rlxvk_dtype_name((rlxvk_dtype)s->op));
+        for (uint32_t k = 0; k < kinds[s->kind].arity; k++) {
+            bool step = s->operand[k] >= REGION_VALUES_OF_STEPS;
+            text_append(out, "%s%c%u", k ? "," : "(", step ? 's' : 'i',
+                        s->operand[k] - (step ? REGION_VALUES_OF_STEPS : 0));
+        }
+        text_append(out, ")");
+    }
+    if (a->prologue)
+        text_append(out, " nearest2x=i%u", a->prologue_input);
+}
+
+const op_family region_family = {
+    .name = "region",
+    .attribute_size = sizeof(region_attributes),
+    .infer = infer,
+    .lower = lower,
+    .in_place = in_place,
+    .host = host,
+    .describe = describe,
+};

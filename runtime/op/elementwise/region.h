@@ -1,0 +1,65 @@
+/*
+ * Elementwise regions: several elementwise ops as one node, a straight-line program evaluated once
+ * per output element. Made by rewriting (rewrite/region.c) or by hand.
+ */
+#ifndef RLXVK_REGION_H
+#define RLXVK_REGION_H
+
+#include "op/op.h"
+#include "op/choice/variant.h"
+
+enum { REGION_NO_OPERAND = 0xff };
+
+/* Operands as the kernel names them: inputs from 0 on, steps from REGION_VALUES_OF_STEPS on. */
+typedef struct region_step {
+    uint8_t kind, op;   /* REGION_..; the row's code, or the dtype of a cast */
+    uint8_t operand[3]; /* where: condition, x, y */
+} region_step;
+
+typedef struct region_attributes {
+    rlxvk_shape shape;
+    uint32_t step_count;
+    region_step steps[REGION_STEPS];
+    uint32_t scalar_mask, modulus[REGION_INPUTS];
+    uint32_t prologue, prologue_input;
+} region_attributes;
+
+/* Operands a step of this kind has; 0 when there is no such kind. */
+uint32_t region_arity(uint32_t kind);
+/* The row a step does the work of. */
+op_kind region_step_row(const region_step *step);
+/* The step that does the work of node n, operands left open; false when there is none (fma makes
+ * two). */
+bool region_step_of(const node *n, region_step *out);
+
+/* Whether a tensor of shape `from`, read at every element of `to` under numpy broadcasting, is
+ * read one to one (*modulus 0), or repeats as a whole every *modulus elements. */
+bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);
+
+/* ---- Kernels (region_select.c) ---- */
+
+/* What decides the kernel: steps, inputs, and the costliest op (REGION_LIGHT ..). */
+typedef struct region_size {
+    uint32_t level, steps, inputs;
+} region_size;
+
+typedef struct region_class {
+    const char *name;
+    uint32_t kernel, level, steps, inputs; /* at most */
+    bool portable; /* a software driver compiles it within a second or two, whatever the program */
+} region_class;
+
+extern const region_class region_classes[];
+extern const size_t region_class_count;
+
+/* A step as the kernels take it. */
+uint32_t region_step_constant(const region_step *step);
+region_size region_size_of(const region_step *steps, uint32_t count, uint32_t inputs);
+/* The row `forced` where it can do it, else the first that can; NULL when the device has too few
+ * storage buffers for any. */
+const region_class *region_select(region_size size, const device_profile *profile, size_t forced);
+/* Whether rewriting should make such a region: there is a kernel, and the device compiles it fast
+ * enough. */
+bool region_fits(region_size size, const device_profile *profile);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * fma: a * b + c, within 2 * 2^-23 (|a b| + |c|); where: condition != 0 ? x : y, the chosen word
+ * bit for bit (NaN counts as true; the other operand has no influence). Three operands broadcast
+ * together. where takes complex x and y.
+ */
+#include "op/elementwise/elementwise.h"
+#include "op/families.h"
+
+#include <math.h>
+
+/* ---- fma ---- */
+
+rlxvk_tensor rlxvk_fma(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c)
+{
+    rlxvk_tensor inputs[] = {a, b, c};
+    return op_build(g, OP_fma, inputs, 3, NULL);
+}
+
+static rlxvk_status fma_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    (void)attributes;
+    rlxvk_dtype product = dtype_promote(input_dtype(g, n, 0), input_dtype(g, n, 1));
+    n->dtype = (uint8_t)dtype_promote(product, input_dtype(g, n, 2));
+    return elementwise_infer_shape(g, n);
+}
+
+static rlxvk_status fma_lower(lowering *l, uint32_t id)
+{
+    return elementwise_lower(l, id, KERNEL_FMA, 0);
+}
+
+static rlxvk_status fma_host(const host_call *call)
+{
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++) {
+        double v[3];
+        for (uint32_t o = 0; o < 3; o++)
+            v[o] = call->inputs[o].words[elementwise_host_index(call, o, i)];
+        call->out[i] = v[0] * v[1] + v[2];
+        if (!call->bound)
+            continue;
+        double size = fabs(v[0] * v[1]) + fabs(v[2]);
+        call->bound[i] = isfinite(size) ? 2 * 0x1p-23 * size : 0;
+        elementwise_host_flush(call, i,
+                               flush_denormal(v[0]) * flush_denormal(v[1]) + flush_denormal(v[2]));
+    }
+    return RLXVK_OK;
+}
+
+const op_family fma_family = {
+    .name = "fma",
+    .foldable = true,
+    .infer = fma_infer,
+    .lower = fma_lower,
+    .in_place = elementwise_in_place,
+    .host = fma_host,
+};
+
+/* ---- where ---- */
+
+rlxvk_tensor rlxvk_where(rlxvk_graph *g, rlxvk_tensor condition, rlxvk_tensor x, rlxvk_tensor y)
+{
+    rlxvk_tensor inputs[] = {condition, x, y};
+    return op_build(g, OP_where, inputs, 3, NULL);
+}
+
+static rlxvk_status where_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    (void)attributes;
+    if (input_dtype(g, n, 0) == RLXVK_C64)
+        return op_fail(n, RLXVK_E_DTYPE, "the condition is complex; compare it with ne first");
+    n->dtype = (uint8_t)dtype_promote(input_dtype(g, n, 1), input_dtype(g, n, 2));
+    return elementwise_infer_shape(g, n);
+}
+
+static rlxvk_status where_lower(lowering *l, uint32_t id)
+{
+    return elementwise_lower(l, id, KERNEL_WHERE, 0);
+}
+
+static rlxvk_status where_host(const host_call *call)
+{
+    bool pairs = call->node->dtype == RLXVK_C64;
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++) {
+        float condition = call->inputs[0].words[elementwise_host_index(call, 0, i)];
+        uint32_t chosen = condition != 0 ? 1 : 2;
+        const host_tensor *from = &call->inputs[chosen];
+        uint64_t at = elementwise_host_index(call, chosen, i);
+        if (!pairs) {
+            call->out[i] = from->words[at];
+            continue;
+        }
+        bool is_pair = from->storage == STORAGE_PAIR;
+        call->out[2 * i] = from->words[is_pair ? 2 * at : at];
+        call->out[2 * i + 1] = is_pair ? from->words[2 * at + 1] : 0;
+    }
+    return RLXVK_OK;
+}
+
+const op_family where_family = {
+    .name = "where",
+    .pairs = true,
+    .foldable = true,
+    .infer = where_infer,
+    .lower = where_lower,
+    .in_place = elementwise_in_place,
+    .host = where_host,
+};

@@ -1,0 +1,71 @@
+/*
+ * Rows that name an expert: their sort into blocks (glsl/matmul/expert_sort.comp), shared by the
+ * products with experts of floats and of packed rows.
+ *
+ * With M rows and E experts a plan has at most min(M, ceil(M / tile) + E + 1) blocks: each expert,
+ * and the rows without one, leave at most one block unfilled.
+ */
+#include "op/matmul/experts.h"
+#include "base/switches.h"
+
+#include <math.h>
+
+enum {
+    DIRECT_ROWS = 16, /* up to here sorting costs more than it saves */
+    SORT_THREADS = 1024
+};
+
+bool experts_sorted(const lowering *l, uint64_t rows)
+{
+    if (l->matmul != MATMUL_AUTO)
+        return l->matmul == MATMUL_TILED;
+    return rows > DIRECT_ROWS && l->profile->kind != RLXVK_DEVICE_CPU && !l->profile->portable;
+}
+
+static uint32_t sort_threads(const device_profile *profile, uint64_t rows)
+{
+    uint32_t threads = profile->workgroup_size;
+    while (threads < rows && threads * 2 <= SORT_THREADS &&
+           threads * 2 <= profile->max_workgroup_invocations)
+        threads *= 2;
+    return threads;
+}
+
+rlxvk_status experts_sort(lowering *l, uint32_t id, uint64_t rows, uint64_t experts,
+                          uint32_t highest, operand *index, expert_blocks *blocks)
+{
+    struct expert_sort_args args = {(uint32_t)rows, (uint32_t)experts, 0, index->offset};
+    dispatch d = {.kernel = KERNEL_EXPERT_SORT, .node = id, .groups = {1, 1, 1}};
+    operand plan;
+    rlxvk_status status;
+    while (blocks->rows < highest && rows / (experts + 1) >= blocks->rows)
+        blocks->rows *= 2;
+    blocks->count = MIN(rows, divide_up(rows, blocks->rows) + experts + 1);
+    args.tile = blocks->rows;
+    d.constants[0] = sort_threads(l->profile, rows);
+    TRY(lower_temporary(l, (3 * (experts + 2) + rows) * sizeof(uint32_t), &plan));
+    plan.access = ACCESS_READ | ACCESS_WRITE;
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){*index, plan}, 2));
+    plan.access = ACCESS_READ;
+    *index = plan;
+error:
+    return status;
+}
+
+uint64_t experts_host_index(float v, uint64_t experts)
+{
+    double index = floor((double)v + 0.5);
+    return index >= 0 && index < (double)experts ? (uint64_t)index : experts;
+}
+
+rlxvk_status experts_check_index(const rlxvk_graph *g, const node *n, uint32_t operand,
+                                 uint64_t rows)
+{
+    char buffer[SHAPE_TEXT];
+    const rlxvk_shape *index = input_shape(g, n, operand);
+    if (shape_numel(index) == rows)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "idx %s holds %llu indices for %llu rows of x; one a row",
+                   shape_text(index, buffer), (unsigned long long)shape_numel(index),
+                   (unsigned long long)rows);
+}

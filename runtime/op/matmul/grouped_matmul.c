@@ -1,0 +1,161 @@
+/*
+ * Mixture of experts, f32 or half weights: y[i] = x[i] w[e], e the expert that idx[i] names.
+ *
+ * x [M, K] (leading axes flattened), w [E, K, N] or with transpose_w [E, N, K], idx M numbers. The
+ * rows keep their order; a row that names no expert is zeros.
+ */
+#include "op/matmul/experts.h"
+#include "op/families.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LOW_TILE = 32, HIGH_TILE = 64, TILED_THREADS = 128, TILED_COLUMNS = 64 };
+
+rlxvk_tensor rlxvk_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor idx,
+                                  bool transpose_w)
+{
+    matmul_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.transpose_b = transpose_w;
+    return op_build(g, OP_grouped_matmul, (rlxvk_tensor[]){x, w, idx}, 3, &attributes);
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const matmul_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0), *w = input_shape(g, n, 1);
+    char x_text[SHAPE_TEXT], w_text[SHAPE_TEXT];
+    rlxvk_status status;
+    if (x->rank < 2 || w->rank != 3)
+        return op_fail(n, RLXVK_E_SHAPE, "x %s, w %s; x has rank 2 or more, w is [E, K, N]",
+                       shape_text(x, x_text), shape_text(w, w_text));
+    int64_t k = x->dims[x->rank - 1];
+    if (k != w->dims[a->transpose_b ? 2 : 1])
+        return op_fail(n, RLXVK_E_SHAPE, "K is %lld in x %s and %lld in w %s%s", (long long)k,
+                       shape_text(x, x_text), (long long)w->dims[a->transpose_b ? 2 : 1],
+                       shape_text(w, w_text), a->transpose_b ? " (transposed)" : "");
+    uint64_t rows = shape_product(x, 0, x->rank - 1);
+    TRY(experts_check_index(g, n, 2, rows));
+    n->shape = RLXVK_SHAPE((int64_t)rows, w->dims[a->transpose_b ? 1 : 2]);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+static uint32_t storage_code(const lowering *l, const operand *o)
+{
+    if (o->storage != STORAGE_HALF)
+        return MATMUL_WORDS;
+    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
+}
+
+static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *args,
+                                 const operand operands[4])
+{
+    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    d->kernel = KERNEL_GROUPED_MATVEC;
+    d->constants[0] = cpu ? 16 : 128;
+    d->constants[10] = cpu ? 16 : d->constants[2] ? 4 : 32;
+    args->bias_offset = operands[2].offset;
+    lower_groups(l, d, args->m * divide_up(args->n, (uint64_t)4 * d->constants[10]));
+    return lower_emit(l, d, args, sizeof *args, operands, 4);
+}
+
+static rlxvk_status lower_sorted(lowering *l, dispatch *d, struct matmul_args *args,
+                                 operand operands[4])
+{
+    expert_blocks blocks = {LOW_TILE, 0};
+    rlxvk_status status;
+    TRY(experts_sort(l, d->node, args->m, args->batch_count, HIGH_TILE, &operands[2], &blocks));
+    d->kernel = KERNEL_GROUPED_MATMUL;
+    d->constants[0] = TILED_THREADS;
+    d->constants[8] = blocks.rows / 8;
+    lower_groups(l, d, blocks.count * divide_up(args->n, TILED_COLUMNS));
+    TRY(lower_emit(l, d, args, sizeof *args, operands, 4));
+error:
+    return status;
+}
+
+rlxvk_status grouped_matmul_lower(lowering *l, dispatch *d, struct matmul_args *args,
+                                  operand operands[4])
+{
+    uint32_t b_run = d->constants[2] ? args->k : args->n;
+    d->constants[5] = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
+                      ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
+                      ((args->y_offset | args->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
+    d->constants[6] = MATMUL_NO_BIAS;
+    d->constants[7] = UNARY_NONE;
+    d->constants[8] = d->constants[9] = 1;
+    return experts_sorted(l, args->m) ? lower_sorted(l, d, args, operands)
+                                      : lower_direct(l, d, args, operands);
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = input_shape(l->graph, n, 0), *w = input_shape(l->graph, n, 1);
+    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2),
+                          lower_write(l, id)};
+    struct matmul_args args = {.m = (uint32_t)n->shape.dims[0],
+                               .n = (uint32_t)n->shape.dims[1],
+                               .k = (uint32_t)x->dims[x->rank - 1],
+                               .a_offset = operands[0].offset,
+                               .b_offset = operands[1].offset,
+                               .y_offset = operands[3].offset,
+                               .batch_count = (uint32_t)w->dims[0]};
+    dispatch d = {.node = id};
+    d.constants[2] = ((const matmul_attributes *)n->attributes)->transpose_b;
+    d.constants[3] = storage_code(l, &operands[0]);
+    d.constants[4] = storage_code(l, &operands[1]);
+    return grouped_matmul_lower(l, &d, &args, operands);
+}
+
+/* Bound: 1e-7 + u (8 + 4 sqrt K) sum |x w|, u = 2^-24. */
+static rlxvk_status host(const host_call *c)
+{
+    const matmul_attributes *a = c->node->attributes;
+    uint64_t rows = (uint64_t)c->node->shape.dims[0], columns = (uint64_t)c->node->shape.dims[1];
+    uint64_t experts = (uint64_t)c->inputs[1].node->shape.dims[0];
+    uint64_t k = (uint64_t)c->inputs[1].node->shape.dims[a->transpose_b ? 2 : 1];
+    for (uint64_t at = 0; at < rows * columns; at++) {
+        uint64_t i = at / columns, j = at % columns;
+        uint64_t expert = experts_host_index(c->inputs[2].words[i], experts);
+        double sum = 0, magnitude = 0;
+        for (uint64_t p = 0; p < k && expert < experts; p++) {
+            uint64_t within = a->transpose_b ? j * k + p : p * columns + j;
+            double term = (double)c->inputs[0].words[i * k + p] *
+                          (double)c->inputs[1].words[expert * k * columns + within];
+            sum += term;
+            magnitude += fabs(term);
+        }
+        c->out[at] = sum;
+        if (c->bound)
+            c->bound[at] =
+                expert < experts ? 1e-7 + 0x1p-24 * (8 + 4 * sqrt((double)k)) * magnitude : 0;
+    }
+    return RLXVK_OK;
+}
+
+static uint64_t index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+{
+    *out_operand = 2;
+    return (uint64_t)input_shape(g, n, 1)->dims[0];
+}
+
+static void describe(const node *n, text *out)
+{
+    if (((const matmul_attributes *)n->attributes)->transpose_b)
+        text_append(out, " transpose_w");
+}
+
+const op_family grouped_matmul_family = {
+    .name = "grouped_matmul",
+    .attribute_size = sizeof(matmul_attributes),
+    .half_inputs = 3,
+    .infer = infer,
+    .lower = lower,
+    .host = host,
+    .index_limit = index_limit,
+    .describe = describe,
+};

@@ -1,0 +1,405 @@
+/*
+ * Matrix products: y[.., i, j] = sum_k a[.., i, k] b[.., k, j], and the same with a bias per column
+ * and an activation.
+ *
+ * Leading axes broadcast as in numpy: each batch axis has one stride per operand, 0 where it
+ * repeats. After joining axes at most six remain (rank 8 less the matrix). transpose_a and
+ * transpose_b say that an operand is stored with its last two axes swapped; it is read so, never
+ * copied. Either operand may be a packed F16/BF16 leaf.
+ *
+ * matmul_select.c chooses the kernel. Where K is long and y is small, workgroups sum parts of K
+ * into a temporary [splits, y], which matmul_sum adds up in order; the epilogue is then
+ * matmul_sum's.
+ */
+#include "op/families.h"
+#include "op/matmul/matrix_product.h"
+
+#include <string.h>
+
+/* ---- building ---- */
+
+rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
+{
+    return rlxvk_matmul_with(g, a, b, NULL);
+}
+
+rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
+                               const rlxvk_matmul_options *options)
+{
+    matmul_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    if (options) {
+        attributes.transpose_a = options->transpose_a;
+        attributes.transpose_b = options->transpose_b;
+    }
+    return op_build(g, OP_matmul, (rlxvk_tensor[]){a, b}, 2, &attributes);
+}
+
+rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                         rlxvk_tensor bias, rlxvk_activation activation,
+                                         bool transpose_w)
+{
+    matmul_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.transpose_b = transpose_w;
+    attributes.activation = activation;
+    return op_build(g, OP_fused_matmul_bias_act, (rlxvk_tensor[]){x, w, bias}, 3, &attributes);
+}
+
+/* ---- infer ---- */
+
+/* Rows and columns of a matrix operand as the product sees it. */
+static void matrix_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, int64_t *columns)
+{
+    int64_t last = s->dims[s->rank - 1], before = s->rank > 1 ? s->dims[s->rank - 2] : 1;
+    *rows = transposed ? last : before;
+    *columns = transposed ? before : last;
+}
+
+static rlxvk_status check_inner(const node *n, const rlxvk_shape *a, const rlxvk_shape *b,
+                                const matmul_attributes *attributes)
+{
+    int64_t m, k, b_k, columns;
+    char a_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
+    matrix_dims(a, attributes->transpose_a, &m, &k);
+    matrix_dims(b, attributes->transpose_b, &b_k, &columns);
+    if (k == b_k)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "K is %lld in %s%s and %lld in %s%s; they must be equal",
+                   (long long)k, shape_text(a, a_text),
+                   attributes->transpose_a ? " (transposed)" : "", (long long)b_k,
+                   shape_text(b, b_text), attributes->transpose_b ? " (transposed)" : "");
+}
+
+static rlxvk_status infer_plain(const rlxvk_graph *g, node *n, const matmul_attributes *attributes)
+{
+    const rlxvk_shape *a = input_shape(g, n, 0), *b = input_shape(g, n, 1);
+    char a_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
+    int64_t inner;
+    rlxvk_status status;
+    if (a->rank < 2 || b->rank < 2)
+        return op_fail(n, RLXVK_E_SHAPE, "operands %s and %s; both need rank 2 or more (reshape)",
+                       shape_text(a, a_text), shape_text(b, b_text));
+    TRY(check_inner(n, a, b, attributes));
+    rlxvk_shape a_batch = *a, b_batch = *b;
+    a_batch.rank -= 2;
+    b_batch.rank -= 2;
+    if (!shape_broadcast(&a_batch, &b_batch, &n->shape))
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "leading dims of %s and %s do not broadcast; they are equal or 1",
+                       shape_text(a, a_text), shape_text(b, b_text));
+    n->shape.rank += 2;
+    matrix_dims(a, attributes->transpose_a, &n->shape.dims[n->shape.rank - 2], &inner);
+    matrix_dims(b, attributes->transpose_b, &inner, &n->shape.dims[n->shape.rank - 1]);
+    n->dtype = (uint8_t)dtype_promote(input_dtype(g, n, 0), input_dtype(g, n, 1));
+error:
+    return status;
+}
+
+static rlxvk_status infer_bias_act(const rlxvk_graph *g, node *n,
+                                   const matmul_attributes *attributes)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0), *w = input_shape(g, n, 1);
+    const rlxvk_shape *bias = input_shape(g, n, 2);
+    char buffer[SHAPE_TEXT];
+    int64_t inner, columns;
+    rlxvk_status status;
+    if ((unsigned)attributes->activation > UNARY_COUNT)
+        return op_fail(n, RLXVK_E_ATTR, "activation %d is none of 0 .. %d",
+                       (int)attributes->activation, UNARY_COUNT);
+    if (x->rank < 1)
+        return op_fail(n, RLXVK_E_SHAPE, "x is a scalar; it needs rank 1 or more");
+    if (w->rank != 2)
+        return op_fail(n, RLXVK_E_SHAPE, "w is %s; it must have rank 2", shape_text(w, buffer));
+    TRY(check_inner(n, x, w, attributes));
+    matrix_dims(w, attributes->transpose_b, &inner, &columns);
+    if (bias->rank != 1 || bias->dims[0] != columns)
+        return op_fail(n, RLXVK_E_SHAPE, "bias is %s; w has %lld columns, so it must be [%lld]",
+                       shape_text(bias, buffer), (long long)columns, (long long)columns);
+    n->shape = *x;
+    n->shape.dims[x->rank - 1] = columns;
+    n->dtype = (uint8_t)dtype_promote(dtype_promote(input_dtype(g, n, 0), input_dtype(g, n, 1)),
+                                      input_dtype(g, n, 2));
+error:
+    return status;
+}
+
+static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    return node_code(n) == MATMUL_PLAIN ? infer_plain(g, n, attributes)
+                                        : infer_bias_act(g, n, attributes);
+}
+
+/* ---- the problem behind a node ---- */
+
+/* Stride of batch axis `from_last` (0: the innermost) of an operand, 0 where it is missing or 1. */
+static uint64_t batch_stride(const rlxvk_shape *s, uint32_t from_last)
+{
+    if (s->rank < 3 + from_last || s->dims[s->rank - 3 - from_last] == 1)
+        return 0;
+    return shape_product(s, s->rank - 2 - from_last, s->rank);
+}
+
+static uint64_t batch_extent(const rlxvk_shape *s, uint32_t from_last)
+{
+    return s->rank < 3 + from_last ? 1 : (uint64_t)s->dims[s->rank - 3 - from_last];
+}
+
+static void add_axis(matmul_problem *p, matmul_axis axis)
+{
+    matmul_axis *inner = p->axis_count ? &p->axes[p->axis_count - 1] : NULL;
+    if (axis.extent == 1)
+        return;
+    if (inner && axis.a_stride == inner->a_stride * inner->extent &&
+        axis.b_stride == inner->b_stride * inner->extent)
+        inner->extent *= axis.extent;
+    else
+        p->axes[p->axis_count++] = axis;
+}
+
+void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
+                         bool transpose_b, matmul_problem *out)
+{
+    int64_t m, k, n;
+    matmul_shape *s = &out->shape;
+    memset(out, 0, sizeof *out);
+    matrix_dims(a, transpose_a, &m, &k);
+    matrix_dims(b, transpose_b, &k, &n);
+    *s = (matmul_shape){(uint64_t)m, (uint64_t)n, (uint64_t)k, 1, transpose_a, transpose_b};
+    for (uint32_t i = 0; i + 2 < MAX(a->rank, b->rank); i++) {
+        uint64_t a_extent = batch_extent(a, i), b_extent = batch_extent(b, i);
+        add_axis(out, (matmul_axis){a_extent == 1 ? b_extent : a_extent, batch_stride(a, i),
+                                    batch_stride(b, i)});
+    }
+    while (out->axis_count && !transpose_a && out->axes[0].b_stride == 0 &&
+           out->axes[0].a_stride == s->m * s->k) {
+        s->m *= out->axes[0].extent;
+        memmove(&out->axes[0], &out->axes[1], --out->axis_count * sizeof(matmul_axis));
+    }
+    for (uint32_t i = 0; i < out->axis_count; i++)
+        s->batch *= out->axes[i].extent;
+}
+
+/* ---- lower ---- */
+
+/* One product ready to be emitted: operands in the kernel's order (swapped or not). */
+typedef struct product {
+    const matmul_class *class;
+    matmul_problem problem; /* in the kernel's orientation */
+    operand a, b, bias, y;
+    bool swapped, has_bias;
+    uint32_t activation; /* UNARY_... */
+    uint64_t slice, splits;
+} product;
+
+static void swap_operands(product *p)
+{
+    matmul_shape *s = &p->problem.shape;
+    operand a = p->a;
+    *s = (matmul_shape){s->n, s->m, s->k, s->batch, !s->transpose_b, !s->transpose_a};
+    for (uint32_t i = 0; i < p->problem.axis_count; i++) {
+        matmul_axis *axis = &p->problem.axes[i];
+        *axis = (matmul_axis){axis->extent, axis->b_stride, axis->a_stride};
+    }
+    p->a = p->b;
+    p->b = a;
+    p->swapped = true;
+}
+
+uint32_t matmul_storage_code(const lowering *l, const operand *o)
+{
+    if (o->storage != STORAGE_HALF)
+        return MATMUL_WORDS;
+    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
+}
+
+/* Which operands can be read and written in quads: contiguous axis, offsets and batch strides all
+ * multiples of four. */
+static uint32_t vector_bits(const product *p)
+{
+    const matmul_shape *s = &p->problem.shape;
+    uint64_t a = p->a.offset | (s->transpose_a ? s->m : s->k);
+    uint64_t b = p->b.offset | (s->transpose_b ? s->k : s->n);
+    for (uint32_t i = 0; i < p->problem.axis_count; i++) {
+        a |= p->problem.axes[i].a_stride;
+        b |= p->problem.axes[i].b_stride;
+    }
+    bool tiled = p->class->form == MATMUL_FORM_TILED;
+    bool a_runs = tiled || !s->transpose_a; /* matvec gathers a transposed a */
+    uint32_t tail = tiled && s->k % p->class->step != 0 ? MATMUL_TAIL : 0u;
+    return tail | (a % 4 == 0 && a_runs ? MATMUL_VECTOR_A : 0u) |
+           (b % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
+           (tiled && (p->y.offset | s->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
+}
+
+static struct matmul_args make_arguments(const product *p)
+{
+    const matmul_shape *s = &p->problem.shape;
+    struct matmul_args args = {.m = (uint32_t)s->m,
+                               .n = (uint32_t)s->n,
+                               .k = (uint32_t)s->k,
+                               .k_slice = (uint32_t)p->slice,
+                               .a_offset = p->a.offset,
+                               .b_offset = p->b.offset,
+                               .bias_offset = p->bias.offset,
+                               .y_offset = p->y.offset,
+                               .batch_count = (uint32_t)s->batch};
+    for (uint32_t i = 0; i < MATMUL_BATCH_AXES; i++) {
+        bool real = i < p->problem.axis_count;
+        if (i < MATMUL_BATCH_AXES - 1)
+            args.batch_dims[i] = real ? (uint32_t)p->problem.axes[i].extent : 1;
+        args.a_batch_strides[i] = real ? (uint32_t)p->problem.axes[i].a_stride : 0;
+        args.b_batch_strides[i] = real ? (uint32_t)p->problem.axes[i].b_stride : 0;
+    }
+    return args;
+}
+
+/* Rows and columns in registers of a matvec: the vectors rounded up, and what the shared memory's
+ * 16 KiB hold. */
+static void vector_registers(const product *p, uint32_t *constants)
+{
+    uint32_t rows = 1;
+    while (rows < p->problem.shape.m)
+        rows *= 2;
+    constants[8] = rows;
+    constants[9] = matmul_vector_columns(rows);
+    constants[10] = p->swapped;
+}
+
+static void fill_constants(const lowering *l, const product *p, uint32_t *constants)
+{
+    const matmul_class *c = p->class;
+    uint32_t bias = p->swapped ? MATMUL_BIAS_ROW : MATMUL_BIAS_COLUMN;
+    bool last = p->splits == 1; /* otherwise matmul_sum has the epilogue */
+    constants[0] = c->threads ? c->threads : l->profile->workgroup_size;
+    constants[1] = p->problem.shape.transpose_a;
+    constants[2] = p->problem.shape.transpose_b;
+    constants[3] = matmul_storage_code(l, &p->a);
+    constants[4] = matmul_storage_code(l, &p->b);
+    constants[5] = vector_bits(p);
+    constants[6] = last && p->has_bias ? bias : MATMUL_NO_BIAS;
+    constants[7] = last ? p->activation : UNARY_NONE;
+    constants[8] = c->register_m;
+    constants[9] = c->register_n;
+    if (c->form == MATMUL_FORM_TILED) {
+        constants[10] = c->tile_m;
+        constants[11] = c->tile_n;
+        constants[12] = c->step;
+        constants[13] = c->loop;
+    }
+    if (c->form == MATMUL_FORM_VECTOR || c->form == MATMUL_FORM_SWAPPED)
+        vector_registers(p, constants);
+}
+
+static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uint64_t groups)
+{
+    static const uint16_t kernels[] = {[MATMUL_FORM_SCALAR] = KERNEL_MATMUL_SCALAR,
+                                       [MATMUL_FORM_VECTOR] = KERNEL_MATVEC,
+                                       [MATMUL_FORM_SWAPPED] = KERNEL_MATVEC,
+                                       [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED};
+    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->name};
+    struct matmul_args args = make_arguments(p);
+    const operand operands[] = {p->a, p->b, p->bias, p->y};
+    fill_constants(l, p, d.constants);
+    lower_groups(l, &d, groups * p->splits);
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits)
+{
+    const matmul_shape *s = &r->problem.shape;
+    uint64_t count = s->batch * s->m * s->n;
+    dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = id};
+    struct matmul_sum_args args = {.count = (uint32_t)count,
+                                   .n = (uint32_t)s->n,
+                                   .splits = (uint32_t)splits,
+                                   .bias_offset = r->bias ? r->bias->offset : 0,
+                                   .y_offset = r->y.offset};
+    partial.access = ACCESS_READ;
+    const operand operands[] = {partial, r->bias ? *r->bias : partial, r->y};
+    d.constants[0] = l->profile->workgroup_size;
+    d.constants[1] = r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS;
+    d.constants[2] = r->activation;
+    lower_groups(l, &d, groups_for(count, d.constants[0]));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static size_t choose(lowering *l, const matmul_shape *s)
+{
+    return variant_choose(l, "matmul", matmul_tag(s),
+                          (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
+}
+
+rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
+{
+    product p = {.a = r->a,
+                 .b = r->b,
+                 .bias = r->bias ? *r->bias : r->a,
+                 .y = r->y,
+                 .problem = r->problem,
+                 .has_bias = r->bias != NULL,
+                 .activation = r->activation};
+    const matmul_shape shape = p.problem.shape;
+    uint64_t groups;
+    rlxvk_status status;
+    if (!r->exact && matrix_wanted(l, &shape))
+        return matrix_product_emit(l, id, r);
+    if (r->unpack_b)
+        TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
+    p.class = matmul_select(&shape, l->profile, l->matmul, choose(l, &shape));
+    groups = matmul_groups(p.class, &shape, l->profile);
+    p.slice = matmul_slice(p.class, &shape, l->profile);
+    p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;
+    if (p.class->form == MATMUL_FORM_SWAPPED)
+        swap_operands(&p);
+    if (p.splits > 1)
+        TRY(lower_temporary(l, p.splits * shape.batch * shape.m * shape.n * sizeof(float), &p.y));
+    TRY(emit_product(l, id, &p, groups));
+    if (p.splits > 1)
+        TRY(matmul_emit_sum(l, id, r, p.y, p.splits));
+error:
+    return status;
+}
+
+static rlxvk_status matmul_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const matmul_attributes *attributes = n->attributes;
+    operand bias = lower_input(l, id, n->input_count - 1);
+    matmul_request r = {.a = lower_input(l, id, 0),
+                        .b = lower_input(l, id, 1),
+                        .bias = node_code(n) == MATMUL_BIAS_ACT ? &bias : NULL,
+                        .y = lower_write(l, id),
+                        .activation = UNARY_NONE};
+    if (attributes->activation != RLXVK_ACTIVATION_NONE)
+        r.activation = (uint32_t)attributes->activation - 1;
+    matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
+                        attributes->transpose_a, attributes->transpose_b, &r.problem);
+    return matmul_emit(l, id, &r);
+}
+
+static void matmul_describe(const node *n, text *out)
+{
+    static const char *const activations[] = {"none",    "gelu", "gelu_approx", "silu", "relu",
+                                              "sigmoid", "tanh", "exp",         "log",  "sqrt",
+                                              "rsqrt",   "neg",  "abs",         "sin",  "cos",
+                                              "tan",     "atan", "round"};
+    const matmul_attributes *a = n->attributes;
+    if (a->transpose_a)
+        text_append(out, " transpose_a");
+    if (a->transpose_b)
+        text_append(out, " transpose_b");
+    if (a->activation != RLXVK_ACTIVATION_NONE)
+        text_append(out, " activation=%s", activations[a->activation]);
+}
+
+const op_family matmul_family = {
+    .name = "matmul",
+    .attribute_size = sizeof(matmul_attributes),
+    .half_inputs = 3,
+    .infer = matmul_infer,
+    .lower = matmul_lower,
+    .host = matmul_host,
+    .describe = matmul_describe,
+};

@@ -1,0 +1,55 @@
+/* What the two files of the matrix-product family share: the shape of the problem behind a node. */
+#ifndef RLXVK_MATMUL_H
+#define RLXVK_MATMUL_H
+
+#include "op/matmul/matmul_select.h"
+#include "op/op.h"
+
+#define MATMUL_BATCH_AXES 6
+
+typedef struct matmul_axis {
+    uint64_t extent, a_stride, b_stride; /* elements; 0 where the operand repeats */
+} matmul_axis;
+
+typedef struct matmul_problem {
+    matmul_shape shape;
+    matmul_axis axes[RLXVK_MAX_RANK]; /* of the batch, innermost first; none of extent 1 */
+    uint32_t axis_count;
+} matmul_problem;
+
+/* From operand shapes that infer has accepted. Adjacent axes are joined where both operands allow
+ * it, and axes along which only a moves are folded into m. */
+void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
+                         bool transpose_b, matmul_problem *out);
+
+/* One product to be emitted as part of any node's work: y = activation(a b + bias), a bias per
+ * column. */
+typedef struct matmul_request {
+    matmul_problem problem;
+    operand a, b, y;
+    const operand *bias; /* NULL: none */
+    uint32_t activation; /* UNARY_... */
+    bool exact;          /* f32 whatever the precision that was asked for */
+    /* Where b is no operand but packed weights, [n, k] and no batch: decodes them to a temporary of
+     * words or halves (MATMUL_...) with room for `rows` rows. */
+    rlxvk_status (*unpack_b)(lowering *l, uint32_t id, uint32_t storage, uint64_t rows,
+                             operand *out);
+} matmul_request;
+
+/* MATMUL_WORDS, MATMUL_F16 or MATMUL_BF16: how an operand is held. */
+uint32_t matmul_storage_code(const lowering *l, const operand *o);
+/* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
+ * other. */
+rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits);
+rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
+
+rlxvk_status matmul_host(const host_call *call);
+/* What a precision (see rlxvk_precision) may add to the error of a sum of `terms` products of
+ * operands up to `a` and `b`, whose magnitudes sum up to `magnitude`. Whether a product is small
+ * enough to stay f32 is the lowering's affair, so operands that f16 cannot hold may give anything.
+ */
+double matmul_precision_bound(rlxvk_precision precision, double terms, double magnitude, double a,
+                              double b);
+
+#endif

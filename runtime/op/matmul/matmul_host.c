@@ -1,0 +1,181 @@
+/*
+ * The matrix products on the host, in double: y = f(z), z = sum_k a b + bias, and how far f32 may
+ * stray from it.
+ *
+ * With eps = 2^-23, u = 2^-24 and S = sum |a b| (+ |bias|): plain products within the looser of eps
+ * (8 + 2 sqrt K) S and 1e-7 + u (8 + 4 sqrt K) S; fused ones within t = 1e-7 + u (8 + 4 sqrt K) S
+ * before the activation. After it, t becomes what f makes of z +- t, at least t, plus the
+ * activation's own tolerance.
+ */
+#include "op/matmul/matmul.h"
+
+#include <math.h>
+
+/* ---- activations ---- */
+
+static double gelu(double x)
+{
+    return x == -INFINITY ? 0 : 0.5 * x * erfc(-x * sqrt(0.5));
+}
+static double gelu_approx(double x)
+{
+    double inner = 0.7978845608 * (x + 0.044715 * x * x * x);
+    return x == -INFINITY ? 0 : x / (1 + exp(-2 * inner));
+}
+static double silu(double x)
+{
+    return x == -INFINITY ? 0 : x / (1 + exp(-x));
+}
+static double relu(double x)
+{
+    return x <= 0 ? 0 : x;
+}
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+static double reciprocal_root(double x)
+{
+    return x == 0 ? INFINITY : 1 / sqrt(x);
+}
+static double negative(double x)
+{
+    return -x;
+}
+
+static double (*const activations[UNARY_COUNT])(double) = {
+    [UNARY_GELU] = gelu,       [UNARY_GELU_APPROX] = gelu_approx,
+    [UNARY_SILU] = silu,       [UNARY_RELU] = relu,
+    [UNARY_SIGMOID] = sigmoid, [UNARY_TANH] = tanh,
+    [UNARY_EXP] = exp,         [UNARY_LOG] = log,
+    [UNARY_SQRT] = sqrt,       [UNARY_RSQRT] = reciprocal_root,
+    [UNARY_NEG] = negative,    [UNARY_ABS] = fabs,
+    [UNARY_SIN] = sin,         [UNARY_COS] = cos,
+    [UNARY_TAN] = tan,         [UNARY_ATAN] = atan,
+    [UNARY_ROUND] = rint};
+
+/* What the stand-alone activation may be off by at z, where its value is y. */
+static double activation_tolerance(uint32_t code, double z, double y)
+{
+    const op_row *row = &op_table[OP_gelu + code];
+    double tolerance = row->atol + row->rtol * fabs(y);
+    if (code == UNARY_EXP)
+        tolerance += 1.2e-7 * fabs(z) * fabs(y);
+    if (code == UNARY_TAN)
+        tolerance += row->atol * y * y;
+    if ((code == UNARY_SIN || code == UNARY_COS) && fabs(z) > 1e4)
+        tolerance += 2.5e-7 * fabs(z);
+    return tolerance;
+}
+
+static double apply(uint32_t code, double z, double tolerance, double *bound)
+{
+    double y = activations[code](z);
+    *bound = 0;
+    if (!isfinite(z) || !isfinite(y))
+        return y; /* must be met as it is */
+    double up = fabs(activations[code](z + tolerance) - y);
+    double down = fabs(activations[code](z - tolerance) - y);
+    *bound = fmax(fmax(up, down), tolerance) + activation_tolerance(code, z, y);
+    return y;
+}
+
+/* ---- products ---- */
+
+typedef struct matrix {
+    const float *words;
+    uint64_t row, column; /* strides */
+} matrix;
+
+static matrix matrix_at(const host_tensor *t, uint64_t batch, bool transposed)
+{
+    const rlxvk_shape *s = &t->node->shape;
+    uint64_t width = (uint64_t)s->dims[s->rank - 1];
+    uint64_t size = shape_product(s, s->rank > 1 ? s->rank - 2 : 0, s->rank);
+    const float *first = t->words + batch * size;
+    return transposed ? (matrix){first, 1, width} : (matrix){first, width, 1};
+}
+
+/* Which matrix of `t` belongs to matrix number `batch` of the result: numpy broadcasting of the
+ * leading axes. */
+static uint64_t batch_of(const rlxvk_shape *t, const rlxvk_shape *result, uint64_t batch)
+{
+    uint64_t index = 0, step = 1;
+    for (uint32_t i = 2; i < result->rank; i++) {
+        uint64_t extent = (uint64_t)result->dims[result->rank - 1 - i];
+        uint64_t coordinate = batch % extent;
+        batch /= extent;
+        if (i >= t->rank)
+            break;
+        uint64_t own = (uint64_t)t->dims[t->rank - 1 - i];
+        index += own == 1 ? 0 : coordinate * step;
+        step *= own;
+    }
+    return index;
+}
+
+static double plain_bound(double terms, double magnitude)
+{
+    double product = 0x1p-23 * (8 + 2 * sqrt(terms)) * magnitude;
+    return fmax(product, 1e-7 + 0x1p-24 * (8 + 4 * sqrt(terms)) * magnitude);
+}
+
+double matmul_precision_bound(rlxvk_precision precision, double terms, double magnitude, double a,
+                              double b)
+{
+    static const double relative[] = {[RLXVK_PRECISION_F16] = 0x1p-10,
+                                      [RLXVK_PRECISION_BF16] = 0x1p-7,
+                                      [RLXVK_PRECISION_SPLIT] = 0x1p-20};
+    if (precision == RLXVK_PRECISION_F32)
+        return 0;
+    double bound = relative[precision] * magnitude, largest = fmax(a, b);
+    if (precision == RLXVK_PRECISION_SPLIT)
+        return isfinite(largest) ? bound + 0x1p-38 * terms * a * b : INFINITY;
+    return precision == RLXVK_PRECISION_F16 && largest >= 65520 ? INFINITY : bound;
+}
+
+/* One element: row i of a times column j of b. */
+static void element(const host_call *c, const matrix *a, const matrix *b, uint64_t k, uint64_t i,
+                    uint64_t j, double *out, double *bound)
+{
+    const matmul_attributes *attributes = c->node->attributes;
+    bool fused = c->node->input_count == 3;
+    double sum = 0, magnitude = 0, largest_a = 0, largest_b = 0, extra;
+    for (uint64_t t = 0; t < k; t++) {
+        double x = a->words[i * a->row + t * a->column], w = b->words[t * b->row + j * b->column];
+        sum += x * w;
+        magnitude += fabs(x * w);
+        largest_a = fmax(largest_a, fabs(x));
+        largest_b = fmax(largest_b, fabs(w));
+    }
+    extra = matmul_precision_bound(c->precision, (double)k, magnitude, largest_a, largest_b);
+    *out = sum;
+    *bound = plain_bound((double)k, magnitude) + extra;
+    if (!fused)
+        return;
+    *out += c->inputs[2].words[j];
+    magnitude += fabs((double)c->inputs[2].words[j]);
+    *bound = 1e-7 + 0x1p-24 * (8 + 4 * sqrt((double)k)) * magnitude + extra;
+    if (attributes->activation != RLXVK_ACTIVATION_NONE)
+        *out = apply((uint32_t)attributes->activation - 1, *out, *bound, bound);
+}
+
+rlxvk_status matmul_host(const host_call *c)
+{
+    const matmul_attributes *attributes = c->node->attributes;
+    const rlxvk_shape *y = &c->node->shape, *a_shape = &c->inputs[0].node->shape;
+    /* Every leading axis of a fused product is a batch of b's only matrix; rank 1 is one row. */
+    uint64_t m = y->rank > 1 ? (uint64_t)y->dims[y->rank - 2] : 1;
+    uint64_t n = (uint64_t)y->dims[y->rank - 1];
+    uint64_t k = (uint64_t)a_shape->dims[a_shape->rank - (attributes->transpose_a ? 2 : 1)];
+    uint64_t numel = shape_numel(y);
+    for (uint64_t e = 0; e < numel; e++) {
+        uint64_t batch = e / (m * n);
+        matrix a = matrix_at(&c->inputs[0], batch_of(a_shape, y, batch), attributes->transpose_a);
+        matrix b = matrix_at(&c->inputs[1], batch_of(&c->inputs[1].node->shape, y, batch),
+                             attributes->transpose_b);
+        double bound;
+        element(c, &a, &b, k, e / n % m, e % n, &c->out[e], c->bound ? &c->bound[e] : &bound);
+    }
+    return RLXVK_OK;
+}

@@ -1,0 +1,223 @@
+/*
+ * The classes of matrix product. A setting is what the device and the caller ask for: NATIVE
+ * (default on hardware), PORTABLE (software and translated drivers, where barriers and shared
+ * memory cost more than they save, and RLXVK_MATMUL=scalar), TILED (RLXVK_MATMUL=tiled).
+ *
+ * The first row that suits is taken; of tiled rows, the one (and the number of splits of K) that an
+ * estimate says is done first. The estimate counts multiply-adds that one compute unit makes in
+ * the time: workgroups a unit gets, times the tile's, over the row's rate (percent of the unit's
+ * peak with enough invocations resident; measured), less when few are resident. It was checked
+ * against timings of 32 shapes on an H200: within 10 % of the best choice for most.
+ */
+#include "op/matmul/matmul_select.h"
+#include "args.h"
+
+enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
+
+#define ANY           UINT64_MAX
+#define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */
+#define SLICE_UNIT    64  /* a multiple of every step */
+#define MOST_PARTIALS (UINT64_C(1) << 26)
+
+/* clang-format off */
+#define SCALAR  MATMUL_FORM_SCALAR
+#define VECTOR_ MATMUL_FORM_VECTOR
+#define SWAPPED MATMUL_FORM_SWAPPED
+#define TILES   MATMUL_FORM_TILED
+#define BOTH    (NATIVE | TILED)
+#define PEELED  TILE_LOOP_PEELED
+#define ZIGZAG  TILE_LOOP_ZIGZAG
+#define LIMITS  0, 0, ANY, ANY, ANY, 0
+#define MANY    0, 0, ANY, ANY, ANY, 8
+const matmul_class matmul_classes[] = {
+    /* name, form, settings, threads, tile, registers, step, loop, rates, least m n, most m n k,
+     * least tiles a compute unit */
+    {"scalar_element", SCALAR,  NATIVE,    0,   1,   1, 1, 1, 0, 0, 0, 0,  0,  0,  16,  16, 128, 0},
+    {"vector",         VECTOR_, NATIVE,  128,   8,   0, 0, 0, 0, 0, 0, 0,  0,  0,   8, ANY, ANY, 0},
+    {"vector_swapped", SWAPPED, NATIVE,  128,   0,   8, 0, 0, 0, 0, 0, 0,  0,  0, ANY,   8, ANY, 0},
+    {"tiled_128x128",  TILES,   BOTH,    256, 128, 128, 8, 8, 16, 0, 90, 76, LIMITS},
+    {"tiled_128x128_long", TILES, BOTH,  256, 128, 128, 8, 8, 16, PEELED | ZIGZAG, 85, 84, LIMITS},
+    {"tiled_64x128",   TILES,   BOTH,    128,  64, 128, 8, 8, 16, ZIGZAG, 88, 83, LIMITS},
+    {"tiled_64x128_long", TILES, BOTH,   128,  64, 128, 8, 8, 16, PEELED | ZIGZAG, 90, 86, MANY},
+    {"tiled_128x64",   TILES,   BOTH,    128, 128,  64, 8, 8, 16, ZIGZAG, 86, 83, LIMITS},
+    {"tiled_64x64",    TILES,   BOTH,    128,  64,  64, 4, 8, 16, ZIGZAG, 79, 75, LIMITS},
+    {"tiled_32x128",   TILES,   BOTH,    128,  32, 128, 4, 8, 32, ZIGZAG, 73, 73, LIMITS},
+    {"tiled_32x64",    TILES,   BOTH,    128,  32,  64, 4, 4, 32, ZIGZAG, 64, 64, LIMITS},
+    {"tiled_32x32",    TILES,   BOTH,     64,  32,  32, 4, 4, 16, ZIGZAG, 55, 53, LIMITS},
+    {"tiled_32x32_deep", TILES, BOTH,     64,  32,  32, 4, 4, 32, ZIGZAG, 59, 57, LIMITS},
+    {"tiled_16x128",   TILES,   BOTH,    128,  16, 128, 4, 4, 32, ZIGZAG, 60, 60, LIMITS},
+    {"tiled_128x16",   TILES,   BOTH,    128, 128,  16, 4, 4, 32, ZIGZAG, 57, 57, LIMITS},
+    {"scalar_block",   SCALAR,  PORTABLE, 32,   8,   8, 8, 8, 0, 0, 0, 0,  4,  4, ANY, ANY, ANY, 0},
+    {"scalar_row",     SCALAR,  PORTABLE, 16,   1,   4, 1, 4, 0, 0, 0, 0,  0,  4, ANY, ANY, ANY, 0},
+    {"scalar_column",  SCALAR,  PORTABLE, 32,   8,   1, 8, 1, 0, 0, 0, 0,  4,  0, ANY, ANY, ANY, 0},
+    {"scalar_single",  SCALAR,  PORTABLE, 32,   1,   1, 1, 1, 0, 0, 0, 0,  0,  0, ANY, ANY, ANY, 0},
+};
+/* clang-format on */
+const size_t matmul_class_count = ARRAY_COUNT(matmul_classes);
+
+const char *matmul_tag(const matmul_shape *shape)
+{
+    static const char *const tags[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    return tags[shape->transpose_a][shape->transpose_b];
+}
+
+uint64_t matmul_shared_bytes(const matmul_class *c)
+{
+    if (c->form != MATMUL_FORM_TILED)
+        return 0; /* matvec's 16 KiB are the baseline */
+    return ((c->tile_m + c->tile_n) / 4u * c->step + 16) * 4 * sizeof(float);
+}
+
+uint32_t matmul_vector_columns(uint64_t vectors)
+{
+    return vectors > 1 && vectors <= 4 ? 4
+                                       : 2; /* measured: few vectors want more columns in flight */
+}
+
+/* A b of [K, N] is read by 32 lanes of four columns. */
+static uint64_t vector_groups(uint64_t columns, uint64_t vectors, bool along_k)
+{
+    return divide_up(columns, along_k ? matmul_vector_columns(vectors) : 128);
+}
+
+static bool runs_along_k(const matmul_class *c, const matmul_shape *s)
+{
+    return c->form == MATMUL_FORM_VECTOR ? s->transpose_b : !s->transpose_a;
+}
+
+uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
+{
+    bool along_k = runs_along_k(c, s);
+    if (c->form == MATMUL_FORM_VECTOR)
+        return s->batch * vector_groups(s->n, s->m, along_k);
+    if (c->form == MATMUL_FORM_SWAPPED)
+        return s->batch * vector_groups(s->m, s->n, along_k);
+    uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+    if (c->form == MATMUL_FORM_TILED)
+        return tiles;
+    return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
+}
+
+/* Whether it can; whether it should is for suits. */
+static bool is_able(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
+{
+    return c->threads <= profile->max_workgroup_invocations &&
+           matmul_shared_bytes(c) <= profile->shared_memory_bytes && s->m <= c->most_m &&
+           s->n <= c->most_n && s->k <= c->most_k;
+}
+
+static bool suits(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
+{
+    return is_able(c, s, profile) && s->m >= c->least_m && s->n >= c->least_n &&
+           matmul_groups(c, s, profile) >= (uint64_t)c->least_tiles * profile->compute_units;
+}
+
+/* ---- Tiled classes: the estimate ---- */
+
+/* In multiply-adds of one compute unit. */
+#define LAUNCH_COST    900000.0 /* of the dispatch that joins the splits */
+#define PARTIAL_COST   40.0     /* of a word of partial sums written or read by one unit alone */
+#define TILE_START     40.0     /* elements of K that starting and ending a tile costs */
+#define REGISTERS      65536    /* of a unit; an invocation has those of its sums and these more: */
+#define REGISTERS_MORE 64u
+#define HALF_SPEED     1.5 /* groups of 32 invocations at which a unit is at half its speed */
+#define FULL_SPEED     16  /* and at its full one */
+
+/* Of its rate, with this many workgroups to a unit. */
+static double unit_speed(const matmul_class *c, uint64_t groups)
+{
+    uint64_t most = REGISTERS / (c->register_m * c->register_n + REGISTERS_MORE);
+    double resident = (double)MIN(MAX(most, c->threads), groups * c->threads) / 32;
+    double speed = resident / (resident + HALF_SPEED) * (FULL_SPEED + HALF_SPEED) / FULL_SPEED;
+    return MIN(speed, 1.0);
+}
+
+static double estimate(const matmul_class *c, const matmul_shape *s, const device_profile *profile,
+                       uint64_t splits)
+{
+    uint64_t units = MAX(profile->compute_units, 1u), slice = divide_up(s->k, splits);
+    uint64_t groups = divide_up(matmul_groups(c, s, profile) * splits, units);
+    bool hard = s->transpose_b || s->k % 4 != 0 || s->n % 4 != 0; /* to bring b in */
+    double depth = (double)round_up(slice, c->step) + TILE_START;
+    double work = (double)groups * c->tile_m * c->tile_n * depth * 100 /
+                  ((hard ? c->rate_along : c->rate) * unit_speed(c, groups));
+    double words = (double)(s->batch * s->m * s->n) * (double)(2 * splits + 1);
+    return splits == 1 ? work : work + LAUNCH_COST + words * PARTIAL_COST / (double)units;
+}
+
+/* Splits that memory, the least slice and the number of units allow. */
+static uint64_t most_splits(const matmul_class *c, const matmul_shape *s,
+                            const device_profile *profile, uint64_t wanted, uint64_t least)
+{
+    uint64_t outputs = s->batch * s->m * s->n, groups = matmul_groups(c, s, profile);
+    uint64_t partials = MIN(MOST_PARTIALS, profile->max_binding_bytes / sizeof(float));
+    if (outputs == 0 || groups * 2 > wanted)
+        return 1;
+    return MAX(MIN(MIN(wanted / groups, s->k / least), partials / outputs), 1);
+}
+
+/* The best number of splits of a tiled class, and its estimate. */
+static uint64_t best_splits(const matmul_class *c, const matmul_shape *s,
+                            const device_profile *profile, double *out_estimate)
+{
+    uint64_t most = most_splits(c, s, profile, 4 * (uint64_t)profile->compute_units, LEAST_SLICE);
+    uint64_t best = 1;
+    *out_estimate = estimate(c, s, profile, 1);
+    for (uint64_t splits = 2; splits <= most; splits += splits < 8 ? 1 : splits / 8) {
+        double time = estimate(c, s, profile, splits);
+        if (time < *out_estimate) {
+            *out_estimate = time;
+            best = splits;
+        }
+    }
+    return best;
+}
+
+/* Of the tiled rows of this setting, the one estimated to be done first; NULL where none suits. */
+static const matmul_class *best_tiled(const matmul_shape *s, const device_profile *profile,
+                                      unsigned setting)
+{
+    const matmul_class *best = NULL;
+    double least = 0, time;
+    for (size_t i = 0; i < matmul_class_count; i++) {
+        const matmul_class *c = &matmul_classes[i];
+        if (c->form != MATMUL_FORM_TILED || !(c->settings & setting) || !suits(c, s, profile))
+            continue;
+        best_splits(c, s, profile, &time);
+        if (!best || time < least) {
+            best = c;
+            least = time;
+        }
+    }
+    return best;
+}
+
+const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,
+                                  unsigned choice, size_t forced)
+{
+    if (forced < matmul_class_count && is_able(&matmul_classes[forced], shape, profile))
+        return &matmul_classes[forced];
+    bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
+    unsigned setting = choice == MATMUL_TILED                ? TILED
+                       : choice == MATMUL_SCALAR || portable ? PORTABLE
+                                                             : NATIVE;
+    size_t i = 0;
+    while (i + 1 < matmul_class_count &&
+           (!(matmul_classes[i].settings & setting) || !suits(&matmul_classes[i], shape, profile)))
+        i++;
+    if (matmul_classes[i].form == MATMUL_FORM_TILED)
+        return best_tiled(shape, profile, setting);
+    return &matmul_classes[i];
+}
+
+uint64_t matmul_slice(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
+{
+    uint64_t splits = 1;
+    double ignored;
+    if (c->form == MATMUL_FORM_TILED)
+        splits = best_splits(c, s, profile, &ignored);
+    else if (c->form != MATMUL_FORM_SCALAR)
+        splits = most_splits(c, s, profile, 8 * (uint64_t)profile->compute_units,
+                             runs_along_k(c, s) ? 4 * LEAST_SLICE : LEAST_SLICE);
+    return splits > 1 ? round_up(divide_up(s->k, splits), SLICE_UNIT) : s->k;
+}

@@ -1,0 +1,222 @@
+/*
+ * See matrix_product.h. Steps of a product: in split mode the exponents of both operands' rows
+ * (matrix_scale), both operands packed K-major (matrix_pack), the product with its bias
+ * (matrix_product_*), the activation (matmul_sum). Packed operands and exponents are temporaries.
+ *
+ * Split mode: an operand times a power of two of its row is high + low, both f16, exactly to 2^-22
+ * of a value within 2^18 of the row's largest, and to 2^-40 of the largest below. Three of the four
+ * products are summed in f32. So |error| <= f32's bound + 2^-20 S + 2^-38 K max|a_i| max|b_j|,
+ * S = sum |a_ik b_kj|. Infinities make NaN there.
+ */
+#include "op/matmul/matrix_product.h"
+
+#include <string.h>
+
+#define PACK_GROUP  128
+#define SCALE_GROUP 128
+#define TURNED_ROWS 32 /* of matrix_pack's tile, and of matrix_scale's workgroup */
+#define TURNED_K    64
+#define LEAST_SIDE  16 /* rows and columns below which it is a matrix-vector product */
+
+bool matrix_wanted(const lowering *l, const matmul_shape *shape)
+{
+    return l->precision != RLXVK_PRECISION_F32 && shape->m >= LEAST_SIDE &&
+           shape->n >= LEAST_SIDE && shape->k > 0 &&
+           matrix_select(shape, l->precision, l->profile, VARIANT_NONE);
+}
+
+/* One operand as rows of K: a's rows, or b's columns. */
+typedef struct side {
+    operand source;
+    uint64_t rows, k, matrices, matrix_step;
+    bool is_packed;           /* has been, by what decoded it */
+    bool turned;              /* its rows are neighbours in memory */
+    uint32_t storage;         /* MATMUL_WORDS, ... */
+    operand packed, exponent; /* temporaries */
+    uint64_t round_rows, round_k;
+} side;
+
+/* Which matrices an operand has, from the batch axes it does not repeat along. */
+static void count_matrices(const matmul_problem *p, bool is_b, side *s)
+{
+    s->matrices = 1;
+    s->matrix_step = s->rows * s->k;
+    for (uint32_t i = 0; i < p->axis_count; i++)
+        if (is_b ? p->axes[i].b_stride : p->axes[i].a_stride)
+            s->matrices *= p->axes[i].extent;
+}
+
+static side make_side(const lowering *l, const matmul_request *r, bool is_b, const matrix_class *c)
+{
+    const matmul_shape *shape = &r->problem.shape;
+    side s = {.source = is_b ? r->b : r->a,
+              .rows = is_b ? shape->n : shape->m,
+              .k = shape->k,
+              .turned = is_b ? !shape->transpose_b : shape->transpose_a};
+    s.storage = is_b && r->unpack_b ? MATMUL_WORDS : matmul_storage_code(l, &s.source);
+    s.round_rows = round_up(s.rows, is_b ? c->tile_n : c->tile_m);
+    s.round_k = round_up(s.k, c->tile_k);
+    count_matrices(&r->problem, is_b, &s);
+    return s;
+}
+
+static rlxvk_status emit_scale(lowering *l, uint32_t id, side *s)
+{
+    struct matrix_scale_args args = {(uint32_t)s->rows, (uint32_t)s->k, (uint32_t)s->matrices,
+                                     (uint32_t)s->matrix_step, s->source.offset};
+    dispatch d = {.kernel = KERNEL_MATRIX_SCALE,
+                  .node = id,
+                  .constants = {SCALE_GROUP, s->storage, s->turned}};
+    rlxvk_status status;
+    TRY(lower_temporary(l, s->rows * s->matrices * sizeof(int32_t), &s->exponent));
+    const operand operands[] = {s->source, s->exponent};
+    lower_groups(l, &d, s->matrices * (s->turned ? divide_up(s->rows, TURNED_ROWS) : s->rows));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    s->exponent.access = ACCESS_READ;
+error:
+    return status;
+}
+
+static uint64_t plane_octets(const side *s)
+{
+    return s->matrices * s->round_rows * s->round_k / 8;
+}
+
+/* b from packed weights: as halves at once where its rows need no padding, else by way of words. */
+static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *r, side *s)
+{
+    bool direct = s->k == s->round_k && l->precision != RLXVK_PRECISION_SPLIT;
+    uint32_t half = l->precision == RLXVK_PRECISION_BF16 ? MATMUL_BF16 : MATMUL_F16;
+    s->is_packed = direct;
+    return direct ? r->unpack_b(l, id, half, s->round_rows, &s->packed)
+                  : r->unpack_b(l, id, MATMUL_WORDS, s->rows, &s->source);
+}
+
+static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
+{
+    static const uint32_t targets[] = {[RLXVK_PRECISION_F16] = MATRIX_F16,
+                                       [RLXVK_PRECISION_BF16] = MATRIX_BF16,
+                                       [RLXVK_PRECISION_SPLIT] = MATRIX_SPLIT};
+    bool split = l->precision == RLXVK_PRECISION_SPLIT;
+    struct matrix_pack_args args = {(uint32_t)s->rows,     (uint32_t)s->k,
+                                    (uint32_t)s->matrices, (uint32_t)s->matrix_step,
+                                    s->source.offset,      (uint32_t)s->round_rows,
+                                    (uint32_t)s->round_k,  (uint32_t)plane_octets(s)};
+    bool quads = (s->source.offset | s->k | s->matrix_step) % 4 == 0;
+    dispatch d = {.kernel = KERNEL_MATRIX_PACK,
+                  .node = id,
+                  .constants = {PACK_GROUP, s->storage, targets[l->precision], s->turned, quads}};
+    rlxvk_status status;
+    TRY(lower_temporary(l, 16 * matrix_planes(l->precision) * plane_octets(s), &s->packed));
+    const operand operands[] = {s->source, split ? s->exponent : s->source, s->packed};
+    uint64_t tiles = divide_up(s->rows, TURNED_ROWS) * divide_up(s->round_k, TURNED_K);
+    lower_groups(l, &d,
+                 s->matrices * (s->turned ? tiles : 0) +
+                     (s->turned ? 0
+                                : groups_for(s->matrices * s->rows * s->round_k / 8, PACK_GROUP)));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+    s->packed.access = ACCESS_READ;
+error:
+    return status;
+}
+
+static void set_batch(const matmul_problem *p, const side *a, const side *b,
+                      struct matrix_product_args *args)
+{
+    args->batch_count = (uint32_t)p->shape.batch;
+    for (uint32_t i = 0; i < MATMUL_BATCH_AXES; i++) {
+        bool real = i < p->axis_count;
+        if (i < MATMUL_BATCH_AXES - 1)
+            args->batch_dims[i] = real ? (uint32_t)p->axes[i].extent : 1;
+        args->a_batch_strides[i] = real ? (uint32_t)(p->axes[i].a_stride / a->matrix_step) : 0;
+        args->b_batch_strides[i] = real ? (uint32_t)(p->axes[i].b_stride / b->matrix_step) : 0;
+    }
+}
+
+static void set_constants(const lowering *l, const matmul_request *r, const matrix_class *c,
+                          uint32_t *constants)
+{
+    matrix_shape unit = matrix_unit(l->precision, l->profile);
+    const uint32_t values[] = {matrix_threads(c, l->profile),
+                               c->tile_m,
+                               c->tile_n,
+                               c->tile_k,
+                               c->part_m,
+                               c->part_n,
+                               unit.m,
+                               unit.n,
+                               unit.k,
+                               matrix_planes(l->precision),
+                               c->stages,
+                               r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS,
+                               8};
+    memcpy(constants, values, sizeof values);
+}
+
+static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request *r,
+                                 const matrix_class *c, const side *a, const side *b)
+{
+    const matmul_shape *s = &r->problem.shape;
+    bool split = l->precision == RLXVK_PRECISION_SPLIT;
+    struct matrix_product_args args = {.m = (uint32_t)s->m,
+                                       .n = (uint32_t)s->n,
+                                       .k_octets = (uint32_t)(a->round_k / 8),
+                                       .a_rows = (uint32_t)a->round_rows,
+                                       .b_rows = (uint32_t)b->round_rows,
+                                       .a_plane = (uint32_t)plane_octets(a),
+                                       .b_plane = (uint32_t)plane_octets(b),
+                                       .bias_offset = r->bias ? r->bias->offset : 0,
+                                       .y_offset = r->y.offset};
+    dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16 ? KERNEL_MATRIX_PRODUCT_BF16
+                                                                 : KERNEL_MATRIX_PRODUCT_F16,
+                  .node = id,
+                  .variant = c->name};
+    /* What is not used is bound to something that is read anyway. */
+    const operand operands[] = {a->packed,
+                                b->packed,
+                                split ? a->exponent : a->packed,
+                                split ? b->exponent : b->packed,
+                                r->bias ? *r->bias : a->packed,
+                                r->y};
+    set_batch(&r->problem, a, b, &args);
+    set_constants(l, r, c, d.constants);
+    lower_groups(l, &d, s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static size_t choose(lowering *l, const matmul_shape *s)
+{
+    char tag[VARIANT_TAG] = "";
+    text_append(&(text){tag, sizeof tag, 0}, "%s_%s", rlxvk_precision_name(l->precision),
+                matmul_tag(s));
+    return variant_choose(l, "matrix", tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
+}
+
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r)
+{
+    const matrix_class *c =
+        matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
+    side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
+    matmul_request plain = *r;
+    rlxvk_status status;
+    if (r->unpack_b)
+        TRY(unpack_side(l, id, r, &b));
+    if (l->precision == RLXVK_PRECISION_SPLIT) {
+        TRY(emit_scale(l, id, &a));
+        TRY(emit_scale(l, id, &b));
+    }
+    TRY(emit_pack(l, id, &a));
+    if (!b.is_packed)
+        TRY(emit_pack(l, id, &b));
+    /* Not inside the kernel: an activation is long code, and the sums must stay in registers. */
+    if (r->activation != UNARY_NONE) {
+        const matmul_shape *s = &r->problem.shape;
+        TRY(lower_temporary(l, s->batch * s->m * s->n * sizeof(float), &plain.y));
+        plain.bias = NULL;
+    }
+    TRY(emit_product(l, id, &plain, c, &a, &b));
+    if (r->activation != UNARY_NONE)
+        TRY(matmul_emit_sum(l, id, r, plain.y, 1));
+error:
+    return status;
+}

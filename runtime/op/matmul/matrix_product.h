@@ -1,0 +1,17 @@
+/*
+ * Products on the device's matrix units, for the opt-in precisions: both operands are packed to
+ * 16-bit floats first (they may come from f32, halves, or decoded weights), then multiplied.
+ */
+#ifndef RLXVK_MATRIX_PRODUCT_H
+#define RLXVK_MATRIX_PRODUCT_H
+
+#include "op/matmul/matmul.h"
+#include "op/matmul/matrix_select.h"
+
+/* Whether matrix_product_emit takes this product: the precision asks for it, the device has the
+ * units, and there are rows and columns enough to fill one. Few of either are a matrix-vector
+ * product, which memory bounds and f32 arithmetic does exactly. */
+bool matrix_wanted(const lowering *l, const matmul_shape *shape);
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Which tiles the matrix-unit product uses: one table, as for the other products. Pure;
+ * unit-tested on made-up profiles.
+ */
+#ifndef RLXVK_MATRIX_SELECT_H
+#define RLXVK_MATRIX_SELECT_H
+
+#include "op/matmul/matmul_select.h"
+
+typedef struct matrix_class {
+    const char *name;
+    uint16_t tile_m, tile_n, tile_k; /* of y and K, a workgroup */
+    uint16_t part_m, part_n;         /* of the tile, a subgroup */
+    uint8_t stages;                  /* steps of K in shared memory: 1 or 2 */
+    uint16_t least_m, least_n;       /* conditions on the shape */
+    unsigned conditions;             /* others (matrix_select.c) */
+} matrix_class;
+
+extern const matrix_class matrix_classes[];
+extern const size_t matrix_class_count;
+
+/* The unit's shape for a precision; m = 0: the device has none. */
+matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile);
+/* The first class that suits, the row `forced` (VARIANT_NONE: none) before all others; NULL where
+ * the device can do none. */
+const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision precision,
+                                  const device_profile *profile, size_t forced);
+uint32_t matrix_threads(const matrix_class *c, const device_profile *profile);
+uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes);
+static inline uint32_t matrix_planes(rlxvk_precision precision)
+{
+    return precision == RLXVK_PRECISION_SPLIT ? 2 : 1;
+}
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * Dense linear systems A x = b by LU factors with partial pivoting, f32 and one step of refinement;
+ * one matrix or a batch.
+ *
+ * The node is x [B, N, K] and then B flags of singular matrices, one tensor; the builder returns a
+ * view of x. Steps: A is copied; small matrices are factored by one workgroup each, larger ones in
+ * panels of SOLVE_PANEL columns (factor the panel, carry its row exchanges and U's rows to the
+ * other columns, update the rest); then every column of b is solved by a workgroup.
+ *
+ * Limits: on software devices N <= 2048 (their loops end after 65535 turns).
+ */
+#include "op/families.h"
+#include "op/movement/layout.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    WHOLE = 64, /* largest matrix that is one panel */
+    CPU_LARGEST = 2048
+};
+
+/* ---- Building ---- */
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor a, rlxvk_tensor b)
+{
+    solve_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    rlxvk_tensor packed = op_build(g, op, (rlxvk_tensor[]){a, b}, 2, &attributes);
+    if (!packed.id)
+        return packed;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, b);
+    return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, (int64_t)shape_numel(&shape)), shape);
+}
+
+rlxvk_tensor rlxvk_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
+{
+    return build(g, OP_dense_solve, a, b);
+}
+
+rlxvk_tensor rlxvk_batched_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
+{
+    return build(g, OP_batched_dense_solve, a, b);
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    solve_attributes *s = attributes;
+    const rlxvk_shape *a = input_shape(g, n, 0), *b = input_shape(g, n, 1);
+    uint32_t lead = node_code(n) == SOLVE_BATCH;
+    char a_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
+    if (a->rank != lead + 2 || (b->rank != lead + 1 && b->rank != lead + 2))
+        return op_fail(n, RLXVK_E_SHAPE, "A %s, b %s; A is %s, b %s", shape_text(a, a_text),
+                       shape_text(b, b_text), lead ? "[B, N, N]" : "[N, N]",
+                       lead ? "[B, N] or [B, N, K]" : "[N] or [N, K]");
+    s->batch = lead ? a->dims[0] : 1;
+    s->n = a->dims[lead];
+    s->columns = b->rank == lead + 2 ? b->dims[lead + 1] : 1;
+    if (s->n == 0)
+        s->columns = 0; /* of no rows, however many */
+    if (a->dims[lead + 1] != s->n)
+        return op_fail(n, RLXVK_E_ATTR, "A %s is not square; its last two dims are equal",
+                       shape_text(a, a_text));
+    if (b->dims[lead] != s->n || (lead && b->dims[0] != s->batch))
+        return op_fail(n, RLXVK_E_SHAPE, "b %s does not go with A %s; it has a row for each of A's",
+                       shape_text(b, b_text), shape_text(a, a_text));
+    n->shape = RLXVK_SHAPE((int64_t)shape_numel(b) + s->batch);
+    n->dtype = (uint8_t)input_dtype(g, n, 1);
+    return RLXVK_OK;
+}
+
+/* ---- Lowering ---- */
+
+typedef struct factors {
+    const solve_attributes *s;
+    uint32_t node, workgroup;
+    operand matrix, pivots;
+} factors;
+
+static rlxvk_status emit(lowering *l, const factors *f, uint16_t kernel, uint32_t local,
+                         struct lu_args args, uint64_t groups)
+{
+    dispatch d = {.kernel = kernel, .node = f->node, .constants = {local}};
+    lower_groups(l, &d, groups);
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){f->matrix, f->pivots}, 2);
+}
+
+/* Columns first .. last, then what they mean for the others. */
+static rlxvk_status lower_panel(lowering *l, const factors *f, uint32_t first, uint32_t last)
+{
+    uint32_t n = (uint32_t)f->s->n, batch = (uint32_t)f->s->batch, local = MIN(f->workgroup, 128);
+    uint32_t strips = (uint32_t)divide_up(n, local);
+    struct lu_args args = {n, batch, first, last, strips, 0};
+    rlxvk_status status;
+    TRY(emit(l, f, KERNEL_LU_PANEL, f->workgroup, args, batch));
+    if (first > 0 || last < n)
+        TRY(emit(l, f, KERNEL_LU_ROWS, local, args, (uint64_t)strips * batch));
+    args.strips = (uint32_t)divide_up(n - last, local);
+    args.blocks = (uint32_t)divide_up(n - last, SOLVE_ROWS);
+    if (last < n)
+        TRY(emit(l, f, KERNEL_LU_UPDATE, local, args, (uint64_t)args.strips * args.blocks * batch));
+error:
+    return status;
+}
+
+static rlxvk_status lower_factors(lowering *l, uint32_t id, factors *f)
+{
+    const solve_attributes *s = f->s;
+    strided_copy copy = layout_dense_copy(input_shape(l->graph, graph_node(l->graph, id), 0));
+    uint32_t n = (uint32_t)s->n, width = n <= WHOLE ? n : SOLVE_PANEL;
+    rlxvk_status status;
+    memcpy(copy.source, copy.target, sizeof copy.source);
+    TRY(lower_temporary(l, (uint64_t)(s->batch * s->n * s->n) * sizeof(float), &f->matrix));
+    TRY(lower_temporary(l, (uint64_t)(s->batch * (2 * s->n + 1)) * sizeof(uint32_t), &f->pivots));
+    if (n > 0)
+        TRY(layout_emit_copy(l, &copy, lower_input(l, id, 0), f->matrix));
+    f->matrix.access = f->pivots.access = ACCESS_READ | ACCESS_WRITE;
+    if (n == 0)
+        TRY(lower_panel(l, f, 0, 0));
+    for (uint32_t first = 0; first < n; first += width)
+        TRY(lower_panel(l, f, first, MIN(first + width, n)));
+    f->matrix.access = f->pivots.access = ACCESS_READ;
+error:
+    return status;
+}
+
+static rlxvk_status lower_solutions(lowering *l, uint32_t id, const factors *f)
+{
+    const solve_attributes *s = f->s;
+    operand work, a = lower_input(l, id, 0), b = lower_input(l, id, 1), x = lower_update(l, id);
+    struct lu_solve_args args = {(uint32_t)s->n,     (uint32_t)s->columns,
+                                 (uint32_t)s->batch, a.offset,
+                                 b.offset,           x.offset};
+    dispatch d = {.kernel = KERNEL_LU_SOLVE, .node = id, .constants = {f->workgroup}};
+    rlxvk_status status;
+    TRY(lower_temporary(l, (uint64_t)(s->batch * s->n * s->columns) * sizeof(float), &work));
+    work.access = ACCESS_READ | ACCESS_WRITE;
+    lower_groups(l, &d, (uint64_t)s->batch * MAX((uint64_t)s->columns, 1));
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){f->matrix, f->pivots, a, b, work, x}, 6));
+error:
+    return status;
+}
+
+/* A power of two that suits the rows: more lanes than rows only wait. */
+static uint32_t choose_workgroup(const device_profile *profile, int64_t n)
+{
+    uint32_t most = MIN(profile->max_workgroup_invocations, n > 128 ? 512 : 128), size = 16;
+    while (size * 2 <= most && size < n)
+        size *= 2;
+    return size;
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    factors f = {.s = n->attributes, .node = id};
+    rlxvk_status status;
+    if (l->profile->kind == RLXVK_DEVICE_CPU && f.s->n > CPU_LARGEST)
+        return op_fail(n, RLXVK_E_UNSUPPORTED, "N is %lld; at most %d on a software device",
+                       (long long)f.s->n, CPU_LARGEST);
+    f.workgroup = choose_workgroup(l->profile, f.s->n);
+    TRY(lower_factors(l, id, &f));
+    TRY(lower_solutions(l, id, &f));
+error:
+    return status;
+}
+
+/* ---- Host ---- */
+
+static void exchange_rows(double *a, uint64_t width, uint64_t i, uint64_t j)
+{
+    for (uint64_t c = 0; c < width; c++) {
+        double upper = a[i * width + c];
+        a[i * width + c] = a[j * width + c];
+        a[j * width + c] = upper;
+    }
+}
+
+/* Gauss-Jordan on [A | right], n rows of `width`; what is right of A becomes A^-1 times it. False:
+ * singular. */
+static bool eliminate(double *a, uint64_t n, uint64_t width)
+{
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t pivot = k;
+        for (uint64_t i = k + 1; i < n; i++)
+            if (fabs(a[i * width + k]) > fabs(a[pivot * width + k]))
+                pivot = i;
+        if (a[pivot * width + k] == 0 || !isfinite(a[pivot * width + k]))
+            return false;
+        exchange_rows(a, width, k, pivot);
+        double scale = 1 / a[k * width + k];
+        for (uint64_t c = k; c < width; c++)
+            a[k * width + c] *= scale;
+        for (uint64_t i = 0; i < n; i++) {
+            double factor = i == k ? 0 : a[i * width + k];
+            for (uint64_t c = k; factor != 0 && c < width; c++)
+                a[i * width + c] -= factor * a[k * width + c];
+        }
+    }
+    return true;
+}
+
+static double largest(const float *values, uint64_t count, uint64_t stride)
+{
+    double most = 0;
+    for (uint64_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)values[i * stride]));
+    return most;
+}
+
+/*
+ * How far column c of x may be off: |A^-1| r, r the residual that is allowed: in every row the
+ * smaller of 1e-5 (max|A| max|x| + max|b|) and u (8 + 4 sqrt n) (|A| |x| + |b|).
+ */
+static void bound_column(const host_call *call, const double *solved, uint64_t slice, uint64_t c)
+{
+    const solve_attributes *s = call->node->attributes;
+    uint64_t n = (uint64_t)s->n, k = (uint64_t)s->columns, width = 2 * n + k;
+    const float *a = call->inputs[0].words + slice * n * n;
+    const float *b = call->inputs[1].words + slice * n * k + c;
+    double most = 0, *bound = call->bound + slice * n * k + c;
+    for (uint64_t i = 0; i < n; i++)
+        most = fmax(most, fabs(solved[i * width + n + c]));
+    double whole = 1e-5 * (largest(a, n * n, 1) * most + largest(b, n, k));
+    for (uint64_t i = 0; i < n; i++)
+        bound[i * k] = 0;
+    for (uint64_t j = 0; j < n; j++) {
+        double sum = fabs((double)b[j * k]);
+        for (uint64_t p = 0; p < n; p++)
+            sum += fabs((double)a[j * n + p] * solved[p * width + n + c]);
+        double residual = fmin(whole, 0x1p-24 * (8 + 4 * sqrt((double)n)) * sum);
+        for (uint64_t i = 0; i < n; i++)
+            bound[i * k] += fabs(solved[i * width + n + k + j]) * residual;
+    }
+}
+
+/* One matrix; rows of `work` are [A | b | 1]. */
+static void host_slice(const host_call *call, uint64_t slice, double *work)
+{
+    const solve_attributes *s = call->node->attributes;
+    uint64_t n = (uint64_t)s->n, k = (uint64_t)s->columns, width = 2 * n + k;
+    const float *a = call->inputs[0].words + slice * n * n;
+    const float *b = call->inputs[1].words + slice * n * k;
+    double *x = call->out + slice * n * k;
+    memset(work, 0, n * width * sizeof *work);
+    for (uint64_t i = 0; i < n; i++) {
+        for (uint64_t j = 0; j < n; j++)
+            work[i * width + j] = a[i * n + j];
+        for (uint64_t c = 0; c < k; c++)
+            work[i * width + n + c] = b[i * k + c];
+        work[i * width + n + k + i] = 1;
+    }
+    bool regular = eliminate(work, n, width);
+    for (uint64_t i = 0; i < n * k; i++)
+        x[i] = regular ? work[i / k * width + n + i % k] : NAN;
+    for (uint64_t c = 0; c < k && regular && call->bound; c++)
+        bound_column(call, work, slice, c);
+    call->out[(uint64_t)s->batch * n * k + slice] = !regular;
+}
+
+static rlxvk_status host(const host_call *call)
+{
+    const solve_attributes *s = call->node->attributes;
+    uint64_t n = (uint64_t)s->n;
+    double *work = memory_zeroed(n * (2 * n + (uint64_t)s->columns) + 1, sizeof *work);
+    if (!work)
+        return status_fail_memory("solve");
+    for (uint64_t slice = 0; slice < (uint64_t)s->batch; slice++)
+        host_slice(call, slice, work);
+    memory_free(work);
+    return RLXVK_OK;
+}
+
+static uint64_t singular_flags(const node *n, uint64_t *out_first)
+{
+    const solve_attributes *s = n->attributes;
+    *out_first = (uint64_t)(s->batch * s->n * s->columns);
+    return (uint64_t)s->batch;
+}
+
+static void describe(const node *n, text *out)
+{
+    const solve_attributes *s = n->attributes;
+    text_append(out, " batch=%lld n=%lld columns=%lld", (long long)s->batch, (long long)s->n,
+                (long long)s->columns);
+}
+
+const op_family solve_family = {.name = "solve",
+                                .attribute_size = sizeof(solve_attributes),
+                                .infer = infer,
+                                .lower = lower,
+                                .host = host,
+                                .singular_flags = singular_flags,
+                                .describe = describe};

@@ -1,0 +1,140 @@
+/*
+ * concat: one strided copy per part into the result, whose rows along the axis are `total` long.
+ * Parts that the value map already placed where they belong are produced in place and skipped. With
+ * nothing but 1s before the axis each part is one run of bytes, and its write operand is narrowed
+ * to that run, so that the copies need no barrier between them.
+ */
+#include "op/families.h"
+#include "op/movement/layout.h"
+#include "op/value.h"
+
+#include <string.h>
+
+rlxvk_tensor rlxvk_concat(rlxvk_graph *g, const rlxvk_tensor *parts, size_t count, int32_t axis)
+{
+    axis_attributes attributes = {.axis = axis};
+    if (!graph_ready(g, "concat") ||
+        graph_fail(g, status_require_items(parts, count, "concat", "parts")) != RLXVK_OK)
+        return RLXVK_NONE;
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].id == 0) { /* op_build would leave it out, as it does optional operands */
+            graph_fail(g,
+                       status_fail(RLXVK_E_DANGLING,
+                                   "concat: part %zu of %zu is RLXVK_NONE; pass fewer", i, count));
+            return RLXVK_NONE;
+        }
+    return op_build(g, OP_concat, parts, count, &attributes);
+}
+
+static rlxvk_status check_part(const rlxvk_graph *g, const node *n, uint32_t i, int32_t axis)
+{
+    const rlxvk_shape *first = input_shape(g, n, 0), *part = input_shape(g, n, i);
+    char first_text[SHAPE_TEXT], part_text[SHAPE_TEXT];
+    bool agree = part->rank == first->rank;
+    for (uint32_t d = 0; agree && d < first->rank; d++)
+        agree = d == (uint32_t)axis || part->dims[d] == first->dims[d];
+    if (!agree)
+        return op_fail(n, RLXVK_E_SHAPE, "part %u is %s, part 0 is %s; only axis %d may differ", i,
+                       shape_text(part, part_text), shape_text(first, first_text), axis);
+    if (input_dtype(g, n, i) != input_dtype(g, n, 0))
+        return op_fail(n, RLXVK_E_DTYPE, "part %u is %s, part 0 is %s; insert a cast", i,
+                       rlxvk_dtype_name(input_dtype(g, n, i)),
+                       rlxvk_dtype_name(input_dtype(g, n, 0)));
+    return RLXVK_OK;
+}
+
+static rlxvk_status concat_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    int32_t *axis = &((axis_attributes *)attributes)->axis;
+    const rlxvk_shape *first = input_shape(g, n, 0);
+    int64_t total = 0;
+    rlxvk_status status;
+    TRY(op_axis(n, *axis, first->rank, axis));
+    if (first->rank == 0)
+        return op_fail(n, RLXVK_E_AXIS, "scalars have no axis; reshape the parts to [1]");
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        TRY(check_part(g, n, i, *axis));
+        if (__builtin_add_overflow(total, input_shape(g, n, i)->dims[*axis], &total))
+            return op_fail(n, RLXVK_E_TOO_LARGE, "axis %d of the first %u parts has 2^63 or more",
+                           *axis, i + 1);
+    }
+    n->shape = *first;
+    n->shape.dims[*axis] = total;
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+/* Nothing but 1s before the axis: the parts follow each other in memory. */
+static bool concat_joins(const node *n)
+{
+    uint32_t axis = (uint32_t)((const axis_attributes *)n->attributes)->axis;
+    return shape_product(&n->shape, 0, axis) == 1;
+}
+
+/* A part may lie in the result's slot and yet elsewhere, when it is named twice or the result is
+ * itself a part. */
+static bool in_place(const lowering *l, uint32_t id, uint32_t part, uint64_t start)
+{
+    const value *whole = &l->values->items[id], *v = &l->values->items[part];
+    return v->root == whole->root && v->offset == whole->offset + start;
+}
+
+static rlxvk_status concat_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    int32_t axis = ((const axis_attributes *)n->attributes)->axis;
+    axis_view whole = op_axis_view(&n->shape, axis);
+    uint64_t start = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const rlxvk_shape *shape = input_shape(l->graph, n, i);
+        uint64_t extent = (uint64_t)shape->dims[axis];
+        strided_copy copy = layout_dense_copy(shape);
+        memcpy(copy.source, copy.target, sizeof copy.source);
+        shape_strides(&n->shape, copy.target);
+        operand target = lower_write(l, id); /* from the part's first element to its last */
+        lower_narrow(l, &target, start * whole.inner,
+                     ((whole.outer - 1) * whole.length + extent) * whole.inner);
+        bool placed = whole.outer == 1 && in_place(l, id, n->inputs[i], start * whole.inner);
+        if (extent && !placed)
+            TRY(layout_emit_copy(l, &copy, lower_input(l, id, i), target));
+        start += extent;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status concat_host(const host_call *call)
+{
+    const node *n = call->node;
+    int32_t axis = ((const axis_attributes *)n->attributes)->axis;
+    uint64_t numel = shape_numel(&n->shape);
+    int64_t c[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < numel; i++) {
+        uint32_t part = 0;
+        layout_host_coordinates(&n->shape, i, c);
+        while (c[axis] >= call->inputs[part].node->shape.dims[axis])
+            c[axis] -= call->inputs[part++].node->shape.dims[axis];
+        layout_host_move(call, i, &call->inputs[part],
+                         layout_host_index(&call->inputs[part].node->shape, c));
+    }
+    return RLXVK_OK;
+}
+
+static void concat_describe(const node *n, text *out)
+{
+    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
+}
+
+const op_family concat_family = {
+    .name = "concat",
+    .attribute_size = sizeof(axis_attributes),
+    .pairs = true,
+    .foldable = true,
+    .infer = concat_infer,
+    .joins = concat_joins,
+    .lower = concat_lower,
+    .host = concat_host,
+    .describe = concat_describe,
+};

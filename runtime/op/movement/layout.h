@@ -1,0 +1,45 @@
+/*
+ * Shared by the layout and indexing families: one way to emit a bit-exact copy between two strided
+ * views, and the coordinates their host forms count in.
+ */
+#ifndef RLXVK_LAYOUT_H
+#define RLXVK_LAYOUT_H
+
+#include "op/op.h"
+
+/* target[first + c . target] = source[first + c . source] for every coordinate c below dims;
+ * elements of the operands' views, axes outermost first. Source strides may be 0 or negative;
+ * target strides are positive and never collide. */
+typedef struct strided_copy {
+    uint32_t rank;
+    int64_t dims[RLXVK_MAX_RANK], source[RLXVK_MAX_RANK], target[RLXVK_MAX_RANK];
+    int64_t source_first, target_first;
+} strided_copy;
+
+/* Starts a copy over `shape` written densely; the caller fills source and source_first. */
+strided_copy layout_dense_copy(const rlxvk_shape *shape);
+/* Emits it, on the kernel that suits its strides. Words and pairs only. */
+rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand source,
+                              operand target);
+/* Elements of an operand as words: 2 for pairs, else 1. */
+static inline uint32_t element_words(const operand *o)
+{
+    return o->storage == STORAGE_PAIR ? 2 : 1;
+}
+/* Workgroups of a kernel whose invocations move COPY_ITEMS units each. */
+static inline uint64_t copy_groups(uint64_t units, uint32_t workgroup_size)
+{
+    return groups_for(units, workgroup_size * COPY_ITEMS);
+}
+/* Appends " <key>=1,2,3". */
+void layout_describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count);
+
+/* ---- Host ---- */
+
+void layout_host_coordinates(const rlxvk_shape *s, uint64_t index,
+                             int64_t coordinates[RLXVK_MAX_RANK]);
+uint64_t layout_host_index(const rlxvk_shape *s, const int64_t coordinates[RLXVK_MAX_RANK]);
+/* out[to] = input[from], one element of any storage. */
+void layout_host_move(const host_call *call, uint64_t to, const host_tensor *input, uint64_t from);
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * Layout ops that are one strided copy: transpose, narrow, expand, reverse. Each gives, for every
+ * axis of its dense result, the stride with which the operand is read (permuted, unchanged, 0,
+ * negative) and where reading starts; layout.c does the rest. Where the copy would be the identity
+ * on memory the node is a view.
+ */
+#include "op/families.h"
+#include "op/movement/layout.h"
+
+#include <string.h>
+
+static rlxvk_status emit(lowering *l, uint32_t id, const strided_copy *copy)
+{
+    return layout_emit_copy(l, copy, lower_input(l, id, 0), lower_write(l, id));
+}
+
+static void take_dtype(const rlxvk_graph *g, node *n)
+{
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+}
+
+/* Copies a list of axes into attributes; E_ATTR when there are more than a rank can have. */
+static bool take_axes(rlxvk_graph *g, const char *row, const char *argument, const int32_t *axes,
+                      size_t count, int32_t *out)
+{
+    if (!graph_ready(g, row) ||
+        graph_fail(g, status_require_items(axes, count, row, argument)) != RLXVK_OK)
+        return false;
+    if (count > RLXVK_MAX_RANK) {
+        graph_fail(g, status_fail(RLXVK_E_ATTR, "%s: %zu axes; the largest rank is %d", row, count,
+                                  RLXVK_MAX_RANK));
+        return false;
+    }
+    if (count)
+        memcpy(out, axes, count * sizeof *out);
+    return true;
+}
+
+/* ---- transpose ---- */
+
+rlxvk_tensor rlxvk_transpose(rlxvk_graph *g, rlxvk_tensor x, const int32_t *perm, size_t count)
+{
+    transpose_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    if (!take_axes(g, "transpose", "perm", perm, count, attributes.perm))
+        return RLXVK_NONE;
+    attributes.count = (uint32_t)count;
+    return op_build(g, OP_transpose, &x, 1, &attributes);
+}
+
+static rlxvk_status transpose_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    transpose_attributes *a = attributes;
+    const rlxvk_shape *from = input_shape(g, n, 0);
+    uint32_t seen = 0;
+    if (a->count != from->rank)
+        return op_fail(n, RLXVK_E_ATTR, "perm has %u entries for rank %u; name every axis once",
+                       a->count, from->rank);
+    n->shape.rank = from->rank;
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->perm[i] < 0 || a->perm[i] >= (int32_t)from->rank || (seen >> a->perm[i] & 1))
+            return op_fail(n, RLXVK_E_ATTR,
+                           "perm entry %u is %d; perm must name each of 0 .. %u once", i,
+                           a->perm[i], from->rank - 1);
+        seen |= 1u << a->perm[i];
+        n->shape.dims[i] = from->dims[a->perm[i]];
+    }
+    take_dtype(g, n);
+    return RLXVK_OK;
+}
+
+/* Memory stays put when the axes longer than 1 keep their order. */
+static bool transpose_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    const transpose_attributes *a = n->attributes;
+    const rlxvk_shape *from = input_shape(g, n, 0);
+    int32_t latest = -1;
+    *out_offset = 0;
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (from->dims[a->perm[i]] == 1)
+            continue;
+        if (a->perm[i] < latest)
+            return false;
+        latest = a->perm[i];
+    }
+    return true;
+}
+
+static rlxvk_status transpose_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const transpose_attributes *a = n->attributes;
+    strided_copy copy = layout_dense_copy(&n->shape);
+    int64_t strides[RLXVK_MAX_RANK];
+    shape_strides(input_shape(l->graph, n, 0), strides);
+    for (uint32_t i = 0; i < a->count; i++)
+        copy.source[i] = strides[a->perm[i]];
+    return emit(l, id, &copy);
+}
+
+static rlxvk_status transpose_host(const host_call *call)
+{
+    const transpose_attributes *a = call->node->attributes;
+    const rlxvk_shape *to = &call->node->shape, *from = &call->inputs[0].node->shape;
+    uint64_t numel = shape_numel(to);
+    int64_t c[RLXVK_MAX_RANK], moved[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < numel; i++) {
+        layout_host_coordinates(to, i, c);
+        for (uint32_t axis = 0; axis < a->count; axis++)
+            moved[a->perm[axis]] = c[axis];
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(from, moved));
+    }
+    return RLXVK_OK;
+}
+
+static void transpose_describe(const node *n, text *out)
+{
+    const transpose_attributes *a = n->attributes;
+    layout_describe_axes(out, "perm", a->perm, a->count);
+}
+
+const op_family transpose_family = {
+    .name = "transpose",
+    .attribute_size = sizeof(transpose_attributes),
+    .pairs = true,
+    .foldable = true,
+    .infer = transpose_infer,
+    .view = transpose_view,
+    .lower = transpose_lower,
+    .host = transpose_host,
+    .describe = transpose_describe,
+};
+
+/* ---- narrow ---- */
+
+rlxvk_tensor rlxvk_narrow(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t start,
+                          int64_t length)
+{
+    narrow_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.axis = axis;
+    attributes.start = start;
+    attributes.length = length;
+    return op_build(g, OP_narrow, &x, 1, &attributes);
+}
+
+static bool narrow_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    const narrow_attributes *a = n->attributes;
+    axis_view v = op_axis_view(input_shape(g, n, 0), a->axis);
+    *out_offset = (uint64_t)a->start * v.inner;
+    return v.outer == 1 || (uint64_t)a->length == v.length;
+}
+
+static rlxvk_status narrow_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    narrow_attributes *a = attributes;
+    const rlxvk_shape *from = input_shape(g, n, 0);
+    char buffer[SHAPE_TEXT];
+    uint64_t offset;
+    rlxvk_status status;
+    TRY(op_axis(n, a->axis, from->rank, &a->axis));
+    if (from->rank == 0)
+        return op_fail(n, RLXVK_E_AXIS, "a scalar has no axis to narrow; reshape it to [1]");
+    int64_t extent = from->dims[a->axis];
+    if (a->start < 0 || a->length < 0 || a->start > extent || a->length > extent - a->start)
+        return op_fail(
+            n, RLXVK_E_RANGE,
+            "start %lld, length %lld on axis %d of %s; both are >= 0 and their sum at most %lld",
+            (long long)a->start, (long long)a->length, a->axis, shape_text(from, buffer),
+            (long long)extent);
+    n->shape = *from;
+    n->shape.dims[a->axis] = a->length;
+    take_dtype(g, n);
+    if (op_node_storage(g, n->inputs[0]) == STORAGE_RAW &&
+        (!narrow_view(g, n, &offset) || offset % 4))
+        return op_fail(n, RLXVK_E_DTYPE,
+                       "raw %s bytes can be narrowed only as one run that starts at a multiple of "
+                       "4 bytes; insert a cast",
+                       rlxvk_dtype_name(input_dtype(g, n, 0)));
+error:
+    return status;
+}
+
+static rlxvk_status narrow_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const narrow_attributes *a = n->attributes;
+    strided_copy copy = layout_dense_copy(&n->shape);
+    shape_strides(input_shape(l->graph, n, 0), copy.source);
+    copy.source_first = a->start * copy.source[a->axis];
+    return emit(l, id, &copy);
+}
+
+static rlxvk_status narrow_host(const host_call *call)
+{
+    const narrow_attributes *a = call->node->attributes;
+    uint64_t numel = shape_numel(&call->node->shape);
+    int64_t c[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < numel; i++) {
+        layout_host_coordinates(&call->node->shape, i, c);
+        c[a->axis] += a->start;
+        layout_host_move(call, i, &call->inputs[0],
+                         layout_host_index(&call->inputs[0].node->shape, c));
+    }
+    return RLXVK_OK;
+}
+
+static void narrow_describe(const node *n, text *out)
+{
+    const narrow_attributes *a = n->attributes;
+    text_append(out, " axis=%d start=%lld length=%lld", a->axis, (long long)a->start,
+                (long long)a->length);
+}
+
+const op_family narrow_family = {
+    .name = "narrow",
+    .attribute_size = sizeof(narrow_attributes),
+    .raw_inputs = 1,
+    .pairs = true,
+    .foldable = true,
+    .infer = narrow_infer,
+    .view = narrow_view,
+    .lower = narrow_lower,
+    .host = narrow_host,
+    .describe = narrow_describe,
+};
+
+/* ---- expand ---- */
+
+rlxvk_tensor rlxvk_expand(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape target)
+{
+    shape_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.shape = target;
+    return op_build(g, OP_expand, &x, 1, &attributes);
+}
+
+static rlxvk_status expand_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_shape *target = &((shape_attributes *)attributes)->shape;
+    const rlxvk_shape *from = input_shape(g, n, 0);
+    char from_text[SHAPE_TEXT], to_text[SHAPE_TEXT];
+    if (target->rank > RLXVK_MAX_RANK || target->rank < from->rank)
+        return op_fail(n, RLXVK_E_SHAPE, "target rank %u; %s needs rank %u .. %d", target->rank,
+                       shape_text(from, from_text), from->rank, RLXVK_MAX_RANK);
+    uint32_t added = target->rank - from->rank;
+    for (uint32_t i = 0; i < target->rank; i++) {
+        int64_t *dim = &target->dims[i];
+        if (*dim == -1 && i >= added)
+            *dim = from->dims[i - added];
+        if (*dim < 0)
+            return op_fail(n, RLXVK_E_ATTR,
+                           "target dim %u is %lld; -1 keeps a dim the operand has, others are >= 0",
+                           i, (long long)*dim);
+    }
+    for (uint32_t i = added; i < target->rank; i++)
+        if (from->dims[i - added] != 1 && from->dims[i - added] != target->dims[i])
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "shape %s does not expand to %s: dim %u differs; only dims of 1 repeat",
+                           shape_text(from, from_text), shape_text(target, to_text), i);
+    n->shape = *target;
+    take_dtype(g, n);
+    return RLXVK_OK;
+}
+
+static bool expand_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    *out_offset = 0;
+    return shape_numel(&n->shape) == shape_numel(input_shape(g, n, 0));
+}
+
+static rlxvk_status expand_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    strided_copy copy = layout_dense_copy(&n->shape);
+    shape_broadcast_strides(input_shape(l->graph, n, 0), &n->shape, copy.source);
+    return emit(l, id, &copy);
+}
+
+static rlxvk_status expand_host(const host_call *call)
+{
+    const rlxvk_shape *to = &call->node->shape, *from = &call->inputs[0].node->shape;
+    uint64_t numel = shape_numel(to);
+    uint32_t added = to->rank - from->rank;
+    int64_t c[RLXVK_MAX_RANK], kept[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < numel; i++) {
+        layout_host_coordinates(to, i, c);
+        for (uint32_t axis = 0; axis < from->rank; axis++)
+            kept[axis] = from->dims[axis] == 1 ? 0 : c[axis + added];
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(from, kept));
+    }
+    return RLXVK_OK;
+}
+
+static void expand_describe(const node *n, text *out)
+{
+    char buffer[SHAPE_TEXT];
+    text_append(out, " shape=%s", shape_text(&n->shape, buffer));
+}
+
+const op_family expand_family = {
+    .name = "expand",
+    .attribute_size = sizeof(shape_attributes),
+    .pairs = true,
+    .foldable = true,
+    .infer = expand_infer,
+    .view = expand_view,
+    .lower = expand_lower,
+    .host = expand_host,
+    .describe = expand_describe,
+};
+
+/* ---- reverse ---- */
+
+rlxvk_tensor rlxvk_reverse(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count)
+{
+    reverse_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    if (!take_axes(g, "reverse", "axes", axes, count, attributes.axes))
+        return RLXVK_NONE;
+    attributes.axis_count = (uint32_t)count;
+    return op_build(g, OP_reverse, &x, 1, &attributes);
+}
+
+static rlxvk_status reverse_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    reverse_attributes *a = attributes;
+    const rlxvk_shape *from = input_shape(g, n, 0);
+    uint32_t seen = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < a->axis_count; i++) {
+        if (from->rank == 0)
+            return op_fail(n, RLXVK_E_AXIS, "a scalar has no axis to reverse; leave axes empty");
+        TRY(op_axis(n, a->axes[i], from->rank, &a->axes[i]));
+        if (seen >> a->axes[i] & 1)
+            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice; name each once", a->axes[i]);
+        seen |= 1u << a->axes[i];
+    }
+    n->shape = *from;
+    take_dtype(g, n);
+error:
+    return status;
+}
+
+static bool reverse_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    const reverse_attributes *a = n->attributes;
+    (void)g;
+    *out_offset = 0;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        if (n->shape.dims[a->axes[i]] > 1)
+            return false;
+    return true;
+}
+
+static rlxvk_status reverse_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const reverse_attributes *a = n->attributes;
+    strided_copy copy = layout_dense_copy(&n->shape);
+    shape_strides(&n->shape, copy.source);
+    for (uint32_t i = 0; i < a->axis_count; i++) {
+        int64_t *stride = &copy.source[a->axes[i]];
+        copy.source_first += (n->shape.dims[a->axes[i]] - 1) * *stride;
+        *stride = -*stride;
+    }
+    return emit(l, id, &copy);
+}
+
+static rlxvk_status reverse_host(const host_call *call)
+{
+    const reverse_attributes *a = call->node->attributes;
+    const rlxvk_shape *shape = &call->node->shape;
+    uint64_t numel = shape_numel(shape);
+    int64_t c[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < numel; i++) {
+        layout_host_coordinates(shape, i, c);
+        for (uint32_t k = 0; k < a->axis_count; k++)
+            c[a->axes[k]] = shape->dims[a->axes[k]] - 1 - c[a->axes[k]];
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(shape, c));
+    }
+    return RLXVK_OK;
+}
+
+static void reverse_describe(const node *n, text *out)
+{
+    const reverse_attributes *a = n->attributes;
+    layout_describe_axes(out, "axes", a->axes, a->axis_count);
+}
+
+const op_family reverse_family = {
+    .name = "reverse",
+    .attribute_size = sizeof(reverse_attributes),
+    .pairs = true,
+    .foldable = true,
+    .infer = reverse_infer,
+    .view = reverse_view,
+    .lower = reverse_lower,
+    .host = reverse_host,
+    .describe = reverse_describe,
+};

@@ -1,0 +1,90 @@
+/* Emitting the passes of the radix sort. Keys and values go back and forth between two pairs of
+ * temporaries. */
+#include "op/movement/radix_sort.h"
+
+static operand reading(operand o)
+{
+    o.access = ACCESS_READ;
+    return o;
+}
+
+rlxvk_status radix_sort_keys(lowering *l, radix_sort *sort, operand x, uint32_t mode,
+                             uint32_t limit)
+{
+    uint64_t count = sort->rows * sort->extent;
+    struct radix_keys_args args = {.count = (u32)count, .limit = limit, .x_offset = x.offset};
+    dispatch d = {.kernel = KERNEL_RADIX_KEYS, .constants = {l->profile->workgroup_size, mode}};
+    rlxvk_status status;
+    TRY(lower_temporary(l, 4 * count, &sort->keys));
+    lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){x, sort->keys}, 2));
+error:
+    return status;
+}
+
+typedef struct radix_pass {
+    uint64_t rows, extent, blocks;
+    uint32_t shift;
+    operand counts, keys, values, new_keys, new_values;
+} radix_pass;
+
+static rlxvk_status emit_counts(lowering *l, const radix_pass *p)
+{
+    uint64_t groups = p->rows * p->blocks;
+    dispatch count = {.kernel = KERNEL_RADIX_COUNT, .constants = {RADIX_THREADS}};
+    dispatch scan = {.kernel = KERNEL_RADIX_SCAN, .constants = {RADIX_THREADS}};
+    struct radix_count_args count_args = {(u32)p->extent, (u32)p->blocks, p->shift, (u32)groups};
+    struct radix_scan_args scan_args = {(u32)p->rows, (u32)(RADIX_DIGITS * p->blocks)};
+    operand both = p->counts;
+    both.access = ACCESS_READ | ACCESS_WRITE;
+    rlxvk_status status;
+    lower_groups(l, &count, groups);
+    lower_groups(l, &scan, p->rows);
+    TRY(lower_emit(l, &count, &count_args, sizeof count_args,
+                   (operand[]){reading(p->keys), p->counts}, 2));
+    TRY(lower_emit(l, &scan, &scan_args, sizeof scan_args, &both, 1));
+error:
+    return status;
+}
+
+static rlxvk_status emit_pass(lowering *l, const radix_pass *p)
+{
+    uint64_t groups = p->rows * p->blocks;
+    dispatch d = {.kernel = KERNEL_RADIX_SCATTER, .constants = {RADIX_THREADS, p->shift == 0}};
+    struct radix_scatter_args args = {(u32)p->extent, (u32)p->blocks, p->shift, (u32)groups};
+    /* The first pass reads no values; the keys stand in. */
+    operand operands[] = {reading(p->keys), reading(p->shift == 0 ? p->keys : p->values),
+                          reading(p->counts), p->new_keys, p->new_values};
+    rlxvk_status status;
+    TRY(emit_counts(l, p));
+    lower_groups(l, &d, groups);
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+error:
+    return status;
+}
+
+rlxvk_status radix_sort_lower(lowering *l, radix_sort *sort)
+{
+    uint64_t bytes = 4 * sort->rows * sort->extent;
+    radix_pass p = {.rows = sort->rows,
+                    .extent = sort->extent,
+                    .blocks = divide_up(sort->extent, RADIX_BLOCK),
+                    .keys = sort->keys};
+    rlxvk_status status;
+    TRY(lower_temporary(l, 4 * RADIX_DIGITS * p.rows * p.blocks, &p.counts));
+    TRY(lower_temporary(l, bytes, &p.new_keys));
+    TRY(lower_temporary(l, bytes, &p.new_values));
+    TRY(lower_temporary(l, bytes, &p.values));
+    for (; p.shift < sort->bits; p.shift += RADIX_BITS) {
+        operand keys = p.keys, values = p.values;
+        TRY(emit_pass(l, &p));
+        p.keys = p.new_keys;
+        p.values = p.new_values;
+        p.new_keys = keys;
+        p.new_values = values;
+    }
+    sort->keys = reading(p.keys);
+    sort->values = reading(p.values);
+error:
+    return status;
+}

@@ -1,0 +1,454 @@
+/*
+ * Products with packed weight matrices, and what all ops on packed formats share.
+ *
+ *   dequant_matmul: y[r][j] = sum over p < k of x[r][p] * decode(w row j)[p]
+ *
+ * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (op/quant_format.h), kept as
+ * raw bytes. Few rows of x, and any number on a CPU, take dequant_matvec, which decodes in
+ * registers; with many, decoding all weights to a temporary first (dequant_gather) and multiplying
+ * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Rows of
+ * plain floats (E = 1) take the kernels of dequant_scaled.c. A format with a grid has it as a last
+ * operand, a constant of the graph.
+ *
+ * Limits: k is whole blocks; the packed bytes fit 31 bits.
+ */
+#include "op/packed/dequant.h"
+#include "base/switches.h"
+#include "op/packed/dequant_select.h"
+#include "op/families.h"
+#include "op/matmul/matrix_product.h"
+#include "op/packed/quant_format.h"
+#include "op/packed/quant_grid.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TILED_ROWS = 32 };
+
+/* The formats that have a decoder, in which group of kernels, how far the two runs of a unit lie
+ * apart (glsl/packed/dequant.glsl; 0: plain rows), and whether there is a product by integers. */
+static const struct kernel_format {
+    uint32_t type, group, distance;
+    bool integers;
+} kernel_formats[] = {
+    {DEQUANT_F32, DEQUANT_COMMON, 0},         {DEQUANT_F16, DEQUANT_COMMON, 0},
+    {DEQUANT_BF16, DEQUANT_COMMON, 0},        {DEQUANT_Q8_0, DEQUANT_COMMON, 16},
+    {DEQUANT_Q4_K, DEQUANT_COMMON, 32, true}, {DEQUANT_Q5_K, DEQUANT_COMMON, 32, true},
+    {DEQUANT_Q6_K, DEQUANT_COMMON, 64},       {DEQUANT_Q4_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q4_1, DEQUANT_SMALL, 16},        {DEQUANT_Q5_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q5_1, DEQUANT_SMALL, 16},        {DEQUANT_IQ4_NL, DEQUANT_SMALL, 16},
+    {DEQUANT_IQ4_XS, DEQUANT_SMALL, 16},      {DEQUANT_MXFP4, DEQUANT_SMALL, 16},
+    {DEQUANT_NVFP4, DEQUANT_SMALL, 16},       {DEQUANT_Q1_0, DEQUANT_SMALL, 16},
+    {DEQUANT_Q2_0, DEQUANT_SMALL, 16},        {DEQUANT_Q2_K, DEQUANT_LARGE, 32},
+    {DEQUANT_Q3_K, DEQUANT_LARGE, 32},        {DEQUANT_Q8_K, DEQUANT_LARGE, 16},
+    {DEQUANT_TQ1_0, DEQUANT_LARGE, 16},       {DEQUANT_TQ2_0, DEQUANT_LARGE, 32},
+    {DEQUANT_IQ1_S, DEQUANT_GRID, 16},        {DEQUANT_IQ1_M, DEQUANT_GRID, 16},
+    {DEQUANT_IQ2_XXS, DEQUANT_GRID, 16},      {DEQUANT_IQ2_XS, DEQUANT_GRID, 16},
+    {DEQUANT_IQ2_S, DEQUANT_GRID, 16},        {DEQUANT_IQ3_XXS, DEQUANT_GRID, 16},
+    {DEQUANT_IQ3_S, DEQUANT_GRID, 16},
+};
+
+#define KERNELS(name)                                                                              \
+    {                                                                                              \
+        KERNEL_##name, KERNEL_##name##_SMALL, KERNEL_##name##_LARGE, KERNEL_##name##_GRID          \
+    }
+static const uint16_t kernels[][4] = {
+    [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
+    [DEQUANT_OF_MATVEC_INTEGER] = {KERNEL_DEQUANT_MATVEC_INTEGER}, /* of group common alone */
+    [DEQUANT_OF_MATMUL] = KERNELS(DEQUANT_MATMUL),
+    [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
+};
+
+static const struct kernel_format *kernel_format_find(uint32_t type)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(kernel_formats); i++)
+        if (kernel_formats[i].type == type)
+            return &kernel_formats[i];
+    return NULL;
+}
+
+bool dequant_has_kernel(uint32_t type)
+{
+    return kernel_format_find(type) != NULL;
+}
+
+/* ---- Checks ---- */
+
+rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operands)
+{
+    uint32_t grid;
+    const quant_format *format = quant_format_find(type);
+    if (!kernel_format_find(type) || !format)
+        return op_fail(n, RLXVK_E_UNSUPPORTED,
+                       "format %u (%s) is no weight format; enum rlxvk_quant_format lists them",
+                       type, format ? format->name : "unknown");
+    quant_grid_find(type, &grid);
+    if (n->input_count != operands + (grid != 0))
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; %s takes %u%s", n->input_count, format->name,
+                       operands, grid ? " and its grid" : "");
+    return RLXVK_OK;
+}
+
+rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, index);
+    if (dtype == RLXVK_U8 && op_node_storage(g, n->inputs[index]) == STORAGE_RAW)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_DTYPE,
+                   "packed operand %u is a %s tensor; it must be a U8 input, param or constant",
+                   index, dtype == RLXVK_U8 ? "computed U8" : rlxvk_dtype_name(dtype));
+}
+
+rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t index,
+                                const dequant_attributes *a, uint64_t *out_rows)
+{
+    char buffer[SHAPE_TEXT];
+    const quant_format *format = quant_format_find(a->format);
+    const rlxvk_shape *shape = input_shape(g, n, index);
+    uint64_t bytes = shape_numel(shape), row = quant_row_bytes(a->format, (uint64_t)a->k);
+    if (a->k % format->block_elements != 0)
+        return op_fail(n, RLXVK_E_SHAPE, "rows of %lld elements; a block of %s has %u",
+                       (long long)a->k, format->name, format->block_elements);
+    if (row ? bytes % row != 0 : bytes != 0)
+        return op_fail(n, RLXVK_E_LENGTH,
+                       "packed operand %u of shape %s has %llu bytes; a row of %lld %s elements "
+                       "takes %llu",
+                       index, shape_text(shape, buffer), (unsigned long long)bytes, (long long)a->k,
+                       format->name, (unsigned long long)row);
+    if (row)
+        *out_rows = bytes / row;
+    else
+        *out_rows = shape->rank > 1 ? shape_product(shape, 0, shape->rank - 1) : 0;
+    return RLXVK_OK;
+}
+
+rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, index);
+    if (dtype == RLXVK_F32)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes F32, insert a cast", index,
+                   rlxvk_dtype_name(dtype));
+}
+
+/* ---- Lowering ---- */
+
+uint32_t dequant_alignment(uint32_t addresses)
+{
+    return addresses & (~addresses + 1);
+}
+
+void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
+{
+    const quant_format *format = quant_format_find(type);
+    d->constants[1] = type;
+    d->constants[2] = dequant_alignment(format->block_bytes | packed->offset | 16);
+    d->constants[3] = format->block_bytes;
+    d->constants[4] = format->block_elements / DEQUANT_UNIT_ELEMENTS;
+    d->constants[5] = kernel_format_find(type)->distance;
+    d->constants[6] = format->affine;
+}
+
+uint32_t dequant_last_word(const operand *packed)
+{
+    return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
+}
+
+void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
+{
+    d->kernel = kernels[kernel][kernel_format_find(d->constants[1])->group];
+    d->constants[15] = l->profile->half_subnormals;
+}
+
+operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed)
+{
+    return graph_node(l->graph, id)->input_count > index ? lower_input(l, id, index) : *packed;
+}
+
+/* ---- Grids ---- */
+
+/* An earlier constant with these codes, so that a model has each grid once. */
+static uint32_t find_grid_node(const rlxvk_graph *g, const uint16_t *codes, size_t size)
+{
+    for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
+        const node *n = graph_node(g, id);
+        if (n->data && n->data_size == size && n->dtype == RLXVK_U8 && n->shape.rank == 1 &&
+            memcmp(n->data, codes, size) == 0)
+            return id;
+    }
+    return NODE_NONE;
+}
+
+rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type)
+{
+    uint32_t count, id;
+    const uint16_t *codes = quant_grid_find(type, &count);
+    if (!codes || !graph_ready(g, "dequant"))
+        return RLXVK_NONE;
+    id = find_grid_node(g, codes, 2 * (size_t)count);
+    if (id != NODE_NONE)
+        return tensor_of(g, id);
+    return rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(2 * (int64_t)count), codes, 2 * (size_t)count);
+}
+
+uint32_t dequant_power_of_two(uint32_t value)
+{
+    uint32_t power = 1;
+    while (power < value)
+        power *= 2;
+    return power;
+}
+
+void dequant_describe(const node *n, text *out)
+{
+    const dequant_attributes *a = n->attributes;
+    const quant_format *format = quant_format_find(a->format);
+    text_append(out, " format=%s k=%lld", format ? format->name : "?", (long long)a->k);
+}
+
+rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *data,
+                                   uint64_t count)
+{
+    const dequant_attributes *a = n->attributes;
+    bool packed = node_row(n)->family->raw_inputs >> operand & 1;
+    return packed ? quant_check_blocks(a->format, data, count) : RLXVK_OK;
+}
+
+/* ---- dequant_matmul ---- */
+
+static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_status status;
+    dequant_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    uint64_t rows;
+    TRY(dequant_check_format(n, a->format, 2));
+    TRY(dequant_check_float(g, n, 0));
+    TRY(dequant_check_packed(g, n, 1));
+    if (x->rank == 0)
+        return op_fail(n, RLXVK_E_SHAPE, "operand 0 is a scalar; it needs a last axis of k");
+    a->k = x->dims[x->rank - 1];
+    TRY(dequant_count_rows(g, n, 1, a, &rows));
+    n->shape = *x;
+    n->shape.dims[x->rank - 1] = (int64_t)rows;
+    n->dtype = RLXVK_F32;
+error:
+    return status;
+}
+
+static struct dequant_product_args product_arguments(const rlxvk_graph *g, const node *n,
+                                                     const operand operands[5])
+{
+    const dequant_attributes *a = n->attributes;
+    uint64_t columns = (uint64_t)n->shape.dims[n->shape.rank - 1];
+    return (struct dequant_product_args){
+        .m = (uint32_t)shape_product(&n->shape, 0, n->shape.rank - 1),
+        .n = (uint32_t)columns,
+        .units = (uint32_t)(a->k / DEQUANT_UNIT_ELEMENTS),
+        .row_bytes = (uint32_t)(shape_numel(input_shape(g, n, 1)) / columns),
+        .last_word = dequant_last_word(&operands[0]),
+        .w_offset = operands[0].offset,
+        .x_offset = operands[1].offset,
+        .y_offset = operands[2].offset,
+    };
+}
+
+rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
+                                  const operand operands[5])
+{
+    dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
+                                  kernel_format_find(d->constants[1])->integers};
+    dequant_vector_class c =
+        dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
+    uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
+                            args->experts != 0,      c.lookup, c.chunk};
+    dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
+    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
+        d->variant = c.name; /* else the plan is to show what was asked for */
+    d->constants[0] = c.threads;
+    memcpy(&d->constants[7], constants, sizeof constants);
+    lower_groups(l, d, dequant_vector_groups(&c, &shape));
+    return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
+}
+
+uint32_t dequant_tile_height(uint32_t rows)
+{
+    return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
+}
+
+rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
+                                 const operand operands[5], uint32_t height, uint64_t blocks)
+{
+    dequant_set_kernel(l, d, DEQUANT_OF_MATMUL);
+    d->constants[0] = DEQUANT_MATMUL_THREADS;
+    d->constants[7] = args->x_offset % 4 == 0;
+    d->constants[8] = height;
+    d->constants[9] = args->experts != 0;
+    lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
+    return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
+}
+
+/* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.
+ */
+bool dequant_use_tiles(const lowering *l, uint32_t rows)
+{
+    if (l->matmul != MATMUL_AUTO)
+        return l->matmul == MATMUL_TILED;
+    return rows > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
+}
+
+/* Every weight decoded, in order, with room for `rows` rows. */
+static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, uint64_t rows,
+                                   operand *out)
+{
+    const node *n = graph_node(l->graph, id);
+    const dequant_attributes *a = n->attributes;
+    uint64_t columns = (uint64_t)n->shape.dims[n->shape.rank - 1], k = (uint64_t)a->k;
+    operand w = lower_input(l, id, 1);
+    struct dequant_gather_args args = {
+        .count = (uint32_t)(columns * k / DEQUANT_UNIT_ELEMENTS),
+        .rows = (uint32_t)columns,
+        .units = (uint32_t)(k / DEQUANT_UNIT_ELEMENTS),
+        .row_bytes = (uint32_t)quant_row_bytes(a->format, k),
+        .last_word = dequant_last_word(&w),
+        .w_offset = w.offset,
+    };
+    dispatch d = {.node = id, .variant = dequant_name(DEQUANT_FORM_UNPACKED)};
+    rlxvk_status status;
+    TRY(lower_temporary(l, rows * k * (storage == MATMUL_WORDS ? 4 : 2), out));
+    operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
+    dequant_set_format(&d, a->format, &w);
+    dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
+    d.constants[0] = MIN(l->profile->workgroup_size, 128);
+    d.constants[7] = DEQUANT_ALL;
+    d.constants[8] = storage;
+    lower_groups(l, &d, groups_for(args.count, d.constants[0]));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count));
+    out->access = ACCESS_READ;
+error:
+    return status;
+}
+
+static size_t choose(lowering *l, const dequant_attributes *a,
+                     const struct dequant_product_args *args)
+{
+    return variant_choose(l, "dequant", quant_format_find(a->format)->name,
+                          (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
+}
+
+static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
+                                   const struct dequant_product_args *args)
+{
+    uint64_t k = (uint64_t)args->units * DEQUANT_UNIT_ELEMENTS;
+    matmul_request r = {.a = lower_input(l, id, 0),
+                        .y = lower_write(l, id),
+                        .unpack_b = unpack_weights,
+                        .activation = UNARY_NONE,
+                        .problem.shape = {args->m, args->n, k, 1, false, true}};
+    return matmul_emit(l, id, &r);
+}
+
+static rlxvk_status matmul_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const dequant_attributes *a = n->attributes;
+    const dequant_class *class;
+    operand w = lower_input(l, id, 1);
+    operand operands[] = {w, lower_input(l, id, 0), lower_write(l, id), w,
+                          dequant_grid_operand(l, id, 2, &w)};
+    struct dequant_product_args args = product_arguments(l->graph, n, operands);
+    uint32_t height = dequant_tile_height(args.m);
+    dispatch d = {.node = id};
+    if (kernel_format_find(a->format)->distance == 0)
+        return dequant_lower_plain(l, id);
+    class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
+                           choose(l, a, &args));
+    if (class->form == DEQUANT_FORM_UNPACKED ||
+        matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
+        return lower_unpacked(l, id, &args);
+    dequant_set_format(&d, a->format, &operands[0]);
+    d.variant = class->name;
+    if (class->form == DEQUANT_FORM_VECTOR)
+        return dequant_lower_matvec(l, &d, &args, operands);
+    return dequant_lower_tiled(l, &d, &args, operands, height,
+                               divide_up(args.m, (uint64_t)16 * height));
+}
+
+static double largest_of(const float *values, uint64_t count)
+{
+    double largest = 0;
+    for (uint64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)values[i]));
+    return largest;
+}
+
+void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
+                            uint64_t k, uint64_t column, uint64_t columns)
+{
+    uint64_t rows = columns ? shape_numel(&c->node->shape) / columns : 0;
+    double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
+    for (uint64_t r = 0; r < rows; r++) {
+        const float *x = c->inputs[0].words + r * k;
+        double sum = 0, weight = 0;
+        for (uint64_t p = 0; p < k; p++) {
+            sum += (double)x[p] * row[p];
+            weight += fabs((double)x[p]) * magnitude[p];
+        }
+        c->out[r * columns + column] = sum;
+        if (c->bound)
+            c->bound[r * columns + column] = unit * weight;
+        if (c->bound && c->precision != RLXVK_PRECISION_F32)
+            c->bound[r * columns + column] +=
+                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
+                                       largest_of(row, k));
+    }
+}
+
+rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out)
+{
+    rlxvk_status status;
+    TRY(quant_decode_row(type, packed, k, out));
+    TRY(quant_decode_row_magnitude(type, packed, k, out + k));
+    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
+        if (isnan(out[p]))
+            out[p] = out[k + p] = 0;
+error:
+    return status;
+}
+
+static rlxvk_status product_host(const host_call *c)
+{
+    rlxvk_status status = RLXVK_OK;
+    const dequant_attributes *a = c->node->attributes;
+    uint64_t k = (uint64_t)a->k, row_bytes = quant_row_bytes(a->format, k);
+    uint64_t columns = (uint64_t)c->node->shape.dims[c->node->shape.rank - 1];
+    float *row = memory_zeroed(2 * k + 1, sizeof *row);
+    if (!row)
+        return status_fail_memory("decoded row");
+    for (uint64_t j = 0; j < columns; j++) {
+        TRY(dequant_decode_row(a->format, c->inputs[1].bytes + j * row_bytes, k, row));
+        dequant_product_column(c, row, row + k, k, j, columns);
+    }
+error:
+    memory_free(row);
+    return status;
+}
+
+const op_family dequant_matmul_family = {
+    .name = "dequant_matmul",
+    .attribute_size = sizeof(dequant_attributes),
+    .raw_inputs = 6,
+    .infer = matmul_infer,
+    .lower = matmul_lower,
+    .host = product_host,
+    .check_content = dequant_check_content,
+    .describe = dequant_describe,
+};
+
+rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                  rlxvk_quant_format format)
+{
+    dequant_attributes a = {.format = (uint32_t)format};
+    rlxvk_tensor inputs[] = {x, w, dequant_grid(g, a.format)};
+    return op_build(g, OP_dequant_matmul, inputs, 3, &a);
+}

@@ -1,0 +1,285 @@
+/*
+ * Products with packed matrices whose scales are tensors of their own.
+ *
+ *   dequant_matmul_scaled: y[r][j] = sum over p < k of x[r][p] * w(p, j)
+ *   w(p, j) = (code[p][j] - zero[p / block][j]) * scale[p / block][j] (* global)
+ *
+ * Codes are bytes or nibbles, element p * n + j (op/quant_scheme.h). The kernels address weights by
+ * element, so they also take plain rows of F32, F16 and BF16 of dequant_matmul. Few rows of x, and
+ * any number on a CPU, take dequant_element_matvec; many take the tiled dequant_element_matmul.
+ *
+ * Limits: codes and scales fit 31 bits of bytes.
+ */
+#include "op/packed/dequant.h"
+#include "op/families.h"
+#include "op/packed/quant_format.h"
+#include "op/packed/quant_scheme.h"
+
+#include <string.h>
+
+enum { MATVEC_ROWS = 4, MOST_TEAM = 16, LEAST_PIECE = 16, CPU_WORKGROUP = 16 };
+
+/* ---- Checks ---- */
+
+static rlxvk_status check_scheme(const node *n, dequant_scaled_attributes *a)
+{
+    char buffer[160] = "";
+    text problem = {buffer, sizeof buffer, 0};
+    if (!quant_scheme_resolve(a->kind, &a->block, a->n, &problem))
+        return op_fail(n, RLXVK_E_ATTR, "%s", buffer);
+    const quant_scheme_traits *t = quant_scheme_find(a->kind);
+    bool extra = t->zero_point || t->global;
+    if (n->input_count < (extra ? 4u : 3u) ||
+        n->input_count > (extra || t->ignores_extra ? 4u : 3u))
+        return op_fail(n, RLXVK_E_ARITY, "%s: %u operands; takes x, w, scale%s", t->name,
+                       n->input_count,
+                       t->zero_point ? ", zero points"
+                       : t->global   ? ", global factor"
+                                     : "");
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_codes(const rlxvk_graph *g, const node *n,
+                                const dequant_scaled_attributes *a)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, 1);
+    const quant_scheme_traits *t = quant_scheme_find(a->kind);
+    uint64_t bytes = shape_numel(input_shape(g, n, 1)), needed;
+    if ((dtype != RLXVK_U8 && dtype != RLXVK_I8) || op_node_storage(g, n->inputs[1]) != STORAGE_RAW)
+        return op_fail(n, RLXVK_E_DTYPE,
+                       "operand 1 is a %s tensor; it must be a U8 or I8 input, param or constant",
+                       rlxvk_dtype_name(dtype));
+    if (!quant_scheme_bytes(t, (uint64_t)a->k, (uint64_t)a->n, &needed) || bytes != needed)
+        return op_fail(n, RLXVK_E_LENGTH, "operand 1 has %llu bytes; %s of %lldx%lld takes %llu",
+                       (unsigned long long)bytes, t->name, (long long)a->k, (long long)a->n,
+                       (unsigned long long)needed);
+    return RLXVK_OK;
+}
+
+/* An operand of f32 words with exactly one of two counts. */
+static rlxvk_status check_words(const rlxvk_graph *g, const node *n, uint32_t index, uint64_t count,
+                                uint64_t other)
+{
+    rlxvk_status status;
+    char buffer[SHAPE_TEXT];
+    uint64_t numel = shape_numel(input_shape(g, n, index));
+    TRY(dequant_check_float(g, n, index));
+    if (numel != count && numel != other)
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "operand %u of shape %s has %llu elements; it must have %llu", index,
+                       shape_text(input_shape(g, n, index), buffer), (unsigned long long)numel,
+                       (unsigned long long)count);
+error:
+    return status;
+}
+
+static rlxvk_status check_scales(const rlxvk_graph *g, const node *n,
+                                 const dequant_scaled_attributes *a)
+{
+    rlxvk_status status = RLXVK_OK;
+    const quant_scheme_traits *t = quant_scheme_find(a->kind);
+    uint64_t columns = (uint64_t)a->n, bytes = shape_numel(input_shape(g, n, 2)), count;
+    if (t->scale == SCALE_COLUMN)
+        return check_words(g, n, 2, columns, 1);
+    if (!size_multiply(divide_up((uint64_t)a->k, (uint64_t)a->block), columns, &count))
+        return op_fail(n, RLXVK_E_TOO_LARGE, "the scales do not fit 64 bits; split the matrix");
+    if (t->scale == SCALE_BYTE) {
+        TRY(dequant_check_packed(g, n, 2));
+        if (bytes != count)
+            return op_fail(n, RLXVK_E_LENGTH, "operand 2 has %llu bytes; the scales take %llu",
+                           (unsigned long long)bytes, (unsigned long long)count);
+    } else
+        TRY(check_words(g, n, 2, count, count));
+    if (t->zero_point)
+        TRY(check_words(g, n, 3, count, count));
+    if (t->global)
+        TRY(check_words(g, n, 3, 1, 1));
+error:
+    return status;
+}
+
+static rlxvk_status scaled_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_status status;
+    dequant_scaled_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    TRY(check_scheme(n, a));
+    TRY(dequant_check_float(g, n, 0));
+    if (x->rank == 0)
+        return op_fail(n, RLXVK_E_SHAPE, "operand 0 is a scalar; it needs a last axis of k");
+    a->k = x->dims[x->rank - 1];
+    TRY(check_codes(g, n, a));
+    TRY(check_scales(g, n, a));
+    n->shape = *x;
+    n->shape.dims[x->rank - 1] = a->n;
+    n->dtype = RLXVK_F32;
+error:
+    return status;
+}
+
+/* ---- Lowering ---- */
+
+static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
+                                         const struct dequant_element_matvec_args *args,
+                                         const operand operands[5])
+{
+    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    uint32_t local = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
+    uint32_t pieces = dequant_power_of_two((uint32_t)divide_up(args->k, LEAST_PIECE));
+    uint32_t team = cpu ? 1 : MAX(1, MIN(MIN(pieces, MOST_TEAM), local / 8));
+    uint32_t rows = MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
+    d->kernel = KERNEL_DEQUANT_ELEMENT_MATVEC;
+    d->constants[0] = local;
+    d->constants[3] = team;
+    d->constants[4] = rows;
+    lower_groups(l, d, divide_up(args->n, (uint64_t)local / team * 4) * divide_up(args->m, rows));
+    return lower_emit(l, d, args, sizeof *args, operands, 5);
+}
+
+static rlxvk_status lower_element_tiled(lowering *l, dispatch *d,
+                                        const struct dequant_element_matvec_args *args,
+                                        const operand operands[5])
+{
+    struct dequant_element_matmul_args tiled;
+    uint32_t height = dequant_tile_height(args->m);
+    memcpy(&tiled, args, sizeof tiled);
+    d->kernel = KERNEL_DEQUANT_ELEMENT_MATMUL;
+    d->constants[0] = DEQUANT_MATMUL_THREADS;
+    d->constants[3] = height;
+    lower_groups(l, d,
+                 divide_up(args->n, DEQUANT_MATMUL_COLUMNS) *
+                     divide_up(args->m, (uint64_t)16 * height));
+    return lower_emit(l, d, &tiled, sizeof tiled, operands, 5);
+}
+
+/* Fills in what all cases share. Operands: w, x, y, scales, extra. */
+static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64_t k,
+                                   struct dequant_element_matvec_args *args,
+                                   const operand operands[5])
+{
+    const rlxvk_shape *y = &graph_node(l->graph, id)->shape;
+    args->m = (uint32_t)shape_product(y, 0, y->rank - 1);
+    args->n = (uint32_t)y->dims[y->rank - 1];
+    args->k = (uint32_t)k;
+    args->block = MAX(1, MIN(args->block, args->k));
+    args->last_word = dequant_last_word(&operands[0]);
+    args->w_offset = operands[0].offset;
+    args->x_offset = operands[1].offset;
+    args->y_offset = operands[2].offset;
+    args->scale_offset = operands[3].offset;
+    args->extra_offset = operands[4].offset;
+    d->node = id;
+    return dequant_use_tiles(l, args->m) ? lower_element_tiled(l, d, args, operands)
+                                         : lower_element_matvec(l, d, args, operands);
+}
+
+rlxvk_status dequant_lower_plain(lowering *l, uint32_t id)
+{
+    const dequant_attributes *a = graph_node(l->graph, id)->attributes;
+    operand w = lower_input(l, id, 1), x = lower_input(l, id, 0);
+    operand operands[] = {w, x, lower_write(l, id), x, x};
+    struct dequant_element_matvec_args args = {.block = UINT32_MAX};
+    dispatch d = {0};
+    d.constants[1] = DEQUANT_PLAIN + a->format;
+    d.constants[2] = dequant_alignment(w.offset | quant_format_find(a->format)->block_bytes);
+    return lower_elements(l, id, &d, (uint64_t)a->k, &args, operands);
+}
+
+/* Of the address of every four columns that start at a multiple of four. */
+static uint32_t columns_alignment(const dequant_scaled_attributes *a, uint32_t offset)
+{
+    if (quant_scheme_find(a->kind)->code_bits == 8)
+        return dequant_alignment((uint32_t)a->n | offset | 4);
+    return a->n % 4 == 0 ? dequant_alignment(offset | 2) : 1;
+}
+
+static rlxvk_status scaled_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const dequant_scaled_attributes *a = n->attributes;
+    operand w = lower_input(l, id, 1), x = lower_input(l, id, 0), scale = lower_input(l, id, 2);
+    operand extra = n->input_count > 3 ? lower_input(l, id, 3) : x;
+    operand operands[] = {w, x, lower_write(l, id), scale, extra};
+    struct dequant_element_matvec_args args = {
+        .block =
+            quant_scheme_find(a->kind)->scale == SCALE_COLUMN ? UINT32_MAX : (uint32_t)a->block,
+        .scale_step = shape_numel(input_shape(l->graph, n, 2)) > 1,
+    };
+    dispatch d = {0};
+    d.constants[1] = a->kind;
+    d.constants[2] = columns_alignment(a, w.offset);
+    return lower_elements(l, id, &d, (uint64_t)a->k, &args, operands);
+}
+
+/* ---- Host ---- */
+
+static rlxvk_status scaled_host(const host_call *c)
+{
+    const dequant_scaled_attributes *a = c->node->attributes;
+    const quant_scheme_traits *t = quant_scheme_find(a->kind);
+    uint64_t k = (uint64_t)a->k, columns = (uint64_t)a->n;
+    quant_matrix m = {
+        .traits = t,
+        .k = k,
+        .n = columns,
+        .block = t->scale == SCALE_COLUMN ? MAX(k, 1) : (uint64_t)a->block,
+        .codes = c->inputs[1].bytes,
+        .scale_bytes = c->inputs[2].bytes,
+        .scales = c->inputs[2].words,
+        .extra = c->node->input_count > 3 ? c->inputs[3].words : NULL,
+        .one_scale = shape_numel(&c->inputs[2].node->shape) == 1,
+    };
+    float *column = memory_zeroed(2 * k + 1, sizeof *column);
+    if (!column)
+        return status_fail_memory("decoded column");
+    for (uint64_t j = 0; j < columns; j++) {
+        quant_decode_column(&m, j, column, column + k);
+        dequant_product_column(c, column, column + k, k, j, columns);
+    }
+    memory_free(column);
+    return RLXVK_OK;
+}
+
+static rlxvk_status scaled_check_content(const node *n, uint32_t operand, const void *data,
+                                         uint64_t count)
+{
+    static const uint8_t parts[] = {[1] = QUANT_CODES, [2] = QUANT_SCALES, [3] = QUANT_EXTRA};
+    const dequant_scaled_attributes *a = n->attributes;
+    if (operand == 0)
+        return RLXVK_OK;
+    return quant_check_part(quant_scheme_find(a->kind), parts[operand], data, count);
+}
+
+static void scaled_describe(const node *n, text *out)
+{
+    const dequant_scaled_attributes *a = n->attributes;
+    const quant_scheme_traits *t = quant_scheme_find(a->kind);
+    text_append(out, " scheme=%s", t ? t->name : "?");
+    if (t && t->scale != SCALE_COLUMN)
+        text_append(out, "/%lld", (long long)a->block);
+    text_append(out, " k=%lld n=%lld", (long long)a->k, (long long)a->n);
+}
+
+const op_family dequant_scaled_family = {
+    .name = "dequant_matmul_scaled",
+    .attribute_size = sizeof(dequant_scaled_attributes),
+    .raw_inputs = 6,
+    .infer = scaled_infer,
+    .lower = scaled_lower,
+    .host = scaled_host,
+    .check_content = scaled_check_content,
+    .describe = scaled_describe,
+};
+
+rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                         rlxvk_tensor scale, rlxvk_tensor extra,
+                                         const rlxvk_quant_scheme *scheme)
+{
+    dequant_scaled_attributes a;
+    if (!graph_ready(g, "dequant_matmul_scaled") ||
+        graph_fail(g, status_require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
+        return RLXVK_NONE;
+    a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
+    rlxvk_tensor inputs[] = {x, w, scale, extra};
+    return op_build(g, OP_dequant_matmul_scaled, inputs, 4, &a);
+}

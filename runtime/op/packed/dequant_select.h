@@ -1,0 +1,67 @@
+/*
+ * Which way a product with packed weights goes, and how the way of few rows divides its work: two
+ * tables, in order of preference. Pure; unit-tested on made-up profiles.
+ */
+#ifndef RLXVK_DEQUANT_SELECT_H
+#define RLXVK_DEQUANT_SELECT_H
+
+#include "base/profile.h"
+#include "base/switches.h"
+#include "op/choice/variant.h"
+
+typedef enum dequant_form {
+    DEQUANT_FORM_UNPACKED, /* all weights decoded to a temporary, then a product of floats */
+    DEQUANT_FORM_TILED,    /* decoded tile by tile into shared memory */
+    DEQUANT_FORM_VECTOR    /* decoded in registers, once for each few rows of x */
+} dequant_form;
+
+typedef struct dequant_class {
+    const char *name;
+    uint8_t form, settings; /* enum dequant_form; where it may be used (dequant_select.c) */
+    uint32_t least_rows;
+} dequant_class;
+
+extern const dequant_class dequant_classes[];
+extern const size_t dequant_class_count;
+
+/* The first row of a form. */
+const char *dequant_name(dequant_form form);
+/* `rows` of x times `weights` packed weights. `choice` is an enum matmul_choice; the row `forced`
+ * (VARIANT_NONE: none) goes before, if it can. */
+const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const device_profile *profile,
+                                    unsigned choice, size_t forced);
+
+/* ---- dequant_vector: how dequant_matvec divides the outputs ---- */
+
+typedef struct dequant_vector_shape {
+    uint64_t m, n, units; /* of x, of w; units of 32 elements in a row */
+    bool experts;         /* rows of x have matrices of their own */
+    bool integers;        /* a kernel takes x of this format in integers */
+} dequant_vector_shape;
+
+#define DEQUANT_SPAN 2 /* units that an invocation takes at once with integers */
+
+/* Constants of the kernel (glsl/packed/dequant_matvec.glsl), at their most. An invocation keeps
+ * rows * columns sums; `team` of them share the row. */
+typedef struct dequant_vector_class {
+    const char *name;
+    uint8_t settings; /* where it may be used (dequant_select.c) */
+    bool lookup;      /* codes of tables from shared memory */
+    bool integers;    /* x in integers, whose bytes hardware multiplies (dequant_digits.glsl) */
+    uint16_t threads; /* of a workgroup */
+    uint16_t team, columns; /* powers of two */
+    uint16_t rows;          /* of x that share one decoding; 1: only for one row */
+    uint16_t chunk;         /* units of x in shared memory; a power of two, or 0: none */
+    unsigned conditions;    /* others (dequant_select.c) */
+} dequant_vector_class;
+
+extern const dequant_vector_class dequant_vector_classes[];
+extern const size_t dequant_vector_class_count;
+
+/* The first row that suits, its sizes fitted to the shape; there always is one. */
+dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
+                                           const device_profile *profile, size_t forced);
+uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *shape);
+uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * quantize and dequantize: F32 to 8-bit integers and back, with one scale and zero point, or one
+ * for every index of an axis.
+ *
+ *   quantize:   q = clamp(round(x * r) + zero point, -128, 127), r = 1 / scale rounded to f32
+ *   dequantize: x = (q - zero point) * scale
+ *
+ * round takes halves away from zero; every operation is one f32 operation, so results are exact.
+ * The builders turn the numbers into constants, the operands after x: factors (r or scale) and zero
+ * points, [1] or [length of the axis]. A quantized tensor is computed, hence words and no bytes.
+ */
+#include "op/elementwise/elementwise.h"
+#include "op/families.h"
+#include "op/packed/integer.h"
+
+#include <math.h>
+
+/* ---- Shared by the integer families ---- */
+
+rlxvk_status integer_check_operand(const rlxvk_graph *g, const node *n, uint32_t index)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, index);
+    if (dtype == RLXVK_I8)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes I8, quantize it", index,
+                   rlxvk_dtype_name(dtype));
+}
+
+bool integer_is_zero_point(int64_t value)
+{
+    return value >= -128 && value <= 127;
+}
+
+int integer_host_read(const host_tensor *t, uint64_t index)
+{
+    if (t->storage == STORAGE_RAW)
+        return (int8_t)t->bytes[index];
+    return (int)fmin(fmax(t->words[index], -128), 127);
+}
+
+double integer_host_saturate(float v, int32_t zero_point)
+{
+    if (isnan(v))
+        return zero_point;
+    return fmin(fmax(round((double)v) + zero_point, -128), 127);
+}
+
+/* ---- Building ---- */
+
+static rlxvk_status check_options(const node *n, const rlxvk_quantize_options *o)
+{
+    const rlxvk_quantize_options none = {0};
+    rlxvk_status status;
+    o = o ? o : &none;
+    TRY(status_require_items(o->scales, o->count, node_row(n)->name, "options.scales"));
+    if (o->count == 0)
+        return op_fail(n, RLXVK_E_ATTR, "0 scales; options.scales holds one, or one an index");
+    for (size_t i = 0; i < o->count; i++) {
+        if (!isfinite(o->scales[i]) || !(o->scales[i] > 0))
+            return op_fail(n, RLXVK_E_ATTR, "scale %zu is %g; scales are finite and above 0", i,
+                           (double)o->scales[i]);
+        if (o->zero_points && !integer_is_zero_point(o->zero_points[i]))
+            return op_fail(n, RLXVK_E_ATTR, "zero point %zu is %d outside -128..127", i,
+                           o->zero_points[i]);
+    }
+error:
+    return status;
+}
+
+/* The factors and zero points as constants of the graph. */
+static rlxvk_status append_numbers(rlxvk_graph *g, op_kind op, const rlxvk_quantize_options *o,
+                                   rlxvk_tensor out[2])
+{
+    rlxvk_shape shape = RLXVK_SHAPE((int64_t)o->count);
+    float *factors = memory_zeroed(o->count + 1, sizeof *factors);
+    int32_t *zero_points = memory_zeroed(o->count + 1, sizeof *zero_points);
+    rlxvk_status status = factors && zero_points ? RLXVK_OK : status_fail_memory("scales");
+    for (size_t i = 0; i < o->count && status == RLXVK_OK; i++) {
+        factors[i] = op == OP_quantize ? 1 / o->scales[i] : o->scales[i];
+        zero_points[i] = o->zero_points ? o->zero_points[i] : 0;
+    }
+    if (status == RLXVK_OK) {
+        out[0] = rlxvk_constant(g, RLXVK_F32, shape, factors, o->count * sizeof *factors);
+        out[1] = rlxvk_constant(g, RLXVK_I32, shape, zero_points, o->count * sizeof *zero_points);
+    }
+    memory_free(factors);
+    memory_free(zero_points);
+    return status;
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
+                          const rlxvk_quantize_options *o)
+{
+    rlxvk_tensor inputs[3] = {x};
+    node n = {.op = (uint16_t)op, .building = g};
+    if (!graph_ready(g, op_table[op].name))
+        return RLXVK_NONE;
+    if (x.id && (graph_fail(g, check_options(&n, o)) != RLXVK_OK ||
+                 graph_fail(g, append_numbers(g, op, o, inputs + 1)) != RLXVK_OK))
+        return RLXVK_NONE;
+    quantize_attributes attributes = {o && o->per_axis, o ? o->axis : 0};
+    return op_build(g, op, inputs, ARRAY_COUNT(inputs), &attributes);
+}
+
+rlxvk_tensor rlxvk_quantize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_quantize_options *options)
+{
+    return build(g, OP_quantize, x, options);
+}
+
+rlxvk_tensor rlxvk_dequantize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_quantize_options *options)
+{
+    return build(g, OP_dequantize, x, options);
+}
+
+static rlxvk_status check_input(const rlxvk_graph *g, const node *n)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, 0);
+    if (n->op == OP_dequantize)
+        return integer_check_operand(g, n, 0);
+    if (dtype != RLXVK_F32)
+        return op_fail(n, RLXVK_E_DTYPE, "operand 0 is %s; takes F32, insert a cast",
+                       rlxvk_dtype_name(dtype));
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_counts(const rlxvk_graph *g, const node *n, const quantize_attributes *a,
+                                 int64_t length)
+{
+    const rlxvk_shape *factors = input_shape(g, n, 1), *zero_points = input_shape(g, n, 2);
+    if (factors->rank != 1 || !shape_equal(factors, zero_points))
+        return op_fail(n, RLXVK_E_ATTR, "scales and zero points must be two lists of one length");
+    if (factors->dims[0] == 1 || (a->per_axis && factors->dims[0] == length))
+        return RLXVK_OK;
+    if (!a->per_axis)
+        return op_fail(n, RLXVK_E_ATTR, "%lld scales without an axis; give one, or set per_axis",
+                       (long long)factors->dims[0]);
+    return op_fail(n, RLXVK_E_ATTR, "%lld scales; axis %d takes 1 or %lld",
+                   (long long)factors->dims[0], a->axis, (long long)length);
+}
+
+static rlxvk_status quantize_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_status status;
+    quantize_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    TRY(check_input(g, n));
+    if (a->per_axis)
+        TRY(op_axis(n, a->axis, x->rank, &a->axis));
+    else
+        a->axis = 0;
+    TRY(check_counts(g, n, a, a->per_axis && x->rank ? x->dims[a->axis] : 1));
+    n->shape = *x;
+    n->dtype = n->op == OP_quantize ? RLXVK_I8 : RLXVK_F32;
+error:
+    return status;
+}
+
+/* ---- Lowering and host ---- */
+
+/* How many factors there are, and how many elements follow each other with the same one. */
+static uint64_t channels_of(const rlxvk_graph *g, const node *n)
+{
+    return (uint64_t)input_shape(g, n, 1)->dims[0];
+}
+
+static uint64_t inner_of(const node *n)
+{
+    const quantize_attributes *a = n->attributes;
+    return op_axis_view(&n->shape, a->axis).inner;
+}
+
+static rlxvk_status quantize_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2),
+                          lower_write(l, id)};
+    struct quantize_args args = {.numel = (uint32_t)shape_numel(&n->shape),
+                                 .inner = (uint32_t)inner_of(n),
+                                 .channels = (uint32_t)channels_of(l->graph, n),
+                                 .x_offset = operands[0].offset,
+                                 .factor_offset = operands[1].offset,
+                                 .zero_offset = operands[2].offset,
+                                 .y_offset = operands[3].offset};
+    uint32_t mode = node_code(n);
+    if (operands[0].storage == STORAGE_RAW)
+        mode = DEQUANTIZE_BYTES;
+    dispatch d = {.kernel = KERNEL_QUANTIZE,
+                  .node = id,
+                  .constants = {l->profile->workgroup_size, mode, args.channels > 1}};
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
+}
+
+static rlxvk_status quantize_host(const host_call *c)
+{
+    const host_tensor *in = c->inputs;
+    uint64_t numel = shape_numel(&c->node->shape), inner = inner_of(c->node);
+    uint64_t channels = (uint64_t)in[1].node->shape.dims[0];
+    for (uint64_t i = 0; i < numel; i++) {
+        uint64_t channel = i / inner % channels;
+        double factor = in[1].words[channel];
+        int32_t zero_point = (int32_t)in[2].words[channel];
+        if (c->node->op == OP_quantize)
+            c->out[i] = integer_host_saturate((float)((double)in[0].words[i] * factor), zero_point);
+        else
+            c->out[i] = (integer_host_read(&in[0], i) - zero_point) * factor;
+    }
+    return RLXVK_OK;
+}
+
+static void quantize_describe(const node *n, text *out)
+{
+    const quantize_attributes *a = n->attributes;
+    if (a->per_axis)
+        text_append(out, " axis=%d", a->axis);
+}
+
+const op_family quantize_family = {
+    .name = "quantize",
+    .attribute_size = sizeof(quantize_attributes),
+    .raw_inputs = 1,
+    .foldable = true,
+    .infer = quantize_infer,
+    .lower = quantize_lower,
+    .in_place = quantize_in_place,
+    .host = quantize_host,
+    .describe = quantize_describe,
+};

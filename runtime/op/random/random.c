@@ -1,0 +1,338 @@
+/*
+ * Random numbers: rng_uniform and rng_normal. Philox4x32-10 with the op's key mixed into
+ * the seed; element e of an op uses word e (uniform) or words 2e and 2e + 1 (normal) of its stream,
+ * so that every invocation works alone. MINSTD, for parity with what other frameworks stored: word
+ * e again, but its normal numbers come from the polar method, so that where one lies depends on
+ * all before it: where they are many, a first dispatch counts. Seed, step and backend are run-time
+ * state: operand 0 is the input RNG_STATE_NAME, which the builder adds once a graph.
+ */
+#include "op/random/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MINSTD_MODULUS 2147483647u
+#define POLAR_ALONE    64   /* candidates an invocation has where one workgroup does them all */
+#define POLAR_ROUNDS   8    /* candidates an invocation has of a chunk, at least */
+#define POLAR_CHUNKS   4096 /* at most: every chunk adds up the counts of those before it */
+
+void random_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS])
+{
+    uint32_t bits[RNG_STATE_WORDS] = {(uint32_t)options->seed, (uint32_t)(options->seed >> 32),
+                                      (uint32_t)options->step, (uint32_t)(options->step >> 32),
+                                      (uint32_t)options->backend};
+    memcpy(words, bits, sizeof bits);
+}
+
+void random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]}, k[2] = {key[0], key[1]};
+    for (int i = 0; i < 10; i++) {
+        uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];
+        uint32_t next[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q,
+                            (uint32_t)(p >> 32) ^ c[3] ^ k[1], (uint32_t)p};
+        memcpy(c, next, sizeof c);
+        k[0] += 0x9E3779B9u;
+        k[1] += 0xBB67AE85u;
+    }
+    memcpy(out, c, sizeof c);
+}
+
+/* ---- Building ---- */
+
+rlxvk_tensor random_state(rlxvk_graph *g)
+{
+    const node state = {.op = OP_input,
+                        .dtype = RLXVK_F32,
+                        .shape = RLXVK_SHAPE(RNG_STATE_WORDS),
+                        .name = RNG_STATE_NAME};
+    uint32_t id = graph_find(g, OP_input, RNG_STATE_NAME);
+    return tensor_of(g, id == NODE_NONE ? graph_append(g, &state) : id);
+}
+
+bool random_is_state(const node *n)
+{
+    return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
+}
+
+uint64_t random_ops(rlxvk_graph *g)
+{
+    for (; g->random_counted < g->nodes.count; g->random_counted++) {
+        const op_family *family = node_row(graph_node(g, g->random_counted))->family;
+        g->random_ops +=
+            family == op_table[OP_rng_uniform].family || family == op_table[OP_sample].family;
+    }
+    return g->random_ops;
+}
+
+static rlxvk_tensor build_rng(rlxvk_graph *g, op_kind op, rlxvk_shape shape, float base,
+                              float other, const rlxvk_rng_stream *stream)
+{
+    rng_attributes a = {.shape = shape, .base = base, .other = other};
+    if (!graph_ready(g, op_table[op].name))
+        return RLXVK_NONE;
+    if (stream)
+        a.stream = *stream;
+    if (!a.stream.has_key)
+        a.stream.key = random_ops(g);
+    a.stream.has_key = true;
+    rlxvk_tensor state = random_state(g);
+    return op_build(g, op, &state, 1, &a);
+}
+
+rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, float high,
+                               const rlxvk_rng_stream *stream)
+{
+    return build_rng(g, OP_rng_uniform, shape, low, high, stream);
+}
+
+rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, float scale,
+                              const rlxvk_rng_stream *stream)
+{
+    return build_rng(g, OP_rng_normal, shape, mean, scale, stream);
+}
+
+/* A template gives the shape and nothing else. */
+static rlxvk_tensor build_like(rlxvk_graph *g, op_kind op, rlxvk_tensor like, float base,
+                               float other, const rlxvk_rng_stream *stream)
+{
+    const char *row = op_table[op].name;
+    if (!graph_ready(g, row) || graph_fail(g, graph_take(g, like, row, "operand", 0)) != RLXVK_OK)
+        return RLXVK_NONE;
+    return build_rng(g, op, rlxvk_tensor_shape(g, like), base, other, stream);
+}
+
+rlxvk_tensor rlxvk_rng_uniform_like(rlxvk_graph *g, rlxvk_tensor like, float low, float high,
+                                    const rlxvk_rng_stream *stream)
+{
+    return build_like(g, OP_rng_uniform, like, low, high, stream);
+}
+
+rlxvk_tensor rlxvk_rng_normal_like(rlxvk_graph *g, rlxvk_tensor like, float mean, float scale,
+                                   const rlxvk_rng_stream *stream)
+{
+    return build_like(g, OP_rng_normal, like, mean, scale, stream);
+}
+
+/* ---- rng_uniform, rng_normal ---- */
+
+static rlxvk_status rng_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rng_attributes *a = attributes;
+    bool uniform = node_code(n) == RNG_UNIFORM;
+    (void)g;
+    if (!isfinite(a->base) || !isfinite(a->other) || (uniform ? a->other < a->base : a->other < 0))
+        return op_fail(n, RLXVK_E_ATTR,
+                       uniform ? "range %g .. %g; both must be finite and low <= high"
+                               : "mean %g, scale %g; both must be finite and scale >= 0",
+                       (double)a->base, (double)a->other);
+    if (a->shape.rank > RLXVK_MAX_RANK)
+        return op_fail(n, RLXVK_E_SHAPE, "rank %u; at most %d", a->shape.rank, RLXVK_MAX_RANK);
+    n->shape = a->shape;
+    n->dtype = RLXVK_F32;
+    return RLXVK_OK;
+}
+
+static uint32_t float_bits(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+/* The engine seed of an op seed: its integer part, saturated. */
+static uint32_t engine_word(float op_seed)
+{
+    uint32_t word;
+    dtype_narrow(RLXVK_U32, &op_seed, 1, &word);
+    return word;
+}
+
+/* Chunks of candidates for the expected number, 4 / pi a pair; the last does what is missing. One
+ * chunk needs no counting: few numbers cost no other backend a dispatch. */
+static void divide_candidates(struct rng_args *args, uint64_t numel, uint32_t threads)
+{
+    uint64_t pairs = divide_up(numel, 2), candidates = pairs * 163 / 128;
+    uint64_t rounds = MAX(divide_up(candidates, (uint64_t)threads * POLAR_CHUNKS), POLAR_ROUNDS);
+    bool alone = candidates <= (uint64_t)threads * POLAR_ALONE;
+    args->polar_rounds = (u32)rounds;
+    args->polar_chunks = alone ? 1 : (u32)(candidates / (rounds * threads));
+}
+
+static rlxvk_status lower_polar_count(lowering *l, const struct rng_args *args, operand state,
+                                      operand *counts)
+{
+    dispatch d = {.kernel = KERNEL_RNG_POLAR_COUNT, .constants = {l->profile->workgroup_size}};
+    rlxvk_status status;
+    TRY(lower_temporary(l, args->polar_chunks * sizeof(u32), counts));
+    lower_groups(l, &d, args->polar_chunks);
+    TRY(lower_emit(l, &d, args, sizeof *args, (operand[]){state, *counts}, 2));
+    counts->access = ACCESS_READ;
+error:
+    return status;
+}
+
+static rlxvk_status rng_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rng_attributes *a = n->attributes;
+    uint64_t numel = shape_numel(&n->shape), key = a->stream.key * GOLDEN_RATIO;
+    bool uniform = node_code(n) == RNG_UNIFORM;
+    uint32_t threads = l->profile->workgroup_size;
+    operand state = lower_input(l, id, 0), y = lower_write(l, id), counts = state;
+    struct rng_args args = {.numel = (u32)numel,
+                            .state_offset = state.offset,
+                            .y_offset = y.offset,
+                            .key_low = (u32)key,
+                            .key_high = (u32)(key >> 32),
+                            .use_op_seed = a->stream.has_op_seed,
+                            .op_seed = float_bits(a->stream.op_seed),
+                            .engine_key = (u32)a->stream.key,
+                            .op_engine = engine_word(a->stream.op_seed),
+                            .base = a->base,
+                            .scale = uniform ? a->other - a->base : a->other,
+                            .limit = a->other,
+                            .below_limit = nextafterf(a->other, -INFINITY)};
+    dispatch d = {.kernel = KERNEL_RNG, .constants = {threads, node_code(n)}};
+    uint64_t groups = groups_for(divide_up(numel, uniform ? 4 : 2), threads);
+    rlxvk_status status;
+    if (!uniform) {
+        divide_candidates(&args, numel, threads);
+        if (args.polar_chunks > 1)
+            TRY(lower_polar_count(l, &args, state, &counts));
+        groups = MAX(groups, args.polar_chunks);
+    }
+    lower_groups(l, &d, groups);
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){state, counts, y}, 3));
+error:
+    return status;
+}
+
+rng_source random_source_of(const host_tensor *state)
+{
+    uint32_t bits[RNG_STATE_WORDS];
+    memcpy(bits, state->words, sizeof bits);
+    return (rng_source){bits[0] | (uint64_t)bits[1] << 32, bits[2] | (uint64_t)bits[3] << 32,
+                        bits[4]};
+}
+
+/* Word w of the stream. */
+static uint32_t stream_word(const rng_source *s, uint64_t mixed, uint64_t w)
+{
+    uint64_t block = w / 4;
+    uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)s->step,
+                           (uint32_t)(s->step >> 32)};
+    uint32_t key[2] = {(uint32_t)mixed, (uint32_t)(mixed >> 32)}, out[4];
+    random_philox(counter, key, out);
+    return out[w % 4];
+}
+
+/* The 24 high bits as a fraction. */
+static float unit(uint32_t word)
+{
+    return ldexpf((float)(word >> 8), -24);
+}
+
+static double host_uniform(const rng_attributes *a, float u)
+{
+    float width = a->other - a->base;
+    float product = u * width, v = a->base + product;
+    return v >= a->other && a->other > a->base ? nextafterf(a->other, -INFINITY) : v;
+}
+
+static double host_normal(uint32_t word_1, uint32_t word_2)
+{
+    double u = fmax(unit(word_1), ldexp(1, -126));
+    return sqrt(-2 * log(u)) * cos(2 * acos(-1) * unit(word_2));
+}
+
+static double normal_bound(const rng_attributes *a, double v)
+{
+    return 2e-6 * a->other + 1e-6 * fabs(v);
+}
+
+static void philox_host(const host_call *c, const rng_source *s)
+{
+    const rng_attributes *a = c->node->attributes;
+    uint64_t numel = shape_numel(&c->node->shape);
+    uint64_t seed = a->stream.has_op_seed ? float_bits(a->stream.op_seed) : s->seed;
+    uint64_t mixed = seed + a->stream.key * GOLDEN_RATIO;
+    for (uint64_t i = 0; i < numel; i++) {
+        if (node_code(c->node) == RNG_UNIFORM) {
+            c->out[i] = host_uniform(a, unit(stream_word(s, mixed, i)));
+            continue;
+        }
+        double z = host_normal(stream_word(s, mixed, 2 * i), stream_word(s, mixed, 2 * i + 1));
+        c->out[i] = a->base + a->other * z;
+        if (c->bound)
+            c->bound[i] = normal_bound(a, c->out[i]);
+    }
+}
+
+static float minstd_next(uint64_t *x)
+{
+    *x = 16807 * *x % MINSTD_MODULUS;
+    return fminf((float)((double)(*x - 1) / (MINSTD_MODULUS - 1)), 1 - 0x1p-24f);
+}
+
+/* Two numbers of the polar method. */
+static void minstd_polar(uint64_t *x, double z[2])
+{
+    double v1, v2, s;
+    do {
+        v1 = 2.0 * minstd_next(x) - 1;
+        v2 = 2.0 * minstd_next(x) - 1;
+        s = v1 * v1 + v2 * v2;
+    } while (s >= 1 || s == 0);
+    z[0] = v1 * sqrt(-2 * log(s) / s);
+    z[1] = v2 * sqrt(-2 * log(s) / s);
+}
+
+/* In the order of the definition, one number after the other. */
+static void minstd_host(const host_call *c, const rng_source *s)
+{
+    const rng_attributes *a = c->node->attributes;
+    uint64_t numel = shape_numel(&c->node->shape), x = (uint32_t)(s->seed + a->stream.key);
+    double z[2];
+    if (a->stream.has_op_seed)
+        x = engine_word(a->stream.op_seed);
+    if ((x %= MINSTD_MODULUS) == 0)
+        x = 1;
+    for (uint64_t i = 0; i < numel; i++) {
+        if (node_code(c->node) == RNG_UNIFORM) {
+            c->out[i] = host_uniform(a, minstd_next(&x));
+            continue;
+        }
+        if (i % 2 == 0)
+            minstd_polar(&x, z);
+        c->out[i] = a->base + a->other * z[i % 2];
+        if (c->bound)
+            c->bound[i] = normal_bound(a, c->out[i]);
+    }
+}
+
+static rlxvk_status rng_host(const host_call *c)
+{
+    rng_source s = random_source_of(&c->inputs[0]);
+    if (s.backend == RNG_BACKEND_PHILOX)
+        philox_host(c, &s);
+    else if (s.backend == RNG_BACKEND_MINSTD)
+        minstd_host(c, &s);
+    return RLXVK_OK;
+}
+
+static void rng_describe(const node *n, text *out)
+{
+    const rng_attributes *a = n->attributes;
+    text_append(out, " key=%llu %g %g", (unsigned long long)a->stream.key, (double)a->base,
+                (double)a->other);
+}
+
+const op_family rng_family = {
+    .name = "rng",
+    .attribute_size = sizeof(rng_attributes),
+    .infer = rng_infer,
+    .lower = rng_lower,
+    .host = rng_host,
+    .describe = rng_describe,
+};

@@ -1,0 +1,34 @@
+/* The state random ops read: an input that the executable keeps, 8 words of bits. Its name is one
+ * that no builder call takes, so that no other input has it. */
+#ifndef RLXVK_RANDOM_H
+#define RLXVK_RANDOM_H
+
+#include "op/op.h"
+
+#define RNG_STATE_NAME  "rlxvk.rng"
+#define RNG_STATE_WORDS 8
+#define GOLDEN_RATIO    0x9E3779B97F4A7C15u /* a key's factor in the mixed seed */
+
+static const rlxvk_rng_options rng_defaults = {.seed = 42};
+
+/* The state's input; added where there is none. */
+rlxvk_tensor random_state(rlxvk_graph *g);
+bool random_is_state(const node *n);
+/* How many random ops there are already: the default key of the next. */
+uint64_t random_ops(rlxvk_graph *g);
+
+/* seed low, high, step low, high, backend, zeros; as the bits of f32 words. */
+void random_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS]);
+
+/* Seed, step and backend as the state holds them. */
+typedef struct rng_source {
+    uint64_t seed, step;
+    uint32_t backend;
+} rng_source;
+
+rng_source random_source_of(const host_tensor *state);
+
+/* Philox4x32-10 of a counter under a key. */
+void random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+#endif

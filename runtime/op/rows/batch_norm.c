@@ -1,0 +1,136 @@
+/*
+ * batch_norm_inference: y = (x - mean) / sqrt(var + eps) * gamma + beta with statistics that are
+ * operands, one element of each per index of the channel axis. var + eps == 0 gives beta, below 0
+ * NaN. The node's operands are x, mean, var, then gamma and beta where they are given. Error of an
+ * element: 1e-6 + 2e-5 (|xhat gamma| + |beta|).
+ */
+#include "op/families.h"
+#include "op/movement/layout.h"
+
+#include <math.h>
+
+rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                        rlxvk_tensor beta, rlxvk_tensor mean, rlxvk_tensor var,
+                                        float eps, int32_t channel_axis)
+{
+    rlxvk_tensor operands[] = {x, mean, var, gamma, beta};
+    batch_norm_attributes a = {.channel_axis = channel_axis,
+                               .eps = eps,
+                               .has_gamma = gamma.id != 0,
+                               .has_beta = beta.id != 0};
+    return op_build(g, OP_batch_norm_inference, operands, ARRAY_COUNT(operands), &a);
+}
+
+/* The name of operand i, of those after x. */
+static const char *role_of(const batch_norm_attributes *a, uint32_t i)
+{
+    static const char *const names[] = {"mean", "var", "gamma", "beta"};
+    return names[i == 3 && !a->has_gamma ? 3 : i - 1];
+}
+
+static rlxvk_status check_vector(const rlxvk_graph *g, const node *n,
+                                 const batch_norm_attributes *a, uint32_t i, int64_t channels)
+{
+    char shape[SHAPE_TEXT];
+    uint32_t wide = 0;
+    const rlxvk_shape *s = input_shape(g, n, i);
+    for (uint32_t k = 0; k < s->rank; k++)
+        wide += s->dims[k] != 1;
+    if (wide <= 1 && shape_numel(s) == (uint64_t)channels)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "%s has shape %s; needs %lld elements, as the channel axis",
+                   role_of(a, i), shape_text(s, shape), (long long)channels);
+}
+
+static rlxvk_status batch_norm_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    batch_norm_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    uint32_t count = 3u + a->has_gamma + a->has_beta;
+    rlxvk_status status;
+    if (n->input_count != count)
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; its attributes name %u", n->input_count,
+                       count);
+    if (x->rank == 0)
+        return op_fail(n, RLXVK_E_SHAPE, "x is a scalar; there is no channel axis");
+    if (!(a->eps >= 0) || isinf(a->eps))
+        return op_fail(n, RLXVK_E_ATTR, "eps is %g; needs a finite value >= 0", (double)a->eps);
+    TRY(op_axis(n, a->channel_axis, x->rank, &a->channel_axis));
+    for (uint32_t i = 1; i < count; i++)
+        TRY(check_vector(g, n, a, i, x->dims[a->channel_axis]));
+    n->shape = *x;
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const batch_norm_attributes *a = n->attributes;
+    axis_view v = op_axis_view(&n->shape, a->channel_axis);
+    operand x = lower_input(l, id, 0), mean = lower_input(l, id, 1);
+    /* mean stands in for a vector that is absent; the kernel then does not read it by that name. */
+    operand gamma = a->has_gamma ? lower_input(l, id, 3) : mean;
+    operand beta = a->has_beta ? lower_input(l, id, 3u + a->has_gamma) : mean;
+    operand operands[] = {x, mean, lower_input(l, id, 2), gamma, beta, lower_write(l, id)};
+    struct batch_norm_args args = {.numel = (u32)shape_numel(&n->shape),
+                                   .channels = (u32)v.length,
+                                   .inner = (u32)v.inner,
+                                   .x_offset = x.offset,
+                                   .mean_offset = mean.offset,
+                                   .variance_offset = operands[2].offset,
+                                   .gamma_offset = gamma.offset,
+                                   .beta_offset = beta.offset,
+                                   .y_offset = operands[5].offset,
+                                   .eps = a->eps};
+    uint32_t flags =
+        (a->has_gamma ? BATCH_NORM_HAS_GAMMA : 0) | (a->has_beta ? BATCH_NORM_HAS_BETA : 0);
+    dispatch d = {.kernel = KERNEL_BATCH_NORM, .constants = {l->profile->workgroup_size, flags}};
+    lower_groups(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
+static rlxvk_status batch_norm_host(const host_call *c)
+{
+    const batch_norm_attributes *a = c->node->attributes;
+    axis_view v = op_axis_view(&c->node->shape, a->channel_axis);
+    const float *gamma = a->has_gamma ? c->inputs[3].words : NULL;
+    const float *beta = a->has_beta ? c->inputs[3 + a->has_gamma].words : NULL;
+    uint64_t at = 0;
+    for (uint64_t o = 0; o < v.outer; o++)
+        for (uint64_t k = 0; k < v.length; k++) {
+            double mean = c->inputs[1].words[k];
+            double deviation = sqrt((double)c->inputs[2].words[k] + a->eps);
+            double scale = gamma ? gamma[k] : 1, shift = beta ? beta[k] : 0;
+            for (uint64_t i = 0; i < v.inner; i++, at++) {
+                double normal = deviation == 0 ? 0 : (c->inputs[0].words[at] - mean) / deviation;
+                c->out[at] = normal * scale + shift;
+                if (c->bound)
+                    c->bound[at] = 1e-6 + 2e-5 * (fabs(normal * scale) + fabs(shift));
+            }
+        }
+    return RLXVK_OK;
+}
+
+static void batch_norm_describe(const node *n, text *out)
+{
+    const batch_norm_attributes *a = n->attributes;
+    text_append(out, " channel_axis=%d eps=%g%s%s", a->channel_axis, (double)a->eps,
+                a->has_gamma ? " gamma" : "", a->has_beta ? " beta" : "");
+}
+
+const op_family batch_norm_family = {.name = "batch_norm",
+                                     .attribute_size = sizeof(batch_norm_attributes),
+                                     .infer = batch_norm_infer,
+                                     .lower = batch_norm_lower,
+                                     .in_place = batch_norm_in_place,
+                                     .host = batch_norm_host,
+                                     .describe = batch_norm_describe};

@@ -1,0 +1,133 @@
+/*
+ * cumsum: y[j] = sum of x[k], k <= j (k < j when exclusive) along one axis. Few long rows take
+ * two dispatches: sums of chunks, then running sums inside the chunks, each of which sums up what
+ * came before it. A NaN or
+ * infinity affects only what follows it. Error at j: 2^-23 (4 + sqrt j) sum |x[k]|.
+ */
+#include "op/rows/reduce.h"
+
+#include <math.h>
+
+rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive)
+{
+    cumsum_attributes a = {.axis = axis, .exclusive = exclusive};
+    return op_build(g, OP_cumsum, &x, 1, &a);
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    cumsum_attributes *a = attributes;
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = input_dtype(g, n, 0);
+    return op_axis(n, a->axis, n->shape.rank, &a->axis);
+}
+
+static axis_view view_of(const node *n)
+{
+    return op_axis_view(&n->shape, ((const cumsum_attributes *)n->attributes)->axis);
+}
+
+/* Pieces of a row whose sums each of them adds up. */
+#define MOST_PIECES 1024
+
+static const uint32_t kernels[] = {KERNEL_CUMSUM, KERNEL_CUMSUM_SUBGROUP};
+
+/* `sums`: of the chunks; NULL where each row is one. */
+static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, row_chunks chunks,
+                              const operand *sums)
+{
+    const node *n = graph_node(l->graph, id);
+    axis_view v = view_of(n);
+    operand x = lower_input(l, id, 0), y = lower_write(l, id), parts = sums ? *sums : x;
+    uint64_t outputs = v.outer * chunks.count * v.inner;
+    dispatch d = row_dispatch_either(l, kernels, tile, outputs);
+    struct cumsum_args args = {.outputs = (u32)outputs,
+                               .inner = (u32)v.inner,
+                               .extent = (u32)v.length,
+                               .chunks = chunks.count,
+                               .chunk_length = (u32)chunks.length,
+                               .lanes = tile->lanes,
+                               .lane_stride = tile->lane_stride,
+                               .x_offset = x.offset,
+                               .y_offset = y.offset};
+    parts.access = ACCESS_READ;
+    d.constants[1] = ((const cumsum_attributes *)n->attributes)->exclusive;
+    d.constants[2] = sums != NULL;
+    d.constants[3] = tile->form->quads;
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts, y}, 3);
+}
+
+/* Pieces of what the lanes hold in registers, so that a piece is loaded once; fewer, longer ones
+ * where there would be so many that adding up their sums counts. */
+static row_chunks choose_chunks(const device_profile *profile, axis_view v, const row_tile *tile)
+{
+    uint64_t held = CUMSUM_HELD * (uint64_t)tile->lanes, pieces = divide_up(v.length, held);
+    row_chunks chunks = row_chunks_choose(profile, v, tile, (uint32_t)held);
+    if (chunks.count > 1 && pieces <= MOST_PIECES && profile->kind != RLXVK_DEVICE_CPU)
+        return (row_chunks){(uint32_t)pieces, held};
+    return chunks;
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    axis_view v = view_of(graph_node(l->graph, id));
+    operand x = lower_input(l, id, 0), y = lower_write(l, id), sums;
+    bool whole = row_is_whole(v, (operand[]){x, y}, 2);
+    row_tile tile = row_tile_choose(l, v, whole, 4, ROW_ANY_LENGTH);
+    row_chunks chunks = choose_chunks(l->profile, v, &tile);
+    rlxvk_status status;
+    if (chunks.count == 1)
+        return emit_scan(l, id, &tile, chunks, NULL);
+    TRY(lower_temporary(l, 4 * v.outer * chunks.count * v.inner, &sums));
+    TRY(reduce_chunks(l, v, chunks, REDUCE_SUM, x, sums));
+    TRY(emit_scan(l, id, &tile, chunks, &sums));
+error:
+    return status;
+}
+
+static uint32_t in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
+static void host_row(const host_call *c, uint64_t start, axis_view v, bool exclusive)
+{
+    double sum = 0, magnitude = 0;
+    for (uint64_t j = 0; j < v.length; j++) {
+        uint64_t at = start + j * v.inner;
+        double x = c->inputs[0].words[at];
+        double before = sum, magnitude_before = magnitude;
+        sum += x;
+        magnitude += fabs(x);
+        c->out[at] = exclusive ? before : sum;
+        if (c->bound)
+            c->bound[at] =
+                0x1p-23 * (4 + sqrt((double)j)) * (exclusive ? magnitude_before : magnitude);
+    }
+}
+
+static rlxvk_status host(const host_call *c)
+{
+    axis_view v = view_of(c->node);
+    bool exclusive = ((const cumsum_attributes *)c->node->attributes)->exclusive;
+    for (uint64_t o = 0; o < v.outer; o++)
+        for (uint64_t i = 0; i < v.inner; i++)
+            host_row(c, o * v.length * v.inner + i, v, exclusive);
+    return RLXVK_OK;
+}
+
+static void describe(const node *n, text *out)
+{
+    const cumsum_attributes *a = n->attributes;
+    text_append(out, " axis=%d exclusive=%d", a->axis, a->exclusive);
+}
+
+const op_family cumsum_family = {.name = "cumsum",
+                                 .attribute_size = sizeof(cumsum_attributes),
+                                 .infer = infer,
+                                 .lower = lower,
+                                 .in_place = in_place,
+                                 .host = host,
+                                 .describe = describe};

@@ -1,0 +1,475 @@
+/*
+ * Norms over one axis of [outer, n, inner]:
+ *   layer_norm  y = (x - mean) / sqrt(var + eps) * gamma + beta, var = mean (x - mean)^2
+ *   rms_norm    y = x / sqrt(mean x^2 + eps) * gamma + beta
+ *   fused_residual_*  the same over the last axis of (x + residual) + bias
+ *   layer_norm2d  layer_norm over axis 1 of [N, C, H, W]
+ *   group_norm  layer_norm of the elements of C / groups channels, gamma and beta by channel: rows
+ *     are [N * groups, C / groups * spatial], whole in memory
+ * gamma, beta, bias: [n] ([C]); absent ones are 1, 0, 0. Where var + eps == 0 the row is beta. A
+ * NaN or infinity spoils its row. Limit: squares must fit f32; a row with deviations beyond 1e18
+ * gives beta.
+ *
+ * Rows up to 32 elements a lane stay in registers (one dispatch); longer ones are cut into chunks:
+ * statistics, then the values. A pair (add, norm of the sum) is one step that stores the sum on the
+ * way. Error: 1e-6 + 2e-5 A, A = max over the row of |xhat gamma| + |beta|; 5e-3 A where the mean
+ * is large against the deviation.
+ */
+#include "op/rows/row_tile.h"
+
+#include <math.h>
+
+static const uint32_t kernels[] = {KERNEL_NORM, KERNEL_NORM_SUBGROUP};
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operands, size_t count,
+                          int32_t axis, float eps)
+{
+    const rlxvk_tensor *last = operands + count;
+    norm_attributes a = {.axis = axis,
+                         .eps = eps,
+                         .has_bias = count == 5 && operands[2].id,
+                         .has_gamma = last[-2].id,
+                         .has_beta = last[-1].id};
+    return op_build(g, op, operands, count, &a);
+}
+
+rlxvk_tensor rlxvk_layer_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
+                              int32_t axis, float eps)
+{
+    return build(g, OP_layer_norm, (rlxvk_tensor[]){x, gamma, beta}, 3, axis, eps);
+}
+
+rlxvk_tensor rlxvk_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
+                            int32_t axis, float eps)
+{
+    return build(g, OP_rms_norm, (rlxvk_tensor[]){x, gamma, beta}, 3, axis, eps);
+}
+
+rlxvk_tensor rlxvk_fused_residual_ln(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor residual,
+                                     rlxvk_tensor bias, rlxvk_tensor gamma, rlxvk_tensor beta,
+                                     float eps)
+{
+    rlxvk_tensor operands[] = {x, residual, bias, gamma, beta};
+    return build(g, OP_fused_residual_ln, operands, 5, -1, eps);
+}
+
+rlxvk_tensor rlxvk_fused_residual_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor residual,
+                                           rlxvk_tensor bias, rlxvk_tensor gamma, rlxvk_tensor beta,
+                                           float eps)
+{
+    rlxvk_tensor operands[] = {x, residual, bias, gamma, beta};
+    return build(g, OP_fused_residual_rms_norm, operands, 5, -1, eps);
+}
+
+rlxvk_tensor rlxvk_layer_norm2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                rlxvk_tensor beta, float eps)
+{
+    return build(g, OP_layer_norm2d, (rlxvk_tensor[]){x, gamma, beta}, 3, 1, eps);
+}
+
+rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
+                              int64_t num_groups, float eps)
+{
+    norm_attributes a = {.axis = 1,
+                         .eps = eps,
+                         .num_groups = num_groups,
+                         .has_gamma = gamma.id,
+                         .has_beta = beta.id};
+    return op_build(g, OP_group_norm, (rlxvk_tensor[]){x, gamma, beta}, 3, &a);
+}
+
+/* Which operand is what; NODE_NONE for an absent one. */
+typedef struct roles {
+    bool rms;
+    uint32_t residual, bias, gamma, beta, count;
+} roles;
+
+static roles roles_of(const node *n, const norm_attributes *a)
+{
+    uint32_t code = node_code(n), next = 1;
+    bool fused = code == NORM_RESIDUAL_LAYER || code == NORM_RESIDUAL_RMS;
+    roles r = {.rms = code == NORM_RMS || code == NORM_RESIDUAL_RMS};
+    r.residual = fused ? next++ : NODE_NONE;
+    r.bias = a->has_bias ? next++ : NODE_NONE;
+    r.gamma = a->has_gamma ? next++ : NODE_NONE;
+    r.beta = a->has_beta ? next++ : NODE_NONE;
+    r.count = next;
+    return r;
+}
+
+/* A vector along the normalized axis: n elements, all but one dim 1. */
+static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t index,
+                                 const char *role, int64_t length)
+{
+    char shape[SHAPE_TEXT];
+    uint32_t wide = 0;
+    if (index == NODE_NONE)
+        return RLXVK_OK;
+    const rlxvk_shape *s = input_shape(g, n, index);
+    for (uint32_t i = 0; i < s->rank; i++)
+        wide += s->dims[i] != 1;
+    if (wide <= 1 && shape_numel(s) == (uint64_t)length)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "%s has shape %s; needs %lld elements, as the %s", role,
+                   shape_text(s, shape), (long long)length,
+                   node_code(n) == NORM_GROUP ? "channels" : "normalized axis");
+}
+
+static rlxvk_status check_vectors(const rlxvk_graph *g, const node *n, const roles *r,
+                                  int64_t length)
+{
+    rlxvk_status status;
+    TRY(check_vector(g, n, r->bias, "bias", length));
+    TRY(check_vector(g, n, r->gamma, "gamma", length));
+    TRY(check_vector(g, n, r->beta, "beta", length));
+error:
+    return status;
+}
+
+/* What the image norms ask of x and their groups. */
+static rlxvk_status check_channels(const node *n, const norm_attributes *a, const rlxvk_shape *x)
+{
+    char shape[SHAPE_TEXT];
+    uint32_t code = node_code(n);
+    if (code == NORM_LAYER_2D && x->rank != 4)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, H, W]", shape_text(x, shape));
+    if (code != NORM_GROUP)
+        return RLXVK_OK;
+    if (x->rank < 2)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, ...]", shape_text(x, shape));
+    if (a->num_groups < 1 || x->dims[1] % a->num_groups)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "num_groups %lld does not divide the channels of x %s; choose a divisor",
+                       (long long)a->num_groups, shape_text(x, shape));
+    return RLXVK_OK;
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    norm_attributes *a = attributes;
+    roles r = roles_of(n, a);
+    char shapes[2][SHAPE_TEXT];
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    rlxvk_status status;
+    if (n->input_count != r.count)
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; its attributes name %u", n->input_count,
+                       r.count);
+    if (x->rank == 0)
+        return op_fail(n, RLXVK_E_SHAPE, "x is a scalar; there is no axis to normalize");
+    if (r.residual != NODE_NONE && !shape_equal(x, input_shape(g, n, r.residual)))
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s and the residual %s; they must agree",
+                       shape_text(x, shapes[0]),
+                       shape_text(input_shape(g, n, r.residual), shapes[1]));
+    if (!(a->eps >= 0) || isinf(a->eps))
+        return op_fail(n, RLXVK_E_ATTR, "eps is %g; needs a finite value >= 0", (double)a->eps);
+    TRY(check_channels(n, a, x));
+    TRY(op_axis(n, a->axis, x->rank, &a->axis));
+    TRY(check_vectors(g, n, &r, x->dims[a->axis]));
+    n->shape = *x;
+    n->dtype = input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+/* The rows that are normalized. */
+static axis_view rows_of(const node *n, const norm_attributes *a)
+{
+    const rlxvk_shape *x = &n->shape;
+    if (node_code(n) != NORM_GROUP)
+        return op_axis_view(x, a->axis);
+    uint64_t channels = (uint64_t)(x->dims[1] / a->num_groups);
+    return (axis_view){(uint64_t)(x->dims[0] * a->num_groups),
+                       channels * shape_product(x, 2, x->rank), 1};
+}
+
+/* Everything a lowering needs; absent operands stand for x, which the kernel then does not read by
+ * that name. */
+typedef struct norm_work {
+    axis_view view;
+    row_tile tile;
+    bool quads; /* of long rows: move as vec4 */
+    uint32_t flags;
+    uint32_t groups, group_channels, spatial; /* group norm only, else 0 */
+    float eps;
+    operand x, residual, bias, gamma, beta, sum, y;
+} norm_work;
+
+static operand take(const lowering *l, uint32_t id, uint32_t index, uint32_t flag, norm_work *w)
+{
+    if (index == NODE_NONE)
+        return w->x;
+    w->flags |= flag;
+    return lower_input(l, id, index);
+}
+
+static row_tile choose_tile(lowering *l, const norm_work *w)
+{
+    operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
+    bool whole = row_is_whole(w->view, operands, ARRAY_COUNT(operands));
+    return row_tile_choose(l, w->view, whole, 4, 4 * ROW_MOST_QUADS);
+}
+
+/* `x_of`: the node whose operands 0 and 1 are x and the residual: the norm itself, or the add of a
+ * pair. */
+static norm_work describe_work(lowering *l, uint32_t id, uint32_t x_of, bool has_residual)
+{
+    const node *n = graph_node(l->graph, id);
+    const norm_attributes *a = n->attributes;
+    roles r = roles_of(n, a);
+    norm_work w = {.view = rows_of(n, a),
+                   .flags = r.rms ? NORM_IS_RMS : 0,
+                   .eps = a->eps,
+                   .x = lower_input(l, x_of, 0),
+                   .y = lower_write(l, id)};
+    w.residual = take(l, x_of, has_residual ? 1 : NODE_NONE, NORM_HAS_RESIDUAL, &w);
+    w.bias = take(l, id, r.bias, NORM_HAS_BIAS, &w);
+    w.gamma = take(l, id, r.gamma, NORM_HAS_GAMMA, &w);
+    w.beta = take(l, id, r.beta, NORM_HAS_BETA, &w);
+    w.sum = w.y;
+    w.tile = choose_tile(l, &w);
+    if (node_code(n) == NORM_GROUP) {
+        w.flags |= NORM_BY_CHANNEL;
+        w.groups = (uint32_t)a->num_groups;
+        w.group_channels = (uint32_t)(n->shape.dims[1] / a->num_groups);
+        w.spatial = (uint32_t)shape_product(&n->shape, 2, n->shape.rank);
+    }
+    return w;
+}
+
+static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
+{
+    uint64_t rows = w->view.outer * w->view.inner;
+    dispatch d = row_dispatch_either(l, kernels, &w->tile, rows);
+    struct norm_args args = {.outputs = (u32)rows,
+                             .inner = (u32)w->view.inner,
+                             .extent = (u32)w->view.length,
+                             .lanes = w->tile.lanes,
+                             .lane_stride = w->tile.lane_stride,
+                             .x_offset = w->x.offset,
+                             .residual_offset = w->residual.offset,
+                             .bias_offset = w->bias.offset,
+                             .gamma_offset = w->gamma.offset,
+                             .beta_offset = w->beta.offset,
+                             .sum_offset = w->sum.offset,
+                             .y_offset = w->y.offset,
+                             .eps = w->eps,
+                             .groups = w->groups,
+                             .group_channels = w->group_channels,
+                             .spatial = w->spatial};
+    operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
+    d.constants[1] = w->flags;
+    d.constants[2] = w->tile.form->quads;
+    d.constants[3] = quads;
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chunks,
+                                 operand statistics)
+{
+    uint64_t outputs = w->view.outer * chunks.count * w->view.inner;
+    dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, &w->tile, outputs);
+    struct norm_partial_args args = {.outputs = (u32)outputs,
+                                     .inner = (u32)w->view.inner,
+                                     .extent = (u32)w->view.length,
+                                     .chunks = chunks.count,
+                                     .chunk_length = (u32)chunks.length,
+                                     .lanes = w->tile.lanes,
+                                     .lane_stride = w->tile.lane_stride,
+                                     .x_offset = w->x.offset,
+                                     .residual_offset = w->residual.offset,
+                                     .bias_offset = w->bias.offset,
+                                     .sum_offset = w->sum.offset};
+    /* Without a sum to keep, what stands in its place must not look written. */
+    operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
+    operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
+    d.constants[1] = w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL);
+    d.constants[2] = w->quads;
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_finish(lowering *l, const norm_work *w, row_chunks chunks,
+                                operand statistics)
+{
+    uint64_t outputs = w->view.outer * chunks.count * w->view.inner;
+    dispatch d = row_dispatch(l, KERNEL_NORM_FINISH, &w->tile, outputs);
+    struct norm_finish_args args = {.outputs = (u32)outputs,
+                                    .inner = (u32)w->view.inner,
+                                    .extent = (u32)w->view.length,
+                                    .chunks = chunks.count,
+                                    .chunk_length = (u32)chunks.length,
+                                    .lanes = w->tile.lanes,
+                                    .lane_stride = w->tile.lane_stride,
+                                    .x_offset = w->x.offset,
+                                    .residual_offset = w->residual.offset,
+                                    .bias_offset = w->bias.offset,
+                                    .gamma_offset = w->gamma.offset,
+                                    .beta_offset = w->beta.offset,
+                                    .y_offset = w->y.offset,
+                                    .eps = w->eps,
+                                    .groups = w->groups,
+                                    .group_channels = w->group_channels,
+                                    .spatial = w->spatial};
+    statistics.access = ACCESS_READ;
+    operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, statistics, w->y};
+    d.constants[1] = w->flags;
+    d.constants[2] = w->quads;
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status lower_chunks(lowering *l, norm_work w)
+{
+    w.quads = w.tile.form->quads;
+    w.tile = row_tile_plain(l, w.view, 4, 4 * ROW_MOST_QUADS);
+    uint64_t length = (uint64_t)NORM_CHUNK_ELEMENTS * w.tile.lanes;
+    row_chunks chunks = {(uint32_t)divide_up(w.view.length, length), length};
+    operand statistics;
+    rlxvk_status status;
+    TRY(lower_temporary(l, 12 * w.view.outer * chunks.count * w.view.inner, &statistics));
+    TRY(emit_partial(l, &w, chunks, statistics));
+    if (w.flags & NORM_KEEPS_SUM) {
+        w.x = w.residual = w.sum;
+        w.x.access = w.residual.access = ACCESS_READ;
+        w.flags &= ~(NORM_HAS_RESIDUAL | NORM_KEEPS_SUM);
+    }
+    TRY(emit_finish(l, &w, chunks, statistics));
+error:
+    return status;
+}
+
+static rlxvk_status lower_work(lowering *l, const norm_work *w)
+{
+    uint32_t quads = row_quads(w->view, &w->tile);
+    return quads ? lower_whole(l, w, quads) : lower_chunks(l, *w);
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    roles r = roles_of(n, n->attributes);
+    norm_work w = describe_work(l, id, id, r.residual != NODE_NONE);
+    return lower_work(l, &w);
+}
+
+/* `first` is an add of two tensors of the norm's shape; `id` a plain norm whose operand 0 it is. */
+static rlxvk_status lower_pair(lowering *l, uint32_t first, uint32_t id)
+{
+    norm_work w = describe_work(l, id, first, true);
+    w.flags |= NORM_KEEPS_SUM;
+    w.sum = lower_write(l, first);
+    w.tile = choose_tile(l, &w);
+    return lower_work(l, &w);
+}
+
+/* x and the residual: each element is read before it is written, by the lane that writes it, or in
+ * an earlier dispatch. */
+static uint32_t in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    roles r = roles_of(n, n->attributes);
+    return r.residual != NODE_NONE ? 3 : 1;
+}
+
+typedef struct row_reference {
+    const float *x, *residual, *bias, *gamma, *beta; /* NULL when absent */
+    uint64_t n, stride, start;
+    uint64_t span; /* neighbouring elements of the row that share one of gamma and beta */
+    double eps;
+    bool rms;
+} row_reference;
+
+/* The sums are f32 by definition; everything after them is exact. */
+static double host_element(const row_reference *r, uint64_t i)
+{
+    uint64_t at = r->start + i * r->stride;
+    float v = r->x[at];
+    if (r->residual)
+        v = v + r->residual[at];
+    if (r->bias)
+        v = v + r->bias[i];
+    return v;
+}
+
+static void host_row(const row_reference *r, double *out, double *bound)
+{
+    double mean = 0, square = 0, most = 0;
+    for (uint64_t i = 0; i < r->n; i++)
+        mean += r->rms ? 0 : host_element(r, i);
+    mean /= (double)r->n;
+    for (uint64_t i = 0; i < r->n; i++)
+        square += pow(host_element(r, i) - mean, 2);
+    square /= (double)r->n;
+    double deviation = sqrt(square + r->eps);
+    for (uint64_t i = 0; i < r->n; i++) {
+        double normal = deviation == 0 ? 0 : (host_element(r, i) - mean) / deviation;
+        double scaled = r->gamma ? normal * r->gamma[i / r->span] : normal;
+        double shift = r->beta ? r->beta[i / r->span] : 0;
+        out[r->start + i * r->stride] = scaled + shift;
+        most = fmax(most, fabs(scaled) + fabs(shift));
+    }
+    double share = square > 0 && fabs(mean) > 1e3 * sqrt(square) ? 5e-3 : 2e-5;
+    for (uint64_t i = 0; bound && i < r->n; i++)
+        bound[r->start + i * r->stride] = 1e-6 + share * most;
+}
+
+static const float *words_of(const host_call *c, uint32_t index)
+{
+    return index == NODE_NONE ? NULL : c->inputs[index].words;
+}
+
+static rlxvk_status host_groups(const host_call *c, row_reference r, const norm_attributes *a)
+{
+    uint64_t channels = (uint64_t)(c->node->shape.dims[1] / a->num_groups);
+    const float *gamma = r.gamma, *beta = r.beta;
+    r.span = MAX(shape_product(&c->node->shape, 2, c->node->shape.rank), 1);
+    for (int64_t b = 0; b < c->node->shape.dims[0]; b++)
+        for (uint64_t k = 0; k < (uint64_t)a->num_groups; k++) {
+            r.gamma = gamma ? gamma + k * channels : NULL;
+            r.beta = beta ? beta + k * channels : NULL;
+            host_row(&r, c->out, c->bound);
+            r.start += r.n;
+        }
+    return RLXVK_OK;
+}
+
+static rlxvk_status host(const host_call *c)
+{
+    const norm_attributes *a = c->node->attributes;
+    axis_view v = rows_of(c->node, a);
+    roles role = roles_of(c->node, a);
+    row_reference r = {.x = c->inputs[0].words,
+                       .residual = words_of(c, role.residual),
+                       .bias = words_of(c, role.bias),
+                       .gamma = words_of(c, role.gamma),
+                       .beta = words_of(c, role.beta),
+                       .n = v.length,
+                       .stride = v.inner,
+                       .span = 1,
+                       .eps = a->eps,
+                       .rms = role.rms};
+    if (node_code(c->node) == NORM_GROUP)
+        return host_groups(c, r, a);
+    for (uint64_t o = 0; o < v.outer; o++)
+        for (uint64_t i = 0; i < v.inner; i++) {
+            r.start = o * v.length * v.inner + i;
+            host_row(&r, c->out, c->bound);
+        }
+    return RLXVK_OK;
+}
+
+static void describe(const node *n, text *out)
+{
+    const norm_attributes *a = n->attributes;
+    text_append(out, " axis=%d eps=%g%s%s%s", a->axis, (double)a->eps, a->has_bias ? " bias" : "",
+                a->has_gamma ? " gamma" : "", a->has_beta ? " beta" : "");
+    if (a->num_groups)
+        text_append(out, " num_groups=%lld", (long long)a->num_groups);
+}
+
+const op_family norm_family = {.name = "norm",
+                               .attribute_size = sizeof(norm_attributes),
+                               .infer = infer,
+                               .lower = lower,
+                               .lower_pair = lower_pair,
+                               .in_place = in_place,
+                               .host = host,
+                               .describe = describe};

@@ -1,0 +1,308 @@
+/*
+ * Reductions over any set of axes. Dims of 1 do not matter; neighbouring axes that are all reduced
+ * or all kept merge into runs, and each reduced run is one [outer, run, inner] pass, the innermost
+ * first, through temporaries. A pass over few long rows is cut into chunks and takes two
+ * dispatches.
+ *
+ * sum, mean = sum / count (divided once, by the whole count), max and min (NaN wins), prod. Over
+ * nothing: 0, NaN, -Inf, +Inf, 1. Over axes of 1 in all: the same elements, a view. Error of a sum:
+ * 2^-23 (4 + log2 n) sum |x|.
+ */
+#include "op/rows/reduce.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, const int32_t *axes,
+                          size_t axis_count, bool keep_dim)
+{
+    reduce_attributes a = {.axis_count = (uint32_t)axis_count, .keep_dim = keep_dim};
+    const char *row = op_table[op].name;
+    if (!graph_ready(g, row) ||
+        graph_fail(g, status_require_items(axes, axis_count, row, "axes")) != RLXVK_OK)
+        return RLXVK_NONE;
+    if (axis_count > RLXVK_MAX_RANK) {
+        graph_fail(g, status_fail(RLXVK_E_AXIS, "%s: %zu axes; a tensor has at most %d", row,
+                                  axis_count, RLXVK_MAX_RANK));
+        return RLXVK_NONE;
+    }
+    if (axis_count)
+        memcpy(a.axes, axes, axis_count * sizeof *axes);
+    return op_build(g, op, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_reduce_sum(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
+                              size_t axis_count, bool keep_dim)
+{
+    return build(g, OP_reduce_sum, x, axes, axis_count, keep_dim);
+}
+
+rlxvk_tensor rlxvk_reduce_mean(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
+                               size_t axis_count, bool keep_dim)
+{
+    return build(g, OP_reduce_mean, x, axes, axis_count, keep_dim);
+}
+
+rlxvk_tensor rlxvk_reduce_max(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
+                              size_t axis_count, bool keep_dim)
+{
+    return build(g, OP_reduce_max, x, axes, axis_count, keep_dim);
+}
+
+rlxvk_tensor rlxvk_reduce_min(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
+                              size_t axis_count, bool keep_dim)
+{
+    return build(g, OP_reduce_min, x, axes, axis_count, keep_dim);
+}
+
+rlxvk_tensor rlxvk_reduce_prod(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
+                               size_t axis_count, bool keep_dim)
+{
+    return build(g, OP_reduce_prod, x, axes, axis_count, keep_dim);
+}
+
+/* Bit a: axis a is reduced. */
+static uint32_t reduced_axes(const node *n)
+{
+    const reduce_attributes *a = n->attributes;
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        set |= 1u << a->axes[i];
+    return set;
+}
+
+static uint64_t reduced_count(const rlxvk_shape *x, uint32_t set)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (set >> i & 1)
+            count *= (uint64_t)x->dims[i];
+    return count;
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    reduce_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    uint32_t set = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < a->axis_count; i++) {
+        int32_t axis = 0;
+        TRY(op_axis(n, a->axes[i], x->rank, &axis));
+        if (set >> axis & 1)
+            return op_fail(n, RLXVK_E_AXIS, "axis %d is named twice; name each once", a->axes[i]);
+        set |= 1u << axis;
+    }
+    a->axis_count = 0;
+    n->shape = (rlxvk_shape){0};
+    n->dtype = input_dtype(g, n, 0);
+    for (uint32_t i = 0; i < MAX(x->rank, 1); i++)
+        if (set >> i & 1)
+            a->axes[a->axis_count++] = (int32_t)i;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (!(set >> i & 1) || a->keep_dim)
+            n->shape.dims[n->shape.rank++] = set >> i & 1 ? 1 : x->dims[i];
+error:
+    return status;
+}
+
+static bool view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    *out_offset = 0;
+    return reduced_count(input_shape(g, n, 0), reduced_axes(n)) == 1;
+}
+
+static const uint32_t kernels[] = {KERNEL_REDUCE, KERNEL_REDUCE_SUBGROUP};
+
+/* One reduced run, with everything inside it reduced already. */
+typedef struct pass {
+    axis_view view;
+    uint32_t code;
+    float divisor; /* of the last pass of a mean */
+} pass;
+
+static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chunks chunks,
+                              operand x, operand y)
+{
+    uint64_t outputs = p->view.outer * chunks.count * p->view.inner;
+    dispatch d = row_dispatch_either(l, kernels, &tile, outputs);
+    struct reduce_args args = {.outputs = (u32)outputs,
+                               .inner = (u32)p->view.inner,
+                               .extent = (u32)p->view.length,
+                               .chunks = chunks.count,
+                               .chunk_length = (u32)chunks.length,
+                               .lanes = tile.lanes,
+                               .lane_stride = tile.lane_stride,
+                               .x_offset = x.offset,
+                               .y_offset = y.offset,
+                               .divisor = p->divisor};
+    x.access = ACCESS_READ;
+    d.constants[1] = p->code;
+    d.constants[2] = tile.form->quads;
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
+}
+
+static row_tile choose_tile(lowering *l, axis_view v, const operand *x)
+{
+    return row_tile_choose(l, v, row_is_whole(v, x, 1), 8, ROW_ANY_LENGTH);
+}
+
+rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint32_t code, operand x,
+                           operand y)
+{
+    return emit_pass(l, &(pass){rows, code, 0}, choose_tile(l, rows, &x), chunks, x, y);
+}
+
+static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
+{
+    row_tile tile = choose_tile(l, p.view, &x);
+    row_chunks chunks = row_chunks_choose(l->profile, p.view, &tile, 8 * tile.lanes);
+    rlxvk_status status = RLXVK_OK;
+    if (chunks.count > 1) {
+        operand sums;
+        TRY(lower_temporary(l, 4 * p.view.outer * chunks.count * p.view.inner, &sums));
+        TRY(reduce_chunks(l, p.view, chunks, p.code == REDUCE_MEAN ? REDUCE_SUM : p.code, x, sums));
+        p.view.length = chunks.count;
+        tile = choose_tile(l, p.view, &sums);
+        x = sums;
+    }
+    TRY(emit_pass(l, &p, tile, (row_chunks){1, p.view.length}, x, y));
+error:
+    return status;
+}
+
+rlxvk_status reduce_rows(lowering *l, axis_view rows, uint32_t code, float divisor, operand x,
+                         operand y)
+{
+    return lower_pass(l, (pass){rows, code, divisor}, x, y);
+}
+
+/* The innermost reduced run of more than one element: [*first, *last) of the axes. False when there
+ * is none. */
+static bool innermost_run(const rlxvk_shape *s, uint32_t set, uint32_t *first, uint32_t *last)
+{
+    uint32_t i = s->rank;
+    while (i > 0 && (!(set >> (i - 1) & 1) || s->dims[i - 1] == 1))
+        i--;
+    *last = i;
+    while (i > 0 && ((set >> (i - 1) & 1) || s->dims[i - 1] == 1))
+        i--;
+    *first = i;
+    return *last > 0;
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    rlxvk_shape s = *input_shape(l->graph, n, 0);
+    uint32_t set = reduced_axes(n), first, last, code = node_code(n);
+    uint64_t count = reduced_count(&s, set);
+    operand x = lower_input(l, id, 0), y = lower_write(l, id);
+    rlxvk_status status = RLXVK_OK;
+    if (count == 0)
+        return lower_pass(l, (pass){{shape_numel(&n->shape), 0, 1}, code, 0}, x, y);
+    while (innermost_run(&s, set, &first, &last)) {
+        pass p = {{shape_product(&s, 0, first), shape_product(&s, first, last),
+                   shape_product(&s, last, s.rank)},
+                  code == REDUCE_MEAN ? REDUCE_SUM : code,
+                  0};
+        for (uint32_t i = first; i < last; i++)
+            s.dims[i] = 1;
+        operand to = y;
+        if (shape_numel(&s) == shape_numel(&n->shape))
+            p.code = code, p.divisor = (float)count;
+        else
+            TRY(lower_temporary(l, 4 * shape_numel(&s), &to));
+        TRY(lower_pass(l, p, x, to));
+        x = to;
+    }
+error:
+    return status;
+}
+
+static double start_of(uint32_t code)
+{
+    static const double starts[] = {
+        [REDUCE_MAX] = -INFINITY, [REDUCE_MIN] = INFINITY, [REDUCE_PROD] = 1};
+    return starts[code];
+}
+
+static void accumulate(uint32_t code, double v, double *value, double *magnitude)
+{
+    *magnitude += fabs(v);
+    if (code == REDUCE_SUM || code == REDUCE_MEAN)
+        *value += v;
+    else if (code == REDUCE_PROD)
+        *value *= v;
+    else if (isnan(v) || (!isnan(*value) && (code == REDUCE_MAX ? v > *value : v < *value)))
+        *value = v;
+}
+
+/* The element of the result that element `at` of x goes into. */
+static uint64_t target_of(const rlxvk_shape *x, uint32_t set, uint64_t at)
+{
+    uint64_t target = 0, stride = 1;
+    for (uint32_t i = x->rank; i-- > 0;) {
+        uint64_t dim = (uint64_t)x->dims[i];
+        if (!(set >> i & 1)) {
+            target += at % dim * stride;
+            stride *= dim;
+        }
+        at /= dim;
+    }
+    return target;
+}
+
+static double bound_of(uint32_t code, double count, double value, double magnitude)
+{
+    double sum = 0x1p-23 * (4 + log2(fmax(count, 1))) * magnitude;
+    if (code == REDUCE_SUM)
+        return sum;
+    if (code == REDUCE_MEAN)
+        return sum / fmax(count, 1);
+    return code == REDUCE_PROD ? 1.2e-7 * count * fabs(value) : -1;
+}
+
+static rlxvk_status host(const host_call *c)
+{
+    const rlxvk_shape *x = &c->inputs[0].node->shape;
+    uint32_t code = node_code(c->node), set = reduced_axes(c->node);
+    uint64_t outputs = shape_numel(&c->node->shape), numel = shape_numel(x);
+    double count = (double)reduced_count(x, set);
+    double *magnitudes = memory_zeroed(outputs + 1, sizeof *magnitudes);
+    if (!magnitudes)
+        return status_fail_memory("reduction");
+    for (uint64_t o = 0; o < outputs; o++)
+        c->out[o] = start_of(code);
+    for (uint64_t i = 0; i < numel; i++) {
+        uint64_t o = target_of(x, set, i);
+        accumulate(code, c->inputs[0].words[i], &c->out[o], &magnitudes[o]);
+    }
+    for (uint64_t o = 0; o < outputs; o++) {
+        if (code == REDUCE_MEAN)
+            c->out[o] /= count;
+        if (c->bound)
+            c->bound[o] = bound_of(code, count, c->out[o], magnitudes[o]);
+    }
+    memory_free(magnitudes);
+    return RLXVK_OK;
+}
+
+static void describe(const node *n, text *out)
+{
+    const reduce_attributes *a = n->attributes;
+    text_append(out, " axes=");
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        text_append(out, "%s%d", i ? "," : "", a->axes[i]);
+    text_append(out, " keep_dim=%d", a->keep_dim);
+}
+
+const op_family reduce_family = {.name = "reduce",
+                                 .attribute_size = sizeof(reduce_attributes),
+                                 .foldable = true,
+                                 .infer = infer,
+                                 .view = view,
+                                 .lower = lower,
+                                 .host = host,
+                                 .describe = describe};

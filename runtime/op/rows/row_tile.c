@@ -1,0 +1,114 @@
+/* Choosing lanes and chunks for the row kernels; only speed depends on the choice. */
+#include "op/rows/row_tile.h"
+
+/* Columns side by side in a workgroup that still make whole memory transactions, whatever the
+ * subgroup. */
+#define FEWEST_COLUMNS 16
+/* Workgroups wanted before rows are left whole, and elements of a workgroup before it is worth its
+ * launch. */
+#define FEWEST_GROUPS   256
+#define FEWEST_ELEMENTS 2048
+/* A processor pays for every barrier: with this many threads at work, a lane may as well take more
+ * of its row. */
+#define CPU_THREADS 256
+/* Lanes for each compute unit that few rows are spread over. */
+#define LANES_WANTED 256
+
+static uint32_t power_of_two_from(uint64_t value, uint32_t most)
+{
+    uint32_t power = 1;
+    while (power < value && power < most)
+        power *= 2;
+    return power;
+}
+
+static uint32_t power_of_two_within(uint32_t value)
+{
+    uint32_t power = 1;
+    while (power <= value / 2)
+        power *= 2;
+    return power;
+}
+
+row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most)
+{
+    const device_profile *profile = l->profile;
+    uint32_t size = power_of_two_within(MIN(profile->workgroup_size, ROW_TILE_LARGEST));
+    uint32_t columns = MIN(MAX(FEWEST_COLUMNS, profile->subgroup_size), size);
+    columns = power_of_two_from(view.inner, power_of_two_within(columns));
+    uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size / columns);
+    uint64_t rows = view.outer * view.inner;
+    if (profile->kind == RLXVK_DEVICE_CPU && rows > 0) {
+        uint64_t busy = divide_up(CPU_THREADS, rows);
+        uint64_t held = divide_up(view.length, most);
+        lanes = MIN(lanes, power_of_two_from(MAX(busy, held), size));
+    }
+    return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes,
+                      &rows_classes[rows_class_count - 1]};
+}
+
+/* Rows of neighbours: lanes side by side, more of them where there are few rows. */
+static row_tile choose_lanes(const device_profile *profile, const row_class *c, axis_view view,
+                             uint32_t per_lane)
+{
+    uint32_t shared = power_of_two_within(MIN(profile->workgroup_size, ROW_TILE_LARGEST));
+    uint32_t size = c->threads ? c->threads : shared;
+    uint64_t threads = LANES_WANTED * (uint64_t)profile->compute_units;
+    uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size);
+    while (lanes < size && lanes * view.outer < threads && 4ull * lanes < view.length)
+        lanes *= 2;
+    return (row_tile){size, lanes, 1, c};
+}
+
+row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane, uint32_t most)
+{
+    row_shape shape = {view.inner, whole};
+    const row_class *c = rows_select(&shape, l->profile, variant_choose(l, "rows", NULL, NULL));
+    return c->times ? choose_lanes(l->profile, c, view, c->times * per_lane)
+                    : row_tile_plain(l, view, per_lane, most);
+}
+
+uint32_t row_quads(axis_view view, const row_tile *tile)
+{
+    uint64_t quads = divide_up(view.length, 4ull * tile->lanes);
+    return quads <= ROW_MOST_QUADS ? power_of_two_from(quads, ROW_MOST_QUADS) : 0;
+}
+
+bool row_is_whole(axis_view view, const operand *operands, uint32_t count)
+{
+    bool whole = view.inner == 1 && view.length % 4 == 0;
+    for (uint32_t i = 0; i < count; i++)
+        whole &= operands[i].offset % 4 == 0;
+    return whole;
+}
+
+row_chunks row_chunks_choose(const device_profile *profile, axis_view view, const row_tile *tile,
+                             uint32_t multiple)
+{
+    uint32_t slots = tile->size / tile->lanes;
+    uint64_t groups = divide_up(view.outer * view.inner, slots);
+    uint64_t wanted = 4ull * profile->compute_units;
+    if (profile->kind != RLXVK_DEVICE_CPU)
+        wanted = MAX(wanted, FEWEST_GROUPS);
+    uint64_t shortest = round_up(divide_up(FEWEST_ELEMENTS, slots), multiple);
+    uint64_t count = groups < wanted ? MIN(divide_up(wanted, groups), view.length / shortest) : 1;
+    if (count < 2)
+        return (row_chunks){1, view.length};
+    uint64_t length = round_up(divide_up(view.length, count), multiple);
+    return (row_chunks){(uint32_t)divide_up(view.length, length), length};
+}
+
+dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile, uint64_t outputs)
+{
+    dispatch d = {.kernel = (uint16_t)kernel,
+                  .constants = {tile->size},
+                  .variant = tile->form->name};
+    lower_groups(l, &d, divide_up(outputs, tile->size / tile->lanes));
+    return d;
+}
+
+dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
+                             uint64_t outputs)
+{
+    return row_dispatch(l, kernels[tile->form->subgroups], tile, outputs);
+}

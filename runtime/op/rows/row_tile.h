@@ -1,0 +1,52 @@
+/*
+ * How the row kernels (reduce, argreduce, softmax, cumsum, norm) share rows among threads. A tensor
+ * is seen as [outer, length, inner]; a row is `length` elements that lie `inner` apart. A workgroup
+ * of `size` threads takes size / lanes rows, `lanes` threads on each. Neighbouring threads take
+ * neighbouring elements: of one row where inner == 1 (lane_stride 1), of neighbouring rows
+ * otherwise (lane_stride = rows of the workgroup). lanes and size are powers of two.
+ */
+#ifndef RLXVK_ROW_TILE_H
+#define RLXVK_ROW_TILE_H
+
+#include "op/op.h"
+#include "op/rows/rows_select.h"
+
+/* As many threads as the kernels' shared arrays hold. */
+#define ROW_TILE_LARGEST 256
+
+typedef struct row_tile {
+    uint32_t size, lanes, lane_stride;
+    const row_class *form;
+} row_tile;
+
+/* `most` of kernels that keep nothing of a row in registers. */
+#define ROW_ANY_LENGTH UINT32_MAX
+/* The class of kernel, and enough lanes that each has about `per_lane` elements of the row, or as
+ * many times that as the class says, within what keeps loads coalesced; fewer, up to `most`
+ * elements a lane, where the device gains nothing from more. */
+row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane, uint32_t most);
+/* For kernels that come in one class only, the last. */
+row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most);
+/* Quads of registers with which a lane keeps its part of a row, few different numbers; 0 where that
+ * takes more than ROW_MOST_QUADS. */
+#define ROW_MOST_QUADS 8
+uint32_t row_quads(axis_view view, const row_tile *tile);
+/* Whether rows are whole quads at multiples of four in all these operands (rows_select.h). */
+bool row_is_whole(axis_view view, const operand *operands, uint32_t count);
+
+/* Rows cut into pieces so that few long rows still fill the device. Pieces are multiples of
+ * `multiple` but the last. */
+typedef struct row_chunks {
+    uint32_t count;
+    uint64_t length;
+} row_chunks;
+row_chunks row_chunks_choose(const device_profile *profile, axis_view view, const row_tile *tile,
+                             uint32_t multiple);
+
+/* A dispatch of `kernel` with one tile slot for each of `outputs` rows. */
+dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile, uint64_t outputs);
+/* The same of a kernel that comes with and without subgroup operations. */
+dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
+                             uint64_t outputs);
+
+#endif

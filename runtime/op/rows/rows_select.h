@@ -1,0 +1,30 @@
+/* How the threads of a row kernel share rows: one table of classes, in order of preference. Pure.
+ */
+#ifndef RLXVK_ROWS_SELECT_H
+#define RLXVK_ROWS_SELECT_H
+
+#include "base/profile.h"
+#include "op/choice/variant.h"
+
+typedef struct row_shape {
+    uint64_t inner; /* how far apart its elements lie */
+    bool whole;     /* rows are whole quads at multiples of four, in every operand */
+} row_shape;
+
+typedef struct row_class {
+    const char *name;
+    uint8_t settings; /* where it may be used (rows_select.c) */
+    bool subgroups;   /* lanes are joined by shuffles: the kernels named _subgroup */
+    bool quads;       /* rows move as vec4 */
+    uint16_t threads; /* of a workgroup; 0: the profile's */
+    uint16_t times;   /* how much of a row a lane takes, against what the family asks for; 0: the
+                         lanes follow the profile (row_tile_plain) */
+} row_class;
+
+extern const row_class rows_classes[];
+extern const size_t rows_class_count;
+
+/* The first class that suits; there always is one. */
+const row_class *rows_select(const row_shape *shape, const device_profile *profile, size_t forced);
+
+#endif

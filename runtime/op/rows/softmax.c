@@ -1,0 +1,138 @@
+/*
+ * softmax: y = exp(x - m) / sum exp(x - m), m the maximum, over one axis of [outer, n, inner]. A
+ * NaN or +Inf in the row, or a row of -Inf only, gives NaN throughout. Rows up to 32 elements a
+ * lane stay in registers (one dispatch, x read once); longer ones are cut into chunks: statistics,
+ * then the values.
+ */
+#include "op/rows/row_tile.h"
+
+#include <math.h>
+
+static const uint32_t kernels[] = {KERNEL_SOFTMAX, KERNEL_SOFTMAX_SUBGROUP};
+
+rlxvk_tensor rlxvk_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis)
+{
+    axis_attributes a = {.axis = axis};
+    return op_build(g, OP_softmax, &x, 1, &a);
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    axis_attributes *a = attributes;
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = input_dtype(g, n, 0);
+    return op_axis(n, a->axis, n->shape.rank, &a->axis);
+}
+
+static axis_view view_of(const node *n)
+{
+    return op_axis_view(&n->shape, ((const axis_attributes *)n->attributes)->axis);
+}
+
+static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads, operand x,
+                                operand y)
+{
+    dispatch d = row_dispatch_either(l, kernels, &tile, v.outer * v.inner);
+    struct softmax_args args = {.outputs = (u32)(v.outer * v.inner),
+                                .inner = (u32)v.inner,
+                                .extent = (u32)v.length,
+                                .lanes = tile.lanes,
+                                .lane_stride = tile.lane_stride,
+                                .x_offset = x.offset,
+                                .y_offset = y.offset};
+    d.constants[1] = quads;
+    d.constants[2] = tile.form->quads;
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
+}
+
+static rlxvk_status lower_chunks(lowering *l, axis_view v, bool quads, operand x, operand y)
+{
+    row_tile tile = row_tile_plain(l, v, 4, 4 * ROW_MOST_QUADS);
+    row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
+    uint64_t outputs = v.outer * chunks.count * v.inner;
+    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &tile, outputs);
+    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_FINISH, &tile, outputs);
+    struct softmax_partial_args first = {.outputs = (u32)outputs,
+                                         .inner = (u32)v.inner,
+                                         .extent = (u32)v.length,
+                                         .chunks = chunks.count,
+                                         .chunk_length = (u32)chunks.length,
+                                         .lanes = tile.lanes,
+                                         .lane_stride = tile.lane_stride,
+                                         .x_offset = x.offset};
+    struct softmax_finish_args second = {.outputs = (u32)outputs,
+                                         .inner = (u32)v.inner,
+                                         .extent = (u32)v.length,
+                                         .chunks = chunks.count,
+                                         .chunk_length = (u32)chunks.length,
+                                         .lanes = tile.lanes,
+                                         .lane_stride = tile.lane_stride,
+                                         .x_offset = x.offset,
+                                         .y_offset = y.offset};
+    operand statistics;
+    partial.constants[1] = finish.constants[1] = quads;
+    rlxvk_status status;
+    TRY(lower_temporary(l, 8 * outputs, &statistics));
+    TRY(lower_emit(l, &partial, &first, sizeof first, (operand[]){x, statistics}, 2));
+    statistics.access = ACCESS_READ;
+    TRY(lower_emit(l, &finish, &second, sizeof second, (operand[]){x, statistics, y}, 3));
+error:
+    return status;
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    axis_view v = view_of(graph_node(l->graph, id));
+    operand x = lower_input(l, id, 0), y = lower_write(l, id);
+    bool whole = row_is_whole(v, (operand[]){x, y}, 2);
+    row_tile tile = row_tile_choose(l, v, whole, 4, 4 * ROW_MOST_QUADS);
+    uint32_t quads = row_quads(v, &tile);
+    if (quads)
+        return lower_whole(l, v, tile, quads, x, y);
+    return lower_chunks(l, v, tile.form->quads, x, y);
+}
+
+static uint32_t in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
+static void host_row(const float *x, double *y, uint64_t n, uint64_t stride)
+{
+    double largest = -INFINITY, sum = 0;
+    bool poisoned = false;
+    for (uint64_t i = 0; i < n; i++) {
+        largest = fmax(largest, x[i * stride]);
+        poisoned |= isnan(x[i * stride]) || x[i * stride] == INFINITY;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        sum += exp(x[i * stride] - largest);
+    for (uint64_t i = 0; i < n; i++)
+        y[i * stride] = poisoned || largest == -INFINITY ? NAN : exp(x[i * stride] - largest) / sum;
+}
+
+static rlxvk_status host(const host_call *c)
+{
+    axis_view v = view_of(c->node);
+    for (uint64_t o = 0; o < v.outer; o++)
+        for (uint64_t i = 0; i < v.inner; i++) {
+            uint64_t start = o * v.length * v.inner + i;
+            host_row(c->inputs[0].words + start, c->out + start, v.length, v.inner);
+        }
+    return RLXVK_OK;
+}
+
+static void describe(const node *n, text *out)
+{
+    text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
+}
+
+const op_family softmax_family = {.name = "softmax",
+                                  .attribute_size = sizeof(axis_attributes),
+                                  .infer = infer,
+                                  .lower = lower,
+                                  .in_place = in_place,
+                                  .host = host,
+                                  .describe = describe};

@@ -1,0 +1,151 @@
+/*
+ * The gated delta rule: q, k, v [B, S, H, n], g, beta [B, S, H], state M [B, H, n, n], key index i
+ * first. Per step and head, in this order:
+ *   M = exp(g) M,  d[j] = beta (v[j] - sum_i M[i, j] k[i]),  M[i, j] += k[i] d[j],
+ *   y[j] = sum_i M[i, j] q[i] / sqrt(n).
+ * Columns j do not meet, so workgroups take tiles of them and walk all the steps. n <= 2048: a
+ * column must fit the registers of one workgroup.
+ */
+#include "op/families.h"
+#include "op/sequence/sequence.h"
+
+#include <math.h>
+
+#define MOST_KEEP 16
+#define MOST_SIZE (MOST_KEEP * GATED_DELTA_THREADS)
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *q = input_shape(g, n, 0);
+    char buffer[SHAPE_TEXT];
+    rlxvk_status status;
+    if (q->rank != 4 || q->dims[3] < 1)
+        return op_fail(n, RLXVK_E_SHAPE, "q is %s; must be [B, S, H, n] with n of 1 or more",
+                       shape_text(q, buffer));
+    if (q->dims[3] > MOST_SIZE)
+        return op_fail(n, RLXVK_E_UNSUPPORTED, "the state size is %lld; at most %d is supported",
+                       (long long)q->dims[3], MOST_SIZE);
+    rlxvk_shape tokens = RLXVK_SHAPE(q->dims[0], q->dims[1], q->dims[2]);
+    TRY(sequence_check_operand(g, n, 1, "k", *q));
+    TRY(sequence_check_operand(g, n, 2, "v", *q));
+    TRY(sequence_check_operand(g, n, 3, "g", tokens));
+    TRY(sequence_check_operand(g, n, 4, "beta", tokens));
+    TRY(sequence_infer_carry(g, n, attributes, *q,
+                             RLXVK_SHAPE(q->dims[0], q->dims[2], q->dims[3], q->dims[3])));
+error:
+    return status;
+}
+
+/* Half the numbers a lane where whole columns do not fill the device. */
+static uint32_t choose_keep(const lowering *l, uint64_t heads, uint64_t size)
+{
+    uint64_t columns = GATED_DELTA_THREADS / sequence_lanes(size, MOST_KEEP, GATED_DELTA_THREADS);
+    bool fills = heads * divide_up(size, columns) >= 4 * (uint64_t)l->profile->compute_units;
+    return fills || size > MOST_SIZE / 2 ? MOST_KEEP : MOST_KEEP / 2;
+}
+
+static struct gated_delta_args make_arguments(const rlxvk_shape *q, uint32_t lanes,
+                                              const operand operands[8])
+{
+    return (struct gated_delta_args){.batch = (uint32_t)q->dims[0],
+                                     .steps = (uint32_t)q->dims[1],
+                                     .heads = (uint32_t)q->dims[2],
+                                     .size = (uint32_t)q->dims[3],
+                                     .lanes = lanes,
+                                     .scale = (float)(1 / sqrt((double)q->dims[3])),
+                                     .q_offset = operands[0].offset,
+                                     .k_offset = operands[1].offset,
+                                     .v_offset = operands[2].offset,
+                                     .g_offset = operands[3].offset,
+                                     .beta_offset = operands[4].offset,
+                                     .y_offset = operands[5].offset,
+                                     .before_offset = operands[6].offset,
+                                     .after_offset = operands[7].offset};
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const carry_attributes *a = n->attributes;
+    const rlxvk_shape *q = input_shape(l->graph, n, 0);
+    uint64_t result = shape_numel(q), heads = (uint64_t)(q->dims[0] * q->dims[2]);
+    uint64_t size = (uint64_t)q->dims[3];
+    uint32_t keep = choose_keep(l, heads, size);
+    uint32_t lanes = sequence_lanes(size, keep, GATED_DELTA_THREADS);
+    operand operands[8] = {[5] = lower_write(l, id)};
+    dispatch d = {.kernel = KERNEL_GATED_DELTA, .constants = {GATED_DELTA_THREADS, keep, a->carry}};
+    if (result == 0)
+        return sequence_lower_copy(l, id, result);
+    for (uint32_t i = 0; i < 5; i++)
+        operands[i] = lower_input(l, id, i);
+    lower_narrow(l, &operands[5], 0, result);
+    operands[6] = sequence_lower_before(l, id, operands[0]);
+    operands[7] = sequence_lower_after(l, id, result, operands[5]);
+    struct gated_delta_args args = make_arguments(q, lanes, operands);
+    lower_groups(l, &d, heads * divide_up(size, GATED_DELTA_THREADS / lanes));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* ---- host ---- */
+
+/* One token of one head; m is [n, n]. */
+static void walk_token(const host_call *call, uint64_t token, uint64_t size, double *m)
+{
+    const host_tensor *in = call->inputs;
+    const float *q = in[0].words + token * size, *k = in[1].words + token * size;
+    const float *v = in[2].words + token * size;
+    double decay = exp(in[3].words[token]), beta = in[4].words[token];
+    for (uint64_t j = 0; j < size; j++) {
+        double found = 0, sum = 0;
+        for (uint64_t i = 0; i < size; i++) {
+            m[i * size + j] *= decay;
+            found += m[i * size + j] * k[i];
+        }
+        double change = (v[j] - found) * beta;
+        for (uint64_t i = 0; i < size; i++) {
+            m[i * size + j] += k[i] * change;
+            sum += m[i * size + j] * q[i];
+        }
+        call->out[token * size + j] = sum / sqrt((double)size);
+    }
+}
+
+static rlxvk_status host(const host_call *call)
+{
+    const carry_attributes *a = call->node->attributes;
+    const int64_t *dims = call->inputs[0].node->shape.dims;
+    uint64_t batch = (uint64_t)dims[0], steps = (uint64_t)dims[1], heads = (uint64_t)dims[2];
+    uint64_t size = (uint64_t)dims[3], result = batch * steps * heads * size, cells = size * size;
+    double *m = memory_zeroed(cells, sizeof *m);
+    if (!m)
+        return status_fail_memory("delta rule on the host");
+    for (uint64_t pair = 0; pair < batch * heads; pair++) {
+        for (uint64_t i = 0; i < cells; i++)
+            m[i] = a->carry ? call->inputs[5].words[pair * cells + i] : 0;
+        for (uint64_t t = 0; t < steps; t++)
+            walk_token(call, (pair / heads * steps + t) * heads + pair % heads, size, m);
+        for (uint64_t i = 0; a->carry && i < cells; i++)
+            call->out[result + pair * cells + i] = m[i];
+    }
+    sequence_bound(call, 0, result);
+    if (a->carry)
+        sequence_bound(call, result, batch * heads * cells);
+    memory_free(m);
+    return RLXVK_OK;
+}
+
+const op_family gated_delta_family = {.name = "gated_delta",
+                                      .attribute_size = sizeof(carry_attributes),
+                                      .infer = infer,
+                                      .writes = sequence_carry_writes,
+                                      .lower = lower,
+                                      .host = host,
+                                      .describe = sequence_describe_carry};
+
+rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                                   rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
+                                   bool in_place, rlxvk_tensor *out_state)
+{
+    rlxvk_tensor operands[] = {q, k, v, decay, beta, state};
+    return sequence_build_carry(g, OP_gated_delta_net, operands, in_place, out_state);
+}

@@ -1,0 +1,46 @@
+/* What the files of the recurrent nets share: the sizes behind a node, and where its operands lie.
+ */
+#ifndef RLXVK_RECURRENT_H
+#define RLXVK_RECURRENT_H
+
+#include "op/sequence/sequence.h"
+
+typedef struct recurrent_geometry {
+    uint64_t batch, steps, inputs, hidden, gates, layers, directions;
+    uint64_t rows;   /* gates * hidden: of one block of weights */
+    uint64_t states; /* 2 where a cell state goes beside h */
+} recurrent_geometry;
+
+/* x: the shape of operand 0. */
+recurrent_geometry recurrent_geometry_of(const rlxvk_shape *x, const node *n,
+                                         const recurrent_attributes *a);
+/* Columns of w_ih in a layer. */
+static inline uint64_t recurrent_columns(const recurrent_geometry *r, uint64_t layer)
+{
+    return layer ? r->directions * r->hidden : r->inputs;
+}
+/* Elements of w_ih before a layer. */
+static inline uint64_t recurrent_input_weights(const recurrent_geometry *r, uint64_t layer)
+{
+    uint64_t later = layer ? layer - 1 : 0;
+    return r->directions * r->rows * ((layer ? r->inputs : 0) + later * r->directions * r->hidden);
+}
+/* Elements of one state in one layer, and of the result y. */
+static inline uint64_t recurrent_layer_state(const recurrent_geometry *r)
+{
+    return r->directions * r->batch * r->hidden;
+}
+static inline uint64_t recurrent_result(const recurrent_geometry *r)
+{
+    return r->batch * r->steps * r->directions * r->hidden;
+}
+/* Operand index of the first state. */
+static inline uint32_t recurrent_state_operand(const node *n)
+{
+    return node_code(n) == RECURRENT_GRU ? 5 : 4;
+}
+
+rlxvk_status recurrent_lower(lowering *l, uint32_t id);
+rlxvk_status recurrent_host(const host_call *call);
+
+#endif

@@ -1,0 +1,137 @@
+/* Carried states of the sequence models; see sequence.h. */
+#include "op/sequence/sequence.h"
+#include "op/movement/layout.h"
+
+#include <math.h>
+
+#define STATE_OPERAND 5
+
+rlxvk_status sequence_check_written(const rlxvk_graph *g, const node *n, uint32_t i)
+{
+    uint16_t op = graph_node(g, n->inputs[i])->op;
+    if (op != OP_input && op != OP_param)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "operand %u is written in place but is a %s; it must be an input or a param",
+                       i, op_table[op].name);
+    for (uint32_t k = 0; k < n->input_count; k++)
+        if (k != i && n->inputs[k] == n->inputs[i])
+            return op_fail(n, RLXVK_E_ATTR,
+                           "operand %u is written in place and cannot be operand %u too", i, k);
+    return RLXVK_OK;
+}
+
+rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_t i,
+                                    const char *name, rlxvk_shape wanted)
+{
+    char got_text[SHAPE_TEXT], wanted_text[SHAPE_TEXT];
+    if (shape_equal(input_shape(g, n, i), &wanted))
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "%s is %s; must be %s", name,
+                   shape_text(input_shape(g, n, i), got_text), shape_text(&wanted, wanted_text));
+}
+
+rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, uint64_t first,
+                                    rlxvk_shape shape)
+{
+    rlxvk_tensor part = rlxvk_narrow(g, packed, 0, (int64_t)first, (int64_t)shape_numel(&shape));
+    return rlxvk_reshape(g, part, shape);
+}
+
+void sequence_bound(const host_call *call, uint64_t first, uint64_t count)
+{
+    double largest = 1;
+    for (uint64_t i = first; i < first + count; i++)
+        if (isfinite(call->out[i]))
+            largest = fmax(largest, fabs(call->out[i]));
+    for (uint64_t i = first; call->bound && i < first + count; i++)
+        call->bound[i] = 1e-4 * largest;
+}
+
+/* ---- One carried state ---- */
+
+rlxvk_status sequence_infer_carry(const rlxvk_graph *g, node *n, const carry_attributes *a,
+                                  rlxvk_shape result, rlxvk_shape state)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (a->carry != (n->input_count > STATE_OPERAND))
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; the state is operand %d", n->input_count,
+                       STATE_OPERAND);
+    if (a->in_place && !a->carry)
+        return op_fail(n, RLXVK_E_ATTR, "in_place needs an initial state to write over");
+    if (a->carry)
+        TRY(sequence_check_operand(g, n, STATE_OPERAND, "state", state));
+    if (a->in_place)
+        TRY(sequence_check_written(g, n, STATE_OPERAND));
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    n->shape = result;
+    if (a->carry && !a->in_place)
+        n->shape = RLXVK_SHAPE((int64_t)(shape_numel(&result) + shape_numel(&state)));
+error:
+    return status;
+}
+
+uint32_t sequence_carry_writes(const node *n)
+{
+    const carry_attributes *a = n->attributes;
+    return a->in_place ? 1u << STATE_OPERAND : 0;
+}
+
+void sequence_describe_carry(const node *n, text *out)
+{
+    const carry_attributes *a = n->attributes;
+    if (a->carry)
+        text_append(out, a->in_place ? " carry=1 in_place=1" : " carry=1");
+}
+
+operand sequence_lower_before(const lowering *l, uint32_t id, operand other)
+{
+    const carry_attributes *a = graph_node(l->graph, id)->attributes;
+    return a->carry ? lower_input(l, id, STATE_OPERAND) : other;
+}
+
+operand sequence_lower_after(const lowering *l, uint32_t id, uint64_t result, operand other)
+{
+    const node *n = graph_node(l->graph, id);
+    const carry_attributes *a = n->attributes;
+    if (a->in_place)
+        return lower_update(l, n->inputs[STATE_OPERAND]);
+    if (!a->carry)
+        return other;
+    operand packed = lower_write(l, id);
+    lower_narrow(l, &packed, result, shape_numel(input_shape(l->graph, n, STATE_OPERAND)));
+    return packed;
+}
+
+rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result)
+{
+    operand none = {0}, before = sequence_lower_before(l, id, none);
+    rlxvk_shape shape =
+        RLXVK_SHAPE((int64_t)shape_numel(input_shape(l->graph, graph_node(l->graph, id), 5)));
+    strided_copy copy = layout_dense_copy(&shape);
+    copy.source[0] = 1;
+    return layout_emit_copy(l, &copy, before, sequence_lower_after(l, id, result, none));
+}
+
+rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
+                                  bool in_place, rlxvk_tensor *out_state)
+{
+    carry_attributes a = {.carry = operands[STATE_OPERAND].id != 0, .in_place = in_place};
+    if (out_state)
+        *out_state = RLXVK_NONE;
+    rlxvk_tensor packed = op_build(g, op, operands, STATE_OPERAND + 1, &a);
+    if (!packed.id || !a.carry || in_place)
+        return packed;
+    const node *n = graph_node(g, packed.id - 1);
+    rlxvk_shape result = *input_shape(g, n, 0), state = *input_shape(g, n, STATE_OPERAND);
+    if (out_state)
+        *out_state = sequence_packed_result(g, packed, shape_numel(&result), state);
+    return sequence_packed_result(g, packed, 0, result);
+}
+
+uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most)
+{
+    uint32_t lanes = 1;
+    while (lanes < most && (uint64_t)lanes * keep < size)
+        lanes *= 2;
+    return lanes;
+}

@@ -1,0 +1,40 @@
+/*
+ * Shared by the sequence models: carried states. An op that carries packs its result and then its
+ * final states into one axis; one that works in place has the result alone and writes the states
+ * over its operands. Both give the host function the same output, in the same order.
+ */
+#ifndef RLXVK_SEQUENCE_H
+#define RLXVK_SEQUENCE_H
+
+#include "op/op.h"
+
+/* E_ATTR unless operand i may be written in place: a leaf that is no other operand. */
+rlxvk_status sequence_check_written(const rlxvk_graph *g, const node *n, uint32_t i);
+/* E_SHAPE unless operand i has the given dims. */
+rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_t i,
+                                    const char *name, rlxvk_shape wanted);
+/* Elements [first, first + numel(shape)) of packed results, as a view of this shape. */
+rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, uint64_t first,
+                                    rlxvk_shape shape);
+/* Fills the bound of one result: 1e-4 of its largest magnitude, at least 1e-4. */
+void sequence_bound(const host_call *call, uint64_t first, uint64_t count);
+
+/* ---- One carried state, the last operand: state scans, the gated delta rule ---- */
+
+/* Checks operand 5, if there is one, and sets the node's shape: `result`, or packed. */
+rlxvk_status sequence_infer_carry(const rlxvk_graph *g, node *n, const carry_attributes *a,
+                                  rlxvk_shape result, rlxvk_shape state);
+uint32_t sequence_carry_writes(const node *n);
+void sequence_describe_carry(const node *n, text *out);
+/* The initial and the final state; `other` in their places where the node carries none. */
+operand sequence_lower_before(const lowering *l, uint32_t id, operand other);
+operand sequence_lower_after(const lowering *l, uint32_t id, uint64_t result, operand other);
+/* The final state of a node without time steps is its initial one. */
+rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result);
+/* Builds the node and cuts its results apart. */
+rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
+                                  bool in_place, rlxvk_tensor *out_state);
+/* Lanes, a power of two, that share `size` items at `keep` each; at most `most`. */
+uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most);
+
+#endif

@@ -1,0 +1,198 @@
+/*
+ * State-space scans, batch first, from a zero or a carried state:
+ *   selective_scan  x, delta [B, S, C], a [C, n], b, c [B, S, n]:
+ *                   h[ch, k] = exp(delta a[ch, k]) h[ch, k] + delta b[k] x[ch]
+ *   mamba2          x [B, S, H, P], dt [B, S, H], a [H], b, c [B, S, H, n], state [B, H, P, n]:
+ *                   M[p, k] = exp(dt a) M[p, k] + dt x[p] b[k]
+ * and y = sum_k c[k] h[., k]. One kernel: channels are C, or H x P with a and dt by head. Any n;
+ * channels of one batch row below 2^31.
+ */
+#include "op/families.h"
+#include "op/sequence/sequence.h"
+
+#include <math.h>
+
+typedef struct scan_geometry {
+    uint64_t batch, steps, heads, width, size;
+} scan_geometry;
+
+static scan_geometry geometry_of(const rlxvk_shape *x, const rlxvk_shape *b)
+{
+    bool by_head = x->rank == 4;
+    return (scan_geometry){.batch = (uint64_t)x->dims[0],
+                           .steps = (uint64_t)x->dims[1],
+                           .heads = by_head ? (uint64_t)x->dims[2] : 1,
+                           .width = (uint64_t)x->dims[x->rank - 1],
+                           .size = (uint64_t)b->dims[b->rank - 1]};
+}
+
+static rlxvk_status check_size(const node *n, int64_t size)
+{
+    return size >= 1 ? RLXVK_OK
+                     : op_fail(n, RLXVK_E_SHAPE, "the state size is 0; must be 1 or more");
+}
+
+static rlxvk_status infer_selective(const rlxvk_graph *g, node *n, const carry_attributes *a)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0), *rates = input_shape(g, n, 2);
+    char x_text[SHAPE_TEXT], a_text[SHAPE_TEXT];
+    rlxvk_status status;
+    if (x->rank != 3 || rates->rank != 2 || rates->dims[0] != x->dims[2])
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s and a is %s; must be [B, S, C] and [C, n]",
+                       shape_text(x, x_text), shape_text(rates, a_text));
+    rlxvk_shape vectors = RLXVK_SHAPE(x->dims[0], x->dims[1], rates->dims[1]);
+    TRY(check_size(n, rates->dims[1]));
+    TRY(sequence_check_operand(g, n, 1, "delta", *x));
+    TRY(sequence_check_operand(g, n, 3, "b", vectors));
+    TRY(sequence_check_operand(g, n, 4, "c", vectors));
+    TRY(sequence_infer_carry(g, n, a, *x, RLXVK_SCALAR));
+error:
+    return status;
+}
+
+static rlxvk_status infer_mamba2(const rlxvk_graph *g, node *n, const carry_attributes *a)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0), *b = input_shape(g, n, 3);
+    char x_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
+    rlxvk_status status;
+    if (x->rank != 4 || b->rank != 4)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s and b is %s; must be [B, S, H, P], [B, S, H, n]",
+                       shape_text(x, x_text), shape_text(b, b_text));
+    rlxvk_shape vectors = RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2], b->dims[3]);
+    rlxvk_shape state = RLXVK_SHAPE(x->dims[0], x->dims[2], x->dims[3], b->dims[3]);
+    TRY(check_size(n, b->dims[3]));
+    TRY(sequence_check_operand(g, n, 1, "dt", RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2])));
+    TRY(sequence_check_operand(g, n, 2, "a", RLXVK_SHAPE(x->dims[2])));
+    TRY(sequence_check_operand(g, n, 3, "b", vectors));
+    TRY(sequence_check_operand(g, n, 4, "c", vectors));
+    TRY(sequence_infer_carry(g, n, a, *x, state));
+error:
+    return status;
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    return node_code(n) == STATE_SCAN_MAMBA2 ? infer_mamba2(g, n, attributes)
+                                             : infer_selective(g, n, attributes);
+}
+
+/* ---- lower ---- */
+
+/* Few numbers a lane where the channels alone do not fill the device. */
+static uint32_t choose_keep(const lowering *l, const scan_geometry *s)
+{
+    uint64_t channels = s->batch * s->heads * s->width;
+    uint64_t busy = channels * sequence_lanes(s->size, 16, STATE_SCAN_THREADS);
+    return s->size > 4 && busy < (uint64_t)l->profile->compute_units * 256 ? 4 : 16;
+}
+
+static struct state_scan_args make_arguments(const scan_geometry *s, uint32_t lanes,
+                                             const operand operands[8])
+{
+    return (struct state_scan_args){.batch = (uint32_t)s->batch,
+                                    .steps = (uint32_t)s->steps,
+                                    .heads = (uint32_t)s->heads,
+                                    .width = (uint32_t)s->width,
+                                    .size = (uint32_t)s->size,
+                                    .lanes = lanes,
+                                    .x_offset = operands[0].offset,
+                                    .delta_offset = operands[1].offset,
+                                    .a_offset = operands[2].offset,
+                                    .b_offset = operands[3].offset,
+                                    .c_offset = operands[4].offset,
+                                    .y_offset = operands[5].offset,
+                                    .before_offset = operands[6].offset,
+                                    .after_offset = operands[7].offset};
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const carry_attributes *a = n->attributes;
+    scan_geometry s = geometry_of(input_shape(l->graph, n, 0), input_shape(l->graph, n, 3));
+    uint64_t result = shape_numel(input_shape(l->graph, n, 0)), channels = s.heads * s.width;
+    uint32_t keep = choose_keep(l, &s), lanes = sequence_lanes(s.size, keep, STATE_SCAN_THREADS);
+    operand operands[8] = {[5] = lower_write(l, id)};
+    dispatch d = {.kernel = KERNEL_STATE_SCAN,
+                  .constants = {STATE_SCAN_THREADS, node_code(n), keep, a->carry}};
+    if (result == 0)
+        return sequence_lower_copy(l, id, result);
+    for (uint32_t i = 0; i < 5; i++)
+        operands[i] = lower_input(l, id, i);
+    lower_narrow(l, &operands[5], 0, result);
+    operands[6] = sequence_lower_before(l, id, operands[0]);
+    operands[7] = sequence_lower_after(l, id, result, operands[5]);
+    struct state_scan_args args = make_arguments(&s, lanes, operands);
+    lower_groups(l, &d, s.batch * divide_up(channels, STATE_SCAN_THREADS / lanes));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* ---- host ---- */
+
+/* The walk of one channel of one batch row; `state` has `size` numbers. */
+static void walk_channel(const host_call *call, const scan_geometry *s, uint64_t b,
+                         uint64_t channel, double *state)
+{
+    const host_tensor *in = call->inputs;
+    bool by_head = node_code(call->node) == STATE_SCAN_MAMBA2;
+    uint64_t channels = s->heads * s->width, head = channel / s->width;
+    for (uint64_t t = 0; t < s->steps; t++) {
+        uint64_t token = b * s->steps + t, vector = (token * s->heads + head) * s->size;
+        double step = in[1].words[by_head ? token * s->heads + head : token * channels + channel];
+        double input = in[0].words[token * channels + channel], sum = 0;
+        for (uint64_t k = 0; k < s->size; k++) {
+            double rate = in[2].words[by_head ? head : channel * s->size + k];
+            state[k] = exp(step * rate) * state[k] + step * input * in[3].words[vector + k];
+            sum += in[4].words[vector + k] * state[k];
+        }
+        call->out[token * channels + channel] = sum;
+    }
+}
+
+static rlxvk_status host(const host_call *call)
+{
+    const carry_attributes *a = call->node->attributes;
+    const host_tensor *in = call->inputs;
+    scan_geometry s = geometry_of(&in[0].node->shape, &in[3].node->shape);
+    uint64_t channels = s.heads * s.width, result = s.batch * s.steps * channels;
+    double *state = memory_zeroed(s.size, sizeof *state);
+    if (!state)
+        return status_fail_memory("scan on the host");
+    for (uint64_t row = 0; row < s.batch * channels; row++) {
+        for (uint64_t k = 0; k < s.size; k++)
+            state[k] = a->carry ? in[5].words[row * s.size + k] : 0;
+        walk_channel(call, &s, row / channels, row % channels, state);
+        for (uint64_t k = 0; a->carry && k < s.size; k++)
+            call->out[result + row * s.size + k] = state[k];
+    }
+    sequence_bound(call, 0, result);
+    if (a->carry)
+        sequence_bound(call, result, s.batch * channels * s.size);
+    memory_free(state);
+    return RLXVK_OK;
+}
+
+const op_family state_scan_family = {.name = "state_scan",
+                                     .attribute_size = sizeof(carry_attributes),
+                                     .infer = infer,
+                                     .writes = sequence_carry_writes,
+                                     .lower = lower,
+                                     .host = host,
+                                     .describe = sequence_describe_carry};
+
+/* ---- building ---- */
+
+rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor delta,
+                                  rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c)
+{
+    rlxvk_tensor operands[] = {x, delta, a, b, c, RLXVK_NONE};
+    return sequence_build_carry(g, OP_selective_scan, operands, false, NULL);
+}
+
+rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
+                          rlxvk_tensor b, rlxvk_tensor c, rlxvk_tensor state, bool in_place,
+                          rlxvk_tensor *out_state)
+{
+    rlxvk_tensor operands[] = {x, dt, a, b, c, state};
+    return sequence_build_carry(g, OP_mamba2, operands, in_place, out_state);
+}

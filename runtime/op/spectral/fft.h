@@ -1,0 +1,177 @@
+/*
+ * The transform's parts: its view of a tensor, the exact transform on the host, and the choice of
+ * passes for a device.
+ */
+#ifndef RLXVK_FFT_H
+#define RLXVK_FFT_H
+
+#include "op/op.h"
+
+/* ---- The exact transform (op/fft_exact.c) ---- */
+
+typedef struct complex_value {
+    double re, im;
+} complex_value;
+
+/* exp(-2 pi i numerator / denominator), correctly reduced. */
+complex_value fft_unit_root(uint64_t numerator, uint64_t denominator);
+/* Forward, unscaled, in place; n >= 1. O(n log n) for every n. */
+rlxvk_status fft_exact(complex_value *x, uint64_t n);
+/* Whether every prime factor is at most `largest`. */
+bool fft_is_smooth(uint64_t n, uint64_t largest);
+/* The least length >= n whose prime factors are at most 7; 0 where it does not fit. */
+uint64_t fft_next_smooth(uint64_t n);
+
+/* ---- Lines of a tensor (op/fft.c) ---- */
+
+/* [outer, length, inner] lines of complex elements; block: real parts, then imaginary parts. */
+typedef struct fft_view {
+    uint64_t outer, length, inner;
+    bool block;
+} fft_view;
+fft_view fft_view_of(const node *n);
+/* What every result is multiplied by. */
+double fft_scale(const node *n);
+/* The largest error of an element, as a multiple of the row's root mean square. */
+double fft_relative_bound(uint64_t length);
+const char *fft_norm_name(rlxvk_fft_norm norm);
+
+/* ---- Passes (op/fft_select.c) ---- */
+
+#define FFT_MOST_PASSES 3
+#define FFT_MOST_STAGES 16
+#define FFT_SMOOTH      13 /* largest prime that has a stage */
+
+/* A transform of `length` points as `count` passes, each within a workgroup. */
+typedef struct fft_split {
+    uint64_t length, factors[FFT_MOST_PASSES];
+    uint32_t count;
+} fft_split;
+
+/* How workgroups make transforms of n points. */
+typedef struct fft_group {
+    uint32_t n, known, stages;
+    uint8_t radices[FFT_MOST_STAGES];
+    uint32_t rows, threads, pitch, points, pad;
+    bool single;
+} fft_group;
+
+/* False when no workgroup of this device holds n points. across: rows are wanted side by side, for
+ * neighbouring threads to touch neighbouring memory. */
+bool fft_group_choose(const device_profile *p, uint64_t n, uint64_t lines, bool across,
+                      fft_group *out);
+/* False when `length` is not smooth or needs more than three passes. */
+bool fft_split_choose(const device_profile *p, uint64_t length, fft_split *out);
+
+/* How workgroups make transforms of n points in registers (glsl/spectral/fft_register.comp). */
+#define FFT_TILE_STAGES 5
+
+typedef struct fft_tile {
+    const char *name; /* of its class */
+    uint32_t n, stages;
+    uint8_t radices[FFT_TILE_STAGES];
+    uint32_t rows, lanes, pad, places;
+    bool along; /* neighbouring threads take neighbouring points, not rows */
+} fft_tile;
+
+typedef struct fft_class {
+    const char *name;
+    bool portable, along;
+    uint32_t longest, least_span, held, threads, least_rows;
+} fft_class;
+extern const fft_class fft_classes[];
+extern const size_t fft_class_count;
+/* False when no class takes it. span: rows that lie side by side. */
+bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, fft_tile *out);
+
+/* A transform of `length` points in one or two tiles. */
+typedef struct fft_plan {
+    uint64_t length;
+    uint32_t count, block; /* rows side by side in scratch */
+    fft_tile tiles[2];
+} fft_plan;
+/* False (and count 0) when it is for groups. */
+bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, fft_plan *out);
+
+/* ---- Tables of twiddles (op/fft_table.c) ---- */
+
+typedef struct fft_table {
+    float *pairs; /* owned */
+    uint64_t count, capacity;
+} fft_table;
+
+rlxvk_status fft_table_create(uint64_t capacity, fft_table *out);
+void fft_table_push(fft_table *t, complex_value v);
+/* As a constant of the lowering. */
+rlxvk_status fft_table_finish(lowering *l, fft_table *t, operand *out);
+/* Twiddle (r, low) of the stage that has ns points done: at r * ns + low. */
+rlxvk_status fft_stage_table(lowering *l, uint32_t n, const uint8_t *radices, uint32_t stages,
+                             operand *out);
+/* w^e, e < span, as low[e mod 2^bits] * high[e div 2^bits]: bits for two tables of like size. The
+ * pushes return the first entry's index. */
+uint32_t fft_split_bits(uint64_t span);
+uint64_t fft_split_entries(uint64_t span);
+uint32_t fft_push_split(fft_table *t, uint64_t span);
+/* w(i k, span) at i * columns + k */
+uint32_t fft_push_grid(fft_table *t, uint64_t rows, uint64_t columns, uint64_t span);
+
+/* Twiddles between the passes of a plan: how many there are, and where base and step begin. */
+uint64_t fft_plan_entries(const fft_plan *plan);
+void fft_push_plan(fft_table *t, const fft_plan *plan, uint32_t out[2]);
+
+/* ---- Lowering (op/fft_lower.c) ---- */
+
+/* Where lines lie: word addresses of the pairs' real parts. */
+typedef struct fft_port {
+    operand at;
+    uint64_t offset, outer, inner, axis;
+    int32_t imaginary;
+    bool pairs; /* parts are neighbours and aligned */
+} fft_port;
+
+/* Ends of a transform: a port, and a table to multiply by. Of bins, `limit` is the transform's
+ * length h, and the factors begin with exp(-2 pi i k / 2h), k = 0 .. h. */
+typedef struct fft_end {
+    fft_port port;
+    uint32_t limit;      /* positions from here on are zeros, or dropped */
+    bool multiply, bins; /* bins: half the spectrum of real lines (glsl/spectral/fft_real.glsl) */
+    uint32_t table;
+} fft_end;
+
+/* One transform of all lines, by `plan`, or by `split` where plan.count is 0. */
+typedef struct fft_transform {
+    lowering *l;
+    fft_plan plan;
+    fft_split split;
+    uint64_t outer, inner;
+    operand factors;
+    uint32_t twiddles[FFT_MOST_PASSES]; /* in `factors`: of pass i; of a plan: base, step */
+    fft_end load, store;
+    fft_port scratch; /* between passes */
+    float scale;
+} fft_transform;
+rlxvk_status fft_group_emit(const fft_transform *t);    /* op/fft_group.c */
+rlxvk_status fft_register_emit(const fft_transform *t); /* op/fft_register.c */
+/* The span of the twiddles after a pass of several; 0 after the last. */
+uint64_t fft_split_span(const fft_split *s, uint32_t pass);
+/* Pairs of scratch that `inner` lines side by side take between the passes of a plan. */
+uint64_t fft_plan_scratch(const fft_plan *plan, uint64_t inner);
+
+/* Transforms of all lines of a view. from_bins: `in` has half the spectra of real lines, twice as
+ * long, and they are what `out` gets (inverse only); to_bins: the other way round. */
+typedef struct fft_request {
+    fft_view view;
+    bool inverse, from_bins, to_bins;
+    float scale;
+    uint32_t limit; /* positions of `in` from here on are zeros */
+    fft_port in, out;
+} fft_request;
+rlxvk_status fft_lower_request(lowering *l, const fft_request *r);
+
+rlxvk_status fft_lower(lowering *l, uint32_t id);
+/* Test hook: what scratch the lines in flight may take, unless one line takes more (128 MiB). */
+extern uint64_t fft_scratch_bytes;
+/* Test hook: whether there may be tiles (true). */
+extern bool fft_tiles;
+
+#endif

@@ -1,0 +1,173 @@
+/*
+ * rfft_block: bins 0 .. h of the transform of real lines of n = 2h points, [.., 2 (h + 1)]: real
+ * parts, then imaginary parts. irfft_block: the lines that have these bins; imaginary parts of bins
+ * 0 and h do not count. Each is a transform of the h pairs that a line is
+ * (glsl/spectral/fft_real.glsl). n is even; rfft_block cuts lines, or, where their length is even,
+ * continues them with zeros.
+ */
+#include "op/families.h"
+#include "op/spectral/fft.h"
+
+#include <math.h>
+
+static bool is_inverse(const node *n)
+{
+    return node_code(n) == FFT_REAL_INVERSE;
+}
+
+/* ---- Shapes ---- */
+
+static rlxvk_status check_length(const node *n, int64_t length)
+{
+    const fft_real_attributes *a = n->attributes;
+    if (is_inverse(n) && length != a->length + 2)
+        return op_fail(n, RLXVK_E_SHAPE, "last dim %lld; %lld points have bins of %lld numbers",
+                       (long long)length, (long long)a->length, (long long)a->length + 2);
+    if (!is_inverse(n) && length != a->length && length % 2)
+        return op_fail(n, RLXVK_E_SHAPE, "last dim %lld is odd; cut or pad it to %lld first",
+                       (long long)length, (long long)a->length);
+    return RLXVK_OK;
+}
+
+static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const fft_real_attributes *a = attributes;
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    if ((unsigned)a->norm > RLXVK_FFT_ORTHO)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "norm %d is not known; it is 0 (inverse), 1 (none) or 2 (ortho)",
+                       (int)a->norm);
+    if (a->length < 2 || a->length % 2 || a->length > INT32_MAX - 2)
+        return op_fail(n, RLXVK_E_ATTR, "n is %lld; takes even numbers from 2 to 2^31 - 4",
+                       (long long)a->length);
+    if (n->dtype != RLXVK_F32 && n->dtype != RLXVK_F64)
+        return op_fail(n, RLXVK_E_DTYPE, "operand is %s; takes F32 and F64",
+                       rlxvk_dtype_name((rlxvk_dtype)n->dtype));
+    if (n->shape.rank == 0)
+        return op_fail(n, RLXVK_E_SHAPE, "a scalar has no axis to transform; reshape it to [1]");
+    int64_t *last = &n->shape.dims[n->shape.rank - 1];
+    rlxvk_status status = check_length(n, *last);
+    *last = is_inverse(n) ? a->length : a->length + 2;
+    return status;
+}
+
+static double scale_of(const node *n)
+{
+    const fft_real_attributes *a = n->attributes;
+    if (a->norm == RLXVK_FFT_ORTHO)
+        return 1 / sqrt((double)a->length);
+    return a->norm == RLXVK_FFT_INVERSE && is_inverse(n) ? 1 / (double)a->length : 1;
+}
+
+/* ---- Kernel ---- */
+
+static fft_port port_of_line(operand o, uint64_t length)
+{
+    return (fft_port){o, o.offset, length, 0, 2, 1, o.offset % 2 == 0 && length % 2 == 0};
+}
+
+static fft_port port_of_bins(operand o, uint64_t length)
+{
+    return (fft_port){o, o.offset, length + 2, 0, 1, (int32_t)(length / 2 + 1), false};
+}
+
+static rlxvk_status lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const fft_real_attributes *a = n->attributes;
+    uint64_t points = (uint64_t)a->length, numel = shape_numel(&n->shape);
+    operand x = lower_input(l, id, 0), y = lower_write(l, id);
+    fft_request r = {.limit = UINT32_MAX, .scale = (float)scale_of(n), .inverse = is_inverse(n)};
+    r.view = (fft_view){numel / (uint64_t)n->shape.dims[n->shape.rank - 1], points / 2, 1, false};
+    if (is_inverse(n)) {
+        r.in = port_of_bins(x, points);
+        r.out = port_of_line(y, points);
+        r.from_bins = true;
+    } else {
+        uint64_t given = (uint64_t)input_shape(l->graph, n, 0)->dims[n->shape.rank - 1];
+        r.in = port_of_line(x, given);
+        r.out = port_of_bins(y, points);
+        r.to_bins = true;
+        if (given < points)
+            r.limit = (uint32_t)(given / 2);
+    }
+    return fft_lower_request(l, &r);
+}
+
+/* ---- Host ---- */
+
+static void host_bound(const host_call *c, uint64_t start, uint64_t count, double power)
+{
+    uint64_t points = (uint64_t)((const fft_real_attributes *)c->node->attributes)->length;
+    double bound = fft_relative_bound(points) * sqrt(power / (double)points);
+    for (uint64_t i = 0; i < count && c->bound; i++)
+        c->bound[start + i] = bound;
+}
+
+static rlxvk_status host_forward(const host_call *c, uint64_t line, complex_value *row)
+{
+    const rlxvk_shape *in = &c->inputs[0].node->shape;
+    uint64_t n = (uint64_t)((const fft_real_attributes *)c->node->attributes)->length;
+    uint64_t given = (uint64_t)in->dims[in->rank - 1], bins = n / 2 + 1;
+    double scale = scale_of(c->node), power = 0, *out = c->out + line * 2 * bins;
+    for (uint64_t i = 0; i < n; i++)
+        row[i] = (complex_value){i < given ? c->inputs[0].words[line * given + i] : 0, 0};
+    rlxvk_status status = fft_exact(row, n);
+    for (uint64_t k = 0; k < n && status == RLXVK_OK; k++)
+        power += scale * scale * (row[k].re * row[k].re + row[k].im * row[k].im);
+    for (uint64_t k = 0; k < bins && status == RLXVK_OK; k++) {
+        out[k] = scale * row[k].re;
+        out[bins + k] = scale * row[k].im;
+    }
+    host_bound(c, line * 2 * bins, 2 * bins, power);
+    return status;
+}
+
+/* The inverse is the conjugate of the forward transform of the conjugate, and here is real. */
+static rlxvk_status host_inverse(const host_call *c, uint64_t line, complex_value *row)
+{
+    uint64_t n = (uint64_t)((const fft_real_attributes *)c->node->attributes)->length;
+    uint64_t bins = n / 2 + 1;
+    const float *re = c->inputs[0].words + line * 2 * bins, *im = re + bins;
+    double scale = scale_of(c->node), power = 0;
+    for (uint64_t k = 0; k < bins; k++) {
+        double imaginary = k == 0 || k == n / 2 ? 0 : im[k];
+        row[k] = (complex_value){re[k], -imaginary};
+        row[(n - k) % n] = (complex_value){re[k], imaginary};
+    }
+    rlxvk_status status = fft_exact(row, n);
+    for (uint64_t i = 0; i < n && status == RLXVK_OK; i++) {
+        c->out[line * n + i] = scale * row[i].re;
+        power += scale * scale * row[i].re * row[i].re;
+    }
+    host_bound(c, line * n, n, power);
+    return status;
+}
+
+static rlxvk_status host(const host_call *c)
+{
+    uint64_t n = (uint64_t)((const fft_real_attributes *)c->node->attributes)->length;
+    uint64_t lines =
+        shape_numel(&c->node->shape) / (uint64_t)c->node->shape.dims[c->node->shape.rank - 1];
+    complex_value *row = memory_allocate(n * sizeof *row);
+    rlxvk_status status = row ? RLXVK_OK : status_fail_memory("transform");
+    for (uint64_t line = 0; line < lines && status == RLXVK_OK; line++)
+        status = (is_inverse(c->node) ? host_inverse : host_forward)(c, line, row);
+    memory_free(row);
+    return status;
+}
+
+static void describe(const node *n, text *out)
+{
+    const fft_real_attributes *a = n->attributes;
+    text_append(out, " n=%lld norm=%s", (long long)a->length, fft_norm_name(a->norm));
+}
+
+const op_family fft_real_family = {.name = "fft_real",
+                                   .attribute_size = sizeof(fft_real_attributes),
+                                   .foldable = true,
+                                   .infer = infer,
+                                   .lower = lower,
+                                   .host = host,
+                                   .describe = describe};

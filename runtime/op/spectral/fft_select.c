@@ -1,0 +1,284 @@
+/*
+ * Which passes a transform takes, and how a workgroup makes one: the radices of its stages, how
+ * many rows share it, how many threads it has and how much shared memory. Pure.
+ *
+ * Tiles keep a thread's butterflies in registers: one pass, or two through scratch. Groups work in
+ * shared memory, where one buffer is enough if every stage is one butterfly a thread (`single`):
+ * all is read before any of it is written. Otherwise there are two. Groups take what no tile takes.
+ */
+#include "op/spectral/fft.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint32_t largest_power(uint64_t limit)
+{
+    uint32_t power = 1;
+    while (2 * (uint64_t)power <= limit)
+        power *= 2;
+    return power;
+}
+
+/* ---- Tiles ---- */
+
+#define LARGEST_RADIX 16
+#define SCRATCH_BLOCK                                                                              \
+    4 /* rows side by side: neighbouring threads then write 256 bytes in a row                     \
+       */
+#define PORTABLE_LEAST                                                                             \
+    2048 /* longest that software drivers are not made to compile a pipeline for */
+
+/* In order of preference. A thread holds about `held` points; a workgroup has about `threads`, but
+ * at least `least_rows` rows across: neighbours in memory. Few points a thread let several threads
+ * share a short row, whose accesses then are of whole sectors; and software drivers, which are
+ * portable, compile them in less than a second. */
+/* clang-format off */
+const fft_class fft_classes[] = {
+    /* name, portable, along, length up to, least span, held, threads, least rows */
+    {"along_least",     false, true,      8,    0,  2,  64, 1},
+    {"along_short",     false, true,     31,    0,  4,  64, 1},
+    {"along_middle",    false, true,    127,    0,  8,  64, 1},
+    {"along_long",      false, true,  12288,    0, 16,  64, 1},
+    {"across_short",    false, false,    31,    0,  4, 128, 4},
+    {"across_middle",   false, false,   127,    0,  8, 128, 4},
+    {"across_even",     false, false,   511,    0, 16, 128, 4},
+    {"across_far",      false, false, 12288, 8192, 16, 256, 8},
+    {"across_long",     false, false, 12288,    0, 16, 256, 4},
+    {"across_last",     false, false, 12288,    0, 16, 512, 1},
+    {"along_portable",  true,  true,  12288,    0,  8,  64, 1},
+    {"across_portable", true,  false, 12288,    0,  8, 256, 1},
+};
+/* clang-format on */
+const size_t fft_class_count = ARRAY_COUNT(fft_classes);
+
+/* The fewest radices, none above `most`, falling; among as few, the largest first. */
+static bool find_radices(uint32_t n, uint32_t most, uint32_t left, uint8_t *out, uint32_t *count)
+{
+    bool found = n <= most;
+    if (found) {
+        out[0] = (uint8_t)n;
+        *count = 1;
+    }
+    for (uint32_t radix = MIN(most, n); radix > 1 && left > 1 && n > most; radix--) {
+        uint8_t rest[FFT_TILE_STAGES];
+        uint32_t stages;
+        if (n % radix || !find_radices(n / radix, radix, left - 1, rest, &stages))
+            continue;
+        if (found && stages + 1 >= *count)
+            continue;
+        found = true;
+        out[0] = (uint8_t)radix;
+        memcpy(out + 1, rest, stages);
+        *count = stages + 1;
+    }
+    return found;
+}
+
+/* Large radices at both ends, where they face memory. */
+static bool tile_radices(uint32_t held, fft_tile *t)
+{
+    uint32_t most = held;
+    while (!find_radices(t->n, most, FFT_TILE_STAGES, t->radices, &t->stages))
+        if (++most > LARGEST_RADIX)
+            return false;
+    if (t->stages > 2) {
+        uint8_t second = t->radices[1];
+        memmove(t->radices + 1, t->radices + 2, t->stages - 2);
+        t->radices[t->stages - 1] = second;
+    }
+    return true;
+}
+
+/* Threads of a row, none of which holds more than `held` points, or one butterfly. */
+static uint32_t tile_lanes(const fft_tile *t, uint32_t held)
+{
+    uint32_t lanes = 1;
+    for (uint32_t i = 0; i < t->stages; i++) {
+        uint32_t each = MAX(held / t->radices[i], 1);
+        lanes = MAX(lanes, (uint32_t)divide_up(t->n / t->radices[i], each));
+    }
+    return lanes;
+}
+
+static bool class_suits(const fft_class *c, const device_profile *p, uint64_t span, fft_tile *t)
+{
+    if (c->portable != p->portable || c->along != t->along || t->n > c->longest ||
+        span < c->least_span || !tile_radices(c->held, t))
+        return false;
+    t->name = c->name;
+    t->lanes = tile_lanes(t, c->held);
+    /* Gaps spread strides over the banks: an odd step for the first stage's results. */
+    t->pad = t->along ? 5 : 4;
+    t->rows = MAX(largest_power(MAX(c->threads / t->lanes, 1)), c->least_rows);
+    for (; t->rows >= c->least_rows; t->rows /= 2) {
+        t->places = t->rows * (t->n + (t->n >> t->pad));
+        if (t->rows * t->lanes <= p->max_workgroup_invocations &&
+            t->places * sizeof(float) <= p->shared_memory_bytes)
+            return true;
+    }
+    return false;
+}
+
+bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, fft_tile *out)
+{
+    *out = (fft_tile){.n = (uint32_t)n, .along = along};
+    for (size_t i = 0; i < fft_class_count && n <= UINT16_MAX; i++)
+        if (class_suits(&fft_classes[i], p, span, out))
+            return true;
+    return false;
+}
+
+/* The most equal pair of factors; with full rows of neighbours, if that can be. */
+static bool plan_two(const device_profile *p, uint64_t inner, fft_plan *out)
+{
+    fft_tile tiles[2];
+    for (uint64_t n = (uint64_t)sqrt((double)out->length); n > 1; n--) {
+        uint64_t other = out->length / n;
+        if (out->length % n || !fft_tile_choose(p, n, false, other * inner, &tiles[0]) ||
+            !fft_tile_choose(p, other, false, n * inner, &tiles[1]))
+            continue;
+        bool full = MIN(tiles[0].rows, tiles[1].rows) >= SCRATCH_BLOCK;
+        if (out->count == 0 || full)
+            memcpy(out->tiles, tiles, sizeof tiles);
+        out->count = 2;
+        if (full)
+            break;
+    }
+    return out->count == 2;
+}
+
+bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, fft_plan *out)
+{
+    *out = (fft_plan){.length = length, .block = SCRATCH_BLOCK};
+    if ((p->portable && length <= PORTABLE_LEAST) || !fft_is_smooth(length, FFT_SMOOTH))
+        return false;
+    bool one = fft_tile_choose(p, length, inner == 1, inner, &out->tiles[0]);
+    fft_tile tile = out->tiles[0];
+    bool sparse = one && !tile.along && tile.rows < MIN(inner, SCRATCH_BLOCK);
+    if ((!one || sparse) && plan_two(p, inner, out))
+        return true;
+    out->tiles[0] = tile;
+    out->count = one;
+    return one;
+}
+
+/* ---- Groups ---- */
+
+#define POINT_BYTES 8
+
+static void push_radix(fft_group *g, uint32_t radix)
+{
+    g->radices[g->stages++] = (uint8_t)radix;
+    g->known |= FFT_RADIX_BIT(radix);
+}
+
+/* 2^bits as radices of at most 2^most, as equal as can be. */
+static void push_powers(fft_group *g, uint32_t bits, uint32_t most)
+{
+    uint32_t stages = (uint32_t)divide_up(bits, most);
+    for (uint32_t i = 0; i < stages; i++)
+        push_radix(g, 1u << (bits / stages + (i < bits % stages)));
+}
+
+/* Software drivers take long to compile the largest. */
+static void choose_radices(const device_profile *p, uint64_t n, fft_group *g)
+{
+    static const uint32_t odd[] = {13, 11, 7, 5, 3};
+    uint32_t bits = 0;
+    for (; n % 2 == 0; n /= 2)
+        bits++;
+    push_powers(g, bits, n > 1 || p->portable ? 3 : 4);
+    for (size_t i = 0; i < ARRAY_COUNT(odd); i++)
+        for (; n % odd[i] == 0; n /= odd[i])
+            push_radix(g, odd[i]);
+}
+
+/* Butterflies of the stage that has most of them. */
+static uint32_t butterflies(const fft_group *g)
+{
+    uint32_t smallest = g->n;
+    for (uint32_t i = 0; i < g->stages; i++)
+        smallest = MIN(smallest, g->radices[i]);
+    return g->n / smallest;
+}
+
+/* Tries `rows` rows; pitch and pad are set where they fit. */
+static bool fits(const device_profile *p, fft_group *g, uint32_t rows, bool single, uint32_t most)
+{
+    uint32_t threads = rows * butterflies(g), room = p->shared_memory_bytes / POINT_BYTES;
+    if (single && threads > most)
+        return false;
+    g->single = single;
+    g->rows = rows;
+    g->threads = single ? MAX(largest_power(2 * (uint64_t)threads - 1), 64) : p->workgroup_size;
+    /* A gap every 8 points, and between rows, spreads strides over the banks. */
+    for (g->pad = p->portable ? 31 : 3;; g->pad = 31) {
+        g->pitch = g->n + (g->n >> g->pad) + (g->pad < 31);
+        uint32_t points = (single ? 1 : 2) * rows * g->pitch;
+        uint32_t least = p->portable ? room : 1024;
+        g->points = MIN(MAX(largest_power(2 * (uint64_t)points - 1), least), room);
+        if (points <= room)
+            return true;
+        if (g->pad == 31)
+            return false;
+    }
+}
+
+bool fft_group_choose(const device_profile *p, uint64_t n, uint64_t lines, bool across,
+                      fft_group *out)
+{
+    uint32_t most = largest_power(p->max_workgroup_invocations);
+    if (n * POINT_BYTES > p->shared_memory_bytes || !fft_is_smooth(n, FFT_SMOOTH))
+        return false;
+    *out = (fft_group){.n = (uint32_t)n};
+    choose_radices(p, n, out);
+    uint32_t rows = MAX(p->workgroup_size / butterflies(out), across ? 8 : 1);
+    for (rows = (uint32_t)MIN(rows, MAX(lines, 1)); rows > 0; rows /= 2)
+        if ((!p->portable && fits(p, out, rows, true, MIN(most, 512))) ||
+            fits(p, out, rows, false, most) || fits(p, out, rows, true, most))
+            return true;
+    return false;
+}
+
+static bool holds(const device_profile *p, uint64_t n)
+{
+    fft_group g;
+    return fft_group_choose(p, n, 1, false, &g);
+}
+
+/* The most equal pair of factors, the smaller first. */
+static bool split_in_two(const device_profile *p, uint64_t length, uint64_t *out)
+{
+    uint64_t least = length * POINT_BYTES / p->shared_memory_bytes;
+    for (uint64_t n = (uint64_t)sqrt((double)length); n > least && n > 1; n--)
+        if (length % n == 0 && holds(p, n) && holds(p, length / n)) {
+            out[0] = n;
+            out[1] = length / n;
+            return true;
+        }
+    return false;
+}
+
+static bool split_in_three(const device_profile *p, uint64_t length, uint64_t *out)
+{
+    for (uint64_t n = (uint64_t)cbrt((double)length) + 1; n > 1; n--)
+        if (length % n == 0 && holds(p, n) && split_in_two(p, length / n, out + 1)) {
+            out[0] = n;
+            return true;
+        }
+    return false;
+}
+
+bool fft_split_choose(const device_profile *p, uint64_t length, fft_split *out)
+{
+    *out = (fft_split){.length = length, .factors = {length}, .count = 1};
+    if (!fft_is_smooth(length, FFT_SMOOTH))
+        return false;
+    if (holds(p, length))
+        return true;
+    out->count = 2;
+    if (split_in_two(p, length, out->factors))
+        return true;
+    out->count = 3;
+    return split_in_three(p, length, out->factors);
+}

@@ -1,0 +1,476 @@
+/*
+ * Builders around fft that are made of other ops: padding, real transforms, frames, power spectra,
+ * frequencies, convolution; and the integer helpers. Real signals go through the block layout: real
+ * parts, then imaginary parts, along the last axis.
+ */
+#include "op/compose/composite.h"
+#include "op/spectral/fft.h"
+
+#include <math.h>
+
+/* ---- Checks: an error sticks to the graph, and the builder returns RLXVK_NONE ---- */
+
+/* Whether operand `index` has a last axis, and how long it is. */
+static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x, int64_t *out)
+{
+    char who[CALL_LABEL];
+    if (!graph_ready(g, name) ||
+        graph_fail(g, graph_take(g, x, op_call_label(g, name, who), "operand", index)) != RLXVK_OK)
+        return false;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    if (shape.rank == 0)
+        return composite_fail(g, name, RLXVK_E_SHAPE,
+                              "a scalar has no last axis; reshape it to [1]");
+    *out = shape.dims[shape.rank - 1];
+    return true;
+}
+
+static bool at_least_one(rlxvk_graph *g, const char *name, const char *what, int64_t value)
+{
+    if (!graph_ready(g, name))
+        return false;
+    if (value < 1 || value > INT32_MAX)
+        return composite_fail(g, name, RLXVK_E_ATTR, "%s is %lld; takes 1 to 2^31 - 1", what,
+                              (long long)value);
+    return true;
+}
+
+/* ---- Pieces ---- */
+
+static rlxvk_tensor scalar(rlxvk_graph *g, double value)
+{
+    float word = (float)value;
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &word, sizeof word);
+}
+
+/* A tensor of zeros like x, `n` long. */
+static rlxvk_tensor zeros(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
+{
+    static const uint8_t nothing[8] = {0};
+    int64_t length;
+    if (!last_of(g, "zeros", 0, x, &length)) /* also where x is what a failed call returned */
+        return RLXVK_NONE;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(g, x);
+    rlxvk_tensor zero = rlxvk_constant(g, dtype, RLXVK_SCALAR, nothing, rlxvk_dtype_size(dtype));
+    shape.dims[shape.rank - 1] = n;
+    return rlxvk_expand(g, zero, shape);
+}
+
+static rlxvk_tensor part(rlxvk_graph *g, rlxvk_tensor x, int64_t start, int64_t length)
+{
+    return rlxvk_narrow(g, x, -1, start, length);
+}
+
+/* F32 constant [n] of values made in double. */
+static rlxvk_tensor table(rlxvk_graph *g, int64_t n, double (*value)(int64_t k, int64_t n))
+{
+    float *words = memory_zeroed((size_t)n, sizeof *words);
+    if (!words) {
+        graph_fail(g, status_fail_memory("table"));
+        return RLXVK_NONE;
+    }
+    for (int64_t k = 0; k < n; k++)
+        words[k] = (float)value(k, n);
+    rlxvk_tensor t = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(n), words, (size_t)n * sizeof *words);
+    memory_free(words);
+    return t;
+}
+
+/* ---- Transforms ---- */
+
+rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count,
+                        bool inverse, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    bool seen[RLXVK_MAX_RANK] = {false};
+    if (!last_of(g, "fftn", 0, x, &length))
+        return RLXVK_NONE;
+    int32_t rank = (int32_t)rlxvk_tensor_shape(g, x).rank;
+    for (size_t i = 0; i < (axes ? count : (size_t)rank) && g->status == RLXVK_OK; i++) {
+        int32_t axis = axes ? axes[i] : (int32_t)i, at = axis < 0 ? axis + rank : axis;
+        if (at >= 0 && at < rank && seen[at])
+            composite_fail(g, "fftn", RLXVK_E_AXIS, "axis %d is given twice; name each once", axis);
+        if (at >= 0 && at < rank)
+            seen[at] = true;
+        x = rlxvk_fft_axis(g, x, axis, inverse, norm);
+    }
+    return x;
+}
+
+rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
+{
+    int64_t length;
+    if (!at_least_one(g, "pad_last", "n", n) || !last_of(g, "pad_last", 0, x, &length))
+        return RLXVK_NONE;
+    if (n <= length)
+        return n == length ? x : part(g, x, 0, n);
+    rlxvk_tensor parts[] = {x, zeros(g, x, n - length)};
+    return rlxvk_concat(g, parts, 2, -1);
+}
+
+/* The halves of a block; the second only where it is asked for. */
+static rlxvk_tensor split(rlxvk_graph *g, const char *name, rlxvk_tensor block,
+                          rlxvk_tensor *out_im)
+{
+    int64_t length;
+    if (out_im)
+        *out_im = RLXVK_NONE;
+    if (!last_of(g, name, 0, block, &length))
+        return RLXVK_NONE;
+    if (length % 2) {
+        composite_fail(g, name, RLXVK_E_SHAPE, "last dim %lld is odd; a block has two halves",
+                       (long long)length);
+        return RLXVK_NONE;
+    }
+    if (out_im)
+        *out_im = part(g, block, length / 2, length / 2);
+    return part(g, block, 0, length / 2);
+}
+
+rlxvk_tensor rlxvk_fft_split(rlxvk_graph *g, rlxvk_tensor block, rlxvk_tensor *out_im)
+{
+    return split(g, "fft_split", block, out_im);
+}
+
+rlxvk_tensor rlxvk_fft_merge(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im)
+{
+    rlxvk_tensor parts[] = {re, im};
+    char left[SHAPE_TEXT], right[SHAPE_TEXT];
+    if (!composite_begin(g, "fft_merge", parts, 2))
+        return RLXVK_NONE;
+    rlxvk_shape a = rlxvk_tensor_shape(g, re), b = rlxvk_tensor_shape(g, im);
+    if (!shape_equal(&a, &b))
+        composite_fail(g, "fft_merge", RLXVK_E_SHAPE,
+                       "real parts %s, imaginary parts %s; both have one shape",
+                       shape_text(&a, left), shape_text(&b, right));
+    return rlxvk_concat(g, parts, 2, -1);
+}
+
+/* The whole spectrum of real x as a block [.., 2n]. */
+static rlxvk_tensor real_block(rlxvk_graph *g, const char *name, rlxvk_tensor x, int64_t n,
+                               rlxvk_fft_norm norm)
+{
+    int64_t length;
+    if (!last_of(g, name, 0, x, &length) || !at_least_one(g, name, "n", n ? n : length))
+        return RLXVK_NONE;
+    n = n ? n : length;
+    rlxvk_tensor parts[] = {x, zeros(g, x, 2 * n - MIN(n, length))};
+    if (n < length)
+        parts[0] = part(g, x, 0, n);
+    return rlxvk_fft(g, rlxvk_concat(g, parts, 2, -1), false, norm);
+}
+
+rlxvk_tensor rlxvk_fft_real(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
+                            rlxvk_tensor *out_im)
+{
+    return split(g, "fft_real", real_block(g, "fft_real", x, n, norm), out_im);
+}
+
+/* Even n is a transform of half the length. */
+rlxvk_tensor rlxvk_rfft_block(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    if (!last_of(g, "rfft_block", 0, x, &length) ||
+        !at_least_one(g, "rfft_block", "n", n ? n : length))
+        return RLXVK_NONE;
+    fft_real_attributes a = {n ? n : length, norm};
+    if (a.length % 2 == 0) {
+        x = length % 2 ? rlxvk_pad_last(g, x, a.length) : x;
+        return op_build(g, OP_rfft_block, &x, 1, &a);
+    }
+    rlxvk_tensor im, re = rlxvk_fft_real(g, x, n, norm, &im);
+    int64_t bins = a.length / 2 + 1;
+    return rlxvk_fft_merge(g, part(g, re, 0, bins), part(g, im, 0, bins));
+}
+
+rlxvk_tensor rlxvk_rfft(rlxvk_graph *g, rlxvk_tensor x, int64_t n, rlxvk_fft_norm norm,
+                        rlxvk_tensor *out_im)
+{
+    return split(g, "rfft", rlxvk_rfft_block(g, x, n, norm), out_im);
+}
+
+/* Bins 0 .. n / 2 of odd n -> all n: bin n - k is `sign` times bin k. */
+static rlxvk_tensor mirror(rlxvk_graph *g, rlxvk_tensor bins, int64_t n, bool imaginary)
+{
+    rlxvk_tensor parts[3] = {imaginary ? zeros(g, bins, 1) : part(g, bins, 0, 1)};
+    if (n == 1)
+        return parts[0];
+    parts[1] = part(g, bins, 1, n / 2);
+    parts[2] = rlxvk_reverse(g, parts[1], &(int32_t){-1}, 1);
+    if (imaginary)
+        parts[2] = rlxvk_neg(g, parts[2]);
+    return rlxvk_concat(g, parts, 3, -1);
+}
+
+/* Whether a tensor's last axis has as many bins as n points have. */
+static bool has_bins(rlxvk_graph *g, const char *name, int64_t length, int64_t n)
+{
+    if (!at_least_one(g, name, "n", n))
+        return false;
+    if (length == n / 2 + 1)
+        return true;
+    return composite_fail(g, name, RLXVK_E_SHAPE, "%lld bins; n = %lld has %lld", (long long)length,
+                          (long long)n, (long long)(n / 2 + 1));
+}
+
+rlxvk_tensor rlxvk_irfft_block(rlxvk_graph *g, rlxvk_tensor block, int64_t n, rlxvk_fft_norm norm)
+{
+    fft_real_attributes a = {n, norm};
+    int64_t length;
+    if (!last_of(g, "irfft_block", 0, block, &length) || !has_bins(g, "irfft_block", length / 2, n))
+        return RLXVK_NONE;
+    if (n % 2 == 0)
+        return op_build(g, OP_irfft_block, &block, 1, &a);
+    rlxvk_tensor im, re = rlxvk_fft_split(g, block, &im);
+    return rlxvk_ifft_real(g, mirror(g, re, n, false), mirror(g, im, n, true), norm);
+}
+
+rlxvk_tensor rlxvk_irfft(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n,
+                         rlxvk_fft_norm norm)
+{
+    int64_t bins[2];
+    if (!last_of(g, "irfft", 0, re, &bins[0]) || !last_of(g, "irfft", 1, im, &bins[1]) ||
+        !has_bins(g, "irfft", bins[0], n) || !has_bins(g, "irfft", bins[1], n))
+        return RLXVK_NONE;
+    if (n % 2 == 0)
+        return rlxvk_irfft_block(g, rlxvk_fft_merge(g, re, im), n, norm);
+    return rlxvk_ifft_real(g, mirror(g, re, n, false), mirror(g, im, n, true), norm);
+}
+
+rlxvk_tensor rlxvk_ifft_real(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    if (!composite_begin(g, "ifft_real", (rlxvk_tensor[]){re, im}, 2) ||
+        !last_of(g, "ifft_real", 0, re, &length) || !at_least_one(g, "ifft_real", "length", length))
+        return RLXVK_NONE;
+    return part(g, rlxvk_fft(g, rlxvk_fft_merge(g, re, im), true, norm), 0, length);
+}
+
+/* ---- Frames and spectra ---- */
+
+rlxvk_tensor rlxvk_frames(rlxvk_graph *g, rlxvk_tensor x, int64_t length, int64_t hop)
+{
+    int64_t whole;
+    if (!last_of(g, "frames", 0, x, &whole) || !at_least_one(g, "frames", "length", length) ||
+        !at_least_one(g, "frames", "hop", hop))
+        return RLXVK_NONE;
+    int64_t count = whole < length ? 0 : 1 + (whole - length) / hop;
+    if (count == 0 || whole > 1 << 24 || count * length > INT32_MAX) {
+        composite_fail(g, "frames", count ? RLXVK_E_TOO_LARGE : RLXVK_E_SHAPE,
+                       "last dim %lld in frames of %lld; takes at least a frame, at "
+                       "most 2^24 elements, and results below 2^31",
+                       (long long)whole, (long long)length);
+        return RLXVK_NONE;
+    }
+    float *indices = memory_allocate((size_t)(count * length) * sizeof *indices);
+    if (!indices) {
+        graph_fail(g, status_fail_memory("frames"));
+        return RLXVK_NONE;
+    }
+    for (int64_t i = 0; i < count * length; i++)
+        indices[i] = (float)(i / length * hop + i % length);
+    rlxvk_tensor from = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(count, length), indices,
+                                       (size_t)(count * length) * sizeof *indices);
+    memory_free(indices);
+    return rlxvk_gather(g, x, from, -1);
+}
+
+rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
+                        const rlxvk_stft_options *options)
+{
+    const rlxvk_stft_options none = {0}, *o = options ? options : &none;
+    int64_t n = o->n_fft ? o->n_fft : o->length, length;
+    if (!composite_begin(g, "stft", &x, 1) || !at_least_one(g, "stft", "length", o->length) ||
+        !at_least_one(g, "stft", "hop", o->hop))
+        return RLXVK_NONE;
+    rlxvk_tensor frames = rlxvk_frames(g, x, o->length, o->hop);
+    if (window.id && last_of(g, "stft", 1, window, &length)) {
+        if (length != o->length)
+            composite_fail(g, "stft", RLXVK_E_SHAPE,
+                           "window of %lld, frames of %lld; make them one", (long long)length,
+                           (long long)o->length);
+        frames = rlxvk_mul(g, frames, window);
+    }
+    if (!last_of(g, "stft", 0, frames, &length) || !at_least_one(g, "stft", "n_fft", n))
+        return RLXVK_NONE;
+    if (o->two_sided)
+        return real_block(g, "stft", frames, n, o->norm);
+    return rlxvk_rfft_block(g, frames, n, o->norm);
+}
+
+rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n)
+{
+    if (!composite_begin(g, "psd", (rlxvk_tensor[]){re, im}, 2) || !at_least_one(g, "psd", "n", n))
+        return RLXVK_NONE;
+    rlxvk_tensor power = rlxvk_fma(g, re, re, rlxvk_mul(g, im, im));
+    return rlxvk_div(g, power, scalar(g, (double)n));
+}
+
+rlxvk_tensor rlxvk_psd_real(rlxvk_graph *g, rlxvk_tensor x, rlxvk_fft_norm norm)
+{
+    int64_t length;
+    if (!last_of(g, "psd_real", 0, x, &length))
+        return RLXVK_NONE;
+    rlxvk_tensor im, re = rlxvk_rfft(g, x, 0, norm, &im);
+    return rlxvk_psd(g, re, im, length);
+}
+
+static double frequency(int64_t k, int64_t n)
+{
+    return (double)(k < (n + 1) / 2 ? k : k - n) / (double)n;
+}
+
+rlxvk_tensor rlxvk_signal_fftfreq(rlxvk_graph *g, int64_t n)
+{
+    return at_least_one(g, "signal_fftfreq", "n", n) ? table(g, n, frequency) : RLXVK_NONE;
+}
+
+/* k / n of a table that has n / 2 + 1 entries. */
+static double even_frequency(int64_t k, int64_t bins)
+{
+    return (double)k / (double)(2 * (bins - 1));
+}
+static double odd_frequency(int64_t k, int64_t bins)
+{
+    return (double)k / (double)(2 * bins - 1);
+}
+
+rlxvk_tensor rlxvk_signal_rfftfreq(rlxvk_graph *g, int64_t n)
+{
+    if (!at_least_one(g, "signal_rfftfreq", "n", n))
+        return RLXVK_NONE;
+    return table(g, n / 2 + 1, n % 2 ? odd_frequency : even_frequency);
+}
+
+static double periodic_hann(int64_t k, int64_t n)
+{
+    return n == 1 ? 1 : 0.5 - 0.5 * fft_unit_root((uint64_t)k, (uint64_t)n).re;
+}
+static double symmetric_hann(int64_t k, int64_t n)
+{
+    return n == 1 ? 1 : 0.5 - 0.5 * fft_unit_root((uint64_t)k, (uint64_t)n - 1).re;
+}
+
+rlxvk_tensor rlxvk_signal_hann(rlxvk_graph *g, int64_t n, bool periodic)
+{
+    if (!at_least_one(g, "signal_hann", "n", n))
+        return RLXVK_NONE;
+    return table(g, n, periodic ? periodic_hann : symmetric_hann);
+}
+
+rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
+{
+    int64_t la, lb;
+    rlxvk_tensor ai, bi;
+    if (!last_of(g, "fft_conv1d", 0, a, &la) || !last_of(g, "fft_conv1d", 1, b, &lb))
+        return RLXVK_NONE;
+    if (la == 0 || lb == 0) {
+        composite_fail(g, "fft_conv1d", RLXVK_E_SHAPE,
+                       "last dims %lld and %lld; each needs an element at least", (long long)la,
+                       (long long)lb);
+        return RLXVK_NONE;
+    }
+    if (la > INT32_MAX || lb > INT32_MAX || la + lb - 1 > INT32_MAX) {
+        composite_fail(g, "fft_conv1d", RLXVK_E_TOO_LARGE,
+                       "lines of %lld and %lld give 2^31 elements or more", (long long)la,
+                       (long long)lb);
+        return RLXVK_NONE;
+    }
+    int64_t n = (int64_t)fft_next_smooth((uint64_t)(la + lb - 1));
+    rlxvk_tensor ar = rlxvk_rfft(g, a, n, RLXVK_FFT_INVERSE, &ai);
+    rlxvk_tensor br = rlxvk_rfft(g, b, n, RLXVK_FFT_INVERSE, &bi);
+    rlxvk_tensor re = rlxvk_sub(g, rlxvk_mul(g, ar, br), rlxvk_mul(g, ai, bi));
+    rlxvk_tensor im = rlxvk_add(g, rlxvk_mul(g, ar, bi), rlxvk_mul(g, ai, br));
+    return part(g, rlxvk_irfft(g, re, im, n, RLXVK_FFT_INVERSE), 0, la + lb - 1);
+}
+
+/* ---- Integers ---- */
+
+uint64_t rlxvk_signal_next_pow2(uint64_t n)
+{
+    uint64_t power = 1;
+    while (power < n && power)
+        power *= 2;
+    return power; /* 0 above 2^63 */
+}
+
+uint64_t rlxvk_signal_next_smooth7(uint64_t n)
+{
+    return fft_next_smooth(n);
+}
+
+uint64_t rlxvk_signal_bit_reverse(uint64_t x, uint32_t bits)
+{
+    uint64_t reversed = 0;
+    for (uint32_t i = 0; i < bits && i < 64; i++)
+        reversed = reversed << 1 | (x >> i & 1);
+    return reversed;
+}
+
+static uint64_t multiply_modulo(uint64_t a, uint64_t b, uint64_t n)
+{
+    return (uint64_t)((unsigned __int128)a * b % n);
+}
+
+static uint64_t power_modulo(uint64_t base, uint64_t exponent, uint64_t n)
+{
+    uint64_t power = 1;
+    for (; exponent; exponent >>= 1, base = multiply_modulo(base, base, n))
+        if (exponent & 1)
+            power = multiply_modulo(power, base, n);
+    return power;
+}
+
+/* Miller and Rabin's test; these bases decide every odd n below 2^64 (Sorenson, Webster 2015). */
+static bool is_prime(uint64_t n)
+{
+    static const uint8_t bases[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
+    int twos = __builtin_ctzll(n - 1);
+    for (size_t i = 0; i < ARRAY_COUNT(bases); i++) {
+        uint64_t x = power_modulo(bases[i] % n, (n - 1) >> twos, n);
+        bool passes = x <= 1 || x == n - 1;
+        for (int k = 1; k < twos && !passes; k++)
+            passes = (x = multiply_modulo(x, x, n)) == n - 1;
+        if (!passes)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t square_plus(uint64_t x, uint64_t shift, uint64_t n)
+{
+    return (uint64_t)(((unsigned __int128)x * x + shift) % n);
+}
+
+/* The lesser factor of an n that has two: Pollard's rho, with one map after the other until one
+ * does not close on both at once. */
+static uint64_t lesser_factor(uint64_t n)
+{
+    for (uint64_t shift = 1;; shift++) {
+        uint64_t slow = 2, fast = 2, divisor = 1;
+        while (divisor == 1) {
+            slow = square_plus(slow, shift, n);
+            fast = square_plus(square_plus(fast, shift, n), shift, n);
+            divisor = common_divisor(n, slow > fast ? slow - fast : fast - slow);
+        }
+        if (divisor != n)
+            return MIN(divisor, n / divisor);
+    }
+}
+
+/* Trial division ends where at most two prime factors can be left. */
+size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity)
+{
+    size_t count = 0;
+    for (uint64_t p = 2; n > 1; p++) {
+        if (p > n / p)
+            p = n;
+        else if (p > 1u << 22)
+            p = is_prime(n) ? n : lesser_factor(n);
+        for (; n % p == 0; n /= p, count++)
+            if (out && count < capacity)
+                out[count] = p;
+    }
+    return count;
+}

@@ -1,0 +1,71 @@
+/*
+ * Asks the driver to keep signed zeros, infinities and NaN, to round f32 to nearest even, and to
+ * keep subnormal f16 (unpackHalf2x16), where it offers that. The request is part of a module (a
+ * capability and an execution mode each), and not every device takes it, so it is inserted when a
+ * module is created rather than when it is compiled.
+ */
+#include "kernel/words.h"
+#include "spirv/spirv.h"
+
+#include <string.h>
+
+enum { MOST_REQUESTS = 3 };
+
+typedef struct float_request {
+    uint32_t capability, mode, width;
+} float_request;
+
+static uint32_t requests_of(spirv_float_controls c, float_request requests[MOST_REQUESTS])
+{
+    uint32_t count = 0;
+    if (c.preserve_special)
+        requests[count++] = (float_request){SpvCapabilitySignedZeroInfNanPreserve,
+                                            SpvExecutionModeSignedZeroInfNanPreserve, 32};
+    if (c.round_to_even)
+        requests[count++] =
+            (float_request){SpvCapabilityRoundingModeRTE, SpvExecutionModeRoundingModeRTE, 32};
+    if (c.preserve_subnormals)
+        requests[count++] =
+            (float_request){SpvCapabilityDenormPreserve, SpvExecutionModeDenormPreserve, 16};
+    return count;
+}
+
+/* Word index just past the entry point, and the entry point's id; 0 when there is none. */
+static uint32_t after_entry_point(const kernel_info *kernel, uint32_t *out_id)
+{
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < kernel->word_count; i += length_of(kernel->words[i]))
+        if (opcode_of(kernel->words[i]) == SpvOpEntryPoint) {
+            *out_id = kernel->words[i + 2];
+            return i + length_of(kernel->words[i]);
+        }
+    return 0;
+}
+
+uint32_t *spirv_request(const kernel_info *kernel, spirv_float_controls controls,
+                        uint32_t *out_count)
+{
+    float_request requests[MOST_REQUESTS];
+    uint32_t count = requests_of(controls, requests), entry = 0, at = 0;
+    uint32_t modes_at = after_entry_point(kernel, &entry);
+    uint32_t *words = memory_allocate((kernel->word_count + 6 * count) * sizeof *words);
+    if (!words)
+        return NULL;
+    memcpy(words, kernel->words, SPIRV_HEADER_WORDS * sizeof *words);
+    at = SPIRV_HEADER_WORDS;
+    for (uint32_t i = 0; i < count; i++) {
+        words[at++] = 2u << 16 | SpvOpCapability;
+        words[at++] = requests[i].capability;
+    }
+    memcpy(words + at, kernel->words + SPIRV_HEADER_WORDS,
+           (modes_at - SPIRV_HEADER_WORDS) * sizeof *words);
+    at += modes_at - SPIRV_HEADER_WORDS;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t mode[] = {4u << 16 | SpvOpExecutionMode, entry, requests[i].mode,
+                           requests[i].width};
+        memcpy(words + at, mode, sizeof mode);
+        at += ARRAY_COUNT(mode);
+    }
+    memcpy(words + at, kernel->words + modes_at, (kernel->word_count - modes_at) * sizeof *words);
+    *out_count = at + kernel->word_count - modes_at;
+    return words;
+}

@@ -1,0 +1,24 @@
+/* Transformations of modules: words in, words out. Pure; the results are the caller's to
+ * memory_free, NULL where host memory does not suffice. */
+#ifndef RLXVK_SPIRV_H
+#define RLXVK_SPIRV_H
+
+#include "kernel/kernel.h"
+
+/* What a device offers that its driver is asked for. */
+typedef struct spirv_float_controls {
+    bool preserve_special;    /* signed zeros, infinities and NaN of f32 */
+    bool round_to_even;       /* f32 */
+    bool preserve_subnormals; /* f16: unpackHalf2x16 */
+} spirv_float_controls;
+
+/* float_controls.c: the kernel's words with these float controls asked for. */
+uint32_t *spirv_request(const kernel_info *kernel, spirv_float_controls controls,
+                        uint32_t *out_count);
+
+/* specialize.c: a valid module with these values for the constants of SpecId 0, 1, .., without what
+ * they rule out, with or without the hints to unroll loops. */
+uint32_t *spirv_specialize(const uint32_t *words, uint32_t count, const uint32_t *constants,
+                           uint32_t constant_count, bool unroll_hints, uint32_t *out_count);
+
+#endif

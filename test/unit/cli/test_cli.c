@@ -1,0 +1,301 @@
+/* The program from outside: exit codes, what goes to which stream, options, files it writes. */
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+#define MODEL "test/data/docs-5m-q4_k_m.gguf"
+
+typedef struct outcome {
+    int code;
+    char out[1 << 17], err[1 << 14];
+} outcome;
+
+static char program[4096], folder[] = "/tmp/rlxvk-cli-XXXXXX";
+static outcome got;
+
+/* A file of the test's folder. */
+static const char *in_folder(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static size_t read_file(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(out, 1, size - 1, file) : 0;
+    out[length] = 0;
+    if (file)
+        fclose(file);
+    return length;
+}
+
+static void write_file(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Runs "[VARIABLE=value...] rlxvk arguments" and keeps what it printed; `arguments` may redirect
+ * standard output again. */
+static int run_with(const char *environment, const char *arguments)
+{
+    char line[8192];
+    snprintf(line, sizeof line, "%s '%s' >%s/out 2>%s/err %s", environment, program, folder, folder,
+             arguments);
+    int result = system(line);
+    assert_true(WIFEXITED(result));
+    got.code = WEXITSTATUS(result);
+    read_file(in_folder("out"), got.out, sizeof got.out);
+    read_file(in_folder("err"), got.err, sizeof got.err);
+    return got.code;
+}
+
+static int run(const char *arguments)
+{
+    return run_with("", arguments);
+}
+
+static void assert_says(const char *stream, const char *wanted)
+{
+    if (!strstr(stream, wanted))
+        fail_msg("'%s' is missing in:\n%s", wanted, stream);
+}
+
+/* ---- Output that is lost ---- */
+
+static void lost_output_fails_every_command(void **state)
+{
+    static const char *const lines[] = {
+        "--help",
+        "--version",
+        "info",
+        "info --json",
+        "info --help",
+        "ops",
+        "ops --help",
+        "conform --help",
+        "conform --list --op abs",
+        "conform --op abs --case 0",
+        "conform --op abs --case 0 --json",
+        "bench --help",
+        "bench --filter '^copy'",
+        "bench --filter '^copy' --json",
+        "generate --help",
+        "generate " MODEL " -p The -n 2 --greedy",
+        "generate " MODEL " -p The -n 2 --greedy --json",
+    };
+    char line[256];
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(lines); i++) {
+        snprintf(line, sizeof line, "%s >/dev/full", lines[i]);
+        if (run(line) != 1)
+            fail_msg("%s: exit code %d", line, got.code);
+        assert_says(got.err, "standard output: not all could be written: ");
+    }
+}
+
+/* ---- info ---- */
+
+static void info_without_a_device_fails_and_says_what_to_install(void **state)
+{
+    static const char none[] = "VK_ICD_FILENAMES=/nosuch.json VK_DRIVER_FILES=/nosuch.json";
+    (void)state;
+    assert_int_equal(run_with(none, "info"), 1);
+    assert_says(got.err, "rlxvk info: E_NO_DEVICE: ");
+    assert_says(got.err, "install");
+    assert_says(got.err, "mesa-vulkan-drivers");
+    assert_says(got.out, "RLXVK_NOCACHE ");
+    assert_int_equal(run_with(none, "info --json"), 1);
+    assert_says(got.out, "\"devices\": [],");
+    assert_says(got.err, "rlxvk info: E_NO_DEVICE: ");
+    assert_int_equal(run_with("RLXVK_DEVICE=nosuch", "info"), 1);
+    assert_says(got.err, "no usable device matches 'nosuch'");
+    assert_int_equal(run("info"), 0);
+    assert_string_equal(got.err, "");
+}
+
+static void unknown_switches_are_warned_of_once(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("RLXVK_NOCAHCE=1 RLXVK_TEST_X=1", "info"), 0);
+    const char *first = strstr(got.err, "RLXVK_NOCAHCE is no switch");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "RLXVK_NOCAHCE"));
+    assert_null(strstr(got.err, "RLXVK_TEST_X"));
+}
+
+/* ---- Files ---- */
+
+static void a_bad_path_fails_before_any_work(void **state)
+{
+    static const char *const lines[] = {
+        "conform --html /nosuch/page.html",
+        "conform --html /tmp --op abs",
+        "generate " MODEL " -p The --logits /nosuch/logits.npy -n 100000000",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(lines); i++) {
+        if (run(lines[i]) != 1)
+            fail_msg("%s: exit code %d", lines[i], got.code);
+        assert_says(got.err, "E_FILE: '/");
+        assert_says(got.err, "cannot be written: ");
+        assert_string_equal(got.out, "");
+    }
+}
+
+static void a_page_replaces_the_old_one_when_it_is_complete(void **state)
+{
+    char line[256], page[1 << 15], path[128];
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("page.html"));
+    write_file(path, "old page");
+    snprintf(line, sizeof line, "conform --op abs --case 0 --device nosuch --html %s", path);
+    assert_int_equal(run(line), 1);
+    read_file(path, page, sizeof page);
+    assert_string_equal(page, "old page");
+    snprintf(line, sizeof line, "conform --op abs,neg --case 0 --html %s", path);
+    assert_int_equal(run(line), 2);
+    snprintf(line, sizeof line, "conform --op abs,neg --sparse=10 --html %s", path);
+    assert_int_equal(run(line), 0);
+    read_file(path, page, sizeof page);
+    assert_says(page, "<dd>rlxvk conform --seed 1 --op abs,neg --sparse=10 --phase 0\n");
+    assert_int_equal(run("conform --op abs --case 0 --html /dev/stdout"), 0);
+    assert_says(got.out, "1 passed, 0 failed\n<!doctype html>");
+    assert_int_equal(run("conform --op abs --case 0 --html /dev/full"), 1);
+    assert_says(got.err, "rlxvk conform: E_FILE: '/dev/full': cannot be written: ");
+}
+
+/* ---- Options ---- */
+
+static void numbers_are_decimal_and_within_limits(void **state)
+{
+    static const struct {
+        const char *line, *sentence;
+    } refused[] = {
+        {"conform --op abs --case 0x1 --list", "--case takes a decimal number from 0 to"},
+        {"conform --op abs --case ' 1' --list", "not ' 1'"},
+        {"conform --op abs --case +1 --list", "not '+1'"},
+        {"conform --op abs --case -1 --list", "not '-1'"},
+        {"conform --op abs --case '' --list", "not ''"},
+        {"conform --op abs --seed 18446744073709551616 --list", "18446744073709551615, not"},
+        {"conform --jobs 0 --list", "--jobs takes a decimal number from 1 to 64, not '0'"},
+        {"conform --jobs 65 --list", "not '65'"},
+        {"conform --sparse=0 --list", "--sparse takes a decimal number from 1 to"},
+        {"generate " MODEL " -p x -n 4294967296", "--tokens takes a decimal number"},
+        {"generate " MODEL " -p x --temperature -1", "--temperature takes a number from 0 to"},
+        {"generate " MODEL " -p x --temperature nan", "not 'nan'"},
+        {"generate " MODEL " -p x --temperature 0x1p3", "not '0x1p3'"},
+        {"generate " MODEL " -p x --temperature 1e400", "not '1e400'"},
+        {"generate " MODEL " -p x --top-p 1,5", "--top-p takes a number from 0 to 1, not '1,5'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(refused); i++) {
+        if (run(refused[i].line) != 2)
+            fail_msg("%s: exit code %d", refused[i].line, got.code);
+        assert_says(got.err, refused[i].sentence);
+    }
+    assert_int_equal(run("conform --op abs --case 010 --list"), 0);
+    assert_int_equal(strncmp(got.out, "abs 10:", 7), 0);
+    assert_int_equal(run("conform --op abs --case 1 --seed 18446744073709551615 --list"), 0);
+}
+
+static void errors_begin_with_the_program_and_the_command(void **state)
+{
+    static const struct {
+        const char *line, *begin;
+        int code;
+    } rows[] = {
+        {"confrom", "rlxvk: no command 'confrom'; did you mean conform?", 2},
+        {"info x", "rlxvk info: unexpected argument 'x'", 2},
+        {"info --nosuch", "rlxvk info: unrecognized option '--nosuch'", 2},
+        {"ops x", "rlxvk ops: unexpected argument 'x'", 2},
+        {"ops --golden /nosuch", "rlxvk ops: E_FILE: ", 1},
+        {"conform --golden /nosuch", "rlxvk conform: E_FILE: ", 1},
+        {"conform --case 1", "rlxvk conform: --case needs one --op", 2},
+        {"conform --nosuch", "rlxvk conform: unrecognized option '--nosuch'", 2},
+        {"conform --case", "rlxvk conform: option '--case' requires an argument", 2},
+        {"bench --filter '('", "rlxvk bench: --filter '('", 2},
+        {"bench --precision f31", "rlxvk bench: --precision takes f32, f16, bf16 or split", 2},
+        {"generate", "rlxvk generate: no model file", 2},
+        {"generate /nosuch -p x", "rlxvk generate: E_FILE: '/nosuch'", 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        if (run(rows[i].line) != rows[i].code)
+            fail_msg("%s: exit code %d", rows[i].line, got.code);
+        if (strncmp(got.err, rows[i].begin, strlen(rows[i].begin)) != 0)
+            fail_msg("%s: %s", rows[i].line, got.err);
+    }
+}
+
+static void several_ops_can_be_named(void **state)
+{
+    (void)state;
+    assert_int_equal(run("conform --op softmax,abs --list"), 0);
+    assert_says(got.out, "\nsoftmax 0:");
+    assert_says(got.out, "abs 0:");
+    assert_null(strstr(got.out, "\nadd 0:"));
+    assert_int_equal(run("conform --op abs,softmx --list"), 2);
+    assert_says(got.err, "rlxvk conform: --op 'softmx': no op of this name has cases; did you mean "
+                         "softmax?");
+    assert_int_equal(run("conform --op abs,,neg --list"), 2);
+    assert_int_equal(run("conform --op '' --list"), 2);
+    assert_int_equal(run("conform --op abs,neg --case 0"), 2);
+}
+
+static void the_version_is_the_library_s(void **state)
+{
+    char wanted[64];
+    (void)state;
+    snprintf(wanted, sizeof wanted, "rlxvk %s\n", rlxvk_version());
+    assert_int_equal(run("--version"), 0);
+    assert_string_equal(got.out, wanted);
+}
+
+static int set_up(void **state)
+{
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 32);
+    (void)state;
+    if (length < 0 || !mkdtemp(folder))
+        return -1;
+    program[length] = 0;
+    strcpy(strrchr(program, '/'), "/rlxvk"); /* the one that looks for what it left behind */
+    return access(program, X_OK);
+}
+
+static int tear_down(void **state)
+{
+    char line[64];
+    (void)state;
+    snprintf(line, sizeof line, "rm -r %s", folder);
+    return system(line);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lost_output_fails_every_command),
+        cmocka_unit_test(info_without_a_device_fails_and_says_what_to_install),
+        cmocka_unit_test(unknown_switches_are_warned_of_once),
+        cmocka_unit_test(a_bad_path_fails_before_any_work),
+        cmocka_unit_test(a_page_replaces_the_old_one_when_it_is_complete),
+        cmocka_unit_test(numbers_are_decimal_and_within_limits),
+        cmocka_unit_test(errors_begin_with_the_program_and_the_command),
+        cmocka_unit_test(several_ops_can_be_named),
+        cmocka_unit_test(the_version_is_the_library_s),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,186 @@
+/* The conformance runner's own rules: the case language, fills that repeat, when a result is
+ * accepted, and the map from outside names to rows. */
+#include "conform/conform.h"
+#include "op/op.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+static case_spec parsed(const char *line)
+{
+    case_spec s;
+    assert_int_equal(case_parse(line, &s), RLXVK_OK);
+    return s;
+}
+
+static void a_line_gives_row_pairs_and_inputs(void **state)
+{
+    (void)state;
+    case_spec s = parsed("rope axes=0,-1 eps=1e-5 empty= in=x:f32:3x5x7:range:-1:2;s:BF16:scalar");
+    int32_t axes[4];
+    assert_string_equal(s.row, "rope");
+    assert_int_equal(case_integers(&s, "axes", axes, 4), 2);
+    assert_int_equal(axes[1], -1);
+    assert_true(case_real(&s, "eps", 0) == 1e-5);
+    assert_int_equal(case_integers(&s, "empty", axes, 4), 0);
+    assert_int_equal(case_integer(&s, "empty", 7), 7);
+    assert_string_equal(case_word(&s, "absent", "no"), "no");
+    assert_int_equal(s.input_count, 2);
+    assert_int_equal(s.inputs[0].shape.dims[2], 7);
+    assert_string_equal(s.inputs[0].fill, "range:-1:2");
+    assert_int_equal(s.inputs[1].dtype, RLXVK_BF16);
+    assert_int_equal(s.inputs[1].shape.rank, 0);
+    assert_true(case_is_param(&s.inputs[1]));
+}
+
+static void bad_lines_are_refused(void **state)
+{
+    static const char *const lines[] = {"",
+                                        "add in=x",
+                                        "add in=x:f32",
+                                        "add in=x:f33:2",
+                                        "add in=x:f32:2x",
+                                        "add in=x:f32:1x1x1x1x1x1x1x1x1",
+                                        "add axis in=x:f32:2",
+                                        "add in=a-name-that-is-far-too-long:f32:2"};
+    case_spec s;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(lines); i++)
+        assert_int_equal(case_parse(lines[i], &s), RLXVK_E_ATTR);
+}
+
+static void every_line_parses_and_fills(void **state)
+{
+    case_list list;
+    (void)state;
+    assert_int_equal(case_list_generate(&list), RLXVK_OK);
+    assert_true(list.lines.count >= 2000);
+    for (size_t i = 0; i < list.lines.count; i++) {
+        case_spec s = parsed(list.lines.items[i]);
+        assert_non_null(case_find_family(s.row));
+        for (size_t k = 0; k < s.input_count; k++) {
+            uint8_t *content;
+            if (case_length(&s.inputs[k]) > 100000)
+                continue;
+            content = memory_zeroed(case_length(&s.inputs[k]) + 1, sizeof(float));
+            assert_int_equal(case_fill(&s, k, 1, i, content), RLXVK_OK);
+            memory_free(content);
+        }
+    }
+    case_list_destroy(&list);
+}
+
+static void content_depends_on_seed_row_number_and_name_only(void **state)
+{
+    case_spec s = parsed("add in=a:f32:64;b:f32:64"), t = parsed("sub in=a:f32:64;b:f32:64");
+    float first[64], other[64];
+    (void)state;
+    assert_int_equal(case_fill(&s, 0, 1, 5, first), RLXVK_OK);
+    assert_int_equal(case_fill(&s, 0, 1, 5, other), RLXVK_OK);
+    assert_memory_equal(first, other, sizeof first);
+    const struct {
+        const case_spec *spec;
+        size_t input;
+        uint64_t seed, number;
+    } others[] = {{&s, 1, 1, 5}, {&s, 0, 2, 5}, {&s, 0, 1, 6}, {&t, 0, 1, 5}};
+    for (size_t i = 0; i < ARRAY_COUNT(others); i++) {
+        assert_int_equal(case_fill(others[i].spec, others[i].input, others[i].seed,
+                                   others[i].number, other),
+                         RLXVK_OK);
+        assert_memory_not_equal(first, other, sizeof first);
+    }
+}
+
+static void fills_stay_in_their_ranges(void **state)
+{
+    static const struct {
+        const char *fill;
+        float low, high;
+    } rows[] = {{"", -3, 3},        {"unit", -1, 1},      {"range:2:5", 2, 5},
+                {"positive", 0, 3}, {"integers", -8, 8},  {"index:7", 0, 6},
+                {"bool", 0, 1},     {"constant:4", 4, 4}, {"offset", 9999, 10001},
+                {"iota", 0, 999},   {"zero", 0, 0},       {"one", 1, 1}};
+    float words[1000];
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        assert_int_equal(fill_words(rows[i].fill, 3, ARRAY_COUNT(words), words), RLXVK_OK);
+        for (size_t k = 0; k < ARRAY_COUNT(words); k++)
+            assert_true(words[k] >= rows[i].low && words[k] <= rows[i].high);
+    }
+    assert_int_equal(fill_words("nosuch", 3, 1, words), RLXVK_E_ATTR);
+    case_spec s = parsed("cast in=x:i32:1000:special");
+    assert_int_equal(case_fill(&s, 0, 1, 1, words), RLXVK_OK);
+    for (size_t k = 0; k < ARRAY_COUNT(words); k++)
+        assert_true(words[k] == truncf(words[k]) && fabsf(words[k]) <= 0x1p31f);
+}
+
+static void errors_are_in_units_of_the_bound(void **state)
+{
+    const double beyond = 0x1p128;
+    const struct {
+        float got;
+        double reference, bound, error;
+    } rows[] = {
+        {1, 1, 0, 0},
+        {1.5f, 1, 0.25, 2},
+        {1.25f, 1, 0.25, 1},
+        {1, 1 + 1e-9, 0, 0}, /* exact means rounded once */
+        {nextafterf(1, 2), 1, 0, INFINITY},
+        {0, -0.0, 0, 0},
+        {1e-39f, 0, 0, 0},
+        {FLT_MIN, 0, 0, INFINITY},
+        {NAN, NAN, 0, 0},
+        {NAN, 1, 100, INFINITY},
+        {1, NAN, 100, INFINITY},
+        {INFINITY, INFINITY, NAN, 0},
+        {-INFINITY, INFINITY, 1, INFINITY},
+        {INFINITY, beyond, 0, 0},
+        {INFINITY, 1e38, 1e30, INFINITY},
+        {INFINITY, FLT_MAX, 1e35, 0},
+        {FLT_MAX, INFINITY, 1, INFINITY},
+        {2, 1, NAN, INFINITY},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        double error = conform_error(rows[i].got, rows[i].reference, rows[i].bound);
+        if (!(error == rows[i].error))
+            fail_msg("row %zu: error %g, want %g", i, error, rows[i].error);
+    }
+}
+
+static void golden_names_become_rows(void **state)
+{
+    golden_set set;
+    size_t with_row = 0;
+    (void)state;
+    assert_int_equal(golden_open("test/golden", &set), RLXVK_OK);
+    for (size_t i = 0; i < set.cases.count; i++) {
+        golden_case *c = &set.cases.items[i];
+        assert_int_not_equal(op_find(c->spec.row), OP_COUNT);
+        assert_int_equal(golden_load(&set, c), RLXVK_OK);
+        assert_true(c->expected.numel > 0);
+        with_row++;
+    }
+    assert_true(with_row >= 90);
+    golden_close(&set);
+    assert_int_equal(golden_open("test/nosuch", &set), RLXVK_E_FILE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_gives_row_pairs_and_inputs),
+        cmocka_unit_test(bad_lines_are_refused),
+        cmocka_unit_test(every_line_parses_and_fills),
+        cmocka_unit_test(content_depends_on_seed_row_number_and_name_only),
+        cmocka_unit_test(fills_stay_in_their_ranges),
+        cmocka_unit_test(errors_are_in_units_of_the_bound),
+        cmocka_unit_test(golden_names_become_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

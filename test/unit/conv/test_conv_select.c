@@ -1,0 +1,115 @@
+/*
+ * The choice of convolution kernels on made-up devices: what is chosen, that it fits the device and
+ * the kernels' own terms, and that splits cover K. And division by multipliers, against division.
+ */
+#include "op/conv/conv.h"
+#include "op/conv/conv_select.h"
+#include "support/profiles.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* One with no more than the baseline. */
+static device_profile least_software(void)
+{
+    device_profile p = baseline();
+    p.kind = RLXVK_DEVICE_CPU;
+    p.portable = true;
+    return p;
+}
+
+static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, device_profile p,
+                   unsigned choice)
+{
+    conv_shape s = {.m = m, .n = n, .k = 576, .groups = groups};
+    assert_string_equal(conv_select(&s, &p, choice, VARIANT_NONE)->name, name);
+}
+
+static void classes(void **state)
+{
+    (void)state;
+    expect("tiled_128x128", 256, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x128", 192, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x128", 64, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_32x128", 24, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x64", 512, 784, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x64", 512, 49, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_32x32", 512, 32, 1, big_gpu(), MATMUL_AUTO);
+    expect("tiled_32x32", 24, 784, 1, big_gpu(), MATMUL_AUTO);
+    expect("direct_few", 3, 100352, 1, big_gpu(), MATMUL_AUTO);
+    expect("direct_depthwise", 1, 3136, 256, big_gpu(), MATMUL_AUTO);
+    expect("tiled_64x128", 256, 100352, 1, baseline(), MATMUL_AUTO);
+    expect("direct_block", 256, 100352, 1, least_software(), MATMUL_AUTO);
+    expect("direct_single", 1, 100352, 256, least_software(), MATMUL_AUTO);
+    expect("direct_block", 256, 100352, 1, big_gpu(), MATMUL_SCALAR);
+    expect("direct_depthwise", 1, 1, 1, least_software(), MATMUL_TILED);
+    expect("tiled_32x32", 2, 1, 1, least_software(), MATMUL_TILED);
+}
+
+/* What conv_tiled.comp takes for granted. */
+static void tiles_divide(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < conv_class_count; i++) {
+        const conv_class *c = &conv_classes[i];
+        if (c->form != CONV_FORM_TILED)
+            continue;
+        assert_int_equal(c->threads, c->tile_m / c->register_m * (c->tile_n / c->register_n));
+        assert_int_equal(c->threads % c->tile_n, 0);
+        assert_int_equal(c->register_m % 4 + c->register_n % 4, 0);
+        assert_int_equal(c->tile_m * c->step / 4 % c->threads, 0);
+        assert_int_equal(c->tile_n * c->step % c->threads, 0);
+        assert_int_equal(32 % c->step, 0);
+    }
+}
+
+static void slices_cover_k(void **state)
+{
+    (void)state;
+    static const uint64_t extents[] = {1, 7, 33, 49, 512, 4608, 100352};
+    const device_profile profiles[] = {big_gpu(), baseline(), least_software()};
+    for (size_t i = 0; i < ARRAY_COUNT(profiles) * 343; i++) {
+        const device_profile *p = &profiles[i / 343];
+        conv_shape s = {extents[i % 7], extents[i / 7 % 7], extents[i / 49 % 7], 1};
+        const conv_class *c = conv_select(&s, p, MATMUL_AUTO, VARIANT_NONE);
+        uint64_t slice = conv_slice(c, &s, p), splits = divide_up(s.k, slice);
+        assert_true(slice == s.k || slice % 32 == 0);
+        assert_true(splits == 1 || splits * s.m * s.n * sizeof(float) <= p->max_binding_bytes);
+        assert_true(c->threads <= p->max_workgroup_invocations);
+    }
+}
+
+static uint32_t divide(uint32_t n, uint32_t by)
+{
+    uint32_t shift = 0;
+    while (UINT64_C(1) << shift < by)
+        shift++;
+    return (uint32_t)(((uint64_t)n * conv_divide_multiplier(by)) >> 31 >> shift);
+}
+
+static void multipliers_divide(void **state)
+{
+    (void)state;
+    for (uint32_t by = 1; by < 5000; by++)
+        for (uint32_t n = 0; n < 100; n++) {
+            uint32_t large = INT32_MAX - n;
+            uint32_t edge = INT32_MAX / by * by - n % 2;
+            assert_int_equal(divide(n * by, by), n);
+            assert_int_equal(divide(n * by + by - 1, by), n);
+            assert_int_equal(divide(large, by), large / by);
+            assert_int_equal(divide(edge, by), edge / by);
+        }
+    for (uint32_t by = INT32_MAX; by > INT32_MAX - 5000u; by--)
+        assert_int_equal(divide(by, by) + divide(by - 1, by), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(tiles_divide),
+                                       cmocka_unit_test(slices_cover_k),
+                                       cmocka_unit_test(multipliers_divide)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

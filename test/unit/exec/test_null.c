@@ -1,0 +1,334 @@
+/*
+ * Every public function, on a device: called once for each of its pointers with that one NULL, and
+ * once for each of its tensors with RLXVK_NONE and with a tensor of another graph, everything else
+ * being as it should. Nothing crashes; a pointer that no contract lets be NULL is E_NULL, a tensor
+ * of another graph E_DANGLING; the sentence names the call; the executable still runs afterwards.
+ * null_calls.awk writes the calls from the headers. With the argument "table" the test prints them.
+ */
+#include "op/op.h"
+#include "support/harness.h"
+
+#include <rlxvk_quant.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define ROOM 1024
+
+/* What the stand-ins live in. */
+typedef struct stand {
+    rlxvk_graph *graph, *other, *graphs[4];
+    rlxvk_executable *executables[4];
+    rlxvk_context *context;
+    rlxvk_status status; /* what the call gave, or its text */
+    const char *text;
+    uint32_t leaves;
+    rlxvk_tensor results[2];
+    float floats[ROOM], extra[ROOM];
+    uint8_t bytes[4 * ROOM];
+    uint64_t words[ROOM];
+    rlxvk_device_info devices[1];
+    rlxvk_step_time steps[1];
+    size_t count;
+    double microseconds;
+    rlxvk_ticket ticket;
+    rlxvk_run_input run_input;
+    rlxvk_run_output run_output;
+    rlxvk_attention_block block;
+    rlxvk_transformer_layer layer;
+} stand;
+
+typedef enum null_kind { GIVES_STATUS, BUILDS, GIVES_VALUE } null_kind;
+typedef enum null_what { NOTHING_LEFT_OUT, NULL_POINTER, NO_TENSOR, FOREIGN_TENSOR } null_what;
+
+typedef struct null_call {
+    const char *function, *argument;
+    null_what what;
+    null_kind kind;
+    bool optional;
+    int variant;
+    void (*call)(stand *s, int variant);
+} null_call;
+
+/* ---- Stand-ins ---- */
+
+static rlxvk_tensor leaf(stand *s, rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    char name[32];
+    snprintf(name, sizeof name, "leaf%u", s->leaves++);
+    return rlxvk_input(g, name, dtype, shape);
+}
+
+#define LEAF(dtype, ...) leaf(s, s->graph, RLXVK_##dtype, RLXVK_SHAPE(__VA_ARGS__))
+#define T(...)           LEAF(F32, __VA_ARGS__)
+
+static rlxvk_tensor foreign(stand *s)
+{
+    return leaf(s, s->other, RLXVK_F32, RLXVK_SHAPE(4, 4));
+}
+
+static rlxvk_graph *new_graph(void)
+{
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    return g;
+}
+
+/* y = x w: input x [1, 2], param w [2, 2], once for all who ask. */
+static rlxvk_graph *product_of(stand *s)
+{
+    if (s->graphs[1])
+        return s->graphs[1];
+    rlxvk_graph *g = s->graphs[1] = new_graph();
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 2));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(2, 2));
+    rlxvk_graph_output(g, rlxvk_matmul(g, x, w));
+    return g;
+}
+
+/* A body of one input and one output [4, 4]. */
+static rlxvk_graph *body_of(stand *s)
+{
+    if (s->graphs[2])
+        return s->graphs[2];
+    rlxvk_graph *g = s->graphs[2] = new_graph();
+    rlxvk_graph_output(g, rlxvk_neg(g, leaf(s, g, RLXVK_F32, RLXVK_SHAPE(4, 4))));
+    return g;
+}
+
+static rlxvk_executable *compiled_as(stand *s, rlxvk_toggle profile)
+{
+    rlxvk_compile_options options = {.profile = profile};
+    const float w[4] = {1, 2, 3, 4};
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_compile(shared_context, product_of(s), &options, &e));
+    expect_ok(rlxvk_set_param(e, "w", w, 4));
+    expect_ok(rlxvk_run(e, &s->run_input, 1, NULL, 0));
+    return e;
+}
+
+static rlxvk_executable *compiled(stand *s)
+{
+    return compiled_as(s, RLXVK_OFF);
+}
+
+/* The one that a stand keeps. */
+static rlxvk_executable *executable_of(stand *s)
+{
+    if (!s->executables[0])
+        s->executables[0] = compiled(s);
+    return s->executables[0];
+}
+
+static rlxvk_executable *profiled(stand *s)
+{
+    return s->executables[2] = compiled_as(s, RLXVK_ON);
+}
+
+static rlxvk_ticket submitted(stand *s)
+{
+    rlxvk_ticket ticket;
+    expect_ok(rlxvk_submit(executable_of(s), &s->run_input, 1, NULL, 0, &ticket));
+    return ticket;
+}
+
+static rlxvk_executable *bound(stand *s)
+{
+    expect_ok(rlxvk_bind_handle(executable_of(s), "x", s->floats, 2));
+    return executable_of(s);
+}
+
+static rlxvk_executable *fed(stand *s)
+{
+    expect_ok(rlxvk_set_handle_feed(executable_of(s), "x", 0));
+    return executable_of(s);
+}
+
+static rlxvk_executable *row_fed(stand *s)
+{
+    expect_ok(rlxvk_register_row_feed(executable_of(s), "x", 0));
+    return executable_of(s);
+}
+
+static bool infer_same(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
+                       rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
+{
+    (void)count;
+    (void)attributes;
+    (void)size;
+    (void)out_dtype;
+    *out_shape = inputs[0];
+    return true;
+}
+
+static int copy_same(const rlxvk_custom_view *inputs, size_t count, const void *attributes,
+                     size_t size, const rlxvk_shape *shape, float *out)
+{
+    (void)count;
+    (void)attributes;
+    (void)size;
+    memcpy(out, inputs[0].values, shape_numel(shape) * sizeof *out);
+    return 0;
+}
+
+static const rlxvk_custom_op identity_op = {.name = "null_identity",
+                                            .input_count = 1,
+                                            .infer = infer_same,
+                                            .host = copy_same};
+
+static const char *registered(void)
+{
+    static bool done;
+    if (!done)
+        expect_ok(rlxvk_custom_register(&identity_op));
+    done = true;
+    return identity_op.name;
+}
+
+static const rlxvk_attention_block *attention_block(stand *s)
+{
+    s->block = (rlxvk_attention_block){.hidden = T(1, 4, 4),
+                                       .qkv_w = T(4, 12),
+                                       .out_w = T(4, 4),
+                                       .mask = T(4),
+                                       .num_heads = 1,
+                                       .head_dim = 4};
+    return &s->block;
+}
+
+static const rlxvk_transformer_layer *transformer_layer(stand *s)
+{
+    s->layer = (rlxvk_transformer_layer){.hidden = T(1, 4, 4),
+                                         .qkv_w = T(4, 12),
+                                         .out_w = T(4, 4),
+                                         .ln1_g = T(4),
+                                         .fc1_w = T(4, 8),
+                                         .fc2_w = T(8, 4),
+                                         .ln2_g = T(4),
+                                         .mask = T(4),
+                                         .num_heads = 1,
+                                         .head_dim = 4,
+                                         .intermediate_size = 8};
+    return &s->layer;
+}
+
+#include "null_calls.h"
+
+static void begin(stand *s)
+{
+    static const float x[2] = {1, 2};
+    memset(s, 0, sizeof *s);
+    s->graph = new_graph();
+    s->other = new_graph();
+    for (size_t i = 0; i < ROOM; i++)
+        s->floats[i] = 1;
+    s->text = "";
+    s->run_input = (rlxvk_run_input){.name = "x", .data = x, .length = 2};
+    s->run_output = (rlxvk_run_output){.buffer = s->floats, .length = 2};
+}
+
+static void end(stand *s)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(s->executables); i++)
+        rlxvk_executable_destroy(s->executables[i]);
+    for (size_t i = 0; i < ARRAY_COUNT(s->graphs); i++)
+        rlxvk_graph_destroy(s->graphs[i]);
+    rlxvk_graph_destroy(s->graph);
+    rlxvk_graph_destroy(s->other);
+    rlxvk_context_destroy(s->context);
+}
+
+/* ---- What a call may answer ---- */
+
+/* The sentence begins with the call's name, or the row's it is an entry of (matmul of matmul_with).
+ */
+static bool names_call(const char *sentence, const char *function)
+{
+    const char *call = function + strlen("rlxvk_");
+    size_t length = strspn(sentence, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return length && strncmp(sentence, call, MIN(length, strlen(call))) == 0;
+}
+
+static bool answers_well(const null_call *c, rlxvk_status status, const char *sentence)
+{
+    if (status == RLXVK_OK)
+        return c->optional;
+    if (!names_call(sentence, c->function))
+        return false;
+    if (c->what == FOREIGN_TENSOR)
+        return status == RLXVK_E_DANGLING;
+    return c->what == NO_TENSOR ||
+           (c->what == NULL_POINTER && (c->optional || status == RLXVK_E_NULL));
+}
+
+/* Nothing with a NULL executable left it unable to run. */
+static bool still_runs(stand *s)
+{
+    const rlxvk_executable *e = s->executables[0];
+    float y[2] = {0};
+    rlxvk_run_output out = {.buffer = y, .length = 2};
+    if (!e)
+        return true;
+    const float w[4] = {1, 2, 3, 4};
+    expect_ok(rlxvk_set_param(s->executables[0], "w", w, 4));
+    expect_ok(rlxvk_run(s->executables[0], &s->run_input, 1, &out, 1));
+    return y[0] == 7 && y[1] == 10;
+}
+
+static bool is_fine(const null_call *c, bool print)
+{
+    static const char *const forms[] = {"", " NULL", " none", " foreign"};
+    static stand s;
+    rlxvk_quant_traits traits;
+    rlxvk_status status;
+    begin(&s);
+    rlxvk_status marker = rlxvk_quant_query(UINT32_MAX, &traits); /* an old sentence */
+    char old[256], sentence[512];
+    snprintf(old, sizeof old, "%s", rlxvk_last_error());
+    c->call(&s, c->variant);
+    status = s.status;
+    snprintf(sentence, sizeof sentence, "%s", rlxvk_last_error());
+    bool spoke = strcmp(old, sentence) != 0;
+    if (c->kind == BUILDS) {
+        status = rlxvk_graph_status(s.graph);
+        if (status != RLXVK_OK)
+            snprintf(sentence, sizeof sentence, "%s", rlxvk_graph_error(s.graph));
+    }
+    if (c->kind != GIVES_STATUS && status == RLXVK_OK && spoke) /* no graph, or no status to give */
+        status = RLXVK_E_NULL;
+    bool fine = marker != RLXVK_OK && s.text && answers_well(c, status, sentence) && still_runs(&s);
+    if (print || !fine)
+        print_message("%s %s%s -> %s%s%s\n", c->function, c->argument, forms[c->what],
+                      rlxvk_status_name(status), status == RLXVK_OK ? "" : "  ",
+                      status == RLXVK_OK ? "" : sentence);
+    end(&s);
+    return fine;
+}
+
+static bool print_table;
+
+static void every_call_answers(void **state)
+{
+    size_t bad = 0, pointers = 0, tensors = 0;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(null_calls); i++) {
+        bad += !is_fine(&null_calls[i], print_table);
+        pointers += null_calls[i].what == NULL_POINTER;
+        tensors += null_calls[i].what == FOREIGN_TENSOR;
+    }
+    print_message("%d functions: %zu pointers, %zu tensors, %zu calls, %zu bad\n", NULL_FUNCTIONS,
+                  pointers, tensors, ARRAY_COUNT(null_calls), bad);
+    assert_int_equal(bad, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_call_answers)};
+    print_table = argc > 1 && strcmp(argv[1], "table") == 0;
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}

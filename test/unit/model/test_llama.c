@@ -1,0 +1,506 @@
+/* Language models: golden logits and tokens of the bundled ones, prompt runs against token runs of
+ * a small random one with everything optional, refusal of broken files. */
+#include "unit/model/gguf_builder.h"
+#include "model/llama.h"
+#include "op/packed/quant_format.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+enum { MOST_VALUES = 512, NEW_TOKENS = 48 };
+
+#define assert_ok(call)                                                                            \
+    do {                                                                                           \
+        if ((call) != RLXVK_OK)                                                                    \
+            fail_msg("%s: %s", #call, rlxvk_last_error());                                         \
+    } while (0)
+
+static rlxvk_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    return rlxvk_context_create(NULL, &context) == RLXVK_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    rlxvk_context_destroy(context);
+    return 0;
+}
+
+/* ---- Golden values ---- */
+
+typedef struct numbers {
+    double values[MOST_VALUES];
+    size_t count;
+} numbers;
+
+typedef struct golden {
+    numbers ids, logits, greedy, margin;
+} golden;
+
+/* The array of `name` in the object of `entry`; the file has no nested objects of these names. */
+static void read_numbers(const char *json, const char *entry, const char *name, numbers *out)
+{
+    char key[64];
+    snprintf(key, sizeof key, "\"%s\":", entry);
+    const char *at = strstr(json, key);
+    assert_non_null(at);
+    snprintf(key, sizeof key, "\"%s\":", name);
+    assert_non_null(at = strstr(at, key));
+    assert_non_null(at = strchr(at, '['));
+    for (out->count = 0; *at != ']' && out->count < MOST_VALUES;) {
+        char *end;
+        out->values[out->count++] = strtod(at + 1, &end);
+        assert_true(end > at + 1);
+        at = end + strspn(end, " \n\r\t");
+    }
+    assert_int_equal(*at, ']');
+}
+
+static char *read_text(const char *path)
+{
+    file_content content;
+    assert_ok(file_read(path, &content));
+    char *copy = memory_zeroed(content.length + 1, 1);
+    assert_non_null(copy);
+    memcpy(copy, content.data, content.length);
+    file_free(&content);
+    return copy;
+}
+
+static uint32_t best_of(const float *logits, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    return (uint32_t)best;
+}
+
+static void check_logits(const float *logits, const numbers *expected, const char *entry)
+{
+    double worst = 0;
+    for (size_t i = 0; i < expected->count; i++)
+        worst = fmax(worst, fabs((double)logits[i] - expected->values[i]));
+    if (!(worst <= 2e-3))
+        fail_msg("%s: logits are off by %g", entry, worst);
+}
+
+/* A step with two nearly equal logits may go either way, and what follows with it. */
+static void check_tokens(llama *m, float *logits, uint32_t chosen, size_t vocabulary,
+                         const golden *want)
+{
+    for (size_t i = 0; i < want->greedy.count && want->margin.values[i] >= 1e-3; i++) {
+        uint32_t id = best_of(logits, vocabulary);
+        assert_int_equal(chosen, id); /* the device's choice is its logits' */
+        assert_int_equal(id, (uint32_t)want->greedy.values[i]);
+        if (i + 1 < want->greedy.count)
+            assert_ok(llama_decode(m, id, (llama_result){logits, &chosen}));
+    }
+}
+
+static void check_report(const llama *m)
+{
+    llama_report report;
+    llama_usage(m, &report);
+    assert_int_equal(report.host_ops, 0);
+    assert_true(report.decode_dispatches > 0);
+    assert_int_equal(report.decode_submissions, report.decode_runs);
+}
+
+static void check_golden(const gguf_file *file, const char *json, const char *entry)
+{
+    static golden want;
+    uint32_t ids[MOST_VALUES], chosen;
+    float logits[MOST_VALUES];
+    llama *m = NULL;
+    read_numbers(json, entry, "ids", &want.ids);
+    read_numbers(json, entry, "last_logits", &want.logits);
+    read_numbers(json, entry, "greedy", &want.greedy);
+    read_numbers(json, entry, "margin", &want.margin);
+    for (size_t i = 0; i < want.ids.count; i++)
+        ids[i] = (uint32_t)want.ids.values[i];
+    assert_ok(llama_load(context, file, want.ids.count, NEW_TOKENS, NULL, 0, &m));
+    assert_int_equal(llama_configuration(m)->vocabulary, want.logits.count);
+    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, &chosen}));
+    check_logits(logits, &want.logits, entry);
+    check_tokens(m, logits, chosen, want.logits.count, &want);
+    check_report(m);
+    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, NULL}));
+    check_logits(logits, &want.logits, entry);
+    llama_destroy(m);
+}
+
+static void test_golden(void **state)
+{
+    const char *variant = *state;
+    char name[96];
+    gguf_file *file = NULL;
+    char *json = read_text("test/data/docs-5m-golden.json");
+    snprintf(name, sizeof name, "test/data/docs-5m-%s.gguf", variant);
+    assert_ok(gguf_open(name, &file));
+    for (int prompt = 0; prompt < 3; prompt++) {
+        snprintf(name, sizeof name, "%s.%d", variant, prompt);
+        check_golden(file, json, name);
+    }
+    gguf_close(file);
+    memory_free(json);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    file_content content;
+    FILE *file = fopen(to, "wb");
+    assert_ok(file_read(from, &content));
+    assert_non_null(file);
+    assert_int_equal(fwrite(content.data, 1, content.length, file), content.length);
+    assert_int_equal(fclose(file), 0);
+    file_free(&content);
+}
+
+/* Every length that the file may shrink to while the model is being loaded. */
+static void a_file_cut_short_while_loading_is_an_error(void **state)
+{
+    char path[] = "/tmp/rlxvk-model-XXXXXX";
+    (void)state;
+    close(mkstemp(path));
+    for (off_t length = 0; length < 9 << 20; length += 2 << 20) {
+        gguf_file *file = NULL;
+        llama *m = NULL;
+        copy_file("test/data/docs-5m-f16.gguf", path);
+        assert_ok(gguf_open(path, &file));
+        assert_int_equal(truncate(path, length), 0);
+        assert_int_equal(llama_load(context, file, 2, 2, NULL, 0, &m), RLXVK_E_FILE);
+        assert_non_null(strstr(rlxvk_last_error(), path));
+        gguf_close(file);
+    }
+    unlink(path);
+}
+
+/* ---- A small model with everything optional ---- */
+
+enum { WIDTH = 16, HEADS = 2, KV_HEADS = 1, HEAD = 8, FFN = 24, WORDS = 32, BLOCKS = 2 };
+
+typedef struct small_model {
+    builder b;
+    uint64_t payload;
+    size_t tensors;
+    bool tied, biased, mixed; /* mixed: keys as halves, so that nothing joins with them */
+} small_model;
+
+static void add_tensor(small_model *m, uint32_t type, uint64_t columns, uint64_t rows,
+                       const char *format, int block)
+{
+    char name[64];
+    uint64_t dims[] = {columns, rows};
+    snprintf(name, sizeof name, format, block);
+    put_tensor(&m->b, name, type, m->payload, rows == 1 ? 1 : 2, dims);
+    m->payload = round_up(m->payload + quant_row_bytes(type, columns) * rows, 32);
+    m->tensors++;
+}
+
+static void add_block_tensors(small_model *m, int block)
+{
+    uint32_t keys = m->mixed ? QUANT_F16 : QUANT_F32;
+    add_tensor(m, QUANT_F32, WIDTH, 1, "blk.%d.attn_norm.weight", block);
+    add_tensor(m, QUANT_F32, WIDTH, HEADS * HEAD, "blk.%d.attn_q.weight", block);
+    add_tensor(m, keys, WIDTH, KV_HEADS * HEAD, "blk.%d.attn_k.weight", block);
+    add_tensor(m, QUANT_F32, WIDTH, KV_HEADS * HEAD, "blk.%d.attn_v.weight", block);
+    add_tensor(m, QUANT_F32, HEADS * HEAD, WIDTH, "blk.%d.attn_output.weight", block);
+    add_tensor(m, QUANT_F32, WIDTH, 1, "blk.%d.ffn_norm.weight", block);
+    add_tensor(m, QUANT_F32, WIDTH, FFN, "blk.%d.ffn_gate.weight", block);
+    add_tensor(m, keys, WIDTH, FFN, "blk.%d.ffn_up.weight", block);
+    add_tensor(m, QUANT_F32, FFN, WIDTH, "blk.%d.ffn_down.weight", block);
+    if (m->biased)
+        add_tensor(m, QUANT_F32, KV_HEADS * HEAD, 1, "blk.%d.attn_k.bias", block);
+}
+
+static void add_keys(small_model *m)
+{
+    builder *b = &m->b;
+    put_text(b, "general.architecture", "llama");
+    put_u32(b, "llama.block_count", BLOCKS);
+    put_u32(b, "llama.context_length", 100);
+    put_u32(b, "llama.embedding_length", WIDTH);
+    put_u32(b, "llama.feed_forward_length", FFN);
+    put_u32(b, "llama.attention.head_count", HEADS);
+    put_array(b, "llama.attention.head_count_kv", GGUF_U32, BLOCKS);
+    for (int i = 0; i < BLOCKS; i++)
+        put(b, KV_HEADS, 4);
+    put_key(b, "llama.attention.layer_norm_rms_epsilon", GGUF_F32);
+    put(b, 0x3727c5ac, 4); /* 1e-5 */
+    put_u32(b, "llama.attention.sliding_window", 5);
+    put_u32(b, "llama.rope.dimension_count", 6);
+    put_text(b, "llama.rope.scaling.type", "linear");
+    put_key(b, "llama.rope.scaling.factor", GGUF_F32);
+    put(b, 0x40000000, 4); /* 2 */
+}
+
+/* Values in [-1, 1), scaled so that the sums of a row stay near 1; halves read the same words. */
+static void fill_payload(small_model *m, gguf_file *file)
+{
+    uint32_t state = 12345;
+    for (uint64_t i = 0; i < file->tensor_count; i++) {
+        const gguf_tensor *t = &file->tensors[i];
+        uint8_t *to = m->b.bytes + (t->data - m->b.bytes);
+        for (uint64_t k = 0; k < t->numel; k++) {
+            state = state * 1664525 + 1013904223;
+            float value = ((float)(state >> 8) / 8388608.0f - 1) * (t->rank == 1 ? 1.0f : 0.5f);
+            assert_ok(
+                quant_encode_row(t->type, &value, 1, to + k * (t->type == QUANT_F16 ? 2 : 4)));
+        }
+    }
+}
+
+static gguf_file *make_small_model(small_model *m)
+{
+    gguf_file *file = NULL;
+    uint64_t tensors = 2 + !m->tied + 1 + BLOCKS * (9 + (uint64_t)m->biased);
+    put_header(&m->b, 3, tensors, 12);
+    add_keys(m);
+    add_tensor(m, QUANT_F32, WIDTH, WORDS, "token_embd.weight", 0);
+    add_tensor(m, QUANT_F32, WIDTH, 1, "output_norm.weight", 0);
+    add_tensor(m, QUANT_F32, 3, 1, "rope_freqs.weight", 0);
+    if (!m->tied)
+        add_tensor(m, QUANT_F32, WIDTH, WORDS, "output.weight", 0);
+    for (int i = 0; i < BLOCKS; i++)
+        add_block_tensors(m, i);
+    assert_int_equal(m->tensors, tensors);
+    put_data(&m->b, 32, m->payload);
+    assert_ok(gguf_parse(m->b.bytes, m->b.length, NULL, &file));
+    fill_payload(m, file);
+    return file;
+}
+
+/* The last logits of a prompt of `count` ids, of which the last `steps` run one by one. */
+static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, size_t steps,
+                      float *logits)
+{
+    llama *m = NULL;
+    assert_ok(llama_load(context, file, count - steps, steps, NULL, 0, &m));
+    assert_ok(llama_prefill(m, ids, count - steps, (llama_result){logits, NULL}));
+    for (size_t i = count - steps; i < count; i++)
+        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
+    check_report(m);
+    llama_destroy(m);
+}
+
+static void compare_paths(bool tied, bool biased, bool mixed)
+{
+    static small_model m;
+    static const uint32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+    float whole[WORDS], stepped[WORDS];
+    memset(&m, 0, sizeof m);
+    m.tied = tied, m.biased = biased, m.mixed = mixed;
+    gguf_file *file = make_small_model(&m);
+    run_small(file, ids, ARRAY_COUNT(ids), 0, whole);
+    for (size_t steps = 1; steps < ARRAY_COUNT(ids); steps += 5) {
+        run_small(file, ids, ARRAY_COUNT(ids), steps, stepped);
+        for (size_t i = 0; i < WORDS; i++)
+            if (!(fabsf(whole[i] - stepped[i]) <= 1e-5f * (1 + fabsf(whole[i]))))
+                fail_msg("%zu steps, logit %zu: %g in one run, %g in steps", steps, i,
+                         (double)whole[i], (double)stepped[i]);
+    }
+    gguf_close(file);
+}
+
+static void test_small_plain(void **state)
+{
+    (void)state;
+    compare_paths(false, false, false);
+}
+
+static void test_small_tied_biased_mixed(void **state)
+{
+    (void)state;
+    compare_paths(true, true, true);
+}
+
+/* Whichever allocation fails, loading reports just that, and cleans up. */
+static void test_allocation_failure(void **state)
+{
+    (void)state;
+    static small_model s;
+    uint64_t first, total;
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    first = memory_allocation_count();
+    assert_ok(llama_load(context, file, 3, 3, NULL, 0, &m));
+    total = memory_allocation_count() - first;
+    llama_destroy(m);
+    for (uint64_t n = 1; n <= total; n += n < 40 ? 1 : 1 + total / 60) {
+        m = NULL;
+        memory_fail_at(n);
+        rlxvk_status status = llama_load(context, file, 3, 3, NULL, 0, &m);
+        memory_fail_at(0);
+        if (status == RLXVK_OK) /* a pipeline cache or the like did without */
+            llama_destroy(m);
+        else
+            assert_int_equal(status, RLXVK_E_OUT_OF_HOST_MEMORY);
+    }
+    gguf_close(file);
+}
+
+/* ---- Refusals ---- */
+
+typedef struct patch {
+    const char *find, *replace; /* of equal length; the first place counts */
+    size_t skip;                /* bytes between `find` and what is replaced; 0: `find` itself */
+    rlxvk_status status;
+    const char *mentions;
+} patch;
+
+static const patch patches[] = {
+    {"\5\0\0\0\0\0\0\0llama", "\5\0\0\0\0\0\0\0qwen2", 0, RLXVK_E_UNSUPPORTED, "qwen2"},
+    {"llama.block_count", "llama.block_counx", 0, RLXVK_E_UNKNOWN_NAME, "llama.block_count"},
+    {"llama.attention.layer_norm_rms", "llama.attention.layer_norm_rmx", 0, RLXVK_E_UNKNOWN_NAME,
+     "layer_norm_rms_epsilon"},
+    {"general.architecture", "general.architecturx", 0, RLXVK_E_UNKNOWN_NAME,
+     "general.architecture"},
+    {"blk.3.ffn_up.weight", "blk.3.ffn_ux.weight", 0, RLXVK_E_UNKNOWN_NAME, "blk.3.ffn_up.weight"},
+    {"token_embd.weight", "token_embx.weight", 0, RLXVK_E_UNKNOWN_NAME, "token_embd.weight"},
+    {"output_norm.weight", "output_nomr.weight", 0, RLXVK_E_UNKNOWN_NAME, "output_norm.weight"},
+    /* dims 256 x 768 and 256 x 128 the other way round */
+    {"blk.2.ffn_gate.weight", "\0\3\0\0\0\0\0\0\0\1\0\0\0\0\0\0", 4, RLXVK_E_SHAPE,
+     "blk.2.ffn_gate.weight"},
+    {"blk.0.attn_v.weight", "\200\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0", 4, RLXVK_E_SHAPE,
+     "blk.0.attn_v.weight"},
+    {"blk.1.attn_k.weight", "\30\0\0\0", 20, RLXVK_E_UNSUPPORTED, "I8 (1, first 'blk.1.attn_k"},
+    {"llama.attention.head_count_kv", "\3\0\0\0", 4, RLXVK_E_RANGE, "3 key/value heads"},
+    {"llama.rope.dimension_count", "\101\0\0\0", 4, RLXVK_E_RANGE, "rope.dimension_count"},
+    {"llama.vocab_size", "\77\1\0\0", 4, RLXVK_E_SHAPE, "token_embd.weight"},
+    {"llama.embedding_length", "\0\0\0\0", 4, RLXVK_E_RANGE, "embedding_length"},
+    {"llama.block_count", "\0\0\0\20", 4, RLXVK_E_RANGE, "block_count"},
+    {"llama.block_count", "\7\0\0\0", 4, RLXVK_E_UNKNOWN_NAME, "blk.6."},
+};
+
+/* Lengths of the patches that hold zero bytes. */
+static size_t find_length(const patch *p)
+{
+    return p->find[1] == 0 ? 13 : strlen(p->find);
+}
+
+static size_t replace_length(const patch *p)
+{
+    if (p->skip == 0)
+        return find_length(p);
+    return strncmp(p->find, "llama.", 6) == 0 || p->skip == 20 ? 4 : 16;
+}
+
+static void apply_patch(uint8_t *bytes, size_t length, const patch *p)
+{
+    size_t size = find_length(p);
+    for (size_t i = 0; i + size < length; i++)
+        if (memcmp(bytes + i, p->find, size) == 0) {
+            memcpy(bytes + i + (p->skip ? size + p->skip : 0), p->replace, replace_length(p));
+            return;
+        }
+    fail_msg("'%s' is not in the file", p->find);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    file_content content;
+    assert_ok(file_read("test/data/docs-5m-q8_0.gguf", &content));
+    uint8_t *bytes = memory_zeroed(content.length, 1);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < ARRAY_COUNT(patches); i++) {
+        gguf_file *file = NULL;
+        llama *m = NULL;
+        memcpy(bytes, content.data, content.length);
+        apply_patch(bytes, content.length, &patches[i]);
+        assert_ok(gguf_parse(bytes, content.length, NULL, &file));
+        rlxvk_status status = llama_load(context, file, 4, 4, NULL, 0, &m);
+        if (status != patches[i].status || !strstr(rlxvk_last_error(), patches[i].mentions))
+            fail_msg("patch %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
+        assert_null(m);
+        gguf_close(file);
+    }
+    memory_free(bytes);
+    file_free(&content);
+}
+
+static void test_features_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *word;
+        uint32_t number;
+    } cases[] = {{"llama.rope.scaling.type", "yarn", 0},
+                 {"llama.tensor_data_layout", "Meta AI original pth", 0},
+                 {"llama.expert_count", NULL, 8},
+                 {"llama.attention.value_length", NULL, 4}};
+    static builder b;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        gguf_file *file = NULL;
+        llama_config config;
+        memset(&b, 0, sizeof b);
+        put_header(&b, 3, 0, 7);
+        put_text(&b, "general.architecture", "llama");
+        put_u32(&b, "llama.block_count", 1);
+        put_u32(&b, "llama.context_length", 64);
+        put_u32(&b, "llama.embedding_length", WIDTH);
+        put_u32(&b, "llama.feed_forward_length", FFN);
+        put_u32(&b, "llama.attention.head_count", HEADS);
+        if (cases[i].word)
+            put_text(&b, cases[i].key, cases[i].word);
+        else
+            put_u32(&b, cases[i].key, cases[i].number);
+        assert_ok(gguf_parse(b.bytes, b.length, NULL, &file));
+        assert_int_equal(llama_read_config(file, &config), RLXVK_E_UNSUPPORTED);
+        gguf_close(file);
+    }
+}
+
+static void test_lengths(void **state)
+{
+    (void)state;
+    static small_model s;
+    static const uint32_t ids[] = {1, 2, WORDS};
+    float logits[WORDS];
+    llama *m = NULL;
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    assert_int_equal(llama_load(context, file, 0, 4, NULL, 0, &m), RLXVK_E_RANGE);
+    assert_int_equal(llama_load(context, file, 99, 2, NULL, 0, &m), RLXVK_E_RANGE);
+    assert_int_equal(llama_load(context, file, 2, UINT64_MAX, NULL, 0, &m), RLXVK_E_RANGE);
+    assert_null(m);
+    assert_ok(llama_load(context, file, 2, 98, NULL, 0, &m));
+    assert_int_equal(llama_prefill(m, ids, 1, (llama_result){logits, NULL}), RLXVK_E_LENGTH);
+    assert_int_equal(llama_prefill(m, ids + 1, 2, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
+    assert_ok(llama_prefill(m, ids, 2, (llama_result){logits, NULL}));
+    assert_int_equal(llama_decode(m, WORDS, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
+    for (int i = 0; i < 98; i++)
+        assert_ok(llama_decode(m, 1, (llama_result){logits, NULL}));
+    assert_int_equal(llama_decode(m, 1, (llama_result){logits, NULL}), RLXVK_E_RANGE);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        {"golden f16", test_golden, NULL, NULL, "f16"},
+        {"golden q8_0", test_golden, NULL, NULL, "q8_0"},
+        {"golden q4_k_m", test_golden, NULL, NULL, "q4_k_m"},
+        cmocka_unit_test(a_file_cut_short_while_loading_is_an_error),
+        cmocka_unit_test(test_small_plain),
+        cmocka_unit_test(test_small_tied_biased_mixed),
+        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_features_refused),
+        cmocka_unit_test(test_lengths),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

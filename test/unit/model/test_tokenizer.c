@@ -1,0 +1,376 @@
+/* Tokenizers: small vocabularies by hand, pre-split pieces, the bundled models' golden ids,
+ * allocation failure, mutation. */
+#include "unit/model/gguf_builder.h"
+#include "model/tokenizer_internal.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+typedef struct vocabulary {
+    const char *model, *flavour;
+    const char *tokens[32];
+    float scores[32];
+    int kinds[32];
+    const char *merges[16];
+    int space_prefix; /* -1: key absent */
+} vocabulary;
+
+static const vocabulary spm = {
+    .model = "llama",
+    .tokens = {"<unk>", "<s>", "</s>", "<0x0A>", "<0xC3>", "<0xA9>", "\xe2\x96\x81", "a", "b", "ab",
+               "\xe2\x96\x81"
+               "a",
+               "aa",
+               "\xe2\x96\x81"
+               "ab",
+               "<0x20>"},
+    .scores = {0, 0, 0, 0, 0, 0, -1, -1, -1, -5, -4, -6, -3, 0},
+    .kinds = {2, 3, 3, 6, 6, 6, 1, 1, 1, 1, 1, 1, 1, 6},
+    .space_prefix = -1,
+};
+
+static const vocabulary bpe = {
+    .model = "gpt2",
+    .flavour = "gpt-2",
+    .tokens = {"h", "e", "l", "o", "\xc4\xa0", "he", "ll", "hell", "hello", "\xc4\xa0h", "<|end|>",
+               "<|end|>x", "1", "\xc3\x83", "\xc2\xa9", "\xc4\x8a"},
+    .kinds = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 4, 1, 1, 1, 1},
+    .merges = {"h e", "l l", "he ll", "hell o", "\xc4\xa0 h"},
+    .space_prefix = -1,
+};
+
+static uint32_t count_strings(const char *const *strings, uint32_t limit)
+{
+    uint32_t n = 0;
+    while (n < limit && strings[n] != NULL)
+        n++;
+    return n;
+}
+
+static void build(builder *b, const vocabulary *v)
+{
+    uint32_t count = count_strings(v->tokens, 32), merges = count_strings(v->merges, 16);
+    put_header(b, 3, 0, 8 + (v->space_prefix >= 0));
+    put_text(b, "tokenizer.ggml.model", v->model);
+    put_u32(b, "tokenizer.ggml.bos_token_id", 1);
+    put_u32(b, "tokenizer.ggml.eos_token_id", 2);
+    put_array(b, "tokenizer.ggml.tokens", GGUF_STRING, count);
+    for (uint32_t i = 0; i < count; i++)
+        put_string(b, v->tokens[i]);
+    put_array(b, "tokenizer.ggml.scores", GGUF_F32, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v->scores[i], 4);
+        put(b, bits, 4);
+    }
+    put_array(b, "tokenizer.ggml.token_type", GGUF_I32, count);
+    for (uint32_t i = 0; i < count; i++)
+        put(b, (uint32_t)v->kinds[i], 4);
+    put_array(b, "tokenizer.ggml.merges", GGUF_STRING, merges);
+    for (uint32_t i = 0; i < merges; i++)
+        put_string(b, v->merges[i]);
+    if (v->flavour != NULL)
+        put_text(b, "tokenizer.ggml.pre", v->flavour);
+    else
+        put_u32(b, "tokenizer.ggml.unknown_token_id", 0);
+    if (v->space_prefix >= 0)
+        put_bool(b, "tokenizer.ggml.add_space_prefix", v->space_prefix != 0);
+}
+
+static rlxvk_status create(const vocabulary *v, tokenizer **out)
+{
+    builder b;
+    gguf_file *file;
+    *out = NULL;
+    build(&b, v);
+    rlxvk_status status = gguf_parse(b.bytes, b.length, NULL, &file);
+    if (status == RLXVK_OK)
+        status = tokenizer_create(file, out);
+    gguf_close(file);
+    return status;
+}
+
+/* `expected` ends with TOKEN_NONE. Decoding must give the text back. */
+static void check(const tokenizer *t, const char *bytes, const uint32_t *expected)
+{
+    token_list ids = {0};
+    token_text decoded = {0};
+    size_t count = 0, length = strlen(bytes);
+    while (expected[count] != TOKEN_NONE)
+        count++;
+    assert_int_equal(tokenizer_encode(t, bytes, length, false, &ids), RLXVK_OK);
+    assert_int_equal(ids.count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(ids.items[i], expected[i]);
+    assert_int_equal(tokenizer_decode(t, ids.items, ids.count, &decoded), RLXVK_OK);
+    assert_int_equal(decoded.count, length);
+    if (length > 0)
+        assert_memory_equal(decoded.items, bytes, length);
+    VECTOR_FREE(&ids);
+    VECTOR_FREE(&decoded);
+}
+#define IDS(...) ((const uint32_t[]){__VA_ARGS__, TOKEN_NONE})
+
+static void test_spm(void **state)
+{
+    tokenizer *t;
+    token_list ids = {0};
+    token_text nothing = {0};
+    (void)state;
+    assert_int_equal(create(&spm, &t), RLXVK_OK);
+    assert_true(tokenizer_adds_bos(t) && tokenizer_bos(t) == 1 && tokenizer_eos(t) == 2);
+    assert_true(tokenizer_is_end(t, 2) && !tokenizer_is_end(t, 1));
+    check(t, "", IDS(TOKEN_NONE));
+    /* Of the pairs _a (-4) and ab (-5) the better joins first, then _ab (-3) becomes possible. */
+    check(t, "ab", IDS(12));
+    check(t, "aab", IDS(10, 9));
+    /* _a, then two equal pairs aa: the left one joins. */
+    check(t, "aaaa", IDS(10, 11, 7));
+    check(t, "a\n\xc3\xa9", IDS(10, 3, 4, 5));
+    check(t, "a a", IDS(10, 10));
+    assert_int_equal(tokenizer_encode(t, "z", 1, true, &ids), RLXVK_OK);
+    assert_true(ids.count == 3 && ids.items[0] == 1 && ids.items[1] == 6 && ids.items[2] == 0);
+    VECTOR_FREE(&ids);
+    /* The space that encoding adds is all there is: nothing to copy, and nowhere to. */
+    assert_int_equal(tokenizer_decode(t, IDS(6), 1, &nothing), RLXVK_OK);
+    assert_true(nothing.count == 0 && nothing.items == NULL);
+    assert_int_equal(tokenizer_token_bytes(t, 1).length, 0);
+    assert_int_equal(tokenizer_token_bytes(t, 1000).length, 0);
+    assert_true(gguf_string_is(tokenizer_token_bytes(t, 12), " ab"));
+    tokenizer_destroy(t);
+
+    vocabulary plain = spm;
+    plain.space_prefix = 0;
+    plain.tokens[6] = "x"; /* no token for a single space: spelled in bytes */
+    assert_int_equal(create(&plain, &t), RLXVK_OK);
+    check(t, "b b", IDS(8, 13, 8));
+    check(t, " ab", IDS(12));
+    tokenizer_destroy(t);
+}
+
+static void test_bpe(void **state)
+{
+    tokenizer *t;
+    token_list ids = {0};
+    (void)state;
+    assert_int_equal(create(&bpe, &t), RLXVK_OK);
+    assert_false(tokenizer_adds_bos(t));
+    check(t, "hello", IDS(8));
+    /* "h e" outranks "_ h", so the space stays alone. */
+    check(t, "hello hello", IDS(8, 4, 8));
+    check(t, " h", IDS(9));
+    check(t, "h1\n", IDS(0, 12, 15));
+    check(t, "\xc3\xa9", IDS(13, 14));
+    check(t, "he<|end|>xh", IDS(5, 11, 0));
+    assert_int_equal(tokenizer_encode(t, "h<|end|>h", 9, false, &ids), RLXVK_OK);
+    assert_true(ids.count == 3 && ids.items[1] == 10);
+    /* No token for z and no unknown token: an error, and the list as before. */
+    assert_int_equal(tokenizer_encode(t, "hz", 2, false, &ids), RLXVK_E_RANGE);
+    assert_int_equal(ids.count, 3);
+    VECTOR_FREE(&ids);
+    tokenizer_destroy(t);
+}
+
+/* Pieces separated by |. */
+static void check_pieces(const char *flavour, const char *expected)
+{
+    char bytes[256], joined[512] = "";
+    size_t length = 0, used = 0;
+    const presplit_flavour *f = presplit_find((gguf_string){flavour, strlen(flavour)});
+    for (const char *c = expected; *c != '\0'; c++)
+        if (*c != '|')
+            bytes[length++] = *c;
+    for (size_t i = 0, end; i < length; i = end) {
+        end = presplit_next(f, bytes, i, length);
+        assert_true(end > i && end <= length);
+        if (i > 0)
+            joined[used++] = '|';
+        memcpy(joined + used, bytes + i, end - i);
+        used += end - i;
+    }
+    joined[used] = '\0';
+    assert_string_equal(joined, expected);
+}
+
+static void test_presplit(void **state)
+{
+    (void)state;
+    check_pieces("gpt-2", "Hello| world|'s| 1234|!!|  | x|\t|\xc3\xa9t\xc3\xa9|'|S|  ");
+    check_pieces("gpt-2", "a|\n|\n|b| ?|1\xd9\xa3");
+    check_pieces("default", "I|'ll| go|...|now");
+    check_pieces("llama-bpe", "Hello| world|'S| |123|4|!!\n\n|  | x|\tabc|(foo|)| =\n\n|   | y");
+    check_pieces("llama-bpe", "a|  \n \n|b\xe4\xb8\xad\xe6\x96\x87|\xe3\x80\x82|12|\xff\xfe");
+    check_pieces("qwen2", "x|1|2|3| |4|'re|\n  \n|   | end");
+    assert_null(presplit_find((gguf_string){"gpt-3", 5}));
+}
+
+static void test_refused(void **state)
+{
+    tokenizer *t;
+    vocabulary v = bpe;
+    (void)state;
+    v.flavour = "deepseek-llm";
+    assert_int_equal(create(&v, &t), RLXVK_E_UNSUPPORTED);
+    v.model = "bert";
+    assert_int_equal(create(&v, &t), RLXVK_E_UNSUPPORTED);
+    v = spm;
+    v.tokens[2] = NULL; /* two tokens; eos is id 2 */
+    assert_int_equal(create(&v, &t), RLXVK_E_RANGE);
+    v = spm;
+    v.scores[3] = NAN;
+    assert_int_equal(create(&v, &t), RLXVK_E_RANGE);
+}
+
+/* The numbers of the JSON array after `"name"` ... `"ids": [`. */
+static size_t golden_ids(const char *json, const char *name, uint32_t *out, size_t capacity)
+{
+    const char *at = strstr(json, name);
+    at = at ? strstr(at, "\"ids\": [") : NULL;
+    size_t count = 0;
+    assert_non_null(at);
+    at += strlen("\"ids\": [");
+    while (*at != ']' && count < capacity) {
+        char *end;
+        out[count++] = (uint32_t)strtoul(at, &end, 10);
+        at = end + strspn(end, ", ");
+    }
+    return count;
+}
+
+static void test_golden(void **state)
+{
+    static const char *const models[] = {"f16", "q8_0", "q4_k_m"};
+    static const char *const prompts[] = {"NAME\n       printf - ", "The kernel ",
+                                          "RETURN VALUE\n       On success, "};
+    file_content json;
+    (void)state;
+    assert_int_equal(file_read("test/data/docs-5m-golden.json", &json), RLXVK_OK);
+    char *copy = calloc(json.length + 1, 1);
+    memcpy(copy, json.data, json.length);
+    for (size_t m = 0; m < ARRAY_COUNT(models); m++) {
+        char path[64], name[32];
+        gguf_file *file;
+        tokenizer *t;
+        snprintf(path, sizeof path, "test/data/docs-5m-%s.gguf", models[m]);
+        assert_int_equal(gguf_open(path, &file), RLXVK_OK);
+        assert_int_equal(tokenizer_create(file, &t), RLXVK_OK);
+        gguf_close(file);
+        for (size_t p = 0; p < ARRAY_COUNT(prompts); p++) {
+            uint32_t expected[64];
+            token_list ids = {0};
+            snprintf(name, sizeof name, "\"%s.%zu\"", models[m], p);
+            size_t count = golden_ids(copy, name, expected, 64);
+            assert_int_equal(tokenizer_encode(t, prompts[p], strlen(prompts[p]), true, &ids),
+                             RLXVK_OK);
+            assert_int_equal(ids.count, count);
+            assert_memory_equal(ids.items, expected, count * sizeof expected[0]);
+            VECTOR_FREE(&ids);
+        }
+        tokenizer_destroy(t);
+    }
+    free(copy);
+    file_free(&json);
+}
+
+/* Any bytes encode, and decode to themselves, with a vocabulary that has all byte tokens. */
+static void test_any_bytes(void **state)
+{
+    gguf_file *file;
+    tokenizer *t;
+    char bytes[3000];
+    uint32_t seed = 7;
+    token_list ids = {0};
+    token_text decoded = {0};
+    (void)state;
+    assert_int_equal(gguf_open("test/data/docs-5m-q8_0.gguf", &file), RLXVK_OK);
+    assert_int_equal(tokenizer_create(file, &t), RLXVK_OK);
+    gguf_close(file);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        bytes[i] = (char)(seed >> 24);
+    }
+    assert_int_equal(tokenizer_encode(t, bytes, sizeof bytes, false, &ids), RLXVK_OK);
+    assert_int_equal(tokenizer_decode(t, ids.items, ids.count, &decoded), RLXVK_OK);
+    assert_int_equal(decoded.count, sizeof bytes);
+    assert_memory_equal(decoded.items, bytes, sizeof bytes);
+    VECTOR_FREE(&ids);
+    VECTOR_FREE(&decoded);
+    tokenizer_destroy(t);
+}
+
+static void test_allocation_failure(void **state)
+{
+    static const vocabulary *const vocabularies[] = {&spm, &bpe};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(vocabularies); i++) {
+        rlxvk_status status;
+        uint64_t n = 0;
+        builder b;
+        gguf_file *file;
+        build(&b, vocabularies[i]);
+        assert_int_equal(gguf_parse(b.bytes, b.length, NULL, &file), RLXVK_OK);
+        do {
+            tokenizer *t;
+            token_list ids = {0};
+            memory_fail_at(++n);
+            status = tokenizer_create(file, &t);
+            if (status == RLXVK_OK)
+                status = tokenizer_encode(t, i ? "hello hello" : "aab ab", i ? 11 : 6, true, &ids);
+            memory_fail_at(0);
+            assert_true(status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY);
+            tokenizer_destroy(t);
+            VECTOR_FREE(&ids);
+        } while (status != RLXVK_OK);
+        assert_true(n > 5);
+        gguf_close(file);
+    }
+}
+
+static void test_mutation(void **state)
+{
+    uint32_t seed = 99;
+    unsigned accepted = 0;
+    (void)state;
+    for (int round = 0; round < 4000; round++) {
+        builder b;
+        gguf_file *file;
+        tokenizer *t = NULL;
+        token_list ids = {0};
+        build(&b, round % 2 ? &spm : &bpe);
+        for (int i = 0; i < 3; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            b.bytes[(seed >> 8) % b.length] ^= (uint8_t)(1u << (seed >> 29));
+        }
+        rlxvk_status status = gguf_parse(b.bytes, b.length, NULL, &file);
+        if (status == RLXVK_OK)
+            status = tokenizer_create(file, &t);
+        gguf_close(file);
+        accepted += t != NULL;
+        if (t != NULL && tokenizer_encode(t, "aab hello <|end|>", 17, true, &ids) == RLXVK_OK)
+            for (size_t i = 0; i < ids.count; i++)
+                assert_true(ids.items[i] < tokenizer_size(t));
+        tokenizer_destroy(t);
+        VECTOR_FREE(&ids);
+    }
+    assert_true(accepted > 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spm),
+        cmocka_unit_test(test_bpe),
+        cmocka_unit_test(test_presplit),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_mutation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,564 @@
+/*
+ * Every builder with every integer argument at the ends of its type and around zero, on ordinary
+ * operands and on empty ones whose other dims are as large as shapes allow. A builder answers with
+ * a sound node or with an error; what it accepts is rewritten, lowered and computed on the host, as
+ * long as it is small. Wrong arithmetic shows under the sanitizers (config=asan). No device.
+ */
+#include "op/evaluate.h"
+#include "op/op.h"
+#include "plan/schedule.h"
+#include "rewrite/rewrite.h"
+#include "support/harness.h"
+#include "support/profiles.h"
+
+#include <rlxvk_quant.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define HUGE_DIM   ((int64_t)1 << 62)
+#define LONG_DIM   ((int64_t)1 << 31)
+#define MOST_WORDS 4096 /* elements of what is lowered */
+
+static const rlxvk_shape shapes[] = {
+    {0},
+    {1, {4}},
+    {2, {2, 3}},
+    {2, {4, 4}},
+    {2, {64, 32}},
+    {3, {2, 3, 4}},
+    {3, {1, 4, 6}},
+    {4, {1, 4, 6, 6}},
+    {4, {2, 2, 8, 4}},
+    {5, {1, 2, 4, 4, 4}},
+    {8, {1, 1, 1, 1, 1, 1, 1, 2}},
+    {1, {0}},
+    {2, {0, HUGE_DIM}},
+    {2, {HUGE_DIM, 0}},
+    {2, {0, INT64_MAX}},
+    {2, {INT64_MAX, 0}},
+    {2, {0, INT32_MAX}},
+    {3, {0, HUGE_DIM, 1}},
+    {3, {0, LONG_DIM, LONG_DIM}},
+    {3, {LONG_DIM, 0, LONG_DIM}},
+    {3, {1, 0, INT64_MAX}},
+    {3, {1, INT64_MAX, 0}},
+    {3, {INT64_MAX, 0, 1}},
+    {4, {0, 1, INT64_MAX, 1}},
+    {4, {1, 0, 1, HUGE_DIM}},
+    {4, {1, 4, 0, HUGE_DIM / 4}},
+    {4, {0, 4, LONG_DIM, LONG_DIM / 8}},
+    {4, {INT64_MAX, 1, 1, 0}},
+    {5, {0, 1, 1, 1, INT64_MAX}},
+    {5, {1, 1, 0, LONG_DIM, LONG_DIM}},
+    {8, {0, 1, 1, 1, 1, 1, 1, INT64_MAX}},
+};
+
+static const int64_t values[] = {INT64_MIN,
+                                 INT64_MIN + 1,
+                                 (int64_t)INT32_MIN - 1,
+                                 INT32_MIN,
+                                 -8,
+                                 -1,
+                                 0,
+                                 1,
+                                 2,
+                                 3,
+                                 4,
+                                 8,
+                                 32,
+                                 256,
+                                 INT32_MAX - 1,
+                                 INT32_MAX,
+                                 LONG_DIM,
+                                 LONG_DIM * 2,
+                                 LONG_DIM * 2 + 1,
+                                 HUGE_DIM,
+                                 HUGE_DIM + 1,
+                                 INT64_MAX - 1,
+                                 INT64_MAX};
+
+/* The operands of a call: a graph of its own, and leaves of two shapes. */
+typedef struct scene {
+    rlxvk_graph *g;
+    rlxvk_tensor a, b, z, q, bytes, one;
+    int64_t v;
+} scene;
+
+typedef struct choice {
+    rlxvk_shape a, b;
+    int64_t v;
+} choice;
+
+static scene make_scene(const choice *c)
+{
+    scene s = {.v = c->v};
+    expect_ok(rlxvk_graph_create(&s.g));
+    s.a = rlxvk_input(s.g, "a", RLXVK_F32, c->a);
+    s.b = rlxvk_input(s.g, "b", RLXVK_F32, c->b);
+    s.z = rlxvk_input(s.g, "z", RLXVK_C64, c->a);
+    s.q = rlxvk_input(s.g, "q", RLXVK_I8, c->a);
+    s.bytes = rlxvk_input(s.g, "bytes", RLXVK_U8, c->b);
+    s.one = rlxvk_input(s.g, "one", RLXVK_F32, RLXVK_SHAPE(1));
+    expect_ok(rlxvk_graph_status(s.g));
+    return s;
+}
+
+static bool is_small(const rlxvk_graph *g)
+{
+    uint64_t sum = 0;
+    for (uint32_t id = 0; id < g->nodes.count && sum <= MOST_WORDS; id++)
+        sum += shape_numel(&graph_node(g, id)->shape);
+    return sum <= MOST_WORDS;
+}
+
+static size_t call_count, built_count, lowered_count;
+
+/* Rewrites, then lowers for a large GPU, the least device and a software driver; each may refuse,
+ * with a sentence. */
+static bool lowers(const rlxvk_graph *g)
+{
+    device_profile profiles[] = {big_gpu(), baseline(), software()};
+    rlxvk_graph *after = NULL;
+    bool sound = graph_clone(g, &after) == RLXVK_OK &&
+                 rewrite_graph(after, &(rewrite_options){.fusion = true}) == RLXVK_OK &&
+                 op_verify(after) == RLXVK_OK;
+    for (size_t i = 0; i < ARRAY_COUNT(profiles) && sound; i++) {
+        schedule s = {0};
+        profiles[i].slot_alignment = 256;
+        profiles[i].subgroup_size = 32;
+        profiles[i].storage_buffers_per_stage = 8;
+        profiles[i].max_group_count[0] = profiles[i].max_group_count[1] = 65535;
+        profiles[i].max_group_count[2] = 65535;
+        rlxvk_status status =
+            schedule_create(after, &(schedule_options){.profile = &profiles[i]}, &s);
+        sound = status == RLXVK_OK || rlxvk_last_error()[0];
+        lowered_count += status == RLXVK_OK;
+        if (status == RLXVK_OK)
+            schedule_destroy(&s);
+    }
+    rlxvk_graph_destroy(after);
+    return sound;
+}
+
+static bool computes(const rlxvk_graph *g)
+{
+    evaluation e;
+    if (evaluation_create(g, &e) != RLXVK_OK)
+        return false;
+    rlxvk_status status = evaluation_run(&e);
+    evaluation_destroy(&e);
+    return status == RLXVK_OK || rlxvk_last_error()[0];
+}
+
+static void finish(const scene *s, rlxvk_tensor result, const choice *c, const char *call)
+{
+    char a[SHAPE_TEXT], b[SHAPE_TEXT];
+    bool built = rlxvk_graph_status(s->g) == RLXVK_OK, fine;
+    call_count++;
+    built_count += built;
+    if (built && result.id)
+        rlxvk_graph_output(s->g, result);
+    rlxvk_graph_output(s->g, s->a);
+    if (built)
+        fine = op_verify(s->g) == RLXVK_OK && (!is_small(s->g) || (lowers(s->g) && computes(s->g)));
+    else
+        fine = rlxvk_graph_error(s->g)[0] && result.id == 0;
+    if (!fine)
+        print_error("%s\n  with a %s, b %s, v %lld: %s\n", call, shape_text(&c->a, a),
+                    shape_text(&c->b, b), (long long)c->v,
+                    built ? rlxvk_last_error() : rlxvk_graph_error(s->g));
+    rlxvk_graph_destroy(s->g);
+    assert_true(fine);
+}
+
+/* A call in terms of g, the leaves and v. */
+#define CALL(...)                                                                                  \
+    do {                                                                                           \
+        const scene s = make_scene(c);                                                             \
+        rlxvk_graph *const g = s.g;                                                                \
+        const rlxvk_tensor a = s.a, b = s.b, z = s.z, q = s.q, bytes = s.bytes, one = s.one;       \
+        const int64_t v = s.v;                                                                     \
+        const int32_t axis = (int32_t)v;                                                           \
+        (void)a, (void)b, (void)z, (void)q, (void)bytes, (void)one, (void)v, (void)axis;           \
+        finish(&s, __VA_ARGS__, c, #__VA_ARGS__);                                                  \
+    } while (0)
+#define OPTIONS(type, ...)                                                                         \
+    &(rlxvk_##type)                                                                                \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+#define NONE RLXVK_NONE
+
+/* ---- Arguments ---- */
+
+static void call_axes(const choice *c)
+{
+    CALL(rlxvk_reduce_sum(g, a, &axis, 1, false));
+    CALL(rlxvk_reduce_max(g, a, (int32_t[]){0, axis}, 2, true));
+    CALL(rlxvk_softmax(g, a, axis));
+    CALL(rlxvk_cumsum(g, a, axis, true));
+    CALL(rlxvk_argmax(g, a, axis, false));
+    CALL(rlxvk_layer_norm(g, a, NONE, NONE, axis, 0.1f));
+    CALL(rlxvk_rms_norm(g, a, b, NONE, axis, 0.1f));
+    CALL(rlxvk_batch_norm_inference(g, a, b, b, b, b, 0.1f, axis));
+    CALL(rlxvk_group_norm(g, a, NONE, NONE, v, 0.1f));
+    CALL(rlxvk_transpose(g, a, (int32_t[]){axis, 0}, 2));
+    CALL(rlxvk_transpose(g, a, (int32_t[]){1, axis, 0}, 3));
+    CALL(rlxvk_narrow(g, a, axis, 0, 1));
+    CALL(rlxvk_narrow(g, a, 0, v, 1));
+    CALL(rlxvk_narrow(g, a, -1, 1, v));
+    CALL(rlxvk_narrow(g, a, -1, v, v));
+    CALL(rlxvk_narrow(g, z, 0, v, v));
+    CALL(rlxvk_narrow(g, q, 0, v, 4));
+    CALL(rlxvk_concat(g, (rlxvk_tensor[]){a, a, b}, 3, axis));
+    CALL(rlxvk_concat(g, (rlxvk_tensor[]){z, z, z}, 3, axis));
+    CALL(rlxvk_reverse(g, a, &axis, 1));
+    CALL(rlxvk_gather(g, a, b, axis));
+    CALL(rlxvk_take_along_axis(g, a, b, axis));
+    CALL(rlxvk_scatter_add(g, a, b, v));
+    CALL(rlxvk_topk(g, a, v));
+    CALL(rlxvk_reshape(g, a, RLXVK_SHAPE(v, -1)));
+    CALL(rlxvk_reshape(g, a, RLXVK_SHAPE(v, v, 0)));
+    CALL(rlxvk_reshape(g, a, (rlxvk_shape){(uint32_t)v, {v, 2, 3, v}}));
+    CALL(rlxvk_expand(g, a, RLXVK_SHAPE(v, -1, -1)));
+    CALL(rlxvk_expand(g, one, RLXVK_SHAPE(v, 0, v)));
+    CALL(rlxvk_expand(g, one, RLXVK_SHAPE(0, v)));
+    CALL(rlxvk_input(g, "n", RLXVK_F32, RLXVK_SHAPE(v, 0, v)));
+    CALL(rlxvk_constant(g, RLXVK_F16, RLXVK_SHAPE(v, 2), "abcd", 4));
+    CALL(rlxvk_rng_uniform(g, RLXVK_SHAPE(v, 3), 0, 1, NULL));
+    CALL(rlxvk_rng_normal(g, RLXVK_SHAPE(v, 0, v), 0, 1, NULL));
+    CALL(rlxvk_sample(g, a, OPTIONS(sample_options, 1, (uint32_t)v, 0.5f, (uint64_t)v)));
+}
+
+static void call_windows(const choice *c)
+{
+    CALL(rlxvk_pool_max(g, a, OPTIONS(pool_options, .kernel = {v, v, v}, .padding = {1, 1, 1})));
+    CALL(rlxvk_pool_mean(g, a, OPTIONS(pool_options, .kernel = {2, 2}, .stride = {v, v})));
+    CALL(rlxvk_pool_sum(g, a, OPTIONS(pool_options, .kernel = {2, 2}, .padding = {v, v})));
+    CALL(rlxvk_pool_min(g, a, OPTIONS(pool_options, .kernel = {2}, .padding = {v})));
+    CALL(rlxvk_pool_prod(g, a, OPTIONS(pool_options, {v, 2, 2}, {v, 1, 1}, {v / 2, 0, 1})));
+    CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .kernel = {v, v})));
+    CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .stride = {v, v})));
+    CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .padding = {v, v})));
+    CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .dilation = {v, v})));
+    CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .groups = v)));
+    CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .output_padding = {0, v})));
+    CALL(rlxvk_conv(g, a, b, one, OPTIONS(conv_options, .stride = {v}, .padding = {v})));
+    CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .kernel = {v, v})));
+    CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .stride = {v, v})));
+    CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .padding = {v, v})));
+    CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .dilation = {v, v})));
+    CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .groups = v)));
+    CALL(rlxvk_conv_transpose2d(g, a, b, NONE,
+                                OPTIONS(conv_options, .stride = {v, v}, .output_padding = {v, v})));
+    CALL(rlxvk_im2col(g, a, OPTIONS(conv_options, .kernel = {v, v})));
+    CALL(rlxvk_im2col(g, a, OPTIONS(conv_options, .kernel = {1, 1}, .padding = {v, v})));
+    CALL(rlxvk_im2col(g, a, OPTIONS(conv_options, .kernel = {2, 2}, .dilation = {v, 1})));
+    CALL(rlxvk_im2col(g, a, OPTIONS(conv_options, .kernel = {2, 2}, .stride = {v, v})));
+    CALL(rlxvk_col2im(g, a, v, 4, OPTIONS(conv_options, .kernel = {1, 1})));
+    CALL(rlxvk_col2im(g, a, 4, v, OPTIONS(conv_options, .kernel = {2, 2}, .padding = {1, v})));
+    CALL(rlxvk_col2im(g, a, v, v, OPTIONS(conv_options, .kernel = {v, v}, .padding = {v, v})));
+    CALL(rlxvk_qconv2d(g, q, q, NONE, OPTIONS(qconv2d_options, {0, 0, 0, 1}, .kernel = {v, v})));
+    CALL(rlxvk_qconv2d(g, q, q, NONE, OPTIONS(qconv2d_options, {0, 0, 0, 1}, .stride = {v, v})));
+    CALL(rlxvk_qconv2d(g, q, q, NONE, OPTIONS(qconv2d_options, {0, 0, 0, 1}, .padding = {v, v})));
+    CALL(rlxvk_qconv2d(g, q, q, NONE, OPTIONS(qconv2d_options, {0, 0, 0, 1}, .dilation = {v, v})));
+    CALL(rlxvk_qconv2d(g, q, q, NONE, OPTIONS(qconv2d_options, {0, 0, 0, 1}, .groups = v)));
+    CALL(rlxvk_qconv2d(g, q, q, NONE, OPTIONS(qconv2d_options, {axis, axis, axis, 1})));
+    CALL(rlxvk_qmatmul(g, q, q, NONE, OPTIONS(requantize, axis, 0, axis, 1)));
+}
+
+static void call_models(const choice *c)
+{
+    CALL(rlxvk_rope(g, a, b, b, OPTIONS(rope_options, .head_dim = v)));
+    CALL(rlxvk_rope(g, a, b, b, OPTIONS(rope_options, .head_dim = 2, .n_rot = v)));
+    CALL(rlxvk_rope(g, a, b, b, OPTIONS(rope_options, 4, 2, (rlxvk_rope_style)axis)));
+    CALL(rlxvk_rope(g, a, b, b, OPTIONS(rope_options, 4, 2, 0, (rlxvk_rope_table)axis)));
+    CALL(rlxvk_attention(g, a, a, a, NONE, OPTIONS(attention_options, .num_heads = v)));
+    CALL(rlxvk_attention(g, a, b, b, NONE, OPTIONS(attention_options, 2, v)));
+    CALL(rlxvk_attention(g, a, b, b, NONE, OPTIONS(attention_options, 2, 2, v)));
+    CALL(rlxvk_attention(g, a, b, b, NONE, OPTIONS(attention_options, v, v, v)));
+    CALL(rlxvk_attention(g, a, a, a, NONE,
+                         OPTIONS(attention_options, 2, .mask = RLXVK_MASK_SLIDING, .window = v)));
+    CALL(rlxvk_attention(g, a, a, a, NONE,
+                         OPTIONS(attention_options, 2, .layout = (rlxvk_attention_layout)axis)));
+    CALL(rlxvk_attention(g, a, a, a, b,
+                         OPTIONS(attention_options, 1, .mask = (rlxvk_attention_mask)axis)));
+    for (uint32_t layout = 1; layout < 5; layout++) {
+        rlxvk_tensor lse;
+        CALL(rlxvk_attention_with_lse(g, a, b, b, NONE,
+                                      OPTIONS(attention_options, v, .layout = layout), &lse));
+        CALL(rlxvk_attention(g, a, a, a, b,
+                             OPTIONS(attention_options, v, 0, v, RLXVK_MASK_CUSTOM,
+                                     .layout = layout)));
+    }
+    CALL(rlxvk_axial_rope2d(g, a, OPTIONS(axial_rope2d_options, v, v, 4)));
+    CALL(rlxvk_axial_rope2d(g, a, OPTIONS(axial_rope2d_options, 1, 3, v)));
+    CALL(rlxvk_axial_rope2d(g, a, OPTIONS(axial_rope2d_options, 1, 3, 4, v)));
+    CALL(rlxvk_axial_rope2d(g, a, OPTIONS(axial_rope2d_options, 1, 1, 4, .repeat_factor = v)));
+    CALL(rlxvk_group_limited_gate(g, a, a, OPTIONS(gate_options, v, 1, 1)));
+    CALL(rlxvk_group_limited_gate(g, a, a, OPTIONS(gate_options, 1, v, 1)));
+    CALL(rlxvk_group_limited_gate(g, a, a, OPTIONS(gate_options, 1, 1, v)));
+    CALL(rlxvk_group_limited_gate(g, a, a, OPTIONS(gate_options, 1, 1, 1, 1, v)));
+    CALL(rlxvk_fused_attention_block(g, OPTIONS(attention_block, a, b, b, b, .num_heads = v,
+                                                .head_dim = v)));
+    CALL(rlxvk_fused_attention_block(g, OPTIONS(attention_block, a, b, b, b, .num_heads = 1,
+                                                .head_dim = v)));
+    CALL(rlxvk_fused_transformer_layer(g, OPTIONS(transformer_layer, .hidden = a, .qkv_w = b,
+                                                  .out_w = b, .ln1_g = b, .fc1_w = b, .fc2_w = b,
+                                                  .ln2_g = b, .mask = b, .num_heads = v,
+                                                  .head_dim = v, .intermediate_size = v)));
+}
+
+static void call_sequences(const choice *c)
+{
+    rlxvk_tensor h, cell;
+    CALL(rlxvk_lstm(g, a, b, b, b, NONE, NONE, OPTIONS(recurrent_options, v), &h, &cell));
+    CALL(rlxvk_lstm(g, a, b, b, b, b, b, OPTIONS(recurrent_options, 1, v, true), &h, &cell));
+    CALL(rlxvk_gru(g, a, b, b, b, b, NONE, OPTIONS(recurrent_options, v, v), &h));
+    CALL(rlxvk_rnn(g, a, b, b, b, b, OPTIONS(recurrent_options, 2, v), &h));
+    CALL(rlxvk_rnn(g, a, b, b, b, NONE, OPTIONS(recurrent_options, v, 1, true), &h));
+    CALL(rlxvk_quantize(g, a, OPTIONS(quantize_options, (float[]){1}, &axis, 1, true, axis)));
+    CALL(rlxvk_dequantize(g, q, OPTIONS(quantize_options, (float[]){1}, NULL, 1, true, axis)));
+    CALL(rlxvk_quantize(g, a, OPTIONS(quantize_options, (float[]){1}, &axis, 1)));
+}
+
+static void call_packed(const choice *c)
+{
+    CALL(rlxvk_dequant_matmul(g, a, bytes, (rlxvk_quant_format)axis));
+    CALL(rlxvk_dequant_matmul(g, a, bytes, RLXVK_Q8_0));
+    CALL(rlxvk_dequant_gather(g, bytes, a, RLXVK_Q8_0, v));
+    CALL(rlxvk_dequant_gather(g, bytes, a, RLXVK_QUANT_F32, v));
+    CALL(rlxvk_dequant_gather(g, bytes, a, (rlxvk_quant_format)axis, 32));
+    CALL(rlxvk_dequant_grouped_matmul(g, a, bytes, b, RLXVK_QUANT_F16, v));
+    CALL(rlxvk_dequant_grouped_matmul(g, a, bytes, b, RLXVK_Q4_K, v));
+    CALL(rlxvk_dequant_moe_weights(g, bytes, RLXVK_QUANT_F32, v, 2));
+    CALL(rlxvk_dequant_moe_weights(g, bytes, RLXVK_Q4_0, 32, v));
+    CALL(rlxvk_dequant_moe_weights(g, bytes, RLXVK_QUANT_F16, v, v));
+    for (uint32_t kind = 0; kind < 8; kind++) {
+        CALL(rlxvk_dequant_matmul_scaled(g, a, bytes, b, one, OPTIONS(quant_scheme, kind, v, 2)));
+        CALL(rlxvk_dequant_matmul_scaled(g, a, bytes, b, one, OPTIONS(quant_scheme, kind, 32, v)));
+        CALL(rlxvk_dequant_matmul_scaled(g, a, bytes, bytes, b, OPTIONS(quant_scheme, kind, 0, v)));
+        CALL(rlxvk_dequant_matmul_scaled(g, a, bytes, bytes, b, OPTIONS(quant_scheme, kind, v, v)));
+    }
+}
+
+static void call_spectra(const choice *c)
+{
+    rlxvk_tensor im;
+    CALL(rlxvk_fft_axis(g, z, axis, false, RLXVK_FFT_NONE));
+    CALL(rlxvk_fft(g, a, false, (rlxvk_fft_norm)axis));
+    CALL(rlxvk_fftn(g, z, (int32_t[]){axis, 0}, 2, false, RLXVK_FFT_NONE));
+    CALL(rlxvk_pad_last(g, a, v));
+    CALL(rlxvk_pad_last(g, z, v));
+    CALL(rlxvk_pad_last(g, q, v));
+    CALL(rlxvk_fft_real(g, a, v, RLXVK_FFT_NONE, &im));
+    CALL(rlxvk_rfft(g, a, v, RLXVK_FFT_NONE, &im));
+    CALL(rlxvk_rfft(g, q, v, RLXVK_FFT_NONE, &im));
+    CALL(rlxvk_irfft(g, a, b, v, RLXVK_FFT_NONE));
+    CALL(rlxvk_irfft(g, q, q, v, RLXVK_FFT_NONE));
+    CALL(rlxvk_rfft_block(g, a, v, RLXVK_FFT_NONE));
+    CALL(rlxvk_irfft_block(g, a, v, RLXVK_FFT_NONE));
+    CALL(rlxvk_irfft_block(g, bytes, v, RLXVK_FFT_NONE));
+    CALL(rlxvk_irfft_block(g, z, v, RLXVK_FFT_NONE));
+    CALL(rlxvk_frames(g, a, v, 1));
+    CALL(rlxvk_frames(g, a, 1, v));
+    CALL(rlxvk_frames(g, a, v, v));
+    CALL(rlxvk_stft(g, a, NONE, OPTIONS(stft_options, 2, v)));
+    CALL(rlxvk_stft(g, a, b, OPTIONS(stft_options, v, 1)));
+    CALL(rlxvk_stft(g, a, NONE, OPTIONS(stft_options, 2, 1, v)));
+    CALL(rlxvk_stft(g, a, NONE, OPTIONS(stft_options, 2, 1, v, .two_sided = true)));
+    CALL(rlxvk_psd(g, a, b, v));
+    if (c->v >= LONG_DIM || c->v <= 256) { /* constants as long as that */
+        CALL(rlxvk_signal_fftfreq(g, v));
+        CALL(rlxvk_signal_rfftfreq(g, v));
+        CALL(rlxvk_signal_hann(g, v, v & 1));
+    }
+}
+
+/* body(c, x..): -c, with as many inputs as are bound. */
+static rlxvk_graph *body_of(const rlxvk_graph *g, rlxvk_tensor carry, size_t inputs)
+{
+    static const char *const names[] = {"0", "1"};
+    rlxvk_graph *body = NULL;
+    expect_ok(rlxvk_graph_create(&body));
+    for (size_t i = 0; i < inputs; i++)
+        rlxvk_input(body, names[i], RLXVK_F32, rlxvk_tensor_shape(g, carry));
+    rlxvk_graph_output(body, rlxvk_neg(body, (rlxvk_tensor){1}));
+    return body;
+}
+
+static rlxvk_tensor scan(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, size_t count,
+                         rlxvk_scan_options o)
+{
+    rlxvk_graph *body = body_of(g, a, count);
+    rlxvk_tensor result = rlxvk_scan(g, body, (rlxvk_tensor[]){a, b}, count, &o);
+    rlxvk_graph_destroy(body);
+    return result;
+}
+
+static rlxvk_tensor loop(rlxvk_graph *g, rlxvk_tensor a, int64_t rounds)
+{
+    rlxvk_graph *body = body_of(g, a, 1);
+    rlxvk_tensor result = RLXVK_NONE;
+    rlxvk_while(g, body, body, (uint32_t)rounds, &a, 1, &result);
+    rlxvk_graph_destroy(body);
+    return result;
+}
+
+static void call_control(const choice *c)
+{
+    CALL(scan(g, a, b, 1, (rlxvk_scan_options){.length = MIN(v, 1000)}));
+    CALL(scan(g, a, b, 1, (rlxvk_scan_options){.length = v > 1000 ? v : 0}));
+    CALL(scan(g, a, b, 2, (rlxvk_scan_options){.length = 2, .save_trajectory = true}));
+    CALL(scan(g, a, b, 2, (rlxvk_scan_options){.length = 1, .broadcast_count = (size_t)v}));
+    CALL(scan(g, a, b, 1,
+              (rlxvk_scan_options){.length = 3, .save_trajectory = true, .checkpoints = v}));
+    CALL(scan(g, a, b, 2,
+              (rlxvk_scan_options){
+                  .length = v, .broadcast_count = 1, .save_trajectory = true, .checkpoints = v}));
+    CALL(loop(g, a, v));
+}
+
+/* ---- Shapes alone ---- */
+
+static void call_plain(const choice *c)
+{
+    rlxvk_tensor out;
+    CALL(rlxvk_add(g, a, b));
+    CALL(rlxvk_mul(g, z, b));
+    CALL(rlxvk_eq(g, a, b));
+    CALL(rlxvk_fma(g, a, b, one));
+    CALL(rlxvk_where(g, b, a, one));
+    CALL(rlxvk_gelu(g, a));
+    CALL(rlxvk_exp(g, z));
+    CALL(rlxvk_cast(g, q, RLXVK_F32));
+    CALL(rlxvk_copy(g, bytes));
+    CALL(rlxvk_matmul(g, a, b));
+    CALL(rlxvk_matmul(g, a, a));
+    CALL(rlxvk_matmul_with(g, a, b, OPTIONS(matmul_options, true, false)));
+    CALL(rlxvk_matmul_with(g, a, a, OPTIONS(matmul_options, false, true)));
+    CALL(rlxvk_fused_matmul_bias_act(g, a, b, one, RLXVK_ACTIVATION_RELU, false));
+    CALL(rlxvk_fused_matmul_bias_act(g, a, a, b, RLXVK_ACTIVATION_RELU, true));
+    CALL(rlxvk_fused_residual_ln(g, a, a, NONE, b, NONE, 0.1f));
+    CALL(rlxvk_fused_swiglu(g, a, true));
+    CALL(rlxvk_layer_norm2d(g, a, b, b, 0.1f));
+    CALL(rlxvk_resize_nearest2x(g, a));
+    CALL(rlxvk_write_rows(g, a, b, one));
+    CALL(rlxvk_grouped_matmul(g, a, b, b, false));
+    CALL(rlxvk_grouped_matmul(g, a, b, a, true));
+    CALL(rlxvk_dense_solve(g, a, b));
+    CALL(rlxvk_batched_dense_solve(g, a, b));
+    CALL(rlxvk_dot_general(g, a, b, NULL));
+    CALL(rlxvk_lora_matmul(g, a, b, b, b, 2));
+    CALL(rlxvk_selective_scan(g, a, a, b, b, b));
+    CALL(rlxvk_mamba2(g, a, b, b, a, a, NONE, false, &out));
+    CALL(rlxvk_mamba2(g, a, b, b, a, a, a, false, &out));
+    CALL(rlxvk_gated_delta_net(g, a, a, a, b, b, NONE, false, &out));
+    CALL(rlxvk_gated_delta_net(g, a, a, a, b, b, a, true, &out));
+    CALL(rlxvk_fftn(g, z, NULL, 0, true, RLXVK_FFT_ORTHO));
+    CALL(rlxvk_fft_split(g, a, &out));
+    CALL(rlxvk_fft_split(g, bytes, &out));
+    CALL(rlxvk_fft_merge(g, a, b));
+    CALL(rlxvk_ifft_real(g, a, b, RLXVK_FFT_NONE));
+    CALL(rlxvk_psd_real(g, a, RLXVK_FFT_NONE));
+    CALL(rlxvk_fft_conv1d(g, a, b));
+    CALL(rlxvk_complex_norm_sq(g, z));
+    CALL(rlxvk_conjugate(g, z));
+    CALL(rlxvk_complex_norm_sq_backward(g, z, b));
+    CALL(rlxvk_rng_uniform_like(g, a, 0, 1, NULL));
+}
+
+/* ---- Packing on the host: lengths of which one is 0 and the other huge have no bytes ---- */
+
+static void test_packing(void **state)
+{
+    uint8_t codes[64] = {0}, scales[64] = {0};
+    float extra[16] = {0}, w[16] = {0};
+    rlxvk_quant_sizes sizes;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(values); i++) {
+        uint64_t k = (uint64_t)values[i];
+        for (int format = -1; format < 50; format++)
+            (void)rlxvk_quant_row_bytes((rlxvk_quant_format)format, k);
+        for (uint32_t kind = 0; kind < 10; kind++)
+            for (size_t n = 0; n < ARRAY_COUNT(values); n++) {
+                rlxvk_quant_scheme scheme = {kind, k % 7 ? (int64_t)k : 32, values[n]};
+                (void)!rlxvk_quant_matrix_sizes(&scheme, k, &sizes);
+                scheme.n = 0;
+                scheme.block = kind == RLXVK_QUANT_INT8 || kind == RLXVK_QUANT_INT4 ? 32 : 0;
+                (void)!rlxvk_quant_encode_matrix(&scheme, k, w, codes, scales, extra);
+                (void)!rlxvk_quant_decode_matrix(&scheme, k, codes, scales, extra, w);
+            }
+    }
+}
+
+/* ---- Tests ---- */
+
+typedef void (*calls)(const choice *c);
+
+/* Every shape, with itself and a few others as the second operand. */
+static void with_every_shape(calls call, int64_t v)
+{
+    static const rlxvk_shape seconds[] = {
+        {1, {4}}, {2, {4, 4}}, {4, {1, 4, 3, 3}}, {2, {0, HUGE_DIM}}, {1, {0}}};
+    for (size_t i = 0; i < ARRAY_COUNT(shapes); i++) {
+        call(&(choice){shapes[i], shapes[i], v});
+        for (size_t k = 0; k < ARRAY_COUNT(seconds); k++)
+            call(&(choice){shapes[i], seconds[k], v});
+    }
+}
+
+static void with_every_value(calls call)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(values); i++)
+        with_every_shape(call, values[i]);
+}
+
+#define TEST(name)                                                                                 \
+    static void test_##name(void **state)                                                          \
+    {                                                                                              \
+        (void)state;                                                                               \
+        with_every_value(call_##name);                                                             \
+    }
+TEST(axes)
+TEST(windows)
+TEST(models)
+TEST(sequences)
+TEST(packed)
+TEST(spectra)
+TEST(control)
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(shapes); i++)
+        for (size_t k = 0; k < ARRAY_COUNT(shapes); k++)
+            call_plain(&(choice){shapes[i], shapes[k], 0});
+}
+
+static int limit_time(void **state)
+{
+    (void)state;
+    alarm(600); /* a builder that never ends fails the test */
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_windows),   cmocka_unit_test(test_models),
+        cmocka_unit_test(test_sequences), cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_spectra),   cmocka_unit_test(test_control),
+        cmocka_unit_test(test_packing),
+    };
+    int failures = cmocka_run_group_tests(tests, limit_time, NULL);
+    print_message("%zu calls, %zu accepted, %zu lowered\n", call_count, built_count, lowered_count);
+    return failures;
+}

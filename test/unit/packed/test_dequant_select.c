@@ -1,0 +1,142 @@
+/*
+ * The division of packed products with few rows on made-up devices: what is chosen, that it fits
+ * the device and the kernel's own terms, and that the groups cover every output.
+ */
+#include "op/packed/dequant_select.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static device_profile big_gpu(void)
+{
+    return (device_profile){.kind = RLXVK_DEVICE_DISCRETE,
+                            .max_workgroup_invocations = 1024,
+                            .shared_memory_bytes = 49152,
+                            .compute_units = 128};
+}
+
+static device_profile baseline(void)
+{
+    return (device_profile){.kind = RLXVK_DEVICE_INTEGRATED,
+                            .max_workgroup_invocations = 128,
+                            .shared_memory_bytes = 16384,
+                            .compute_units = 16};
+}
+
+static device_profile software(void)
+{
+    device_profile p = baseline();
+    p.kind = RLXVK_DEVICE_CPU;
+    return p;
+}
+
+static void expect(const char *name, uint64_t m, uint64_t n, uint64_t k, device_profile p)
+{
+    dequant_vector_shape s = {m, n, k / 32, false};
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, name);
+}
+
+static void classes(void **state)
+{
+    (void)state;
+    expect("staged_512", 1, 4096, 14336, big_gpu());
+    expect("staged_8", 1, 128256, 4096, big_gpu());
+    expect("staged_8", 1, 32000, 4096, big_gpu());
+    expect("staged_16", 1, 16384, 4096, big_gpu());
+    expect("staged_32", 1, 8192, 4096, big_gpu());
+    expect("staged_256", 1, 2048, 4096, big_gpu());
+    expect("staged_128", 1, 64, 4096, big_gpu());
+    expect("staged_128", 1, 4096, 14336, baseline());
+    expect("direct_four", 4, 4096, 14336, baseline());
+    expect("direct_four", 4, 4096, 14336, big_gpu());
+    expect("direct_two", 33, 4096, 14336, baseline());
+    expect("alone", 1, 4096, 14336, software());
+    expect("alone", 8, 4096, 14336, software());
+}
+
+static void integers_where_hardware_multiplies_bytes(void **state)
+{
+    (void)state;
+    dequant_vector_shape s = {1, 4096, 448, .integers = true};
+    device_profile p = big_gpu();
+    p.byte_products = p.quick_byte_products = p.subgroup_shuffle = true, p.subgroup_size = 32;
+    p.max_shuffle_invocations = 1024;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_512");
+    s.n = 14336;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_8");
+    s.n = 2048;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_256");
+    s.n = 64;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "staged_128");
+    s.n = 4096, s.m = 2;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "direct_four");
+    s.m = 1, s.integers = false;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "staged_512");
+    s.integers = true, p.quick_byte_products = false;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "staged_512");
+    /* Without hardware for it, only where it is asked for; teams are within a subgroup. */
+    size_t row = variant_forced("dequant_vector=integer_512", "dequant_vector");
+    p.subgroup_size = 8;
+    assert_int_equal(dequant_vector_select(&s, &p, row).team, 8);
+    p.max_shuffle_invocations = 256;
+    assert_string_equal(dequant_vector_select(&s, &p, row).name, "staged_512");
+    p.max_shuffle_invocations = 1024, p.subgroup_shuffle = false;
+    assert_string_equal(dequant_vector_select(&s, &p, row).name, "staged_512");
+}
+
+static void experts_do_not_share_rows(void **state)
+{
+    (void)state;
+    device_profile gpu = big_gpu(), cpu = software();
+    dequant_vector_shape s = {8, 4096, 448, true};
+    assert_int_equal(dequant_vector_select(&s, &gpu, VARIANT_NONE).rows, 1);
+    assert_int_equal(dequant_vector_select(&s, &cpu, VARIANT_NONE).rows, 1);
+}
+
+/* What dequant_matvec.glsl takes for granted. */
+static void check(const dequant_vector_class *c, const dequant_vector_shape *s,
+                  const device_profile *p)
+{
+    uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
+    assert_int_equal(c->threads % c->team, 0);
+    assert_int_equal(c->team & (c->team - 1), 0);
+    assert_true(c->chunk % 8 == 0 && (c->chunk == 0 || c->rows == 1));
+    assert_true(!s->experts || c->rows == 1);
+    assert_true(dequant_vector_groups(c, s) * columns * c->rows >= s->m * s->n);
+    assert_true(!c->integers || (c->chunk % (2 * c->team) == 0 && c->team <= p->subgroup_size));
+    assert_true(c->threads <= p->max_workgroup_invocations);
+    assert_true(dequant_vector_shared_bytes(c) <= p->shared_memory_bytes);
+}
+
+static void every_shape_fits(void **state)
+{
+    (void)state;
+    device_profile modern = big_gpu();
+    modern.byte_products = modern.quick_byte_products = modern.subgroup_shuffle = true;
+    modern.subgroup_size = 32, modern.max_shuffle_invocations = 1024;
+    const device_profile profiles[] = {big_gpu(), baseline(), software(), modern};
+    static const uint64_t sizes[] = {0, 1, 3, 8, 100, 448, 4096, 128256};
+    for (size_t p = 0; p < ARRAY_COUNT(profiles); p++)
+        for (size_t i = 0; i < ARRAY_COUNT(sizes) * ARRAY_COUNT(sizes); i++)
+            for (uint64_t m = 1; m <= 16; m *= 2)
+                for (size_t forced = 0; forced <= dequant_vector_class_count; forced++) {
+                    dequant_vector_shape s = {m, sizes[i % 8], sizes[i / 8], m == 8,
+                                              .integers = sizes[i / 8] % 8 == 0};
+                    dequant_vector_class c = dequant_vector_select(&s, &profiles[p], forced);
+                    check(&c, &s, &profiles[p]);
+                }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes),
+        cmocka_unit_test(integers_where_hardware_multiplies_bytes),
+        cmocka_unit_test(experts_do_not_share_rows),
+        cmocka_unit_test(every_shape_fits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/*
+ * Packed params on a device: what the encoders write is what the products see, and check_packed:
+ * every kind of bad scale or code is found wherever it stands, named, and nothing is written.
+ */
+#include "op/packed/quant_format.h"
+#include "support/harness.h"
+#include <rlxvk_quant.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 3, K = 512 };
+
+static const rlxvk_compile_options checked = {.check_packed = RLXVK_ON};
+
+/* y = x w of `ROWS` packed rows behind `skip` bytes that nobody reads; param "w". */
+static rlxvk_executable *product(uint32_t type, int64_t skip, const rlxvk_compile_options *options)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    int64_t bytes = (int64_t)quant_row_bytes(type, K) * ROWS;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, K));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(skip + bytes));
+    if (skip)
+        w = rlxvk_narrow(g, w, 0, skip, bytes);
+    w = rlxvk_reshape(g, w, RLXVK_SHAPE(ROWS, bytes / ROWS));
+    rlxvk_graph_output(g, rlxvk_dequant_matmul(g, x, w, (rlxvk_quant_format)type));
+    expect_ok(rlxvk_compile(shared_context, g, options, &e));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+/* Rows of values, packed: every element is reached by a product with a row of the identity. */
+static void test_products(void **state)
+{
+    static const uint32_t types[] = {QUANT_Q4_0,  QUANT_Q5_1,  QUANT_Q3_K,  QUANT_Q5_K,
+                                     QUANT_MXFP4, QUANT_TQ1_0, QUANT_IQ4_XS};
+    float values[ROWS * K], decoded[ROWS * K], y[ROWS];
+    uint8_t bytes[ROWS * K * 2];
+    (void)state;
+    for (int i = 0; i < ROWS * K; i++)
+        values[i] = sinf((float)(i * i % 1009)) * (float)(1 + i % 7);
+    for (size_t t = 0; t < ARRAY_COUNT(types); t++) {
+        uint64_t row = quant_row_bytes(types[t], K);
+        rlxvk_executable *e = product(types[t], 0, &checked);
+        for (int r = 0; r < ROWS; r++) {
+            expect_ok(rlxvk_quant_encode_row((rlxvk_quant_format)types[t], values + r * K, K,
+                                             bytes + (uint64_t)r * row));
+            expect_ok(rlxvk_quant_decode_row((rlxvk_quant_format)types[t],
+                                             bytes + (uint64_t)r * row, K, decoded + r * K));
+        }
+        expect_ok(rlxvk_set_param_bytes(e, "w", bytes, ROWS * row));
+        for (int p = 0; p < K; p += 37) {
+            float x[K] = {0};
+            rlxvk_run_input in = {"x", x, K, RLXVK_AS_F32};
+            rlxvk_run_output out = {0, y, ROWS, RLXVK_AS_F32};
+            x[p] = 1;
+            expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+            for (int r = 0; r < ROWS; r++)
+                assert_true(fabsf(y[r] - decoded[r * K + p]) <= 1e-5f);
+        }
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* ---- check_packed: blocks ---- */
+
+/* Bytes that spoil block 1 of each format, at this offset in it. */
+static const struct bad_block {
+    uint32_t type, offset;
+    uint8_t bytes[4];
+    uint32_t size;
+    const char *words;
+} bad_blocks[] = {
+    {QUANT_Q4_0, 0, {0x00, 0x7c}, 2, "scale d at byte 0 is 0x7c00"},
+    {QUANT_Q4_1, 2, {0x01, 0xfe}, 2, "scale m at byte 2 is 0xfe01"},
+    {QUANT_Q5_0, 0, {0x00, 0xfc}, 2, "no finite f16"},
+    {QUANT_Q5_1, 2, {0x00, 0x7e}, 2, "scale m"},
+    {QUANT_Q8_0, 0, {0xff, 0x7f}, 2, "scale d"},
+    {QUANT_Q2_K, 80, {0x00, 0x7c}, 2, "scale d at byte 80"},
+    {QUANT_Q2_K, 82, {0x00, 0x7c}, 2, "scale dmin at byte 82"},
+    {QUANT_Q3_K, 108, {0x00, 0x7c}, 2, "scale d at byte 108"},
+    {QUANT_Q4_K, 0, {0x00, 0x7c}, 2, "scale d "},
+    {QUANT_Q4_K, 2, {0x00, 0x7c}, 2, "scale dmin at byte 2"},
+    {QUANT_Q5_K, 2, {0x00, 0x7c}, 2, "scale dmin"},
+    {QUANT_Q6_K, 208, {0x00, 0x7c}, 2, "scale d at byte 208"},
+    {QUANT_Q8_K, 0, {0x00, 0x00, 0x80, 0x7f}, 4, "no finite f32"},
+    {QUANT_IQ2_XXS, 0, {0x00, 0x7c}, 2, "IQ2_XXS block 1 (byte 66)"},
+    {QUANT_IQ2_XS, 0, {0x00, 0x7c}, 2, "IQ2_XS block 1"},
+    {QUANT_IQ2_S, 0, {0x00, 0x7c}, 2, "IQ2_S block 1"},
+    {QUANT_IQ3_XXS, 0, {0x00, 0x7c}, 2, "IQ3_XXS block 1"},
+    {QUANT_IQ3_S, 0, {0x00, 0x7c}, 2, "IQ3_S block 1"},
+    {QUANT_IQ1_S, 0, {0x00, 0x7c}, 2, "IQ1_S block 1"},
+    {QUANT_IQ4_NL, 0, {0x00, 0x7c}, 2, "IQ4_NL block 1"},
+    {QUANT_IQ4_XS, 0, {0x00, 0x7c}, 2, "IQ4_XS block 1"},
+    {QUANT_TQ1_0, 52, {0x00, 0x7c}, 2, "scale d at byte 52"},
+    {QUANT_TQ2_0, 64, {0x00, 0x7c}, 2, "scale d at byte 64"},
+    {QUANT_MXFP4, 0, {0xff}, 1, "scale e at byte 0 is 0xff, no finite E8M0"},
+    {QUANT_NVFP4, 3, {0x7f}, 1, "scale s at byte 3 is 0x7f, no finite UE4M3"},
+    {QUANT_NVFP4, 1, {0x80}, 1, "scale s at byte 1 is 0x80"},
+    {QUANT_Q1_0, 0, {0x00, 0x7c}, 2, "Q1_0 block 1 (byte 18)"},
+    {QUANT_Q2_0, 0, {0x00, 0x7c}, 2, "Q2_0 block 1"},
+};
+
+static void test_bad_blocks(void **state)
+{
+    uint8_t bytes[ROWS * K * 2], back[ROWS * K * 2];
+    (void)state;
+    for (size_t b = 0; b < ARRAY_COUNT(bad_blocks); b++) {
+        const struct bad_block *bad = &bad_blocks[b];
+        const quant_format *format = quant_format_find(bad->type);
+        size_t size = ROWS * quant_row_bytes(bad->type, K), skip = b % 2 ? 16 : 0;
+        rlxvk_executable *e = product(bad->type, (int64_t)skip, &checked);
+        memset(bytes, 1, sizeof bytes);
+        expect_ok(rlxvk_set_param_bytes(e, "w", bytes, skip + size));
+        memset(bytes, 2, sizeof bytes);
+        memcpy(bytes + skip + format->block_bytes + bad->offset, bad->bytes, bad->size);
+        expect_error(rlxvk_set_param_bytes(e, "w", bytes, skip + size), RLXVK_E_RANGE, bad->words);
+        assert_non_null(strstr(rlxvk_last_error(), "set_param_bytes: param 'w': "));
+        expect_ok(rlxvk_read_param_bytes(e, "w", back, skip + size));
+        for (size_t i = 0; i < skip + size; i++)
+            assert_int_equal(back[i], 1);
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* IQ1_M keeps its scale in the top nibbles of four words. */
+static void test_nibble_scale(void **state)
+{
+    uint8_t block[56];
+    (void)state;
+    memset(block, 0xff, sizeof block);
+    block[55] = 0x7f;
+    assert_int_equal(quant_check_blocks(QUANT_IQ1_M, block, 56), RLXVK_E_RANGE);
+    block[55] = 0x0f; /* 0x0fff */
+    assert_int_equal(quant_check_blocks(QUANT_IQ1_M, block, 56), RLXVK_OK);
+}
+
+/* Off unless asked for; skipped bytes and plain rows are nobody's scales. */
+static void test_not_checked(void **state)
+{
+    uint8_t bytes[64 + ROWS * K * 4];
+    (void)state;
+    memset(bytes, 0xff, sizeof bytes);
+    rlxvk_executable *e = product(QUANT_Q4_0, 0, NULL);
+    expect_ok(rlxvk_set_param_bytes(e, "w", bytes, ROWS * quant_row_bytes(QUANT_Q4_0, K)));
+    rlxvk_executable_destroy(e);
+    e = product(QUANT_F32, 0, &checked);
+    expect_ok(rlxvk_set_param_bytes(e, "w", bytes, ROWS * K * 4));
+    rlxvk_executable_destroy(e);
+    e = product(QUANT_Q4_0, 64, &checked);
+    memset(bytes + 64, 0, sizeof bytes - 64);
+    expect_ok(rlxvk_set_param_bytes(e, "w", bytes, 64 + ROWS * quant_row_bytes(QUANT_Q4_0, K)));
+    rlxvk_executable_destroy(e);
+}
+
+/* The other readers of packed params: gather and the expert ops. A clone checks as its source. */
+static void test_other_readers(void **state)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL, *copy = NULL;
+    uint8_t bytes[2 * 8 * 34], good[2 * 8 * 34] = {0};
+    const char *const names[] = {"table", "experts", "weights"};
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor index = rlxvk_input(g, "index", RLXVK_F32, RLXVK_SHAPE(4));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4, 32));
+    rlxvk_tensor leaf[3];
+    for (int i = 0; i < 3; i++)
+        leaf[i] = rlxvk_param(g, names[i], RLXVK_U8, RLXVK_SHAPE(sizeof bytes));
+    rlxvk_graph_output(g, rlxvk_dequant_gather(g, leaf[0], index, RLXVK_Q8_0, 32));
+    rlxvk_graph_output(g, rlxvk_dequant_grouped_matmul(g, x, leaf[1], index, RLXVK_Q8_0, 8));
+    rlxvk_graph_output(g, rlxvk_dequant_moe_weights(g, leaf[2], RLXVK_Q8_0, 32, 8));
+    expect_ok(rlxvk_compile(shared_context, g, &checked, &e));
+    expect_ok(rlxvk_clone(e, &copy));
+    memset(bytes, 0, sizeof bytes);
+    bytes[15 * 34 + 1] = 0x7c;
+    for (int i = 0; i < 3; i++) {
+        expect_ok(rlxvk_set_param_bytes(e, names[i], good, sizeof good));
+        expect_error(rlxvk_set_param_bytes(e, names[i], bytes, sizeof bytes), RLXVK_E_RANGE,
+                     "Q8_0 block 15 (byte 510)");
+        expect_error(rlxvk_set_param_bytes(copy, names[i], bytes, sizeof bytes), RLXVK_E_RANGE,
+                     names[i]);
+    }
+    rlxvk_executable_destroy(copy);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+/* ---- check_packed: side scales ---- */
+
+/* One column of 32: params "w", "scale" and "extra", the last one where the kind reads it. */
+static rlxvk_executable *scaled(const rlxvk_quant_scheme *scheme, const rlxvk_quant_sizes *sizes,
+                                bool byte_scales, bool ignored)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 32));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE((int64_t)sizes->code_bytes));
+    rlxvk_tensor scale = rlxvk_param(g, "scale", byte_scales ? RLXVK_U8 : RLXVK_F32,
+                                     RLXVK_SHAPE((int64_t)sizes->scale_count));
+    rlxvk_tensor extra = RLXVK_NONE;
+    if (sizes->extra_count || ignored)
+        extra = rlxvk_param(g, "extra", RLXVK_F32,
+                            RLXVK_SHAPE(ignored ? 1 : (int64_t)sizes->extra_count));
+    rlxvk_graph_output(g, rlxvk_dequant_matmul_scaled(g, x, w, scale, extra, scheme));
+    expect_ok(rlxvk_compile(shared_context, g, &checked, &e));
+    rlxvk_graph_destroy(g);
+    return e;
+}
+
+static void test_bad_scales(void **state)
+{
+    static const struct {
+        rlxvk_quant_scheme scheme;
+        int bad_code, bad_byte; /* -1: none is bad */
+        const char *words;
+    } rows[] = {
+        {{RLXVK_QUANT_INT8, 16, 1}, -1, -1, "int8 scale 0"},
+        {{RLXVK_QUANT_INT8_ASYM, 16, 1}, -1, -1, "int8a scale 0"},
+        {{RLXVK_QUANT_INT4, 16, 1}, -1, -1, "int4 scale 0"},
+        {{RLXVK_QUANT_FP8_E4M3, 0, 1}, 0xff, -1, "fp8e4m3 scale 0"},
+        {{RLXVK_QUANT_FP8_E5M2, 0, 1}, 0xfc, -1, "fp8e5m2 scale 0"},
+        {{RLXVK_QUANT_NVFP4, 0, 1}, -1, 0x90, "nvfp4 scale 0 is 0x90"},
+        {{RLXVK_QUANT_MXFP4, 0, 1}, -1, 0xff, "mxfp4 scale 0 is 0xff"},
+        {{RLXVK_QUANT_INT4_ASYM, 16, 1}, -1, -1, "int4a scale 0"},
+    };
+    const float bad_word[] = {INFINITY, NAN};
+    (void)state;
+    for (size_t r = 0; r < ARRAY_COUNT(rows); r++) {
+        rlxvk_quant_sizes sizes;
+        uint8_t bytes[32] = {0};
+        expect_ok(rlxvk_quant_matrix_sizes(&rows[r].scheme, 32, &sizes));
+        bool byte_scales = rows[r].bad_byte >= 0, ignored = r == 0;
+        rlxvk_executable *e = scaled(&rows[r].scheme, &sizes, byte_scales, ignored);
+        bytes[0] = (uint8_t)(byte_scales ? rows[r].bad_byte : 0);
+        expect_error(byte_scales ? rlxvk_set_param_bytes(e, "scale", bytes, sizes.scale_count)
+                                 : rlxvk_set_param(e, "scale", bad_word, sizes.scale_count),
+                     RLXVK_E_RANGE, rows[r].words);
+        memset(bytes, rows[r].bad_code >= 0 ? 0 : 0xff, sizeof bytes);
+        expect_ok(rlxvk_set_param_bytes(e, "w", bytes, sizes.code_bytes));
+        bytes[9] = (uint8_t)rows[r].bad_code;
+        if (rows[r].bad_code >= 0)
+            expect_error(rlxvk_set_param_bytes(e, "w", bytes, sizes.code_bytes), RLXVK_E_RANGE,
+                         "code 9 is 0xf");
+        if (sizes.extra_count)
+            expect_error(rlxvk_set_param(e, "extra", bad_word, sizes.extra_count), RLXVK_E_RANGE,
+                         "param 'extra'");
+        if (ignored)
+            expect_ok(rlxvk_set_param(e, "extra", bad_word, 1));
+        rlxvk_executable_destroy(e);
+    }
+}
+
+/* Scales given in another type are judged as they will be held; of many params at once none is
+ * written when one is refused. */
+static void test_many_at_once(void **state)
+{
+    rlxvk_quant_scheme scheme = {RLXVK_QUANT_INT8, 16, 1};
+    rlxvk_quant_sizes sizes;
+    int8_t codes[32] = {1, 2, 3}, back[32];
+    double scales[] = {1, 1e300};
+    rlxvk_param_item items[] = {{"w", codes, 32, RLXVK_I8}, {"scale", scales, 16, RLXVK_F64}};
+    (void)state;
+    expect_ok(rlxvk_quant_matrix_sizes(&scheme, 32, &sizes));
+    rlxvk_executable *e = scaled(&scheme, &sizes, false, false);
+    expect_error(rlxvk_set_params(e, items, 2), RLXVK_E_RANGE, "int8 scale 1 is inf");
+    expect_ok(rlxvk_read_param_bytes(e, "w", back, 32));
+    assert_int_equal(back[1], 0);
+    scales[1] = 1e30;
+    expect_ok(rlxvk_set_params(e, items, 2));
+    expect_ok(rlxvk_read_param_bytes(e, "w", back, 32));
+    assert_int_equal(back[1], 2);
+    rlxvk_executable_destroy(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),      cmocka_unit_test(test_bad_blocks),
+        cmocka_unit_test(test_nibble_scale),  cmocka_unit_test(test_not_checked),
+        cmocka_unit_test(test_other_readers), cmocka_unit_test(test_bad_scales),
+        cmocka_unit_test(test_many_at_once),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}

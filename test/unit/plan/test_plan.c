@@ -1,0 +1,317 @@
+/*
+ * The pure layers on random graphs, with no device: every plan is proven sound by brute force,
+ * every barrier is removed once and the proof must fail, slots of small forced blocks never
+ * straddle, and scratch stays near its lower bound.
+ */
+#include "plan/plan.h"
+#include "rewrite/rewrite.h"
+#include "support/profiles.h"
+#include "support/random_graph.h"
+
+#include <rlxvk_ops.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const device_profile profile = ORDINARY_GPU;
+
+typedef struct planned {
+    rlxvk_graph *source, *graph;
+    pair_list pairs;
+    schedule schedule;
+    plan plan;
+} planned;
+
+static rlxvk_status plan_random(uint64_t seed, uint64_t block_bytes, bool reorder, bool bump,
+                                bool full_barrier, planned *out)
+{
+    random_source r = {seed};
+    schedule_options how = {.profile = &profile, .forbid_host = true, .reorder = reorder};
+    plan_options layout = {.max_block_bytes = block_bytes,
+                           .max_binding_bytes = block_bytes,
+                           .alignment = 256,
+                           .bump = bump,
+                           .full_barrier = full_barrier};
+    rlxvk_status status;
+    *out = (planned){0};
+    TRY(rlxvk_graph_create(&out->source));
+    random_graph(out->source, &r, 10 + random_below(&r, 60), seed & 1);
+    TRY(rlxvk_graph_status(out->source));
+    TRY(graph_clone(out->source, &out->graph));
+    TRY(rewrite_graph(out->graph, &(rewrite_options){.fusion = true}));
+    TRY(rewrite_find_norm_pairs(out->graph, &out->pairs));
+    how.pairs = out->pairs.items;
+    how.pair_count = out->pairs.count;
+    TRY(schedule_create(out->graph, &how, &out->schedule));
+    TRY(plan_create(&out->schedule, &layout, &out->plan));
+error:
+    if (status != RLXVK_OK)
+        fprintf(stderr, "seed %llu: %s\n", (unsigned long long)seed, rlxvk_last_error());
+    return status;
+}
+
+static void release(planned *p)
+{
+    plan_destroy(&p->plan);
+    schedule_destroy(&p->schedule);
+    VECTOR_FREE(&p->pairs);
+    rlxvk_graph_destroy(p->graph);
+    rlxvk_graph_destroy(p->source);
+}
+
+static void test_plans_are_sound(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++)
+        for (unsigned mode = 0; mode < 4; mode++) {
+            planned p;
+            uint32_t needless = 0;
+            assert_int_equal(plan_random(seed, 1u << 30, mode & 1, mode & 2, false, &p), RLXVK_OK);
+            assert_int_equal(plan_check(&p.schedule, &p.plan, &needless), RLXVK_OK);
+            assert_int_equal(needless, 0);
+            release(&p);
+        }
+}
+
+static void test_every_barrier_is_missed(void **state)
+{
+    uint32_t removed = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 150; seed++) {
+        planned p;
+        assert_int_equal(plan_random(seed, 1u << 30, seed & 2, false, false, &p), RLXVK_OK);
+        for (size_t i = 0; i < p.schedule.steps.count; i++) {
+            barrier kept = p.plan.barriers[i];
+            if (kept.kind == HAZARD_NONE)
+                continue;
+            p.plan.barriers[i].kind = HAZARD_NONE;
+            assert_int_not_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_OK);
+            p.plan.barriers[i] = kept;
+            removed++;
+        }
+        release(&p);
+    }
+    printf("%u barriers removed, each missed\n", removed);
+    assert_true(removed > 1000);
+}
+
+static void test_full_barriers(void **state)
+{
+    planned p;
+    (void)state;
+    assert_int_equal(plan_random(7, 1u << 30, false, false, true, &p), RLXVK_OK);
+    assert_int_equal(p.plan.barrier_count, p.schedule.steps.count - 1);
+    release(&p);
+}
+
+/* A slot moved onto a neighbour that is live at the same time must be found. */
+static void test_overlap_is_found(void **state)
+{
+    uint32_t found = 0, tried = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        planned p;
+        assert_int_equal(plan_random(seed, 1u << 30, true, true, false, &p), RLXVK_OK);
+        uint32_t last = UINT32_MAX;
+        for (uint32_t v = 0; v < p.plan.value_count; v++) {
+            slot *s = &p.plan.slots[v];
+            if (s->class != CLASS_SCRATCH || s->block == SLOT_NONE)
+                continue;
+            if (last != UINT32_MAX && p.plan.slots[last].first < s->first &&
+                s->first < p.plan.slots[last].last) {
+                uint64_t kept = s->offset;
+                s->offset = p.plan.slots[last].offset;
+                tried++;
+                found += plan_check(&p.schedule, &p.plan, NULL) != RLXVK_OK;
+                s->offset = kept;
+            }
+            last = v;
+        }
+        release(&p);
+    }
+    printf("%u of %u overlaps found\n", found, tried);
+    assert_true(tried > 100);
+    assert_int_equal(found, tried);
+}
+
+static void test_small_blocks(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        planned p;
+        uint64_t block = 96 * 1024;
+        assert_int_equal(plan_random(seed, block, true, false, false, &p), RLXVK_OK);
+        for (uint32_t v = 0; v < p.plan.value_count; v++)
+            if (p.plan.slots[v].block != SLOT_NONE)
+                assert_true(p.plan.slots[v].offset + p.plan.slots[v].size <= block);
+        for (int c = 0; c < CLASS_COUNT; c++)
+            for (size_t b = 0; b < p.plan.blocks[c].count; b++)
+                assert_true(p.plan.blocks[c].items[b] <= block);
+        assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_OK);
+        release(&p);
+    }
+}
+
+static void test_too_large(void **state)
+{
+    planned p;
+    bool refused = false;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        refused |= plan_random(seed, 1024, true, false, false, &p) == RLXVK_E_TOO_LARGE;
+        release(&p);
+    }
+    assert_true(refused);
+}
+
+/* Eight chains of sixteen: in level order, a barrier a level and no more. */
+static void test_levels_share_barriers(void **state)
+{
+    (void)state;
+    enum { CHAINS = 8, LENGTH = 16 };
+    static const int32_t axis = 1;
+    planned p = {0};
+    assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(CHAINS, 64));
+    for (int i = 0; i < CHAINS; i++) {
+        rlxvk_tensor y = rlxvk_narrow(p.graph, x, 0, i, 1);
+        for (int k = 0; k < LENGTH; k++)
+            y = rlxvk_reverse(p.graph, y, &axis, 1);
+        rlxvk_graph_output(p.graph, y);
+    }
+    schedule_options how = {.profile = &profile, .forbid_host = true, .reorder = true};
+    plan_options layout = {.max_block_bytes = 1u << 20,
+                           .max_binding_bytes = 1u << 20,
+                           .alignment = 256};
+    assert_int_equal(schedule_create(p.graph, &how, &p.schedule), RLXVK_OK);
+    assert_int_equal(plan_create(&p.schedule, &layout, &p.plan), RLXVK_OK);
+    assert_int_equal(p.plan.barrier_count, LENGTH - 1);
+    assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_OK);
+    uint64_t shared = p.plan.scratch_peak;
+    plan_destroy(&p.plan);
+    layout.reuse_in_level = true;
+    assert_int_equal(plan_create(&p.schedule, &layout, &p.plan), RLXVK_OK);
+    assert_true(p.plan.barrier_count > LENGTH - 1);
+    assert_true(p.plan.scratch_peak < shared);
+    release(&p);
+}
+
+/* Plans p->graph in program order and proves it. */
+static void expect_sound(planned *p, const bool *on_host)
+{
+    schedule_options how = {.profile = &profile, .on_host = on_host};
+    plan_options layout = {.max_block_bytes = 1u << 20,
+                           .max_binding_bytes = 1u << 20,
+                           .alignment = 256};
+    assert_int_equal(rlxvk_graph_status(p->graph), RLXVK_OK);
+    assert_int_equal(schedule_create(p->graph, &how, &p->schedule), RLXVK_OK);
+    assert_int_equal(plan_create(&p->schedule, &layout, &p->plan), RLXVK_OK);
+    assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_OK);
+}
+
+/* x after so many steps, each with a slot that what comes later may take. */
+static rlxvk_tensor used_slots(rlxvk_graph *g, rlxvk_tensor x, int steps)
+{
+    static const int32_t axis = 0;
+    while (steps--)
+        x = rlxvk_reverse(g, x, &axis, 1);
+    return x;
+}
+
+/* A kernel that works in memory of its own declares that it reads and writes it, though nothing was
+ * there before: no fault of the plan. */
+static void test_working_memory(void **state)
+{
+    planned p = {0};
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+    rlxvk_tensor a = rlxvk_input(p.graph, "a", RLXVK_F32, RLXVK_SHAPE(4, 4));
+    rlxvk_tensor b = rlxvk_input(p.graph, "b", RLXVK_F32, RLXVK_SHAPE(4, 2));
+    rlxvk_tensor x = rlxvk_dense_solve(p.graph, used_slots(p.graph, a, 4), b);
+    rlxvk_graph_output(p.graph, rlxvk_neg(p.graph, x));
+    expect_sound(&p, NULL);
+    release(&p);
+}
+
+/* A tensor of no elements is made by no step and read by one, on the host and elsewhere; a view of
+ * none lies amid bytes that it does not touch. */
+static void test_empty_operands(void **state)
+{
+    static const int32_t axis = 0;
+    for (int hosted = 0; hosted < 2; hosted++) {
+        planned p = {0};
+        bool on_host[OP_COUNT] = {[OP_reduce_sum] = hosted};
+        (void)state;
+        assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+        rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(256));
+        rlxvk_tensor empty = rlxvk_input(p.graph, "empty", RLXVK_F32, RLXVK_SHAPE(0));
+        x = used_slots(p.graph, x, 4);
+        rlxvk_tensor none = rlxvk_narrow(p.graph, x, 0, 64, 0);
+        rlxvk_graph_output(p.graph, rlxvk_reduce_sum(p.graph, none, &axis, 1, true));
+        x = rlxvk_add(p.graph, x,
+                      rlxvk_reduce_sum(p.graph, rlxvk_neg(p.graph, empty), &axis, 1, true));
+        rlxvk_graph_output(p.graph, x);
+        expect_sound(&p, on_host);
+        release(&p);
+    }
+}
+
+/* A step that reads what no step before it wrote. */
+static void test_unwritten_is_found(void **state)
+{
+    planned p = {0};
+    (void)state;
+    assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(4));
+    rlxvk_graph_output(p.graph, used_slots(p.graph, x, 3));
+    expect_sound(&p, NULL);
+    step first = p.schedule.steps.items[0];
+    p.schedule.steps.items[0] = p.schedule.steps.items[1];
+    p.schedule.steps.items[1] = first;
+    assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_E_RANGE);
+    assert_non_null(strstr(rlxvk_last_error(), "before any step wrote it"));
+    release(&p);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void test_scratch_ratio(void **state)
+{
+    enum { GRAPHS = 300 };
+    static double ratios[GRAPHS];
+    size_t count = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= GRAPHS; seed++) {
+        planned p;
+        assert_int_equal(plan_random(seed, 1u << 30, true, false, false, &p), RLXVK_OK);
+        if (p.plan.scratch_lower_bound)
+            ratios[count++] = (double)p.plan.scratch_peak / (double)p.plan.scratch_lower_bound;
+        release(&p);
+    }
+    qsort(ratios, count, sizeof *ratios, by_value);
+    printf("scratch peak over lower bound: p50 %.3f p95 %.3f max %.3f over %zu graphs\n",
+           ratios[count / 2], ratios[count * 95 / 100], ratios[count - 1], count);
+    assert_true(ratios[count * 95 / 100] <= 1.10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plans_are_sound),    cmocka_unit_test(test_every_barrier_is_missed),
+        cmocka_unit_test(test_full_barriers),      cmocka_unit_test(test_overlap_is_found),
+        cmocka_unit_test(test_small_blocks),       cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_scratch_ratio),      cmocka_unit_test(test_levels_share_barriers),
+        cmocka_unit_test(test_working_memory),     cmocka_unit_test(test_empty_operands),
+        cmocka_unit_test(test_unwritten_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

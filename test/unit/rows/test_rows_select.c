@@ -1,0 +1,137 @@
+/*
+ * The choice of row kernels on made-up devices: what is chosen, that it fits the device and the
+ * kernels' own terms, and that lanes and chunks cover rows.
+ */
+#include "op/rows/row_tile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static device_profile big_gpu(void)
+{
+    return (device_profile){.kind = RLXVK_DEVICE_DISCRETE,
+                            .subgroup_size = 32,
+                            .subgroup_shuffle = true,
+                            .max_workgroup_invocations = 1024,
+                            .workgroup_size = 256,
+                            .compute_units = 128};
+}
+
+static device_profile baseline(void)
+{
+    return (device_profile){.kind = RLXVK_DEVICE_INTEGRATED,
+                            .subgroup_size = 32,
+                            .max_workgroup_invocations = 128,
+                            .workgroup_size = 128,
+                            .compute_units = 16};
+}
+
+static device_profile software(void)
+{
+    return (device_profile){.kind = RLXVK_DEVICE_CPU,
+                            .subgroup_size = 8,
+                            .subgroup_shuffle = true,
+                            .max_workgroup_invocations = 1024,
+                            .workgroup_size = 64,
+                            .compute_units = 4,
+                            .portable = true};
+}
+
+/* Shuffles over so few invocations join next to nothing. */
+static device_profile tiny_subgroups(void)
+{
+    device_profile p = big_gpu();
+    p.subgroup_size = 2;
+    return p;
+}
+
+static const char *choose(row_shape s, device_profile p, size_t forced)
+{
+    return rows_select(&s, &p, forced)->name;
+}
+
+static const row_shape whole_quads = {1, true}, odd_rows = {1, false}, columns = {7, false};
+
+static void classes(void **state)
+{
+    (void)state;
+    assert_string_equal(choose(whole_quads, big_gpu(), VARIANT_NONE), "subgroup_quads");
+    assert_string_equal(choose(odd_rows, big_gpu(), VARIANT_NONE), "subgroup_words");
+    assert_string_equal(choose(columns, big_gpu(), VARIANT_NONE), "shared_words");
+    assert_string_equal(choose(whole_quads, baseline(), VARIANT_NONE), "shared_quads");
+    assert_string_equal(choose(odd_rows, baseline(), VARIANT_NONE), "shared_words");
+    assert_string_equal(choose(whole_quads, software(), VARIANT_NONE), "shared_words");
+    assert_string_equal(choose(whole_quads, tiny_subgroups(), VARIANT_NONE), "shared_quads");
+}
+
+static size_t index_of(const char *name)
+{
+    for (size_t i = 0; i < rows_class_count; i++)
+        if (strcmp(rows_classes[i].name, name) == 0)
+            return i;
+    return VARIANT_NONE;
+}
+
+/* A forced row is taken wherever it can be, and passed over elsewhere. */
+static void forced(void **state)
+{
+    (void)state;
+    size_t quads = index_of("subgroup_quads"), words = index_of("subgroup_words");
+    assert_string_equal(choose(whole_quads, software(), quads), "subgroup_quads");
+    assert_string_equal(choose(whole_quads, software(), words), "subgroup_words");
+    assert_string_equal(choose(odd_rows, software(), quads), "shared_words");
+    assert_string_equal(choose(columns, big_gpu(), words), "shared_words");
+    assert_string_equal(choose(whole_quads, baseline(), quads), "shared_quads");
+    assert_string_equal(choose(whole_quads, big_gpu(), index_of("shared_words")), "shared_words");
+}
+
+static void check_tile(axis_view v, bool whole, const device_profile *p, const char *variants)
+{
+    lowering l = {.profile = p, .variants = variants};
+    row_tile tile = row_tile_choose(&l, v, whole, 4, 4 * ROW_MOST_QUADS);
+    row_chunks chunks = row_chunks_choose(p, v, &tile, 16 * tile.lanes);
+    uint32_t quads = row_quads(v, &tile);
+    assert_true(tile.lanes > 0 && (tile.lanes & (tile.lanes - 1)) == 0);
+    assert_true(tile.size % tile.lanes == 0 && tile.size <= p->max_workgroup_invocations);
+    assert_true(tile.form->subgroups || tile.size <= ROW_TILE_LARGEST);
+    assert_true(!tile.form->subgroups || tile.size % p->subgroup_size == 0);
+    assert_true(tile.lane_stride == (v.inner == 1 ? 1 : tile.size / tile.lanes));
+    assert_true(quads == 0 || 4ull * quads * tile.lanes >= v.length);
+    assert_true(chunks.length * chunks.count >= v.length);
+    assert_true(chunks.count == 1 ||
+                (chunks.length * (chunks.count - 1) < v.length && chunks.length % 4 == 0));
+}
+
+static void tiles_cover(void **state)
+{
+    (void)state;
+    static const uint64_t extents[] = {1, 4, 31, 320, 1024, 4096, 32000, 1u << 20};
+    static const char *const variants[] = {NULL, "rows=subgroup_words", "rows=shared_quads"};
+    const device_profile profiles[] = {big_gpu(), baseline(), software(), tiny_subgroups()};
+    for (size_t i = 0; i < 512 * ARRAY_COUNT(profiles) * ARRAY_COUNT(variants); i++) {
+        axis_view v = {extents[i % 8], extents[i / 8 % 8], extents[i / 64 % 8]};
+        check_tile(v, v.inner == 1 && v.length % 4 == 0, &profiles[i / 512 % 4],
+                   variants[i / 2048]);
+    }
+}
+
+static void whole_rows(void **state)
+{
+    (void)state;
+    operand operands[] = {{.offset = 8}, {.offset = 4}};
+    assert_true(row_is_whole((axis_view){3, 12, 1}, operands, 2));
+    assert_false(row_is_whole((axis_view){3, 13, 1}, operands, 2));
+    assert_false(row_is_whole((axis_view){3, 12, 4}, operands, 2));
+    operands[1].offset = 6;
+    assert_false(row_is_whole((axis_view){3, 12, 1}, operands, 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(forced),
+                                       cmocka_unit_test(tiles_cover), cmocka_unit_test(whole_rows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+/*
+ * Modules with their constants put in: what is left out, what must stay for control flow to be
+ * structured still (the validator of SPIRV-Tools says), and every kernel of the library.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "kernel/kernel.h"
+#include "spirv/spirv.h"
+#include "kernel/words.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_WORDS = 4096 };
+
+typedef struct module {
+    uint32_t *words, count;
+} module;
+
+/* Whether spirv-val takes the module; what it says goes to `complaint`. */
+static bool is_valid(const uint32_t *words, uint32_t count, const char *complaint)
+{
+    char command[128];
+    snprintf(command, sizeof command, "spirv-val --target-env vulkan1.2 - >%s 2>&1", complaint);
+    FILE *pipe = popen(command, "w");
+    assert_non_null(pipe);
+    assert_int_equal(fwrite(words, sizeof *words, count, pipe), count);
+    return pclose(pipe) == 0;
+}
+
+static uint32_t occurrences(const module *m, uint32_t opcode)
+{
+    uint32_t found = 0;
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < m->count; i += length_of(m->words[i]))
+        found += opcode_of(m->words[i]) == opcode;
+    return found;
+}
+
+static bool defines(const module *m, uint32_t opcode, uint32_t value)
+{
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < m->count; i += length_of(m->words[i]))
+        if (opcode_of(m->words[i]) == opcode && m->words[i + 3] == value)
+            return true;
+    return false;
+}
+
+/* Constants 0, 1, .. are %size, %a, %b; the body goes between the labels of main, which has
+ * %x loaded from the buffer and ends in a store of %result. */
+static const char head[] =
+    "OpCapability Shader\n"
+    "OpMemoryModel Logical GLSL450\n"
+    "OpEntryPoint GLCompute %main \"main\" %data\n"
+    "OpExecutionMode %main LocalSize 1 1 1\n"
+    "OpDecorate %size SpecId 0\nOpDecorate %a SpecId 1\nOpDecorate %b SpecId 2\n"
+    "OpDecorate %group BuiltIn WorkgroupSize\n"
+    "OpDecorate %array ArrayStride 4\nOpMemberDecorate %block 0 Offset 0\nOpDecorate %block Block\n"
+    "OpDecorate %data DescriptorSet 0\nOpDecorate %data Binding 0\n"
+    "%void = OpTypeVoid\n%procedure = OpTypeFunction %void\n%bool = OpTypeBool\n"
+    "%uint = OpTypeInt 32 0\n%function = OpTypeFunction %uint %uint\n"
+    "%v3 = OpTypeVector %uint 3\n%array = OpTypeRuntimeArray %uint\n"
+    "%block = OpTypeStruct %array\n%pointer = OpTypePointer StorageBuffer %block\n"
+    "%element = OpTypePointer StorageBuffer %uint\n%data = OpVariable %pointer StorageBuffer\n"
+    "%zero = OpConstant %uint 0\n%one = OpConstant %uint 1\n%seven = OpConstant %uint 7\n"
+    "%nine = OpConstant %uint 9\n"
+    "%size = OpSpecConstant %uint 1\n%a = OpSpecConstant %uint 3\n%b = OpSpecConstant %uint 5\n"
+    "%group = OpSpecConstantComposite %v3 %size %one %one\n"
+    "%sum = OpSpecConstantOp %uint IAdd %a %b\n"
+    "%equal = OpSpecConstantOp %bool IEqual %a %b\n"
+    "%main = OpFunction %void None %procedure\n%begin = OpLabel\n"
+    "%place = OpAccessChain %element %data %zero %zero\n%x = OpLoad %uint %place\n"
+    "%less = OpULessThan %bool %x %seven\n";
+static const char tail[] = "OpStore %place %result\nOpReturn\nOpFunctionEnd\n";
+
+static module assemble(const char *body, const char *functions)
+{
+    module m = {calloc(MOST_WORDS, sizeof *m.words), 0};
+    char path[] = "/tmp/rlxvk_specialize_XXXXXX", command[128];
+    int file = mkstemp(path);
+    assert_true(file >= 0 && m.words);
+    FILE *out = fdopen(file, "w");
+    fprintf(out, "%s%s%s%s", head, body, tail, functions);
+    fclose(out);
+    snprintf(command, sizeof command, "spirv-as --target-env vulkan1.2 -o - %s", path);
+    FILE *in = popen(command, "r");
+    assert_non_null(in);
+    m.count = (uint32_t)fread(m.words, sizeof *m.words, MOST_WORDS, in);
+    assert_int_equal(pclose(in), 0);
+    remove(path);
+    assert_true(is_valid(m.words, m.count, "/dev/stderr"));
+    return m;
+}
+
+/* With the first `count` constants given. */
+static module specialize(const char *body, const char *functions, const uint32_t *constants,
+                         uint32_t count, bool unroll_hints)
+{
+    module whole = assemble(body, functions), m = {0};
+    m.words = spirv_specialize(whole.words, whole.count, constants, count, unroll_hints, &m.count);
+    assert_non_null(m.words);
+    assert_true(m.count <= whole.count);
+    assert_true(is_valid(m.words, m.count, "/dev/stderr"));
+    assert_int_equal(occurrences(&m, SpvOpSpecConstant) + occurrences(&m, SpvOpSpecConstantOp) +
+                         occurrences(&m, SpvOpSpecConstantComposite),
+                     0);
+    free(whole.words);
+    return m;
+}
+
+static module specialized(const char *body, const char *functions, uint32_t a, uint32_t b)
+{
+    return specialize(body, functions, (uint32_t[]){4, a, b}, 3, true);
+}
+
+/* ---- Constants, branches, functions ---- */
+
+static const char choice[] = "OpSelectionMerge %after None\nOpBranchConditional %equal %yes %no\n"
+                             "%yes = OpLabel\n%called = OpFunctionCall %uint %double %x\n"
+                             "OpBranch %after\n"
+                             "%no = OpLabel\n%product = OpIMul %uint %sum %seven\n"
+                             "OpBranch %after\n"
+                             "%after = OpLabel\n"
+                             "%result = OpPhi %uint %called %yes %product %no\n";
+static const char called[] = "%double = OpFunction %uint None %function\n"
+                             "%given = OpFunctionParameter %uint\n%inside = OpLabel\n"
+                             "%twice = OpIAdd %uint %given %given\n"
+                             "OpReturnValue %twice\nOpFunctionEnd\n";
+
+static void test_the_branch_taken(void **state)
+{
+    (void)state;
+    module m = specialized(choice, called, 6, 6);
+    assert_int_equal(occurrences(&m, SpvOpBranchConditional), 0);
+    assert_int_equal(occurrences(&m, SpvOpSelectionMerge), 0);
+    assert_int_equal(occurrences(&m, SpvOpFunctionCall), 1);
+    assert_int_equal(occurrences(&m, SpvOpIMul), 0);
+    assert_true(defines(&m, SpvOpConstant, 4)); /* the workgroup's size */
+    memory_free(m.words);
+}
+
+/* The product of constants is one, and so is the phi that it alone reaches. */
+static void test_the_branch_not_taken(void **state)
+{
+    (void)state;
+    module m = specialized(choice, called, 6, 8);
+    assert_int_equal(occurrences(&m, SpvOpFunction), 1);
+    assert_int_equal(occurrences(&m, SpvOpFunctionCall), 0);
+    assert_int_equal(occurrences(&m, SpvOpPhi), 0);
+    assert_true(defines(&m, SpvOpConstant, (6 + 8) * 7));
+    memory_free(m.words);
+}
+
+/* A constant that no value is given for keeps the module's own. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    module m = specialize(choice, called, (uint32_t[]){4}, 1, true);
+    assert_true(defines(&m, SpvOpConstant, (3 + 5) * 7));
+    memory_free(m.words);
+}
+
+static void test_division_by_zero_stays(void **state)
+{
+    (void)state;
+    module m = specialized("%result = OpUDiv %uint %a %b\n", "", 6, 0);
+    assert_int_equal(occurrences(&m, SpvOpUDiv), 1);
+    memory_free(m.words);
+}
+
+static void test_select(void **state)
+{
+    (void)state;
+    module m = specialized("%result = OpSelect %uint %equal %x %nine\n", "", 6, 6);
+    assert_int_equal(occurrences(&m, SpvOpSelect), 0);
+    assert_int_equal(occurrences(&m, SpvOpCopyObject), 1);
+    memory_free(m.words);
+}
+
+/* ---- Structure ---- */
+
+/* A break out of a switch from within a selection that is decided. */
+static void test_break_out_of_a_switch(void **state)
+{
+    static const char body[] =
+        "OpSelectionMerge %after None\nOpSwitch %a %other 1 %first 2 %second\n"
+        "%first = OpLabel\nOpSelectionMerge %inner None\nOpBranchConditional %equal %in %inner\n"
+        "%in = OpLabel\nOpSelectionMerge %deep None\nOpBranchConditional %less %leave %deep\n"
+        "%leave = OpLabel\nOpBranch %after\n%deep = OpLabel\nOpBranch %inner\n"
+        "%inner = OpLabel\nOpBranch %after\n"
+        "%second = OpLabel\nOpBranch %after\n%other = OpLabel\nOpBranch %after\n"
+        "%after = OpLabel\n"
+        "%result = OpPhi %uint %x %leave %one %inner %seven %second %nine %other\n";
+    (void)state;
+    module m = specialized(body, "", 1, 1);
+    assert_int_equal(occurrences(&m, SpvOpSwitch), 1);
+    assert_int_equal(occurrences(&m, SpvOpBranchConditional), 1);
+    memory_free(m.words);
+    m = specialized(body, "", 2, 1);
+    assert_int_equal(occurrences(&m, SpvOpBranchConditional), 0);
+    assert_true(defines(&m, SpvOpConstant, 7));
+    memory_free(m.words);
+}
+
+/* Both ways out of a selection return: its merge block stays, unreachable. */
+static void test_merge_block_that_nothing_reaches(void **state)
+{
+    static const char body[] =
+        "OpSelectionMerge %after None\nOpBranchConditional %less %yes %no\n"
+        "%yes = OpLabel\nOpReturn\n"
+        "%no = OpLabel\nOpSelectionMerge %inner None\nOpBranchConditional %equal %in %inner\n"
+        "%in = OpLabel\nOpReturn\n"
+        "%inner = OpLabel\nOpBranch %after\n"
+        "%after = OpLabel\n%result = OpIAdd %uint %x %one\n";
+    (void)state;
+    module m = specialized(body, "", 6, 6);
+    assert_int_equal(occurrences(&m, SpvOpUnreachable), 1);
+    assert_int_equal(occurrences(&m, SpvOpStore), 0);
+    memory_free(m.words);
+}
+
+/* A loop over %i that goes on to %again or %after. */
+#define LOOP(decide)                                                                               \
+    "OpBranch %header\n%header = OpLabel\n%i = OpPhi %uint %zero %begin %next %again\n"            \
+    "OpLoopMerge %after %again Unroll\nOpBranch %inside\n%inside = OpLabel\n" decide               \
+    "%again = OpLabel\n%next = OpIAdd %uint %i %one\nOpBranch %header\n"                           \
+    "%after = OpLabel\n%result = OpIAdd %uint %i %x\n"
+
+/* What a loop does at most once is no loop to the eye; its blocks stay all the same. */
+static void test_loop_that_never_repeats(void **state)
+{
+    static const char body[] = LOOP("OpBranchConditional %equal %after %again\n");
+    (void)state;
+    module m = specialized(body, "", 6, 6);
+    assert_int_equal(occurrences(&m, SpvOpLoopMerge), 1);
+    memory_free(m.words);
+}
+
+static void test_unroll_hints(void **state)
+{
+    static const char body[] = LOOP("%more = OpULessThan %bool %i %a\n"
+                                    "OpBranchConditional %more %again %after\n");
+    (void)state;
+    for (uint32_t hints = 0; hints < 2; hints++) {
+        module m = specialize(body, "", NULL, 0, hints);
+        uint32_t i = SPIRV_HEADER_WORDS;
+        while (opcode_of(m.words[i]) != SpvOpLoopMerge)
+            i += length_of(m.words[i]);
+        assert_int_equal(m.words[i + 3] & SpvLoopControlUnrollMask, hints);
+        memory_free(m.words);
+    }
+}
+
+/* ---- The library's kernels ---- */
+
+/* By each value in turn, which turns their flags on and off; not those that need a newer
+ * validator. */
+static void test_all_kernels(void **state)
+{
+    static const uint32_t values[] = {8, 16, 24, 64};
+    (void)state;
+    for (uint32_t k = 0; k < KERNEL_COUNT; k++) {
+        const kernel_info *kernel = &kernel_table[k];
+        if (!is_valid(kernel->words, kernel->word_count, "/dev/null"))
+            continue;
+        for (size_t v = 0; v < ARRAY_COUNT(values); v++) {
+            uint32_t constants[KERNEL_MAX_CONSTANTS];
+            module m = {0};
+            for (uint32_t i = 0; i < KERNEL_MAX_CONSTANTS; i++)
+                constants[i] = i ? values[v] : 64;
+            m.words = spirv_specialize(kernel->words, kernel->word_count, constants,
+                                       KERNEL_MAX_CONSTANTS, true, &m.count);
+            assert_non_null(m.words);
+            if (!is_valid(m.words, m.count, "/dev/stderr"))
+                fail_msg("kernel %s with constants of %u", kernel->name, values[v]);
+            memory_free(m.words);
+        }
+    }
+}
+
+/* A region of one addition is a small part of what regions can do. */
+static void test_region_is_what_it_does(void **state)
+{
+    const kernel_info *kernel = &kernel_table[KERNEL_REGION_ALL_SHORT];
+    uint32_t constants[KERNEL_MAX_CONSTANTS] = {64, 1, 0, 3}, count = 0;
+    (void)state;
+    uint32_t *words = spirv_specialize(kernel->words, kernel->word_count, constants,
+                                       KERNEL_MAX_CONSTANTS, true, &count);
+    assert_true(count < kernel->word_count / 3);
+    memory_free(words);
+}
+
+static void test_out_of_memory(void **state)
+{
+    const kernel_info *kernel = &kernel_table[KERNEL_COPY];
+    (void)state;
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        uint32_t count = 0;
+        memory_fail_at(nth);
+        assert_null(spirv_specialize(kernel->words, kernel->word_count, NULL, 0, true, &count));
+    }
+    memory_fail_at(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_branch_taken),
+        cmocka_unit_test(test_the_branch_not_taken),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_division_by_zero_stays),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_break_out_of_a_switch),
+        cmocka_unit_test(test_merge_block_that_nothing_reaches),
+        cmocka_unit_test(test_loop_that_never_repeats),
+        cmocka_unit_test(test_unroll_hints),
+        cmocka_unit_test(test_all_kernels),
+        cmocka_unit_test(test_region_is_what_it_does),
+        cmocka_unit_test(test_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

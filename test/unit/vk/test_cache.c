@@ -1,0 +1,216 @@
+/* The files of the cache directory: what stands in their place must not stop a context, what killed
+ * processes leave behind must not pile up, and writers at once must leave a whole file. */
+#define _DEFAULT_SOURCE
+#include "op/choice/tuning.h"
+#include "support/harness.h"
+#include "vk/vk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char directory[64], folder[80];
+
+static int make_directory(void **state)
+{
+    (void)state;
+    strcpy(directory, "/tmp/rlxvk-cache-XXXXXX");
+    if (!mkdtemp(directory))
+        return -1;
+    snprintf(folder, sizeof folder, "%s/rlxvk", directory);
+    alarm(300); /* a wait for a pipe must fail the test, not hang it */
+    return 0;
+}
+
+/* How many files there are; the path of one with this ending, or "". */
+static size_t list(const char *ending, char *out, size_t size)
+{
+    size_t count = 0;
+    DIR *d = opendir(folder);
+    out[0] = 0;
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        size_t length = strlen(entry->d_name);
+        if (entry->d_name[0] == '.')
+            continue;
+        count++;
+        if (length > strlen(ending) && !strcmp(entry->d_name + length - strlen(ending), ending))
+            snprintf(out, size, "%s/%s", folder, entry->d_name);
+    }
+    if (d)
+        closedir(d);
+    return count;
+}
+
+static int remove_directory(void **state)
+{
+    char path[512];
+    (void)state;
+    alarm(0);
+    while (list("", path, sizeof path) && path[0] && !unlink(path))
+        ;
+    rmdir(folder);
+    return rmdir(directory);
+}
+
+/* Opens a context, makes `ops` pipelines or so, and closes it, which saves. */
+static void use_cache(int ops)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_context *c =
+        open_context(&(rlxvk_context_options){.cache_directory = directory, .tuning = RLXVK_ON});
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4, 4));
+    if (ops > 0)
+        x = rlxvk_softmax(g, x, 1);
+    if (ops > 1)
+        x = rlxvk_cumsum(g, x, 0, false);
+    rlxvk_graph_output(g, x);
+    expect_ok(rlxvk_compile(c, g, NULL, &e));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    close_context(c);
+}
+
+/* The cache's only file. */
+static struct stat only_file(char *path, size_t size)
+{
+    struct stat about;
+    assert_int_equal(list(".bin", path, size), 1);
+    assert_int_equal(stat(path, &about), 0);
+    assert_true(S_ISREG(about.st_mode));
+    return about;
+}
+
+static void put(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_saved_and_loaded(void **state)
+{
+    char path[512];
+    (void)state;
+    use_cache(1);
+    struct stat first = only_file(path, sizeof path);
+    use_cache(1); /* nothing new: not written again */
+    assert_int_equal(only_file(path, sizeof path).st_ino, first.st_ino);
+}
+
+/* What stands where a file should: opening does not wait for it, and saving replaces it. */
+static void test_no_regular_file(void **state)
+{
+    char path[512], tuning[512];
+    (void)state;
+    use_cache(1);
+    (void)only_file(path, sizeof path);
+    snprintf(tuning, sizeof tuning, "%.*s" TUNING_ENDING, (int)strlen(path) - 3, path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(mkfifo(tuning, 0600), 0);
+    use_cache(1);
+    assert_int_equal(unlink(tuning), 0);
+    (void)only_file(path, sizeof path);
+}
+
+static void test_damaged(void **state)
+{
+    char path[512];
+    (void)state;
+    use_cache(1);
+    (void)only_file(path, sizeof path);
+    off_t sizes[] = {0, 1, 24, 40};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(truncate(path, sizes[i]), 0);
+        use_cache(1);
+        assert_true(only_file(path, sizeof path).st_size > 40);
+    }
+}
+
+/* A process killed while it saved leaves its temporary: the next one takes it over. */
+static void test_leftover_temporary(void **state)
+{
+    char path[512], temporary[520];
+    (void)state;
+    use_cache(1);
+    (void)only_file(path, sizeof path);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    for (int i = 0; i < 3; i++) {
+        put(temporary, "half a file, and longer than what is written over it by far, far, far");
+        assert_int_equal(unlink(path), 0);
+        use_cache(1);
+        struct stat first = only_file(path, sizeof path);
+        use_cache(1);
+        assert_int_equal(only_file(path, sizeof path).st_ino, first.st_ino); /* whole: loaded */
+    }
+}
+
+/* While another writer has the temporary, nothing is written, and it is left alone. */
+static void test_other_writer(void **state)
+{
+    char path[512], temporary[520], none[512];
+    struct stat about;
+    (void)state;
+    use_cache(1);
+    (void)only_file(path, sizeof path);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    assert_int_equal(unlink(path), 0);
+    put(temporary, "theirs");
+    int theirs = open(temporary, O_RDWR);
+    assert_int_equal(flock(theirs, LOCK_EX), 0);
+    use_cache(1);
+    assert_int_equal(list(".bin", none, sizeof none), 1);
+    assert_string_equal(none, "");
+    assert_int_equal(stat(temporary, &about), 0);
+    assert_int_equal(about.st_size, 6);
+    close(theirs);
+    use_cache(1);
+    (void)only_file(path, sizeof path);
+}
+
+static void *save_often(void *argument)
+{
+    for (int i = 0; i < 4; i++)
+        use_cache((int)(intptr_t)argument);
+    return NULL;
+}
+
+static void test_writers_at_once(void **state)
+{
+    pthread_t threads[3];
+    char path[512];
+    (void)state;
+    for (intptr_t i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, save_often, (void *)i), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    use_cache(2);
+    struct stat first = only_file(path, sizeof path);
+    use_cache(2);
+    assert_int_equal(only_file(path, sizeof path).st_ino, first.st_ino);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_saved_and_loaded, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_no_regular_file, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_damaged, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_leftover_temporary, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_other_writer, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_writers_at_once, make_directory, remove_directory)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

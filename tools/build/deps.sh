@@ -1,0 +1,89 @@
+#!/bin/sh
+# Installs what is missing, by package name: `tools/build/deps.sh` what it takes to build and run, `tools/build/deps.sh test lint` what the
+# tests and the lint take too. Quiet when nothing is missing.
+set -eu
+purposes=" $* "
+PATH=$PATH:/usr/sbin:/sbin # where ordinary users do not look: ldconfig
+
+has_header() { printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -x c - >/dev/null 2>&1; }
+sanitizes() { echo 'int main(void) { return 0; }' | "${CC:-gcc}" -fsanitize=address,undefined -x c -o /dev/null - 2>/dev/null; }
+have() { command -v "$1" >/dev/null 2>&1; }
+have_driver() { ls /usr/share/vulkan/icd.d/*.json >/dev/null 2>&1 || ls /etc/vulkan/icd.d/*.json >/dev/null 2>&1 || [ -n "${VK_ICD_FILENAMES:-}${VK_DRIVER_FILES:-}" ]; }
+have_loader() { ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1'; }
+
+missing() {
+    have gcc || echo compiler
+    have make || echo make
+    has_header vulkan/vulkan.h || echo headers
+    has_header spirv/unified1/spirv.h || echo spirv-headers
+    { have glslangValidator || have glslang; } || echo glslang
+    have spirv-val || echo spirv
+    have_loader || echo loader
+    have_driver || echo driver
+    case $purposes in *" test "*)
+        has_header cmocka.h || echo cmocka
+        has_header fftw3.h || echo fftw
+        [ -e /usr/share/i18n/locales/de_DE ] || [ -e /usr/share/i18n/locales/de_DE.gz ] || echo locales
+        sanitizes || echo sanitizers
+        have g++ || echo c++
+        have cmake || echo cmake
+        have pkg-config || echo pkg-config
+        have python3 || echo python
+        ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
+        ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation ;;
+    esac
+    case $purposes in *" lint "*)
+        have clang-format || echo format
+        have cppcheck || echo cppcheck
+        have g++ || echo c++ ;;
+    esac
+}
+
+package() {
+    case "$1:$2" in
+    apt:compiler) echo gcc libc6-dev ;; dnf:compiler) echo gcc glibc-devel ;; pacman:compiler) echo gcc ;;
+    *:make) echo make ;;
+    apt:headers) echo libvulkan-dev ;; dnf:headers) echo vulkan-headers vulkan-loader-devel ;; pacman:headers) echo vulkan-headers ;;
+    dnf:spirv-headers) echo spirv-headers-devel ;; *:spirv-headers) echo spirv-headers ;;
+    apt:glslang) echo glslang-tools ;; *:glslang) echo glslang ;;
+    *:spirv) echo spirv-tools ;;
+    apt:loader) echo libvulkan1 ;; dnf:loader) echo vulkan-loader ;; pacman:loader) echo vulkan-icd-loader ;;
+    pacman:driver) echo vulkan-swrast ;; *:driver) echo mesa-vulkan-drivers ;;
+    apt:cmocka) echo libcmocka-dev ;; dnf:cmocka) echo libcmocka-devel ;; pacman:cmocka) echo cmocka ;;
+    apt:locales) echo locales ;; dnf:locales) echo glibc-locale-source ;; pacman:locales) echo glibc ;;
+    apt:fftw) echo libfftw3-dev ;; dnf:fftw) echo fftw-devel ;; *:fftw) echo fftw ;;
+    dnf:sanitizers) echo libasan libubsan ;; *:sanitizers) echo gcc ;;
+    *:cmake) echo cmake ;;
+    dnf:pkg-config) echo pkgconf-pkg-config ;; pacman:pkg-config) echo pkgconf ;; *:pkg-config) echo pkg-config ;;
+    pacman:python) echo python ;; *:python) echo python3 ;;
+    apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
+    apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
+    *:cppcheck) echo cppcheck ;;
+    dnf:c++) echo gcc-c++ ;; pacman:c++) echo gcc ;; *:c++) echo g++ ;;
+    esac
+}
+
+wanted=$(missing)
+[ -n "$wanted" ] || exit 0
+for manager in apt-get dnf pacman none; do have "$manager" && break; done
+kind=${manager%-get}
+packages=$(for what in $wanted; do package "$kind" "$what"; done | tr ' ' '\n' | sort -u | tr '\n' ' ')
+packages=${packages% }
+if [ "$manager" = none ]; then
+    echo "deps: no apt, dnf or pacman here; please install: $(echo $wanted) (a C11 compiler, make, Vulkan and SPIR-V headers, glslang, SPIRV-Tools, the Vulkan loader and a driver)" >&2
+    exit 1
+fi
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    as_root=sudo
+    if ! have sudo || ! { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+        echo "deps: missing: $packages. To install them takes root, and $(have sudo && echo 'sudo wants a password but has no terminal' || echo 'there is no sudo'). Have an administrator install these packages, then run this again." >&2
+        exit 1
+    fi
+fi
+echo "deps: installing $packages"
+case $manager in
+apt-get) $as_root apt-get -q -q update && $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -q install -y --no-install-recommends $packages >/dev/null ;;
+dnf) $as_root dnf -q -y install $packages ;;
+pacman) $as_root pacman -Sy --noconfirm --needed $packages ;;
+esac

@@ -1,0 +1,106 @@
+#!/bin/bash
+# Formatting, layering, size limits, SPIR-V validity, header self-containment, static checks. Prints each finding; exits 1 on any.
+set -u
+BUILD=${BUILD:-build}
+failures=0
+complain() { echo "lint: $*"; failures=$((failures + 1)); }
+
+rooms='include runtime glsl tools test'
+sources=$(find $rooms -name '*.[ch]' | sort)
+if command -v clang-format >/dev/null; then
+    for f in $sources; do
+        clang-format --dry-run -Werror "$f" >/dev/null 2>&1 || complain "$f: not formatted (make format)"
+    done
+fi
+
+# A layer may include only itself and those below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
+# other) <- exec; base, kernel <- spirv <- vk <- exec.
+allowed() {
+    case $1 in
+    base) echo base ;;
+    kernel) echo "base kernel" ;;
+    graph) echo "base graph" ;;
+    op) echo "base kernel graph op" ;;
+    plan) echo "base kernel graph op plan" ;;
+    rewrite) echo "base kernel graph op rewrite" ;;
+    spirv) echo "base kernel spirv" ;;
+    vk) echo "base kernel spirv vk" ;;
+    exec) echo "base kernel graph op rewrite plan spirv vk exec" ;;
+    esac
+}
+for layer in base kernel graph op plan rewrite spirv vk exec; do
+    for f in $(find runtime/$layer -name '*.[ch]'); do
+        for included in $(sed -n 's/^#include "\([a-z_/]*\/[a-z_.]*\)".*/\1/p' "$f"); do
+            ok=
+            for a in $(allowed $layer); do [[ $included == "$a" || $included == "$a"/* ]] && ok=1; done
+            [[ $ok ]] || complain "$f includes $included, which is above its layer"
+        done
+    done
+done
+for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
+    grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
+done
+# What an op knows about itself is a flag or function of its family, so these rooms name none.
+nameless='base kernel graph plan spirv vk'
+for room in $nameless; do
+    grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
+done
+for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
+    grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
+done
+
+# A public name is a row of op.def, a builder made of rows, an object and what is asked of it, or a verb and what of an executable it
+# concerns. A new row never collides with a function that is no op.
+nouns='context graph tensor executable device status dtype precision shape quant signal custom version'
+verbs='compile clone run submit wait last_error first_bad_node set_param set_param_bytes set_param_typed set_params read_param read_param_bytes
+    bind_handle bind_handle_as unbind_handle has_handle read_handle read_fed_output set_handle_feed clear_handle_feed register_row_feed
+    feed_rows read_output_row set_rng get_rng'
+builders='matmul_with attention_with_lse call if while scan rng_uniform_like rng_normal_like dot_general lora_matmul fused_attention_block
+    fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
+rows=$(sed -n 's/^OP(\([a-z0-9_]*\),.*/\1/p' runtime/op/op.def)
+known=" $(echo $verbs $builders $rows) "
+for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' include/*.h); do
+    [[ $known == *" $name "* || " $nouns " == *" ${name%%_*} "* ]] || complain "rlxvk_$name: neither an op's row nor an object's name first"
+done
+
+# A host program's locale may not change what is read and written: base/text.c has what stands in for these.
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path tools/build/spv2c.c -exec \
+    grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
+for f in "${found[@]}"; do complain "$f: depends on the locale"; done
+
+for f in $sources $(find glsl -name '*.comp' -o -name '*.glsl'); do
+    lines=$(wc -l <"$f")
+    ((lines <= 800)) || complain "$f: $lines lines (800 at most)"
+    awk -v f="$f" 'length($0) > 100 { print f ":" NR ": " length($0) " columns"; bad = 1 } END { exit bad }' "$f" || failures=$((failures + 1))
+done
+# Functions start at a brace in column 0.
+for f in $(grep '\.c$' <<<"$sources"); do
+    awk -v f="$f" '/^\{/ { start = NR } /^\}$/ { if (start && NR - start - 1 > 80) { print f ":" start ": function of " NR - start - 1 " lines"; bad = 1 } start = 0 } END { exit bad }' "$f" || failures=$((failures + 1))
+done
+
+BUILD=$BUILD tools/build/readme.sh --check || failures=$((failures + 1))
+
+for header in include/*.h; do
+    name=$(basename "$header")
+    echo "#include <$name>" | ${CC:-gcc} -std=c11 -Wall -Wextra -Werror -pedantic -Iinclude -fsyntax-only -x c - || complain "$name alone as C11"
+    if command -v g++ >/dev/null; then
+        echo "#include <$name>" | g++ -std=c++17 -Wall -Wextra -Werror -Iinclude -fsyntax-only -x c++ - || complain "$name alone as C++17"
+    fi
+done
+
+if command -v spirv-val >/dev/null; then
+    for module in build/spv/*.spv; do
+        # What needs a newer compiler needs a newer validator: tools/build/spirv.sh update runs it.
+        kernel=$(basename "${module%%.*}")
+        grep -q "^$kernel " spv/MANIFEST && continue
+        spirv-val --target-env vulkan1.2 "$module" || complain "$module: spirv-val"
+    done
+fi
+
+if command -v cppcheck >/dev/null; then
+    cppcheck -q --std=c11 --enable=warning,portability --inline-suppr --suppress=missingIncludeSystem \
+        --suppress=unusedStructMember --suppress=legacyUninitvar --suppress=uninitvar:tools/bench/bench.c --error-exitcode=1 -Iinclude -Iruntime -Itools -Itest -Iglsl -Ibuild/generated -j 2 runtime tools || complain "cppcheck"
+fi
+
+((failures == 0)) && echo "lint: clean" || echo "lint: $failures findings"
+exit $((failures != 0))

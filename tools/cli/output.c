@@ -1,0 +1,153 @@
+/* See output.h. Output is written piece by piece; whether all of it was written is asked once, at
+ * the end (print_completed). */
+#include "cli/output.h"
+#include "base/base.h"
+#include "cli/commands.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *program_name = "rlxvk";
+
+void report_errors_as(const char *program)
+{
+    program_name = program;
+}
+
+void report_error(const char *format, ...)
+{
+    char sentence[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    text_format(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    print_progress(NULL);
+    fprintf(stderr, "%s: %s\n", program_name, sentence);
+}
+
+void report_status(rlxvk_status status)
+{
+    report_error("%s: %s", rlxvk_status_name(status), rlxvk_last_error());
+}
+
+int print_help(const char *help)
+{
+    fputs(help, stdout);
+    return EXIT_OK;
+}
+
+const char *write_error_text(int error)
+{
+    return error ? strerror(error) : "an earlier write failed; is the device full?";
+}
+
+bool print_completed(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    report_error("standard output: not all could be written: %s", write_error_text(errno));
+    return false;
+}
+
+void print_json_string(FILE *file, const char *string)
+{
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)string; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fputc('\\', file);
+        if (*c < 0x20)
+            fprintf(file, "\\u%04x", *c);
+        else
+            fputc(*c, file);
+    }
+    fputc('"', file);
+}
+
+void print_json_number(FILE *file, double number)
+{
+    char digits[32] = "null";
+    if (isfinite(number))
+        text_append(&(text){digits, sizeof digits, 0}, "%.9g", number);
+    fputs(digits, file);
+}
+
+void print_html(FILE *file, const char *string)
+{
+    static const char *const entities[256] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
+    for (const unsigned char *c = (const unsigned char *)string; *c; c++)
+        if (entities[*c])
+            fputs(entities[*c], file);
+        else
+            fputc(*c, file);
+}
+
+void print_progress(const char *line)
+{
+    static int terminal = -1;
+    if (terminal < 0)
+        terminal = isatty(STDERR_FILENO);
+    if (!terminal)
+        return;
+    fprintf(stderr, "\r\033[K%s", line ? line : "");
+    fflush(stderr);
+}
+
+bool parse_end(int argc, char **argv, int at)
+{
+    if (at >= argc)
+        return true;
+    report_error("unexpected argument '%s'; --help lists what it takes", argv[at]);
+    return false;
+}
+
+/* strtoull and strtod take more than numbers are written with here: signs, spaces, 0x, inf. */
+static bool is_written_with(const char *argument, const char *letters)
+{
+    return *argument && strspn(argument, letters) == strlen(argument);
+}
+
+bool parse_number(const char *option, const char *argument, uint64_t lowest, uint64_t highest,
+                  uint64_t *out)
+{
+    uint64_t value = 0;
+    bool good = is_written_with(argument, "0123456789");
+    for (const char *c = argument; good && *c; c++)
+        good = size_multiply(value, 10, &value) && size_add(value, (uint64_t)(*c - '0'), &value);
+    if (good && value >= lowest && value <= highest) {
+        *out = value;
+        return true;
+    }
+    report_error("--%s takes a decimal number from %llu to %llu, not '%s'", option,
+                 (unsigned long long)lowest, (unsigned long long)highest, argument);
+    return false;
+}
+
+bool parse_real(const char *option, const char *argument, float lowest, float highest, float *out)
+{
+    char *end = NULL;
+    double value = text_to_real(argument, &end);
+    if (is_written_with(argument, "0123456789.eE+-") && !*end && value >= (double)lowest &&
+        value <= (double)highest) {
+        *out = (float)value;
+        return true;
+    }
+    report_error("--%s takes a number from %g to %g, not '%s'", option, (double)lowest,
+                 (double)highest, argument);
+    return false;
+}
+
+bool parse_precision(const char *argument, rlxvk_precision *out)
+{
+    const char *name;
+    for (unsigned i = 0; (name = rlxvk_precision_name((rlxvk_precision)i)); i++)
+        if (strcmp(argument, name) == 0) {
+            *out = (rlxvk_precision)i;
+            return true;
+        }
+    report_error("--precision takes f32, f16, bf16 or split, not '%s'", argument);
+    return false;
+}

@@ -1,0 +1,322 @@
+/*
+ * Cases of attention. Keys: layout=auto|bhsd|bshd|packed|bh_sd,
+ * mask=none|causal|sliding|custom|bias (window is another word for sliding), heads, kv_heads,
+ * head_dim, window, score_scale, softcap; in=q;k;v;mask.
+ *
+ * Besides: lse=1 returns the log-sum-exp, lse=2 the result beside it; shift=1 drops the first index
+ * of axis 0 of q, k and v by a view, so that they start inside their slots; prefix=n turns an iota
+ * mask into "the first n keys".
+ */
+#include "conform/cases/cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static int find_word(const char *word, const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(word, words[i]) == 0)
+            return i;
+    return count;
+}
+
+static rlxvk_attention_mask mask_kind(const char *word)
+{
+    static const char *const words[] = {"none", "causal", "sliding", "custom", "bias"};
+    if (strcmp(word, "window") == 0)
+        return RLXVK_MASK_SLIDING;
+    return (rlxvk_attention_mask)find_word(word, words, COUNT(words));
+}
+
+static rlxvk_attention_options options_of(const case_spec *s)
+{
+    static const char *const layouts[] = {"auto", "bhsd", "bshd", "packed", "bh_sd"};
+    const char *layout = case_word(s, "layout", "auto");
+    return (rlxvk_attention_options){.num_heads = case_integer(s, "heads", 0),
+                                     .num_kv_heads = case_integer(s, "kv_heads", 0),
+                                     .head_dim = case_integer(s, "head_dim", 0),
+                                     .mask = mask_kind(case_word(s, "mask", "none")),
+                                     .window = case_integer(s, "window", 0),
+                                     .score_scale = (float)case_real(s, "score_scale", 0),
+                                     .softcap = (float)case_real(s, "softcap", 0),
+                                     .layout = (rlxvk_attention_layout)find_word(layout, layouts,
+                                                                                 COUNT(layouts))};
+}
+
+static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
+                            const char *name)
+{
+    rlxvk_tensor x = case_tensor(s, inputs, name);
+    int64_t shift = case_integer(s, "shift", 0);
+    if (shift == 0)
+        return x;
+    return rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
+}
+
+static rlxvk_tensor mask_operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor mask = case_tensor(s, inputs, "mask");
+    float prefix = (float)case_integer(s, "prefix", -1);
+    if (prefix < 0)
+        return mask;
+    rlxvk_tensor count = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &prefix, sizeof prefix);
+    return rlxvk_lt(g, mask, count);
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_attention_options options = options_of(s);
+    rlxvk_tensor q = operand(g, s, inputs, "q"), k = operand(g, s, inputs, "k");
+    rlxvk_tensor v = operand(g, s, inputs, "v"), mask = mask_operand(g, s, inputs), lse;
+    int64_t which = case_integer(s, "lse", 0);
+    if (which == 0)
+        return rlxvk_attention(g, q, k, v, mask, &options);
+    rlxvk_tensor y = rlxvk_attention_with_lse(g, q, k, v, mask, &options, &lse);
+    return which == 1 ? lse : y;
+}
+
+/* One [B,H,S,D] case. `attributes` may hold anything but the shapes. */
+static void add(case_list *list, const char *attributes, int batch, int heads, int kv_heads,
+                int queries, int keys, int width)
+{
+    case_add(list,
+             "attention layout=bhsd %s in=q:f32:%dx%dx%dx%d:unit;k:f32:%dx%dx%dx%d:unit;"
+             "v:f32:%dx%dx%dx%d:unit",
+             attributes, batch, heads, queries, width, batch, kv_heads, keys, width, batch,
+             kv_heads, keys, width);
+}
+
+/* The same with a mask tensor of these dims and fill. */
+static void add_masked(case_list *list, const char *attributes, int kv_heads, int queries, int keys,
+                       int width, const char *mask)
+{
+    case_add(list,
+             "attention layout=bhsd %s in=q:f32:2x4x%dx%d:unit;k:f32:2x%dx%dx%d:unit;"
+             "v:f32:2x%dx%dx%d:unit;mask:f32:%s",
+             attributes, queries, width, kv_heads, keys, width, kv_heads, keys, width, mask);
+}
+
+/* Software drivers take up to a second to compile one pipeline, and those depend on the width and
+ * on how many rows share a kv head: wide cases keep to one number of decoded rows, and most others
+ * have 8 columns. */
+static const int lengths[][2] = {{1, 1}, {1, 129}, {65, 65}, {70, 5}, {33, 130}, {7, 7}, {5, 70}};
+enum { WIDE_LENGTHS = 5 };
+
+static void generate_sizes(case_list *list)
+{
+    static const int widths[] = {1, 8, 64, 128, 256};
+    static const char *const bands[] = {"mask=none", "mask=causal", "mask=sliding window=3"};
+    for (size_t w = 0; w < COUNT(widths); w++)
+        for (size_t i = 0; i < (widths[w] > 8 ? WIDE_LENGTHS : COUNT(lengths)); i++)
+            for (size_t b = 0; b<COUNT(bands); b += widths[w]> 64 ? 2 : 1)
+                add(list, bands[(w + i + b) % COUNT(bands)], 2, 4, 2, lengths[i][0], lengths[i][1],
+                    widths[w]);
+    add(list, bands[1], 2, 4, 2, 70, 70, 80);
+    add(list, bands[0], 2, 4, 2, 33, 70, 100);
+    static const int windows[] = {1, 2, 4, 64, 100, 1000};
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        for (size_t j = 0; j < COUNT(windows); j++)
+            case_add(list,
+                     "attention layout=bhsd mask=sliding window=%d in=q:f32:1x2x%dx8;"
+                     "k:f32:1x2x%dx8;v:f32:1x2x%dx8",
+                     windows[j], lengths[i][0], lengths[i][1], lengths[i][1]);
+}
+
+static void generate_heads(case_list *list)
+{
+    static const int heads[][2] = {{1, 1}, {4, 1}, {4, 4}, {6, 3}, {16, 2}, {3, 1}};
+    for (size_t i = 0; i < COUNT(heads); i++)
+        for (size_t j = 0; j < COUNT(lengths); j++)
+            add(list, "mask=causal", 1, heads[i][0], heads[i][1], lengths[j][0], lengths[j][1], 8);
+}
+
+/* Writes the dims of a mask with Q and S replaced, and its fill. */
+static void expand_mask(const char *dims, int queries, int keys, const char *fill, char *out,
+                        size_t size)
+{
+    size_t used = 0;
+    for (; *dims; dims++)
+        if (*dims == 'Q' || *dims == 'S')
+            used += (size_t)snprintf(out + used, size - used, "%d", *dims == 'Q' ? queries : keys);
+        else
+            used += (size_t)snprintf(out + used, size - used, "%c", *dims);
+    snprintf(out + used, size - used, ":%s", fill);
+}
+
+static void generate_masks(case_list *list)
+{
+    static const int sizes[][2] = {{3, 130}, {20, 70}};
+    static const char *const dims[] = {"1",       "S",       "1x1",     "1xS",
+                                       "2x1",     "2xS",     "1x1xS",   "1xQxS",
+                                       "2xQx1",   "2xQxS",   "1x1x1xS", "1x4x1xS",
+                                       "2x1xQxS", "1x1xQx1", "2x4xQxS", "2x4x1x1"};
+    static const char *const kinds[][2] = {{"custom", "bool"},
+                                           {"bias", "uniform"},
+                                           {"bias", "neginf"},
+                                           {"custom", "special"}};
+    for (size_t i = 0; i < COUNT(dims); i++)
+        for (size_t j = 0; j < COUNT(sizes); j++)
+            for (size_t k = (i + j) % 2; k < COUNT(kinds); k += 2) {
+                char attributes[32], mask[64];
+                expand_mask(dims[i], sizes[j][0], sizes[j][1], kinds[k][1], mask, sizeof mask);
+                snprintf(attributes, sizeof attributes, "mask=%s", kinds[k][0]);
+                add_masked(list, attributes, 2, sizes[j][0], sizes[j][1], 8, mask);
+            }
+}
+
+static void generate_layouts(case_list *list)
+{
+    static const char *const lines[] = {
+        "layout=bshd in=q:f32:2x5x4x8;k:f32:2x9x2x8;v:f32:2x9x2x8",
+        "layout=bshd mask=causal in=q:f32:2x40x4x8;k:f32:2x41x4x8;v:f32:2x41x4x8",
+        "layout=bshd heads=4 kv_heads=2 head_dim=8 in=q:f32:2x1x4x8;k:f32:2x9x2x8;v:f32:2x9x2x8",
+        "layout=packed heads=4 in=q:f32:2x5x32;k:f32:2x9x16;v:f32:2x9x16",
+        "layout=packed heads=4 kv_heads=1 mask=causal in=q:f32:2x40x32;k:f32:2x40x8;v:f32:2x40x8",
+        "layout=packed heads=4 in=q:f32:5x32;k:f32:9x32;v:f32:9x32",
+        "heads=4 in=q:f32:5x32;k:f32:9x16;v:f32:9x16",
+        "heads=4 head_dim=8 in=q:f32:2x5x32;k:f32:2x9x16;v:f32:2x9x16",
+        "heads=4 head_dim=8 in=q:f32:8x5x8;k:f32:4x9x8;v:f32:4x9x8",
+        "layout=bh_sd heads=4 in=q:f32:8x5x8;k:f32:2x9x8;v:f32:2x9x8",
+        "layout=bh_sd heads=2 mask=causal in=q:f32:6x40x8;k:f32:6x41x8;v:f32:6x41x8",
+        "heads=5 in=q:f32:2x5x5x8;k:f32:2x5x5x8;v:f32:2x5x5x8",
+        "heads=4 in=q:f32:2x5x4x8;k:f32:2x6x2x8;v:f32:2x6x2x8",
+        "layout=bshd heads=5 in=q:f32:2x5x5x8;k:f32:2x5x5x8;v:f32:2x5x5x8",
+        "in=q:f32:2x4x5x8;k:f32:2x2x9x8;v:f32:2x2x9x8",
+        "shift=1 in=q:f32:3x4x5x8;k:f32:3x2x9x8;v:f32:3x2x9x8",
+        "shift=1 mask=causal in=q:f32:3x4x40x8;k:f32:3x2x70x8;v:f32:3x2x70x8",
+        "layout=packed heads=4 lse=1 in=q:f32:2x5x32;k:f32:2x9x16;v:f32:2x9x16"};
+    for (size_t i = 0; i < COUNT(lines); i++)
+        case_add(list, "attention %s", lines[i]);
+    case_add(list, "attention layout=packed heads=4 mask=custom in=q:f32:2x20x32;k:f32:2x70x16;"
+                   "v:f32:2x70x16;mask:f32:2x70:bool");
+}
+
+static void generate_values(case_list *list)
+{
+    static const int sizes[][2] = {{7, 7}, {5, 70}, {20, 130}, {20, 5}};
+    static const char *const attributes[] = {
+        "score_scale=0.3",   "softcap=2",   "softcap=2 score_scale=3 mask=causal",
+        "score_scale=-1",    "softcap=50",  "lse=1",
+        "lse=2 mask=causal", "softcap=0.01"};
+    for (size_t i = 0; i < COUNT(attributes); i++)
+        for (size_t j = 0; j < COUNT(sizes); j++)
+            add(list, attributes[i], 1, 4, 2, sizes[j][0], sizes[j][1], 8);
+    for (size_t j = 0; j < COUNT(lengths); j++) {
+        int q = lengths[j][0], s = lengths[j][1];
+        /* Scores up to about 30, and q, k or v with NaN and infinities. */
+        case_add(list,
+                 "attention score_scale=0.35 in=q:f32:1x2x%dx8;k:f32:1x2x%dx8:range:-3:4;"
+                 "v:f32:1x2x%dx8:range:-100:100",
+                 q, s, s);
+        case_add(list,
+                 "attention lse=1 score_scale=0.35 mask=causal in=q:f32:1x2x%dx8;k:f32:1x2x%dx8;"
+                 "v:f32:1x2x%dx8",
+                 q, s, s);
+        case_add(list,
+                 "attention mask=causal in=q:f32:1x2x%dx8:special;k:f32:1x2x%dx8;v:f32:1x2x%dx8", q,
+                 s, s);
+        case_add(list,
+                 "attention mask=sliding window=2 in=q:f32:1x2x%dx8;k:f32:1x2x%dx8:special;"
+                 "v:f32:1x2x%dx8",
+                 q, s, s);
+        case_add(list,
+                 "attention mask=sliding window=2 in=q:f32:1x2x%dx8;k:f32:1x2x%dx8;"
+                 "v:f32:1x2x%dx8:special",
+                 q, s, s);
+    }
+}
+
+/* A NaN that no query may see changes nothing. */
+static void generate_unseen(case_list *list)
+{
+    static const int sizes[][2] = {{7, 7}, {5, 70}, {20, 130}};
+    for (size_t j = 0; j < COUNT(sizes); j++) {
+        int q = sizes[j][0], s = sizes[j][1];
+        case_add(list,
+                 "attention mask=custom lse=%zu in=q:f32:1x2x%dx8;k:f32:1x2x%dx8:special;"
+                 "v:f32:1x2x%dx8:special;mask:f32:1x%dx%d:zero",
+                 j % 2, q, s, s, q, s);
+    }
+}
+
+/* Precision f16: widths of whole units and others, partial tiles of queries and keys, every band.
+ * Devices without matrix units run them in f32. */
+static void generate_halves(case_list *list)
+{
+    static const char *const attributes[] = {"mask=none", "mask=causal lse=1",
+                                             "mask=sliding window=40", "mask=causal softcap=5"};
+    static const int sizes[][3] = {{16, 16, 16},  {70, 70, 128},  {130, 257, 64},
+                                   {33, 100, 80}, {300, 300, 32}, {20, 31, 24}};
+    for (size_t i = 0; i < COUNT(attributes); i++)
+        for (size_t j = 0; j < COUNT(sizes); j++)
+            case_add(list,
+                     "attention precision=f16 %s layout=bhsd in=q:f32:1x4x%dx%d:unit;"
+                     "k:f32:1x2x%dx%d:unit;v:f32:1x2x%dx%d:unit",
+                     attributes[i], sizes[j][0], sizes[j][2], sizes[j][1], sizes[j][2], sizes[j][1],
+                     sizes[j][2]);
+    case_add(list, "attention precision=f16 layout=bshd mask=causal in=q:f32:2x90x4x64:unit;"
+                   "k:f32:2x91x4x64:unit;v:f32:2x91x4x64:unit");
+    case_add(list, "attention precision=f16 layout=packed heads=4 mask=causal "
+                   "in=q:f32:2x40x128:unit;k:f32:2x41x128:unit;v:f32:2x41x128:unit");
+}
+
+static void generate_edges(case_list *list)
+{
+    static const char *const lines[] = {
+        "in=q:f32:2x4x5x8;k:f32:2x4x0x8;v:f32:2x4x0x8",
+        "mask=causal in=q:f32:2x4x50x8;k:f32:2x4x0x8;v:f32:2x4x0x8",
+        "lse=1 in=q:f32:2x4x5x8;k:f32:2x4x0x8;v:f32:2x4x0x8",
+        "lse=1 in=q:f32:2x4x50x8;k:f32:2x4x0x8;v:f32:2x4x0x8",
+        "mask=bias in=q:f32:2x4x5x8;k:f32:2x4x0x8;v:f32:2x4x0x8;mask:f32:2x0",
+        "in=q:f32:2x4x0x8;k:f32:2x4x7x8;v:f32:2x4x7x8",
+        "in=q:f32:0x4x3x8;k:f32:0x4x7x8;v:f32:0x4x7x8",
+        "mask=custom lse=1 in=q:f32:2x4x5x8;k:f32:2x4x70x8;v:f32:2x4x70x8;mask:f32:1:zero",
+        "mask=custom lse=1 in=q:f32:2x4x20x8;k:f32:2x4x70x8;v:f32:2x4x70x8;mask:f32:1:zero",
+        "mask=custom lse=2 in=q:f32:2x4x20x8;k:f32:2x4x70x8;v:f32:2x4x70x8;mask:f32:1:zero",
+        "mask=custom prefix=100 in=q:f32:1x4x3x8;k:f32:1x2x512x8;v:f32:1x2x512x8;"
+        "mask:f32:512:iota",
+        "mask=custom prefix=1 lse=1 in=q:f32:1x4x3x8;k:f32:1x2x512x8;v:f32:1x2x512x8;"
+        "mask:f32:512:iota",
+        "mask=custom prefix=64 in=q:f32:1x4x20x8;k:f32:1x2x300x8;v:f32:1x2x300x8;"
+        "mask:f32:300:iota",
+        "mask=custom prefix=512 in=q:f32:1x4x3x8;k:f32:1x2x512x8;v:f32:1x2x512x8;"
+        "mask:f32:512:iota",
+        "mask=causal in=q:f32:1x4x1x64;k:f32:1x2x2048x64;v:f32:1x2x2048x64",
+        "mask=causal lse=1 in=q:f32:1x8x1x128;k:f32:1x1x1000x128;v:f32:1x1x1000x128",
+        "mask=causal in=q:f32:1x8x8x128;k:f32:1x1x500x128;v:f32:1x1x500x128",
+        "mask=sliding window=100 in=q:f32:1x2x200x64;k:f32:1x2x200x64;v:f32:1x2x200x64",
+        "mask=causal in=q:f32:1x2x260x64;k:f32:1x1x260x64;v:f32:1x1x260x64",
+        /* Long enough to be split where many queries are (variant tile_split). */
+        "mask=causal in=q:f32:1x2x20x8;k:f32:1x1x1100x8;v:f32:1x1x1100x8",
+        "mask=causal lse=1 in=q:f32:2x2x600x8;k:f32:2x1x600x8;v:f32:2x1x600x8",
+        "mask=sliding window=300 in=q:f32:1x2x100x6;k:f32:1x1x700x6;v:f32:1x1x700x6",
+        "mask=custom lse=1 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;mask:f32:700:bool",
+        "mask=custom prefix=1 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;"
+        "mask:f32:700:iota",
+        "mask=bias softcap=5 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;"
+        "mask:f32:1x40x700:neginf",
+        "mask=custom lse=1 in=q:f32:1x2x40x8;k:f32:1x2x700x8;v:f32:1x2x700x8;mask:f32:1:zero",
+        "mask=sliding window=2 in=q:f32:1x2x40x8;k:f32:1x2x700x8:special;v:f32:1x2x700x8:special",
+        "mask=causal in=q:f32:1x2x140x132;k:f32:1x1x150x132;v:f32:1x1x150x132",
+        "in=q:f32:1x1x70x190;k:f32:1x1x90x190;v:f32:1x1x90x190"};
+    for (size_t i = 0; i < COUNT(lines); i++)
+        case_add(list, "attention layout=bhsd %s", lines[i]);
+}
+
+static void generate(case_list *list)
+{
+    generate_sizes(list);
+    generate_heads(list);
+    generate_masks(list);
+    generate_layouts(list);
+    generate_values(list);
+    generate_unseen(list);
+    generate_edges(list);
+    generate_halves(list);
+}
+
+static const char *const rows[] = {"attention", NULL};
+
+const case_family attention_cases = {.rows = rows, .build = build, .generate = generate};

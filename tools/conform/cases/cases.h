@@ -1,0 +1,99 @@
+/*
+ * Conformance cases in one small language, one case a line:
+ *
+ *   softmax axis=1 in=x:f32:3x5x7:uniform
+ *   layer_norm eps=1e-5 axis=-1 in=x:f32:4x64:offset;gamma:f32:64;beta:f32:64
+ *   row [key=value ...] in=name:dtype:dims[:fill];...
+ *
+ * dims "scalar" is rank 0. A family file gives a builder (text -> graph) and the lines; the runner
+ * makes the leaves, fills them from the seed, runs the device and the host reference and compares.
+ * Golden cases use the same builders. Leaves are Inputs, except f16, bf16, u8 and i8, which are
+ * Params.
+ *
+ * expect=E_X: the graph must fail so, naming the row; run=E_X: every run must end so, and its
+ * outputs are compared all the same. within=F: every element may be off by 1e-6 + F max|reference|,
+ * for ops built of several nodes; an opt-in precision adds to F. backend=minstd|zero: of the run's
+ * random numbers.
+ *
+ * variant=family=row: kernels by name, before what the command line says; where the device cannot,
+ * its own choice runs.
+ *
+ * Fills: uniform [-3,3] (default), unit [-1,1], range:a:b, positive [0.1,3], integers -8..8,
+ * special (NaN, +-Inf, +-0, denormals among uniform), large (magnitudes 1e30 and 1e-30), outliers
+ * (uniform, one of 40 1e4 times as large), offset (1e4 + unit noise), zero, one, constant:v, bool,
+ * index:n (0..n-1), badindex:n (also outside, NaN, x.4, x.5), bytes, quant:FORMAT (random blocks
+ * with finite scales), neginf (mostly -Inf), iota.
+ */
+#ifndef RLXVK_CASES_H
+#define RLXVK_CASES_H
+
+#include <rlxvk_ops.h>
+
+#define CASE_MAX_INPUTS 16
+#define CASE_TEXT       512
+
+typedef struct case_input {
+    char name[24], fill[40];
+    rlxvk_dtype dtype;
+    rlxvk_shape shape;
+} case_input;
+
+typedef struct case_pair {
+    char key[24], value[72];
+} case_pair;
+
+typedef struct case_spec {
+    char row[40]; /* row of the op table */
+    case_pair pairs[24];
+    size_t pair_count;
+    case_input inputs[CASE_MAX_INPUTS];
+    size_t input_count;
+} case_spec;
+
+/* Attribute access for builders; the fallback is returned when the key is absent. */
+const char *case_word(const case_spec *s, const char *key, const char *fallback);
+int64_t case_integer(const case_spec *s, const char *key, int64_t fallback);
+double case_real(const case_spec *s, const char *key, double fallback);
+/* "0,2,-1" -> values; returns how many (at most `capacity`). */
+size_t case_integers(const case_spec *s, const char *key, int32_t *values, size_t capacity);
+/* precision=f32|f16|bf16|split: of the compile, for any op. */
+rlxvk_precision case_precision(const case_spec *s, rlxvk_precision fallback);
+/* "2x3x4" */
+rlxvk_shape case_shape(const case_spec *s, const char *key);
+/* The tensor of the input with this name; RLXVK_NONE when the case has none. */
+rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const char *name);
+
+typedef struct case_list case_list;
+/* Appends one case line, printf-style. */
+void case_add(case_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef struct case_family {
+    const char *const *rows; /* row names this family builds; NULL-terminated */
+    /* Adds the nodes to the graph and returns the result. Errors stick to the graph. */
+    rlxvk_tensor (*build)(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs);
+    void (*generate)(case_list *list);
+} case_family;
+
+/* One per file tools/conform/cases/<family>.c; listed in tools/conform/cases/cases.c. */
+extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_cases, matmul_cases,
+    dequant_cases, transformer_cases, attention_cases, movement_cases, indexing_cases, random_cases;
+/* Image ops; scatter and selection. */
+extern const case_family pooling_cases, selection_cases;
+/* experts and dense solves */
+extern const case_family experts_cases, composite_cases, solve_cases;
+/* Sequence models. */
+extern const case_family sequence_cases;
+
+/* Convolution. */
+extern const case_family conv_cases;
+/* packed weights with side scales */
+extern const case_family scaled_cases;
+
+/* 8-bit integers. */
+extern const case_family integer_cases;
+/* spectral and complex */
+extern const case_family spectral_cases;
+/* Elementwise regions. */
+extern const case_family region_cases;
+
+#endif

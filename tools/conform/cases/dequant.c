@@ -1,0 +1,244 @@
+/*
+ * Cases of dequant_matmul and dequant_gather. Packed operands are named w, the f32 operand x, the
+ * indices idx.
+ *
+ *   format=NAME      block format
+ *   k=N              gather: elements of a row (cols=N in golden cases)
+ *   rows=N           gather without idx: every row in order
+ *   skip=N           w starts with N rows that are sliced off first: a view at a byte offset
+ *   shift=N as=DIMS  x is a vector; the product reads DIMS of it from element N on: a view at an
+ * odd offset
+ */
+#include "conform/cases/cases.h"
+#include "op/packed/quant_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static rlxvk_quant_format format_of(const case_spec *s)
+{
+    const quant_format *format = quant_format_find_name(case_word(s, "format", ""));
+    return format ? (rlxvk_quant_format)format->type : (rlxvk_quant_format)0;
+}
+
+static const case_input *input_named(const case_spec *s, char name)
+{
+    for (size_t i = 0; i < s->input_count; i++)
+        if (s->inputs[i].name[0] == name)
+            return &s->inputs[i];
+    return NULL;
+}
+
+static rlxvk_tensor packed_operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor w = case_tensor(s, inputs, "w");
+    const case_input *input = input_named(s, 'w');
+    int64_t skip = case_integer(s, "skip", 0);
+    return skip && input ? rlxvk_narrow(g, w, 0, skip, input->shape.dims[0] - skip) : w;
+}
+
+static rlxvk_tensor build_matmul(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor x = case_tensor(s, inputs, "x");
+    if (*case_word(s, "as", "")) {
+        rlxvk_shape shape = case_shape(s, "as");
+        int64_t numel = 1;
+        for (uint32_t i = 0; i < shape.rank; i++)
+            numel *= shape.dims[i];
+        x = rlxvk_narrow(g, x, 0, case_integer(s, "shift", 0), numel);
+        x = rlxvk_reshape(g, x, shape);
+    }
+    return rlxvk_dequant_matmul(g, x, packed_operand(g, s, inputs), format_of(s));
+}
+
+static rlxvk_tensor every_row(rlxvk_graph *g, int64_t rows)
+{
+    rlxvk_tensor result = RLXVK_NONE;
+    float *index = malloc(((size_t)rows + 1) * sizeof *index);
+    if (!index)
+        return result;
+    for (int64_t i = 0; i < rows; i++)
+        index[i] = (float)i;
+    result = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(rows), index, (size_t)rows * sizeof *index);
+    free(index);
+    return result;
+}
+
+static rlxvk_tensor build_gather(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor idx = case_tensor(s, inputs, "idx");
+    int64_t k = case_integer(s, "k", case_integer(s, "cols", 0));
+    if (!idx.id)
+        idx = every_row(g, case_integer(s, "rows", 0));
+    return rlxvk_dequant_gather(g, packed_operand(g, s, inputs), idx, format_of(s), k);
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    bool product = strcmp(s->row, "dequant_matmul") == 0;
+    return product ? build_matmul(g, s, inputs) : build_gather(g, s, inputs);
+}
+
+/* ---- Cases ---- */
+
+/* Those whose decoders differ most get every case; the others a selection. */
+static const uint32_t thorough[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q6_K};
+
+static bool is_thorough(uint32_t type)
+{
+    for (size_t i = 0; i < sizeof thorough / sizeof *thorough; i++)
+        if (thorough[i] == type)
+            return true;
+    return false;
+}
+
+static void add_product(case_list *list, const quant_format *b, int m, int n, int blocks_across,
+                        const char *fill)
+{
+    case_add(list, "dequant_matmul format=%s in=x:f32:%dx%d:%s;w:u8:%dx%d:quant:%s", b->name, m,
+             (int)b->block_elements * blocks_across, fill, n, (int)b->block_bytes * blocks_across,
+             b->name);
+}
+
+/* m crosses every row count of the vector kernel and the tile heights; n and k cross the tile and
+ * team sizes. */
+static void generate_products(case_list *list, const quant_format *b)
+{
+    static const int rows[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 67};
+    static const int columns[] = {1, 3, 17, 63, 64, 65, 130, 257};
+    static const char *const fills[] = {"integers", "offset", "large", "zero", "one", "positive"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        add_product(list, b, rows[i], columns[i % 8], 1 + (int)i % 3, "uniform");
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        add_product(list, b, i % 2 ? 1 : 12, columns[i], b->block_elements == 32 ? 11 : 2, "unit");
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+        add_product(list, b, i % 2 ? 2 : 10, 33, 2, fills[i]);
+    /* long rows: several team steps */
+    add_product(list, b, 1, 70, 4096 / (int)b->block_elements, "uniform");
+    add_product(list, b, 40, 70, 2048 / (int)b->block_elements, "uniform");
+}
+
+static void generate_product_shapes(case_list *list, const quant_format *b)
+{
+    int e = (int)b->block_elements, s = (int)b->block_bytes;
+    const char *f = b->name;
+    case_add(list, "dequant_matmul format=%s in=x:f32:%d;w:u8:%dx%d:quant:%s", f, e, 5, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:%d;w:u8:%d:quant:%s", f, e, 7 * s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:2x3x%d;w:u8:2x2x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:1x2x1x3x1x2x1x%d;w:u8:5x%d:quant:%s", f,
+             2 * e, 2 * s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:0x%d;w:u8:5x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:3x%d;w:u8:0x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:3x0;w:u8:5x0:quant:%s", f, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:12x0;w:u8:5x0:quant:%s", f, f);
+    case_add(list, "dequant_matmul format=%s skip=2 in=x:f32:2x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s skip=4 in=x:f32:20x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s shift=1 as=3x%d in=x:f32:%d;w:u8:9x%d:quant:%s", f, e,
+             3 * e + 1, s, f);
+    case_add(list, "dequant_matmul format=%s shift=3 as=9x%d in=x:f32:%d;w:u8:70x%d:quant:%s", f, e,
+             9 * e + 3, s, f);
+}
+
+static void generate_gathers(case_list *list, const quant_format *b)
+{
+    static const char *const shapes[] = {"scalar", "1", "5", "3x4", "2x1x3", "1x2x1x2x1x2x2", "0"};
+    int e = (int)b->block_elements, s = (int)b->block_bytes;
+    const char *f = b->name;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int across = 1; across <= 3; across += 2)
+            case_add(list,
+                     "dequant_gather format=%s k=%d in=w:u8:13x%d:quant:%s;idx:f32:%s:index:13", f,
+                     e * across, s * across, f, shapes[i]);
+    for (int n = 1; n <= 40; n += 13)
+        case_add(list,
+                 "dequant_gather format=%s k=%d in=w:u8:%dx%d:quant:%s;idx:f32:50:badindex:%d", f,
+                 e, n, s, f, n);
+    case_add(list, "dequant_gather format=%s k=%d in=w:u8:%d:quant:%s;idx:i32:9:index:6", f, 2 * e,
+             12 * s, f);
+    case_add(list, "dequant_gather format=%s k=%d in=w:u8:0x%d:quant:%s;idx:f32:9:zero", f, e, s,
+             f);
+    case_add(list, "dequant_gather format=%s k=0 in=w:u8:4x0:quant:%s;idx:f32:9:index:4", f, f);
+    case_add(list,
+             "dequant_gather format=%s k=%d skip=2 in=w:u8:9x%d:quant:%s;idx:f32:8:badindex:6", f,
+             e, s, f);
+    case_add(list, "dequant_gather format=%s k=%d rows=64 in=w:u8:64x%d:quant:%s", f, 8 * e, 8 * s,
+             f);
+}
+
+/* One row and many, several blocks, an odd count of columns, a view at an odd byte offset where the
+ * block's size is odd; decoded alone. */
+static void generate_selection(case_list *list, const quant_format *b)
+{
+    const char *f = b->name;
+    int across = b->block_elements == 1 ? 45 : 3;
+    int e = (int)b->block_elements * across, s = (int)b->block_bytes * across;
+    add_product(list, b, 1, 67, across, "uniform");
+    add_product(list, b, 3, 5, across, "unit");
+    add_product(list, b, 40, 66, across, "uniform");
+    case_add(list, "dequant_matmul format=%s skip=4 in=x:f32:2x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:0x%d;w:u8:5x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:3x0;w:u8:5x0:quant:%s", f, f);
+    case_add(list, "dequant_gather format=%s k=%d in=w:u8:13x%d:quant:%s;idx:f32:20:badindex:13", f,
+             e, s, f);
+    case_add(list, "dequant_gather format=%s k=%d skip=4 in=w:u8:9x%d:quant:%s;idx:f32:2x3:index:5",
+             f, e, s, f);
+}
+
+/* One row, by the kernels that take x as integers: contents that differ in scale, are tiny, or
+ * none. */
+static void generate_integers(case_list *list, const char *format, int block_bytes)
+{
+    static const char *const variants[] = {"integer_8", "integer_512", "integer_256"};
+    static const char *const fills[] = {
+        "uniform",        "large", "outliers",     "offset",      "range:-1e-33:1e-33",
+        "constant:1e-35", "zero",  "constant:nan", "constant:inf"};
+    static const int blocks[] = {1, 2, 17, 56};
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+            case_add(list,
+                     "dequant_matmul variant=dequant_vector=%s format=%s "
+                     "in=x:f32:%d:outliers;w:u8:131x%d:quant:%s",
+                     variants[v], format, 256 * blocks[i], block_bytes * blocks[i], format);
+        for (size_t i = v; i < sizeof fills / sizeof *fills; i += 3)
+            case_add(list,
+                     "dequant_matmul variant=dequant_vector=%s format=%s "
+                     "in=x:f32:1x768:%s;w:u8:33x%d:quant:%s",
+                     variants[v], format, fills[i], 3 * block_bytes, format);
+    }
+}
+
+static void generate_errors(case_list *list)
+{
+    static const char *const lines[] = {
+        "dequant_matmul expect=E_SHAPE format=q4_k in=x:f32:2x128;w:u8:144:quant:q4_k",
+        "dequant_matmul expect=E_LENGTH format=iq3_s in=x:f32:2x256;w:u8:111:bytes",
+        "dequant_matmul expect=E_LENGTH format=f16 in=x:f32:2x3;w:u8:7:bytes",
+        "dequant_matmul expect=E_UNSUPPORTED format=q8_1 in=x:f32:2x32;w:u8:36:bytes",
+        "dequant_matmul expect=E_DTYPE format=mxfp4 in=x:f32:2x32;w:f32:17",
+        "dequant_gather expect=E_SHAPE format=nvfp4 k=32 in=w:u8:36:quant:nvfp4;idx:f32:2:index:1",
+        "dequant_gather expect=E_UNSUPPORTED format=i8 k=32 in=w:u8:32:bytes;idx:f32:2:index:1",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        case_add(list, "%s", lines[i]);
+}
+
+static void generate(case_list *list)
+{
+    for (uint32_t type = 0; type <= QUANT_LAST; type++) {
+        const quant_format *format = quant_format_find(type);
+        if (is_thorough(type)) {
+            generate_products(list, format);
+            generate_product_shapes(list, format);
+            generate_gathers(list, format);
+        } else if (format && format->weight) {
+            generate_selection(list, format);
+        }
+    }
+    generate_integers(list, "q4_k", 144);
+    generate_integers(list, "q5_k", 176);
+    generate_errors(list);
+}
+
+static const char *const rows[] = {"dequant_matmul", "dequant_gather", NULL};
+
+const case_family dequant_cases = {rows, build, generate};

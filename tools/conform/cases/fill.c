@@ -1,0 +1,327 @@
+/*
+ * What leaves hold: a small generator (splitmix64) behind named fills. Words of integer and bool
+ * leaves are made integral and kept inside the dtype, because kernels rely on it.
+ */
+#include "conform/cases/table.h"
+#include "graph/half.h"
+#include "op/packed/quant_format.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct source {
+    uint64_t state, index;
+    double a, b; /* numbers in the fill's text */
+} source;
+
+static uint64_t next(source *s)
+{
+    uint64_t z = s->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* [0, n); n is far below 2^64, so the bias does not matter. */
+static uint64_t below(source *s, uint64_t n)
+{
+    return next(s) % n;
+}
+
+static double between(source *s, double low, double high)
+{
+    return low + (high - low) * (double)(next(s) >> 40) * 0x1p-24;
+}
+
+/* ---- Fills ---- */
+
+static double fill_uniform(source *s)
+{
+    return between(s, -3, 3);
+}
+static double fill_unit(source *s)
+{
+    return between(s, -1, 1);
+}
+static double fill_range(source *s)
+{
+    return between(s, s->a, s->b);
+}
+static double fill_positive(source *s)
+{
+    return between(s, 0.1, 3);
+}
+static double fill_integers(source *s)
+{
+    return (double)below(s, 17) - 8;
+}
+static double fill_special(source *s)
+{
+    const double values[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e-40, -3e-42, 0x1p-149};
+    uint64_t choice = below(s, 6 * ARRAY_COUNT(values));
+    return choice < ARRAY_COUNT(values) ? values[choice] : fill_uniform(s);
+}
+static double fill_large(source *s)
+{
+    double magnitude = between(s, 0.5, 2) * (next(s) & 1 ? 1e30 : 1e-30);
+    return next(s) & 1 ? magnitude : -magnitude;
+}
+static double fill_outliers(source *s)
+{
+    return (below(s, 40) ? 1 : 1e4) * fill_uniform(s);
+}
+static double fill_offset(source *s)
+{
+    return 1e4 + fill_unit(s);
+}
+static double fill_zero(source *s)
+{
+    (void)s;
+    return 0;
+}
+static double fill_one(source *s)
+{
+    (void)s;
+    return 1;
+}
+static double fill_constant(source *s)
+{
+    return s->a;
+}
+static double fill_bool(source *s)
+{
+    return (double)(next(s) & 1);
+}
+static double fill_index(source *s)
+{
+    return (double)below(s, s->a >= 1 ? (uint64_t)s->a : 1);
+}
+static double fill_badindex(source *s)
+{
+    double n = s->a, v = fill_index(s);
+    const double values[] = {-1,      -n,      n,       n + 7,   NAN,  INFINITY, -INFINITY, 3e20,
+                             v + 0.4, v + 0.5, v - 0.4, v - 0.5, -0.5, n - 0.5,  -0.4,      -3e20};
+    uint64_t choice = below(s, 2 * ARRAY_COUNT(values));
+    return choice < ARRAY_COUNT(values) ? values[choice] : v;
+}
+static double fill_neginf(source *s)
+{
+    return below(s, 8) ? -INFINITY : fill_uniform(s);
+}
+static double fill_iota(source *s)
+{
+    return (double)s->index;
+}
+static double fill_byte(source *s)
+{
+    return (double)below(s, 256);
+}
+
+static const struct fill_row {
+    const char *name;
+    double (*draw)(source *s);
+} fill_rows[] = {
+    {"uniform", fill_uniform},   {"unit", fill_unit},         {"range", fill_range},
+    {"positive", fill_positive}, {"integers", fill_integers}, {"special", fill_special},
+    {"large", fill_large},       {"offset", fill_offset},     {"zero", fill_zero},
+    {"one", fill_one},           {"constant", fill_constant}, {"bool", fill_bool},
+    {"index", fill_index},       {"badindex", fill_badindex}, {"neginf", fill_neginf},
+    {"iota", fill_iota},         {"bytes", fill_byte},        {"outliers", fill_outliers},
+};
+
+/* "range:-1:1" -> its row, with a and b set. */
+static const struct fill_row *find(const char *name, source *s)
+{
+    size_t length = strcspn(name, ":");
+    for (size_t i = 0; i < ARRAY_COUNT(fill_rows); i++) {
+        if (strlen(fill_rows[i].name) != length || strncmp(fill_rows[i].name, name, length) != 0)
+            continue;
+        char *end = NULL;
+        s->a = name[length] ? text_to_real(name + length + 1, &end) : 0;
+        s->b = end && *end ? text_to_real(end + 1, NULL) : 0;
+        return &fill_rows[i];
+    }
+    return NULL;
+}
+
+static rlxvk_status unknown(const char *fill)
+{
+    return status_fail(RLXVK_E_ATTR,
+                       "fill '%s' is not known; tools/conform/cases/cases.h lists the fills", fill);
+}
+
+rlxvk_status fill_words(const char *fill, uint64_t seed, uint64_t count, float *out)
+{
+    source s = {.state = seed};
+    const struct fill_row *row = find(*fill ? fill : "uniform", &s);
+    if (!row)
+        return unknown(fill);
+    for (s.index = 0; s.index < count; s.index++)
+        out[s.index] = (float)row->draw(&s);
+    return RLXVK_OK;
+}
+
+/* ---- Packed blocks ---- */
+
+/* How a block's scales are written; random bits there could be NaN. */
+enum scale_form {
+    SCALE_HALF,        /* binary16 */
+    SCALE_FLOAT,       /* binary32 */
+    SCALE_BRAIN,       /* the upper half of a binary32 */
+    SCALE_EXPONENT,    /* a byte e for 2^(e - 127) */
+    SCALE_FOUR_E4M3,   /* four bytes without sign */
+    SCALE_TOP_NIBBLES, /* a binary16 in the top nibbles of four u16 */
+};
+
+static const struct scale_row {
+    uint32_t type;
+    uint8_t form;
+    int first, second; /* bytes of the block; -1: none */
+} scale_rows[] = {
+    {QUANT_F32, SCALE_FLOAT, 0, -1},          {QUANT_F16, SCALE_HALF, 0, -1},
+    {QUANT_BF16, SCALE_BRAIN, 0, -1},         {QUANT_Q4_0, SCALE_HALF, 0, -1},
+    {QUANT_Q4_1, SCALE_HALF, 0, 2},           {QUANT_Q5_0, SCALE_HALF, 0, -1},
+    {QUANT_Q5_1, SCALE_HALF, 0, 2},           {QUANT_Q8_0, SCALE_HALF, 0, -1},
+    {QUANT_Q2_K, SCALE_HALF, 80, 82},         {QUANT_Q3_K, SCALE_HALF, 108, -1},
+    {QUANT_Q4_K, SCALE_HALF, 0, 2},           {QUANT_Q5_K, SCALE_HALF, 0, 2},
+    {QUANT_Q6_K, SCALE_HALF, 208, -1},        {QUANT_Q8_K, SCALE_FLOAT, 0, -1},
+    {QUANT_IQ2_XXS, SCALE_HALF, 0, -1},       {QUANT_IQ2_XS, SCALE_HALF, 0, -1},
+    {QUANT_IQ2_S, SCALE_HALF, 0, -1},         {QUANT_IQ3_XXS, SCALE_HALF, 0, -1},
+    {QUANT_IQ3_S, SCALE_HALF, 0, -1},         {QUANT_IQ1_S, SCALE_HALF, 0, -1},
+    {QUANT_IQ1_M, SCALE_TOP_NIBBLES, 48, -1}, {QUANT_IQ4_NL, SCALE_HALF, 0, -1},
+    {QUANT_IQ4_XS, SCALE_HALF, 0, -1},        {QUANT_TQ1_0, SCALE_HALF, 52, -1},
+    {QUANT_TQ2_0, SCALE_HALF, 64, -1},        {QUANT_MXFP4, SCALE_EXPONENT, 0, -1},
+    {QUANT_NVFP4, SCALE_FOUR_E4M3, 0, -1},    {QUANT_Q1_0, SCALE_HALF, 0, -1},
+    {QUANT_Q2_0, SCALE_HALF, 0, -1},
+};
+
+static void write_little(uint8_t *out, uint32_t value, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void write_scale(source *s, uint8_t form, uint8_t *out)
+{
+    float scale = (float)between(s, 0.002, 0.02);
+    scale = next(s) & 1 ? scale : -scale;
+    uint32_t half = f32_to_f16(scale);
+    if (form == SCALE_FLOAT)
+        write_little(out, f32_bits(scale), 4);
+    else if (form == SCALE_HALF)
+        write_little(out, half, 2);
+    else if (form == SCALE_BRAIN)
+        write_little(out, f32_bits(scale) >> 16, 2);
+    else if (form == SCALE_EXPONENT)
+        out[0] = (uint8_t)(below(s, 16) ? 118 + below(s, 6) : 255); /* NaN now and then */
+    else
+        for (int i = 0; i < 4; i++)
+            if (form == SCALE_FOUR_E4M3)
+                out[i] = (uint8_t)(below(s, 16) ? below(s, 64) : 127);
+            else
+                out[2 * i + 1] = (uint8_t)((out[2 * i + 1] & 15u) | (half >> 4 * i & 15u) << 4);
+}
+
+static void fill_block(source *s, const struct scale_row *scales, uint32_t size, uint8_t *out)
+{
+    for (uint32_t i = 0; i < size; i += 8) {
+        uint64_t bits = next(s);
+        memcpy(out + i, &bits, MIN(8, size - i));
+    }
+    write_scale(s, scales->form, out + scales->first);
+    if (scales->second >= 0)
+        write_scale(s, scales->form, out + scales->second);
+}
+
+static rlxvk_status fill_blocks(const char *format_name, source *s, uint64_t count, uint8_t *out)
+{
+    const quant_format *format = quant_format_find_name(format_name);
+    const struct scale_row *scales = NULL;
+    for (size_t i = 0; format && i < ARRAY_COUNT(scale_rows); i++)
+        if (scale_rows[i].type == format->type)
+            scales = &scale_rows[i];
+    if (!scales)
+        return status_fail(RLXVK_E_ATTR, "fill quant:%s: no rule for the scales of this format",
+                           format_name);
+    for (uint64_t at = 0; at < count; at += format->block_bytes) {
+        uint8_t block[QUANT_MAX_BLOCK * 4];
+        fill_block(s, scales, format->block_bytes, block);
+        memcpy(out + at, block, MIN(format->block_bytes, count - at));
+    }
+    return RLXVK_OK;
+}
+
+rlxvk_status fill_bytes(const char *fill, uint64_t seed, uint64_t count, uint8_t *out)
+{
+    source s = {.state = seed};
+    if (strncmp(fill, "quant:", 6) == 0)
+        return fill_blocks(fill + 6, &s, count, out);
+    const struct fill_row *row = find(*fill ? fill : "bytes", &s);
+    if (!row)
+        return unknown(fill);
+    for (s.index = 0; s.index < count; s.index++)
+        out[s.index] = (uint8_t)(int)row->draw(&s);
+    return RLXVK_OK;
+}
+
+/* ---- Leaves of a case ---- */
+
+bool case_is_raw(const case_input *input)
+{
+    return input->dtype == RLXVK_U8 || input->dtype == RLXVK_I8;
+}
+
+bool case_is_param(const case_input *input)
+{
+    return case_is_raw(input) || input->dtype == RLXVK_F16 || input->dtype == RLXVK_BF16;
+}
+
+uint64_t case_length(const case_input *input)
+{
+    uint64_t length = input->dtype == RLXVK_C64 ? 2 : 1;
+    for (uint32_t i = 0; i < input->shape.rank; i++)
+        length *= (uint64_t)input->shape.dims[i];
+    return length;
+}
+
+/* What words of a dtype may hold; the largest are the f32 values next to the dtype's own limits. */
+static const struct limits {
+    rlxvk_dtype dtype;
+    float lowest, highest;
+} limits[] = {
+    {RLXVK_I16, -32768, 32767},
+    {RLXVK_I32, -0x1p31f, 0x1p31f},
+    {RLXVK_I64, -0x1p63f, 0x1p63f},
+    {RLXVK_U32, 0, 0x1p32f},
+};
+
+static void make_integral(rlxvk_dtype dtype, float *words, uint64_t count)
+{
+    for (uint64_t i = 0; dtype == RLXVK_BOOL && i < count; i++)
+        words[i] = words[i] != 0;
+    for (size_t row = 0; row < ARRAY_COUNT(limits); row++)
+        for (uint64_t i = 0; limits[row].dtype == dtype && i < count; i++) {
+            float value = isnan(words[i]) ? 0 : truncf(words[i]);
+            words[i] = MIN(MAX(value, limits[row].lowest), limits[row].highest);
+        }
+}
+
+static uint64_t hash(uint64_t state, const char *name) /* FNV-1a */
+{
+    for (; *name; name++)
+        state = (state ^ (uint8_t)*name) * 0x100000001b3u;
+    return (state ^ 0xff) * 0x100000001b3u;
+}
+
+rlxvk_status case_fill(const case_spec *s, size_t input, uint64_t seed, uint64_t number, void *out)
+{
+    const case_input *leaf = &s->inputs[input];
+    uint64_t state = hash(hash(0xcbf29ce484222325u ^ seed, s->row), leaf->name) ^ number << 32;
+    if (case_is_raw(leaf))
+        return fill_bytes(leaf->fill, state, case_length(leaf), out);
+    rlxvk_status status = fill_words(leaf->fill, state, case_length(leaf), out);
+    if (status == RLXVK_OK)
+        make_integral(leaf->dtype, out, case_length(leaf));
+    return status;
+}

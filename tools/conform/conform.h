@@ -1,0 +1,86 @@
+/*
+ * Conformance: one case run on the device and judged against a reference.
+ *
+ * Accepted when |got - reference| <= bound; NaN matches NaN only, infinities match by sign, a
+ * reference beyond the f32 range matches infinity, magnitudes below the smallest normal f32 count
+ * as 0 on both sides, and so does the sign of 0. `error` is |got - reference| / bound: at most 1
+ * passes. A bound of 0 asks for the reference rounded to f32; the error is then 0 or infinite. One
+ * of infinity takes anything.
+ */
+#ifndef RLXVK_CONFORM_H
+#define RLXVK_CONFORM_H
+
+#include "conform/cases/table.h"
+#include "conform/golden.h"
+
+#include <stdio.h>
+#include <time.h>
+
+typedef enum verdict {
+    VERDICT_PASSED,
+    VERDICT_FAILED,
+    VERDICT_UNSUPPORTED, /* the library says it cannot */
+    VERDICT_HOST_ONLY,   /* right, but a step of it ran on the host */
+    VERDICT_COUNT
+} verdict;
+
+/* One case to run: its line, or a golden case with its own content and reference. */
+typedef struct conform_case {
+    const char *line;
+    const golden_case *golden; /* NULL: content from the seed, reference from the evaluator */
+    uint64_t number;           /* within its row */
+} conform_case;
+
+typedef struct conform_setup {
+    rlxvk_context *context;
+    uint64_t seed;
+    bool force_host;
+    rlxvk_precision precision;
+    const char *variant; /* NULL: chosen by shape and device */
+    bool only_variant;   /* pass over a case that makes no use of `variant` */
+} conform_setup;
+
+typedef struct conform_result {
+    verdict verdict;
+    double error;       /* the worst of the case, in units of its bound */
+    uint64_t elements;  /* compared */
+    bool passed_over;   /* not run: the table chose another variant */
+    char message[1024]; /* why it did not pass */
+} conform_result;
+
+/* Runs one case. A problem of the case or the library is a verdict, never a lost status. */
+void conform_run(const conform_setup *setup, const conform_case *c, conform_result *out);
+
+/* See the top. */
+double conform_error(float got, double reference, double bound);
+
+/* ---- Report ---- */
+
+typedef struct conform_row {
+    const char *name;
+    uint64_t cases, verdicts[VERDICT_COUNT];
+    double worst;
+} conform_row;
+
+typedef struct conform_failure {
+    char *row, *line, *message, *rerun;
+    uint64_t number;
+} conform_failure;
+
+typedef struct conform_report {
+    rlxvk_device_info device;
+    char command[1024]; /* a line that runs the same again */
+    time_t started;
+    uint64_t seed, without_op; /* golden cases that no op of this build takes */
+    VECTOR(conform_row) rows;
+    VECTOR(conform_failure) failures;
+    double seconds;
+} conform_report;
+
+uint64_t conform_total(const conform_report *report, verdict v);
+void conform_write_text(const conform_report *report, FILE *file);
+void conform_write_json(const conform_report *report, FILE *file);
+/* In conform_html.c; E_FILE names the path. */
+RLXVK_MUST_CHECK rlxvk_status conform_write_html(const conform_report *report, const char *path);
+
+#endif

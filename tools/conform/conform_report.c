@@ -1,0 +1,111 @@
+/* Two forms of a conformance report: text for people, JSON for programs. */
+#include "conform/conform.h"
+#include "cli/output.h"
+
+#include <math.h>
+#include <string.h>
+
+uint64_t conform_total(const conform_report *report, verdict v)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < report->rows.count; i++)
+        total += report->rows.items[i].verdicts[v];
+    return total;
+}
+
+static uint64_t total_cases(const conform_report *report)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < report->rows.count; i++)
+        total += report->rows.items[i].cases;
+    return total;
+}
+
+/* ---- Text ---- */
+
+void conform_write_text(const conform_report *report, FILE *file)
+{
+    fprintf(file, "%-24s %6s %6s %6s %11s %9s %9s\n", "op", "cases", "passed", "failed",
+            "unsupported", "host only", "worst");
+    for (size_t i = 0; i < report->rows.count; i++) {
+        const conform_row *row = &report->rows.items[i];
+        fprintf(file, "%-24s", row->name);
+        fprintf(file, " %6llu %6llu %6llu %11llu %9llu %9.3g\n", (unsigned long long)row->cases,
+                (unsigned long long)row->verdicts[VERDICT_PASSED],
+                (unsigned long long)row->verdicts[VERDICT_FAILED],
+                (unsigned long long)row->verdicts[VERDICT_UNSUPPORTED],
+                (unsigned long long)row->verdicts[VERDICT_HOST_ONLY], row->worst);
+    }
+    fprintf(file, "\n%s (%s), seed %llu: %llu cases of %zu ops in %.1f s\n", report->device.name,
+            report->device.driver, (unsigned long long)report->seed,
+            (unsigned long long)total_cases(report), report->rows.count, report->seconds);
+    fprintf(file, "worst: largest error of a case in units of its bound\n");
+    if (report->without_op)
+        fprintf(file, "%llu golden cases have no op in this build\n",
+                (unsigned long long)report->without_op);
+    if (conform_total(report, VERDICT_UNSUPPORTED))
+        fprintf(file, "%llu unsupported\n",
+                (unsigned long long)conform_total(report, VERDICT_UNSUPPORTED));
+    if (conform_total(report, VERDICT_HOST_ONLY))
+        fprintf(file, "%llu ran on the host only\n",
+                (unsigned long long)conform_total(report, VERDICT_HOST_ONLY));
+    fprintf(file, "%llu passed, %llu failed\n",
+            (unsigned long long)conform_total(report, VERDICT_PASSED),
+            (unsigned long long)conform_total(report, VERDICT_FAILED));
+}
+
+/* ---- JSON ---- */
+
+static const char *const verdict_names[VERDICT_COUNT] = {"passed", "failed", "unsupported",
+                                                         "host_only"};
+
+static void write_counts(FILE *file, const char *cases, uint64_t count,
+                         const uint64_t verdicts[VERDICT_COUNT])
+{
+    fprintf(file, "\"%s\": %llu", cases, (unsigned long long)count);
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        fprintf(file, ", \"%s\": %llu", verdict_names[v], (unsigned long long)verdicts[v]);
+}
+
+static void write_json_failures(const conform_report *report, FILE *file)
+{
+    fprintf(file, "  \"failures\": [");
+    for (size_t i = 0; i < report->failures.count; i++) {
+        const conform_failure *failure = &report->failures.items[i];
+        fprintf(file, "%s\n    {\"op\": \"%s\", \"case\": %llu, \"text\": ", i ? "," : "",
+                failure->row, (unsigned long long)failure->number);
+        print_json_string(file, failure->line);
+        fprintf(file, ", \"message\": ");
+        print_json_string(file, failure->message);
+        fprintf(file, ", \"rerun\": ");
+        print_json_string(file, failure->rerun);
+        fputc('}', file);
+    }
+    fprintf(file, "%s]\n", report->failures.count ? "\n  " : "");
+}
+
+void conform_write_json(const conform_report *report, FILE *file)
+{
+    uint64_t totals[VERDICT_COUNT];
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        totals[v] = conform_total(report, (verdict)v);
+    fprintf(file, "{\n  \"device\": ");
+    print_json_string(file, report->device.name);
+    fprintf(file, ",\n  \"driver\": ");
+    print_json_string(file, report->device.driver);
+    fprintf(file, ",\n  \"seed\": %llu,\n  ", (unsigned long long)report->seed);
+    write_counts(file, "cases", total_cases(report), totals);
+    fprintf(file, ",\n  \"without_op\": %llu,\n  \"seconds\": %.3f,\n  \"ops\": [",
+            (unsigned long long)report->without_op, report->seconds);
+    for (size_t i = 0; i < report->rows.count; i++) {
+        const conform_row *row = &report->rows.items[i];
+        fprintf(file, "%s\n    {\"op\": \"%s\", ", i ? "," : "", row->name);
+        write_counts(file, "cases", row->cases, row->verdicts);
+        fprintf(file, ", \"worst\": ");
+        print_json_number(file, row->worst);
+        fputc('}', file);
+    }
+    fprintf(file, "%s],\n", report->rows.count ? "\n  " : "");
+    write_json_failures(report, file);
+    fprintf(file, "}\n");
+}

@@ -1,0 +1,408 @@
+/*
+ * One conformance case, start to end: leaves -> graph -> reference on the host -> compile -> two
+ * runs, which must agree to the bit -> comparison. Holds nothing between cases.
+ */
+#include "conform/conform.h"
+#include "exec/executable.h"
+#include "op/evaluate.h"
+#include "op/matmul/matmul.h"
+#include "op/random/random.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { CHAINED_PRODUCTS = 8 }; /* of a composite, at most */
+
+typedef struct session {
+    const conform_setup *setup;
+    const conform_case *given;
+    conform_result *result;
+    case_spec spec;
+    void *contents[CASE_MAX_INPUTS]; /* owned unless the case is golden */
+    rlxvk_graph *graph;
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
+    evaluation reference;
+    uint32_t node;   /* what the reference is read from: the output, or what it is a view of */
+    uint64_t offset; /* ... from this element on */
+    rlxvk_executable *executable;
+    bool raw; /* the output is read as bytes */
+    uint64_t count;
+    double within; /* the bound of every element where the case gives one, else 0 */
+    void *got[2];  /* of the two runs */
+    rlxvk_precision precision;
+} session;
+
+/* ---- Comparison ---- */
+
+static double flush(double value)
+{
+    return fabs(value) < FLT_MIN ? 0 : value;
+}
+
+double conform_error(float got, double reference, double bound)
+{
+    const double rounds_to_infinity = 0x1.ffffffp127;
+    double value = flush(got), wanted = flush(bound > 0 ? reference : (float)reference);
+    if (isinf(bound))
+        return 0;
+    if (isnan(value) || isnan(wanted))
+        return isnan(value) && isnan(wanted) ? 0 : INFINITY;
+    if (isinf(value))
+        return signbit(value) == signbit(wanted) &&
+                       (isinf(wanted) || fabs(wanted) + bound >= rounds_to_infinity)
+                   ? 0
+                   : INFINITY;
+    double error = fabs(value - wanted);
+    return error == 0 ? 0 : bound > 0 ? error / bound : INFINITY;
+}
+
+static float got_element(const session *s, const void *got, uint64_t i)
+{
+    if (!s->raw)
+        return ((const float *)got)[i];
+    return s->spec.input_count && rlxvk_tensor_dtype(s->graph, s->output) == RLXVK_I8
+               ? ((const int8_t *)got)[i]
+               : ((const uint8_t *)got)[i];
+}
+
+/* What the reference says of element i; leaves that are outputs have no exact value of their own.
+ */
+static double wanted_element(const session *s, uint64_t i)
+{
+    const evaluation *v = &s->reference;
+    uint64_t at = s->offset + i;
+    if (s->given->golden)
+        return npy_element(&s->given->golden->expected, i);
+    if (s->raw)
+        return got_element(s, v->bytes[s->node], at);
+    return v->exact[s->node] ? v->exact[s->node][at] : (double)v->words[s->node][at];
+}
+
+/* The case's own bound, see cases.h. An opt-in precision adds its relative error (rlxvk_precision)
+ * once for each of the few products that a composite chains. */
+static double bound_within(const session *s)
+{
+    double factor = case_real(&s->spec, "within", 0), largest = 0;
+    if (factor > 0)
+        factor += CHAINED_PRODUCTS * matmul_precision_bound(s->precision, 0, 1, 0, 0);
+    for (uint64_t i = 0; factor > 0 && i < s->count; i++)
+        largest = fmax(largest, fabs(wanted_element(s, i)));
+    return factor > 0 ? 1e-6 + factor * largest : 0;
+}
+
+static double bound_of(const session *s, uint64_t i)
+{
+    const double *bounds = s->reference.bounds[s->node];
+    if (s->within > 0)
+        return s->within;
+    return bounds ? bounds[s->offset + i] : 0;
+}
+
+/* A view has no arithmetic of its own: value and bound are those of the node it looks into. */
+static void find_source(session *s)
+{
+    s->node = s->output.id - 1;
+    s->offset = 0;
+    for (;;) {
+        const node *n = graph_node(s->graph, s->node);
+        const op_family *family = node_row(n)->family;
+        uint64_t step = 0;
+        if (!family->view || family->writes || !family->view(s->graph, n, &step))
+            return;
+        s->offset += n->dtype == RLXVK_C64 ? 2 * step : step;
+        s->node = n->inputs[0];
+    }
+}
+
+/* "[2, 0, 5] (flat 35)" */
+static void describe_index(const session *s, uint64_t flat, text *out)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(s->graph, s->output);
+    uint64_t elements = shape_numel(&shape), rest = flat / MAX(s->count / MAX(elements, 1), 1);
+    uint64_t below = elements;
+    text_append(out, "[");
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        below /= (uint64_t)shape.dims[i];
+        text_append(out, "%s%llu", i ? ", " : "", (unsigned long long)(rest / below));
+        rest %= below;
+    }
+    text_append(out, "] (flat %llu)", (unsigned long long)flat);
+}
+
+static void describe_worst(session *s, uint64_t worst, uint64_t wrong)
+{
+    text out = {s->result->message, sizeof s->result->message, 0};
+    double error = s->result->error, bound = bound_of(s, worst);
+    text_append(&out, "worst element ");
+    describe_index(s, worst, &out);
+    text_append(&out, ": got %.9g, expected %.12g, ", (double)got_element(s, s->got[0], worst),
+                wanted_element(s, worst));
+    if (isinf(error))
+        text_append(&out, "bound %.3g", bound);
+    else
+        text_append(&out, "error %.4g of the bound %.3g", error, bound);
+    text_append(&out, "; %llu of %llu elements wrong", (unsigned long long)wrong,
+                (unsigned long long)s->count);
+}
+
+static void compare(session *s)
+{
+    uint64_t worst = 0, wrong = 0;
+    conform_result *result = s->result;
+    s->within = bound_within(s);
+    for (uint64_t i = 0; i < s->count; i++) {
+        double error =
+            conform_error(got_element(s, s->got[0], i), wanted_element(s, i), bound_of(s, i));
+        wrong += error > 1;
+        if (error > result->error) {
+            result->error = error;
+            worst = i;
+        }
+    }
+    result->elements = s->count;
+    if (wrong) {
+        result->verdict = VERDICT_FAILED;
+        describe_worst(s, worst, wrong);
+    }
+}
+
+/* ---- Steps ---- */
+
+static rlxvk_status prepare_contents(session *s)
+{
+    for (size_t i = 0; i < s->spec.input_count; i++) {
+        const case_input *leaf = &s->spec.inputs[i];
+        if (s->given->golden) {
+            s->contents[i] = s->given->golden->contents[i].data;
+            continue;
+        }
+        s->contents[i] = memory_zeroed(case_length(leaf) + 1, case_is_raw(leaf) ? 1 : 4);
+        if (!s->contents[i])
+            return status_fail_memory("case");
+        rlxvk_status status =
+            case_fill(&s->spec, i, s->setup->seed, s->given->number, s->contents[i]);
+        if (status != RLXVK_OK)
+            return status;
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status build_graph(session *s)
+{
+    const case_family *family = case_find_family(s->spec.row);
+    rlxvk_status status = rlxvk_graph_create(&s->graph);
+    if (status != RLXVK_OK)
+        return status;
+    if (!family)
+        return status_fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", s->spec.row);
+    for (size_t i = 0; i < s->spec.input_count; i++) {
+        const case_input *leaf = &s->spec.inputs[i];
+        s->leaves[i] = (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(s->graph, leaf->name,
+                                                                         leaf->dtype, leaf->shape);
+    }
+    s->output = family->build(s->graph, &s->spec, s->leaves);
+    rlxvk_graph_output(s->graph, s->output);
+    return RLXVK_OK;
+}
+
+/* A case that must not build: right when the status is the one expected and the text names the op.
+ */
+static void judge_refusal(session *s, const char *expected)
+{
+    rlxvk_status status = rlxvk_graph_status(s->graph);
+    const char *sentence = rlxvk_graph_error(s->graph);
+    if (strcmp(rlxvk_status_name(status), expected) == 0 && strstr(sentence, s->spec.row)) {
+        s->result->verdict = VERDICT_PASSED;
+        return;
+    }
+    text out = {s->result->message, sizeof s->result->message, 0};
+    text_append(&out, "expected %s with a text that names the op; got %s: %s", expected,
+                rlxvk_status_name(status), sentence);
+}
+
+static rlxvk_rng_options case_rng(const session *s)
+{
+    static const char *const names[] = {"philox", "minstd", "zero"};
+    rlxvk_rng_options rng = rng_defaults;
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        if (strcmp(case_word(&s->spec, "backend", names[0]), names[i]) == 0)
+            rng.backend = (rlxvk_rng_backend)i;
+    return rng;
+}
+
+static rlxvk_status set_rng_state(session *s)
+{
+    uint32_t id = graph_find(s->graph, OP_input, RNG_STATE_NAME);
+    rlxvk_rng_options rng = case_rng(s);
+    float words[RNG_STATE_WORDS];
+    if (id == NODE_NONE)
+        return RLXVK_OK;
+    random_state_write(&rng, words);
+    return evaluation_set(&s->reference, id, words);
+}
+
+static rlxvk_status evaluate(session *s)
+{
+    rlxvk_status status;
+    TRY(evaluation_create(s->graph, &s->reference));
+    s->reference.precision = s->precision;
+    TRY(set_rng_state(s));
+    for (size_t i = 0; i < s->spec.input_count; i++)
+        TRY(evaluation_set(&s->reference, s->leaves[i].id - 1, s->contents[i]));
+    TRY(evaluation_run(&s->reference));
+    rlxvk_shape shape = rlxvk_tensor_shape(s->graph, s->output);
+    find_source(s);
+    s->raw = s->reference.bytes[s->output.id - 1] != NULL;
+    s->count = shape_numel(&shape);
+    s->count *= rlxvk_tensor_dtype(s->graph, s->output) == RLXVK_C64 ? 2 : 1;
+    if (s->given->golden && s->given->golden->expected.numel != s->count)
+        TRY(status_fail(RLXVK_E_SHAPE, "the golden output has %llu elements, the graph's %llu",
+                        (unsigned long long)s->given->golden->expected.numel,
+                        (unsigned long long)s->count));
+error:
+    return status;
+}
+
+static bool uses_named_variant(const rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->schedule.dispatches.count; i++)
+        if (e->schedule.dispatches.items[i].source == VARIANT_BY_NAME)
+            return true;
+    return false;
+}
+
+static void pass_over(conform_result *result)
+{
+    result->passed_over = true;
+    result->verdict = VERDICT_UNSUPPORTED;
+}
+
+static rlxvk_status compile(session *s)
+{
+    rlxvk_rng_options rng = case_rng(s);
+    s->precision = case_precision(&s->spec, s->setup->precision);
+    rlxvk_compile_options options = {.force_host = s->setup->force_host ? "all" : NULL,
+                                     .precision = s->precision,
+                                     .variant = case_word(&s->spec, "variant", s->setup->variant),
+                                     .rng = &rng};
+    rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
+    if (status != RLXVK_OK)
+        return status;
+    if (s->setup->only_variant && !uses_named_variant(s->executable)) {
+        pass_over(s->result);
+        return RLXVK_OK;
+    }
+    rlxvk_plan_report plan;
+    rlxvk_executable_plan(s->executable, &plan);
+    s->result->verdict = plan.host_steps ? VERDICT_HOST_ONLY : VERDICT_PASSED;
+    for (size_t i = 0; i < s->spec.input_count && status == RLXVK_OK; i++) {
+        const case_input *leaf = &s->spec.inputs[i];
+        if (case_is_raw(leaf))
+            status =
+                rlxvk_set_param_bytes(s->executable, leaf->name, s->contents[i], case_length(leaf));
+        else if (case_is_param(leaf))
+            status = rlxvk_set_param(s->executable, leaf->name, s->contents[i], case_length(leaf));
+    }
+    return status;
+}
+
+static rlxvk_status run_once(session *s, int turn)
+{
+    rlxvk_run_input inputs[CASE_MAX_INPUTS];
+    size_t input_count = 0, size = s->raw ? 1 : sizeof(float);
+    s->got[turn] = memory_zeroed(s->count + 1, size);
+    if (!s->got[turn])
+        return status_fail_memory("case output");
+    memset(s->got[turn], 0xff, s->count * size);
+    for (size_t i = 0; i < s->spec.input_count; i++)
+        if (!case_is_param(&s->spec.inputs[i]))
+            inputs[input_count++] =
+                (rlxvk_run_input){s->spec.inputs[i].name, s->contents[i],
+                                  case_length(&s->spec.inputs[i]), RLXVK_AS_F32};
+    rlxvk_run_output output = {.index = 0,
+                               .buffer = s->got[turn],
+                               .length = s->count,
+                               .encoding = s->raw ? RLXVK_AS_BYTES : RLXVK_AS_F32};
+    rlxvk_status status = rlxvk_run(s->executable, inputs, input_count, &output, 1);
+    const char *wanted = case_word(&s->spec, "run", rlxvk_status_name(RLXVK_OK));
+    if (strcmp(rlxvk_status_name(status), wanted) == 0)
+        return RLXVK_OK;
+    return status != RLXVK_OK ? status
+                              : status_fail(RLXVK_E_CUSTOM, "the run did not end with %s", wanted);
+}
+
+static void check_repeatable(session *s)
+{
+    size_t size = s->raw ? 1 : sizeof(float);
+    const uint8_t *first = s->got[0], *second = s->got[1];
+    for (uint64_t i = 0; i < s->count && s->result->verdict != VERDICT_FAILED; i++)
+        if (memcmp(first + i * size, second + i * size, size) != 0) {
+            text out = {s->result->message, sizeof s->result->message, 0};
+            s->result->verdict = VERDICT_FAILED;
+            s->result->error = INFINITY;
+            text_append(&out, "two runs differ: %.9g and %.9g at element ",
+                        (double)got_element(s, first, i), (double)got_element(s, second, i));
+            describe_index(s, i, &out);
+        }
+}
+
+static rlxvk_status execute(session *s)
+{
+    const char *expected = case_word(&s->spec, "expect", NULL);
+    rlxvk_status status;
+    if (expected && s->setup->only_variant) {
+        pass_over(s->result);
+        return RLXVK_OK;
+    }
+    TRY(prepare_contents(s));
+    TRY(build_graph(s));
+    if (expected) {
+        judge_refusal(s, expected);
+        return RLXVK_OK;
+    }
+    if (rlxvk_graph_status(s->graph) != RLXVK_OK)
+        TRY(status_fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
+    TRY(compile(s));
+    if (s->result->passed_over)
+        return RLXVK_OK;
+    TRY(evaluate(s));
+    TRY(run_once(s, 0));
+    TRY(run_once(s, 1));
+    check_repeatable(s);
+    if (s->result->verdict != VERDICT_FAILED)
+        compare(s);
+error:
+    return status;
+}
+
+static void session_destroy(session *s)
+{
+    for (size_t i = 0; !s->given->golden && i < CASE_MAX_INPUTS; i++)
+        memory_free(s->contents[i]);
+    memory_free(s->got[0]);
+    memory_free(s->got[1]);
+    rlxvk_executable_destroy(s->executable);
+    if (s->reference.graph)
+        evaluation_destroy(&s->reference);
+    rlxvk_graph_destroy(s->graph);
+}
+
+void conform_run(const conform_setup *setup, const conform_case *c, conform_result *out)
+{
+    session s = {.setup = setup, .given = c, .result = out};
+    rlxvk_status status = RLXVK_OK;
+    *out = (conform_result){.verdict = VERDICT_FAILED};
+    if (c->golden)
+        s.spec = c->golden->spec;
+    else
+        status = case_parse(c->line, &s.spec);
+    if (status == RLXVK_OK)
+        status = execute(&s);
+    if (status != RLXVK_OK) {
+        text message = {out->message, sizeof out->message, 0};
+        out->verdict = status == RLXVK_E_UNSUPPORTED ? VERDICT_UNSUPPORTED : VERDICT_FAILED;
+        text_append(&message, "%s: %s", rlxvk_status_name(status), rlxvk_last_error());
+    }
+    session_destroy(&s);
+}

@@ -1,0 +1,74 @@
+/* Shared by the llama files: the tensors of a model by role, and the graphs over them. */
+#ifndef RLXVK_LLAMA_INTERNAL_H
+#define RLXVK_LLAMA_INTERNAL_H
+
+#include "model/llama.h"
+
+#include <rlxvk_ops.h>
+
+enum { LINEAR_PARTS = 3 };
+
+/* y = x W^T + b as one param: up to three matrices of one type and row length, one below the other,
+ * so that one product serves all. */
+typedef struct linear {
+    const char *name, *bias_name;
+    const gguf_tensor *parts[LINEAR_PARTS];
+    const gguf_tensor *biases[LINEAR_PARTS]; /* NULL: zeros, or none at all */
+    uint32_t part_count;
+    uint32_t type;           /* of quant_format.h */
+    int64_t inputs, outputs; /* columns; rows of all parts */
+    bool has_bias;
+} linear;
+
+/* Query, key and value (or gate and up) in order, in as few products as their types allow. */
+typedef struct linear_group {
+    linear items[LINEAR_PARTS];
+    uint32_t count;
+} linear_group;
+
+typedef struct llama_block {
+    const gguf_tensor *attention_norm, *ffn_norm;
+    linear_group query_key_value, gate_up;
+    linear attention_output, down;
+} llama_block;
+
+typedef struct llama_weights {
+    const gguf_tensor *embedding, *output_norm;
+    const gguf_tensor *rope_divisors; /* NULL: ones */
+    linear output;
+    llama_block *blocks;
+} llama_weights;
+
+struct llama {
+    llama_config config;
+    llama_weights weights; /* points into the file: for llama_load only */
+    int64_t prompt_length, capacity, position;
+    rlxvk_sample_options sampling;
+    uint64_t seed;
+    float *tokens; /* prompt_length of them, as the device takes them */
+    rlxvk_executable *prefill, *decode;
+    double compile_seconds;      /* of both */
+    uint64_t loaded_submissions; /* of the decode graph, before its first run */
+    arena memory;
+};
+
+/* Finds and checks every tensor; no param is made larger than `binding_limit` by joining. */
+rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *config,
+                                uint64_t binding_limit, arena *memory, llama_weights *out);
+/* Whether the product reads the type packed, as a U8 param of raw bytes; else *out_dtype is the
+ * param's. */
+bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype);
+/* Sets every param of an executable made from llama_build_graph. */
+rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
+
+/*
+ * The graph of `rows` tokens. Inputs: "tokens" [rows]; the caches; decode graphs also have
+ * "position" [1]. The others start at position 0. Output 0: logits [1, vocabulary] of the last row.
+ */
+rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_graph **out);
+
+#define ROPE_TABLE "rope.table" /* param [capacity, rotated]: a row's cosines, then its sines */
+#define CACHE_NAME 32
+void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block);
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * The tensors of a model: found by name, checked against the metadata, joined, uploaded.
+ *
+ * Matrices keep the file's bytes: rows of blocks as raw U8, halves as halves. Vectors (norms,
+ * biases, rotary divisors) are small and become f32 on the host. Every matrix type without a kernel
+ * is collected before the load fails, so that one message names them all.
+ */
+#include "model/llama_internal.h"
+
+#include "op/packed/quant_format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_LENGTH = 256, TYPE_LIMIT = 64 };
+
+/* Matrices that stay what they are in the file; those of other types are packed rows. */
+static const struct float_type {
+    uint32_t type;
+    rlxvk_dtype dtype;
+} float_types[] = {
+    {QUANT_F32, RLXVK_F32},
+    {QUANT_F16, RLXVK_F16},
+    {QUANT_BF16, RLXVK_BF16},
+};
+
+/* The work of llama_find_weights. */
+typedef struct search {
+    const gguf_file *file;
+    const llama_config *config;
+    uint64_t binding_limit;
+    arena *memory;
+    uint32_t refused[TYPE_LIMIT]; /* matrices of a type without kernel */
+    const char *first_refused[TYPE_LIMIT];
+} search;
+
+static bool has_kernel(uint32_t type)
+{
+    const quant_format *format = quant_format_find(type);
+    return format && format->weight;
+}
+
+bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(float_types); i++)
+        if (float_types[i].type == type) {
+            *out_dtype = float_types[i].dtype;
+            return false;
+        }
+    *out_dtype = RLXVK_U8;
+    return has_kernel(type);
+}
+
+/* ---- One tensor ---- */
+
+/* NULL in *out when there is none; block < 0: a tensor outside the blocks. */
+static void find_tensor(const search *s, int64_t block, const char *name, const char *suffix,
+                        char full[NAME_LENGTH], const gguf_tensor **out)
+{
+    if (block < 0)
+        snprintf(full, NAME_LENGTH, "%s.%s", name, suffix);
+    else
+        snprintf(full, NAME_LENGTH, "blk.%lld.%s.%s", (long long)block, name, suffix);
+    *out = gguf_find_tensor(s->file, full);
+}
+
+static rlxvk_status check_dims(const gguf_tensor *t, int64_t columns, int64_t rows)
+{
+    if (t->rank <= 2 && t->dims[0] == (uint64_t)columns && t->dims[1] == (uint64_t)rows)
+        return RLXVK_OK;
+    return status_fail(
+        RLXVK_E_SHAPE,
+        "llama: tensor '%s' has rank %u and dims %llu x %llu; the metadata ask for %lld x "
+        "%lld",
+        t->name, t->rank, (unsigned long long)t->dims[0], (unsigned long long)t->dims[1],
+        (long long)columns, (long long)rows);
+}
+
+static rlxvk_status find_vector(const search *s, int64_t block, const char *name,
+                                const char *suffix, bool optional, int64_t length,
+                                const gguf_tensor **out)
+{
+    char full[NAME_LENGTH];
+    find_tensor(s, block, name, suffix, full, out);
+    if (!*out && !optional)
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
+    return *out ? check_dims(*out, length, 1) : RLXVK_OK;
+}
+
+static rlxvk_status find_matrix(search *s, int64_t block, const char *name, int64_t columns,
+                                int64_t rows, const gguf_tensor **out)
+{
+    char full[NAME_LENGTH];
+    rlxvk_status status;
+    find_tensor(s, block, name, "weight", full, out);
+    if (!*out)
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
+    TRY(check_dims(*out, columns, rows));
+    uint32_t type = (*out)->type;
+    if (!has_kernel(type) && type < TYPE_LIMIT && s->refused[type]++ == 0)
+        s->first_refused[type] = (*out)->name;
+error:
+    return status;
+}
+
+static rlxvk_status check_types(const search *s)
+{
+    char buffer[384] = "";
+    text list = {buffer, sizeof buffer, 0};
+    for (uint32_t type = 0; type < TYPE_LIMIT; type++)
+        if (s->refused[type])
+            text_append(&list, "%s%s (%u, first '%s')", list.length ? ", " : "",
+                        quant_format_find(type)->name, s->refused[type], s->first_refused[type]);
+    if (list.length == 0)
+        return RLXVK_OK;
+    return status_fail(
+        RLXVK_E_UNSUPPORTED,
+        "llama: tensors of types without a kernel: %s; takes F32, F16, BF16 and the block "
+        "formats of enum rlxvk_quant_format",
+        buffer);
+}
+
+/* ---- Products ---- */
+
+static bool can_join(const search *s, const linear *l, const gguf_tensor *next)
+{
+    uint64_t bytes = next->size;
+    for (uint32_t i = 0; i < l->part_count; i++)
+        if (!size_add(bytes, l->parts[i]->size, &bytes))
+            return false;
+    return l->type == next->type && bytes <= s->binding_limit;
+}
+
+/* The params are called after the tensors they hold. */
+static rlxvk_status name_linear(const search *s, linear *l)
+{
+    char buffer[NAME_LENGTH] = "";
+    text name = {buffer, sizeof buffer, 0};
+    for (uint32_t i = 0; i < l->part_count; i++)
+        text_append(&name, "%s%s", i ? "+" : "", l->parts[i]->name);
+    l->name = arena_copy_string(s->memory, buffer);
+    text_append(&name, ".bias");
+    l->bias_name = arena_copy_string(s->memory, buffer);
+    return l->name && l->bias_name ? RLXVK_OK : status_fail_memory("weight names");
+}
+
+/* Adds matrix `name` of `rows` rows to the group's last product, or as one of its own. */
+static rlxvk_status add_linear(search *s, int64_t block, const char *name, int64_t columns,
+                               int64_t rows, linear_group *group)
+{
+    const gguf_tensor *matrix, *bias;
+    linear *l = group->count ? &group->items[group->count - 1] : NULL;
+    rlxvk_status status;
+    TRY(find_matrix(s, block, name, columns, rows, &matrix));
+    TRY(find_vector(s, block, name, "bias", true, rows, &bias));
+    if (!l || !can_join(s, l, matrix)) {
+        l = &group->items[group->count++];
+        *l = (linear){.type = matrix->type, .inputs = columns};
+    }
+    l->parts[l->part_count] = matrix;
+    l->biases[l->part_count++] = bias;
+    l->outputs += rows;
+    l->has_bias = l->has_bias || bias;
+    TRY(name_linear(s, l));
+error:
+    return status;
+}
+
+static rlxvk_status single_linear(search *s, int64_t block, const char *name, int64_t columns,
+                                  int64_t rows, linear *out)
+{
+    linear_group group = {.count = 0};
+    rlxvk_status status;
+    TRY(add_linear(s, block, name, columns, rows, &group));
+    *out = group.items[0];
+error:
+    return status;
+}
+
+/* ---- The model ---- */
+
+static rlxvk_status find_block(search *s, int64_t b, llama_block *out)
+{
+    const llama_config *c = s->config;
+    int64_t queries = c->heads * c->head_dim, keys = c->kv_heads * c->head_dim;
+    rlxvk_status status;
+    TRY(find_vector(s, b, "attn_norm", "weight", false, c->width, &out->attention_norm));
+    TRY(add_linear(s, b, "attn_q", c->width, queries, &out->query_key_value));
+    TRY(add_linear(s, b, "attn_k", c->width, keys, &out->query_key_value));
+    TRY(add_linear(s, b, "attn_v", c->width, keys, &out->query_key_value));
+    TRY(single_linear(s, b, "attn_output", queries, c->width, &out->attention_output));
+    TRY(find_vector(s, b, "ffn_norm", "weight", false, c->width, &out->ffn_norm));
+    TRY(add_linear(s, b, "ffn_gate", c->width, c->ffn, &out->gate_up));
+    TRY(add_linear(s, b, "ffn_up", c->width, c->ffn, &out->gate_up));
+    TRY(single_linear(s, b, "ffn_down", c->ffn, c->width, &out->down));
+error:
+    return status;
+}
+
+/* A model without output matrix uses the embedding for it. */
+static rlxvk_status find_ends(search *s, llama_weights *out)
+{
+    const llama_config *c = s->config;
+    bool tied = !gguf_find_tensor(s->file, "output.weight");
+    rlxvk_status status;
+    TRY(find_matrix(s, -1, "token_embd", c->width, c->vocabulary, &out->embedding));
+    TRY(single_linear(s, -1, tied ? "token_embd" : "output", c->width, c->vocabulary,
+                      &out->output));
+    TRY(find_vector(s, -1, "output_norm", "weight", false, c->width, &out->output_norm));
+    TRY(find_vector(s, -1, "rope_freqs", "weight", true, c->rotated / 2, &out->rope_divisors));
+error:
+    return status;
+}
+
+rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *config,
+                                uint64_t binding_limit, arena *memory, llama_weights *out)
+{
+    search s = {.file = file, .config = config, .binding_limit = binding_limit, .memory = memory};
+    rlxvk_status status;
+    out->blocks = arena_allocate(memory, (size_t)config->blocks * sizeof *out->blocks);
+    if (!out->blocks)
+        return status_fail_memory("model blocks");
+    TRY(find_ends(&s, out));
+    for (int64_t b = 0; b < config->blocks; b++)
+        TRY(find_block(&s, b, &out->blocks[b]));
+    TRY(check_types(&s));
+error:
+    return status;
+}
+
+/* ---- Upload ---- */
+
+/* Payloads pass through one buffer, as large as the largest. */
+typedef struct upload {
+    rlxvk_executable *executable;
+    VECTOR(uint8_t) bytes;
+} upload;
+
+/* The payloads of some tensors, one behind the other. *out may be their place in
+ * memory, and is valid until the next call. */
+static rlxvk_status read_tensors(upload *u, const gguf_tensor *const *tensors, uint32_t count,
+                                 const uint8_t **out, uint64_t *out_size)
+{
+    uint64_t size = 0, at = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < count; i++)
+        size += tensors[i]->size; /* within the binding limit, or joining had been refused */
+    *out_size = size;
+    if (count == 1 && tensors[0]->data) {
+        *out = tensors[0]->data;
+        return RLXVK_OK;
+    }
+    if (!VECTOR_RESERVE(&u->bytes, MAX(size, 1)))
+        return status_fail_memory("weights");
+    for (uint32_t i = 0; i < count; at += tensors[i++]->size)
+        TRY(gguf_read_tensor(tensors[i], u->bytes.items + at));
+    *out = u->bytes.items;
+error:
+    return status;
+}
+
+static rlxvk_status read_values(upload *u, const gguf_tensor *t, uint64_t count, float *out)
+{
+    const uint8_t *bytes;
+    uint64_t size;
+    rlxvk_status status;
+    TRY(read_tensors(u, &t, 1, &bytes, &size));
+    TRY(quant_decode_row(t->type, bytes, count, out));
+error:
+    return status;
+}
+
+static rlxvk_status upload_vector(upload *u, const gguf_tensor *t)
+{
+    float *values = memory_zeroed(t->numel, sizeof *values);
+    rlxvk_status status;
+    if (!values)
+        return status_fail_memory("weight vector");
+    TRY(read_values(u, t, t->numel, values));
+    TRY(rlxvk_set_param(u->executable, t->name, values, t->numel));
+error:
+    memory_free(values);
+    return status;
+}
+
+static rlxvk_status upload_biases(upload *u, const linear *l)
+{
+    uint64_t at = 0;
+    float *values = memory_zeroed((size_t)l->outputs, sizeof *values);
+    rlxvk_status status = RLXVK_OK;
+    if (!values)
+        return status_fail_memory("biases");
+    for (uint32_t i = 0; i < l->part_count; at += l->parts[i++]->dims[1])
+        if (l->biases[i])
+            TRY(read_values(u, l->biases[i], l->biases[i]->numel, values + at));
+    TRY(rlxvk_set_param(u->executable, l->bias_name, values, at));
+error:
+    memory_free(values);
+    return status;
+}
+
+static rlxvk_status upload_matrix(upload *u, const char *name, const gguf_tensor *const *parts,
+                                  uint32_t count)
+{
+    const uint8_t *bytes;
+    uint64_t size;
+    rlxvk_status status;
+    TRY(read_tensors(u, parts, count, &bytes, &size));
+    TRY(rlxvk_set_param_bytes(u->executable, name, bytes, size));
+error:
+    return status;
+}
+
+static rlxvk_status upload_linear(upload *u, const linear *l)
+{
+    rlxvk_status status;
+    TRY(upload_matrix(u, l->name, l->parts, l->part_count));
+    if (l->has_bias)
+        TRY(upload_biases(u, l));
+error:
+    return status;
+}
+
+static rlxvk_status upload_group(upload *u, const linear_group *group)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < group->count; i++)
+        TRY(upload_linear(u, &group->items[i]));
+error:
+    return status;
+}
+
+/* Pair i turns by position / factor * base^(-2i / rotated) / divisor[i]. */
+static rlxvk_status upload_rotations(const llama *m, upload *u)
+{
+    const llama_config *c = &m->config;
+    const gguf_tensor *divisors = m->weights.rope_divisors;
+    size_t half = (size_t)c->rotated / 2;
+    size_t count = (size_t)m->capacity * 2 * half;
+    float *table = memory_zeroed(count + half, sizeof *table), *divisor;
+    rlxvk_status status = RLXVK_OK;
+    if (!table)
+        return status_fail_memory("rotary table");
+    divisor = table + count;
+    for (size_t i = 0; i < half; i++)
+        divisor[i] = 1;
+    if (divisors)
+        TRY(read_values(u, divisors, half, divisor));
+    for (size_t p = 0; p < (size_t)m->capacity; p++)
+        for (size_t i = 0; i < half; i++) {
+            double frequency = pow(c->rope_base, -2.0 * (double)i / (double)c->rotated);
+            double angle = (double)p / c->rope_factor * frequency / (double)divisor[i];
+            table[p * 2 * half + i] = (float)cos(angle);
+            table[(p * 2 + 1) * half + i] = (float)sin(angle);
+        }
+    TRY(rlxvk_set_param(u->executable, ROPE_TABLE, table, count));
+error:
+    memory_free(table);
+    return status;
+}
+
+static rlxvk_status upload_block(upload *u, const llama_block *block)
+{
+    rlxvk_status status;
+    TRY(upload_vector(u, block->attention_norm));
+    TRY(upload_group(u, &block->query_key_value));
+    TRY(upload_linear(u, &block->attention_output));
+    TRY(upload_vector(u, block->ffn_norm));
+    TRY(upload_group(u, &block->gate_up));
+    TRY(upload_linear(u, &block->down));
+error:
+    return status;
+}
+
+rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable)
+{
+    const llama_weights *w = &m->weights;
+    upload u = {.executable = executable};
+    rlxvk_status status;
+    TRY(upload_matrix(&u, w->embedding->name, &w->embedding, 1));
+    TRY(upload_vector(&u, w->output_norm));
+    if (w->output.parts[0] != w->embedding)
+        TRY(upload_linear(&u, &w->output));
+    for (int64_t b = 0; b < m->config.blocks; b++)
+        TRY(upload_block(&u, &w->blocks[b]));
+    TRY(upload_rotations(m, &u));
+error:
+    VECTOR_FREE(&u.bytes);
+    return status;
+}

@@ -1,0 +1,239 @@
+/*
+ * Byte-level BPE ("gpt2"): special tokens are cut out of the text, the rest is cut into pieces
+ * (presplit.c), each byte of a piece is written as a character, and neighbours are joined in the
+ * order of the merge list.
+ *
+ * Byte table: bytes 33..126, 161..172, 174..255 are written as the code point of the same number;
+ * the other 68, in increasing order, as U+0100, U+0101, ...
+ */
+#include "model/tokenizer_internal.h"
+#include "model/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The bytes that are not written as themselves: 0..32, 127..160 and 173. */
+static uint32_t byte_to_point(uint8_t byte)
+{
+    if (byte <= 32)
+        return 0x100u + byte;
+    if (byte >= 127 && byte <= 160)
+        return 0x100u + 33 + byte - 127;
+    return byte == 173 ? 0x100u + 67 : byte;
+}
+
+/* The byte that `point` stands for; false when it is outside the table. */
+static bool point_to_byte(uint32_t point, uint8_t *out)
+{
+    uint32_t hidden = point - 0x100;
+    if (point >= 0x100 + 68)
+        return false;
+    if (point >= 0x100)
+        point = hidden <= 32 ? hidden : hidden <= 66 ? hidden - 33 + 127 : 173;
+    else if (byte_to_point((uint8_t)point) != point)
+        return false;
+    *out = (uint8_t)point;
+    return true;
+}
+
+/* Text outside the table stays as it is: special and broken tokens. */
+static rlxvk_status decode_characters(tokenizer *t, token *item)
+{
+    const uint8_t *written = (const uint8_t *)item->written.data;
+    uint64_t length = item->written.length;
+    size_t size;
+    char *out = arena_allocate(&t->memory, (size_t)length);
+    if (out == NULL)
+        return status_fail_memory("tokenizer vocabulary");
+    item->decoded = (gguf_string){out, 0};
+    for (uint64_t i = 0; i < length; i += size) {
+        uint8_t byte;
+        uint32_t point = utf8_decode(written + i, (size_t)(length - i), &size);
+        if (item->kind != TOKEN_USER_DEFINED && point != UTF8_INVALID &&
+            point_to_byte(point, &byte)) {
+            out[item->decoded.length++] = (char)byte;
+        } else {
+            memcpy(out + item->decoded.length, written + i, size);
+            item->decoded.length += size;
+        }
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status read_merges(tokenizer *t, gguf_file *file)
+{
+    rlxvk_status status;
+    const gguf_string *merges;
+    uint64_t count;
+    TRY(gguf_get_strings(file, "tokenizer.ggml.merges", &merges, &count));
+    if (count >= TOKEN_NONE / 2)
+        return status_fail(RLXVK_E_TOO_LARGE, "tokenizer.ggml.merges: too many");
+    t->merges = memory_zeroed((size_t)count, sizeof *t->merges);
+    if (t->merges == NULL)
+        return status_fail_memory("tokenizer merges");
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t length = merges[i].length;
+        t->merges[i] =
+            (gguf_string){arena_copy(&t->memory, merges[i].data, (size_t)length), length};
+        if (t->merges[i].data == NULL)
+            return status_fail_memory("tokenizer merges");
+    }
+    TRY(string_map_build(&t->ranks, t->merges, sizeof *t->merges, count));
+error:
+    return status;
+}
+
+typedef struct special {
+    uint64_t length;
+    uint32_t id;
+} special;
+
+static int compare_specials(const void *a, const void *b)
+{
+    const special *x = a, *y = b;
+    if (x->length != y->length)
+        return x->length < y->length ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static rlxvk_status find_specials(tokenizer *t)
+{
+    special *sorted = memory_zeroed(t->size, sizeof *sorted);
+    t->specials = memory_zeroed(t->size, sizeof *t->specials);
+    if (sorted == NULL || t->specials == NULL) {
+        memory_free(sorted);
+        return status_fail_memory("tokenizer special tokens");
+    }
+    for (uint32_t i = 0; i < t->size; i++) {
+        const token *item = &t->tokens[i];
+        if ((item->kind == TOKEN_CONTROL || item->kind == TOKEN_USER_DEFINED) &&
+            item->written.length > 0)
+            sorted[t->special_count++] = (special){item->written.length, i};
+    }
+    qsort(sorted, t->special_count, sizeof *sorted, compare_specials);
+    for (size_t i = 0; i < t->special_count; i++)
+        t->specials[i] = sorted[i].id;
+    memory_free(sorted);
+    return RLXVK_OK;
+}
+
+static bool rank_key(const tokenizer *t, gguf_string left, gguf_string right, double *out)
+{
+    gguf_string pieces[3] = {left, {" ", 1}, right};
+    uint32_t rank = string_map_find(&t->ranks, pieces, 3);
+    *out = (double)rank;
+    return rank != TOKEN_NONE;
+}
+
+/* A symbol that is no token falls apart into its characters again, and those into the unknown
+ * token. */
+static rlxvk_status emit_symbol(const tokenizer *t, gguf_string written, token_list *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    uint32_t id = string_map_find(&t->ids, &written, 1);
+    size_t size;
+    if (id != TOKEN_NONE)
+        return token_append(out, id);
+    for (uint64_t i = 0; i < written.length; i += size) {
+        utf8_decode((const uint8_t *)written.data + i, (size_t)(written.length - i), &size);
+        gguf_string character = {written.data + i, size};
+        id = string_map_find(&t->ids, &character, 1);
+        id = id != TOKEN_NONE ? id : t->unknown;
+        if (id == TOKEN_NONE)
+            return status_fail(RLXVK_E_RANGE,
+                               "tokenizer: no token for '%.*s', and no unknown token", (int)size,
+                               character.data);
+        TRY(token_append(out, id));
+    }
+error:
+    return status;
+}
+
+static rlxvk_status encode_piece(const tokenizer *t, const char *bytes, size_t length,
+                                 token_list *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    symbol_list symbols = {0};
+    uint8_t *written = memory_allocate(2 * length);
+    if (written == NULL)
+        return status_fail_memory("tokenizer piece");
+    uint8_t *end = written;
+    for (size_t i = 0; i < length; i++) {
+        size_t size = utf8_encode_short(byte_to_point((uint8_t)bytes[i]), end);
+        TRY(symbol_append(&symbols, (const char *)end, size));
+        end += size;
+    }
+    TRY(symbols_merge(t, &symbols, rank_key));
+    for (uint32_t i = 0; i != TOKEN_NONE; i = symbols.items[i].next)
+        TRY(emit_symbol(t, (gguf_string){symbols.items[i].data, symbols.items[i].length}, out));
+error:
+    VECTOR_FREE(&symbols);
+    memory_free(written);
+    return status;
+}
+
+static rlxvk_status encode_plain(const tokenizer *t, const char *bytes, size_t length,
+                                 token_list *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < length;) {
+        size_t end = presplit_next(t->flavour, bytes, i, length);
+        TRY(encode_piece(t, bytes + i, end - i, out));
+        i = end;
+    }
+error:
+    return status;
+}
+
+/* The special token that the text begins with, the longest first; TOKEN_NONE if none. */
+static uint32_t special_at(const tokenizer *t, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < t->special_count; i++) {
+        gguf_string written = t->tokens[t->specials[i]].written;
+        if (written.length <= length && written.data[0] == bytes[0] &&
+            memcmp(written.data, bytes, (size_t)written.length) == 0)
+            return t->specials[i];
+    }
+    return TOKEN_NONE;
+}
+
+static rlxvk_status bpe_encode(const tokenizer *t, const char *bytes, size_t length,
+                               token_list *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    size_t start = 0;
+    for (size_t i = 0; i < length;) {
+        uint32_t id = special_at(t, bytes + i, length - i);
+        if (id == TOKEN_NONE) {
+            i++;
+            continue;
+        }
+        TRY(encode_plain(t, bytes + start, i - start, out));
+        TRY(token_append(out, id));
+        i += (size_t)t->tokens[id].written.length;
+        start = i;
+    }
+    TRY(encode_plain(t, bytes + start, length - start, out));
+error:
+    return status;
+}
+
+rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file)
+{
+    rlxvk_status status;
+    gguf_string name = {"default", 7};
+    gguf_get_string(file, "tokenizer.ggml.pre", &name);
+    t->flavour = presplit_find(name);
+    if (t->flavour == NULL)
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "tokenizer.ggml.pre '%.*s': known are default, gpt-2, llama-bpe, qwen2",
+                           (int)MIN(name.length, 100), name.data);
+    TRY(read_merges(t, file));
+    TRY(find_specials(t));
+    for (uint32_t i = 0; i < t->size; i++)
+        TRY(decode_characters(t, &t->tokens[i]));
+    t->add_bos = presplit_adds_bos(t->flavour);
+    t->encode = bpe_encode;
+error:
+    return status;
+}
