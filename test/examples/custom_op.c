@@ -51,7 +51,7 @@ int main(void)
     int right = 0;
     for (int i = 0; i < COUNT; i++)
         x[i] = sinf((float)i);
-    if (rlxvk_register_custom(&(rlxvk_custom_op){"leaky_relu", 1, infer, host, &kernel}) ||
+    if (rlxvk_custom_register(&(rlxvk_custom_op){"leaky_relu", 1, infer, host, &kernel}) ||
         rlxvk_context_create(NULL, &context) || rlxvk_graph_create(&g))
         goto error;
     rlxvk_tensor input = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT));

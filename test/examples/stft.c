@@ -18,7 +18,7 @@ static void build(rlxvk_graph *g)
 {
     rlxvk_stft_options options = {.length = LENGTH, .hop = HOP};
     rlxvk_tensor signal = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(SAMPLES)), im;
-    rlxvk_tensor spectrum = rlxvk_stft(g, signal, rlxvk_hann(g, LENGTH, true), &options);
+    rlxvk_tensor spectrum = rlxvk_stft(g, signal, rlxvk_signal_hann(g, LENGTH, true), &options);
     rlxvk_tensor re = rlxvk_fft_split(g, spectrum, &im);
     rlxvk_tensor density = rlxvk_psd(g, re, im, LENGTH);
     rlxvk_graph_output(g, density);
