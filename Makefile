@@ -38,6 +38,7 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
+EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
 LIB      := $(BUILD)/librlxvk.a
 SHARED   := $(BUILD)/librlxvk.so
 INSIDE   := $(BUILD)/inside.a
@@ -45,7 +46,7 @@ OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo test conform bench lint spirv readme format install uninstall clean kernels units fuzz fuzzers
+.PHONY: all help deps demo test conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # What is missing is installed first and only then looked for: the goals are another make's.
@@ -72,7 +73,9 @@ demo: all ## run the bundled language model on the best device found
 test: all units ## every test, on the software drivers; installs what they need
 	@BUILD=$(BUILD) test/run.sh
 
-units: $(UNITS)
+units: $(UNITS) $(EXAMPLES)
+
+examples: $(EXAMPLES) ## the programs of test/examples, into build/examples
 
 fuzz: fuzzers ## run each fuzz target for RLXVK_TEST_FUZZ_SECONDS (60); CC=clang: under libFuzzer
 	@BUILD=$(BUILD) test/fuzz.sh
@@ -202,6 +205,16 @@ $(foreach u,$(UNIT_SRC:%.c=%),$(eval $(call unit,$u)))
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
 $(BUILD)/test/test_cli: | $(BUILD)/test/rlxvk
+
+# As a user's programs are built: the public headers, the archive. test/examples/Makefile takes the installed ones.
+$(BUILD)/examples/%.spv.h: test/examples/%.comp
+	@mkdir -p $(@D)
+	@$(GLSLANG) --quiet -V --target-env vulkan1.2 --vn words -o $@ $<
+
+$(BUILD)/examples/custom_op: $(BUILD)/examples/custom_op.spv.h
+$(EXAMPLES): $(BUILD)/examples/%: test/examples/%.c $(LIB)
+	@mkdir -p $(@D)
+	@$(CC) -std=c11 $(WARNINGS) $(MODE) -Iinclude -I$(@D) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
 FUZZ_MAIN := $(if $(filter libfuzzer,$(config)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/driver.o)
 $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)
