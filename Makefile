@@ -29,6 +29,7 @@ VALIDATE := $(shell command -v spirv-val 2>/dev/null)
 
 # Kernels that need a newer glslang than the baseline's: theirs may be the checked-in SPIR-V (tools/build/spirv.sh).
 NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*/*.comp)))
+ARGS     := $(sort $(wildcard glsl/args/*.h))
 KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*/*.comp))))
 LIB_SRC  := $(sort $(wildcard runtime/*/*.c runtime/*/*/*.c))
 TOOL_SRC := $(filter-out tools/build/%,$(sort $(wildcard tools/*/*.c tools/*/*/*.c)))
@@ -112,14 +113,14 @@ vpath %.comp $(sort $(dir $(wildcard glsl/*/*.comp)))
 
 # ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
 
-$(NEWER:%=$(BASE)/spv/%.raw.spv): $(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) glsl/args.h spv/MANIFEST
+$(NEWER:%=$(BASE)/spv/%.raw.spv): $(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) $(ARGS) spv/MANIFEST
 	@mkdir -p $(@D)
 	@GLSLANG=$(GLSLANG) tools/build/spirv.sh raw $* $@
 
 $(NEWER:%=$(BASE)/spv/%.spv): $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@cp $< $@
 
-$(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) glsl/args.h
+$(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) $(ARGS)
 	@mkdir -p $(@D)
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 -Iglsl -o $@ $< || { $(GLSLANG) -V --target-env vulkan1.2 -Iglsl -o $@ $<; exit 1; }
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
@@ -139,7 +140,7 @@ $(BASE)/spv2c: tools/build/spv2c.c
 $(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNELS:%=$(BASE)/spv/%.spv)
 	@mkdir -p $(@D)
 	@echo "  SPV2C $(words $(KERNELS)) kernels"
-	@$(BASE)/spv2c $(GEN) $(foreach k,$(KERNELS),$(k) $(BASE)/spv/$(k).raw.spv $(BASE)/spv/$(k).spv)
+	@$(BASE)/spv2c $(GEN) $(ARGS:glsl/%=%) $(foreach k,$(KERNELS),$(k) $(BASE)/spv/$(k).raw.spv $(BASE)/spv/$(k).spv)
 
 $(GEN)/kernel_table.h: $(GEN)/kernel_table.c ;
 

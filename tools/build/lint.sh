@@ -13,18 +13,18 @@ if command -v clang-format >/dev/null; then
     done
 fi
 
-# A layer may include only itself and those below it.
+# A layer may include only itself and those below it; args/ (glsl/) is seen by those who fill a kernel's arguments.
 allowed() {
     case $1 in
     base) echo base ;;
     kernel) echo "base kernel" ;;
     graph) echo "base graph" ;;
-    op) echo "base kernel graph op plan/value.h" ;;
+    op) echo "base kernel args graph op plan/value.h" ;;
     plan) echo "base kernel graph op plan" ;;
-    rewrite) echo "base kernel graph op rewrite plan/schedule.h" ;;
+    rewrite) echo "base kernel args graph op rewrite plan/schedule.h" ;;
     spirv) echo "base kernel spirv" ;;
-    vk) echo "base kernel spirv vk" ;;
-    exec) echo "base kernel graph op rewrite plan vk exec" ;;
+    vk) echo "base kernel args spirv vk" ;;
+    exec) echo "base kernel args graph op rewrite plan vk exec" ;;
     esac
 }
 for layer in base kernel graph op plan rewrite spirv vk exec; do

@@ -3,12 +3,12 @@
 #   tools/build/spirv.sh update         compiles them all with the glslang on PATH (needs one of 2025 or newer) into spv/, and checks them
 #   tools/build/spirv.sh raw NAME OUT   compiles NAME to OUT where the installed glslang can; else takes spv/NAME.spv, and fails
 #                                 when the sources have changed since it was made
-# A digest covers the kernel, what it includes, and of glsl/args.h its own argument struct and the codes it names.
+# A digest covers the kernel and every file it includes.
 set -eu
 glslang=${GLSLANG:-$(command -v glslangValidator || command -v glslang)}
 manifest=spv/MANIFEST
 
-# The kernel and the files it includes, each once, without args.h.
+# The kernel and the files it includes, each once.
 sources() {
     local seen=" " queue file
     queue=$(cd glsl && echo */"$1.comp")
@@ -17,22 +17,13 @@ sources() {
         queue=${queue#"$file"}; queue=${queue# }
         case $seen in *" $file "*) continue ;; esac
         seen="$seen$file "
-        [ "$file" = args.h ] || echo "glsl/$file"
+        echo "glsl/$file"
         queue="$queue $(sed -n 's/^#include "\(.*\)"/\1/p' "glsl/$file" | tr '\n' ' ')"
         queue=$(echo $queue)
     done
 }
 
-digest() {
-    local files struct
-    files=$(sources "$1")
-    struct=$(sed -n 's/.*uniform block { \([a-z_0-9]*\) args; };/\1/p' $files)
-    {
-        cat $files
-        sed -n "/^struct $struct {/,/^};/p" glsl/args.h
-        grep -ohE '\b[A-Z][A-Z0-9_]+\b' $files | sort -u | while read -r code; do grep -E "^#define $code " glsl/args.h || true; done
-    } | sha256sum | cut -d' ' -f1
-}
+digest() { cat $(sources "$1") | sha256sum | cut -d' ' -f1; }
 
 compile() { "$glslang" --quiet -V --target-env vulkan1.2 -Iglsl -o "$2" glsl/*/"$1.comp"; }
 

@@ -1,11 +1,11 @@
 /*
  * spv2c: turns compiled kernels into the registry the runtime embeds.
  *
- *   spv2c OUT_DIR NAME REFLECTED.spv EMBEDDED.spv [NAME REFLECTED.spv EMBEDDED.spv ...]
+ *   spv2c OUT_DIR [args/FOLDER.h ...] NAME REFLECTED.spv EMBEDDED.spv [NAME ...]
  *
  * Writes OUT_DIR/kernel_table.h (enum kernel_id) and OUT_DIR/kernel_table.c (words, argument size,
- * bindings, specialization constants; a _Static_assert ties each push-constant struct to
- * glsl/args.h). Reflection reads the unoptimized module, because optimizers drop unused struct
+ * bindings, specialization constants; a _Static_assert ties each push-constant struct to that of
+ * glsl/args/). Reflection reads the unoptimized module, because optimizers drop unused struct
  * members and bindings; debug names are left out of the words.
  */
 #include <ctype.h>
@@ -143,7 +143,7 @@ static uint32_t argument_struct(const module *m)
     const uint32_t *pointer = find(m, OP_TYPE_POINTER, 1, variable[1]);
     const uint32_t *block = find(m, OP_TYPE_STRUCT, 1, pointer[3]);
     if ((block[0] >> 16) != 3 || !find(m, OP_TYPE_STRUCT, 1, block[2]))
-        die("the push-constant block must hold exactly one struct of args.h", m->path);
+        die("the push-constant block must hold exactly one struct of glsl/args", m->path);
     return block[2];
 }
 
@@ -195,7 +195,8 @@ static void write_row(FILE *out, const module *reflected, size_t word_count)
         die("arguments above 128 bytes", reflected->path);
     const uint32_t *name = arguments ? find(reflected, OP_NAME, 1, arguments) : NULL;
     if (name)
-        fprintf(out, "_Static_assert(sizeof(struct %s) == %u, \"%s: args.h and GLSL disagree\");\n",
+        fprintf(out,
+                "_Static_assert(sizeof(struct %s) == %u, \"%s: glsl/args and module disagree\");\n",
                 (const char *)&name[2], bytes, reflected->name);
     fprintf(out, "#define %s_ROW {\"%s\", %s_words, %zu, %u, %u, %u, %d}\n", reflected->name,
             reflected->name, reflected->name, word_count, bytes,
@@ -205,33 +206,46 @@ static void write_row(FILE *out, const module *reflected, size_t word_count)
                 find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_SHUFFLE));
 }
 
+static bool is_header(const char *argument)
+{
+    size_t length = strlen(argument);
+    return length > 2 && strcmp(argument + length - 2, ".h") == 0;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 5 || (argc - 2) % 3 != 0)
-        die("usage: spv2c OUT_DIR NAME REFLECTED.spv EMBEDDED.spv ...", "arguments");
-    int kernels = (argc - 2) / 3;
+    int headers = 0;
+    while (2 + headers < argc && is_header(argv[2 + headers]))
+        headers++;
+    int kernels = (argc - 2 - headers) / 3;
+    char **kernel = argv + 2 + headers;
+    if (kernels < 1 || (argc - 2 - headers) % 3 != 0)
+        die("usage: spv2c OUT_DIR [args/FOLDER.h ...] NAME REFLECTED.spv EMBEDDED.spv ...",
+            "arguments");
     FILE *header = create(argv[1], "kernel_table.h");
     fprintf(header, "enum kernel_id {\n");
     for (int i = 0; i < kernels; i++) {
         fprintf(header, "    KERNEL_");
-        write_upper(header, argv[2 + 3 * i]);
+        write_upper(header, kernel[3 * i]);
         fprintf(header, ",\n");
     }
     fprintf(header, "    KERNEL_COUNT\n};\n");
     fclose(header);
 
     FILE *table = create(argv[1], "kernel_table.c");
-    fprintf(table, "#include \"args.h\"\n#include \"kernel/kernel.h\"\n\n");
+    fprintf(table, "#include \"kernel/kernel.h\"\n");
+    for (int i = 0; i < headers; i++)
+        fprintf(table, "#include \"%s\"\n", argv[2 + i]);
     for (int i = 0; i < kernels; i++) {
-        module reflected = load(argv[2 + 3 * i], argv[3 + 3 * i]);
-        module embedded = load(argv[2 + 3 * i], argv[4 + 3 * i]);
+        module reflected = load(kernel[3 * i], kernel[3 * i + 1]);
+        module embedded = load(kernel[3 * i], kernel[3 * i + 2]);
         write_row(table, &reflected, write_words(table, &embedded));
         free(reflected.words);
         free(embedded.words);
     }
     fprintf(table, "\nconst kernel_info kernel_table[KERNEL_COUNT] = {\n");
     for (int i = 0; i < kernels; i++)
-        fprintf(table, "    %s_ROW,\n", argv[2 + 3 * i]);
+        fprintf(table, "    %s_ROW,\n", kernel[3 * i]);
     fprintf(table, "};\n");
     fclose(table);
     return 0;
