@@ -24,10 +24,12 @@ LDLIBS   += -ldl -lm -lpthread
 
 GLSLANG  := $(firstword $(shell command -v glslangValidator glslang 2>/dev/null) glslangValidator)
 OPTIMIZE := $(shell command -v spirv-opt 2>/dev/null)
+GLSLFLAGS := --quiet -V --target-env vulkan1.2 -Iglsl
 VALIDATE := $(shell command -v spirv-val 2>/dev/null)
 
 # Kernels that need a newer glslang than the baseline's: theirs may be the checked-in SPIR-V (tools/build/spirv.sh).
 NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*/*.comp)))
+ARGS     := $(sort $(wildcard glsl/args/*.h))
 KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*/*.comp))))
 LIB_SRC  := $(sort $(wildcard runtime/*/*.c runtime/*/*/*.c))
 TOOL_SRC := $(filter-out tools/build/%,$(sort $(wildcard tools/*/*.c tools/*/*/*.c)))
@@ -113,16 +115,24 @@ vpath %.comp $(sort $(dir $(wildcard glsl/*/*.comp)))
 
 # ---- kernels: GLSL -> SPIR-V (reflected as compiled, embedded as optimized) -> C ----
 
-$(NEWER:%=$(BASE)/spv/%.raw.spv): $(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) glsl/args.h spv/MANIFEST
+# What each kernel includes is in the .d beside it; one without is compiled again. A file gone since is no error.
+-include $(KERNELS:%=$(BASE)/spv/%.d)
+$(patsubst %,$(BASE)/spv/%.raw.spv,$(filter-out $(basename $(notdir $(wildcard $(BASE)/spv/*.d))),$(KERNELS))): FORCE
+FORCE: ;
+glsl/%: ;
+
+$(NEWER:%=$(BASE)/spv/%.raw.spv): $(BASE)/spv/%.raw.spv: %.comp spv/MANIFEST
 	@mkdir -p $(@D)
+	@echo "  GLSL $*"
 	@GLSLANG=$(GLSLANG) tools/build/spirv.sh raw $* $@
 
 $(NEWER:%=$(BASE)/spv/%.spv): $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@cp $< $@
 
-$(BASE)/spv/%.raw.spv: %.comp $(wildcard glsl/*/*.glsl) glsl/args.h
+$(BASE)/spv/%.raw.spv: %.comp
 	@mkdir -p $(@D)
-	@$(GLSLANG) --quiet -V --target-env vulkan1.2 -Iglsl -o $@ $< || { $(GLSLANG) -V --target-env vulkan1.2 -Iglsl -o $@ $<; exit 1; }
+	@echo "  GLSL $*"
+	@$(GLSLANG) $(GLSLFLAGS) --depfile $(@:.raw.spv=.d) -o $@ $< || { $(GLSLANG) $(GLSLFLAGS:--quiet=) -o $@ $<; exit 1; }
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
 # Optimizing would put every function into each step of a region; drivers specialize first.
@@ -140,8 +150,9 @@ $(BASE)/spv2c: tools/build/spv2c.c
 $(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNELS:%=$(BASE)/spv/%.spv)
 	@mkdir -p $(@D)
 	@echo "  SPV2C $(words $(KERNELS)) kernels"
-	@$(BASE)/spv2c $(GEN) $(foreach k,$(KERNELS),$(k) $(BASE)/spv/$(k).raw.spv $(BASE)/spv/$(k).spv)
+	@$(BASE)/spv2c $(GEN) $(ARGS:glsl/%=%) $(foreach k,$(KERNELS),$(k) $(BASE)/spv/$(k).raw.spv $(BASE)/spv/$(k).spv)
 
+# Written only when something in it changes, and so are the C files that include it rebuilt only then.
 $(GEN)/kernel_table.h: $(GEN)/kernel_table.c ;
 
 kernels: $(GEN)/kernel_table.c
@@ -229,7 +240,7 @@ $(GEN)/null_calls.h: $(NULL_CALLS)
 
 $(BUILD)/test/unit/exec/test_null.o: $(GEN)/null_calls.h
 
-$(BUILD)/%.o: %.c $(GEN)/kernel_table.h
+$(BUILD)/%.o: %.c | $(GEN)/kernel_table.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

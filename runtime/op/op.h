@@ -8,7 +8,6 @@
 #ifndef RLXVK_OP_H
 #define RLXVK_OP_H
 
-#include "args.h" /* glsl/: codes and argument structs shared with the kernels */
 #include "base/profile.h"
 #include "graph/graph.h"
 #include "op/attributes.h"

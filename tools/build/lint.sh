@@ -14,18 +14,18 @@ if command -v clang-format >/dev/null; then
 fi
 
 # A layer may include only itself and those below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
-# other) <- exec; base, kernel <- spirv <- vk <- exec.
+# other) <- exec; base, kernel <- spirv <- vk <- exec. args/ (glsl/) is seen by those who fill a kernel's arguments.
 allowed() {
     case $1 in
     base) echo base ;;
     kernel) echo "base kernel" ;;
     graph) echo "base graph" ;;
-    op) echo "base kernel graph op" ;;
+    op) echo "base kernel args graph op" ;;
     plan) echo "base kernel graph op plan" ;;
-    rewrite) echo "base kernel graph op rewrite" ;;
+    rewrite) echo "base kernel args graph op rewrite" ;;
     spirv) echo "base kernel spirv" ;;
-    vk) echo "base kernel spirv vk" ;;
-    exec) echo "base kernel graph op rewrite plan spirv vk exec" ;;
+    vk) echo "base kernel args spirv vk" ;;
+    exec) echo "base kernel args graph op rewrite plan spirv vk exec" ;;
     esac
 }
 for layer in base kernel graph op plan rewrite spirv vk exec; do

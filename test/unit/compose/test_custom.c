@@ -1,7 +1,7 @@
 /* Custom ops through the public calls: on the host, as a kernel, both; stated shapes; failures and
  * refusals. */
+#include "args/elementwise.h"
 #include "kernel/kernel.h"
-#include "args.h"
 #include "kernel/words.h"
 #include "support/harness.h"
 
