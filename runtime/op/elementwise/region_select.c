@@ -5,6 +5,7 @@
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/elementwise/activation.h"
 
 const region_class region_classes[] = {
     {"light_short", KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},
@@ -17,15 +18,9 @@ const region_class region_classes[] = {
 };
 const size_t region_class_count = ARRAY_COUNT(region_classes);
 
-static const uint8_t activation_kinds[UNARY_COUNT] = {
-    [UNARY_GELU] = REGION_CURVE,      [UNARY_GELU_APPROX] = REGION_CURVE,
-    [UNARY_SILU] = REGION_CURVE,      [UNARY_SIGMOID] = REGION_CURVE,
-    [UNARY_TANH] = REGION_CURVE,      [UNARY_EXP] = REGION_CURVE,
-    [UNARY_LOG] = REGION_ROOT,        [UNARY_SQRT] = REGION_ROOT,
-    [UNARY_RSQRT] = REGION_ROOT,      [UNARY_ROUND] = REGION_ROOT,
-    [UNARY_SIN] = REGION_ANGLE,       [UNARY_COS] = REGION_ANGLE,
-    [UNARY_TAN] = REGION_ANGLE,       [UNARY_ATAN] = REGION_ANGLE,
-    [UNARY_RELU] = REGION_ACTIVATION,
+static const uint8_t activation_kinds[] = {
+#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, kind) [code] = kind,
+#include "args/activation.def"
 };
 
 static const uint8_t kind_levels[] = {[REGION_CAST] = REGION_COMMON,
