@@ -59,11 +59,16 @@ rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b)
     return dtypes[b].rank > dtypes[a].rank ? b : a;
 }
 
-uint64_t dtype_storage_bytes(storage s, uint64_t numel)
+uint32_t storage_element_bytes(storage s)
 {
     static const uint8_t bytes[] = {
         [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
-    return MAX(round_up(numel * bytes[s], 4), 4);
+    return bytes[s];
+}
+
+uint64_t dtype_storage_bytes(storage s, uint64_t numel)
+{
+    return MAX(round_up(numel * storage_element_bytes(s), 4), 4);
 }
 
 #define LOAD(T, bytes, i)                                                                          \
