@@ -9,9 +9,9 @@
 #define RLXVK_OP_H
 
 #include "args.h" /* glsl/: codes and argument structs shared with the kernels */
+#include <rlxvk_ops.h>
 #include "base/profile.h"
 #include "graph/graph.h"
-#include "op/attributes.h"
 #include "kernel/kernel.h"
 #include "op/choice/variant.h"
 
@@ -132,13 +132,14 @@ typedef struct host_call {
 
 typedef struct op_family {
     const char *name;
-    size_t attribute_size;
-    uint32_t raw_inputs;  /* bit i: operand i may be raw bytes */
-    uint32_t half_inputs; /* bit i: operand i may be a packed F16/BF16 leaf */
-    bool pairs;           /* C64 operands allowed */
-    bool foldable;        /* pure: computed at compile when every operand is a constant */
-    bool keeps_storage;   /* the result is held as operand 0 is: raw bytes stay raw bytes */
-    bool reinterprets;    /* as a view, gives the same words another dtype: none of a packed leaf */
+    size_t attribute_size; /* of the family's struct, normalized by infer: axes not negative,
+                            * defaults filled */
+    uint32_t raw_inputs;   /* bit i: operand i may be raw bytes */
+    uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
+    bool pairs;            /* C64 operands allowed */
+    bool foldable;         /* pure: computed at compile when every operand is a constant */
+    bool keeps_storage;    /* the result is held as operand 0 is: raw bytes stay raw bytes */
+    bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
      * the attributes in place. */
@@ -251,6 +252,10 @@ typedef struct axis_view {
     uint64_t outer, length, inner;
 } axis_view;
 axis_view op_axis_view(const rlxvk_shape *s, int32_t axis);
+/* Of ops with nothing but an axis, made not negative by infer. */
+typedef struct axis_attributes {
+    int32_t axis;
+} axis_attributes;
 /* How the plan holds a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD (halves
  * are the plan's choice). */
 storage op_node_storage(const rlxvk_graph *g, uint32_t id);

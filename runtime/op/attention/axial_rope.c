@@ -8,6 +8,10 @@
 
 #include <math.h>
 
+typedef struct axial_rope2d_attributes {
+    rlxvk_axial_rope2d_options options; /* defaults resolved */
+} axial_rope2d_attributes;
+
 rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
                                 const rlxvk_axial_rope2d_options *options)
 {

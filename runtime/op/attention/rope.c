@@ -8,6 +8,10 @@
 
 #include <math.h>
 
+typedef struct rope_attributes {
+    rlxvk_rope_options options; /* table resolved: never AUTO */
+} rope_attributes;
+
 typedef struct rope_geometry {
     int64_t sequence, row_length; /* S; elements of a row */
     int64_t batch, batch_rows; /* extent of axis 0 (1 at rank 2); rows of x under one index of it */

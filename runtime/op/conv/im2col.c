@@ -9,6 +9,12 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct im2col_attributes {
+    rlxvk_conv_options options;
+    int64_t image_size[2];   /* col2im: given */
+    int64_t window_count[2]; /* windows along each axis */
+} im2col_attributes;
+
 /* ---- building ---- */
 
 rlxvk_tensor rlxvk_im2col(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_conv_options *options)

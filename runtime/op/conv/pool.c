@@ -10,9 +10,13 @@
  */
 #include "op/families.h"
 #include "op/movement/layout.h"
-#include "op/rows/reduce.h"
+#include "op/rows/rows.h"
 
 #include <math.h>
+
+typedef struct pool_attributes {
+    rlxvk_pool_options options; /* strides resolved */
+} pool_attributes;
 
 static rlxvk_tensor pool_build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
                                const rlxvk_pool_options *options)

@@ -12,6 +12,10 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct gate_attributes {
+    rlxvk_gate_options options; /* defaults filled */
+} gate_attributes;
+
 rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_tensor route,
                                       const rlxvk_gate_options *options)
 {

@@ -6,6 +6,7 @@
  */
 #include "op/matmul/experts.h"
 #include "op/families.h"
+#include "op/matmul/matmul.h"
 
 #include <math.h>
 #include <string.h>

@@ -15,6 +15,10 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct solve_attributes { /* from the shapes: matrices, their size, right sides of each */
+    int64_t batch, n, columns;
+} solve_attributes;
+
 enum {
     WHOLE = 64, /* largest matrix that is one panel */
     CPU_LARGEST = 2048

@@ -13,6 +13,10 @@
 
 #include <math.h>
 
+typedef struct scatter_add_attributes {
+    int64_t dim;
+} scatter_add_attributes;
+
 #define LONGEST_INDEXED_AXIS (1 << 24) /* indices are exact f32 integers */
 /* Looking through all indices stays cheaper than sorting them up to so many comparisons, and while
  * its workgroups are few, or have columns for their threads. A processor pays dearly for each. */

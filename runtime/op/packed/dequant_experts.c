@@ -19,6 +19,11 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weights */
+    uint32_t format;               /* GGUF tensor type */
+    int64_t k, n, experts;
+} expert_attributes;
+
 enum { LOW_TILE = 16, HIGH_TILE = 64 };
 
 static bool is_plain(uint32_t type)

@@ -17,6 +17,11 @@
 
 #include <string.h>
 
+typedef struct dequant_scaled_attributes {
+    uint32_t kind; /* rlxvk_quant_kind */
+    int64_t block, k, n;
+} dequant_scaled_attributes;
+
 enum { MATVEC_ROWS = 4, MOST_TEAM = 16, LEAST_PIECE = 16, CPU_WORKGROUP = 16 };
 
 /* ---- Checks ---- */

@@ -14,6 +14,14 @@
 
 #include <math.h>
 
+typedef struct qmatmul_attributes {
+    rlxvk_requantize requantize;
+} qmatmul_attributes;
+
+typedef struct qconv2d_attributes {
+    rlxvk_qconv2d_options options; /* kernel taken from w, defaults filled */
+} qconv2d_attributes;
+
 enum {
     QMATMUL_SIDE = 8, /* of the workgroup */
     QMATMUL_COLUMNS = 32,

@@ -15,6 +15,11 @@
 
 #include <math.h>
 
+typedef struct quantize_attributes {
+    bool per_axis;
+    int32_t axis;
+} quantize_attributes;
+
 /* ---- Shared by the integer families ---- */
 
 rlxvk_status integer_check_operand(const rlxvk_graph *g, const node *n, uint32_t index)

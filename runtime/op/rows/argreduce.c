@@ -7,6 +7,11 @@
 
 #include <math.h>
 
+typedef struct argreduce_attributes {
+    int32_t axis;
+    bool keep_dim;
+} argreduce_attributes;
+
 #define LONGEST_AXIS (1 << 24) /* indices are exact f32 integers */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, int32_t axis, bool keep_dim)

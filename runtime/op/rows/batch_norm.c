@@ -9,6 +9,12 @@
 
 #include <math.h>
 
+typedef struct batch_norm_attributes {
+    int32_t channel_axis;
+    float eps;
+    bool has_gamma, has_beta; /* which follow x, mean and variance, in this order */
+} batch_norm_attributes;
+
 rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
                                         rlxvk_tensor beta, rlxvk_tensor mean, rlxvk_tensor var,
                                         float eps, int32_t channel_axis)

@@ -4,9 +4,14 @@
  * came before it. A NaN or
  * infinity affects only what follows it. Error at j: 2^-23 (4 + sqrt j) sum |x[k]|.
  */
-#include "op/rows/reduce.h"
+#include "op/rows/rows.h"
 
 #include <math.h>
+
+typedef struct cumsum_attributes {
+    int32_t axis;
+    bool exclusive;
+} cumsum_attributes;
 
 rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive)
 {

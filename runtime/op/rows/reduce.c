@@ -8,11 +8,17 @@
  * nothing: 0, NaN, -Inf, +Inf, 1. Over axes of 1 in all: the same elements, a view. Error of a sum:
  * 2^-23 (4 + log2 n) sum |x|.
  */
-#include "op/rows/reduce.h"
+#include "op/rows/rows.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+typedef struct reduce_attributes {
+    uint32_t axis_count;
+    int32_t axes[RLXVK_MAX_RANK]; /* ascending, distinct */
+    bool keep_dim;
+} reduce_attributes;
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, const int32_t *axes,
                           size_t axis_count, bool keep_dim)

@@ -7,6 +7,17 @@
 
 #include "op/op.h"
 
+typedef struct fft_attributes {
+    int32_t axis;
+    bool inverse;
+    rlxvk_fft_norm norm;
+} fft_attributes;
+
+typedef struct fft_real_attributes {
+    int64_t length; /* of the real lines; even */
+    rlxvk_fft_norm norm;
+} fft_real_attributes;
+
 /* ---- The exact transform (op/fft_exact.c) ---- */
 
 typedef struct complex_value {
