@@ -1,7 +1,9 @@
 /*
  * What an op is: a row of op.def, and the family that gives the row its meaning. A family is one
- * const struct of functions in one file, in this order: infer, lower, host. Nothing outside
- * runtime/op/ switches over op kinds.
+ * const struct of functions in one file, in this order: what it computes (the file's comment), the
+ * builder calls, infer and what goes with shapes, lower, host, describe, the struct. Its own
+ * functions are <family>_<member>. Nothing outside runtime/op/ switches over op kinds, and plan/
+ * and exec/ name none: what they need to know is a member of the family.
  *
  * lower turns a node into plain-data dispatches; nothing here knows Vulkan.
  */
@@ -130,6 +132,7 @@ typedef struct host_call {
 
 /* ---- Families ---- */
 
+/* In the order in which a family's file has them. */
 typedef struct op_family {
     const char *name;
     size_t attribute_size; /* of the family's struct, normalized by infer: axes not negative,
@@ -152,19 +155,19 @@ typedef struct op_family {
     /* Bit i: operand i, a leaf, is read and written in place. Where the node is a view (of operand
      * 0), the result is that operand's new content. NULL: writes none. */
     uint32_t (*writes)(const node *n);
+    /* Bit i: the output may take operand i's slot when that operand dies here and has the output's
+     * size. NULL: none. */
+    uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
+    /* Whether this node has a kernel, or a host function, where that differs from node to node.
+     * NULL: by the pointers. */
+    bool (*has_kernel)(const node *n);
+    bool (*has_host)(const node *n);
     /* Emits the node's dispatches. NULL for leaves and pure views. Not called for views or empty
      * results. */
     rlxvk_status (*lower)(lowering *l, uint32_t id);
     /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: cannot. */
     rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
-    /* Bit i: the output may take operand i's slot when that operand dies here and has the output's
-     * size. NULL: none. */
-    uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
     rlxvk_status (*host)(const host_call *call);
-    /* Whether this node has a kernel, or a host function, where that differs from node to node.
-     * NULL: by the pointers. */
-    bool (*has_kernel)(const node *n);
-    bool (*has_host)(const node *n);
     /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
      * none does. */
     uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);

@@ -30,7 +30,7 @@ enum {
     QMATMUL_SHORTEST = 1024, /* terms of a split */
 };
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_requantize(const node *n, const rlxvk_requantize *r)
 {
@@ -103,7 +103,7 @@ static void describe_requantize(const rlxvk_requantize *r, text *out)
                 r->out_zero_point, (double)r->multiplier);
 }
 
-/* ---- Lowering ---- */
+/* ---- Lower ---- */
 
 /* The operands in binding order; without a bias x stands in its place. */
 static void gather_operands(const lowering *l, uint32_t id, operand out[4])

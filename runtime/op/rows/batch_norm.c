@@ -70,6 +70,13 @@ error:
     return status;
 }
 
+static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
 static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -95,13 +102,6 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_BATCH_NORM, .constants = {l->profile->workgroup_size, flags}};
     lower_groups(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
-}
-
-static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
 }
 
 static rlxvk_status batch_norm_host(const host_call *c)
