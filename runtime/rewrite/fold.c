@@ -4,7 +4,7 @@
  * it stands for do not change by a bit.
  */
 #include "rewrite/pass.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 
 #include <string.h>
 

@@ -45,6 +45,16 @@ nameless='base kernel graph plan spirv vk'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
+# What is extern and not public begins with its room, its folder or its file's first word, or is a family: it can be found.
+named='base kernel graph op plan rewrite spirv vk'
+for room in $named; do
+    for f in $(find runtime/$room -name '*.c'); do
+        folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)
+        stray=$(nm "$BUILD/${f%.c}.o" | awk -v first="^(rlxvk|$room|$folder|${file%%_*})_" \
+            '$(NF - 1) ~ /^[A-TV-Z]$/ && $NF !~ first && $NF !~ /_family$/ { printf " %s", $NF }')
+        [[ $stray ]] && complain "$f: extern names without a prefix that tells where they are:$stray"
+    done
+done
 for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
 done

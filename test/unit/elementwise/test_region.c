@@ -2,7 +2,7 @@
  * Elementwise regions: which nodes join and which must not, kernels by size and device, regions
  * taken apart, and random programs: joined and not, on the device and on the host, to the bit.
  */
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/elementwise/region.h"
 #include "support/rewritten.h"
 

@@ -1,5 +1,5 @@
-/* See evaluate.h. Views go through their family's host function like any other op. */
-#include "op/evaluate.h"
+/* See evaluation.h. Views go through their family's host function like any other op. */
+#include "op/evaluation.h"
 #include "op/random/random.h"
 
 #include <math.h>
