@@ -1,4 +1,5 @@
 /* What the pattern fusions share. See fuse.h for their guards. */
+#include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 
 static uint32_t flat_bias(pass *p, uint32_t old)

@@ -1,4 +1,5 @@
 /* SwiGLU over the halves of one tensor. */
+#include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 
 static bool half_of(const pass *p, const node *n, int64_t *start)
