@@ -43,7 +43,7 @@ static rlxvk_tensor chain(rlxvk_graph *g, rlxvk_tensor x, int length)
 /* `rows` chains, each of a row of the input, one after the other. */
 static rlxvk_status make_chains(replay *r, int rows, int length, rlxvk_toggle reorder)
 {
-    rlxvk_compile_options options = {.allow_unset = true,
+    rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
                                      .fusion = RLXVK_OFF,
                                      .reorder = reorder,
                                      .max_in_flight = BURSTS + 1};
@@ -113,7 +113,7 @@ typedef struct host_times {
 
 static rlxvk_status make_small(replay *r)
 {
-    rlxvk_compile_options options = {.allow_unset = true};
+    rlxvk_compile_options options = {.allow_unset = RLXVK_ON};
     rlxvk_status status;
     clear(r);
     TRY(rlxvk_graph_create(&r->graph));

@@ -206,7 +206,7 @@ static rlxvk_status name_kernel(bench *b, bench_result *out)
     text kernel = {out->kernel, sizeof out->kernel, 0};
     size_t count = 0, longest = 0;
     rlxvk_status status = RLXVK_OK;
-    options.allow_unset = true;
+    options.allow_unset = RLXVK_ON;
     options.profile = RLXVK_ON;
     if (!steps)
         TRY(status_fail_memory("bench steps"));

@@ -33,11 +33,12 @@ static void status_names(void **state)
     (void)state;
     assert_string_equal(rlxvk_status_name(RLXVK_OK), "OK");
     assert_string_equal(rlxvk_status_name(RLXVK_E_SHAPE), "E_SHAPE");
-    assert_string_equal(rlxvk_status_name(RLXVK_E_GGUF_OFFSET), "E_GGUF_OFFSET");
-    assert_string_equal(rlxvk_status_name(RLXVK_STATUS_COUNT), "?");
+    assert_string_equal(rlxvk_status_name(RLXVK_E_FILE), "E_FILE");
+    assert_string_equal(rlxvk_status_name((rlxvk_status)17), "?");
+    assert_string_equal(rlxvk_status_name((rlxvk_status)1000), "?");
     assert_string_equal(rlxvk_status_name((rlxvk_status)-1), "?");
     assert_string_equal(rlxvk_status_text(RLXVK_E_BUSY), "too many runs in flight");
-    for (int i = 0; i <= RLXVK_STATUS_COUNT; i++)
+    for (int i = 0; i <= 64; i++)
         assert_true(*rlxvk_status_text((rlxvk_status)i) && *rlxvk_status_name((rlxvk_status)i));
 }
 

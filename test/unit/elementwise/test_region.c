@@ -491,7 +491,7 @@ static float *run_joined(const rlxvk_graph *g, rlxvk_toggle regions, uint64_t se
                          size_t *count)
 {
     rlxvk_executable *e = NULL;
-    rlxvk_compile_options o = {.regions = regions, .forbid_host = true, .check_plan = RLXVK_ON};
+    rlxvk_compile_options o = {.regions = regions, .forbid_host = RLXVK_ON, .check_plan = RLXVK_ON};
     expect_ok(rlxvk_compile(shared_context, g, &o, &e));
     float *values = run_seeded(e, g, seed, exact, count);
     rlxvk_executable_destroy(e);

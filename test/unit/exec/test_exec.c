@@ -280,7 +280,7 @@ static void test_compile_errors(void **state)
 
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
-    rlxvk_compile_options o = {.force_host = "relu", .forbid_host = true};
+    rlxvk_compile_options o = {.force_host = "relu", .forbid_host = RLXVK_ON};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED, "forbid_host");
     o = (rlxvk_compile_options){.force_host = "no_such_op"};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "no_such_op");
