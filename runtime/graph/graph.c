@@ -112,17 +112,16 @@ void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor)
         graph_fail(graph, status_fail_memory("graph outputs"));
 }
 
-void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
+void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
 {
-    if (!known_tensor(graph, tensor, "set_name", "tensor", tensor.id))
+    if (!known_tensor(graph, tensor, "graph_set_name", "tensor", tensor.id))
         return;
     node *n = &graph->nodes.items[tensor.id - 1];
     if (graph_is_named(n)) {
-        graph_fail(graph,
-                   status_fail(RLXVK_E_ATTR,
-                               "set_name '%s': '%s' is an input or param and keeps the name it is "
-                               "set by",
-                               name ? name : "", n->name));
+        graph_fail(graph, status_fail(RLXVK_E_ATTR,
+                                      "graph_set_name '%s': '%s' is an input or param and keeps "
+                                      "the name it is set by",
+                                      name ? name : "", n->name));
         return;
     }
     n->name = name ? arena_copy_string(&graph->memory, name) : NULL;

@@ -10,7 +10,6 @@
 #ifndef RLXVK_OP_H
 #define RLXVK_OP_H
 
-#include "args.h" /* glsl/: codes and argument structs shared with the kernels */
 #include <rlxvk_ops.h>
 #include "base/profile.h"
 #include "graph/graph.h"

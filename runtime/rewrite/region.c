@@ -13,6 +13,7 @@
  * A resize_nearest2x that only the region reads becomes its prologue. Regions that a user built too
  * large for the device are taken apart first (region_split.c).
  */
+#include "args/elementwise.h"
 #include "op/elementwise/region.h"
 #include "op/view.h"
 #include "rewrite/pass.h"

@@ -4,6 +4,7 @@
  * theta^(-4c/D). Angles are found in the kernel. Error of a pair (p, q): 1e-6 + (4e-6 + 4 u w)
  * hypot(p, q), w the largest angle.
  */
+#include "args/attention.h"
 #include "op/families.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
  * holds whole heads. Columns from n_rot on are copied. A table is never wrapped around: too few
  * rows are an error.
  */
+#include "args/attention.h"
 #include "op/families.h"
 
 #include <math.h>

@@ -57,7 +57,7 @@ static void keep(const custom_entry *entry)
 static rlxvk_status check_registration(const rlxvk_custom_op *op)
 {
     if (!op->name)
-        return status_require(op->name, "register_custom", "op->name");
+        return status_require(op->name, "custom_register", "op->name");
     if (!op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
         return status_fail(RLXVK_E_ATTR, "custom: a name of %zu bytes; names have 1 to %zu",
                            strlen(op->name), sizeof((custom_entry *)0)->name - 1);
@@ -70,11 +70,11 @@ static rlxvk_status check_registration(const rlxvk_custom_op *op)
     return RLXVK_OK;
 }
 
-rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op)
+rlxvk_status rlxvk_custom_register(const rlxvk_custom_op *op)
 {
     rlxvk_status status;
     custom_entry *entry = NULL;
-    TRY(status_require(op, "register_custom", "op"));
+    TRY(status_require(op, "custom_register", "op"));
     TRY(check_registration(op));
     if (!(entry = memory_zeroed(1, sizeof *entry)))
         TRY(status_fail_memory("custom op"));
@@ -128,7 +128,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const char *name, const rlxvk_tensor *
     a->size = size;
     if (!a->entry)
         graph_fail(g, status_fail(RLXVK_E_UNKNOWN_OP,
-                                  "custom: no op '%s' is registered; see rlxvk_register_custom",
+                                  "custom: no op '%s' is registered; see rlxvk_custom_register",
                                   name));
     else if (size > CUSTOM_ATTRIBUTE_BYTES)
         graph_fail(g, status_fail(RLXVK_E_ATTR, "custom '%s': %zu attribute bytes; at most %d",

@@ -7,6 +7,7 @@
  * conv_select.c chooses the kernel. Where K = channels * taps is long and y is small, workgroups
  * sum parts of K into a temporary [splits, y], which conv_sum adds up in order.
  */
+#include "args/conv.h"
 #include "op/conv/conv.h"
 #include "op/conv/conv_select.h"
 #include "op/families.h"

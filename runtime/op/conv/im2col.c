@@ -3,6 +3,7 @@
  * row (n, ho, wo), column (c, i, j), element x[n, c, ho s - p + i d, wo s - p + j d] or 0. col2im
  * adds up what im2col would have taken from each cell.
  */
+#include "args/conv.h"
 #include "op/conv/conv.h"
 #include "op/families.h"
 
@@ -113,7 +114,7 @@ error:
 
 /* ---- Lower ---- */
 
-/* In the order that args.h gives. */
+/* In the order that args/conv.h gives. */
 static void fill_divisors(struct im2col_args *args, const u32 outer[2], const u32 inner[2])
 {
     const u32 divisors[] = {outer[0], outer[1], args->channels, inner[0], inner[1]};

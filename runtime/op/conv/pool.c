@@ -8,6 +8,8 @@
  *
  * resize_nearest2x: y[n, c, i, j] = x[n, c, i / 2, j / 2].
  */
+#include "args/conv.h"
+#include "args/rows.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 #include "op/rows/rows.h"

@@ -6,6 +6,7 @@
  *
  * copy: the same bits in memory of its own, in the storage of the operand; raw bytes stay raw.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -20,7 +21,7 @@ _Static_assert(DTYPE_F32 == (int)RLXVK_F32 && DTYPE_F16 == (int)RLXVK_F16 &&
                    DTYPE_I32 == (int)RLXVK_I32 && DTYPE_I64 == (int)RLXVK_I64 &&
                    DTYPE_U8 == (int)RLXVK_U8 && DTYPE_U32 == (int)RLXVK_U32 &&
                    DTYPE_BOOL == (int)RLXVK_BOOL && DTYPE_C64 == (int)RLXVK_C64,
-               "args.h numbers dtypes as rlxvk.h does");
+               "args/elementwise.h numbers dtypes as rlxvk.h does");
 
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to)
 {

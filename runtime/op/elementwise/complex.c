@@ -4,6 +4,7 @@
  * the magnitude of the result, as its parts may cancel. Operands that are not finite give what C99
  * Annex G says, and so does the host's libm; log 0 = (-Inf, 0) whatever the signs.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/complex.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"

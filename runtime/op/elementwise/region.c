@@ -13,6 +13,7 @@
  * off by the step's own bound and by what errors of its operands make of it; the latter is found by
  * moving the operands to the ends of their intervals.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/region.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
@@ -25,7 +26,7 @@ _Static_assert((int)RLXVK_REGION_ACTIVATION == REGION_ACTIVATION &&
                    (int)RLXVK_REGION_WHERE == REGION_WHERE && (int)RLXVK_BINARY_POW == BINARY_POW &&
                    (int)RLXVK_COMPARE_GE == COMPARE_GE && RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
                    RLXVK_REGION_MAX_INPUTS == REGION_INPUTS,
-               "rlxvk_ops.h numbers what regions are made of as args.h does");
+               "rlxvk_ops.h numbers what regions are made of as args/elementwise.h does");
 
 /* Kinds of steps: operands, how many ops, and the row of the first. */
 static const struct {

@@ -5,6 +5,7 @@
  * and tan (growing with the slope 1 + y^2). Complex operands: neg, exp, log and sqrt, done by
  * complex.c.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/complex.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"

@@ -7,6 +7,7 @@
 #ifndef RLXVK_EXPERTS_H
 #define RLXVK_EXPERTS_H
 
+#include "args/matmul.h"
 #include "op/op.h"
 
 /* Whether `rows` rows should be sorted; RLXVK_MATMUL decides where it is set. */

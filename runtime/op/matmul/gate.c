@@ -7,6 +7,7 @@
  *
  * Larger first, the lower index on ties, NaN last. [T, 2k]: ids, then weights. Limits: 1024 groups.
  */
+#include "args/matmul.h"
 #include "op/families.h"
 
 #include <math.h>

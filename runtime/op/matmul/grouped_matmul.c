@@ -4,6 +4,8 @@
  * x [M, K] (leading axes flattened), w [E, K, N] or with transpose_w [E, N, K], idx M numbers. The
  * rows keep their order; a row that names no expert is zeros.
  */
+#include "args/elementwise.h"
+#include "args/matmul.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"
 #include "op/matmul/matmul.h"

@@ -11,6 +11,8 @@
  * into a temporary [splits, y], which matmul_sum adds up in order; the epilogue is then
  * matmul_sum's.
  */
+#include "args/elementwise.h"
+#include "args/matmul.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
 

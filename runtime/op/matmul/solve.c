@@ -9,6 +9,7 @@
  *
  * Limits: on software devices N <= 2048 (their loops end after 65535 turns).
  */
+#include "args/matmul.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 

@@ -7,6 +7,7 @@
  * `inner` copied take_along_axis  an index for every element of the result, data and indices
  * broadcast off the axis
  */
+#include "args/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 

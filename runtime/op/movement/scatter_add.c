@@ -8,6 +8,7 @@
  *
  * A complex update is two columns. Error of an element with n updates: 2^-23 (n + 2) sum |update|.
  */
+#include "args/movement.h"
 #include "op/families.h"
 #include "op/movement/radix_sort.h"
 

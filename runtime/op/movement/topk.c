@@ -7,6 +7,7 @@
  *                                chunks whose k largest meet in a second stage (topk_select)
  *   larger k                     a stable sort of whole rows, of which the first k are taken
  */
+#include "args/movement.h"
 #include "op/families.h"
 #include "op/movement/radix_sort.h"
 

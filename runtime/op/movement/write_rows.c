@@ -3,6 +3,7 @@
  * goes to cache row floor(position + 0.5) + r, or nowhere outside [0, R). The node is a view of the
  * cache, which must be a leaf, so that the write outlives the run. Bit-exact.
  */
+#include "args/movement.h"
 #include "op/families.h"
 
 #include <math.h>

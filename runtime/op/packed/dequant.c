@@ -12,6 +12,9 @@
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
+#include "args/elementwise.h"
+#include "args/matmul.h"
+#include "args/packed.h"
 #include "op/packed/dequant.h"
 #include "base/switches.h"
 #include "op/packed/dequant_select.h"

@@ -3,6 +3,7 @@
 #ifndef RLXVK_DEQUANT_H
 #define RLXVK_DEQUANT_H
 
+#include "args/packed.h"
 #include "op/op.h"
 
 typedef struct dequant_attributes {

@@ -11,6 +11,8 @@
  *
  * Limits: k is whole blocks, the bytes a whole number of slabs, at least one.
  */
+#include "args/matmul.h"
+#include "args/packed.h"
 #include "op/packed/dequant.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"

@@ -7,6 +7,7 @@
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
+#include "args/packed.h"
 #include "op/packed/dequant.h"
 #include "op/families.h"
 #include "op/packed/quant_format.h"

@@ -10,6 +10,7 @@
  *
  * Limits: codes and scales fit 31 bits of bytes.
  */
+#include "args/packed.h"
 #include "op/packed/dequant.h"
 #include "op/families.h"
 #include "op/packed/quant_format.h"

@@ -9,6 +9,7 @@
  * temporary [splits, y], which integer_sum adds up in 64 bits. So are the long sums of a small y,
  * to keep a GPU busy. Limits: a padded image has fewer than 2^31 rows and columns.
  */
+#include "args/packed.h"
 #include "op/families.h"
 #include "op/packed/integer.h"
 

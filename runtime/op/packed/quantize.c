@@ -9,6 +9,7 @@
  * The builders turn the numbers into constants, the operands after x: factors (r or scale) and zero
  * points, [1] or [length of the axis]. A quantized tensor is computed, hence words and no bytes.
  */
+#include "args/packed.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/packed/integer.h"

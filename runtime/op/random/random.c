@@ -6,6 +6,7 @@
  * all before it: where they are many, a first dispatch counts. Seed, step and backend are run-time
  * state: operand 0 is the input RNG_STATE_NAME, which the builder adds once a graph.
  */
+#include "args/random.h"
 #include "op/random/random.h"
 
 #include <math.h>

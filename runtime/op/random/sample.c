@@ -3,6 +3,7 @@
  * of the row and the token. Which draw is whose does not depend on the other tokens, so that any
  * order of reduction gives the same answer. Always Philox, whatever the run's backend.
  */
+#include "args/random.h"
 #include "op/random/random.h"
 
 #include <math.h>

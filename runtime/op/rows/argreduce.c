@@ -3,6 +3,7 @@
  * smallest index on ties, zeros of either sign equal; the first NaN wins over everything. Few long
  * rows are cut into chunks: each gives one candidate, a second dispatch chooses among them.
  */
+#include "args/rows.h"
 #include "op/rows/row_tile.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
  * NaN. The node's operands are x, mean, var, then gamma and beta where they are given. Error of an
  * element: 1e-6 + 2e-5 (|xhat gamma| + |beta|).
  */
+#include "args/rows.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 

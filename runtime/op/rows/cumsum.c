@@ -4,6 +4,7 @@
  * came before it. A NaN or
  * infinity affects only what follows it. Error at j: 2^-23 (4 + sqrt j) sum |x[k]|.
  */
+#include "args/rows.h"
 #include "op/rows/rows.h"
 
 #include <math.h>

@@ -15,6 +15,7 @@
  * way. Error: 1e-6 + 2e-5 A, A = max over the row of |xhat gamma| + |beta|; 5e-3 A where the mean
  * is large against the deviation.
  */
+#include "args/rows.h"
 #include "op/rows/rows.h"
 
 #include <math.h>

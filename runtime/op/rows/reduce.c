@@ -8,6 +8,7 @@
  * nothing: 0, NaN, -Inf, +Inf, 1. Over axes of 1 in all: the same elements, a view. Error of a sum:
  * 2^-23 (4 + log2 n) sum |x|.
  */
+#include "args/rows.h"
 #include "op/rows/rows.h"
 
 #include <float.h>

@@ -4,6 +4,7 @@
  * lane stay in registers (one dispatch, x read once); longer ones are cut into chunks: statistics,
  * then the values.
  */
+#include "args/rows.h"
 #include "op/rows/row_tile.h"
 
 #include <math.h>

@@ -6,6 +6,7 @@
  * Columns j do not meet, so workgroups take tiles of them and walk all the steps. n <= 2048: a
  * column must fit the registers of one workgroup.
  */
+#include "args/sequence.h"
 #include "op/families.h"
 #include "op/sequence/sequence.h"
 

@@ -9,6 +9,7 @@
  * Results without carry: y. With carry: y, hn (, cn) packed into one axis, or y alone and the
  * states written over h0 (, c0). recurrent_lower.c has the dispatches, recurrent_host.c the oracle.
  */
+#include "args/sequence.h"
 #include "op/sequence/recurrent.h"
 #include "op/families.h"
 

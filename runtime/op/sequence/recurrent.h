@@ -3,6 +3,7 @@
 #ifndef RLXVK_RECURRENT_H
 #define RLXVK_RECURRENT_H
 
+#include "args/sequence.h"
 #include "op/sequence/sequence.h"
 
 typedef struct recurrent_attributes {

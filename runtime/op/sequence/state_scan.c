@@ -7,6 +7,7 @@
  * and y = sum_k c[k] h[., k]. One kernel: channels are C, or H x P with a and dt by head. Any n;
  * channels of one batch row below 2^31.
  */
+#include "args/sequence.h"
 #include "op/families.h"
 #include "op/sequence/sequence.h"
 
