@@ -37,6 +37,20 @@ for layer in base kernel graph op plan rewrite spirv vk exec; do
         done
     done
 done
+# So may a folder of families: op/ itself, choice/ and the folders before it.
+before='choice'
+for folder in movement random compose elementwise rows matmul packed attention conv spectral sequence; do
+    before="$before $folder"
+    for f in runtime/op/$folder/*.[ch]; do
+        for used in $(sed -n 's/^#include "op\/\([a-z_]*\)\/.*/\1/p' "$f"); do
+            [[ " $before " == *" $used "* ]] || complain "$f includes from op/$used, which is no folder below its own"
+        done
+    done
+    [[ -d runtime/op/$folder ]] || complain "runtime/op/$folder: no such folder; this list has them from the bottom up"
+done
+for folder in runtime/op/*/; do
+    [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
+done
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
