@@ -77,12 +77,12 @@ static void list_leaves(rlxvk_executable *e, const bool *written)
     for (uint32_t id = 0; id < e->source->nodes.count; id++) {
         const node *n = graph_node(e->source, id);
         uint32_t live = n->name ? graph_find(e->graph, n->op, n->name) : NODE_NONE;
-        if (n->op == OP_param) {
+        if (node_is_param(n)) {
             e->leaf_index[id] = (uint32_t)e->param_count;
             e->params[e->param_count++] =
                 (param_state){.name = n->name, .node = live, .source = id};
         }
-        if (n->op == OP_input) {
+        if (node_is_input(n)) {
             e->leaf_index[id] = (uint32_t)e->input_count;
             e->inputs[e->input_count++] =
                 (input_state){.name = n->name,
@@ -143,10 +143,10 @@ static void mark_if_alike(const rlxvk_executable *e, uint32_t id, bool *shared)
 static void mark_shared(const rlxvk_executable *e, bool *shared)
 {
     for (uint32_t id = 0; id < e->graph->nodes.count; id++)
-        if (graph_node(e->graph, id)->op == OP_param)
+        if (node_is_param(graph_node(e->graph, id)))
             mark_if_alike(e, id, shared);
     for (size_t i = 0; i < e->options.shared_input_count; i++) {
-        uint32_t id = graph_find(e->graph, OP_input, e->options.shared_inputs[i]);
+        uint32_t id = op_find_input(e->graph, e->options.shared_inputs[i]);
         if (id != NODE_NONE)
             mark_if_alike(e, id, shared);
     }
@@ -230,10 +230,10 @@ static void pin_checked(const rlxvk_executable *e, bool *pinned)
     }
 }
 
-static bool has_attention(const rlxvk_graph *g)
+static bool wants_matrix_layout(const rlxvk_graph *g)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++)
-        if (graph_node(g, id)->op == OP_attention)
+        if (node_row(graph_node(g, id))->family->matrix_layout)
             return true;
     return false;
 }
@@ -258,7 +258,7 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
             how->precision = RLXVK_PRECISION_F16;
     }
     e->precision = how->precision;
-    if (how->precision == RLXVK_PRECISION_F16 && has_attention(e->graph))
+    if (how->precision == RLXVK_PRECISION_F16 && wants_matrix_layout(e->graph))
         TRY(vk_matrix_layout(e->device, &how->matrix_in_lanes));
     TRY(variant_check(how->variants, o->variant ? "compile option variant" : "RLXVK_VARIANT"));
 error:

@@ -41,11 +41,6 @@ rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const 
                        unit, given);
 }
 
-static bool is_param(const node *n)
-{
-    return n->op == OP_param || n->op == OP_constant;
-}
-
 static void encode_half(const node *n, const float *values, uint64_t count, uint16_t *to)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -64,7 +59,7 @@ void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const voi
         dtype_widen((rlxvk_dtype)n->dtype, data, numel, to);
     } else {
         memcpy(to, data, numel * (held == STORAGE_PAIR ? 8 : 4));
-        if (is_param(n))
+        if (node_is_param(n) || node_is_constant(n))
             dtype_round((rlxvk_dtype)n->dtype, to, numel);
     }
 }

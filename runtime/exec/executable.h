@@ -239,9 +239,9 @@ rlxvk_status wait_submitted(rlxvk_executable *e);
 /* By name; NULL when the graph as built has none of it, or the name is NULL. */
 input_state *find_input(rlxvk_executable *e, const char *name);
 param_state *find_param(rlxvk_executable *e, const char *name); /* param.c */
-/* E_UNKNOWN_NAME naming the inputs (OP_input) or params (OP_param) there are, or E_NULL for no name
- * at all. */
-rlxvk_status unknown_name(const rlxvk_executable *e, const char *call, op_kind op,
+/* E_UNKNOWN_NAME naming the leaves of this row ("input", "param") that there are, or E_NULL for no
+ * name at all. */
+rlxvk_status unknown_name(const rlxvk_executable *e, const char *call, const char *row,
                           const char *name);
 /* Submits pending row feeds when there are any; then idle. */
 rlxvk_status flush_row_feeds(rlxvk_executable *e);

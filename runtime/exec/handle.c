@@ -15,7 +15,7 @@ rlxvk_status live_input(rlxvk_executable *e, const char *call, const char *name,
     TRY(status_require(e, call, "executable"));
     *out = find_input(e, name);
     if (!*out)
-        TRY(unknown_name(e, call, OP_input, name));
+        TRY(unknown_name(e, call, "input", name));
 error:
     return status;
 }

@@ -242,7 +242,7 @@ static rlxvk_status upload_constants(rlxvk_executable *e)
 {
     rlxvk_status status = RLXVK_OK;
     for (uint32_t id = 0; id < e->graph->nodes.count; id++)
-        if (graph_node(e->graph, id)->op == OP_constant)
+        if (node_is_constant(graph_node(e->graph, id)))
             TRY(upload_constant(e, id));
     for (size_t i = 0; i < e->schedule.temporaries.count; i++) {
         const temporary *t = &e->schedule.temporaries.items[i];

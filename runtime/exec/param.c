@@ -6,7 +6,7 @@
 
 param_state *find_param(rlxvk_executable *e, const char *name)
 {
-    uint32_t id = e && name ? graph_find(e->source, OP_param, name) : NODE_NONE;
+    uint32_t id = e && name ? op_find_param(e->source, name) : NODE_NONE;
     return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];
 }
 
@@ -24,7 +24,7 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     rlxvk_status status;
     TRY(status_require(e, d->call, "executable"));
     if (!(p = find_param(e, d->name)))
-        return unknown_name(e, d->call, OP_param, d->name);
+        return unknown_name(e, d->call, "param", d->name);
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
         return status_fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call,
                            p->name, (int)d->dtype);
@@ -231,7 +231,7 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     rlxvk_status status;
     TRY(status_require(e, "read_param", "executable"));
     if (!p)
-        return unknown_name(e, "read_param", OP_param, name);
+        return unknown_name(e, "read_param", "param", name);
     if (p->node == NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_param: '%s' was dropped as dead; no output depends on it", name);

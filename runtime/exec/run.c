@@ -82,12 +82,12 @@ static rlxvk_status usable(const rlxvk_executable *e)
 
 #define NAMES_LISTED 8 /* in an error */
 
-static void list_names(const rlxvk_executable *e, op_kind op, text *out)
+static void list_names(const rlxvk_executable *e, const char *row, text *out)
 {
     size_t listed = 0;
     for (uint32_t id = 0; id < e->source->nodes.count && listed <= NAMES_LISTED; id++) {
         const node *n = graph_node(e->source, id);
-        if (n->op != op || random_is_state(n))
+        if (strcmp(node_row(n)->name, row) != 0 || random_is_state(n))
             continue;
         text_append(out, listed ? ", " : "; there are ");
         text_append(out, listed < NAMES_LISTED ? "'%.60s'" : "more", n->name);
@@ -95,19 +95,20 @@ static void list_names(const rlxvk_executable *e, op_kind op, text *out)
     }
 }
 
-rlxvk_status unknown_name(const rlxvk_executable *e, const char *call, op_kind op, const char *name)
+rlxvk_status unknown_name(const rlxvk_executable *e, const char *call, const char *row,
+                          const char *name)
 {
     char names[NAMES_LISTED * 64 + 32] = "";
     if (!name)
         return status_require(name, call, "name");
-    list_names(e, op, &(text){.buffer = names, .size = sizeof names});
-    return status_fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call,
-                       op_table[op].name, name, names);
+    list_names(e, row, &(text){.buffer = names, .size = sizeof names});
+    return status_fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call, row,
+                       name, names);
 }
 
 input_state *find_input(rlxvk_executable *e, const char *name)
 {
-    uint32_t id = name ? graph_find(e->source, OP_input, name) : NODE_NONE;
+    uint32_t id = name ? op_find_input(e->source, name) : NODE_NONE;
     bool callers = id != NODE_NONE && !random_is_state(graph_node(e->source, id));
     return callers ? &e->inputs[e->leaf_index[id]] : NULL;
 }
@@ -121,7 +122,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlx
     uint64_t length;
     rlxvk_status status;
     if (!in)
-        return unknown_name(e, call, OP_input, item->name);
+        return unknown_name(e, call, "input", item->name);
     const node *n = graph_node(e->source, in->source);
     TRY(encoded_length(n, op_node_storage(e->source, in->source), item->encoding, &length));
     if (!buffer_fits(length, item->length, item->data))
