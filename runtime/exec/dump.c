@@ -1,5 +1,5 @@
 /* What RLXVK_DUMP and RLXVK_DEBUG print at compile, a line at a time, to the context's log sink. */
-#include "exec/executable.h"
+#include "exec/dump.h"
 #include "op/matmul/matrix_select.h"
 
 #include <stdlib.h>

@@ -2,7 +2,9 @@
  * Host steps: operands are read from the device, the family's host function computes in double
  * precision, the result is rounded to f32 and written back. All buffers are made at compile.
  */
-#include "exec/executable.h"
+#include "exec/host_step.h"
+#include "exec/slot.h"
+#include "exec/transfer.h"
 
 #include <string.h>
 
@@ -23,7 +25,7 @@ static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
         return status_fail_memory("host step");
     for (uint32_t i = 0; i < n->input_count; i++) {
         const node *in = graph_node(e->graph, n->inputs[i]);
-        storage held = node_held(e, n->inputs[i]);
+        storage held = state_held(e, n->inputs[i]);
         h->buffers[2 * i] = memory_zeroed(1, dtype_storage_bytes(held, shape_numel(&in->shape)));
         if (held == STORAGE_HALF) /* packed halves are widened into a second buffer */
             h->buffers[2 * i + 1] = memory_zeroed(word_count(in) + 1, 4);
@@ -56,12 +58,12 @@ error:
 
 static rlxvk_status load_operand(rlxvk_executable *e, const host_step *h, uint32_t i, uint32_t id)
 {
-    location from = node_location(e, id);
+    location from = state_location(e, id);
     const node *n = graph_node(e->graph, id);
     rlxvk_status status;
-    TRY(location_read(e, &from, h->buffers[2 * i], from.bytes));
+    TRY(transfer_read(e, &from, h->buffers[2 * i], from.bytes));
     if (h->buffers[2 * i + 1])
-        decode_slot(n, STORAGE_HALF, RLXVK_AS_F32, h->buffers[2 * i], h->buffers[2 * i + 1]);
+        slot_decode(n, STORAGE_HALF, RLXVK_AS_F32, h->buffers[2 * i], h->buffers[2 * i + 1]);
 error:
     return status;
 }
@@ -70,16 +72,16 @@ error:
 static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double *result,
                           uint32_t id)
 {
-    location to = node_location(e, id);
+    location to = state_location(e, id);
     uint64_t count = word_count(graph_node(e->graph, id));
     uint8_t *bytes = (uint8_t *)h->words;
-    bool raw = node_held(e, id) == STORAGE_RAW;
+    bool raw = state_held(e, id) == STORAGE_RAW;
     for (uint64_t i = 0; i < count; i++)
         if (raw)
             bytes[i] = (uint8_t)(int)result[i];
         else
             h->words[i] = (float)result[i];
-    return location_write(e, &to, h->words, to.bytes);
+    return transfer_write(e, &to, h->words, to.bytes);
 }
 
 /* The node's own result, then the operands it writes; a view has written its operand by the first.
@@ -134,19 +136,4 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     }
 error:
     return status;
-}
-
-void host_steps_release(rlxvk_executable *e)
-{
-    for (size_t k = 0; k < e->host_step_count; k++) {
-        host_step *h = &e->host_steps[k];
-        uint32_t count = graph_node(e->graph, e->schedule.steps.items[h->step].node)->input_count;
-        for (uint32_t i = 0; h->buffers && i < 2 * count; i++)
-            memory_free(h->buffers[i]);
-        memory_free(h->buffers);
-        memory_free(h->inputs);
-        memory_free(h->result);
-        memory_free(h->words);
-    }
-    memory_free(e->host_steps);
 }

@@ -1,14 +1,11 @@
 /* Params: setting and reading weights. Everything is checked before anything is written. */
-#include "exec/executable.h"
+#include "exec/name.h"
+#include "exec/slot.h"
+#include "exec/ticket.h"
+#include "exec/transfer.h"
 #include "graph/half.h"
 
 #include <string.h>
-
-param_state *find_param(rlxvk_executable *e, const char *name)
-{
-    uint32_t id = e && name ? op_find_param(e->source, name) : NODE_NONE;
-    return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];
-}
 
 /* How a set call's data are to be read. */
 typedef struct param_data {
@@ -23,8 +20,8 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     param_state *p;
     rlxvk_status status;
     TRY(status_require(e, d->call, "executable"));
-    if (!(p = find_param(e, d->name)))
-        return unknown_name(e, d->call, "param", d->name);
+    if (!(p = name_find_param(e, d->name)))
+        return name_unknown(e, d->call, "param", d->name);
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
         return status_fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call,
                            p->name, (int)d->dtype);
@@ -40,8 +37,8 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
                            "%s: param '%s' is %s; %s data do not fit it; see rlxvk_set_param_typed",
                            d->call, p->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
                            rlxvk_dtype_name(d->dtype));
-    if (!buffer_fits(needed, d->bytes, d->data))
-        return fail_buffer(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call, p->name);
+    if (!slot_fits(needed, d->bytes, d->data))
+        return slot_refuse(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call, p->name);
     *out = p;
 error:
     return status;
@@ -99,6 +96,8 @@ static rlxvk_status check_content(rlxvk_executable *e, const param_state *p, con
                               : status_fail_within(status, "%s: param '%s'", d->call, p->name);
 }
 
+/* ---- Writing ---- */
+
 /* Data of `dtype` -> the slot's bytes. */
 static rlxvk_status convert(const node *n, storage held, const param_data *d, void *to)
 {
@@ -129,16 +128,16 @@ static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param
     if (p->node == NODE_NONE || d->bytes == 0)
         return RLXVK_OK;
     const node *n = graph_node(e->graph, p->node);
-    location to = node_location(e, p->node);
+    location to = state_location(e, p->node);
     bool verbatim =
-        node_held(e, p->node) == STORAGE_RAW || (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
+        state_held(e, p->node) == STORAGE_RAW || (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
     if (verbatim)
-        return location_write(e, &to, d->data, d->bytes);
-    void *slot_bytes = memory_zeroed(1, node_slot_bytes(e, p->node));
+        return transfer_write(e, &to, d->data, d->bytes);
+    void *slot_bytes = memory_zeroed(1, state_slot_bytes(e, p->node));
     if (!slot_bytes)
         return status_fail_memory("param");
-    TRY(convert(n, node_held(e, p->node), d, slot_bytes));
-    TRY(location_write(e, &to, slot_bytes, node_slot_bytes(e, p->node)));
+    TRY(convert(n, state_held(e, p->node), d, slot_bytes));
+    TRY(transfer_write(e, &to, slot_bytes, state_slot_bytes(e, p->node)));
 error:
     memory_free(slot_bytes);
     return status;
@@ -158,8 +157,8 @@ error:
 static rlxvk_status store_data(rlxvk_executable *e, const param_data *d)
 {
     rlxvk_status status;
-    TRY(flush_row_feeds(e));
-    TRY(write_param(e, find_param(e, d->name), d));
+    TRY(ticket_flush(e));
+    TRY(write_param(e, name_find_param(e, d->name), d));
 error:
     return status;
 }
@@ -173,15 +172,17 @@ error:
     return status;
 }
 
+/* ---- The public calls ---- */
+
 rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, const float *values,
                              size_t length)
 {
-    param_state *p = find_param(executable, name);
+    param_state *p = name_find_param(executable, name);
     const node *n = p ? graph_node(executable->source, p->source) : NULL;
     if (n && op_node_storage(executable->source, p->source) != STORAGE_RAW) {
         uint64_t needed = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
-        if (!buffer_fits(needed, length, values))
-            return fail_buffer(needed, "values", length, "set_param: param '%s' needs", name);
+        if (!slot_fits(needed, length, values))
+            return slot_refuse(needed, "values", length, "set_param: param '%s' needs", name);
     }
     param_data d = {"set_param", name, values, length * 4, RLXVK_F32};
     return set_param(executable, &d);
@@ -190,7 +191,7 @@ rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, con
 rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
                                    const void *bytes, size_t length)
 {
-    const param_state *p = find_param(executable, name);
+    const param_state *p = name_find_param(executable, name);
     rlxvk_dtype dtype =
         p ? (rlxvk_dtype)graph_node(executable->source, p->source)->dtype : RLXVK_F32;
     bool own = dtype == RLXVK_U8 || dtype == RLXVK_I8 || dtype == RLXVK_F16 ||
@@ -225,29 +226,28 @@ error:
 static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data, size_t length,
                                rlxvk_encoding encoding)
 {
-    param_state *p = find_param(e, name);
+    param_state *p = name_find_param(e, name);
     uint64_t needed;
     void *slot_bytes = NULL;
     rlxvk_status status;
     TRY(status_require(e, "read_param", "executable"));
     if (!p)
-        return unknown_name(e, "read_param", "param", name);
+        return name_unknown(e, "read_param", "param", name);
     if (p->node == NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_param: '%s' was dropped as dead; no output depends on it", name);
     const node *n = graph_node(e->graph, p->node);
-    TRY(encoded_length(n, node_held(e, p->node), encoding, &needed));
-    if (!buffer_fits(needed, length, data))
-        return fail_buffer(needed, encoding_unit(encoding), length, "read_param: param '%s' has",
-                           name);
+    TRY(slot_length(n, state_held(e, p->node), encoding, &needed));
+    if (!slot_fits(needed, length, data))
+        return slot_refuse(needed, slot_unit(encoding), length, "read_param: param '%s' has", name);
     if (length == 0)
         return RLXVK_OK;
-    TRY(flush_row_feeds(e));
-    location from = node_location(e, p->node);
+    TRY(ticket_flush(e));
+    location from = state_location(e, p->node);
     if (!(slot_bytes = memory_allocate(from.bytes)))
         TRY(status_fail_memory("read_param"));
-    TRY(location_read(e, &from, slot_bytes, from.bytes));
-    decode_slot(n, node_held(e, p->node), encoding, slot_bytes, data);
+    TRY(transfer_read(e, &from, slot_bytes, from.bytes));
+    slot_decode(n, state_held(e, p->node), encoding, slot_bytes, data);
 error:
     memory_free(slot_bytes);
     return status;

@@ -2,7 +2,7 @@
  * Recording: one reusable command buffer a segment, one a staged input and output and ticket.
  * Written once at compile; a run only chooses which of them to submit. Feeds are in feed.c.
  */
-#include "exec/executable.h"
+#include "exec/record.h"
 
 #include <string.h>
 
@@ -76,14 +76,14 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
 }
 
 /* A segment's timestamps: its begin, and then the end of each step (profiled) or of the last. */
-uint32_t first_query(const rlxvk_executable *e, uint32_t segment)
+uint32_t record_first_query(const rlxvk_executable *e, uint32_t segment)
 {
     return e->profiled ? e->plan.segments.items[segment].first + segment : 2 * segment;
 }
-uint32_t last_query(const rlxvk_executable *e, uint32_t segment)
+uint32_t record_last_query(const rlxvk_executable *e, uint32_t segment)
 {
     uint32_t steps = e->profiled ? e->plan.segments.items[segment].count : 1;
-    return first_query(e, segment) + steps;
+    return record_first_query(e, segment) + steps;
 }
 
 static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t query)
@@ -96,7 +96,7 @@ rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
 {
     const segment *g = &e->plan.segments.items[index];
     VkCommandBuffer c = e->segments[index];
-    uint32_t query = first_query(e, index), count = last_query(e, index) - query + 1;
+    uint32_t query = record_first_query(e, index), count = record_last_query(e, index) - query + 1;
     rlxvk_status status;
     TRY(command_begin(e->device, c));
     if (e->queries)
@@ -171,13 +171,13 @@ error:
 
 static rlxvk_status record_upload(rlxvk_executable *e, input_state *in)
 {
-    location to = node_location(e, in->node);
+    location to = state_location(e, in->node);
     return record_staged(e, &in->upload, &to, true);
 }
 
 rlxvk_status record_readback(rlxvk_executable *e, output_state *out)
 {
-    location from = output_location(e, out);
+    location from = state_output_location(e, out);
     return record_staged(e, &out->readback, &from, false);
 }
 

@@ -1,6 +1,7 @@
 /* The random-number state of an executable: an input of the library's own, written by the runs
  * themselves when it changed. */
-#include "exec/executable.h"
+#include "exec/rng.h"
+#include "exec/upload.h"
 #include "op/random/random.h"
 
 static rlxvk_status check_options(const rlxvk_rng_options *o)

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
 #include "exec/context.h"
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "cli/output.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* One bench case: copies of the op on leaves of their own, random content, timed runs. */
 #include "bench/bench.h"
-#include "exec/executable.h"
+#include "exec/state.h"
 
 #include <math.h>
 #include <stdlib.h>

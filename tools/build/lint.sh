@@ -36,11 +36,16 @@ for layer in base kernel graph op plan rewrite spirv vk exec; do
         done
     done
 done
+# Inside a folder too, files form a stack: no circle of objects that call each other.
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,vk,exec}) || complain "$circles"
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
 for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
+done
+for f in runtime/exec/*.[ch]; do
+    grep -nE '\bOP_[a-z]' "$f" /dev/null && complain "$f: names an op; ask its family or the node"
 done
 
 # A host program's locale may not change what is read and written: base/text.c has what stands in for these.

@@ -3,7 +3,7 @@
  * runs, which must agree to the bit -> comparison. Holds nothing between cases.
  */
 #include "conform/conform.h"
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "op/evaluate.h"
 #include "op/matmul/matmul.h"
 #include "op/random/random.h"

@@ -3,7 +3,7 @@
  * upload or a later run writes. Each on a device whose memory the host reads in place, and on one
  * where everything is staged.
  */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>

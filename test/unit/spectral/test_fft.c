@@ -3,7 +3,7 @@
  * (relative error in the 2-norm, largest error of an element), the choice of passes on made-up
  * devices, and the builders around fft.
  */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "op/spectral/fft.h"
 #include "support/harness.h"
 

@@ -1,16 +1,11 @@
 /* Between the caller's data and the bytes of a slot. A slot holds words, pairs, raw bytes or packed
  * halves. */
-#include "exec/executable.h"
+#include "exec/slot.h"
 #include "graph/half.h"
 
 #include <string.h>
 
-storage node_held(const rlxvk_executable *e, uint32_t id)
-{
-    return (storage)e->schedule.values.items[id].storage;
-}
-
-rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
+rlxvk_status slot_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
 {
     uint64_t numel = shape_numel(&n->shape);
     if (encoding != RLXVK_AS_F32 && encoding != RLXVK_AS_BYTES)
@@ -27,7 +22,7 @@ rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding
     return RLXVK_OK;
 }
 
-rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const char *format, ...)
+rlxvk_status slot_refuse(uint64_t length, const char *unit, size_t given, const char *format, ...)
 {
     char what[400];
     va_list arguments;
@@ -47,7 +42,7 @@ static void encode_half(const node *n, const float *values, uint64_t count, uint
         to[i] = n->dtype == RLXVK_F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
 }
 
-void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to)
+void slot_encode(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to)
 {
     uint64_t numel = shape_numel(&n->shape);
     bool bytes = encoding == RLXVK_AS_BYTES;
@@ -64,7 +59,7 @@ void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const voi
     }
 }
 
-void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data)
+void slot_decode(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data)
 {
     uint64_t numel = shape_numel(&n->shape);
     bool bytes = encoding == RLXVK_AS_BYTES;

@@ -1,0 +1,56 @@
+/* Leaves by the names the caller knows them by. The library's own (the random state) have none. */
+#include "exec/name.h"
+#include "op/random/random.h"
+
+#include <string.h>
+
+#define NAMES_LISTED 8 /* in an error */
+
+static void list_names(const rlxvk_executable *e, const char *row, text *out)
+{
+    size_t listed = 0;
+    for (uint32_t id = 0; id < e->source->nodes.count && listed <= NAMES_LISTED; id++) {
+        const node *n = graph_node(e->source, id);
+        if (strcmp(node_row(n)->name, row) != 0 || random_is_state(n))
+            continue;
+        text_append(out, listed ? ", " : "; there are ");
+        text_append(out, listed < NAMES_LISTED ? "'%.60s'" : "more", n->name);
+        listed++;
+    }
+}
+
+rlxvk_status name_unknown(const rlxvk_executable *e, const char *call, const char *row,
+                          const char *name)
+{
+    char names[NAMES_LISTED * 64 + 32] = "";
+    if (!name)
+        return status_require(name, call, "name");
+    list_names(e, row, &(text){.buffer = names, .size = sizeof names});
+    return status_fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call, row,
+                       name, names);
+}
+
+input_state *name_find_input(rlxvk_executable *e, const char *name)
+{
+    uint32_t id = name ? op_find_input(e->source, name) : NODE_NONE;
+    bool callers = id != NODE_NONE && !random_is_state(graph_node(e->source, id));
+    return callers ? &e->inputs[e->leaf_index[id]] : NULL;
+}
+
+param_state *name_find_param(rlxvk_executable *e, const char *name)
+{
+    uint32_t id = e && name ? op_find_param(e->source, name) : NODE_NONE;
+    return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];
+}
+
+rlxvk_status name_live_input(rlxvk_executable *e, const char *call, const char *name,
+                             input_state **out)
+{
+    rlxvk_status status;
+    TRY(status_require(e, call, "executable"));
+    *out = name_find_input(e, name);
+    if (!*out)
+        TRY(name_unknown(e, call, "input", name));
+error:
+    return status;
+}
