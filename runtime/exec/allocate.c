@@ -6,6 +6,8 @@
 #include "exec/slot.h"
 #include "exec/transfer.h"
 
+#define STAGED_LIMIT_BYTES (64u << 20) /* larger ones take the blocking path */
+
 uint32_t exec_scratch_fill = 0;
 
 /* ---- Locations ---- */
@@ -23,31 +25,55 @@ static rlxvk_status pool_borrow(rlxvk_executable *e, memory_pool *pool)
     return RLXVK_OK;
 }
 
-static rlxvk_status locate_shared(rlxvk_executable *e, uint32_t id)
+/* The place of a leaf in the memory of an executable that has it too: share_match saw to that. */
+static rlxvk_status locate_shared(rlxvk_executable *e, const rlxvk_executable *other, uint32_t id)
 {
-    const rlxvk_executable *other = e->options.share_with;
-    const node *n = graph_node(e->graph, id);
-    uint32_t theirs = graph_find(other->graph, n->op, n->name);
-    if (theirs != NODE_NONE) {
-        e->locations[id] = other->locations[theirs];
-        return pool_borrow(e, e->locations[id].pool);
-    }
-    return status_fail(RLXVK_E_UNKNOWN_NAME,
-                       "share_with: '%s' is no longer there; share with an executable that uses it",
-                       n->name);
+    const node *n = graph_node(e->program->graph, id);
+    e->locations[id] = other->locations[graph_find(other->program->graph, n->op, n->name)];
+    return pool_borrow(e, e->locations[id].pool);
 }
 
-static rlxvk_status locate_all(rlxvk_executable *e)
+/* Blocks for the leaves that the plan left out because they are shared, for an executable that
+ * shares with nobody: one after the other, none across a block's edge. */
+static rlxvk_status locate_detached(rlxvk_executable *e)
 {
+    const program *p = e->program;
+    uint64_t most = p->device->choice.profile.max_allocation_bytes;
+    VECTOR(uint64_t) blocks = {0};
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t v = 0; v < e->plan.value_count; v++) {
-        const slot *s = &e->plan.slots[v];
-        if (s->block == SLOT_NONE)
+    for (uint32_t v = 0; v < p->plan.value_count; v++) {
+        const slot *s = &p->plan.slots[v];
+        if (!program_shares(p, v))
             continue;
-        if (s->block >= SLOT_SHARED)
-            TRY(locate_shared(e, v));
-        else
+        bool fits = blocks.count && blocks.items[blocks.count - 1] + s->size <= most;
+        if (!fits && !VECTOR_PUSH(&blocks, 0))
+            TRY(status_fail_memory("blocks"));
+        uint64_t *end = &blocks.items[blocks.count - 1];
+        e->locations[v] = (location){NULL, (uint32_t)blocks.count - 1, *end, s->bytes};
+        *end += s->size;
+    }
+    if (blocks.count)
+        TRY(pool_create(e->device, blocks.items, (uint32_t)blocks.count, &e->detached));
+    for (uint32_t v = 0; v < p->plan.value_count; v++)
+        if (program_shares(p, v))
+            e->locations[v].pool = e->detached;
+error:
+    VECTOR_FREE(&blocks);
+    return status;
+}
+
+static rlxvk_status locate_all(rlxvk_executable *e, const rlxvk_executable *share_with)
+{
+    const program *p = e->program;
+    rlxvk_status status = RLXVK_OK;
+    if (!share_with)
+        TRY(locate_detached(e));
+    for (uint32_t v = 0; v < p->plan.value_count; v++) {
+        const slot *s = &p->plan.slots[v];
+        if (s->block < SLOT_SHARED)
             e->locations[v] = (location){e->pools[s->class], s->block, s->offset, s->bytes};
+        else if (share_with && program_shares(p, v))
+            TRY(locate_shared(e, share_with, v));
     }
 error:
     return status;
@@ -57,14 +83,14 @@ error:
 
 static rlxvk_status upload_constant(rlxvk_executable *e, uint32_t id)
 {
-    const node *n = graph_node(e->graph, id);
+    const node *n = graph_node(e->program->graph, id);
     location at = state_location(e, id);
     rlxvk_status status;
     void *slot_bytes = memory_zeroed(1, state_slot_bytes(e, id));
     if (!slot_bytes)
         return status_fail_memory("constant");
     if (shape_numel(&n->shape))
-        slot_encode(n, state_held(e, id), RLXVK_AS_BYTES, n->data, slot_bytes);
+        slot_encode(n, program_held(e->program, id), RLXVK_AS_BYTES, n->data, slot_bytes);
     TRY(transfer_write(e, &at, slot_bytes, state_slot_bytes(e, id)));
 error:
     memory_free(slot_bytes);
@@ -74,13 +100,14 @@ error:
 static rlxvk_status upload_constants(rlxvk_executable *e)
 {
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t id = 0; id < e->graph->nodes.count; id++)
-        if (node_is_constant(graph_node(e->graph, id)))
+    for (uint32_t id = 0; id < e->program->graph->nodes.count; id++)
+        if (node_is_constant(graph_node(e->program->graph, id)))
             TRY(upload_constant(e, id));
-    for (size_t i = 0; i < e->schedule.temporaries.count; i++) {
-        const temporary *t = &e->schedule.temporaries.items[i];
+    for (size_t i = 0; i < e->program->schedule.temporaries.count; i++) {
+        const temporary *t = &e->program->schedule.temporaries.items[i];
         if (t->content)
-            TRY(transfer_write(e, &e->locations[e->graph->nodes.count + i], t->content, t->bytes));
+            TRY(transfer_write(e, &e->locations[e->program->graph->nodes.count + i], t->content,
+                               t->bytes));
     }
 error:
     return status;
@@ -97,8 +124,8 @@ static uint64_t reserve(uint64_t *end, uint64_t bytes)
 
 static bool make_staged(rlxvk_executable *e, staged_copy *s)
 {
-    s->commands = memory_zeroed(e->max_in_flight, sizeof *s->commands);
-    s->offsets = memory_zeroed(e->max_in_flight, sizeof *s->offsets);
+    s->commands = memory_zeroed(e->program->options.max_in_flight, sizeof *s->commands);
+    s->offsets = memory_zeroed(e->program->options.max_in_flight, sizeof *s->offsets);
     return s->commands && s->offsets;
 }
 
@@ -106,11 +133,12 @@ static rlxvk_status reserve_staged(rlxvk_executable *e, staged_copy *s, uint32_t
 {
     uint64_t bytes = state_slot_bytes(e, id);
     uint64_t most = e->device->choice.profile.max_allocation_bytes;
-    if (bytes > STAGED_LIMIT_BYTES || *end + e->max_in_flight * round_up(bytes, 256) > most)
+    if (bytes > STAGED_LIMIT_BYTES ||
+        *end + e->program->options.max_in_flight * round_up(bytes, 256) > most)
         return RLXVK_OK; /* takes the blocking path */
     if (!make_staged(e, s))
         return status_fail_memory("staging");
-    for (uint32_t t = 0; t < e->max_in_flight; t++)
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)
         s->offsets[t] = reserve(end, bytes);
     return RLXVK_OK;
 }
@@ -121,11 +149,11 @@ static rlxvk_status allocate_staging(rlxvk_executable *e)
 {
     uint64_t up = 0, down = 0;
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < e->input_count; i++)
-        if (e->inputs[i].node != NODE_NONE && !e->inputs[i].in_place)
-            TRY(reserve_staged(e, &e->inputs[i].upload, e->inputs[i].node, &up));
-    for (size_t i = 0; i < e->output_count && !e->device->choice.arena_cached; i++)
-        TRY(reserve_staged(e, &e->outputs[i].readback, e->outputs[i].node, &down));
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (e->inputs[i].leaf->node != NODE_NONE && !e->inputs[i].leaf->in_place)
+            TRY(reserve_staged(e, &e->inputs[i].upload, e->inputs[i].leaf->node, &up));
+    for (size_t i = 0; i < e->program->result_count && !e->device->choice.arena_cached; i++)
+        TRY(reserve_staged(e, &e->outputs[i].readback, e->outputs[i].result->node, &down));
     if (up)
         TRY(memory_block_create(e->device, MEMORY_UPLOAD, up, &e->staging));
     if (down)
@@ -134,20 +162,71 @@ error:
     return status;
 }
 
-rlxvk_status allocate_memory(rlxvk_executable *e)
+/* Shared leaves carry over whether they have content. From now on neither executable knows what a
+ * shared input holds. */
+static void adopt_shared(rlxvk_executable *e, rlxvk_executable *other)
+{
+    const program *p = e->program;
+    for (size_t i = 0; i < p->param_count; i++)
+        if (p->params[i].node != NODE_NONE && program_shares(p, p->params[i].node)) {
+            const program_leaf *theirs = program_find_param(other->program, p->params[i].name);
+            e->params[i].set = other->params[theirs - other->program->params].set;
+        }
+    for (size_t i = 0; i < p->input_count; i++)
+        if (p->inputs[i].node != NODE_NONE && program_shares(p, p->inputs[i].node)) {
+            const program_leaf *leaf = program_find_input(other->program, p->inputs[i].name);
+            input_state *theirs = &other->inputs[leaf - other->program->inputs];
+            e->inputs[i].shared = theirs->shared = true;
+            e->inputs[i].written = theirs->written;
+            e->inputs[i].resident = theirs->bound || theirs->resident;
+        }
+}
+
+/* Weights and state of another executable of the same program, which is idle. */
+static rlxvk_status copy_memory(rlxvk_executable *e, const rlxvk_executable *from)
 {
     rlxvk_status status;
-    e->locations = memory_zeroed(e->plan.value_count + 1, sizeof *e->locations);
-    if (!e->locations)
-        return status_fail_memory("locations");
+    TRY(transfer_begin(e));
     for (int c = 0; c < CLASS_COUNT; c++)
-        TRY(pool_create(e->device, e->plan.blocks[c].items, (uint32_t)e->plan.blocks[c].count,
-                        &e->pools[c]));
-    TRY(locate_all(e));
+        if (c == CLASS_SCRATCH)
+            transfer_add_fill(e, e->pools[c], exec_scratch_fill);
+        else
+            transfer_add_pool(e, e->pools[c], from->pools[c]);
+    for (uint32_t v = 0; v < e->program->plan.value_count; v++)
+        if (program_shares(e->program, v))
+            transfer_add_copy(e, &e->locations[v], &from->locations[v]);
+    TRY(transfer_end(e));
+error:
+    return status;
+}
+
+/* Zeros, and the constants. */
+static rlxvk_status begin_memory(rlxvk_executable *e)
+{
+    rlxvk_status status;
+    TRY(transfer_begin(e));
     for (int c = 0; c < CLASS_COUNT; c++)
-        TRY(transfer_fill(e, e->pools[c], c == CLASS_SCRATCH ? exec_scratch_fill : 0));
+        transfer_add_fill(e, e->pools[c], c == CLASS_SCRATCH ? exec_scratch_fill : 0);
+    if (e->detached)
+        transfer_add_fill(e, e->detached, 0);
+    TRY(transfer_end(e));
     TRY(upload_constants(e));
+error:
+    return status;
+}
+
+rlxvk_status allocate_memory(rlxvk_executable *e, rlxvk_executable *share_with,
+                             const rlxvk_executable *copy_of)
+{
+    rlxvk_status status;
+    for (int c = 0; c < CLASS_COUNT; c++)
+        TRY(pool_create(e->device, e->program->plan.blocks[c].items,
+                        (uint32_t)e->program->plan.blocks[c].count, &e->pools[c]));
+    TRY(locate_all(e, share_with));
+    TRY(copy_of ? copy_memory(e, copy_of) : begin_memory(e));
     TRY(allocate_staging(e));
+    if (share_with)
+        adopt_shared(e, share_with);
 error:
     return status;
 }

@@ -39,16 +39,16 @@ static void remember_previous(const rlxvk_graph *g, uint32_t id, const scan *s, 
 static rlxvk_status scan_nodes(rlxvk_executable *e, rlxvk_bad_node *out)
 {
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t id = 0; id < e->graph->nodes.count && !out->found; id++) {
+    for (uint32_t id = 0; id < e->program->graph->nodes.count && !out->found; id++) {
         float *words;
         uint64_t count;
         status = scan_read(e, id, &words, &count);
         if (status == RLXVK_OK && words) {
             scan s = scan_words(words, count);
             if (s.bad)
-                report_bad(e->graph, id, &s, words, count, out);
+                report_bad(e->program->graph, id, &s, words, count, out);
             else
-                remember_previous(e->graph, id, &s, out);
+                remember_previous(e->program->graph, id, &s, out);
         }
         memory_free(words);
         if (status != RLXVK_OK)
@@ -67,11 +67,10 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     TRY(status_require(executable, "first_bad_node", "executable"));
     TRY(status_require_items(inputs, input_count, "first_bad_node", "inputs"));
     TRY(status_require(out_node, "first_bad_node", "out_node"));
-    options = executable->options;
+    options = executable->program->options.given;
     options.keep_all = true;
-    options.share_with = NULL;
     options.allow_unset = true;
-    TRY(compile_graph(executable->context, executable->source, &options, &e));
+    TRY(compile_graph(executable->context, executable->program->source, &options, &e));
     TRY(copy_content(e, executable));
     status = rlxvk_run(e, inputs, input_count, NULL, 0);
     if (status != RLXVK_E_SINGULAR) /* whose NaN are what is looked for */

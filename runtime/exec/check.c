@@ -18,11 +18,12 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlx
     rlxvk_status status;
     if (!in)
         return name_unknown(e, call, "input", item->name);
-    const node *n = graph_node(e->source, in->source);
-    TRY(slot_length(n, op_node_storage(e->source, in->source), item->encoding, &length));
+    const node *n = graph_node(e->program->source, in->leaf->source);
+    TRY(slot_length(n, op_node_storage(e->program->source, in->leaf->source), item->encoding,
+                    &length));
     if (!slot_fits(length, item->length, item->data))
         return slot_refuse(length, slot_unit(item->encoding), item->length, "%s: input '%s' needs",
-                           call, in->name);
+                           call, in->leaf->name);
     e->given[in - e->inputs] = item;
 error:
     return status;
@@ -33,11 +34,12 @@ static rlxvk_status check_output(const rlxvk_executable *e, const char *call,
 {
     uint64_t length;
     rlxvk_status status;
-    if (item->index >= e->output_count)
+    if (item->index >= e->program->result_count)
         return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call,
-                           item->index, e->output_count);
-    uint32_t id = e->outputs[item->index].node;
-    TRY(slot_length(graph_node(e->graph, id), state_held(e, id), item->encoding, &length));
+                           item->index, e->program->result_count);
+    uint32_t id = e->outputs[item->index].result->node;
+    TRY(slot_length(graph_node(e->program->graph, id), program_held(e->program, id), item->encoding,
+                    &length));
     if (!slot_fits(length, item->length, item->buffer))
         return slot_refuse(length, slot_unit(item->encoding), item->length, "%s: output %zu has",
                            call, item->index);
@@ -48,17 +50,17 @@ error:
 /* Every param set and every input given, bound or written before. */
 static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
 {
-    for (size_t i = 0; i < e->param_count; i++)
-        if (!e->params[i].set && e->params[i].node != NODE_NONE)
+    for (size_t i = 0; i < e->program->param_count; i++)
+        if (!e->params[i].set && e->params[i].leaf->node != NODE_NONE)
             return status_fail(RLXVK_E_UNSET_PARAM,
                                "%s: param '%s' was never set; set it, or compile with allow_unset",
-                               call, e->params[i].name);
-    for (size_t i = 0; i < e->input_count; i++)
-        if (!e->inputs[i].written && !e->given[i] && e->inputs[i].node != NODE_NONE)
+                               call, e->params[i].leaf->name);
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (!e->inputs[i].written && !e->given[i] && e->inputs[i].leaf->node != NODE_NONE)
             return status_fail(
                 RLXVK_E_MISSING_INPUT,
                 "%s: input '%s' was never given; list it, bind it, or compile with allow_unset",
-                call, e->inputs[i].name);
+                call, e->inputs[i].leaf->name);
     return RLXVK_OK;
 }
 
@@ -70,12 +72,12 @@ rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk_run_in
     TRY(status_require_items(inputs, n, call, "inputs"));
     TRY(status_require_items(outputs, m, call, "outputs"));
     TRY(queue_usable(e));
-    memset(e->given, 0, e->input_count * sizeof *e->given);
+    memset(e->given, 0, e->program->input_count * sizeof *e->given);
     for (size_t i = 0; i < n; i++)
         TRY(check_input(e, call, inputs, i));
     for (size_t i = 0; i < m; i++)
         TRY(check_output(e, call, &outputs[i]));
-    if (!e->options.allow_unset)
+    if (!e->program->options.allow_unset)
         TRY(check_complete(e, call));
 error:
     return status;

@@ -1,61 +1,96 @@
 /*
- * Compiling: verify -> rewrite -> schedule -> plan -> allocate -> record. Everything before
- * allocation is pure data.
+ * Compiling: verify -> rewrite -> schedule -> plan -> pipelines make a program; then its first
+ * executable is made.
  */
 #include "exec/compile.h"
 #include "exec/dump.h"
 #include "exec/executable.h"
-#include "exec/options.h"
+#include "exec/share.h"
 #include "exec/stage.h"
 
-static rlxvk_status report_stage(rlxvk_executable *e)
+/* The plan, with the leaves left out whose memory is another executable's. */
+static rlxvk_status plan_shared(program *p, const rlxvk_compile_options *options)
 {
-    unsigned dump = e->context->switches.dump, check = e->context->switches.check;
-    rlxvk_status status = RLXVK_OK;
-    if (e->options.dump)
-        TRY(switches_parse_dump(e->options.dump, "compile option dump", &dump));
-    if (dump & DUMP_GRAPH)
-        dump_graph(e, e->source, "graph");
-    if (dump & DUMP_REWRITE)
-        TRY(dump_rewrite(e));
-    if (dump & DUMP_PLAN)
-        dump_plan(e);
-    if (dump & DUMP_BARRIERS)
-        dump_barriers(e);
-    if (toggle(e->options.check_plan, check & CHECK_PLAN))
-        TRY(plan_check(&e->schedule, &e->plan, NULL));
+    bool *shared;
+    rlxvk_status status;
+    if (!options || !options->share_with)
+        return stage_plan(p, NULL);
+    if (!(shared = memory_zeroed(p->graph->nodes.count + 1, sizeof *shared)))
+        return status_fail_memory("shared leaves");
+    TRY(share_match(p, options->share_with->program, options, shared));
+    TRY(stage_plan(p, shared));
 error:
+    memory_free(shared);
+    return status;
+}
+
+static rlxvk_status report(const program *p)
+{
+    unsigned dump = p->options.dump;
+    rlxvk_status status = RLXVK_OK;
+    if (dump & DUMP_GRAPH)
+        dump_graph(p, p->source, "graph");
+    if (dump & DUMP_REWRITE)
+        TRY(dump_rewrite(p));
+    if (dump & DUMP_PLAN)
+        dump_plan(p);
+    if (dump & DUMP_BARRIERS)
+        dump_barriers(p);
+    if (p->options.check_plan)
+        TRY(plan_check(&p->schedule, &p->plan, NULL));
+    if (p->context->switches.debug)
+        dump_summary(p);
+error:
+    return status;
+}
+
+static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
+                                    const rlxvk_compile_options *options, program **out)
+{
+    program *p = NULL;
+    rlxvk_status status;
+    TRY(program_create(context, &p));
+    TRY(options_resolve(context, options, &p->options));
+    TRY(stage_rewrite(p, graph));
+    TRY(stage_lower(p));
+    TRY(plan_shared(p, options));
+    TRY(program_list(p));
+    TRY(report(p));
+    TRY(stage_pipelines(p));
+    *out = p;
+    return RLXVK_OK;
+error:
+    program_release(p);
     return status;
 }
 
 rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
                            const rlxvk_compile_options *options, rlxvk_executable **out)
 {
-    rlxvk_executable *e = memory_zeroed(1, sizeof *e);
     double start = context->trace ? trace_now() : 0;
+    program *p = NULL;
     rlxvk_status status;
-    if (!e)
-        return status_fail_memory("executable");
-    e->context = context;
-    e->device = context->device;
-    e->options = options ? *options : (rlxvk_compile_options){0};
-    options_apply(e);
-    TRY(stage_rewrite(e, graph));
-    TRY(stage_plan(e));
-    TRY(report_stage(e));
-    TRY(executable_prepare(e));
-    if (context->switches.debug)
-        dump_summary(e);
-    e->options.dump = NULL; /* what is the caller's ends with the call */
-    e->options.share_with = NULL;
-    e->options.shared_inputs = NULL;
-    e->options.shared_input_count = 0;
+    TRY(compile_program(context, graph, options, &p));
+    TRY(executable_create(p, options ? options->share_with : NULL, NULL, out));
     trace_span(context->trace, "compile", TRACE_HOST, start,
                context->trace ? trace_now() - start : 0, NULL);
-    *out = e;
-    return RLXVK_OK;
 error:
-    rlxvk_executable_destroy(e);
+    program_release(p); /* the executable holds it */
+    return status;
+}
+
+/* What of the options is judged by the call itself. */
+static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_compile_options *o)
+{
+    rlxvk_status status;
+    if (o->share_with && o->share_with->context != context)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option share_with is an executable of another context; "
+                           "memory is shared within one");
+    TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
+    for (size_t i = 0; i < o->shared_input_count; i++)
+        TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+error:
     return status;
 }
 
@@ -67,7 +102,7 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
     TRY(status_require(graph, "compile", "graph"));
     TRY(status_require(out_executable, "compile", "out_executable"));
     if (options)
-        TRY(options_check(context, options));
+        TRY(check_sharing(context, options));
     TRY(compile_graph(context, graph, options, out_executable));
 error:
     return status;

@@ -1,6 +1,6 @@
-/* Graph -> executable. */
-#ifndef RLXVK_COMPILE_H
-#define RLXVK_COMPILE_H
+/* Graph -> program -> executable. */
+#ifndef RLXVK_EXEC_COMPILE_H
+#define RLXVK_EXEC_COMPILE_H
 
 #include "exec/state.h"
 

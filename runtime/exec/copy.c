@@ -1,4 +1,7 @@
-/* Copies the content of one executable to another of the same source graph. */
+/*
+ * What one executable knows and holds, given to another of the same source graph, which may have
+ * been compiled otherwise.
+ */
 #include "exec/copy.h"
 #include "exec/slot.h"
 #include "exec/ticket.h"
@@ -6,45 +9,15 @@
 
 #include <string.h>
 
-/* Copies params and written inputs, node by name, from one executable to another of the same source
- * graph. */
-static rlxvk_status copy_leaves(rlxvk_executable *to, rlxvk_executable *from)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < from->param_count; i++) {
-        param_state *a = &from->params[i], *b = &to->params[i];
-        b->set = a->set || a->node == NODE_NONE;
-        if (a->node == NODE_NONE || b->node == NODE_NONE)
-            continue;
-        const node *n = graph_node(from->source, a->source);
-        location source = state_location(from, a->node);
-        float *words = memory_zeroed(1, 2 * state_slot_bytes(from, a->node) + 8);
-        void *bytes = memory_zeroed(1, 2 * state_slot_bytes(from, a->node) + 8);
-        location target = state_location(to, b->node);
-        status = words && bytes ? transfer_read(from, &source, bytes, source.bytes)
-                                : status_fail_memory("leaf copy");
-        if (status == RLXVK_OK && state_held(from, a->node) == STORAGE_HALF &&
-            state_held(to, b->node) != STORAGE_HALF) {
-            slot_decode(n, STORAGE_HALF, RLXVK_AS_F32, bytes, words);
-            status = transfer_write(to, &target, words, target.bytes);
-        } else if (status == RLXVK_OK) {
-            status = transfer_write(to, &target, bytes, target.bytes);
-        }
-        memory_free(words);
-        memory_free(bytes);
-        if (status != RLXVK_OK)
-            return status;
-    }
-    return status;
-}
+/* ---- What is known ---- */
 
 static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *from, size_t i)
 {
     const input_state *a = &from->inputs[i];
     input_state *b = &to->inputs[i];
-    const node *n = graph_node(from->source, a->source);
-    uint64_t bytes =
-        dtype_storage_bytes(op_node_storage(from->source, a->source), shape_numel(&n->shape));
+    const node *n = graph_node(from->program->source, a->leaf->source);
+    uint64_t bytes = dtype_storage_bytes(op_node_storage(from->program->source, a->leaf->source),
+                                         shape_numel(&n->shape));
     b->written = a->written;
     b->bound = a->bound;
     b->resident = a->resident;
@@ -56,28 +29,64 @@ static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *fr
     return RLXVK_OK;
 }
 
-static rlxvk_status copy_inputs(rlxvk_executable *to, rlxvk_executable *from)
+rlxvk_status copy_state(rlxvk_executable *to, const rlxvk_executable *from)
 {
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < from->input_count; i++) {
-        input_state *a = &from->inputs[i], *b = &to->inputs[i];
+    for (size_t i = 0; i < from->program->param_count; i++)
+        to->params[i].set = from->params[i].set;
+    for (size_t i = 0; i < from->program->input_count; i++)
         TRY(copy_handle(to, from, i));
-        if (a->node == NODE_NONE || b->node == NODE_NONE)
-            continue;
-        location target = state_location(to, b->node), source = state_location(from, a->node);
-        TRY(transfer_copy(to, &target, &source));
-    }
+    to->rng = from->rng;
 error:
     return status;
+}
+
+/* ---- What is held ---- */
+
+/* A param that one of the plans keeps packed and the other does not goes by f32 words. */
+static rlxvk_status recode_param(rlxvk_executable *to, rlxvk_executable *from, size_t i)
+{
+    const program_leaf *a = from->params[i].leaf, *b = to->params[i].leaf;
+    const node *n = graph_node(from->program->source, a->source);
+    location source = state_location(from, a->node), target = state_location(to, b->node);
+    void *given = memory_allocate(source.bytes + 1), *taken = memory_allocate(target.bytes + 1);
+    float *words = memory_allocate(shape_numel(&n->shape) * sizeof *words + 1);
+    rlxvk_status status;
+    TRY(given && taken && words ? RLXVK_OK : status_fail_memory("param copy"));
+    TRY(transfer_read(from, &source, given, source.bytes));
+    slot_decode(n, program_held(from->program, a->node), RLXVK_AS_F32, given, words);
+    slot_encode(n, program_held(to->program, b->node), RLXVK_AS_F32, words, taken);
+    TRY(transfer_write(to, &target, taken, target.bytes));
+error:
+    memory_free(given);
+    memory_free(taken);
+    memory_free(words);
+    return status;
+}
+
+static rlxvk_status copy_leaf(rlxvk_executable *to, rlxvk_executable *from, uint32_t a, uint32_t b)
+{
+    if (a == NODE_NONE || b == NODE_NONE)
+        return RLXVK_OK;
+    location target = state_location(to, b), source = state_location(from, a);
+    return transfer_copy(to, &target, &source);
 }
 
 rlxvk_status copy_content(rlxvk_executable *to, rlxvk_executable *from)
 {
     rlxvk_status status;
     TRY(ticket_flush(from));
-    TRY(copy_leaves(to, from));
-    TRY(copy_inputs(to, from));
-    to->rng = from->rng;
+    TRY(copy_state(to, from));
+    for (size_t i = 0; i < from->program->param_count; i++) {
+        uint32_t a = from->params[i].leaf->node, b = to->params[i].leaf->node;
+        bool live = a != NODE_NONE && b != NODE_NONE;
+        if (live && program_held(from->program, a) != program_held(to->program, b))
+            TRY(recode_param(to, from, i));
+        else
+            TRY(copy_leaf(to, from, a, b));
+    }
+    for (size_t i = 0; i < from->program->input_count; i++)
+        TRY(copy_leaf(to, from, from->inputs[i].leaf->node, to->inputs[i].leaf->node));
 error:
     return status;
 }

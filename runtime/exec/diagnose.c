@@ -11,8 +11,8 @@
 
 static bool is_result(const rlxvk_executable *e, uint32_t id)
 {
-    const value *v = &e->schedule.values.items[id];
-    return graph_node(e->graph, id)->input_count && (v->root == id || v->in_concat);
+    const value *v = &e->program->schedule.values.items[id];
+    return graph_node(e->program->graph, id)->input_count && (v->root == id || v->in_concat);
 }
 
 static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const float *words,
@@ -25,17 +25,19 @@ static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const f
         text_append(&t, " [%lld]=%g", (long long)flat, (double)words[flat]);
     }
     log_line(&e->context->log, RLXVK_LOG_INFO, "%s: max abs %g, nonzero %llu / %llu, NaN %llu%s",
-             op_node_label(e->graph, id, label), (double)s->max_abs, (unsigned long long)s->nonzero,
-             (unsigned long long)count, (unsigned long long)s->nan_count, at);
+             op_node_label(e->program->graph, id, label), (double)s->max_abs,
+             (unsigned long long)s->nonzero, (unsigned long long)count,
+             (unsigned long long)s->nan_count, at);
 }
 
 /* ---- RLXVK_CHECK=index ---- */
 
 static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
 {
-    const node *n = graph_node(e->graph, id);
+    const node *n = graph_node(e->program->graph, id);
     uint32_t operand;
-    uint64_t limit = node_row(n)->family->index_limit(e->graph, n, &operand), count, bad = 0;
+    uint64_t limit = node_row(n)->family->index_limit(e->program->graph, n, &operand), count,
+             bad = 0;
     uint64_t first = 0;
     float *words;
     char label[NODE_LABEL];
@@ -50,7 +52,7 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
         status =
             status_fail(RLXVK_E_INDEX_OOB,
                         "%s: %llu indices are outside 0 .. %llu; the first is %g at position %llu",
-                        op_node_label(e->graph, id, label), (unsigned long long)bad,
+                        op_node_label(e->program->graph, id, label), (unsigned long long)bad,
                         (unsigned long long)limit - 1, (double)words[first],
                         (unsigned long long)first);
     memory_free(words);
@@ -63,12 +65,14 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
     uint64_t printed = 0, bad = 0;
     char label[NODE_LABEL];
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t id = 0; id < e->graph->nodes.count && e->check_index && status == RLXVK_OK; id++)
-        if (node_row(graph_node(e->graph, id))->family->index_limit)
+    for (uint32_t id = 0; id < e->program->graph->nodes.count && e->program->options.check_index &&
+                          status == RLXVK_OK;
+         id++)
+        if (node_row(graph_node(e->program->graph, id))->family->index_limit)
             status = check_indices(e, id);
-    if (status != RLXVK_OK || !e->keep_all || (!s->nan_trace && !s->dump_nodes))
+    if (status != RLXVK_OK || !e->program->options.keep_all || (!s->nan_trace && !s->dump_nodes))
         return status;
-    for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++) {
+    for (uint32_t id = 0; id < e->program->graph->nodes.count && status == RLXVK_OK; id++) {
         float *words = NULL;
         uint64_t count;
         if (!is_result(e, id))
@@ -81,7 +85,8 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
             if (s->nan_trace && found.bad && bad++ < 3)
                 log_line(&e->context->log, RLXVK_LOG_WARNING,
                          "%s: NaN %llu, Inf %llu, first at %llu",
-                         op_node_label(e->graph, id, label), (unsigned long long)found.nan_count,
+                         op_node_label(e->program->graph, id, label),
+                         (unsigned long long)found.nan_count,
                          (unsigned long long)found.infinity_count,
                          (unsigned long long)found.first_bad);
         }
@@ -96,7 +101,7 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
 
 static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
 {
-    const node *n = graph_node(e->graph, id);
+    const node *n = graph_node(e->program->graph, id);
     uint64_t first, count = node_row(n)->family->singular_flags(n, &first), bad = 0, slice = 0;
     location from = state_location(e, id);
     char label[NODE_LABEL];
@@ -116,7 +121,7 @@ static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
             status_fail(RLXVK_E_SINGULAR,
                         "%s: %llu of %llu matrices are singular, the first is slice %llu; their "
                         "solutions are NaN, all else is valid",
-                        op_node_label(e->graph, id, label), (unsigned long long)bad,
+                        op_node_label(e->program->graph, id, label), (unsigned long long)bad,
                         (unsigned long long)count, (unsigned long long)slice);
     memory_free(flags);
     return status;
@@ -125,8 +130,8 @@ static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
 rlxvk_status diagnose_run(rlxvk_executable *e)
 {
     rlxvk_status status = check_and_trace(e);
-    for (uint32_t id = 0; id < e->graph->nodes.count && status == RLXVK_OK; id++)
-        if (node_row(graph_node(e->graph, id))->family->singular_flags)
+    for (uint32_t id = 0; id < e->program->graph->nodes.count && status == RLXVK_OK; id++)
+        if (node_row(graph_node(e->program->graph, id))->family->singular_flags)
             status = check_singular(e, id);
     return status;
 }
@@ -134,10 +139,11 @@ rlxvk_status diagnose_run(rlxvk_executable *e)
 bool diagnose_needed(const rlxvk_executable *e)
 {
     const switches *s = &e->context->switches;
-    bool needed = e->keep_all && (s->nan_trace || s->dump_nodes);
-    for (uint32_t id = 0; id < e->graph->nodes.count; id++) {
-        const op_family *family = node_row(graph_node(e->graph, id))->family;
-        needed = needed || family->singular_flags || (e->check_index && family->index_limit);
+    bool needed = e->program->options.keep_all && (s->nan_trace || s->dump_nodes);
+    for (uint32_t id = 0; id < e->program->graph->nodes.count; id++) {
+        const op_family *family = node_row(graph_node(e->program->graph, id))->family;
+        needed = needed || family->singular_flags ||
+                 (e->program->options.check_index && family->index_limit);
     }
     return needed;
 }

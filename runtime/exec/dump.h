@@ -2,12 +2,12 @@
 #ifndef RLXVK_DUMP_H
 #define RLXVK_DUMP_H
 
-#include "exec/state.h"
+#include "exec/program.h"
 
-void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *title);
-rlxvk_status dump_rewrite(const rlxvk_executable *e);
-void dump_plan(const rlxvk_executable *e);
-void dump_barriers(const rlxvk_executable *e);
-void dump_summary(const rlxvk_executable *e);
+void dump_graph(const program *p, const rlxvk_graph *g, const char *title);
+rlxvk_status dump_rewrite(const program *p);
+void dump_plan(const program *p);
+void dump_barriers(const program *p);
+void dump_summary(const program *p);
 
 #endif

@@ -1,28 +1,33 @@
-/* Birth and death of an executable whose plan is made. */
+/*
+ * Birth and death of an executable. All that is made here is the executable's own: memory, command
+ * buffers, descriptor sets; what is compiled it has from its program.
+ */
 #include "exec/executable.h"
 #include "exec/allocate.h"
 #include "exec/diagnose.h"
 #include "exec/host_step.h"
 #include "exec/record.h"
 #include "exec/rng.h"
-#include "exec/share.h"
 
-rlxvk_status executable_prepare(rlxvk_executable *e)
+rlxvk_status executable_create(program *p, rlxvk_executable *share_with,
+                               const rlxvk_executable *copy_of, rlxvk_executable **out)
 {
-    device *d = e->device;
+    device *d = p->device;
+    rlxvk_executable *e = NULL;
     rlxvk_status status;
-    TRY(state_make_tables(e));
+    TRY(state_create(p, &e));
     e->diagnosed = diagnose_needed(e);
-    TRY(rng_prepare(e));
+    rng_prepare(e);
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
     TRY(vk_timeline_create(d, &e->timeline));
-    TRY(allocate_memory(e));
+    TRY(allocate_memory(e, share_with, copy_of));
     TRY(host_steps_prepare(e));
     TRY(record_all(e));
-    if (e->options.share_with)
-        share_adopt(e);
+    *out = e;
+    return RLXVK_OK;
 error:
+    rlxvk_executable_destroy(e);
     return status;
 }
 

@@ -31,19 +31,19 @@ static rlxvk_status check_feed(rlxvk_executable *e, const char *call, const char
 {
     rlxvk_status status;
     TRY(name_live_input(e, call, name, out));
-    if (index >= e->output_count)
+    if (index >= e->program->result_count)
         return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, index,
-                           e->output_count);
-    if ((*out)->node == NODE_NONE)
+                           e->program->result_count);
+    if ((*out)->leaf->node == NODE_NONE)
         return RLXVK_OK;
-    uint32_t to = (*out)->node, from = e->outputs[index].node;
-    if (state_held(e, to) != state_held(e, from))
+    uint32_t to = (*out)->leaf->node, from = e->outputs[index].result->node;
+    if (program_held(e->program, to) != program_held(e->program, from))
         return status_fail(
             RLXVK_E_DTYPE,
             "%s: input '%s' (%s) and output %zu (%s) are held differently; cast one of "
             "them in the graph",
-            call, name, rlxvk_dtype_name((rlxvk_dtype)graph_node(e->graph, to)->dtype), index,
-            rlxvk_dtype_name(e->outputs[index].dtype));
+            call, name, rlxvk_dtype_name((rlxvk_dtype)graph_node(e->program->graph, to)->dtype),
+            index, rlxvk_dtype_name(e->outputs[index].result->dtype));
 error:
     return status;
 }
@@ -87,7 +87,8 @@ rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable, const char *n
     input_state *in;
     rlxvk_status status;
     TRY(check_feed(executable, "register_row_feed", name, index, &in));
-    if (in->node == NODE_NONE || state_held(executable, in->node) != STORAGE_WORD)
+    if (in->leaf->node == NODE_NONE ||
+        program_held(executable->program, in->leaf->node) != STORAGE_WORD)
         return status_fail(RLXVK_E_DTYPE,
                            "register_row_feed: '%s' must be a live input of f32 words", name);
     TRY(wire(executable, in, in->feed, (int64_t)index));

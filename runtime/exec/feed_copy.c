@@ -14,23 +14,23 @@
 
 static bool is_fed(const input_state *in)
 {
-    return in->feed >= 0 && in->node != NODE_NONE;
+    return in->feed >= 0 && in->leaf->node != NODE_NONE;
 }
 
 static location feed_source(const rlxvk_executable *e, const input_state *in)
 {
-    return state_location(e, e->outputs[in->feed].node);
+    return state_location(e, e->outputs[in->feed].result->node);
 }
 
 static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
 {
-    return MIN(state_location(e, in->node).bytes, feed_source(e, in).bytes);
+    return MIN(state_location(e, in->leaf->node).bytes, feed_source(e, in).bytes);
 }
 
 /* Whether a feed moves anything: an output that is its target's own memory stays where it is. */
 static bool feed_moves(const rlxvk_executable *e, const input_state *in)
 {
-    location to = state_location(e, in->node), from = feed_source(e, in);
+    location to = state_location(e, in->leaf->node), from = feed_source(e, in);
     bool same =
         location_block(&from)->buffer == location_block(&to)->buffer && from.offset == to.offset;
     return feed_bytes(e, in) && !same;
@@ -40,7 +40,7 @@ static bool feed_moves(const rlxvk_executable *e, const input_state *in)
 
 static bool is_row_source(const rlxvk_executable *e, const output_state *out)
 {
-    for (size_t i = 0; i < e->input_count; i++)
+    for (size_t i = 0; i < e->program->input_count; i++)
         if (e->inputs[i].row_feed >= 0 && &e->outputs[e->inputs[i].row_feed] == out)
             return true;
     return false;
@@ -49,12 +49,12 @@ static bool is_row_source(const rlxvk_executable *e, const output_state *out)
 /* By a whole feed, or by a row feed while it is another's source. */
 static bool overwritten(const rlxvk_executable *e, const output_state *out)
 {
-    location from = state_location(e, out->node);
+    location from = state_location(e, out->result->node);
     bool row_source = is_row_source(e, out);
-    for (size_t i = 0; i < e->input_count; i++) {
+    for (size_t i = 0; i < e->program->input_count; i++) {
         const input_state *in = &e->inputs[i];
         bool written = (is_fed(in) && feed_moves(e, in)) || (row_source && in->row_feed >= 0);
-        location to = written ? state_location(e, in->node) : from;
+        location to = written ? state_location(e, in->leaf->node) : from;
         if (written && pool_overlap(&from, &to))
             return true;
     }
@@ -64,7 +64,7 @@ static bool overwritten(const rlxvk_executable *e, const output_state *out)
 /* The copy begins with what the output is now, and stays even when the feed goes. */
 rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out)
 {
-    location from = state_location(e, out->node), to = {.bytes = from.bytes};
+    location from = state_location(e, out->result->node), to = {.bytes = from.bytes};
     uint64_t bytes = round_up(from.bytes, FEED_ALIGNMENT);
     rlxvk_status status;
     TRY(pool_create(e->device, &bytes, 1, &to.pool));
@@ -82,7 +82,7 @@ error:
 static rlxvk_status copy_overwritten(rlxvk_executable *e)
 {
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < e->output_count; i++)
+    for (size_t i = 0; i < e->program->result_count; i++)
         if (!e->outputs[i].copy && overwritten(e, &e->outputs[i]))
             TRY(feed_keep_output(e, &e->outputs[i]));
 error:
@@ -103,12 +103,12 @@ static void copy_range(rlxvk_executable *e, VkCommandBuffer c, const memory_bloc
 static void copy_feeds(rlxvk_executable *e, const feed_commands *f, bool outward)
 {
     uint64_t at = 0;
-    for (size_t i = 0; i < e->input_count; i++) {
+    for (size_t i = 0; i < e->program->input_count; i++) {
         const input_state *in = &e->inputs[i];
         if (!is_fed(in) || !feed_moves(e, in))
             continue;
         uint64_t bytes = feed_bytes(e, in);
-        location l = outward ? feed_source(e, in) : state_location(e, in->node);
+        location l = outward ? feed_source(e, in) : state_location(e, in->leaf->node);
         if (outward)
             copy_range(e, f->copies, location_block(&l), l.offset, &f->scratch, at, bytes);
         else
@@ -119,9 +119,9 @@ static void copy_feeds(rlxvk_executable *e, const feed_commands *f, bool outward
 
 static void copy_outputs(rlxvk_executable *e, VkCommandBuffer c)
 {
-    for (size_t i = 0; i < e->output_count; i++) {
+    for (size_t i = 0; i < e->program->result_count; i++) {
         const output_state *out = &e->outputs[i];
-        location from = state_location(e, out->node);
+        location from = state_location(e, out->result->node);
         if (out->copy)
             copy_range(e, c, location_block(&from), from.offset, &out->copy->blocks[0], 0,
                        from.bytes);
@@ -150,9 +150,9 @@ rlxvk_status feed_make_copies(rlxvk_executable *e, feed_commands *f)
     bool any = false;
     rlxvk_status status;
     TRY(copy_overwritten(e));
-    for (size_t i = 0; i < e->output_count; i++)
+    for (size_t i = 0; i < e->program->result_count; i++)
         any = any || e->outputs[i].copy;
-    for (size_t i = 0; i < e->input_count; i++)
+    for (size_t i = 0; i < e->program->input_count; i++)
         if (is_fed(&e->inputs[i]) && feed_moves(e, &e->inputs[i]))
             bytes += round_up(feed_bytes(e, &e->inputs[i]), FEED_ALIGNMENT);
     if (bytes)

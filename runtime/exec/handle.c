@@ -20,8 +20,8 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     void *mirror = NULL;
     rlxvk_status status;
     TRY(name_live_input(e, "bind_handle", name, &in));
-    const node *n = graph_node(e->source, in->source);
-    storage held = op_node_storage(e->source, in->source);
+    const node *n = graph_node(e->program->source, in->leaf->source);
+    storage held = op_node_storage(e->program->source, in->leaf->source);
     TRY(slot_length(n, held, encoding, &needed));
     if (!slot_fits(needed, length, data))
         TRY(slot_refuse(needed, slot_unit(encoding), length, "bind_handle: input '%s' needs",
@@ -32,8 +32,8 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     if (length)
         slot_encode(n, held, encoding, data, mirror);
     TRY(ticket_flush(e));
-    if (in->node != NODE_NONE) {
-        location to = state_location(e, in->node);
+    if (in->leaf->node != NODE_NONE) {
+        location to = state_location(e, in->leaf->node);
         TRY(transfer_write(e, &to, mirror, to.bytes));
     }
     memory_free(in->mirror);
@@ -79,7 +79,8 @@ static rlxvk_status check_words(const rlxvk_executable *e, const char *call, con
 {
     uint64_t needed;
     rlxvk_status status;
-    TRY(slot_length(graph_node(e->graph, id), state_held(e, id), RLXVK_AS_F32, &needed));
+    TRY(slot_length(graph_node(e->program->graph, id), program_held(e->program, id), RLXVK_AS_F32,
+                    &needed));
     if (!slot_fits(needed, length, values))
         return slot_refuse(needed, "values", length, "%s: '%s' has", call, name);
 error:
@@ -95,11 +96,11 @@ rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name, f
     if (!in->bound && !in->resident)
         return status_fail(RLXVK_E_UNBOUND_HANDLE,
                            "read_handle: '%s' is a plain input; bind it first", name);
-    if (in->node == NODE_NONE)
+    if (in->leaf->node == NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_handle: '%s' was dropped as dead; no output depends on it", name);
-    TRY(check_words(executable, "read_handle", name, in->node, length, values));
-    TRY(row_read(executable, state_location(executable, in->node), 0, length, values));
+    TRY(check_words(executable, "read_handle", name, in->leaf->node, length, values));
+    TRY(row_read(executable, state_location(executable, in->leaf->node), 0, length, values));
 error:
     return status;
 }
@@ -115,7 +116,7 @@ rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *nam
                            "read_fed_output: no feed is set for '%s'; see rlxvk_set_handle_feed",
                            name);
     const output_state *out = &executable->outputs[in->feed];
-    TRY(check_words(executable, "read_fed_output", name, out->node, length, values));
+    TRY(check_words(executable, "read_fed_output", name, out->result->node, length, values));
     TRY(row_read(executable, state_output_location(executable, out), 0, length, values));
 error:
     return status;

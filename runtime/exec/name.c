@@ -9,8 +9,8 @@
 static void list_names(const rlxvk_executable *e, const char *row, text *out)
 {
     size_t listed = 0;
-    for (uint32_t id = 0; id < e->source->nodes.count && listed <= NAMES_LISTED; id++) {
-        const node *n = graph_node(e->source, id);
+    for (uint32_t id = 0; id < e->program->source->nodes.count && listed <= NAMES_LISTED; id++) {
+        const node *n = graph_node(e->program->source, id);
         if (strcmp(node_row(n)->name, row) != 0 || random_is_state(n))
             continue;
         text_append(out, listed ? ", " : "; there are ");
@@ -32,15 +32,14 @@ rlxvk_status name_unknown(const rlxvk_executable *e, const char *call, const cha
 
 input_state *name_find_input(rlxvk_executable *e, const char *name)
 {
-    uint32_t id = name ? op_find_input(e->source, name) : NODE_NONE;
-    bool callers = id != NODE_NONE && !random_is_state(graph_node(e->source, id));
-    return callers ? &e->inputs[e->leaf_index[id]] : NULL;
+    const program_leaf *leaf = e ? program_find_input(e->program, name) : NULL;
+    return leaf ? &e->inputs[leaf - e->program->inputs] : NULL;
 }
 
 param_state *name_find_param(rlxvk_executable *e, const char *name)
 {
-    uint32_t id = e && name ? op_find_param(e->source, name) : NODE_NONE;
-    return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];
+    const program_leaf *leaf = e ? program_find_param(e->program, name) : NULL;
+    return leaf ? &e->params[leaf - e->program->params] : NULL;
 }
 
 rlxvk_status name_live_input(rlxvk_executable *e, const char *call, const char *name,

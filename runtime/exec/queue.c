@@ -34,7 +34,8 @@ error:
 
 rlxvk_status queue_wait(rlxvk_executable *e, uint64_t reach)
 {
-    rlxvk_status status = vk_timeline_wait(e->device, e->timeline, reach, e->timeout_ns);
+    rlxvk_status status =
+        vk_timeline_wait(e->device, e->timeline, reach, e->program->options.timeout_ns);
     e->lost = e->lost || status != RLXVK_OK;
     return status;
 }

@@ -4,24 +4,24 @@
 size_t rlxvk_output_count(const rlxvk_executable *executable)
 {
     return status_require(executable, "output_count", "executable") == RLXVK_OK
-               ? executable->output_count
+               ? executable->program->result_count
                : 0;
 }
 
 static bool has_output(const rlxvk_executable *e, const char *call, size_t index)
 {
-    return status_require(e, call, "executable") == RLXVK_OK && index < e->output_count;
+    return status_require(e, call, "executable") == RLXVK_OK && index < e->program->result_count;
 }
 
 rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "output_shape", index) ? executable->outputs[index].shape
+    return has_output(executable, "output_shape", index) ? executable->outputs[index].result->shape
                                                          : RLXVK_SCALAR;
 }
 
 rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "output_dtype", index) ? executable->outputs[index].dtype
+    return has_output(executable, "output_dtype", index) ? executable->outputs[index].result->dtype
                                                          : RLXVK_F32;
 }
 
@@ -32,17 +32,17 @@ void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_r
     *out_report = (rlxvk_memory_report){0};
     if (status_require(executable, "memory", "executable") != RLXVK_OK)
         return;
-    const plan *p = &executable->plan;
+    const program *p = executable->program;
     *out_report = (rlxvk_memory_report){
-        .weight_bytes = p->class_bytes[CLASS_WEIGHTS],
-        .state_bytes = p->class_bytes[CLASS_STATE],
-        .scratch_bytes = p->class_bytes[CLASS_SCRATCH],
+        .weight_bytes = p->plan.class_bytes[CLASS_WEIGHTS],
+        .state_bytes = p->plan.class_bytes[CLASS_STATE],
+        .scratch_bytes = p->plan.class_bytes[CLASS_SCRATCH],
         .staging_bytes = executable->staging.size + executable->read_staging.size,
-        .scratch_lower_bound = p->scratch_lower_bound,
-        .scratch_unshared = p->scratch_unshared,
+        .scratch_lower_bound = p->plan.scratch_lower_bound,
+        .scratch_unshared = p->plan.scratch_unshared,
     };
     for (int c = 0; c < CLASS_COUNT; c++)
-        out_report->block_count += (uint32_t)p->blocks[c].count;
+        out_report->block_count += (uint32_t)p->plan.blocks[c].count;
 }
 
 void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
@@ -52,19 +52,14 @@ void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_
     *out_report = (rlxvk_plan_report){0};
     if (status_require(executable, "plan_info", "executable") != RLXVK_OK)
         return;
-    const plan *p = &executable->plan;
-    uint32_t host = (uint32_t)executable->host_step_count, trailing = 0;
-    if (p->segments.count)
-        trailing = !p->segments.items[p->segments.count - 1].host;
-    uint32_t submissions = trailing;
-    for (size_t i = 0; i + 1 < p->segments.count; i++)
-        submissions += !p->segments.items[i].host;
+    const program *p = executable->program;
+    uint32_t host = (uint32_t)p->host_step_count;
     *out_report = (rlxvk_plan_report){
-        .dispatches = (uint32_t)executable->schedule.steps.count - host,
-        .barriers = p->barrier_count,
+        .dispatches = (uint32_t)p->schedule.steps.count - host,
+        .barriers = p->plan.barrier_count,
         .host_steps = host,
-        .segments = (uint32_t)p->segments.count,
-        .submissions_per_run = submissions,
+        .segments = (uint32_t)p->plan.segments.count,
+        .submissions_per_run = program_submissions(p),
         .runs = executable->runs,
         .submissions = executable->submissions,
     };

@@ -4,7 +4,8 @@
 
 #include "exec/state.h"
 
-rlxvk_status rng_prepare(rlxvk_executable *e);
+/* The state's input among the executable's, and what the options say. */
+void rng_prepare(rlxvk_executable *e);
 rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket);
 
 #endif

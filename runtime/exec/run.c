@@ -17,10 +17,10 @@ static rlxvk_status execute_segments(rlxvk_executable *e)
 {
     const host_step *next = e->host_steps;
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < e->plan.segments.count; i++) {
-        const segment *g = &e->plan.segments.items[i];
+    for (uint32_t i = 0; i < e->program->plan.segments.count; i++) {
+        const segment *g = &e->program->plan.segments.items[i];
         if (!g->host) {
-            if (!e->cached) {
+            if (!e->program->options.cached) {
                 TRY(queue_wait_all(e));
                 TRY(record_segment(e, i));
             }
@@ -37,9 +37,9 @@ error:
 
 static void advance_handles(rlxvk_executable *e)
 {
-    for (size_t i = 0; i < e->input_count; i++) {
+    for (size_t i = 0; i < e->program->input_count; i++) {
         input_state *in = &e->inputs[i];
-        if (in->feed < 0 && !in->in_place)
+        if (in->feed < 0 && !in->leaf->in_place)
             continue;
         in->resident = true;
         in->written = true;
@@ -62,7 +62,7 @@ static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index
 
 static bool uploads_meet_row_feeds(const rlxvk_executable *e)
 {
-    for (size_t i = 0; i < e->input_count; i++)
+    for (size_t i = 0; i < e->program->input_count; i++)
         if (e->inputs[i].in_row_feeds && upload_is_due(e, &e->inputs[i]))
             return true;
     return false;
@@ -72,7 +72,7 @@ static bool uploads_meet_row_feeds(const rlxvk_executable *e)
 static rlxvk_status diagnose_before_feeds(rlxvk_executable *e, ticket_state *t)
 {
     rlxvk_status status = RLXVK_OK;
-    if (!e->check_index || !e->feeds.copies)
+    if (!e->program->options.check_index || !e->feeds.copies)
         return RLXVK_OK;
     TRY(queue_submit_batch(e));
     TRY(queue_wait_all(e));
@@ -84,7 +84,7 @@ error:
 /* After a failure nobody knows which uploads went out. */
 static void forget_fingerprints(rlxvk_executable *e)
 {
-    for (size_t i = 0; i < e->input_count; i++)
+    for (size_t i = 0; i < e->program->input_count; i++)
         e->inputs[i].fingerprint_valid = false;
 }
 
@@ -155,7 +155,7 @@ rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *i
     TRY(check_run(executable, "submit", inputs, input_count, outputs, output_count));
     if (!(t = ticket_find_free(executable)))
         TRY(status_fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
-                        executable->max_in_flight - 1));
+                        executable->program->options.max_in_flight - 1));
     TRY(start(executable, t, outputs, output_count));
     *out_ticket = t->id;
 error:
@@ -166,7 +166,7 @@ rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 {
     if (!executable)
         return status_require(executable, "wait", "executable");
-    for (uint32_t i = 0; i < executable->max_in_flight; i++)
+    for (uint32_t i = 0; i < executable->program->options.max_in_flight; i++)
         if (ticket && executable->tickets[i].id == ticket)
             return finish(executable, &executable->tickets[i]);
     return status_fail(RLXVK_E_INDEX, "wait: no run with ticket %llu is in flight",
@@ -179,7 +179,7 @@ rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inpu
     ticket_state *t;
     rlxvk_status status;
     TRY(check_run(executable, "run", inputs, input_count, outputs, output_count));
-    t = &executable->tickets[executable->max_in_flight - 1];
+    t = &executable->tickets[executable->program->options.max_in_flight - 1];
     TRY(ticket_complete_all(executable));
     TRY(start(executable, t, outputs, output_count));
     TRY(finish(executable, t));

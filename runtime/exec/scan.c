@@ -28,8 +28,8 @@ scan scan_words(const float *words, uint64_t count)
 /* Raw bytes, packed halves and the random state are no f32 words to be judged. */
 static bool holds_numbers(const rlxvk_executable *e, uint32_t id)
 {
-    storage held = state_held(e, id);
-    bool random_state = e->rng_input && e->rng_input->node == id;
+    storage held = program_held(e->program, id);
+    bool random_state = e->rng_input && e->rng_input->leaf->node == id;
     return held != STORAGE_RAW && held != STORAGE_HALF && !random_state;
 }
 

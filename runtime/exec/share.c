@@ -1,58 +1,31 @@
 /*
- * Memory that two executables share: which leaves may, and what the second takes over from the
- * first.
+ * Sharing memory between executables. What is shared is decided before the plan is made, so that
+ * the plan gives those values no slots; whose memory it is, an executable is told when it is made.
  */
 #include "exec/share.h"
-#include "exec/name.h"
 
-/* Marks a leaf that can use the other executable's memory: same name, dtype, shape and storage. */
-static void mark_if_alike(const rlxvk_executable *e, uint32_t id, bool *shared)
+/* Marks a leaf that can use the other's memory: same name, dtype, shape and storage. */
+static void mark_if_alike(const program *p, const program *theirs, uint32_t id, bool *shared)
 {
-    const rlxvk_executable *other = e->options.share_with;
-    const node *n = graph_node(e->graph, id);
-    uint32_t theirs = graph_find(other->graph, n->op, n->name);
-    if (theirs == NODE_NONE)
+    const node *n = graph_node(p->graph, id);
+    uint32_t other = graph_find(theirs->graph, n->op, n->name);
+    if (other == NODE_NONE)
         return;
-    const node *o = graph_node(other->graph, theirs);
+    const node *o = graph_node(theirs->graph, other);
     shared[id] = o->dtype == n->dtype && shape_equal(&o->shape, &n->shape) &&
-                 state_held(other, theirs) == state_held(e, id);
+                 program_held(theirs, other) == program_held(p, id);
 }
 
-/* All params, and the inputs that the caller names. */
-void share_mark(const rlxvk_executable *e, bool *shared)
+rlxvk_status share_match(const program *p, const program *theirs, const rlxvk_compile_options *o,
+                         bool *shared)
 {
-    for (uint32_t id = 0; id < e->graph->nodes.count; id++)
-        if (node_is_param(graph_node(e->graph, id)))
-            mark_if_alike(e, id, shared);
-    for (size_t i = 0; i < e->options.shared_input_count; i++) {
-        uint32_t id = op_find_input(e->graph, e->options.shared_inputs[i]);
+    for (uint32_t id = 0; id < p->graph->nodes.count; id++)
+        if (node_is_param(graph_node(p->graph, id)))
+            mark_if_alike(p, theirs, id, shared);
+    for (size_t i = 0; i < o->shared_input_count; i++) {
+        uint32_t id = op_find_input(p->graph, o->shared_inputs[i]);
         if (id != NODE_NONE)
-            mark_if_alike(e, id, shared);
+            mark_if_alike(p, theirs, id, shared);
     }
-}
-
-static bool is_shared(const rlxvk_executable *e, uint32_t id)
-{
-    return id != NODE_NONE && e->plan.slots[id].block >= SLOT_SHARED &&
-           e->plan.slots[id].block != SLOT_NONE;
-}
-
-/* Shared leaves carry over whether they have content. From now on neither executable knows what a
- * shared input holds. */
-void share_adopt(rlxvk_executable *e)
-{
-    rlxvk_executable *other = e->options.share_with;
-    for (size_t i = 0; i < e->param_count; i++) {
-        if (is_shared(e, e->params[i].node))
-            e->params[i].set = name_find_param(other, e->params[i].name)->set;
-    }
-    for (size_t i = 0; i < e->input_count; i++) {
-        bool shared = is_shared(e, e->inputs[i].node);
-        input_state *theirs = shared ? name_find_input(other, e->inputs[i].name) : NULL;
-        if (theirs) {
-            e->inputs[i].shared = theirs->shared = true;
-            e->inputs[i].written = theirs->written;
-            e->inputs[i].resident = theirs->bound || theirs->resident;
-        }
-    }
+    return RLXVK_OK;
 }

@@ -1,12 +1,12 @@
-/* Memory that two executables share. */
+/* Which leaves of a program may lie in the memory of another executable. */
 #ifndef RLXVK_EXEC_SHARE_H
 #define RLXVK_EXEC_SHARE_H
 
-#include "exec/state.h"
+#include "exec/program.h"
 
-/* Marks the leaves, per node, that use the other executable's memory. */
-void share_mark(const rlxvk_executable *e, bool *shared);
-/* Shared leaves carry over whether they have content. */
-void share_adopt(rlxvk_executable *e);
+/* Marks them, per node of the lowered program `p`: all params, and the inputs that the options
+ * name, where `theirs` has a leaf alike. */
+rlxvk_status share_match(const program *p, const program *theirs, const rlxvk_compile_options *o,
+                         bool *shared);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * * The executable: an immutable plan (rewritten graph, schedule, slots, recorded command buffers)
- * and mutable state (device memory, handle table, tickets).
+ * The state: one executable's memory, handles, recorded commands, tickets and counters. What they
+ * are the state of is its program, which it holds and never changes.
  *
  * Invariant: every submission waits for timeline value `submitted` and signals the next one, so
  * submissions execute in order; the host may touch device memory only when nothing is in flight
@@ -10,15 +10,12 @@
 #define RLXVK_EXEC_STATE_H
 
 #include "exec/pool.h"
-#include "plan/plan.h"
-#include "rewrite/rewrite.h"
+#include "exec/program.h"
 
-/* ---- Leaves and outputs by name and index ---- */
+/* ---- Leaves and outputs, one for each of the program's ---- */
 
 typedef struct param_state {
-    const char *name;
-    uint32_t node;   /* NODE_NONE: dropped as dead */
-    uint32_t source; /* node of the graph as built */
+    const program_leaf *leaf;
     bool set;
 } param_state;
 
@@ -29,10 +26,8 @@ typedef struct staged_copy {
 } staged_copy;
 
 typedef struct input_state {
-    const char *name;
-    uint32_t node, source;
+    const program_leaf *leaf;
     bool written;            /* has content */
-    bool in_place;           /* a kernel writes it */
     bool bound, resident;    /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
     void *mirror;            /* slot bytes of a bound handle */
     uint64_t fingerprint[2]; /* of the last upload; see fingerprint_valid */
@@ -44,9 +39,7 @@ typedef struct input_state {
 } input_state;
 
 typedef struct output_state {
-    uint32_t node;
-    rlxvk_shape shape;
-    rlxvk_dtype dtype;
+    const program_result *result;
     memory_pool *copy; /* where the output is kept when a feed overwrites it; NULL: in place */
     staged_copy readback;
     uint64_t last_read; /* the launch that read it last */
@@ -79,7 +72,8 @@ typedef struct ticket_state {
 typedef struct host_step {
     uint32_t step; /* host steps are in the order of the schedule */
     host_tensor *inputs;
-    void **buffers; /* per input */
+    void **buffers; /* per input its slot's bytes, then the same widened where it is packed */
+    uint32_t buffer_count;
     double *result;
     float *words;
 } host_step;
@@ -87,19 +81,10 @@ typedef struct host_step {
 struct rlxvk_executable {
     rlxvk_context *context;
     device *device;
-    rlxvk_compile_options options; /* strings and arrays copied or resolved; see compile.c */
-    rlxvk_graph *source;           /* as built; node ids of reports refer to it when keep_all */
-    rlxvk_graph *graph;            /* rewritten */
-    pair_list pairs;
-    schedule schedule;
-    plan plan;
-    uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
-    uint64_t timeout_ns;
-    rlxvk_precision precision; /* of matrix products: the option, or what RLXVK_MATMUL asks for */
-    bool cached, full_barrier, profiled, timed, keep_all, force_upload, check_index, check_packed;
-    bool diagnosed; /* runs are looked at afterwards: diagnose_run */
+    program *program; /* held */
 
     memory_pool *pools[CLASS_COUNT];
+    memory_pool *detached; /* for what the program shares, where there is nobody to share with */
     VECTOR(memory_pool *) borrowed;
     location *locations;  /* per value */
     memory_block staging; /* inputs and outputs, one share a ticket */
@@ -109,18 +94,15 @@ struct rlxvk_executable {
     param_state *params;
     input_state *inputs;
     output_state *outputs;
-    size_t param_count, input_count, output_count;
-    uint32_t *leaf_index; /* per node of `source`: which of the params or inputs it is */
     host_step *host_steps;
-    size_t host_step_count;
 
     VkCommandPool pool;
     VkDescriptorPool descriptors;
     VkDescriptorSet *sets;     /* per dispatch */
-    VkPipeline *pipelines;     /* per dispatch */
     VkCommandBuffer *segments; /* per plan segment; NULL for host ones */
     VkCommandBuffer transfer;
     feed_commands feeds;
+    VkPipeline row_pipeline; /* of row feeds; NULL until the first is registered */
     bool row_feeds_pending;
     VkQueryPool queries;
     VkSemaphore timeline;
@@ -134,23 +116,22 @@ struct rlxvk_executable {
     const rlxvk_run_input **given; /* per input, during submit: its data */
     rlxvk_rng_options rng;
     input_state *rng_input; /* NULL: no random ops */
+    bool diagnosed;         /* runs are looked at afterwards: diagnose_run */
     bool lost;
 };
 
-#define CHUNK_BYTES        (4u << 20)
-#define STAGED_LIMIT_BYTES (64u << 20)
-#define ALL_DEVICE         (SCOPE_COMPUTE | SCOPE_TRANSFER)
+#define ALL_DEVICE (SCOPE_COMPUTE | SCOPE_TRANSFER)
 
-storage state_held(const rlxvk_executable *e, uint32_t id); /* HALF included */
 /* The location of a node, its view offset included; bytes = the view's. */
 location state_location(const rlxvk_executable *e, uint32_t id);
 uint64_t state_slot_bytes(const rlxvk_executable *e, uint32_t id);
 /* Where an output is read after a run. */
 location state_output_location(const rlxvk_executable *e, const output_state *out);
 
-rlxvk_status state_make_tables(rlxvk_executable *e);
+/* An executable of a program, which it takes hold of: tables and nothing of the device yet. */
+rlxvk_status state_create(program *p, rlxvk_executable **out);
 void state_free_feeds(rlxvk_executable *e, feed_commands *f);
-/* Frees all there is, half built or whole; nothing of it may be in flight. */
+/* Frees all there is, half built or whole; nothing of it may be in flight. Takes NULL. */
 void state_destroy(rlxvk_executable *e);
 
 #endif

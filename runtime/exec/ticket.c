@@ -13,7 +13,7 @@
 
 bool ticket_in_flight(const rlxvk_executable *e)
 {
-    for (uint32_t t = 0; t < e->max_in_flight; t++)
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)
         if (e->tickets[t].id)
             return true;
     return false;
@@ -36,8 +36,8 @@ static rlxvk_status ending_of(const ticket_state *t)
 static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *item, uint32_t ticket)
 {
     const output_state *out = &e->outputs[item->index];
-    const node *n = graph_node(e->graph, out->node);
-    storage held = state_held(e, out->node);
+    const node *n = graph_node(e->program->graph, out->result->node);
+    storage held = program_held(e->program, out->result->node);
     location from = state_output_location(e, out);
     const memory_block *block = location_block(&from);
     rlxvk_status status;
@@ -117,7 +117,7 @@ error:
 rlxvk_status ticket_complete_all(rlxvk_executable *e)
 {
     rlxvk_status status;
-    for (uint32_t t = 0; t < e->max_in_flight; t++)
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)
         if (e->tickets[t].id)
             (void)ticket_complete(e, &e->tickets[t]);
     TRY(queue_usable(e));
@@ -142,7 +142,7 @@ error:
 /* The last ticket is rlxvk_run's own, so that a run never meets E_BUSY. */
 ticket_state *ticket_find_free(rlxvk_executable *e)
 {
-    for (uint32_t t = 0; t + 1 < e->max_in_flight; t++)
+    for (uint32_t t = 0; t + 1 < e->program->options.max_in_flight; t++)
         if (!e->tickets[t].id)
             return &e->tickets[t];
     return NULL;
@@ -151,7 +151,7 @@ ticket_state *ticket_find_free(rlxvk_executable *e)
 /* Tickets that look at the arena itself do so before another run overwrites it. */
 rlxvk_status ticket_settle(rlxvk_executable *e)
 {
-    for (uint32_t t = 0; t < e->max_in_flight; t++)
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)
         if (e->tickets[t].id && e->tickets[t].direct_reads)
             (void)ticket_complete(e, &e->tickets[t]); /* its own wait reports the status */
     return queue_usable(e);

@@ -23,7 +23,7 @@ error:
 static rlxvk_status segment_times(const rlxvk_executable *e, uint32_t index, uint32_t edge,
                                   uint64_t *ticks)
 {
-    const segment *g = &e->plan.segments.items[index];
+    const segment *g = &e->program->plan.segments.items[index];
     size_t stride = 2 * sizeof *ticks;
     rlxvk_status status;
     VK(e->device,
@@ -37,8 +37,8 @@ error:
 static rlxvk_status step_times(const rlxvk_executable *e, uint64_t *ticks)
 {
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++)
-        for (uint32_t edge = 0; edge < 2 && !e->plan.segments.items[i].host; edge++)
+    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries; i++)
+        for (uint32_t edge = 0; edge < 2 && !e->program->plan.segments.items[i].host; edge++)
             TRY(segment_times(e, i, edge, ticks));
 error:
     return status;
@@ -47,13 +47,13 @@ error:
 static const char *step_name(const rlxvk_executable *e, const step *s)
 {
     if (s->host)
-        return node_row(graph_node(e->graph, s->node))->name;
-    return kernel_find(e->schedule.dispatches.items[s->dispatch].kernel)->name;
+        return node_row(graph_node(e->program->graph, s->node))->name;
+    return kernel_find(e->program->schedule.dispatches.items[s->dispatch].kernel)->name;
 }
 
 rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
 {
-    size_t count = e->schedule.steps.count;
+    size_t count = e->program->schedule.steps.count;
     uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
     double period = tick_microseconds(e);
     char detail[512];
@@ -62,14 +62,14 @@ rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
         return status_fail_memory("trace");
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < count; i++)
-        first = e->schedule.steps.items[i].host ? first : MIN(first, ticks[2 * i]);
+        first = e->program->schedule.steps.items[i].host ? first : MIN(first, ticks[2 * i]);
     for (size_t i = 0; i < count; i++) {
-        const step *s = &e->schedule.steps.items[i];
+        const step *s = &e->program->schedule.steps.items[i];
         text t = {detail, sizeof detail, 0};
         if (s->host)
             continue;
         text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
-        trace_detail_name(&t, graph_node(e->graph, s->node)->name);
+        trace_detail_name(&t, graph_node(e->program->graph, s->node)->name);
         trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
                    submitted_at + (double)(ticks[2 * i] - first) * period,
                    (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
@@ -82,7 +82,7 @@ error:
 static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const char *what,
                                 const char *option)
 {
-    if (!asked || (!e->queries && e->schedule.steps.count))
+    if (!asked || (!e->queries && e->program->schedule.steps.count))
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "%s: compile with the option %s, on a device with timestamps", what,
                            option);
@@ -98,9 +98,10 @@ rlxvk_status rlxvk_run_time(const rlxvk_executable *executable, double *out_micr
     rlxvk_status status;
     TRY(status_require(e, "run_time", "executable"));
     TRY(status_require(out_microseconds, "run_time", "out_microseconds"));
-    TRY(check_timed(e, e->timed || e->profiled, "run_time", "time_runs"));
-    for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++) {
-        if (e->plan.segments.items[i].host)
+    TRY(check_timed(e, e->program->options.timed || e->program->options.profiled, "run_time",
+                    "time_runs"));
+    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries; i++) {
+        if (e->program->plan.segments.items[i].host)
             continue;
         TRY(read_query(e, record_first_query(e, i), &begin));
         TRY(read_query(e, record_last_query(e, i), &end));
@@ -120,15 +121,15 @@ rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *
     TRY(status_require(e, "profile", "executable"));
     TRY(status_require_items(steps, capacity, "profile", "steps"));
     TRY(status_require(out_count, "profile", "out_count"));
-    TRY(check_timed(e, e->profiled, "profile", "profile"));
-    size_t count = e->schedule.steps.count;
+    TRY(check_timed(e, e->program->options.profiled, "profile", "profile"));
+    size_t count = e->program->schedule.steps.count;
     double period = tick_microseconds(e);
     if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
         TRY(status_fail_memory("profile"));
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < MIN(count, capacity); i++) {
-        const step *s = &e->schedule.steps.items[i];
-        const node *n = graph_node(e->graph, s->node);
+        const step *s = &e->program->schedule.steps.items[i];
+        const node *n = graph_node(e->program->graph, s->node);
         steps[i] =
             (rlxvk_step_time){.name = step_name(e, s),
                               .node = n->name ? n->name : "",

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-static rlxvk_status transfer_begin(rlxvk_executable *e)
+#define CHUNK_BYTES (4u << 20)
+
+rlxvk_status transfer_begin(rlxvk_executable *e)
 {
     rlxvk_status status;
     TRY(command_begin(e->device, e->transfer));
@@ -17,7 +19,7 @@ error:
     return status;
 }
 
-static rlxvk_status transfer_end(rlxvk_executable *e)
+rlxvk_status transfer_end(rlxvk_executable *e)
 {
     rlxvk_status status;
     command_barrier(e->device, e->transfer, SCOPE_TRANSFER,
@@ -92,22 +94,39 @@ error:
     return status;
 }
 
-rlxvk_status transfer_copy(rlxvk_executable *e, const location *to, const location *from)
+/* ---- Many at once ---- */
+
+void transfer_add_copy(rlxvk_executable *e, const location *to, const location *from)
 {
-    if (from->bytes == 0)
-        return RLXVK_OK;
-    return copy_buffers(e, location_block(from)->buffer, from->offset, location_block(to)->buffer,
-                        to->offset, from->bytes);
+    VkBufferCopy region = {from->offset, to->offset, from->bytes};
+    if (from->bytes)
+        e->device->fn.CmdCopyBuffer(e->transfer, location_block(from)->buffer,
+                                    location_block(to)->buffer, 1, &region);
 }
 
-rlxvk_status transfer_fill(rlxvk_executable *e, const memory_pool *pool, uint32_t word)
+void transfer_add_pool(rlxvk_executable *e, const memory_pool *to, const memory_pool *from)
 {
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < pool->count; i++) {
-        TRY(transfer_begin(e));
-        e->device->fn.CmdFillBuffer(e->transfer, pool->blocks[i].buffer, 0, VK_WHOLE_SIZE, word);
-        TRY(transfer_end(e));
+    for (uint32_t i = 0; i < from->count; i++) {
+        VkBufferCopy region = {0, 0, from->blocks[i].size};
+        e->device->fn.CmdCopyBuffer(e->transfer, from->blocks[i].buffer, to->blocks[i].buffer, 1,
+                                    &region);
     }
+}
+
+void transfer_add_fill(rlxvk_executable *e, const memory_pool *pool, uint32_t word)
+{
+    for (uint32_t i = 0; i < pool->count; i++)
+        e->device->fn.CmdFillBuffer(e->transfer, pool->blocks[i].buffer, 0, VK_WHOLE_SIZE, word);
+}
+
+rlxvk_status transfer_copy(rlxvk_executable *e, const location *to, const location *from)
+{
+    rlxvk_status status;
+    if (from->bytes == 0)
+        return RLXVK_OK;
+    TRY(transfer_begin(e));
+    transfer_add_copy(e, to, from);
+    TRY(transfer_end(e));
 error:
     return status;
 }

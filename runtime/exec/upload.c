@@ -37,7 +37,7 @@ static uint64_t payload_bytes(const rlxvk_run_input *item)
 static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
 {
     uint64_t now[2];
-    if (in->in_place || in->feed >= 0 || in->shared || e->force_upload) {
+    if (in->leaf->in_place || in->feed >= 0 || in->shared || e->program->options.force_upload) {
         in->fingerprint_valid = false;
         return false;
     }
@@ -69,11 +69,11 @@ error:
 rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
                           const rlxvk_run_input *item)
 {
-    if (in->node == NODE_NONE || item->length == 0)
+    if (in->leaf->node == NODE_NONE || item->length == 0)
         return RLXVK_OK;
-    const node *n = graph_node(e->graph, in->node);
-    location to = state_location(e, in->node);
-    storage held = state_held(e, in->node);
+    const node *n = graph_node(e->program->graph, in->leaf->node);
+    location to = state_location(e, in->leaf->node);
+    storage held = program_held(e->program, in->leaf->node);
     const memory_block *block = location_block(&to);
     if (same_as_before(e, in, item))
         return RLXVK_OK;
@@ -93,7 +93,7 @@ rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
  * so it is uploaded like raw data. */
 static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
 {
-    location to = state_location(e, in->node);
+    location to = state_location(e, in->leaf->node);
     rlxvk_status status;
     const memory_block *block = location_block(&to);
     if (!block->mapped || ticket_in_flight(e) || e->batch_count)
@@ -108,16 +108,16 @@ error:
 bool upload_is_due(const rlxvk_executable *e, const input_state *in)
 {
     bool restored = in->bound && !in->resident;
-    return in->node != NODE_NONE && (e->given[in - e->inputs] || restored);
+    return in->leaf->node != NODE_NONE && (e->given[in - e->inputs] || restored);
 }
 
 rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
 {
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < e->input_count; i++)
+    for (size_t i = 0; i < e->program->input_count; i++)
         if (!e->given[i] && upload_is_due(e, &e->inputs[i]))
             TRY(restore_handle(e, &e->inputs[i]));
-    for (size_t i = 0; i < e->input_count; i++)
+    for (size_t i = 0; i < e->program->input_count; i++)
         if (e->given[i]) {
             TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
             e->inputs[i].written = true;

@@ -228,7 +228,7 @@ error:
 /* Who chose which kernel variant, from the plan. */
 static void note_variants(const bench *b, bench_result *out)
 {
-    const schedule *s = &b->executable->schedule;
+    const schedule *s = &b->executable->program->schedule;
     const char *family = b->setup->family;
     for (size_t i = s->queries.count; family && i-- > 0;)
         if (strcmp(s->queries.items[i].family->name, family) == 0)

@@ -266,8 +266,8 @@ error:
 
 static bool uses_named_variant(const rlxvk_executable *e)
 {
-    for (size_t i = 0; i < e->schedule.dispatches.count; i++)
-        if (e->schedule.dispatches.items[i].source == VARIANT_BY_NAME)
+    for (size_t i = 0; i < e->program->schedule.dispatches.count; i++)
+        if (e->program->schedule.dispatches.items[i].source == VARIANT_BY_NAME)
             return true;
     return false;
 }

@@ -361,7 +361,7 @@ static rlxvk_executable *slow_executable(uint64_t timeout_ns)
     rlxvk_graph_output(g, x);
     rlxvk_compile_options o = {.allow_unset = true};
     rlxvk_executable *e = compile(contexts[0], g, &o);
-    e->timeout_ns = timeout_ns;
+    e->program->options.timeout_ns = timeout_ns;
     return e;
 }
 

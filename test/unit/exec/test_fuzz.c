@@ -218,8 +218,8 @@ static void test_guard_bands(void **state)
         size_t n;
         expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.reuse_memory = RLXVK_OFF}, &e));
         free(run_seeded(e, g, seed, true, &n));
-        for (uint32_t v = 0; v < e->plan.value_count; v++) {
-            const slot *s = &e->plan.slots[v];
+        for (uint32_t v = 0; v < e->program->plan.value_count; v++) {
+            const slot *s = &e->program->plan.slots[v];
             uint32_t guard[64];
             if (s->block == SLOT_NONE || s->class != CLASS_SCRATCH || s->size == s->bytes)
                 continue;

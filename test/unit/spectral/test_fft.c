@@ -315,7 +315,7 @@ static void tables_are_shared(void **state)
         rlxvk_tensor y = rlxvk_fft(g, x, false, RLXVK_FFT_INVERSE);
         rlxvk_graph_output(g, k ? rlxvk_fft(g, y, true, RLXVK_FFT_INVERSE) : y);
         expect_ok(rlxvk_compile(context, g, NULL, &e));
-        bytes[k] = e->plan.class_bytes[CLASS_WEIGHTS];
+        bytes[k] = e->program->plan.class_bytes[CLASS_WEIGHTS];
         rlxvk_executable_destroy(e);
         rlxvk_graph_destroy(g);
     }
