@@ -3,6 +3,7 @@
  * once and read the row numbers from a small buffer.
  */
 #include "exec/feed_row.h"
+#include "args/movement.h"
 #include "exec/row.h"
 #include "exec/ticket.h"
 

@@ -71,9 +71,9 @@ static rlxvk_status check(const rlxvk_compile_options *o)
 static void resolve_plan(const switches *s, exec_options *o)
 {
     const rlxvk_compile_options *given = &o->given;
-    o->forbid_host = given->forbid_host;
-    o->allow_unset = given->allow_unset;
-    o->keep_all = given->keep_all || s->nan_trace || s->dump_nodes;
+    o->forbid_host = toggle(given->forbid_host, false);
+    o->allow_unset = toggle(given->allow_unset, false);
+    o->keep_all = toggle(given->keep_all, false) || s->nan_trace || s->dump_nodes;
     o->fusion = toggle(given->fusion, !s->no_fusion) && !o->keep_all;
     o->regions = o->fusion && toggle(given->regions, !s->no_regions);
     o->reorder = toggle(given->reorder, true) && !o->keep_all;

@@ -4,6 +4,7 @@
 #include "exec/ticket.h"
 #include "exec/transfer.h"
 #include "graph/half.h"
+#include "op/view.h"
 
 #include <string.h>
 
@@ -46,20 +47,6 @@ error:
 }
 
 /* ---- check_packed ---- */
-
-/* Follows views to their leaf; *offset becomes the first element of `id` inside it. */
-static uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *offset)
-{
-    const node *n = graph_node(g, id);
-    uint64_t first;
-    *offset = 0;
-    while (n->input_count && node_row(n)->family->view && node_row(n)->family->view(g, n, &first)) {
-        *offset += first;
-        id = n->inputs[0];
-        n = graph_node(g, id);
-    }
-    return id;
-}
 
 /* Has every reader of the param look at its operand: `data` are the bytes or f32 words of it all.
  */

@@ -1,9 +1,9 @@
 /* What an executable tells of itself: outputs, memory, plan. */
 #include "exec/state.h"
 
-size_t rlxvk_output_count(const rlxvk_executable *executable)
+size_t rlxvk_executable_output_count(const rlxvk_executable *executable)
 {
-    return status_require(executable, "output_count", "executable") == RLXVK_OK
+    return status_require(executable, "executable_output_count", "executable") == RLXVK_OK
                ? executable->program->result_count
                : 0;
 }
@@ -13,24 +13,26 @@ static bool has_output(const rlxvk_executable *e, const char *call, size_t index
     return status_require(e, call, "executable") == RLXVK_OK && index < e->program->result_count;
 }
 
-rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
+rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "output_shape", index) ? executable->outputs[index].result->shape
-                                                         : RLXVK_SCALAR;
+    return has_output(executable, "executable_output_shape", index)
+               ? executable->outputs[index].result->shape
+               : RLXVK_SCALAR;
 }
 
-rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index)
+rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "output_dtype", index) ? executable->outputs[index].result->dtype
-                                                         : RLXVK_F32;
+    return has_output(executable, "executable_output_dtype", index)
+               ? executable->outputs[index].result->dtype
+               : RLXVK_F32;
 }
 
-void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
+void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
 {
-    if (status_require(out_report, "memory", "out_report") != RLXVK_OK)
+    if (status_require(out_report, "executable_memory", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_memory_report){0};
-    if (status_require(executable, "memory", "executable") != RLXVK_OK)
+    if (status_require(executable, "executable_memory", "executable") != RLXVK_OK)
         return;
     const program *p = executable->program;
     *out_report = (rlxvk_memory_report){
@@ -45,12 +47,12 @@ void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_r
         out_report->block_count += (uint32_t)p->plan.blocks[c].count;
 }
 
-void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
+void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
 {
-    if (status_require(out_report, "plan_info", "out_report") != RLXVK_OK)
+    if (status_require(out_report, "executable_plan", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_plan_report){0};
-    if (status_require(executable, "plan_info", "executable") != RLXVK_OK)
+    if (status_require(executable, "executable_plan", "executable") != RLXVK_OK)
         return;
     const program *p = executable->program;
     uint32_t host = (uint32_t)p->host_step_count;

@@ -91,15 +91,15 @@ static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const cha
     return RLXVK_OK;
 }
 
-rlxvk_status rlxvk_run_time(const rlxvk_executable *executable, double *out_microseconds)
+rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, double *out_microseconds)
 {
     const rlxvk_executable *e = executable;
     uint64_t begin, end, sum = 0;
     rlxvk_status status;
-    TRY(status_require(e, "run_time", "executable"));
-    TRY(status_require(out_microseconds, "run_time", "out_microseconds"));
-    TRY(check_timed(e, e->program->options.timed || e->program->options.profiled, "run_time",
-                    "time_runs"));
+    TRY(status_require(e, "executable_run_time", "executable"));
+    TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
+    TRY(check_timed(e, e->program->options.timed || e->program->options.profiled,
+                    "executable_run_time", "time_runs"));
     for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries; i++) {
         if (e->program->plan.segments.items[i].host)
             continue;
@@ -112,20 +112,20 @@ error:
     return status;
 }
 
-rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
-                           size_t capacity, size_t *out_count)
+rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
+                                      size_t capacity, size_t *out_count)
 {
     const rlxvk_executable *e = executable;
     uint64_t *ticks = NULL;
     rlxvk_status status;
-    TRY(status_require(e, "profile", "executable"));
-    TRY(status_require_items(steps, capacity, "profile", "steps"));
-    TRY(status_require(out_count, "profile", "out_count"));
-    TRY(check_timed(e, e->program->options.profiled, "profile", "profile"));
+    TRY(status_require(e, "executable_profile", "executable"));
+    TRY(status_require_items(steps, capacity, "executable_profile", "steps"));
+    TRY(status_require(out_count, "executable_profile", "out_count"));
+    TRY(check_timed(e, e->program->options.profiled, "executable_profile", "profile"));
     size_t count = e->program->schedule.steps.count;
     double period = tick_microseconds(e);
     if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
-        TRY(status_fail_memory("profile"));
+        TRY(status_fail_memory("executable_profile"));
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->program->schedule.steps.items[i];

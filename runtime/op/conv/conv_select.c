@@ -3,8 +3,8 @@
  * barriers and shared memory cost more than they save (and RLXVK_MATMUL=scalar); TILED:
  * RLXVK_MATMUL=tiled. The last row of each setting has no conditions but the baseline's.
  */
+#include "args/matmul.h"
 #include "op/conv/conv_select.h"
-#include "args.h"
 
 enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
 enum condition {
