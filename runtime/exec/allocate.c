@@ -53,7 +53,8 @@ static rlxvk_status locate_detached(rlxvk_executable *e)
         *end += s->size;
     }
     if (blocks.count)
-        TRY(pool_create(e->device, blocks.items, (uint32_t)blocks.count, &e->detached));
+        TRY(pool_create(e->device, blocks.items, (uint32_t)blocks.count,
+                        p->param_count + p->input_count, &e->detached));
     for (uint32_t v = 0; v < p->plan.value_count; v++)
         if (program_shares(p, v))
             e->locations[v].pool = e->detached;
@@ -77,6 +78,52 @@ static rlxvk_status locate_all(rlxvk_executable *e, const rlxvk_executable *shar
     }
 error:
     return status;
+}
+
+/* ---- What is known of the leaves ---- */
+
+static bool is_shared(const program *p, const program_leaf *leaf)
+{
+    return leaf->node != NODE_NONE && program_shares(p, leaf->node);
+}
+
+static void adopt_param(param_state *mine, const rlxvk_executable *other)
+{
+    const program_leaf *theirs = program_find_param(other->program, mine->leaf->name);
+    mine->content = other->params[theirs - other->program->params].content;
+}
+
+static void adopt_input(input_state *mine, const rlxvk_executable *other)
+{
+    const program_leaf *leaf = program_find_input(other->program, mine->leaf->name);
+    const input_state *theirs = &other->inputs[leaf - other->program->inputs];
+    mine->content = theirs->content;
+    mine->content->shared = true;
+    mine->resident = theirs->bound || theirs->resident;
+}
+
+/* A record in the pool of the leaf's memory, of whatever class that is, so that the two live
+ * equally long. A leaf without memory has one in a pool of the executable's own. */
+static leaf_content *content_of(const rlxvk_executable *e, const program_leaf *leaf, size_t index)
+{
+    memory_pool *pool = leaf->node == NODE_NONE ? NULL : e->locations[leaf->node].pool;
+    return &(pool ? pool : e->pools[CLASS_STATE])->contents[index];
+}
+
+/* With the memory of a shared leaf comes what is known of it. */
+static void locate_contents(rlxvk_executable *e, const rlxvk_executable *share_with)
+{
+    const program *p = e->program;
+    for (size_t i = 0; i < p->param_count; i++)
+        if (share_with && is_shared(p, &p->params[i]))
+            adopt_param(&e->params[i], share_with);
+        else
+            e->params[i].content = content_of(e, &p->params[i], i);
+    for (size_t i = 0; i < p->input_count; i++)
+        if (share_with && is_shared(p, &p->inputs[i]))
+            adopt_input(&e->inputs[i], share_with);
+        else
+            e->inputs[i].content = content_of(e, &p->inputs[i], p->param_count + i);
 }
 
 /* ---- Constants ---- */
@@ -162,26 +209,6 @@ error:
     return status;
 }
 
-/* Shared leaves carry over whether they have content. From now on neither executable knows what a
- * shared input holds. */
-static void adopt_shared(rlxvk_executable *e, rlxvk_executable *other)
-{
-    const program *p = e->program;
-    for (size_t i = 0; i < p->param_count; i++)
-        if (p->params[i].node != NODE_NONE && program_shares(p, p->params[i].node)) {
-            const program_leaf *theirs = program_find_param(other->program, p->params[i].name);
-            e->params[i].set = other->params[theirs - other->program->params].set;
-        }
-    for (size_t i = 0; i < p->input_count; i++)
-        if (p->inputs[i].node != NODE_NONE && program_shares(p, p->inputs[i].node)) {
-            const program_leaf *leaf = program_find_input(other->program, p->inputs[i].name);
-            input_state *theirs = &other->inputs[leaf - other->program->inputs];
-            e->inputs[i].shared = theirs->shared = true;
-            e->inputs[i].written = theirs->written;
-            e->inputs[i].resident = theirs->bound || theirs->resident;
-        }
-}
-
 /* Weights and state of another executable of the same program, which is idle. */
 static rlxvk_status copy_memory(rlxvk_executable *e, const rlxvk_executable *from)
 {
@@ -215,18 +242,26 @@ error:
     return status;
 }
 
-rlxvk_status allocate_memory(rlxvk_executable *e, rlxvk_executable *share_with,
+static rlxvk_status create_pools(rlxvk_executable *e)
+{
+    const program *p = e->program;
+    rlxvk_status status = RLXVK_OK;
+    for (int c = 0; c < CLASS_COUNT; c++)
+        TRY(pool_create(e->device, p->plan.blocks[c].items, (uint32_t)p->plan.blocks[c].count,
+                        p->param_count + p->input_count, &e->pools[c]));
+error:
+    return status;
+}
+
+rlxvk_status allocate_memory(rlxvk_executable *e, const rlxvk_executable *share_with,
                              const rlxvk_executable *copy_of)
 {
     rlxvk_status status;
-    for (int c = 0; c < CLASS_COUNT; c++)
-        TRY(pool_create(e->device, e->program->plan.blocks[c].items,
-                        (uint32_t)e->program->plan.blocks[c].count, &e->pools[c]));
+    TRY(create_pools(e));
     TRY(locate_all(e, share_with));
     TRY(copy_of ? copy_memory(e, copy_of) : begin_memory(e));
     TRY(allocate_staging(e));
-    if (share_with)
-        adopt_shared(e, share_with);
+    locate_contents(e, share_with);
 error:
     return status;
 }

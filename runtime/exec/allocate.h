@@ -7,7 +7,7 @@
 /* `share_with`: whose memory shared leaves lie in, and what is known of it. `copy_of`: an idle
  * executable of the same program, whose weights and state it begins with instead of zeros. Both may
  * be NULL. */
-rlxvk_status allocate_memory(rlxvk_executable *e, rlxvk_executable *share_with,
+rlxvk_status allocate_memory(rlxvk_executable *e, const rlxvk_executable *share_with,
                              const rlxvk_executable *copy_of);
 
 /* Test hook: what scratch is filled with at creation (0). Process-wide. */

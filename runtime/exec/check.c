@@ -51,12 +51,12 @@ error:
 static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
 {
     for (size_t i = 0; i < e->program->param_count; i++)
-        if (!e->params[i].set && e->params[i].leaf->node != NODE_NONE)
+        if (!e->params[i].content->written && e->params[i].leaf->node != NODE_NONE)
             return status_fail(RLXVK_E_UNSET_PARAM,
                                "%s: param '%s' was never set; set it, or compile with allow_unset",
                                call, e->params[i].leaf->name);
     for (size_t i = 0; i < e->program->input_count; i++)
-        if (!e->inputs[i].written && !e->given[i] && e->inputs[i].leaf->node != NODE_NONE)
+        if (!e->inputs[i].content->written && !e->given[i] && e->inputs[i].leaf->node != NODE_NONE)
             return status_fail(
                 RLXVK_E_MISSING_INPUT,
                 "%s: input '%s' was never given; list it, bind it, or compile with allow_unset",

@@ -18,7 +18,7 @@ static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *fr
     const node *n = graph_node(from->program->source, a->leaf->source);
     uint64_t bytes = dtype_storage_bytes(op_node_storage(from->program->source, a->leaf->source),
                                          shape_numel(&n->shape));
-    b->written = a->written;
+    b->content->written = a->content->written;
     b->bound = a->bound;
     b->resident = a->resident;
     if (!a->mirror)
@@ -33,7 +33,7 @@ rlxvk_status copy_state(rlxvk_executable *to, const rlxvk_executable *from)
 {
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < from->program->param_count; i++)
-        to->params[i].set = from->params[i].set;
+        to->params[i].content->written = from->params[i].content->written;
     for (size_t i = 0; i < from->program->input_count; i++)
         TRY(copy_handle(to, from, i));
     to->rng = from->rng;

@@ -9,7 +9,7 @@
 #include "exec/record.h"
 #include "exec/rng.h"
 
-rlxvk_status executable_create(program *p, rlxvk_executable *share_with,
+rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
                                const rlxvk_executable *copy_of, rlxvk_executable **out)
 {
     device *d = p->device;
@@ -17,11 +17,11 @@ rlxvk_status executable_create(program *p, rlxvk_executable *share_with,
     rlxvk_status status;
     TRY(state_create(p, &e));
     e->diagnosed = diagnose_needed(e);
-    rng_prepare(e);
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
     TRY(vk_timeline_create(d, &e->timeline));
     TRY(allocate_memory(e, share_with, copy_of));
+    rng_prepare(e);
     TRY(host_steps_prepare(e));
     TRY(record_all(e));
     *out = e;

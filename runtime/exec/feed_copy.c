@@ -67,7 +67,7 @@ rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out)
     location from = state_location(e, out->result->node), to = {.bytes = from.bytes};
     uint64_t bytes = round_up(from.bytes, FEED_ALIGNMENT);
     rlxvk_status status;
-    TRY(pool_create(e->device, &bytes, 1, &to.pool));
+    TRY(pool_create(e->device, &bytes, 1, 0, &to.pool));
     TRY(transfer_copy(e, &to, &from));
     out->copy = to.pool;
     status = record_readback(e, out);

@@ -38,8 +38,8 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     }
     memory_free(in->mirror);
     in->mirror = mirror;
-    in->bound = in->written = true;
-    in->resident = in->fingerprint_valid = false;
+    in->bound = in->content->written = true;
+    in->resident = in->content->fingerprint_valid = false;
     return RLXVK_OK;
 error:
     memory_free(mirror);
@@ -60,7 +60,7 @@ rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name)
     TRY(ticket_flush(executable));
     memory_free(in->mirror);
     in->mirror = NULL;
-    in->bound = in->resident = in->fingerprint_valid = false;
+    in->bound = in->resident = in->content->fingerprint_valid = false;
 error:
     return status;
 }

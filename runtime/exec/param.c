@@ -114,7 +114,7 @@ static rlxvk_status convert(const node *n, storage held, const param_data *d, vo
 static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param_data *d)
 {
     rlxvk_status status = RLXVK_OK;
-    p->set = true;
+    p->content->written = true;
     if (p->leaf->node == NODE_NONE || d->bytes == 0)
         return RLXVK_OK;
     const node *n = graph_node(e->program->graph, p->leaf->node);

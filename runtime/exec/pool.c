@@ -16,10 +16,12 @@ void pool_release(rlxvk_context *c, memory_pool *pool)
     for (uint32_t i = 0; i < pool->count; i++)
         memory_block_destroy(pool->device, &pool->blocks[i]);
     memory_free(pool->blocks);
+    memory_free(pool->contents);
     memory_free(pool);
 }
 
-rlxvk_status pool_create(device *d, const uint64_t *sizes, uint32_t count, memory_pool **out)
+rlxvk_status pool_create(device *d, const uint64_t *sizes, uint32_t count, size_t leaves,
+                         memory_pool **out)
 {
     memory_pool *pool = memory_zeroed(1, sizeof *pool);
     rlxvk_status status = RLXVK_OK;
@@ -29,7 +31,8 @@ rlxvk_status pool_create(device *d, const uint64_t *sizes, uint32_t count, memor
     pool->device = d;
     pool->references = 1;
     pool->blocks = memory_zeroed(count + 1, sizeof *pool->blocks);
-    if (!pool->blocks)
+    pool->contents = memory_zeroed(leaves + 1, sizeof *pool->contents);
+    if (!pool->blocks || !pool->contents)
         return status_fail_memory("memory pool");
     for (; pool->count < count; pool->count++)
         TRY(memory_block_create(d, MEMORY_ARENA, sizes[pool->count], &pool->blocks[pool->count]));

@@ -11,7 +11,7 @@ void rng_prepare(rlxvk_executable *e)
     for (size_t i = 0; i < p->input_count; i++)
         if (random_is_state(graph_node(p->source, p->inputs[i].source))) {
             e->rng_input = &e->inputs[i];
-            e->rng_input->written = true;
+            e->rng_input->content->written = true;
         }
 }
 

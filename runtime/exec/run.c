@@ -42,8 +42,8 @@ static void advance_handles(rlxvk_executable *e)
         if (in->feed < 0 && !in->leaf->in_place)
             continue;
         in->resident = true;
-        in->written = true;
-        in->fingerprint_valid = false;
+        in->content->written = true;
+        in->content->fingerprint_valid = false;
     }
 }
 
@@ -85,7 +85,7 @@ error:
 static void forget_fingerprints(rlxvk_executable *e)
 {
     for (size_t i = 0; i < e->program->input_count; i++)
-        e->inputs[i].fingerprint_valid = false;
+        e->inputs[i].content->fingerprint_valid = false;
 }
 
 static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)

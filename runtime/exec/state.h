@@ -16,7 +16,7 @@
 
 typedef struct param_state {
     const program_leaf *leaf;
-    bool set;
+    leaf_content *content; /* lives as long as its memory */
 } param_state;
 
 /* Copies recorded once for each of the tickets in flight. */
@@ -27,12 +27,9 @@ typedef struct staged_copy {
 
 typedef struct input_state {
     const program_leaf *leaf;
-    bool written;            /* has content */
-    bool bound, resident;    /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
-    void *mirror;            /* slot bytes of a bound handle */
-    uint64_t fingerprint[2]; /* of the last upload; see fingerprint_valid */
-    bool fingerprint_valid;
-    bool shared;            /* another executable may write it too */
+    leaf_content *content;
+    bool bound, resident;   /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
+    void *mirror;           /* slot bytes of a bound handle */
     int64_t feed, row_feed; /* output index; -1: none */
     bool in_row_feeds;      /* row feeds read or write its memory */
     staged_copy upload;

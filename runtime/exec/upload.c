@@ -37,14 +37,15 @@ static uint64_t payload_bytes(const rlxvk_run_input *item)
 static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
 {
     uint64_t now[2];
-    if (in->leaf->in_place || in->feed >= 0 || in->shared || e->program->options.force_upload) {
-        in->fingerprint_valid = false;
+    if (in->leaf->in_place || in->feed >= 0 || e->program->options.force_upload) {
+        in->content->fingerprint_valid = false;
         return false;
     }
     fingerprint_of(item->data, payload_bytes(item), item->encoding, now);
-    bool same = in->fingerprint_valid && memcmp(now, in->fingerprint, sizeof now) == 0;
-    memcpy(in->fingerprint, now, sizeof now);
-    in->fingerprint_valid = true;
+    bool same =
+        in->content->fingerprint_valid && memcmp(now, in->content->fingerprint, sizeof now) == 0;
+    memcpy(in->content->fingerprint, now, sizeof now);
+    in->content->fingerprint_valid = true;
     return same;
 }
 
@@ -99,7 +100,7 @@ static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
     if (!block->mapped || ticket_in_flight(e) || e->batch_count)
         TRY(ticket_complete_all(e));
     TRY(transfer_write(e, &to, in->mirror, to.bytes));
-    in->fingerprint_valid = false;
+    in->content->fingerprint_valid = false;
 error:
     return status;
 }
@@ -120,7 +121,7 @@ rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
     for (size_t i = 0; i < e->program->input_count; i++)
         if (e->given[i]) {
             TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
-            e->inputs[i].written = true;
+            e->inputs[i].content->written = true;
         }
 error:
     return status;

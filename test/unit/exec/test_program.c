@@ -159,6 +159,98 @@ static void test_clone_of_a_sharer(void **state)
     rlxvk_executable_destroy(copy);
 }
 
+/* What one sets or writes in memory that two share counts for both, in either direction, at any
+ * time. */
+static void test_shared_content(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_executable *owner = NULL, *sharer = NULL, *third = NULL;
+    float x[WIDTH] = {1, 2}, y[2][WIDTH];
+    const char *name = "x";
+    rlxvk_compile_options o = {.shared_inputs = &name, .shared_input_count = 1};
+    (void)state;
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
+    o.share_with = owner;
+    expect_ok(rlxvk_compile(shared_context, g, &o, &sharer));
+    expect_error(rlxvk_run(owner, NULL, 0, NULL, 0), RLXVK_E_UNSET_PARAM, "'w0'");
+    set_params(sharer);
+    expect_error(rlxvk_run(owner, NULL, 0, NULL, 0), RLXVK_E_MISSING_INPUT, "'x'");
+    run_layers(sharer, x, y[0]);
+    run_layers(owner, NULL, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(owner); /* the memory, and what is known of it, stay */
+    o.share_with = sharer;
+    expect_ok(rlxvk_compile(shared_context, g, &o, &third));
+    rlxvk_graph_destroy(g);
+    run_layers(third, NULL, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(sharer);
+    run_layers(third, x, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(third);
+}
+
+/* A param that is itself an output counts as state, not as weights; shared, it outlives its first
+ * executable all the same. */
+static void test_shared_param_as_output(void **state)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *owner = NULL, *sharer = NULL;
+    float y[4];
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(2, 2));
+    rlxvk_graph_output(g, rlxvk_reshape(g, w, RLXVK_SHAPE(4)));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
+    rlxvk_compile_options o = {.share_with = owner};
+    expect_ok(rlxvk_compile(shared_context, g, &o, &sharer));
+    rlxvk_graph_destroy(g);
+    expect_ok(rlxvk_set_param(owner, "w", (float[]){1, 2, 3, 4}, 4));
+    rlxvk_executable_destroy(owner);
+    rlxvk_run_output out = {0, y, 4, RLXVK_AS_F32};
+    expect_ok(rlxvk_run(sharer, NULL, 0, &out, 1));
+    assert_memory_equal(y, ((float[]){1, 2, 3, 4}), sizeof y);
+    rlxvk_executable_destroy(sharer);
+}
+
+/* An input that two share is uploaded only when the memory does not hold it already, whoever
+ * brought or overwrote it last. */
+static void test_shared_uploads(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_context *staging = open_context(&(rlxvk_context_options){.direct_upload = RLXVK_OFF});
+    rlxvk_executable *owner = NULL, *sharer = NULL;
+    float a[WIDTH] = {1, 2}, b[WIDTH] = {3}, y[3][WIDTH];
+    const char *name = "x";
+    rlxvk_compile_options o = {.shared_inputs = &name, .shared_input_count = 1};
+    (void)state;
+    expect_ok(rlxvk_compile(staging, g, NULL, &owner));
+    o.share_with = owner;
+    expect_ok(rlxvk_compile(staging, g, &o, &sharer));
+    rlxvk_graph_destroy(g);
+    set_params(owner);
+    run_layers(owner, a, y[0]);
+    leaf_content *content = owner->inputs[0].content;
+    assert_ptr_equal(content, sharer->inputs[0].content);
+    uint64_t first = content->fingerprint[0];
+    run_layers(sharer, a, y[1]);
+    assert_true(content->fingerprint_valid);
+    assert_int_equal(content->fingerprint[0], first);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    run_layers(sharer, b, y[1]); /* the owner's next upload of a is none of the same */
+    assert_int_not_equal(content->fingerprint[0], first);
+    run_layers(owner, a, y[2]);
+    assert_memory_equal(y[0], y[2], sizeof y[0]);
+    expect_ok(rlxvk_set_handle_feed(owner, "x", 0)); /* x becomes the output after each run */
+    run_layers(owner, a, y[2]);
+    assert_false(content->fingerprint_valid);
+    run_layers(sharer, a, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(owner);
+    rlxvk_executable_destroy(sharer);
+    close_context(staging);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +258,9 @@ int main(void)
         cmocka_unit_test(test_clone_compiles_nothing),
         cmocka_unit_test(test_clones_are_independent),
         cmocka_unit_test(test_clone_of_a_sharer),
+        cmocka_unit_test(test_shared_content),
+        cmocka_unit_test(test_shared_param_as_output),
+        cmocka_unit_test(test_shared_uploads),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
