@@ -140,6 +140,7 @@ typedef struct op_family {
     uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;            /* C64 operands allowed */
     bool foldable;         /* pure: computed at compile when every operand is a constant */
+    bool matrix_layout;    /* lowering at precision F16 asks how matrices lie in lanes */
     bool keeps_storage;    /* the result is held as operand 0 is: raw bytes stay raw bytes */
     bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
 
@@ -197,6 +198,28 @@ static inline const op_row *node_row(const node *n)
 static inline uint32_t node_code(const node *n)
 {
     return op_table[n->op].code;
+}
+/* Leaves: what the caller gives each run, what it sets once, what the graph brings along. */
+static inline bool node_is_input(const node *n)
+{
+    return n->op == OP_input;
+}
+static inline bool node_is_param(const node *n)
+{
+    return n->op == OP_param;
+}
+static inline bool node_is_constant(const node *n)
+{
+    return n->op == OP_constant;
+}
+/* The input or the param of this name; NODE_NONE when there is none. */
+static inline uint32_t op_find_input(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_input, name);
+}
+static inline uint32_t op_find_param(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_param, name);
 }
 /* Operands read and written in place, as bits. */
 static inline uint32_t node_writes(const node *n)

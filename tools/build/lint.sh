@@ -51,11 +51,13 @@ done
 for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
+# Inside a folder too, files form a stack: no circle of objects that call each other.
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,spirv,vk,exec}) || complain "$circles"
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
 # What an op knows about itself is a flag or function of its family, so these rooms name none.
-nameless='base kernel graph plan spirv vk'
+nameless='base kernel graph plan spirv vk exec'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
