@@ -198,11 +198,38 @@ static inline uint32_t node_code(const node *n)
 {
     return op_table[n->op].code;
 }
+/* Leaves: what the caller gives each run, what it sets once, what the graph brings along. */
+static inline bool node_is_input(const node *n)
+{
+    return n->op == OP_input;
+}
+static inline bool node_is_param(const node *n)
+{
+    return n->op == OP_param;
+}
+static inline bool node_is_constant(const node *n)
+{
+    return n->op == OP_constant;
+}
+/* The input or the param of this name; NODE_NONE when there is none. */
+static inline uint32_t op_find_input(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_input, name);
+}
+static inline uint32_t op_find_param(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_param, name);
+}
 /* Operands read and written in place, as bits. */
 static inline uint32_t node_writes(const node *n)
 {
     const op_family *family = node_row(n)->family;
     return family->writes ? family->writes(n) : 0;
+}
+/* What is set before the first run and stays, but for ops that write in place. */
+static inline bool node_is_weight(const node *n)
+{
+    return node_is_param(n) || node_is_constant(n);
 }
 /* OP_COUNT when there is no such row. */
 op_kind op_find(const char *name);
