@@ -227,6 +227,11 @@ static inline uint32_t node_writes(const node *n)
     const op_family *family = node_row(n)->family;
     return family->writes ? family->writes(n) : 0;
 }
+/* What is set before the first run and stays, but for ops that write in place. */
+static inline bool node_is_weight(const node *n)
+{
+    return node_is_param(n) || node_is_constant(n);
+}
 /* OP_COUNT when there is no such row. */
 op_kind op_find(const char *name);
 

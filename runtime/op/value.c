@@ -1,7 +1,6 @@
 /* Roots, views, packed halves and concat-in-place: where every node's data live, before any
  * lowering. Pure. */
 #include "op/value.h"
-#include "op/leaf.h"
 #include "op/view.h"
 
 typedef struct placement { /* a non-root: whose slot it lies in, and where */
@@ -86,7 +85,7 @@ static void refuse_half(const rlxvk_graph *g, const placement *places, const uin
 
 static bool can_be_half(const node *n)
 {
-    return leaf_is_weight(n) && (n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
+    return node_is_weight(n) && (n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
 }
 
 static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t *leaf, bool *half)

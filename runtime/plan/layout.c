@@ -7,7 +7,6 @@
  * result, both share one placement (a "group").
  */
 #include "plan/place.h"
-#include "op/leaf.h"
 
 typedef struct layout {
     const schedule *s;
@@ -71,9 +70,9 @@ static void choose_classes(const schedule *s, const plan_options *options, plan 
     const rlxvk_graph *g = s->graph;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (leaf_is_weight(n))
+        if (node_is_weight(n))
             pin(p, id, CLASS_WEIGHTS);
-        else if (leaf_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
+        else if (node_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
             pin(p, s->values.items[id].root, CLASS_STATE);
     }
     for (size_t i = 0; i < s->temporaries.count; i++)

@@ -53,6 +53,23 @@ for folder in runtime/op/*/; do
 done
 # Inside a folder too, files form a stack: no circle of objects that call each other.
 circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,spirv,vk,exec}) || complain "$circles"
+# A family's own functions are named <family>_<member> and stand in the order that op.h describes.
+order() {
+    awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
+        /^const op_family/ { family = $3; sub(/_family$/, "", family); last = latest = 0 }
+        family { for (rest = $0; match(rest, /\.[a-z_]+ = [a-z0-9_]+/); rest = substr(rest, RSTART + RLENGTH)) {
+            split(substr(rest, RSTART + 1, RLENGTH - 1), part, " = ")
+            if (part[1] == part[2]) print FILENAME ": " part[2] " is not named after its family"
+            if (part[1] ~ /^(lower|host|index_limit|describe)$/) last = latest
+            if (part[2] != family "_" part[1] || !(part[2] in at)) continue
+            if (at[part[2]] < last) print FILENAME ": " part[2] " stands too early; op.h has the order"
+            if (at[part[2]] > latest) latest = at[part[2]] } }
+        /\};/ { family = "" }' "$@"
+}
+for f in $(grep -l '^const op_family' $(find runtime/op -name '*.c')); do
+    found=$(order "$f")
+    [[ $found ]] && complain "$found"
+done
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done

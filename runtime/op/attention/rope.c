@@ -205,7 +205,7 @@ static void rope_describe(const node *n, text *out)
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
-                               .lower = rope_lower,
                                .in_place = rope_in_place,
+                               .lower = rope_lower,
                                .host = rope_host,
                                .describe = rope_describe};

@@ -495,8 +495,8 @@ const op_family region_family = {
     .name = "region",
     .attribute_size = sizeof(region_attributes),
     .infer = region_infer,
-    .lower = region_lower,
     .in_place = region_in_place,
+    .lower = region_lower,
     .host = region_host,
     .describe = region_describe,
 };

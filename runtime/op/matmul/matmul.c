@@ -206,13 +206,6 @@ static void swap_operands(product *p)
     p->swapped = true;
 }
 
-uint32_t matmul_storage_code(const lowering *l, const operand *o)
-{
-    if (o->storage != STORAGE_HALF)
-        return MATMUL_WORDS;
-    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
-}
-
 /* Which operands can be read and written in quads: contiguous axis, offsets and batch strides all
  * multiples of four. */
 static uint32_t vector_bits(const product *p)
@@ -343,8 +336,10 @@ rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    if (!r->exact && matrix_wanted(l, &shape))
-        return matrix_product_emit(l, id, r);
+    if (!r->exact && matrix_wanted(l, &shape)) {
+        TRY(matrix_product_emit(l, id, r, &p.y));
+        return r->activation == UNARY_NONE ? RLXVK_OK : matmul_emit_sum(l, id, r, p.y, 1);
+    }
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
     p.class = matmul_select(&shape, l->profile, l->matmul, choose(l, &shape));

@@ -133,7 +133,7 @@ static void cumsum_describe(const node *n, text *out)
 const op_family cumsum_family = {.name = "cumsum",
                                  .attribute_size = sizeof(cumsum_attributes),
                                  .infer = cumsum_infer,
-                                 .lower = cumsum_lower,
                                  .in_place = cumsum_in_place,
+                                 .lower = cumsum_lower,
                                  .host = cumsum_host,
                                  .describe = cumsum_describe};
