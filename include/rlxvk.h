@@ -378,7 +378,8 @@ typedef struct rlxvk_compile_options {
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params, and the inputs listed here, that have the same name, shape and dtype in this
      * executable use its memory instead of their own. It must be on the same context (E_ATTR) and
-     * may be destroyed first. Executables that share memory must not run at the same time. */
+     * may be destroyed first. What one sets or writes there counts for all. Executables that share
+     * memory must not be used at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;

@@ -4,6 +4,7 @@
 
 #include "op/op.h"
 
+/* A family of several rows is declared as often, which C allows. */
 #define OP(row, family, ...) extern const op_family family##_family;
 #include "op/op.def"
 #undef OP

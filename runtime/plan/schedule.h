@@ -45,6 +45,10 @@ typedef struct schedule {
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);
 void schedule_destroy(schedule *s);
 
+/* How many nodes have been lowered so far. Process-wide: tests see by it what compiles and what
+ * does not. */
+uint64_t schedule_lowered_count(void);
+
 /* Nodes and temporaries. */
 static inline uint32_t schedule_value_count(const schedule *s)
 {

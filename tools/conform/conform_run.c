@@ -3,8 +3,8 @@
  * runs, which must agree to the bit -> comparison. Holds nothing between cases.
  */
 #include "conform/conform.h"
-#include "exec/executable.h"
-#include "op/evaluate.h"
+#include "exec/state.h"
+#include "op/evaluation.h"
 #include "op/matmul/matmul.h"
 #include "op/random/random.h"
 
@@ -266,8 +266,8 @@ error:
 
 static bool uses_named_variant(const rlxvk_executable *e)
 {
-    for (size_t i = 0; i < e->schedule.dispatches.count; i++)
-        if (e->schedule.dispatches.items[i].source == VARIANT_BY_NAME)
+    for (size_t i = 0; i < e->program->schedule.dispatches.count; i++)
+        if (e->program->schedule.dispatches.items[i].source == VARIANT_BY_NAME)
             return true;
     return false;
 }

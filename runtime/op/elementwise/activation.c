@@ -1,6 +1,5 @@
 /* What activation.def says of every activation, for the host. Each code is its row's place. */
 #include "op/elementwise/activation.h"
-#include "op/elementwise/region.h"
 
 #include <math.h>
 

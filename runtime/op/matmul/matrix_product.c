@@ -194,7 +194,8 @@ static size_t choose(lowering *l, const matmul_shape *s)
     return variant_choose(l, "matrix", tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
-rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r)
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
+                                 operand *out_sums)
 {
     const matrix_class *c =
         matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
@@ -217,8 +218,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
         plain.bias = NULL;
     }
     TRY(emit_product(l, id, &plain, c, &a, &b));
-    if (r->activation != UNARY_NONE)
-        TRY(matmul_emit_sum(l, id, r, plain.y, 1));
+    *out_sums = plain.y;
 error:
     return status;
 }

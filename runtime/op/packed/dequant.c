@@ -26,8 +26,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILED_ROWS = 32 };
-
 #define KERNELS(name)                                                                              \
     {                                                                                              \
         KERNEL_##name, KERNEL_##name##_SMALL, KERNEL_##name##_LARGE, KERNEL_##name##_GRID          \
@@ -45,7 +43,7 @@ bool dequant_has_kernel(uint32_t type)
     return format && format->weight;
 }
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operands)
 {
@@ -60,16 +58,6 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operand
         return op_fail(n, RLXVK_E_ARITY, "%u operands; %s takes %u%s", n->input_count, format->name,
                        operands, grid ? " and its grid" : "");
     return RLXVK_OK;
-}
-
-rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_U8 && op_node_storage(g, n->inputs[index]) == STORAGE_RAW)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE,
-                   "packed operand %u is a %s tensor; it must be a U8 input, param or constant",
-                   index, dtype == RLXVK_U8 ? "computed U8" : rlxvk_dtype_name(dtype));
 }
 
 rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t index,
@@ -95,21 +83,7 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
     return RLXVK_OK;
 }
 
-rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_F32)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes F32, insert a cast", index,
-                   rlxvk_dtype_name(dtype));
-}
-
-/* ---- Lowering ---- */
-
-uint32_t dequant_alignment(uint32_t addresses)
-{
-    return addresses & (~addresses + 1);
-}
+/* ---- Lower ---- */
 
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
 {
@@ -120,11 +94,6 @@ void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
     d->constants[4] = format->block_elements / DEQUANT_UNIT_ELEMENTS;
     d->constants[5] = quant_format_find(type)->distance;
     d->constants[6] = format->affine;
-}
-
-uint32_t dequant_last_word(const operand *packed)
-{
-    return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
 }
 
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
@@ -164,14 +133,6 @@ rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type)
     return rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(2 * (int64_t)count), codes, 2 * (size_t)count);
 }
 
-uint32_t dequant_power_of_two(uint32_t value)
-{
-    uint32_t power = 1;
-    while (power < value)
-        power *= 2;
-    return power;
-}
-
 void dequant_describe(const node *n, text *out)
 {
     const dequant_attributes *a = n->attributes;
@@ -189,7 +150,15 @@ rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *
 
 /* ---- dequant_matmul ---- */
 
-static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                  rlxvk_quant_format format)
+{
+    dequant_attributes a = {.format = (uint32_t)format};
+    rlxvk_tensor inputs[] = {x, w, dequant_grid(g, a.format)};
+    return op_build(g, OP_dequant_matmul, inputs, 3, &a);
+}
+
+static rlxvk_status dequant_matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;
     dequant_attributes *a = attributes;
@@ -244,11 +213,6 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
-uint32_t dequant_tile_height(uint32_t rows)
-{
-    return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
-}
-
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], uint32_t height, uint64_t blocks)
 {
@@ -259,15 +223,6 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
     d->constants[9] = args->experts != 0;
     lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
-}
-
-/* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.
- */
-bool dequant_use_tiles(const lowering *l, uint32_t rows)
-{
-    if (l->matmul != MATMUL_AUTO)
-        return l->matmul == MATMUL_TILED;
-    return rows > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
 }
 
 /* Every weight decoded, in order, with room for `rows` rows. */
@@ -321,7 +276,7 @@ static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
     return matmul_emit(l, id, &r);
 }
 
-static rlxvk_status matmul_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const dequant_attributes *a = n->attributes;
@@ -347,49 +302,7 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                                divide_up(args.m, (uint64_t)16 * height));
 }
 
-static double largest_of(const float *values, uint64_t count)
-{
-    double largest = 0;
-    for (uint64_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs((double)values[i]));
-    return largest;
-}
-
-void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
-                            uint64_t k, uint64_t column, uint64_t columns)
-{
-    uint64_t rows = columns ? shape_numel(&c->node->shape) / columns : 0;
-    double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
-    for (uint64_t r = 0; r < rows; r++) {
-        const float *x = c->inputs[0].words + r * k;
-        double sum = 0, weight = 0;
-        for (uint64_t p = 0; p < k; p++) {
-            sum += (double)x[p] * row[p];
-            weight += fabs((double)x[p]) * magnitude[p];
-        }
-        c->out[r * columns + column] = sum;
-        if (c->bound)
-            c->bound[r * columns + column] = unit * weight;
-        if (c->bound && c->precision != RLXVK_PRECISION_F32)
-            c->bound[r * columns + column] +=
-                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
-                                       largest_of(row, k));
-    }
-}
-
-rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out)
-{
-    rlxvk_status status;
-    TRY(quant_decode_row(type, packed, k, out));
-    TRY(quant_decode_row_magnitude(type, packed, k, out + k));
-    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
-        if (isnan(out[p]))
-            out[p] = out[k + p] = 0;
-error:
-    return status;
-}
-
-static rlxvk_status product_host(const host_call *c)
+static rlxvk_status dequant_matmul_host(const host_call *c)
 {
     rlxvk_status status = RLXVK_OK;
     const dequant_attributes *a = c->node->attributes;
@@ -411,17 +324,9 @@ const op_family dequant_matmul_family = {
     .name = "dequant_matmul",
     .attribute_size = sizeof(dequant_attributes),
     .raw_inputs = 6,
-    .infer = matmul_infer,
-    .lower = matmul_lower,
-    .host = product_host,
+    .infer = dequant_matmul_infer,
+    .lower = dequant_matmul_lower,
+    .host = dequant_matmul_host,
     .check_content = dequant_check_content,
     .describe = dequant_describe,
 };
-
-rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
-                                  rlxvk_quant_format format)
-{
-    dequant_attributes a = {.format = (uint32_t)format};
-    rlxvk_tensor inputs[] = {x, w, dequant_grid(g, a.format)};
-    return op_build(g, OP_dequant_matmul, inputs, 3, &a);
-}

@@ -18,8 +18,6 @@ bool integer_is_zero_point(int64_t value)
     return value >= -128 && value <= 127;
 }
 
-/* ---- Host ---- */
-
 int integer_host_read(const host_tensor *t, uint64_t index)
 {
     if (t->storage == STORAGE_RAW)

@@ -1,6 +1,6 @@
 /* The executable's contract: params, inputs, handles, feeds, tickets, errors that change nothing,
  * sharing, clone, reports. */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "support/harness.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * (relative error in the 2-norm, largest error of an element), the choice of passes on made-up
  * devices, and the builders around fft.
  */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "op/spectral/fft.h"
 #include "support/harness.h"
 
@@ -315,7 +315,7 @@ static void tables_are_shared(void **state)
         rlxvk_tensor y = rlxvk_fft(g, x, false, RLXVK_FFT_INVERSE);
         rlxvk_graph_output(g, k ? rlxvk_fft(g, y, true, RLXVK_FFT_INVERSE) : y);
         expect_ok(rlxvk_compile(context, g, NULL, &e));
-        bytes[k] = e->plan.class_bytes[CLASS_WEIGHTS];
+        bytes[k] = e->program->plan.class_bytes[CLASS_WEIGHTS];
         rlxvk_executable_destroy(e);
         rlxvk_graph_destroy(g);
     }
