@@ -3,7 +3,7 @@
  * activation is seen after its sum; that the sum was fused without it is no loss, as the activation
  * starts over from the old nodes and the sum that is left unread dies.
  */
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 #include "rewrite/fuse.h"
 
 /* Whether matmul m may take the row `bias`, its sum being `add`. */

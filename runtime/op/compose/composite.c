@@ -5,7 +5,7 @@
  */
 #include "args/elementwise.h"
 #include "op/compose/composite.h"
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 
 #include <stdio.h>
 #include <string.h>

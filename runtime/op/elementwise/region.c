@@ -15,7 +15,7 @@
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/movement/layout.h"

@@ -5,7 +5,7 @@
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 
 const region_class region_classes[] = {
     {"light_short", KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},

@@ -1,7 +1,7 @@
 /* SwiGLU: x [.., 2N] -> [.., N], y = up * silu(gate) with the halves of each row; up is the first
  * unless gate_first. */
 #include "args/elementwise.h"
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 

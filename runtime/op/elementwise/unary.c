@@ -2,7 +2,7 @@
  * The activations (activation.def): y = f(x), same shape and dtype. Complex operands: neg, exp, log
  * and sqrt, done by complex.c.
  */
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 #include "op/elementwise/complex.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"

@@ -13,7 +13,7 @@
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
 

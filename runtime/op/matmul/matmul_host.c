@@ -9,7 +9,7 @@
  */
 #include "args/elementwise.h"
 #include "op/matmul/matmul.h"
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 
 #include <math.h>
 

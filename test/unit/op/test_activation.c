@@ -2,7 +2,7 @@
  * The table of activations against what stands beside it by hand, rlxvk_activation and the op
  * table, and the host's formulas against values of tables and at their ends.
  */
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* What activation.def says of every activation, for the host. Each code is its row's place. */
-#include "op/elementwise/activation.h"
+#include "op/activation.h"
 
 #include <math.h>
 
