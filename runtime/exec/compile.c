@@ -183,7 +183,7 @@ static void adopt_shared_state(rlxvk_executable *e)
 /* The option strings that a clone needs outlive the caller's. */
 static rlxvk_status keep_strings(rlxvk_executable *e)
 {
-    const char **strings[] = {&e->options.force_host, &e->options.matmul, &e->options.variant};
+    const char **strings[] = {&e->options.force_host, &e->options.variant};
     for (size_t i = 0; i < ARRAY_COUNT(strings); i++)
         if (*strings[i] && !(*strings[i] = arena_copy_string(&e->source->memory, *strings[i])))
             return status_fail_memory("compile options");
@@ -238,29 +238,22 @@ static bool has_attention(const rlxvk_graph *g)
     return false;
 }
 
-/* Which kernels the caller wants: options go before switches. */
+/* Which kernels the caller wants: options go before switches. A precision of F32 is no option. */
 static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
 {
     const rlxvk_compile_options *o = &e->options;
     rlxvk_status status;
-    how->matmul = e->context->switches.matmul;
-    how->precision = o->precision;
+    const switches *s = &e->context->switches;
+    how->precision = o->precision == RLXVK_PRECISION_F32 ? s->precision : o->precision;
     how->tuning = &e->context->tuning;
-    how->variants = o->variant ? o->variant : e->context->switches.variant;
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
         return status_fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
                            (int)o->precision, RLXVK_PRECISION_SPLIT);
-    if (o->matmul)
-        TRY(switches_parse_matmul(o->matmul, "compile option matmul", &how->matmul));
-    if (how->matmul == MATMUL_COOP) {
-        how->matmul = MATMUL_AUTO;
-        if (o->precision == RLXVK_PRECISION_F32)
-            how->precision = RLXVK_PRECISION_F16;
-    }
     e->precision = how->precision;
     if (how->precision == RLXVK_PRECISION_F16 && has_attention(e->graph))
         TRY(vk_matrix_layout(e->device, &how->matrix_in_lanes));
-    TRY(variant_check(how->variants, o->variant ? "compile option variant" : "RLXVK_VARIANT"));
+    TRY(variant_parse(o->variant ? o->variant : s->variant,
+                      o->variant ? "compile option variant" : "RLXVK_VARIANT", &how->variants));
 error:
     return status;
 }

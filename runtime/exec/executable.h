@@ -112,7 +112,7 @@ struct rlxvk_executable {
     plan plan;
     uint32_t max_in_flight; /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
-    rlxvk_precision precision; /* of matrix products: the option, or what RLXVK_MATMUL asks for */
+    rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
     bool cached, full_barrier, profiled, timed, keep_all, force_upload, check_index, check_packed;
     bool diagnosed; /* runs are looked at afterwards: diagnose_run */
 

@@ -75,12 +75,10 @@ typedef struct fft_tile {
 } fft_tile;
 
 typedef struct fft_class {
-    const char *name;
-    bool portable, along;
+    choice_row row;
+    bool along;
     uint32_t longest, least_span, held, threads, least_rows;
 } fft_class;
-extern const fft_class fft_classes[];
-extern const size_t fft_class_count;
 /* False when no class takes it. span: rows that lie side by side. */
 bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, fft_tile *out);
 
