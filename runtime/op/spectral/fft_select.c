@@ -124,28 +124,30 @@ static bool make_tile(const fft_class *c, const tile_problem *problem, const dev
     return false;
 }
 
-static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+static choice_fit tile_fit(const void *row, const void *problem, const device_profile *profile)
 {
     fft_tile t;
     return (choice_fit){.can = make_tile(row, problem, profile, &t), .suits = true};
 }
 
-bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, fft_tile *out)
+const choice_table fft_tile_choice = {CHOICE_ROWS(classes), .fit = tile_fit};
+
+bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, size_t forced,
+                     fft_tile *out)
 {
-    static const choice_table table = {CHOICE_ROWS(classes), .fit = fit};
     tile_problem problem = {n, span, along};
-    const fft_class *c = choice_select(&table, &problem, p, VARIANT_NONE);
+    const fft_class *c = choice_select(&fft_tile_choice, &problem, p, forced);
     return c && make_tile(c, &problem, p, out);
 }
 
 /* The most equal pair of factors; with full rows of neighbours, if that can be. */
-static bool plan_two(const device_profile *p, uint64_t inner, fft_plan *out)
+static bool plan_two(const device_profile *p, uint64_t inner, size_t forced, fft_plan *out)
 {
     fft_tile tiles[2];
     for (uint64_t n = (uint64_t)sqrt((double)out->length); n > 1; n--) {
         uint64_t other = out->length / n;
-        if (out->length % n || !fft_tile_choose(p, n, false, other * inner, &tiles[0]) ||
-            !fft_tile_choose(p, other, false, n * inner, &tiles[1]))
+        if (out->length % n || !fft_tile_choose(p, n, false, other * inner, forced, &tiles[0]) ||
+            !fft_tile_choose(p, other, false, n * inner, forced, &tiles[1]))
             continue;
         bool full = MIN(tiles[0].rows, tiles[1].rows) >= SCRATCH_BLOCK;
         if (out->count == 0 || full)
@@ -157,15 +159,24 @@ static bool plan_two(const device_profile *p, uint64_t inner, fft_plan *out)
     return out->count == 2;
 }
 
-bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, fft_plan *out)
+/* Unless a row that takes it is asked for. */
+static bool is_too_short(const device_profile *p, uint64_t length, size_t forced, const char *tile)
+{
+    return p->portable && length <= PORTABLE_LEAST &&
+           (!tile || tile != choice_row_name(&choice_families[CHOICE_fft_tile], forced));
+}
+
+bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, size_t forced,
+                     fft_plan *out)
 {
     *out = (fft_plan){.length = length, .block = SCRATCH_BLOCK};
-    if ((p->portable && length <= PORTABLE_LEAST) || !fft_is_smooth(length, FFT_SMOOTH))
+    bool smooth = fft_is_smooth(length, FFT_SMOOTH);
+    bool one = smooth && fft_tile_choose(p, length, inner == 1, inner, forced, &out->tiles[0]);
+    if (!smooth || is_too_short(p, length, forced, out->tiles[0].name))
         return false;
-    bool one = fft_tile_choose(p, length, inner == 1, inner, &out->tiles[0]);
     fft_tile tile = out->tiles[0];
     bool sparse = one && !tile.along && tile.rows < MIN(inner, SCRATCH_BLOCK);
-    if ((!one || sparse) && plan_two(p, inner, out))
+    if ((!one || sparse) && plan_two(p, inner, forced, out))
         return true;
     out->tiles[0] = tile;
     out->count = one;
