@@ -6,6 +6,7 @@
  * Partial results, when keys are split into chunks: for every row and chunk o [width rounded up to
  * quads], then, behind all of them, (m, l); o counts only where l is not 0.
  */
+#include "args/attention.h"
 #include "attention/attention_softmax.glsl"
 
 /* First key and one past the last key of the band of query i. */

@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/attention.h"
 
 layout(constant_id = 1) const uint LANES = 16;
 layout(constant_id = 2) const uint GROUPS = 8; /* a power of two: the local size / LANES */

@@ -24,6 +24,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/attention.h"
 
 layout(constant_id = 1) const uint MASK = ATTENTION_BAND;
 layout(constant_id = 2) const bool SOFTCAP = false;

@@ -7,6 +7,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/attention.h"
 #include "lib/math.glsl"
 
 layout(constant_id = 1) const bool TILE = false;

@@ -6,6 +6,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/attention.h"
 
 layout(constant_id = 1) const bool NEIGHBOURS = false;
 layout(push_constant) uniform block { rope_args args; };

@@ -4,6 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/conv.h"
 #include "lib/divide.glsl"
 
 layout(push_constant) uniform block { im2col_args args; };

@@ -10,6 +10,7 @@
  * weight. A position n is (b, o'). Coordinates stay inside int, indices below 2^31.
  */
 #extension GL_EXT_control_flow_attributes : require
+#include "args/conv.h"
 #include "lib/divide.glsl"
 
 layout(constant_id = 1) const uint DEPTH = 0;

@@ -3,6 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/conv.h"
 
 layout(constant_id = 1) const uint HAS_BIAS = 0;
 

@@ -11,6 +11,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/conv.h"
 #include "conv/conv.glsl"
 #define TILE_CONSTANT 6
 #include "lib/tile.glsl"

@@ -3,6 +3,7 @@
  * dilation, ..], 0 outside the image. Coordinates stay inside int. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/conv.h"
 #include "lib/divide.glsl"
 
 layout(push_constant) uniform block { im2col_args args; };

@@ -7,6 +7,8 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/conv.h"
+#include "args/rows.h"
 
 layout(constant_id = 1) const uint CODE = REDUCE_MAX;
 layout(push_constant) uniform block { pool_args args; };

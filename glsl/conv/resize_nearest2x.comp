@@ -5,6 +5,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/conv.h"
 
 layout(constant_id = 1) const bool PAIRS = true;
 layout(push_constant) uniform block { resize_nearest2x_args args; };

@@ -1,6 +1,7 @@
 /* The 17 activations of core ops, each within its tolerance on any driver: activation(code, x). */
 #ifndef RLXVK_ACTIVATION_GLSL
 #define RLXVK_ACTIVATION_GLSL
+#include "args/elementwise.h"
 #include "lib/math.glsl"
 
 /* x/2 (1 + erf(x / sqrt 2)) by erfc of the magnitude, so that the negative tail does not cancel. */

@@ -5,6 +5,7 @@
  */
 #ifndef RLXVK_ARITHMETIC_GLSL
 #define RLXVK_ARITHMETIC_GLSL
+#include "args/elementwise.h"
 #include "lib/math.glsl"
 
 /* Orders like the numbers themselves, zeros equal, denormals distinct; not for NaN. */

@@ -4,6 +4,7 @@
  * divisor of 0 divides each part by +0. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 #include "elementwise/arithmetic.glsl"
 #include "elementwise/elementwise.glsl"
 

@@ -3,6 +3,7 @@
  * where both are words. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 #include "elementwise/convert.glsl"
 #include "lib/four.glsl"
 

@@ -2,6 +2,7 @@
 /* y[i] = a[..] == b[..] (or !=), both parts. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 #include "elementwise/arithmetic.glsl"
 #include "elementwise/elementwise.glsl"
 

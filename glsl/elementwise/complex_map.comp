@@ -5,6 +5,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 #include "lib/math.glsl"
 
 layout(constant_id = 1) const uint CODE = 0;

@@ -5,6 +5,7 @@
  */
 #ifndef RLXVK_CONVERT_GLSL
 #define RLXVK_CONVERT_GLSL
+#include "args/elementwise.h"
 #include "lib/narrow.glsl"
 
 float to_integer(float v, float lowest, float highest)

@@ -8,6 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 
 layout(constant_id = 1) const bool VECTORS = false;
 layout(constant_id = 2) const uint UNITS = 4;

@@ -3,6 +3,7 @@
  * the elements of up to three operands that output elements i need. Specialization constants: 1
  * the kernel's op, 2 the addressing form, 3 which operands are pairs (bit o).
  */
+#include "args/elementwise.h"
 #include "lib/four.glsl"
 
 layout(constant_id = 1) const uint CODE = 0;

@@ -7,6 +7,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 
 layout(push_constant) uniform block { fma_peak_args args; };
 layout(set = 0, binding = 0) restrict writeonly buffer target { float y[]; };

@@ -12,6 +12,7 @@
  *
  * y may be an input that is read one to one.
  */
+#include "args/elementwise.h"
 #include "elementwise/activation.glsl"
 #include "elementwise/arithmetic.glsl"
 #include "elementwise/convert.glsl"

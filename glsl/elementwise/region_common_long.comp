@@ -2,6 +2,7 @@
 /* Regions of up to 32 steps on up to 7 inputs: all ops but sin, cos, tan, atan, pow. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 #define REGION_LEVEL  REGION_COMMON
 #define REGION_LENGTH 32
 #define REGION_WIDTH  7

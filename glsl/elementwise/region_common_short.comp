@@ -2,6 +2,7 @@
 /* Regions of up to 8 steps on up to 7 inputs: all ops but sin, cos, tan, atan, pow. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 #define REGION_LEVEL  REGION_COMMON
 #define REGION_LENGTH 8
 #define REGION_WIDTH  7

@@ -2,6 +2,7 @@
 /* y = up * silu(gate); up and gate are the halves of a row of x. silu(-Inf) is its limit, 0. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 
 layout(push_constant) uniform block { swiglu_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };

@@ -2,6 +2,7 @@
 /* y[i] = f(x[i]); the function is specialization constant 1. y may be x. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
 #include "elementwise/activation.glsl"
 #include "lib/four.glsl"
 

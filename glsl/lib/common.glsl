@@ -1,9 +1,8 @@
 /*
- * Shared by every kernel: the argument structs, workgroup size by specialization, linear indices,
- * NaN tests on bits.
+ * Shared by every kernel: types of the argument structs, workgroup size by specialization, linear
+ * indices, NaN tests on bits.
  */
-#define RLXVK_GLSL
-#include "args.h"
+#include "args/types.h"
 
 layout(local_size_x_id = 0) in;
 

@@ -11,6 +11,8 @@
  * 32 consecutive invocations make a patch of 4 x 8 quads of y in an order in which pairs of
  * neighbours read the same quad; that is good for memory banks and nothing else depends on it.
  */
+#include "args/matmul.h"
+
 layout(constant_id = TILE_CONSTANT) const uint TILE_M = 64;
 layout(constant_id = TILE_CONSTANT + 1) const uint TILE_N = 64;
 layout(constant_id = TILE_CONSTANT + 2) const uint STEP = 16; /* along K: 8, 16 or 32 */

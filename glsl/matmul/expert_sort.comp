@@ -5,6 +5,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/matmul.h"
 #include "matmul/experts.glsl"
 
 layout(push_constant) uniform block { expert_sort_args args; };

@@ -10,6 +10,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/matmul.h"
 
 layout(push_constant) uniform block { group_limited_gate_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer signal_view { float signal[]; };

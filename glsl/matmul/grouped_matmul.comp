@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/matmul.h"
 #include "matmul/matmul.glsl"
 layout(set = 0, binding = 2) readonly buffer plan_view { uint plan[]; };
 #include "matmul/experts_block.glsl"

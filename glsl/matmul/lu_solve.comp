@@ -8,6 +8,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/matmul.h"
 
 layout(push_constant) uniform block { lu_solve_args args; };
 layout(set = 0, binding = 0) readonly buffer factor_view { float factors[]; };

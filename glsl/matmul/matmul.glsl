@@ -6,6 +6,8 @@
  * widened exactly as it is read. Element indices stay below 2^31, so an index inside a tensor
  * never wraps; indices outside are never formed into an access.
  */
+#include "args/elementwise.h"
+#include "args/matmul.h"
 #include "elementwise/activation.glsl"
 
 layout(constant_id = 1) const uint TRANSPOSE_A = 0;

@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/matmul.h"
 #include "matmul/matmul.glsl"
 
 const bool QUADS = TRANSPOSE_A == 0 && TRANSPOSE_B != 0 &&

@@ -6,6 +6,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
+#include "args/matmul.h"
 #include "elementwise/activation.glsl"
 
 layout(constant_id = 1) const uint BIAS = MATMUL_NO_BIAS;

@@ -7,6 +7,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/elementwise.h"
+#include "args/matmul.h"
 #include "matmul/matmul.glsl"
 #define TILE_CONSTANT 10
 #include "lib/tile.glsl"

@@ -4,6 +4,8 @@
  * (matrix_layout.comp finds out); there, elements can be taken and given without going through
  * memory. Include after UNIT_M, UNIT_N and ROWS are declared.
  */
+#include "args/matmul.h"
+
 const uint LANES = MATRIX_LANES, LANE_COUNT = LANES * UNIT_M / ROWS; /* of a row, of a subgroup */
 const uint OWN = UNIT_N / LANES, UNIT = ROWS * OWN; /* elements of a lane, in a row and in all */
 

@@ -11,6 +11,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/matmul.h"
 #include "lib/narrow.glsl"
 
 layout(constant_id = 1) const uint STORAGE = MATMUL_WORDS;

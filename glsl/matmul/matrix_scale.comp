@@ -6,6 +6,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/matmul.h"
 
 layout(constant_id = 1) const uint STORAGE = MATMUL_WORDS;
 layout(constant_id = 2) const bool TRANSPOSED = false;

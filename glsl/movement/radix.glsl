@@ -2,6 +2,7 @@
  * What the sorting kernels share. A digit is RADIX_BITS bits of a key; counts lie [row, digit,
  * block], so that their running sum is where a digit of a block starts in its sorted row.
  */
+#include "args/movement.h"
 
 /* Grows with the float: zeros of either sign are equal, NaN is above everything. */
 uint ordered_key(uint bits)

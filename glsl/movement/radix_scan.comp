@@ -5,6 +5,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 
 layout(push_constant) uniform block { radix_scan_args args; };
 layout(set = 0, binding = 0) restrict buffer target { uint counts[]; };

@@ -6,6 +6,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 #include "movement/radix.glsl"
 
 #define RUNS_PER_DIGIT (RADIX_THREADS / RADIX_DIGITS)

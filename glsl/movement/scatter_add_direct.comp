@@ -5,6 +5,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 #include "lib/index.glsl"
 
 layout(push_constant) uniform block { scatter_add_direct_args args; };

@@ -6,6 +6,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 
 layout(push_constant) uniform block { scatter_add_long_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float updates[]; };

@@ -2,6 +2,7 @@
 /* starts[r]: how many of the sorted keys are below r, for r = 0 .. rows. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 
 layout(push_constant) uniform block { scatter_add_starts_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { uint keys[]; };

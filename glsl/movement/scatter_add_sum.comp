@@ -3,6 +3,7 @@
  * flight. positions: updates by row, those of row r from starts[r] on. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 
 layout(push_constant) uniform block { scatter_add_sum_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float updates[]; };

@@ -7,6 +7,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 
 layout(constant_id = 1) const uint WIDTH = 1;
 layout(push_constant) uniform block { strided_copy_args args; };

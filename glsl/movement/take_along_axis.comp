@@ -7,6 +7,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 #include "lib/index.glsl"
 
 layout(constant_id = 1) const uint WIDTH = 1;

@@ -5,6 +5,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 #include "movement/radix.glsl"
 
 layout(push_constant) uniform block { topk_rank_args args; };

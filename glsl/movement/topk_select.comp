@@ -9,6 +9,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 #include "movement/radix.glsl"
 
 #define SETS       8u /* of counters, against equal digits of neighbouring threads */

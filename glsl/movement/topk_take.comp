@@ -2,6 +2,7 @@
 /* The first k positions of each sorted row, as floats. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 
 layout(push_constant) uniform block { topk_take_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { uint positions[]; };

@@ -5,6 +5,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
 
 layout(push_constant) uniform block { write_rows_args args; };
 layout(set = 0, binding = 0) writeonly restrict buffer target { uint cache[]; };

@@ -12,9 +12,9 @@
  * table in the C family.
  *
  * The includer declares the push constants first; args.last_word is the last word of the packed
- * slot. It may define DEQUANT_GROUP (args.h), DEQUANT_NAN_SCALE if a scale that is the code of NaN
- * is not to count as 0, and DEQUANT_LOOKUP, and calls fill_levels then. The group of the grids uses
- * binding DEQUANT_GRID_BINDING, 3 unless defined.
+ * slot. It may define DEQUANT_GROUP (args/packed.h), DEQUANT_NAN_SCALE if a scale that is the code
+ * of NaN is not to count as 0, and DEQUANT_LOOKUP, and calls fill_levels then. The group of the
+ * grids uses binding DEQUANT_GRID_BINDING, 3 unless defined.
  */
 #ifndef DEQUANT_GROUP
 #define DEQUANT_GROUP DEQUANT_COMMON
@@ -41,6 +41,7 @@ layout(constant_id = 4) const uint BLOCK_UNITS = 1;
 layout(constant_id = 5) const uint DISTANCE = 16;
 layout(constant_id = 6) const bool AFFINE = false; /* bias is not always 0 */
 
+#include "args/packed.h"
 #include "packed/packed.glsl"
 
 struct unit_codes {

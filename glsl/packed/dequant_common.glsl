@@ -1,4 +1,6 @@
 /* Decoders of Q8_0, Q4_K, Q5_K and Q6_K. */
+#include "args/packed.h"
+
 const uint MASK = FORMAT == DEQUANT_Q4_K ? 15 : 0xff;
 const uint CENTER = FORMAT == DEQUANT_Q8_0 ? SIGNED : FORMAT == DEQUANT_Q6_K ? 32 : 0;
 

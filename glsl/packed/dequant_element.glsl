@@ -7,6 +7,7 @@
  */
 layout(constant_id = 1) const uint SCHEME = DEQUANT_INT8;
 layout(constant_id = 2) const uint ALIGNMENT = 1; /* of four columns, or of a plain element */
+#include "args/packed.h"
 #include "packed/packed.glsl"
 layout(set = 0, binding = 1) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 3) readonly restrict buffer scale_floats { float scale[]; };

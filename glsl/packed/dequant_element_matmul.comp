@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/packed.h"
 
 layout(push_constant) uniform block { dequant_element_matmul_args args; };
 layout(constant_id = 3) const uint HEIGHT = 4; /* 1, 2 or 4 */

@@ -7,6 +7,8 @@
  * decodes one unit; of plain rows (BLOCK_UNITS 0: f32, f16, bf16; never ALL) one element.
  */
 #include "lib/common.glsl"
+#include "args/packed.h"
+#include "args/matmul.h"
 #include "lib/narrow.glsl"
 
 layout(push_constant) uniform block { dequant_gather_args args; };

@@ -2,4 +2,5 @@
 /* dequant_gather.glsl for the formats of group small: one scale for 16 or 32 elements. */
 #extension GL_GOOGLE_include_directive : require
 #define DEQUANT_GROUP DEQUANT_SMALL
+#include "args/packed.h"
 #include "packed/dequant_gather.glsl"

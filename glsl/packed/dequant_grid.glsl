@@ -5,6 +5,8 @@
  * indices and masks here. IQ1 has levels -1, 0, 1 and an offset of an eighth: its codes are in
  * eighths.
  */
+#include "args/packed.h"
+
 const uint MASK = 0xff, CENTER = SIGNED;
 layout(set = 0, binding = DEQUANT_GRID_BINDING) readonly restrict buffer grid_words
 {

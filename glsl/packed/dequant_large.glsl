@@ -1,4 +1,6 @@
 /* Decoders of Q2_K, Q3_K, Q8_K, TQ1_0 and TQ2_0. */
+#include "args/packed.h"
+
 const bool TERNARY = FORMAT == DEQUANT_TQ1_0 || FORMAT == DEQUANT_TQ2_0;
 const uint CENTER_BITS = FORMAT == DEQUANT_Q3_K ? 4 : TERNARY ? 1 : 0;
 const uint MASK = FORMAT == DEQUANT_Q2_K || FORMAT == DEQUANT_TQ2_0 ? 3 : 0xff;

@@ -3,4 +3,5 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #define DEQUANT_GROUP DEQUANT_COMMON
+#include "args/packed.h"
 #include "packed/dequant_matmul.glsl"

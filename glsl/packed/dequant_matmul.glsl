@@ -7,6 +7,7 @@
  * Tiles as in dequant_tile.glsl; a step is one unit.
  */
 #include "lib/common.glsl"
+#include "args/packed.h"
 
 layout(push_constant) uniform block { dequant_product_args args; };
 layout(constant_id = 7) const bool X_ALIGNED = false;

@@ -12,6 +12,7 @@
  * floats, or with DEQUANT_INTEGERS as integers.
  */
 #include "lib/common.glsl"
+#include "args/packed.h"
 #include "matmul/experts.glsl"
 
 layout(push_constant) uniform block { dequant_product_args args; };

@@ -7,4 +7,5 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #define DEQUANT_INTEGERS
 #define DEQUANT_GROUP DEQUANT_COMMON
+#include "args/packed.h"
 #include "packed/dequant_matvec.glsl"

@@ -4,6 +4,8 @@
  * and i + 16 in the high nibble of byte i; then a number common to all is taken away or a table is
  * looked up.
  */
+#include "args/packed.h"
+
 const bool IQ4 = FORMAT == DEQUANT_IQ4_NL || FORMAT == DEQUANT_IQ4_XS;
 const bool FP4 = FORMAT == DEQUANT_MXFP4 || FORMAT == DEQUANT_NVFP4;
 const bool Q5 = FORMAT == DEQUANT_Q5_0 || FORMAT == DEQUANT_Q5_1;

@@ -5,6 +5,8 @@
  * summed by itself before it joins the total: rounding errors grow with steps + 32, not with steps
  * * 32. Shared memory: 16 KiB at HEIGHT 4.
  */
+#include "args/packed.h"
+
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 
 const uint THREADS = DEQUANT_MATMUL_THREADS, TILE_COLUMNS = DEQUANT_MATMUL_COLUMNS;

@@ -6,6 +6,8 @@
  * INTEGER_SLICE terms fit an int. Longer sums and the bias are added in a uvec2 (low, high), two's
  * complement, and stay below 2^47.
  */
+#include "args/packed.h"
+
 int signed_byte(uint word, uint index)
 {
     return int(word << (24u - (index & 3u) * 8u)) >> 24;

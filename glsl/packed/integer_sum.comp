@@ -2,6 +2,7 @@
 /* y[i] = requantized(bias + the sum over splits of partial[split][i]), in 64 bits. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/packed.h"
 #include "packed/integer.glsl"
 
 layout(constant_id = 1) const uint HAS_BIAS = 0;

@@ -7,6 +7,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/packed.h"
 #include "packed/integer.glsl"
 
 layout(constant_id = 1) const uint X_STORAGE = INTEGER_BYTES;

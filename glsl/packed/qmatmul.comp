@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/packed.h"
 #include "packed/integer.glsl"
 
 layout(constant_id = 1) const uint X_STORAGE = INTEGER_BYTES;

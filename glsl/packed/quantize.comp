@@ -6,6 +6,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/packed.h"
 #include "lib/four.glsl"
 #include "packed/integer.glsl"
 

@@ -3,6 +3,7 @@
  * a chunk, for rng.comp to find where its numbers go. With any other backend nothing. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/random.h"
 
 layout(push_constant) uniform block { rng_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer rng_state { uint state[]; };

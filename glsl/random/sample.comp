@@ -10,6 +10,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/random.h"
 #include "lib/math.glsl"
 #include "random/philox.glsl"
 

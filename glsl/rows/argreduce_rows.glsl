@@ -6,6 +6,7 @@
  * choose from stand in `candidates` (one a chunk) instead of being all of the row's.
  */
 #include "lib/common.glsl"
+#include "args/rows.h"
 #include "lib/rows.glsl"
 
 layout(constant_id = 1) const uint CODE = ARGREDUCE_MAX;

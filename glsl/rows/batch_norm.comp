@@ -6,6 +6,8 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/movement.h"
+#include "args/rows.h"
 
 layout(constant_id = 1) const uint FLAGS = 0;
 layout(push_constant) uniform block { batch_norm_args args; };

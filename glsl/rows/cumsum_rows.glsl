@@ -6,6 +6,7 @@
  * Constant 1: exclusive; constant 2: whether `sums` has the sum of each chunk.
  */
 #include "lib/common.glsl"
+#include "args/rows.h"
 #include "lib/rows.glsl"
 
 layout(constant_id = 1) const bool EXCLUSIVE = false;

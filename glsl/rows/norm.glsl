@@ -15,6 +15,7 @@ layout(set = 0, binding = 1) readonly buffer input_residual4 { vec4 residual4[];
 layout(set = 0, binding = 2) readonly buffer input_bias { float bias[]; };
 layout(set = 0, binding = 2) readonly buffer input_bias4 { vec4 bias4[]; };
 
+#include "args/rows.h"
 #include "lib/row_quads.glsl"
 QUAD_READER(read_x, x, x4, VECTORS)
 QUAD_READER(read_residual, residual, residual4, VECTORS)

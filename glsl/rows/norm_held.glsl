@@ -6,6 +6,8 @@
  * A kept sum comes without a bias. It may overwrite x: it is stored once every lane has read the
  * pivot, which takes a barrier, or no reading but of a lane's own.
  */
+#include "args/rows.h"
+
     vec4 v[QUADS];
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         uvec4 r = first + row_quad(lane, args.lanes, k);

@@ -7,6 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/rows.h"
 #include "lib/rows.glsl"
 
 layout(push_constant) uniform block { norm_partial_args args; };

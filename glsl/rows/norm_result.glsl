@@ -1,5 +1,7 @@
 /* The last step of a norm: gamma and beta, where there are any, by element of the row or (group
  * norm) by the channel it belongs to. */
+#include "args/rows.h"
+
 layout(set = 0, binding = 3) readonly buffer input_gamma { float gamma[]; };
 layout(set = 0, binding = 3) readonly buffer input_gamma4 { vec4 gamma4[]; };
 layout(set = 0, binding = 4) readonly buffer input_beta { float beta[]; };

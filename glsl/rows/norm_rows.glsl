@@ -4,6 +4,7 @@
  * norm_finish.
  */
 #include "lib/common.glsl"
+#include "args/rows.h"
 #include "lib/rows.glsl"
 
 layout(push_constant) uniform block { norm_args args; };

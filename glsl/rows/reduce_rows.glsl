@@ -6,6 +6,7 @@
  * code.
  */
 #include "lib/common.glsl"
+#include "args/rows.h"
 #include "lib/rows.glsl"
 
 layout(constant_id = 1) const uint CODE = REDUCE_SUM;

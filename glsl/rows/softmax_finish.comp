@@ -2,6 +2,7 @@
 /* Softmax of the chunks of long rows, from the statistics of all the row's chunks. y may be x. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/rows.h"
 #include "lib/rows.glsl"
 #include "rows/softmax.glsl"
 

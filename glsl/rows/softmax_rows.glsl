@@ -3,6 +3,7 @@
  * each: one read, one write. y may be x. Longer rows: softmax_partial, softmax_finish.
  */
 #include "lib/common.glsl"
+#include "args/rows.h"
 #include "lib/rows.glsl"
 #include "rows/softmax.glsl"
 

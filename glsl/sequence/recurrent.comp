@@ -6,6 +6,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/sequence.h"
 #include "lib/math.glsl"
 
 layout(constant_id = 1) const uint CELL = RECURRENT_LSTM;

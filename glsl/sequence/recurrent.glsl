@@ -2,6 +2,8 @@
  * The cells of recurrent nets. CELL is a specialization constant of the kernel; x and h hold the
  * gates' parts from the input and from the previous state (the biases already added).
  */
+#include "args/sequence.h"
+
 uint gate_count()
 {
     return CELL == RECURRENT_LSTM ? 4u : CELL == RECURRENT_GRU ? 3u : 1u;

@@ -9,6 +9,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/sequence.h"
 
 layout(constant_id = 1) const uint KIND = STATE_SCAN_SELECTIVE;
 layout(constant_id = 2) const uint KEEP = 16;

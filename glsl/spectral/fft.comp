@@ -17,6 +17,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/spectral.h"
 #include "spectral/fft_butterfly.glsl"
 #include "spectral/fft_real.glsl"
 

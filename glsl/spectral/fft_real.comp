@@ -6,6 +6,7 @@
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
+#include "args/spectral.h"
 #include "spectral/fft_butterfly.glsl"
 #include "spectral/fft_real.glsl"
 

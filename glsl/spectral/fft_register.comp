@@ -19,6 +19,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/spectral.h"
 #define UNROLL [[unroll]]
 #include "spectral/fft_butterfly.glsl"
 #include "spectral/fft_composite.glsl"

@@ -46,7 +46,7 @@ static void apply_options(rlxvk_executable *e)
     const rlxvk_compile_options *o = &e->options;
     const switches *s = &e->context->switches;
     bool diagnosing = s->nan_trace || s->dump_nodes;
-    e->keep_all = o->keep_all || diagnosing;
+    e->keep_all = toggle(o->keep_all, false) || diagnosing;
     e->cached = toggle(o->cached, !s->no_cache);
     e->profiled = toggle(o->profile, e->context->trace != NULL);
     e->timed = toggle(o->time_runs, false);
@@ -269,7 +269,7 @@ static rlxvk_status plan_once(rlxvk_executable *e, enum plan_order order, const 
     const device_profile *profile = &e->device->choice.profile;
     schedule_options how = {.profile = profile,
                             .keep_all = e->keep_all,
-                            .forbid_host = e->options.forbid_host,
+                            .forbid_host = toggle(e->options.forbid_host, false),
                             .reorder = order != ORDER_PROGRAM,
                             .on_host = on_host,
                             .pairs = e->pairs.items,

@@ -196,9 +196,9 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     TRY(status_require_items(inputs, input_count, "first_bad_node", "inputs"));
     TRY(status_require(out_node, "first_bad_node", "out_node"));
     options = executable->options;
-    options.keep_all = true;
+    options.keep_all = RLXVK_ON;
     options.share_with = NULL;
-    options.allow_unset = true;
+    options.allow_unset = RLXVK_ON;
     TRY(compile_graph(executable->context, executable->source, &options, &e));
     TRY(executable_copy_content(e, executable));
     status = rlxvk_run(e, inputs, input_count, NULL, 0);

@@ -134,7 +134,7 @@ void dump_summary(const rlxvk_executable *e)
 {
     kernel_uses counts[KERNEL_LIMIT] = {0};
     rlxvk_plan_report r;
-    rlxvk_plan_info(e, &r);
+    rlxvk_executable_plan(e, &r);
     for (uint32_t i = 0; i < KERNEL_LIMIT; i++)
         counts[i].kernel = i;
     for (size_t i = 0; i < e->schedule.dispatches.count; i++)

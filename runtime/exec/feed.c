@@ -7,6 +7,7 @@
  * feeds. What the commands need is made aside and exchanged for the old when complete: a failure
  * changes nothing.
  */
+#include "args/movement.h"
 #include "exec/executable.h"
 
 #include <string.h>

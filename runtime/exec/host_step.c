@@ -102,13 +102,6 @@ error:
     return status;
 }
 
-/* E_HOST_OP unless the cause has a status that a caller acts on. */
-static rlxvk_status host_failure(rlxvk_status cause)
-{
-    bool kept = cause == RLXVK_E_CUSTOM || cause == RLXVK_E_OUT_OF_HOST_MEMORY;
-    return kept ? cause : RLXVK_E_HOST_OP;
-}
-
 rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
 {
     uint32_t id = e->schedule.steps.items[h->step].node;
@@ -122,8 +115,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     memset(h->result, 0, op_host_length(e->graph, n) * sizeof *h->result);
     status = node_row(n)->family->host(&call);
     if (status != RLXVK_OK)
-        TRY(status_fail_within(host_failure(status), "%s on the host",
-                               op_node_label(e->graph, id, label)));
+        TRY(status_fail_within(status, "%s on the host", op_node_label(e->graph, id, label)));
     TRY(store_results(e, h, id));
     if (e->context->trace) {
         text t = {detail, sizeof detail, 0};

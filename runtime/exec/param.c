@@ -1,6 +1,7 @@
 /* Params: setting and reading weights. Everything is checked before anything is written. */
 #include "exec/executable.h"
 #include "graph/half.h"
+#include "op/view.h"
 
 #include <string.h>
 
@@ -48,20 +49,6 @@ error:
 }
 
 /* ---- check_packed ---- */
-
-/* Follows views to their leaf; *offset becomes the first element of `id` inside it. */
-static uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *offset)
-{
-    const node *n = graph_node(g, id);
-    uint64_t first;
-    *offset = 0;
-    while (n->input_count && node_row(n)->family->view && node_row(n)->family->view(g, n, &first)) {
-        *offset += first;
-        id = n->inputs[0];
-        n = graph_node(g, id);
-    }
-    return id;
-}
 
 /* Has every reader of the param look at its operand: `data` are the bytes or f32 words of it all.
  */

@@ -1,9 +1,9 @@
 /* What an executable tells of itself: outputs, memory, plan, times. */
 #include "exec/executable.h"
 
-size_t rlxvk_output_count(const rlxvk_executable *executable)
+size_t rlxvk_executable_output_count(const rlxvk_executable *executable)
 {
-    return status_require(executable, "output_count", "executable") == RLXVK_OK
+    return status_require(executable, "executable_output_count", "executable") == RLXVK_OK
                ? executable->output_count
                : 0;
 }
@@ -13,24 +13,26 @@ static bool has_output(const rlxvk_executable *e, const char *call, size_t index
     return status_require(e, call, "executable") == RLXVK_OK && index < e->output_count;
 }
 
-rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index)
+rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "output_shape", index) ? executable->outputs[index].shape
-                                                         : RLXVK_SCALAR;
+    return has_output(executable, "executable_output_shape", index)
+               ? executable->outputs[index].shape
+               : RLXVK_SCALAR;
 }
 
-rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index)
+rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "output_dtype", index) ? executable->outputs[index].dtype
-                                                         : RLXVK_F32;
+    return has_output(executable, "executable_output_dtype", index)
+               ? executable->outputs[index].dtype
+               : RLXVK_F32;
 }
 
-void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
+void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
 {
-    if (status_require(out_report, "memory", "out_report") != RLXVK_OK)
+    if (status_require(out_report, "executable_memory", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_memory_report){0};
-    if (status_require(executable, "memory", "executable") != RLXVK_OK)
+    if (status_require(executable, "executable_memory", "executable") != RLXVK_OK)
         return;
     const plan *p = &executable->plan;
     *out_report = (rlxvk_memory_report){
@@ -45,12 +47,12 @@ void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_r
         out_report->block_count += (uint32_t)p->blocks[c].count;
 }
 
-void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
+void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
 {
-    if (status_require(out_report, "plan_info", "out_report") != RLXVK_OK)
+    if (status_require(out_report, "executable_plan", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_plan_report){0};
-    if (status_require(executable, "plan_info", "executable") != RLXVK_OK)
+    if (status_require(executable, "executable_plan", "executable") != RLXVK_OK)
         return;
     const plan *p = &executable->plan;
     uint32_t host = (uint32_t)executable->host_step_count, trailing = 0;
@@ -155,14 +157,14 @@ static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const cha
     return RLXVK_OK;
 }
 
-rlxvk_status rlxvk_run_time(const rlxvk_executable *executable, double *out_microseconds)
+rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, double *out_microseconds)
 {
     const rlxvk_executable *e = executable;
     uint64_t begin, end, sum = 0;
     rlxvk_status status;
-    TRY(status_require(e, "run_time", "executable"));
-    TRY(status_require(out_microseconds, "run_time", "out_microseconds"));
-    TRY(check_timed(e, e->timed || e->profiled, "run_time", "time_runs"));
+    TRY(status_require(e, "executable_run_time", "executable"));
+    TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
+    TRY(check_timed(e, e->timed || e->profiled, "executable_run_time", "time_runs"));
     for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++) {
         if (e->plan.segments.items[i].host)
             continue;
@@ -175,20 +177,20 @@ error:
     return status;
 }
 
-rlxvk_status rlxvk_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
-                           size_t capacity, size_t *out_count)
+rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
+                                      size_t capacity, size_t *out_count)
 {
     const rlxvk_executable *e = executable;
     uint64_t *ticks = NULL;
     rlxvk_status status;
-    TRY(status_require(e, "profile", "executable"));
-    TRY(status_require_items(steps, capacity, "profile", "steps"));
-    TRY(status_require(out_count, "profile", "out_count"));
-    TRY(check_timed(e, e->profiled, "profile", "profile"));
+    TRY(status_require(e, "executable_profile", "executable"));
+    TRY(status_require_items(steps, capacity, "executable_profile", "steps"));
+    TRY(status_require(out_count, "executable_profile", "out_count"));
+    TRY(check_timed(e, e->profiled, "executable_profile", "profile"));
     size_t count = e->schedule.steps.count;
     double period = tick_microseconds(e);
     if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
-        TRY(status_fail_memory("profile"));
+        TRY(status_fail_memory("executable_profile"));
     TRY(step_times(e, ticks));
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->schedule.steps.items[i];

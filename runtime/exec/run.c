@@ -179,7 +179,7 @@ static rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk
         TRY(check_input(e, call, inputs, i));
     for (size_t i = 0; i < m; i++)
         TRY(check_output(e, call, &outputs[i]));
-    if (!e->options.allow_unset)
+    if (!toggle(e->options.allow_unset, false))
         TRY(check_complete(e, call));
 error:
     return status;

@@ -109,17 +109,16 @@ void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor)
         graph_fail(graph, status_fail_memory("graph outputs"));
 }
 
-void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
+void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
 {
-    if (!known_tensor(graph, tensor, "set_name", "tensor", tensor.id))
+    if (!known_tensor(graph, tensor, "graph_set_name", "tensor", tensor.id))
         return;
     node *n = &graph->nodes.items[tensor.id - 1];
     if (graph_is_named(n)) {
-        graph_fail(graph,
-                   status_fail(RLXVK_E_ATTR,
-                               "set_name '%s': '%s' is an input or param and keeps the name it is "
-                               "set by",
-                               name ? name : "", n->name));
+        graph_fail(graph, status_fail(RLXVK_E_ATTR,
+                                      "graph_set_name '%s': '%s' is an input or param and keeps "
+                                      "the name it is set by",
+                                      name ? name : "", n->name));
         return;
     }
     n->name = name ? arena_copy_string(&graph->memory, name) : NULL;
@@ -161,4 +160,22 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
     g->nodes.items[g->nodes.count++] = copy;
     uint32_t id = (uint32_t)g->nodes.count - 1;
     return graph_fail(g, graph_note_name(g, id)) == RLXVK_OK ? id : NODE_NONE;
+}
+
+rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
+{
+    rlxvk_graph *copy = NULL;
+    rlxvk_status status;
+    TRY(rlxvk_graph_create(&copy));
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
+            TRY(copy->status);
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
+            TRY(status_fail_memory("graph outputs"));
+    *out = copy;
+    return RLXVK_OK;
+error:
+    rlxvk_graph_destroy(copy);
+    return status;
 }

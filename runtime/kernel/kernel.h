@@ -17,7 +17,7 @@ typedef struct kernel_info {
     const char *name;
     const uint32_t *words; /* SPIR-V, debug names stripped */
     uint32_t word_count;
-    uint32_t argument_bytes; /* size of the push-constant struct, checked against glsl/args.h */
+    uint32_t argument_bytes; /* size of the push-constant struct, checked against glsl/args/ */
     uint32_t binding_count;  /* storage buffers 0 .. binding_count-1 of set 0 */
     uint32_t constant_count; /* specialization constants 0 .. constant_count-1; 0 is local_size_x */
     bool subgroups;          /* needs subgroups of the profile's size: matrix units, shuffles */

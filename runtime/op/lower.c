@@ -1,6 +1,6 @@
 /* What families use to emit dispatches: slot views of nodes, temporaries, folded grids. */
 #include "op/op.h"
-#include "plan/value.h"
+#include "op/value.h"
 
 #include <string.h>
 

@@ -1,6 +1,11 @@
 /* The op table: one row per line of op.def, each pointing at its family's struct. */
 #include "op/op.h"
 #include "op/families.h"
+#include "args/elementwise.h"
+#include "args/packed.h"
+#include "args/random.h"
+#include "args/rows.h"
+#include "args/sequence.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
  * result, both share one placement (a "group").
  */
 #include "plan/place.h"
+#include "op/leaf.h"
 
 typedef struct layout {
     const schedule *s;
@@ -64,10 +65,9 @@ static void choose_classes(const schedule *s, const plan_options *options, plan 
     const rlxvk_graph *g = s->graph;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        bool weight = n->op == OP_param || n->op == OP_constant;
-        if (weight)
+        if (leaf_is_weight(n))
             pin(p, id, CLASS_WEIGHTS);
-        else if (n->op == OP_input || options->keep_all || (options->pinned && options->pinned[id]))
+        else if (leaf_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
             pin(p, s->values.items[id].root, CLASS_STATE);
     }
     for (size_t i = 0; i < s->temporaries.count; i++)
@@ -279,30 +279,4 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
         status = layout_scratch(&l);
     memory_free(l.group);
     return status;
-}
-
-rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out)
-{
-    plan p = {.value_count = schedule_value_count(s)};
-    rlxvk_status status;
-    p.slots = memory_zeroed(p.value_count + 1, sizeof *p.slots);
-    p.barriers = memory_zeroed(s->steps.count + 1, sizeof *p.barriers);
-    TRY(p.slots && p.barriers ? RLXVK_OK : status_fail_memory("plan"));
-    TRY(plan_layout(s, options, &p));
-    TRY(plan_barriers(s, options, &p));
-    *out = p;
-    return RLXVK_OK;
-error:
-    plan_destroy(&p);
-    return status;
-}
-
-void plan_destroy(plan *p)
-{
-    memory_free(p->slots);
-    memory_free(p->barriers);
-    VECTOR_FREE(&p->segments);
-    for (int c = 0; c < CLASS_COUNT; c++)
-        VECTOR_FREE(&p->blocks[c]);
-    *p = (plan){0};
 }

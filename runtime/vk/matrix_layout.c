@@ -1,6 +1,6 @@
 /* How the device spreads a matrix over a subgroup: nothing tells, so a kernel looks, once, when the
  * first executable wants to know. */
-#include "args.h"
+#include "args/matmul.h"
 #include "vk/internal.h"
 #include "vk/vk.h"
 

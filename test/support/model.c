@@ -147,9 +147,9 @@ model_executable *model_compile(const model_graph *g, const rlxvk_compile_option
     if (!e)
         abort();
     e->graph = g;
-    e->allow_unset = options->allow_unset;
+    e->allow_unset = options->allow_unset == RLXVK_ON;
     e->check_index = options->check_index == RLXVK_ON;
-    e->keep_all = options->keep_all;
+    e->keep_all = options->keep_all == RLXVK_ON;
     e->max_in_flight = options->max_in_flight ? options->max_in_flight : 2;
     e->rng = options->rng ? *options->rng : (rlxvk_rng_options){.seed = 42};
     for (uint8_t id = 0; id < g->node_count; id++) {

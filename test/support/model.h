@@ -17,8 +17,9 @@
 #define MODEL_MAX_OUTPUTS 4
 
 typedef uint64_t status_set;
-#define STATUS(s) (UINT64_C(1) << (s))
-#define ACCEPTED  STATUS(RLXVK_OK)
+#define STATUS_LIMIT 64
+#define STATUS(s)    (UINT64_C(1) << (s))
+#define ACCEPTED     STATUS(RLXVK_OK)
 
 /* ---- Graphs (model_graph.c) ---- */
 

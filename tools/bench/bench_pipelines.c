@@ -80,7 +80,7 @@ static rlxvk_status survey_case(survey *s, const char *line, const char *variant
     rlxvk_status status = RLXVK_OK;
     if (case_parse(line, &spec) != RLXVK_OK || build(&spec, &graph) != RLXVK_OK)
         goto error;
-    rlxvk_compile_options options = {.allow_unset = true,
+    rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
                                      .variant = variant,
                                      .precision = case_precision(&spec, RLXVK_PRECISION_F32)};
     double begin = now(s);

@@ -13,18 +13,19 @@ if command -v clang-format >/dev/null; then
     done
 fi
 
-# A layer may include only itself and those below it.
+# A layer may include only itself and those below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
+# other) <- exec; base, kernel <- spirv <- vk <- exec. args/ (glsl/) is seen by those who fill a kernel's arguments.
 allowed() {
     case $1 in
     base) echo base ;;
     kernel) echo "base kernel" ;;
     graph) echo "base graph" ;;
-    op) echo "base kernel graph op plan/value.h" ;;
+    op) echo "base kernel args graph op" ;;
     plan) echo "base kernel graph op plan" ;;
-    rewrite) echo "base kernel graph op rewrite plan/schedule.h" ;;
+    rewrite) echo "base kernel args graph op rewrite" ;;
     spirv) echo "base kernel spirv" ;;
-    vk) echo "base kernel spirv vk" ;;
-    exec) echo "base kernel graph op rewrite plan vk exec" ;;
+    vk) echo "base kernel args spirv vk" ;;
+    exec) echo "base kernel args graph op rewrite plan spirv vk exec" ;;
     esac
 }
 for layer in base kernel graph op plan rewrite spirv vk exec; do
@@ -39,8 +40,27 @@ done
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
+# What an op knows about itself is a flag or function of its family, so these rooms name none.
+nameless='base kernel graph plan spirv vk'
+for room in $nameless; do
+    grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
+done
 for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
+done
+
+# A public name is a row of op.def, a builder made of rows, an object and what is asked of it, or a verb and what of an executable it
+# concerns. A new row never collides with a function that is no op.
+nouns='context graph tensor executable device status dtype precision shape quant signal custom version'
+verbs='compile clone run submit wait last_error first_bad_node set_param set_param_bytes set_param_typed set_params read_param read_param_bytes
+    bind_handle bind_handle_as unbind_handle has_handle read_handle read_fed_output set_handle_feed clear_handle_feed register_row_feed
+    feed_rows read_output_row set_rng get_rng'
+builders='matmul_with attention_with_lse call if while scan rng_uniform_like rng_normal_like dot_general lora_matmul fused_attention_block
+    fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
+rows=$(sed -n 's/^OP(\([a-z0-9_]*\),.*/\1/p' runtime/op/op.def)
+known=" $(echo $verbs $builders $rows) "
+for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' include/*.h); do
+    [[ $known == *" $name "* || " $nouns " == *" ${name%%_*} "* ]] || complain "rlxvk_$name: neither an op's row nor an object's name first"
 done
 
 # A host program's locale may not change what is read and written: base/text.c has what stands in for these.

@@ -2,13 +2,13 @@
 # SPIR-V of kernels that an older glslang cannot compile, checked in under spv/ with a manifest of source digests.
 #   tools/build/spirv.sh update         compiles them all with the glslang on PATH (needs one of 2025 or newer) into spv/, and checks them
 #   tools/build/spirv.sh raw NAME OUT   compiles NAME to OUT where the installed glslang can; else takes spv/NAME.spv, and fails
-#                                 when the sources have changed since it was made
-# A digest covers the kernel, what it includes, and of glsl/args.h its own argument struct and the codes it names.
+#                                 when the sources have changed since it was made. Beside OUT goes a .d for make
+# A digest and a .d cover the kernel and every file it includes.
 set -eu
 glslang=${GLSLANG:-$(command -v glslangValidator || command -v glslang)}
 manifest=spv/MANIFEST
 
-# The kernel and the files it includes, each once, without args.h.
+# The kernel and the files it includes, each once.
 sources() {
     local seen=" " queue file
     queue=$(cd glsl && echo */"$1.comp")
@@ -17,36 +17,32 @@ sources() {
         queue=${queue#"$file"}; queue=${queue# }
         case $seen in *" $file "*) continue ;; esac
         seen="$seen$file "
-        [ "$file" = args.h ] || echo "glsl/$file"
+        echo "glsl/$file"
         queue="$queue $(sed -n 's/^#include "\(.*\)"/\1/p' "glsl/$file" | tr '\n' ' ')"
         queue=$(echo $queue)
     done
 }
 
-digest() {
-    local files struct
-    files=$(sources "$1")
-    struct=$(sed -n 's/.*uniform block { \([a-z_0-9]*\) args; };/\1/p' $files)
-    {
-        cat $files
-        sed -n "/^struct $struct {/,/^};/p" glsl/args.h
-        grep -ohE '\b[A-Z][A-Z0-9_]+\b' $files | sort -u | while read -r code; do grep -E "^#define $code " glsl/args.h || true; done
-    } | sha256sum | cut -d' ' -f1
-}
+digest() { cat $(sources "$1") | sha256sum | cut -d' ' -f1; }
 
-compile() { "$glslang" --quiet -V --target-env vulkan1.2 -Iglsl -o "$2" glsl/*/"$1.comp"; }
+compile() { "$glslang" --quiet -V --target-env vulkan1.2 -Iglsl -o "$2" "${@:3}" glsl/*/"$1.comp"; }
 
 case ${1:-} in
 update)
     : >$manifest.new
     for kernel in $(grep -l 'GL_KHR_cooperative_matrix' glsl/*/*.comp | sed 's#.*/\(.*\)\.comp#\1#'); do
-        compile "$kernel" "spv/$kernel.spv"
+        compile "$kernel" "spv/$kernel.spv" --depfile $manifest.d
+        for file in $(sed 's/.*://' $manifest.d); do
+            sources "$kernel" | grep -qx "$file" || { echo "the digest of $kernel leaves out $file" >&2; exit 1; }
+        done
         spirv-val --target-env vulkan1.2 "spv/$kernel.spv"
         echo "$kernel $(digest "$kernel")" >>$manifest.new
     done
+    rm $manifest.d
     mv $manifest.new $manifest
     ;;
 raw)
+    echo "$3:" $(sources "$2") >"${3%.raw.spv}.d"
     compile "$2" "$3" >/dev/null 2>&1 && exit 0
     if ! grep -qx "$2 $(digest "$2")" $manifest; then
         echo "spv/$2.spv is older than glsl/$2.comp or what it includes, and $glslang cannot compile it:" >&2

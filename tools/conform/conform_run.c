@@ -294,7 +294,7 @@ static rlxvk_status compile(session *s)
         return RLXVK_OK;
     }
     rlxvk_plan_report plan;
-    rlxvk_plan_info(s->executable, &plan);
+    rlxvk_executable_plan(s->executable, &plan);
     s->result->verdict = plan.host_steps ? VERDICT_HOST_ONLY : VERDICT_PASSED;
     for (size_t i = 0; i < s->spec.input_count && status == RLXVK_OK; i++) {
         const case_input *leaf = &s->spec.inputs[i];

@@ -2,6 +2,7 @@
  * From an attention node to its dispatches: arguments and operands for the kernel that
  * attention_select.c chose, and a second dispatch where keys are split, to join the chunks.
  */
+#include "args/attention.h"
 #include "op/attention/attention.h"
 #include "op/attention/attention_matrix.h"
 

@@ -1,7 +1,7 @@
 /* The largest workgroup whose blocks keep (nearly) every compute unit busy, and fits; else the
  * smallest that fits. */
+#include "args/matmul.h"
 #include "op/attention/attention_matrix.h"
-#include "args.h"
 
 #define MOST_WIDTH 128
 #define MOST_PARTS 8

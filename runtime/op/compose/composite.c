@@ -3,6 +3,7 @@
  * fused_transformer_layer. Each is the chain its contract states and nothing else; the ordinary
  * passes see its parts.
  */
+#include "args/elementwise.h"
 #include "op/compose/composite.h"
 
 #include <stdio.h>

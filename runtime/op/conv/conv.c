@@ -7,13 +7,14 @@
  * conv_select.c chooses the kernel. Where K = channels * taps is long and y is small, workgroups
  * sum parts of K into a temporary [splits, y], which conv_sum adds up in order.
  */
+#include "args/conv.h"
 #include "op/conv/conv.h"
 #include "op/conv/conv_select.h"
 #include "op/families.h"
 
 #include <string.h>
 
-/* ---- building ---- */
+/* ---- Building ---- */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs,
                           const rlxvk_conv_options *options)
@@ -37,7 +38,7 @@ rlxvk_tensor rlxvk_conv_transpose2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor
     return build(g, OP_conv_transpose2d, (rlxvk_tensor[]){x, w, bias}, options);
 }
 
-/* ---- infer ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_ranks(const node *n, const rlxvk_shape *x, const rlxvk_shape *w)
 {
@@ -159,7 +160,7 @@ error:
     return status;
 }
 
-/* ---- lower ---- */
+/* ---- Lower ---- */
 
 typedef struct conv_problem {
     const conv_class *class;
@@ -328,6 +329,8 @@ static rlxvk_status conv_lower(lowering *l, uint32_t id)
 error:
     return status;
 }
+
+/* ---- The family ---- */
 
 static void conv_describe(const node *n, text *out)
 {

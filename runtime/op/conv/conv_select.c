@@ -3,8 +3,8 @@
  * and shared memory cost more than they save. There only what no invocation may sum alone takes
  * tiles, which can be split. The last row of each setting has no conditions but the baseline's.
  */
+#include "args/matmul.h"
 #include "op/conv/conv_select.h"
-#include "args.h"
 
 enum {
     IF_WHOLE = CHOICE_OWN,    /* only where its last tile of channels is more than half full */

@@ -3,6 +3,7 @@
  * operands and share the addressing of elementwise.c. Complex operands: the four operations of
  * arithmetic, eq and ne; a real operand beside a complex one counts with imaginary part 0.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 

@@ -6,6 +6,7 @@
  *
  * copy: the same bits in memory of its own, in the storage of the operand; raw bytes stay raw.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -20,7 +21,7 @@ _Static_assert(DTYPE_F32 == (int)RLXVK_F32 && DTYPE_F16 == (int)RLXVK_F16 &&
                    DTYPE_I32 == (int)RLXVK_I32 && DTYPE_I64 == (int)RLXVK_I64 &&
                    DTYPE_U8 == (int)RLXVK_U8 && DTYPE_U32 == (int)RLXVK_U32 &&
                    DTYPE_BOOL == (int)RLXVK_BOOL && DTYPE_C64 == (int)RLXVK_C64,
-               "args.h numbers dtypes as rlxvk.h does");
+               "args/elementwise.h numbers dtypes as rlxvk.h does");
 
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to)
 {
@@ -50,6 +51,11 @@ static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     return same_word && op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
+static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
+}
+
 static uint32_t source_code(const operand *x, rlxvk_dtype dtype)
 {
     if (x->storage == STORAGE_RAW)
@@ -68,11 +74,6 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
                              operands[1].offset};
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
-}
-
-static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
-{
-    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
 }
 
 /* To `digits` significant bits but no finer than `quantum`, halves to even; infinite from
@@ -147,6 +148,7 @@ const op_family cast_family = {
     .raw_inputs = 1,
     .pairs = true,
     .foldable = true,
+    .reinterprets = true,
     .infer = cast_infer,
     .view = cast_view,
     .lower = cast_lower,
@@ -203,6 +205,7 @@ const op_family copy_family = {
     .name = "copy",
     .raw_inputs = 1,
     .pairs = true,
+    .keeps_storage = true,
     .infer = copy_infer,
     .lower = copy_lower,
     .host = copy_host,

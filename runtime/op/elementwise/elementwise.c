@@ -7,6 +7,7 @@
  * Arguments hold 6 axes. Where merging leaves more, operands are expanded into temporaries, one
  * after the other, until the rest merges; an expanded operand is dense and hinders no merge.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/elementwise.h"
 #include "op/movement/layout.h"
 

@@ -5,6 +5,7 @@
 #ifndef RLXVK_REGION_H
 #define RLXVK_REGION_H
 
+#include "args/elementwise.h"
 #include "op/op.h"
 #include "op/choice/variant.h"
 

@@ -3,6 +3,7 @@
  * a driver reads before it drops what the constants rule out grows with all three, tenfold from the
  * first row to the last.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/region.h"
 
 static const region_class classes[] = {

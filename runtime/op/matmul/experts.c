@@ -5,6 +5,7 @@
  * With M rows and E experts a plan has at most min(M, ceil(M / tile) + E + 1) blocks: each expert,
  * and the rows without one, leave at most one block unfilled.
  */
+#include "args/matmul.h"
 #include "op/matmul/experts.h"
 
 #include <math.h>

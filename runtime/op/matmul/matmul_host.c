@@ -7,6 +7,7 @@
  * before the activation. After it, t becomes what f makes of z +- t, at least t, plus the
  * activation's own tolerance.
  */
+#include "args/elementwise.h"
 #include "op/matmul/matmul.h"
 
 #include <math.h>

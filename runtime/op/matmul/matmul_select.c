@@ -8,8 +8,8 @@
  * peak with enough invocations resident; measured), less when few are resident. It was checked
  * against timings of 32 shapes on an H200: within 10 % of the best choice for most.
  */
+#include "args/matmul.h"
 #include "op/matmul/matmul_select.h"
-#include "args.h"
 
 #define ANY           UINT64_MAX
 #define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */

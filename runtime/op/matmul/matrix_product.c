@@ -8,6 +8,8 @@
  * products are summed in f32. So |error| <= f32's bound + 2^-20 S + 2^-38 K max|a_i| max|b_j|,
  * S = sum |a_ik b_kj|. Infinities make NaN there.
  */
+#include "args/elementwise.h"
+#include "args/matmul.h"
 #include "op/matmul/matrix_product.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
  *
  * Limits: up to 8 axes; element indices below 2^31, so that signed 32-bit strides reach everything.
  */
+#include "args/movement.h"
 #include "op/movement/layout.h"
 
 /* Below this many rows or columns most of a tile would idle, and the caches make up for strided

@@ -5,6 +5,7 @@
 #ifndef RLXVK_LAYOUT_H
 #define RLXVK_LAYOUT_H
 
+#include "args/movement.h"
 #include "op/op.h"
 
 /* target[first + c . target] = source[first + c . source] for every coordinate c below dims;

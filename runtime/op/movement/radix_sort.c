@@ -1,5 +1,6 @@
 /* Emitting the passes of the radix sort. Keys and values go back and forth between two pairs of
  * temporaries. */
+#include "args/movement.h"
 #include "op/movement/radix_sort.h"
 
 static operand reading(operand o)

@@ -7,11 +7,16 @@
  *                                chunks whose k largest meet in a second stage (topk_select)
  *   larger k                     a stable sort of whole rows, of which the first k are taken
  */
+#include "args/movement.h"
 #include "op/families.h"
 #include "op/movement/radix_sort.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+typedef struct topk_attributes {
+    int64_t k;
+} topk_attributes;
 
 #define LONGEST_AXIS   (1 << 24) /* indices are exact f32 integers */
 #define LARGEST_RANKED 256       /* threads topk_rank has shared words for */

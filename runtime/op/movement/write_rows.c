@@ -3,10 +3,18 @@
  * goes to cache row floor(position + 0.5) + r, or nowhere outside [0, R). The node is a view of the
  * cache, which must be a leaf, so that the write outlives the run. Bit-exact.
  */
+#include "args/movement.h"
 #include "op/families.h"
 
 #include <math.h>
 #include <string.h>
+
+rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
+                              rlxvk_tensor position)
+{
+    rlxvk_tensor operands[] = {cache, rows, position};
+    return op_build(g, OP_write_rows, operands, ARRAY_COUNT(operands), NULL);
+}
 
 static rlxvk_status write_rows_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
@@ -100,10 +108,3 @@ const op_family write_rows_family = {.name = "write_rows",
                                      .writes = write_rows_writes,
                                      .lower = write_rows_lower,
                                      .host = write_rows_host};
-
-rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
-                              rlxvk_tensor position)
-{
-    rlxvk_tensor operands[] = {cache, rows, position};
-    return op_build(g, OP_write_rows, operands, ARRAY_COUNT(operands), NULL);
-}

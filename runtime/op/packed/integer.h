@@ -2,6 +2,7 @@
 #ifndef RLXVK_INTEGER_H
 #define RLXVK_INTEGER_H
 
+#include "args/packed.h"
 #include "op/op.h"
 
 /* E_DTYPE unless operand `index` is I8. */

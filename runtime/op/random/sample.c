@@ -3,6 +3,7 @@
  * of the row and the token. Which draw is whose does not depend on the other tokens, so that any
  * order of reduction gives the same answer. Always Philox, whatever the run's backend.
  */
+#include "args/random.h"
 #include "op/random/random.h"
 
 #include <math.h>
@@ -10,6 +11,8 @@
 
 #define SAMPLE_DOMAIN    0x53414D50u
 #define SAMPLE_GREEDY_AT 1e-6f
+
+/* ---- Building ---- */
 
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options)
 {
@@ -23,6 +26,8 @@ rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sampl
         return op_build(g, OP_sample, &logits, 1, &a);
     return op_build(g, OP_sample, (rlxvk_tensor[]){random_state(g), logits}, 2, &a);
 }
+
+/* ---- Infer ---- */
 
 static rlxvk_status sample_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
@@ -47,6 +52,8 @@ static rlxvk_status sample_infer(const rlxvk_graph *g, node *n, void *attributes
     n->dtype = RLXVK_F32;
     return RLXVK_OK;
 }
+
+/* ---- Lower ---- */
 
 /* top_p 0 is the default, no limit; below 0 only the best token stays. */
 static uint64_t effective_top_k(const rlxvk_sample_options *o, uint64_t vocabulary)
@@ -98,6 +105,8 @@ static rlxvk_status sample_lower(lowering *l, uint32_t id)
     lower_groups(l, &d, rows);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){state, x, y}, 3);
 }
+
+/* ---- Host ---- */
 
 typedef struct token {
     double scaled, probability, score;
@@ -204,6 +213,8 @@ static rlxvk_status sample_host(const host_call *c)
     memory_free(tokens);
     return RLXVK_OK;
 }
+
+/* ---- The family ---- */
 
 static void sample_describe(const node *n, text *out)
 {

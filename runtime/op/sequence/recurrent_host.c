@@ -1,4 +1,5 @@
 /* Recurrent nets in double precision: the equations of recurrent.c, unit by unit, step by step. */
+#include "args/sequence.h"
 #include "op/sequence/recurrent.h"
 
 #include <math.h>

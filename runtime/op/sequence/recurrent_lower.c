@@ -6,6 +6,8 @@
  * units (recurrent_step.comp), which takes the previous h from y itself and keeps c in its final
  * place.
  */
+#include "args/elementwise.h"
+#include "args/sequence.h"
 #include "op/movement/layout.h"
 #include "op/matmul/matmul.h"
 #include "op/sequence/recurrent.h"

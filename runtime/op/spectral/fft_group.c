@@ -3,6 +3,7 @@
  * = n0 L is n0-point transforms of the columns (points L apart), twiddles w_N^(k0 m), then L-point
  * transforms of the rows, whose result k goes to k0 + n0 k; L may split once more.
  */
+#include "args/spectral.h"
 #include "op/spectral/fft.h"
 
 /* Point j of row (d1, d2) stands at j * step[0] + d1 * step[1] + d2 * step[2]. */

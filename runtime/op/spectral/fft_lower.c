@@ -7,6 +7,7 @@
  *
  * Scratch of lines in flight is at most fft_scratch_bytes; more lines are done in turn.
  */
+#include "args/spectral.h"
 #include "op/spectral/fft.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * scratch. Of n0 n1 points, result k0 of column n1 is multiplied by w_N^(k0 n1) = base[b, n1] *
  * step[r, n1], where k0 = b + r n0/R and R is the last radix of the first tile.
  */
+#include "args/spectral.h"
 #include "op/spectral/fft.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
  * shared memory, where one buffer is enough if every stage is one butterfly a thread (`single`):
  * all is read before any of it is written. Otherwise there are two. Groups take what no tile takes.
  */
+#include "args/spectral.h"
 #include "op/spectral/fft.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * The choice of attention kernels on made-up devices: what is chosen, that it always fits the
  * device, that splits cover the keys and that partial results stay within memory.
  */
+#include "args/matmul.h"
 #include "op/attention/attention_matrix.h"
-#include "args.h"
 #include "base/base.h"
 #include "support/profiles.h"
 

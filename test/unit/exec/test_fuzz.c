@@ -20,7 +20,7 @@ enum { MODES = 7 };
 
 static rlxvk_compile_options mode_options(int mode)
 {
-    rlxvk_compile_options o = {.check_plan = RLXVK_ON, .forbid_host = true};
+    rlxvk_compile_options o = {.check_plan = RLXVK_ON, .forbid_host = RLXVK_ON};
     o.reuse_memory = mode == 1 ? RLXVK_OFF : RLXVK_DEFAULT;
     o.reorder = mode == 2 ? RLXVK_OFF : RLXVK_DEFAULT;
     o.full_barrier = mode == 3 ? RLXVK_ON : RLXVK_DEFAULT;
@@ -115,7 +115,7 @@ static void test_small_limits(void **state)
                                     .limit_binding_bytes = 80 * 1024,
                                     .limit_workgroup_invocations = 64,
                                     .limit_group_count = 64,
-                                    .no_direct_upload = true};
+                                    .direct_upload = RLXVK_OFF};
     rlxvk_context *c = open_context(&lesser);
     uint32_t blocks = 0;
     (void)state;
@@ -128,7 +128,7 @@ static void test_small_limits(void **state)
         float *reference = evaluate_seeded(g, seed, true, &count);
         float *got = run_seeded(e, g, seed, true, &n);
         compare_bits(got, reference, count, seed, "small limits");
-        rlxvk_memory(e, &memory);
+        rlxvk_executable_memory(e, &memory);
         blocks = MAX(blocks, memory.block_count);
         free(got);
         free(reference);
@@ -160,13 +160,13 @@ static void test_many_blocks(void **state)
     }
     rlxvk_graph_output(g, x);
     for (int staged = 0; staged < 2; staged++) {
-        lesser.no_direct_upload = staged;
+        lesser.direct_upload = staged ? RLXVK_OFF : RLXVK_DEFAULT;
         rlxvk_context *c = open_context(&lesser);
         expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, &e));
         float *reference = evaluate_seeded(g, 9, true, &count);
         float *got = run_seeded(e, g, 9, true, &n);
         compare_bits(got, reference, count, 9, "many blocks");
-        rlxvk_memory(e, &memory);
+        rlxvk_executable_memory(e, &memory);
         assert_true(memory.block_count >= 10 && memory.weight_bytes >= 8 * 65536);
         free(got);
         free(reference);
@@ -194,7 +194,7 @@ static void test_host_fallback(void **state)
             expect_ok(rlxvk_compile(c, g, &o, &e));
             float *got = run_seeded(e, g, seed, true, &n);
             compare_bits(got, reference, count, seed, forced[k]);
-            rlxvk_plan_info(e, &plan);
+            rlxvk_executable_plan(e, &plan);
             assert_true(k > 0 || (plan.host_steps > 0 && plan.dispatches == 0));
             free(got);
             rlxvk_executable_destroy(e);

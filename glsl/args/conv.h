@@ -1,0 +1,56 @@
+/* Convolutions, windows, pooling and resizing. Spatial axes stand slowest first. */
+#ifndef RLXVK_ARGS_CONV_H
+#define RLXVK_ARGS_CONV_H
+
+#include "args/types.h"
+
+/* ---- pool, resize_nearest2x ---- */
+
+/* Three spatial axes, outermost first; those there are not have extent, kernel and stride 1. CODE
+ * is a REDUCE_ code. */
+struct pool_args {
+    u32 numel;
+    u32 extents[3], results[3], kernel[3], stride[3], padding[3];
+    u32 x_offset, y_offset;
+    f32 divisor; /* REDUCE_MEAN: cells of a window; 0: the cells inside x */
+};
+
+struct resize_nearest2x_args {
+    u32 numel, columns; /* of x */
+    u32 x_offset, y_offset;
+};
+
+/* ---- conv_direct, conv_tiled, conv_sum, im2col, col2im ---- */
+
+/* Bits of QUADS of conv_tiled: y (w) may be written (read) four at a time. */
+#define CONV_QUADS_Y 1
+#define CONV_QUADS_W 2
+
+/* Spatial axes slowest first, always three (missing ones in front: size, kernel, stride and
+ * dilation 1, padding 0). positions: batch * cells of a phase of the output (of all of it, unless
+ * transposed); m and channels: of the output and the input, a group; divide: multipliers of the
+ * phase's cells and of its sizes along the last two axes. */
+struct conv_args {
+    u32 positions, groups, m, channels;
+    u32 k_slice, splits; /* what one split sums of channels * taps; splits of it */
+    u32 in_size[3], out_size[3], kernel[3], stride[3], padding[3], dilation[3];
+    u32 divide[3];
+    u32 x_offset, w_offset, bias_offset, y_offset;
+};
+
+/* Sums `splits` partial results of `count` elements; a channel has `cells` of them in a row. */
+struct conv_sum_args {
+    u32 count, splits, cells, channels, bias_offset, y_offset;
+};
+
+/* Images [.., channels, image_size] and windows [.., window_count], rows first; `count` elements
+ * are made. divide: multipliers, for im2col of window_count, channels, kernel, for col2im of
+ * image_size, channels, stride. */
+struct im2col_args {
+    u32 count, channels;
+    u32 image_size[2], window_count[2], kernel[2], stride[2], padding[2], dilation[2];
+    u32 divide[5];
+    u32 x_offset, y_offset;
+};
+
+#endif

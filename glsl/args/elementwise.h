@@ -1,0 +1,159 @@
+/* Elementwise kernels: codes of the functions they are specialized to, and their operands. */
+#ifndef RLXVK_ARGS_ELEMENTWISE_H
+#define RLXVK_ARGS_ELEMENTWISE_H
+
+#include "args/types.h"
+
+/* ---- unary, binary, compare, where, fma, cast ---- */
+
+#define UNARY_GELU        0
+#define UNARY_GELU_APPROX 1
+#define UNARY_SILU        2
+#define UNARY_RELU        3
+#define UNARY_SIGMOID     4
+#define UNARY_TANH        5
+#define UNARY_EXP         6
+#define UNARY_LOG         7
+#define UNARY_SQRT        8
+#define UNARY_RSQRT       9
+#define UNARY_NEG         10
+#define UNARY_ABS         11
+#define UNARY_SIN         12
+#define UNARY_COS         13
+#define UNARY_TAN         14
+#define UNARY_ATAN        15
+#define UNARY_ROUND       16
+#define UNARY_COUNT       17
+#define UNARY_NONE        0xFFu /* an epilogue without activation */
+
+#define BINARY_ADD 0
+#define BINARY_SUB 1
+#define BINARY_MUL 2
+#define BINARY_DIV 3
+#define BINARY_MAX 4
+#define BINARY_MIN 5
+#define BINARY_POW 6
+
+#define COMPARE_EQ 0
+#define COMPARE_NE 1
+#define COMPARE_LT 2
+#define COMPARE_LE 3
+#define COMPARE_GT 4
+#define COMPARE_GE 5
+
+struct unary_args {
+    u32 numel, x_offset, y_offset;
+};
+
+/* How binary, compare, where and fma find their operands: one axis (every operand dense or a single
+ * element), two, or a loop over `rank`. */
+#define ELEMENTWISE_LINE 1
+#define ELEMENTWISE_ROWS 2
+#define ELEMENTWISE_LOOP 0
+#define ELEMENTWISE_AXES 6
+
+/* Axes innermost first; dims[rank - 1] is what is left; strides[o * ELEMENTWISE_AXES + axis] of
+ * operand o, 0 where it is repeated. Offsets and strides count elements, also of pairs. */
+struct elementwise_args {
+    u32 numel, rank, target_offset;
+    u32 offsets[3];
+    u32 dims[5];
+    u32 strides[18];
+};
+
+/* cast: from a word, byte or pair to a dtype, numbered as rlxvk_dtype is. */
+#define CAST_FROM_WORD 0
+#define CAST_FROM_U8   1
+#define CAST_FROM_I8   2
+#define CAST_FROM_PAIR 3
+
+#define DTYPE_F32  0
+#define DTYPE_F16  1
+#define DTYPE_BF16 2
+#define DTYPE_F64  3
+#define DTYPE_I8   4
+#define DTYPE_I16  5
+#define DTYPE_I32  6
+#define DTYPE_I64  7
+#define DTYPE_U8   8
+#define DTYPE_U32  9
+#define DTYPE_BOOL 10
+#define DTYPE_C64  11
+
+struct cast_args {
+    u32 numel, x_offset, y_offset;
+};
+
+/* ---- region_* ---- */
+
+#define REGION_ACTIVATION 0
+#define REGION_CAST       1
+#define REGION_BINARY     2
+#define REGION_COMPARE    3
+#define REGION_WHERE      4
+/* Kinds that only the kernels know: costly activations on their own, and with them a binary op. */
+#define REGION_CURVE     5  /* gelu, gelu_approx, silu, sigmoid, tanh, exp */
+#define REGION_ROOT      6  /* log, sqrt, rsqrt, round; div */
+#define REGION_ANGLE     7  /* sin, cos, tan, atan; pow */
+#define REGION_OP_BINARY 30 /* the div or pow of the last two */
+
+/* A step is one specialization constant: kind, op, and where its operands stand among the values,
+ * inputs from 0 on and steps from REGION_VALUES_OF_STEPS on. */
+#define REGION_STEPS           32
+#define REGION_INPUTS          16
+#define REGION_VALUES_OF_STEPS 16
+#define REGION_OP_SHIFT        3
+#define REGION_FIRST_SHIFT     8
+#define REGION_SECOND_SHIFT    16
+#define REGION_THIRD_SHIFT     24
+
+/* Which ops the steps may be: arithmetic, comparisons, selections, relu, neg, abs and casts that
+ * leave the word alone; all but REGION_ANGLE; all. */
+#define REGION_LIGHT  0
+#define REGION_COMMON 1
+#define REGION_ALL    2
+
+/* Constant 1: how many steps, and whether an invocation takes 4 elements in a row. */
+#define REGION_WIDE 256u
+
+/* offsets: two of 16 bits in a word. */
+struct region_args {
+    u32 numel, target_offset;
+    u32 columns; /* of the output, where an input is read at half its resolution */
+    u32 offsets[8];
+    u32 modulus[REGION_INPUTS];
+};
+
+struct copy_args {
+    u32 words, x_offset, y_offset;
+};
+
+struct swiglu_args {
+    u32 numel, columns, x_row, up_offset, gate_offset, y_offset;
+};
+
+/* ---- complex_map ---- */
+
+#define COMPLEX_NEG          0
+#define COMPLEX_EXP          1
+#define COMPLEX_LOG          2
+#define COMPLEX_SQRT         3
+#define COMPLEX_CONJUGATE    4
+#define COMPLEX_NORM_SQ      5 /* y is real */
+#define COMPLEX_NORM_SQ_BACK 6 /* z times the real g */
+
+struct complex_map_args {
+    u32 numel, z_offset, g_offset, y_offset;
+};
+
+/* ---- fma_peak, which measures a device ---- */
+
+#define FMA_PEAK_CHAINS                                                                            \
+    12 /* independent sums of an invocation; one round is one fused multiply-add of each */
+
+struct fma_peak_args {
+    u32 rounds;
+    f32 scale, shift;
+};
+
+#endif

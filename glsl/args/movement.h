@@ -1,0 +1,129 @@
+/* Copies, gathers, sorts and scatters. */
+#ifndef RLXVK_ARGS_MOVEMENT_H
+#define RLXVK_ARGS_MOVEMENT_H
+
+#include "args/types.h"
+
+struct write_rows_args {
+    u32 numel, rows, capacity, columns; /* of `rows`; rows and cache rows a head; row length */
+    u32 cache_offset, rows_offset, position_offset;
+};
+
+/* ---- feed_row, of an executable's handles ---- */
+
+struct feed_row_args {
+    u32 pair, source_offset;
+};
+
+/* ---- layout and indexing ---- */
+
+#define TRANSPOSE_TILE 32
+#define COPY_ITEMS     4 /* units an invocation of the copying kernels moves */
+
+/* Offsets, strides and dims in units of the copy's width; axes innermost first. */
+struct strided_copy_args {
+    u32 count, rank;
+    i32 source_offset;
+    u32 target_offset;
+    u32 dims[8];
+    i32 source_strides[8];
+    u32 target_strides[8];
+};
+
+struct transpose2d_args {
+    u32 rows, columns, row_stride, column_stride;
+    u32 source_offset, target_offset;
+    u32 row_tiles, column_tiles, group_count;
+    u32 batch_rank;
+    u32 batch_dims[6], batch_source[6], batch_target[6];
+};
+
+#define GATHER_WORDS 0
+#define GATHER_F16   1
+#define GATHER_BF16  2
+
+struct gather_args {
+    u32 count, inner, index_count, extent;
+    u32 data_offset, index_offset, target_offset;
+};
+
+struct take_along_axis_args {
+    u32 count, rank, extent, axis_stride;
+    u32 data_offset, index_offset, target_offset;
+    u32 dims[8], data_strides[8], index_strides[8];
+};
+
+/* ---- sorting: a stable radix sort of rows of u32 keys, ascending; topk, scatter_add ---- */
+
+#define RADIX_THREADS 128
+#define RADIX_ITEMS   16 /* consecutive elements of a thread */
+#define RADIX_BITS    4
+#define RADIX_DIGITS  16
+#define RADIX_BLOCK   (RADIX_THREADS * RADIX_ITEMS)
+
+/* What radix_keys makes of a word. */
+#define RADIX_DESCENDING 0 /* a float: the largest first, NaN before it */
+#define RADIX_INDEX      1 /* an index: itself, or `limit` where it is none below that */
+
+struct radix_keys_args {
+    u32 count, limit, x_offset;
+};
+
+/* `blocks` of a row of `extent` keys; counts: [row, digit, block]. */
+struct radix_count_args {
+    u32 extent, blocks, shift, groups;
+};
+
+struct radix_scan_args {
+    u32 rows, count; /* of a row */
+};
+
+struct radix_scatter_args {
+    u32 extent, blocks, shift, groups;
+};
+
+#define TOPK_POOL         2048 /* shared words: histograms, then chosen keys and their indices */
+#define TOPK_MOST         (TOPK_POOL / 2)
+#define TOPK_FIRST_STAGE  0 /* elements of a chunk -> indices of its k largest, in no order */
+#define TOPK_SECOND_STAGE 1 /* those indices -> the k largest, in order */
+#define TOPK_ONLY_STAGE   2 /* elements of a row -> the k largest, in order */
+
+struct topk_rank_args {
+    u32 rows, extent, k, lanes;
+    u32 x_offset, y_offset;
+};
+
+/* `candidates`: a row's, of the second stage, and how far apart rows of them lie. */
+struct topk_select_args {
+    u32 groups, extent, k, chunks, chunk_length, candidates;
+    u32 x_offset, y_offset;
+};
+
+struct topk_take_args {
+    u32 count, extent, k, y_offset;
+};
+
+/* A workgroup a row, or tile_columns columns of it. */
+struct scatter_add_direct_args {
+    u32 rows, columns, updates, tiles, tile_columns;
+    u32 updates_offset, index_offset, y_offset;
+};
+
+struct scatter_add_starts_args {
+    u32 rows, updates;
+};
+
+struct scatter_add_sum_args {
+    u32 rows, columns;
+    u32 updates_offset, y_offset;
+};
+
+struct scatter_add_long_args {
+    u32 rows, columns;
+    u32 updates_offset, y_offset;
+};
+
+#define SCATTER_DIRECT_UPDATES 4096 /* bits of scatter_add_direct's shared mask */
+#define SCATTER_LONG_WORDS     1024 /* updates that scatter_add_long holds at a time */
+
+#endif

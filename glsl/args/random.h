@@ -1,0 +1,33 @@
+/* Random numbers, and sampling with them. */
+#ifndef RLXVK_ARGS_RANDOM_H
+#define RLXVK_ARGS_RANDOM_H
+
+#include "args/types.h"
+
+#define RNG_UNIFORM 0
+#define RNG_NORMAL  1
+
+#define RNG_BACKEND_PHILOX 0
+#define RNG_BACKEND_MINSTD 1
+#define RNG_BACKEND_ZERO   2
+
+/*
+ * y = base + fraction * scale (below `limit`), or base + scale * z. key_*: the op's key times the
+ * golden ratio, mod 2^64. engine_key, op_engine: key and op seed as MINSTD takes them. polar_*: how
+ * many chunks of candidates there are, and how many a workgroup's invocation has of each.
+ */
+struct rng_args {
+    u32 numel, state_offset, y_offset;
+    u32 key_low, key_high, use_op_seed, op_seed;
+    u32 engine_key, op_engine, polar_chunks, polar_rounds;
+    f32 base, scale, limit, below_limit;
+};
+
+struct sample_args {
+    u32 rows, vocabulary, x_offset, y_offset, state_offset;
+    u32 key_low, key_high, seed_low, seed_high; /* seed 0: the plan's */
+    u32 top_k;
+    f32 top_p, inverse_temperature;
+};
+
+#endif

@@ -1,0 +1,101 @@
+/* Reductions, softmax, scans and norms. */
+#ifndef RLXVK_ARGS_ROWS_H
+#define RLXVK_ARGS_ROWS_H
+
+#include "args/types.h"
+
+/* ---- reduce, argreduce, softmax, cumsum ---- */
+
+#define REDUCE_SUM  0
+#define REDUCE_MEAN 1
+#define REDUCE_MAX  2
+#define REDUCE_MIN  3
+#define REDUCE_PROD 4
+
+#define ARGREDUCE_MAX 0
+#define ARGREDUCE_MIN 1
+
+/* Rows of these kernels: see rows.glsl. `outputs` counts outer * chunks * inner results; a row of
+ * `extent` elements that lie `inner` apart is cut into `chunks` pieces of chunk_length, the last
+ * one shorter. */
+struct reduce_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    f32 divisor; /* REDUCE_MEAN: elements of the whole reduction */
+};
+
+struct argreduce_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    u32 candidates; /* second stage: indices to choose from, for each output */
+};
+
+struct softmax_args {
+    u32 outputs, inner, extent, lanes, lane_stride, x_offset, y_offset;
+};
+
+struct softmax_partial_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset;
+};
+
+struct softmax_finish_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+};
+
+#define CUMSUM_RUN      4 /* neighbours that a lane takes */
+#define CUMSUM_SEGMENTS 4 /* times it does so before the lanes are joined */
+#define CUMSUM_HELD     (CUMSUM_RUN * CUMSUM_SEGMENTS)
+
+struct cumsum_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+};
+
+/* ---- norms ---- */
+
+#define NORM_LAYER          0
+#define NORM_RMS            1
+#define NORM_RESIDUAL_LAYER 2
+#define NORM_RESIDUAL_RMS   3
+
+/* What a norm kernel is specialized to. */
+#define NORM_HAS_RESIDUAL 1u
+#define NORM_HAS_BIAS     2u
+#define NORM_HAS_GAMMA    4u
+#define NORM_HAS_BETA     8u
+#define NORM_KEEPS_SUM    16u /* x + residual is a result too */
+#define NORM_IS_RMS       32u
+
+#define NORM_CHUNK_ELEMENTS 16 /* elements of a long row that a lane takes at a time */
+
+struct norm_args {
+    u32 outputs, inner, extent, lanes, lane_stride;
+    u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, sum_offset, y_offset;
+    f32 eps;
+    u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
+};
+
+struct norm_partial_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
+    u32 x_offset, residual_offset, bias_offset, sum_offset;
+};
+
+struct norm_finish_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
+    u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, y_offset;
+    f32 eps;
+    u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
+};
+
+/* layer_norm2d, group_norm (rows of the norm family), batch_norm_inference */
+#define NORM_LAYER_2D   4
+#define NORM_GROUP      5
+#define NORM_BY_CHANNEL 64u /* gamma and beta: one element per `spatial` elements of the row */
+
+#define BATCH_NORM_HAS_GAMMA 1u
+#define BATCH_NORM_HAS_BETA  2u
+
+struct batch_norm_args {
+    u32 numel, channels, inner; /* x is [.., channels, inner] */
+    u32 x_offset, mean_offset, variance_offset, gamma_offset, beta_offset, y_offset;
+    f32 eps;
+};
+
+#endif

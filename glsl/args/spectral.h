@@ -1,0 +1,62 @@
+/* Fourier transforms. */
+#ifndef RLXVK_ARGS_SPECTRAL_H
+#define RLXVK_ARGS_SPECTRAL_H
+
+#include "args/types.h"
+
+/* Of a pipeline's set of radices: a radix by its last four bits. */
+#define FFT_RADIX_BIT(radix) (1u << ((radix)&15u))
+
+#define FFT_IN_PAIRS      1u /* both parts are read at once */
+#define FFT_OUT_PAIRS     2u
+#define FFT_LOAD_ACROSS   4u /* neighbouring threads take neighbouring rows, not points */
+#define FFT_STORE_ACROSS  8u
+#define FFT_LOAD_TABLE    16u
+#define FFT_STORE_TABLE   32u
+#define FFT_STORE_TWIDDLE 64u
+#define FFT_LOAD_BINS     128u /* x is half the spectrum of real lines (fft_real.glsl) */
+#define FFT_SPLIT_SHIFT   8    /* from this bit on: bits of the exponent in the first factor */
+
+/* Offsets and strides of x and y count words, also of pairs; table offsets count pairs. */
+struct fft_args {
+    u32 lines, rows, n, stages, radices, more_radices; /* 4 bits a radix, 16 as 0 */
+    u32 pitch, flags;
+    u32 inner, d1, d2;
+    u32 in_offset;
+    i32 in_imaginary;
+    u32 in_outer, in_inner, in_axis, in_step, in_step1, in_step2;
+    u32 out_offset;
+    i32 out_imaginary;
+    u32 out_outer, out_inner, out_axis, out_step, out_step1, out_step2;
+    u32 load_limit, load_table, store_limit, store_table;
+    f32 scale;
+};
+
+/* Of fft_register, with FFT_IN_PAIRS, FFT_OUT_PAIRS, FFT_LOAD_TABLE, FFT_STORE_TABLE and
+ * FFT_LOAD_BINS. */
+#define FFT_ALONG        256u /* neighbouring threads take neighbouring points, not rows */
+#define FFT_FROM_SCRATCH 512u
+#define FFT_TO_SCRATCH   1024u
+#define FFT_SCALE        2048u
+#define FFT_LOAD_LIMIT   4096u
+#define FFT_STORE_LIMIT  8192u
+#define FFT_IN_SWAP      16384u
+#define FFT_OUT_SWAP     32768u
+#define FFT_STORE_BINS   65536u /* y is half the spectrum of real lines */
+
+/* Offsets and strides of x and y count pairs, or words where the parts are apart. */
+struct fft_register_args {
+    u32 lines;
+    u32 in_offset, in_outer, in_imaginary;
+    u32 out_offset, out_outer, out_imaginary;
+    u32 load_limit, load_table, store_limit, store_table, step_table;
+    f32 scale;
+};
+
+/* half_length pairs of z a line make half_length + 1 bins. */
+struct fft_real_args {
+    u32 lines, half_length, y_offset;
+    f32 scale;
+};
+
+#endif
