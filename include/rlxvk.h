@@ -368,9 +368,8 @@ typedef struct rlxvk_compile_options {
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
-    /* As RLXVK_MATMUL: scalar, tiled, or coop (precision F16); NULL: the profile's choice. */
-    const char *matmul;
-    rlxvk_precision precision; /* of matrix products; F32 unless asked for */
+    rlxvk_precision precision; /* of matrix products; F32, the default: as RLXVK_PRECISION says, and
+                                  F32 where that says nothing */
     /* Kernel variants by name, "family=row,family=row", as RLXVK_VARIANT; `rlxvk info` lists them.
      * NULL: chosen by shape and device. A row that cannot do a shape is passed over; an unknown
      * one is E_ATTR. */

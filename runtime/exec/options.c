@@ -36,7 +36,7 @@ static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
 
 static rlxvk_status keep_strings(exec_options *o)
 {
-    const char **strings[] = {&o->given.force_host, &o->given.matmul, &o->given.variant};
+    const char **strings[] = {&o->given.force_host, &o->given.variant};
     for (size_t i = 0; i < ARRAY_COUNT(strings); i++)
         if (*strings[i] && !(*strings[i] = arena_copy_string(&o->memory, *strings[i])))
             return status_fail_memory("compile options");
@@ -99,23 +99,15 @@ static void resolve_runs(const rlxvk_context *context, exec_options *o)
     o->rng = given->rng ? *given->rng : rng_defaults;
 }
 
-/* Which kernels are wanted. */
+/* Which kernels are wanted. A precision of F32 is no option: the switch goes before it. */
 static rlxvk_status resolve_kernels(const switches *s, exec_options *o)
 {
     const rlxvk_compile_options *given = &o->given;
     rlxvk_status status;
-    o->precision = given->precision;
-    o->matmul = s->matmul;
-    o->variants = given->variant ? given->variant : s->variant;
+    o->precision = given->precision == RLXVK_PRECISION_F32 ? s->precision : given->precision;
     TRY(parse_rows(given->force_host ? given->force_host : s->force_host, o->on_host));
-    if (given->matmul)
-        TRY(switches_parse_matmul(given->matmul, "compile option matmul", &o->matmul));
-    if (o->matmul == MATMUL_COOP) {
-        o->matmul = MATMUL_AUTO;
-        if (o->precision == RLXVK_PRECISION_F32)
-            o->precision = RLXVK_PRECISION_F16;
-    }
-    TRY(variant_check(o->variants, given->variant ? "compile option variant" : "RLXVK_VARIANT"));
+    TRY(variant_parse(given->variant ? given->variant : s->variant,
+                      given->variant ? "compile option variant" : "RLXVK_VARIANT", &o->variants));
 error:
     return status;
 }

@@ -21,9 +21,8 @@ typedef struct exec_options {
     bool force_upload;
     bool check_plan, check_index, check_packed;
     unsigned dump;             /* enum dump_stage */
-    unsigned matmul;           /* enum matmul_choice */
-    rlxvk_precision precision; /* of matrix products: the option, or what RLXVK_MATMUL asks for */
-    const char *variants;      /* checked; may be NULL */
+    rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
+    variant_set variants;      /* rows of kernel tables that the caller names */
     uint32_t max_in_flight;    /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
     rlxvk_rng_options rng;

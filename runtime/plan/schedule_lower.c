@@ -103,7 +103,6 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
     schedule s = {.graph = g};
     lowering l = {.graph = g,
                   .profile = options->profile,
-                  .matmul = options->matmul,
                   .precision = options->precision,
                   .matrix_in_lanes = options->matrix_in_lanes,
                   .variants = options->variants,

@@ -237,7 +237,7 @@ static void note_variants(const bench *b, bench_result *out)
         out->named |= s->dispatches.items[i].source == VARIANT_BY_NAME;
     for (size_t i = 0; out->query.family && i < s->dispatches.count && !out->variant; i++) {
         const char *row, *used = s->dispatches.items[i].variant;
-        for (size_t k = 0; used && (row = out->query.family->row(k)); k++)
+        for (size_t k = 0; used && (row = choice_row_name(out->query.family, k)); k++)
             if (row == used)
                 out->variant = row;
     }

@@ -281,14 +281,14 @@ static void pass_over(conform_result *result)
 static rlxvk_status compile(session *s)
 {
     rlxvk_rng_options rng = case_rng(s);
-    s->precision = case_precision(&s->spec, s->setup->precision);
     rlxvk_compile_options options = {.force_host = s->setup->force_host ? "all" : NULL,
-                                     .precision = s->precision,
+                                     .precision = case_precision(&s->spec, s->setup->precision),
                                      .variant = case_word(&s->spec, "variant", s->setup->variant),
                                      .rng = &rng};
     rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
     if (status != RLXVK_OK)
         return status;
+    s->precision = s->executable->precision; /* RLXVK_PRECISION's, where the case has none */
     if (s->setup->only_variant && !uses_named_variant(s->executable)) {
         pass_over(s->result);
         return RLXVK_OK;
