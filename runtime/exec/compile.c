@@ -3,6 +3,7 @@
  * allocation is pure data. Also the executable's birth and death.
  */
 #include "exec/executable.h"
+#include "exec/option_list.h"
 #include "op/choice/variant.h"
 
 #include <stdlib.h>
@@ -11,35 +12,6 @@
 #define MOST_IN_FLIGHT 1024 /* each has staging memory of its own */
 
 /* ---- Options over switches ---- */
-
-/* Turns "all" or row names into OP_COUNT flags. */
-static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
-{
-    char row[64];
-    for (const char *at = names; at && *at;) {
-        size_t length = strcspn(at, ",");
-        bool all = length == 3 && strncmp(at, "all", 3) == 0;
-        if (length >= sizeof row)
-            return status_fail(RLXVK_E_ATTR, "force_host: '%s' names no op; give row names or all",
-                               at);
-        memcpy(row, at, length);
-        row[length] = 0;
-        op_kind op = op_find(row);
-        if (!all && op == OP_COUNT && length)
-            return status_fail(RLXVK_E_ATTR,
-                               "force_host: there is no op '%s'; give row names or all", row);
-        for (uint32_t i = 0; i < OP_COUNT; i++)
-            on_host[i] = on_host[i] || all || i == op;
-        at += length + (at[length] == ',');
-    }
-    return RLXVK_OK;
-}
-
-static rlxvk_status forced_rows(const rlxvk_executable *e, bool on_host[OP_COUNT])
-{
-    const char *rows = e->options.force_host;
-    return parse_rows(rows ? rows : e->context->switches.force_host, on_host);
-}
 
 static void apply_options(rlxvk_executable *e)
 {
@@ -180,14 +152,13 @@ static void adopt_shared_state(rlxvk_executable *e)
 
 /* ---- The stages ---- */
 
-/* The option strings that a clone needs outlive the caller's. */
-static rlxvk_status keep_strings(rlxvk_executable *e)
+/* The option texts that a clone needs outlive the caller's. */
+static rlxvk_status keep_options(rlxvk_executable *e)
 {
-    const char **strings[] = {&e->options.force_host, &e->options.matmul, &e->options.variant};
-    for (size_t i = 0; i < ARRAY_COUNT(strings); i++)
-        if (*strings[i] && !(*strings[i] = arena_copy_string(&e->source->memory, *strings[i])))
-            return status_fail_memory("compile options");
-    return RLXVK_OK;
+    rlxvk_compile_options *o = &e->options;
+    if (o->matmul && !(o->matmul = arena_copy_string(&e->source->memory, o->matmul)))
+        return status_fail_memory("compile options");
+    return option_list_keep(o, &e->source->memory);
 }
 
 static rlxvk_status rewrite_stage(rlxvk_executable *e, const rlxvk_graph *graph)
@@ -201,10 +172,10 @@ static rlxvk_status rewrite_stage(rlxvk_executable *e, const rlxvk_graph *graph)
     rlxvk_status status;
     options.regions =
         options.fusion && toggle(e->options.regions, !e->context->switches.no_regions);
-    TRY(forced_rows(e, on_host));
+    TRY(option_list_force(&e->options, &e->context->switches, on_host));
     TRY(op_verify(graph));
     TRY(graph_clone(graph, &e->source));
-    TRY(keep_strings(e));
+    TRY(keep_options(e));
     TRY(graph_clone(graph, &e->graph));
     if (!e->keep_all)
         TRY(rewrite_graph(e->graph, &options));
@@ -246,7 +217,9 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
     how->matmul = e->context->switches.matmul;
     how->precision = o->precision;
     how->tuning = &e->context->tuning;
-    how->variants = o->variant ? o->variant : e->context->switches.variant;
+    const char *source;
+    TRY(option_list_variants(o, &e->context->switches, &e->source->memory, &how->variants,
+                             &source));
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
         return status_fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
                            (int)o->precision, RLXVK_PRECISION_SPLIT);
@@ -260,7 +233,7 @@ static rlxvk_status read_modes(rlxvk_executable *e, schedule_options *how)
     e->precision = how->precision;
     if (how->precision == RLXVK_PRECISION_F16 && has_attention(e->graph))
         TRY(vk_matrix_layout(e->device, &how->matrix_in_lanes));
-    TRY(variant_check(how->variants, o->variant ? "compile option variant" : "RLXVK_VARIANT"));
+    TRY(variant_check(how->variants, source));
 error:
     return status;
 }
@@ -314,7 +287,7 @@ static rlxvk_status plan_stage(rlxvk_executable *e)
     rlxvk_status status;
     if (!flags)
         return status_fail_memory("plan");
-    TRY(forced_rows(e, on_host));
+    TRY(option_list_force(&e->options, &e->context->switches, on_host));
     TRY(plan_once(e, ORDER_PROGRAM, on_host, flags));
     if (!toggle(e->options.reorder, true) || e->keep_all)
         goto error;
@@ -352,17 +325,16 @@ error:
 
 static rlxvk_status report_stage(rlxvk_executable *e)
 {
-    unsigned dump = e->context->switches.dump, check = e->context->switches.check;
+    unsigned check = e->context->switches.check;
+    unsigned dump = e->options.dump ? e->options.dump : e->context->switches.dump;
     rlxvk_status status = RLXVK_OK;
-    if (e->options.dump)
-        TRY(switches_parse_dump(e->options.dump, "compile option dump", &dump));
-    if (dump & DUMP_GRAPH)
+    if (dump & RLXVK_DUMP_GRAPH)
         dump_graph(e, e->source, "graph");
-    if (dump & DUMP_REWRITE)
+    if (dump & RLXVK_DUMP_REWRITE)
         TRY(dump_rewrite(e));
-    if (dump & DUMP_PLAN)
+    if (dump & RLXVK_DUMP_PLAN)
         dump_plan(e);
-    if (dump & DUMP_BARRIERS)
+    if (dump & RLXVK_DUMP_BARRIERS)
         dump_barriers(e);
     if (toggle(e->options.check_plan, check & CHECK_PLAN))
         TRY(plan_check(&e->schedule, &e->plan, NULL));
@@ -388,8 +360,8 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
     TRY(device_stage(e));
     if (context->switches.debug)
         dump_summary(e);
-    e->options.dump = NULL; /* what is the caller's ends with the call */
-    e->options.share_with = NULL;
+    e->options.dump = 0;          /* once is enough */
+    e->options.share_with = NULL; /* what is the caller's ends with the call */
     e->options.shared_inputs = NULL;
     e->options.shared_input_count = 0;
     trace_span(context->trace, "compile", TRACE_HOST, start,
@@ -411,6 +383,11 @@ static rlxvk_status check_options(const rlxvk_context *context, const rlxvk_comp
         return status_fail(RLXVK_E_ATTR,
                            "compile option share_with is an executable of another context; "
                            "memory is shared within one");
+    if (o->dump >= 2 * RLXVK_DUMP_NONE)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option dump is 0x%x; it takes bits of rlxvk_dump, below 0x%x",
+                           o->dump, 2 * RLXVK_DUMP_NONE);
+    TRY(option_list_check(o));
     TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
     for (size_t i = 0; i < o->shared_input_count; i++)
         TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
