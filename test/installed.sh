@@ -35,7 +35,7 @@ lacks() { ! grep "$@"; }
 
 make -s -j2 all || exit 1
 check "make install into a prefix" make -s install PREFIX="$prefix"
-check "make install below DESTDIR" make -s install PREFIX="$opt" DESTDIR="$stage/"
+check "make install below DESTDIR" make -s install PREFIX="$opt" LIBDIR="$opt/lib/deep" DESTDIR="$stage/"
 cp -a "$stage" "$work/a copy"
 copy="$work/a copy$opt"
 mkdir "$work/elsewhere"
@@ -135,34 +135,36 @@ check "C++17" ./smoke
 check "Python" python3 smoke.py "$prefix/lib/librlxvk.so.${version%%.*}" "$version"
 
 unset LD_LIBRARY_PATH
-for at in "$prefix" "$copy"; do
+for at in "$prefix/lib" "$copy/lib/deep"; do
     build="for ${at##*/}"
-    check "CMake configures, $build" cmake -S . -B "$build" -DCMAKE_PREFIX_PATH="$at" -DWANTED="${version%.*}"
+    check "CMake configures, $build" cmake -S . -B "$build" -Drlxvk_DIR="$at/cmake/rlxvk" -DWANTED="${version%.*}"
     check "CMake builds, $build" cmake --build "$build" -j 2
     check "CMake's program with the archive, $build" test "$("$build/with_archive")" = "$result"
     check "CMake's program with the shared library, $build" test "$("$build/with_shared")" = "$result"
-    check "which is that one, $build" grep -qF "$at/lib" <(ldd "$build/with_shared")
+    check "which is that one, $build" grep -qF "$at/librlxvk" <(ldd "$build/with_shared")
     check "and not in the other program, $build" lacks librlxvk <(ldd "$build/with_archive")
 done
+check "CMake finds it by its prefix" cmake -S . -B "by prefix" -DCMAKE_PREFIX_PATH="$prefix"
 for wanted in 99 "${version%%.*}.99" "$version.1"; do
     check "CMake refuses version $wanted" lacks -q "Configuring done" \
         <(cmake -S . -B refused -DCMAKE_PREFIX_PATH="$prefix" -DWANTED="$wanted" 2>&1)
 done
 unset PKG_CONFIG_PATH
-flags=$(PKG_CONFIG_LIBDIR=$copy/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR="$work/a copy" pkg-config --cflags --libs rlxvk)
+flags=$(PKG_CONFIG_LIBDIR=$copy/lib/deep/pkgconfig PKG_CONFIG_SYSROOT_DIR="$work/a copy" pkg-config --cflags --libs rlxvk)
 check "a program builds with the copy of the stage" eval "gcc -o staged program.c $flags"
-check "and runs with it" test "$(LD_LIBRARY_PATH=$copy/lib ./staged)" = "$result"
+check "and runs with it" test "$(LD_LIBRARY_PATH=$copy/lib/deep ./staged)" = "$result"
 
 # ---- Uninstall, which leaves what is others' ----
 
 touch "$prefix/lib/others.so" "$prefix/include/others.h"
 cd "$tree" || exit 1
 check "make uninstall" make -s uninstall PREFIX="$prefix"
-check "make uninstall below DESTDIR" make -s uninstall PREFIX="$opt" DESTDIR="$stage/"
+check "make uninstall below DESTDIR" make -s uninstall PREFIX="$opt" LIBDIR="$opt/lib/deep" DESTDIR="$stage/"
 check "what is others' is still there" test -e "$prefix/lib/others.so" -a -e "$prefix/include/others.h"
 rm -f "$prefix/lib/others.so" "$prefix/include/others.h"
 check "nothing is left" test -z "$(find "$prefix" "$stage" ! -type d)"
 check "no folder of its own is left" test -z "$(find "$prefix" "$stage" -path '*/cmake/*')"
 check "make uninstall where nothing is" make -s uninstall PREFIX="$prefix"
-check "a relative PREFIX is refused" lacks -q . <(make -s install PREFIX=here 2>/dev/null && echo accepted)
+check "a relative PREFIX is refused" lacks -q . <(make -s install PREFIX=here DESTDIR="$stage/" 2>/dev/null && echo accepted)
+check "a LIBDIR elsewhere is refused" lacks -q . <(make -s install PREFIX="$prefix" LIBDIR=/lib DESTDIR="$stage/" 2>/dev/null && echo accepted)
 finish

@@ -36,6 +36,7 @@ static bool can_join(const rlxvk_graph *g, uint32_t p, const uint32_t *uses,
            !node_writes(graph_node(g, p)) && op_node_storage(g, p) != STORAGE_RAW;
 }
 
+/* No two concats want one part, nor one concat twice: its uses[] would be 2. */
 static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *places)
 {
     for (uint32_t c = 0; c < g->nodes.count; c++) {
@@ -62,7 +63,9 @@ static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_
            !node_row(n)->family->reinterprets && !node_writes(n);
 }
 
-/* Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
+/* A leaf is packed in one way for all: a single reader that cannot take it, or its being an output,
+ * has it widened.
+ * Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
  * own readers. */
 static void refuse_half(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
                         bool *half)

@@ -9,6 +9,9 @@
 #ifndef RLXVK_FUSE_H
 #define RLXVK_FUSE_H
 
+#include "op/elementwise/elementwise.h"
+#include "op/matmul/matmul.h"
+#include "op/rows/rows.h"
 #include "rewrite/pass.h"
 
 /* What a pattern that ends in an old node is replaced by. Members are private. */

@@ -1,4 +1,6 @@
-/* SwiGLU over the halves of one tensor. */
+/* SwiGLU, silu(gate) * up, where gate and up are the halves of one tensor's last axis: what a model
+ * computes that has one matmul for both. */
+#include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 
 static bool half_of(const pass *p, const node *n, int64_t *start)

@@ -2,6 +2,8 @@
  * Regions that no kernel of the device takes, as a user may have built them, become the nodes that
  * their steps stand for: legalizing, so it runs with fusion off, too.
  */
+#include "op/elementwise/elementwise.h"
+#include "op/movement/movement.h"
 #include "op/elementwise/region.h"
 #include "rewrite/pass.h"
 

@@ -68,7 +68,7 @@ int main(void)
         for (int i = 0; i < LEFT; i++)
             mean += b[c * LEFT + i] / LEFT;
         printf("class %d: %f\n", c, scores[c]);
-        right += fabs(scores[c] - mean) < 1e-5;
+        right += fabs(scores[c] - mean) < 1e-4;
     }
 error:
     if (*rlxvk_last_error())

@@ -1,7 +1,7 @@
 /* See harness.h. */
 #include "support/harness.h"
 #include "exec/context.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

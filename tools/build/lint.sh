@@ -37,6 +37,20 @@ for layer in base kernel graph op plan rewrite spirv vk exec; do
         done
     done
 done
+# So may a folder of families: op/ itself, choice/ and the folders before it.
+before='choice'
+for folder in movement random compose elementwise rows matmul packed attention conv spectral sequence; do
+    before="$before $folder"
+    for f in runtime/op/$folder/*.[ch]; do
+        for used in $(sed -n 's/^#include "op\/\([a-z_]*\)\/.*/\1/p' "$f"); do
+            [[ " $before " == *" $used "* ]] || complain "$f includes from op/$used, which is no folder below its own"
+        done
+    done
+    [[ -d runtime/op/$folder ]] || complain "runtime/op/$folder: no such folder; this list has them from the bottom up"
+done
+for folder in runtime/op/*/; do
+    [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
+done
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
@@ -44,6 +58,16 @@ done
 nameless='base kernel graph plan spirv vk'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
+done
+# What is extern and not public begins with its room, its folder or its file's first word, or is a family: it can be found.
+named='base kernel graph op plan rewrite spirv vk'
+for room in $named; do
+    for f in $(find runtime/$room -name '*.c'); do
+        folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)
+        stray=$(nm "$BUILD/${f%.c}.o" | awk -v first="^(rlxvk|$room|$folder|${file%%_*})_" \
+            '$(NF - 1) ~ /^[A-TV-Z]$/ && $NF !~ first && $NF !~ /_family$/ { printf " %s", $NF }')
+        [[ $stray ]] && complain "$f: extern names without a prefix that tells where they are:$stray"
+    done
 done
 for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"

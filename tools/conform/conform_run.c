@@ -5,7 +5,7 @@
 #include "cli/option.h"
 #include "conform/conform.h"
 #include "exec/executable.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/matmul/matmul.h"
 #include "op/random/random.h"
 

@@ -168,7 +168,7 @@ static const char *list_shapes(const rlxvk_shape *shapes, size_t count, char buf
     return buffer;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status custom_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     custom_attributes *a = attributes;
     rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
@@ -197,17 +197,17 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
-static bool has_kernel(const node *n)
+static bool custom_has_kernel(const node *n)
 {
     return ((const custom_attributes *)n->attributes)->entry->kernel.words != NULL;
 }
 
-static bool has_host(const node *n)
+static bool custom_has_host(const node *n)
 {
     return ((const custom_attributes *)n->attributes)->entry->op.host != NULL;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status custom_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const custom_attributes *a = n->attributes;
@@ -234,7 +234,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, words, a->entry->kernel.argument_bytes, operands, n->input_count + 1);
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status custom_host(const host_call *c)
 {
     const custom_attributes *a = c->node->attributes;
     rlxvk_custom_view views[CUSTOM_MAX_BINDINGS];
@@ -260,7 +260,7 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static void describe(const node *n, text *out)
+static void custom_describe(const node *n, text *out)
 {
     const custom_attributes *a = n->attributes;
     text_append(out, " '%s' attributes=%zu bytes", a->entry->name, a->size);
@@ -270,10 +270,10 @@ const op_family custom_family = {
     .name = "custom",
     .attribute_size = sizeof(custom_attributes),
     .raw_inputs = UINT32_MAX,
-    .infer = infer,
-    .lower = lower,
-    .host = host,
-    .has_kernel = has_kernel,
-    .has_host = has_host,
-    .describe = describe,
+    .infer = custom_infer,
+    .lower = custom_lower,
+    .host = custom_host,
+    .has_kernel = custom_has_kernel,
+    .has_host = custom_has_host,
+    .describe = custom_describe,
 };

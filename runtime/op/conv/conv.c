@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* ---- building ---- */
+/* ---- Building ---- */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs,
                           const rlxvk_conv_options *options)
@@ -38,7 +38,7 @@ rlxvk_tensor rlxvk_conv_transpose2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor
     return build(g, OP_conv_transpose2d, (rlxvk_tensor[]){x, w, bias}, options);
 }
 
-/* ---- infer ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_ranks(const node *n, const rlxvk_shape *x, const rlxvk_shape *w)
 {
@@ -160,7 +160,7 @@ error:
     return status;
 }
 
-/* ---- lower ---- */
+/* ---- Lower ---- */
 
 typedef struct conv_problem {
     const conv_class *class;
@@ -329,6 +329,8 @@ static rlxvk_status conv_lower(lowering *l, uint32_t id)
 error:
     return status;
 }
+
+/* ---- The family ---- */
 
 static void conv_describe(const node *n, text *out)
 {

@@ -51,6 +51,11 @@ static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     return same_word && op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
+static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
+}
+
 static uint32_t source_code(const operand *x, rlxvk_dtype dtype)
 {
     if (x->storage == STORAGE_RAW)
@@ -69,11 +74,6 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
                              operands[1].offset};
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
-}
-
-static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
-{
-    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
 }
 
 /* To `digits` significant bits but no finer than `quantum`, halves to even; infinite from

@@ -103,7 +103,7 @@ rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs
     return op_build(g, OP_elementwise_region, inputs, count, &a);
 }
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_step(const node *n, const region_attributes *a, uint32_t index)
 {
@@ -205,7 +205,7 @@ static rlxvk_dtype step_dtype(const region_step *s, const rlxvk_dtype *dtypes)
     return dtype_promote(dtypes[s->operand[where]], dtypes[s->operand[where + 1]]);
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status region_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const region_attributes *a = attributes;
     rlxvk_dtype dtypes[REGION_VALUES_OF_STEPS + REGION_STEPS];
@@ -230,12 +230,23 @@ error:
     return status;
 }
 
-/* ---- Lowering ---- */
-
 static uint32_t bit_of(bool set, uint32_t bit)
 {
     return set ? 1u << bit : 0;
 }
+
+static uint32_t region_in_place(const rlxvk_graph *g, const node *n)
+{
+    const region_attributes *a = n->attributes;
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        mask |= bit_of(!is_prologue(a, i) &&
+                           shape_numel(input_shape(g, n, i)) == shape_numel(&n->shape),
+                       i);
+    return mask;
+}
+
+/* ---- Lower ---- */
 
 /* Bit i: some step reads input i. */
 static uint32_t inputs_read(const region_attributes *a)
@@ -271,7 +282,7 @@ static bool can_be_wide(const node *n, const region_attributes *a, const operand
     return wide;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status region_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const region_attributes *a = n->attributes;
@@ -300,17 +311,6 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     operands[c->inputs] = target;
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
     return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
-}
-
-static uint32_t in_place(const rlxvk_graph *g, const node *n)
-{
-    const region_attributes *a = n->attributes;
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < n->input_count; i++)
-        mask |= bit_of(!is_prologue(a, i) &&
-                           shape_numel(input_shape(g, n, i)) == shape_numel(&n->shape),
-                       i);
-    return mask;
 }
 
 /* ---- Host ---- */
@@ -453,7 +453,7 @@ error:
     return status;
 }
 
-static rlxvk_status host(const host_call *call)
+static rlxvk_status region_host(const host_call *call)
 {
     uint64_t numel = shape_numel(&call->node->shape);
     machine *m = memory_zeroed(1, sizeof *m);
@@ -468,10 +468,10 @@ static rlxvk_status host(const host_call *call)
     return status;
 }
 
-/* ---- Dumps ---- */
+/* ---- The family ---- */
 
 /* " steps: s0=mul(i0,i1) s1=relu(s0)" */
-static void describe(const node *n, text *out)
+static void region_describe(const node *n, text *out)
 {
     const region_attributes *a = n->attributes;
     text_append(out, " steps:");
@@ -494,9 +494,9 @@ static void describe(const node *n, text *out)
 const op_family region_family = {
     .name = "region",
     .attribute_size = sizeof(region_attributes),
-    .infer = infer,
-    .lower = lower,
-    .in_place = in_place,
-    .host = host,
-    .describe = describe,
+    .infer = region_infer,
+    .lower = region_lower,
+    .in_place = region_in_place,
+    .host = region_host,
+    .describe = region_describe,
 };

@@ -25,8 +25,8 @@ rlxvk_status experts_sort(lowering *l, uint32_t id, uint64_t rows, uint64_t expe
 
 /* The product with experts of floats: operands x, w, indices, y; batch_count is the number of
  * experts. d has its node and constants 2 to 4 of glsl/matmul/matmul.glsl. In grouped_matmul.c. */
-rlxvk_status grouped_matmul_lower(lowering *l, dispatch *d, struct matmul_args *args,
-                                  operand operands[4]);
+rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *args,
+                                 operand operands[4]);
 
 /* The expert an index names; `experts` where it names none. */
 uint64_t experts_host_index(float v, uint64_t experts);

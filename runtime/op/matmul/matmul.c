@@ -18,12 +18,7 @@
 
 #include <string.h>
 
-/* ---- building ---- */
-
-rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
-{
-    return rlxvk_matmul_with(g, a, b, NULL);
-}
+/* ---- Building ---- */
 
 rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options)
@@ -37,6 +32,11 @@ rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
     return op_build(g, OP_matmul, (rlxvk_tensor[]){a, b}, 2, &attributes);
 }
 
+rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
+{
+    return rlxvk_matmul_with(g, a, b, NULL);
+}
+
 rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                          rlxvk_tensor bias, rlxvk_activation activation,
                                          bool transpose_w)
@@ -48,7 +48,7 @@ rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
     return op_build(g, OP_fused_matmul_bias_act, (rlxvk_tensor[]){x, w, bias}, 3, &attributes);
 }
 
-/* ---- infer ---- */
+/* ---- Infer ---- */
 
 /* Rows and columns of a matrix operand as the product sees it. */
 static void matrix_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, int64_t *columns)
@@ -132,7 +132,7 @@ static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes
                                         : infer_bias_act(g, n, attributes);
 }
 
-/* ---- the problem behind a node ---- */
+/* ---- Lower ---- */
 
 /* Stride of batch axis `from_last` (0: the innermost) of an operand, 0 where it is missing or 1. */
 static uint64_t batch_stride(const rlxvk_shape *s, uint32_t from_last)
@@ -181,8 +181,6 @@ void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transp
     for (uint32_t i = 0; i < out->axis_count; i++)
         s->batch *= out->axes[i].extent;
 }
-
-/* ---- lower ---- */
 
 /* One product ready to be emitted: operands in the kernel's order (swapped or not). */
 typedef struct product {
@@ -380,6 +378,8 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
     return matmul_emit(l, id, &r);
 }
+
+/* ---- The family ---- */
 
 static void matmul_describe(const node *n, text *out)
 {

@@ -5,6 +5,11 @@
 #include "op/matmul/matmul_select.h"
 #include "op/op.h"
 
+typedef struct matmul_attributes {
+    bool transpose_a, transpose_b;
+    rlxvk_activation activation; /* MATMUL_BIAS_ACT only */
+} matmul_attributes;
+
 #define MATMUL_BATCH_AXES 6
 
 typedef struct matmul_axis {

@@ -14,6 +14,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+typedef struct topk_attributes {
+    int64_t k;
+} topk_attributes;
+
 #define LONGEST_AXIS   (1 << 24) /* indices are exact f32 integers */
 #define LARGEST_RANKED 256       /* threads topk_rank has shared words for */
 /* Elements of a chunk: at least so many, and so many for each that it keeps. */

@@ -75,7 +75,7 @@ bool dequant_has_kernel(uint32_t type)
     return kernel_format_find(type) != NULL;
 }
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operands)
 {
@@ -134,7 +134,7 @@ rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t i
                    rlxvk_dtype_name(dtype));
 }
 
-/* ---- Lowering ---- */
+/* ---- Lower ---- */
 
 uint32_t dequant_alignment(uint32_t addresses)
 {
@@ -219,7 +219,15 @@ rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *
 
 /* ---- dequant_matmul ---- */
 
-static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                  rlxvk_quant_format format)
+{
+    dequant_attributes a = {.format = (uint32_t)format};
+    rlxvk_tensor inputs[] = {x, w, dequant_grid(g, a.format)};
+    return op_build(g, OP_dequant_matmul, inputs, 3, &a);
+}
+
+static rlxvk_status dequant_matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;
     dequant_attributes *a = attributes;
@@ -351,7 +359,7 @@ static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
     return matmul_emit(l, id, &r);
 }
 
-static rlxvk_status matmul_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const dequant_attributes *a = n->attributes;
@@ -419,7 +427,7 @@ error:
     return status;
 }
 
-static rlxvk_status product_host(const host_call *c)
+static rlxvk_status dequant_matmul_host(const host_call *c)
 {
     rlxvk_status status = RLXVK_OK;
     const dequant_attributes *a = c->node->attributes;
@@ -441,17 +449,9 @@ const op_family dequant_matmul_family = {
     .name = "dequant_matmul",
     .attribute_size = sizeof(dequant_attributes),
     .raw_inputs = 6,
-    .infer = matmul_infer,
-    .lower = matmul_lower,
-    .host = product_host,
+    .infer = dequant_matmul_infer,
+    .lower = dequant_matmul_lower,
+    .host = dequant_matmul_host,
     .check_content = dequant_check_content,
     .describe = dequant_describe,
 };
-
-rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
-                                  rlxvk_quant_format format)
-{
-    dequant_attributes a = {.format = (uint32_t)format};
-    rlxvk_tensor inputs[] = {x, w, dequant_grid(g, a.format)};
-    return op_build(g, OP_dequant_matmul, inputs, 3, &a);
-}

@@ -6,6 +6,11 @@
 #include "args/packed.h"
 #include "op/op.h"
 
+typedef struct dequant_attributes {
+    uint32_t format; /* GGUF tensor type */
+    int64_t k;
+} dequant_attributes;
+
 #define DEQUANT_UNIT_ELEMENTS 32
 
 /* ---- Checks of infer ---- */

@@ -18,9 +18,29 @@
 
 #include <string.h>
 
+typedef struct dequant_scaled_attributes {
+    uint32_t kind; /* rlxvk_quant_kind */
+    int64_t block, k, n;
+} dequant_scaled_attributes;
+
 enum { MATVEC_ROWS = 4, MOST_TEAM = 16, LEAST_PIECE = 16, CPU_WORKGROUP = 16 };
 
-/* ---- Checks ---- */
+/* ---- Building ---- */
+
+rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                         rlxvk_tensor scale, rlxvk_tensor extra,
+                                         const rlxvk_quant_scheme *scheme)
+{
+    dequant_scaled_attributes a;
+    if (!graph_ready(g, "dequant_matmul_scaled") ||
+        graph_fail(g, status_require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
+        return RLXVK_NONE;
+    a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
+    rlxvk_tensor inputs[] = {x, w, scale, extra};
+    return op_build(g, OP_dequant_matmul_scaled, inputs, 4, &a);
+}
+
+/* ---- Infer ---- */
 
 static rlxvk_status check_scheme(const node *n, dequant_scaled_attributes *a)
 {
@@ -99,7 +119,7 @@ error:
     return status;
 }
 
-static rlxvk_status scaled_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status dequant_scaled_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;
     dequant_scaled_attributes *a = attributes;
@@ -118,7 +138,7 @@ error:
     return status;
 }
 
-/* ---- Lowering ---- */
+/* ---- Lower ---- */
 
 static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
                                          const struct dequant_element_matvec_args *args,
@@ -194,7 +214,7 @@ static uint32_t columns_alignment(const dequant_scaled_attributes *a, uint32_t o
     return a->n % 4 == 0 ? dequant_alignment(offset | 2) : 1;
 }
 
-static rlxvk_status scaled_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_scaled_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const dequant_scaled_attributes *a = n->attributes;
@@ -214,7 +234,7 @@ static rlxvk_status scaled_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-static rlxvk_status scaled_host(const host_call *c)
+static rlxvk_status dequant_scaled_host(const host_call *c)
 {
     const dequant_scaled_attributes *a = c->node->attributes;
     const quant_scheme_traits *t = quant_scheme_find(a->kind);
@@ -241,8 +261,10 @@ static rlxvk_status scaled_host(const host_call *c)
     return RLXVK_OK;
 }
 
-static rlxvk_status scaled_check_content(const node *n, uint32_t operand, const void *data,
-                                         uint64_t count)
+/* ---- The family ---- */
+
+static rlxvk_status dequant_scaled_check_content(const node *n, uint32_t operand, const void *data,
+                                                 uint64_t count)
 {
     static const uint8_t parts[] = {[1] = QUANT_CODES, [2] = QUANT_SCALES, [3] = QUANT_EXTRA};
     const dequant_scaled_attributes *a = n->attributes;
@@ -251,7 +273,7 @@ static rlxvk_status scaled_check_content(const node *n, uint32_t operand, const 
     return quant_check_part(quant_scheme_find(a->kind), parts[operand], data, count);
 }
 
-static void scaled_describe(const node *n, text *out)
+static void dequant_scaled_describe(const node *n, text *out)
 {
     const dequant_scaled_attributes *a = n->attributes;
     const quant_scheme_traits *t = quant_scheme_find(a->kind);
@@ -265,22 +287,9 @@ const op_family dequant_scaled_family = {
     .name = "dequant_matmul_scaled",
     .attribute_size = sizeof(dequant_scaled_attributes),
     .raw_inputs = 6,
-    .infer = scaled_infer,
-    .lower = scaled_lower,
-    .host = scaled_host,
-    .check_content = scaled_check_content,
-    .describe = scaled_describe,
+    .infer = dequant_scaled_infer,
+    .lower = dequant_scaled_lower,
+    .host = dequant_scaled_host,
+    .check_content = dequant_scaled_check_content,
+    .describe = dequant_scaled_describe,
 };
-
-rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
-                                         rlxvk_tensor scale, rlxvk_tensor extra,
-                                         const rlxvk_quant_scheme *scheme)
-{
-    dequant_scaled_attributes a;
-    if (!graph_ready(g, "dequant_matmul_scaled") ||
-        graph_fail(g, status_require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
-        return RLXVK_NONE;
-    a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
-    rlxvk_tensor inputs[] = {x, w, scale, extra};
-    return op_build(g, OP_dequant_matmul_scaled, inputs, 4, &a);
-}

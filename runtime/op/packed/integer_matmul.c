@@ -15,6 +15,14 @@
 
 #include <math.h>
 
+typedef struct qmatmul_attributes {
+    rlxvk_requantize requantize;
+} qmatmul_attributes;
+
+typedef struct qconv2d_attributes {
+    rlxvk_qconv2d_options options; /* kernel taken from w, defaults filled */
+} qconv2d_attributes;
+
 enum {
     QMATMUL_SIDE = 8, /* of the workgroup */
     QMATMUL_COLUMNS = 32,
@@ -23,7 +31,7 @@ enum {
     QMATMUL_SHORTEST = 1024, /* terms of a split */
 };
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_requantize(const node *n, const rlxvk_requantize *r)
 {
@@ -96,7 +104,7 @@ static void describe_requantize(const rlxvk_requantize *r, text *out)
                 r->out_zero_point, (double)r->multiplier);
 }
 
-/* ---- Lowering ---- */
+/* ---- Lower ---- */
 
 /* The operands in binding order; without a bias x stands in its place. */
 static void gather_operands(const lowering *l, uint32_t id, operand out[4])

@@ -10,6 +10,12 @@
 
 #include <math.h>
 
+typedef struct batch_norm_attributes {
+    int32_t channel_axis;
+    float eps;
+    bool has_gamma, has_beta; /* which follow x, mean and variance, in this order */
+} batch_norm_attributes;
+
 rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
                                         rlxvk_tensor beta, rlxvk_tensor mean, rlxvk_tensor var,
                                         float eps, int32_t channel_axis)
@@ -65,6 +71,13 @@ error:
     return status;
 }
 
+static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
 static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -90,13 +103,6 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_BATCH_NORM, .constants = {l->profile->workgroup_size, flags}};
     lower_groups(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
-}
-
-static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
 }
 
 static rlxvk_status batch_norm_host(const host_call *c)

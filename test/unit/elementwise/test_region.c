@@ -3,7 +3,7 @@
  * taken apart, and random programs: joined and not, on the device and on the host, to the bit.
  */
 #include "args/elementwise.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/elementwise/region.h"
 #include "support/rewritten.h"
 

@@ -3,6 +3,7 @@
  * graph computes the same.
  */
 #include "support/rewritten.h"
+#include "op/matmul/matmul.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
