@@ -174,6 +174,14 @@ extern "C" {
 #define RLXVK_SCALAR ((rlxvk_shape){.rank = 0})
 #endif
 
+/* Whether two shapes have the same rank and dims; false where a rank is above RLXVK_MAX_RANK. */
+bool rlxvk_shape_equal(rlxvk_shape a, rlxvk_shape b);
+
+/* How many elements a tensor of this shape has: the product of its dims, 1 for a scalar. E_SHAPE: a
+ * rank above RLXVK_MAX_RANK or a negative dim; E_TOO_LARGE: above 2^31 - 1, which no tensor may
+ * have, or with a dim of 0 among others whose product overflows. Nothing is written then. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *out_count);
+
 /* "F32", "BOOL", ...; "?" for a value that is no dtype. */
 const char *rlxvk_dtype_name(rlxvk_dtype dtype);
 
