@@ -208,7 +208,9 @@ error:
 
 static rlxvk_status make_rows(rlxvk_executable *e, feed_commands *f)
 {
-    pipeline_request request = {KERNEL_FEED_ROW, 1, {e->device->choice.profile.workgroup_size}};
+    pipeline_request request = {KERNEL_FEED_ROW,
+                                1,
+                                {[LOCAL_SIZE] = e->device->choice.profile.workgroup_size}};
     uint32_t count = 0, index = 0, sets[KERNEL_MAX_BINDINGS + 1] = {0};
     VkPipeline pipeline;
     rlxvk_status status;

@@ -13,18 +13,18 @@ if command -v clang-format >/dev/null; then
     done
 fi
 
-# A layer may include only itself and those below it; args/ (glsl/) is seen by those who fill a kernel's arguments.
+# A layer may include only itself and those below it; args/ (glsl/) and constants/ (generated) are seen by those who fill in a dispatch.
 allowed() {
     case $1 in
     base) echo base ;;
     kernel) echo "base kernel" ;;
     graph) echo "base graph" ;;
-    op) echo "base kernel args graph op plan/value.h" ;;
+    op) echo "base kernel args constants graph op plan/value.h" ;;
     plan) echo "base kernel graph op plan" ;;
-    rewrite) echo "base kernel args graph op rewrite plan/schedule.h" ;;
+    rewrite) echo "base kernel args constants graph op rewrite plan/schedule.h" ;;
     spirv) echo "base kernel spirv" ;;
-    vk) echo "base kernel args spirv vk" ;;
-    exec) echo "base kernel args graph op rewrite plan vk exec" ;;
+    vk) echo "base kernel args constants spirv vk" ;;
+    exec) echo "base kernel args constants graph op rewrite plan vk exec" ;;
     esac
 }
 for layer in base kernel graph op plan rewrite spirv vk exec; do
@@ -43,8 +43,13 @@ for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
 done
 
+# Specialization constants go by name (constants/, SET_CONSTANTS).
+mapfile -t found < <(find runtime tools/bench tools/cli tools/conform test -name '*.[ch]' -exec \
+    grep -nE '(\.|->)constants(\[[0-9]| = \{[^[])' {} +)
+for f in "${found[@]}"; do complain "$f: literal number of a specialization constant"; done
+
 # A host program's locale may not change what is read and written: base/text.c has what stands in for these.
-mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path tools/build/spv2c.c -exec \
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path 'tools/build/*' -exec \
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 
