@@ -135,12 +135,12 @@ static bool same_content(FILE *a, FILE *b)
     return c == EOF && feof(b);
 }
 
-/* NAME.new becomes NAME, unless they are the same: nothing is rebuilt for it then. */
-static void replace(FILE *out, const char *folder, const char *name)
+/* NAME.new becomes NAME; with `keep`, not if they are the same: nothing is rebuilt for it then. */
+static void replace(FILE *out, const char *folder, const char *name, bool keep)
 {
     char *made = path_of(folder, name, ".new"), *path = path_of(folder, name, "");
     FILE *old = fopen(path, "rb");
-    bool same = old && same_content(out, old);
+    bool same = keep && old && same_content(out, old);
     if (old)
         fclose(old);
     if (fclose(out) != 0 || (same ? remove(made) : rename(made, path)) != 0)
@@ -159,7 +159,7 @@ static void write_ids(const kernel *kernels, int count, const char *folder)
         fprintf(out, ",\n");
     }
     fprintf(out, "    KERNEL_COUNT\n};\n");
-    replace(out, folder, "kernel_table.h");
+    replace(out, folder, "kernel_table.h", true);
 }
 
 /* Whether no kernel before this one has the source. */
@@ -186,7 +186,7 @@ static void write_table(const kernel *kernels, int count, const char *folder)
     for (int i = 0; i < count; i++)
         fprintf(out, "    %s_ROW,\n", kernels[i].name);
     fprintf(out, "};\n");
-    replace(out, folder, "kernel_table.c");
+    replace(out, folder, "kernel_table.c", false);
 }
 
 static void write_enumerator(FILE *out, const char *prefix, const char *name, uint32_t id)
@@ -250,7 +250,7 @@ static void write_constants(const kernel *kernels, int count, const char *out_fo
             if (in_folder(s, family) && is_first(kernels, i, s))
                 write_shared(out, kernels, count, s);
     }
-    replace(out, out_folder, name);
+    replace(out, out_folder, name, true);
 }
 
 int main(int argc, char **argv)
