@@ -6,7 +6,6 @@ BUILD   ?= $(BASE)$(if $(filter-out release,$(config)),/$(config))
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
-PREFIX  ?= /usr/local
 PYTHON  ?= python3
 
 WARNINGS := -Wall -Wextra -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-missing-field-initializers
@@ -41,13 +40,15 @@ LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
+EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
 LIB      := $(BUILD)/librlxvk.a
+SHARED   := $(BUILD)/librlxvk.so
 INSIDE   := $(BUILD)/inside.a
 OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
-VERSION  := $(shell sed -n 's/^\#define RLXVK_VERSION "\([^"]*\)".*/\1/p' tools/cli/commands.h)
+VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo test conform bench lint spirv readme format install clean kernels units fuzz fuzzers
+.PHONY: all help deps demo test conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # What is missing is installed first and only then looked for: the goals are another make's.
@@ -61,7 +62,7 @@ installed:
 	@$(if $(GOALS),$(MAKE) --no-print-directory installed=yes $(GOALS),:)
 else
 
-all: $(LIB) $(PROGRAM) ## build the library and the program (config=release|debug|asan|tsan|coverage)
+all: $(LIB) $(SHARED) $(PROGRAM) $(BUILD)/rlxvk.1 $(BUILD)/rlxvk.bash ## build the library, static and shared, and the program (config=release|debug|asan|tsan|coverage)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
@@ -74,7 +75,9 @@ demo: all ## run the bundled language model on the best device found
 test: all units ## every test, on the software drivers; installs what they need
 	@BUILD=$(BUILD) test/run.sh
 
-units: $(UNITS)
+units: $(UNITS) $(EXAMPLES)
+
+examples: $(EXAMPLES) ## the programs of test/examples, into build/examples
 
 fuzz: fuzzers ## run each fuzz target for RLXVK_TEST_FUZZ_SECONDS (60); CC=clang: under libFuzzer
 	@BUILD=$(BUILD) test/fuzz.sh
@@ -99,13 +102,11 @@ readme: all ## put the op table into README.md
 format: ## apply .clang-format
 	find include runtime glsl tools test -name '*.[ch]' -exec clang-format -i {} +
 
-install: all ## copy library, headers, program and pkg-config file to PREFIX
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include/
-	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/
-	printf 'prefix=%s\nName: rlxvk\nDescription: machine-learning graphs on Vulkan\nVersion: %s\nCflags: -I$${prefix}/include\nLibs: -L$${prefix}/lib -lrlxvk %s\n' \
-	  '$(PREFIX)' '$(VERSION)' '$(LDLIBS)' >$(DESTDIR)$(PREFIX)/lib/pkgconfig/rlxvk.pc
+install: all ## copy what users need to PREFIX (/usr/local), below DESTDIR where one is named
+	@BUILD=$(BUILD) VERSION=$(VERSION) tools/build/install.sh install
+
+uninstall: ## remove exactly that
+	@BUILD=$(BUILD) VERSION=$(VERSION) tools/build/install.sh uninstall
 
 clean: ## remove what was built
 	rm -rf build
@@ -158,12 +159,31 @@ kernels: $(GEN)/kernel_table.c
 
 # ---- C ----
 
-# The archive users link: one object whose only global symbols are the public rlxvk_*. The program and the tests see inside.
-$(LIB): $(LIB_OBJ)
+# What users link shows what the headers declare and nothing else; the program and the tests see inside.
+PUBLIC   := $(GEN)/public
+$(PUBLIC).txt: $(wildcard include/*.h)
+	@mkdir -p $(@D)
+	@$(CC) -E -P -Iinclude $(^F:%=-include %) -x c /dev/null | grep -oE '\brlxvk_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u >$@
+
+$(PUBLIC).map: $(PUBLIC).txt
+	@{ echo '{ global:'; sed 's/$$/;/' $<; echo 'local: *; };'; } >$@
+
+$(LIB): $(LIB_OBJ) $(PUBLIC).txt
 	@rm -f $@
-	@$(LD) -r -o $(BUILD)/rlxvk.o $^
-	@$(OBJCOPY) --wildcard --keep-global-symbol='rlxvk_*' $(BUILD)/rlxvk.o
+	@$(LD) -r -o $(BUILD)/rlxvk.o $(LIB_OBJ)
+	@$(OBJCOPY) --keep-global-symbols=$(PUBLIC).txt $(BUILD)/rlxvk.o
 	@$(AR) rcs $@ $(BUILD)/rlxvk.o
+
+# Its real name has the whole version, its soname the major one. Its own calls stay inside it.
+SONAME   := $(notdir $(SHARED)).$(firstword $(subst ., ,$(VERSION)))
+$(SHARED).$(VERSION): $(LIB_OBJ) $(PUBLIC).map
+	@echo "  LD $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,-soname,$(SONAME),--version-script=$(PUBLIC).map,-Bsymbolic-functions,--as-needed \
+	  $(if $(filter -fsanitize=%,$(MODE)),,-Wl,-z,defs) -o $@ $(LIB_OBJ) $(LDLIBS)
+
+$(SHARED): $(SHARED).$(VERSION)
+	@ln -sf $(<F) $(BUILD)/$(SONAME)
+	@ln -sf $(SONAME) $@
 
 $(INSIDE): $(LIB_OBJ)
 	@rm -f $@
@@ -173,6 +193,13 @@ $(PROGRAM): $(TOOL_OBJ) $(INSIDE)
 	@mkdir -p $(@D)
 	@echo "  LD $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# What the program says of itself goes into its man page and into what bash completes.
+$(BUILD)/rlxvk.1: tools/build/man.sh tools/build/rlxvk.1.in $(PROGRAM)
+	@$< $(PROGRAM) $(VERSION) >$@
+
+$(BUILD)/rlxvk.bash: tools/build/completion.sh $(PROGRAM)
+	@$< $(PROGRAM) >$@
 
 # The program, held to what every test program is held to (test/support/balance.c).
 $(BUILD)/test/rlxvk: $(TOOL_OBJ) $(BUILD)/test/support/balance.o $(INSIDE)
@@ -189,6 +216,16 @@ $(foreach u,$(UNIT_SRC:%.c=%),$(eval $(call unit,$u)))
 
 $(BUILD)/test/test_fft: LDLIBS += -lfftw3
 $(BUILD)/test/test_cli: | $(BUILD)/test/rlxvk
+
+# As a user's programs are built: the public headers, the archive. test/examples/Makefile takes the installed ones.
+$(BUILD)/examples/%.spv.h: test/examples/%.comp
+	@mkdir -p $(@D)
+	@$(GLSLANG) --quiet -V --target-env vulkan1.2 --vn words -o $@ $<
+
+$(BUILD)/examples/custom_op: $(BUILD)/examples/custom_op.spv.h
+$(EXAMPLES): $(BUILD)/examples/%: test/examples/%.c $(LIB)
+	@mkdir -p $(@D)
+	@$(CC) -std=c11 $(WARNINGS) $(MODE) -Iinclude -I$(@D) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
 FUZZ_MAIN := $(if $(filter libfuzzer,$(config)),-fsanitize=fuzzer,$(BUILD)/test/fuzz/driver.o)
 $(BUILD)/fuzz/%: $(BUILD)/test/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(TESTED)

@@ -54,69 +54,69 @@ extern "C" {
 #define RLXVK_MUST_CHECK
 #endif
 
+/* ---- Version ---- */
+
+/* Of these headers. Before 1.0.0 a new minor version may break a program, from then on only a new
+ * major one; a new patch version never does. */
+#define RLXVK_VERSION_MAJOR 0
+#define RLXVK_VERSION_MINOR 1
+#define RLXVK_VERSION_PATCH 0
+
+/* Of the library that the program runs with: "major.minor.patch". A static string. */
+const char *rlxvk_version(void);
+
 /* ---- Status ---- */
 
-/* One row a status: X(name, text). The texts are what rlxvk_status_text returns. */
+/* One row a status: X(name, number, text). The texts are what rlxvk_status_text returns. The
+ * numbers are part of the binary interface: a status keeps its own for good, and one that is
+ * withdrawn is never given to another. Every status here is raised by this version of the library:
+ * those of features to come (symbolic dims, active extents) join the table with what raises them.
+ */
 #define RLXVK_STATUS_TABLE(X)                                                                      \
-    X(E_DANGLING, "an operand or output names no node")                                            \
-    X(E_ORDER, "an operand is built after its reader")                                             \
-    X(E_ARITY, "wrong number of operands")                                                         \
-    X(E_SHAPE, "shapes do not agree")                                                              \
-    X(E_DTYPE, "element type not allowed here")                                                    \
-    X(E_AXIS, "axis outside the rank")                                                             \
-    X(E_RANGE, "index or slice outside its bounds")                                                \
-    X(E_ATTR, "attribute outside its domain")                                                      \
-    X(E_CONST_SIZE, "constant data has the wrong length")                                          \
-    X(E_DUP_NAME, "name already taken")                                                            \
-    X(E_NO_OUTPUTS, "graph has no output")                                                         \
-    X(E_PARAM_CONFLICT, "one param name with two shapes")                                          \
-    X(E_UNSUPPORTED, "not supported on this device or by this build")                              \
-    X(E_INDEX_RANGE, "axis too long for indices held as f32")                                      \
-    X(E_UNKNOWN_NAME, "no such name in the graph")                                                 \
-    X(E_LENGTH, "wrong length")                                                                    \
-    X(E_INDEX, "no such output index")                                                             \
-    X(E_MISSING_INPUT, "input never written")                                                      \
-    X(E_UNSET_PARAM, "param never set")                                                            \
-    X(E_BIND_AMBIGUOUS, "symbolic dims cannot be told apart")                                      \
-    X(E_BIND_CONFLICT, "two values for one symbolic dim")                                          \
-    X(E_UNBOUND_SYMBOL, "symbolic dim left unbound")                                               \
-    X(E_HANDLE_SHAPE, "resident handle no longer fits its shape")                                  \
-    X(E_UNBOUND_HANDLE, "handle is not bound")                                                     \
-    X(E_BUSY, "too many runs in flight")                                                           \
-    X(E_EXTENT, "active extent outside its bounds")                                                \
-    X(E_TOO_LARGE, "too large for the device or for 31-bit element counts")                        \
-    X(E_UNKNOWN_OP, "no such op")                                                                  \
-    X(E_CUSTOM, "custom op failed")                                                                \
-    X(E_HOST_OP, "op on the host failed")                                                          \
-    X(E_SINGULAR, "singular matrix")                                                               \
-    X(E_INDEX_OOB, "index value out of bounds")                                                    \
-    X(E_NO_DEVICE, "no suitable Vulkan device")                                                    \
-    X(E_OUT_OF_HOST_MEMORY, "out of host memory")                                                  \
-    X(E_OUT_OF_DEVICE_MEMORY, "out of device memory")                                              \
-    X(E_DEVICE_LOST, "device lost")                                                                \
-    X(E_TIMEOUT, "deadline passed")                                                                \
-    X(E_VULKAN, "Vulkan call failed")                                                              \
-    X(E_FILE, "file cannot be read or written")                                                    \
-    X(E_NULL, "a required pointer is NULL")                                                        \
-    X(E_GGUF_TRUNCATED, "GGUF file ends too early")                                                \
-    X(E_GGUF_MAGIC, "not a GGUF file")                                                             \
-    X(E_GGUF_VERSION, "GGUF version not known")                                                    \
-    X(E_GGUF_ENDIAN, "GGUF file of the other byte order")                                          \
-    X(E_GGUF_COUNT, "GGUF count above its limit")                                                  \
-    X(E_GGUF_KEY, "bad GGUF key")                                                                  \
-    X(E_GGUF_VALUE, "bad GGUF value")                                                              \
-    X(E_GGUF_ALIGN, "bad GGUF alignment")                                                          \
-    X(E_GGUF_NAME, "bad GGUF tensor name")                                                         \
-    X(E_GGUF_SHAPE, "bad GGUF tensor shape")                                                       \
-    X(E_GGUF_TYPE, "unknown GGUF tensor type")                                                     \
-    X(E_GGUF_OFFSET, "bad GGUF tensor offset")
+    /* Building and compiling a graph */                                                           \
+    X(E_DANGLING, 1, "an operand or output names no node")                                         \
+    X(E_ORDER, 2, "an operand is built after its reader")                                          \
+    X(E_ARITY, 3, "wrong number of operands")                                                      \
+    X(E_SHAPE, 4, "shapes do not agree")                                                           \
+    X(E_DTYPE, 5, "element type not allowed here")                                                 \
+    X(E_AXIS, 6, "axis outside the rank")                                                          \
+    X(E_RANGE, 7, "index or slice outside its bounds")                                             \
+    X(E_ATTR, 8, "attribute outside its domain")                                                   \
+    X(E_CONST_SIZE, 9, "constant data has the wrong length")                                       \
+    X(E_DUP_NAME, 10, "name already taken")                                                        \
+    X(E_PARAM_CONFLICT, 11, "one param name with two shapes")                                      \
+    X(E_NO_OUTPUTS, 12, "graph has no output")                                                     \
+    X(E_INDEX_RANGE, 13, "axis too long for indices held as f32")                                  \
+    X(E_TOO_LARGE, 14, "too large for the device or for 31-bit element counts")                    \
+    X(E_UNSUPPORTED, 15, "not supported on this device or by this build")                          \
+    X(E_UNKNOWN_OP, 16, "no such op")                                                              \
+    /* Calls */                                                                                    \
+    X(E_NULL, 20, "a required pointer is NULL")                                                    \
+    X(E_UNKNOWN_NAME, 21, "no such name in the graph")                                             \
+    X(E_LENGTH, 22, "wrong length")                                                                \
+    X(E_INDEX, 23, "no such output index")                                                         \
+    X(E_MISSING_INPUT, 24, "input never written")                                                  \
+    X(E_UNSET_PARAM, 25, "param never set")                                                        \
+    X(E_UNBOUND_HANDLE, 26, "handle is not bound")                                                 \
+    X(E_BUSY, 27, "too many runs in flight")                                                       \
+    /* What a run ends with */                                                                     \
+    X(E_CUSTOM, 30, "custom op failed")                                                            \
+    X(E_SINGULAR, 31, "singular matrix")                                                           \
+    X(E_INDEX_OOB, 32, "index value out of bounds")                                                \
+    /* The machine */                                                                              \
+    X(E_NO_DEVICE, 40, "no suitable Vulkan device")                                                \
+    X(E_OUT_OF_HOST_MEMORY, 41, "out of host memory")                                              \
+    X(E_OUT_OF_DEVICE_MEMORY, 42, "out of device memory")                                          \
+    X(E_DEVICE_LOST, 43, "device lost")                                                            \
+    X(E_TIMEOUT, 44, "deadline passed")                                                            \
+    X(E_VULKAN, 45, "Vulkan call failed")                                                          \
+    X(E_FILE, 46, "file cannot be read or written")
 
 typedef enum rlxvk_status {
     RLXVK_OK = 0,
-#define RLXVK_STATUS_ENUMERATOR(name, text) RLXVK_##name,
+#define RLXVK_STATUS_ENUMERATOR(name, number, text) RLXVK_##name = number,
     RLXVK_STATUS_TABLE(RLXVK_STATUS_ENUMERATOR)
 #undef RLXVK_STATUS_ENUMERATOR
-        RLXVK_STATUS_COUNT
 } rlxvk_status;
 
 /* The name of a status ("E_SHAPE", "OK") and its general meaning. Static strings, never NULL. */
@@ -159,13 +159,13 @@ typedef struct rlxvk_shape {
 /* RLXVK_SHAPE(2, 3, 4) makes a shape in an expression; RLXVK_SCALAR is rank 0. */
 #ifdef __cplusplus
 }
-template <typename... Dims> static inline rlxvk_shape rlxvk_make_shape(Dims... dims)
+template <typename... Dims> static inline rlxvk_shape rlxvk_shape_make(Dims... dims)
 {
     static_assert(sizeof...(Dims) <= RLXVK_MAX_RANK, "rank above RLXVK_MAX_RANK");
     return rlxvk_shape{static_cast<uint32_t>(sizeof...(Dims)), {static_cast<int64_t>(dims)...}};
 }
-#define RLXVK_SHAPE(...) rlxvk_make_shape(__VA_ARGS__)
-#define RLXVK_SCALAR     rlxvk_make_shape()
+#define RLXVK_SHAPE(...) rlxvk_shape_make(__VA_ARGS__)
+#define RLXVK_SCALAR     rlxvk_shape_make()
 extern "C" {
 #else
 #define RLXVK_SHAPE(...)                                                                           \
@@ -193,8 +193,11 @@ typedef enum rlxvk_log_level {
 /* Receives one line without its newline. May be called from any thread that uses the context. */
 typedef void (*rlxvk_log_function)(void *user, rlxvk_log_level level, const char *line);
 
-/* A switch that is off, on, or left to its environment variable. */
-typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_OFF = 1, RLXVK_ON = 2 } rlxvk_toggle;
+/* Whatever an option switches on or off: on (as `true` converts to), off, or left to its
+ * environment variable, where it has one, and else to the default that its comment names. A bool in
+ * a struct is no switch but part of what the struct describes: an attribute of an op, the state of
+ * the random numbers, a fact reported. */
+typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_ON = 1, RLXVK_OFF = 2 } rlxvk_toggle;
 
 typedef struct rlxvk_context_options {
     const char *device; /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
@@ -212,7 +215,8 @@ typedef struct rlxvk_context_options {
     /* Choose kernel variants by what was measured on this device, where `rlxvk bench --tune` wrote
      * that to the cache directory or it came with the library (on unless RLXVK_NO_TUNING). */
     rlxvk_toggle tuning;
-    bool no_direct_upload; /* act as if device memory could not be mapped: staging for everything */
+    /* Write device memory in place where it can be mapped (on); off: staging for everything. */
+    rlxvk_toggle direct_upload;
 } rlxvk_context_options;
 
 /*
@@ -255,8 +259,8 @@ typedef struct rlxvk_device_info {
 /* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
  * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
  * usable = false. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity,
-                                                 size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
+                                                size_t *out_count);
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
 
 /* ---- Graph: built once, in execution order ---- */
@@ -294,7 +298,7 @@ void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
 
 /* Gives a tensor a name for errors, dumps and traces. The text is copied; NULL takes the name away.
  * Inputs and params keep theirs (E_ATTR). */
-void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
+void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 
 /* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
@@ -346,8 +350,8 @@ typedef enum rlxvk_precision {
 const char *rlxvk_precision_name(rlxvk_precision precision);
 
 typedef struct rlxvk_compile_options {
-    bool forbid_host;          /* an op that would run on the host is E_UNSUPPORTED */
-    bool allow_unset;          /* unset params and inputs are zeros instead of an error */
+    rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
+    rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
     const char *force_host;    /* "all" or row names separated by commas; NULL: RLXVK_FORCE_HOST */
     rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
@@ -355,18 +359,17 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
     rlxvk_toggle full_barrier; /* a barrier between every two dispatches (RLXVK_FULLBARRIER) */
     rlxvk_toggle reuse_memory; /* liveness plan (on unless RLXVK_PLAN=bump) */
-    rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_profile */
-    rlxvk_toggle time_runs;    /* only begin and end, which costs next to nothing: rlxvk_run_time */
+    rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_executable_profile */
+    rlxvk_toggle time_runs;    /* only begin and end: rlxvk_executable_run_time; nearly free */
     rlxvk_toggle check_plan;   /* prove the plan sound by brute force (RLXVK_CHECK=plan) */
     rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
     rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
-    bool keep_all;             /* every node keeps its own memory, for first_bad_node and dumps */
+    rlxvk_toggle keep_all;     /* every node keeps its own memory, for dumps of nodes (off) */
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
-    /* As RLXVK_MATMUL: scalar, tiled, or coop (precision F16); NULL: the profile's choice. */
-    const char *matmul;
-    rlxvk_precision precision; /* of matrix products; F32 unless asked for */
+    rlxvk_precision precision; /* of matrix products; F32, the default: as RLXVK_PRECISION says, and
+                                  F32 where that says nothing */
     /* Kernel variants by name, "family=row,family=row", as RLXVK_VARIANT; `rlxvk info` lists them.
      * NULL: chosen by shape and device. A row that cannot do a shape is passed over; an unknown
      * one is E_ATTR. */
@@ -374,7 +377,8 @@ typedef struct rlxvk_compile_options {
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params, and the inputs listed here, that have the same name, shape and dtype in this
      * executable use its memory instead of their own. It must be on the same context (E_ATTR) and
-     * may be destroyed first. Executables that share memory must not run at the same time. */
+     * may be destroyed first. What one sets or writes there counts for all. Executables that share
+     * memory must not be used at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
@@ -400,10 +404,10 @@ void rlxvk_executable_destroy(rlxvk_executable *executable);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
-size_t rlxvk_output_count(const rlxvk_executable *executable);
+size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
 /* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. */
-rlxvk_shape rlxvk_output_shape(const rlxvk_executable *executable, size_t index);
-rlxvk_dtype rlxvk_output_dtype(const rlxvk_executable *executable, size_t index);
+rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
+rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 
 /* How data in a call are encoded: f32 words (numel values, 2 * numel for C64; E_DTYPE for U8/I8
  * leaves), or host bytes of the declared dtype. Other values are E_ATTR. */
@@ -543,13 +547,13 @@ typedef struct rlxvk_memory_report {
     uint64_t scratch_lower_bound, scratch_unshared;
     uint32_t block_count;
 } rlxvk_memory_report;
-void rlxvk_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
+void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 
 typedef struct rlxvk_plan_report {
     uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
     uint64_t runs, submissions; /* counted since compile */
 } rlxvk_plan_report;
-void rlxvk_plan_info(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
+void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
 
 /* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
  * executable. A step's time runs from the end of the step before it, or the begin of what was
@@ -561,15 +565,15 @@ typedef struct rlxvk_step_time {
     bool gpu;
     double microseconds;
 } rlxvk_step_time;
-RLXVK_MUST_CHECK rlxvk_status rlxvk_profile(const rlxvk_executable *executable,
-                                            rlxvk_step_time *steps, size_t capacity,
-                                            size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
+                                                       rlxvk_step_time *steps, size_t capacity,
+                                                       size_t *out_count);
 
 /* Microseconds of the last run on the GPU, from the begin to the end of what was submitted, without
  * host steps and uploads. E_UNSUPPORTED unless compiled with `time_runs` or `profile`, on a device
  * with timestamps, and run. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_run_time(const rlxvk_executable *executable,
-                                             double *out_microseconds);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable,
+                                                        double *out_microseconds);
 
 /* Where NaN or Inf first appears. `found` is false for a clean run. */
 typedef struct rlxvk_bad_node {

@@ -514,7 +514,7 @@ typedef struct rlxvk_custom_op {
 
 /* Adds the op to the process's table; a second registration of a name replaces it for graphs built
  * afterwards. Callable from any thread. Errors: E_ATTR, E_TOO_LARGE (64 kernels, 1,024 ops). */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_custom_register(const rlxvk_custom_op *op);
 
 /* A registered op on these operands; at most 256 bytes of attributes, copied. E_UNKNOWN_OP. */
 rlxvk_tensor rlxvk_custom(rlxvk_graph *g, const char *name, const rlxvk_tensor *inputs,

@@ -390,10 +390,10 @@ rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t
 rlxvk_tensor rlxvk_psd_real(rlxvk_graph *g, rlxvk_tensor x, rlxvk_fft_norm norm);
 /* Constants: frequencies of the bins in cycles a sample, k / n, from the middle on negative: bin
  * n / 2 of even n is -0.5; rfftfreq: k / n, k = 0 .. n / 2. */
-rlxvk_tensor rlxvk_fftfreq(rlxvk_graph *g, int64_t n);
-rlxvk_tensor rlxvk_rfftfreq(rlxvk_graph *g, int64_t n);
+rlxvk_tensor rlxvk_signal_fftfreq(rlxvk_graph *g, int64_t n);
+rlxvk_tensor rlxvk_signal_rfftfreq(rlxvk_graph *g, int64_t n);
 /* Constant [n]: (1 - cos(2 pi k / D)) / 2, D = n if periodic, else n - 1; n = 1 gives 1. */
-rlxvk_tensor rlxvk_hann(rlxvk_graph *g, int64_t n, bool periodic);
+rlxvk_tensor rlxvk_signal_hann(rlxvk_graph *g, int64_t n, bool periodic);
 /* Whole linear convolution of real a and b, [.., La + Lb - 1]; leading dims broadcast. */
 rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
@@ -401,10 +401,10 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
  * where that does not fit 64 bits); the `bits` lowest bits of x in reverse; the prime factors of n
  * in ascending order, how many (at most `capacity`, 63 always suffice, are written; none where out
  * is NULL). */
-uint64_t rlxvk_next_pow2(uint64_t n);
-uint64_t rlxvk_next_smooth7(uint64_t n);
-uint64_t rlxvk_bit_reverse(uint64_t x, uint32_t bits);
-size_t rlxvk_prime_factors(uint64_t n, uint64_t *out, size_t capacity);
+uint64_t rlxvk_signal_next_pow2(uint64_t n);
+uint64_t rlxvk_signal_next_smooth7(uint64_t n);
+uint64_t rlxvk_signal_bit_reverse(uint64_t x, uint32_t bits);
+size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity);
 
 /* C64 -> F32: re^2 + im^2. neg, exp, log and sqrt take C64 too (principal values). */
 rlxvk_tensor rlxvk_complex_norm_sq(rlxvk_graph *g, rlxvk_tensor z);

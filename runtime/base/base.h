@@ -13,12 +13,12 @@
 #define MIN(a, b)          ((a) < (b) ? (a) : (b))
 #define MAX(a, b)          ((a) > (b) ? (a) : (b))
 
-/* The cleanup idiom: a function that uses TRY declares `rlxvk_status status` and has one `error:`
- * label. */
+/* The cleanup idiom: a function that uses TRY declares `status`, of rlxvk_status or another type
+ * whose 0 is success, and has one `error:` label. */
 #define TRY(expression)                                                                            \
     do {                                                                                           \
         status = (expression);                                                                     \
-        if (status != RLXVK_OK)                                                                    \
+        if (status)                                                                                \
             goto error;                                                                            \
     } while (0)
 

@@ -14,15 +14,16 @@ static _Thread_local char last_error[LAST_ERROR_SIZE];
 
 static const struct {
     const char *name, *text;
-} status_rows[RLXVK_STATUS_COUNT] = {[RLXVK_OK] = {"OK", "success"},
-#define STATUS_ROW(name, text) [RLXVK_##name] = {#name, text},
-                                     RLXVK_STATUS_TABLE(STATUS_ROW)
+} status_rows[] = {[RLXVK_OK] = {"OK", "success"},
+#define STATUS_ROW(name, number, text) [number] = {#name, text},
+                   RLXVK_STATUS_TABLE(STATUS_ROW)
 #undef STATUS_ROW
 };
 
+/* Numbers not given to a status have an empty row. */
 static bool is_status(rlxvk_status status)
 {
-    return (unsigned)status < RLXVK_STATUS_COUNT;
+    return (size_t)status < ARRAY_COUNT(status_rows) && status_rows[status].name;
 }
 
 const char *rlxvk_status_name(rlxvk_status status)

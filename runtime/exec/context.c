@@ -61,11 +61,11 @@ void rlxvk_context_destroy(rlxvk_context *context)
     memory_free(context);
 }
 
-rlxvk_status rlxvk_list_devices(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
+rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity, size_t *out_count)
 {
     rlxvk_status status;
-    TRY(status_require_items(devices, capacity, "list_devices", "devices"));
-    TRY(status_require(out_count, "list_devices", "out_count"));
+    TRY(status_require_items(devices, capacity, "device_list", "devices"));
+    TRY(status_require(out_count, "device_list", "out_count"));
     TRY(device_list(devices, capacity, out_count));
 error:
     return status;

@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* A tensor carries its graph's serial, so that one of another graph is told apart even when that
+ * graph is gone. After 2^32 graphs serials come again; 0 is RLXVK_NONE's. */
 static uint32_t next_serial(void)
 {
     static _Atomic uint32_t last;
@@ -52,6 +54,7 @@ const char *rlxvk_graph_error(const rlxvk_graph *graph)
     return status_require(graph, "graph_error", "graph") == RLXVK_OK ? graph->error : "";
 }
 
+/* The first error wins: those after it follow from it. */
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
 {
     if (g && g->status == RLXVK_OK && status != RLXVK_OK) {
@@ -109,17 +112,16 @@ void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor)
         graph_fail(graph, status_fail_memory("graph outputs"));
 }
 
-void rlxvk_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
+void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name)
 {
-    if (!known_tensor(graph, tensor, "set_name", "tensor", tensor.id))
+    if (!known_tensor(graph, tensor, "graph_set_name", "tensor", tensor.id))
         return;
     node *n = &graph->nodes.items[tensor.id - 1];
     if (graph_is_named(n)) {
-        graph_fail(graph,
-                   status_fail(RLXVK_E_ATTR,
-                               "set_name '%s': '%s' is an input or param and keeps the name it is "
-                               "set by",
-                               name ? name : "", n->name));
+        graph_fail(graph, status_fail(RLXVK_E_ATTR,
+                                      "graph_set_name '%s': '%s' is an input or param and keeps "
+                                      "the name it is set by",
+                                      name ? name : "", n->name));
         return;
     }
     n->name = name ? arena_copy_string(&graph->memory, name) : NULL;
@@ -141,10 +143,13 @@ rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)
     return (rlxvk_dtype)graph->nodes.items[tensor.id - 1].dtype;
 }
 
+/* Everything is in the arena before the node is counted, so that running out of memory leaves the
+ * list as it was. */
 uint32_t graph_append(rlxvk_graph *g, const node *n)
 {
     node copy = *n;
     copy.building = NULL;
+    /* A public id is one more, and NODE_NONE is no node. */
     bool ok = g->nodes.count < NODE_NONE - 1 && VECTOR_RESERVE(&g->nodes, 1);
     if (ok && n->input_count)
         ok = (copy.inputs = arena_copy(&g->memory, n->inputs, n->input_count * sizeof(uint32_t)));
@@ -161,4 +166,24 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
     g->nodes.items[g->nodes.count++] = copy;
     uint32_t id = (uint32_t)g->nodes.count - 1;
     return graph_fail(g, graph_note_name(g, id)) == RLXVK_OK ? id : NODE_NONE;
+}
+
+/* Appends, rather than copying the list: names are indexed, and the copy has an arena of its own.
+ */
+rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
+{
+    rlxvk_graph *copy = NULL;
+    rlxvk_status status;
+    TRY(rlxvk_graph_create(&copy));
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
+            TRY(copy->status);
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
+            TRY(status_fail_memory("graph outputs"));
+    *out = copy;
+    return RLXVK_OK;
+error:
+    rlxvk_graph_destroy(copy);
+    return status;
 }

@@ -102,10 +102,12 @@ rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, 
 /* Appends a node that has been checked already; everything pointed to is copied. NODE_NONE after a
  * failure, which sticks. */
 uint32_t graph_append(rlxvk_graph *g, const node *n);
+/* A copy of the graph's nodes and outputs that owns its memory (constants included). */
+rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out);
 
 /* ---- Names of inputs and params ---- */
 
-/* The node of this op (OP_input or OP_param) with this name; NODE_NONE when there is none. */
+/* The input or param, as `op` says, with this name; NODE_NONE when there is none. */
 uint32_t graph_find(const rlxvk_graph *g, uint16_t op, const char *name);
 /* Whether it is an input or param, whose name is its own. */
 bool graph_is_named(const node *n);

@@ -37,6 +37,7 @@ bool shape_equal(const rlxvk_shape *a, const rlxvk_shape *b)
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* No product overflows, zero axes or not: shape_numel_checked saw to it. */
 void shape_strides(const rlxvk_shape *s, int64_t strides[RLXVK_MAX_RANK])
 {
     int64_t stride = 1;
@@ -46,6 +47,7 @@ void shape_strides(const rlxvk_shape *s, int64_t strides[RLXVK_MAX_RANK])
     }
 }
 
+/* Aligned at the last axis; a missing axis counts as 1. A 1 against a 0 gives 0, as in numpy. */
 bool shape_broadcast(const rlxvk_shape *a, const rlxvk_shape *b, rlxvk_shape *out)
 {
     rlxvk_shape result = {.rank = MAX(a->rank, b->rank)};

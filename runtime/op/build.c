@@ -75,36 +75,7 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
                        shape_product(s, (uint32_t)axis + 1, s->rank)};
 }
 
-static bool is_view(const rlxvk_graph *g, const node *n)
-{
-    uint64_t offset;
-    const op_family *family = node_row(n)->family;
-    return family->view && n->input_count && family->view(g, n, &offset);
-}
-
-storage op_node_storage(const rlxvk_graph *g, uint32_t id)
-{
-    const node *n = graph_node(g, id);
-    if (n->dtype == RLXVK_C64)
-        return STORAGE_PAIR;
-    if (n->dtype != RLXVK_U8 && n->dtype != RLXVK_I8)
-        return STORAGE_WORD;
-    while (n->input_count && (is_view(g, n) || n->op == OP_copy))
-        n = graph_node(g, n->inputs[0]);
-    bool bytes = n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8;
-    return n->input_count == 0 && bytes ? STORAGE_RAW : STORAGE_WORD;
-}
-
-uint64_t op_host_length(const rlxvk_graph *g, const node *n)
-{
-    uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
-    uint32_t writes = is_view(g, n) ? 0 : node_writes(n);
-    for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
-        if (writes >> i & 1)
-            words += shape_numel(input_shape(g, n, i));
-    return words;
-}
-
+/* How an operand is held is checked here once, so that families need only say what they take. */
 static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     const op_family *family = node_row(n)->family;
@@ -150,6 +121,7 @@ error:
     return status;
 }
 
+/* Attributes are copied after infer, so the graph has them normalized. */
 uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t count,
                    void *attributes, const char *name)
 {

@@ -1,16 +1,18 @@
 /*
  * What an op is: a row of op.def, and the family that gives the row its meaning. A family is one
- * const struct of functions in one file, in this order: infer, lower, host. Nothing outside
- * runtime/op/ switches over op kinds.
+ * const struct of functions in one file, in this order: what it computes (the file's comment), the
+ * builder calls, infer and what goes with shapes, lower, host, describe, the struct. Its own
+ * functions are <family>_<member>. Nothing outside runtime/op/ switches over op kinds, and plan/
+ * and exec/ name none: what they need to know is a member of the family.
  *
  * lower turns a node into plain-data dispatches; nothing here knows Vulkan.
  */
 #ifndef RLXVK_OP_H
 #define RLXVK_OP_H
 
+#include <rlxvk_ops.h>
 #include "base/profile.h"
 #include "graph/graph.h"
-#include "op/attributes.h"
 #include "kernel/kernel.h"
 #include "op/choice/variant.h"
 
@@ -66,12 +68,11 @@ typedef struct temporary {
 typedef struct lowering {
     const rlxvk_graph *graph;
     const device_profile *profile;
-    const struct value_map *values; /* root, offset and storage of every node (plan/) */
-    uint32_t matmul;                /* enum matmul_choice */
+    const struct value_map *values; /* root, offset and storage of every node (op/value.h) */
     rlxvk_precision precision;      /* of matrix products */
     bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
-    const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
-    const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
+    variant_set variants;           /* rows that the caller names */
+    const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;
@@ -139,35 +140,43 @@ typedef struct host_call {
 
 /* ---- Families ---- */
 
+/* In the order in which a family's file has them. */
 typedef struct op_family {
     const char *name;
-    size_t attribute_size;
-    uint32_t raw_inputs;  /* bit i: operand i may be raw bytes */
-    uint32_t half_inputs; /* bit i: operand i may be a packed F16/BF16 leaf */
-    bool pairs;           /* C64 operands allowed */
-    bool foldable;        /* pure: computed at compile when every operand is a constant */
+    size_t attribute_size; /* of the family's struct, normalized by infer: axes not negative,
+                            * defaults filled */
+    uint32_t raw_inputs;   /* bit i: operand i may be raw bytes */
+    uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
+    bool pairs;            /* C64 operands allowed */
+    bool foldable;         /* pure: computed at compile when every operand is a constant */
+    bool matrix_layout;    /* lowering at precision F16 asks how matrices lie in lanes */
+    bool keeps_storage;    /* the result is held as operand 0 is: raw bytes stay raw bytes */
+    bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
      * the attributes in place. */
     rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
+    /* Whether the result is the operands one after the other, so that what produces one may write
+     * it there straight away. NULL: never. */
+    bool (*joins)(const node *n);
     /* Bit i: operand i, a leaf, is read and written in place. Where the node is a view (of operand
      * 0), the result is that operand's new content. NULL: writes none. */
     uint32_t (*writes)(const node *n);
+    /* Bit i: the output may take operand i's slot when that operand dies here and has the output's
+     * size. NULL: none. */
+    uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
+    /* Whether this node has a kernel, or a host function, where that differs from node to node.
+     * NULL: by the pointers. */
+    bool (*has_kernel)(const node *n);
+    bool (*has_host)(const node *n);
     /* Emits the node's dispatches. NULL for leaves and pure views. Not called for views or empty
      * results. */
     rlxvk_status (*lower)(lowering *l, uint32_t id);
     /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: cannot. */
     rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
-    /* Bit i: the output may take operand i's slot when that operand dies here and has the output's
-     * size. NULL: none. */
-    uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
     rlxvk_status (*host)(const host_call *call);
-    /* Whether this node has a kernel, or a host function, where that differs from node to node.
-     * NULL: by the pointers. */
-    bool (*has_kernel)(const node *n);
-    bool (*has_host)(const node *n);
     /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
      * none does. */
     uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);
@@ -199,11 +208,38 @@ static inline uint32_t node_code(const node *n)
 {
     return op_table[n->op].code;
 }
+/* Leaves: what the caller gives each run, what it sets once, what the graph brings along. */
+static inline bool node_is_input(const node *n)
+{
+    return n->op == OP_input;
+}
+static inline bool node_is_param(const node *n)
+{
+    return n->op == OP_param;
+}
+static inline bool node_is_constant(const node *n)
+{
+    return n->op == OP_constant;
+}
+/* The input or the param of this name; NODE_NONE when there is none. */
+static inline uint32_t op_find_input(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_input, name);
+}
+static inline uint32_t op_find_param(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_param, name);
+}
 /* Operands read and written in place, as bits. */
 static inline uint32_t node_writes(const node *n)
 {
     const op_family *family = node_row(n)->family;
     return family->writes ? family->writes(n) : 0;
+}
+/* What is set before the first run and stays, but for ops that write in place. */
+static inline bool node_is_weight(const node *n)
+{
+    return node_is_param(n) || node_is_constant(n);
 }
 /* OP_COUNT when there is no such row. */
 op_kind op_find(const char *name);
@@ -255,6 +291,10 @@ typedef struct axis_view {
     uint64_t outer, length, inner;
 } axis_view;
 axis_view op_axis_view(const rlxvk_shape *s, int32_t axis);
+/* Of ops with nothing but an axis, made not negative by infer. */
+typedef struct axis_attributes {
+    int32_t axis;
+} axis_attributes;
 /* How the plan holds a node: RAW for U8/I8 leaves and their views, PAIR for C64, else WORD (halves
  * are the plan's choice). */
 storage op_node_storage(const rlxvk_graph *g, uint32_t id);

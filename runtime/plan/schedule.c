@@ -1,133 +1,5 @@
-/*
- * Lowering a rewritten graph into steps. A node (or a pair) makes a step a dispatch, or one host
- * step. Leaves, views and empty results make none.
- */
+/* What a schedule consists of, and what its steps touch. */
 #include "plan/schedule.h"
-
-static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint32_t id)
-{
-    const node *n = graph_node(s->graph, id);
-    const op_family *family = node_row(n)->family;
-    if (!family->host || (family->has_host && !family->has_host(n)))
-        return op_fail(n, RLXVK_E_UNSUPPORTED, "node %u has neither kernel nor host function", id);
-    if (options->forbid_host)
-        return op_fail(n, RLXVK_E_UNSUPPORTED,
-                       "node %u would run on the host, which forbid_host rules out", id);
-    if (!VECTOR_PUSH(&s->steps, (step){.node = id, .host = true}))
-        return status_fail_memory("steps");
-    return RLXVK_OK;
-}
-
-static bool is_empty(const rlxvk_graph *g, uint32_t id)
-{
-    return shape_numel(&graph_node(g, id)->shape) == 0;
-}
-
-/* Whether a node makes no step: leaves, views that are not writers, empty results. */
-static bool is_silent(const schedule *s, uint32_t id)
-{
-    const node *n = graph_node(s->graph, id);
-    const value *v = &s->values.items[id];
-    if (n->input_count == 0 || is_empty(s->graph, id))
-        return true;
-    return v->root != id && !v->in_concat && !node_writes(n);
-}
-
-/* Whether a node runs on the host because the caller says so. */
-static bool is_hosted(const schedule_options *options, const rlxvk_graph *g, uint32_t id)
-{
-    return options->on_host && options->on_host[graph_node(g, id)->op];
-}
-
-static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options *options,
-                               uint32_t id, uint32_t pair)
-{
-    const node *n = graph_node(s->graph, id);
-    const op_family *family = node_row(n)->family;
-    uint32_t first = (uint32_t)l->dispatches.count;
-    rlxvk_status status = RLXVK_OK;
-    l->choice = (variant_choice){0};
-    if (is_hosted(options, s->graph, id) || !family->lower ||
-        (family->has_kernel && !family->has_kernel(n)))
-        return emit_host(s, options, id);
-    if (pair != NODE_NONE)
-        status = node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair);
-    else
-        status = family->lower(l, id);
-    if (status != RLXVK_OK)
-        TRY(status_fail_within(status, "node %u (%s)", id, node_row(n)->name));
-    for (uint32_t i = first; i < l->dispatches.count; i++) {
-        l->dispatches.items[i].node = id;
-        if (!VECTOR_PUSH(&s->steps, (step){.node = id, .dispatch = i}))
-            return status_fail_memory("steps");
-    }
-error:
-    return status;
-}
-
-uint32_t *schedule_pair_partners(const node_pair *pairs, size_t count, size_t nodes)
-{
-    uint32_t *partners = memory_allocate((nodes + 1) * sizeof *partners);
-    for (size_t i = 0; partners && i < nodes; i++)
-        partners[i] = NODE_NONE;
-    for (size_t i = 0; partners && i < count; i++) {
-        partners[pairs[i].first] = pairs[i].second;
-        partners[pairs[i].second] = pairs[i].first;
-    }
-    return partners;
-}
-
-/* Lowers all nodes in order. A pair is lowered together, where its first stands, unless one of the
- * two is forced to the host. */
-static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
-{
-    const rlxvk_graph *g = s->graph;
-    uint32_t *partners =
-        schedule_pair_partners(options->pairs, options->pair_count, g->nodes.count);
-    rlxvk_status status = partners ? RLXVK_OK : status_fail_memory("pairs");
-    for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
-        uint32_t pair = partners[id];
-        if (pair != NODE_NONE && (is_hosted(options, g, id) || is_hosted(options, g, pair)))
-            pair = NODE_NONE;
-        if (!is_silent(s, id) && (pair == NODE_NONE || id < pair))
-            status = lower_node(l, s, options, id, pair);
-    }
-    memory_free(partners);
-    return status;
-}
-
-rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out)
-{
-    schedule s = {.graph = g};
-    lowering l = {.graph = g,
-                  .profile = options->profile,
-                  .matmul = options->matmul,
-                  .precision = options->precision,
-                  .matrix_in_lanes = options->matrix_in_lanes,
-                  .variants = options->variants,
-                  .tuning = options->tuning};
-    rlxvk_status status;
-    TRY(value_map_create(g, options->keep_all, &s.values));
-    l.values = &s.values;
-    TRY(lower_all(&l, &s, options));
-error:
-    s.dispatches.items = l.dispatches.items;
-    s.dispatches.count = l.dispatches.count;
-    s.dispatches.capacity = l.dispatches.capacity;
-    s.temporaries.items = l.temporaries.items;
-    s.temporaries.count = l.temporaries.count;
-    s.temporaries.capacity = l.temporaries.capacity;
-    s.queries.items = l.queries.items;
-    s.queries.count = l.queries.count;
-    s.queries.capacity = l.queries.capacity;
-    if (status == RLXVK_OK && options->reorder)
-        status = reorder_schedule(&s);
-    if (status != RLXVK_OK)
-        schedule_destroy(&s);
-    else
-        *out = s;
-    return status;
-}
 
 void schedule_destroy(schedule *s)
 {
@@ -140,6 +12,8 @@ void schedule_destroy(schedule *s)
     VECTOR_FREE(&s->temporaries);
 }
 
+/* A host step reads its operands and writes its result through the same slots as a dispatch, so
+ * that liveness and hazards need not know which kind a step is. The result comes last. */
 static bool host_operand(const schedule *s, uint32_t id, uint32_t index, operand *out)
 {
     const node *n = graph_node(s->graph, id);

@@ -5,29 +5,19 @@
 #ifndef RLXVK_SCHEDULE_H
 #define RLXVK_SCHEDULE_H
 
+#include "graph/pair.h"
 #include "op/op.h"
-#include "plan/value.h"
-
-/* Two nodes lowered as one step at `first`'s position: a sum and the norm that reads it. Made by
- * rewrite/. */
-typedef struct node_pair {
-    uint32_t first, second;
-} node_pair;
-
-/* Per node the other one of its pair; NODE_NONE: it has none. memory_free it; NULL when out of
- * memory. */
-uint32_t *schedule_pair_partners(const node_pair *pairs, size_t count, size_t nodes);
+#include "op/value.h"
 
 typedef struct schedule_options {
     const device_profile *profile;
     bool keep_all; /* every node gets memory of its own */
     bool forbid_host;
     bool reorder;        /* level order */
-    const bool *on_host; /* OP_COUNT flags: rows forced to the host; may be NULL */
-    uint32_t matmul;     /* enum matmul_choice */
+    const bool *on_host; /* per row of the op table: forced to the host; may be NULL */
     rlxvk_precision precision;
     bool matrix_in_lanes;        /* vk_matrix_layout */
-    const char *variants;        /* checked choices (op/variant.h); may be NULL */
+    variant_set variants;        /* rows of kernel tables that the caller names */
     const struct tuning *tuning; /* measured ones; may be NULL */
     const node_pair *pairs;
     size_t pair_count;
@@ -53,6 +43,10 @@ typedef struct schedule {
 
 rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out);
 void schedule_destroy(schedule *s);
+
+/* How many nodes have been lowered so far. Process-wide: tests see by it what compiles and what
+ * does not. */
+uint64_t schedule_lowered_count(void);
 
 /* Nodes and temporaries. */
 static inline uint32_t schedule_value_count(const schedule *s)

@@ -5,6 +5,7 @@
  * view.
  */
 #include "rewrite/pass.h"
+#include "op/view.h"
 
 /* What is known of the old nodes. */
 typedef struct lives {
@@ -14,18 +15,13 @@ typedef struct lives {
     bool *outlived;       /* a view that is read when its memory no longer holds it */
 } lives;
 
-static bool is_view(const rlxvk_graph *g, const node *n)
-{
-    uint64_t offset;
-    const op_family *family = node_row(n)->family;
-    return n->input_count && family->view && family->view(g, n, &offset);
-}
-
 static void find_leaves(const rlxvk_graph *g, lives *l)
 {
+    view_roots(g, l->leaf);
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        l->leaf[id] = n->input_count == 0 ? id : is_view(g, n) ? l->leaf[n->inputs[0]] : NODE_NONE;
+        if (graph_node(g, l->leaf[id])->input_count)
+            l->leaf[id] = NODE_NONE;
         for (uint32_t i = 0; i < n->input_count; i++)
             l->last_read[n->inputs[i]] = id;
     }

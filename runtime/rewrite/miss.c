@@ -3,35 +3,17 @@
  * graph, where whatever still begins like a pattern was not replaced, and say why. Nothing is
  * remembered while rewriting, so the ids are those of the graph that runs.
  */
-#include "rewrite/pass.h"
+#include "rewrite/fuse.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-bool rewrite_miss(const pass *p, const char *format, ...)
-{
-    char reason[192];
-    va_list arguments;
-    if (!p->why || p->why->length)
-        return false;
-    va_start(arguments, format);
-    text_format(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    text_append(p->why, "%s", reason);
-    return false;
-}
-
-bool rewrite_expect_private(const pass *p, uint32_t id)
-{
-    const char *name = node_row(&p->nodes[id])->name;
-    if (is_private(p, id))
-        return true;
-    if (!p->why)
-        return false;
-    if (p->outputs[id])
-        return rewrite_miss(p, "%s %%%u is a graph output", name, id);
-    return rewrite_miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
-}
+static const struct {
+    const char *name;
+    fusion_match match;
+} patterns[] = {
+    {"matmul + bias + activation", fuse_match_matmul_bias_act},
+    {"residual + norm", fuse_match_residual_norm},
+    {"residual and norm in one step", fuse_match_norm_pair},
+    {"SwiGLU", fuse_match_swiglu},
+};
 
 /* Why a match, of all things, was not replaced. */
 static void miss_match(const pass *p, uint32_t id, const uint32_t *partners)
@@ -47,13 +29,13 @@ static void miss_match(const pass *p, uint32_t id, const uint32_t *partners)
 static void report_misses(pass *p, const uint32_t *partners, miss_report report, void *user)
 {
     for (uint32_t id = 0; id < p->count; id++)
-        for (size_t i = 0; i < FUSION_PATTERNS; i++) {
+        for (size_t i = 0; i < ARRAY_COUNT(patterns); i++) {
             fusion f;
             p->why->length = 0;
-            if (rewrite_patterns[i].match(p, id, &f) && partners[id] == NODE_NONE)
+            if (patterns[i].match(p, id, &f) && partners[id] == NODE_NONE)
                 miss_match(p, id, partners);
             if (p->why->length)
-                report(user, id, rewrite_patterns[i].name, p->why->buffer);
+                report(user, id, patterns[i].name, p->why->buffer);
         }
 }
 
@@ -63,7 +45,7 @@ rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs, m
     char buffer[192];
     text why = {buffer, sizeof buffer, 0};
     bool *outputs = memory_zeroed(g->nodes.count + 1, sizeof *outputs);
-    uint32_t *partners = schedule_pair_partners(pairs->items, pairs->count, g->nodes.count);
+    uint32_t *partners = pair_partners(pairs->items, pairs->count, g->nodes.count);
     pass p = {.nodes = g->nodes.items,
               .count = (uint32_t)g->nodes.count,
               .uses = rewrite_count_uses(g),

@@ -1,7 +1,13 @@
-/* The pass driver, dead-node removal, and the pipeline of passes. */
+/*
+ * The driver of passes, what it counts for the rules, and the removal of dead nodes.
+ *
+ * A pass only appends: the new list grows in the order of the old one, so operands stay smaller
+ * than their readers whatever a rule emits, and the old list, with its counts, stays as it was
+ * until the pass is over.
+ */
 #include "rewrite/pass.h"
 
-#include <string.h>
+#include <stdarg.h>
 
 uint32_t *rewrite_count_uses(const rlxvk_graph *g)
 {
@@ -16,6 +22,7 @@ uint32_t *rewrite_count_uses(const rlxvk_graph *g)
     return uses;
 }
 
+/* Whether it must stay although nobody reads it. */
 static bool has_effect(const node *n)
 {
     return node_writes(n) != 0;
@@ -29,11 +36,38 @@ uint32_t *rewrite_count_writes(const rlxvk_graph *g)
     return writes;
 }
 
+/* A sum over all nodes up to each turns the question about a range into one subtraction. */
 bool rewrite_writes_between(const pass *p, uint32_t first, uint32_t last)
 {
     return first < last && p->writes[last] != p->writes[first + 1];
 }
 
+bool rewrite_miss(const pass *p, const char *format, ...)
+{
+    char reason[192];
+    va_list arguments;
+    if (!p->why || p->why->length)
+        return false;
+    va_start(arguments, format);
+    text_format(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    text_append(p->why, "%s", reason);
+    return false;
+}
+
+bool rewrite_expect_private(const pass *p, uint32_t id)
+{
+    const char *name = node_row(&p->nodes[id])->name;
+    if (is_private(p, id))
+        return true;
+    if (!p->why)
+        return false;
+    if (p->outputs[id])
+        return rewrite_miss(p, "%s %%%u is a graph output", name, id);
+    return rewrite_miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
+}
+
+/* Operands are renamed in a new list: the old node may still be asked for by later matches. */
 uint32_t pass_copy(pass *p, uint32_t id)
 {
     rlxvk_graph *g = p->graph;
@@ -70,6 +104,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
             if (p.map[id] == NODE_NONE && g->status == RLXVK_OK)
                 p.map[id] = pass_copy(&p, id);
         }
+        /* After a failure the outputs still name old nodes: such a graph is only destroyed. */
         for (size_t i = 0; i < g->outputs.count && g->status == RLXVK_OK; i++)
             g->outputs.items[i] = p.map[g->outputs.items[i]];
         memory_free((void *)p.nodes);
@@ -82,6 +117,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
 
 /* ---- Dead nodes ---- */
 
+/* From the end, as readers stand after what they read: one walk settles whole chains. */
 static void mark_live(const rlxvk_graph *g, bool *live)
 {
     for (size_t i = 0; i < g->outputs.count; i++)
@@ -94,7 +130,9 @@ static void mark_live(const rlxvk_graph *g, bool *live)
     }
 }
 
-static rlxvk_status drop_dead(rlxvk_graph *g)
+/* In place, since what stays only moves down. Inputs and params go as well when nobody reads them;
+ * the graph as it was built still knows their names. */
+rlxvk_status pass_drop_dead(rlxvk_graph *g)
 {
     size_t count = g->nodes.count, kept = 0;
     bool *live = memory_zeroed(count + 1, sizeof *live);
@@ -117,50 +155,5 @@ static rlxvk_status drop_dead(rlxvk_graph *g)
     }
     memory_free(live);
     memory_free(map);
-    return status;
-}
-
-/* ---- The pipeline ---- */
-
-rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
-{
-    rlxvk_graph *copy = NULL;
-    rlxvk_status status;
-    TRY(rlxvk_graph_create(&copy));
-    for (uint32_t id = 0; id < g->nodes.count; id++)
-        if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
-            TRY(copy->status);
-    for (size_t i = 0; i < g->outputs.count; i++)
-        if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
-            TRY(status_fail_memory("graph outputs"));
-    *out = copy;
-    return RLXVK_OK;
-error:
-    rlxvk_graph_destroy(copy);
-    return status;
-}
-
-rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
-{
-    /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
-     * fusing leaves. */
-    static const rewrite_rule passes[] = {rewrite_split_region, fold_constant, fuse_matmul_bias_act,
-                                          fuse_residual_norm,   fuse_swiglu,   fold_constant};
-    enum { legal = 2 };
-    size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
-    rlxvk_status status;
-    TRY(drop_dead(g));
-    TRY(detach_views(g));
-    for (size_t i = 0; i < count; i++) {
-        TRY(drop_dead(g));
-        TRY(rewrite_run_pass(g, passes[i], options));
-    }
-    TRY(drop_dead(g));
-    if (options->regions)
-        TRY(rewrite_make_regions(g, options));
-    TRY(drop_dead(g));
-    TRY(graph_index_names(g));
-    TRY(op_verify(g));
-error:
     return status;
 }

@@ -1,7 +1,7 @@
 /*
  * One pass over a graph: the old nodes are visited in order and each is copied or replaced by what
  * the rule emits into the new list. A fused node stands where its last member stood; members nobody
- * reads any more die in drop_dead.
+ * reads any more die in pass_drop_dead.
  */
 #ifndef RLXVK_PASS_H
 #define RLXVK_PASS_H
@@ -44,42 +44,17 @@ uint32_t *rewrite_count_writes(const rlxvk_graph *g);
 
 /* Copies a node with its operands renamed; everything else it points to stays where it is. */
 uint32_t pass_copy(pass *p, uint32_t id);
+/* Removes the nodes that no output needs and that write nothing. */
+rlxvk_status pass_drop_dead(rlxvk_graph *g);
 
-/* What a pattern that ends in an old node is replaced by. Members are private. */
-typedef struct fusion {
-    op_kind op;
-    uint32_t first; /* the first member: the operands are read at the last one instead */
-    uint32_t inputs[5], count;
-    bool flat_bias; /* operand 2 is given as [N] */
-    union {
-        matmul_attributes matmul;
-        norm_attributes norm;
-        swiglu_attributes swiglu;
-    } attributes;
-} fusion;
-
-/* Whether the pattern ends in old node `id`, and may be replaced. */
-typedef bool (*fusion_match)(const pass *p, uint32_t id, fusion *out);
-
-typedef struct fusion_pattern {
-    const char *name;
-    fusion_match match;
-} fusion_pattern;
-
-#define FUSION_PATTERNS 4
-extern const fusion_pattern rewrite_patterns[FUSION_PATTERNS];
-
-/* The rules (fold.c, fuse.c, region.c). Context: the rewrite options. */
+/* Rules (fold.c, region_split.c). Context: the rewrite options. */
 uint32_t fold_constant(pass *p, uint32_t id);
-uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
-uint32_t fuse_residual_norm(pass *p, uint32_t id);
-uint32_t fuse_swiglu(pass *p, uint32_t id);
-uint32_t rewrite_split_region(pass *p, uint32_t id);
+uint32_t region_split(pass *p, uint32_t id);
 
 /* Copies views that outlive their tensor's content (detach.c). */
 rlxvk_status detach_views(rlxvk_graph *g);
 
 /* Joins elementwise nodes (region.c). */
-rlxvk_status rewrite_make_regions(rlxvk_graph *g, const rewrite_options *options);
+rlxvk_status region_make_all(rlxvk_graph *g, const rewrite_options *options);
 
 #endif

@@ -11,10 +11,11 @@
  * Views do no work and count for nothing: a region does what at least two dispatches did.
  *
  * A resize_nearest2x that only the region reads becomes its prologue. Regions that a user built too
- * large for the device are taken apart first.
+ * large for the device are taken apart first (region_split.c).
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/view.h"
 #include "rewrite/pass.h"
 
 #include <string.h>
@@ -44,13 +45,6 @@ static bool has_prologue(const draft *d)
     return d->attributes.prologue != RLXVK_REGION_PROLOGUE_NONE;
 }
 
-static bool is_plain_view(const rlxvk_graph *g, const node *n)
-{
-    uint64_t offset;
-    const op_family *family = node_row(n)->family;
-    return family->view && family->view(g, n, &offset);
-}
-
 /* Adds `id` and what it absorbed, operands before readers; false when they are too many. */
 static bool add_members(const marks *m, uint32_t id, draft *d)
 {
@@ -61,7 +55,7 @@ static bool add_members(const marks *m, uint32_t id, draft *d)
     if (d->member_count == REGION_STEPS)
         return false;
     d->members[d->member_count++] = id;
-    d->working += !is_plain_view(m->graph, n);
+    d->working += !view_is(m->graph, n, NULL);
     return true;
 }
 
@@ -245,7 +239,7 @@ static uint32_t emit_region(pass *p, uint32_t id)
                      p->nodes[id].name);
 }
 
-rlxvk_status rewrite_make_regions(rlxvk_graph *g, const rewrite_options *options)
+rlxvk_status region_make_all(rlxvk_graph *g, const rewrite_options *options)
 {
     size_t count = g->nodes.count + 1;
     bool *flags = memory_zeroed(2 * count, sizeof *flags);
@@ -268,42 +262,4 @@ error:
     memory_free(m.writes);
     memory_free(m.first);
     return status;
-}
-
-/* ---- Regions that no kernel of the device takes ---- */
-
-static uint32_t emit_step(pass *p, const region_step *s, const uint32_t *values)
-{
-    cast_attributes cast = {(rlxvk_dtype)s->op};
-    uint32_t operands[3];
-    for (uint32_t i = 0; i < region_arity(s->kind); i++)
-        operands[i] = values[s->operand[i]];
-    return op_append(p->graph, region_step_row(s), operands, region_arity(s->kind),
-                     s->kind == REGION_CAST ? &cast : NULL, NULL);
-}
-
-uint32_t rewrite_split_region(pass *p, uint32_t id)
-{
-    const node *n = &p->nodes[id];
-    const rewrite_options *options = p->context;
-    const region_attributes *a = n->attributes;
-    uint32_t values[REGION_VALUES_OF_STEPS + REGION_STEPS], last;
-    if (n->op != OP_elementwise_region || !options->profile ||
-        region_select(region_size_of(a->steps, a->step_count, n->input_count), options->profile,
-                      VARIANT_NONE))
-        return NODE_NONE;
-    for (uint32_t i = 0; i < n->input_count; i++) {
-        values[i] = p->map[n->inputs[i]];
-        if (a->prologue && a->prologue_input == i)
-            values[i] = op_append(p->graph, OP_resize_nearest2x, &values[i], 1, NULL, NULL);
-    }
-    for (uint32_t i = 0; i < a->step_count && p->graph->status == RLXVK_OK; i++)
-        values[REGION_VALUES_OF_STEPS + i] = emit_step(p, &a->steps[i], values);
-    if (p->graph->status != RLXVK_OK)
-        return NODE_NONE;
-    last = values[REGION_VALUES_OF_STEPS + a->step_count - 1];
-    if (shape_equal(&graph_node(p->graph, last)->shape, &n->shape))
-        return last;
-    shape_attributes whole = {n->shape};
-    return op_append(p->graph, OP_expand, &last, 1, &whole, n->name);
 }

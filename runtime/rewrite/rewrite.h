@@ -5,8 +5,8 @@
 #ifndef RLXVK_REWRITE_H
 #define RLXVK_REWRITE_H
 
+#include "graph/pair.h"
 #include "op/op.h"
-#include "plan/schedule.h"
 
 typedef struct rewrite_options {
     bool fusion;                   /* the pattern fusions; legalizing passes always run */
@@ -15,15 +15,11 @@ typedef struct rewrite_options {
     const bool *on_host;           /* OP_COUNT flags: rows that regions leave alone; may be NULL */
 } rewrite_options;
 
-/* A copy of the graph's nodes and outputs that owns its memory (constants included). */
-rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out);
-
 /* All passes, in place: detach overwritten views, fold constants, fuse patterns, join elementwise
  * nodes, drop dead ones. Verifies the result. */
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 
 /* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */
-typedef VECTOR(node_pair) pair_list;
 rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);
 
 /* Reports the patterns of a rewritten graph that were not replaced, each with the node it ends in

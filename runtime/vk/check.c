@@ -108,3 +108,8 @@ bool vk_inject(const char *call)
             return left == 1;
     return false;
 }
+
+VkResult vk_injected(void)
+{
+    return vk_hooks.fail_result ? vk_hooks.fail_result : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}

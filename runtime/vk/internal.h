@@ -8,7 +8,7 @@
 #define PORTABILITY_SUBSET_EXTENSION "VK_KHR_portability_subset" /* in a beta header only */
 
 /* As VK(), but yields the VkResult, for callers that tell results apart. */
-#define VK_RESULT(d, call) (vk_inject(#call) ? VK_ERROR_OUT_OF_DEVICE_MEMORY : (d)->fn.call)
+#define VK_RESULT(d, call) (vk_inject(#call) ? vk_injected() : (d)->fn.call)
 
 /* loader.c: the library, its global functions and the instance; E_NO_DEVICE with the reason.
  * Without any driver the instance is left VK_NULL_HANDLE with RLXVK_OK: a machine with zero

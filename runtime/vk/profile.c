@@ -118,7 +118,7 @@ static uint32_t choose_local_type(const device_snapshot *s)
     return type != NO_TYPE ? type : type_find(s, &any);
 }
 
-static void choose_memory(const device_snapshot *s, bool no_direct_upload, device_choice *out)
+static void choose_memory(const device_snapshot *s, bool direct_upload, device_choice *out)
 {
     static const type_score upload = {
         .needed = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
@@ -129,7 +129,7 @@ static void choose_memory(const device_snapshot *s, bool no_direct_upload, devic
         .preferred = {VK_MEMORY_PROPERTY_HOST_CACHED_BIT, VK_MEMORY_PROPERTY_HOST_COHERENT_BIT},
         .avoid_device_local = true,
     };
-    uint32_t direct = no_direct_upload ? NO_TYPE : choose_direct_type(s);
+    uint32_t direct = direct_upload ? choose_direct_type(s) : NO_TYPE;
     out->arena_mapped = direct != NO_TYPE;
     out->arena_type = out->arena_mapped ? direct : choose_local_type(s);
     out->upload_type = type_find(s, &upload);
@@ -199,7 +199,7 @@ static bool is_portable(const device_snapshot *s)
 static uint32_t choose_workgroup_size(const device_profile *p)
 {
     uint32_t size = 128;
-    if (p->kind == RLXVK_DEVICE_CPU)
+    if (profile_is_software(p))
         size = 64; /* invocations of a group run one after the other: larger ones gain nothing */
     else if (p->max_workgroup_invocations >= 256)
         size = 256;
@@ -344,7 +344,7 @@ void profile_choose(const device_snapshot *snapshot, const rlxvk_context_options
         options = &defaults;
     *out = (device_choice){0};
     bool has_queue = choose_queue(snapshot, out);
-    choose_memory(snapshot, options->no_direct_upload, out);
+    choose_memory(snapshot, toggle(options->direct_upload, true), out);
     out->unroll_hints = snapshot->driver.driverID != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
     fill_profile(snapshot, options, out, &out->profile);
     out->usable = meets_baseline(snapshot, has_queue, out);

@@ -109,18 +109,18 @@ rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes);
  * where tests count calls and inject failures (see vk_test_hooks). */
 rlxvk_status vk_check(device *d, VkResult result, const char *call);
 bool vk_inject(const char *call);
+VkResult vk_injected(void);
 
 /* VK(d, CreateBuffer(d->handle, ...)): calls d->fn.CreateBuffer, TRYs the status. An injected
  * failure skips the call. */
-#define VK(d, call)                                                                                \
-    TRY(vk_inject(#call) ? vk_check(d, VK_ERROR_OUT_OF_DEVICE_MEMORY, #call)                       \
-                         : vk_check(d, (d)->fn.call, #call))
+#define VK(d, call) TRY(vk_check(d, vk_inject(#call) ? vk_injected() : (d)->fn.call, #call))
 
 /* Counted by every VK() call, by the call's name. fail_at: the n-th VK() call from now fails (0:
- * none). Process-wide. */
+ * none), with fail_result (0: out of device memory). Process-wide. */
 typedef struct vk_test_hooks {
     uint64_t calls, created /* Create*, Allocate* */, recorded /* BeginCommandBuffer */, submitted;
     uint64_t fail_at;
+    VkResult fail_result;
     /* Where set: what entry points are looked up by, in place of the loader's own. */
     PFN_vkGetInstanceProcAddr (*look_up)(PFN_vkGetInstanceProcAddr loader);
 } vk_test_hooks;
@@ -161,8 +161,9 @@ typedef struct pipeline_request {
 rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
                               VkPipeline *out);
 
-/* How many the device has by now. */
+/* How many the device has by now, and how many it was asked for. */
 size_t pipeline_count_made(device *d);
+size_t pipeline_count_asked(device *d);
 
 /* ---- Commands ---- */
 

@@ -108,9 +108,9 @@ static void check_model(gguf_file *file)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gguf_file *file = NULL;
-    rlxvk_status status = gguf_parse(data, size, NULL, &file);
-    FUZZ_CHECK(status == RLXVK_OK || *rlxvk_last_error(), "no file and no sentence");
-    if (status == RLXVK_OK) {
+    gguf_status status = gguf_parse(data, size, NULL, &file);
+    FUZZ_CHECK(status == GGUF_OK || *rlxvk_last_error(), "no file and no sentence");
+    if (status == GGUF_OK) {
         reached.files++;
         read_values(file);
         check_tokenizer(file, data, size);

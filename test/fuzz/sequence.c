@@ -588,9 +588,9 @@ static void destroy(live *l)
 static rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_options *rng)
 {
     uint8_t bits = fuzz_byte(&choices.in), more = fuzz_byte(&choices.in);
-    rlxvk_compile_options o = {.allow_unset = more % 8 == 7,
+    rlxvk_compile_options o = {.allow_unset = more % 8 == 7 ? RLXVK_ON : RLXVK_OFF,
                                .force_host = more / 8 % 4 == 3 ? g->on_host : NULL,
-                               .keep_all = more / 32 == 7,
+                               .keep_all = more / 32 == 7 ? RLXVK_ON : RLXVK_OFF,
                                .max_in_flight = choose(5),
                                .rng = seldom(4) ? rng : NULL};
     o.cached = bits & 1 && bits & 2 ? RLXVK_OFF : RLXVK_ON;
@@ -610,8 +610,8 @@ static void tell_options(const rlxvk_compile_options *o)
     tell(" cached %d full_barrier %d reuse_memory %d reorder %d check_index %d fusion %d profile "
          "%d%s%s, %u in flight, force_host %s",
          o->cached, o->full_barrier, o->reuse_memory, o->reorder, o->check_index, o->fusion,
-         o->profile, o->allow_unset ? " allow_unset" : "", o->keep_all ? " keep_all" : "",
-         o->max_in_flight, text_of(o->force_host));
+         o->profile, o->allow_unset == RLXVK_ON ? " allow_unset" : "",
+         o->keep_all == RLXVK_ON ? " keep_all" : "", o->max_in_flight, text_of(o->force_host));
     if (o->rng)
         tell(", seed %llu backend %d step %llu%s", (unsigned long long)o->rng->seed,
              (int)o->rng->backend, (unsigned long long)o->rng->step,
@@ -723,9 +723,9 @@ static const struct {
     rlxvk_context_options options;
 } memories[CONTEXTS] = {
     {"mapped where it can be", {.cache_directory = ""}},
-    {"staged", {.cache_directory = "", .no_direct_upload = true}},
+    {"staged", {.cache_directory = "", .direct_upload = RLXVK_OFF}},
     {"staged, 2 KiB at a time",
-     {.cache_directory = "", .no_direct_upload = true, .limit_allocation_bytes = 2048}},
+     {.cache_directory = "", .direct_upload = RLXVK_OFF, .limit_allocation_bytes = 2048}},
 };
 
 static rlxvk_executable *make_ballast(rlxvk_context *context)
@@ -738,7 +738,7 @@ static rlxvk_executable *make_ballast(rlxvk_context *context)
     for (int i = 0; i < 4; i++)
         y = rlxvk_matmul(g, y, x);
     rlxvk_graph_output(g, y);
-    FUZZ_CHECK(rlxvk_compile(context, g, &(rlxvk_compile_options){.allow_unset = true}, &e) ==
+    FUZZ_CHECK(rlxvk_compile(context, g, &(rlxvk_compile_options){.allow_unset = RLXVK_ON}, &e) ==
                    RLXVK_OK,
                "%s", rlxvk_last_error());
     rlxvk_graph_destroy(g);
@@ -754,7 +754,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         world.ballasts[i] =
             memories[i].options.limit_allocation_bytes ? NULL : make_ballast(world.contexts[i]);
     }
-    FUZZ_CHECK(rlxvk_register_custom(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
+    FUZZ_CHECK(rlxvk_custom_register(&model_custom) == RLXVK_OK, "%s", rlxvk_last_error());
     return 0;
 }
 

@@ -386,20 +386,20 @@ rlxvk_tensor fuzz_call_psd_real(fuzz_maker *m)
     return rlxvk_psd_real(m->g, x, any_norm(m));
 }
 
-rlxvk_tensor fuzz_call_fftfreq(fuzz_maker *m)
+rlxvk_tensor fuzz_call_signal_fftfreq(fuzz_maker *m)
 {
-    return rlxvk_fftfreq(m->g, length_of_table(m));
+    return rlxvk_signal_fftfreq(m->g, length_of_table(m));
 }
 
-rlxvk_tensor fuzz_call_rfftfreq(fuzz_maker *m)
+rlxvk_tensor fuzz_call_signal_rfftfreq(fuzz_maker *m)
 {
-    return rlxvk_rfftfreq(m->g, length_of_table(m));
+    return rlxvk_signal_rfftfreq(m->g, length_of_table(m));
 }
 
-rlxvk_tensor fuzz_call_hann(fuzz_maker *m)
+rlxvk_tensor fuzz_call_signal_hann(fuzz_maker *m)
 {
     int64_t n = length_of_table(m);
-    return rlxvk_hann(m->g, n, fuzz_bool(m->in));
+    return rlxvk_signal_hann(m->g, n, fuzz_bool(m->in));
 }
 
 rlxvk_tensor fuzz_call_fft_conv1d(fuzz_maker *m)
@@ -629,7 +629,7 @@ void fuzz_register(void)
                                        .input_count = 2,
                                        .infer = custom_infer,
                                        .host = custom_host};
-    FUZZ_CHECK(rlxvk_register_custom(&op) == RLXVK_OK, "%s", rlxvk_last_error());
+    FUZZ_CHECK(rlxvk_custom_register(&op) == RLXVK_OK, "%s", rlxvk_last_error());
 }
 
 rlxvk_tensor fuzz_call_custom(fuzz_maker *m)

@@ -324,7 +324,7 @@ static void check_error(fuzz_maker *m, const fuzz_builder *b, rlxvk_tensor t)
     rlxvk_status status = rlxvk_graph_status(m->g);
     size_t nodes = m->g->nodes.count, outputs = m->g->outputs.count;
     FUZZ_CHECK(t.id == 0, "%s: %s and tensor %u", b->name, rlxvk_status_name(status), t.id);
-    FUZZ_CHECK(status < RLXVK_STATUS_COUNT && *rlxvk_graph_error(m->g),
+    FUZZ_CHECK(*rlxvk_status_name(status) == 'E' && *rlxvk_graph_error(m->g),
                "%s: status %d without a sentence", b->name, (int)status);
     rlxvk_tensor later = rlxvk_input(m->g, "later", RLXVK_F32, one);
     if (m->count) {
@@ -369,8 +369,8 @@ void fuzz_finish(fuzz_maker *m, uint64_t bits)
         if (bits >> (i % 64) & 1 || i == last)
             rlxvk_graph_output(m->g, m->pool[i]);
         if ((bits >> (i % 61) & 7) == 7)
-            rlxvk_set_name(m->g, m->pool[i], names[bits >> (i % 59) & 3]);
+            rlxvk_graph_set_name(m->g, m->pool[i], names[bits >> (i % 59) & 3]);
         if (rlxvk_graph_status(m->g) != RLXVK_OK)
-            check_error(m, &(fuzz_builder){.name = "set_name"}, RLXVK_NONE);
+            check_error(m, &(fuzz_builder){.name = "graph_set_name"}, RLXVK_NONE);
     }
 }

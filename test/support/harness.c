@@ -1,7 +1,7 @@
 /* See harness.h. */
 #include "support/harness.h"
 #include "exec/context.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,10 +71,10 @@ static float *leaf_content(const node *n, uint64_t seed, bool exact)
 static float *read_outputs(rlxvk_executable *e, const rlxvk_run_input *inputs, size_t input_count,
                            size_t *out_count)
 {
-    size_t outputs = rlxvk_output_count(e), total = 0, at = 0;
+    size_t outputs = rlxvk_executable_output_count(e), total = 0, at = 0;
     rlxvk_run_output *items = calloc(outputs + 1, sizeof *items);
     for (size_t i = 0; i < outputs; i++) {
-        rlxvk_shape s = rlxvk_output_shape(e, i);
+        rlxvk_shape s = rlxvk_executable_output_shape(e, i);
         items[i] = (rlxvk_run_output){.index = i, .length = shape_numel(&s)};
         total += items[i].length;
     }

@@ -17,8 +17,9 @@
 #define MODEL_MAX_OUTPUTS 4
 
 typedef uint64_t status_set;
-#define STATUS(s) (UINT64_C(1) << (s))
-#define ACCEPTED  STATUS(RLXVK_OK)
+#define STATUS_LIMIT 64
+#define STATUS(s)    (UINT64_C(1) << (s))
+#define ACCEPTED     STATUS(RLXVK_OK)
 
 /* ---- Graphs (model_graph.c) ---- */
 
@@ -109,8 +110,7 @@ typedef struct model_cell {
 } model_cell;
 
 typedef struct model_leaf {
-    bool live;    /* not dropped as dead */
-    bool written; /* has content, for all that this executable knows */
+    bool live; /* not dropped as dead */
     bool in_place;
     bool bound, resident;
     float mirror[MODEL_MAX_WORDS];

@@ -41,7 +41,7 @@ void tell(const char *format, ...)
 
 static void tell_statuses(status_set set)
 {
-    for (int s = 0; s < RLXVK_STATUS_COUNT; s++)
+    for (int s = 0; s < STATUS_LIMIT; s++)
         if (set & STATUS(s))
             tell(" %s", rlxvk_status_name((rlxvk_status)s));
 }

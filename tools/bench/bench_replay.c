@@ -43,7 +43,7 @@ static rlxvk_tensor chain(rlxvk_graph *g, rlxvk_tensor x, int length)
 /* `rows` chains, each of a row of the input, one after the other. */
 static rlxvk_status make_chains(replay *r, int rows, int length, rlxvk_toggle reorder)
 {
-    rlxvk_compile_options options = {.allow_unset = true,
+    rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
                                      .fusion = RLXVK_OFF,
                                      .reorder = reorder,
                                      .max_in_flight = BURSTS + 1};
@@ -54,7 +54,7 @@ static rlxvk_status make_chains(replay *r, int rows, int length, rlxvk_toggle re
     for (int i = 0; i < rows; i++)
         rlxvk_graph_output(r->graph, chain(r->graph, rlxvk_narrow(r->graph, x, 0, i, 1), length));
     TRY(rlxvk_compile(r->context, r->graph, &options, &r->executable));
-    rlxvk_plan_info(r->executable, &r->plan);
+    rlxvk_executable_plan(r->executable, &r->plan);
 error:
     return status;
 }
@@ -113,7 +113,7 @@ typedef struct host_times {
 
 static rlxvk_status make_small(replay *r)
 {
-    rlxvk_compile_options options = {.allow_unset = true};
+    rlxvk_compile_options options = {.allow_unset = RLXVK_ON};
     rlxvk_status status;
     clear(r);
     TRY(rlxvk_graph_create(&r->graph));

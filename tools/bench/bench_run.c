@@ -1,6 +1,6 @@
 /* One bench case: copies of the op on leaves of their own, random content, timed runs. */
 #include "bench/bench.h"
-#include "exec/executable.h"
+#include "exec/state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -206,13 +206,13 @@ static rlxvk_status name_kernel(bench *b, bench_result *out)
     text kernel = {out->kernel, sizeof out->kernel, 0};
     size_t count = 0, longest = 0;
     rlxvk_status status = RLXVK_OK;
-    options.allow_unset = true;
+    options.allow_unset = RLXVK_ON;
     options.profile = RLXVK_ON;
     if (!steps)
         TRY(status_fail_memory("bench steps"));
     TRY(rlxvk_compile(b->setup->context, b->graph, &options, &b->executable));
     TRY(rlxvk_run(b->executable, NULL, 0, NULL, 0));
-    TRY(rlxvk_profile(b->executable, steps, MOST_STEPS, &count));
+    TRY(rlxvk_executable_profile(b->executable, steps, MOST_STEPS, &count));
     for (size_t i = 0; i < MIN(count, MOST_STEPS); i++) {
         out->host |= !steps[i].gpu;
         if (steps[i].microseconds > steps[longest].microseconds)
@@ -228,7 +228,7 @@ error:
 /* Who chose which kernel variant, from the plan. */
 static void note_variants(const bench *b, bench_result *out)
 {
-    const schedule *s = &b->executable->schedule;
+    const schedule *s = &b->executable->program->schedule;
     const char *family = b->setup->family;
     for (size_t i = s->queries.count; family && i-- > 0;)
         if (strcmp(s->queries.items[i].family->name, family) == 0)
@@ -237,7 +237,7 @@ static void note_variants(const bench *b, bench_result *out)
         out->named |= s->dispatches.items[i].source == VARIANT_BY_NAME;
     for (size_t i = 0; out->query.family && i < s->dispatches.count && !out->variant; i++) {
         const char *row, *used = s->dispatches.items[i].variant;
-        for (size_t k = 0; used && (row = out->query.family->row(k)); k++)
+        for (size_t k = 0; used && (row = choice_row_name(out->query.family, k)); k++)
             if (row == used)
                 out->variant = row;
     }
@@ -268,7 +268,7 @@ static rlxvk_status run_once(bench *b, bool timestamps, double *out_time)
     rlxvk_status status;
     TRY(run_burst(b, out_time));
     if (timestamps)
-        TRY(rlxvk_run_time(b->executable, out_time));
+        TRY(rlxvk_executable_run_time(b->executable, out_time));
 error:
     return status;
 }
@@ -326,7 +326,7 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
     note_variants(&b, out);
     if (setup->only_named && !out->named)
         goto error;
-    rlxvk_plan_info(b.executable, &plan);
+    rlxvk_executable_plan(b.executable, &plan);
     if (plan.dispatches > MOST_STEPS && b.copies > 1) { /* a long chain: one copy is enough work */
         discard(&b);
         b.copies = 1;

@@ -25,6 +25,10 @@ missing() {
         has_header fftw3.h || echo fftw
         [ -e /usr/share/i18n/locales/de_DE ] || [ -e /usr/share/i18n/locales/de_DE.gz ] || echo locales
         sanitizes || echo sanitizers
+        have g++ || echo c++
+        have cmake || echo cmake
+        have pkg-config || echo pkg-config
+        have python3 || echo python
         ls /usr/share/vulkan/icd.d/lvp_icd*.json >/dev/null 2>&1 || echo driver
         ls /usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json >/dev/null 2>&1 || echo validation ;;
     esac
@@ -49,6 +53,9 @@ package() {
     apt:locales) echo locales ;; dnf:locales) echo glibc-locale-source ;; pacman:locales) echo glibc ;;
     apt:fftw) echo libfftw3-dev ;; dnf:fftw) echo fftw-devel ;; *:fftw) echo fftw ;;
     dnf:sanitizers) echo libasan libubsan ;; *:sanitizers) echo gcc ;;
+    *:cmake) echo cmake ;;
+    dnf:pkg-config) echo pkgconf-pkg-config ;; pacman:pkg-config) echo pkgconf ;; *:pkg-config) echo pkg-config ;;
+    pacman:python) echo python ;; *:python) echo python3 ;;
     apt:validation) echo vulkan-validationlayers ;; *:validation) echo vulkan-validation-layers ;;
     apt:format) echo clang-format ;; dnf:format) echo clang-tools-extra ;; pacman:format) echo clang ;;
     *:cppcheck) echo cppcheck ;;

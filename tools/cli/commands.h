@@ -3,8 +3,6 @@
 #ifndef RLXVK_COMMANDS_H
 #define RLXVK_COMMANDS_H
 
-#define RLXVK_VERSION "0.1.0" /* make install reads it here */
-
 enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 int command_info(int argc, char **argv);

@@ -145,7 +145,7 @@ static rlxvk_status open_session(session *s)
     rlxvk_status status;
     if (o->logits)
         TRY(new_file_check(o->logits));
-    TRY(gguf_open(o->model, &s->file));
+    TRY(gguf_result(gguf_open(o->model, &s->file)));
     TRY(llama_read_config(s->file, &config));
     TRY(tokenizer_create(s->file, &s->tokenizer));
     TRY(tokenizer_encode(s->tokenizer, o->prompt, strlen(o->prompt),

@@ -1,7 +1,7 @@
 /* rlxvk info: the devices, what the library made of each and why, and the environment switches. */
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "op/choice/variant.h"
+#include "op/choice/choice.h"
 #include "vk/vk.h"
 
 #include <getopt.h>
@@ -154,10 +154,10 @@ static void print_entry(const entry *e, size_t index)
 static void print_variants(void)
 {
     printf("Kernel variants (RLXVK_VARIANT=family=row):\n");
-    for (size_t i = 0; i < variant_family_count; i++) {
+    for (size_t i = 0; i < CHOICE_COUNT; i++) {
         const char *row;
-        printf("  %-25s", variant_families[i].name);
-        for (size_t k = 0; (row = variant_families[i].row(k)); k++)
+        printf("  %-25s", choice_families[i].name);
+        for (size_t k = 0; (row = choice_row_name(&choice_families[i], k)); k++)
             printf(" %s", row);
         printf("\n");
     }
@@ -248,7 +248,7 @@ static void json_choice(const entry *e)
 
 static void print_json(const entry *entries, size_t count)
 {
-    printf("{\n  \"version\": \"%s\",\n  \"devices\": [", RLXVK_VERSION);
+    printf("{\n  \"version\": \"%s\",\n  \"devices\": [", rlxvk_version());
     for (size_t i = 0; i < count; i++) {
         const rlxvk_device_info *d = &entries[i].info;
         printf("%s\n    {\"index\": %zu, ", i ? "," : "", i);
@@ -293,7 +293,7 @@ static int show(bool json)
     rlxvk_device_info *infos = memory_zeroed(MOST_DEVICES, sizeof *infos);
     entry *entries = memory_zeroed(MOST_DEVICES, sizeof *entries);
     size_t count = 0;
-    rlxvk_status status = infos && entries ? rlxvk_list_devices(infos, MOST_DEVICES, &count)
+    rlxvk_status status = infos && entries ? rlxvk_device_list(infos, MOST_DEVICES, &count)
                                            : status_fail_memory("device list");
     count = status == RLXVK_OK ? MIN(count, MOST_DEVICES) : 0;
     for (size_t i = 0; i < count; i++) {

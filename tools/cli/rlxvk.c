@@ -52,7 +52,7 @@ static int run(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return usage(stdout);
     if (strcmp(name, "--version") == 0) {
-        printf("rlxvk %s\n", RLXVK_VERSION);
+        printf("rlxvk %s\n", rlxvk_version());
         return EXIT_OK;
     }
     for (size_t i = 0; i < ARRAY_COUNT(commands); i++)

@@ -119,7 +119,7 @@ static void write_head(const conform_report *report, FILE *file)
     snprintf(line, sizeof line, "%u.%u.%u", d->api_version >> 22 & 127, d->api_version >> 12 & 1023,
              d->api_version & 4095);
     write_term(file, "Vulkan", line);
-    write_term(file, "rlxvk", RLXVK_VERSION);
+    write_term(file, "rlxvk", rlxvk_version());
     write_term(file, "Date", date);
     snprintf(line, sizeof line, "%.1f s", report->seconds);
     write_term(file, "Duration", line);

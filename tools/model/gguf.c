@@ -30,20 +30,20 @@ typedef struct tensor_place {
     uint64_t name_offset, offset_offset, offset;
 } tensor_place;
 
-static rlxvk_status take(cursor *c, uint64_t size, const uint8_t **out)
+static gguf_status take(cursor *c, uint64_t size, const uint8_t **out)
 {
     if (size > c->length - c->position)
-        return status_fail(RLXVK_E_GGUF_TRUNCATED,
-                           AT "%" PRIu64 " bytes needed, %" PRIu64 " left in a file of %" PRIu64,
-                           c->position, size, c->length - c->position, c->length);
+        return gguf_fail(GGUF_E_TRUNCATED,
+                         AT "%" PRIu64 " bytes needed, %" PRIu64 " left in a file of %" PRIu64,
+                         c->position, size, c->length - c->position, c->length);
     if (size > c->available - c->position) {
         c->needed = c->position + size;
-        return status_fail(RLXVK_E_GGUF_TRUNCATED, AT "%" PRIu64 " bytes needed, not read yet",
-                           c->position, size);
+        return gguf_fail(GGUF_E_TRUNCATED, AT "%" PRIu64 " bytes needed, not read yet", c->position,
+                         size);
     }
     *out = c->data + c->position;
     c->position += size;
-    return RLXVK_OK;
+    return GGUF_OK;
 }
 
 static uint64_t load(const uint8_t *bytes, uint32_t size)
@@ -54,44 +54,44 @@ static uint64_t load(const uint8_t *bytes, uint32_t size)
     return value;
 }
 
-static rlxvk_status take_integer(cursor *c, uint32_t size, uint64_t *out)
+static gguf_status take_integer(cursor *c, uint32_t size, uint64_t *out)
 {
     const uint8_t *bytes = NULL;
-    rlxvk_status status = take(c, size, &bytes);
-    if (status == RLXVK_OK)
+    gguf_status status = take(c, size, &bytes);
+    if (status == GGUF_OK)
         *out = load(bytes, size);
     return status;
 }
 
 /* A count, length or dim: u64, or u32 in version 1. */
-static rlxvk_status take_count(cursor *c, uint64_t *out)
+static gguf_status take_count(cursor *c, uint64_t *out)
 {
     return take_integer(c, c->narrow ? 4 : 8, out);
 }
 
 /* A count of items that take at least `smallest` bytes each. */
-static rlxvk_status take_bounded(cursor *c, const char *what, uint64_t limit, uint64_t smallest,
-                                 uint64_t *out)
+static gguf_status take_bounded(cursor *c, const char *what, uint64_t limit, uint64_t smallest,
+                                uint64_t *out)
 {
     uint64_t offset = c->position;
-    rlxvk_status status = take_count(c, out);
-    if (status != RLXVK_OK)
+    gguf_status status = take_count(c, out);
+    if (status != GGUF_OK)
         return status;
     uint64_t left = c->length - c->position;
     if (*out > limit)
-        return status_fail(RLXVK_E_GGUF_COUNT, AT "%s %" PRIu64 " above the limit of %" PRIu64,
-                           offset, what, *out, limit);
+        return gguf_fail(GGUF_E_COUNT, AT "%s %" PRIu64 " above the limit of %" PRIu64, offset,
+                         what, *out, limit);
     if (*out > left / smallest)
-        return status_fail(RLXVK_E_GGUF_COUNT,
-                           AT "%s %" PRIu64 " cannot fit in the %" PRIu64 " bytes that follow",
-                           offset, what, *out, left);
-    return RLXVK_OK;
+        return gguf_fail(GGUF_E_COUNT,
+                         AT "%s %" PRIu64 " cannot fit in the %" PRIu64 " bytes that follow",
+                         offset, what, *out, left);
+    return GGUF_OK;
 }
 
-static rlxvk_status take_string(cursor *c, const char *what, uint64_t limit, gguf_string *out)
+static gguf_status take_string(cursor *c, const char *what, uint64_t limit, gguf_string *out)
 {
     const uint8_t *bytes = NULL;
-    rlxvk_status status;
+    gguf_status status;
     TRY(take_bounded(c, what, limit, 1, &out->length));
     TRY(take(c, out->length, &bytes));
     out->data = (const char *)bytes;
@@ -111,38 +111,37 @@ static bool is_utf8(gguf_string string)
 
 /* ---- Key-value pairs ---- */
 
-static rlxvk_status take_key(cursor *c, gguf_string *out)
+static gguf_status take_key(cursor *c, gguf_string *out)
 {
     uint64_t offset = c->position;
-    rlxvk_status status = take_string(c, "key length", c->limits.key_length, out);
-    if (status != RLXVK_OK)
+    gguf_status status = take_string(c, "key length", c->limits.key_length, out);
+    if (status != GGUF_OK)
         return status;
     if (out->length == 0)
-        return status_fail(RLXVK_E_GGUF_KEY, AT "empty key", offset);
+        return gguf_fail(GGUF_E_KEY, AT "empty key", offset);
     for (uint64_t i = 0; i < out->length; i++) {
         uint8_t byte = (uint8_t)out->data[i];
         if (byte < 0x21 || byte > 0x7e)
-            return status_fail(RLXVK_E_GGUF_KEY,
-                               AT "key holds byte 0x%02x; allowed are 0x21 to 0x7e",
-                               c->position - out->length + i, byte);
+            return gguf_fail(GGUF_E_KEY, AT "key holds byte 0x%02x; allowed are 0x21 to 0x7e",
+                             c->position - out->length + i, byte);
     }
-    return RLXVK_OK;
+    return GGUF_OK;
 }
 
-static rlxvk_status check_bools(const cursor *c, const gguf_pair *pair)
+static gguf_status check_bools(const cursor *c, const gguf_pair *pair)
 {
     (void)c;
     for (uint64_t i = 0; i < pair->size; i++)
         if (pair->value[i] > 1)
-            return status_fail(RLXVK_E_GGUF_VALUE, AT "'%.*s': bool is %u, neither 0 nor 1",
-                               pair->offset + i, (int)MIN(pair->key.length, 200), pair->key.data,
-                               pair->value[i]);
-    return RLXVK_OK;
+            return gguf_fail(GGUF_E_VALUE, AT "'%.*s': bool is %u, neither 0 nor 1",
+                             pair->offset + i, (int)MIN(pair->key.length, 200), pair->key.data,
+                             pair->value[i]);
+    return GGUF_OK;
 }
 
-static rlxvk_status take_strings(cursor *c, gguf_pair *pair)
+static gguf_status take_strings(cursor *c, gguf_pair *pair)
 {
-    rlxvk_status status = RLXVK_OK;
+    gguf_status status = GGUF_OK;
     gguf_string string = {0};
     uint64_t start = c->position;
     for (uint64_t i = 0; i < pair->count; i++) {
@@ -159,23 +158,23 @@ error:
     return status;
 }
 
-static rlxvk_status take_type(cursor *c, bool array_allowed, gguf_type *out)
+static gguf_status take_type(cursor *c, bool array_allowed, gguf_type *out)
 {
     uint64_t offset = c->position, type;
-    rlxvk_status status = take_integer(c, 4, &type);
-    if (status != RLXVK_OK)
+    gguf_status status = take_integer(c, 4, &type);
+    if (status != GGUF_OK)
         return status;
     if (type == GGUF_ARRAY && !array_allowed)
-        return status_fail(RLXVK_E_GGUF_VALUE, AT "array of arrays", offset);
+        return gguf_fail(GGUF_E_VALUE, AT "array of arrays", offset);
     if (type >= GGUF_TYPE_COUNT)
-        return status_fail(RLXVK_E_GGUF_VALUE, AT "unknown value type %" PRIu64, offset, type);
+        return gguf_fail(GGUF_E_VALUE, AT "unknown value type %" PRIu64, offset, type);
     *out = (gguf_type)type;
-    return RLXVK_OK;
+    return GGUF_OK;
 }
 
-static rlxvk_status take_value(cursor *c, gguf_pair *pair)
+static gguf_status take_value(cursor *c, gguf_pair *pair)
 {
-    rlxvk_status status;
+    gguf_status status;
     TRY(take_type(c, true, &pair->type));
     pair->count = 1;
     pair->is_utf8 = true;
@@ -198,80 +197,80 @@ error:
     return status;
 }
 
-static rlxvk_status take_pairs(cursor *c, gguf_file *file, uint64_t count)
+static gguf_status take_pairs(cursor *c, gguf_file *file, uint64_t count)
 {
-    rlxvk_status status;
+    gguf_status status;
     uint64_t twice;
     file->pairs = memory_zeroed((size_t)count, sizeof *file->pairs);
     if (file->pairs == NULL)
-        return status_fail_memory("GGUF key-value pairs");
+        return gguf_from(status_fail_memory("GGUF key-value pairs"));
     for (uint64_t i = 0; i < count; i++) {
         TRY(take_key(c, &file->pairs[i].key));
         TRY(take_value(c, &file->pairs[i]));
         file->pair_count = i + 1;
     }
-    TRY(gguf_index_pairs(file, &twice));
+    TRY(gguf_from(gguf_index_pairs(file, &twice)));
     if (twice < count) {
         gguf_string key = file->pairs[twice].key;
         uint64_t offset = (uint64_t)((const uint8_t *)key.data - c->data);
-        return status_fail(RLXVK_E_GGUF_KEY, AT "second key '%.*s'", offset,
-                           (int)MIN(key.length, 200), key.data);
+        return gguf_fail(GGUF_E_KEY, AT "second key '%.*s'", offset, (int)MIN(key.length, 200),
+                         key.data);
     }
 error:
     return status;
 }
 
-static rlxvk_status read_alignment(const cursor *c, gguf_file *file)
+static gguf_status read_alignment(const cursor *c, gguf_file *file)
 {
     const gguf_pair *pair = gguf_find(file, "general.alignment");
     file->alignment = 32;
     if (pair == NULL)
-        return RLXVK_OK;
+        return GGUF_OK;
     if (pair->is_array || pair->type != GGUF_U32)
-        return status_fail(RLXVK_E_GGUF_ALIGN, AT "general.alignment is not a u32", pair->offset);
+        return gguf_fail(GGUF_E_ALIGN, AT "general.alignment is not a u32", pair->offset);
     uint64_t alignment = load(pair->value, 4);
     if (alignment < 8 || alignment > c->limits.alignment || (alignment & (alignment - 1)) != 0)
-        return status_fail(RLXVK_E_GGUF_ALIGN,
-                           AT "general.alignment %" PRIu64 " is no power of two from 8 to %" PRIu64,
-                           pair->offset, alignment, c->limits.alignment);
+        return gguf_fail(GGUF_E_ALIGN,
+                         AT "general.alignment %" PRIu64 " is no power of two from 8 to %" PRIu64,
+                         pair->offset, alignment, c->limits.alignment);
     file->alignment = alignment;
-    return RLXVK_OK;
+    return GGUF_OK;
 }
 
 /* ---- Tensor infos ---- */
 
-static rlxvk_status take_name(cursor *c, arena *names, const char **out)
+static gguf_status take_name(cursor *c, arena *names, const char **out)
 {
     uint64_t offset = c->position;
     gguf_string name;
-    rlxvk_status status = take_string(c, "tensor name length", UINT64_MAX, &name);
-    if (status != RLXVK_OK)
+    gguf_status status = take_string(c, "tensor name length", UINT64_MAX, &name);
+    if (status != GGUF_OK)
         return status;
     if (name.length == 0 || name.length > c->limits.name_length)
-        return status_fail(RLXVK_E_GGUF_NAME,
-                           AT "tensor name of %" PRIu64 " bytes; allowed are 1 to %" PRIu64, offset,
-                           name.length, c->limits.name_length);
+        return gguf_fail(GGUF_E_NAME,
+                         AT "tensor name of %" PRIu64 " bytes; allowed are 1 to %" PRIu64, offset,
+                         name.length, c->limits.name_length);
     if (memchr(name.data, '\0', (size_t)name.length) != NULL || !is_utf8(name))
-        return status_fail(RLXVK_E_GGUF_NAME, AT "tensor name holds a NUL or is not UTF-8", offset);
+        return gguf_fail(GGUF_E_NAME, AT "tensor name holds a NUL or is not UTF-8", offset);
     char *copy = arena_allocate(names, (size_t)name.length + 1);
     if (copy == NULL)
-        return status_fail_memory("GGUF tensor name");
+        return gguf_from(status_fail_memory("GGUF tensor name"));
     memcpy(copy, name.data, (size_t)name.length);
     *out = copy;
-    return RLXVK_OK;
+    return GGUF_OK;
 }
 
 /* The product is taken with every 0 as 1, so that the verdict does not depend on the order of the
  * dims. */
-static rlxvk_status take_dims(cursor *c, gguf_tensor *tensor)
+static gguf_status take_dims(cursor *c, gguf_tensor *tensor)
 {
-    rlxvk_status status;
+    gguf_status status;
     uint64_t offset = c->position, rank, product = 1;
     bool empty = false;
     TRY(take_integer(c, 4, &rank));
     if (rank > 4)
-        return status_fail(RLXVK_E_GGUF_SHAPE, AT "tensor '%s': rank %" PRIu64 " above 4", offset,
-                           tensor->name, rank);
+        return gguf_fail(GGUF_E_SHAPE, AT "tensor '%s': rank %" PRIu64 " above 4", offset,
+                         tensor->name, rank);
     tensor->rank = (uint32_t)rank;
     for (uint32_t i = 0; i < 4; i++) {
         tensor->dims[i] = 1;
@@ -281,45 +280,43 @@ static rlxvk_status take_dims(cursor *c, gguf_tensor *tensor)
         TRY(take_count(c, &tensor->dims[i]));
         empty = empty || tensor->dims[i] == 0;
         if (!size_multiply(product, MAX(tensor->dims[i], 1), &product) || product > INT64_MAX)
-            return status_fail(RLXVK_E_GGUF_SHAPE,
-                               AT "tensor '%s': dim %u is %" PRIu64 ", too many elements", offset,
-                               tensor->name, i, tensor->dims[i]);
+            return gguf_fail(GGUF_E_SHAPE,
+                             AT "tensor '%s': dim %u is %" PRIu64 ", too many elements", offset,
+                             tensor->name, i, tensor->dims[i]);
     }
     tensor->numel = empty ? 0 : product;
 error:
     return status;
 }
 
-static rlxvk_status take_format(cursor *c, gguf_tensor *tensor)
+static gguf_status take_format(cursor *c, gguf_tensor *tensor)
 {
-    rlxvk_status status;
+    gguf_status status;
     uint64_t offset = c->position, type;
     TRY(take_integer(c, 4, &type));
     const quant_format *format = quant_format_find((uint32_t)type);
     if (format == NULL)
-        return status_fail(RLXVK_E_GGUF_TYPE,
-                           AT "tensor '%s': type %" PRIu64 " is unknown or withdrawn", offset,
-                           tensor->name, type);
+        return gguf_fail(GGUF_E_TYPE, AT "tensor '%s': type %" PRIu64 " is unknown or withdrawn",
+                         offset, tensor->name, type);
     if (tensor->dims[0] % format->block_elements != 0)
-        return status_fail(RLXVK_E_GGUF_SHAPE,
-                           AT "tensor '%s': innermost dim %" PRIu64 " is not whole %s blocks of %u",
-                           offset, tensor->name, tensor->dims[0], format->name,
-                           format->block_elements);
+        return gguf_fail(GGUF_E_SHAPE,
+                         AT "tensor '%s': innermost dim %" PRIu64 " is not whole %s blocks of %u",
+                         offset, tensor->name, tensor->dims[0], format->name,
+                         format->block_elements);
     if (!size_multiply(tensor->numel / format->block_elements, format->block_bytes, &tensor->size))
-        return status_fail(RLXVK_E_GGUF_SHAPE,
-                           AT "tensor '%s': %" PRIu64 " elements of %s overflow a size", offset,
-                           tensor->name, tensor->numel, format->name);
+        return gguf_fail(GGUF_E_SHAPE, AT "tensor '%s': %" PRIu64 " elements of %s overflow a size",
+                         offset, tensor->name, tensor->numel, format->name);
     tensor->type = (uint32_t)type;
 error:
     return status;
 }
 
-static rlxvk_status take_tensors(cursor *c, gguf_file *file, uint64_t count, tensor_place *places)
+static gguf_status take_tensors(cursor *c, gguf_file *file, uint64_t count, tensor_place *places)
 {
-    rlxvk_status status = RLXVK_OK;
+    gguf_status status = GGUF_OK;
     file->tensors = memory_zeroed((size_t)count, sizeof *file->tensors);
     if (file->tensors == NULL)
-        return status_fail_memory("GGUF tensor list");
+        return gguf_from(status_fail_memory("GGUF tensor list"));
     for (uint64_t i = 0; i < count; i++) {
         gguf_tensor *tensor = &file->tensors[i];
         places[i].name_offset = c->position;
@@ -336,25 +333,25 @@ error:
 
 /* ---- Payloads ---- */
 
-static rlxvk_status place_tensor(const cursor *c, const gguf_file *file, const tensor_place *place,
-                                 gguf_tensor *tensor)
+static gguf_status place_tensor(const cursor *c, const gguf_file *file, const tensor_place *place,
+                                gguf_tensor *tensor)
 {
     uint64_t end;
     if (place->offset % file->alignment != 0)
-        return status_fail(RLXVK_E_GGUF_OFFSET,
-                           AT "tensor '%s': offset %" PRIu64
-                              " is no multiple of the alignment %" PRIu64,
-                           place->offset_offset, tensor->name, place->offset, file->alignment);
+        return gguf_fail(GGUF_E_OFFSET,
+                         AT "tensor '%s': offset %" PRIu64
+                            " is no multiple of the alignment %" PRIu64,
+                         place->offset_offset, tensor->name, place->offset, file->alignment);
     if (!size_add(file->data_start, place->offset, &tensor->offset) ||
         !size_add(tensor->offset, tensor->size, &end) || end > c->length)
-        return status_fail(RLXVK_E_GGUF_OFFSET,
-                           AT "tensor '%s': data at %" PRIu64 " + %" PRIu64 ", %" PRIu64
-                              " bytes, pass the end of the file (%" PRIu64 ")",
-                           place->offset_offset, tensor->name, file->data_start, place->offset,
-                           tensor->size, c->length);
+        return gguf_fail(GGUF_E_OFFSET,
+                         AT "tensor '%s': data at %" PRIu64 " + %" PRIu64 ", %" PRIu64
+                            " bytes, pass the end of the file (%" PRIu64 ")",
+                         place->offset_offset, tensor->name, file->data_start, place->offset,
+                         tensor->size, c->length);
     if (c->available == c->length)
         tensor->data = c->data + tensor->offset;
-    return RLXVK_OK;
+    return GGUF_OK;
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -363,42 +360,42 @@ static int compare_offsets(const void *a, const void *b)
     return ((*x)->offset > (*y)->offset) - ((*x)->offset < (*y)->offset);
 }
 
-static rlxvk_status check_overlap(const gguf_file *file, const tensor_place *places)
+static gguf_status check_overlap(const gguf_file *file, const tensor_place *places)
 {
-    rlxvk_status status = RLXVK_OK;
+    gguf_status status = GGUF_OK;
     uint64_t count = 0;
     const gguf_tensor **sorted = memory_zeroed((size_t)file->tensor_count, sizeof *sorted);
     if (sorted == NULL)
-        return status_fail_memory("GGUF payload order");
+        return gguf_from(status_fail_memory("GGUF payload order"));
     for (uint64_t i = 0; i < file->tensor_count; i++)
         if (file->tensors[i].size > 0)
             sorted[count++] = &file->tensors[i];
     qsort(sorted, (size_t)count, sizeof *sorted, compare_offsets);
-    for (uint64_t i = 1; i < count && status == RLXVK_OK; i++) {
+    for (uint64_t i = 1; i < count && status == GGUF_OK; i++) {
         const gguf_tensor *a = sorted[i - 1], *b = sorted[i];
         if (a->offset + a->size > b->offset)
-            status = status_fail(RLXVK_E_GGUF_OFFSET,
-                                 AT "tensor '%s': data at %" PRIu64
-                                    " overlap those of '%s' (%" PRIu64 " bytes at %" PRIu64 ")",
-                                 places[b - file->tensors].offset_offset, b->name, b->offset,
-                                 a->name, a->size, a->offset);
+            status = gguf_fail(GGUF_E_OFFSET,
+                               AT "tensor '%s': data at %" PRIu64 " overlap those of '%s' (%" PRIu64
+                                  " bytes at %" PRIu64 ")",
+                               places[b - file->tensors].offset_offset, b->name, b->offset, a->name,
+                               a->size, a->offset);
     }
     memory_free(sorted);
     return status;
 }
 
-static rlxvk_status read_tensors(cursor *c, gguf_file *file, uint64_t count)
+static gguf_status read_tensors(cursor *c, gguf_file *file, uint64_t count)
 {
-    rlxvk_status status;
+    gguf_status status;
     uint64_t twice;
     tensor_place *places = memory_zeroed((size_t)count, sizeof *places);
     if (places == NULL)
-        return status_fail_memory("GGUF tensor places");
+        return gguf_from(status_fail_memory("GGUF tensor places"));
     TRY(take_tensors(c, file, count, places));
-    TRY(gguf_index_tensors(file, &twice));
+    TRY(gguf_from(gguf_index_tensors(file, &twice)));
     if (twice < count) {
-        status = status_fail(RLXVK_E_GGUF_NAME, AT "second tensor named '%s'",
-                             places[twice].name_offset, file->tensors[twice].name);
+        status = gguf_fail(GGUF_E_NAME, AT "second tensor named '%s'", places[twice].name_offset,
+                           file->tensors[twice].name);
         goto error;
     }
     file->data_start = round_up(c->position, file->alignment);
@@ -412,38 +409,36 @@ error:
 
 /* ---- The file ---- */
 
-static rlxvk_status take_version(cursor *c, gguf_file *file)
+static gguf_status take_version(cursor *c, gguf_file *file)
 {
     uint64_t version;
     const uint8_t *magic = NULL;
-    rlxvk_status status;
+    gguf_status status;
     if (c->length < 16)
-        return status_fail(RLXVK_E_GGUF_TRUNCATED, AT "a GGUF file has at least 16 bytes",
-                           c->length);
+        return gguf_fail(GGUF_E_TRUNCATED, AT "a GGUF file has at least 16 bytes", c->length);
     TRY(take(c, 4, &magic));
     if (memcmp(magic, "GGUF", 4) != 0)
-        return status_fail(RLXVK_E_GGUF_MAGIC, AT "%02x %02x %02x %02x instead of 'GGUF'",
-                           (uint64_t)0, magic[0], magic[1], magic[2], magic[3]);
+        return gguf_fail(GGUF_E_MAGIC, AT "%02x %02x %02x %02x instead of 'GGUF'", (uint64_t)0,
+                         magic[0], magic[1], magic[2], magic[3]);
     TRY(take_integer(c, 4, &version));
     if ((version & 0xffff) == 0 && version != 0)
-        return status_fail(RLXVK_E_GGUF_ENDIAN, AT "big-endian file (version 0x%08" PRIx64 ")",
-                           (uint64_t)4, version);
+        return gguf_fail(GGUF_E_ENDIAN, AT "big-endian file (version 0x%08" PRIx64 ")", (uint64_t)4,
+                         version);
     if (version < 1 || version > 3)
-        return status_fail(RLXVK_E_GGUF_VERSION, AT "version %" PRIu64 "; known are 1 to 3",
-                           (uint64_t)4, version);
+        return gguf_fail(GGUF_E_VERSION, AT "version %" PRIu64 "; known are 1 to 3", (uint64_t)4,
+                         version);
     if (version > 1 && c->length < 24)
-        return status_fail(RLXVK_E_GGUF_TRUNCATED,
-                           AT "a file of version %" PRIu64 " has at least 24 bytes", c->length,
-                           version);
+        return gguf_fail(GGUF_E_TRUNCATED, AT "a file of version %" PRIu64 " has at least 24 bytes",
+                         c->length, version);
     file->version = (uint32_t)version;
     c->narrow = version == 1;
 error:
     return status;
 }
 
-static rlxvk_status parse(cursor *c, gguf_file *file)
+static gguf_status parse(cursor *c, gguf_file *file)
 {
-    rlxvk_status status;
+    gguf_status status;
     uint64_t tensor_count, pair_count;
     TRY(take_version(c, file));
     TRY(take_bounded(c, "tensor count", c->limits.tensor_count, c->narrow ? 21 : 25,
@@ -469,30 +464,30 @@ static gguf_limits complete_limits(const gguf_limits *given)
     return limits;
 }
 
-rlxvk_status gguf_parse_head(const void *bytes, uint64_t available, uint64_t length,
-                             const gguf_limits *limits, uint64_t *out_needed, gguf_file **out)
+gguf_status gguf_parse_head(const void *bytes, uint64_t available, uint64_t length,
+                            const gguf_limits *limits, uint64_t *out_needed, gguf_file **out)
 {
     cursor c = {.data = bytes,
                 .length = length,
                 .available = available,
                 .limits = complete_limits(limits)};
     gguf_file *file = memory_zeroed(1, sizeof *file);
-    rlxvk_status status;
+    gguf_status status;
     *out = NULL;
     *out_needed = 0;
     if (file == NULL)
-        return status_fail_memory("GGUF file");
+        return gguf_from(status_fail_memory("GGUF file"));
     TRY(parse(&c, file));
     *out = file;
-    return RLXVK_OK;
+    return GGUF_OK;
 error:
     *out_needed = c.needed;
     gguf_close(file);
     return status;
 }
 
-rlxvk_status gguf_parse(const void *bytes, uint64_t length, const gguf_limits *limits,
-                        gguf_file **out)
+gguf_status gguf_parse(const void *bytes, uint64_t length, const gguf_limits *limits,
+                       gguf_file **out)
 {
     uint64_t needed;
     return gguf_parse_head(bytes, length, length, limits, &needed, out);

@@ -5,7 +5,7 @@
  * values and tensor payloads are views into the file's bytes; of a file that gguf_open opened, only
  * what stands before the payloads is in memory, and gguf_read_tensor brings the payloads.
  *
- * Errors (E_GGUF_*) name the byte offset in the file. Structs here are for reading; only gguf.c and
+ * Errors name the byte offset in the file. Structs here are for reading; only gguf.c and
  * gguf_open.c fill them. A file is used by one thread at a time (the string views are built on
  * first use); payloads may be read by many.
  */
@@ -14,6 +14,38 @@
 
 #include "base/base.h"
 #include "cli/file.h"
+
+/* What is wrong with a file. One row a status: X(name, number, text). */
+#define GGUF_STATUS_TABLE(X)                                                                       \
+    X(E_TRUNCATED, 1, "the file ends too early")                                                   \
+    X(E_MAGIC, 2, "not a GGUF file")                                                               \
+    X(E_VERSION, 3, "version not known")                                                           \
+    X(E_ENDIAN, 4, "file of the other byte order")                                                 \
+    X(E_COUNT, 5, "count above its limit")                                                         \
+    X(E_KEY, 6, "bad key")                                                                         \
+    X(E_VALUE, 7, "bad value")                                                                     \
+    X(E_ALIGN, 8, "bad alignment")                                                                 \
+    X(E_NAME, 9, "bad tensor name")                                                                \
+    X(E_SHAPE, 10, "bad tensor shape")                                                             \
+    X(E_TYPE, 11, "unknown tensor type")                                                           \
+    X(E_OFFSET, 12, "bad tensor offset")                                                           \
+    X(E_FILE, 13, "the file cannot be read")                                                       \
+    X(E_MEMORY, 14, "out of host memory")
+
+typedef enum gguf_status {
+    GGUF_OK = 0,
+#define GGUF_STATUS_ENUMERATOR(name, number, text) GGUF_##name = number,
+    GGUF_STATUS_TABLE(GGUF_STATUS_ENUMERATOR)
+#undef GGUF_STATUS_ENUMERATOR
+} gguf_status;
+
+/* "E_MAGIC", "OK", ... and what it means in general. */
+const char *gguf_status_name(gguf_status status);
+const char *gguf_status_text(gguf_status status);
+
+/* As a status of the library: E_FILE for all that is wrong with a file, with the text in front of
+ * the sentence. */
+rlxvk_status gguf_result(gguf_status status);
 
 typedef enum gguf_type {
     GGUF_U8 = 0,
@@ -96,20 +128,20 @@ typedef struct gguf_limits {
 
 /* Parses a byte range that must outlive the result. A split file is parsed as the part that it is.
  */
-RLXVK_MUST_CHECK rlxvk_status gguf_parse(const void *bytes, uint64_t length,
-                                         const gguf_limits *limits, gguf_file **out);
+RLXVK_MUST_CHECK gguf_status gguf_parse(const void *bytes, uint64_t length,
+                                        const gguf_limits *limits, gguf_file **out);
 /* The same of the first `available` bytes of `length`, which must hold all but the payloads. When
- * they do not, the error is E_GGUF_TRUNCATED and *out_needed a number above `available`. */
-RLXVK_MUST_CHECK rlxvk_status gguf_parse_head(const void *bytes, uint64_t available,
-                                              uint64_t length, const gguf_limits *limits,
-                                              uint64_t *out_needed, gguf_file **out);
+ * they do not, the error is E_TRUNCATED and *out_needed a number above `available`. */
+RLXVK_MUST_CHECK gguf_status gguf_parse_head(const void *bytes, uint64_t available, uint64_t length,
+                                             const gguf_limits *limits, uint64_t *out_needed,
+                                             gguf_file **out);
 /*
  * Opens and parses a file. Of a split model (`split.count` above 1, names ending in
  * -00001-of-0000N.gguf) any part may be named: all are opened, the metadata are those of the first,
  * the tensors those of all. E_FILE, or as gguf_parse; a split that does not fit together is
- * E_GGUF_COUNT (number or count), E_GGUF_NAME (one tensor twice).
+ * E_COUNT (number or count), E_NAME (one tensor twice).
  */
-RLXVK_MUST_CHECK rlxvk_status gguf_open(const char *path, gguf_file **out);
+RLXVK_MUST_CHECK gguf_status gguf_open(const char *path, gguf_file **out);
 void gguf_close(gguf_file *file); /* takes NULL */
 
 /* Copies a tensor's payload, `size` bytes. E_FILE: it cannot be read, any longer. */
@@ -140,6 +172,12 @@ bool gguf_string_is(gguf_string string, const char *word);
 
 /* Bytes of a fixed-size value type; 0 for strings, arrays and unknown types. */
 uint32_t gguf_type_size(uint32_t type);
+
+/* For the parser: leaves the sentence as the thread's last error and returns `status`; the status
+ * of what the library or a file could not do. */
+gguf_status gguf_fail(gguf_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+gguf_status gguf_from(rlxvk_status status);
 
 /* (Re)build the name indices over `pairs` and `tensors`; *out_twice is the position of the first
  * item whose name an earlier one has, or the count. For the parser. */

@@ -117,7 +117,7 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t 
     TRY(llama_upload(m, m->prefill));
     TRY(clear_caches(m));
     TRY(compile_decode(m, context));
-    rlxvk_plan_info(m->decode, &loaded);
+    rlxvk_executable_plan(m->decode, &loaded);
     m->loaded_submissions = loaded.submissions;
     m->weights = (llama_weights){0};
     *out = m;
@@ -215,10 +215,10 @@ void llama_usage(const llama *m, llama_report *out)
 {
     rlxvk_plan_report prefill, decode;
     rlxvk_memory_report first, second;
-    rlxvk_plan_info(m->prefill, &prefill);
-    rlxvk_plan_info(m->decode, &decode);
-    rlxvk_memory(m->prefill, &first);
-    rlxvk_memory(m->decode, &second);
+    rlxvk_executable_plan(m->prefill, &prefill);
+    rlxvk_executable_plan(m->decode, &decode);
+    rlxvk_executable_memory(m->prefill, &first);
+    rlxvk_executable_memory(m->decode, &second);
     *out = (llama_report){.prefill_dispatches = prefill.dispatches,
                           .decode_dispatches = decode.dispatches,
                           .host_ops = prefill.host_steps + decode.host_steps,

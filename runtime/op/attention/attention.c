@@ -16,6 +16,48 @@
 static const char *const layout_names[] = {"auto", "bhsd", "bshd", "packed", "bh_sd"};
 static const char *const mask_names[] = {"none", "causal", "sliding", "custom", "bias"};
 
+static rlxvk_tensor build(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                          rlxvk_tensor mask, attention_attributes *a)
+{
+    rlxvk_tensor operands[] = {q, k, v, mask};
+    /* Without one of the three the mask must not slip into its place. */
+    size_t count = q.id && k.id && v.id ? 4 : 2;
+    return op_build(g, OP_attention, operands, count, a);
+}
+
+rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                             rlxvk_tensor mask, const rlxvk_attention_options *options)
+{
+    attention_attributes a = {0};
+    if (options)
+        a.options = *options;
+    return build(g, q, k, v, mask, &a);
+}
+
+rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
+                                      rlxvk_tensor v, rlxvk_tensor mask,
+                                      const rlxvk_attention_options *options, rlxvk_tensor *out_lse)
+{
+    attention_attributes a = {.with_lse = true};
+    if (options)
+        a.options = *options;
+    if (out_lse)
+        *out_lse = RLXVK_NONE;
+    rlxvk_tensor packed = build(g, q, k, v, mask, &a);
+    if (!packed.id)
+        return RLXVK_NONE;
+    const node *n = graph_node(g, packed.id - 1);
+    const attention_attributes *resolved = n->attributes;
+    rlxvk_shape q_shape = *input_shape(g, n, 0);
+    attention_geometry s =
+        attention_geometry_of(&resolved->options, &q_shape, input_shape(g, n, 1), NULL);
+    int64_t numel = (int64_t)shape_numel(&q_shape), rows = s.batch * s.heads * s.queries;
+    if (out_lse)
+        *out_lse = rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, numel, rows),
+                                 RLXVK_SHAPE(s.batch, s.heads, s.queries));
+    return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, numel), q_shape);
+}
+
 static bool takes_mask(const rlxvk_attention_options *o)
 {
     return o->mask == RLXVK_MASK_CUSTOM || o->mask == RLXVK_MASK_BIAS;
@@ -238,59 +280,6 @@ error:
     return status;
 }
 
-static attention_strides strides_of(rlxvk_attention_layout layout, int64_t heads, int64_t sequence,
-                                    int64_t width)
-{
-    bool rows = layout == RLXVK_LAYOUT_BSHD || layout == RLXVK_LAYOUT_PACKED;
-    /* They wrap only in empty tensors. */
-    uint32_t h = (uint32_t)heads, s = (uint32_t)sequence, w = (uint32_t)width;
-    return (
-        attention_strides){.batch = h * s * w, .head = rows ? w : s * w, .seq = rows ? h * w : w};
-}
-
-static void set_mask_strides(attention_geometry *a, const rlxvk_shape *mask)
-{
-    /* Of axes b, h, i and j: where each stands in a mask of rank 1 .. 4; -1: nowhere. */
-    static const int8_t axis_of[4][4] = {{-1, -1, -1, 0},
-                                         {0, -1, -1, 1},
-                                         {0, -1, 1, 2},
-                                         {0, 1, 2, 3}};
-    int64_t strides[RLXVK_MAX_RANK];
-    uint32_t *const out[4] = {&a->mask_batch, &a->mask_head, &a->mask_query, &a->mask_key};
-    shape_strides(mask, strides);
-    for (uint32_t i = 0; i < 4; i++) {
-        int axis = axis_of[mask->rank - 1][i];
-        *out[i] = axis < 0 || mask->dims[axis] == 1 ? 0 : (uint32_t)strides[axis];
-    }
-}
-
-attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const rlxvk_shape *q,
-                                         const rlxvk_shape *k, const rlxvk_shape *mask)
-{
-    uint32_t seq = o->layout == RLXVK_LAYOUT_BSHD ? 1 : q->rank - 2;
-    attention_geometry a = {.heads = o->num_heads,
-                            .kv_heads = o->num_kv_heads,
-                            .queries = q->dims[seq],
-                            .keys = k->dims[seq],
-                            .width = o->head_dim};
-    a.batch = q->rank == 2 ? 1 : q->dims[0];
-    if (o->layout == RLXVK_LAYOUT_BH_SD)
-        a.batch = quotient(q->dims[0], a.heads);
-    a.q = strides_of(o->layout, a.heads, a.queries, a.width);
-    a.kv = strides_of(o->layout, a.kv_heads, a.keys, a.width);
-    if (mask)
-        set_mask_strides(&a, mask);
-    return a;
-}
-
-void attention_band(const rlxvk_attention_options *o, const attention_geometry *a,
-                    uint32_t *out_reach, uint32_t *out_window)
-{
-    bool causal = o->mask == RLXVK_MASK_CAUSAL || o->mask == RLXVK_MASK_SLIDING;
-    *out_reach = (uint32_t)(causal ? MAX(0, a->keys - a->queries) + 1 : a->keys);
-    *out_window = o->mask == RLXVK_MASK_SLIDING ? (uint32_t)MIN(o->window, INT32_MAX) : 0;
-}
-
 static void attention_describe(const node *n, text *out)
 {
     const attention_attributes *a = n->attributes;
@@ -309,49 +298,8 @@ static void attention_describe(const node *n, text *out)
 
 const op_family attention_family = {.name = "attention",
                                     .attribute_size = sizeof(attention_attributes),
+                                    .matrix_layout = true,
                                     .infer = attention_infer,
                                     .lower = attention_lower,
                                     .host = attention_host,
                                     .describe = attention_describe};
-
-static rlxvk_tensor build(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
-                          rlxvk_tensor mask, attention_attributes *a)
-{
-    rlxvk_tensor operands[] = {q, k, v, mask};
-    /* Without one of the three the mask must not slip into its place. */
-    size_t count = q.id && k.id && v.id ? 4 : 2;
-    return op_build(g, OP_attention, operands, count, a);
-}
-
-rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
-                             rlxvk_tensor mask, const rlxvk_attention_options *options)
-{
-    attention_attributes a = {0};
-    if (options)
-        a.options = *options;
-    return build(g, q, k, v, mask, &a);
-}
-
-rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
-                                      rlxvk_tensor v, rlxvk_tensor mask,
-                                      const rlxvk_attention_options *options, rlxvk_tensor *out_lse)
-{
-    attention_attributes a = {.with_lse = true};
-    if (options)
-        a.options = *options;
-    if (out_lse)
-        *out_lse = RLXVK_NONE;
-    rlxvk_tensor packed = build(g, q, k, v, mask, &a);
-    if (!packed.id)
-        return RLXVK_NONE;
-    const node *n = graph_node(g, packed.id - 1);
-    const attention_attributes *resolved = n->attributes;
-    rlxvk_shape q_shape = *input_shape(g, n, 0);
-    attention_geometry s =
-        attention_geometry_of(&resolved->options, &q_shape, input_shape(g, n, 1), NULL);
-    int64_t numel = (int64_t)shape_numel(&q_shape), rows = s.batch * s.heads * s.queries;
-    if (out_lse)
-        *out_lse = rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, numel, rows),
-                                 RLXVK_SHAPE(s.batch, s.heads, s.queries));
-    return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, numel), q_shape);
-}

@@ -5,6 +5,11 @@
 
 #include "op/op.h"
 
+typedef struct attention_attributes {
+    rlxvk_attention_options options; /* layout, head counts, head_dim and score_scale resolved */
+    bool with_lse;
+} attention_attributes;
+
 #define ATTENTION_MAX_WIDTH 256
 
 /* Element strides of a tensor by batch, head and sequence; the column stride is 1. */

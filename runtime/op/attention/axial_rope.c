@@ -10,6 +10,10 @@
 
 #include <math.h>
 
+typedef struct axial_rope2d_attributes {
+    rlxvk_axial_rope2d_options options; /* defaults resolved */
+} axial_rope2d_attributes;
+
 rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
                                 const rlxvk_axial_rope2d_options *options)
 {
@@ -40,7 +44,7 @@ static rlxvk_status check_options(const node *n, const rlxvk_axial_rope2d_option
     return RLXVK_OK;
 }
 
-static rlxvk_status axial_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status axial_rope2d_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_axial_rope2d_options *o = &((axial_rope2d_attributes *)attributes)->options;
     const rlxvk_shape *x = input_shape(g, n, 0);
@@ -71,7 +75,14 @@ error:
     return status;
 }
 
-static rlxvk_status axial_lower(lowering *l, uint32_t id)
+static uint32_t axial_rope2d_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
+static rlxvk_status axial_rope2d_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_axial_rope2d_options *o =
@@ -97,13 +108,6 @@ static rlxvk_status axial_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static uint32_t axial_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 static void host_pair(const float *x, double w, double most, double *y, double *bound)
 {
     y[0] = x[0] * cos(w) - x[1] * sin(w);
@@ -113,7 +117,7 @@ static void host_pair(const float *x, double w, double most, double *y, double *
             1e-6 + (4e-6 + ldexp(4 * most, -24)) * hypot((double)x[0], (double)x[1]);
 }
 
-static rlxvk_status axial_host(const host_call *call)
+static rlxvk_status axial_rope2d_host(const host_call *call)
 {
     const node *n = call->node;
     const rlxvk_axial_rope2d_options *o =
@@ -136,7 +140,7 @@ static rlxvk_status axial_host(const host_call *call)
     return RLXVK_OK;
 }
 
-static void axial_describe(const node *n, text *out)
+static void axial_rope2d_describe(const node *n, text *out)
 {
     const rlxvk_axial_rope2d_options *o =
         &((const axial_rope2d_attributes *)n->attributes)->options;
@@ -148,8 +152,8 @@ static void axial_describe(const node *n, text *out)
 
 const op_family axial_rope2d_family = {.name = "axial_rope2d",
                                        .attribute_size = sizeof(axial_rope2d_attributes),
-                                       .infer = axial_infer,
-                                       .lower = axial_lower,
-                                       .in_place = axial_in_place,
-                                       .host = axial_host,
-                                       .describe = axial_describe};
+                                       .infer = axial_rope2d_infer,
+                                       .in_place = axial_rope2d_in_place,
+                                       .lower = axial_rope2d_lower,
+                                       .host = axial_rope2d_host,
+                                       .describe = axial_rope2d_describe};

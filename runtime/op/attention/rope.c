@@ -10,11 +10,29 @@
 
 #include <math.h>
 
+typedef struct rope_attributes {
+    rlxvk_rope_options options; /* table resolved: never AUTO */
+} rope_attributes;
+
 typedef struct rope_geometry {
     int64_t sequence, row_length; /* S; elements of a row */
     int64_t batch, batch_rows; /* extent of axis 0 (1 at rank 2); rows of x under one index of it */
     int64_t table_rows, columns;
 } rope_geometry;
+
+/* ---- Building ---- */
+
+rlxvk_tensor rlxvk_rope(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cos, rlxvk_tensor sin,
+                        const rlxvk_rope_options *options)
+{
+    rope_attributes a = {0};
+    rlxvk_tensor operands[] = {x, cos, sin};
+    if (options)
+        a.options = *options;
+    return op_build(g, OP_rope, operands, ARRAY_COUNT(operands), &a);
+}
+
+/* ---- Infer ---- */
 
 static rope_geometry geometry_of(const rlxvk_rope_options *o, const rlxvk_shape *x,
                                  const rlxvk_shape *table)
@@ -93,6 +111,16 @@ error:
     return status;
 }
 
+/* One invocation owns both members of a pair. */
+static uint32_t rope_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
+/* ---- Lower ---- */
+
 static rlxvk_status rope_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -121,13 +149,7 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
-/* One invocation owns both members of a pair. */
-static uint32_t rope_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
+/* ---- Host ---- */
 
 /* Turns the pairs of one head; unit roundoff times (8 + 4 sqrt 2) times the sum of both |terms| is
  * the tolerance. */
@@ -170,6 +192,8 @@ static rlxvk_status rope_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* ---- The family ---- */
+
 static void rope_describe(const node *n, text *out)
 {
     static const char *const modes[] = {"auto", "position", "token"};
@@ -182,17 +206,7 @@ static void rope_describe(const node *n, text *out)
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
-                               .lower = rope_lower,
                                .in_place = rope_in_place,
+                               .lower = rope_lower,
                                .host = rope_host,
                                .describe = rope_describe};
-
-rlxvk_tensor rlxvk_rope(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cos, rlxvk_tensor sin,
-                        const rlxvk_rope_options *options)
-{
-    rope_attributes a = {0};
-    rlxvk_tensor operands[] = {x, cos, sin};
-    if (options)
-        a.options = *options;
-    return op_build(g, OP_rope, operands, ARRAY_COUNT(operands), &a);
-}

@@ -58,7 +58,7 @@ static void keep(const custom_entry *entry)
 static rlxvk_status check_registration(const rlxvk_custom_op *op)
 {
     if (!op->name)
-        return status_require(op->name, "register_custom", "op->name");
+        return status_require(op->name, "custom_register", "op->name");
     if (!op->name[0] || strlen(op->name) >= sizeof((custom_entry *)0)->name)
         return status_fail(RLXVK_E_ATTR, "custom: a name of %zu bytes; names have 1 to %zu",
                            strlen(op->name), sizeof((custom_entry *)0)->name - 1);
@@ -71,11 +71,11 @@ static rlxvk_status check_registration(const rlxvk_custom_op *op)
     return RLXVK_OK;
 }
 
-rlxvk_status rlxvk_register_custom(const rlxvk_custom_op *op)
+rlxvk_status rlxvk_custom_register(const rlxvk_custom_op *op)
 {
     rlxvk_status status;
     custom_entry *entry = NULL;
-    TRY(status_require(op, "register_custom", "op"));
+    TRY(status_require(op, "custom_register", "op"));
     TRY(check_registration(op));
     if (!(entry = memory_zeroed(1, sizeof *entry)))
         TRY(status_fail_memory("custom op"));
@@ -129,7 +129,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const char *name, const rlxvk_tensor *
     a->size = size;
     if (!a->entry)
         graph_fail(g, status_fail(RLXVK_E_UNKNOWN_OP,
-                                  "custom: no op '%s' is registered; see rlxvk_register_custom",
+                                  "custom: no op '%s' is registered; see rlxvk_custom_register",
                                   name));
     else if (size > CUSTOM_ATTRIBUTE_BYTES)
         graph_fail(g, status_fail(RLXVK_E_ATTR, "custom '%s': %zu attribute bytes; at most %d",
@@ -169,7 +169,7 @@ static const char *list_shapes(const rlxvk_shape *shapes, size_t count, char buf
     return buffer;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status custom_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     custom_attributes *a = attributes;
     rlxvk_shape shapes[CUSTOM_MAX_BINDINGS];
@@ -198,17 +198,17 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
-static bool has_kernel(const node *n)
+static bool custom_has_kernel(const node *n)
 {
     return ((const custom_attributes *)n->attributes)->entry->kernel.words != NULL;
 }
 
-static bool has_host(const node *n)
+static bool custom_has_host(const node *n)
 {
     return ((const custom_attributes *)n->attributes)->entry->op.host != NULL;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status custom_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const custom_attributes *a = n->attributes;
@@ -237,7 +237,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, words, a->entry->kernel.argument_bytes, operands, n->input_count + 1);
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status custom_host(const host_call *c)
 {
     const custom_attributes *a = c->node->attributes;
     rlxvk_custom_view views[CUSTOM_MAX_BINDINGS];
@@ -263,7 +263,7 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static void describe(const node *n, text *out)
+static void custom_describe(const node *n, text *out)
 {
     const custom_attributes *a = n->attributes;
     text_append(out, " '%s' attributes=%zu bytes", a->entry->name, a->size);
@@ -273,10 +273,10 @@ const op_family custom_family = {
     .name = "custom",
     .attribute_size = sizeof(custom_attributes),
     .raw_inputs = UINT32_MAX,
-    .infer = infer,
-    .lower = lower,
-    .host = host,
-    .has_kernel = has_kernel,
-    .has_host = has_host,
-    .describe = describe,
+    .infer = custom_infer,
+    .has_kernel = custom_has_kernel,
+    .has_host = custom_has_host,
+    .lower = custom_lower,
+    .host = custom_host,
+    .describe = custom_describe,
 };

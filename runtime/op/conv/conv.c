@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* ---- building ---- */
+/* ---- Building ---- */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs,
                           const rlxvk_conv_options *options)
@@ -39,7 +39,7 @@ rlxvk_tensor rlxvk_conv_transpose2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor
     return build(g, OP_conv_transpose2d, (rlxvk_tensor[]){x, w, bias}, options);
 }
 
-/* ---- infer ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_ranks(const node *n, const rlxvk_shape *x, const rlxvk_shape *w)
 {
@@ -161,7 +161,7 @@ error:
     return status;
 }
 
-/* ---- lower ---- */
+/* ---- Lower ---- */
 
 typedef struct conv_problem {
     const conv_class *class;
@@ -228,7 +228,7 @@ static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape 
 static size_t choose(lowering *l, const conv_problem *p)
 {
     const conv_shape *s = &p->shape;
-    return variant_choose(l, "conv", p->transposed ? "transposed" : "forward",
+    return variant_choose(l, CHOICE_conv, p->transposed ? "transposed" : "forward",
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->groups});
 }
 
@@ -249,7 +249,7 @@ static conv_problem make_problem(lowering *l, uint32_t id)
     p.args.x_offset = p.x.offset;
     p.args.w_offset = p.w.offset;
     p.args.bias_offset = p.bias.offset;
-    p.class = conv_select(&p.shape, l->profile, l->matmul, choose(l, &p));
+    p.class = conv_select(&p.shape, l->profile, choose(l, &p));
     p.slice = conv_slice(p.class, &p.shape, l->profile);
     p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
     p.args.k_slice = (u32)p.slice;
@@ -275,7 +275,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
     static const uint16_t kernels[] = {
         [CONV_FORM_DIRECT] = KERNEL_CONV_DIRECT, [CONV_FORM_TILED] = KERNEL_CONV_TILED};
     const conv_class *c = p->class;
-    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->name};
+    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->row.name};
     const operand operands[] = {p->x, p->w, p->bias, p->y};
     bool adds_bias = p->has_bias && p->splits == 1; /* else conv_sum does */
     SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
@@ -326,6 +326,8 @@ static rlxvk_status conv_lower(lowering *l, uint32_t id)
 error:
     return status;
 }
+
+/* ---- The family ---- */
 
 static void conv_describe(const node *n, text *out)
 {

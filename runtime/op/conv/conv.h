@@ -4,6 +4,10 @@
 
 #include "op/op.h"
 
+typedef struct conv_attributes {
+    rlxvk_conv_options options; /* kernel taken from w, defaults filled for every spatial axis */
+} conv_attributes;
+
 #define CONV_AXES 3 /* spatial axes at most */
 
 /* Fills in the defaults for `axes` spatial axes (kernel must be there already) and checks the

@@ -10,7 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- building ---- */
+typedef struct im2col_attributes {
+    rlxvk_conv_options options;
+    int64_t image_size[2];   /* col2im: given */
+    int64_t window_count[2]; /* windows along each axis */
+} im2col_attributes;
+
+/* ---- Building ---- */
 
 rlxvk_tensor rlxvk_im2col(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_conv_options *options)
 {
@@ -33,7 +39,7 @@ rlxvk_tensor rlxvk_col2im(rlxvk_graph *g, rlxvk_tensor columns, int64_t height, 
     return op_build(g, OP_col2im, &columns, 1, &attributes);
 }
 
-/* ---- infer ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status count_windows(const node *n, im2col_attributes *a)
 {
@@ -106,7 +112,7 @@ error:
     return status;
 }
 
-/* ---- lower ---- */
+/* ---- Lower ---- */
 
 /* In the order that args/conv.h gives. */
 static void fill_divisors(struct im2col_args *args, const u32 outer[2], const u32 inner[2])
@@ -154,7 +160,7 @@ static rlxvk_status col2im_lower(lowering *l, uint32_t id)
     return lower_with(l, id, KERNEL_COL2IM, graph_node(l->graph, id)->shape.dims[1]);
 }
 
-/* ---- host ---- */
+/* ---- Host ---- */
 
 /* Calls `visit` for every element of the columns that lies on a cell of the image. */
 static void for_each(const host_call *c, const rlxvk_shape *image,

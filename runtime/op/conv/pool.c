@@ -13,9 +13,13 @@
 #include "constants/conv.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
-#include "op/rows/reduce.h"
+#include "op/rows/rows.h"
 
 #include <math.h>
+
+typedef struct pool_attributes {
+    rlxvk_pool_options options; /* strides resolved */
+} pool_attributes;
 
 static rlxvk_tensor pool_build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
                                const rlxvk_pool_options *options)
@@ -237,7 +241,7 @@ rlxvk_tensor rlxvk_resize_nearest2x(rlxvk_graph *g, rlxvk_tensor x)
     return op_build(g, OP_resize_nearest2x, &x, 1, NULL);
 }
 
-static rlxvk_status resize_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status resize_nearest2x_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const rlxvk_shape *x = input_shape(g, n, 0);
     char shape[SHAPE_TEXT];
@@ -253,7 +257,7 @@ static rlxvk_status resize_infer(const rlxvk_graph *g, node *n, void *attributes
     return RLXVK_OK;
 }
 
-static rlxvk_status resize_lower(lowering *l, uint32_t id)
+static rlxvk_status resize_nearest2x_lower(lowering *l, uint32_t id)
 {
     const rlxvk_shape *x = input_shape(l->graph, graph_node(l->graph, id), 0);
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
@@ -268,7 +272,7 @@ static rlxvk_status resize_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status resize_host(const host_call *call)
+static rlxvk_status resize_nearest2x_host(const host_call *call)
 {
     uint64_t numel = shape_numel(&call->node->shape);
     int64_t c[RLXVK_MAX_RANK];
@@ -283,6 +287,6 @@ static rlxvk_status resize_host(const host_call *call)
 }
 
 const op_family resize_nearest2x_family = {.name = "resize_nearest2x",
-                                           .infer = resize_infer,
-                                           .lower = resize_lower,
-                                           .host = resize_host};
+                                           .infer = resize_nearest2x_infer,
+                                           .lower = resize_nearest2x_lower,
+                                           .host = resize_nearest2x_host};

@@ -52,6 +52,11 @@ static bool cast_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
     return same_word && op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
+static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
+}
+
 static uint32_t source_code(const operand *x, rlxvk_dtype dtype)
 {
     if (x->storage == STORAGE_RAW)
@@ -71,11 +76,6 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
                   {CAST_TARGET, n->dtype});
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
-}
-
-static uint32_t cast_in_place(const rlxvk_graph *g, const node *n)
-{
-    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD && n->dtype != RLXVK_C64;
 }
 
 /* To `digits` significant bits but no finer than `quantum`, halves to even; infinite from
@@ -150,10 +150,11 @@ const op_family cast_family = {
     .raw_inputs = 1,
     .pairs = true,
     .foldable = true,
+    .reinterprets = true,
     .infer = cast_infer,
     .view = cast_view,
-    .lower = cast_lower,
     .in_place = cast_in_place,
+    .lower = cast_lower,
     .host = cast_host,
     .describe = cast_describe,
 };
@@ -207,6 +208,7 @@ const op_family copy_family = {
     .name = "copy",
     .raw_inputs = 1,
     .pairs = true,
+    .keeps_storage = true,
     .infer = copy_infer,
     .lower = copy_lower,
     .host = copy_host,

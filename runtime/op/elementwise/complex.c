@@ -44,7 +44,7 @@ bool complex_code_of(uint32_t unary, uint32_t *out)
     return false;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status complex_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     char z[SHAPE_TEXT], gradient[SHAPE_TEXT];
     (void)attributes;
@@ -63,7 +63,13 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
-rlxvk_status complex_lower(lowering *l, uint32_t id, uint32_t code)
+static uint32_t complex_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    return n->dtype == RLXVK_C64 ? 1 : 0;
+}
+
+rlxvk_status complex_lower_as(lowering *l, uint32_t id, uint32_t code)
 {
     const node *n = graph_node(l->graph, id);
     operand z = lower_input(l, id, 0), y = lower_write(l, id);
@@ -75,12 +81,10 @@ rlxvk_status complex_lower(lowering *l, uint32_t id, uint32_t code)
     return lower_emit(l, &d, &args, sizeof args, (operand[]){z, g, y}, 3);
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status complex_lower(lowering *l, uint32_t id)
 {
-    return complex_lower(l, id, node_code(graph_node(l->graph, id)));
+    return complex_lower_as(l, id, node_code(graph_node(l->graph, id)));
 }
-
-/* ---- Host ---- */
 
 /* Distance to the nearest f32: the bound of a result that is rounded once. */
 static double rounding(double v)
@@ -145,7 +149,7 @@ static void host_map(uint32_t code, const double z[2], double g, double out[2], 
     }
 }
 
-rlxvk_status complex_host(const host_call *call, uint32_t code)
+rlxvk_status complex_host_as(const host_call *call, uint32_t code)
 {
     uint64_t numel = shape_numel(&call->node->shape), parts = code == COMPLEX_NORM_SQ ? 1 : 2;
     for (uint64_t i = 0; i < numel; i++) {
@@ -161,21 +165,15 @@ rlxvk_status complex_host(const host_call *call, uint32_t code)
     return RLXVK_OK;
 }
 
-static rlxvk_status host(const host_call *call)
+static rlxvk_status complex_host(const host_call *call)
 {
-    return complex_host(call, node_code(call->node));
-}
-
-static uint32_t in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    return n->dtype == RLXVK_C64 ? 1 : 0;
+    return complex_host_as(call, node_code(call->node));
 }
 
 const op_family complex_family = {.name = "complex",
                                   .pairs = true,
                                   .foldable = true,
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .in_place = in_place,
-                                  .host = host};
+                                  .infer = complex_infer,
+                                  .in_place = complex_in_place,
+                                  .lower = complex_lower,
+                                  .host = complex_host};

@@ -6,7 +6,7 @@
 
 /* COMPLEX_* of an activation on C64; false when there is none. */
 bool complex_code_of(uint32_t unary, uint32_t *out);
-rlxvk_status complex_lower(lowering *l, uint32_t id, uint32_t code);
-rlxvk_status complex_host(const host_call *call, uint32_t code);
+rlxvk_status complex_lower_as(lowering *l, uint32_t id, uint32_t code);
+rlxvk_status complex_host_as(const host_call *call, uint32_t code);
 
 #endif

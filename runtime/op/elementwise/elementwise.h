@@ -8,6 +8,14 @@
 #include <math.h>
 #include "op/op.h"
 
+typedef struct cast_attributes {
+    rlxvk_dtype to;
+} cast_attributes;
+
+typedef struct swiglu_attributes {
+    bool gate_first;
+} swiglu_attributes;
+
 /* n->shape from all operands; E_SHAPE names the two that do not agree. */
 rlxvk_status elementwise_infer_shape(const rlxvk_graph *g, node *n);
 /* Emits node `id` on `kernel` with specialization constant 1 = code. */

@@ -105,7 +105,7 @@ rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs
     return op_build(g, OP_elementwise_region, inputs, count, &a);
 }
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_step(const node *n, const region_attributes *a, uint32_t index)
 {
@@ -207,7 +207,7 @@ static rlxvk_dtype step_dtype(const region_step *s, const rlxvk_dtype *dtypes)
     return dtype_promote(dtypes[s->operand[where]], dtypes[s->operand[where + 1]]);
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status region_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const region_attributes *a = attributes;
     rlxvk_dtype dtypes[REGION_VALUES_OF_STEPS + REGION_STEPS];
@@ -232,12 +232,23 @@ error:
     return status;
 }
 
-/* ---- Lowering ---- */
-
 static uint32_t bit_of(bool set, uint32_t bit)
 {
     return set ? 1u << bit : 0;
 }
+
+static uint32_t region_in_place(const rlxvk_graph *g, const node *n)
+{
+    const region_attributes *a = n->attributes;
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        mask |= bit_of(!is_prologue(a, i) &&
+                           shape_numel(input_shape(g, n, i)) == shape_numel(&n->shape),
+                       i);
+    return mask;
+}
+
+/* ---- Lower ---- */
 
 /* Bit i: some step reads input i. */
 static uint32_t inputs_read(const region_attributes *a)
@@ -276,7 +287,7 @@ static bool can_be_wide(const node *n, const region_attributes *a, const operand
     return wide;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status region_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const region_attributes *a = n->attributes;
@@ -285,12 +296,12 @@ static rlxvk_status lower(lowering *l, uint32_t id)
                                .target_offset = target.offset};
     region_size size = region_size_of(a->steps, a->step_count, n->input_count);
     const region_class *c =
-        region_select(size, l->profile, variant_choose(l, "region", NULL, NULL));
+        region_select(size, l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
     if (!c)
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "%u inputs and a result; this device has %u storage buffers a stage",
                        n->input_count, l->profile->storage_buffers_per_stage);
-    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->name};
+    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->row.name};
     for (uint32_t i = 0; i < c->inputs; i++) {
         operands[i] = i < n->input_count ? lower_input(l, id, i) : operands[0];
         args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
@@ -304,17 +315,6 @@ static rlxvk_status lower(lowering *l, uint32_t id)
                   {REGION_FORM, a->step_count | wide});
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
-}
-
-static uint32_t in_place(const rlxvk_graph *g, const node *n)
-{
-    const region_attributes *a = n->attributes;
-    uint32_t mask = 0;
-    for (uint32_t i = 0; i < n->input_count; i++)
-        mask |= bit_of(!is_prologue(a, i) &&
-                           shape_numel(input_shape(g, n, i)) == shape_numel(&n->shape),
-                       i);
-    return mask;
 }
 
 /* ---- Host ---- */
@@ -457,7 +457,7 @@ error:
     return status;
 }
 
-static rlxvk_status host(const host_call *call)
+static rlxvk_status region_host(const host_call *call)
 {
     uint64_t numel = shape_numel(&call->node->shape);
     machine *m = memory_zeroed(1, sizeof *m);
@@ -472,10 +472,10 @@ static rlxvk_status host(const host_call *call)
     return status;
 }
 
-/* ---- Dumps ---- */
+/* ---- The family ---- */
 
 /* " steps: s0=mul(i0,i1) s1=relu(s0)" */
-static void describe(const node *n, text *out)
+static void region_describe(const node *n, text *out)
 {
     const region_attributes *a = n->attributes;
     text_append(out, " steps:");
@@ -498,9 +498,9 @@ static void describe(const node *n, text *out)
 const op_family region_family = {
     .name = "region",
     .attribute_size = sizeof(region_attributes),
-    .infer = infer,
-    .lower = lower,
-    .in_place = in_place,
-    .host = host,
-    .describe = describe,
+    .infer = region_infer,
+    .in_place = region_in_place,
+    .lower = region_lower,
+    .host = region_host,
+    .describe = region_describe,
 };

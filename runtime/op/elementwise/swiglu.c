@@ -1,9 +1,16 @@
 /* SwiGLU: x [.., 2N] -> [.., N], y = up * silu(gate) with the halves of each row; up is the first
  * unless gate_first. */
 #include "args/elementwise.h"
+#include "op/elementwise/elementwise.h"
 #include "op/families.h"
 
 #include <math.h>
+
+rlxvk_tensor rlxvk_fused_swiglu(rlxvk_graph *g, rlxvk_tensor x, bool gate_first)
+{
+    swiglu_attributes a = {gate_first};
+    return op_build(g, OP_fused_swiglu, &x, 1, &a);
+}
 
 static rlxvk_status swiglu_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
@@ -63,9 +70,3 @@ const op_family swiglu_family = {.name = "swiglu",
                                  .lower = swiglu_lower,
                                  .host = swiglu_host,
                                  .describe = swiglu_describe};
-
-rlxvk_tensor rlxvk_fused_swiglu(rlxvk_graph *g, rlxvk_tensor x, bool gate_first)
-{
-    swiglu_attributes a = {gate_first};
-    return op_build(g, OP_fused_swiglu, &x, 1, &a);
-}

@@ -49,12 +49,18 @@ static rlxvk_status unary_infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
+static uint32_t unary_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g, (void)n;
+    return 1;
+}
+
 static rlxvk_status unary_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     uint32_t complex_code;
     if (n->dtype == RLXVK_C64 && complex_code_of(node_code(n), &complex_code))
-        return complex_lower(l, id, complex_code);
+        return complex_lower_as(l, id, complex_code);
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
     dispatch d = {.kernel = KERNEL_UNARY};
     struct unary_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
@@ -63,8 +69,6 @@ static rlxvk_status unary_lower(lowering *l, uint32_t id)
     lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
-
-/* ---- Host ---- */
 
 static double host_gelu(double x)
 {
@@ -113,7 +117,7 @@ static rlxvk_status unary_host(const host_call *call)
     uint32_t code = node_code(call->node), complex_code;
     uint64_t numel = shape_numel(&call->node->shape);
     if (call->node->dtype == RLXVK_C64 && complex_code_of(code, &complex_code))
-        return complex_host(call, complex_code);
+        return complex_host_as(call, complex_code);
     for (uint64_t i = 0; i < numel; i++) {
         double x = call->inputs[0].words[i], y = unary_functions[code](x);
         call->out[i] = y;
@@ -127,18 +131,12 @@ static rlxvk_status unary_host(const host_call *call)
     return RLXVK_OK;
 }
 
-static uint32_t unary_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g, (void)n;
-    return 1;
-}
-
 const op_family unary_family = {
     .name = "unary",
     .pairs = true,
     .foldable = true,
     .infer = unary_infer,
-    .lower = unary_lower,
     .in_place = unary_in_place,
+    .lower = unary_lower,
     .host = unary_host,
 };

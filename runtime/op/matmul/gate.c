@@ -13,6 +13,10 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct gate_attributes {
+    rlxvk_gate_options options; /* defaults filled */
+} gate_attributes;
+
 rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_tensor route,
                                       const rlxvk_gate_options *options)
 {
@@ -55,7 +59,7 @@ static rlxvk_status check_counts(const node *n, const rlxvk_gate_options *o, int
     return RLXVK_OK;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status group_limited_gate_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_gate_options *o = &((gate_attributes *)attributes)->options;
     const rlxvk_shape *sig = input_shape(g, n, 0), *route = input_shape(g, n, 1);
@@ -72,7 +76,7 @@ error:
     return status;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status group_limited_gate_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_gate_options *o = &((const gate_attributes *)n->attributes)->options;
@@ -88,8 +92,8 @@ static rlxvk_status lower(lowering *l, uint32_t id)
                                            .scaling = o->routed_scaling};
     dispatch d = {.kernel = KERNEL_GROUP_LIMITED_GATE, .node = id};
     operands[2].access = ACCESS_READ | ACCESS_WRITE;
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, !cpu ? 64 : o->num_experts <= 256 ? 16 : 128});
+    bool software = profile_is_software(l->profile);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, !software ? 64 : o->num_experts <= 256 ? 16 : 128});
     lower_groups(l, &d, args.tokens);
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
@@ -159,7 +163,7 @@ static void host_token(const host_call *c, uint64_t token, float *scores, uint64
     }
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status group_limited_gate_host(const host_call *c)
 {
     const rlxvk_gate_options *o = &((const gate_attributes *)c->node->attributes)->options;
     float *scores = memory_zeroed((uint64_t)o->n_group, sizeof *scores);
@@ -172,7 +176,7 @@ static rlxvk_status host(const host_call *c)
     return status;
 }
 
-static void describe(const node *n, text *out)
+static void group_limited_gate_describe(const node *n, text *out)
 {
     const rlxvk_gate_options *o = &((const gate_attributes *)n->attributes)->options;
     text_append(out, " n_group=%lld topk_group=%lld top_k=%lld scaling=%g", (long long)o->n_group,
@@ -182,8 +186,8 @@ static void describe(const node *n, text *out)
 const op_family group_limited_gate_family = {
     .name = "group_limited_gate",
     .attribute_size = sizeof(gate_attributes),
-    .infer = infer,
-    .lower = lower,
-    .host = host,
-    .describe = describe,
+    .infer = group_limited_gate_infer,
+    .lower = group_limited_gate_lower,
+    .host = group_limited_gate_host,
+    .describe = group_limited_gate_describe,
 };

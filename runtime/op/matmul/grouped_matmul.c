@@ -9,6 +9,7 @@
 #include "constants/matmul.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"
+#include "op/matmul/matmul.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,7 +25,7 @@ rlxvk_tensor rlxvk_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w
     return op_build(g, OP_grouped_matmul, (rlxvk_tensor[]){x, w, idx}, 3, &attributes);
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status grouped_matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const matmul_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0), *w = input_shape(g, n, 1);
@@ -56,7 +57,7 @@ static uint32_t storage_code(const lowering *l, const operand *o)
 static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *args,
                                  const operand operands[4])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(l->profile);
     uint32_t lanes = cpu ? 16 : d->constants[MATMUL_TRANSPOSE_B] ? 4 : 32;
     d->kernel = KERNEL_GROUPED_MATVEC;
     SET_CONSTANTS(d, {LOCAL_SIZE, cpu ? 16 : 128}, {MATMUL_REG_M, 1},
@@ -80,9 +81,10 @@ error:
     return status;
 }
 
-rlxvk_status grouped_matmul_lower(lowering *l, dispatch *d, struct matmul_args *args,
-                                  operand operands[4])
+rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *args,
+                                 operand operands[4])
 {
+    const experts_class *class = experts_select(l, args->m);
     uint32_t b_run = d->constants[MATMUL_TRANSPOSE_B] ? args->k : args->n;
     uint32_t vectors = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
                        ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
@@ -90,11 +92,11 @@ rlxvk_status grouped_matmul_lower(lowering *l, dispatch *d, struct matmul_args *
     SET_CONSTANTS(d, {MATMUL_TRANSPOSE_A, false}, {MATMUL_VECTORS, vectors},
                   {MATMUL_BIAS, MATMUL_NO_BIAS}, {MATMUL_ACTIVATION, UNARY_NONE},
                   {MATMUL_REG_N, 1});
-    return experts_sorted(l, args->m) ? lower_sorted(l, d, args, operands)
-                                      : lower_direct(l, d, args, operands);
+    d->variant = class->row.name;
+    return class->sorted ? lower_sorted(l, d, args, operands) : lower_direct(l, d, args, operands);
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status grouped_matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_shape *x = input_shape(l->graph, n, 0), *w = input_shape(l->graph, n, 1);
@@ -111,11 +113,11 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     SET_CONSTANTS(&d, {MATMUL_TRANSPOSE_B, ((const matmul_attributes *)n->attributes)->transpose_b},
                   {MATMUL_A_STORAGE, storage_code(l, &operands[0])},
                   {MATMUL_B_STORAGE, storage_code(l, &operands[1])});
-    return grouped_matmul_lower(l, &d, &args, operands);
+    return grouped_matmul_emit(l, &d, &args, operands);
 }
 
 /* Bound: 1e-7 + u (8 + 4 sqrt K) sum |x w|, u = 2^-24. */
-static rlxvk_status host(const host_call *c)
+static rlxvk_status grouped_matmul_host(const host_call *c)
 {
     const matmul_attributes *a = c->node->attributes;
     uint64_t rows = (uint64_t)c->node->shape.dims[0], columns = (uint64_t)c->node->shape.dims[1];
@@ -140,13 +142,14 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static uint64_t index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static uint64_t grouped_matmul_index_limit(const rlxvk_graph *g, const node *n,
+                                           uint32_t *out_operand)
 {
     *out_operand = 2;
     return (uint64_t)input_shape(g, n, 1)->dims[0];
 }
 
-static void describe(const node *n, text *out)
+static void grouped_matmul_describe(const node *n, text *out)
 {
     if (((const matmul_attributes *)n->attributes)->transpose_b)
         text_append(out, " transpose_w");
@@ -156,9 +159,9 @@ const op_family grouped_matmul_family = {
     .name = "grouped_matmul",
     .attribute_size = sizeof(matmul_attributes),
     .half_inputs = 3,
-    .infer = infer,
-    .lower = lower,
-    .host = host,
-    .index_limit = index_limit,
-    .describe = describe,
+    .infer = grouped_matmul_infer,
+    .lower = grouped_matmul_lower,
+    .host = grouped_matmul_host,
+    .index_limit = grouped_matmul_index_limit,
+    .describe = grouped_matmul_describe,
 };

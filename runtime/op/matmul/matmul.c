@@ -19,12 +19,7 @@
 
 #include <string.h>
 
-/* ---- building ---- */
-
-rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
-{
-    return rlxvk_matmul_with(g, a, b, NULL);
-}
+/* ---- Building ---- */
 
 rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options)
@@ -38,6 +33,11 @@ rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
     return op_build(g, OP_matmul, (rlxvk_tensor[]){a, b}, 2, &attributes);
 }
 
+rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
+{
+    return rlxvk_matmul_with(g, a, b, NULL);
+}
+
 rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                          rlxvk_tensor bias, rlxvk_activation activation,
                                          bool transpose_w)
@@ -49,7 +49,7 @@ rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
     return op_build(g, OP_fused_matmul_bias_act, (rlxvk_tensor[]){x, w, bias}, 3, &attributes);
 }
 
-/* ---- infer ---- */
+/* ---- Infer ---- */
 
 /* Rows and columns of a matrix operand as the product sees it. */
 static void matrix_dims(const rlxvk_shape *s, bool transposed, int64_t *rows, int64_t *columns)
@@ -133,7 +133,7 @@ static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes
                                         : infer_bias_act(g, n, attributes);
 }
 
-/* ---- the problem behind a node ---- */
+/* ---- Lower ---- */
 
 /* Stride of batch axis `from_last` (0: the innermost) of an operand, 0 where it is missing or 1. */
 static uint64_t batch_stride(const rlxvk_shape *s, uint32_t from_last)
@@ -183,8 +183,6 @@ void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transp
         s->batch *= out->axes[i].extent;
 }
 
-/* ---- lower ---- */
-
 /* One product ready to be emitted: operands in the kernel's order (swapped or not). */
 typedef struct product {
     const matmul_class *class;
@@ -207,13 +205,6 @@ static void swap_operands(product *p)
     p->a = p->b;
     p->b = a;
     p->swapped = true;
-}
-
-uint32_t matmul_storage_code(const lowering *l, const operand *o)
-{
-    if (o->storage != STORAGE_HALF)
-        return MATMUL_WORDS;
-    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
 
 /* Which operands can be read and written in quads: contiguous axis, offsets and batch strides all
@@ -295,7 +286,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                                        [MATMUL_FORM_VECTOR] = KERNEL_MATVEC,
                                        [MATMUL_FORM_SWAPPED] = KERNEL_MATVEC,
                                        [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED};
-    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->name};
+    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->row.name};
     struct matmul_args args = make_arguments(p);
     const operand operands[] = {p->a, p->b, p->bias, p->y};
     set_constants(l, p, &d);
@@ -325,7 +316,7 @@ rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, 
 
 static size_t choose(lowering *l, const matmul_shape *s)
 {
-    return variant_choose(l, "matmul", matmul_tag(s),
+    return variant_choose(l, CHOICE_matmul, matmul_tag(s),
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
@@ -341,11 +332,13 @@ rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    if (!r->exact && matrix_wanted(l, &shape))
-        return matrix_product_emit(l, id, r);
+    if (!r->exact && matrix_wanted(l, &shape)) {
+        TRY(matrix_product_emit(l, id, r, &p.y));
+        return r->activation == UNARY_NONE ? RLXVK_OK : matmul_emit_sum(l, id, r, p.y, 1);
+    }
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
-    p.class = matmul_select(&shape, l->profile, l->matmul, choose(l, &shape));
+    p.class = matmul_select(&shape, l->profile, choose(l, &shape));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;
@@ -376,6 +369,8 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
     return matmul_emit(l, id, &r);
 }
+
+/* ---- The family ---- */
 
 static void matmul_describe(const node *n, text *out)
 {

@@ -16,6 +16,10 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct solve_attributes { /* from the shapes: matrices, their size, right sides of each */
+    int64_t batch, n, columns;
+} solve_attributes;
+
 enum {
     WHOLE = 64, /* largest matrix that is one panel */
     CPU_LARGEST = 2048
@@ -44,7 +48,9 @@ rlxvk_tensor rlxvk_batched_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_ten
     return build(g, OP_batched_dense_solve, a, b);
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+/* ---- Infer ---- */
+
+static rlxvk_status solve_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     solve_attributes *s = attributes;
     const rlxvk_shape *a = input_shape(g, n, 0), *b = input_shape(g, n, 1);
@@ -70,7 +76,7 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
-/* ---- Lowering ---- */
+/* ---- Lower ---- */
 
 typedef struct factors {
     const solve_attributes *s;
@@ -153,12 +159,12 @@ static uint32_t choose_workgroup(const device_profile *profile, int64_t n)
     return size;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status solve_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     factors f = {.s = n->attributes, .node = id};
     rlxvk_status status;
-    if (l->profile->kind == RLXVK_DEVICE_CPU && f.s->n > CPU_LARGEST)
+    if (profile_is_software(l->profile) && f.s->n > CPU_LARGEST)
         return op_fail(n, RLXVK_E_UNSUPPORTED, "N is %lld; at most %d on a software device",
                        (long long)f.s->n, CPU_LARGEST);
     f.workgroup = choose_workgroup(l->profile, f.s->n);
@@ -261,7 +267,7 @@ static void host_slice(const host_call *call, uint64_t slice, double *work)
     call->out[(uint64_t)s->batch * n * k + slice] = !regular;
 }
 
-static rlxvk_status host(const host_call *call)
+static rlxvk_status solve_host(const host_call *call)
 {
     const solve_attributes *s = call->node->attributes;
     uint64_t n = (uint64_t)s->n;
@@ -274,14 +280,16 @@ static rlxvk_status host(const host_call *call)
     return RLXVK_OK;
 }
 
-static uint64_t singular_flags(const node *n, uint64_t *out_first)
+/* ---- The family ---- */
+
+static uint64_t solve_singular_flags(const node *n, uint64_t *out_first)
 {
     const solve_attributes *s = n->attributes;
     *out_first = (uint64_t)(s->batch * s->n * s->columns);
     return (uint64_t)s->batch;
 }
 
-static void describe(const node *n, text *out)
+static void solve_describe(const node *n, text *out)
 {
     const solve_attributes *s = n->attributes;
     text_append(out, " batch=%lld n=%lld columns=%lld", (long long)s->batch, (long long)s->n,
@@ -290,8 +298,8 @@ static void describe(const node *n, text *out)
 
 const op_family solve_family = {.name = "solve",
                                 .attribute_size = sizeof(solve_attributes),
-                                .infer = infer,
-                                .lower = lower,
-                                .host = host,
-                                .singular_flags = singular_flags,
-                                .describe = describe};
+                                .infer = solve_infer,
+                                .lower = solve_lower,
+                                .host = solve_host,
+                                .singular_flags = solve_singular_flags,
+                                .describe = solve_describe};

@@ -6,7 +6,7 @@
  */
 #include "op/families.h"
 #include "op/movement/layout.h"
-#include "plan/value.h"
+#include "op/value.h"
 
 #include <string.h>
 
@@ -63,6 +63,13 @@ static rlxvk_status concat_infer(const rlxvk_graph *g, node *n, void *attributes
     n->dtype = (uint8_t)input_dtype(g, n, 0);
 error:
     return status;
+}
+
+/* Nothing but 1s before the axis: the parts follow each other in memory. */
+static bool concat_joins(const node *n)
+{
+    uint32_t axis = (uint32_t)((const axis_attributes *)n->attributes)->axis;
+    return shape_product(&n->shape, 0, axis) == 1;
 }
 
 /* A part may lie in the result's slot and yet elsewhere, when it is named twice or the result is
@@ -126,6 +133,7 @@ const op_family concat_family = {
     .pairs = true,
     .foldable = true,
     .infer = concat_infer,
+    .joins = concat_joins,
     .lower = concat_lower,
     .host = concat_host,
     .describe = concat_describe,

@@ -171,7 +171,7 @@ rlxvk_tensor rlxvk_take_along_axis(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tens
     return op_build(g, OP_take_along_axis, (rlxvk_tensor[]){data, indices}, 2, &attributes);
 }
 
-static rlxvk_status take_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status take_along_axis_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     int32_t *axis = &((axis_attributes *)attributes)->axis;
     const rlxvk_shape *data = input_shape(g, n, 0), *index = input_shape(g, n, 1);
@@ -221,7 +221,7 @@ static take_walk take_strides(const rlxvk_graph *g, const node *n, int32_t axis)
     return out;
 }
 
-static rlxvk_status take_lower(lowering *l, uint32_t id)
+static rlxvk_status take_along_axis_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     int32_t axis = ((const axis_attributes *)n->attributes)->axis;
@@ -250,7 +250,7 @@ static rlxvk_status take_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
-static rlxvk_status take_host(const host_call *call)
+static rlxvk_status take_along_axis_host(const host_call *call)
 {
     const node *n = call->node;
     const rlxvk_shape *data = &call->inputs[0].node->shape, *index = &call->inputs[1].node->shape;
@@ -274,9 +274,9 @@ const op_family take_along_axis_family = {
     .name = "take_along_axis",
     .attribute_size = sizeof(axis_attributes),
     .pairs = true,
-    .infer = take_infer,
-    .lower = take_lower,
-    .host = take_host,
+    .infer = take_along_axis_infer,
+    .lower = take_along_axis_lower,
+    .host = take_along_axis_host,
     .index_limit = indexed_extent,
     .describe = axis_describe,
 };

@@ -4,10 +4,21 @@
  * negative) and where reading starts; layout.c does the rest. Where the copy would be the identity
  * on memory the node is a view.
  */
+#include "op/movement/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 
 #include <string.h>
+
+typedef struct transpose_attributes {
+    uint32_t count;
+    int32_t perm[RLXVK_MAX_RANK];
+} transpose_attributes;
+
+typedef struct reverse_attributes {
+    uint32_t axis_count;
+    int32_t axes[RLXVK_MAX_RANK];
+} reverse_attributes;
 
 static rlxvk_status emit(lowering *l, uint32_t id, const strided_copy *copy)
 {

@@ -14,6 +14,10 @@
 
 #include <math.h>
 
+typedef struct scatter_add_attributes {
+    int64_t dim;
+} scatter_add_attributes;
+
 #define LONGEST_INDEXED_AXIS (1 << 24) /* indices are exact f32 integers */
 /* Looking through all indices stays cheaper than sorting them up to so many comparisons, and while
  * its workgroups are few, or have columns for their threads. A processor pays dearly for each. */
@@ -26,6 +30,8 @@
 #define LONG_ROW      64
 #define LONG_COLUMNS  64
 
+/* ---- Building ---- */
+
 rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tensor indices,
                                int64_t dim)
 {
@@ -33,7 +39,9 @@ rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tenso
     return op_build(g, OP_scatter_add, (rlxvk_tensor[]){updates, indices}, 2, &a);
 }
 
-static rlxvk_status scatter_infer(const rlxvk_graph *g, node *n, void *attributes)
+/* ---- Infer ---- */
+
+static rlxvk_status scatter_add_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const scatter_add_attributes *a = attributes;
     const rlxvk_shape *updates = input_shape(g, n, 0), *index = input_shape(g, n, 1);
@@ -56,6 +64,8 @@ static rlxvk_status scatter_infer(const rlxvk_graph *g, node *n, void *attribute
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     return RLXVK_OK;
 }
+
+/* ---- Lower ---- */
 
 /* Words of a row. */
 static uint64_t row_words(const node *n)
@@ -134,12 +144,12 @@ static bool is_direct(const device_profile *profile, const scatter_work *w)
 {
     if (w->updates > SCATTER_DIRECT_UPDATES || w->rows * w->updates > MOST_COMPARISONS)
         return false;
-    if (profile->kind == RLXVK_DEVICE_CPU)
+    if (profile_is_software(profile))
         return w->rows <= MOST_CPU_GROUPS;
     return w->rows <= MOST_GROUPS || w->columns >= FEWEST_COLUMNS;
 }
 
-static rlxvk_status scatter_lower(lowering *l, uint32_t id)
+static rlxvk_status scatter_add_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     scatter_work w = {.rows = (uint64_t)n->shape.dims[0],
@@ -157,7 +167,9 @@ static rlxvk_status scatter_lower(lowering *l, uint32_t id)
     return lower_sorted(l, &w);
 }
 
-static rlxvk_status scatter_host(const host_call *c)
+/* ---- Host ---- */
+
+static rlxvk_status scatter_add_host(const host_call *c)
 {
     const int64_t *shape = c->node->shape.dims, *from = c->inputs[0].node->shape.dims;
     uint64_t columns = row_words(c->node), words = columns * (uint64_t)shape[0];
@@ -184,14 +196,16 @@ static rlxvk_status scatter_host(const host_call *c)
     return RLXVK_OK;
 }
 
-static uint64_t scatter_extent(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+/* ---- The family ---- */
+
+static uint64_t scatter_add_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
 {
     (void)g;
     *out_operand = 1;
     return (uint64_t)((const scatter_add_attributes *)n->attributes)->dim;
 }
 
-static void scatter_describe(const node *n, text *out)
+static void scatter_add_describe(const node *n, text *out)
 {
     text_append(out, " dim=%lld", (long long)((const scatter_add_attributes *)n->attributes)->dim);
 }
@@ -199,8 +213,8 @@ static void scatter_describe(const node *n, text *out)
 const op_family scatter_add_family = {.name = "scatter_add",
                                       .attribute_size = sizeof(scatter_add_attributes),
                                       .pairs = true,
-                                      .infer = scatter_infer,
-                                      .lower = scatter_lower,
-                                      .host = scatter_host,
-                                      .index_limit = scatter_extent,
-                                      .describe = scatter_describe};
+                                      .infer = scatter_add_infer,
+                                      .lower = scatter_add_lower,
+                                      .host = scatter_add_host,
+                                      .index_limit = scatter_add_index_limit,
+                                      .describe = scatter_add_describe};

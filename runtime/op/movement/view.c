@@ -2,6 +2,7 @@
  * Ops that only rename memory: reshape and stop_gradient. Both are always views of their operand,
  * in every storage, so there is nothing to lower; the host form copies.
  */
+#include "op/movement/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 

@@ -9,6 +9,13 @@
 #include <math.h>
 #include <string.h>
 
+rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
+                              rlxvk_tensor position)
+{
+    rlxvk_tensor operands[] = {cache, rows, position};
+    return op_build(g, OP_write_rows, operands, ARRAY_COUNT(operands), NULL);
+}
+
 static rlxvk_status write_rows_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const rlxvk_shape *cache = input_shape(g, n, 0), *rows = input_shape(g, n, 1);
@@ -100,10 +107,3 @@ const op_family write_rows_family = {.name = "write_rows",
                                      .writes = write_rows_writes,
                                      .lower = write_rows_lower,
                                      .host = write_rows_host};
-
-rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
-                              rlxvk_tensor position)
-{
-    rlxvk_tensor operands[] = {cache, rows, position};
-    return op_build(g, OP_write_rows, operands, ARRAY_COUNT(operands), NULL);
-}

@@ -17,7 +17,6 @@
 #include "args/packed.h"
 #include "constants/packed.h"
 #include "op/packed/dequant.h"
-#include "base/switches.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
@@ -26,8 +25,6 @@
 
 #include <math.h>
 #include <string.h>
-
-enum { TILED_ROWS = 32 };
 
 /* The formats that have a decoder, in which group of kernels, how far the two runs of a unit lie
  * apart (glsl/packed/dequant.glsl; 0: plain rows), and whether there is a product by integers. */
@@ -76,7 +73,7 @@ bool dequant_has_kernel(uint32_t type)
     return kernel_format_find(type) != NULL;
 }
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operands)
 {
@@ -91,16 +88,6 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operand
         return op_fail(n, RLXVK_E_ARITY, "%u operands; %s takes %u%s", n->input_count, format->name,
                        operands, grid ? " and its grid" : "");
     return RLXVK_OK;
-}
-
-rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_U8 && op_node_storage(g, n->inputs[index]) == STORAGE_RAW)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE,
-                   "packed operand %u is a %s tensor; it must be a U8 input, param or constant",
-                   index, dtype == RLXVK_U8 ? "computed U8" : rlxvk_dtype_name(dtype));
 }
 
 rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t index,
@@ -126,21 +113,7 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
     return RLXVK_OK;
 }
 
-rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_F32)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes F32, insert a cast", index,
-                   rlxvk_dtype_name(dtype));
-}
-
-/* ---- Lowering ---- */
-
-uint32_t dequant_alignment(uint32_t addresses)
-{
-    return addresses & (~addresses + 1);
-}
+/* ---- Lower ---- */
 
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
 {
@@ -151,11 +124,6 @@ void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
                   {DEQUANT_BLOCK_UNITS, format->block_elements / DEQUANT_UNIT_ELEMENTS},
                   {DEQUANT_DISTANCE, kernel_format_find(type)->distance},
                   {DEQUANT_AFFINE, format->affine});
-}
-
-uint32_t dequant_last_word(const operand *packed)
-{
-    return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
 }
 
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
@@ -195,14 +163,6 @@ rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type)
     return rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(2 * (int64_t)count), codes, 2 * (size_t)count);
 }
 
-uint32_t dequant_power_of_two(uint32_t value)
-{
-    uint32_t power = 1;
-    while (power < value)
-        power *= 2;
-    return power;
-}
-
 void dequant_describe(const node *n, text *out)
 {
     const dequant_attributes *a = n->attributes;
@@ -220,7 +180,15 @@ rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *
 
 /* ---- dequant_matmul ---- */
 
-static rlxvk_status matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                  rlxvk_quant_format format)
+{
+    dequant_attributes a = {.format = (uint32_t)format};
+    rlxvk_tensor inputs[] = {x, w, dequant_grid(g, a.format)};
+    return op_build(g, OP_dequant_matmul, inputs, 3, &a);
+}
+
+static rlxvk_status dequant_matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;
     dequant_attributes *a = attributes;
@@ -263,21 +231,17 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
                                   kernel_format_find(d->constants[DEQUANT_FORMAT])->integers};
     dequant_vector_class c =
-        dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
+        dequant_vector_select(&shape, l->profile,
+                              variant_named(&l->variants, CHOICE_dequant_vector));
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
-    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
-        d->variant = c.name; /* else the plan is to show what was asked for */
+    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
+        d->variant = c.row.name; /* else the plan is to show what was asked for */
     SET_CONSTANTS(d, {LOCAL_SIZE, c.threads}, {DEQUANT_MATVEC_X_ALIGNED, args->x_offset % 4 == 0},
                   {DEQUANT_MATVEC_TEAM, c.team}, {DEQUANT_MATVEC_COLUMNS, c.columns},
                   {DEQUANT_MATVEC_ROWS, c.rows}, {DEQUANT_MATVEC_EXPERTS, args->experts != 0},
                   {DEQUANT_MATVEC_LOOKUP, c.lookup}, {DEQUANT_MATVEC_CHUNK, c.chunk});
     lower_groups(l, d, dequant_vector_groups(&c, &shape));
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
-}
-
-uint32_t dequant_tile_height(uint32_t rows)
-{
-    return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
 }
 
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
@@ -289,15 +253,6 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                   {DEQUANT_MATMUL_HEIGHT, height}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
-}
-
-/* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.
- */
-bool dequant_use_tiles(const lowering *l, uint32_t rows)
-{
-    if (l->matmul != MATMUL_AUTO)
-        return l->matmul == MATMUL_TILED;
-    return rows > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
 }
 
 /* Every weight decoded, in order, with room for `rows` rows. */
@@ -334,7 +289,7 @@ error:
 static size_t choose(lowering *l, const dequant_attributes *a,
                      const struct dequant_product_args *args)
 {
-    return variant_choose(l, "dequant", quant_format_find(a->format)->name,
+    return variant_choose(l, CHOICE_dequant, quant_format_find(a->format)->name,
                           (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
 }
 
@@ -350,7 +305,7 @@ static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
     return matmul_emit(l, id, &r);
 }
 
-static rlxvk_status matmul_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const dequant_attributes *a = n->attributes;
@@ -363,62 +318,20 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     if (kernel_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
-    class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
-                           choose(l, a, &args));
+    class = dequant_select(&(dequant_shape){args.m, (uint64_t)args.n * (uint64_t)a->k, false},
+                           l->profile, choose(l, a, &args));
     if (class->form == DEQUANT_FORM_UNPACKED ||
         matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
         return lower_unpacked(l, id, &args);
     dequant_set_format(&d, a->format, &operands[0]);
-    d.variant = class->name;
+    d.variant = class->row.name;
     if (class->form == DEQUANT_FORM_VECTOR)
         return dequant_lower_matvec(l, &d, &args, operands);
     return dequant_lower_tiled(l, &d, &args, operands, height,
                                divide_up(args.m, (uint64_t)16 * height));
 }
 
-static double largest_of(const float *values, uint64_t count)
-{
-    double largest = 0;
-    for (uint64_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs((double)values[i]));
-    return largest;
-}
-
-void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
-                            uint64_t k, uint64_t column, uint64_t columns)
-{
-    uint64_t rows = columns ? shape_numel(&c->node->shape) / columns : 0;
-    double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
-    for (uint64_t r = 0; r < rows; r++) {
-        const float *x = c->inputs[0].words + r * k;
-        double sum = 0, weight = 0;
-        for (uint64_t p = 0; p < k; p++) {
-            sum += (double)x[p] * row[p];
-            weight += fabs((double)x[p]) * magnitude[p];
-        }
-        c->out[r * columns + column] = sum;
-        if (c->bound)
-            c->bound[r * columns + column] = unit * weight;
-        if (c->bound && c->precision != RLXVK_PRECISION_F32)
-            c->bound[r * columns + column] +=
-                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
-                                       largest_of(row, k));
-    }
-}
-
-rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out)
-{
-    rlxvk_status status;
-    TRY(quant_decode_row(type, packed, k, out));
-    TRY(quant_decode_row_magnitude(type, packed, k, out + k));
-    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
-        if (isnan(out[p]))
-            out[p] = out[k + p] = 0;
-error:
-    return status;
-}
-
-static rlxvk_status product_host(const host_call *c)
+static rlxvk_status dequant_matmul_host(const host_call *c)
 {
     rlxvk_status status = RLXVK_OK;
     const dequant_attributes *a = c->node->attributes;
@@ -440,17 +353,9 @@ const op_family dequant_matmul_family = {
     .name = "dequant_matmul",
     .attribute_size = sizeof(dequant_attributes),
     .raw_inputs = 6,
-    .infer = matmul_infer,
-    .lower = matmul_lower,
-    .host = product_host,
+    .infer = dequant_matmul_infer,
+    .lower = dequant_matmul_lower,
+    .host = dequant_matmul_host,
     .check_content = dequant_check_content,
     .describe = dequant_describe,
 };
-
-rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
-                                  rlxvk_quant_format format)
-{
-    dequant_attributes a = {.format = (uint32_t)format};
-    rlxvk_tensor inputs[] = {x, w, dequant_grid(g, a.format)};
-    return op_build(g, OP_dequant_matmul, inputs, 3, &a);
-}

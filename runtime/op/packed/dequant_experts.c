@@ -23,6 +23,11 @@
 #include <math.h>
 #include <string.h>
 
+typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weights */
+    uint32_t format;               /* GGUF tensor type */
+    int64_t k, n, experts;
+} expert_attributes;
+
 enum { LOW_TILE = 16, HIGH_TILE = 64 };
 
 static bool is_plain(uint32_t type)
@@ -63,7 +68,7 @@ static uint32_t row_bytes(const expert_attributes *a)
     return (uint32_t)quant_row_bytes(a->format, (uint64_t)a->k);
 }
 
-static void describe(const node *n, text *out)
+static void experts_describe(const node *n, text *out)
 {
     const expert_attributes *a = n->attributes;
     const quant_format *format = quant_format_find(a->format);
@@ -71,7 +76,8 @@ static void describe(const node *n, text *out)
                 (long long)a->k, (long long)a->n, (long long)a->experts);
 }
 
-static rlxvk_status check_content(const node *n, uint32_t operand, const void *data, uint64_t count)
+static rlxvk_status experts_check_content(const node *n, uint32_t operand, const void *data,
+                                          uint64_t count)
 {
     bool packed = node_row(n)->family->raw_inputs >> operand & 1;
     uint32_t format = ((const expert_attributes *)n->attributes)->format;
@@ -91,7 +97,7 @@ rlxvk_tensor rlxvk_dequant_grouped_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_
     return op_build(g, OP_dequant_grouped_matmul, inputs, 4, &a);
 }
 
-static rlxvk_status grouped_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status dequant_grouped_matmul_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     expert_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
@@ -129,7 +135,7 @@ static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
     dispatch d = {.node = id};
     SET_CONSTANTS(&d, {MATMUL_TRANSPOSE_B, true}, {MATMUL_A_STORAGE, MATMUL_WORDS},
                   {MATMUL_B_STORAGE, storages[a->format]});
-    return grouped_matmul_lower(l, &d, &args, operands);
+    return grouped_matmul_emit(l, &d, &args, operands);
 }
 
 static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
@@ -148,8 +154,10 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
     expert_blocks blocks = {LOW_TILE, 0};
     dispatch d = {.node = id};
     rlxvk_status status;
+    const experts_class *class = experts_select(l, args.m);
+    d.variant = class->row.name;
     dequant_set_format(&d, a->format, &operands[0]);
-    if (!experts_sorted(l, args.m))
+    if (!class->sorted)
         return dequant_lower_matvec(l, &d, &args, operands);
     TRY(experts_sort(l, id, args.m, args.experts, HIGH_TILE, &operands[3], &blocks));
     TRY(dequant_lower_tiled(l, &d, &args, operands, blocks.rows / LOW_TILE, blocks.count));
@@ -157,7 +165,7 @@ error:
     return status;
 }
 
-static rlxvk_status grouped_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_grouped_matmul_lower(lowering *l, uint32_t id)
 {
     const expert_attributes *a = graph_node(l->graph, id)->attributes;
     operand x = lower_input(l, id, 0), w = lower_input(l, id, 1), index = lower_input(l, id, 2);
@@ -207,12 +215,13 @@ error:
     return status;
 }
 
-static rlxvk_status grouped_host(const host_call *c)
+static rlxvk_status dequant_grouped_matmul_host(const host_call *c)
 {
     return each_row(c, c->inputs[1].bytes, grouped_column);
 }
 
-static uint64_t index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static uint64_t dequant_grouped_matmul_index_limit(const rlxvk_graph *g, const node *n,
+                                                   uint32_t *out_operand)
 {
     (void)g;
     *out_operand = 2;
@@ -223,12 +232,12 @@ const op_family dequant_grouped_matmul_family = {
     .name = "dequant_grouped_matmul",
     .attribute_size = sizeof(expert_attributes),
     .raw_inputs = 10,
-    .infer = grouped_infer,
-    .lower = grouped_lower,
-    .host = grouped_host,
-    .index_limit = index_limit,
-    .check_content = check_content,
-    .describe = describe,
+    .infer = dequant_grouped_matmul_infer,
+    .lower = dequant_grouped_matmul_lower,
+    .host = dequant_grouped_matmul_host,
+    .index_limit = dequant_grouped_matmul_index_limit,
+    .check_content = experts_check_content,
+    .describe = experts_describe,
 };
 
 /* ---- dequant_moe_weights ---- */
@@ -245,7 +254,7 @@ rlxvk_tensor rlxvk_dequant_moe_weights(rlxvk_graph *g, rlxvk_tensor w, rlxvk_qua
     return op_build(g, OP_dequant_moe_weights, inputs, 2, &a);
 }
 
-static rlxvk_status weights_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status dequant_moe_weights_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     expert_attributes *a = attributes;
     n->dtype = RLXVK_F32;
@@ -254,7 +263,7 @@ static rlxvk_status weights_infer(const rlxvk_graph *g, node *n, void *attribute
     return status;
 }
 
-static rlxvk_status weights_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_moe_weights_lower(lowering *l, uint32_t id)
 {
     const expert_attributes *a = graph_node(l->graph, id)->attributes;
     operand w = lower_input(l, id, 0);
@@ -290,7 +299,7 @@ static void weights_row(const host_call *c, uint64_t expert, uint64_t j, const f
     }
 }
 
-static rlxvk_status weights_host(const host_call *c)
+static rlxvk_status dequant_moe_weights_host(const host_call *c)
 {
     return each_row(c, c->inputs[0].bytes, weights_row);
 }
@@ -299,9 +308,9 @@ const op_family dequant_moe_weights_family = {
     .name = "dequant_moe_weights",
     .attribute_size = sizeof(expert_attributes),
     .raw_inputs = 3,
-    .infer = weights_infer,
-    .lower = weights_lower,
-    .host = weights_host,
-    .check_content = check_content,
-    .describe = describe,
+    .infer = dequant_moe_weights_infer,
+    .lower = dequant_moe_weights_lower,
+    .host = dequant_moe_weights_host,
+    .check_content = experts_check_content,
+    .describe = experts_describe,
 };

@@ -16,7 +16,15 @@
 
 #include <math.h>
 
-static rlxvk_status gather_infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tensor indices,
+                                  rlxvk_quant_format format, int64_t k)
+{
+    dequant_attributes a = {.format = (uint32_t)format, .k = k};
+    rlxvk_tensor inputs[] = {table, indices, dequant_grid(g, a.format)};
+    return op_build(g, OP_dequant_gather, inputs, 3, &a);
+}
+
+static rlxvk_status dequant_gather_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;
     dequant_attributes *a = attributes;
@@ -38,7 +46,7 @@ error:
     return status;
 }
 
-static rlxvk_status gather_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_gather_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const dequant_attributes *a = n->attributes;
@@ -85,7 +93,7 @@ error:
     return status;
 }
 
-static rlxvk_status gather_host(const host_call *c)
+static rlxvk_status dequant_gather_host(const host_call *c)
 {
     rlxvk_status status = RLXVK_OK;
     const dequant_attributes *a = c->node->attributes;
@@ -105,7 +113,8 @@ error:
     return status;
 }
 
-static uint64_t table_rows(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+static uint64_t dequant_gather_index_limit(const rlxvk_graph *g, const node *n,
+                                           uint32_t *out_operand)
 {
     const dequant_attributes *a = n->attributes;
     uint64_t row_bytes = quant_row_bytes(a->format, (uint64_t)a->k);
@@ -117,18 +126,10 @@ const op_family dequant_gather_family = {
     .name = "dequant_gather",
     .attribute_size = sizeof(dequant_attributes),
     .raw_inputs = 5,
-    .infer = gather_infer,
-    .lower = gather_lower,
-    .host = gather_host,
-    .index_limit = table_rows,
+    .infer = dequant_gather_infer,
+    .lower = dequant_gather_lower,
+    .host = dequant_gather_host,
+    .index_limit = dequant_gather_index_limit,
     .check_content = dequant_check_content,
     .describe = dequant_describe,
 };
-
-rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tensor indices,
-                                  rlxvk_quant_format format, int64_t k)
-{
-    dequant_attributes a = {.format = (uint32_t)format, .k = k};
-    rlxvk_tensor inputs[] = {table, indices, dequant_grid(g, a.format)};
-    return op_build(g, OP_dequant_gather, inputs, 3, &a);
-}

@@ -13,15 +13,36 @@
 #include "args/packed.h"
 #include "constants/packed.h"
 #include "op/packed/dequant.h"
+#include "op/packed/dequant_select.h"
 #include "op/families.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_scheme.h"
 
 #include <string.h>
 
+typedef struct dequant_scaled_attributes {
+    uint32_t kind; /* rlxvk_quant_kind */
+    int64_t block, k, n;
+} dequant_scaled_attributes;
+
 enum { MATVEC_ROWS = 4, MOST_TEAM = 16, LEAST_PIECE = 16, CPU_WORKGROUP = 16 };
 
-/* ---- Checks ---- */
+/* ---- Building ---- */
+
+rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                                         rlxvk_tensor scale, rlxvk_tensor extra,
+                                         const rlxvk_quant_scheme *scheme)
+{
+    dequant_scaled_attributes a;
+    if (!graph_ready(g, "dequant_matmul_scaled") ||
+        graph_fail(g, status_require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
+        return RLXVK_NONE;
+    a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
+    rlxvk_tensor inputs[] = {x, w, scale, extra};
+    return op_build(g, OP_dequant_matmul_scaled, inputs, 4, &a);
+}
+
+/* ---- Infer ---- */
 
 static rlxvk_status check_scheme(const node *n, dequant_scaled_attributes *a)
 {
@@ -100,7 +121,7 @@ error:
     return status;
 }
 
-static rlxvk_status scaled_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status dequant_scaled_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;
     dequant_scaled_attributes *a = attributes;
@@ -119,13 +140,13 @@ error:
     return status;
 }
 
-/* ---- Lowering ---- */
+/* ---- Lower ---- */
 
 static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
                                          const struct dequant_element_matvec_args *args,
                                          const operand operands[5])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(l->profile);
     uint32_t local = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
     uint32_t pieces = dequant_power_of_two((uint32_t)divide_up(args->k, LEAST_PIECE));
     uint32_t team = cpu ? 1 : MAX(1, MIN(MIN(pieces, MOST_TEAM), local / 8));
@@ -158,7 +179,10 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
                                    const operand operands[5])
 {
     const rlxvk_shape *y = &graph_node(l->graph, id)->shape;
-    args->m = (uint32_t)shape_product(y, 0, y->rank - 1);
+    const dequant_shape shape = {shape_product(y, 0, y->rank - 1), 0, true};
+    const dequant_class *class =
+        dequant_select(&shape, l->profile, variant_choose(l, CHOICE_dequant, NULL, NULL));
+    args->m = (uint32_t)shape.rows;
     args->n = (uint32_t)y->dims[y->rank - 1];
     args->k = (uint32_t)k;
     args->block = MAX(1, MIN(args->block, args->k));
@@ -169,9 +193,10 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
     args->scale_offset = operands[3].offset;
     args->extra_offset = operands[4].offset;
     d->node = id;
+    d->variant = class->row.name;
     SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
-    return dequant_use_tiles(l, args->m) ? lower_element_tiled(l, d, args, operands)
-                                         : lower_element_matvec(l, d, args, operands);
+    return class->form == DEQUANT_FORM_TILED ? lower_element_tiled(l, d, args, operands)
+                                             : lower_element_matvec(l, d, args, operands);
 }
 
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id)
@@ -195,7 +220,7 @@ static uint32_t columns_alignment(const dequant_scaled_attributes *a, uint32_t o
     return a->n % 4 == 0 ? dequant_alignment(offset | 2) : 1;
 }
 
-static rlxvk_status scaled_lower(lowering *l, uint32_t id)
+static rlxvk_status dequant_scaled_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const dequant_scaled_attributes *a = n->attributes;
@@ -215,7 +240,7 @@ static rlxvk_status scaled_lower(lowering *l, uint32_t id)
 
 /* ---- Host ---- */
 
-static rlxvk_status scaled_host(const host_call *c)
+static rlxvk_status dequant_scaled_host(const host_call *c)
 {
     const dequant_scaled_attributes *a = c->node->attributes;
     const quant_scheme_traits *t = quant_scheme_find(a->kind);
@@ -242,8 +267,10 @@ static rlxvk_status scaled_host(const host_call *c)
     return RLXVK_OK;
 }
 
-static rlxvk_status scaled_check_content(const node *n, uint32_t operand, const void *data,
-                                         uint64_t count)
+/* ---- The family ---- */
+
+static rlxvk_status dequant_scaled_check_content(const node *n, uint32_t operand, const void *data,
+                                                 uint64_t count)
 {
     static const uint8_t parts[] = {[1] = QUANT_CODES, [2] = QUANT_SCALES, [3] = QUANT_EXTRA};
     const dequant_scaled_attributes *a = n->attributes;
@@ -252,7 +279,7 @@ static rlxvk_status scaled_check_content(const node *n, uint32_t operand, const 
     return quant_check_part(quant_scheme_find(a->kind), parts[operand], data, count);
 }
 
-static void scaled_describe(const node *n, text *out)
+static void dequant_scaled_describe(const node *n, text *out)
 {
     const dequant_scaled_attributes *a = n->attributes;
     const quant_scheme_traits *t = quant_scheme_find(a->kind);
@@ -266,22 +293,9 @@ const op_family dequant_scaled_family = {
     .name = "dequant_matmul_scaled",
     .attribute_size = sizeof(dequant_scaled_attributes),
     .raw_inputs = 6,
-    .infer = scaled_infer,
-    .lower = scaled_lower,
-    .host = scaled_host,
-    .check_content = scaled_check_content,
-    .describe = scaled_describe,
+    .infer = dequant_scaled_infer,
+    .lower = dequant_scaled_lower,
+    .host = dequant_scaled_host,
+    .check_content = dequant_scaled_check_content,
+    .describe = dequant_scaled_describe,
 };
-
-rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
-                                         rlxvk_tensor scale, rlxvk_tensor extra,
-                                         const rlxvk_quant_scheme *scheme)
-{
-    dequant_scaled_attributes a;
-    if (!graph_ready(g, "dequant_matmul_scaled") ||
-        graph_fail(g, status_require(scheme, "dequant_matmul_scaled", "scheme")) != RLXVK_OK)
-        return RLXVK_NONE;
-    a = (dequant_scaled_attributes){(uint32_t)scheme->kind, scheme->block, 0, scheme->n};
-    rlxvk_tensor inputs[] = {x, w, scale, extra};
-    return op_build(g, OP_dequant_matmul_scaled, inputs, 4, &a);
-}

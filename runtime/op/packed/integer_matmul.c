@@ -16,6 +16,14 @@
 
 #include <math.h>
 
+typedef struct qmatmul_attributes {
+    rlxvk_requantize requantize;
+} qmatmul_attributes;
+
+typedef struct qconv2d_attributes {
+    rlxvk_qconv2d_options options; /* kernel taken from w, defaults filled */
+} qconv2d_attributes;
+
 enum {
     QMATMUL_SIDE = 8, /* of the workgroup */
     QMATMUL_COLUMNS = 32,
@@ -24,7 +32,7 @@ enum {
     QMATMUL_SHORTEST = 1024, /* terms of a split */
 };
 
-/* ---- Checks ---- */
+/* ---- Infer ---- */
 
 static rlxvk_status check_requantize(const node *n, const rlxvk_requantize *r)
 {
@@ -97,7 +105,7 @@ static void describe_requantize(const rlxvk_requantize *r, text *out)
                 r->out_zero_point, (double)r->multiplier);
 }
 
-/* ---- Lowering ---- */
+/* ---- Lower ---- */
 
 /* The operands in binding order; without a bias x stands in its place. */
 static void gather_operands(const lowering *l, uint32_t id, operand out[4])
@@ -167,7 +175,7 @@ error:
 /* Terms of one split: enough splits that a GPU has work, each long enough to be worth its sum. */
 static uint64_t qmatmul_slice(const lowering *l, uint64_t tiles, uint64_t k)
 {
-    uint64_t wanted = l->profile->kind == RLXVK_DEVICE_CPU ? 1 : divide_up(QMATMUL_BUSY, tiles);
+    uint64_t wanted = profile_is_software(l->profile) ? 1 : divide_up(QMATMUL_BUSY, tiles);
     uint64_t slice = MAX(divide_up(k, wanted), QMATMUL_SHORTEST);
     return MIN(divide_up(slice, QMATMUL_COLUMNS) * QMATMUL_COLUMNS, INTEGER_SLICE);
 }

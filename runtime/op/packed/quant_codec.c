@@ -91,3 +91,13 @@ bool quant_ue4m3_valid(uint32_t code)
 {
     return code < 0x7f;
 }
+
+int quant_iq4_nearest(float value)
+{
+    int above = 1; /* the upper of the two levels around the value */
+    while (above < 15 && (float)quant_iq4_levels[above] < value)
+        above++;
+    float up = (float)quant_iq4_levels[above] - value;
+    float down = value - (float)quant_iq4_levels[above - 1];
+    return down < up ? above - 1 : above;
+}

@@ -18,6 +18,8 @@ uint8_t quant_fp4_nearest(float value, float scale);
 uint8_t quant_ue4m3_from_f32(float value);
 /* floor(log2 largest) - 2 as E8M0, so that E2M1 codes reach the largest value; 0 for 0. */
 uint8_t quant_e8m0_for_fp4(float largest);
+/* The index of the IQ4 level nearest to `value`; of two equally near ones the upper. */
+int quant_iq4_nearest(float value);
 
 /* Whether a scale code stands for a number: 255 of E8M0, 0x7f of E4M3 and its sign bit do not. */
 bool quant_e8m0_valid(uint32_t code);

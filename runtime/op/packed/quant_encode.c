@@ -84,16 +84,6 @@ static void encode_q8_0(const float *x, uint8_t *block)
         block[2 + i] = (uint8_t)(int8_t)saturate(roundf(x[i] * scale), -127, 127);
 }
 
-int quant_iq4_nearest(float value)
-{
-    int above = 1; /* the upper of the two levels around the value */
-    while (above < 15 && (float)quant_iq4_levels[above] < value)
-        above++;
-    float up = (float)quant_iq4_levels[above] - value;
-    float down = value - (float)quant_iq4_levels[above - 1];
-    return down < up ? above - 1 : above;
-}
-
 static void encode_iq4_nl(const float *x, uint8_t *block)
 {
     float d = extreme(x, 32) / -127.0f, scale = inverse(d);

@@ -57,7 +57,4 @@ static inline void put_nibble(uint8_t *qs, int i, int code)
     qs[i % 16] |= (uint8_t)(code << (i >= 16 ? 4 : 0));
 }
 
-/* The index of the IQ4 level nearest to `value`; of two equally near ones the upper. */
-int quant_iq4_nearest(float value);
-
 #endif

@@ -7,6 +7,7 @@
  * without: the value of largest magnitude gets the lowest code, so scales have a sign.
  */
 #include "op/packed/quant_encode.h"
+#include "op/packed/quant_codec.h"
 
 /* ---- Scale and minimum: Q2_K, Q4_K, Q5_K ---- */
 

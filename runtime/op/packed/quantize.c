@@ -17,35 +17,10 @@
 
 #include <math.h>
 
-/* ---- Shared by the integer families ---- */
-
-rlxvk_status integer_check_operand(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_I8)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes I8, quantize it", index,
-                   rlxvk_dtype_name(dtype));
-}
-
-bool integer_is_zero_point(int64_t value)
-{
-    return value >= -128 && value <= 127;
-}
-
-int integer_host_read(const host_tensor *t, uint64_t index)
-{
-    if (t->storage == STORAGE_RAW)
-        return (int8_t)t->bytes[index];
-    return (int)fmin(fmax(t->words[index], -128), 127);
-}
-
-double integer_host_saturate(float v, int32_t zero_point)
-{
-    if (isnan(v))
-        return zero_point;
-    return fmin(fmax(round((double)v) + zero_point, -128), 127);
-}
+typedef struct quantize_attributes {
+    bool per_axis;
+    int32_t axis;
+} quantize_attributes;
 
 /* ---- Building ---- */
 
@@ -157,7 +132,12 @@ error:
     return status;
 }
 
-/* ---- Lowering and host ---- */
+static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
+}
+
+/* ---- Lower and host ---- */
 
 /* How many factors there are, and how many elements follow each other with the same one. */
 static uint64_t channels_of(const rlxvk_graph *g, const node *n)
@@ -193,11 +173,6 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
-{
-    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
-}
-
 static rlxvk_status quantize_host(const host_call *c)
 {
     const host_tensor *in = c->inputs;
@@ -228,8 +203,8 @@ const op_family quantize_family = {
     .raw_inputs = 1,
     .foldable = true,
     .infer = quantize_infer,
-    .lower = quantize_lower,
     .in_place = quantize_in_place,
+    .lower = quantize_lower,
     .host = quantize_host,
     .describe = quantize_describe,
 };

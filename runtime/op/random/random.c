@@ -18,54 +18,7 @@
 #define POLAR_ROUNDS   8    /* candidates an invocation has of a chunk, at least */
 #define POLAR_CHUNKS   4096 /* at most: every chunk adds up the counts of those before it */
 
-void random_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS])
-{
-    uint32_t bits[RNG_STATE_WORDS] = {(uint32_t)options->seed, (uint32_t)(options->seed >> 32),
-                                      (uint32_t)options->step, (uint32_t)(options->step >> 32),
-                                      (uint32_t)options->backend};
-    memcpy(words, bits, sizeof bits);
-}
-
-void random_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
-{
-    uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]}, k[2] = {key[0], key[1]};
-    for (int i = 0; i < 10; i++) {
-        uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];
-        uint32_t next[4] = {(uint32_t)(q >> 32) ^ c[1] ^ k[0], (uint32_t)q,
-                            (uint32_t)(p >> 32) ^ c[3] ^ k[1], (uint32_t)p};
-        memcpy(c, next, sizeof c);
-        k[0] += 0x9E3779B9u;
-        k[1] += 0xBB67AE85u;
-    }
-    memcpy(out, c, sizeof c);
-}
-
 /* ---- Building ---- */
-
-rlxvk_tensor random_state(rlxvk_graph *g)
-{
-    const node state = {.op = OP_input,
-                        .dtype = RLXVK_F32,
-                        .shape = RLXVK_SHAPE(RNG_STATE_WORDS),
-                        .name = RNG_STATE_NAME};
-    uint32_t id = graph_find(g, OP_input, RNG_STATE_NAME);
-    return tensor_of(g, id == NODE_NONE ? graph_append(g, &state) : id);
-}
-
-bool random_is_state(const node *n)
-{
-    return n->op == OP_input && strcmp(n->name, RNG_STATE_NAME) == 0;
-}
-
-uint64_t random_ops(rlxvk_graph *g)
-{
-    for (; g->random_counted < g->nodes.count; g->random_counted++) {
-        const op_family *family = node_row(graph_node(g, g->random_counted))->family;
-        g->random_ops +=
-            family == op_table[OP_rng_uniform].family || family == op_table[OP_sample].family;
-    }
-    return g->random_ops;
-}
 
 static rlxvk_tensor build_rng(rlxvk_graph *g, op_kind op, rlxvk_shape shape, float base,
                               float other, const rlxvk_rng_stream *stream)
@@ -210,14 +163,6 @@ static rlxvk_status rng_lower(lowering *l, uint32_t id)
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){state, counts, y}, 3));
 error:
     return status;
-}
-
-rng_source random_source_of(const host_tensor *state)
-{
-    uint32_t bits[RNG_STATE_WORDS];
-    memcpy(bits, state->words, sizeof bits);
-    return (rng_source){bits[0] | (uint64_t)bits[1] << 32, bits[2] | (uint64_t)bits[3] << 32,
-                        bits[4]};
 }
 
 /* Word w of the stream. */

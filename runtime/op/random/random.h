@@ -5,6 +5,16 @@
 
 #include "op/op.h"
 
+typedef struct rng_attributes {
+    rlxvk_shape shape;
+    float base, other;       /* low and high, or mean and scale */
+    rlxvk_rng_stream stream; /* key resolved */
+} rng_attributes;
+
+typedef struct sample_attributes {
+    rlxvk_sample_options options; /* key resolved */
+} sample_attributes;
+
 #define RNG_STATE_NAME  "rlxvk.rng"
 #define RNG_STATE_WORDS 8
 #define GOLDEN_RATIO    0x9E3779B97F4A7C15u /* a key's factor in the mixed seed */

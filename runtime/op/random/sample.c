@@ -13,6 +13,8 @@
 #define SAMPLE_DOMAIN    0x53414D50u
 #define SAMPLE_GREEDY_AT 1e-6f
 
+/* ---- Building ---- */
+
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options)
 {
     sample_attributes a = {.options = options ? *options : (rlxvk_sample_options){0}};
@@ -25,6 +27,8 @@ rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sampl
         return op_build(g, OP_sample, &logits, 1, &a);
     return op_build(g, OP_sample, (rlxvk_tensor[]){random_state(g), logits}, 2, &a);
 }
+
+/* ---- Infer ---- */
 
 static rlxvk_status sample_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
@@ -49,6 +53,8 @@ static rlxvk_status sample_infer(const rlxvk_graph *g, node *n, void *attributes
     n->dtype = RLXVK_F32;
     return RLXVK_OK;
 }
+
+/* ---- Lower ---- */
 
 /* top_p 0 is the default, no limit; below 0 only the best token stays. */
 static uint64_t effective_top_k(const rlxvk_sample_options *o, uint64_t vocabulary)
@@ -101,6 +107,8 @@ static rlxvk_status sample_lower(lowering *l, uint32_t id)
     lower_groups(l, &d, rows);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){state, x, y}, 3);
 }
+
+/* ---- Host ---- */
 
 typedef struct token {
     double scaled, probability, score;
@@ -207,6 +215,8 @@ static rlxvk_status sample_host(const host_call *c)
     memory_free(tokens);
     return RLXVK_OK;
 }
+
+/* ---- The family ---- */
 
 static void sample_describe(const node *n, text *out)
 {

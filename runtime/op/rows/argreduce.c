@@ -9,6 +9,11 @@
 
 #include <math.h>
 
+typedef struct argreduce_attributes {
+    int32_t axis;
+    bool keep_dim;
+} argreduce_attributes;
+
 #define LONGEST_AXIS (1 << 24) /* indices are exact f32 integers */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, int32_t axis, bool keep_dim)
@@ -27,7 +32,7 @@ rlxvk_tensor rlxvk_argmin(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool kee
     return build(g, OP_argmin, x, axis, keep_dim);
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status argreduce_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     argreduce_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
@@ -83,7 +88,7 @@ static rlxvk_status lower_choice(lowering *l, uint32_t code, axis_view v, uint32
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, candidates, y}, 3);
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status argreduce_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     axis_view v = view_of(input_shape(l->graph, n, 0), n);
@@ -121,7 +126,7 @@ static double host_row(const float *x, uint64_t n, uint64_t stride, bool largest
     return (double)best;
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status argreduce_host(const host_call *c)
 {
     axis_view v = view_of(&c->inputs[0].node->shape, c->node);
     bool largest = node_code(c->node) == ARGREDUCE_MAX;
@@ -132,7 +137,7 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static void describe(const node *n, text *out)
+static void argreduce_describe(const node *n, text *out)
 {
     const argreduce_attributes *a = n->attributes;
     text_append(out, " axis=%d keep_dim=%d", a->axis, a->keep_dim);
@@ -140,7 +145,7 @@ static void describe(const node *n, text *out)
 
 const op_family argreduce_family = {.name = "argreduce",
                                     .attribute_size = sizeof(argreduce_attributes),
-                                    .infer = infer,
-                                    .lower = lower,
-                                    .host = host,
-                                    .describe = describe};
+                                    .infer = argreduce_infer,
+                                    .lower = argreduce_lower,
+                                    .host = argreduce_host,
+                                    .describe = argreduce_describe};

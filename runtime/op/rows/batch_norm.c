@@ -11,6 +11,12 @@
 
 #include <math.h>
 
+typedef struct batch_norm_attributes {
+    int32_t channel_axis;
+    float eps;
+    bool has_gamma, has_beta; /* which follow x, mean and variance, in this order */
+} batch_norm_attributes;
+
 rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
                                         rlxvk_tensor beta, rlxvk_tensor mean, rlxvk_tensor var,
                                         float eps, int32_t channel_axis)
@@ -66,6 +72,13 @@ error:
     return status;
 }
 
+static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
+}
+
 static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -92,13 +105,6 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {BATCH_NORM_FLAGS, flags});
     lower_groups(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
-}
-
-static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
 }
 
 static rlxvk_status batch_norm_host(const host_call *c)
@@ -133,7 +139,7 @@ static void batch_norm_describe(const node *n, text *out)
 const op_family batch_norm_family = {.name = "batch_norm",
                                      .attribute_size = sizeof(batch_norm_attributes),
                                      .infer = batch_norm_infer,
-                                     .lower = batch_norm_lower,
                                      .in_place = batch_norm_in_place,
+                                     .lower = batch_norm_lower,
                                      .host = batch_norm_host,
                                      .describe = batch_norm_describe};

@@ -6,9 +6,14 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/rows/reduce.h"
+#include "op/rows/rows.h"
 
 #include <math.h>
+
+typedef struct cumsum_attributes {
+    int32_t axis;
+    bool exclusive;
+} cumsum_attributes;
 
 rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive)
 {
@@ -16,12 +21,19 @@ rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exc
     return op_build(g, OP_cumsum, &x, 1, &a);
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status cumsum_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     cumsum_attributes *a = attributes;
     n->shape = *input_shape(g, n, 0);
     n->dtype = input_dtype(g, n, 0);
     return op_axis(n, a->axis, n->shape.rank, &a->axis);
+}
+
+static uint32_t cumsum_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
 }
 
 static axis_view view_of(const node *n)
@@ -65,12 +77,12 @@ static row_chunks choose_chunks(const device_profile *profile, axis_view v, cons
 {
     uint64_t held = CUMSUM_HELD * (uint64_t)tile->lanes, pieces = divide_up(v.length, held);
     row_chunks chunks = row_chunks_choose(profile, v, tile, (uint32_t)held);
-    if (chunks.count > 1 && pieces <= MOST_PIECES && profile->kind != RLXVK_DEVICE_CPU)
+    if (chunks.count > 1 && pieces <= MOST_PIECES && !profile_is_software(profile))
         return (row_chunks){(uint32_t)pieces, held};
     return chunks;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status cumsum_lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
     operand x = lower_input(l, id, 0), y = lower_write(l, id), sums;
@@ -85,13 +97,6 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     TRY(emit_scan(l, id, &tile, chunks, &sums));
 error:
     return status;
-}
-
-static uint32_t in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
 }
 
 static void host_row(const host_call *c, uint64_t start, axis_view v, bool exclusive)
@@ -110,7 +115,7 @@ static void host_row(const host_call *c, uint64_t start, axis_view v, bool exclu
     }
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status cumsum_host(const host_call *c)
 {
     axis_view v = view_of(c->node);
     bool exclusive = ((const cumsum_attributes *)c->node->attributes)->exclusive;
@@ -120,7 +125,7 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static void describe(const node *n, text *out)
+static void cumsum_describe(const node *n, text *out)
 {
     const cumsum_attributes *a = n->attributes;
     text_append(out, " axis=%d exclusive=%d", a->axis, a->exclusive);
@@ -128,8 +133,8 @@ static void describe(const node *n, text *out)
 
 const op_family cumsum_family = {.name = "cumsum",
                                  .attribute_size = sizeof(cumsum_attributes),
-                                 .infer = infer,
-                                 .lower = lower,
-                                 .in_place = in_place,
-                                 .host = host,
-                                 .describe = describe};
+                                 .infer = cumsum_infer,
+                                 .in_place = cumsum_in_place,
+                                 .lower = cumsum_lower,
+                                 .host = cumsum_host,
+                                 .describe = cumsum_describe};

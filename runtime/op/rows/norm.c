@@ -17,11 +17,13 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/rows/row_tile.h"
+#include "op/rows/rows.h"
 
 #include <math.h>
 
 static const uint32_t kernels[] = {KERNEL_NORM, KERNEL_NORM_SUBGROUP};
+
+/* ---- Building ---- */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operands, size_t count,
                           int32_t axis, float eps)
@@ -79,6 +81,8 @@ rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma
                          .has_beta = beta.id};
     return op_build(g, OP_group_norm, (rlxvk_tensor[]){x, gamma, beta}, 3, &a);
 }
+
+/* ---- Infer ---- */
 
 /* Which operand is what; NODE_NONE for an absent one. */
 typedef struct roles {
@@ -146,7 +150,7 @@ static rlxvk_status check_channels(const node *n, const norm_attributes *a, cons
     return RLXVK_OK;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status norm_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     norm_attributes *a = attributes;
     roles r = roles_of(n, a);
@@ -172,6 +176,17 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
 error:
     return status;
 }
+
+/* x and the residual: each element is read before it is written, by the lane that writes it, or in
+ * an earlier dispatch. */
+static uint32_t norm_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    roles r = roles_of(n, n->attributes);
+    return r.residual != NODE_NONE ? 3 : 1;
+}
+
+/* ---- Lower ---- */
 
 /* The rows that are normalized. */
 static axis_view rows_of(const node *n, const norm_attributes *a)
@@ -344,7 +359,7 @@ static rlxvk_status lower_work(lowering *l, const norm_work *w)
     return quads ? lower_whole(l, w, quads) : lower_chunks(l, *w);
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status norm_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     roles r = roles_of(n, n->attributes);
@@ -353,7 +368,7 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 }
 
 /* `first` is an add of two tensors of the norm's shape; `id` a plain norm whose operand 0 it is. */
-static rlxvk_status lower_pair(lowering *l, uint32_t first, uint32_t id)
+static rlxvk_status norm_lower_pair(lowering *l, uint32_t first, uint32_t id)
 {
     norm_work w = describe_work(l, id, first, true);
     w.flags |= NORM_KEEPS_SUM;
@@ -362,14 +377,7 @@ static rlxvk_status lower_pair(lowering *l, uint32_t first, uint32_t id)
     return lower_work(l, &w);
 }
 
-/* x and the residual: each element is read before it is written, by the lane that writes it, or in
- * an earlier dispatch. */
-static uint32_t in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    roles r = roles_of(n, n->attributes);
-    return r.residual != NODE_NONE ? 3 : 1;
-}
+/* ---- Host ---- */
 
 typedef struct row_reference {
     const float *x, *residual, *bias, *gamma, *beta; /* NULL when absent */
@@ -433,7 +441,7 @@ static rlxvk_status host_groups(const host_call *c, row_reference r, const norm_
     return RLXVK_OK;
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status norm_host(const host_call *c)
 {
     const norm_attributes *a = c->node->attributes;
     axis_view v = rows_of(c->node, a);
@@ -458,7 +466,9 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static void describe(const node *n, text *out)
+/* ---- The family ---- */
+
+static void norm_describe(const node *n, text *out)
 {
     const norm_attributes *a = n->attributes;
     text_append(out, " axis=%d eps=%g%s%s%s", a->axis, (double)a->eps, a->has_bias ? " bias" : "",
@@ -469,9 +479,9 @@ static void describe(const node *n, text *out)
 
 const op_family norm_family = {.name = "norm",
                                .attribute_size = sizeof(norm_attributes),
-                               .infer = infer,
-                               .lower = lower,
-                               .lower_pair = lower_pair,
-                               .in_place = in_place,
-                               .host = host,
-                               .describe = describe};
+                               .infer = norm_infer,
+                               .in_place = norm_in_place,
+                               .lower = norm_lower,
+                               .lower_pair = norm_lower_pair,
+                               .host = norm_host,
+                               .describe = norm_describe};

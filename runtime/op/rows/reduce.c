@@ -10,11 +10,19 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/rows/reduce.h"
+#include "op/rows/rows.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+typedef struct reduce_attributes {
+    uint32_t axis_count;
+    int32_t axes[RLXVK_MAX_RANK]; /* ascending, distinct */
+    bool keep_dim;
+} reduce_attributes;
+
+/* ---- Building ---- */
 
 static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, const int32_t *axes,
                           size_t axis_count, bool keep_dim)
@@ -64,26 +72,9 @@ rlxvk_tensor rlxvk_reduce_prod(rlxvk_graph *g, rlxvk_tensor x, const int32_t *ax
     return build(g, OP_reduce_prod, x, axes, axis_count, keep_dim);
 }
 
-/* Bit a: axis a is reduced. */
-static uint32_t reduced_axes(const node *n)
-{
-    const reduce_attributes *a = n->attributes;
-    uint32_t set = 0;
-    for (uint32_t i = 0; i < a->axis_count; i++)
-        set |= 1u << a->axes[i];
-    return set;
-}
+/* ---- Infer ---- */
 
-static uint64_t reduced_count(const rlxvk_shape *x, uint32_t set)
-{
-    uint64_t count = 1;
-    for (uint32_t i = 0; i < x->rank; i++)
-        if (set >> i & 1)
-            count *= (uint64_t)x->dims[i];
-    return count;
-}
-
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status reduce_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     reduce_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
@@ -109,11 +100,32 @@ error:
     return status;
 }
 
-static bool view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+/* Bit a: axis a is reduced. */
+static uint32_t reduced_axes(const node *n)
+{
+    const reduce_attributes *a = n->attributes;
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        set |= 1u << a->axes[i];
+    return set;
+}
+
+static uint64_t reduced_count(const rlxvk_shape *x, uint32_t set)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (set >> i & 1)
+            count *= (uint64_t)x->dims[i];
+    return count;
+}
+
+static bool reduce_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
 {
     *out_offset = 0;
     return reduced_count(input_shape(g, n, 0), reduced_axes(n)) == 1;
 }
+
+/* ---- Lower ---- */
 
 static const uint32_t kernels[] = {KERNEL_REDUCE, KERNEL_REDUCE_SUBGROUP};
 
@@ -193,7 +205,7 @@ static bool innermost_run(const rlxvk_shape *s, uint32_t set, uint32_t *first, u
     return *last > 0;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status reduce_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     rlxvk_shape s = *input_shape(l->graph, n, 0);
@@ -221,6 +233,8 @@ static rlxvk_status lower(lowering *l, uint32_t id)
 error:
     return status;
 }
+
+/* ---- Host ---- */
 
 static double start_of(uint32_t code)
 {
@@ -265,7 +279,7 @@ static double bound_of(uint32_t code, double count, double value, double magnitu
     return code == REDUCE_PROD ? 1.2e-7 * count * fabs(value) : -1;
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status reduce_host(const host_call *c)
 {
     const rlxvk_shape *x = &c->inputs[0].node->shape;
     uint32_t code = node_code(c->node), set = reduced_axes(c->node);
@@ -290,7 +304,9 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static void describe(const node *n, text *out)
+/* ---- The family ---- */
+
+static void reduce_describe(const node *n, text *out)
 {
     const reduce_attributes *a = n->attributes;
     text_append(out, " axes=");
@@ -302,8 +318,8 @@ static void describe(const node *n, text *out)
 const op_family reduce_family = {.name = "reduce",
                                  .attribute_size = sizeof(reduce_attributes),
                                  .foldable = true,
-                                 .infer = infer,
-                                 .view = view,
-                                 .lower = lower,
-                                 .host = host,
-                                 .describe = describe};
+                                 .infer = reduce_infer,
+                                 .view = reduce_view,
+                                 .lower = reduce_lower,
+                                 .host = reduce_host,
+                                 .describe = reduce_describe};

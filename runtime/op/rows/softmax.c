@@ -18,12 +18,19 @@ rlxvk_tensor rlxvk_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis)
     return op_build(g, OP_softmax, &x, 1, &a);
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status softmax_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     axis_attributes *a = attributes;
     n->shape = *input_shape(g, n, 0);
     n->dtype = input_dtype(g, n, 0);
     return op_axis(n, a->axis, n->shape.rank, &a->axis);
+}
+
+static uint32_t softmax_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g;
+    (void)n;
+    return 1;
 }
 
 static axis_view view_of(const node *n)
@@ -82,7 +89,7 @@ error:
     return status;
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status softmax_lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
@@ -92,13 +99,6 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     if (quads)
         return lower_whole(l, v, tile, quads, x, y);
     return lower_chunks(l, v, tile.form->quads, x, y);
-}
-
-static uint32_t in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
 }
 
 static void host_row(const float *x, double *y, uint64_t n, uint64_t stride)
@@ -115,7 +115,7 @@ static void host_row(const float *x, double *y, uint64_t n, uint64_t stride)
         y[i * stride] = poisoned || largest == -INFINITY ? NAN : exp(x[i * stride] - largest) / sum;
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status softmax_host(const host_call *c)
 {
     axis_view v = view_of(c->node);
     for (uint64_t o = 0; o < v.outer; o++)
@@ -126,15 +126,15 @@ static rlxvk_status host(const host_call *c)
     return RLXVK_OK;
 }
 
-static void describe(const node *n, text *out)
+static void softmax_describe(const node *n, text *out)
 {
     text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
 }
 
 const op_family softmax_family = {.name = "softmax",
                                   .attribute_size = sizeof(axis_attributes),
-                                  .infer = infer,
-                                  .lower = lower,
-                                  .in_place = in_place,
-                                  .host = host,
-                                  .describe = describe};
+                                  .infer = softmax_infer,
+                                  .in_place = softmax_in_place,
+                                  .lower = softmax_lower,
+                                  .host = softmax_host,
+                                  .describe = softmax_describe};

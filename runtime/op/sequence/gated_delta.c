@@ -16,7 +16,15 @@
 #define MOST_KEEP 16
 #define MOST_SIZE (MOST_KEEP * GATED_DELTA_THREADS)
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                                   rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
+                                   bool in_place, rlxvk_tensor *out_state)
+{
+    rlxvk_tensor operands[] = {q, k, v, decay, beta, state};
+    return sequence_build_carry(g, OP_gated_delta_net, operands, in_place, out_state);
+}
+
+static rlxvk_status gated_delta_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const rlxvk_shape *q = input_shape(g, n, 0);
     char buffer[SHAPE_TEXT];
@@ -65,7 +73,7 @@ static struct gated_delta_args make_arguments(const rlxvk_shape *q, uint32_t lan
                                      .after_offset = operands[7].offset};
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status gated_delta_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const carry_attributes *a = n->attributes;
@@ -90,8 +98,6 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* ---- host ---- */
-
 /* One token of one head; m is [n, n]. */
 static void walk_token(const host_call *call, uint64_t token, uint64_t size, double *m)
 {
@@ -114,7 +120,7 @@ static void walk_token(const host_call *call, uint64_t token, uint64_t size, dou
     }
 }
 
-static rlxvk_status host(const host_call *call)
+static rlxvk_status gated_delta_host(const host_call *call)
 {
     const carry_attributes *a = call->node->attributes;
     const int64_t *dims = call->inputs[0].node->shape.dims;
@@ -140,16 +146,8 @@ static rlxvk_status host(const host_call *call)
 
 const op_family gated_delta_family = {.name = "gated_delta",
                                       .attribute_size = sizeof(carry_attributes),
-                                      .infer = infer,
+                                      .infer = gated_delta_infer,
                                       .writes = sequence_carry_writes,
-                                      .lower = lower,
-                                      .host = host,
+                                      .lower = gated_delta_lower,
+                                      .host = gated_delta_host,
                                       .describe = sequence_describe_carry};
-
-rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
-                                   rlxvk_tensor decay, rlxvk_tensor beta, rlxvk_tensor state,
-                                   bool in_place, rlxvk_tensor *out_state)
-{
-    rlxvk_tensor operands[] = {q, k, v, decay, beta, state};
-    return sequence_build_carry(g, OP_gated_delta_net, operands, in_place, out_state);
-}

@@ -18,24 +18,65 @@
 #define MOST_HIDDEN 32768
 #define MOST_LAYERS 4096
 
-recurrent_geometry recurrent_geometry_of(const rlxvk_shape *x, const node *n,
-                                         const recurrent_attributes *a)
+/* ---- Building ---- */
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operands, size_t count,
+                          const rlxvk_recurrent_options *options, rlxvk_tensor *const outs[2])
 {
-    static const uint8_t gates[] = {[RECURRENT_LSTM] = 4, [RECURRENT_GRU] = 3, [RECURRENT_RNN] = 1};
-    const rlxvk_recurrent_options *o = &a->options;
-    recurrent_geometry r = {.batch = (uint64_t)x->dims[0],
-                            .steps = (uint64_t)x->dims[1],
-                            .inputs = (uint64_t)x->dims[2],
-                            .hidden = (uint64_t)o->hidden_size,
-                            .gates = gates[node_code(n)],
-                            .layers = (uint64_t)o->num_layers,
-                            .directions = o->bidirectional ? 2 : 1,
-                            .states = node_code(n) == RECURRENT_LSTM ? 2 : 1};
-    r.rows = r.gates * r.hidden;
-    return r;
+    recurrent_attributes a;
+    memset(&a, 0, sizeof a);
+    if (options)
+        a.options = *options;
+    for (size_t i = op == OP_gru ? 5 : 4; i < count; i++)
+        a.carry = a.carry || operands[i].id;
+    for (int i = 0; i < 2; i++)
+        if (outs[i])
+            *outs[i] = RLXVK_NONE;
+    rlxvk_tensor packed = op_build(g, op, operands, count, &a);
+    if (!packed.id || !a.carry || a.options.in_place)
+        return packed;
+    const node *n = graph_node(g, packed.id - 1);
+    recurrent_geometry r = recurrent_geometry_of(input_shape(g, n, 0), n, n->attributes);
+    rlxvk_shape shape = *input_shape(g, n, recurrent_state_operand(n));
+    for (uint64_t i = 0; i < r.states; i++)
+        if (outs[i])
+            *outs[i] =
+                sequence_packed_result(g, packed, recurrent_result(&r) + i * shape_numel(&shape),
+                                       shape);
+    return sequence_packed_result(g, packed, 0,
+                                  RLXVK_SHAPE((int64_t)r.batch, (int64_t)r.steps,
+                                              (int64_t)(r.directions * r.hidden)));
 }
 
-/* ---- infer ---- */
+rlxvk_tensor rlxvk_lstm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
+                        rlxvk_tensor bias, rlxvk_tensor h0, rlxvk_tensor c0,
+                        const rlxvk_recurrent_options *options, rlxvk_tensor *out_h,
+                        rlxvk_tensor *out_c)
+{
+    rlxvk_tensor operands[] = {x, w_ih, w_hh, bias, h0, c0};
+    return build(g, OP_lstm, operands, ARRAY_COUNT(operands), options,
+                 (rlxvk_tensor *[]){out_h, out_c});
+}
+
+rlxvk_tensor rlxvk_gru(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
+                       rlxvk_tensor b_ih, rlxvk_tensor b_hh, rlxvk_tensor h0,
+                       const rlxvk_recurrent_options *options, rlxvk_tensor *out_h)
+{
+    rlxvk_tensor operands[] = {x, w_ih, w_hh, b_ih, b_hh, h0};
+    return build(g, OP_gru, operands, ARRAY_COUNT(operands), options,
+                 (rlxvk_tensor *[]){out_h, NULL});
+}
+
+rlxvk_tensor rlxvk_rnn(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
+                       rlxvk_tensor bias, rlxvk_tensor h0, const rlxvk_recurrent_options *options,
+                       rlxvk_tensor *out_h)
+{
+    rlxvk_tensor operands[] = {x, w_ih, w_hh, bias, h0};
+    return build(g, OP_rnn, operands, ARRAY_COUNT(operands), options,
+                 (rlxvk_tensor *[]){out_h, NULL});
+}
+
+/* ---- Infer ---- */
 
 static rlxvk_status check_options(const node *n, recurrent_attributes *a)
 {
@@ -140,6 +181,8 @@ static uint32_t recurrent_writes(const node *n)
     return a->options.in_place ? states << recurrent_state_operand(n) : 0;
 }
 
+/* ---- The family ---- */
+
 static void recurrent_describe(const node *n, text *out)
 {
     const recurrent_attributes *a = n->attributes;
@@ -160,61 +203,3 @@ const op_family recurrent_family = {.name = "recurrent",
                                     .lower = recurrent_lower,
                                     .host = recurrent_host,
                                     .describe = recurrent_describe};
-
-/* ---- building ---- */
-
-static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operands, size_t count,
-                          const rlxvk_recurrent_options *options, rlxvk_tensor *const outs[2])
-{
-    recurrent_attributes a;
-    memset(&a, 0, sizeof a);
-    if (options)
-        a.options = *options;
-    for (size_t i = op == OP_gru ? 5 : 4; i < count; i++)
-        a.carry = a.carry || operands[i].id;
-    for (int i = 0; i < 2; i++)
-        if (outs[i])
-            *outs[i] = RLXVK_NONE;
-    rlxvk_tensor packed = op_build(g, op, operands, count, &a);
-    if (!packed.id || !a.carry || a.options.in_place)
-        return packed;
-    const node *n = graph_node(g, packed.id - 1);
-    recurrent_geometry r = recurrent_geometry_of(input_shape(g, n, 0), n, n->attributes);
-    rlxvk_shape shape = *input_shape(g, n, recurrent_state_operand(n));
-    for (uint64_t i = 0; i < r.states; i++)
-        if (outs[i])
-            *outs[i] =
-                sequence_packed_result(g, packed, recurrent_result(&r) + i * shape_numel(&shape),
-                                       shape);
-    return sequence_packed_result(g, packed, 0,
-                                  RLXVK_SHAPE((int64_t)r.batch, (int64_t)r.steps,
-                                              (int64_t)(r.directions * r.hidden)));
-}
-
-rlxvk_tensor rlxvk_lstm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
-                        rlxvk_tensor bias, rlxvk_tensor h0, rlxvk_tensor c0,
-                        const rlxvk_recurrent_options *options, rlxvk_tensor *out_h,
-                        rlxvk_tensor *out_c)
-{
-    rlxvk_tensor operands[] = {x, w_ih, w_hh, bias, h0, c0};
-    return build(g, OP_lstm, operands, ARRAY_COUNT(operands), options,
-                 (rlxvk_tensor *[]){out_h, out_c});
-}
-
-rlxvk_tensor rlxvk_gru(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
-                       rlxvk_tensor b_ih, rlxvk_tensor b_hh, rlxvk_tensor h0,
-                       const rlxvk_recurrent_options *options, rlxvk_tensor *out_h)
-{
-    rlxvk_tensor operands[] = {x, w_ih, w_hh, b_ih, b_hh, h0};
-    return build(g, OP_gru, operands, ARRAY_COUNT(operands), options,
-                 (rlxvk_tensor *[]){out_h, NULL});
-}
-
-rlxvk_tensor rlxvk_rnn(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,
-                       rlxvk_tensor bias, rlxvk_tensor h0, const rlxvk_recurrent_options *options,
-                       rlxvk_tensor *out_h)
-{
-    rlxvk_tensor operands[] = {x, w_ih, w_hh, bias, h0};
-    return build(g, OP_rnn, operands, ARRAY_COUNT(operands), options,
-                 (rlxvk_tensor *[]){out_h, NULL});
-}

@@ -6,6 +6,11 @@
 #include "args/sequence.h"
 #include "op/sequence/sequence.h"
 
+typedef struct recurrent_attributes {
+    rlxvk_recurrent_options options; /* num_layers resolved */
+    bool carry;                      /* initial states are given, final states are results */
+} recurrent_attributes;
+
 typedef struct recurrent_geometry {
     uint64_t batch, steps, inputs, hidden, gates, layers, directions;
     uint64_t rows;   /* gates * hidden: of one block of weights */

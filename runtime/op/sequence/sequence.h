@@ -8,6 +8,10 @@
 
 #include "op/op.h"
 
+typedef struct carry_attributes { /* mamba2, gated_delta_net; selective_scan has neither */
+    bool carry, in_place;
+} carry_attributes;
+
 /* E_ATTR unless operand i may be written in place: a leaf that is no other operand. */
 rlxvk_status sequence_check_written(const rlxvk_graph *g, const node *n, uint32_t i);
 /* E_SHAPE unless operand i has the given dims. */

@@ -18,14 +18,19 @@ typedef struct scan_geometry {
     uint64_t batch, steps, heads, width, size;
 } scan_geometry;
 
-static scan_geometry geometry_of(const rlxvk_shape *x, const rlxvk_shape *b)
+rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor delta,
+                                  rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c)
 {
-    bool by_head = x->rank == 4;
-    return (scan_geometry){.batch = (uint64_t)x->dims[0],
-                           .steps = (uint64_t)x->dims[1],
-                           .heads = by_head ? (uint64_t)x->dims[2] : 1,
-                           .width = (uint64_t)x->dims[x->rank - 1],
-                           .size = (uint64_t)b->dims[b->rank - 1]};
+    rlxvk_tensor operands[] = {x, delta, a, b, c, RLXVK_NONE};
+    return sequence_build_carry(g, OP_selective_scan, operands, false, NULL);
+}
+
+rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
+                          rlxvk_tensor b, rlxvk_tensor c, rlxvk_tensor state, bool in_place,
+                          rlxvk_tensor *out_state)
+{
+    rlxvk_tensor operands[] = {x, dt, a, b, c, state};
+    return sequence_build_carry(g, OP_mamba2, operands, in_place, out_state);
 }
 
 static rlxvk_status check_size(const node *n, int64_t size)
@@ -72,13 +77,21 @@ error:
     return status;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status state_scan_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     return node_code(n) == STATE_SCAN_MAMBA2 ? infer_mamba2(g, n, attributes)
                                              : infer_selective(g, n, attributes);
 }
 
-/* ---- lower ---- */
+static scan_geometry geometry_of(const rlxvk_shape *x, const rlxvk_shape *b)
+{
+    bool by_head = x->rank == 4;
+    return (scan_geometry){.batch = (uint64_t)x->dims[0],
+                           .steps = (uint64_t)x->dims[1],
+                           .heads = by_head ? (uint64_t)x->dims[2] : 1,
+                           .width = (uint64_t)x->dims[x->rank - 1],
+                           .size = (uint64_t)b->dims[b->rank - 1]};
+}
 
 /* Few numbers a lane where the channels alone do not fill the device. */
 static uint32_t choose_keep(const lowering *l, const scan_geometry *s)
@@ -107,7 +120,7 @@ static struct state_scan_args make_arguments(const scan_geometry *s, uint32_t la
                                     .after_offset = operands[7].offset};
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status state_scan_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const carry_attributes *a = n->attributes;
@@ -130,8 +143,6 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* ---- host ---- */
-
 /* The walk of one channel of one batch row; `state` has `size` numbers. */
 static void walk_channel(const host_call *call, const scan_geometry *s, uint64_t b,
                          uint64_t channel, double *state)
@@ -152,7 +163,7 @@ static void walk_channel(const host_call *call, const scan_geometry *s, uint64_t
     }
 }
 
-static rlxvk_status host(const host_call *call)
+static rlxvk_status state_scan_host(const host_call *call)
 {
     const carry_attributes *a = call->node->attributes;
     const host_tensor *in = call->inputs;
@@ -177,25 +188,8 @@ static rlxvk_status host(const host_call *call)
 
 const op_family state_scan_family = {.name = "state_scan",
                                      .attribute_size = sizeof(carry_attributes),
-                                     .infer = infer,
+                                     .infer = state_scan_infer,
                                      .writes = sequence_carry_writes,
-                                     .lower = lower,
-                                     .host = host,
+                                     .lower = state_scan_lower,
+                                     .host = state_scan_host,
                                      .describe = sequence_describe_carry};
-
-/* ---- building ---- */
-
-rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor delta,
-                                  rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c)
-{
-    rlxvk_tensor operands[] = {x, delta, a, b, c, RLXVK_NONE};
-    return sequence_build_carry(g, OP_selective_scan, operands, false, NULL);
-}
-
-rlxvk_tensor rlxvk_mamba2(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
-                          rlxvk_tensor b, rlxvk_tensor c, rlxvk_tensor state, bool in_place,
-                          rlxvk_tensor *out_state)
-{
-    rlxvk_tensor operands[] = {x, dt, a, b, c, state};
-    return sequence_build_carry(g, OP_mamba2, operands, in_place, out_state);
-}

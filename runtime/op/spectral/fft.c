@@ -1,7 +1,7 @@
 /*
  * fft: X[k] = S sum over n of x[n] exp(-+2 pi i n k / N) along one axis. Complex tensors (C64) may
  * take any axis; a real tensor whose last axis is 2N long holds N real and then N imaginary parts.
- * Kernels: fft_lower.c; here the builders, the view and the reference.
+ * Kernels: fft_lower.c; what it shares with the real lines: fft_view.c.
  */
 #include "op/spectral/fft.h"
 #include "op/families.h"
@@ -20,8 +20,6 @@ rlxvk_tensor rlxvk_fft(rlxvk_graph *g, rlxvk_tensor x, bool inverse, rlxvk_fft_n
     return rlxvk_fft_axis(g, x, -1, inverse, norm);
 }
 
-/* ---- Shapes ---- */
-
 static rlxvk_status check_block(const node *n, int32_t axis)
 {
     if (n->dtype != RLXVK_F32 && n->dtype != RLXVK_F64)
@@ -38,7 +36,7 @@ static rlxvk_status check_block(const node *n, int32_t axis)
     return RLXVK_OK;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status fft_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     fft_attributes *a = attributes;
     rlxvk_status status;
@@ -58,33 +56,6 @@ static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
                        a->axis);
 error:
     return status;
-}
-
-fft_view fft_view_of(const node *n)
-{
-    const fft_attributes *a = n->attributes;
-    axis_view v = op_axis_view(&n->shape, a->axis);
-    bool block = n->dtype != RLXVK_C64;
-    return (fft_view){v.outer, v.length / (block ? 2 : 1), v.inner, block};
-}
-
-double fft_scale(const node *n)
-{
-    const fft_attributes *a = n->attributes;
-    double length = (double)fft_view_of(n).length;
-    if (a->norm == RLXVK_FFT_ORTHO)
-        return 1 / sqrt(length);
-    return a->norm == RLXVK_FFT_INVERSE && a->inverse ? 1 / length : 1;
-}
-
-/* ---- Host ---- */
-
-double fft_relative_bound(uint64_t length)
-{
-    const double u = 0x1p-24;
-    if (fft_is_smooth(length, FFT_SMOOTH))
-        return 12 * u * sqrt(log2((double)MAX(length, 2)) + 1);
-    return 20 * u * sqrt(log2((double)fft_next_smooth(2 * length - 1)) + 1);
 }
 
 typedef struct line {
@@ -120,7 +91,7 @@ static rlxvk_status host_line(const host_call *c, const fft_view *v, line at, co
     return status;
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status fft_host(const host_call *c)
 {
     fft_view v = fft_view_of(c->node);
     complex_value *row = memory_allocate(v.length * sizeof *row);
@@ -132,13 +103,7 @@ static rlxvk_status host(const host_call *c)
     return status;
 }
 
-const char *fft_norm_name(rlxvk_fft_norm norm)
-{
-    static const char *const names[] = {"inverse", "none", "ortho"};
-    return names[norm];
-}
-
-static void describe(const node *n, text *out)
+static void fft_describe(const node *n, text *out)
 {
     const fft_attributes *a = n->attributes;
     text_append(out, " axis=%d inverse=%d norm=%s", a->axis, a->inverse, fft_norm_name(a->norm));
@@ -148,7 +113,7 @@ const op_family fft_family = {.name = "fft",
                               .attribute_size = sizeof(fft_attributes),
                               .pairs = true,
                               .foldable = true,
-                              .infer = infer,
+                              .infer = fft_infer,
                               .lower = fft_lower,
-                              .host = host,
-                              .describe = describe};
+                              .host = fft_host,
+                              .describe = fft_describe};

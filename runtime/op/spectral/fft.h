@@ -7,7 +7,18 @@
 
 #include "op/op.h"
 
-/* ---- The exact transform (op/fft_exact.c) ---- */
+typedef struct fft_attributes {
+    int32_t axis;
+    bool inverse;
+    rlxvk_fft_norm norm;
+} fft_attributes;
+
+typedef struct fft_real_attributes {
+    int64_t length; /* of the real lines; even */
+    rlxvk_fft_norm norm;
+} fft_real_attributes;
+
+/* ---- The exact transform (fft_exact.c) ---- */
 
 typedef struct complex_value {
     double re, im;
@@ -22,7 +33,7 @@ bool fft_is_smooth(uint64_t n, uint64_t largest);
 /* The least length >= n whose prime factors are at most 7; 0 where it does not fit. */
 uint64_t fft_next_smooth(uint64_t n);
 
-/* ---- Lines of a tensor (op/fft.c) ---- */
+/* ---- Lines of a tensor (fft_view.c) ---- */
 
 /* [outer, length, inner] lines of complex elements; block: real parts, then imaginary parts. */
 typedef struct fft_view {
@@ -36,7 +47,7 @@ double fft_scale(const node *n);
 double fft_relative_bound(uint64_t length);
 const char *fft_norm_name(rlxvk_fft_norm norm);
 
-/* ---- Passes (op/fft_select.c) ---- */
+/* ---- Passes (fft_select.c) ---- */
 
 #define FFT_MOST_PASSES 3
 #define FFT_MOST_STAGES 16
@@ -75,14 +86,14 @@ typedef struct fft_tile {
 } fft_tile;
 
 typedef struct fft_class {
-    const char *name;
-    bool portable, along;
+    choice_row row;
+    bool along;
     uint32_t longest, least_span, held, threads, least_rows;
 } fft_class;
-extern const fft_class fft_classes[];
-extern const size_t fft_class_count;
-/* False when no class takes it. span: rows that lie side by side. */
-bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, fft_tile *out);
+/* False when no class takes it. span: rows that lie side by side. The row `forced` (VARIANT_NONE:
+ * none) goes before the others, if it can. */
+bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, size_t forced,
+                     fft_tile *out);
 
 /* A transform of `length` points in one or two tiles. */
 typedef struct fft_plan {
@@ -91,9 +102,10 @@ typedef struct fft_plan {
     fft_tile tiles[2];
 } fft_plan;
 /* False (and count 0) when it is for groups. */
-bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, fft_plan *out);
+bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, size_t forced,
+                     fft_plan *out);
 
-/* ---- Tables of twiddles (op/fft_table.c) ---- */
+/* ---- Tables of twiddles (fft_table.c) ---- */
 
 typedef struct fft_table {
     float *pairs; /* owned */
@@ -119,7 +131,7 @@ uint32_t fft_push_grid(fft_table *t, uint64_t rows, uint64_t columns, uint64_t s
 uint64_t fft_plan_entries(const fft_plan *plan);
 void fft_push_plan(fft_table *t, const fft_plan *plan, uint32_t out[2]);
 
-/* ---- Lowering (op/fft_lower.c) ---- */
+/* ---- Lowering (fft_lower.c) ---- */
 
 /* Where lines lie: word addresses of the pairs' real parts. */
 typedef struct fft_port {
@@ -150,8 +162,8 @@ typedef struct fft_transform {
     fft_port scratch; /* between passes */
     float scale;
 } fft_transform;
-rlxvk_status fft_group_emit(const fft_transform *t);    /* op/fft_group.c */
-rlxvk_status fft_register_emit(const fft_transform *t); /* op/fft_register.c */
+rlxvk_status fft_group_emit(const fft_transform *t);    /* fft_group.c */
+rlxvk_status fft_register_emit(const fft_transform *t); /* fft_register.c */
 /* The span of the twiddles after a pass of several; 0 after the last. */
 uint64_t fft_split_span(const fft_split *s, uint32_t pass);
 /* Pairs of scratch that `inner` lines side by side take between the passes of a plan. */

@@ -15,8 +15,6 @@ static bool is_inverse(const node *n)
     return node_code(n) == FFT_REAL_INVERSE;
 }
 
-/* ---- Shapes ---- */
-
 static rlxvk_status check_length(const node *n, int64_t length)
 {
     const fft_real_attributes *a = n->attributes;
@@ -29,7 +27,7 @@ static rlxvk_status check_length(const node *n, int64_t length)
     return RLXVK_OK;
 }
 
-static rlxvk_status infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status fft_real_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const fft_real_attributes *a = attributes;
     n->shape = *input_shape(g, n, 0);
@@ -60,8 +58,6 @@ static double scale_of(const node *n)
     return a->norm == RLXVK_FFT_INVERSE && is_inverse(n) ? 1 / (double)a->length : 1;
 }
 
-/* ---- Kernel ---- */
-
 static fft_port port_of_line(operand o, uint64_t length)
 {
     return (fft_port){o, o.offset, length, 0, 2, 1, o.offset % 2 == 0 && length % 2 == 0};
@@ -72,7 +68,7 @@ static fft_port port_of_bins(operand o, uint64_t length)
     return (fft_port){o, o.offset, length + 2, 0, 1, (int32_t)(length / 2 + 1), false};
 }
 
-static rlxvk_status lower(lowering *l, uint32_t id)
+static rlxvk_status fft_real_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const fft_real_attributes *a = n->attributes;
@@ -94,8 +90,6 @@ static rlxvk_status lower(lowering *l, uint32_t id)
     }
     return fft_lower_request(l, &r);
 }
-
-/* ---- Host ---- */
 
 static void host_bound(const host_call *c, uint64_t start, uint64_t count, double power)
 {
@@ -145,7 +139,7 @@ static rlxvk_status host_inverse(const host_call *c, uint64_t line, complex_valu
     return status;
 }
 
-static rlxvk_status host(const host_call *c)
+static rlxvk_status fft_real_host(const host_call *c)
 {
     uint64_t n = (uint64_t)((const fft_real_attributes *)c->node->attributes)->length;
     uint64_t lines =
@@ -158,7 +152,7 @@ static rlxvk_status host(const host_call *c)
     return status;
 }
 
-static void describe(const node *n, text *out)
+static void fft_real_describe(const node *n, text *out)
 {
     const fft_real_attributes *a = n->attributes;
     text_append(out, " n=%lld norm=%s", (long long)a->length, fft_norm_name(a->norm));
@@ -167,7 +161,7 @@ static void describe(const node *n, text *out)
 const op_family fft_real_family = {.name = "fft_real",
                                    .attribute_size = sizeof(fft_real_attributes),
                                    .foldable = true,
-                                   .infer = infer,
-                                   .lower = lower,
-                                   .host = host,
-                                   .describe = describe};
+                                   .infer = fft_real_infer,
+                                   .lower = fft_real_lower,
+                                   .host = fft_real_host,
+                                   .describe = fft_real_describe};

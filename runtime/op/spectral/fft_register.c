@@ -111,7 +111,7 @@ static rlxvk_status emit(const fft_transform *t, uint32_t index, pass *s)
     s->in.access = ACCESS_READ;
     s->out.access = ACCESS_WRITE;
     s->arguments.lines = (u32)lines;
-    dispatch d = {.kernel = KERNEL_FFT_REGISTER};
+    dispatch d = {.kernel = KERNEL_FFT_REGISTER, .variant = tile->name};
     TRY(fft_stage_table(t->l, tile->n, tile->radices, tile->stages, &stages));
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->rows * tile->lanes}, {FFT_REGISTER_N, tile->n},
                   {FFT_REGISTER_ROWS, tile->rows}, {FFT_REGISTER_LANES, tile->lanes},

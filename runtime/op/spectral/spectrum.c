@@ -321,9 +321,9 @@ static double frequency(int64_t k, int64_t n)
     return (double)(k < (n + 1) / 2 ? k : k - n) / (double)n;
 }
 
-rlxvk_tensor rlxvk_fftfreq(rlxvk_graph *g, int64_t n)
+rlxvk_tensor rlxvk_signal_fftfreq(rlxvk_graph *g, int64_t n)
 {
-    return at_least_one(g, "fftfreq", "n", n) ? table(g, n, frequency) : RLXVK_NONE;
+    return at_least_one(g, "signal_fftfreq", "n", n) ? table(g, n, frequency) : RLXVK_NONE;
 }
 
 /* k / n of a table that has n / 2 + 1 entries. */
@@ -336,9 +336,9 @@ static double odd_frequency(int64_t k, int64_t bins)
     return (double)k / (double)(2 * bins - 1);
 }
 
-rlxvk_tensor rlxvk_rfftfreq(rlxvk_graph *g, int64_t n)
+rlxvk_tensor rlxvk_signal_rfftfreq(rlxvk_graph *g, int64_t n)
 {
-    if (!at_least_one(g, "rfftfreq", "n", n))
+    if (!at_least_one(g, "signal_rfftfreq", "n", n))
         return RLXVK_NONE;
     return table(g, n / 2 + 1, n % 2 ? odd_frequency : even_frequency);
 }
@@ -352,9 +352,9 @@ static double symmetric_hann(int64_t k, int64_t n)
     return n == 1 ? 1 : 0.5 - 0.5 * fft_unit_root((uint64_t)k, (uint64_t)n - 1).re;
 }
 
-rlxvk_tensor rlxvk_hann(rlxvk_graph *g, int64_t n, bool periodic)
+rlxvk_tensor rlxvk_signal_hann(rlxvk_graph *g, int64_t n, bool periodic)
 {
-    if (!at_least_one(g, "hann", "n", n))
+    if (!at_least_one(g, "signal_hann", "n", n))
         return RLXVK_NONE;
     return table(g, n, periodic ? periodic_hann : symmetric_hann);
 }
@@ -387,7 +387,7 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
 
 /* ---- Integers ---- */
 
-uint64_t rlxvk_next_pow2(uint64_t n)
+uint64_t rlxvk_signal_next_pow2(uint64_t n)
 {
     uint64_t power = 1;
     while (power < n && power)
@@ -395,12 +395,12 @@ uint64_t rlxvk_next_pow2(uint64_t n)
     return power; /* 0 above 2^63 */
 }
 
-uint64_t rlxvk_next_smooth7(uint64_t n)
+uint64_t rlxvk_signal_next_smooth7(uint64_t n)
 {
     return fft_next_smooth(n);
 }
 
-uint64_t rlxvk_bit_reverse(uint64_t x, uint32_t bits)
+uint64_t rlxvk_signal_bit_reverse(uint64_t x, uint32_t bits)
 {
     uint64_t reversed = 0;
     for (uint32_t i = 0; i < bits && i < 64; i++)
@@ -460,7 +460,7 @@ static uint64_t lesser_factor(uint64_t n)
 }
 
 /* Trial division ends where at most two prime factors can be left. */
-size_t rlxvk_prime_factors(uint64_t n, uint64_t *out, size_t capacity)
+size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity)
 {
     size_t count = 0;
     for (uint64_t p = 2; n > 1; p++) {

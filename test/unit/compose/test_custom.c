@@ -58,8 +58,8 @@ static void register_all(void)
     const kernel_info *unary = kernel_find(KERNEL_UNARY);
     rlxvk_custom_kernel kernel = {unary->words, unary->word_count, unary->argument_bytes,
                                   unary_arguments};
-    expect_ok(rlxvk_register_custom(&(rlxvk_custom_op){"scale", 1, same_shape, scale, NULL}));
-    expect_ok(rlxvk_register_custom(&(rlxvk_custom_op){"my_gelu", 1, same_shape, NULL, &kernel}));
+    expect_ok(rlxvk_custom_register(&(rlxvk_custom_op){"scale", 1, same_shape, scale, NULL}));
+    expect_ok(rlxvk_custom_register(&(rlxvk_custom_op){"my_gelu", 1, same_shape, NULL, &kernel}));
 }
 
 /* relu(custom(neg x)) so that the op sits between kernels. */
@@ -78,7 +78,7 @@ static rlxvk_status run(const char *op, const void *attributes, size_t size, con
     if (status == RLXVK_OK)
         status = rlxvk_run(e, &in, 1, &out, 1);
     if (status == RLXVK_OK)
-        rlxvk_plan_info(e, plan);
+        rlxvk_executable_plan(e, plan);
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     return status;
@@ -155,13 +155,13 @@ static void test_refusals(void **state)
         assert_non_null(strstr(rlxvk_graph_error(g), rows[i].part));
         rlxvk_graph_destroy(g);
     }
-    expect_error(rlxvk_register_custom(&(rlxvk_custom_op){.name = ""}), RLXVK_E_ATTR, "names");
-    expect_error(rlxvk_register_custom(&(rlxvk_custom_op){.name = "empty"}), RLXVK_E_ATTR,
+    expect_error(rlxvk_custom_register(&(rlxvk_custom_op){.name = ""}), RLXVK_E_ATTR, "names");
+    expect_error(rlxvk_custom_register(&(rlxvk_custom_op){.name = "empty"}), RLXVK_E_ATTR,
                  "host function or a kernel");
-    expect_error(rlxvk_register_custom(&(rlxvk_custom_op){"wide", 8, same_shape, scale, NULL}),
+    expect_error(rlxvk_custom_register(&(rlxvk_custom_op){"wide", 8, same_shape, scale, NULL}),
                  RLXVK_E_ATTR, "8 operands; at most 7");
     rlxvk_custom_kernel no_module = {(uint32_t[5]){1, 2, 3, 4, 5}, 5, 0, unary_arguments};
-    expect_error(rlxvk_register_custom(&(rlxvk_custom_op){.name = "k", .kernel = &no_module}),
+    expect_error(rlxvk_custom_register(&(rlxvk_custom_op){.name = "k", .kernel = &no_module}),
                  RLXVK_E_ATTR, "no SPIR-V");
 }
 
@@ -213,7 +213,7 @@ enum {
 static rlxvk_status register_module(const char *name, const uint32_t *words, size_t count)
 {
     rlxvk_custom_kernel kernel = {words, count, 12, unary_arguments};
-    return rlxvk_register_custom(&(rlxvk_custom_op){name, 1, same_shape, NULL, &kernel});
+    return rlxvk_custom_register(&(rlxvk_custom_op){name, 1, same_shape, NULL, &kernel});
 }
 
 /* A module of an old version reaches the driver as it is: with this device's float controls added

@@ -3,7 +3,7 @@
  * taken apart, and random programs: joined and not, on the device and on the host, to the bit.
  */
 #include "args/elementwise.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/elementwise/region.h"
 #include "support/rewritten.h"
 
@@ -91,7 +91,7 @@ static void joins_every_kind(void **state)
     rlxvk_tensor b = rlxvk_where(g, rlxvk_lt(g, x, row), a, s);   /* two */
     rlxvk_tensor c = rlxvk_cast(g, rlxvk_round(g, b), RLXVK_I32); /* two */
     rlxvk_tensor y = rlxvk_cast(g, rlxvk_relu(g, c), RLXVK_F32);  /* two, one of them a view */
-    rlxvk_set_name(g, y, "y");
+    rlxvk_graph_set_name(g, y, "y");
     rlxvk_graph_output(g, y);
     rlxvk_graph *after = joined(g, &minimal, NULL);
     const node *n = graph_node(after, after->outputs.items[0]);
@@ -286,7 +286,7 @@ static const char *chosen(uint32_t level, uint32_t steps, uint32_t inputs,
                           const device_profile *profile, size_t forced)
 {
     const region_class *c = region_select((region_size){level, steps, inputs}, profile, forced);
-    return c ? c->name : "none";
+    return c ? c->row.name : "none";
 }
 
 static void selects_kernels(void **state)
@@ -492,7 +492,7 @@ static float *run_joined(const rlxvk_graph *g, rlxvk_toggle regions, uint64_t se
                          size_t *count)
 {
     rlxvk_executable *e = NULL;
-    rlxvk_compile_options o = {.regions = regions, .forbid_host = true, .check_plan = RLXVK_ON};
+    rlxvk_compile_options o = {.regions = regions, .forbid_host = RLXVK_ON, .check_plan = RLXVK_ON};
     expect_ok(rlxvk_compile(shared_context, g, &o, &e));
     float *values = run_seeded(e, g, seed, exact, count);
     rlxvk_executable_destroy(e);

@@ -107,7 +107,7 @@ static void errors_name_the_node(void **state)
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(1, 64)), h = x;
     for (int i = 0; i < 50; i++)
         h = rlxvk_neg(g, h);
-    rlxvk_set_name(g, h, "h.31");
+    rlxvk_graph_set_name(g, h, "h.31");
     rlxvk_tensor w = rlxvk_param(g, "w.31", RLXVK_F32, RLXVK_SHAPE(32, 64));
     rlxvk_matmul(g, h, w);
     expect_sticky(g, RLXVK_E_SHAPE,
@@ -128,7 +128,7 @@ static void sizes_name_the_tensor(void **state)
     close_context(small);
 }
 
-/* The trace of a run has the names that rlxvk_set_name gave, as JSON strings. */
+/* The trace of a run has the names that rlxvk_graph_set_name gave, as JSON strings. */
 static void traces_name_the_node(void **state)
 {
     char path[] = "/tmp/rlxvk-trace-XXXXXX", line[1024], longest[2000];
@@ -144,9 +144,9 @@ static void traces_name_the_node(void **state)
     rlxvk_context *c = open_context(NULL);
     unsetenv("RLXVK_TRACE");
     rlxvk_tensor t = rlxvk_softmax(g, input(g, "x", RLXVK_SHAPE(4)), 0);
-    rlxvk_set_name(g, t, "attn.3 \"q\\k\"");
+    rlxvk_graph_set_name(g, t, "attn.3 \"q\\k\"");
     rlxvk_tensor u = rlxvk_cumsum(g, t, 0, false);
-    rlxvk_set_name(g, u, longest);
+    rlxvk_graph_set_name(g, u, longest);
     rlxvk_graph_output(g, u);
     rlxvk_compile_options options = {.force_host = "cumsum"};
     expect_ok(rlxvk_compile(c, g, &options, &e));
@@ -200,13 +200,13 @@ static void null_objects_answer_neutrally(void **state)
     assert_int_equal(rlxvk_graph_status(NULL), RLXVK_E_NULL);
     assert_int_equal(rlxvk_tensor_shape(NULL, RLXVK_NONE).rank, 0);
     assert_int_equal(rlxvk_tensor_dtype(NULL, RLXVK_NONE), RLXVK_F32);
-    assert_int_equal(rlxvk_output_count(NULL), 0);
-    assert_int_equal(rlxvk_output_shape(NULL, 0).rank, 0);
-    assert_int_equal(rlxvk_output_dtype(NULL, 0), RLXVK_F32);
+    assert_int_equal(rlxvk_executable_output_count(NULL), 0);
+    assert_int_equal(rlxvk_executable_output_shape(NULL, 0).rank, 0);
+    assert_int_equal(rlxvk_executable_output_dtype(NULL, 0), RLXVK_F32);
     assert_false(rlxvk_has_handle(NULL, "x"));
-    rlxvk_memory(NULL, &memory);
+    rlxvk_executable_memory(NULL, &memory);
     assert_int_equal(memory.block_count, 0);
-    rlxvk_plan_info(NULL, &plan);
+    rlxvk_executable_plan(NULL, &plan);
     assert_int_equal(plan.runs, 0);
     rlxvk_context_device(NULL, &device);
     assert_false(device.usable);
@@ -216,7 +216,7 @@ static void null_objects_answer_neutrally(void **state)
                         "get_rng: executable is NULL; this call cannot do without it");
     assert_int_equal(rlxvk_neg(NULL, RLXVK_NONE).id, 0);
     assert_non_null(strstr(rlxvk_last_error(), "neg: graph is NULL"));
-    assert_int_equal(rlxvk_prime_factors(12, NULL, 3), 3);
+    assert_int_equal(rlxvk_signal_prime_factors(12, NULL, 3), 3);
 }
 
 static void null_rng_options_are_the_defaults(void **state)

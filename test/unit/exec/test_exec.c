@@ -1,6 +1,6 @@
 /* The executable's contract: params, inputs, handles, feeds, tickets, errors that change nothing,
  * sharing, clone, reports. */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "support/harness.h"
 
 #include <math.h>
@@ -158,10 +158,10 @@ static void test_row_feeds(void **state)
     expect_error(rlxvk_feed_rows(e, 5, 0, 2), RLXVK_E_RANGE, "row 5");
     expect_error(rlxvk_feed_rows(e, 4, 4, 2), RLXVK_E_RANGE, "row 4");
     expect_ok(rlxvk_feed_rows(e, 4, 1, 2));
-    rlxvk_plan_info(e, &before);
+    rlxvk_executable_plan(e, &before);
     row[0] = 1;
     expect_ok(rlxvk_run(e, &in, 1, &(rlxvk_run_output){0, y, 10, RLXVK_AS_F32}, 1));
-    rlxvk_plan_info(e, &after);
+    rlxvk_executable_plan(e, &after);
     assert_int_equal(after.submissions - before.submissions, 1);
     EXPECT(y, 0, 0, 7, 8, 0, 0, 0, 0, 1, 8);
     expect_ok(rlxvk_feed_rows(e, 4, 3, 2));
@@ -255,7 +255,7 @@ static void test_run_errors_change_nothing(void **state)
     expect_error(rlxvk_run(e, &good, 1, &bad_index, 1), RLXVK_E_INDEX, "output 2 of 1");
     expect_error(rlxvk_run(e, &good, 1, &bad_length, 1), RLXVK_E_LENGTH, "has 4");
     expect_error(rlxvk_run(e, NULL, 0, &out, 1), RLXVK_E_MISSING_INPUT, "'h'");
-    rlxvk_plan_info(e, &report);
+    rlxvk_executable_plan(e, &report);
     assert_int_equal(report.runs, 0);
     expect_ok(rlxvk_run(e, (rlxvk_run_input[]){{"h", y, 4, RLXVK_AS_F32}, good}, 2, &out, 1));
     EXPECT(y, 2, 3, 4, 5); /* a name given twice: the last wins */
@@ -280,12 +280,14 @@ static void test_compile_errors(void **state)
 
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
-    rlxvk_compile_options o = {.force_host = "relu", .forbid_host = true};
+    rlxvk_compile_options o = {.force_host = "relu", .forbid_host = RLXVK_ON};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED, "forbid_host");
     o = (rlxvk_compile_options){.force_host = "no_such_op"};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "no_such_op");
-    o = (rlxvk_compile_options){.matmul = "fastest"};
+    o = (rlxvk_compile_options){.variant = "matmul=fastest"};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "fastest");
+    o = (rlxvk_compile_options){.precision = (rlxvk_precision)4};
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "precision is 4");
     rlxvk_graph_destroy(g);
 }
 
@@ -330,7 +332,7 @@ static void test_run_makes_nothing(void **state)
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     free(run_seeded(e, g, 1, false, &n));
     float out[64];
-    rlxvk_shape s = rlxvk_output_shape(e, 1);
+    rlxvk_shape s = rlxvk_executable_output_shape(e, 1);
     rlxvk_run_output item = {1, out, shape_numel(&s), RLXVK_AS_F32};
     uint64_t allocations = memory_allocation_count();
     vk_test_hooks before = vk_hooks;
@@ -425,7 +427,7 @@ static void test_first_bad_node(void **state)
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_tensor a = rlxvk_neg(g, rlxvk_neg(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
     rlxvk_tensor root = rlxvk_sqrt(g, a);
-    rlxvk_set_name(g, root, "root");
+    rlxvk_graph_set_name(g, root, "root");
     rlxvk_graph_output(g, rlxvk_relu(g, root));
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_first_bad_node(e, &in, 1, &bad));
@@ -485,25 +487,27 @@ static void test_profile(void **state)
     rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_exp(g, input), -1));
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
-    expect_error(rlxvk_run_time(e, &whole), RLXVK_E_UNSUPPORTED, "time_runs");
+    expect_error(rlxvk_executable_run_time(e, &whole), RLXVK_E_UNSUPPORTED, "time_runs");
     rlxvk_executable_destroy(e);
     expect_ok(
         rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.time_runs = RLXVK_ON}, &e));
-    expect_error(rlxvk_run_time(e, &whole), RLXVK_E_UNSUPPORTED, "nothing has run");
+    expect_error(rlxvk_executable_run_time(e, &whole), RLXVK_E_UNSUPPORTED, "nothing has run");
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
-    expect_ok(rlxvk_run_time(e, &whole));
+    expect_ok(rlxvk_executable_run_time(e, &whole));
     assert_true(whole >= 0 && whole < 1e6);
-    expect_error(rlxvk_profile(e, steps, 4, &count), RLXVK_E_UNSUPPORTED, "option profile");
+    expect_error(rlxvk_executable_profile(e, steps, 4, &count), RLXVK_E_UNSUPPORTED,
+                 "option profile");
     rlxvk_executable_destroy(e);
     expect_ok(rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.profile = RLXVK_ON}, &e));
-    expect_error(rlxvk_profile(e, steps, 4, &count), RLXVK_E_UNSUPPORTED, "nothing has run");
+    expect_error(rlxvk_executable_profile(e, steps, 4, &count), RLXVK_E_UNSUPPORTED,
+                 "nothing has run");
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
-    expect_ok(rlxvk_profile(e, steps, 4, &count));
+    expect_ok(rlxvk_executable_profile(e, steps, 4, &count));
     assert_int_equal(count, 2);
     assert_string_equal(steps[0].name, "unary");
     assert_true(steps[0].gpu && steps[0].microseconds >= 0 && steps[0].microseconds < 1e6);
     sum = steps[0].microseconds + steps[1].microseconds;
-    expect_ok(rlxvk_run_time(e, &whole));
+    expect_ok(rlxvk_executable_run_time(e, &whole));
     assert_true(whole >= 0.999 * sum && whole <= 1.001 * sum + 1e-3);
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
@@ -620,7 +624,7 @@ static void test_dump_of_misses(void **state)
     rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(3, 4));
     rlxvk_tensor m = rlxvk_matmul(g, x, rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(4, 5)));
     rlxvk_tensor y = rlxvk_add(g, m, rlxvk_param(g, "b", RLXVK_F32, RLXVK_SHAPE(5)));
-    rlxvk_set_name(g, y, "y");
+    rlxvk_graph_set_name(g, y, "y");
     rlxvk_graph_output(g, y);
     rlxvk_graph_output(g, rlxvk_neg(g, m));
     expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.dump = "rewrite"}, &e));
@@ -628,6 +632,33 @@ static void test_dump_of_misses(void **state)
                               "matmul %2 has 2 readers");
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
+    close_context(c);
+}
+
+static rlxvk_precision precision_of(rlxvk_context *c, rlxvk_precision option)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_compile_options o = {.precision = option};
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
+    expect_ok(rlxvk_compile(c, g, &o, &e));
+    rlxvk_precision precision = e->precision;
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return precision;
+}
+
+/* The switch is for compiles that ask for none. */
+static void test_precision_switch(void **state)
+{
+    (void)state;
+    assert_int_equal(precision_of(shared_context, RLXVK_PRECISION_F32), RLXVK_PRECISION_F32);
+    setenv("RLXVK_PRECISION", "split", 1);
+    rlxvk_context *c = open_context(NULL);
+    unsetenv("RLXVK_PRECISION");
+    assert_int_equal(precision_of(c, RLXVK_PRECISION_F32), RLXVK_PRECISION_SPLIT);
+    assert_int_equal(precision_of(c, RLXVK_PRECISION_BF16), RLXVK_PRECISION_BF16);
     close_context(c);
 }
 
@@ -664,6 +695,7 @@ int main(void)
         cmocka_unit_test(test_lost_device),
         cmocka_unit_test(test_dump_of_misses),
         cmocka_unit_test(test_context_errors),
+        cmocka_unit_test(test_precision_switch),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

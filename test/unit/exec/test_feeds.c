@@ -3,7 +3,7 @@
  * upload or a later run writes. Each on a device whose memory the host reads in place, and on one
  * where everything is staged.
  */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>
@@ -22,7 +22,7 @@ static int open_contexts(void **state)
 {
     (void)state;
     contexts[0] = open_context(NULL);
-    contexts[1] = open_context(&(rlxvk_context_options){.no_direct_upload = true});
+    contexts[1] = open_context(&(rlxvk_context_options){.direct_upload = RLXVK_OFF});
     return 0;
 }
 
@@ -359,9 +359,9 @@ static rlxvk_executable *slow_executable(uint64_t timeout_ns)
     for (int i = 0; i < 200; i++)
         x = rlxvk_matmul(g, x, w);
     rlxvk_graph_output(g, x);
-    rlxvk_compile_options o = {.allow_unset = true};
+    rlxvk_compile_options o = {.allow_unset = RLXVK_ON};
     rlxvk_executable *e = compile(contexts[0], g, &o);
-    e->timeout_ns = timeout_ns;
+    e->program->options.timeout_ns = timeout_ns;
     return e;
 }
 

@@ -3,7 +3,8 @@
  * against every other, bit for bit. Scratch is poisoned with NaN and the gaps between slots are
  * guarded.
  */
-#include "exec/executable.h"
+#include "exec/allocate.h"
+#include "exec/transfer.h"
 #include "support/harness.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ enum { MODES = 7 };
 
 static rlxvk_compile_options mode_options(int mode)
 {
-    rlxvk_compile_options o = {.check_plan = RLXVK_ON, .forbid_host = true};
+    rlxvk_compile_options o = {.check_plan = RLXVK_ON, .forbid_host = RLXVK_ON};
     o.reuse_memory = mode == 1 ? RLXVK_OFF : RLXVK_DEFAULT;
     o.reorder = mode == 2 ? RLXVK_OFF : RLXVK_DEFAULT;
     o.full_barrier = mode == 3 ? RLXVK_ON : RLXVK_DEFAULT;
@@ -90,10 +91,10 @@ static void test_exact_graphs(void **state)
 {
     rlxvk_context *c = open_context(NULL);
     (void)state;
-    executable_scratch_fill = 0x7fc00001u; /* NaN: a read of unwritten memory shows */
+    exec_scratch_fill = 0x7fc00001u; /* NaN: a read of unwritten memory shows */
     for (uint64_t seed = 1; seed <= 40; seed++)
         check_seed(c, seed, true);
-    executable_scratch_fill = 0;
+    exec_scratch_fill = 0;
     close_context(c);
 }
 
@@ -101,10 +102,10 @@ static void test_smooth_graphs(void **state)
 {
     rlxvk_context *c = open_context(NULL);
     (void)state;
-    executable_scratch_fill = 0x7fc00001u;
+    exec_scratch_fill = 0x7fc00001u;
     for (uint64_t seed = 101; seed <= 130; seed++)
         check_seed(c, seed, false);
-    executable_scratch_fill = 0;
+    exec_scratch_fill = 0;
     close_context(c);
 }
 
@@ -115,7 +116,7 @@ static void test_small_limits(void **state)
                                     .limit_binding_bytes = 80 * 1024,
                                     .limit_workgroup_invocations = 64,
                                     .limit_group_count = 64,
-                                    .no_direct_upload = true};
+                                    .direct_upload = RLXVK_OFF};
     rlxvk_context *c = open_context(&lesser);
     uint32_t blocks = 0;
     (void)state;
@@ -128,7 +129,7 @@ static void test_small_limits(void **state)
         float *reference = evaluate_seeded(g, seed, true, &count);
         float *got = run_seeded(e, g, seed, true, &n);
         compare_bits(got, reference, count, seed, "small limits");
-        rlxvk_memory(e, &memory);
+        rlxvk_executable_memory(e, &memory);
         blocks = MAX(blocks, memory.block_count);
         free(got);
         free(reference);
@@ -160,13 +161,13 @@ static void test_many_blocks(void **state)
     }
     rlxvk_graph_output(g, x);
     for (int staged = 0; staged < 2; staged++) {
-        lesser.no_direct_upload = staged;
+        lesser.direct_upload = staged ? RLXVK_OFF : RLXVK_DEFAULT;
         rlxvk_context *c = open_context(&lesser);
         expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, &e));
         float *reference = evaluate_seeded(g, 9, true, &count);
         float *got = run_seeded(e, g, 9, true, &n);
         compare_bits(got, reference, count, 9, "many blocks");
-        rlxvk_memory(e, &memory);
+        rlxvk_executable_memory(e, &memory);
         assert_true(memory.block_count >= 10 && memory.weight_bytes >= 8 * 65536);
         free(got);
         free(reference);
@@ -194,7 +195,7 @@ static void test_host_fallback(void **state)
             expect_ok(rlxvk_compile(c, g, &o, &e));
             float *got = run_seeded(e, g, seed, true, &n);
             compare_bits(got, reference, count, seed, forced[k]);
-            rlxvk_plan_info(e, &plan);
+            rlxvk_executable_plan(e, &plan);
             assert_true(k > 0 || (plan.host_steps > 0 && plan.dispatches == 0));
             free(got);
             rlxvk_executable_destroy(e);
@@ -210,28 +211,28 @@ static void test_guard_bands(void **state)
 {
     rlxvk_context *c = open_context(NULL);
     (void)state;
-    executable_scratch_fill = 0xdeadbeefu;
+    exec_scratch_fill = 0xdeadbeefu;
     for (uint64_t seed = 401; seed <= 420; seed++) {
         rlxvk_graph *g = make_graph(seed, true);
         rlxvk_executable *e = NULL;
         size_t n;
         expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.reuse_memory = RLXVK_OFF}, &e));
         free(run_seeded(e, g, seed, true, &n));
-        for (uint32_t v = 0; v < e->plan.value_count; v++) {
-            const slot *s = &e->plan.slots[v];
+        for (uint32_t v = 0; v < e->program->plan.value_count; v++) {
+            const slot *s = &e->program->plan.slots[v];
             uint32_t guard[64];
             if (s->block == SLOT_NONE || s->class != CLASS_SCRATCH || s->size == s->bytes)
                 continue;
             location at = e->locations[v];
             at.offset += s->bytes;
-            expect_ok(location_read(e, &at, guard, s->size - s->bytes));
+            expect_ok(transfer_read(e, &at, guard, s->size - s->bytes));
             for (uint64_t i = 0; i < (s->size - s->bytes) / 4; i++)
                 assert_int_equal(guard[i], 0xdeadbeefu);
         }
         rlxvk_executable_destroy(e);
         rlxvk_graph_destroy(g);
     }
-    executable_scratch_fill = 0;
+    exec_scratch_fill = 0;
     close_context(c);
 }
 

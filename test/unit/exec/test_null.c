@@ -185,7 +185,7 @@ static const char *registered(void)
 {
     static bool done;
     if (!done)
-        expect_ok(rlxvk_register_custom(&identity_op));
+        expect_ok(rlxvk_custom_register(&identity_op));
     done = true;
     return identity_op.name;
 }

@@ -89,12 +89,14 @@ static void write_page(bool failed)
 
 static void the_page_says_what_ran_where_and_when(void **state)
 {
+    char version[64];
     (void)state;
     write_page(true);
     assert_page_says("NVIDIA &lt;Test&gt; &amp; Co");
     assert_page_says("NVIDIA 580.159.04");
     assert_page_says("1.3.277");
-    assert_page_says("<dt>rlxvk<dd>" RLXVK_VERSION "\n");
+    snprintf(version, sizeof version, "<dt>rlxvk<dd>%s\n", rlxvk_version());
+    assert_page_says(version);
     assert_page_says("2026-05-28 20:26 UTC");
     assert_page_says("rlxvk conform --seed 7");
     assert_page_says("class=legend");

@@ -299,7 +299,7 @@ static void errors_stick(void **state)
     assert_int_equal(input(g, "y", RLXVK_SHAPE(2)).id, 0);
     assert_int_equal(rlxvk_reshape(g, RLXVK_NONE, RLXVK_SHAPE(-7)).id, 0);
     rlxvk_graph_output(g, RLXVK_NONE);
-    rlxvk_set_name(g, x, "renamed");
+    rlxvk_graph_set_name(g, x, "renamed");
     assert_int_equal(g->nodes.count, count);
     assert_int_equal(g->outputs.count, 0);
     assert_int_equal(rlxvk_graph_status(g), RLXVK_E_AXIS);
@@ -331,8 +331,8 @@ static void tensors_must_be_the_graphs(void **state)
         rlxvk_graph_output(g, unknown[i]);
         expect_sticky(g, RLXVK_E_DANGLING, "graph_output: output 0");
         g = new_graph();
-        rlxvk_set_name(g, unknown[i], "n");
-        expect_sticky(g, RLXVK_E_DANGLING, "set_name");
+        rlxvk_graph_set_name(g, unknown[i], "n");
+        expect_sticky(g, RLXVK_E_DANGLING, "graph_set_name");
         g = new_graph();
         rlxvk_neg(g, unknown[i]);
         expect_sticky(g, unknown[i].id ? RLXVK_E_DANGLING : RLXVK_E_ARITY,
@@ -350,16 +350,16 @@ static void names_are_kept(void **state)
     strcpy(name, "other");
     assert_string_equal(graph_node(g, 0)->name, "first");
     rlxvk_tensor y = rlxvk_neg(g, x), c = rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(0), NULL, 0);
-    rlxvk_set_name(g, y, "y");
-    rlxvk_set_name(g, y, "y again");
+    rlxvk_graph_set_name(g, y, "y");
+    rlxvk_graph_set_name(g, y, "y again");
     op_node_describe(g, y.id - 1, &t);
     assert_string_equal(line, "%1 neg 'y again' F32 2 (%0)");
-    rlxvk_set_name(g, y, NULL);
+    rlxvk_graph_set_name(g, y, NULL);
     assert_null(graph_node(g, y.id - 1)->name);
-    rlxvk_set_name(g, c, "c"); /* a constant's name is only for show */
-    rlxvk_set_name(g, c, "c again");
+    rlxvk_graph_set_name(g, c, "c"); /* a constant's name is only for show */
+    rlxvk_graph_set_name(g, c, "c again");
     expect_ok(rlxvk_graph_status(g));
-    rlxvk_set_name(g, x, "x");
+    rlxvk_graph_set_name(g, x, "x");
     expect_sticky(g, RLXVK_E_ATTR, "'first' is an input or param and keeps the name");
 }
 

@@ -101,7 +101,7 @@ static inline void put_data(builder *b, size_t alignment, size_t size)
 
 /* Parses the first `length` bytes in a block of exactly that size, so that a sanitizer sees every
  * overrun. The caller frees *copy after the file is closed. */
-static inline gguf_file *parse_copy(const builder *b, size_t length, rlxvk_status *status,
+static inline gguf_file *parse_copy(const builder *b, size_t length, gguf_status *status,
                                     uint8_t **copy)
 {
     gguf_file *file = NULL;

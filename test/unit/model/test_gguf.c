@@ -84,11 +84,11 @@ static void test_round_trip(void **state)
     (void)state;
     for (uint32_t version = 1; version <= 3; version++) {
         builder b;
-        rlxvk_status status;
+        gguf_status status;
         uint8_t *copy;
         build_valid(&b, version);
         gguf_file *file = parse_copy(&b, b.length, &status, &copy);
-        assert_int_equal(status, RLXVK_OK);
+        assert_int_equal(status, GGUF_OK);
         assert_true(file->version == version && file->alignment == 64 && file->pair_count == 11);
         check_values(file);
         const gguf_tensor *matrix = gguf_find_tensor(file, "matrix");
@@ -107,12 +107,12 @@ static void test_round_trip(void **state)
 static void test_accepted(void **state)
 {
     builder b = {.fault = 0};
-    rlxvk_status status;
+    gguf_status status;
     uint8_t *copy;
     (void)state;
     put_header(&b, 3, 0, 0); /* nothing at all, no data section */
     gguf_close(parse_copy(&b, b.length, &status, &copy));
-    assert_int_equal(status, RLXVK_OK);
+    assert_int_equal(status, GGUF_OK);
     free(copy);
 
     put_header(&b, 3, 3, 0); /* out of order, with a gap, an empty payload at the very end, no
@@ -122,7 +122,7 @@ static void test_accepted(void **state)
     put_tensor(&b, "e", QUANT_F32, 64, 1, (uint64_t[]){0});
     put_data(&b, 32, 68);
     gguf_close(parse_copy(&b, b.length, &status, &copy));
-    assert_int_equal(status, RLXVK_OK);
+    assert_int_equal(status, GGUF_OK);
     free(copy);
 }
 
@@ -138,11 +138,11 @@ static void test_limits(void **state)
                                   {.pair_count = 10},
                                   {.tensor_count = 2}};
     for (size_t i = 0; i < ARRAY_COUNT(limits); i++)
-        assert_int_equal(gguf_parse(b.bytes, b.length, &limits[i], &file), RLXVK_E_GGUF_COUNT);
+        assert_int_equal(gguf_parse(b.bytes, b.length, &limits[i], &file), GGUF_E_COUNT);
     assert_int_equal(gguf_parse(b.bytes, b.length, &(gguf_limits){.name_length = 5}, &file),
-                     RLXVK_E_GGUF_NAME);
+                     GGUF_E_NAME);
     assert_int_equal(gguf_parse(b.bytes, b.length, &(gguf_limits){.alignment = 32}, &file),
-                     RLXVK_E_GGUF_ALIGN);
+                     GGUF_E_ALIGN);
 }
 
 static void test_truncation(void **state)
@@ -152,11 +152,11 @@ static void test_truncation(void **state)
         builder b;
         build_valid(&b, version);
         for (size_t length = 0; length < b.length; length++) {
-            rlxvk_status status;
+            gguf_status status;
             uint8_t *copy;
             assert_null(parse_copy(&b, length, &status, &copy));
-            assert_true(status == RLXVK_E_GGUF_TRUNCATED || status == RLXVK_E_GGUF_COUNT ||
-                        status == RLXVK_E_GGUF_OFFSET);
+            assert_true(status == GGUF_E_TRUNCATED || status == GGUF_E_COUNT ||
+                        status == GGUF_E_OFFSET);
             free(copy);
         }
     }
@@ -201,7 +201,7 @@ static void test_mutation(void **state)
     (void)state;
     for (int round = 0; round < 20000; round++) {
         builder b;
-        rlxvk_status status;
+        gguf_status status;
         uint8_t *copy;
         build_valid(&b, 1 + random_below(3));
         for (uint32_t n = 1 + random_below(4); n > 0; n--) {
@@ -212,7 +212,7 @@ static void test_mutation(void **state)
         if (random_below(8) == 0)
             b.length = random_below((uint32_t)b.length);
         gguf_file *file = parse_copy(&b, b.length, &status, &copy);
-        assert_true((file != NULL) == (status == RLXVK_OK));
+        assert_true((file != NULL) == (status == GGUF_OK));
         if (file != NULL) {
             accepted++;
             touch(file);
@@ -235,7 +235,7 @@ static void test_allocation_failure(void **state)
         const gguf_string *strings;
         uint64_t count;
         memory_fail_at(++n);
-        status = gguf_parse(b.bytes, b.length, NULL, &file);
+        status = gguf_result(gguf_parse(b.bytes, b.length, NULL, &file));
         assert_true((file != NULL) == (status == RLXVK_OK));
         if (status == RLXVK_OK)
             status = gguf_get_strings(file, "a.words", &strings, &count);
@@ -279,34 +279,34 @@ static void test_split(void **state)
     snprintf(other, sizeof other, "%s/other.gguf", directory);
 
     write_part(directory, 0, 2, 2, "a");
-    assert_int_equal(gguf_open(first, &file), RLXVK_E_FILE);
+    assert_int_equal(gguf_open(first, &file), GGUF_E_FILE);
     assert_non_null(strstr(rlxvk_last_error(), "m-00002-of-00002.gguf"));
     write_part(directory, 1, 2, 2, "b");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(gguf_open(i ? second : first, &file), RLXVK_OK);
+        assert_int_equal(gguf_open(i ? second : first, &file), GGUF_OK);
         assert_true(file->tensor_count == 2 && gguf_find_tensor(file, "a")->numel == 1 &&
                     gguf_find_tensor(file, "b")->numel == 2);
         touch(file);
         gguf_close(file);
     }
-    rlxvk_status status;
+    gguf_status status;
     uint64_t n = 0;
     do {
         memory_fail_at(++n);
         status = gguf_open(first, &file);
         memory_fail_at(0);
-        assert_true(status == RLXVK_OK ? file != NULL : status == RLXVK_E_OUT_OF_HOST_MEMORY);
-    } while (status != RLXVK_OK);
+        assert_true(status == GGUF_OK ? file != NULL : status == GGUF_E_MEMORY);
+    } while (status != GGUF_OK);
     gguf_close(file);
 
     write_part(directory, 1, 2, 2, "a");
-    assert_int_equal(gguf_open(first, &file), RLXVK_E_GGUF_NAME);
+    assert_int_equal(gguf_open(first, &file), GGUF_E_NAME);
     write_part(directory, 1, 2, 3, "b");
-    assert_int_equal(gguf_open(first, &file), RLXVK_E_GGUF_COUNT);
+    assert_int_equal(gguf_open(first, &file), GGUF_E_COUNT);
     assert_int_equal(rename(first, other), 0);
-    assert_int_equal(gguf_open(other, &file), RLXVK_E_FILE);
-    assert_int_equal(gguf_open(first, &file), RLXVK_E_FILE);
-    assert_int_equal(gguf_open(directory, &file), RLXVK_E_FILE);
+    assert_int_equal(gguf_open(other, &file), GGUF_E_FILE);
+    assert_int_equal(gguf_open(first, &file), GGUF_E_FILE);
+    assert_int_equal(gguf_open(directory, &file), GGUF_E_FILE);
     unlink(second);
     unlink(other);
     rmdir(directory);
@@ -351,7 +351,7 @@ static void a_long_head_is_read_piece_by_piece(void **state)
         uint64_t last = 0;
         uint32_t payload[64] = {0};
         write_long_head(path, lengths[i]);
-        assert_int_equal(gguf_open(path, &file), RLXVK_OK);
+        assert_int_equal(gguf_open(path, &file), GGUF_OK);
         assert_true(gguf_get_u64(file, "last", &last) && last == 77);
         assert_true(gguf_get_string(file, "long", &text) && text.length == lengths[i]);
         assert_int_equal(text.data[text.length - 1], 'x');
@@ -372,7 +372,7 @@ static void a_file_cut_short_while_open_is_an_error(void **state)
     close(mkstemp(path));
     write_long_head(path, 5 << 20);
     assert_int_equal(truncate(path, 30 << 20), 0);
-    assert_int_equal(gguf_open(path, &file), RLXVK_OK);
+    assert_int_equal(gguf_open(path, &file), GGUF_OK);
     file->tensors[0].offset = 25 << 20; /* far behind the head */
     assert_int_equal(truncate(path, 4096), 0);
     assert_int_equal(gguf_read_tensor(&file->tensors[0], payload), RLXVK_E_FILE);

@@ -310,35 +310,35 @@ static void overlap(builder *b)
 
 #define CASE(build, status)                                                                        \
     {                                                                                              \
-#build, build, RLXVK_##status                                                              \
+#build, build, GGUF_##status                                                               \
     }
 static const struct malformed_case {
     const char *name;
     void (*build)(builder *b);
-    rlxvk_status status;
+    gguf_status status;
 } malformed_cases[] = {
-    CASE(short_file, E_GGUF_TRUNCATED),     CASE(short_version_3, E_GGUF_TRUNCATED),
-    CASE(cut_value, E_GGUF_TRUNCATED),      CASE(wrong_magic, E_GGUF_MAGIC),
-    CASE(version_0, E_GGUF_VERSION),        CASE(version_4, E_GGUF_VERSION),
-    CASE(big_endian, E_GGUF_ENDIAN),        CASE(many_tensors, E_GGUF_COUNT),
-    CASE(many_pairs, E_GGUF_COUNT),         CASE(count_above_limit, E_GGUF_COUNT),
-    CASE(long_key, E_GGUF_COUNT),           CASE(long_string, E_GGUF_COUNT),
-    CASE(long_array, E_GGUF_COUNT),         CASE(long_string_array, E_GGUF_COUNT),
-    CASE(long_tensor_name, E_GGUF_COUNT),   CASE(empty_key, E_GGUF_KEY),
-    CASE(spaced_key, E_GGUF_KEY),           CASE(same_key, E_GGUF_KEY),
-    CASE(unknown_value_type, E_GGUF_VALUE), CASE(nested_array, E_GGUF_VALUE),
-    CASE(bool_of_2, E_GGUF_VALUE),          CASE(alignment_u64, E_GGUF_ALIGN),
-    CASE(alignment_0, E_GGUF_ALIGN),        CASE(alignment_4, E_GGUF_ALIGN),
-    CASE(alignment_48, E_GGUF_ALIGN),       CASE(alignment_large, E_GGUF_ALIGN),
-    CASE(empty_name, E_GGUF_NAME),          CASE(name_of_256, E_GGUF_NAME),
-    CASE(name_with_nul, E_GGUF_NAME),       CASE(name_not_utf8, E_GGUF_NAME),
-    CASE(same_name, E_GGUF_NAME),           CASE(rank_5, E_GGUF_SHAPE),
-    CASE(dim_of_2_63, E_GGUF_SHAPE),        CASE(dims_overflow, E_GGUF_SHAPE),
-    CASE(withdrawn_type, E_GGUF_TYPE),      CASE(unknown_type, E_GGUF_TYPE),
-    CASE(broken_block, E_GGUF_SHAPE),       CASE(payload_overflow, E_GGUF_SHAPE),
-    CASE(past_the_end, E_GGUF_OFFSET),      CASE(odd_offset, E_GGUF_OFFSET),
-    CASE(far_offset, E_GGUF_OFFSET),        CASE(overflowing_offset, E_GGUF_OFFSET),
-    CASE(overlap, E_GGUF_OFFSET),
+    CASE(short_file, E_TRUNCATED),     CASE(short_version_3, E_TRUNCATED),
+    CASE(cut_value, E_TRUNCATED),      CASE(wrong_magic, E_MAGIC),
+    CASE(version_0, E_VERSION),        CASE(version_4, E_VERSION),
+    CASE(big_endian, E_ENDIAN),        CASE(many_tensors, E_COUNT),
+    CASE(many_pairs, E_COUNT),         CASE(count_above_limit, E_COUNT),
+    CASE(long_key, E_COUNT),           CASE(long_string, E_COUNT),
+    CASE(long_array, E_COUNT),         CASE(long_string_array, E_COUNT),
+    CASE(long_tensor_name, E_COUNT),   CASE(empty_key, E_KEY),
+    CASE(spaced_key, E_KEY),           CASE(same_key, E_KEY),
+    CASE(unknown_value_type, E_VALUE), CASE(nested_array, E_VALUE),
+    CASE(bool_of_2, E_VALUE),          CASE(alignment_u64, E_ALIGN),
+    CASE(alignment_0, E_ALIGN),        CASE(alignment_4, E_ALIGN),
+    CASE(alignment_48, E_ALIGN),       CASE(alignment_large, E_ALIGN),
+    CASE(empty_name, E_NAME),          CASE(name_of_256, E_NAME),
+    CASE(name_with_nul, E_NAME),       CASE(name_not_utf8, E_NAME),
+    CASE(same_name, E_NAME),           CASE(rank_5, E_SHAPE),
+    CASE(dim_of_2_63, E_SHAPE),        CASE(dims_overflow, E_SHAPE),
+    CASE(withdrawn_type, E_TYPE),      CASE(unknown_type, E_TYPE),
+    CASE(broken_block, E_SHAPE),       CASE(payload_overflow, E_SHAPE),
+    CASE(past_the_end, E_OFFSET),      CASE(odd_offset, E_OFFSET),
+    CASE(far_offset, E_OFFSET),        CASE(overflowing_offset, E_OFFSET),
+    CASE(overlap, E_OFFSET),
 };
 
 static void test_malformed(void **state)
@@ -346,7 +346,7 @@ static void test_malformed(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(malformed_cases); i++) {
         builder b = {.fault = 0};
-        rlxvk_status status;
+        gguf_status status;
         uint8_t *copy;
         char place[64];
         malformed_cases[i].build(&b);
@@ -354,8 +354,8 @@ static void test_malformed(void **state)
         snprintf(place, sizeof place, "byte %llu:", (unsigned long long)b.fault);
         if (status != malformed_cases[i].status || strstr(rlxvk_last_error(), place) == NULL)
             fail_msg("%s: %s, '%s', expected %s at %s", malformed_cases[i].name,
-                     rlxvk_status_name(status), rlxvk_last_error(),
-                     rlxvk_status_name(malformed_cases[i].status), place);
+                     gguf_status_name(status), rlxvk_last_error(),
+                     gguf_status_name(malformed_cases[i].status), place);
         assert_null(file);
         free(copy);
     }

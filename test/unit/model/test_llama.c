@@ -147,7 +147,7 @@ static void test_golden(void **state)
     gguf_file *file = NULL;
     char *json = read_text("test/data/docs-5m-golden.json");
     snprintf(name, sizeof name, "test/data/docs-5m-%s.gguf", variant);
-    assert_ok(gguf_open(name, &file));
+    assert_ok(gguf_result(gguf_open(name, &file)));
     for (int prompt = 0; prompt < 3; prompt++) {
         snprintf(name, sizeof name, "%s.%d", variant, prompt);
         check_golden(file, json, name);
@@ -177,7 +177,7 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
         gguf_file *file = NULL;
         llama *m = NULL;
         copy_file("test/data/docs-5m-f16.gguf", path);
-        assert_ok(gguf_open(path, &file));
+        assert_ok(gguf_result(gguf_open(path, &file)));
         assert_int_equal(truncate(path, length), 0);
         assert_int_equal(llama_load(context, file, 2, 2, NULL, 0, &m), RLXVK_E_FILE);
         assert_non_null(strstr(rlxvk_last_error(), path));
@@ -276,7 +276,7 @@ static gguf_file *make_small_model(small_model *m)
         add_block_tensors(m, i);
     assert_int_equal(m->tensors, tensors);
     put_data(&m->b, 32, m->payload);
-    assert_ok(gguf_parse(m->b.bytes, m->b.length, NULL, &file));
+    assert_ok(gguf_result(gguf_parse(m->b.bytes, m->b.length, NULL, &file)));
     fill_payload(m, file);
     return file;
 }
@@ -420,7 +420,7 @@ static void test_refusals(void **state)
         llama *m = NULL;
         memcpy(bytes, content.data, content.length);
         apply_patch(bytes, content.length, &patches[i]);
-        assert_ok(gguf_parse(bytes, content.length, NULL, &file));
+        assert_ok(gguf_result(gguf_parse(bytes, content.length, NULL, &file)));
         rlxvk_status status = llama_load(context, file, 4, 4, NULL, 0, &m);
         if (status != patches[i].status || !strstr(rlxvk_last_error(), patches[i].mentions))
             fail_msg("patch %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
@@ -457,7 +457,7 @@ static void test_features_refused(void **state)
             put_text(&b, cases[i].key, cases[i].word);
         else
             put_u32(&b, cases[i].key, cases[i].number);
-        assert_ok(gguf_parse(b.bytes, b.length, NULL, &file));
+        assert_ok(gguf_result(gguf_parse(b.bytes, b.length, NULL, &file)));
         assert_int_equal(llama_read_config(file, &config), RLXVK_E_UNSUPPORTED);
         gguf_close(file);
     }

@@ -88,7 +88,7 @@ static rlxvk_status create(const vocabulary *v, tokenizer **out)
     gguf_file *file;
     *out = NULL;
     build(&b, v);
-    rlxvk_status status = gguf_parse(b.bytes, b.length, NULL, &file);
+    rlxvk_status status = gguf_result(gguf_parse(b.bytes, b.length, NULL, &file));
     if (status == RLXVK_OK)
         status = tokenizer_create(file, out);
     gguf_close(file);
@@ -257,7 +257,7 @@ static void test_golden(void **state)
         gguf_file *file;
         tokenizer *t;
         snprintf(path, sizeof path, "test/data/docs-5m-%s.gguf", models[m]);
-        assert_int_equal(gguf_open(path, &file), RLXVK_OK);
+        assert_int_equal(gguf_open(path, &file), GGUF_OK);
         assert_int_equal(tokenizer_create(file, &t), RLXVK_OK);
         gguf_close(file);
         for (size_t p = 0; p < ARRAY_COUNT(prompts); p++) {
@@ -287,7 +287,7 @@ static void test_any_bytes(void **state)
     token_list ids = {0};
     token_text decoded = {0};
     (void)state;
-    assert_int_equal(gguf_open("test/data/docs-5m-q8_0.gguf", &file), RLXVK_OK);
+    assert_int_equal(gguf_open("test/data/docs-5m-q8_0.gguf", &file), GGUF_OK);
     assert_int_equal(tokenizer_create(file, &t), RLXVK_OK);
     gguf_close(file);
     for (size_t i = 0; i < sizeof bytes; i++) {
@@ -313,7 +313,7 @@ static void test_allocation_failure(void **state)
         builder b;
         gguf_file *file;
         build(&b, vocabularies[i]);
-        assert_int_equal(gguf_parse(b.bytes, b.length, NULL, &file), RLXVK_OK);
+        assert_int_equal(gguf_parse(b.bytes, b.length, NULL, &file), GGUF_OK);
         do {
             tokenizer *t;
             token_list ids = {0};
@@ -346,7 +346,7 @@ static void test_mutation(void **state)
             seed = seed * 1664525u + 1013904223u;
             b.bytes[(seed >> 8) % b.length] ^= (uint8_t)(1u << (seed >> 29));
         }
-        rlxvk_status status = gguf_parse(b.bytes, b.length, NULL, &file);
+        rlxvk_status status = gguf_result(gguf_parse(b.bytes, b.length, NULL, &file));
         if (status == RLXVK_OK)
             status = tokenizer_create(file, &t);
         gguf_close(file);

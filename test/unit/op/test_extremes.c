@@ -4,7 +4,7 @@
  * a sound node or with an error; what it accepts is rewritten, lowered and computed on the host, as
  * long as it is small. Wrong arithmetic shows under the sanitizers (config=asan). No device.
  */
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/op.h"
 #include "plan/schedule.h"
 #include "rewrite/rewrite.h"
@@ -375,9 +375,9 @@ static void call_spectra(const choice *c)
     CALL(rlxvk_stft(g, a, NONE, OPTIONS(stft_options, 2, 1, v, .two_sided = true)));
     CALL(rlxvk_psd(g, a, b, v));
     if (c->v >= LONG_DIM || c->v <= 256) { /* constants as long as that */
-        CALL(rlxvk_fftfreq(g, v));
-        CALL(rlxvk_rfftfreq(g, v));
-        CALL(rlxvk_hann(g, v, v & 1));
+        CALL(rlxvk_signal_fftfreq(g, v));
+        CALL(rlxvk_signal_rfftfreq(g, v));
+        CALL(rlxvk_signal_hann(g, v, v & 1));
     }
 }
 

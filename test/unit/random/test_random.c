@@ -68,7 +68,8 @@ static rlxvk_executable *compile_draws(rlxvk_context *c, rlxvk_graph **g,
     rlxvk_graph_output(*g, rlxvk_rng_normal(*g, RLXVK_SHAPE(4), 0, 1, &first));
     rlxvk_tensor logits = rlxvk_input(*g, "logits", RLXVK_F32, RLXVK_SHAPE(4, 8));
     rlxvk_graph_output(*g, rlxvk_sample(*g, logits, &sample));
-    expect_ok(rlxvk_compile(c, *g, &(rlxvk_compile_options){.rng = rng, .forbid_host = true}, &e));
+    expect_ok(
+        rlxvk_compile(c, *g, &(rlxvk_compile_options){.rng = rng, .forbid_host = RLXVK_ON}, &e));
     return e;
 }
 
@@ -164,8 +165,9 @@ static void test_minstd_vectors(void **state)
         expect_ok(rlxvk_graph_create(&g));
         rlxvk_graph_output(g, rlxvk_rng_uniform(g, RLXVK_SHAPE(WORDS), 0, 1, &streams[i]));
         rlxvk_graph_output(g, rlxvk_rng_normal(g, RLXVK_SHAPE(NORMALS), 0, 1, &streams[i]));
-        expect_ok(
-            rlxvk_compile(c, g, &(rlxvk_compile_options){.rng = &rng, .forbid_host = true}, &e));
+        expect_ok(rlxvk_compile(c, g,
+                                &(rlxvk_compile_options){.rng = &rng, .forbid_host = RLXVK_ON},
+                                &e));
         rlxvk_run_output out[] = {{0, u, WORDS, 0}, {1, z, NORMALS, 0}};
         expect_ok(rlxvk_run(e, NULL, 0, out, 2));
         for (size_t k = 0; k < ARRAY_COUNT(words); k++)

@@ -24,7 +24,7 @@ static rlxvk_tensor half(rlxvk_graph *g, uint16_t bits)
 /* The graph's last node must become the one node left, a constant of these bytes. Destroys g. */
 static void expect_folded(rlxvk_graph *g, rlxvk_tensor t, const void *bytes, size_t size)
 {
-    rlxvk_set_name(g, t, "result");
+    rlxvk_graph_set_name(g, t, "result");
     rlxvk_graph_output(g, t);
     rlxvk_graph *after = checked(g, false);
     const node *n = graph_node(after, 0);

@@ -137,8 +137,8 @@ static void keeps_outputs(void **state)
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(2, 4)), w = param(g, "w", RLXVK_SHAPE(4, 4));
     rlxvk_tensor c = floats(g, RLXVK_SHAPE(4), (float[]){1, 2, 3, 4}), twice = rlxvk_add(g, c, c);
     rlxvk_tensor y = rlxvk_relu(g, rlxvk_add(g, rlxvk_matmul(g, x, w), twice));
-    rlxvk_set_name(g, y, "y");
-    rlxvk_set_name(g, twice, "twice");
+    rlxvk_graph_set_name(g, y, "y");
+    rlxvk_graph_set_name(g, twice, "twice");
     const rlxvk_tensor outputs[] = {y, x, twice, y, w, x, c};
     for (size_t i = 0; i < ARRAY_COUNT(outputs); i++)
         rlxvk_graph_output(g, outputs[i]);

@@ -3,6 +3,7 @@
  * graph computes the same.
  */
 #include "support/rewritten.h"
+#include "op/matmul/matmul.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +43,7 @@ static rlxvk_graph *build_product(const product_case *c, rlxvk_activation activa
     rlxvk_tensor b = c->extra == BIAS_IS_X ? x : param(g, "b", c->bias);
     rlxvk_tensor a = c->bias_first ? rlxvk_add(g, b, m) : rlxvk_add(g, m, b);
     rlxvk_tensor y = activation ? activations[activation](g, a) : a;
-    rlxvk_set_name(g, y, "y");
+    rlxvk_graph_set_name(g, y, "y");
     rlxvk_graph_output(g, y);
     if (c->extra == PRODUCT_OUTPUT)
         rlxvk_graph_output(g, m);

@@ -3,7 +3,7 @@
  * (relative error in the 2-norm, largest error of an element), the choice of passes on made-up
  * devices, and the builders around fft.
  */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "op/spectral/fft.h"
 #include "support/harness.h"
 
@@ -315,7 +315,7 @@ static void tables_are_shared(void **state)
         rlxvk_tensor y = rlxvk_fft(g, x, false, RLXVK_FFT_INVERSE);
         rlxvk_graph_output(g, k ? rlxvk_fft(g, y, true, RLXVK_FFT_INVERSE) : y);
         expect_ok(rlxvk_compile(context, g, NULL, &e));
-        bytes[k] = e->plan.class_bytes[CLASS_WEIGHTS];
+        bytes[k] = e->program->plan.class_bytes[CLASS_WEIGHTS];
         rlxvk_executable_destroy(e);
         rlxvk_graph_destroy(g);
     }
@@ -452,7 +452,8 @@ static void tiles_fit(void **state)
         for (uint64_t n = 1; n <= 70000; n += n < 5000 ? 1 : 13) {
             fft_plan plan;
             uint64_t product = 1, inner = n % 3 ? 1 : n % 100 + 1;
-            if (!fft_plan_choose(&profiles[d], n, inner, &plan)) {
+            size_t forced = n % 5 ? VARIANT_NONE : n / 5 % fft_tile_choice.count;
+            if (!fft_plan_choose(&profiles[d], n, inner, forced, &plan)) {
                 assert_true(plan.count == 0);
                 continue;
             }
@@ -466,7 +467,7 @@ static void tiles_fit(void **state)
 static void expect_plan(uint64_t length, uint64_t inner, const char *first, const char *second)
 {
     fft_plan plan;
-    assert_true(fft_plan_choose(&profiles[1], length, inner, &plan));
+    assert_true(fft_plan_choose(&profiles[1], length, inner, VARIANT_NONE, &plan));
     assert_int_equal(plan.count, second ? 2 : 1);
     assert_string_equal(plan.tiles[0].name, first);
     if (second)
@@ -488,11 +489,15 @@ static void classes(void **state)
     expect_plan(65536, 1, "across_even", "across_even");
     expect_plan(1 << 20, 1, "across_long", "across_long");
     expect_plan(1 << 24, 1, "across_last", "across_last");
-    assert_false(fft_plan_choose(&profiles[1], 17, 1, &plan));
-    assert_false(fft_plan_choose(&profiles[2], 1024, 1, &plan));
-    assert_true(fft_plan_choose(&profiles[2], 4096, 1, &plan));
+    assert_false(fft_plan_choose(&profiles[1], 17, 1, VARIANT_NONE, &plan));
+    assert_false(fft_plan_choose(&profiles[2], 1024, 1, VARIANT_NONE, &plan));
+    assert_true(fft_plan_choose(&profiles[2], 4096, 1, VARIANT_NONE, &plan));
     assert_int_equal(plan.count, 2);
     assert_string_equal(plan.tiles[0].name, "across_portable");
+    size_t row = choice_find_row(&choice_families[CHOICE_fft_tile], "along_long", 10);
+    assert_true(fft_plan_choose(&profiles[2], 1024, 1, row, &plan));
+    assert_string_equal(plan.tiles[0].name, "along_long");
+    assert_false(fft_plan_choose(&profiles[2], 1024, 7, row, &plan)); /* across */
 }
 
 /* ---- Builders ---- */
@@ -566,7 +571,7 @@ static void frames_and_spectra(void **state)
     rlxvk_graph *g = new_graph();
     rlxvk_tensor t = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(T));
     rlxvk_stft_options options = {.length = LENGTH, .hop = HOP, .n_fft = N};
-    rlxvk_tensor s = rlxvk_stft(g, t, rlxvk_hann(g, LENGTH, true), &options);
+    rlxvk_tensor s = rlxvk_stft(g, t, rlxvk_signal_hann(g, LENGTH, true), &options);
     assert_true(
         shape_equal(&RLXVK_SHAPE(F, 2 * BINS), &(rlxvk_shape[]){rlxvk_tensor_shape(g, s)}[0]));
     run_graph(g, s, x, T, y, F * 2 * BINS);
@@ -582,16 +587,16 @@ static void tables_of_numbers(void **state)
     float y[8];
     (void)state;
     rlxvk_graph *g = new_graph();
-    run_graph(g, rlxvk_fftfreq(g, 6), NULL, 0, y, 6);
+    run_graph(g, rlxvk_signal_fftfreq(g, 6), NULL, 0, y, 6);
     CLOSE(y, 1e-7, 0, 1 / 6.0, 2 / 6.0, -0.5, -2 / 6.0, -1 / 6.0);
     g = new_graph();
-    run_graph(g, rlxvk_rfftfreq(g, 5), NULL, 0, y, 3);
+    run_graph(g, rlxvk_signal_rfftfreq(g, 5), NULL, 0, y, 3);
     CLOSE(y, 1e-7, 0, 0.2, 0.4);
     g = new_graph();
-    run_graph(g, rlxvk_hann(g, 5, false), NULL, 0, y, 5);
+    run_graph(g, rlxvk_signal_hann(g, 5, false), NULL, 0, y, 5);
     CLOSE(y, 1e-7, 0, 0.5, 1, 0.5, 0);
     g = new_graph();
-    run_graph(g, rlxvk_hann(g, 1, false), NULL, 0, y, 1);
+    run_graph(g, rlxvk_signal_hann(g, 1, false), NULL, 0, y, 1);
     CLOSE(y, 0, 1);
 }
 
@@ -703,33 +708,34 @@ static void integers(void **state)
 {
     uint64_t factors[63];
     (void)state;
-    assert_int_equal(rlxvk_next_pow2(0), 1);
-    assert_int_equal(rlxvk_next_pow2(1025), 2048);
-    assert_int_equal(rlxvk_next_smooth7(11), 12);
-    assert_int_equal(rlxvk_next_smooth7(2017), 2025);
+    assert_int_equal(rlxvk_signal_next_pow2(0), 1);
+    assert_int_equal(rlxvk_signal_next_pow2(1025), 2048);
+    assert_int_equal(rlxvk_signal_next_smooth7(11), 12);
+    assert_int_equal(rlxvk_signal_next_smooth7(2017), 2025);
     for (uint64_t n = 0, least = 1; n < 5000; n++) {
         for (least = n ? n : 1; !fft_is_smooth(least, 7); least++)
             ;
-        assert_int_equal(rlxvk_next_smooth7(n), least);
+        assert_int_equal(rlxvk_signal_next_smooth7(n), least);
     }
-    assert_int_equal(rlxvk_next_smooth7(UINT64_C(1) << 62), UINT64_C(1) << 62);
-    assert_int_equal(rlxvk_next_smooth7((UINT64_C(1) << 62) + 1), UINT64_C(4611840800000000000));
-    assert_int_equal(rlxvk_next_smooth7(UINT64_C(18446613971412049920)),
+    assert_int_equal(rlxvk_signal_next_smooth7(UINT64_C(1) << 62), UINT64_C(1) << 62);
+    assert_int_equal(rlxvk_signal_next_smooth7((UINT64_C(1) << 62) + 1),
+                     UINT64_C(4611840800000000000));
+    assert_int_equal(rlxvk_signal_next_smooth7(UINT64_C(18446613971412049920)),
                      UINT64_C(18446613971412049920)); /* the largest below 2^64 */
-    assert_int_equal(rlxvk_next_smooth7(UINT64_C(18446613971412049921)), 0);
-    assert_int_equal(rlxvk_next_smooth7(UINT64_MAX), 0);
-    assert_int_equal(rlxvk_bit_reverse(6, 4), 6);
-    assert_int_equal(rlxvk_bit_reverse(5, 0), 0);
-    assert_int_equal(rlxvk_prime_factors(360, factors, 63), 6);
+    assert_int_equal(rlxvk_signal_next_smooth7(UINT64_C(18446613971412049921)), 0);
+    assert_int_equal(rlxvk_signal_next_smooth7(UINT64_MAX), 0);
+    assert_int_equal(rlxvk_signal_bit_reverse(6, 4), 6);
+    assert_int_equal(rlxvk_signal_bit_reverse(5, 0), 0);
+    assert_int_equal(rlxvk_signal_prime_factors(360, factors, 63), 6);
     assert_int_equal(factors[0] * factors[3] * factors[5], 30);
-    assert_int_equal(rlxvk_prime_factors(65537, factors, 63), 1);
-    assert_int_equal(rlxvk_prime_factors(1, factors, 63), 0);
-    assert_int_equal(rlxvk_prime_factors(UINT64_C(18446744073709551557), factors, 63), 1);
-    assert_int_equal(rlxvk_prime_factors(UINT64_C(4294967291) * 4294967279, factors, 63), 2);
+    assert_int_equal(rlxvk_signal_prime_factors(65537, factors, 63), 1);
+    assert_int_equal(rlxvk_signal_prime_factors(1, factors, 63), 0);
+    assert_int_equal(rlxvk_signal_prime_factors(UINT64_C(18446744073709551557), factors, 63), 1);
+    assert_int_equal(rlxvk_signal_prime_factors(UINT64_C(4294967291) * 4294967279, factors, 63), 2);
     assert_true(factors[0] == 4294967279 && factors[1] == 4294967291);
-    assert_int_equal(rlxvk_prime_factors(UINT64_C(4294967291) * 4294967291, factors, 63), 2);
+    assert_int_equal(rlxvk_signal_prime_factors(UINT64_C(4294967291) * 4294967291, factors, 63), 2);
     assert_true(factors[0] == 4294967291 && factors[1] == 4294967291);
-    assert_int_equal(rlxvk_prime_factors(UINT64_C(3) * 4194301 * 4194319, factors, 63), 3);
+    assert_int_equal(rlxvk_signal_prime_factors(UINT64_C(3) * 4194301 * 4194319, factors, 63), 3);
     assert_true(factors[1] == 4194301 && factors[2] == 4194319);
 }
 

@@ -335,7 +335,7 @@ static void options_shrink_limits(void **state)
         .limit_binding_bytes = 16 * MIB,
         .limit_workgroup_invocations = 100,
         .limit_group_count = 1000,
-        .no_direct_upload = true,
+        .direct_upload = RLXVK_OFF,
     };
     device_choice c = choose(discrete_with_bar(), &o);
     assert_true(c.usable);

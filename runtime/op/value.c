@@ -1,7 +1,7 @@
 /* Roots, views, packed halves and concat-in-place: where every node's data live, before any
  * lowering. Pure. */
-#include "plan/value.h"
-#include "op/op.h"
+#include "op/value.h"
+#include "op/view.h"
 
 typedef struct placement { /* a non-root: whose slot it lies in, and where */
     uint32_t parent;
@@ -22,10 +22,7 @@ static void place_views(const rlxvk_graph *g, placement *places)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        const op_family *family = node_row(n)->family;
-        places[id].parent = NODE_NONE;
-        if (n->input_count && family->view && family->view(g, n, &places[id].offset))
-            places[id].parent = n->inputs[0];
+        places[id].parent = view_is(g, n, &places[id].offset) ? n->inputs[0] : NODE_NONE;
     }
 }
 
@@ -38,15 +35,14 @@ static bool can_join(const rlxvk_graph *g, uint32_t p, const uint32_t *uses,
            !node_writes(graph_node(g, p)) && op_node_storage(g, p) != STORAGE_RAW;
 }
 
+/* No two concats want one part, nor one concat twice: its uses[] would be 2. */
 static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *places)
 {
     for (uint32_t c = 0; c < g->nodes.count; c++) {
         const node *n = graph_node(g, c);
-        if (n->op != OP_concat)
-            continue;
-        uint32_t axis = (uint32_t)((const axis_attributes *)n->attributes)->axis;
+        const op_family *family = node_row(n)->family;
         uint64_t offset = 0;
-        if (shape_product(&n->shape, 0, axis) != 1)
+        if (!family->joins || !family->joins(n))
             continue;
         for (uint32_t i = 0; i < n->input_count; i++) {
             uint32_t p = n->inputs[i];
@@ -62,11 +58,13 @@ static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *p
 static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_t id)
 {
     const node *n = graph_node(g, id);
-    return n->input_count && places[id].parent == n->inputs[0] && n->op != OP_cast &&
-           !node_writes(n);
+    return n->input_count && places[id].parent == n->inputs[0] &&
+           !node_row(n)->family->reinterprets && !node_writes(n);
 }
 
-/* Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
+/* A leaf is packed in one way for all: a single reader that cannot take it, or its being an output,
+ * has it widened.
+ * Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
  * own readers. */
 static void refuse_half(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
                         bool *half)
@@ -87,8 +85,7 @@ static void refuse_half(const rlxvk_graph *g, const placement *places, const uin
 
 static bool can_be_half(const node *n)
 {
-    return (n->op == OP_param || n->op == OP_constant) &&
-           (n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
+    return node_is_weight(n) && (n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
 }
 
 static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t *leaf, bool *half)

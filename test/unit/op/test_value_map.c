@@ -1,7 +1,7 @@
 /*
  * The value map, with no device: which slot a node lives in, where in it, and how it is held.
  */
-#include "plan/value.h"
+#include "op/value.h"
 #include "support/rewritten.h"
 
 #include <setjmp.h>

@@ -1,8 +1,17 @@
-/* Reducing rows on behalf of other families. */
-#ifndef RLXVK_REDUCE_H
-#define RLXVK_REDUCE_H
+/* What the families over rows share with others: reducing on their behalf, the attributes of norms.
+ */
+#ifndef RLXVK_ROWS_H
+#define RLXVK_ROWS_H
 
 #include "op/rows/row_tile.h"
+
+typedef struct norm_attributes {
+    int32_t axis;
+    float eps;
+    bool has_bias, has_gamma,
+        has_beta;       /* which optional operands follow x (and residual), in this order */
+    int64_t num_groups; /* group_norm only, else 0 */
+} norm_attributes;
 
 /* y [outer, inner] = reduction of the rows of x [outer, length, inner] by a REDUCE_ code;
  * `divisor`: of REDUCE_MEAN. */

@@ -1,0 +1,16 @@
+/* The attributes of data movement that others fill in or read, too. */
+#ifndef RLXVK_MOVEMENT_H
+#define RLXVK_MOVEMENT_H
+
+#include "op/op.h"
+
+typedef struct shape_attributes { /* reshape, expand: the target */
+    rlxvk_shape shape;
+} shape_attributes;
+
+typedef struct narrow_attributes {
+    int32_t axis;
+    int64_t start, length;
+} narrow_attributes;
+
+#endif

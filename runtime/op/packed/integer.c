@@ -1,0 +1,32 @@
+/* See integer.h. */
+#include "op/packed/integer.h"
+
+#include <math.h>
+
+rlxvk_status integer_check_operand(const rlxvk_graph *g, const node *n, uint32_t index)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, index);
+    if (dtype == RLXVK_I8)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes I8, quantize it", index,
+                   rlxvk_dtype_name(dtype));
+}
+
+bool integer_is_zero_point(int64_t value)
+{
+    return value >= -128 && value <= 127;
+}
+
+int integer_host_read(const host_tensor *t, uint64_t index)
+{
+    if (t->storage == STORAGE_RAW)
+        return (int8_t)t->bytes[index];
+    return (int)fmin(fmax(t->words[index], -128), 127);
+}
+
+double integer_host_saturate(float v, int32_t zero_point)
+{
+    if (isnan(v))
+        return zero_point;
+    return fmin(fmax(round((double)v) + zero_point, -128), 127);
+}

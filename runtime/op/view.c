@@ -1,0 +1,58 @@
+/* See view.h; and how a node is held, which a view has from its root. */
+#include "op/view.h"
+
+bool view_is(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    const op_family *family = node_row(n)->family;
+    uint64_t offset = 0;
+    bool is_view = n->input_count && family->view && family->view(g, n, &offset);
+    if (out_offset)
+        *out_offset = offset;
+    return is_view;
+}
+
+uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)
+{
+    uint64_t sum = 0, offset;
+    for (; view_is(g, graph_node(g, id), &offset); id = graph_node(g, id)->inputs[0])
+        sum += offset;
+    if (out_offset)
+        *out_offset = sum;
+    return id;
+}
+
+void view_roots(const rlxvk_graph *g, uint32_t *roots)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        roots[id] = view_is(g, n, NULL) ? roots[n->inputs[0]] : id;
+    }
+}
+
+static bool has_bytes(const node *n)
+{
+    return n->dtype == RLXVK_U8 || n->dtype == RLXVK_I8;
+}
+
+/* Bytes stay bytes on the way from a leaf through views and copies; any other op makes words. */
+storage op_node_storage(const rlxvk_graph *g, uint32_t id)
+{
+    const node *n = graph_node(g, id);
+    if (n->dtype == RLXVK_C64)
+        return STORAGE_PAIR;
+    if (!has_bytes(n))
+        return STORAGE_WORD;
+    for (n = graph_node(g, view_root(g, id, NULL)); node_row(n)->family->keeps_storage;)
+        n = graph_node(g, view_root(g, n->inputs[0], NULL));
+    return n->input_count == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
+}
+
+uint64_t op_host_length(const rlxvk_graph *g, const node *n)
+{
+    uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
+    uint32_t writes = view_is(g, n, NULL) ? 0 : node_writes(n);
+    for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
+        if (writes >> i & 1)
+            words += shape_numel(input_shape(g, n, i));
+    return words;
+}

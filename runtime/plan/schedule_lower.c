@@ -1,0 +1,132 @@
+/*
+ * Lowering a rewritten graph into steps. A node (or a pair) makes a step a dispatch, or one host
+ * step. Leaves, views and empty results make none.
+ *
+ * Nodes are lowered in order, which respects all dependencies, and dispatches of one node stay
+ * together in the order in which its family emitted them.
+ */
+#include "plan/schedule.h"
+
+#include <stdatomic.h>
+
+static _Atomic uint64_t lowered_count;
+
+uint64_t schedule_lowered_count(void)
+{
+    return atomic_load_explicit(&lowered_count, memory_order_relaxed);
+}
+
+static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint32_t id)
+{
+    const node *n = graph_node(s->graph, id);
+    const op_family *family = node_row(n)->family;
+    if (!family->host || (family->has_host && !family->has_host(n)))
+        return op_fail(n, RLXVK_E_UNSUPPORTED, "node %u has neither kernel nor host function", id);
+    if (options->forbid_host)
+        return op_fail(n, RLXVK_E_UNSUPPORTED,
+                       "node %u would run on the host, which forbid_host rules out", id);
+    if (!VECTOR_PUSH(&s->steps, (step){.node = id, .host = true}))
+        return status_fail_memory("steps");
+    return RLXVK_OK;
+}
+
+/* Nothing to compute, and kernels may assume an element at least. */
+static bool is_empty(const rlxvk_graph *g, uint32_t id)
+{
+    return shape_numel(&graph_node(g, id)->shape) == 0;
+}
+
+/* Whether a node makes no step: leaves, views that are not writers, empty results. */
+static bool is_silent(const schedule *s, uint32_t id)
+{
+    const node *n = graph_node(s->graph, id);
+    const value *v = &s->values.items[id];
+    if (n->input_count == 0 || is_empty(s->graph, id))
+        return true;
+    return v->root != id && !v->in_concat && !node_writes(n);
+}
+
+/* Whether a node runs on the host because the caller says so. */
+static bool is_hosted(const schedule_options *options, const rlxvk_graph *g, uint32_t id)
+{
+    return options->on_host && options->on_host[graph_node(g, id)->op];
+}
+
+static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options *options,
+                               uint32_t id, uint32_t pair)
+{
+    const node *n = graph_node(s->graph, id);
+    const op_family *family = node_row(n)->family;
+    uint32_t first = (uint32_t)l->dispatches.count;
+    rlxvk_status status = RLXVK_OK;
+    l->choice = (variant_choice){0}; /* what one node chose says nothing about the next */
+    if (is_hosted(options, s->graph, id) || !family->lower ||
+        (family->has_kernel && !family->has_kernel(n)))
+        return emit_host(s, options, id);
+    atomic_fetch_add_explicit(&lowered_count, 1, memory_order_relaxed);
+    if (pair != NODE_NONE)
+        status = node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair);
+    else
+        status = family->lower(l, id);
+    if (status != RLXVK_OK)
+        TRY(status_fail_within(status, "node %u (%s)", id, node_row(n)->name));
+    for (uint32_t i = first; i < l->dispatches.count; i++) {
+        l->dispatches.items[i].node = id;
+        if (!VECTOR_PUSH(&s->steps, (step){.node = id, .dispatch = i}))
+            return status_fail_memory("steps");
+    }
+error:
+    return status;
+}
+
+/* Lowers all nodes in order. A pair is lowered together, where its first stands, unless one of the
+ * two is forced to the host. */
+static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
+{
+    const rlxvk_graph *g = s->graph;
+    uint32_t *partners = pair_partners(options->pairs, options->pair_count, g->nodes.count);
+    rlxvk_status status = partners ? RLXVK_OK : status_fail_memory("pairs");
+    for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
+        uint32_t pair = partners[id];
+        if (pair != NODE_NONE && (is_hosted(options, g, id) || is_hosted(options, g, pair)))
+            pair = NODE_NONE;
+        /* The pair's second is done where its first stands: the node id that is lower. */
+        if (!is_silent(s, id) && (pair == NODE_NONE || id < pair))
+            status = lower_node(l, s, options, id, pair);
+    }
+    memory_free(partners);
+    return status;
+}
+
+rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *options, schedule *out)
+{
+    schedule s = {.graph = g};
+    lowering l = {.graph = g,
+                  .profile = options->profile,
+                  .precision = options->precision,
+                  .matrix_in_lanes = options->matrix_in_lanes,
+                  .variants = options->variants,
+                  .tuning = options->tuning};
+    rlxvk_status status;
+    TRY(value_map_create(g, options->keep_all, &s.values));
+    l.values = &s.values;
+    TRY(lower_all(&l, &s, options));
+error:
+    /* What the lowering holds becomes the schedule's, after a failure to be destroyed with it. */
+    s.dispatches.items = l.dispatches.items;
+    s.dispatches.count = l.dispatches.count;
+    s.dispatches.capacity = l.dispatches.capacity;
+    s.temporaries.items = l.temporaries.items;
+    s.temporaries.count = l.temporaries.count;
+    s.temporaries.capacity = l.temporaries.capacity;
+    s.queries.items = l.queries.items;
+    s.queries.count = l.queries.count;
+    s.queries.capacity = l.queries.capacity;
+    if (status == RLXVK_OK && options->reorder)
+        status = reorder_schedule(&s);
+    if (status != RLXVK_OK)
+        schedule_destroy(&s);
+    else
+        *out = s;
+    return status;
+}

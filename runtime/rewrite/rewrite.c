@@ -1,0 +1,31 @@
+/*
+ * The order of the passes. Views are detached first: fusing moves reads, and what a view must not
+ * see is told by where its readers stand in the graph as built. Regions come last, since they take
+ * what no pattern wanted. Dead nodes are dropped before each pass, for they would count as readers.
+ */
+#include "rewrite/fuse.h"
+
+rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
+{
+    /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
+     * fusing leaves. */
+    static const rewrite_rule passes[] = {region_split,       fold_constant, fuse_matmul_bias_act,
+                                          fuse_residual_norm, fuse_swiglu,   fold_constant};
+    enum { legal = 2 };
+    size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
+    rlxvk_status status;
+    TRY(pass_drop_dead(g));
+    TRY(detach_views(g));
+    for (size_t i = 0; i < count; i++) {
+        TRY(pass_drop_dead(g));
+        TRY(rewrite_run_pass(g, passes[i], options));
+    }
+    TRY(pass_drop_dead(g));
+    if (options->regions)
+        TRY(region_make_all(g, options));
+    TRY(pass_drop_dead(g));
+    TRY(graph_index_names(g));
+    TRY(op_verify(g));
+error:
+    return status;
+}
