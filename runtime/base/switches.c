@@ -22,10 +22,10 @@ typedef struct word {
 } word;
 
 static const word dump_words[] = {
-    {"graph", DUMP_GRAPH},
-    {"rewrite", DUMP_REWRITE},
-    {"plan", DUMP_PLAN},
-    {"barriers", DUMP_BARRIERS},
+    {"graph", RLXVK_DUMP_GRAPH},
+    {"rewrite", RLXVK_DUMP_REWRITE},
+    {"plan", RLXVK_DUMP_PLAN},
+    {"barriers", RLXVK_DUMP_BARRIERS},
 };
 static const word check_words[] = {{"plan", CHECK_PLAN},
                                    {"index", CHECK_INDEX},
@@ -79,11 +79,6 @@ static rlxvk_status parse_set(const char *value, const char *what, const word *w
     return RLXVK_OK;
 }
 
-rlxvk_status switches_parse_dump(const char *value, const char *what, unsigned *out)
-{
-    return parse_set(value, what, dump_words, ARRAY_COUNT(dump_words), out);
-}
-
 static rlxvk_status parse_word(const char *value, const char *what, const word *words, size_t count,
                                unsigned *out)
 {
@@ -106,7 +101,7 @@ static rlxvk_status read_truth(const char *value, const char *name, void *out, s
 static rlxvk_status read_dump(const char *value, const char *name, void *out, size_t size)
 {
     (void)size;
-    return switches_parse_dump(value, name, out);
+    return parse_set(value, name, dump_words, ARRAY_COUNT(dump_words), out);
 }
 
 static rlxvk_status read_check(const char *value, const char *name, void *out, size_t size)

@@ -392,6 +392,7 @@ void profile_describe(const device_snapshot *snapshot, const device_choice *choi
     if (*snapshot->driver.driverInfo)
         text_append(&driver, " %s", snapshot->driver.driverInfo);
     profile_uuid_text(snapshot->id.deviceUUID, out->uuid);
+    out->index = choice->index;
     out->kind = choice->profile.kind;
     out->api_version = snapshot->properties.apiVersion;
     out->usable = choice->usable;

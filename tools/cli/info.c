@@ -24,13 +24,11 @@ typedef struct entry {
     char problem[512];
 } entry;
 
-static void open_entry(entry *e, size_t index)
+static void open_entry(entry *e)
 {
-    char name[24];
     switches quiet = {0};
     device *d = NULL;
-    snprintf(name, sizeof name, "%zu", index);
-    rlxvk_context_options options = {.device = name, .cache_directory = ""};
+    rlxvk_context_options options = {.device = &e->info, .cache_directory = ""};
     if (!e->info.usable)
         return;
     if (device_open(&options, &quiet, &d) == RLXVK_OK) {
@@ -52,8 +50,7 @@ static rlxvk_status mark_preferred(entry *entries, size_t count)
         return status;
     rlxvk_context_device(context, &info);
     for (size_t i = 0; i < count; i++)
-        entries[i].preferred = strcmp(entries[i].info.uuid, info.uuid) == 0 &&
-                               strcmp(entries[i].info.driver, info.driver) == 0;
+        entries[i].preferred = info.index == i;
     rlxvk_context_destroy(context);
     return RLXVK_OK;
 }
@@ -298,7 +295,7 @@ static int show(bool json)
     count = status == RLXVK_OK ? MIN(count, MOST_DEVICES) : 0;
     for (size_t i = 0; i < count; i++) {
         entries[i].info = infos[i];
-        open_entry(&entries[i], i);
+        open_entry(&entries[i]);
     }
     if (status == RLXVK_OK)
         status = mark_preferred(entries, count);

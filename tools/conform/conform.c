@@ -9,6 +9,7 @@
 #include "cli/new_file.h"
 #include "op/choice/choice.h"
 #include "cli/output.h"
+#include "cli/option.h"
 
 #include <getopt.h>
 #include <pthread.h>
@@ -506,8 +507,8 @@ static void job_destroy(job *j)
 static rlxvk_status conform(job *j)
 {
     const options *o = j->options;
-    rlxvk_context_options context_options = {.device = o->device,
-                                             .tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
+    rlxvk_context_options context_options = {.tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
+    rlxvk_device_info found;
     rlxvk_status status;
     if (o->html)
         TRY(new_file_check(o->html));
@@ -516,6 +517,7 @@ static rlxvk_status conform(job *j)
         list_cases(j);
         return RLXVK_OK;
     }
+    TRY(option_device(o->device, &found, &context_options));
     TRY(rlxvk_context_create(&context_options, &j->setup.context));
     rlxvk_context_device(j->setup.context, &j->report.device);
     describe_run(j);

@@ -36,19 +36,31 @@ static rlxvk_status fail_row(const char *what, const named_row *c, const choice_
                        (int)MIN(c->row_length, 100), c->row, names);
 }
 
+static rlxvk_status add_row(const named_row *c, const char *what, variant_set *set)
+{
+    const choice_family *f = choice_find_family(c->family, c->family_length);
+    size_t row = f ? choice_find_row(f, c->row, c->row_length) : VARIANT_NONE;
+    if (row == VARIANT_NONE)
+        return fail_row(what, c, f);
+    set->rows[f - choice_families] = (uint8_t)(row + 1);
+    return RLXVK_OK;
+}
+
+rlxvk_status variant_add(const rlxvk_variant *v, const char *what, variant_set *set)
+{
+    return add_row(&(named_row){v->family, v->row, strlen(v->family), strlen(v->row)}, what, set);
+}
+
 rlxvk_status variant_parse(const char *choices, const char *what, variant_set *out)
 {
     variant_set set = {{0}};
     named_row c;
-    while (choices && next_row(&choices, &c)) {
-        const choice_family *f = choice_find_family(c.family, c.family_length);
-        size_t row = f ? choice_find_row(f, c.row, c.row_length) : VARIANT_NONE;
-        if (row == VARIANT_NONE)
-            return fail_row(what, &c, f);
-        set.rows[f - choice_families] = (uint8_t)(row + 1);
-    }
+    rlxvk_status status = RLXVK_OK;
+    while (choices && next_row(&choices, &c))
+        TRY(add_row(&c, what, &set));
     *out = set;
-    return RLXVK_OK;
+error:
+    return status;
 }
 
 size_t variant_named(const variant_set *set, choice_kind family)

@@ -1,7 +1,7 @@
 /*
  * Kernel variants by name. A family that has a choice of kernels keeps a table of named rows
  * (choice.h) and chooses by shape and device profile; this is how a caller names a row instead:
- * RLXVK_VARIANT or the compile option `variant`, "matmul=tiled_64x128,conv=direct_block". A named
+ * RLXVK_VARIANT or the compile option `variants`, "matmul=tiled_64x128,conv=direct_block". A named
  * row that cannot do the shape on the device is passed over and the table decides. Pure.
  */
 #ifndef RLXVK_VARIANT_H
@@ -22,6 +22,8 @@ typedef struct variant_set {
 /* Reads "family=row,family=row"; NULL and "" are none. E_ATTR for an unknown family or row; the
  * text lists those there are. `what` names the source. A failed read leaves *out as it was. */
 rlxvk_status variant_parse(const char *choices, const char *what, variant_set *out);
+/* One more named row; E_ATTR as above. */
+rlxvk_status variant_add(const rlxvk_variant *v, const char *what, variant_set *set);
 /* The row that is named for a family, or VARIANT_NONE. */
 size_t variant_named(const variant_set *set, choice_kind family);
 /* Whether this row (by the address of its name) is named for its family. */

@@ -118,7 +118,7 @@ static void a_profile_can_be_read_again(void **state)
 static void letters_are_ascii(void **state)
 {
     rlxvk_quant_traits traits;
-    unsigned stages;
+    switches read;
     (void)state;
     set_locale_or_skip("tr_TR", "ISO-8859-9");
     assert_int_not_equal(tolower('I'), 'i'); /* the locale is what the test needs */
@@ -126,8 +126,10 @@ static void letters_are_ascii(void **state)
     assert_string_equal(traits.name, "gguf_iq4_nl");
     assert_non_null(quant_format_find_name("iq4_nl"));
     assert_non_null(quant_format_find_name("IQ4_NL"));
-    assert_int_equal(switches_parse_dump("REWRITE,BARRIERS", "dump", &stages), RLXVK_OK);
-    assert_int_equal(stages, DUMP_REWRITE | DUMP_BARRIERS);
+    setenv("RLXVK_DUMP", "REWRITE,BARRIERS", 1);
+    assert_int_equal(switches_read(&read), RLXVK_OK);
+    unsetenv("RLXVK_DUMP");
+    assert_int_equal(read.dump, RLXVK_DUMP_REWRITE | RLXVK_DUMP_BARRIERS);
 }
 
 static int set_up(void **state)
