@@ -100,9 +100,8 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
 
 dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile, uint64_t outputs)
 {
-    dispatch d = {.kernel = (uint16_t)kernel,
-                  .constants = {tile->size},
-                  .variant = tile->form->row.name};
+    dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
     lower_groups(l, &d, divide_up(outputs, tile->size / tile->lanes));
     return d;
 }
