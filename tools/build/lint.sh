@@ -105,7 +105,7 @@ verbs='compile clone run submit wait last_error first_bad_node set_param set_par
     feed_rows read_output_row set_rng get_rng'
 builders='matmul_with attention_with_lse call if while scan rng_uniform_like rng_normal_like dot_general lora_matmul fused_attention_block
     fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
-rows=$(sed -n 's/^OP(\([a-z0-9_]*\),.*/\1/p' runtime/op/op.def)
+rows=$(sed -nE 's/^(OP|[A-Z]+_ACTIVATION\([0-9]+, [A-Z0-9_]+)[(,] *([a-z0-9_]*),.*/\2/p' runtime/op/op.def glsl/args/activation.def)
 known=" $(echo $verbs $builders $rows) "
 for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' include/*.h); do
     [[ $known == *" $name "* || " $nouns " == *" ${name%%_*} "* ]] || complain "rlxvk_$name: neither an op's row nor an object's name first"

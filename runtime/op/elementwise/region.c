@@ -16,6 +16,7 @@
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -24,9 +25,18 @@
 #include <string.h>
 
 _Static_assert(REGION_ALL_LONG_STEP_31 == REGION_STEP_0 + REGION_STEPS - 1, "steps in a row");
-_Static_assert((int)RLXVK_REGION_ACTIVATION == REGION_ACTIVATION &&
-                   (int)RLXVK_REGION_WHERE == REGION_WHERE && (int)RLXVK_BINARY_POW == BINARY_POW &&
-                   (int)RLXVK_COMPARE_GE == COMPARE_GE && RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
+_Static_assert(REGION_ACTIVATION == (int)RLXVK_REGION_ACTIVATION &&
+                   REGION_CAST == (int)RLXVK_REGION_CAST &&
+                   REGION_BINARY == (int)RLXVK_REGION_BINARY &&
+                   REGION_COMPARE == (int)RLXVK_REGION_COMPARE &&
+                   REGION_WHERE == (int)RLXVK_REGION_WHERE && BINARY_ADD == (int)RLXVK_BINARY_ADD &&
+                   BINARY_SUB == (int)RLXVK_BINARY_SUB && BINARY_MUL == (int)RLXVK_BINARY_MUL &&
+                   BINARY_DIV == (int)RLXVK_BINARY_DIV && BINARY_MAX == (int)RLXVK_BINARY_MAX &&
+                   BINARY_MIN == (int)RLXVK_BINARY_MIN && BINARY_POW == (int)RLXVK_BINARY_POW &&
+                   COMPARE_EQ == (int)RLXVK_COMPARE_EQ && COMPARE_NE == (int)RLXVK_COMPARE_NE &&
+                   COMPARE_LT == (int)RLXVK_COMPARE_LT && COMPARE_LE == (int)RLXVK_COMPARE_LE &&
+                   COMPARE_GT == (int)RLXVK_COMPARE_GT && COMPARE_GE == (int)RLXVK_COMPARE_GE &&
+                   RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
                    RLXVK_REGION_MAX_INPUTS == REGION_INPUTS,
                "rlxvk_ops.h numbers what regions are made of as args/elementwise.h does");
 
