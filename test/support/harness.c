@@ -150,3 +150,18 @@ uint64_t hash_floats(const float *values, size_t count)
     }
     return h;
 }
+
+void force_host(rlxvk_compile_options *options, const char *rows, host_rows *room)
+{
+    if (!rows)
+        return;
+    if (strcmp(rows, "all") == 0) {
+        options->force_host = RLXVK_ON;
+        return;
+    }
+    snprintf(room->text, sizeof room->text, "%s", rows);
+    options->host_ops = room->names;
+    options->host_op_count = 0;
+    for (char *row = strtok(room->text, ","); row; row = strtok(NULL, ","))
+        room->names[options->host_op_count++] = row;
+}
