@@ -27,8 +27,9 @@ static rlxvk_status pair_sum_lower(lowering *l, uint32_t id)
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
     struct pair_sum_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
                                  operands[1].offset};
-    dispatch d = {.kernel = KERNEL_PAIR_SUM, .constants = {l->profile->workgroup_size}};
-    lower_groups(l, &d, groups_for(args.numel, d.constants[0]));
+    dispatch d = {.kernel = KERNEL_PAIR_SUM};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
+    lower_groups(l, &d, groups_for(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
