@@ -46,7 +46,7 @@ add_activation() {
     before glsl/args/activation.def '#undef ACTIVATION' \
         "LIGHT_ACTIVATION($(grep -c '_ACTIVATION([0-9]' glsl/args/activation.def), RELU6, relu6, 0, 0, 0, \
 x <= 0 ? 0 : x >= 6 ? 6 : x, is_nan(x) ? x : clamp(x, 0.0, 6.0))"
-    before include/rlxvk_ops.h '} rlxvk_activation;' '    , RLXVK_ACTIVATION_RELU6'
+    before include/rlxvk_ops.h '} rlxvk_activation;' '    RLXVK_ACTIVATION_RELU6,'
     before include/rlxvk_ops.h 'rlxvk_tensor rlxvk_relu(' 'rlxvk_tensor rlxvk_relu6(rlxvk_graph *g, rlxvk_tensor x);'
 }
 
@@ -58,13 +58,14 @@ add_op() {
     before glsl/args/rows.h '#endif' 'struct pair_sum_args { u32 numel, x_offset, y_offset; };'
     before runtime/op/op.def 'OP(' 'OP(pair_sum, pair_sum, 0, 1, 1, 0, 0)'
     before include/rlxvk_ops_domain.h '#ifdef __cplusplus' 'rlxvk_tensor rlxvk_pair_sum(rlxvk_graph *g, rlxvk_tensor x);'
+    before test/support/fuzz_builders.def 'CALL(' 'UNARY(pair_sum)'
 }
 
 # Q4_7: Q4_0 whose codes stand for -7 .. 8
 add_format() {
     before glsl/args/format.def '#undef QUANT_FORMAT' \
         'BLOCK_FORMAT(44, Q4_7, 32, 18, false, SMALL, 16, false, HALF(0, d), decode_q4_7, NULL)'
-    before include/rlxvk_ops.h '} rlxvk_quant_format;' '    , RLXVK_Q4_7 = 44'
+    before include/rlxvk_ops.h '} rlxvk_quant_format;' '    RLXVK_Q4_7 = 44,'
     before runtime/op/packed/quant_format.c 'static void decode_q4_1(' \
         'static void decode_q4_7(const uint8_t *block, float *y, float *min_term)
 {
@@ -84,7 +85,9 @@ add_variant() {
 
 # ---- The copy ----
 
-mkdir "$work/copy" && cp -a Makefile glsl include runtime spv tools "$work/copy" && mkdir "$work/copy/build" || exit 1
+mkdir -p "$work/copy/build/test" "$work/copy/test/unit/op" || exit 1
+cp -a Makefile glsl include runtime spv tools "$work/copy" && cp -a test/support "$work/copy/test" || exit 1
+cp -a test/unit/op/test_{activation,fuzz_builders}.c "$work/copy/test/unit/op" || exit 1
 [[ ! -d build ]] || for part in spv spv2c generated runtime tools kernel_table.o; do
     [[ ! -e build/$part ]] || cp -a build/$part "$work/copy/build" || exit 1
 done
@@ -108,13 +111,17 @@ run_cases() {
 each_variant() { build/bin/rlxvk conform --op "$1" --each-variant --sparse=60 | grep -E "^$2 +[1-9][0-9]* passed +0 failed"; }
 compiles_without() { ${CC:-cc} -std=c11 -D_GNU_SOURCE -fsyntax-only -I"$tree/include" -Iruntime -Iglsl -Ibuild/generated "$1"; }
 
+unit() { make -s -j2 "build/test/$1" && "build/test/$1"; }
+
 if wanted activation; then
+    check "the table of activations with the new one" unit test_activation
     check "cases of the new activation" run_ops relu6
     check "products with the new activation" run_cases fused_matmul_bias_act activation=relu6
     check "an activation without its id does not build" fails compiles_without runtime/op/activation.c
 fi
 if wanted op; then
     check "cases of the new op" run_ops pair_sum
+    check "random calls of every builder, the new one among them" unit test_fuzz_builders
     check "the new op has a kernel" bash -c 'build/bin/rlxvk ops | grep "^| pair_sum | pair_sum | kernel | yes | 9 "'
 fi
 if wanted format; then
