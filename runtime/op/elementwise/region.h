@@ -37,6 +37,13 @@ bool region_step_of(const node *n, region_step *out);
  * read one to one (*modulus 0), or repeats as a whole every *modulus elements. */
 bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);
 
+static inline bool region_is_prologue(const region_attributes *a, uint32_t input)
+{
+    return a->prologue != RLXVK_REGION_PROLOGUE_NONE && a->prologue_input == input;
+}
+
+rlxvk_status region_host(const host_call *call);
+
 /* ---- Kernels (region_select.c) ---- */
 
 /* What decides the kernel: steps, inputs, and the costliest op (REGION_LIGHT ..). */

@@ -16,14 +16,12 @@
 #include "args/matmul.h"
 #include "args/packed.h"
 #include "op/packed/dequant.h"
-#include "base/switches.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_grid.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The formats that have a decoder, in which group of kernels, how far the two runs of a unit lie
