@@ -368,9 +368,8 @@ typedef struct rlxvk_compile_options {
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
-    /* As RLXVK_MATMUL: scalar, tiled, or coop (precision F16); NULL: the profile's choice. */
-    const char *matmul;
-    rlxvk_precision precision; /* of matrix products; F32 unless asked for */
+    rlxvk_precision precision; /* of matrix products; F32, the default: as RLXVK_PRECISION says, and
+                                  F32 where that says nothing */
     /* Kernel variants by name, "family=row,family=row", as RLXVK_VARIANT; `rlxvk info` lists them.
      * NULL: chosen by shape and device. A row that cannot do a shape is passed over; an unknown
      * one is E_ATTR. */
@@ -378,7 +377,8 @@ typedef struct rlxvk_compile_options {
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params, and the inputs listed here, that have the same name, shape and dtype in this
      * executable use its memory instead of their own. It must be on the same context (E_ATTR) and
-     * may be destroyed first. Executables that share memory must not run at the same time. */
+     * may be destroyed first. What one sets or writes there counts for all. Executables that share
+     * memory must not be used at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;

@@ -135,7 +135,7 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
     /* Rows are string constants of their tables: the pointer tells which choice it was. */
     if (d->variant && d->variant == l->choice.row)
         d->source = l->choice.source;
-    else if (variant_is_named(l->variants, d->variant))
+    else if (variant_is_named(&l->variants, d->variant))
         d->source = VARIANT_BY_NAME;
     if (size)
         memcpy(d->arguments, arguments, size);

@@ -68,11 +68,10 @@ typedef struct lowering {
     const rlxvk_graph *graph;
     const device_profile *profile;
     const struct value_map *values; /* root, offset and storage of every node (op/value.h) */
-    uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
     bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
-    const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
-    const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
+    variant_set variants;           /* rows that the caller names */
+    const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;
@@ -140,6 +139,7 @@ typedef struct op_family {
     uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;            /* C64 operands allowed */
     bool foldable;         /* pure: computed at compile when every operand is a constant */
+    bool matrix_layout;    /* lowering at precision F16 asks how matrices lie in lanes */
     bool keeps_storage;    /* the result is held as operand 0 is: raw bytes stay raw bytes */
     bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
 

@@ -7,6 +7,15 @@
  */
 #include "plan/schedule.h"
 
+#include <stdatomic.h>
+
+static _Atomic uint64_t lowered_count;
+
+uint64_t schedule_lowered_count(void)
+{
+    return atomic_load_explicit(&lowered_count, memory_order_relaxed);
+}
+
 static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint32_t id)
 {
     const node *n = graph_node(s->graph, id);
@@ -54,6 +63,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     if (is_hosted(options, s->graph, id) || !family->lower ||
         (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
+    atomic_fetch_add_explicit(&lowered_count, 1, memory_order_relaxed);
     if (pair != NODE_NONE)
         status = node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair);
     else
@@ -93,7 +103,6 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
     schedule s = {.graph = g};
     lowering l = {.graph = g,
                   .profile = options->profile,
-                  .matmul = options->matmul,
                   .precision = options->precision,
                   .matrix_in_lanes = options->matrix_in_lanes,
                   .variants = options->variants,

@@ -199,7 +199,7 @@ static bool is_portable(const device_snapshot *s)
 static uint32_t choose_workgroup_size(const device_profile *p)
 {
     uint32_t size = 128;
-    if (p->kind == RLXVK_DEVICE_CPU)
+    if (profile_is_software(p))
         size = 64; /* invocations of a group run one after the other: larger ones gain nothing */
     else if (p->max_workgroup_invocations >= 256)
         size = 256;

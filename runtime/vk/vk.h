@@ -161,8 +161,9 @@ typedef struct pipeline_request {
 rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_t count,
                               VkPipeline *out);
 
-/* How many the device has by now. */
+/* How many the device has by now, and how many it was asked for. */
 size_t pipeline_count_made(device *d);
+size_t pipeline_count_asked(device *d);
 
 /* ---- Commands ---- */
 

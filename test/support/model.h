@@ -110,8 +110,7 @@ typedef struct model_cell {
 } model_cell;
 
 typedef struct model_leaf {
-    bool live;    /* not dropped as dead */
-    bool written; /* has content, for all that this executable knows */
+    bool live; /* not dropped as dead */
     bool in_place;
     bool bound, resident;
     float mirror[MODEL_MAX_WORDS];

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
 #include "exec/context.h"
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "cli/output.h"
 
 #include <stdio.h>
@@ -58,8 +58,8 @@ static rlxvk_status build(const case_spec *spec, rlxvk_graph **out)
 
 static void describe(const rlxvk_executable *e, const char *line, text *out)
 {
-    for (size_t i = 0; i < e->schedule.dispatches.count && i < 3; i++) {
-        const dispatch *d = &e->schedule.dispatches.items[i];
+    for (size_t i = 0; i < e->program->schedule.dispatches.count && i < 3; i++) {
+        const dispatch *d = &e->program->schedule.dispatches.items[i];
         const kernel_info *k = kernel_find(d->kernel);
         text_append(out, "%s%s<", i ? " " : "", k->name);
         for (uint32_t c = 0; c < k->constant_count; c++)

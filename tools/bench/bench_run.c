@@ -1,6 +1,6 @@
 /* One bench case: copies of the op on leaves of their own, random content, timed runs. */
 #include "bench/bench.h"
-#include "exec/executable.h"
+#include "exec/state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -228,7 +228,7 @@ error:
 /* Who chose which kernel variant, from the plan. */
 static void note_variants(const bench *b, bench_result *out)
 {
-    const schedule *s = &b->executable->schedule;
+    const schedule *s = &b->executable->program->schedule;
     const char *family = b->setup->family;
     for (size_t i = s->queries.count; family && i-- > 0;)
         if (strcmp(s->queries.items[i].family->name, family) == 0)
@@ -237,7 +237,7 @@ static void note_variants(const bench *b, bench_result *out)
         out->named |= s->dispatches.items[i].source == VARIANT_BY_NAME;
     for (size_t i = 0; out->query.family && i < s->dispatches.count && !out->variant; i++) {
         const char *row, *used = s->dispatches.items[i].variant;
-        for (size_t k = 0; used && (row = out->query.family->row(k)); k++)
+        for (size_t k = 0; used && (row = choice_row_name(out->query.family, k)); k++)
             if (row == used)
                 out->variant = row;
     }

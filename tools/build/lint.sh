@@ -51,6 +51,8 @@ done
 for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
+# Inside a folder too, files form a stack: no circle of objects that call each other.
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,spirv,vk,exec}) || complain "$circles"
 # A family's own functions are named <family>_<member> and stand in the order that op.h describes.
 order() {
     awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
@@ -72,7 +74,7 @@ for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type 
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
 # What an op knows about itself is a flag or function of its family, so these rooms name none.
-nameless='base kernel graph plan spirv vk'
+nameless='base kernel graph plan spirv vk exec'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done

@@ -1,7 +1,7 @@
 /* rlxvk info: the devices, what the library made of each and why, and the environment switches. */
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "op/choice/variant.h"
+#include "op/choice/choice.h"
 #include "vk/vk.h"
 
 #include <getopt.h>
@@ -154,10 +154,10 @@ static void print_entry(const entry *e, size_t index)
 static void print_variants(void)
 {
     printf("Kernel variants (RLXVK_VARIANT=family=row):\n");
-    for (size_t i = 0; i < variant_family_count; i++) {
+    for (size_t i = 0; i < CHOICE_COUNT; i++) {
         const char *row;
-        printf("  %-25s", variant_families[i].name);
-        for (size_t k = 0; (row = variant_families[i].row(k)); k++)
+        printf("  %-25s", choice_families[i].name);
+        for (size_t k = 0; (row = choice_row_name(&choice_families[i], k)); k++)
             printf(" %s", row);
         printf("\n");
     }

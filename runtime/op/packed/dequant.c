@@ -229,12 +229,13 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
                                   kernel_format_find(d->constants[1])->integers};
     dequant_vector_class c =
-        dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
+        dequant_vector_select(&shape, l->profile,
+                              variant_named(&l->variants, CHOICE_dequant_vector));
     uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
                             args->experts != 0,      c.lookup, c.chunk};
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
-    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
-        d->variant = c.name; /* else the plan is to show what was asked for */
+    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
+        d->variant = c.row.name; /* else the plan is to show what was asked for */
     d->constants[0] = c.threads;
     memcpy(&d->constants[7], constants, sizeof constants);
     lower_groups(l, d, dequant_vector_groups(&c, &shape));
@@ -288,7 +289,7 @@ error:
 static size_t choose(lowering *l, const dequant_attributes *a,
                      const struct dequant_product_args *args)
 {
-    return variant_choose(l, "dequant", quant_format_find(a->format)->name,
+    return variant_choose(l, CHOICE_dequant, quant_format_find(a->format)->name,
                           (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
 }
 
@@ -317,13 +318,13 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     if (kernel_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
-    class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
-                           choose(l, a, &args));
+    class = dequant_select(&(dequant_shape){args.m, (uint64_t)args.n * (uint64_t)a->k, false},
+                           l->profile, choose(l, a, &args));
     if (class->form == DEQUANT_FORM_UNPACKED ||
         matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
         return lower_unpacked(l, id, &args);
     dequant_set_format(&d, a->format, &operands[0]);
-    d.variant = class->name;
+    d.variant = class->row.name;
     if (class->form == DEQUANT_FORM_VECTOR)
         return dequant_lower_matvec(l, &d, &args, operands);
     return dequant_lower_tiled(l, &d, &args, operands, height,

@@ -76,7 +76,7 @@ static row_chunks choose_chunks(const device_profile *profile, axis_view v, cons
 {
     uint64_t held = CUMSUM_HELD * (uint64_t)tile->lanes, pieces = divide_up(v.length, held);
     row_chunks chunks = row_chunks_choose(profile, v, tile, (uint32_t)held);
-    if (chunks.count > 1 && pieces <= MOST_PIECES && profile->kind != RLXVK_DEVICE_CPU)
+    if (chunks.count > 1 && pieces <= MOST_PIECES && !profile_is_software(profile))
         return (row_chunks){(uint32_t)pieces, held};
     return chunks;
 }

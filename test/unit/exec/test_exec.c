@@ -1,6 +1,6 @@
 /* The executable's contract: params, inputs, handles, feeds, tickets, errors that change nothing,
  * sharing, clone, reports. */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "support/harness.h"
 
 #include <math.h>
@@ -284,8 +284,10 @@ static void test_compile_errors(void **state)
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED, "forbid_host");
     o = (rlxvk_compile_options){.force_host = "no_such_op"};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "no_such_op");
-    o = (rlxvk_compile_options){.matmul = "fastest"};
+    o = (rlxvk_compile_options){.variant = "matmul=fastest"};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "fastest");
+    o = (rlxvk_compile_options){.precision = (rlxvk_precision)4};
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "precision is 4");
     rlxvk_graph_destroy(g);
 }
 
@@ -633,6 +635,33 @@ static void test_dump_of_misses(void **state)
     close_context(c);
 }
 
+static rlxvk_precision precision_of(rlxvk_context *c, rlxvk_precision option)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_compile_options o = {.precision = option};
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
+    expect_ok(rlxvk_compile(c, g, &o, &e));
+    rlxvk_precision precision = e->precision;
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return precision;
+}
+
+/* The switch is for compiles that ask for none. */
+static void test_precision_switch(void **state)
+{
+    (void)state;
+    assert_int_equal(precision_of(shared_context, RLXVK_PRECISION_F32), RLXVK_PRECISION_F32);
+    setenv("RLXVK_PRECISION", "split", 1);
+    rlxvk_context *c = open_context(NULL);
+    unsetenv("RLXVK_PRECISION");
+    assert_int_equal(precision_of(c, RLXVK_PRECISION_F32), RLXVK_PRECISION_SPLIT);
+    assert_int_equal(precision_of(c, RLXVK_PRECISION_BF16), RLXVK_PRECISION_BF16);
+    close_context(c);
+}
+
 static void test_context_errors(void **state)
 {
     rlxvk_context *c = NULL;
@@ -666,6 +695,7 @@ int main(void)
         cmocka_unit_test(test_lost_device),
         cmocka_unit_test(test_dump_of_misses),
         cmocka_unit_test(test_context_errors),
+        cmocka_unit_test(test_precision_switch),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
