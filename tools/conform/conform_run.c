@@ -288,7 +288,8 @@ static rlxvk_status compile(session *s)
     rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
     if (status != RLXVK_OK)
         return status;
-    s->precision = s->executable->precision; /* RLXVK_PRECISION's, where the case has none */
+    s->precision =
+        s->executable->program->options.precision; /* RLXVK_PRECISION's, where the case has none */
     if (s->setup->only_variant && !uses_named_variant(s->executable)) {
         pass_over(s->result);
         return RLXVK_OK;

@@ -27,6 +27,8 @@ typedef struct region_attributes {
 
 /* Operands a step of this kind has; 0 when there is no such kind. */
 uint32_t region_arity(uint32_t kind);
+/* Its ops are those below this; 0 likewise. */
+uint32_t region_op_count(uint32_t kind);
 /* The row a step does the work of. */
 op_kind region_step_row(const region_step *step);
 /* The step that does the work of node n, operands left open; false when there is none (fma makes

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-enum { TILED_ROWS = 32 };
-
 rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
 {
     rlxvk_dtype dtype = input_dtype(g, n, index);
@@ -44,15 +42,6 @@ uint32_t dequant_power_of_two(uint32_t value)
 uint32_t dequant_last_word(const operand *packed)
 {
     return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
-}
-
-/* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.
- */
-bool dequant_use_tiles(const lowering *l, uint32_t rows)
-{
-    if (l->matmul != MATMUL_AUTO)
-        return l->matmul == MATMUL_TILED;
-    return rows > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
 }
 
 uint32_t dequant_tile_height(uint32_t rows)

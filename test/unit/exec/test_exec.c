@@ -643,7 +643,7 @@ static rlxvk_precision precision_of(rlxvk_context *c, rlxvk_precision option)
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
     expect_ok(rlxvk_compile(c, g, &o, &e));
-    rlxvk_precision precision = e->precision;
+    rlxvk_precision precision = e->program->options.precision;
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     return precision;
