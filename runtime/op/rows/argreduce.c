@@ -58,17 +58,6 @@ static axis_view view_of(const rlxvk_shape *x, const node *n)
     return op_axis_view(x, ((const argreduce_attributes *)n->attributes)->axis);
 }
 
-static struct argreduce_args arguments(axis_view v, row_tile tile, row_chunks chunks)
-{
-    return (struct argreduce_args){.outputs = (u32)(v.outer * chunks.count * v.inner),
-                                   .inner = (u32)v.inner,
-                                   .extent = (u32)v.length,
-                                   .chunks = chunks.count,
-                                   .chunk_length = (u32)chunks.length,
-                                   .lanes = tile.lanes,
-                                   .lane_stride = tile.lane_stride};
-}
-
 static const uint32_t kernels[] = {KERNEL_ARGREDUCE, KERNEL_ARGREDUCE_SUBGROUP};
 
 /* The best of each row's candidates. */
@@ -76,11 +65,11 @@ static rlxvk_status lower_choice(lowering *l, uint32_t code, axis_view v, uint32
                                  operand candidates, operand y)
 {
     row_tile tile = row_tile_plain(l, (axis_view){v.outer, count, v.inner}, 4, ROW_ANY_LENGTH);
-    dispatch d = row_dispatch(l, KERNEL_ARGREDUCE, &tile, v.outer * v.inner);
-    struct argreduce_args args = arguments(v, tile, (row_chunks){1, v.length});
-    args.x_offset = x.offset;
-    args.y_offset = y.offset;
-    args.candidates = count;
+    struct argreduce_args args = {.rows = row_arguments(v, &tile, row_unbroken(v)),
+                                  .x_offset = x.offset,
+                                  .y_offset = y.offset,
+                                  .candidates = count};
+    dispatch d = row_dispatch(l, KERNEL_ARGREDUCE, &tile, &args.rows);
     candidates.access = ACCESS_READ;
     d.constants[1] = code;
     d.constants[2] = true;
@@ -94,13 +83,11 @@ static rlxvk_status argreduce_lower(lowering *l, uint32_t id)
     operand x = lower_input(l, id, 0), y = lower_write(l, id), to = y;
     row_tile tile = row_tile_choose(l, v, row_is_whole(v, &x, 1), 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
-    uint64_t outputs = v.outer * chunks.count * v.inner;
-    dispatch d = row_dispatch_either(l, kernels, &tile, outputs);
-    struct argreduce_args args = arguments(v, tile, chunks);
+    struct argreduce_args args = {.rows = row_arguments(v, &tile, chunks), .x_offset = x.offset};
+    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     rlxvk_status status;
     if (chunks.count > 1)
-        TRY(lower_temporary(l, 4 * outputs, &to));
-    args.x_offset = x.offset;
+        TRY(lower_temporary(l, 4 * (uint64_t)args.rows.outputs, &to));
     args.y_offset = to.offset;
     d.constants[1] = node_code(n);
     d.constants[3] = tile.form->quads;

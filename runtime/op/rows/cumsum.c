@@ -52,17 +52,10 @@ static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, ro
     const node *n = graph_node(l->graph, id);
     axis_view v = view_of(n);
     operand x = lower_input(l, id, 0), y = lower_write(l, id), parts = sums ? *sums : x;
-    uint64_t outputs = v.outer * chunks.count * v.inner;
-    dispatch d = row_dispatch_either(l, kernels, tile, outputs);
-    struct cumsum_args args = {.outputs = (u32)outputs,
-                               .inner = (u32)v.inner,
-                               .extent = (u32)v.length,
-                               .chunks = chunks.count,
-                               .chunk_length = (u32)chunks.length,
-                               .lanes = tile->lanes,
-                               .lane_stride = tile->lane_stride,
+    struct cumsum_args args = {.rows = row_arguments(v, tile, chunks),
                                .x_offset = x.offset,
                                .y_offset = y.offset};
+    dispatch d = row_dispatch_either(l, kernels, tile, &args.rows);
     parts.access = ACCESS_READ;
     d.constants[1] = ((const cumsum_attributes *)n->attributes)->exclusive;
     d.constants[2] = sums != NULL;
