@@ -28,13 +28,6 @@ static rlxvk_status cumsum_infer(const rlxvk_graph *g, node *n, void *attributes
     return op_axis(n, a->axis, n->shape.rank, &a->axis);
 }
 
-static uint32_t cumsum_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 static axis_view view_of(const node *n)
 {
     return op_axis_view(&n->shape, ((const cumsum_attributes *)n->attributes)->axis);
@@ -127,6 +120,6 @@ const op_family cumsum_family = {.name = "cumsum",
                                  .attribute_size = sizeof(cumsum_attributes),
                                  .infer = cumsum_infer,
                                  .lower = cumsum_lower,
-                                 .in_place = cumsum_in_place,
+                                 .in_place = op_first_in_place,
                                  .host = cumsum_host,
                                  .describe = cumsum_describe};

@@ -25,13 +25,6 @@ static rlxvk_status softmax_infer(const rlxvk_graph *g, node *n, void *attribute
     return op_axis(n, a->axis, n->shape.rank, &a->axis);
 }
 
-static uint32_t softmax_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 static axis_view view_of(const node *n)
 {
     return op_axis_view(&n->shape, ((const axis_attributes *)n->attributes)->axis);
@@ -119,6 +112,6 @@ const op_family softmax_family = {.name = "softmax",
                                   .attribute_size = sizeof(axis_attributes),
                                   .infer = softmax_infer,
                                   .lower = softmax_lower,
-                                  .in_place = softmax_in_place,
+                                  .in_place = op_first_in_place,
                                   .host = softmax_host,
                                   .describe = softmax_describe};
