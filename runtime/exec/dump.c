@@ -1,11 +1,11 @@
 /* What RLXVK_DUMP and RLXVK_DEBUG print at compile, a line at a time, to the context's log sink. */
-#include "exec/executable.h"
+#include "exec/dump.h"
 #include "op/matmul/matrix_select.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SAY(...) log_line(&e->context->log, RLXVK_LOG_INFO, __VA_ARGS__)
+#define SAY(...) log_line(&p->context->log, RLXVK_LOG_INFO, __VA_ARGS__)
 
 static void count_rows(const rlxvk_graph *g, uint32_t counts[OP_COUNT])
 {
@@ -13,11 +13,11 @@ static void count_rows(const rlxvk_graph *g, uint32_t counts[OP_COUNT])
         counts[g->nodes.items[i].op]++;
 }
 
-static void dump_counts(const rlxvk_executable *e)
+static void dump_counts(const program *p)
 {
     uint32_t before[OP_COUNT] = {0}, after[OP_COUNT] = {0};
-    count_rows(e->source, before);
-    count_rows(e->graph, after);
+    count_rows(p->source, before);
+    count_rows(p->graph, after);
     for (uint32_t i = 0; i < OP_COUNT; i++)
         if (before[i] != after[i])
             SAY("  %s: %u -> %u", op_table[i].name, before[i], after[i]);
@@ -25,13 +25,13 @@ static void dump_counts(const rlxvk_executable *e)
 
 static void say_miss(void *user, uint32_t id, const char *pattern, const char *reason)
 {
-    const rlxvk_executable *e = user;
-    const node *n = graph_node(e->graph, id);
+    const program *p = user;
+    const node *n = graph_node(p->graph, id);
     SAY("  not fused: %s at %%%u %s%s%s%s: %s", pattern, id, node_row(n)->name, n->name ? " '" : "",
         n->name ? n->name : "", n->name ? "'" : "", reason);
 }
 
-void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *title)
+void dump_graph(const program *p, const rlxvk_graph *g, const char *title)
 {
     char buffer[1024];
     SAY("%s: %zu nodes, %zu outputs", title, g->nodes.count, g->outputs.count);
@@ -45,19 +45,19 @@ void dump_graph(const rlxvk_executable *e, const rlxvk_graph *g, const char *tit
         SAY("  output %zu: %%%u", i, g->outputs.items[i]);
 }
 
-rlxvk_status dump_rewrite(const rlxvk_executable *e)
+rlxvk_status dump_rewrite(const program *p)
 {
-    dump_graph(e, e->graph, "rewritten");
-    dump_counts(e);
-    return rewrite_find_misses(e->graph, &e->pairs, say_miss, (void *)e);
+    dump_graph(p, p->graph, "rewritten");
+    dump_counts(p);
+    return rewrite_find_misses(p->graph, &p->pairs, say_miss, (void *)p);
 }
 
-static void dump_step(const rlxvk_executable *e, uint32_t index)
+static void dump_step(const program *p, uint32_t index)
 {
     static const char *const sources[] = {
         [VARIANT_BY_TABLE] = "", [VARIANT_BY_NAME] = " (forced)", [VARIANT_BY_TUNING] = " (tuned)"};
-    const step *s = &e->schedule.steps.items[index];
-    const node *n = graph_node(e->graph, s->node);
+    const step *s = &p->schedule.steps.items[index];
+    const node *n = graph_node(p->graph, s->node);
     char buffer[768], shape[SHAPE_TEXT];
     text t = {buffer, sizeof buffer, 0};
     operand o;
@@ -65,7 +65,7 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
     if (s->host) {
         text_append(&t, "host %s", node_row(n)->name);
     } else {
-        const dispatch *d = &e->schedule.dispatches.items[s->dispatch];
+        const dispatch *d = &p->schedule.dispatches.items[s->dispatch];
         const kernel_info *k = kernel_find(d->kernel);
         text_append(&t, "%s<", k->name);
         for (uint32_t i = 0; i < k->constant_count; i++)
@@ -78,42 +78,43 @@ static void dump_step(const rlxvk_executable *e, uint32_t index)
     if (n->name)
         text_append(&t, " '%s'", n->name);
     text_append(&t, " %s", shape_text(&n->shape, shape));
-    for (uint32_t i = 0; schedule_step_operand(&e->schedule, s, i, &o); i++)
+    for (uint32_t i = 0; schedule_step_operand(&p->schedule, s, i, &o); i++)
         text_append(&t, " %s%s%u[%llu+%llu]", o.access & ACCESS_READ ? "r" : "",
                     o.access & ACCESS_WRITE ? "w" : "", o.value, (unsigned long long)o.first,
                     (unsigned long long)o.size);
-    SAY("  %4u %c %s", index, e->plan.barriers[index].kind ? '|' : ' ', buffer);
+    SAY("  %4u %c %s", index, p->plan.barriers[index].kind ? '|' : ' ', buffer);
 }
 
-void dump_plan(const rlxvk_executable *e)
+void dump_plan(const program *p)
 {
     static const char *const names[] = {"weights", "state", "scratch"};
-    const plan *p = &e->plan;
-    SAY("plan: %zu steps, %u barriers, %zu segments ('|': barrier before)", e->schedule.steps.count,
-        p->barrier_count, p->segments.count);
-    if (!matrix_unit(e->precision, &e->device->choice.profile).m &&
-        e->precision != RLXVK_PRECISION_F32)
+    const plan *plan = &p->plan;
+    SAY("plan: %zu steps, %u barriers, %zu segments ('|': barrier before)", p->schedule.steps.count,
+        plan->barrier_count, plan->segments.count);
+    if (!matrix_unit(p->options.precision, &p->device->choice.profile).m &&
+        p->options.precision != RLXVK_PRECISION_F32)
         SAY("  precision %s: this device has no matrix units for it; products run in f32",
-            rlxvk_precision_name(e->precision));
-    for (uint32_t i = 0; i < e->schedule.steps.count; i++)
-        dump_step(e, i);
+            rlxvk_precision_name(p->options.precision));
+    for (uint32_t i = 0; i < p->schedule.steps.count; i++)
+        dump_step(p, i);
     for (int c = 0; c < CLASS_COUNT; c++)
-        SAY("  %s: %.3f MiB in %zu blocks", names[c], (double)p->class_bytes[c] / 1048576.0,
-            p->blocks[c].count);
-    for (uint32_t v = 0; v < p->value_count; v++)
-        if (p->slots[v].block != SLOT_NONE)
-            SAY("  slot %s:%u+%llu size %llu value %u", names[p->slots[v].class], p->slots[v].block,
-                (unsigned long long)p->slots[v].offset, (unsigned long long)p->slots[v].size, v);
+        SAY("  %s: %.3f MiB in %zu blocks", names[c], (double)plan->class_bytes[c] / 1048576.0,
+            plan->blocks[c].count);
+    for (uint32_t v = 0; v < plan->value_count; v++)
+        if (plan->slots[v].block != SLOT_NONE)
+            SAY("  slot %s:%u+%llu size %llu value %u", names[plan->slots[v].class],
+                plan->slots[v].block, (unsigned long long)plan->slots[v].offset,
+                (unsigned long long)plan->slots[v].size, v);
     SAY("  scratch peak %llu, lower bound %llu, without reuse %llu",
-        (unsigned long long)p->scratch_peak, (unsigned long long)p->scratch_lower_bound,
-        (unsigned long long)p->scratch_unshared);
+        (unsigned long long)plan->scratch_peak, (unsigned long long)plan->scratch_lower_bound,
+        (unsigned long long)plan->scratch_unshared);
 }
 
-void dump_barriers(const rlxvk_executable *e)
+void dump_barriers(const program *p)
 {
     static const char *const names[] = {"", "RAW", "WAW", "WAR", "forced"};
-    for (uint32_t i = 0; i < e->schedule.steps.count; i++) {
-        const barrier *b = &e->plan.barriers[i];
+    for (uint32_t i = 0; i < p->schedule.steps.count; i++) {
+        const barrier *b = &p->plan.barriers[i];
         if (b->kind != HAZARD_NONE)
             SAY("barrier before step %u: %s on value %u with step %u", i, names[b->kind], b->value,
                 b->earlier);
@@ -130,20 +131,20 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : (int)x->kernel - (int)y->kernel;
 }
 
-void dump_summary(const rlxvk_executable *e)
+void dump_summary(const program *p)
 {
     kernel_uses counts[KERNEL_LIMIT] = {0};
-    rlxvk_plan_report r;
-    rlxvk_executable_plan(e, &r);
+    uint32_t host = (uint32_t)p->host_step_count;
     for (uint32_t i = 0; i < KERNEL_LIMIT; i++)
         counts[i].kernel = i;
-    for (size_t i = 0; i < e->schedule.dispatches.count; i++)
-        counts[e->schedule.dispatches.items[i].kernel].count++;
+    for (size_t i = 0; i < p->schedule.dispatches.count; i++)
+        counts[p->schedule.dispatches.items[i].kernel].count++;
     qsort(counts, KERNEL_LIMIT, sizeof *counts, by_count);
-    SAY("device %s, portable %d, cooperative matrix %d", e->device->snapshot.properties.deviceName,
-        e->device->choice.profile.portable, e->device->snapshot.cooperative_matrix);
+    SAY("device %s, portable %d, cooperative matrix %d", p->device->snapshot.properties.deviceName,
+        p->device->choice.profile.portable, p->device->snapshot.cooperative_matrix);
     SAY("%u dispatches, %u barriers, %u host steps, cached %d, %u submissions per run",
-        r.dispatches, r.barriers, r.host_steps, e->cached, r.submissions_per_run);
+        (uint32_t)p->schedule.steps.count - host, p->plan.barrier_count, host, p->options.cached,
+        program_submissions(p));
     for (uint32_t i = 0; i < KERNEL_LIMIT && counts[i].count; i++)
         SAY("  %s %u", kernel_find(counts[i].kernel)->name, counts[i].count);
 }

@@ -2,7 +2,9 @@
  * Host steps: operands are read from the device, the family's host function computes in double
  * precision, the result is rounded to f32 and written back. All buffers are made at compile.
  */
-#include "exec/executable.h"
+#include "exec/host_step.h"
+#include "exec/slot.h"
+#include "exec/transfer.h"
 
 #include <string.h>
 
@@ -13,17 +15,18 @@ static uint64_t word_count(const node *n)
 
 static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
 {
-    const node *n = graph_node(e->graph, e->schedule.steps.items[step].node);
+    const node *n = graph_node(e->program->graph, e->program->schedule.steps.items[step].node);
     h->step = step;
+    h->buffer_count = 2 * n->input_count;
     h->inputs = memory_zeroed(n->input_count, sizeof *h->inputs);
-    h->buffers = memory_zeroed(2 * n->input_count, sizeof *h->buffers);
-    h->result = memory_zeroed(op_host_length(e->graph, n) + 1, sizeof *h->result);
-    h->words = memory_zeroed(op_host_length(e->graph, n) + 1, sizeof *h->words);
+    h->buffers = memory_zeroed(h->buffer_count, sizeof *h->buffers);
+    h->result = memory_zeroed(op_host_length(e->program->graph, n) + 1, sizeof *h->result);
+    h->words = memory_zeroed(op_host_length(e->program->graph, n) + 1, sizeof *h->words);
     if (!h->inputs || !h->buffers || !h->result || !h->words)
         return status_fail_memory("host step");
     for (uint32_t i = 0; i < n->input_count; i++) {
-        const node *in = graph_node(e->graph, n->inputs[i]);
-        storage held = node_held(e, n->inputs[i]);
+        const node *in = graph_node(e->program->graph, n->inputs[i]);
+        storage held = program_held(e->program, n->inputs[i]);
         h->buffers[2 * i] = memory_zeroed(1, dtype_storage_bytes(held, shape_numel(&in->shape)));
         if (held == STORAGE_HALF) /* packed halves are widened into a second buffer */
             h->buffers[2 * i + 1] = memory_zeroed(word_count(in) + 1, 4);
@@ -32,7 +35,9 @@ static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
         bool raw = held == STORAGE_RAW;
         const void *words = held == STORAGE_HALF ? h->buffers[2 * i + 1] : h->buffers[2 * i];
         h->inputs[i] =
-            (host_tensor){in, raw ? STORAGE_RAW : (uint8_t)op_node_storage(e->graph, n->inputs[i]),
+            (host_tensor){in,
+                          raw ? STORAGE_RAW
+                              : (uint8_t)op_node_storage(e->program->graph, n->inputs[i]),
                           raw ? NULL : words, raw ? h->buffers[2 * i] : NULL};
     }
     return RLXVK_OK;
@@ -40,28 +45,26 @@ static rlxvk_status prepare(rlxvk_executable *e, host_step *h, uint32_t step)
 
 rlxvk_status host_steps_prepare(rlxvk_executable *e)
 {
-    size_t count = 0;
+    const schedule *steps = &e->program->schedule;
+    host_step *next = memory_zeroed(e->program->host_step_count + 1, sizeof *next);
     rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < e->schedule.steps.count; i++)
-        count += e->schedule.steps.items[i].host;
-    e->host_steps = memory_zeroed(count + 1, sizeof *e->host_steps);
-    if (!e->host_steps)
+    if (!(e->host_steps = next))
         return status_fail_memory("host steps");
-    for (uint32_t i = 0; i < e->schedule.steps.count; i++)
-        if (e->schedule.steps.items[i].host)
-            TRY(prepare(e, &e->host_steps[e->host_step_count++], i));
+    for (uint32_t i = 0; i < steps->steps.count; i++)
+        if (steps->steps.items[i].host)
+            TRY(prepare(e, next++, i));
 error:
     return status;
 }
 
 static rlxvk_status load_operand(rlxvk_executable *e, const host_step *h, uint32_t i, uint32_t id)
 {
-    location from = node_location(e, id);
-    const node *n = graph_node(e->graph, id);
+    location from = state_location(e, id);
+    const node *n = graph_node(e->program->graph, id);
     rlxvk_status status;
-    TRY(location_read(e, &from, h->buffers[2 * i], from.bytes));
+    TRY(transfer_read(e, &from, h->buffers[2 * i], from.bytes));
     if (h->buffers[2 * i + 1])
-        decode_slot(n, STORAGE_HALF, RLXVK_AS_F32, h->buffers[2 * i], h->buffers[2 * i + 1]);
+        slot_decode(n, STORAGE_HALF, RLXVK_AS_F32, h->buffers[2 * i], h->buffers[2 * i + 1]);
 error:
     return status;
 }
@@ -70,33 +73,33 @@ error:
 static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double *result,
                           uint32_t id)
 {
-    location to = node_location(e, id);
-    uint64_t count = word_count(graph_node(e->graph, id));
+    location to = state_location(e, id);
+    uint64_t count = word_count(graph_node(e->program->graph, id));
     uint8_t *bytes = (uint8_t *)h->words;
-    bool raw = node_held(e, id) == STORAGE_RAW;
+    bool raw = program_held(e->program, id) == STORAGE_RAW;
     for (uint64_t i = 0; i < count; i++)
         if (raw)
             bytes[i] = (uint8_t)(int)result[i];
         else
             h->words[i] = (float)result[i];
-    return location_write(e, &to, h->words, to.bytes);
+    return transfer_write(e, &to, h->words, to.bytes);
 }
 
 /* The node's own result, then the operands it writes; a view has written its operand by the first.
  */
 static rlxvk_status store_results(rlxvk_executable *e, const host_step *h, uint32_t id)
 {
-    const node *n = graph_node(e->graph, id);
+    const node *n = graph_node(e->program->graph, id);
     const double *at = h->result + word_count(n);
     rlxvk_status status;
     TRY(store(e, h, h->result, id));
-    if (op_host_length(e->graph, n) == word_count(n))
+    if (op_host_length(e->program->graph, n) == word_count(n))
         return RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++) {
         if (!(node_writes(n) >> i & 1))
             continue;
         TRY(store(e, h, at, n->inputs[i]));
-        at += word_count(graph_node(e->graph, n->inputs[i]));
+        at += word_count(graph_node(e->program->graph, n->inputs[i]));
     }
 error:
     return status;
@@ -104,18 +107,19 @@ error:
 
 rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
 {
-    uint32_t id = e->schedule.steps.items[h->step].node;
-    const node *n = graph_node(e->graph, id);
+    uint32_t id = e->program->schedule.steps.items[h->step].node;
+    const node *n = graph_node(e->program->graph, id);
     double start = e->context->trace ? trace_now() : 0;
     host_call call = {.node = n, .inputs = h->inputs, .out = h->result};
     char label[NODE_LABEL], detail[512];
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
-    memset(h->result, 0, op_host_length(e->graph, n) * sizeof *h->result);
+    memset(h->result, 0, op_host_length(e->program->graph, n) * sizeof *h->result);
     status = node_row(n)->family->host(&call);
     if (status != RLXVK_OK)
-        TRY(status_fail_within(status, "%s on the host", op_node_label(e->graph, id, label)));
+        TRY(status_fail_within(status, "%s on the host",
+                               op_node_label(e->program->graph, id, label)));
     TRY(store_results(e, h, id));
     if (e->context->trace) {
         text t = {detail, sizeof detail, 0};
@@ -126,19 +130,4 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
     }
 error:
     return status;
-}
-
-void host_steps_release(rlxvk_executable *e)
-{
-    for (size_t k = 0; k < e->host_step_count; k++) {
-        host_step *h = &e->host_steps[k];
-        uint32_t count = graph_node(e->graph, e->schedule.steps.items[h->step].node)->input_count;
-        for (uint32_t i = 0; h->buffers && i < 2 * count; i++)
-            memory_free(h->buffers[i]);
-        memory_free(h->buffers);
-        memory_free(h->inputs);
-        memory_free(h->result);
-        memory_free(h->words);
-    }
-    memory_free(e->host_steps);
 }

@@ -1,15 +1,12 @@
 /* Params: setting and reading weights. Everything is checked before anything is written. */
-#include "exec/executable.h"
+#include "exec/name.h"
+#include "exec/slot.h"
+#include "exec/ticket.h"
+#include "exec/transfer.h"
 #include "graph/half.h"
 #include "op/view.h"
 
 #include <string.h>
-
-param_state *find_param(rlxvk_executable *e, const char *name)
-{
-    uint32_t id = e && name ? graph_find(e->source, OP_param, name) : NODE_NONE;
-    return id == NODE_NONE ? NULL : &e->params[e->leaf_index[id]];
-}
 
 /* How a set call's data are to be read. */
 typedef struct param_data {
@@ -24,13 +21,13 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     param_state *p;
     rlxvk_status status;
     TRY(status_require(e, d->call, "executable"));
-    if (!(p = find_param(e, d->name)))
-        return unknown_name(e, d->call, OP_param, d->name);
+    if (!(p = name_find_param(e, d->name)))
+        return name_unknown(e, d->call, "param", d->name);
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
         return status_fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call,
-                           p->name, (int)d->dtype);
-    const node *n = graph_node(e->source, p->source);
-    bool raw = op_node_storage(e->source, p->source) == STORAGE_RAW;
+                           p->leaf->name, (int)d->dtype);
+    const node *n = graph_node(e->program->source, p->leaf->source);
+    bool raw = op_node_storage(e->program->source, p->leaf->source) == STORAGE_RAW;
     bool data_raw = d->dtype == RLXVK_U8 || d->dtype == RLXVK_I8;
     uint64_t numel = shape_numel(&n->shape);
     uint64_t needed = numel * rlxvk_dtype_size(d->dtype);
@@ -39,10 +36,11 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     else if ((n->dtype == RLXVK_C64) != (d->dtype == RLXVK_C64) || (raw && !data_raw))
         return status_fail(RLXVK_E_DTYPE,
                            "%s: param '%s' is %s; %s data do not fit it; see rlxvk_set_param_typed",
-                           d->call, p->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                           d->call, p->leaf->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
                            rlxvk_dtype_name(d->dtype));
-    if (!buffer_fits(needed, d->bytes, d->data))
-        return fail_buffer(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call, p->name);
+    if (!slot_fits(needed, d->bytes, d->data))
+        return slot_refuse(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call,
+                           p->leaf->name);
     *out = p;
 error:
     return status;
@@ -55,12 +53,12 @@ error:
 static rlxvk_status check_readers(const rlxvk_graph *g, const param_state *p, const void *data)
 {
     rlxvk_status status = RLXVK_OK;
-    uint64_t unit = op_node_storage(g, p->source) == STORAGE_RAW ? 1 : 4, offset;
-    for (uint32_t id = p->source + 1; id < g->nodes.count; id++) {
+    uint64_t unit = op_node_storage(g, p->leaf->source) == STORAGE_RAW ? 1 : 4, offset;
+    for (uint32_t id = p->leaf->source + 1; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         const op_family *family = node_row(n)->family;
         for (uint32_t i = 0; i < n->input_count && family->check_content; i++)
-            if (view_root(g, n->inputs[i], &offset) == p->source)
+            if (view_root(g, n->inputs[i], &offset) == p->leaf->source)
                 TRY(family->check_content(n, i, (const uint8_t *)data + offset * unit,
                                           shape_numel(input_shape(g, n, i))));
     }
@@ -70,21 +68,25 @@ error:
 
 static rlxvk_status check_content(rlxvk_executable *e, const param_state *p, const param_data *d)
 {
-    uint64_t numel = shape_numel(&graph_node(e->source, p->source)->shape);
-    bool as_given = op_node_storage(e->source, p->source) == STORAGE_RAW || d->dtype == RLXVK_F32;
+    uint64_t numel = shape_numel(&graph_node(e->program->source, p->leaf->source)->shape);
+    bool as_given = op_node_storage(e->program->source, p->leaf->source) == STORAGE_RAW ||
+                    d->dtype == RLXVK_F32;
     float *words = NULL;
     rlxvk_status status = RLXVK_OK;
-    if (!e->check_packed || numel == 0 || d->dtype == RLXVK_C64)
+    if (!e->program->options.check_packed || numel == 0 || d->dtype == RLXVK_C64)
         return RLXVK_OK;
     if (!as_given && !(words = memory_allocate(numel * 4)))
         return status_fail_memory("param conversion");
     if (words)
         dtype_widen(d->dtype, d->data, numel, words);
-    status = check_readers(e->source, p, words ? (const void *)words : d->data);
+    status = check_readers(e->program->source, p, words ? (const void *)words : d->data);
     memory_free(words);
-    return status == RLXVK_OK ? status
-                              : status_fail_within(status, "%s: param '%s'", d->call, p->name);
+    return status == RLXVK_OK
+               ? status
+               : status_fail_within(status, "%s: param '%s'", d->call, p->leaf->name);
 }
+
+/* ---- Writing ---- */
 
 /* Data of `dtype` -> the slot's bytes. */
 static rlxvk_status convert(const node *n, storage held, const param_data *d, void *to)
@@ -112,20 +114,20 @@ static rlxvk_status convert(const node *n, storage held, const param_data *d, vo
 static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param_data *d)
 {
     rlxvk_status status = RLXVK_OK;
-    p->set = true;
-    if (p->node == NODE_NONE || d->bytes == 0)
+    p->content->written = true;
+    if (p->leaf->node == NODE_NONE || d->bytes == 0)
         return RLXVK_OK;
-    const node *n = graph_node(e->graph, p->node);
-    location to = node_location(e, p->node);
-    bool verbatim =
-        node_held(e, p->node) == STORAGE_RAW || (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
+    const node *n = graph_node(e->program->graph, p->leaf->node);
+    location to = state_location(e, p->leaf->node);
+    bool verbatim = program_held(e->program, p->leaf->node) == STORAGE_RAW ||
+                    (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
     if (verbatim)
-        return location_write(e, &to, d->data, d->bytes);
-    void *slot_bytes = memory_zeroed(1, node_slot_bytes(e, p->node));
+        return transfer_write(e, &to, d->data, d->bytes);
+    void *slot_bytes = memory_zeroed(1, state_slot_bytes(e, p->leaf->node));
     if (!slot_bytes)
         return status_fail_memory("param");
-    TRY(convert(n, node_held(e, p->node), d, slot_bytes));
-    TRY(location_write(e, &to, slot_bytes, node_slot_bytes(e, p->node)));
+    TRY(convert(n, program_held(e->program, p->leaf->node), d, slot_bytes));
+    TRY(transfer_write(e, &to, slot_bytes, state_slot_bytes(e, p->leaf->node)));
 error:
     memory_free(slot_bytes);
     return status;
@@ -145,8 +147,8 @@ error:
 static rlxvk_status store_data(rlxvk_executable *e, const param_data *d)
 {
     rlxvk_status status;
-    TRY(flush_row_feeds(e));
-    TRY(write_param(e, find_param(e, d->name), d));
+    TRY(ticket_flush(e));
+    TRY(write_param(e, name_find_param(e, d->name), d));
 error:
     return status;
 }
@@ -160,15 +162,17 @@ error:
     return status;
 }
 
+/* ---- The public calls ---- */
+
 rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, const float *values,
                              size_t length)
 {
-    param_state *p = find_param(executable, name);
-    const node *n = p ? graph_node(executable->source, p->source) : NULL;
-    if (n && op_node_storage(executable->source, p->source) != STORAGE_RAW) {
+    param_state *p = name_find_param(executable, name);
+    const node *n = p ? graph_node(executable->program->source, p->leaf->source) : NULL;
+    if (n && op_node_storage(executable->program->source, p->leaf->source) != STORAGE_RAW) {
         uint64_t needed = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
-        if (!buffer_fits(needed, length, values))
-            return fail_buffer(needed, "values", length, "set_param: param '%s' needs", name);
+        if (!slot_fits(needed, length, values))
+            return slot_refuse(needed, "values", length, "set_param: param '%s' needs", name);
     }
     param_data d = {"set_param", name, values, length * 4, RLXVK_F32};
     return set_param(executable, &d);
@@ -177,9 +181,10 @@ rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, con
 rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
                                    const void *bytes, size_t length)
 {
-    const param_state *p = find_param(executable, name);
+    const param_state *p = name_find_param(executable, name);
     rlxvk_dtype dtype =
-        p ? (rlxvk_dtype)graph_node(executable->source, p->source)->dtype : RLXVK_F32;
+        p ? (rlxvk_dtype)graph_node(executable->program->source, p->leaf->source)->dtype
+          : RLXVK_F32;
     bool own = dtype == RLXVK_U8 || dtype == RLXVK_I8 || dtype == RLXVK_F16 ||
                dtype == RLXVK_BF16 || dtype == RLXVK_C64;
     param_data d = {"set_param_bytes", name, bytes, length, own ? dtype : RLXVK_F32};
@@ -212,29 +217,28 @@ error:
 static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data, size_t length,
                                rlxvk_encoding encoding)
 {
-    param_state *p = find_param(e, name);
+    param_state *p = name_find_param(e, name);
     uint64_t needed;
     void *slot_bytes = NULL;
     rlxvk_status status;
     TRY(status_require(e, "read_param", "executable"));
     if (!p)
-        return unknown_name(e, "read_param", OP_param, name);
-    if (p->node == NODE_NONE)
+        return name_unknown(e, "read_param", "param", name);
+    if (p->leaf->node == NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_param: '%s' was dropped as dead; no output depends on it", name);
-    const node *n = graph_node(e->graph, p->node);
-    TRY(encoded_length(n, node_held(e, p->node), encoding, &needed));
-    if (!buffer_fits(needed, length, data))
-        return fail_buffer(needed, encoding_unit(encoding), length, "read_param: param '%s' has",
-                           name);
+    const node *n = graph_node(e->program->graph, p->leaf->node);
+    TRY(slot_length(n, program_held(e->program, p->leaf->node), encoding, &needed));
+    if (!slot_fits(needed, length, data))
+        return slot_refuse(needed, slot_unit(encoding), length, "read_param: param '%s' has", name);
     if (length == 0)
         return RLXVK_OK;
-    TRY(flush_row_feeds(e));
-    location from = node_location(e, p->node);
+    TRY(ticket_flush(e));
+    location from = state_location(e, p->leaf->node);
     if (!(slot_bytes = memory_allocate(from.bytes)))
         TRY(status_fail_memory("read_param"));
-    TRY(location_read(e, &from, slot_bytes, from.bytes));
-    decode_slot(n, node_held(e, p->node), encoding, slot_bytes, data);
+    TRY(transfer_read(e, &from, slot_bytes, from.bytes));
+    slot_decode(n, program_held(e->program, p->leaf->node), encoding, slot_bytes, data);
 error:
     memory_free(slot_bytes);
     return status;

@@ -2,31 +2,9 @@
  * Recording: one reusable command buffer a segment, one a staged input and output and ticket.
  * Written once at compile; a run only chooses which of them to submit. Feeds are in feed.c.
  */
-#include "exec/executable.h"
+#include "exec/record.h"
 
-#include <string.h>
-
-/* ---- Pipelines and descriptor sets ---- */
-
-static rlxvk_status fetch_pipelines(rlxvk_executable *e)
-{
-    size_t count = e->schedule.dispatches.count;
-    pipeline_request *requests = memory_zeroed(count + 1, sizeof *requests);
-    rlxvk_status status;
-    e->pipelines = memory_zeroed(count + 1, sizeof *e->pipelines);
-    if (!requests || !e->pipelines)
-        TRY(status_fail_memory("pipelines"));
-    for (size_t i = 0; i < count; i++) {
-        const dispatch *d = &e->schedule.dispatches.items[i];
-        requests[i].kernel = d->kernel;
-        requests[i].constant_count = (uint8_t)kernel_find(d->kernel)->constant_count;
-        memcpy(requests[i].constants, d->constants, sizeof d->constants);
-    }
-    TRY(pipeline_get_all(e->device, requests, count, e->pipelines));
-error:
-    memory_free(requests);
-    return status;
-}
+/* ---- Descriptor sets ---- */
 
 static rlxvk_status write_set(rlxvk_executable *e, const dispatch *d, VkDescriptorSet *out)
 {
@@ -42,19 +20,17 @@ static rlxvk_status write_set(rlxvk_executable *e, const dispatch *d, VkDescript
 
 static rlxvk_status write_sets(rlxvk_executable *e)
 {
-    uint32_t counts[KERNEL_MAX_BINDINGS + 1] = {0};
-    size_t count = e->schedule.dispatches.count;
+    const program *p = e->program;
+    size_t count = p->schedule.dispatches.count;
     rlxvk_status status = RLXVK_OK;
     if (count == 0)
         return RLXVK_OK;
     e->sets = memory_zeroed(count, sizeof *e->sets);
     if (!e->sets)
         return status_fail_memory("descriptor sets");
+    TRY(vk_descriptor_pool_create(e->device, p->sets, &e->descriptors));
     for (size_t i = 0; i < count; i++)
-        counts[e->schedule.dispatches.items[i].operand_count]++;
-    TRY(vk_descriptor_pool_create(e->device, counts, &e->descriptors));
-    for (size_t i = 0; i < count; i++)
-        TRY(write_set(e, &e->schedule.dispatches.items[i], &e->sets[i]));
+        TRY(write_set(e, &p->schedule.dispatches.items[i], &e->sets[i]));
 error:
     return status;
 }
@@ -64,9 +40,9 @@ error:
 static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t index)
 {
     const vk_functions *fn = &e->device->fn;
-    const dispatch *d = &e->schedule.dispatches.items[index];
+    const dispatch *d = &e->program->schedule.dispatches.items[index];
     VkPipelineLayout layout = e->device->pipeline_layouts[d->operand_count];
-    fn->CmdBindPipeline(c, VK_PIPELINE_BIND_POINT_COMPUTE, e->pipelines[index]);
+    fn->CmdBindPipeline(c, VK_PIPELINE_BIND_POINT_COMPUTE, e->program->pipelines[index]);
     fn->CmdBindDescriptorSets(c, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &e->sets[index], 0,
                               NULL);
     if (d->argument_bytes)
@@ -76,14 +52,16 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
 }
 
 /* A segment's timestamps: its begin, and then the end of each step (profiled) or of the last. */
-uint32_t first_query(const rlxvk_executable *e, uint32_t segment)
+uint32_t record_first_query(const rlxvk_executable *e, uint32_t segment)
 {
-    return e->profiled ? e->plan.segments.items[segment].first + segment : 2 * segment;
+    return e->program->options.profiled ? e->program->plan.segments.items[segment].first + segment
+                                        : 2 * segment;
 }
-uint32_t last_query(const rlxvk_executable *e, uint32_t segment)
+uint32_t record_last_query(const rlxvk_executable *e, uint32_t segment)
 {
-    uint32_t steps = e->profiled ? e->plan.segments.items[segment].count : 1;
-    return first_query(e, segment) + steps;
+    uint32_t steps =
+        e->program->options.profiled ? e->program->plan.segments.items[segment].count : 1;
+    return record_first_query(e, segment) + steps;
 }
 
 static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t query)
@@ -94,9 +72,9 @@ static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t qu
 
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
 {
-    const segment *g = &e->plan.segments.items[index];
+    const segment *g = &e->program->plan.segments.items[index];
     VkCommandBuffer c = e->segments[index];
-    uint32_t query = first_query(e, index), count = last_query(e, index) - query + 1;
+    uint32_t query = record_first_query(e, index), count = record_last_query(e, index) - query + 1;
     rlxvk_status status;
     TRY(command_begin(e->device, c));
     if (e->queries)
@@ -104,10 +82,10 @@ rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
     command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST, ALL_DEVICE);
     record_timestamp(e, c, query);
     for (uint32_t s = g->first; s < g->first + g->count; s++) {
-        if (e->plan.barriers[s].kind != HAZARD_NONE)
+        if (e->program->plan.barriers[s].kind != HAZARD_NONE)
             command_barrier(e->device, c, SCOPE_COMPUTE, SCOPE_COMPUTE);
-        record_dispatch(e, c, e->schedule.steps.items[s].dispatch);
-        if (e->profiled || s + 1 == g->first + g->count)
+        record_dispatch(e, c, e->program->schedule.steps.items[s].dispatch);
+        if (e->program->options.profiled || s + 1 == g->first + g->count)
             record_timestamp(e, c, ++query);
     }
     command_barrier(e->device, c, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
@@ -118,13 +96,13 @@ error:
 
 static rlxvk_status record_segments(rlxvk_executable *e)
 {
-    uint32_t count = (uint32_t)e->plan.segments.count;
+    uint32_t count = (uint32_t)e->program->plan.segments.count;
     rlxvk_status status = RLXVK_OK;
     e->segments = memory_zeroed(count + 1, sizeof *e->segments);
     if (!e->segments)
         return status_fail_memory("segments");
     for (uint32_t i = 0; i < count; i++) {
-        if (e->plan.segments.items[i].host)
+        if (e->program->plan.segments.items[i].host)
             continue;
         TRY(command_buffers_allocate(e->device, e->pool, 1, &e->segments[i]));
         TRY(record_segment(e, i));
@@ -158,8 +136,9 @@ static rlxvk_status record_staged(rlxvk_executable *e, staged_copy *s, const loc
     if (!s->commands)
         return RLXVK_OK;
     if (!s->commands[0])
-        TRY(command_buffers_allocate(e->device, e->pool, e->max_in_flight, s->commands));
-    for (uint32_t t = 0; t < e->max_in_flight; t++) {
+        TRY(command_buffers_allocate(e->device, e->pool, e->program->options.max_in_flight,
+                                     s->commands));
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++) {
         VkBuffer buffer = upload ? e->staging.buffer : e->read_staging.buffer;
         buffer_range stage = {buffer, s->offsets[t], arena.size};
         TRY(record_copy(e, s->commands[t], upload ? stage : arena, upload ? arena : stage,
@@ -171,13 +150,13 @@ error:
 
 static rlxvk_status record_upload(rlxvk_executable *e, input_state *in)
 {
-    location to = node_location(e, in->node);
+    location to = state_location(e, in->leaf->node);
     return record_staged(e, &in->upload, &to, true);
 }
 
 rlxvk_status record_readback(rlxvk_executable *e, output_state *out)
 {
-    location from = output_location(e, out);
+    location from = state_output_location(e, out);
     return record_staged(e, &out->readback, &from, false);
 }
 
@@ -185,10 +164,11 @@ static rlxvk_status create_queries(rlxvk_executable *e)
 {
     VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                   .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                  .queryCount = (uint32_t)(e->schedule.steps.count +
-                                                           2 * e->plan.segments.count)};
+                                  .queryCount = (uint32_t)(e->program->schedule.steps.count +
+                                                           2 * e->program->plan.segments.count)};
     rlxvk_status status = RLXVK_OK;
-    if ((e->profiled || e->timed) && e->device->choice.timestamps && info.queryCount)
+    if ((e->program->options.profiled || e->program->options.timed) &&
+        e->device->choice.timestamps && info.queryCount)
         VK(e->device, CreateQueryPool(e->device->handle, &info, NULL, &e->queries));
 error:
     return status;
@@ -197,14 +177,13 @@ error:
 rlxvk_status record_all(rlxvk_executable *e)
 {
     rlxvk_status status;
-    TRY(fetch_pipelines(e));
     TRY(write_sets(e));
     TRY(create_queries(e));
     TRY(record_segments(e));
-    for (size_t i = 0; i < e->input_count; i++)
-        if (e->inputs[i].node != NODE_NONE)
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (e->inputs[i].leaf->node != NODE_NONE)
             TRY(record_upload(e, &e->inputs[i]));
-    for (size_t i = 0; i < e->output_count; i++)
+    for (size_t i = 0; i < e->program->result_count; i++)
         TRY(record_readback(e, &e->outputs[i]));
 error:
     return status;

@@ -1,29 +1,29 @@
-/* What an executable tells of itself: outputs, memory, plan, times. */
-#include "exec/executable.h"
+/* What an executable tells of itself: outputs, memory, plan. */
+#include "exec/state.h"
 
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable)
 {
     return status_require(executable, "executable_output_count", "executable") == RLXVK_OK
-               ? executable->output_count
+               ? executable->program->result_count
                : 0;
 }
 
 static bool has_output(const rlxvk_executable *e, const char *call, size_t index)
 {
-    return status_require(e, call, "executable") == RLXVK_OK && index < e->output_count;
+    return status_require(e, call, "executable") == RLXVK_OK && index < e->program->result_count;
 }
 
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index)
 {
     return has_output(executable, "executable_output_shape", index)
-               ? executable->outputs[index].shape
+               ? executable->outputs[index].result->shape
                : RLXVK_SCALAR;
 }
 
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index)
 {
     return has_output(executable, "executable_output_dtype", index)
-               ? executable->outputs[index].dtype
+               ? executable->outputs[index].result->dtype
                : RLXVK_F32;
 }
 
@@ -34,17 +34,17 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
     *out_report = (rlxvk_memory_report){0};
     if (status_require(executable, "executable_memory", "executable") != RLXVK_OK)
         return;
-    const plan *p = &executable->plan;
+    const program *p = executable->program;
     *out_report = (rlxvk_memory_report){
-        .weight_bytes = p->class_bytes[CLASS_WEIGHTS],
-        .state_bytes = p->class_bytes[CLASS_STATE],
-        .scratch_bytes = p->class_bytes[CLASS_SCRATCH],
+        .weight_bytes = p->plan.class_bytes[CLASS_WEIGHTS],
+        .state_bytes = p->plan.class_bytes[CLASS_STATE],
+        .scratch_bytes = p->plan.class_bytes[CLASS_SCRATCH],
         .staging_bytes = executable->staging.size + executable->read_staging.size,
-        .scratch_lower_bound = p->scratch_lower_bound,
-        .scratch_unshared = p->scratch_unshared,
+        .scratch_lower_bound = p->plan.scratch_lower_bound,
+        .scratch_unshared = p->plan.scratch_unshared,
     };
     for (int c = 0; c < CLASS_COUNT; c++)
-        out_report->block_count += (uint32_t)p->blocks[c].count;
+        out_report->block_count += (uint32_t)p->plan.blocks[c].count;
 }
 
 void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report)
@@ -54,156 +54,15 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
     *out_report = (rlxvk_plan_report){0};
     if (status_require(executable, "executable_plan", "executable") != RLXVK_OK)
         return;
-    const plan *p = &executable->plan;
-    uint32_t host = (uint32_t)executable->host_step_count, trailing = 0;
-    if (p->segments.count)
-        trailing = !p->segments.items[p->segments.count - 1].host;
-    uint32_t submissions = trailing;
-    for (size_t i = 0; i + 1 < p->segments.count; i++)
-        submissions += !p->segments.items[i].host;
+    const program *p = executable->program;
+    uint32_t host = (uint32_t)p->host_step_count;
     *out_report = (rlxvk_plan_report){
-        .dispatches = (uint32_t)executable->schedule.steps.count - host,
-        .barriers = p->barrier_count,
+        .dispatches = (uint32_t)p->schedule.steps.count - host,
+        .barriers = p->plan.barrier_count,
         .host_steps = host,
-        .segments = (uint32_t)p->segments.count,
-        .submissions_per_run = submissions,
+        .segments = (uint32_t)p->plan.segments.count,
+        .submissions_per_run = program_submissions(p),
         .runs = executable->runs,
         .submissions = executable->submissions,
     };
-}
-
-static double tick_microseconds(const rlxvk_executable *e)
-{
-    return e->device->snapshot.properties.limits.timestampPeriod / 1e3;
-}
-
-static rlxvk_status read_query(const rlxvk_executable *e, uint32_t query, uint64_t *out)
-{
-    rlxvk_status status;
-    VK(e->device, GetQueryPoolResults(e->device->handle, e->queries, query, 1, sizeof *out, out,
-                                      sizeof *out, VK_QUERY_RESULT_64_BIT));
-error:
-    return status;
-}
-
-/* ticks[2 s + edge] of every step s of a segment: where it begins (edge 0) or ends (1). */
-static rlxvk_status segment_times(const rlxvk_executable *e, uint32_t index, uint32_t edge,
-                                  uint64_t *ticks)
-{
-    const segment *g = &e->plan.segments.items[index];
-    size_t stride = 2 * sizeof *ticks;
-    rlxvk_status status;
-    VK(e->device, GetQueryPoolResults(e->device->handle, e->queries, first_query(e, index) + edge,
-                                      g->count, g->count * stride - edge * sizeof *ticks,
-                                      ticks + 2 * g->first + edge, stride, VK_QUERY_RESULT_64_BIT));
-error:
-    return status;
-}
-
-static rlxvk_status step_times(const rlxvk_executable *e, uint64_t *ticks)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++)
-        for (uint32_t edge = 0; edge < 2 && !e->plan.segments.items[i].host; edge++)
-            TRY(segment_times(e, i, edge, ticks));
-error:
-    return status;
-}
-
-static const char *step_name(const rlxvk_executable *e, const step *s)
-{
-    if (s->host)
-        return node_row(graph_node(e->graph, s->node))->name;
-    return kernel_find(e->schedule.dispatches.items[s->dispatch].kernel)->name;
-}
-
-rlxvk_status trace_steps(rlxvk_executable *e, double submitted_at)
-{
-    size_t count = e->schedule.steps.count;
-    uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
-    double period = tick_microseconds(e);
-    char detail[512];
-    rlxvk_status status;
-    if (!ticks)
-        return status_fail_memory("trace");
-    TRY(step_times(e, ticks));
-    for (size_t i = 0; i < count; i++)
-        first = e->schedule.steps.items[i].host ? first : MIN(first, ticks[2 * i]);
-    for (size_t i = 0; i < count; i++) {
-        const step *s = &e->schedule.steps.items[i];
-        text t = {detail, sizeof detail, 0};
-        if (s->host)
-            continue;
-        text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
-        trace_detail_name(&t, graph_node(e->graph, s->node)->name);
-        trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
-                   submitted_at + (double)(ticks[2 * i] - first) * period,
-                   (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
-    }
-error:
-    memory_free(ticks);
-    return status;
-}
-
-static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const char *what,
-                                const char *option)
-{
-    if (!asked || (!e->queries && e->schedule.steps.count))
-        return status_fail(RLXVK_E_UNSUPPORTED,
-                           "%s: compile with the option %s, on a device with timestamps", what,
-                           option);
-    if (e->runs == 0)
-        return status_fail(RLXVK_E_UNSUPPORTED, "%s: nothing has run yet", what);
-    return RLXVK_OK;
-}
-
-rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, double *out_microseconds)
-{
-    const rlxvk_executable *e = executable;
-    uint64_t begin, end, sum = 0;
-    rlxvk_status status;
-    TRY(status_require(e, "executable_run_time", "executable"));
-    TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
-    TRY(check_timed(e, e->timed || e->profiled, "executable_run_time", "time_runs"));
-    for (uint32_t i = 0; i < e->plan.segments.count && e->queries; i++) {
-        if (e->plan.segments.items[i].host)
-            continue;
-        TRY(read_query(e, first_query(e, i), &begin));
-        TRY(read_query(e, last_query(e, i), &end));
-        sum += end - begin;
-    }
-    *out_microseconds = (double)sum * tick_microseconds(e);
-error:
-    return status;
-}
-
-rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
-                                      size_t capacity, size_t *out_count)
-{
-    const rlxvk_executable *e = executable;
-    uint64_t *ticks = NULL;
-    rlxvk_status status;
-    TRY(status_require(e, "executable_profile", "executable"));
-    TRY(status_require_items(steps, capacity, "executable_profile", "steps"));
-    TRY(status_require(out_count, "executable_profile", "out_count"));
-    TRY(check_timed(e, e->profiled, "executable_profile", "profile"));
-    size_t count = e->schedule.steps.count;
-    double period = tick_microseconds(e);
-    if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
-        TRY(status_fail_memory("executable_profile"));
-    TRY(step_times(e, ticks));
-    for (size_t i = 0; i < MIN(count, capacity); i++) {
-        const step *s = &e->schedule.steps.items[i];
-        const node *n = graph_node(e->graph, s->node);
-        steps[i] =
-            (rlxvk_step_time){.name = step_name(e, s),
-                              .node = n->name ? n->name : "",
-                              .node_id = s->node,
-                              .gpu = !s->host,
-                              .microseconds = (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
-    }
-    *out_count = count;
-error:
-    memory_free(ticks);
-    return status;
 }

@@ -1,30 +1,18 @@
 /* The random-number state of an executable: an input of the library's own, written by the runs
  * themselves when it changed. */
-#include "exec/executable.h"
+#include "exec/rng.h"
+#include "exec/upload.h"
 #include "op/random/random.h"
 
-static rlxvk_status check_options(const rlxvk_rng_options *o)
+void rng_prepare(rlxvk_executable *e)
 {
-    if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_MINSTD &&
-        o->backend != RLXVK_RNG_ZERO)
-        return status_fail(RLXVK_E_ATTR, "rng: there is no backend %d; there are 0 to 2",
-                           (int)o->backend);
-    return RLXVK_OK;
-}
-
-rlxvk_status rng_prepare(rlxvk_executable *e)
-{
-    rlxvk_status status;
-    e->rng = e->options.rng ? *e->options.rng : rng_defaults;
-    e->options.rng = NULL; /* the caller's */
-    TRY(check_options(&e->rng));
-    for (size_t i = 0; i < e->input_count; i++)
-        if (random_is_state(graph_node(e->source, e->inputs[i].source))) {
+    const program *p = e->program;
+    e->rng = p->options.rng;
+    for (size_t i = 0; i < p->input_count; i++)
+        if (random_is_state(graph_node(p->source, p->inputs[i].source))) {
             e->rng_input = &e->inputs[i];
-            e->rng_input->written = true;
+            e->rng_input->content->written = true;
         }
-error:
-    return status;
 }
 
 rlxvk_status rng_upload(rlxvk_executable *e, uint32_t ticket)
@@ -42,7 +30,7 @@ rlxvk_status rlxvk_set_rng(rlxvk_executable *executable, const rlxvk_rng_options
     rlxvk_status status;
     const rlxvk_rng_options *chosen = options ? options : &rng_defaults;
     TRY(status_require(executable, "set_rng", "executable"));
-    TRY(check_options(chosen));
+    TRY(options_check_rng(chosen));
     executable->rng = *chosen;
 error:
     return status;

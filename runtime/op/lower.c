@@ -1,4 +1,11 @@
-/* What families use to emit dispatches: slot views of nodes, temporaries, folded grids. */
+/*
+ * What families use to emit dispatches: slot views of nodes, temporaries, folded grids.
+ *
+ * A binding has to start at an aligned address, and a view starts wherever it does: so operands are
+ * bound from the last aligned address on, and the elements in between go into the arguments as
+ * `offset`. The bytes bound are also the bytes hazards are judged by, so a range is never wider
+ * than alignment makes it.
+ */
 #include "op/op.h"
 #include "op/value.h"
 
@@ -17,6 +24,7 @@ static void aim(const lowering *l, operand *o, uint64_t byte, uint64_t bytes)
     o->size = byte - o->first + bytes;
 }
 
+/* Views, parts of a concat and roots alike: the value map has said where each lies. */
 static operand view_of(const lowering *l, uint32_t id, unsigned access)
 {
     const value *v = &l->values->items[id];
@@ -63,7 +71,8 @@ rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
     return RLXVK_OK;
 }
 
-/* Index of the constant with these bytes; the count of temporaries when there is none. */
+/* Layers of a model ask for the same tables over and over; one copy of each is uploaded.
+ * Index of the constant with these bytes; the count of temporaries when there is none. */
 static size_t find_constant(const lowering *l, const void *bytes, uint64_t size)
 {
     size_t i = 0;
@@ -93,6 +102,8 @@ rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, opera
     return RLXVK_OK;
 }
 
+/* x is filled before y and y before z, so less than one row of groups is surplus, or less than one
+ * plane where z is needed. */
 void lower_groups(const lowering *l, dispatch *d, uint64_t count)
 {
     const uint32_t *limit = l->profile->max_group_count;
@@ -121,9 +132,10 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
                                kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
     d->operand_count = (uint8_t)count;
     d->argument_bytes = (uint32_t)size;
+    /* Rows are string constants of their tables: the pointer tells which choice it was. */
     if (d->variant && d->variant == l->choice.row)
         d->source = l->choice.source;
-    else if (variant_is_named(l->variants, d->variant))
+    else if (variant_is_named(&l->variants, d->variant))
         d->source = VARIANT_BY_NAME;
     if (size)
         memcpy(d->arguments, arguments, size);

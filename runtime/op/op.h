@@ -68,11 +68,10 @@ typedef struct lowering {
     const rlxvk_graph *graph;
     const device_profile *profile;
     const struct value_map *values; /* root, offset and storage of every node (op/value.h) */
-    uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
     bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
-    const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
-    const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
+    variant_set variants;           /* rows that the caller names */
+    const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;
@@ -140,6 +139,7 @@ typedef struct op_family {
     uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;            /* C64 operands allowed */
     bool foldable;         /* pure: computed at compile when every operand is a constant */
+    bool matrix_layout;    /* lowering at precision F16 asks how matrices lie in lanes */
     bool keeps_storage;    /* the result is held as operand 0 is: raw bytes stay raw bytes */
     bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
 
@@ -198,11 +198,38 @@ static inline uint32_t node_code(const node *n)
 {
     return op_table[n->op].code;
 }
+/* Leaves: what the caller gives each run, what it sets once, what the graph brings along. */
+static inline bool node_is_input(const node *n)
+{
+    return n->op == OP_input;
+}
+static inline bool node_is_param(const node *n)
+{
+    return n->op == OP_param;
+}
+static inline bool node_is_constant(const node *n)
+{
+    return n->op == OP_constant;
+}
+/* The input or the param of this name; NODE_NONE when there is none. */
+static inline uint32_t op_find_input(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_input, name);
+}
+static inline uint32_t op_find_param(const rlxvk_graph *g, const char *name)
+{
+    return graph_find(g, OP_param, name);
+}
 /* Operands read and written in place, as bits. */
 static inline uint32_t node_writes(const node *n)
 {
     const op_family *family = node_row(n)->family;
     return family->writes ? family->writes(n) : 0;
+}
+/* What is set before the first run and stays, but for ops that write in place. */
+static inline bool node_is_weight(const node *n)
+{
+    return node_is_param(n) || node_is_constant(n);
 }
 /* OP_COUNT when there is no such row. */
 op_kind op_find(const char *name);

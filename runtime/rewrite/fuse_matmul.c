@@ -1,4 +1,8 @@
-/* matmul + bias, a row added to every row of the product, + activation. */
+/*
+ * matmul + bias, a row added to every row of the product, + activation. Visited in order, so an
+ * activation is seen after its sum; that the sum was fused without it is no loss, as the activation
+ * starts over from the old nodes and the sum that is left unread dies.
+ */
 #include "rewrite/fuse.h"
 
 /* Whether matmul m may take the row `bias`, its sum being `add`. */

@@ -26,6 +26,7 @@ struct pipeline_store {
     VECTOR(pipeline_entry) entries;
     uint32_t *slots;   /* open addressing: index + 1 of an entry, 0 for free */
     size_t slot_count; /* a power of two, at least twice the entries */
+    size_t asked;      /* requests so far, equal ones included */
 };
 
 /* ---- Hash map ---- */
@@ -304,6 +305,7 @@ rlxvk_status pipeline_get_all(device *d, const pipeline_request *requests, size_
                               VkPipeline *out)
 {
     pthread_mutex_lock(&d->pipelines->lock);
+    d->pipelines->asked += count;
     rlxvk_status status = get_locked(d, requests, count, out);
     pthread_mutex_unlock(&d->pipelines->lock);
     return status;
@@ -313,6 +315,14 @@ size_t pipeline_count_made(device *d)
 {
     pthread_mutex_lock(&d->pipelines->lock);
     size_t count = d->pipelines->entries.count;
+    pthread_mutex_unlock(&d->pipelines->lock);
+    return count;
+}
+
+size_t pipeline_count_asked(device *d)
+{
+    pthread_mutex_lock(&d->pipelines->lock);
+    size_t count = d->pipelines->asked;
     pthread_mutex_unlock(&d->pipelines->lock);
     return count;
 }

@@ -83,16 +83,10 @@ static bool is_written_in_place(const model_graph *g, uint8_t id)
     return false;
 }
 
-static void touch(model_executable *e, int id)
+static void mark_written(model_executable *e, int id)
 {
     e->cells[id]->written = true;
     e->cells[id]->writes++;
-}
-
-static void mark_written(model_executable *e, int id)
-{
-    e->leaves[id].written = true;
-    touch(e, id);
 }
 
 /* ---- Birth and death ---- */
@@ -161,7 +155,6 @@ model_executable *model_compile(const model_graph *g, const rlxvk_compile_option
         e->cells[id] = theirs >= 0 ? other->cells[theirs] : new_cell();
         if (theirs >= 0) {
             e->cells[id]->references++;
-            leaf->written = other->leaves[theirs].written;
             leaf->resident = node_of(e, id)->op == MODEL_INPUT &&
                              (other->leaves[theirs].bound || other->leaves[theirs].resident);
         }
@@ -323,21 +316,18 @@ static bool is_given(const model_node *n, const rlxvk_run_input *inputs, size_t 
     return false;
 }
 
-/* Leaves without content. Whether what another executable wrote into shared memory counts is
- * nobody's promise. */
+/* Leaves that nobody who shares their memory has written. */
 static status_set check_content(const model_executable *e, const rlxvk_run_input *inputs, size_t n)
 {
-    status_set refused = 0, doubtful = 0;
+    status_set refused = 0;
     for (uint8_t id = 0; id < e->graph->node_count && !e->allow_unset; id++) {
         const model_node *leaf = node_of(e, id);
-        if (!is_leaf(leaf) || e->leaves[id].written || !e->leaves[id].live ||
-            is_given(leaf, inputs, n))
-            continue;
-        status_set reason =
-            STATUS(leaf->op == MODEL_PARAM ? RLXVK_E_UNSET_PARAM : RLXVK_E_MISSING_INPUT);
-        *(e->cells[id]->written ? &doubtful : &refused) |= reason;
+        if (is_leaf(leaf) && !e->cells[id]->written && e->leaves[id].live &&
+            !is_given(leaf, inputs, n))
+            refused |=
+                STATUS(leaf->op == MODEL_PARAM ? RLXVK_E_UNSET_PARAM : RLXVK_E_MISSING_INPUT);
     }
-    return refused ? refused | doubtful : doubtful ? doubtful | ACCEPTED : 0;
+    return refused;
 }
 
 status_set model_refusals(const model_executable *e, const rlxvk_run_input *inputs, size_t n,
@@ -356,7 +346,7 @@ status_set model_refusals(const model_executable *e, const rlxvk_run_input *inpu
                        : check_length(node_of(e, e->graph->outputs[outputs[i].index]),
                                       outputs[i].encoding, outputs[i].length, outputs[i].buffer);
     status_set content = check_content(e, inputs, n);
-    return refused ? refused | (content & ~ACCEPTED) : content;
+    return refused | content;
 }
 
 static void take_inputs(model_executable *e, const rlxvk_run_input *inputs, size_t n)
@@ -449,8 +439,8 @@ status_set model_run(model_executable *e, const rlxvk_run_input *inputs, size_t 
     for (uint8_t id = 0; id < e->graph->node_count; id++)
         if (e->leaves[id].in_place && node_of(e, id)->op == MODEL_INPUT)
             become_resident(e, id);
-        else if (e->leaves[id].in_place)
-            touch(e, id);
+        else if (e->leaves[id].in_place) /* which is not to set a param */
+            e->cells[id]->writes++;
     for (size_t i = 0; i < e->graph->output_count; i++)
         e->writes[i] = *writes_to(e, i);
     e->rng.step += e->rng.advance_per_run;

@@ -102,7 +102,7 @@ static void peak_destroy(peak *p)
 rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops)
 {
     const device_profile *profile = &context->device->choice.profile;
-    bool cpu = profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(profile);
     peak p = {.d = context->device,
               .invocations = cpu ? INVOCATIONS_CPU : INVOCATIONS_GPU,
               .workgroup = profile->workgroup_size};

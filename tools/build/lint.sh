@@ -37,13 +37,56 @@ for layer in base kernel graph op plan rewrite spirv vk exec; do
         done
     done
 done
+# So may a folder of families: op/ itself, choice/ and the folders before it.
+before='choice'
+for folder in movement random compose elementwise rows matmul packed attention conv spectral sequence; do
+    before="$before $folder"
+    for f in runtime/op/$folder/*.[ch]; do
+        for used in $(sed -n 's/^#include "op\/\([a-z_]*\)\/.*/\1/p' "$f"); do
+            [[ " $before " == *" $used "* ]] || complain "$f includes from op/$used, which is no folder below its own"
+        done
+    done
+    [[ -d runtime/op/$folder ]] || complain "runtime/op/$folder: no such folder; this list has them from the bottom up"
+done
+for folder in runtime/op/*/; do
+    [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
+done
+# Inside a folder too, files form a stack: no circle of objects that call each other.
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,spirv,vk,exec}) || complain "$circles"
+# A family's own functions are named <family>_<member> and stand in the order that op.h describes.
+order() {
+    awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
+        /^const op_family/ { family = $3; sub(/_family$/, "", family); last = latest = 0 }
+        family { for (rest = $0; match(rest, /\.[a-z_]+ = [a-z0-9_]+/); rest = substr(rest, RSTART + RLENGTH)) {
+            split(substr(rest, RSTART + 1, RLENGTH - 1), part, " = ")
+            if (part[1] == part[2]) print FILENAME ": " part[2] " is not named after its family"
+            if (part[1] ~ /^(lower|host|index_limit|describe)$/) last = latest
+            if (part[2] != family "_" part[1] || !(part[2] in at)) continue
+            if (at[part[2]] < last) print FILENAME ": " part[2] " stands too early; op.h has the order"
+            if (at[part[2]] > latest) latest = at[part[2]] } }
+        /\};/ { family = "" }' "$@"
+}
+for f in $(grep -l '^const op_family' $(find runtime/op -name '*.c')); do
+    found=$(order "$f")
+    [[ $found ]] && complain "$found"
+done
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
 # What an op knows about itself is a flag or function of its family, so these rooms name none.
-nameless='base kernel graph plan spirv vk'
+nameless='base kernel graph plan spirv vk exec'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
+done
+# What is extern and not public begins with its room, its folder or its file's first word, or is a family: it can be found.
+named='base kernel graph op plan rewrite spirv vk'
+for room in $named; do
+    for f in $(find runtime/$room -name '*.c'); do
+        folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)
+        stray=$(nm "$BUILD/${f%.c}.o" | awk -v first="^(rlxvk|$room|$folder|${file%%_*})_" \
+            '$(NF - 1) ~ /^[A-TV-Z]$/ && $NF !~ first && $NF !~ /_family$/ { printf " %s", $NF }')
+        [[ $stray ]] && complain "$f: extern names without a prefix that tells where they are:$stray"
+    done
 done
 for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"

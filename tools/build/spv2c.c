@@ -4,9 +4,9 @@
  *   spv2c OUT_DIR [args/FOLDER.h ...] NAME REFLECTED.spv EMBEDDED.spv [NAME ...]
  *
  * Writes OUT_DIR/kernel_table.h (enum kernel_id) and OUT_DIR/kernel_table.c (words, argument size,
- * bindings, specialization constants; a _Static_assert ties each push-constant struct to that of
- * glsl/args/). Reflection reads the unoptimized module, because optimizers drop unused struct
- * members and bindings; debug names are left out of the words.
+ * bindings, specialization constants; _Static_asserts tie each push-constant struct to that of
+ * glsl/args/, field by field). Reflection reads the unoptimized module, because optimizers drop
+ * unused struct members and bindings; debug names are left out of the words.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -209,6 +209,42 @@ static void replace(FILE *out, const char *folder, const char *name)
         die("cannot write", path);
 }
 
+static const char *name_of(const module *m, uint32_t id)
+{
+    const uint32_t *name = find(m, OP_NAME, 1, id);
+    if (!name)
+        die("module without the names of its arguments", m->path);
+    return (const char *)&name[2];
+}
+
+static const char *member_name(const module *m, uint32_t type, uint32_t member)
+{
+    for (size_t i = 5; i < m->count; i += m->words[i] >> 16) {
+        const uint32_t *w = &m->words[i];
+        if ((w[0] & 0xffff) == OP_MEMBER_NAME && w[1] == type && w[2] == member)
+            return (const char *)&w[3];
+    }
+    die("module without the names of its arguments", m->path);
+    return NULL;
+}
+
+/* Ties the struct of glsl/args/ to the module's, field by field: a swap of two would pass by size.
+ */
+static void write_argument_checks(FILE *out, const module *m, uint32_t type, uint32_t bytes)
+{
+    const char *name = name_of(m, type);
+    fprintf(out, "_Static_assert(sizeof(struct %s) == %u, \"%s: size of its arguments\");\n", name,
+            bytes, m->name);
+    for (size_t i = 5; i < m->count; i += m->words[i] >> 16) {
+        const uint32_t *w = &m->words[i];
+        if ((w[0] & 0xffff) != OP_MEMBER_DECORATE || w[1] != type || w[3] != DECORATION_OFFSET)
+            continue;
+        const char *field = member_name(m, type, w[2]);
+        fprintf(out, "_Static_assert(offsetof(struct %s, %s) == %u, \"%s: place of %s\");\n", name,
+                field, w[4], m->name, field);
+    }
+}
+
 static void write_row(FILE *out, const module *reflected, size_t word_count)
 {
     uint32_t arguments = argument_struct(reflected);
@@ -217,11 +253,8 @@ static void write_row(FILE *out, const module *reflected, size_t word_count)
         die("bindings must be in descriptor set 0", reflected->path);
     if (bytes > 128)
         die("arguments above 128 bytes", reflected->path);
-    const uint32_t *name = arguments ? find(reflected, OP_NAME, 1, arguments) : NULL;
-    if (name)
-        fprintf(out,
-                "_Static_assert(sizeof(struct %s) == %u, \"%s: glsl/args and module disagree\");\n",
-                (const char *)&name[2], bytes, reflected->name);
+    if (arguments)
+        write_argument_checks(out, reflected, arguments, bytes);
     fprintf(out, "#define %s_ROW {\"%s\", %s_words, %zu, %u, %u, %u, %d}\n", reflected->name,
             reflected->name, reflected->name, word_count, bytes,
             decoration_limit(reflected, DECORATION_BINDING),

@@ -298,6 +298,7 @@ static void attention_describe(const node *n, text *out)
 
 const op_family attention_family = {.name = "attention",
                                     .attribute_size = sizeof(attention_attributes),
+                                    .matrix_layout = true,
                                     .infer = attention_infer,
                                     .lower = attention_lower,
                                     .host = attention_host,

@@ -107,7 +107,7 @@ static rlxvk_status emit_chunks(lowering *l, uint32_t id, const job *j, operand 
     bool tile = j->plan.class->form == ATTENTION_FORM_TILE;
     dispatch d = {.kernel = tile ? KERNEL_ATTENTION_PREFILL : KERNEL_ATTENTION_DECODE,
                   .node = id,
-                  .variant = j->plan.class->name};
+                  .variant = j->plan.class->row.name};
     set_constants(j, &d);
     lower_groups(l, &d, j->plan.blocks * j->plan.chunks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
@@ -171,7 +171,7 @@ rlxvk_status attention_lower(lowering *l, uint32_t id)
         attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
     bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
                     mask_code(j.attributes->options.mask) == ATTENTION_BAND;
-    j.plan = attention_select(&shape, l->profile, variant_choose(l, "attention", NULL, NULL));
+    j.plan = attention_select(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
     set_operands(l, id, &j);
     if (on_units)
         j.plan.chunk = 0;

@@ -144,7 +144,7 @@ static void axial_rope2d_describe(const node *n, text *out)
 const op_family axial_rope2d_family = {.name = "axial_rope2d",
                                        .attribute_size = sizeof(axial_rope2d_attributes),
                                        .infer = axial_rope2d_infer,
-                                       .lower = axial_rope2d_lower,
                                        .in_place = op_first_in_place,
+                                       .lower = axial_rope2d_lower,
                                        .host = axial_rope2d_host,
                                        .describe = axial_rope2d_describe};

@@ -197,7 +197,7 @@ static void rope_describe(const node *n, text *out)
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
-                               .lower = rope_lower,
                                .in_place = op_first_in_place,
+                               .lower = rope_lower,
                                .host = rope_host,
                                .describe = rope_describe};

@@ -271,9 +271,9 @@ const op_family custom_family = {
     .attribute_size = sizeof(custom_attributes),
     .raw_inputs = UINT32_MAX,
     .infer = custom_infer,
-    .lower = custom_lower,
-    .host = custom_host,
     .has_kernel = custom_has_kernel,
     .has_host = custom_has_host,
+    .lower = custom_lower,
+    .host = custom_host,
     .describe = custom_describe,
 };

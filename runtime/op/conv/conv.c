@@ -227,7 +227,7 @@ static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape 
 static size_t choose(lowering *l, const conv_problem *p)
 {
     const conv_shape *s = &p->shape;
-    return variant_choose(l, "conv", p->transposed ? "transposed" : "forward",
+    return variant_choose(l, CHOICE_conv, p->transposed ? "transposed" : "forward",
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->groups});
 }
 
@@ -248,7 +248,7 @@ static conv_problem make_problem(lowering *l, uint32_t id)
     p.args.x_offset = p.x.offset;
     p.args.w_offset = p.w.offset;
     p.args.bias_offset = p.bias.offset;
-    p.class = conv_select(&p.shape, l->profile, l->matmul, choose(l, &p));
+    p.class = conv_select(&p.shape, l->profile, choose(l, &p));
     p.slice = conv_slice(p.class, &p.shape, l->profile);
     p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
     p.args.k_slice = (u32)p.slice;
@@ -274,7 +274,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
     static const uint16_t kernels[] = {
         [CONV_FORM_DIRECT] = KERNEL_CONV_DIRECT, [CONV_FORM_TILED] = KERNEL_CONV_TILED};
     const conv_class *c = p->class;
-    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->name};
+    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->row.name};
     const operand operands[] = {p->x, p->w, p->bias, p->y};
     uint32_t constants[] = {c->threads ? c->threads : l->profile->workgroup_size,
                             p->deep,

@@ -151,8 +151,8 @@ const op_family cast_family = {
     .reinterprets = true,
     .infer = cast_infer,
     .view = cast_view,
-    .lower = cast_lower,
     .in_place = cast_in_place,
+    .lower = cast_lower,
     .host = cast_host,
     .describe = cast_describe,
 };

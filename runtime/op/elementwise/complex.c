@@ -172,6 +172,6 @@ const op_family complex_family = {.name = "complex",
                                   .pairs = true,
                                   .foldable = true,
                                   .infer = complex_infer,
-                                  .lower = complex_lower,
                                   .in_place = complex_in_place,
+                                  .lower = complex_lower,
                                   .host = complex_host};

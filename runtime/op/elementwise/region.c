@@ -291,13 +291,13 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
                                .target_offset = target.offset};
     region_size size = region_size_of(a->steps, a->step_count, n->input_count);
     const region_class *c =
-        region_select(size, l->profile, variant_choose(l, "region", NULL, NULL));
+        region_select(size, l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
     if (!c)
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "%u inputs and a result; this device has %u storage buffers a stage",
                        n->input_count, l->profile->storage_buffers_per_stage);
     dispatch d = {.kernel = (uint16_t)c->kernel,
-                  .variant = c->name,
+                  .variant = c->row.name,
                   .constants = {l->profile->workgroup_size, a->step_count}};
     for (uint32_t i = 0; i < c->inputs; i++) {
         operands[i] = i < n->input_count ? lower_input(l, id, i) : operands[0];
@@ -495,8 +495,8 @@ const op_family region_family = {
     .name = "region",
     .attribute_size = sizeof(region_attributes),
     .infer = region_infer,
-    .lower = region_lower,
     .in_place = region_in_place,
+    .lower = region_lower,
     .host = region_host,
     .describe = region_describe,
 };

@@ -134,7 +134,7 @@ const op_family unary_family = {
     .pairs = true,
     .foldable = true,
     .infer = unary_infer,
-    .lower = unary_lower,
     .in_place = unary_in_place,
+    .lower = unary_lower,
     .host = unary_host,
 };

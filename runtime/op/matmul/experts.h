@@ -10,8 +10,14 @@
 #include "args/matmul.h"
 #include "op/op.h"
 
-/* Whether `rows` rows should be sorted; RLXVK_MATMUL decides where it is set. */
-bool experts_sorted(const lowering *l, uint64_t rows);
+typedef struct experts_class {
+    choice_row row;
+    bool sorted;
+    uint64_t least_rows;
+} experts_class;
+
+/* Whether `rows` rows should be sorted. */
+const experts_class *experts_select(lowering *l, uint64_t rows);
 
 typedef struct expert_blocks {
     uint32_t rows;  /* of a block, at most */

@@ -56,7 +56,7 @@ static uint32_t storage_code(const lowering *l, const operand *o)
 static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *args,
                                  const operand operands[4])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(l->profile);
     d->kernel = KERNEL_GROUPED_MATVEC;
     d->constants[0] = cpu ? 16 : 128;
     d->constants[10] = cpu ? 16 : d->constants[2] ? 4 : 32;
@@ -83,6 +83,7 @@ error:
 rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *args,
                                  operand operands[4])
 {
+    const experts_class *class = experts_select(l, args->m);
     uint32_t b_run = d->constants[2] ? args->k : args->n;
     d->constants[5] = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
                       ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
@@ -90,8 +91,8 @@ rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *a
     d->constants[6] = MATMUL_NO_BIAS;
     d->constants[7] = UNARY_NONE;
     d->constants[8] = d->constants[9] = 1;
-    return experts_sorted(l, args->m) ? lower_sorted(l, d, args, operands)
-                                      : lower_direct(l, d, args, operands);
+    d->variant = class->row.name;
+    return class->sorted ? lower_sorted(l, d, args, operands) : lower_direct(l, d, args, operands);
 }
 
 static rlxvk_status grouped_matmul_lower(lowering *l, uint32_t id)

@@ -206,13 +206,6 @@ static void swap_operands(product *p)
     p->swapped = true;
 }
 
-uint32_t matmul_storage_code(const lowering *l, const operand *o)
-{
-    if (o->storage != STORAGE_HALF)
-        return MATMUL_WORDS;
-    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
-}
-
 /* Which operands can be read and written in quads: contiguous axis, offsets and batch strides all
  * multiples of four. */
 static uint32_t vector_bits(const product *p)
@@ -297,7 +290,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                                        [MATMUL_FORM_VECTOR] = KERNEL_MATVEC,
                                        [MATMUL_FORM_SWAPPED] = KERNEL_MATVEC,
                                        [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED};
-    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->name};
+    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->row.name};
     struct matmul_args args = make_arguments(p);
     const operand operands[] = {p->a, p->b, p->bias, p->y};
     fill_constants(l, p, d.constants);
@@ -327,7 +320,7 @@ rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, 
 
 static size_t choose(lowering *l, const matmul_shape *s)
 {
-    return variant_choose(l, "matmul", matmul_tag(s),
+    return variant_choose(l, CHOICE_matmul, matmul_tag(s),
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
@@ -343,11 +336,13 @@ rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    if (!r->exact && matrix_wanted(l, &shape))
-        return matrix_product_emit(l, id, r);
+    if (!r->exact && matrix_wanted(l, &shape)) {
+        TRY(matrix_product_emit(l, id, r, &p.y));
+        return r->activation == UNARY_NONE ? RLXVK_OK : matmul_emit_sum(l, id, r, p.y, 1);
+    }
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
-    p.class = matmul_select(&shape, l->profile, l->matmul, choose(l, &shape));
+    p.class = matmul_select(&shape, l->profile, choose(l, &shape));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;

@@ -172,7 +172,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
     dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16 ? KERNEL_MATRIX_PRODUCT_BF16
                                                                  : KERNEL_MATRIX_PRODUCT_F16,
                   .node = id,
-                  .variant = c->name};
+                  .variant = c->row.name};
     /* What is not used is bound to something that is read anyway. */
     const operand operands[] = {a->packed,
                                 b->packed,
@@ -191,10 +191,12 @@ static size_t choose(lowering *l, const matmul_shape *s)
     char tag[VARIANT_TAG] = "";
     text_append(&(text){tag, sizeof tag, 0}, "%s_%s", rlxvk_precision_name(l->precision),
                 matmul_tag(s));
-    return variant_choose(l, "matrix", tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
+    return variant_choose(l, CHOICE_matrix, tag,
+                          (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
-rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r)
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
+                                 operand *out_sums)
 {
     const matrix_class *c =
         matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
@@ -217,8 +219,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
         plain.bias = NULL;
     }
     TRY(emit_product(l, id, &plain, c, &a, &b));
-    if (r->activation != UNARY_NONE)
-        TRY(matmul_emit_sum(l, id, r, plain.y, 1));
+    *out_sums = plain.y;
 error:
     return status;
 }

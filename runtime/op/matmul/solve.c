@@ -162,7 +162,7 @@ static rlxvk_status solve_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     factors f = {.s = n->attributes, .node = id};
     rlxvk_status status;
-    if (l->profile->kind == RLXVK_DEVICE_CPU && f.s->n > CPU_LARGEST)
+    if (profile_is_software(l->profile) && f.s->n > CPU_LARGEST)
         return op_fail(n, RLXVK_E_UNSUPPORTED, "N is %lld; at most %d on a software device",
                        (long long)f.s->n, CPU_LARGEST);
     f.workgroup = choose_workgroup(l->profile, f.s->n);

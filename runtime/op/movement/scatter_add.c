@@ -142,7 +142,7 @@ static bool is_direct(const device_profile *profile, const scatter_work *w)
 {
     if (w->updates > SCATTER_DIRECT_UPDATES || w->rows * w->updates > MOST_COMPARISONS)
         return false;
-    if (profile->kind == RLXVK_DEVICE_CPU)
+    if (profile_is_software(profile))
         return w->rows <= MOST_CPU_GROUPS;
     return w->rows <= MOST_GROUPS || w->columns >= FEWEST_COLUMNS;
 }

@@ -70,7 +70,7 @@ static rlxvk_status lower_rank(lowering *l, const topk_work *w, uint32_t size)
 /* How many pieces rows are cut into; 1: they stay whole. */
 static uint64_t choose_chunks(const device_profile *profile, const topk_work *w)
 {
-    uint64_t wanted = profile->kind == RLXVK_DEVICE_CPU ? profile->compute_units : FEWEST_GROUPS;
+    uint64_t wanted = profile_is_software(profile) ? profile->compute_units : FEWEST_GROUPS;
     uint64_t shortest = MAX(SHORTEST_CHUNK, CHUNK_FACTOR * w->k);
     return MAX(MIN(divide_up(wanted, w->rows), w->extent / shortest), 1);
 }

@@ -16,7 +16,6 @@
 #include "args/matmul.h"
 #include "args/packed.h"
 #include "op/packed/dequant.h"
-#include "base/switches.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
@@ -25,8 +24,6 @@
 
 #include <math.h>
 #include <string.h>
-
-enum { TILED_ROWS = 32 };
 
 /* The formats that have a decoder, in which group of kernels, how far the two runs of a unit lie
  * apart (glsl/packed/dequant.glsl; 0: plain rows), and whether there is a product by integers. */
@@ -92,16 +89,6 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operand
     return RLXVK_OK;
 }
 
-rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_U8 && op_node_storage(g, n->inputs[index]) == STORAGE_RAW)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE,
-                   "packed operand %u is a %s tensor; it must be a U8 input, param or constant",
-                   index, dtype == RLXVK_U8 ? "computed U8" : rlxvk_dtype_name(dtype));
-}
-
 rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t index,
                                 const dequant_attributes *a, uint64_t *out_rows)
 {
@@ -125,21 +112,7 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
     return RLXVK_OK;
 }
 
-rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_F32)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes F32, insert a cast", index,
-                   rlxvk_dtype_name(dtype));
-}
-
 /* ---- Lower ---- */
-
-uint32_t dequant_alignment(uint32_t addresses)
-{
-    return addresses & (~addresses + 1);
-}
 
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
 {
@@ -150,11 +123,6 @@ void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
     d->constants[4] = format->block_elements / DEQUANT_UNIT_ELEMENTS;
     d->constants[5] = kernel_format_find(type)->distance;
     d->constants[6] = format->affine;
-}
-
-uint32_t dequant_last_word(const operand *packed)
-{
-    return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
 }
 
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
@@ -192,14 +160,6 @@ rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type)
     if (id != NODE_NONE)
         return tensor_of(g, id);
     return rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(2 * (int64_t)count), codes, 2 * (size_t)count);
-}
-
-uint32_t dequant_power_of_two(uint32_t value)
-{
-    uint32_t power = 1;
-    while (power < value)
-        power *= 2;
-    return power;
 }
 
 void dequant_describe(const node *n, text *out)
@@ -270,21 +230,17 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
                                   kernel_format_find(d->constants[1])->integers};
     dequant_vector_class c =
-        dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
+        dequant_vector_select(&shape, l->profile,
+                              variant_named(&l->variants, CHOICE_dequant_vector));
     uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
                             args->experts != 0,      c.lookup, c.chunk};
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
-    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
-        d->variant = c.name; /* else the plan is to show what was asked for */
+    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
+        d->variant = c.row.name; /* else the plan is to show what was asked for */
     d->constants[0] = c.threads;
     memcpy(&d->constants[7], constants, sizeof constants);
     lower_groups(l, d, dequant_vector_groups(&c, &shape));
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
-}
-
-uint32_t dequant_tile_height(uint32_t rows)
-{
-    return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
 }
 
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
@@ -297,15 +253,6 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
     d->constants[9] = args->experts != 0;
     lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
-}
-
-/* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.
- */
-bool dequant_use_tiles(const lowering *l, uint32_t rows)
-{
-    if (l->matmul != MATMUL_AUTO)
-        return l->matmul == MATMUL_TILED;
-    return rows > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
 }
 
 /* Every weight decoded, in order, with room for `rows` rows. */
@@ -343,7 +290,7 @@ error:
 static size_t choose(lowering *l, const dequant_attributes *a,
                      const struct dequant_product_args *args)
 {
-    return variant_choose(l, "dequant", quant_format_find(a->format)->name,
+    return variant_choose(l, CHOICE_dequant, quant_format_find(a->format)->name,
                           (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
 }
 
@@ -372,59 +319,17 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     if (kernel_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
-    class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
-                           choose(l, a, &args));
+    class = dequant_select(&(dequant_shape){args.m, (uint64_t)args.n * (uint64_t)a->k, false},
+                           l->profile, choose(l, a, &args));
     if (class->form == DEQUANT_FORM_UNPACKED ||
         matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
         return lower_unpacked(l, id, &args);
     dequant_set_format(&d, a->format, &operands[0]);
-    d.variant = class->name;
+    d.variant = class->row.name;
     if (class->form == DEQUANT_FORM_VECTOR)
         return dequant_lower_matvec(l, &d, &args, operands);
     return dequant_lower_tiled(l, &d, &args, operands, height,
                                divide_up(args.m, (uint64_t)16 * height));
-}
-
-static double largest_of(const float *values, uint64_t count)
-{
-    double largest = 0;
-    for (uint64_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs((double)values[i]));
-    return largest;
-}
-
-void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
-                            uint64_t k, uint64_t column, uint64_t columns)
-{
-    uint64_t rows = columns ? shape_numel(&c->node->shape) / columns : 0;
-    double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
-    for (uint64_t r = 0; r < rows; r++) {
-        const float *x = c->inputs[0].words + r * k;
-        double sum = 0, weight = 0;
-        for (uint64_t p = 0; p < k; p++) {
-            sum += (double)x[p] * row[p];
-            weight += fabs((double)x[p]) * magnitude[p];
-        }
-        c->out[r * columns + column] = sum;
-        if (c->bound)
-            c->bound[r * columns + column] = unit * weight;
-        if (c->bound && c->precision != RLXVK_PRECISION_F32)
-            c->bound[r * columns + column] +=
-                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
-                                       largest_of(row, k));
-    }
-}
-
-rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out)
-{
-    rlxvk_status status;
-    TRY(quant_decode_row(type, packed, k, out));
-    TRY(quant_decode_row_magnitude(type, packed, k, out + k));
-    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
-        if (isnan(out[p]))
-            out[p] = out[k + p] = 0;
-error:
-    return status;
 }
 
 static rlxvk_status dequant_matmul_host(const host_call *c)

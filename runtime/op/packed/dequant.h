@@ -51,7 +51,6 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                                   const operand operands[5]);
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], uint32_t height, uint64_t blocks);
-bool dequant_use_tiles(const lowering *l, uint32_t rows);
 uint32_t dequant_tile_height(uint32_t rows);
 /* A dequant_matmul of F32, F16 or BF16 rows; in dequant_scaled.c. */
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id);

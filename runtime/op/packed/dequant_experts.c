@@ -150,8 +150,10 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
     expert_blocks blocks = {LOW_TILE, 0};
     dispatch d = {.node = id};
     rlxvk_status status;
+    const experts_class *class = experts_select(l, args.m);
+    d.variant = class->row.name;
     dequant_set_format(&d, a->format, &operands[0]);
-    if (!experts_sorted(l, args.m))
+    if (!class->sorted)
         return dequant_lower_matvec(l, &d, &args, operands);
     TRY(experts_sort(l, id, args.m, args.experts, HIGH_TILE, &operands[3], &blocks));
     TRY(dequant_lower_tiled(l, &d, &args, operands, blocks.rows / LOW_TILE, blocks.count));

@@ -12,6 +12,7 @@
  */
 #include "args/packed.h"
 #include "op/packed/dequant.h"
+#include "op/packed/dequant_select.h"
 #include "op/families.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_scheme.h"
@@ -144,7 +145,7 @@ static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
                                          const struct dequant_element_matvec_args *args,
                                          const operand operands[5])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(l->profile);
     uint32_t local = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
     uint32_t pieces = dequant_power_of_two((uint32_t)divide_up(args->k, LEAST_PIECE));
     uint32_t team = cpu ? 1 : MAX(1, MIN(MIN(pieces, MOST_TEAM), local / 8));
@@ -179,7 +180,10 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
                                    const operand operands[5])
 {
     const rlxvk_shape *y = &graph_node(l->graph, id)->shape;
-    args->m = (uint32_t)shape_product(y, 0, y->rank - 1);
+    const dequant_shape shape = {shape_product(y, 0, y->rank - 1), 0, true};
+    const dequant_class *class =
+        dequant_select(&shape, l->profile, variant_choose(l, CHOICE_dequant, NULL, NULL));
+    args->m = (uint32_t)shape.rows;
     args->n = (uint32_t)y->dims[y->rank - 1];
     args->k = (uint32_t)k;
     args->block = MAX(1, MIN(args->block, args->k));
@@ -190,8 +194,9 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
     args->scale_offset = operands[3].offset;
     args->extra_offset = operands[4].offset;
     d->node = id;
-    return dequant_use_tiles(l, args->m) ? lower_element_tiled(l, d, args, operands)
-                                         : lower_element_matvec(l, d, args, operands);
+    d->variant = class->row.name;
+    return class->form == DEQUANT_FORM_TILED ? lower_element_tiled(l, d, args, operands)
+                                             : lower_element_matvec(l, d, args, operands);
 }
 
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id)

@@ -174,7 +174,7 @@ error:
 /* Terms of one split: enough splits that a GPU has work, each long enough to be worth its sum. */
 static uint64_t qmatmul_slice(const lowering *l, uint64_t tiles, uint64_t k)
 {
-    uint64_t wanted = l->profile->kind == RLXVK_DEVICE_CPU ? 1 : divide_up(QMATMUL_BUSY, tiles);
+    uint64_t wanted = profile_is_software(l->profile) ? 1 : divide_up(QMATMUL_BUSY, tiles);
     uint64_t slice = MAX(divide_up(k, wanted), QMATMUL_SHORTEST);
     return MIN(divide_up(slice, QMATMUL_COLUMNS) * QMATMUL_COLUMNS, INTEGER_SLICE);
 }

@@ -131,7 +131,12 @@ error:
     return status;
 }
 
-/* ---- Lowering and host ---- */
+static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
+}
+
+/* ---- Lower and host ---- */
 
 /* How many factors there are, and how many elements follow each other with the same one. */
 static uint64_t channels_of(const rlxvk_graph *g, const node *n)
@@ -167,11 +172,6 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
-{
-    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
-}
-
 static rlxvk_status quantize_host(const host_call *c)
 {
     const host_tensor *in = c->inputs;
@@ -202,8 +202,8 @@ const op_family quantize_family = {
     .raw_inputs = 1,
     .foldable = true,
     .infer = quantize_infer,
-    .lower = quantize_lower,
     .in_place = quantize_in_place,
+    .lower = quantize_lower,
     .host = quantize_host,
     .describe = quantize_describe,
 };

@@ -130,7 +130,7 @@ static void batch_norm_describe(const node *n, text *out)
 const op_family batch_norm_family = {.name = "batch_norm",
                                      .attribute_size = sizeof(batch_norm_attributes),
                                      .infer = batch_norm_infer,
-                                     .lower = batch_norm_lower,
                                      .in_place = op_first_in_place,
+                                     .lower = batch_norm_lower,
                                      .host = batch_norm_host,
                                      .describe = batch_norm_describe};

@@ -62,7 +62,7 @@ static row_chunks choose_chunks(const device_profile *profile, axis_view v, cons
 {
     uint64_t held = CUMSUM_HELD * (uint64_t)tile->lanes, pieces = divide_up(v.length, held);
     row_chunks chunks = row_chunks_choose(profile, v, tile, (uint32_t)held);
-    if (chunks.count > 1 && pieces <= MOST_PIECES && profile->kind != RLXVK_DEVICE_CPU)
+    if (chunks.count > 1 && pieces <= MOST_PIECES && !profile_is_software(profile))
         return (row_chunks){(uint32_t)pieces, held};
     return chunks;
 }
@@ -119,7 +119,7 @@ static void cumsum_describe(const node *n, text *out)
 const op_family cumsum_family = {.name = "cumsum",
                                  .attribute_size = sizeof(cumsum_attributes),
                                  .infer = cumsum_infer,
-                                 .lower = cumsum_lower,
                                  .in_place = op_first_in_place,
+                                 .lower = cumsum_lower,
                                  .host = cumsum_host,
                                  .describe = cumsum_describe};

@@ -452,8 +452,8 @@ static void norm_describe(const node *n, text *out)
 const op_family norm_family = {.name = "norm",
                                .attribute_size = sizeof(norm_attributes),
                                .infer = norm_infer,
+                               .in_place = norm_in_place,
                                .lower = norm_lower,
                                .lower_pair = norm_lower_pair,
-                               .in_place = norm_in_place,
                                .host = norm_host,
                                .describe = norm_describe};

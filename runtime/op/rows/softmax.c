@@ -111,7 +111,7 @@ static void softmax_describe(const node *n, text *out)
 const op_family softmax_family = {.name = "softmax",
                                   .attribute_size = sizeof(axis_attributes),
                                   .infer = softmax_infer,
-                                  .lower = softmax_lower,
                                   .in_place = op_first_in_place,
+                                  .lower = softmax_lower,
                                   .host = softmax_host,
                                   .describe = softmax_describe};

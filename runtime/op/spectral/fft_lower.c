@@ -66,7 +66,8 @@ static bool choose_passes(job *j, uint64_t length)
     uint64_t inner = j->view.inner;
     j->length = length;
     if (fft_tiles && (in->pairs || in->axis == 1) && (out->pairs || out->axis == 1) &&
-        fft_plan_choose(p, length, inner, &j->plan) &&
+        fft_plan_choose(p, length, inner, variant_choose(j->l, CHOICE_fft_tile, NULL, NULL),
+                        &j->plan) &&
         (inner == 1 || scratch_count(j) * scratch_bytes(j) <= fft_scratch_bytes))
         return true;
     j->plan.count = 0;

@@ -111,6 +111,7 @@ static rlxvk_status emit(const fft_transform *t, uint32_t index, pass *s)
     s->out.access = ACCESS_WRITE;
     s->arguments.lines = (u32)lines;
     dispatch d = {.kernel = KERNEL_FFT_REGISTER,
+                  .variant = tile->name,
                   .constants = {tile->rows * tile->lanes, tile->n, tile->rows, tile->lanes,
                                 pack_radices(tile), (u32)span, (u32)t->inner, s->flags, tile->pad,
                                 tile->places, t->plan.block}};

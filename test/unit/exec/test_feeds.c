@@ -3,7 +3,7 @@
  * upload or a later run writes. Each on a device whose memory the host reads in place, and on one
  * where everything is staged.
  */
-#include "exec/executable.h"
+#include "exec/state.h"
 #include "support/harness.h"
 
 #include <rlxvk_ops.h>
@@ -361,7 +361,7 @@ static rlxvk_executable *slow_executable(uint64_t timeout_ns)
     rlxvk_graph_output(g, x);
     rlxvk_compile_options o = {.allow_unset = RLXVK_ON};
     rlxvk_executable *e = compile(contexts[0], g, &o);
-    e->timeout_ns = timeout_ns;
+    e->program->options.timeout_ns = timeout_ns;
     return e;
 }
 

@@ -3,7 +3,8 @@
  * against every other, bit for bit. Scratch is poisoned with NaN and the gaps between slots are
  * guarded.
  */
-#include "exec/executable.h"
+#include "exec/allocate.h"
+#include "exec/transfer.h"
 #include "support/harness.h"
 
 #include <math.h>
@@ -90,10 +91,10 @@ static void test_exact_graphs(void **state)
 {
     rlxvk_context *c = open_context(NULL);
     (void)state;
-    executable_scratch_fill = 0x7fc00001u; /* NaN: a read of unwritten memory shows */
+    exec_scratch_fill = 0x7fc00001u; /* NaN: a read of unwritten memory shows */
     for (uint64_t seed = 1; seed <= 40; seed++)
         check_seed(c, seed, true);
-    executable_scratch_fill = 0;
+    exec_scratch_fill = 0;
     close_context(c);
 }
 
@@ -101,10 +102,10 @@ static void test_smooth_graphs(void **state)
 {
     rlxvk_context *c = open_context(NULL);
     (void)state;
-    executable_scratch_fill = 0x7fc00001u;
+    exec_scratch_fill = 0x7fc00001u;
     for (uint64_t seed = 101; seed <= 130; seed++)
         check_seed(c, seed, false);
-    executable_scratch_fill = 0;
+    exec_scratch_fill = 0;
     close_context(c);
 }
 
@@ -190,7 +191,9 @@ static void test_host_fallback(void **state)
         for (size_t k = 0; k < ARRAY_COUNT(forced); k++) {
             rlxvk_executable *e = NULL;
             rlxvk_plan_report plan;
-            rlxvk_compile_options o = {.force_host = forced[k], .check_plan = RLXVK_ON};
+            rlxvk_compile_options o = {.check_plan = RLXVK_ON};
+            host_rows room;
+            force_host(&o, forced[k], &room);
             expect_ok(rlxvk_compile(c, g, &o, &e));
             float *got = run_seeded(e, g, seed, true, &n);
             compare_bits(got, reference, count, seed, forced[k]);
@@ -210,28 +213,28 @@ static void test_guard_bands(void **state)
 {
     rlxvk_context *c = open_context(NULL);
     (void)state;
-    executable_scratch_fill = 0xdeadbeefu;
+    exec_scratch_fill = 0xdeadbeefu;
     for (uint64_t seed = 401; seed <= 420; seed++) {
         rlxvk_graph *g = make_graph(seed, true);
         rlxvk_executable *e = NULL;
         size_t n;
         expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.reuse_memory = RLXVK_OFF}, &e));
         free(run_seeded(e, g, seed, true, &n));
-        for (uint32_t v = 0; v < e->plan.value_count; v++) {
-            const slot *s = &e->plan.slots[v];
+        for (uint32_t v = 0; v < e->program->plan.value_count; v++) {
+            const slot *s = &e->program->plan.slots[v];
             uint32_t guard[64];
             if (s->block == SLOT_NONE || s->class != CLASS_SCRATCH || s->size == s->bytes)
                 continue;
             location at = e->locations[v];
             at.offset += s->bytes;
-            expect_ok(location_read(e, &at, guard, s->size - s->bytes));
+            expect_ok(transfer_read(e, &at, guard, s->size - s->bytes));
             for (uint64_t i = 0; i < (s->size - s->bytes) / 4; i++)
                 assert_int_equal(guard[i], 0xdeadbeefu);
         }
         rlxvk_executable_destroy(e);
         rlxvk_graph_destroy(g);
     }
-    executable_scratch_fill = 0;
+    exec_scratch_fill = 0;
     close_context(c);
 }
 

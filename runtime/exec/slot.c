@@ -1,16 +1,11 @@
 /* Between the caller's data and the bytes of a slot. A slot holds words, pairs, raw bytes or packed
  * halves. */
-#include "exec/executable.h"
+#include "exec/slot.h"
 #include "graph/half.h"
 
 #include <string.h>
 
-storage node_held(const rlxvk_executable *e, uint32_t id)
-{
-    return (storage)e->schedule.values.items[id].storage;
-}
-
-rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
+rlxvk_status slot_length(const node *n, storage held, rlxvk_encoding encoding, uint64_t *out)
 {
     uint64_t numel = shape_numel(&n->shape);
     if (encoding != RLXVK_AS_F32 && encoding != RLXVK_AS_BYTES)
@@ -27,7 +22,7 @@ rlxvk_status encoded_length(const node *n, storage held, rlxvk_encoding encoding
     return RLXVK_OK;
 }
 
-rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const char *format, ...)
+rlxvk_status slot_refuse(uint64_t length, const char *unit, size_t given, const char *format, ...)
 {
     char what[400];
     va_list arguments;
@@ -41,18 +36,13 @@ rlxvk_status fail_buffer(uint64_t length, const char *unit, size_t given, const 
                        unit, given);
 }
 
-static bool is_param(const node *n)
-{
-    return n->op == OP_param || n->op == OP_constant;
-}
-
 static void encode_half(const node *n, const float *values, uint64_t count, uint16_t *to)
 {
     for (uint64_t i = 0; i < count; i++)
         to[i] = n->dtype == RLXVK_F16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
 }
 
-void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to)
+void slot_encode(const node *n, storage held, rlxvk_encoding encoding, const void *data, void *to)
 {
     uint64_t numel = shape_numel(&n->shape);
     bool bytes = encoding == RLXVK_AS_BYTES;
@@ -64,12 +54,12 @@ void encode_slot(const node *n, storage held, rlxvk_encoding encoding, const voi
         dtype_widen((rlxvk_dtype)n->dtype, data, numel, to);
     } else {
         memcpy(to, data, numel * (held == STORAGE_PAIR ? 8 : 4));
-        if (is_param(n))
+        if (node_is_param(n) || node_is_constant(n))
             dtype_round((rlxvk_dtype)n->dtype, to, numel);
     }
 }
 
-void decode_slot(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data)
+void slot_decode(const node *n, storage held, rlxvk_encoding encoding, const void *from, void *data)
 {
     uint64_t numel = shape_numel(&n->shape);
     bool bytes = encoding == RLXVK_AS_BYTES;

@@ -1,0 +1,84 @@
+/*
+ * Whether a run may start: everything it was given is judged here, before anything has changed.
+ */
+#include "exec/check.h"
+#include "exec/name.h"
+#include "exec/queue.h"
+#include "exec/slot.h"
+
+#include <string.h>
+
+/* Item `index` of the list; of several with one name the last is taken. */
+static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlxvk_run_input *items,
+                                size_t index)
+{
+    const rlxvk_run_input *item = &items[index];
+    const input_state *in = name_find_input(e, item->name);
+    uint64_t length;
+    rlxvk_status status;
+    if (!in)
+        return name_unknown(e, call, "input", item->name);
+    const node *n = graph_node(e->program->source, in->leaf->source);
+    TRY(slot_length(n, op_node_storage(e->program->source, in->leaf->source), item->encoding,
+                    &length));
+    if (!slot_fits(length, item->length, item->data))
+        return slot_refuse(length, slot_unit(item->encoding), item->length, "%s: input '%s' needs",
+                           call, in->leaf->name);
+    e->given[in - e->inputs] = item;
+error:
+    return status;
+}
+
+static rlxvk_status check_output(const rlxvk_executable *e, const char *call,
+                                 const rlxvk_run_output *item)
+{
+    uint64_t length;
+    rlxvk_status status;
+    if (item->index >= e->program->result_count)
+        return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call,
+                           item->index, e->program->result_count);
+    uint32_t id = e->outputs[item->index].result->node;
+    TRY(slot_length(graph_node(e->program->graph, id), program_held(e->program, id), item->encoding,
+                    &length));
+    if (!slot_fits(length, item->length, item->buffer))
+        return slot_refuse(length, slot_unit(item->encoding), item->length, "%s: output %zu has",
+                           call, item->index);
+error:
+    return status;
+}
+
+/* Every param set and every input given, bound or written before. */
+static rlxvk_status check_complete(rlxvk_executable *e, const char *call)
+{
+    for (size_t i = 0; i < e->program->param_count; i++)
+        if (!e->params[i].content->written && e->params[i].leaf->node != NODE_NONE)
+            return status_fail(RLXVK_E_UNSET_PARAM,
+                               "%s: param '%s' was never set; set it, or compile with allow_unset",
+                               call, e->params[i].leaf->name);
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (!e->inputs[i].content->written && !e->given[i] && e->inputs[i].leaf->node != NODE_NONE)
+            return status_fail(
+                RLXVK_E_MISSING_INPUT,
+                "%s: input '%s' was never given; list it, bind it, or compile with allow_unset",
+                call, e->inputs[i].leaf->name);
+    return RLXVK_OK;
+}
+
+rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
+                       size_t n, const rlxvk_run_output *outputs, size_t m)
+{
+    rlxvk_status status;
+    TRY(status_require(e, call, "executable"));
+    TRY(status_require_items(inputs, n, call, "inputs"));
+    TRY(status_require_items(outputs, m, call, "outputs"));
+    TRY(queue_usable(e));
+    memset(e->given, 0, e->program->input_count * sizeof *e->given);
+    for (size_t i = 0; i < n; i++)
+        TRY(check_input(e, call, inputs, i));
+    for (size_t i = 0; i < m; i++)
+        TRY(check_output(e, call, &outputs[i]));
+    if (!e->program->options.allow_unset)
+        TRY(check_complete(e, call));
+error:
+    return status;
+}

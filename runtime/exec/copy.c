@@ -1,0 +1,92 @@
+/*
+ * What one executable knows and holds, given to another of the same source graph, which may have
+ * been compiled otherwise.
+ */
+#include "exec/copy.h"
+#include "exec/slot.h"
+#include "exec/ticket.h"
+#include "exec/transfer.h"
+
+#include <string.h>
+
+/* ---- What is known ---- */
+
+static rlxvk_status copy_handle(rlxvk_executable *to, const rlxvk_executable *from, size_t i)
+{
+    const input_state *a = &from->inputs[i];
+    input_state *b = &to->inputs[i];
+    const node *n = graph_node(from->program->source, a->leaf->source);
+    uint64_t bytes = dtype_storage_bytes(op_node_storage(from->program->source, a->leaf->source),
+                                         shape_numel(&n->shape));
+    b->content->written = a->content->written;
+    b->bound = a->bound;
+    b->resident = a->resident;
+    if (!a->mirror)
+        return RLXVK_OK;
+    if (!(b->mirror = memory_allocate(bytes)))
+        return status_fail_memory("handle mirror");
+    memcpy(b->mirror, a->mirror, bytes);
+    return RLXVK_OK;
+}
+
+rlxvk_status copy_state(rlxvk_executable *to, const rlxvk_executable *from)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < from->program->param_count; i++)
+        to->params[i].content->written = from->params[i].content->written;
+    for (size_t i = 0; i < from->program->input_count; i++)
+        TRY(copy_handle(to, from, i));
+    to->rng = from->rng;
+error:
+    return status;
+}
+
+/* ---- What is held ---- */
+
+/* A param that one of the plans keeps packed and the other does not goes by f32 words. */
+static rlxvk_status recode_param(rlxvk_executable *to, rlxvk_executable *from, size_t i)
+{
+    const program_leaf *a = from->params[i].leaf, *b = to->params[i].leaf;
+    const node *n = graph_node(from->program->source, a->source);
+    location source = state_location(from, a->node), target = state_location(to, b->node);
+    void *given = memory_allocate(source.bytes + 1), *taken = memory_allocate(target.bytes + 1);
+    float *words = memory_allocate(shape_numel(&n->shape) * sizeof *words + 1);
+    rlxvk_status status;
+    TRY(given && taken && words ? RLXVK_OK : status_fail_memory("param copy"));
+    TRY(transfer_read(from, &source, given, source.bytes));
+    slot_decode(n, program_held(from->program, a->node), RLXVK_AS_F32, given, words);
+    slot_encode(n, program_held(to->program, b->node), RLXVK_AS_F32, words, taken);
+    TRY(transfer_write(to, &target, taken, target.bytes));
+error:
+    memory_free(given);
+    memory_free(taken);
+    memory_free(words);
+    return status;
+}
+
+static rlxvk_status copy_leaf(rlxvk_executable *to, rlxvk_executable *from, uint32_t a, uint32_t b)
+{
+    if (a == NODE_NONE || b == NODE_NONE)
+        return RLXVK_OK;
+    location target = state_location(to, b), source = state_location(from, a);
+    return transfer_copy(to, &target, &source);
+}
+
+rlxvk_status copy_content(rlxvk_executable *to, rlxvk_executable *from)
+{
+    rlxvk_status status;
+    TRY(ticket_flush(from));
+    TRY(copy_state(to, from));
+    for (size_t i = 0; i < from->program->param_count; i++) {
+        uint32_t a = from->params[i].leaf->node, b = to->params[i].leaf->node;
+        bool live = a != NODE_NONE && b != NODE_NONE;
+        if (live && program_held(from->program, a) != program_held(to->program, b))
+            TRY(recode_param(to, from, i));
+        else
+            TRY(copy_leaf(to, from, a, b));
+    }
+    for (size_t i = 0; i < from->program->input_count; i++)
+        TRY(copy_leaf(to, from, from->inputs[i].leaf->node, to->inputs[i].leaf->node));
+error:
+    return status;
+}

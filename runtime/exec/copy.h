@@ -1,0 +1,13 @@
+/* What one executable knows and holds, given to another of the same source graph. */
+#ifndef RLXVK_EXEC_COPY_H
+#define RLXVK_EXEC_COPY_H
+
+#include "exec/state.h"
+
+/* Which leaves have content, the states of handles with their mirrors, and the random state. */
+rlxvk_status copy_state(rlxvk_executable *to, const rlxvk_executable *from);
+/* That, and the content of params and inputs in device memory. Waits for all that `from` has in
+ * flight. */
+rlxvk_status copy_content(rlxvk_executable *to, rlxvk_executable *from);
+
+#endif

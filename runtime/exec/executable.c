@@ -1,0 +1,42 @@
+/*
+ * Birth and death of an executable. All that is made here is the executable's own: memory, command
+ * buffers, descriptor sets; what is compiled it has from its program.
+ */
+#include "exec/executable.h"
+#include "exec/allocate.h"
+#include "exec/diagnose.h"
+#include "exec/host_step.h"
+#include "exec/record.h"
+#include "exec/rng.h"
+
+rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
+                               const rlxvk_executable *copy_of, rlxvk_executable **out)
+{
+    device *d = p->device;
+    rlxvk_executable *e = NULL;
+    rlxvk_status status;
+    TRY(state_create(p, &e));
+    e->diagnosed = diagnose_needed(e);
+    TRY(command_pool_create(d, &e->pool));
+    TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
+    TRY(vk_timeline_create(d, &e->timeline));
+    TRY(allocate_memory(e, share_with, copy_of));
+    rng_prepare(e);
+    TRY(host_steps_prepare(e));
+    TRY(record_all(e));
+    *out = e;
+    return RLXVK_OK;
+error:
+    rlxvk_executable_destroy(e);
+    return status;
+}
+
+void rlxvk_executable_destroy(rlxvk_executable *executable)
+{
+    rlxvk_executable *e = executable;
+    if (!e)
+        return;
+    if (e->timeline && e->submitted) /* whatever the deadline: nothing in use may be freed */
+        (void)vk_timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
+    state_destroy(e);
+}

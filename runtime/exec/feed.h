@@ -1,0 +1,10 @@
+/* Feeds of an executable as a whole. */
+#ifndef RLXVK_EXEC_FEED_H
+#define RLXVK_EXEC_FEED_H
+
+#include "exec/state.h"
+
+/* Makes the commands for the feeds of all inputs as they are now; on failure the old ones stay. */
+rlxvk_status feed_record(rlxvk_executable *e);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * Whole feeds: outputs copied into inputs on the device after every run.
+ *
+ * Invariants: all sources are read before any target is written, through a scratch block; an output
+ * that shares memory with the target of a feed is read from a copy of its own, made by the same
+ * commands before the targets are written, so that a run's outputs are what they were before its
+ * feeds.
+ */
+#include "exec/feed_copy.h"
+#include "exec/record.h"
+#include "exec/transfer.h"
+
+#define FEED_ALIGNMENT 256
+
+static bool is_fed(const input_state *in)
+{
+    return in->feed >= 0 && in->leaf->node != NODE_NONE;
+}
+
+static location feed_source(const rlxvk_executable *e, const input_state *in)
+{
+    return state_location(e, e->outputs[in->feed].result->node);
+}
+
+static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
+{
+    return MIN(state_location(e, in->leaf->node).bytes, feed_source(e, in).bytes);
+}
+
+/* Whether a feed moves anything: an output that is its target's own memory stays where it is. */
+static bool feed_moves(const rlxvk_executable *e, const input_state *in)
+{
+    location to = state_location(e, in->leaf->node), from = feed_source(e, in);
+    bool same =
+        location_block(&from)->buffer == location_block(&to)->buffer && from.offset == to.offset;
+    return feed_bytes(e, in) && !same;
+}
+
+/* ---- Copies of outputs that a feed would change ---- */
+
+static bool is_row_source(const rlxvk_executable *e, const output_state *out)
+{
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (e->inputs[i].row_feed >= 0 && &e->outputs[e->inputs[i].row_feed] == out)
+            return true;
+    return false;
+}
+
+/* By a whole feed, or by a row feed while it is another's source. */
+static bool overwritten(const rlxvk_executable *e, const output_state *out)
+{
+    location from = state_location(e, out->result->node);
+    bool row_source = is_row_source(e, out);
+    for (size_t i = 0; i < e->program->input_count; i++) {
+        const input_state *in = &e->inputs[i];
+        bool written = (is_fed(in) && feed_moves(e, in)) || (row_source && in->row_feed >= 0);
+        location to = written ? state_location(e, in->leaf->node) : from;
+        if (written && pool_overlap(&from, &to))
+            return true;
+    }
+    return false;
+}
+
+/* The copy begins with what the output is now, and stays even when the feed goes. */
+rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out)
+{
+    location from = state_location(e, out->result->node), to = {.bytes = from.bytes};
+    uint64_t bytes = round_up(from.bytes, FEED_ALIGNMENT);
+    rlxvk_status status;
+    TRY(pool_create(e->device, &bytes, 1, 0, &to.pool));
+    TRY(transfer_copy(e, &to, &from));
+    out->copy = to.pool;
+    status = record_readback(e, out);
+    if (status == RLXVK_OK)
+        return RLXVK_OK;
+    out->copy = NULL;
+error:
+    pool_release(e->context, to.pool);
+    return status;
+}
+
+static rlxvk_status copy_overwritten(rlxvk_executable *e)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < e->program->result_count; i++)
+        if (!e->outputs[i].copy && overwritten(e, &e->outputs[i]))
+            TRY(feed_keep_output(e, &e->outputs[i]));
+error:
+    return status;
+}
+
+/* ---- Whole feeds ---- */
+
+static void copy_range(rlxvk_executable *e, VkCommandBuffer c, const memory_block *from,
+                       uint64_t from_offset, const memory_block *to, uint64_t to_offset,
+                       uint64_t bytes)
+{
+    VkBufferCopy region = {from_offset, to_offset, bytes};
+    e->device->fn.CmdCopyBuffer(c, from->buffer, to->buffer, 1, &region);
+}
+
+/* Copies every fed output to the scratch (outward) or the scratch to every input (inward). */
+static void copy_feeds(rlxvk_executable *e, const feed_commands *f, bool outward)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < e->program->input_count; i++) {
+        const input_state *in = &e->inputs[i];
+        if (!is_fed(in) || !feed_moves(e, in))
+            continue;
+        uint64_t bytes = feed_bytes(e, in);
+        location l = outward ? feed_source(e, in) : state_location(e, in->leaf->node);
+        if (outward)
+            copy_range(e, f->copies, location_block(&l), l.offset, &f->scratch, at, bytes);
+        else
+            copy_range(e, f->copies, &f->scratch, at, location_block(&l), l.offset, bytes);
+        at += round_up(bytes, FEED_ALIGNMENT);
+    }
+}
+
+static void copy_outputs(rlxvk_executable *e, VkCommandBuffer c)
+{
+    for (size_t i = 0; i < e->program->result_count; i++) {
+        const output_state *out = &e->outputs[i];
+        location from = state_location(e, out->result->node);
+        if (out->copy)
+            copy_range(e, c, location_block(&from), from.offset, &out->copy->blocks[0], 0,
+                       from.bytes);
+    }
+}
+
+static rlxvk_status record_copies(rlxvk_executable *e, feed_commands *f)
+{
+    rlxvk_status status;
+    TRY(command_buffers_allocate(e->device, e->pool, 1, &f->copies));
+    TRY(command_begin(e->device, f->copies));
+    command_barrier(e->device, f->copies, ALL_DEVICE, SCOPE_TRANSFER);
+    copy_feeds(e, f, true);
+    copy_outputs(e, f->copies);
+    command_barrier(e->device, f->copies, SCOPE_TRANSFER, SCOPE_TRANSFER);
+    copy_feeds(e, f, false);
+    command_barrier(e->device, f->copies, SCOPE_TRANSFER, ALL_DEVICE | SCOPE_HOST);
+    TRY(command_end(e->device, f->copies));
+error:
+    return status;
+}
+
+rlxvk_status feed_make_copies(rlxvk_executable *e, feed_commands *f)
+{
+    uint64_t bytes = 0;
+    bool any = false;
+    rlxvk_status status;
+    TRY(copy_overwritten(e));
+    for (size_t i = 0; i < e->program->result_count; i++)
+        any = any || e->outputs[i].copy;
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (is_fed(&e->inputs[i]) && feed_moves(e, &e->inputs[i]))
+            bytes += round_up(feed_bytes(e, &e->inputs[i]), FEED_ALIGNMENT);
+    if (bytes)
+        TRY(memory_block_create(e->device, MEMORY_ARENA, bytes, &f->scratch));
+    if (bytes || any)
+        TRY(record_copies(e, f));
+error:
+    return status;
+}

@@ -1,0 +1,11 @@
+/* Whole feeds: copies after every run. */
+#ifndef RLXVK_FEED_COPY_H
+#define RLXVK_FEED_COPY_H
+
+#include "exec/state.h"
+
+/* Gives an output a copy of its own, as for one that a feed overwrites. */
+rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out);
+rlxvk_status feed_make_copies(rlxvk_executable *e, feed_commands *f);
+
+#endif

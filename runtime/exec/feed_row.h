@@ -1,0 +1,11 @@
+/* Row feeds: dispatches that run when asked. */
+#ifndef RLXVK_FEED_ROW_H
+#define RLXVK_FEED_ROW_H
+
+#include "exec/state.h"
+
+rlxvk_status feed_make_rows(rlxvk_executable *e, feed_commands *f);
+/* Marks the inputs whose memory row feeds read or write. */
+void feed_mark_rows(rlxvk_executable *e);
+
+#endif

@@ -1,0 +1,55 @@
+/* Leaves by the names the caller knows them by. The library's own (the random state) have none. */
+#include "exec/name.h"
+#include "op/random/random.h"
+
+#include <string.h>
+
+#define NAMES_LISTED 8 /* in an error */
+
+static void list_names(const rlxvk_executable *e, const char *row, text *out)
+{
+    size_t listed = 0;
+    for (uint32_t id = 0; id < e->program->source->nodes.count && listed <= NAMES_LISTED; id++) {
+        const node *n = graph_node(e->program->source, id);
+        if (strcmp(node_row(n)->name, row) != 0 || random_is_state(n))
+            continue;
+        text_append(out, listed ? ", " : "; there are ");
+        text_append(out, listed < NAMES_LISTED ? "'%.60s'" : "more", n->name);
+        listed++;
+    }
+}
+
+rlxvk_status name_unknown(const rlxvk_executable *e, const char *call, const char *row,
+                          const char *name)
+{
+    char names[NAMES_LISTED * 64 + 32] = "";
+    if (!name)
+        return status_require(name, call, "name");
+    list_names(e, row, &(text){.buffer = names, .size = sizeof names});
+    return status_fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call, row,
+                       name, names);
+}
+
+input_state *name_find_input(rlxvk_executable *e, const char *name)
+{
+    const program_leaf *leaf = e ? program_find_input(e->program, name) : NULL;
+    return leaf ? &e->inputs[leaf - e->program->inputs] : NULL;
+}
+
+param_state *name_find_param(rlxvk_executable *e, const char *name)
+{
+    const program_leaf *leaf = e ? program_find_param(e->program, name) : NULL;
+    return leaf ? &e->params[leaf - e->program->params] : NULL;
+}
+
+rlxvk_status name_live_input(rlxvk_executable *e, const char *call, const char *name,
+                             input_state **out)
+{
+    rlxvk_status status;
+    TRY(status_require(e, call, "executable"));
+    *out = name_find_input(e, name);
+    if (!*out)
+        TRY(name_unknown(e, call, "input", name));
+error:
+    return status;
+}

@@ -1,0 +1,159 @@
+/*
+ * The one place that decides which goes first: an option of the call, or a switch of the context.
+ */
+#include "exec/options.h"
+#include "op/choice/variant.h"
+#include "op/random/random.h"
+
+#include <string.h>
+
+#define MOST_IN_FLIGHT 1024 /* each has staging memory of its own */
+
+/* ---- Lists of names ---- */
+
+static rlxvk_status force_row(const char *name, size_t length, const char *what,
+                              bool on_host[OP_COUNT])
+{
+    char row[64] = "";
+    memcpy(row, name, MIN(length, sizeof row - 1));
+    op_kind op = length < sizeof row ? op_find(row) : OP_COUNT;
+    if (op == OP_COUNT)
+        return status_fail(RLXVK_E_ATTR, "%s: there is no op '%s'; give row names", what, row);
+    on_host[op] = true;
+    return RLXVK_OK;
+}
+
+/* The switch: "all", or row names with commas between them. */
+static rlxvk_status force_text(const char *names, bool on_host[OP_COUNT])
+{
+    rlxvk_status status = RLXVK_OK;
+    for (const char *at = names; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (length == 3 && strncmp(at, "all", 3) == 0)
+            memset(on_host, true, OP_COUNT * sizeof *on_host);
+        else if (length)
+            TRY(force_row(at, length, "RLXVK_FORCE_HOST", on_host));
+        at += length;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status resolve_host(const switches *s, const rlxvk_compile_options *given,
+                                 bool on_host[OP_COUNT])
+{
+    rlxvk_status status;
+    if (given->force_host == RLXVK_DEFAULT && !given->host_ops && !given->host_op_count)
+        return force_text(s->force_host, on_host);
+    memset(on_host, given->force_host == RLXVK_ON, OP_COUNT * sizeof *on_host);
+    TRY(status_require_items(given->host_ops, given->host_op_count, "compile", "host_ops"));
+    for (size_t i = 0; i < given->host_op_count; i++) {
+        const char *name = given->host_ops[i];
+        TRY(status_require(name, "compile", "a name in host_ops"));
+        TRY(force_row(name, strlen(name), "compile option host_ops", on_host));
+    }
+error:
+    return status;
+}
+
+static rlxvk_status resolve_variants(const switches *s, const rlxvk_compile_options *given,
+                                     variant_set *out)
+{
+    rlxvk_status status;
+    if (!given->variants && !given->variant_count)
+        return variant_parse(s->variant, "RLXVK_VARIANT", out);
+    TRY(status_require_items(given->variants, given->variant_count, "compile", "variants"));
+    for (size_t i = 0; i < given->variant_count; i++) {
+        TRY(status_require(given->variants[i].family, "compile", "a family in variants"));
+        TRY(status_require(given->variants[i].row, "compile", "a row in variants"));
+        TRY(variant_add(&given->variants[i], "compile option variants", out));
+    }
+error:
+    return status;
+}
+
+/* ---- What may be asked for ---- */
+
+rlxvk_status options_check_rng(const rlxvk_rng_options *o)
+{
+    if (o->backend != RLXVK_RNG_PHILOX && o->backend != RLXVK_RNG_MINSTD &&
+        o->backend != RLXVK_RNG_ZERO)
+        return status_fail(RLXVK_E_ATTR, "rng: there is no backend %d; there are 0 to 2",
+                           (int)o->backend);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check(const rlxvk_compile_options *o)
+{
+    if (o->max_in_flight > MOST_IN_FLIGHT)
+        return status_fail(RLXVK_E_ATTR, "compile option max_in_flight is %u; at most %d",
+                           o->max_in_flight, MOST_IN_FLIGHT);
+    if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
+        return status_fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
+                           (int)o->precision, RLXVK_PRECISION_SPLIT);
+    if (o->dump >= 2 * RLXVK_DUMP_NONE)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option dump is 0x%x; it takes bits of rlxvk_dump, below 0x%x",
+                           o->dump, 2 * RLXVK_DUMP_NONE);
+    return o->rng ? options_check_rng(o->rng) : RLXVK_OK;
+}
+
+/* ---- Options over switches ---- */
+
+/* What compiling does to the graph and its plan. */
+static void resolve_plan(const switches *s, const rlxvk_compile_options *given, exec_options *o)
+{
+    o->forbid_host = toggle(given->forbid_host, false);
+    o->allow_unset = toggle(given->allow_unset, false);
+    o->keep_all = toggle(given->keep_all, false) || s->nan_trace || s->dump_nodes;
+    o->fusion = toggle(given->fusion, !s->no_fusion) && !o->keep_all;
+    o->regions = o->fusion && toggle(given->regions, !s->no_regions);
+    o->reorder = toggle(given->reorder, true) && !o->keep_all;
+    o->reuse_memory = toggle(given->reuse_memory, !s->bump_plan) && !o->keep_all;
+    o->check_plan = toggle(given->check_plan, s->check & CHECK_PLAN);
+    o->no_barrier = s->no_barrier;
+}
+
+/* What runs do. */
+static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_options *given,
+                         exec_options *o)
+{
+    const switches *s = &context->switches;
+    o->cached = toggle(given->cached, !s->no_cache);
+    o->profiled = toggle(given->profile, context->trace != NULL);
+    o->timed = toggle(given->time_runs, false);
+    o->full_barrier = toggle(given->full_barrier, s->full_barrier) || !o->cached || o->profiled;
+    o->force_upload = s->force_input_upload;
+    o->check_index = toggle(given->check_index, s->check & CHECK_INDEX);
+    o->check_packed = toggle(given->check_packed, s->check & CHECK_PACKED);
+    o->max_in_flight = (given->max_in_flight ? given->max_in_flight : 2) + 1;
+    o->timeout_ns = given->timeout_ns ? given->timeout_ns : 60ull * 1000000000ull;
+    o->rng = given->rng ? *given->rng : rng_defaults;
+}
+
+rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_options *given,
+                             exec_options *out)
+{
+    const switches *s = &context->switches;
+    rlxvk_status status;
+    TRY(check(given));
+    *out = (exec_options){.dump = given->dump ? given->dump : s->dump};
+    /* A precision of F32 is no option: the switch goes before it. */
+    out->precision = given->precision == RLXVK_PRECISION_F32 ? s->precision : given->precision;
+    resolve_plan(s, given, out);
+    resolve_runs(context, given, out);
+    TRY(resolve_host(s, given, out->on_host));
+    TRY(resolve_variants(s, given, &out->variants));
+error:
+    return status;
+}
+
+exec_options options_for_nodes(const exec_options *o)
+{
+    exec_options kept = *o;
+    kept.keep_all = kept.allow_unset = true;
+    kept.fusion = kept.regions = kept.reorder = kept.reuse_memory = false;
+    kept.dump = 0;
+    kept.rng = rng_defaults;
+    return kept;
+}

@@ -1,0 +1,35 @@
+/*
+ * What a compile was asked for, with nothing left open: the options of the call, where it gives
+ * none the switches of the context, and else the defaults. Nothing of the caller's is pointed to.
+ */
+#ifndef RLXVK_EXEC_OPTIONS_H
+#define RLXVK_EXEC_OPTIONS_H
+
+#include "exec/context.h"
+#include "op/op.h"
+
+typedef struct exec_options {
+    bool on_host[OP_COUNT]; /* rows that are to run on the host */
+    bool forbid_host, allow_unset, keep_all;
+    bool fusion, regions, reorder, reuse_memory; /* what compiling may do */
+    bool cached, full_barrier, no_barrier;       /* how segments are recorded */
+    bool profiled, timed;
+    bool force_upload;
+    bool check_plan, check_index, check_packed;
+    unsigned dump;             /* bits of rlxvk_dump */
+    rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
+    variant_set variants;      /* rows of kernel tables that the caller names */
+    uint32_t max_in_flight;    /* the option, and one more for rlxvk_run */
+    uint64_t timeout_ns;
+    rlxvk_rng_options rng;
+} exec_options;
+
+rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_options *given,
+                             exec_options *out);
+/* As those of a compile in which every node keeps its own memory, that prints nothing and asks for
+ * no content. */
+exec_options options_for_nodes(const exec_options *o);
+
+rlxvk_status options_check_rng(const rlxvk_rng_options *o);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * Pools of device memory. A pool lives as long as anyone holds a reference; the count is under the
+ * context's lock, the blocks themselves are never exchanged.
+ */
+#include "exec/pool.h"
+
+void pool_release(rlxvk_context *c, memory_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&c->lock);
+    bool last = --pool->references == 0;
+    pthread_mutex_unlock(&c->lock);
+    if (!last)
+        return;
+    for (uint32_t i = 0; i < pool->count; i++)
+        memory_block_destroy(pool->device, &pool->blocks[i]);
+    memory_free(pool->blocks);
+    memory_free(pool->contents);
+    memory_free(pool);
+}
+
+rlxvk_status pool_create(device *d, const uint64_t *sizes, uint32_t count, size_t leaves,
+                         memory_pool **out)
+{
+    memory_pool *pool = memory_zeroed(1, sizeof *pool);
+    rlxvk_status status = RLXVK_OK;
+    if (!pool)
+        return status_fail_memory("memory pool");
+    *out = pool;
+    pool->device = d;
+    pool->references = 1;
+    pool->blocks = memory_zeroed(count + 1, sizeof *pool->blocks);
+    pool->contents = memory_zeroed(leaves + 1, sizeof *pool->contents);
+    if (!pool->blocks || !pool->contents)
+        return status_fail_memory("memory pool");
+    for (; pool->count < count; pool->count++)
+        TRY(memory_block_create(d, MEMORY_ARENA, sizes[pool->count], &pool->blocks[pool->count]));
+error:
+    return status;
+}
+
+bool pool_overlap(const location *a, const location *b)
+{
+    return a->bytes && b->bytes && location_block(a)->buffer == location_block(b)->buffer &&
+           a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
+}

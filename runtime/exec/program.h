@@ -1,0 +1,77 @@
+/*
+ * The program: all that compiling makes, from the graph as built to the pipelines. It holds no
+ * memory of the device and no state of a run.
+ *
+ * Invariant: nothing in it changes once it is made, but the count of its holders, which is under
+ * the context's lock. So executables on several threads may share it, and making another one of it
+ * lowers, plans and looks up nothing.
+ */
+#ifndef RLXVK_EXEC_PROGRAM_H
+#define RLXVK_EXEC_PROGRAM_H
+
+#include "exec/options.h"
+#include "plan/plan.h"
+#include "rewrite/rewrite.h"
+
+/* A param or an input. */
+typedef struct program_leaf {
+    const char *name;
+    uint32_t node;   /* of the rewritten graph; NODE_NONE: dropped as dead */
+    uint32_t source; /* of the graph as built */
+    bool in_place;   /* a kernel writes it */
+} program_leaf;
+
+typedef struct program_result {
+    uint32_t node;
+    rlxvk_shape shape;
+    rlxvk_dtype dtype;
+} program_result;
+
+typedef struct program {
+    rlxvk_context *context;
+    device *device;
+    uint32_t references; /* under the context's lock */
+    exec_options options;
+    rlxvk_graph *source; /* as built; node ids of reports refer to it when keep_all */
+    rlxvk_graph *graph;  /* rewritten */
+    pair_list pairs;
+    schedule schedule;
+    plan plan;
+    program_leaf *params, *inputs;
+    program_result *results;
+    size_t param_count, input_count, result_count;
+    uint32_t *leaf_index; /* per node of `source`: which of the params or inputs it is */
+    size_t host_step_count;
+    VkPipeline *pipelines;                  /* per dispatch; the device's */
+    uint32_t sets[KERNEL_MAX_BINDINGS + 1]; /* descriptor sets, by how many bindings they have */
+} program;
+
+/* For one holder, with nothing in it yet. */
+rlxvk_status program_create(rlxvk_context *context, program **out);
+program *program_retain(program *p);
+/* Takes NULL; the last holder frees it. */
+void program_release(program *p);
+
+/* Fills the tables of leaves and results, once the graph is rewritten. */
+rlxvk_status program_list(program *p);
+/* Which of the inputs, or of the params, a leaf of the graph as built is; NULL when it has none of
+ * this name. The library's own inputs have no name that a caller may use. */
+const program_leaf *program_find_input(const program *p, const char *name);
+const program_leaf *program_find_param(const program *p, const char *name);
+
+/* How often a run submits: before each host step that follows dispatches, and at the end. */
+uint32_t program_submissions(const program *p);
+
+/* How a node of the rewritten graph is held, packed halves included. */
+static inline storage program_held(const program *p, uint32_t id)
+{
+    return (storage)p->schedule.values.items[id].storage;
+}
+/* Whether the memory of a value comes from another executable. */
+static inline bool program_shares(const program *p, uint32_t value)
+{
+    uint32_t block = p->plan.slots[value].block;
+    return block >= SLOT_SHARED && block != SLOT_NONE;
+}
+
+#endif

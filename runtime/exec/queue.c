@@ -1,0 +1,54 @@
+/*
+ * Submission. Every submission signals the next value of the executable's timeline, so waiting for
+ * the last is waiting for all.
+ */
+#include "exec/queue.h"
+
+/* Every command buffer begins with a barrier against all that is before it on the queue, so that
+ * submissions need not wait for one another; only queries that are reset again do. */
+rlxvk_status queue_submit(rlxvk_executable *e, const VkCommandBuffer *buffers, uint32_t count)
+{
+    uint64_t after = e->queries ? e->submitted : 0;
+    rlxvk_status status;
+    if (count == 0)
+        return RLXVK_OK;
+    TRY(vk_queue_submit(e->device, e->timeline, after, e->submitted + 1, buffers, count));
+    e->submitted++;
+    e->submissions++;
+    return RLXVK_OK;
+error:
+    e->lost = e->lost || e->device->lost;
+    return status;
+}
+
+rlxvk_status queue_submit_batch(rlxvk_executable *e)
+{
+    uint32_t count = e->batch_count;
+    rlxvk_status status;
+    e->batch_count = 0;
+    TRY(queue_submit(e, e->batch, count));
+    e->row_feeds_pending = false; /* they ride in a run's first batch */
+error:
+    return status;
+}
+
+rlxvk_status queue_wait(rlxvk_executable *e, uint64_t reach)
+{
+    rlxvk_status status =
+        vk_timeline_wait(e->device, e->timeline, reach, e->program->options.timeout_ns);
+    e->lost = e->lost || status != RLXVK_OK;
+    return status;
+}
+
+rlxvk_status queue_wait_all(rlxvk_executable *e)
+{
+    return queue_wait(e, e->submitted);
+}
+
+rlxvk_status queue_usable(const rlxvk_executable *e)
+{
+    if (e->lost || e->device->lost)
+        return status_fail(RLXVK_E_DEVICE_LOST,
+                           "the device was lost or a deadline passed; destroy this executable");
+    return RLXVK_OK;
+}

@@ -1,0 +1,14 @@
+/* Command buffers, recorded once. */
+#ifndef RLXVK_EXEC_RECORD_H
+#define RLXVK_EXEC_RECORD_H
+
+#include "exec/state.h"
+
+rlxvk_status record_all(rlxvk_executable *e);
+rlxvk_status record_segment(rlxvk_executable *e, uint32_t index);
+rlxvk_status record_readback(rlxvk_executable *e, output_state *out);
+/* The timestamps of a segment's begin and end; those of its steps' ends lie between. */
+uint32_t record_first_query(const rlxvk_executable *e, uint32_t segment);
+uint32_t record_last_query(const rlxvk_executable *e, uint32_t segment);
+
+#endif

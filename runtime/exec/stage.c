@@ -1,0 +1,174 @@
+/*
+ * From a graph to a schedule in the order of least cost, with its plan and its pipelines.
+ */
+#include "exec/stage.h"
+
+#include <string.h>
+
+/* ---- Rewriting ---- */
+
+rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph)
+{
+    const exec_options *o = &p->options;
+    rewrite_options how = {.fusion = o->fusion,
+                           .regions = o->regions,
+                           .profile = &p->device->choice.profile,
+                           .on_host = o->on_host};
+    rlxvk_status status;
+    TRY(op_verify(graph));
+    TRY(graph_clone(graph, &p->source));
+    TRY(graph_clone(graph, &p->graph));
+    if (!o->keep_all)
+        TRY(rewrite_graph(p->graph, &how));
+    if (o->fusion)
+        TRY(rewrite_find_norm_pairs(p->graph, &p->pairs));
+error:
+    return status;
+}
+
+/* ---- Lowering ---- */
+
+static bool wants_matrix_layout(const rlxvk_graph *g)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (node_row(graph_node(g, id))->family->matrix_layout)
+            return true;
+    return false;
+}
+
+rlxvk_status stage_lower(program *p)
+{
+    const exec_options *o = &p->options;
+    schedule_options how = {.profile = &p->device->choice.profile,
+                            .keep_all = o->keep_all,
+                            .forbid_host = o->forbid_host,
+                            .on_host = o->on_host,
+                            .precision = o->precision,
+                            .variants = o->variants,
+                            .tuning = &p->context->tuning,
+                            .pairs = p->pairs.items,
+                            .pair_count = p->pairs.count};
+    rlxvk_status status;
+    if (o->precision == RLXVK_PRECISION_F16 && wants_matrix_layout(p->graph))
+        TRY(vk_matrix_layout(p->device, &how.matrix_in_lanes));
+    TRY(schedule_create(p->graph, &how, &p->schedule));
+error:
+    return status;
+}
+
+/* ---- Planning ---- */
+
+/* Index operands and results with flags are read after the run, so they must still be there. */
+static void pin_checked(const program *p, bool *pinned)
+{
+    for (uint32_t id = 0; id < p->graph->nodes.count; id++)
+        if (node_row(graph_node(p->graph, id))->family->singular_flags)
+            pinned[id] = true;
+    for (uint32_t id = 0; id < p->graph->nodes.count && p->options.check_index; id++) {
+        const node *n = graph_node(p->graph, id);
+        uint32_t operand;
+        if (!node_row(n)->family->index_limit)
+            continue;
+        (void)node_row(n)->family->index_limit(p->graph, n, &operand);
+        pinned[n->inputs[operand]] = true;
+    }
+}
+
+/* A level's memory may be given away within the level where that saves enough; see plan_options. */
+static plan_options layout_of(const program *p, const bool *shared, const bool *pinned)
+{
+    const device_profile *profile = &p->device->choice.profile;
+    return (plan_options){.max_block_bytes = profile->max_allocation_bytes,
+                          .max_binding_bytes = profile->max_binding_bytes,
+                          .alignment = profile->slot_alignment,
+                          .bump = !p->options.reuse_memory,
+                          .keep_all = p->options.keep_all,
+                          .full_barrier = p->options.full_barrier,
+                          .no_barrier = p->options.no_barrier,
+                          .shared = shared,
+                          .pinned = pinned};
+}
+
+/* Puts the steps into level order and back: `in_order` has a copy of them as they were lowered. */
+static rlxvk_status keep_order(const schedule *s, step **in_order)
+{
+    size_t bytes = s->steps.count * sizeof **in_order;
+    if (!(*in_order = memory_allocate(bytes + 1)))
+        return status_fail_memory("steps");
+    if (bytes)
+        memcpy(*in_order, s->steps.items, bytes);
+    return RLXVK_OK;
+}
+
+static void restore_order(schedule *s, const step *in_order)
+{
+    if (s->steps.count)
+        memcpy(s->steps.items, in_order, s->steps.count * sizeof *in_order);
+}
+
+/* Tries level order, which has fewer barriers and takes more memory, without and with reuse in a
+ * level. p->plan is that of program order, and stays where both cost too much: more than a quarter,
+ * and more than 16 MiB, above it. */
+static rlxvk_status plan_levels(program *p, plan_options *layout)
+{
+    uint64_t most = p->plan.scratch_peak + MAX(p->plan.scratch_peak / 4, 16u << 20);
+    step *in_order = NULL;
+    plan tried = {0};
+    rlxvk_status status;
+    TRY(keep_order(&p->schedule, &in_order));
+    TRY(reorder_schedule(&p->schedule));
+    for (int tight = 0; tight < 2; tight++) {
+        layout->reuse_in_level = tight;
+        TRY(plan_create(&p->schedule, layout, &tried));
+        if (tried.scratch_peak <= most) {
+            plan_destroy(&p->plan);
+            p->plan = tried;
+            goto error;
+        }
+        plan_destroy(&tried);
+        tried = (plan){0};
+    }
+    restore_order(&p->schedule, in_order);
+error:
+    memory_free(in_order);
+    return status;
+}
+
+rlxvk_status stage_plan(program *p, const bool *shared)
+{
+    bool *pinned = memory_zeroed(p->graph->nodes.count + 1, sizeof *pinned);
+    plan_options layout = layout_of(p, shared, pinned);
+    rlxvk_status status;
+    if (!pinned)
+        return status_fail_memory("plan");
+    pin_checked(p, pinned);
+    TRY(plan_create(&p->schedule, &layout, &p->plan));
+    if (p->options.reorder)
+        TRY(plan_levels(p, &layout));
+error:
+    memory_free(pinned);
+    return status;
+}
+
+/* ---- Pipelines ---- */
+
+rlxvk_status stage_pipelines(program *p)
+{
+    size_t count = p->schedule.dispatches.count;
+    pipeline_request *requests = memory_zeroed(count + 1, sizeof *requests);
+    rlxvk_status status;
+    p->pipelines = memory_zeroed(count + 1, sizeof *p->pipelines);
+    if (!requests || !p->pipelines)
+        TRY(status_fail_memory("pipelines"));
+    for (size_t i = 0; i < count; i++) {
+        const dispatch *d = &p->schedule.dispatches.items[i];
+        requests[i].kernel = d->kernel;
+        requests[i].constant_count = (uint8_t)kernel_find(d->kernel)->constant_count;
+        memcpy(requests[i].constants, d->constants, sizeof d->constants);
+        p->sets[d->operand_count]++;
+    }
+    TRY(pipeline_get_all(p->device, requests, count, p->pipelines));
+error:
+    memory_free(requests);
+    return status;
+}

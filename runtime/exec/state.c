@@ -1,0 +1,167 @@
+/*
+ * The tables of an executable, where its values are, and how all of it goes. Whatever an executable
+ * owns is freed here, half built or whole.
+ */
+#include "exec/state.h"
+
+/* ---- Where things are ---- */
+
+location state_location(const rlxvk_executable *e, uint32_t id)
+{
+    static const uint8_t bytes[] = {
+        [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
+    const value *v = &e->program->schedule.values.items[id];
+    location l = e->locations[v->root];
+    l.offset += v->offset * bytes[v->storage];
+    l.bytes = shape_numel(&graph_node(e->program->graph, id)->shape) * bytes[v->storage];
+    return l;
+}
+
+uint64_t state_slot_bytes(const rlxvk_executable *e, uint32_t id)
+{
+    return round_up(MAX(state_location(e, id).bytes, 4), 4);
+}
+
+location state_output_location(const rlxvk_executable *e, const output_state *out)
+{
+    location l = state_location(e, out->result->node);
+    if (out->copy)
+        l = (location){out->copy, 0, 0, l.bytes};
+    return l;
+}
+
+/* ---- Tables ---- */
+
+static bool make_tables(rlxvk_executable *e)
+{
+    const program *p = e->program;
+    size_t most = p->input_count + p->result_count + p->schedule.steps.count + 8;
+    e->locations = memory_zeroed(p->plan.value_count + 1, sizeof *e->locations);
+    e->params = memory_zeroed(p->param_count + 1, sizeof *e->params);
+    e->inputs = memory_zeroed(p->input_count + 1, sizeof *e->inputs);
+    e->outputs = memory_zeroed(p->result_count + 1, sizeof *e->outputs);
+    e->given = memory_zeroed(p->input_count + 1, sizeof *e->given);
+    e->tickets = memory_zeroed(p->options.max_in_flight, sizeof *e->tickets);
+    e->batch = memory_zeroed(most, sizeof *e->batch);
+    return e->locations && e->params && e->inputs && e->outputs && e->given && e->tickets &&
+           e->batch;
+}
+
+static void fill_tables(rlxvk_executable *e)
+{
+    const program *p = e->program;
+    for (size_t i = 0; i < p->param_count; i++)
+        e->params[i].leaf = &p->params[i];
+    for (size_t i = 0; i < p->input_count; i++)
+        e->inputs[i] = (input_state){.leaf = &p->inputs[i], .feed = -1, .row_feed = -1};
+    for (size_t i = 0; i < p->result_count; i++)
+        e->outputs[i].result = &p->results[i];
+}
+
+rlxvk_status state_create(program *p, rlxvk_executable **out)
+{
+    rlxvk_executable *e = memory_zeroed(1, sizeof *e);
+    if (!e)
+        return status_fail_memory("executable");
+    e->context = p->context;
+    e->device = p->device;
+    e->program = program_retain(p);
+    *out = e;
+    if (!make_tables(e))
+        return status_fail_memory("executable tables");
+    fill_tables(e);
+    return RLXVK_OK;
+}
+
+/* ---- The end ---- */
+
+static void free_staged(staged_copy *s)
+{
+    memory_free(s->commands);
+    memory_free(s->offsets);
+}
+
+static void free_leaves(rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->program->input_count && e->inputs; i++) {
+        free_staged(&e->inputs[i].upload);
+        memory_free(e->inputs[i].mirror);
+    }
+    for (size_t i = 0; i < e->program->result_count && e->outputs; i++) {
+        free_staged(&e->outputs[i].readback);
+        pool_release(e->context, e->outputs[i].copy);
+    }
+}
+
+static void free_memory(rlxvk_executable *e)
+{
+    for (int c = 0; c < CLASS_COUNT; c++)
+        pool_release(e->context, e->pools[c]);
+    pool_release(e->context, e->detached);
+    for (size_t i = 0; i < e->borrowed.count; i++)
+        pool_release(e->context, e->borrowed.items[i]);
+    VECTOR_FREE(&e->borrowed);
+    memory_block *blocks[] = {&e->staging, &e->read_staging, &e->chunk_up, &e->chunk_down};
+    for (size_t i = 0; i < ARRAY_COUNT(blocks); i++)
+        memory_block_destroy(e->device, blocks[i]);
+}
+
+void state_free_feeds(rlxvk_executable *e, feed_commands *f)
+{
+    const vk_functions *fn = &e->device->fn;
+    VkCommandBuffer buffers[] = {f->copies, f->rows};
+    for (size_t i = 0; i < ARRAY_COUNT(buffers); i++)
+        if (buffers[i])
+            fn->FreeCommandBuffers(e->device->handle, e->pool, 1, &buffers[i]);
+    if (f->row_descriptors)
+        fn->DestroyDescriptorPool(e->device->handle, f->row_descriptors, NULL);
+    memory_block_destroy(e->device, &f->scratch);
+    memory_block_destroy(e->device, &f->row_arguments);
+    *f = (feed_commands){0};
+}
+
+static void free_host_steps(rlxvk_executable *e)
+{
+    for (size_t k = 0; k < e->program->host_step_count && e->host_steps; k++) {
+        host_step *h = &e->host_steps[k];
+        for (uint32_t i = 0; h->buffers && i < h->buffer_count; i++)
+            memory_free(h->buffers[i]);
+        memory_free(h->buffers);
+        memory_free(h->inputs);
+        memory_free(h->result);
+        memory_free(h->words);
+    }
+    memory_free(e->host_steps);
+}
+
+static void destroy_objects(rlxvk_executable *e)
+{
+    device *d = e->device;
+    if (!d->handle)
+        return;
+    if (e->queries)
+        d->fn.DestroyQueryPool(d->handle, e->queries, NULL);
+    if (e->descriptors)
+        d->fn.DestroyDescriptorPool(d->handle, e->descriptors, NULL);
+    state_free_feeds(e, &e->feeds);
+    if (e->pool)
+        d->fn.DestroyCommandPool(d->handle, e->pool, NULL);
+    if (e->timeline)
+        d->fn.DestroySemaphore(d->handle, e->timeline, NULL);
+}
+
+void state_destroy(rlxvk_executable *e)
+{
+    if (!e)
+        return;
+    free_host_steps(e);
+    destroy_objects(e);
+    free_leaves(e);
+    free_memory(e);
+    void *tables[] = {e->locations, e->params, e->inputs, e->outputs, e->tickets,
+                      e->given,     e->batch,  e->sets,   e->segments};
+    for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
+        memory_free(tables[i]);
+    program_release(e->program);
+    memory_free(e);
+}

@@ -1,0 +1,134 @@
+/*
+ * The state: one executable's memory, handles, recorded commands, tickets and counters. What they
+ * are the state of is its program, which it holds and never changes.
+ *
+ * Invariant: every submission waits for timeline value `submitted` and signals the next one, so
+ * submissions execute in order; the host may touch device memory only when nothing is in flight
+ * (ticket_complete_all).
+ */
+#ifndef RLXVK_EXEC_STATE_H
+#define RLXVK_EXEC_STATE_H
+
+#include "exec/pool.h"
+#include "exec/program.h"
+
+/* ---- Leaves and outputs, one for each of the program's ---- */
+
+typedef struct param_state {
+    const program_leaf *leaf;
+    leaf_content *content; /* lives as long as its memory */
+} param_state;
+
+/* Copies recorded once for each of the tickets in flight. */
+typedef struct staged_copy {
+    VkCommandBuffer *commands; /* max_in_flight of them; NULL: not staged */
+    uint64_t *offsets;         /* into the staging block */
+} staged_copy;
+
+typedef struct input_state {
+    const program_leaf *leaf;
+    leaf_content *content;
+    bool bound, resident;   /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
+    void *mirror;           /* slot bytes of a bound handle */
+    int64_t feed, row_feed; /* output index; -1: none */
+    bool in_row_feeds;      /* row feeds read or write its memory */
+    staged_copy upload;
+} input_state;
+
+typedef struct output_state {
+    const program_result *result;
+    memory_pool *copy; /* where the output is kept when a feed overwrites it; NULL: in place */
+    staged_copy readback;
+    uint64_t last_read; /* the launch that read it last */
+} output_state;
+
+/* What feeds do on the device (feed.c). NULL buffers: nothing to do. */
+typedef struct feed_commands {
+    VkCommandBuffer copies; /* after every run */
+    VkCommandBuffer rows;   /* for rlxvk_feed_rows; reads row_arguments */
+    memory_block scratch, row_arguments;
+    VkDescriptorPool row_descriptors;
+} feed_commands;
+
+/* ---- Tickets ---- */
+
+typedef struct ticket_state {
+    rlxvk_ticket id; /* 0: free */
+    uint64_t value;  /* timeline value that completes it */
+    const rlxvk_run_output *outputs;
+    size_t output_count;
+    bool direct_reads;   /* something is read from the arena itself, before the next run */
+    bool diagnosed;      /* the run's own report is in `status` */
+    bool completed;      /* waited for, outputs delivered; what is left is to say `status` */
+    double submitted_at; /* trace time; 0 when not tracing */
+    rlxvk_status status;
+    char sentence[512]; /* of `status` */
+} ticket_state;
+
+/* One host step's buffers, allocated at compile. */
+typedef struct host_step {
+    uint32_t step; /* host steps are in the order of the schedule */
+    host_tensor *inputs;
+    void **buffers; /* per input its slot's bytes, then the same widened where it is packed */
+    uint32_t buffer_count;
+    double *result;
+    float *words;
+} host_step;
+
+struct rlxvk_executable {
+    rlxvk_context *context;
+    device *device;
+    program *program; /* held */
+
+    memory_pool *pools[CLASS_COUNT];
+    memory_pool *detached; /* for what the program shares, where there is nobody to share with */
+    VECTOR(memory_pool *) borrowed;
+    location *locations;  /* per value */
+    memory_block staging; /* inputs and outputs, one share a ticket */
+    memory_block read_staging;
+    memory_block chunk_up, chunk_down; /* blocking transfers */
+
+    param_state *params;
+    input_state *inputs;
+    output_state *outputs;
+    host_step *host_steps;
+
+    VkCommandPool pool;
+    VkDescriptorPool descriptors;
+    VkDescriptorSet *sets;     /* per dispatch */
+    VkCommandBuffer *segments; /* per plan segment; NULL for host ones */
+    VkCommandBuffer transfer;
+    feed_commands feeds;
+    VkPipeline row_pipeline; /* of row feeds; NULL until the first is registered */
+    bool row_feeds_pending;
+    VkQueryPool queries;
+    VkSemaphore timeline;
+    uint64_t submitted; /* last timeline value signalled or to be signalled */
+    uint64_t submissions, runs;
+    uint64_t launches; /* runs, those that failed before submission included */
+    rlxvk_ticket next_ticket;
+    ticket_state *tickets;  /* max_in_flight */
+    VkCommandBuffer *batch; /* command buffers of one submission */
+    uint32_t batch_count;
+    const rlxvk_run_input **given; /* per input, during submit: its data */
+    rlxvk_rng_options rng;
+    input_state *rng_input; /* NULL: no random ops */
+    bool diagnosed;         /* runs are looked at afterwards: diagnose_run */
+    bool lost;
+};
+
+#define ALL_DEVICE (SCOPE_COMPUTE | SCOPE_TRANSFER)
+
+/* The location of a node, its view offset included; bytes = the view's. */
+location state_location(const rlxvk_executable *e, uint32_t id);
+uint64_t state_slot_bytes(const rlxvk_executable *e, uint32_t id);
+/* Where an output is read after a run. */
+location state_output_location(const rlxvk_executable *e, const output_state *out);
+
+/* An executable of a program, which it takes hold of: tables and nothing of the device yet. */
+rlxvk_status state_create(program *p, rlxvk_executable **out);
+void state_free_feeds(rlxvk_executable *e, feed_commands *f);
+/* Frees all there is, half built or whole; nothing of it may be in flight. Takes NULL. */
+void state_destroy(rlxvk_executable *e);
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * Runs in flight and how they end. A ticket is completed once: waited for, its outputs delivered,
+ * its diagnosis made; its own status is kept until its own wait has told it.
+ */
+#include "exec/ticket.h"
+#include "exec/diagnose.h"
+#include "exec/queue.h"
+#include "exec/slot.h"
+#include "exec/timing.h"
+#include "exec/transfer.h"
+
+#include <string.h>
+
+bool ticket_in_flight(const rlxvk_executable *e)
+{
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)
+        if (e->tickets[t].id)
+            return true;
+    return false;
+}
+
+static void keep_sentence(ticket_state *t)
+{
+    text sentence = {t->sentence, sizeof t->sentence, 0};
+    if (t->status != RLXVK_OK)
+        text_append(&sentence, "%s", rlxvk_last_error());
+}
+
+static rlxvk_status ending_of(const ticket_state *t)
+{
+    return t->status == RLXVK_OK ? RLXVK_OK : status_fail(t->status, "%s", t->sentence);
+}
+
+/* ---- Outputs ---- */
+
+static rlxvk_status read_output(rlxvk_executable *e, const rlxvk_run_output *item, uint32_t ticket)
+{
+    const output_state *out = &e->outputs[item->index];
+    const node *n = graph_node(e->program->graph, out->result->node);
+    storage held = program_held(e->program, out->result->node);
+    location from = state_output_location(e, out);
+    const memory_block *block = location_block(&from);
+    rlxvk_status status;
+    if (out->readback.commands) {
+        uint64_t at = out->readback.offsets[ticket];
+        TRY(memory_block_invalidate(e->device, &e->read_staging, at, from.bytes));
+        slot_decode(n, held, item->encoding, e->read_staging.mapped + at, item->buffer);
+        return RLXVK_OK;
+    }
+    if (block->mapped && e->device->choice.arena_cached) {
+        TRY(memory_block_invalidate(e->device, block, from.offset, from.bytes));
+        slot_decode(n, held, item->encoding, block->mapped + from.offset, item->buffer);
+        return RLXVK_OK;
+    }
+    void *slot_bytes = memory_allocate(MAX(from.bytes, 1));
+    if (!slot_bytes)
+        return status_fail_memory("output conversion");
+    status = transfer_read(e, &from, slot_bytes, from.bytes);
+    if (status == RLXVK_OK)
+        slot_decode(n, held, item->encoding, slot_bytes, item->buffer);
+    memory_free(slot_bytes);
+error:
+    return status;
+}
+
+static rlxvk_status read_outputs(rlxvk_executable *e, const ticket_state *t)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < t->output_count; i++) {
+        const rlxvk_run_output *item = &t->outputs[i];
+        if (e->context->switches.dispatch_only)
+            memset(item->buffer, 0,
+                   item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
+        else if (item->length)
+            TRY(read_output(e, item, (uint32_t)(t - e->tickets)));
+    }
+error:
+    return status;
+}
+
+/* ---- Completion ---- */
+
+/* Looks for what the run itself reports (singular matrices, bad indices), once. */
+void ticket_diagnose(rlxvk_executable *e, ticket_state *t)
+{
+    if (!e->diagnosed || t->diagnosed)
+        return;
+    t->diagnosed = true;
+    t->status = diagnose_run(e);
+    keep_sentence(t);
+}
+
+/* Waits for a run and delivers what it owes, once; then says how it ended, as often as asked. */
+rlxvk_status ticket_complete(rlxvk_executable *e, ticket_state *t)
+{
+    trace *trace = e->context->trace;
+    double start = trace ? trace_now() : 0;
+    rlxvk_status status;
+    if (t->completed)
+        return ending_of(t);
+    t->completed = true;
+    TRY(queue_wait(e, t->value));
+    if (trace)
+        trace_span(trace, "wait", TRACE_HOST, start, trace_now() - start, NULL);
+    TRY(read_outputs(e, t));
+    if (trace && e->queries)
+        TRY(timing_trace(e, t->submitted_at));
+    ticket_diagnose(e, t);
+    return ending_of(t);
+error:
+    t->status = status;
+    keep_sentence(t);
+    return status;
+}
+
+/* Every ticket keeps its own status for its wait. */
+rlxvk_status ticket_complete_all(rlxvk_executable *e)
+{
+    rlxvk_status status;
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)
+        if (e->tickets[t].id)
+            (void)ticket_complete(e, &e->tickets[t]);
+    TRY(queue_usable(e));
+    TRY(queue_wait_all(e));
+error:
+    return status;
+}
+
+rlxvk_status ticket_flush(rlxvk_executable *e)
+{
+    rlxvk_status status;
+    if (e->row_feeds_pending)
+        TRY(queue_submit(e, &e->feeds.rows, 1));
+    e->row_feeds_pending = false;
+    TRY(ticket_complete_all(e));
+error:
+    return status;
+}
+
+/* ---- Room for another run ---- */
+
+/* The last ticket is rlxvk_run's own, so that a run never meets E_BUSY. */
+ticket_state *ticket_find_free(rlxvk_executable *e)
+{
+    for (uint32_t t = 0; t + 1 < e->program->options.max_in_flight; t++)
+        if (!e->tickets[t].id)
+            return &e->tickets[t];
+    return NULL;
+}
+
+/* Tickets that look at the arena itself do so before another run overwrites it. */
+rlxvk_status ticket_settle(rlxvk_executable *e)
+{
+    for (uint32_t t = 0; t < e->program->options.max_in_flight; t++)
+        if (e->tickets[t].id && e->tickets[t].direct_reads)
+            (void)ticket_complete(e, &e->tickets[t]); /* its own wait reports the status */
+    return queue_usable(e);
+}

@@ -1,0 +1,144 @@
+/*
+ * Times of the last run, from the timestamps that its segments write: to the caller, and as spans
+ * of the trace.
+ */
+#include "exec/timing.h"
+#include "exec/record.h"
+
+static double tick_microseconds(const rlxvk_executable *e)
+{
+    return e->device->snapshot.properties.limits.timestampPeriod / 1e3;
+}
+
+static rlxvk_status read_query(const rlxvk_executable *e, uint32_t query, uint64_t *out)
+{
+    rlxvk_status status;
+    VK(e->device, GetQueryPoolResults(e->device->handle, e->queries, query, 1, sizeof *out, out,
+                                      sizeof *out, VK_QUERY_RESULT_64_BIT));
+error:
+    return status;
+}
+
+/* ticks[2 s + edge] of every step s of a segment: where it begins (edge 0) or ends (1). */
+static rlxvk_status segment_times(const rlxvk_executable *e, uint32_t index, uint32_t edge,
+                                  uint64_t *ticks)
+{
+    const segment *g = &e->program->plan.segments.items[index];
+    size_t stride = 2 * sizeof *ticks;
+    rlxvk_status status;
+    VK(e->device,
+       GetQueryPoolResults(e->device->handle, e->queries, record_first_query(e, index) + edge,
+                           g->count, g->count * stride - edge * sizeof *ticks,
+                           ticks + 2 * g->first + edge, stride, VK_QUERY_RESULT_64_BIT));
+error:
+    return status;
+}
+
+static rlxvk_status step_times(const rlxvk_executable *e, uint64_t *ticks)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries; i++)
+        for (uint32_t edge = 0; edge < 2 && !e->program->plan.segments.items[i].host; edge++)
+            TRY(segment_times(e, i, edge, ticks));
+error:
+    return status;
+}
+
+static const char *step_name(const rlxvk_executable *e, const step *s)
+{
+    if (s->host)
+        return node_row(graph_node(e->program->graph, s->node))->name;
+    return kernel_find(e->program->schedule.dispatches.items[s->dispatch].kernel)->name;
+}
+
+rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
+{
+    size_t count = e->program->schedule.steps.count;
+    uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
+    double period = tick_microseconds(e);
+    char detail[512];
+    rlxvk_status status;
+    if (!ticks)
+        return status_fail_memory("trace");
+    TRY(step_times(e, ticks));
+    for (size_t i = 0; i < count; i++)
+        first = e->program->schedule.steps.items[i].host ? first : MIN(first, ticks[2 * i]);
+    for (size_t i = 0; i < count; i++) {
+        const step *s = &e->program->schedule.steps.items[i];
+        text t = {detail, sizeof detail, 0};
+        if (s->host)
+            continue;
+        text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
+        trace_detail_name(&t, graph_node(e->program->graph, s->node)->name);
+        trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
+                   submitted_at + (double)(ticks[2 * i] - first) * period,
+                   (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
+    }
+error:
+    memory_free(ticks);
+    return status;
+}
+
+static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const char *what,
+                                const char *option)
+{
+    if (!asked || (!e->queries && e->program->schedule.steps.count))
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "%s: compile with the option %s, on a device with timestamps", what,
+                           option);
+    if (e->runs == 0)
+        return status_fail(RLXVK_E_UNSUPPORTED, "%s: nothing has run yet", what);
+    return RLXVK_OK;
+}
+
+rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, double *out_microseconds)
+{
+    const rlxvk_executable *e = executable;
+    uint64_t begin, end, sum = 0;
+    rlxvk_status status;
+    TRY(status_require(e, "executable_run_time", "executable"));
+    TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
+    TRY(check_timed(e, e->program->options.timed || e->program->options.profiled,
+                    "executable_run_time", "time_runs"));
+    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries; i++) {
+        if (e->program->plan.segments.items[i].host)
+            continue;
+        TRY(read_query(e, record_first_query(e, i), &begin));
+        TRY(read_query(e, record_last_query(e, i), &end));
+        sum += end - begin;
+    }
+    *out_microseconds = (double)sum * tick_microseconds(e);
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_step_time *steps,
+                                      size_t capacity, size_t *out_count)
+{
+    const rlxvk_executable *e = executable;
+    uint64_t *ticks = NULL;
+    rlxvk_status status;
+    TRY(status_require(e, "executable_profile", "executable"));
+    TRY(status_require_items(steps, capacity, "executable_profile", "steps"));
+    TRY(status_require(out_count, "executable_profile", "out_count"));
+    TRY(check_timed(e, e->program->options.profiled, "executable_profile", "profile"));
+    size_t count = e->program->schedule.steps.count;
+    double period = tick_microseconds(e);
+    if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
+        TRY(status_fail_memory("executable_profile"));
+    TRY(step_times(e, ticks));
+    for (size_t i = 0; i < MIN(count, capacity); i++) {
+        const step *s = &e->program->schedule.steps.items[i];
+        const node *n = graph_node(e->program->graph, s->node);
+        steps[i] =
+            (rlxvk_step_time){.name = step_name(e, s),
+                              .node = n->name ? n->name : "",
+                              .node_id = s->node,
+                              .gpu = !s->host,
+                              .microseconds = (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
+    }
+    *out_count = count;
+error:
+    memory_free(ticks);
+    return status;
+}

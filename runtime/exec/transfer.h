@@ -1,0 +1,22 @@
+/* Blocking transfers between host and device memory; the executable must be idle. */
+#ifndef RLXVK_EXEC_TRANSFER_H
+#define RLXVK_EXEC_TRANSFER_H
+
+#include "exec/state.h"
+
+rlxvk_status transfer_write(rlxvk_executable *e, const location *to, const void *bytes,
+                            uint64_t size);
+rlxvk_status transfer_read(rlxvk_executable *e, const location *from, void *bytes, uint64_t size);
+rlxvk_status transfer_copy(rlxvk_executable *e, const location *to, const location *from);
+
+/* Several device copies as one submission: begin, what is to be done, in any order since none may
+ * touch what another does, end. */
+rlxvk_status transfer_begin(rlxvk_executable *e);
+void transfer_add_copy(rlxvk_executable *e, const location *to, const location *from);
+/* Every block of a pool to one of the same layout. */
+void transfer_add_pool(rlxvk_executable *e, const memory_pool *to, const memory_pool *from);
+/* Every byte of a pool becomes this word. */
+void transfer_add_fill(rlxvk_executable *e, const memory_pool *pool, uint32_t word);
+rlxvk_status transfer_end(rlxvk_executable *e);
+
+#endif

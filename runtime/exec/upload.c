@@ -1,0 +1,128 @@
+/*
+ * Bringing inputs into their slots: in place where nothing is in flight, through the ticket's
+ * staging where something is, blocking where it is too large to stage; and not at all where the
+ * slot holds the same already.
+ */
+#include "exec/upload.h"
+#include "exec/slot.h"
+#include "exec/ticket.h"
+#include "exec/transfer.h"
+
+#include <string.h>
+
+/* Two lanes of multiply-fold over 8-byte words, length included: full avalanche by the 128-bit
+ * products. */
+static void fingerprint_of(const void *data, uint64_t size, uint64_t encoding, uint64_t out[2])
+{
+    uint64_t a = 0x9e3779b97f4a7c15u ^ size, b = 0xc2b2ae3d27d4eb4fu ^ encoding;
+    const uint8_t *bytes = data;
+    for (uint64_t at = 0; at < size; at += 8) {
+        uint64_t word = 0;
+        memcpy(&word, bytes + at, MIN(size - at, 8));
+        unsigned __int128 p = (unsigned __int128)(a ^ word) * 0xff51afd7ed558ccdu;
+        unsigned __int128 q = (unsigned __int128)(b + word) * 0xd6e8feb86659fd93u;
+        a = (uint64_t)(p >> 64) ^ (uint64_t)p ^ b;
+        b = (uint64_t)(q >> 64) ^ (uint64_t)q ^ (a << 23 | a >> 41);
+    }
+    out[0] = a;
+    out[1] = b;
+}
+
+static uint64_t payload_bytes(const rlxvk_run_input *item)
+{
+    return item->encoding == RLXVK_AS_BYTES ? item->length : item->length * 4;
+}
+
+/* Whether the slot already holds exactly this; remembers it as what the slot is about to hold. */
+static bool same_as_before(rlxvk_executable *e, input_state *in, const rlxvk_run_input *item)
+{
+    uint64_t now[2];
+    if (in->leaf->in_place || in->feed >= 0 || e->program->options.force_upload) {
+        in->content->fingerprint_valid = false;
+        return false;
+    }
+    fingerprint_of(item->data, payload_bytes(item), item->encoding, now);
+    bool same =
+        in->content->fingerprint_valid && memcmp(now, in->content->fingerprint, sizeof now) == 0;
+    memcpy(in->content->fingerprint, now, sizeof now);
+    in->content->fingerprint_valid = true;
+    return same;
+}
+
+static rlxvk_status upload_blocking(rlxvk_executable *e, const node *n, const location *to,
+                                    storage held, const rlxvk_run_input *item)
+{
+    bool verbatim = held == STORAGE_RAW || item->encoding == RLXVK_AS_F32 || n->dtype == RLXVK_F32;
+    rlxvk_status status;
+    TRY(ticket_complete_all(e));
+    if (verbatim)
+        return transfer_write(e, to, item->data, to->bytes);
+    void *slot_bytes = memory_allocate(to->bytes);
+    if (!slot_bytes)
+        return status_fail_memory("input conversion");
+    slot_encode(n, held, item->encoding, item->data, slot_bytes);
+    status = transfer_write(e, to, slot_bytes, to->bytes);
+    memory_free(slot_bytes);
+error:
+    return status;
+}
+
+rlxvk_status upload_input(rlxvk_executable *e, input_state *in, uint32_t ticket,
+                          const rlxvk_run_input *item)
+{
+    if (in->leaf->node == NODE_NONE || item->length == 0)
+        return RLXVK_OK;
+    const node *n = graph_node(e->program->graph, in->leaf->node);
+    location to = state_location(e, in->leaf->node);
+    storage held = program_held(e->program, in->leaf->node);
+    const memory_block *block = location_block(&to);
+    if (same_as_before(e, in, item))
+        return RLXVK_OK;
+    if (block->mapped && !ticket_in_flight(e) && e->batch_count == 0) {
+        slot_encode(n, held, item->encoding, item->data, block->mapped + to.offset);
+        return memory_block_flush(e->device, block, to.offset, to.bytes);
+    }
+    if (!in->upload.commands)
+        return upload_blocking(e, n, &to, held, item);
+    uint64_t at = in->upload.offsets[ticket];
+    slot_encode(n, held, item->encoding, item->data, e->staging.mapped + at);
+    e->batch[e->batch_count++] = in->upload.commands[ticket];
+    return memory_block_flush(e->device, &e->staging, at, round_up(to.bytes, 4));
+}
+
+/* Bound handles not given in this run are restored from their mirrors. The mirror holds slot bytes,
+ * so it is uploaded like raw data. */
+static rlxvk_status restore_handle(rlxvk_executable *e, input_state *in)
+{
+    location to = state_location(e, in->leaf->node);
+    rlxvk_status status;
+    const memory_block *block = location_block(&to);
+    if (!block->mapped || ticket_in_flight(e) || e->batch_count)
+        TRY(ticket_complete_all(e));
+    TRY(transfer_write(e, &to, in->mirror, to.bytes));
+    in->content->fingerprint_valid = false;
+error:
+    return status;
+}
+
+/* Whether the next run writes it: given, or restored from its mirror. */
+bool upload_is_due(const rlxvk_executable *e, const input_state *in)
+{
+    bool restored = in->bound && !in->resident;
+    return in->leaf->node != NODE_NONE && (e->given[in - e->inputs] || restored);
+}
+
+rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (!e->given[i] && upload_is_due(e, &e->inputs[i]))
+            TRY(restore_handle(e, &e->inputs[i]));
+    for (size_t i = 0; i < e->program->input_count; i++)
+        if (e->given[i]) {
+            TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
+            e->inputs[i].content->written = true;
+        }
+error:
+    return status;
+}

@@ -1,0 +1,266 @@
+/* One program, many states: what is made once, what each executable has of its own, and what
+ * executables that share memory know of it. */
+#include "exec/state.h"
+#include "support/harness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#define LAYERS 24
+#define WIDTH  32
+
+static double milliseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* x [1, WIDTH] through LAYERS of softmax(x w) + x; w a param of each layer. The second output feeds
+ * nothing until a test says so. */
+static rlxvk_graph *layered(void)
+{
+    rlxvk_graph *g = NULL;
+    char name[8];
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, WIDTH));
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(name, sizeof name, "w%d", i);
+        rlxvk_tensor w = rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(WIDTH, WIDTH));
+        x = rlxvk_add(g, x, rlxvk_softmax(g, rlxvk_matmul(g, x, w), -1));
+    }
+    rlxvk_graph_output(g, x);
+    return g;
+}
+
+static void set_params(rlxvk_executable *e)
+{
+    float w[WIDTH * WIDTH];
+    char name[8];
+    for (int i = 0; i < LAYERS; i++) {
+        for (int k = 0; k < WIDTH * WIDTH; k++)
+            w[k] = (float)((k * 7 + i * 13) % 11 - 5) / 16;
+        snprintf(name, sizeof name, "w%d", i);
+        expect_ok(rlxvk_set_param(e, name, w, WIDTH * WIDTH));
+    }
+}
+
+static void run_layers(rlxvk_executable *e, const float *x, float *y)
+{
+    rlxvk_run_input in = {"x", x, WIDTH, RLXVK_AS_F32};
+    rlxvk_run_output out = {0, y, WIDTH, RLXVK_AS_F32};
+    expect_ok(rlxvk_run(e, &in, x != NULL, &out, 1));
+}
+
+/* Every node is lowered once, whatever orders the plan tries. */
+static void test_compile_lowers_once(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_executable *e = NULL;
+    (void)state;
+    uint64_t before = schedule_lowered_count();
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    uint64_t lowered = schedule_lowered_count() - before;
+    assert_in_range(lowered, 1, e->program->graph->nodes.count);
+    rlxvk_executable_destroy(e);
+    expect_ok(rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.reorder = RLXVK_OFF}, &e));
+    assert_int_equal(schedule_lowered_count() - before, 2 * lowered);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+/* A clone lowers nothing, makes no pipeline and asks for none, not even for its feeds. */
+static void test_clone_compiles_nothing(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_executable *e = NULL, *copy = NULL;
+    device *d = shared_context->device;
+    float x[WIDTH] = {1, 2, 3}, y[2][WIDTH];
+    (void)state;
+    double began = milliseconds();
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    double compiled = milliseconds();
+    rlxvk_graph_destroy(g);
+    set_params(e);
+    expect_ok(rlxvk_register_row_feed(e, "x", 0));
+    run_layers(e, x, y[0]);
+    uint64_t lowered = schedule_lowered_count();
+    size_t made = pipeline_count_made(d), asked = pipeline_count_asked(d);
+    double cloning = milliseconds();
+    expect_ok(rlxvk_clone(e, &copy));
+    double cloned = milliseconds();
+    assert_int_equal(schedule_lowered_count() - lowered, 0);
+    assert_int_equal(pipeline_count_made(d) - made, 0);
+    assert_int_equal(pipeline_count_asked(d) - asked, 0);
+    assert_ptr_equal(copy->program, e->program);
+    print_message("compile %.2f ms, clone %.2f ms, %zu steps, %zu params\n", compiled - began,
+                  cloned - cloning, e->program->schedule.steps.count, e->program->param_count);
+    rlxvk_executable_destroy(e); /* the copy holds the program */
+    run_layers(copy, NULL, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(copy);
+}
+
+/* What one does to its params, handles and random state the other does not see. */
+static void test_clones_are_independent(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_executable *e = NULL, *copy = NULL;
+    float x[WIDTH] = {1}, zeros[WIDTH * WIDTH] = {0}, y[3][WIDTH], read[WIDTH * WIDTH];
+    (void)state;
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    rlxvk_graph_destroy(g);
+    set_params(e);
+    run_layers(e, x, y[0]);
+    expect_ok(rlxvk_clone(e, &copy));
+    expect_ok(rlxvk_set_param(copy, "w3", zeros, WIDTH * WIDTH));
+    expect_ok(rlxvk_bind_handle(copy, "x", zeros, WIDTH));
+    expect_ok(rlxvk_set_rng(copy, &(rlxvk_rng_options){.seed = 7}));
+    run_layers(copy, NULL, y[1]);
+    run_layers(e, NULL, y[2]);
+    assert_memory_equal(y[0], y[2], sizeof y[0]);
+    assert_memory_not_equal(y[0], y[1], sizeof y[0]);
+    assert_false(rlxvk_has_handle(e, "x"));
+    assert_int_equal(e->rng.seed, 42);
+    expect_ok(rlxvk_read_param(e, "w3", read, WIDTH * WIDTH));
+    assert_memory_not_equal(read, zeros, sizeof read);
+    rlxvk_executable_destroy(copy);
+    rlxvk_executable_destroy(e);
+}
+
+/* The clone of one that shares its params has params of its own, with the same content. */
+static void test_clone_of_a_sharer(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_executable *owner = NULL, *sharer = NULL, *copy = NULL;
+    float x[WIDTH] = {1}, zeros[WIDTH * WIDTH] = {0}, y[2][WIDTH];
+    (void)state;
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
+    set_params(owner);
+    rlxvk_compile_options o = {.share_with = owner};
+    expect_ok(rlxvk_compile(shared_context, g, &o, &sharer));
+    rlxvk_graph_destroy(g);
+    run_layers(sharer, x, y[0]);
+    expect_ok(rlxvk_clone(sharer, &copy));
+    expect_ok(rlxvk_set_param(owner, "w3", zeros, WIDTH * WIDTH));
+    run_layers(copy, x, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    run_layers(sharer, x, y[1]);
+    assert_memory_not_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(owner);
+    rlxvk_executable_destroy(sharer);
+    run_layers(copy, x, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(copy);
+}
+
+/* What one sets or writes in memory that two share counts for both, in either direction, at any
+ * time. */
+static void test_shared_content(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_executable *owner = NULL, *sharer = NULL, *third = NULL;
+    float x[WIDTH] = {1, 2}, y[2][WIDTH];
+    const char *name = "x";
+    rlxvk_compile_options o = {.shared_inputs = &name, .shared_input_count = 1};
+    (void)state;
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
+    o.share_with = owner;
+    expect_ok(rlxvk_compile(shared_context, g, &o, &sharer));
+    expect_error(rlxvk_run(owner, NULL, 0, NULL, 0), RLXVK_E_UNSET_PARAM, "'w0'");
+    set_params(sharer);
+    expect_error(rlxvk_run(owner, NULL, 0, NULL, 0), RLXVK_E_MISSING_INPUT, "'x'");
+    run_layers(sharer, x, y[0]);
+    run_layers(owner, NULL, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(owner); /* the memory, and what is known of it, stay */
+    o.share_with = sharer;
+    expect_ok(rlxvk_compile(shared_context, g, &o, &third));
+    rlxvk_graph_destroy(g);
+    run_layers(third, NULL, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(sharer);
+    run_layers(third, x, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(third);
+}
+
+/* A param that is itself an output counts as state, not as weights; shared, it outlives its first
+ * executable all the same. */
+static void test_shared_param_as_output(void **state)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *owner = NULL, *sharer = NULL;
+    float y[4];
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(2, 2));
+    rlxvk_graph_output(g, rlxvk_reshape(g, w, RLXVK_SHAPE(4)));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
+    rlxvk_compile_options o = {.share_with = owner};
+    expect_ok(rlxvk_compile(shared_context, g, &o, &sharer));
+    rlxvk_graph_destroy(g);
+    expect_ok(rlxvk_set_param(owner, "w", (float[]){1, 2, 3, 4}, 4));
+    rlxvk_executable_destroy(owner);
+    rlxvk_run_output out = {0, y, 4, RLXVK_AS_F32};
+    expect_ok(rlxvk_run(sharer, NULL, 0, &out, 1));
+    assert_memory_equal(y, ((float[]){1, 2, 3, 4}), sizeof y);
+    rlxvk_executable_destroy(sharer);
+}
+
+/* An input that two share is uploaded only when the memory does not hold it already, whoever
+ * brought or overwrote it last. */
+static void test_shared_uploads(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_context *staging = open_context(&(rlxvk_context_options){.direct_upload = RLXVK_OFF});
+    rlxvk_executable *owner = NULL, *sharer = NULL;
+    float a[WIDTH] = {1, 2}, b[WIDTH] = {3}, y[3][WIDTH];
+    const char *name = "x";
+    rlxvk_compile_options o = {.shared_inputs = &name, .shared_input_count = 1};
+    (void)state;
+    expect_ok(rlxvk_compile(staging, g, NULL, &owner));
+    o.share_with = owner;
+    expect_ok(rlxvk_compile(staging, g, &o, &sharer));
+    rlxvk_graph_destroy(g);
+    set_params(owner);
+    run_layers(owner, a, y[0]);
+    leaf_content *content = owner->inputs[0].content;
+    assert_ptr_equal(content, sharer->inputs[0].content);
+    uint64_t first = content->fingerprint[0];
+    run_layers(sharer, a, y[1]);
+    assert_true(content->fingerprint_valid);
+    assert_int_equal(content->fingerprint[0], first);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    run_layers(sharer, b, y[1]); /* the owner's next upload of a is none of the same */
+    assert_int_not_equal(content->fingerprint[0], first);
+    run_layers(owner, a, y[2]);
+    assert_memory_equal(y[0], y[2], sizeof y[0]);
+    expect_ok(rlxvk_set_handle_feed(owner, "x", 0)); /* x becomes the output after each run */
+    run_layers(owner, a, y[2]);
+    assert_false(content->fingerprint_valid);
+    run_layers(sharer, a, y[1]);
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+    rlxvk_executable_destroy(owner);
+    rlxvk_executable_destroy(sharer);
+    close_context(staging);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compile_lowers_once),
+        cmocka_unit_test(test_clone_compiles_nothing),
+        cmocka_unit_test(test_clones_are_independent),
+        cmocka_unit_test(test_clone_of_a_sharer),
+        cmocka_unit_test(test_shared_content),
+        cmocka_unit_test(test_shared_param_as_output),
+        cmocka_unit_test(test_shared_uploads),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}

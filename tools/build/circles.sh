@@ -1,0 +1,26 @@
+#!/bin/bash
+# Files of one folder whose objects need each other in a circle, directly or through others. Usage: circles.sh FOLDER..., whose
+# objects lie under $BUILD. Prints each circle; exits 1 on any.
+set -u
+BUILD=${BUILD:-build}
+status=0
+for folder; do
+    mapfile -t objects < <(find "$folder" -name '*.c' | sed "s|^|$BUILD/|; s|c$|o|")
+    # nm -A: "file.o:address type name" where a symbol is defined, "file.o: U name" where it is needed. tsort names each circle.
+    circles=$(nm -A "${objects[@]}" |
+        awk -v base="$BUILD/$folder/" '
+            { file = $1; sub(/\.o:.*/, "", file); file = substr(file, length(base) + 1) }
+            $(NF - 1) == "U" { needs[file " " $NF] }
+            $(NF - 1) ~ /^[A-TV-Z]$/ { at[$NF] = file }
+            END {
+                for (need in needs) {
+                    split(need, part, " ")
+                    if (part[2] in at && at[part[2]] != part[1])
+                        print part[1], at[part[2]]
+                }
+            }' | sort | tsort 2>&1 >/dev/null | sed -n 's/^tsort: \([^:]*\)$/\1.c/p')
+    [[ -z $circles ]] && continue
+    echo "$folder: files that need each other: $(tr '\n' ' ' <<<"$circles")"
+    status=1
+done
+exit $status
