@@ -114,15 +114,43 @@ void lower_groups(const lowering *l, dispatch *d, uint64_t count)
     d->groups[2] = count ? (uint32_t)divide_up(count, x * y) : 1;
 }
 
+_Static_assert(KERNEL_MAX_CONSTANTS <= 64, "a bit of constants_set each");
+
+void lower_set_constants(dispatch *d, const constant_value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        d->constants[values[i].constant] = values[i].value;
+        d->constants_set |= 1ull << values[i].constant;
+    }
+}
+
+/* What is left out would be 0, whatever the kernel's default. */
+static rlxvk_status check_constants(const kernel_info *kernel, const dispatch *d)
+{
+    for (uint32_t i = 0; i < KERNEL_MAX_CONSTANTS; i++) {
+        const char *name = i < kernel->constant_count ? kernel->constants[i] : NULL;
+        bool set = d->constants_set >> i & 1;
+        if (name && !set)
+            return status_fail(RLXVK_E_UNSUPPORTED, "kernel %s: its constant %s (%u) is not set",
+                               kernel->name, name, i);
+        if (set && !name)
+            return status_fail(RLXVK_E_UNSUPPORTED, "kernel %s has no constant %u; it is set to %u",
+                               kernel->name, i, d->constants[i]);
+    }
+    return RLXVK_OK;
+}
+
 rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
                         const operand *operands, uint32_t count)
 {
     const kernel_info *kernel = kernel_find(d->kernel);
+    rlxvk_status status;
     if (size != kernel->argument_bytes || count != kernel->binding_count)
         return status_fail(
             RLXVK_E_UNSUPPORTED,
             "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",
             kernel->name, kernel->argument_bytes, kernel->binding_count, size, count);
+    TRY(check_constants(kernel, d));
     if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0)
         return RLXVK_OK;
     for (int i = 0; i < 3; i++)
@@ -142,5 +170,6 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
     memcpy(d->operands, operands, count * sizeof *operands);
     if (!VECTOR_PUSH(&l->dispatches, *d))
         return status_fail_memory("dispatches");
-    return RLXVK_OK;
+error:
+    return status;
 }

@@ -25,7 +25,7 @@ typedef enum op_kind {
 
 enum leaf_code { LEAF_INPUT, LEAF_PARAM, LEAF_CONSTANT };
 enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
-enum conv_code { CONV_FORWARD, CONV_TRANSPOSED };
+enum conv_code { CONV_FORWARD, CONV_TRANSPOSE };
 enum solve_code { SOLVE_ONE, SOLVE_BATCH };
 enum fft_real_code { FFT_REAL_FORWARD, FFT_REAL_INVERSE };
 
@@ -46,7 +46,8 @@ typedef struct operand {
 typedef struct dispatch {
     uint16_t kernel;
     uint8_t operand_count;                    /* = kernel's bindings, in binding order */
-    uint32_t constants[KERNEL_MAX_CONSTANTS]; /* as many as the kernel has; 0 is local_size_x */
+    uint32_t constants[KERNEL_MAX_CONSTANTS]; /* by the names in constants/; see SET_CONSTANTS */
+    uint64_t constants_set;                   /* bit i: constant i has been set */
     uint32_t groups[3];
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
@@ -94,6 +95,15 @@ rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out);
 /* A lowering constant with a copy of these bytes, for reading as words; equal contents share one
  * value. */
 rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, operand *out);
+/* SET_CONSTANTS(&d, {LOCAL_SIZE, 128}, {SOFTMAX_ROWS_QUADS, quads}): lower_emit refuses a dispatch
+ * with a constant of its kernel left out, or one set that the kernel has not. */
+typedef struct constant_value {
+    uint32_t constant, value;
+} constant_value;
+void lower_set_constants(dispatch *d, const constant_value *values, size_t count);
+#define SET_CONSTANTS(d, ...)                                                                      \
+    lower_set_constants(d, (const constant_value[]){__VA_ARGS__},                                  \
+                        sizeof((const constant_value[]){__VA_ARGS__}) / sizeof(constant_value))
 /* Sets d->groups to at least `count` workgroups, folded into y (and z) where one dimension does not
  * suffice. The kernel's linear group is group_index() of common.glsl; surplus groups must return.
  */

@@ -69,7 +69,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     else
         status = family->lower(l, id);
     if (status != RLXVK_OK)
-        TRY(status_fail_within(status, "node %u", id));
+        TRY(status_fail_within(status, "node %u (%s)", id, node_row(n)->name));
     for (uint32_t i = first; i < l->dispatches.count; i++) {
         l->dispatches.items[i].node = id;
         if (!VECTOR_PUSH(&s->steps, (step){.node = id, .dispatch = i}))

@@ -52,7 +52,7 @@ static rlxvk_status peak_record(peak *p)
     VkPipeline pipeline;
     VkDescriptorSet set;
     rlxvk_status status;
-    request.constants[0] = p->workgroup;
+    request.constants[LOCAL_SIZE] = p->workgroup;
     TRY(pipeline_get_all(p->d, &request, 1, &pipeline));
     TRY(vk_descriptor_set_write(p->d, p->descriptors, &range, 1, &set));
     TRY(command_begin(p->d, p->buffer));

@@ -14,18 +14,19 @@ if command -v clang-format >/dev/null; then
 fi
 
 # A layer may include only itself and those below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
-# other) <- exec; base, kernel <- spirv <- vk <- exec. args/ (glsl/) is seen by those who fill a kernel's arguments.
+# other) <- exec; base, kernel <- spirv <- vk <- exec. args/ (glsl/) and constants/ (generated) are seen by those who fill in a
+# dispatch.
 allowed() {
     case $1 in
     base) echo base ;;
     kernel) echo "base kernel" ;;
     graph) echo "base graph" ;;
-    op) echo "base kernel args graph op" ;;
+    op) echo "base kernel args constants graph op" ;;
     plan) echo "base kernel graph op plan" ;;
-    rewrite) echo "base kernel args graph op rewrite" ;;
+    rewrite) echo "base kernel args constants graph op rewrite" ;;
     spirv) echo "base kernel spirv" ;;
-    vk) echo "base kernel args spirv vk" ;;
-    exec) echo "base kernel args graph op rewrite plan spirv vk exec" ;;
+    vk) echo "base kernel args constants spirv vk" ;;
+    exec) echo "base kernel args constants graph op rewrite plan spirv vk exec" ;;
     esac
 }
 for layer in base kernel graph op plan rewrite spirv vk exec; do
@@ -92,6 +93,10 @@ for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
 done
 
+# Specialization constants go by name (constants/, SET_CONSTANTS).
+mapfile -t found < <(find runtime tools/bench tools/cli tools/conform test -name '*.[ch]' -exec \
+    grep -nE '(\.|->)constants(\[[0-9]| = \{[^[])' {} +)
+for f in "${found[@]}"; do complain "$f: literal number of a specialization constant"; done
 # A public name is a row of op.def, a builder made of rows, an object and what is asked of it, or a verb and what of an executable it
 # concerns. A new row never collides with a function that is no op.
 nouns='context graph tensor executable device status dtype precision shape quant signal custom version'
@@ -107,7 +112,7 @@ for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' 
 done
 
 # A host program's locale may not change what is read and written: base/text.c has what stands in for these.
-mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path tools/build/spv2c.c -exec \
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path 'tools/build/*' -exec \
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 

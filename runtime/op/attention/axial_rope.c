@@ -5,6 +5,7 @@
  * hypot(p, q), w the largest angle.
  */
 #include "args/attention.h"
+#include "constants/attention.h"
 #include "op/families.h"
 
 #include <math.h>
@@ -94,7 +95,8 @@ static rlxvk_status axial_rope2d_lower(lowering *l, uint32_t id)
                                      .y_offset = operands[1].offset,
                                      .theta = o->theta,
                                      .sign = o->inverse ? -1.0f : 1.0f};
-    dispatch d = {.kernel = KERNEL_AXIAL_ROPE2D, .constants = {l->profile->workgroup_size, tile}};
+    dispatch d = {.kernel = KERNEL_AXIAL_ROPE2D};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {AXIAL_ROPE2D_TILE, tile});
     lower_groups(l, &d, groups_for(args.pairs, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

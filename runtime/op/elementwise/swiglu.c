@@ -38,7 +38,8 @@ static rlxvk_status swiglu_lower(lowering *l, uint32_t id)
                                     .up_offset = x + (a->gate_first ? columns : 0),
                                     .gate_offset = x + (a->gate_first ? 0 : columns),
                                     .y_offset = operands[1].offset};
-    dispatch d = {.kernel = KERNEL_SWIGLU, .node = id, .constants = {l->profile->workgroup_size}};
+    dispatch d = {.kernel = KERNEL_SWIGLU, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }

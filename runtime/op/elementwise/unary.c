@@ -6,6 +6,7 @@
  * complex.c.
  */
 #include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "op/elementwise/complex.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
@@ -61,10 +62,11 @@ static rlxvk_status unary_lower(lowering *l, uint32_t id)
     if (n->dtype == RLXVK_C64 && complex_code_of(node_code(n), &complex_code))
         return complex_lower_as(l, id, complex_code);
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
-    dispatch d = {.kernel = KERNEL_UNARY, .constants = {l->profile->workgroup_size, node_code(n)}};
+    dispatch d = {.kernel = KERNEL_UNARY};
     struct unary_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
                               operands[1].offset};
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {UNARY_CODE, node_code(n)});
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

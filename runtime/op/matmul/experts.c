@@ -60,7 +60,7 @@ rlxvk_status experts_sort(lowering *l, uint32_t id, uint64_t rows, uint64_t expe
         blocks->rows *= 2;
     blocks->count = MIN(rows, divide_up(rows, blocks->rows) + experts + 1);
     args.tile = blocks->rows;
-    d.constants[0] = sort_threads(l->profile, rows);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, sort_threads(l->profile, rows)});
     TRY(lower_temporary(l, (3 * (experts + 2) + rows) * sizeof(uint32_t), &plan));
     plan.access = ACCESS_READ | ACCESS_WRITE;
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){*index, plan}, 2));

@@ -15,6 +15,7 @@
 #include "args/elementwise.h"
 #include "args/matmul.h"
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/packed/dequant.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
@@ -117,18 +118,18 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
 {
     const quant_format *format = quant_format_find(type);
-    d->constants[1] = type;
-    d->constants[2] = dequant_alignment(format->block_bytes | packed->offset | 16);
-    d->constants[3] = format->block_bytes;
-    d->constants[4] = format->block_elements / DEQUANT_UNIT_ELEMENTS;
-    d->constants[5] = kernel_format_find(type)->distance;
-    d->constants[6] = format->affine;
+    uint32_t alignment = dequant_alignment(format->block_bytes | packed->offset | 16);
+    SET_CONSTANTS(d, {DEQUANT_FORMAT, type}, {DEQUANT_ALIGNMENT, alignment},
+                  {DEQUANT_BLOCK_BYTES, format->block_bytes},
+                  {DEQUANT_BLOCK_UNITS, format->block_elements / DEQUANT_UNIT_ELEMENTS},
+                  {DEQUANT_DISTANCE, kernel_format_find(type)->distance},
+                  {DEQUANT_AFFINE, format->affine});
 }
 
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
 {
-    d->kernel = kernels[kernel][kernel_format_find(d->constants[1])->group];
-    d->constants[15] = l->profile->half_subnormals;
+    d->kernel = kernels[kernel][kernel_format_find(d->constants[DEQUANT_FORMAT])->group];
+    SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
 }
 
 operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed)
@@ -228,17 +229,17 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                                   const operand operands[5])
 {
     dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
-                                  kernel_format_find(d->constants[1])->integers};
+                                  kernel_format_find(d->constants[DEQUANT_FORMAT])->integers};
     dequant_vector_class c =
         dequant_vector_select(&shape, l->profile,
                               variant_named(&l->variants, CHOICE_dequant_vector));
-    uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
-                            args->experts != 0,      c.lookup, c.chunk};
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
     if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
         d->variant = c.row.name; /* else the plan is to show what was asked for */
-    d->constants[0] = c.threads;
-    memcpy(&d->constants[7], constants, sizeof constants);
+    SET_CONSTANTS(d, {LOCAL_SIZE, c.threads}, {DEQUANT_MATVEC_X_ALIGNED, args->x_offset % 4 == 0},
+                  {DEQUANT_MATVEC_TEAM, c.team}, {DEQUANT_MATVEC_COLUMNS, c.columns},
+                  {DEQUANT_MATVEC_ROWS, c.rows}, {DEQUANT_MATVEC_EXPERTS, args->experts != 0},
+                  {DEQUANT_MATVEC_LOOKUP, c.lookup}, {DEQUANT_MATVEC_CHUNK, c.chunk});
     lower_groups(l, d, dequant_vector_groups(&c, &shape));
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
@@ -247,10 +248,9 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                                  const operand operands[5], uint32_t height, uint64_t blocks)
 {
     dequant_set_kernel(l, d, DEQUANT_OF_MATMUL);
-    d->constants[0] = DEQUANT_MATMUL_THREADS;
-    d->constants[7] = args->x_offset % 4 == 0;
-    d->constants[8] = height;
-    d->constants[9] = args->experts != 0;
+    SET_CONSTANTS(d, {LOCAL_SIZE, DEQUANT_MATMUL_THREADS},
+                  {DEQUANT_MATMUL_X_ALIGNED, args->x_offset % 4 == 0},
+                  {DEQUANT_MATMUL_HEIGHT, height}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
@@ -277,10 +277,9 @@ static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, u
     operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
     dequant_set_format(&d, a->format, &w);
     dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    d.constants[0] = MIN(l->profile->workgroup_size, 128);
-    d.constants[7] = DEQUANT_ALL;
-    d.constants[8] = storage;
-    lower_groups(l, &d, groups_for(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
+                  {DEQUANT_GATHER_ORDER, DEQUANT_ALL}, {DEQUANT_GATHER_STORAGE, storage});
+    lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
     TRY(lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count));
     out->access = ACCESS_READ;
 error:

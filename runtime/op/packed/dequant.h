@@ -32,7 +32,7 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
 uint32_t dequant_alignment(uint32_t addresses);
 uint32_t dequant_power_of_two(uint32_t value); /* the least that is not below the value */
 uint32_t dequant_last_word(const operand *packed);
-/* Specialization constants 1 to 6 of every kernel that includes dequant.glsl. */
+/* The constants of dequant.glsl, of every kernel that includes it. */
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);
 /* Chooses the kernel of the format's group, after dequant_set_format. That of the grids has one
  * operand more. */

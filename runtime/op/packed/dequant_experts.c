@@ -13,6 +13,8 @@
  */
 #include "args/matmul.h"
 #include "args/packed.h"
+#include "constants/matmul.h"
+#include "constants/packed.h"
 #include "op/packed/dequant.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"
@@ -130,7 +132,9 @@ static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
                                .b_offset = operands[1].offset / element,
                                .y_offset = operands[3].offset,
                                .batch_count = (uint32_t)a->experts};
-    dispatch d = {.node = id, .constants = {[2] = true, [4] = storages[a->format]}};
+    dispatch d = {.node = id};
+    SET_CONSTANTS(&d, {MATMUL_TRANSPOSE_B, true}, {MATMUL_A_STORAGE, MATMUL_WORDS},
+                  {MATMUL_B_STORAGE, storages[a->format]});
     return grouped_matmul_emit(l, &d, &args, operands);
 }
 
@@ -275,9 +279,10 @@ static rlxvk_status dequant_moe_weights_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     dequant_set_format(&d, a->format, &w);
     dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    d.constants[0] = MIN(l->profile->workgroup_size, 128);
-    d.constants[7] = DEQUANT_TRANSPOSED;
-    lower_groups(l, &d, groups_for(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
+                  {DEQUANT_GATHER_ORDER, DEQUANT_TRANSPOSED},
+                  {DEQUANT_GATHER_STORAGE, MATMUL_WORDS});
+    lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }
 

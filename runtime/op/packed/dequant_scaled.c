@@ -11,6 +11,7 @@
  * Limits: codes and scales fit 31 bits of bytes.
  */
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/packed/dequant.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
@@ -151,9 +152,8 @@ static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
     uint32_t team = cpu ? 1 : MAX(1, MIN(MIN(pieces, MOST_TEAM), local / 8));
     uint32_t rows = MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATVEC;
-    d->constants[0] = local;
-    d->constants[3] = team;
-    d->constants[4] = rows;
+    SET_CONSTANTS(d, {LOCAL_SIZE, local}, {DEQUANT_ELEMENT_MATVEC_TEAM, team},
+                  {DEQUANT_ELEMENT_MATVEC_ROWS, rows});
     lower_groups(l, d, divide_up(args->n, (uint64_t)local / team * 4) * divide_up(args->m, rows));
     return lower_emit(l, d, args, sizeof *args, operands, 5);
 }
@@ -166,8 +166,7 @@ static rlxvk_status lower_element_tiled(lowering *l, dispatch *d,
     uint32_t height = dequant_tile_height(args->m);
     memcpy(&tiled, args, sizeof tiled);
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATMUL;
-    d->constants[0] = DEQUANT_MATMUL_THREADS;
-    d->constants[3] = height;
+    SET_CONSTANTS(d, {LOCAL_SIZE, DEQUANT_MATMUL_THREADS}, {DEQUANT_ELEMENT_MATMUL_HEIGHT, height});
     lower_groups(l, d,
                  divide_up(args->n, DEQUANT_MATMUL_COLUMNS) *
                      divide_up(args->m, (uint64_t)16 * height));
@@ -195,6 +194,7 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
     args->extra_offset = operands[4].offset;
     d->node = id;
     d->variant = class->row.name;
+    SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
     return class->form == DEQUANT_FORM_TILED ? lower_element_tiled(l, d, args, operands)
                                              : lower_element_matvec(l, d, args, operands);
 }
@@ -206,8 +206,9 @@ rlxvk_status dequant_lower_plain(lowering *l, uint32_t id)
     operand operands[] = {w, x, lower_write(l, id), x, x};
     struct dequant_element_matvec_args args = {.block = UINT32_MAX};
     dispatch d = {0};
-    d.constants[1] = DEQUANT_PLAIN + a->format;
-    d.constants[2] = dequant_alignment(w.offset | quant_format_find(a->format)->block_bytes);
+    uint32_t alignment = dequant_alignment(w.offset | quant_format_find(a->format)->block_bytes);
+    SET_CONSTANTS(&d, {DEQUANT_ELEMENT_SCHEME, DEQUANT_PLAIN + a->format},
+                  {DEQUANT_ELEMENT_ALIGNMENT, alignment});
     return lower_elements(l, id, &d, (uint64_t)a->k, &args, operands);
 }
 
@@ -232,8 +233,8 @@ static rlxvk_status dequant_scaled_lower(lowering *l, uint32_t id)
         .scale_step = shape_numel(input_shape(l->graph, n, 2)) > 1,
     };
     dispatch d = {0};
-    d.constants[1] = a->kind;
-    d.constants[2] = columns_alignment(a, w.offset);
+    SET_CONSTANTS(&d, {DEQUANT_ELEMENT_SCHEME, a->kind},
+                  {DEQUANT_ELEMENT_ALIGNMENT, columns_alignment(a, w.offset)});
     return lower_elements(l, id, &d, (uint64_t)a->k, &args, operands);
 }
 

@@ -10,6 +10,7 @@
  * points, [1] or [length of the axis]. A quantized tensor is computed, hence words and no bytes.
  */
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/packed/integer.h"
@@ -165,10 +166,10 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
     uint32_t mode = node_code(n);
     if (operands[0].storage == STORAGE_RAW)
         mode = DEQUANTIZE_BYTES;
-    dispatch d = {.kernel = KERNEL_QUANTIZE,
-                  .node = id,
-                  .constants = {l->profile->workgroup_size, mode, args.channels > 1}};
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    dispatch d = {.kernel = KERNEL_QUANTIZE, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {QUANTIZE_MODE, mode},
+                  {QUANTIZE_PER_CHANNEL, args.channels > 1});
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

@@ -5,6 +5,7 @@
  * infinity affects only what follows it. Error at j: 2^-23 (4 + sqrt j) sum |x[k]|.
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/rows/rows.h"
 
 #include <math.h>
@@ -50,9 +51,9 @@ static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, ro
                                .y_offset = y.offset};
     dispatch d = row_dispatch_either(l, kernels, tile, &args.rows);
     parts.access = ACCESS_READ;
-    d.constants[1] = ((const cumsum_attributes *)n->attributes)->exclusive;
-    d.constants[2] = sums != NULL;
-    d.constants[3] = tile->form->quads;
+    SET_CONSTANTS(&d,
+                  {CUMSUM_ROWS_EXCLUSIVE, ((const cumsum_attributes *)n->attributes)->exclusive},
+                  {CUMSUM_ROWS_HAS_SUMS, sums != NULL}, {CUMSUM_ROWS_VECTORS, tile->form->quads});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts, y}, 3);
 }
 

@@ -117,9 +117,8 @@ struct row_args row_arguments(axis_view view, const row_tile *tile, row_chunks c
 dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
                       const struct row_args *rows)
 {
-    dispatch d = {.kernel = (uint16_t)kernel,
-                  .constants = {tile->size},
-                  .variant = tile->form->row.name};
+    dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
     lower_groups(l, &d, divide_up(rows->outputs, tile->size / tile->lanes));
     return d;
 }

@@ -5,6 +5,7 @@
  * then the values.
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/rows/row_tile.h"
 
 #include <math.h>
@@ -43,8 +44,7 @@ static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_
 {
     struct softmax_args args = arguments(v, &tile, row_unbroken(v), x, y);
     dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
-    d.constants[1] = quads;
-    d.constants[2] = tile.form->quads;
+    SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads}, {SOFTMAX_ROWS_VECTORS, tile.form->quads});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
@@ -56,8 +56,9 @@ static rlxvk_status lower_chunks(lowering *l, axis_view v, bool quads, operand x
     dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &tile, &args.rows);
     dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_FINISH, &tile, &args.rows);
     operand statistics;
-    partial.constants[1] = finish.constants[1] = quads;
     rlxvk_status status;
+    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_VECTORS, quads});
+    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_VECTORS, quads});
     TRY(lower_temporary(l, 8 * (uint64_t)args.rows.outputs, &statistics));
     TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){x, statistics}, 2));
     statistics.access = ACCESS_READ;

@@ -255,10 +255,11 @@ static rlxvk_status emit_bins(const job *j, const fft_port *out, uint64_t lines)
                               .half_length = (u32)h,
                               .y_offset = (u32)out->offset,
                               .scale = j->request->scale};
-    dispatch d = {.kernel = KERNEL_FFT_REAL, .constants = {j->l->profile->workgroup_size}};
+    dispatch d = {.kernel = KERNEL_FFT_REAL};
     operand z = j->scratch[scratch_count(j) - 1];
     z.access = ACCESS_READ;
-    lower_groups(j->l, &d, groups_for(lines * (h + 1), d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, j->l->profile->workgroup_size});
+    lower_groups(j->l, &d, groups_for(lines * (h + 1), d.constants[LOCAL_SIZE]));
     return lower_emit(j->l, &d, &a, sizeof a, (operand[]){z, j->factors, out->at}, 3);
 }
 

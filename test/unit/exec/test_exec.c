@@ -298,9 +298,6 @@ static void test_compile_errors(void **state)
                  "compile option variants: matmul has no variant 'no_such_row'");
     o = (rlxvk_compile_options){.dump = 32};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "0x20");
-    o.variants = &(rlxvk_variant){"matmul", "fastest"};
-    o.dump = 0;
-    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "fastest");
     o = (rlxvk_compile_options){.precision = (rlxvk_precision)4};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "precision is 4");
     rlxvk_graph_destroy(g);
@@ -658,7 +655,7 @@ static rlxvk_precision precision_of(rlxvk_context *c, rlxvk_precision option)
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
     expect_ok(rlxvk_compile(c, g, &o, &e));
-    rlxvk_precision precision = e->precision;
+    rlxvk_precision precision = e->program->options.precision;
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     return precision;
