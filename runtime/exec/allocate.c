@@ -91,6 +91,7 @@ static void adopt_param(param_state *mine, const rlxvk_executable *other)
 {
     const program_leaf *theirs = program_find_param(other->program, mine->leaf->name);
     mine->content = other->params[theirs - other->program->params].content;
+    mine->content->shared = true;
 }
 
 static void adopt_input(input_state *mine, const rlxvk_executable *other)

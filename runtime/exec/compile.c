@@ -53,8 +53,8 @@ static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *g
     TRY(options_resolve(context, options, &p->options));
     TRY(stage_rewrite(p, graph));
     TRY(stage_lower(p));
-    TRY(plan_shared(p, options));
     TRY(program_list(p));
+    TRY(plan_shared(p, options));
     TRY(report(p));
     TRY(stage_pipelines(p));
     *out = p;
@@ -90,6 +90,11 @@ static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_comp
     TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
     for (size_t i = 0; i < o->shared_input_count; i++)
         TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+    if (o->shared_input_count && !o->share_with)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option shared_inputs has %zu names, and share_with is NULL: "
+                           "say whose memory they are to use",
+                           o->shared_input_count);
 error:
     return status;
 }
