@@ -147,6 +147,12 @@ static void test_clone_of_a_sharer(void **state)
     rlxvk_graph_destroy(g);
     run_layers(sharer, x, y[0]);
     expect_ok(rlxvk_clone(sharer, &copy));
+    rlxvk_memory_report own, none, again;
+    rlxvk_executable_memory(owner, &own);
+    rlxvk_executable_memory(sharer, &none);
+    rlxvk_executable_memory(copy, &again);
+    assert_true(none.weight_bytes < own.weight_bytes);
+    assert_int_equal(again.weight_bytes, own.weight_bytes);
     expect_ok(rlxvk_set_param(owner, "w3", zeros, WIDTH * WIDTH));
     run_layers(copy, x, y[1]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
