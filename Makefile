@@ -29,7 +29,7 @@ VALIDATE := $(shell command -v spirv-val 2>/dev/null)
 
 # Kernels that need a newer glslang than the baseline's: theirs may be the checked-in SPIR-V (tools/build/spirv.sh).
 NEWER    := $(basename $(notdir $(shell grep -l GL_KHR_cooperative_matrix glsl/*/*.comp)))
-ARGS     := $(sort $(wildcard glsl/args/*.h))
+FAMILIES := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard glsl/*/*.comp)))))
 KERNELS  := $(sort $(basename $(notdir $(wildcard glsl/*/*.comp))))
 LIB_SRC  := $(sort $(wildcard runtime/*/*.c runtime/*/*/*.c))
 TOOL_SRC := $(filter-out tools/build/%,$(sort $(wildcard tools/*/*.c tools/*/*/*.c)))
@@ -143,17 +143,17 @@ $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 -O -o $@ $<,cp $< $@)
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-$(BASE)/spv2c: tools/build/spv2c.c
+$(BASE)/spv2c: tools/build/spv2c.c tools/build/reflect.c tools/build/reflect.h
 	@mkdir -p $(@D)
-	@$(CC) -std=c11 $(WARNINGS) -O1 -o $@ $<
+	@$(CC) -std=c11 $(WARNINGS) -O1 -o $@ $(filter %.c,$^)
 
 $(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNELS:%=$(BASE)/spv/%.spv)
-	@mkdir -p $(@D)
+	@mkdir -p $(@D)/constants
 	@echo "  SPV2C $(words $(KERNELS)) kernels"
-	@$(BASE)/spv2c $(GEN) $(ARGS:glsl/%=%) $(foreach k,$(KERNELS),$(k) $(BASE)/spv/$(k).raw.spv $(BASE)/spv/$(k).spv)
+	@$(BASE)/spv2c $(GEN) $(BASE)/spv $(KERNELS)
 
-# Written only when something in it changes, and so are the C files that include it rebuilt only then.
-$(GEN)/kernel_table.h: $(GEN)/kernel_table.c ;
+# Written only when something in them changes, and so are the C files that include them rebuilt only then.
+$(GEN)/kernel_table.h $(FAMILIES:%=$(GEN)/constants/%.h): $(GEN)/kernel_table.c ;
 
 kernels: $(GEN)/kernel_table.c
 
@@ -240,14 +240,20 @@ $(GEN)/null_calls.h: $(NULL_CALLS)
 
 $(BUILD)/test/unit/exec/test_null.o: $(GEN)/null_calls.h
 
-$(BUILD)/%.o: %.c | $(GEN)/kernel_table.h
+# The families of conformance cases, for cases.h.
+$(GEN)/case_families.h: $(sort $(wildcard tools/conform/cases/*.c))
+	@mkdir -p $(@D)
+	@sed -n 's/^const case_family \([a-z_0-9]*\) = .*/CASES(\1)/p' $^ >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(BUILD)/%.o: %.c | $(GEN)/kernel_table.h $(GEN)/case_families.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/kernel_table.o: $(GEN)/kernel_table.c
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 .PRECIOUS: $(BUILD)/%.o $(BASE)/spv/%.raw.spv $(BASE)/spv/%.spv
 -include $(LIB_OBJ:.o=.d) $(TOOL_OBJ:.o=.d) $(SUPPORT:%.c=$(BUILD)/%.d) $(UNIT_SRC:%.c=$(BUILD)/%.d) $(FUZZ_SRC:%.c=$(BUILD)/%.d)

@@ -174,11 +174,59 @@ extern "C" {
 #define RLXVK_SCALAR ((rlxvk_shape){.rank = 0})
 #endif
 
+/* Whether two shapes have the same rank and dims; false where a rank is above RLXVK_MAX_RANK. */
+bool rlxvk_shape_equal(rlxvk_shape a, rlxvk_shape b);
+
+/* How many elements a tensor of this shape has: the product of its dims, 1 for a scalar. E_SHAPE: a
+ * rank above RLXVK_MAX_RANK or a negative dim; E_TOO_LARGE: above 2^31 - 1, which no tensor may
+ * have, or with a dim of 0 among others whose product overflows. Nothing is written then. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *out_count);
+
 /* "F32", "BOOL", ...; "?" for a value that is no dtype. */
 const char *rlxvk_dtype_name(rlxvk_dtype dtype);
 
 /* Host bytes of one element (F32 4, F16 2, BOOL 1, C64 8, ...). 0 for a value that is no dtype. */
 size_t rlxvk_dtype_size(rlxvk_dtype dtype);
+
+/* ---- Devices ---- */
+
+typedef enum rlxvk_device_kind {
+    RLXVK_DEVICE_OTHER = 0,
+    RLXVK_DEVICE_INTEGRATED = 1,
+    RLXVK_DEVICE_DISCRETE = 2,
+    RLXVK_DEVICE_VIRTUAL = 3,
+    RLXVK_DEVICE_CPU = 4
+} rlxvk_device_kind;
+
+/* What one device is and what the runtime made of it. Sizes in bytes. */
+typedef struct rlxvk_device_info {
+    char name[256];
+    char driver[256];
+    char uuid[33];  /* deviceUUID, 32 hexadecimal digits */
+    uint32_t index; /* in the list, which RLXVK_DEVICE takes */
+    rlxvk_device_kind kind;
+    uint32_t api_version; /* as Vulkan packs it */
+    bool usable;          /* false: below the baseline; `reason` says why */
+    char reason[160];
+    uint32_t subgroup_size, max_workgroup_invocations, max_group_count[3];
+    uint32_t shared_memory_bytes, push_constant_bytes, storage_buffers_per_stage;
+    uint64_t max_allocation_bytes, max_binding_bytes, device_memory_bytes, slot_alignment;
+    bool direct_upload;   /* device memory is mapped and written in place */
+    bool cached_readback; /* device memory is host-cached and read in place */
+    bool storage_16bit, storage_8bit, shader_float16, shader_int8, subgroup_arithmetic;
+    bool cooperative_matrix, timestamps;
+    float timestamp_period_ns;
+} rlxvk_device_info;
+
+/* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
+ * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
+ * usable = false. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
+                                                size_t *out_count);
+/* The device that a text names as RLXVK_DEVICE does: its index, part of its name in any case, where
+ * the best that has it is taken, or its UUID. NULL: what a context without options opens. Errors:
+ * E_NO_DEVICE, listing the devices there are, and as rlxvk_device_list. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info);
 
 /* ---- Context: one device ---- */
 
@@ -200,7 +248,9 @@ typedef void (*rlxvk_log_function)(void *user, rlxvk_log_level level, const char
 typedef enum rlxvk_toggle { RLXVK_DEFAULT = 0, RLXVK_ON = 1, RLXVK_OFF = 2 } rlxvk_toggle;
 
 typedef struct rlxvk_context_options {
-    const char *device; /* index, part of the name, or UUID; NULL: RLXVK_DEVICE, else the best */
+    /* One of rlxvk_device_list or rlxvk_device_find, read by its UUID, name and index; NULL: the
+     * one that RLXVK_DEVICE names, else the best. */
+    const rlxvk_device_info *device;
     rlxvk_toggle validation; /* the Khronos validation layer with synchronization validation */
     /* NULL: what a switch prints goes to stderr, and so does the warning of an RLXVK_ variable that
      * is no switch, which the first context of a process gives. */
@@ -220,7 +270,7 @@ typedef struct rlxvk_context_options {
 } rlxvk_context_options;
 
 /*
- * Opens a device: the named one, or discrete before integrated before virtual before CPU.
+ * Opens a device: the given one, or discrete before integrated before virtual before CPU.
  * Errors: E_NO_DEVICE (no loader, no driver, none of Vulkan 1.2, no match; the text says which),
  * E_ATTR (bad switch value), E_OUT_OF_*_MEMORY, E_VULKAN.
  * The context may be used from several threads at once and must outlive what is made from it.
@@ -229,38 +279,7 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_context_create(const rlxvk_context_options *
                                                    rlxvk_context **out_context);
 void rlxvk_context_destroy(rlxvk_context *context);
 
-typedef enum rlxvk_device_kind {
-    RLXVK_DEVICE_OTHER = 0,
-    RLXVK_DEVICE_INTEGRATED = 1,
-    RLXVK_DEVICE_DISCRETE = 2,
-    RLXVK_DEVICE_VIRTUAL = 3,
-    RLXVK_DEVICE_CPU = 4
-} rlxvk_device_kind;
-
-/* What one device is and what the runtime made of it. Sizes in bytes. */
-typedef struct rlxvk_device_info {
-    char name[256];
-    char driver[256];
-    char uuid[33]; /* deviceUUID, 32 hexadecimal digits */
-    rlxvk_device_kind kind;
-    uint32_t api_version; /* as Vulkan packs it */
-    bool usable;          /* false: below the baseline; `reason` says why */
-    char reason[160];
-    uint32_t subgroup_size, max_workgroup_invocations, max_group_count[3];
-    uint32_t shared_memory_bytes, push_constant_bytes, storage_buffers_per_stage;
-    uint64_t max_allocation_bytes, max_binding_bytes, device_memory_bytes, slot_alignment;
-    bool direct_upload;   /* device memory is mapped and written in place */
-    bool cached_readback; /* device memory is host-cached and read in place */
-    bool storage_16bit, storage_8bit, shader_float16, shader_int8, subgroup_arithmetic;
-    bool cooperative_matrix, timestamps;
-    float timestamp_period_ns;
-} rlxvk_device_info;
-
-/* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
- * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
- * usable = false. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
-                                                size_t *out_count);
+/* The device that a context has opened, as the context's options limit it. */
 void rlxvk_context_device(const rlxvk_context *context, rlxvk_device_info *out_info);
 
 /* ---- Graph: built once, in execution order ---- */
@@ -349,10 +368,24 @@ typedef enum rlxvk_precision {
 /* "f32", "f16", "bf16", "split"; NULL for a value that is none of them. */
 const char *rlxvk_precision_name(rlxvk_precision precision);
 
+/* The stages of a compile that can be printed to the log. */
+typedef enum rlxvk_dump {
+    RLXVK_DUMP_GRAPH = 1,    /* nodes as built */
+    RLXVK_DUMP_REWRITE = 2,  /* nodes as rewritten, and what was not fused and why */
+    RLXVK_DUMP_PLAN = 4,     /* steps, and where each tensor lies */
+    RLXVK_DUMP_BARRIERS = 8, /* each barrier, and what it keeps apart */
+    RLXVK_DUMP_NONE = 16     /* nothing, whatever RLXVK_DUMP says */
+} rlxvk_dump;
+
+/* A kernel variant: a row of a family's table. `rlxvk info` lists both names. */
+typedef struct rlxvk_variant {
+    const char *family, *row; /* "matmul", "tiled_64x128" */
+} rlxvk_variant;
+
 typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
-    const char *force_host;    /* "all" or row names separated by commas; NULL: RLXVK_FORCE_HOST */
+    rlxvk_toggle force_host;   /* every op runs on the host (off unless RLXVK_FORCE_HOST) */
     rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
     rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
@@ -367,14 +400,17 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle keep_all;     /* every node keeps its own memory, for dumps of nodes (off) */
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
-    const char *dump;          /* as RLXVK_DUMP: graph, rewrite, plan, barriers, comma-separated */
-    /* As RLXVK_MATMUL: scalar, tiled, or coop (precision F16); NULL: the profile's choice. */
-    const char *matmul;
-    rlxvk_precision precision; /* of matrix products; F32 unless asked for */
-    /* Kernel variants by name, "family=row,family=row", as RLXVK_VARIANT; `rlxvk info` lists them.
-     * NULL: chosen by shape and device. A row that cannot do a shape is passed over; an unknown
-     * one is E_ATTR. */
-    const char *variant;
+    uint32_t dump;             /* stages to print, bits of rlxvk_dump; 0: RLXVK_DUMP */
+    rlxvk_precision precision; /* of matrix products; F32, the default: as RLXVK_PRECISION says, and
+                                  F32 where that says nothing */
+    /* Kernel variants to use where they can do the shape, else the table decides; an unknown one is
+     * E_ATTR. NULL: RLXVK_VARIANT; an array of none: no variant, whatever RLXVK_VARIANT says. */
+    const rlxvk_variant *variants;
+    size_t variant_count;
+    /* Ops to run on the host, by the names of their rows ("softmax"); an unknown one is E_ATTR.
+     * NULL: RLXVK_FORCE_HOST; an array of none: no op, whatever RLXVK_FORCE_HOST says. */
+    const char *const *host_ops;
+    size_t host_op_count;
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params that have the same name, shape and dtype in this executable use its memory instead of
      * their own, and so do the inputs listed here. A listed name that is no input of both is

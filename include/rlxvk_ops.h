@@ -8,8 +8,11 @@
  * never clamped. An operand left out that the op needs is E_ARITY, one of another graph E_DANGLING;
  * an error names the node that the call would have made and its operands. U8/I8 inputs, params and
  * constants are raw bytes and accepted only where stated (E_DTYPE; insert a cast). Zero-size dims
- * are legal. Indices are integral f32 values read as floor(v + 0.5). NaN and infinities follow IEEE
- * unless stated. u = 2^-24.
+ * are legal. Whatever a builder is given (names, axes, options, bytes) is read or copied during the
+ * call and stays the caller's; what it writes through an out_ pointer are tensors of the same
+ * graph. A graph is one thread's at a time, different graphs may be built at once. Indices are
+ * integral f32 values read as floor(v + 0.5). NaN and infinities follow IEEE unless stated. u =
+ * 2^-24.
  */
 #ifndef RLXVK_OPS_H
 #define RLXVK_OPS_H
@@ -82,23 +85,25 @@ rlxvk_tensor rlxvk_where(rlxvk_graph *g, rlxvk_tensor condition, rlxvk_tensor x,
 
 /* ---- Activations: same shape and dtype ---- */
 
-rlxvk_tensor rlxvk_gelu(rlxvk_graph *g, rlxvk_tensor x);        /* x/2 (1 + erf(x / sqrt 2)) */
-rlxvk_tensor rlxvk_gelu_approx(rlxvk_graph *g, rlxvk_tensor x); /* the tanh form */
-rlxvk_tensor rlxvk_silu(rlxvk_graph *g, rlxvk_tensor x);        /* x / (1 + exp(-x)) */
-rlxvk_tensor rlxvk_relu(rlxvk_graph *g, rlxvk_tensor x);        /* NaN stays NaN */
-rlxvk_tensor rlxvk_sigmoid(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_tanh(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_exp(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_log(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_sqrt(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_rsqrt(rlxvk_graph *g, rlxvk_tensor x); /* 1 / sqrt(x); +-0 gives +Inf */
-rlxvk_tensor rlxvk_neg(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_abs(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_sin(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_cos(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_tan(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_atan(rlxvk_graph *g, rlxvk_tensor x);
-rlxvk_tensor rlxvk_round(rlxvk_graph *g, rlxvk_tensor x); /* halves to even */
+/* One f(x) an element. Error at most a + r |f(x)|, with a and r in that order at the op; 0, 0 is
+ * exact. neg, exp, log and sqrt take C64, too (principal values). */
+rlxvk_tensor rlxvk_gelu(rlxvk_graph *g, rlxvk_tensor x); /* x/2 (1 + erf(x / sqrt 2)); 1e-6, 2e-6 */
+rlxvk_tensor rlxvk_gelu_approx(rlxvk_graph *g, rlxvk_tensor x); /* the tanh form; 1e-6, 3e-6 */
+rlxvk_tensor rlxvk_silu(rlxvk_graph *g, rlxvk_tensor x);        /* x / (1 + exp(-x)); 1e-7, 2e-6 */
+rlxvk_tensor rlxvk_relu(rlxvk_graph *g, rlxvk_tensor x);        /* max(x, 0), NaN stays NaN; 0, 0 */
+rlxvk_tensor rlxvk_sigmoid(rlxvk_graph *g, rlxvk_tensor x);     /* 1 / (1 + exp(-x)); 1e-7, 2e-6 */
+rlxvk_tensor rlxvk_tanh(rlxvk_graph *g, rlxvk_tensor x);        /* 1e-7, 2e-6 */
+rlxvk_tensor rlxvk_exp(rlxvk_graph *g, rlxvk_tensor x);         /* 0, 1e-6 + 1.2e-7 |x| */
+rlxvk_tensor rlxvk_log(rlxvk_graph *g, rlxvk_tensor x);         /* 2e-7, 1e-6; below 0: NaN */
+rlxvk_tensor rlxvk_sqrt(rlxvk_graph *g, rlxvk_tensor x);        /* 0, 2e-7; below 0: NaN */
+rlxvk_tensor rlxvk_rsqrt(rlxvk_graph *g, rlxvk_tensor x); /* 1 / sqrt(x), +-0 gives +Inf; 0, 4e-7 */
+rlxvk_tensor rlxvk_neg(rlxvk_graph *g, rlxvk_tensor x);   /* 0, 0 */
+rlxvk_tensor rlxvk_abs(rlxvk_graph *g, rlxvk_tensor x);   /* 0, 0 */
+rlxvk_tensor rlxvk_sin(rlxvk_graph *g, rlxvk_tensor x);   /* 2e-6, 0 */
+rlxvk_tensor rlxvk_cos(rlxvk_graph *g, rlxvk_tensor x);   /* 2e-6, 0 */
+rlxvk_tensor rlxvk_tan(rlxvk_graph *g, rlxvk_tensor x);   /* 4e-6 (1 + f(x)^2), 0 */
+rlxvk_tensor rlxvk_atan(rlxvk_graph *g, rlxvk_tensor x);  /* 5e-7, 1e-6 */
+rlxvk_tensor rlxvk_round(rlxvk_graph *g, rlxvk_tensor x); /* to the nearest, halves to even; 0, 0 */
 
 /* The ids of the activations, for ops that carry one. RLXVK_ACTIVATION_NONE is 0 so that it is an
  * option's default. */

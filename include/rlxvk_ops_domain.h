@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- Image norms, pooling, axial rotation, scatter and selection ---- */
+/* ---- Normalization of images ---- */
 
 /* layer_norm across the channels at every pixel: x [N, C, H, W] (else E_SHAPE), gamma and beta [C]
  * or RLXVK_NONE. */
@@ -29,6 +29,8 @@ rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma
 rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
                                         rlxvk_tensor beta, rlxvk_tensor mean, rlxvk_tensor var,
                                         float eps, int32_t channel_axis);
+
+/* ---- Pooling and resizing ---- */
 
 /* One entry per spatial axis, outermost first; those beyond must be 0 (E_ATTR). */
 typedef struct rlxvk_pool_options {
@@ -50,37 +52,6 @@ rlxvk_tensor rlxvk_pool_prod(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_op
 /* Every pixel of x [N, C, H, W] twice in both directions: [N, C, 2 H, 2 W]. Bit-exact. */
 rlxvk_tensor rlxvk_resize_nearest2x(rlxvk_graph *g, rlxvk_tensor x);
 
-typedef enum rlxvk_axial_repeat {
-    RLXVK_AXIAL_EACH = 0, /* token t is at position t / repeat_factor */
-    RLXVK_AXIAL_TILE = 1  /* token t is at position t mod (end_x * end_y) */
-} rlxvk_axial_repeat;
-
-typedef struct rlxvk_axial_rope2d_options {
-    int64_t end_x, end_y;  /* the grid; positions count along x first */
-    int64_t head_dim;      /* D, a multiple of 4 */
-    int64_t num_heads;     /* 0: from the shape */
-    float theta;           /* 0: 10000; must be positive */
-    int64_t repeat_factor; /* 0: 1 */
-    rlxvk_axial_repeat repeat_mode;
-    bool inverse; /* turn back */
-} rlxvk_axial_rope2d_options;
-
-/* Rotates neighbouring pairs of each head of x [B, end_x * end_y * repeat_factor, heads * D]: pair
- * c of the head's first half by tx theta^(-4c/D), of its second half by ty theta^(-4c/D), (tx, ty)
- * the token's place on the grid. */
-rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
-                                const rlxvk_axial_rope2d_options *options);
-
-/* out [dim, T..] = 0; then for u = 0, 1, ...: out[indices[u]] += updates[u]. updates [U, T..],
- * indices of any shape with U elements; one that is NaN or outside [0, dim) drops its row. Added in
- * f32 in the order of u, so results are reproducible; C64 by parts. dim <= 2^24 (E_INDEX_RANGE). */
-rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tensor indices,
-                               int64_t dim);
-
-/* Indices of the k largest elements along the last axis, x [.., n] -> [.., k], dtype I32: the
- * largest first, NaN before +Inf, ties by the smaller index. k > n is E_ATTR, n > 2^24 is
- * E_INDEX_RANGE. The values: rlxvk_take_along_axis. */
-rlxvk_tensor rlxvk_topk(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
 /* ---- Convolution ---- */
 
 /* The window that slides over the spatial axes, slowest axis first; entries past the last spatial
@@ -118,6 +89,43 @@ rlxvk_tensor rlxvk_im2col(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_conv_optio
  * E_SHAPE. */
 rlxvk_tensor rlxvk_col2im(rlxvk_graph *g, rlxvk_tensor columns, int64_t height, int64_t width,
                           const rlxvk_conv_options *options);
+
+/* ---- Rotation by the place on a grid ---- */
+
+typedef enum rlxvk_axial_repeat {
+    RLXVK_AXIAL_EACH = 0, /* token t is at position t / repeat_factor */
+    RLXVK_AXIAL_TILE = 1  /* token t is at position t mod (end_x * end_y) */
+} rlxvk_axial_repeat;
+
+typedef struct rlxvk_axial_rope2d_options {
+    int64_t end_x, end_y;  /* the grid; positions count along x first */
+    int64_t head_dim;      /* D, a multiple of 4 */
+    int64_t num_heads;     /* 0: from the shape */
+    float theta;           /* 0: 10000; must be positive */
+    int64_t repeat_factor; /* 0: 1 */
+    rlxvk_axial_repeat repeat_mode;
+    bool inverse; /* turn back */
+} rlxvk_axial_rope2d_options;
+
+/* Rotates neighbouring pairs of each head of x [B, end_x * end_y * repeat_factor, heads * D]: pair
+ * c of the head's first half by tx theta^(-4c/D), of its second half by ty theta^(-4c/D), (tx, ty)
+ * the token's place on the grid. */
+rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
+                                const rlxvk_axial_rope2d_options *options);
+
+/* ---- Scatter and selection ---- */
+
+/* out [dim, T..] = 0; then for u = 0, 1, ...: out[indices[u]] += updates[u]. updates [U, T..],
+ * indices of any shape with U elements; one that is NaN or outside [0, dim) drops its row. Added in
+ * f32 in the order of u, so results are reproducible; C64 by parts. dim <= 2^24 (E_INDEX_RANGE). */
+rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tensor indices,
+                               int64_t dim);
+
+/* Indices of the k largest elements along the last axis, x [.., n] -> [.., k], dtype I32: the
+ * largest first, NaN before +Inf, ties by the smaller index. k > n is E_ATTR, n > 2^24 is
+ * E_INDEX_RANGE. The values: rlxvk_take_along_axis. */
+rlxvk_tensor rlxvk_topk(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
+
 /* ---- Mixture of experts ---- */
 
 /* y[i] = x[i] w[e], e = floor(idx[i] + 0.5): x [M, K] (leading dims of a higher rank are
@@ -388,14 +396,24 @@ rlxvk_tensor rlxvk_stft(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor window,
 /* (re^2 + im^2) / n, and that of rfft(x). */
 rlxvk_tensor rlxvk_psd(rlxvk_graph *g, rlxvk_tensor re, rlxvk_tensor im, int64_t n);
 rlxvk_tensor rlxvk_psd_real(rlxvk_graph *g, rlxvk_tensor x, rlxvk_fft_norm norm);
+/* Whole linear convolution of real a and b, [.., La + Lb - 1]; leading dims broadcast. */
+rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+
+/* C64 -> F32: re^2 + im^2. */
+rlxvk_tensor rlxvk_complex_norm_sq(rlxvk_graph *g, rlxvk_tensor z);
+/* C64: (re, -im). */
+rlxvk_tensor rlxvk_conjugate(rlxvk_graph *g, rlxvk_tensor z);
+/* z C64, gradient real, of one shape -> C64 (gradient re, gradient im). */
+rlxvk_tensor rlxvk_complex_norm_sq_backward(rlxvk_graph *g, rlxvk_tensor z, rlxvk_tensor gradient);
+
+/* ---- Signal processing: what is no op ---- */
+
 /* Constants: frequencies of the bins in cycles a sample, k / n, from the middle on negative: bin
  * n / 2 of even n is -0.5; rfftfreq: k / n, k = 0 .. n / 2. */
 rlxvk_tensor rlxvk_signal_fftfreq(rlxvk_graph *g, int64_t n);
 rlxvk_tensor rlxvk_signal_rfftfreq(rlxvk_graph *g, int64_t n);
 /* Constant [n]: (1 - cos(2 pi k / D)) / 2, D = n if periodic, else n - 1; n = 1 gives 1. */
 rlxvk_tensor rlxvk_signal_hann(rlxvk_graph *g, int64_t n, bool periodic);
-/* Whole linear convolution of real a and b, [.., La + Lb - 1]; leading dims broadcast. */
-rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* The least power of two, and the least number without a prime factor above 7, that is >= n (0
  * where that does not fit 64 bits); the `bits` lowest bits of x in reverse; the prime factors of n
@@ -405,13 +423,6 @@ uint64_t rlxvk_signal_next_pow2(uint64_t n);
 uint64_t rlxvk_signal_next_smooth7(uint64_t n);
 uint64_t rlxvk_signal_bit_reverse(uint64_t x, uint32_t bits);
 size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity);
-
-/* C64 -> F32: re^2 + im^2. neg, exp, log and sqrt take C64 too (principal values). */
-rlxvk_tensor rlxvk_complex_norm_sq(rlxvk_graph *g, rlxvk_tensor z);
-/* C64: (re, -im). */
-rlxvk_tensor rlxvk_conjugate(rlxvk_graph *g, rlxvk_tensor z);
-/* z C64, gradient real, of one shape -> C64 (gradient re, gradient im). */
-rlxvk_tensor rlxvk_complex_norm_sq_backward(rlxvk_graph *g, rlxvk_tensor z, rlxvk_tensor gradient);
 
 #ifdef __cplusplus
 }

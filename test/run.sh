@@ -70,6 +70,7 @@ fi
 stage "conform, each kernel variant" "$program" conform --each-variant --sparse=1000 --jobs 1 &
 RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse --jobs 1 &
 wait
+stage "rebuilding after a change" test/rebuild.sh
 stage "installed copies" test/installed.sh
 stage "sanitizers" test/sanitize.sh
 BUILD=build/asan JOBS=2 stage "fuzzing under sanitizers" test/fuzz.sh

@@ -35,6 +35,13 @@ typedef struct device_profile {
     bool portable;            /* a translated or software driver: prefer plain kernels */
 } device_profile;
 
+/* No GPU: a few threads of a processor run the invocations of a workgroup in turns. Then work is
+ * cut into few pieces, and groups are small: more of either costs and gains nothing. */
+static inline bool profile_is_software(const device_profile *profile)
+{
+    return profile->kind == RLXVK_DEVICE_CPU;
+}
+
 /* Whether there are workgroups for (nearly) every compute unit: seven of eight. */
 static inline bool profile_filled(const device_profile *profile, uint64_t groups)
 {

@@ -22,17 +22,14 @@ typedef struct word {
 } word;
 
 static const word dump_words[] = {
-    {"graph", DUMP_GRAPH},
-    {"rewrite", DUMP_REWRITE},
-    {"plan", DUMP_PLAN},
-    {"barriers", DUMP_BARRIERS},
+    {"graph", RLXVK_DUMP_GRAPH},
+    {"rewrite", RLXVK_DUMP_REWRITE},
+    {"plan", RLXVK_DUMP_PLAN},
+    {"barriers", RLXVK_DUMP_BARRIERS},
 };
 static const word check_words[] = {{"plan", CHECK_PLAN},
                                    {"index", CHECK_INDEX},
                                    {"packed", CHECK_PACKED}};
-static const word matmul_words[] = {{"scalar", MATMUL_SCALAR},
-                                    {"tiled", MATMUL_TILED},
-                                    {"coop", MATMUL_COOP}};
 static const word plan_words[] = {{"bump", 1}};
 
 static bool is_off(const char *value)
@@ -82,11 +79,6 @@ static rlxvk_status parse_set(const char *value, const char *what, const word *w
     return RLXVK_OK;
 }
 
-rlxvk_status switches_parse_dump(const char *value, const char *what, unsigned *out)
-{
-    return parse_set(value, what, dump_words, ARRAY_COUNT(dump_words), out);
-}
-
 static rlxvk_status parse_word(const char *value, const char *what, const word *words, size_t count,
                                unsigned *out)
 {
@@ -95,11 +87,6 @@ static rlxvk_status parse_word(const char *value, const char *what, const word *
         return fail_word(what, value, strlen(value), words, count);
     *out = found ? found->value : 0;
     return RLXVK_OK;
-}
-
-rlxvk_status switches_parse_matmul(const char *value, const char *what, unsigned *out)
-{
-    return parse_word(value, what, matmul_words, ARRAY_COUNT(matmul_words), out);
 }
 
 /* ---- Readers of one value, which may be NULL, into a member of `size` bytes ---- */
@@ -114,7 +101,7 @@ static rlxvk_status read_truth(const char *value, const char *name, void *out, s
 static rlxvk_status read_dump(const char *value, const char *name, void *out, size_t size)
 {
     (void)size;
-    return switches_parse_dump(value, name, out);
+    return parse_set(value, name, dump_words, ARRAY_COUNT(dump_words), out);
 }
 
 static rlxvk_status read_check(const char *value, const char *name, void *out, size_t size)
@@ -123,10 +110,17 @@ static rlxvk_status read_check(const char *value, const char *name, void *out, s
     return parse_set(value, name, check_words, ARRAY_COUNT(check_words), out);
 }
 
-static rlxvk_status read_matmul(const char *value, const char *name, void *out, size_t size)
+static rlxvk_status read_precision(const char *value, const char *name, void *out, size_t size)
 {
+    word words[RLXVK_PRECISION_SPLIT + 1];
+    unsigned precision;
     (void)size;
-    return switches_parse_matmul(value, name, out);
+    for (unsigned i = 0; i < ARRAY_COUNT(words); i++)
+        words[i] = (word){rlxvk_precision_name((rlxvk_precision)i), i};
+    rlxvk_status status = parse_word(value, name, words, ARRAY_COUNT(words), &precision);
+    if (status == RLXVK_OK)
+        *(rlxvk_precision *)out = (rlxvk_precision)precision;
+    return status;
 }
 
 static rlxvk_status read_plan(const char *value, const char *name, void *out, size_t size)
@@ -194,7 +188,8 @@ static const struct switch_row {
     {"RLXVK_NOBARRIER", "no barriers at all; results undefined, for diagnosis only", read_truth,
      MEMBER(no_barrier)},
     {"RLXVK_PLAN", "bump: no two tensors share memory", read_plan, MEMBER(bump_plan)},
-    {"RLXVK_MATMUL", "matrix kernel: scalar or tiled", read_matmul, MEMBER(matmul)},
+    {"RLXVK_PRECISION", "of matrix products that ask for none: f32, f16, bf16 or split",
+     read_precision, MEMBER(precision)},
     {"RLXVK_VARIANT", "use these kernel variants: family=row, separated by commas", read_string,
      MEMBER(variant)},
     {"RLXVK_NO_TUNING", "choose kernel variants by table alone, not by what was measured",
@@ -206,7 +201,6 @@ static const struct switch_row {
      MEMBER(force_input_upload)},
     {"RLXVK_NO_FUSION", "no pattern fusions", read_truth, MEMBER(no_fusion)},
     {"RLXVK_NO_REGIONS", "no elementwise regions", read_truth, MEMBER(no_regions)},
-    {"RLXVK_NO_PACKED_ATTN", "no packed attention", read_truth, MEMBER(no_packed_attention)},
     {"RLXVK_NAN_TRACE", "after each run, name the first nodes with NaN or Inf", read_truth,
      MEMBER(nan_trace)},
     {"RLXVK_DUMP_NODES", "after each run, statistics of every node", read_truth,

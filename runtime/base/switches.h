@@ -5,17 +5,15 @@
 
 #include "base/log.h"
 
-enum dump_stage { DUMP_GRAPH = 1, DUMP_REWRITE = 2, DUMP_PLAN = 4, DUMP_BARRIERS = 8 };
 enum check_kind { CHECK_PLAN = 1, CHECK_INDEX = 2, CHECK_PACKED = 4 };
-/* MATMUL_COOP stands for precision f16 and is gone after compile has read it. */
-enum matmul_choice { MATMUL_AUTO = 0, MATMUL_SCALAR = 1, MATMUL_TILED = 2, MATMUL_COOP = 3 };
 
 typedef struct switches {
     bool no_cache, full_barrier, no_barrier, debug, bump_plan, force_input_upload, validation;
-    bool no_fusion, no_regions, no_packed_attention, no_tuning, nan_trace, dump_nodes;
+    bool no_fusion, no_regions, no_tuning, nan_trace, dump_nodes;
     bool dispatch_only, no_specialization;
-    unsigned dump, check;      /* bit sets of the enums above */
-    unsigned matmul;           /* enum matmul_choice */
+    unsigned dump;  /* bits of rlxvk_dump */
+    unsigned check; /* bits of enum check_kind */
+    rlxvk_precision precision;
     uint64_t dump_nodes_limit; /* 40 */
     int64_t dump_nodes_flat;   /* -1: none */
     char device[256], force_host[1024], trace[4096], variant[1024];
@@ -29,10 +27,6 @@ void switches_warn_unknown(const log_sink *log);
 /* Switch `index` and what it does, or NULL behind the last. */
 const char *switches_name(size_t index);
 const char *switches_effect(size_t index);
-
-/* Parses a comma-separated list of stages ("graph,plan"); `what` names its source in the error. */
-rlxvk_status switches_parse_dump(const char *value, const char *what, unsigned *out);
-rlxvk_status switches_parse_matmul(const char *value, const char *what, unsigned *out);
 
 /* A toggle of an options struct over a switch. */
 static inline bool toggle(rlxvk_toggle option, bool otherwise)

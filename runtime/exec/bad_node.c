@@ -60,17 +60,15 @@ static rlxvk_status scan_nodes(rlxvk_executable *e, rlxvk_bad_node *out)
 rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                   size_t input_count, rlxvk_bad_node *out_node)
 {
-    rlxvk_compile_options options;
+    exec_options options;
     rlxvk_executable *e = NULL;
     rlxvk_bad_node found = {0};
     rlxvk_status status;
     TRY(status_require(executable, "first_bad_node", "executable"));
     TRY(status_require_items(inputs, input_count, "first_bad_node", "inputs"));
     TRY(status_require(out_node, "first_bad_node", "out_node"));
-    options = executable->program->options.given;
-    options.keep_all = RLXVK_ON;
-    options.allow_unset = RLXVK_ON;
-    TRY(compile_graph(executable->context, executable->program->source, &options, &e));
+    options = options_for_nodes(&executable->program->options);
+    TRY(compile_graph(executable->context, executable->program->source, &options, NULL, &e));
     TRY(copy_content(e, executable));
     status = rlxvk_run(e, inputs, input_count, NULL, 0);
     if (status != RLXVK_E_SINGULAR) /* whose NaN are what is looked for */

@@ -9,15 +9,15 @@
 #include "exec/stage.h"
 
 /* The plan, with the leaves left out whose memory is another executable's. */
-static rlxvk_status plan_shared(program *p, const rlxvk_compile_options *options)
+static rlxvk_status plan_shared(program *p, const rlxvk_compile_options *sharing)
 {
     bool *shared;
     rlxvk_status status;
-    if (!options || !options->share_with)
+    if (!sharing || !sharing->share_with)
         return stage_plan(p, NULL);
     if (!(shared = memory_zeroed(p->graph->nodes.count + 1, sizeof *shared)))
         return status_fail_memory("shared leaves");
-    TRY(share_match(p, options->share_with->program, options, shared));
+    TRY(share_match(p, sharing->share_with->program, sharing, shared));
     TRY(stage_plan(p, shared));
 error:
     memory_free(shared);
@@ -28,13 +28,13 @@ static rlxvk_status report(const program *p)
 {
     unsigned dump = p->options.dump;
     rlxvk_status status = RLXVK_OK;
-    if (dump & DUMP_GRAPH)
+    if (dump & RLXVK_DUMP_GRAPH)
         dump_graph(p, p->source, "graph");
-    if (dump & DUMP_REWRITE)
+    if (dump & RLXVK_DUMP_REWRITE)
         TRY(dump_rewrite(p));
-    if (dump & DUMP_PLAN)
+    if (dump & RLXVK_DUMP_PLAN)
         dump_plan(p);
-    if (dump & DUMP_BARRIERS)
+    if (dump & RLXVK_DUMP_BARRIERS)
         dump_barriers(p);
     if (p->options.check_plan)
         TRY(plan_check(&p->schedule, &p->plan, NULL));
@@ -45,16 +45,17 @@ error:
 }
 
 static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
-                                    const rlxvk_compile_options *options, program **out)
+                                    const exec_options *options,
+                                    const rlxvk_compile_options *sharing, program **out)
 {
     program *p = NULL;
     rlxvk_status status;
     TRY(program_create(context, &p));
-    TRY(options_resolve(context, options, &p->options));
+    p->options = *options;
     TRY(stage_rewrite(p, graph));
     TRY(stage_lower(p));
     TRY(program_list(p));
-    TRY(plan_shared(p, options));
+    TRY(plan_shared(p, sharing));
     TRY(report(p));
     TRY(stage_pipelines(p));
     *out = p;
@@ -65,13 +66,14 @@ error:
 }
 
 rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
-                           const rlxvk_compile_options *options, rlxvk_executable **out)
+                           const exec_options *options, const rlxvk_compile_options *sharing,
+                           rlxvk_executable **out)
 {
     double start = context->trace ? trace_now() : 0;
     program *p = NULL;
     rlxvk_status status;
-    TRY(compile_program(context, graph, options, &p));
-    TRY(executable_create(p, options ? options->share_with : NULL, NULL, out));
+    TRY(compile_program(context, graph, options, sharing, &p));
+    TRY(executable_create(p, sharing ? sharing->share_with : NULL, NULL, out));
     trace_span(context->trace, "compile", TRACE_HOST, start,
                context->trace ? trace_now() - start : 0, NULL);
 error:
@@ -102,13 +104,16 @@ error:
 rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                            const rlxvk_compile_options *options, rlxvk_executable **out_executable)
 {
+    static const rlxvk_compile_options defaults = {0};
+    const rlxvk_compile_options *given = options ? options : &defaults;
+    exec_options resolved;
     rlxvk_status status;
     TRY(status_require(context, "compile", "context"));
     TRY(status_require(graph, "compile", "graph"));
     TRY(status_require(out_executable, "compile", "out_executable"));
-    if (options)
-        TRY(check_sharing(context, options));
-    TRY(compile_graph(context, graph, options, out_executable));
+    TRY(check_sharing(context, given));
+    TRY(options_resolve(context, given, &resolved));
+    TRY(compile_graph(context, graph, &resolved, given, out_executable));
 error:
     return status;
 }

@@ -4,7 +4,9 @@
 
 #include "exec/state.h"
 
+/* `sharing`: where to read what memory is shared (share_with, shared_inputs); NULL: none is. */
 rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
-                           const rlxvk_compile_options *options, rlxvk_executable **out);
+                           const exec_options *options, const rlxvk_compile_options *sharing,
+                           rlxvk_executable **out);
 
 #endif

@@ -33,8 +33,6 @@ rlxvk_status rlxvk_context_create(const rlxvk_context_options *options, rlxvk_co
     c->log = (log_sink){chosen.log, chosen.log_user};
     warn_once(&c->log);
     TRY(switches_read(&c->switches));
-    if (!chosen.device && c->switches.device[0])
-        chosen.device = c->switches.device;
     if (pthread_mutex_init(&c->lock, NULL) != 0)
         TRY(status_fail_memory("context lock"));
     c->lock_made = true;
@@ -67,6 +65,17 @@ rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity, size
     TRY(status_require_items(devices, capacity, "device_list", "devices"));
     TRY(status_require(out_count, "device_list", "out_count"));
     TRY(device_list(devices, capacity, out_count));
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info)
+{
+    switches environment;
+    rlxvk_status status;
+    TRY(status_require(out_info, "device_find", "out_info"));
+    TRY(switches_read(&environment));
+    TRY(device_find(text ? text : environment.device, out_info));
 error:
     return status;
 }

@@ -39,7 +39,9 @@ error:
 
 rlxvk_status feed_make_rows(rlxvk_executable *e, feed_commands *f)
 {
-    pipeline_request request = {KERNEL_FEED_ROW, 1, {e->device->choice.profile.workgroup_size}};
+    pipeline_request request = {KERNEL_FEED_ROW,
+                                1,
+                                {[LOCAL_SIZE] = e->device->choice.profile.workgroup_size}};
     uint32_t count = 0, index = 0, sets[KERNEL_MAX_BINDINGS + 1] = {0};
     rlxvk_status status;
     for (size_t i = 0; i < e->program->input_count; i++)

@@ -9,38 +9,67 @@
 
 #define MOST_IN_FLIGHT 1024 /* each has staging memory of its own */
 
-/* ---- Strings ---- */
+/* ---- Lists of names ---- */
 
-/* Turns "all" or row names into OP_COUNT flags. */
-static rlxvk_status parse_rows(const char *names, bool on_host[OP_COUNT])
+static rlxvk_status force_row(const char *name, size_t length, const char *what,
+                              bool on_host[OP_COUNT])
 {
-    char row[64];
-    for (const char *at = names; at && *at;) {
-        size_t length = strcspn(at, ",");
-        bool all = length == 3 && strncmp(at, "all", 3) == 0;
-        if (length >= sizeof row)
-            return status_fail(RLXVK_E_ATTR, "force_host: '%s' names no op; give row names or all",
-                               at);
-        memcpy(row, at, length);
-        row[length] = 0;
-        op_kind op = op_find(row);
-        if (!all && op == OP_COUNT && length)
-            return status_fail(RLXVK_E_ATTR,
-                               "force_host: there is no op '%s'; give row names or all", row);
-        for (uint32_t i = 0; i < OP_COUNT; i++)
-            on_host[i] = on_host[i] || all || i == op;
-        at += length + (at[length] == ',');
-    }
+    char row[64] = "";
+    memcpy(row, name, MIN(length, sizeof row - 1));
+    op_kind op = length < sizeof row ? op_find(row) : OP_COUNT;
+    if (op == OP_COUNT)
+        return status_fail(RLXVK_E_ATTR, "%s: there is no op '%s'; give row names", what, row);
+    on_host[op] = true;
     return RLXVK_OK;
 }
 
-static rlxvk_status keep_strings(exec_options *o)
+/* The switch: "all", or row names with commas between them. */
+static rlxvk_status force_text(const char *names, bool on_host[OP_COUNT])
 {
-    const char **strings[] = {&o->given.force_host, &o->given.matmul, &o->given.variant};
-    for (size_t i = 0; i < ARRAY_COUNT(strings); i++)
-        if (*strings[i] && !(*strings[i] = arena_copy_string(&o->memory, *strings[i])))
-            return status_fail_memory("compile options");
-    return RLXVK_OK;
+    rlxvk_status status = RLXVK_OK;
+    for (const char *at = names; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        if (length == 3 && strncmp(at, "all", 3) == 0)
+            memset(on_host, true, OP_COUNT * sizeof *on_host);
+        else if (length)
+            TRY(force_row(at, length, "RLXVK_FORCE_HOST", on_host));
+        at += length;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status resolve_host(const switches *s, const rlxvk_compile_options *given,
+                                 bool on_host[OP_COUNT])
+{
+    rlxvk_status status;
+    if (given->force_host == RLXVK_DEFAULT && !given->host_ops && !given->host_op_count)
+        return force_text(s->force_host, on_host);
+    memset(on_host, given->force_host == RLXVK_ON, OP_COUNT * sizeof *on_host);
+    TRY(status_require_items(given->host_ops, given->host_op_count, "compile", "host_ops"));
+    for (size_t i = 0; i < given->host_op_count; i++) {
+        const char *name = given->host_ops[i];
+        TRY(status_require(name, "compile", "a name in host_ops"));
+        TRY(force_row(name, strlen(name), "compile option host_ops", on_host));
+    }
+error:
+    return status;
+}
+
+static rlxvk_status resolve_variants(const switches *s, const rlxvk_compile_options *given,
+                                     variant_set *out)
+{
+    rlxvk_status status;
+    if (!given->variants && !given->variant_count)
+        return variant_parse(s->variant, "RLXVK_VARIANT", out);
+    TRY(status_require_items(given->variants, given->variant_count, "compile", "variants"));
+    for (size_t i = 0; i < given->variant_count; i++) {
+        TRY(status_require(given->variants[i].family, "compile", "a family in variants"));
+        TRY(status_require(given->variants[i].row, "compile", "a row in variants"));
+        TRY(variant_add(&given->variants[i], "compile option variants", out));
+    }
+error:
+    return status;
 }
 
 /* ---- What may be asked for ---- */
@@ -62,15 +91,18 @@ static rlxvk_status check(const rlxvk_compile_options *o)
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
         return status_fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
                            (int)o->precision, RLXVK_PRECISION_SPLIT);
+    if (o->dump >= 2 * RLXVK_DUMP_NONE)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option dump is 0x%x; it takes bits of rlxvk_dump, below 0x%x",
+                           o->dump, 2 * RLXVK_DUMP_NONE);
     return o->rng ? options_check_rng(o->rng) : RLXVK_OK;
 }
 
 /* ---- Options over switches ---- */
 
 /* What compiling does to the graph and its plan. */
-static void resolve_plan(const switches *s, exec_options *o)
+static void resolve_plan(const switches *s, const rlxvk_compile_options *given, exec_options *o)
 {
-    const rlxvk_compile_options *given = &o->given;
     o->forbid_host = toggle(given->forbid_host, false);
     o->allow_unset = toggle(given->allow_unset, false);
     o->keep_all = toggle(given->keep_all, false) || s->nan_trace || s->dump_nodes;
@@ -83,9 +115,9 @@ static void resolve_plan(const switches *s, exec_options *o)
 }
 
 /* What runs do. */
-static void resolve_runs(const rlxvk_context *context, exec_options *o)
+static void resolve_runs(const rlxvk_context *context, const rlxvk_compile_options *given,
+                         exec_options *o)
 {
-    const rlxvk_compile_options *given = &o->given;
     const switches *s = &context->switches;
     o->cached = toggle(given->cached, !s->no_cache);
     o->profiled = toggle(given->profile, context->trace != NULL);
@@ -99,56 +131,29 @@ static void resolve_runs(const rlxvk_context *context, exec_options *o)
     o->rng = given->rng ? *given->rng : rng_defaults;
 }
 
-/* Which kernels are wanted. */
-static rlxvk_status resolve_kernels(const switches *s, exec_options *o)
-{
-    const rlxvk_compile_options *given = &o->given;
-    rlxvk_status status;
-    o->precision = given->precision;
-    o->matmul = s->matmul;
-    o->variants = given->variant ? given->variant : s->variant;
-    TRY(parse_rows(given->force_host ? given->force_host : s->force_host, o->on_host));
-    if (given->matmul)
-        TRY(switches_parse_matmul(given->matmul, "compile option matmul", &o->matmul));
-    if (o->matmul == MATMUL_COOP) {
-        o->matmul = MATMUL_AUTO;
-        if (o->precision == RLXVK_PRECISION_F32)
-            o->precision = RLXVK_PRECISION_F16;
-    }
-    TRY(variant_check(o->variants, given->variant ? "compile option variant" : "RLXVK_VARIANT"));
-error:
-    return status;
-}
-
-/* The given ones outlive the call without what is only the call's. */
-static void forget_call(rlxvk_compile_options *given)
-{
-    given->dump = NULL;
-    given->rng = NULL;
-    given->share_with = NULL;
-    given->shared_inputs = NULL;
-    given->shared_input_count = 0;
-}
-
 rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_options *given,
                              exec_options *out)
 {
+    const switches *s = &context->switches;
     rlxvk_status status;
-    *out = (exec_options){.given = given ? *given : (rlxvk_compile_options){0},
-                          .dump = context->switches.dump};
-    TRY(check(&out->given));
-    TRY(keep_strings(out));
-    resolve_plan(&context->switches, out);
-    resolve_runs(context, out);
-    TRY(resolve_kernels(&context->switches, out));
-    if (out->given.dump)
-        TRY(switches_parse_dump(out->given.dump, "compile option dump", &out->dump));
+    TRY(check(given));
+    *out = (exec_options){.dump = given->dump ? given->dump : s->dump};
+    /* A precision of F32 is no option: the switch goes before it. */
+    out->precision = given->precision == RLXVK_PRECISION_F32 ? s->precision : given->precision;
+    resolve_plan(s, given, out);
+    resolve_runs(context, given, out);
+    TRY(resolve_host(s, given, out->on_host));
+    TRY(resolve_variants(s, given, &out->variants));
 error:
-    forget_call(&out->given);
     return status;
 }
 
-void options_destroy(exec_options *o)
+exec_options options_for_nodes(const exec_options *o)
 {
-    arena_destroy(&o->memory);
+    exec_options kept = *o;
+    kept.keep_all = kept.allow_unset = true;
+    kept.fusion = kept.regions = kept.reorder = kept.reuse_memory = false;
+    kept.dump = 0;
+    kept.rng = rng_defaults;
+    return kept;
 }

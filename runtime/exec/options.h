@@ -9,10 +9,6 @@
 #include "op/op.h"
 
 typedef struct exec_options {
-    /* As the caller gave them, for compiling the graph once more; without what is of one call alone
-     * (dump, rng, sharing). The strings lie in `memory`. */
-    rlxvk_compile_options given;
-    arena memory;
     bool on_host[OP_COUNT]; /* rows that are to run on the host */
     bool forbid_host, allow_unset, keep_all;
     bool fusion, regions, reorder, reuse_memory; /* what compiling may do */
@@ -20,19 +16,19 @@ typedef struct exec_options {
     bool profiled, timed;
     bool force_upload;
     bool check_plan, check_index, check_packed;
-    unsigned dump;             /* enum dump_stage */
-    unsigned matmul;           /* enum matmul_choice */
-    rlxvk_precision precision; /* of matrix products: the option, or what RLXVK_MATMUL asks for */
-    const char *variants;      /* checked; may be NULL */
+    unsigned dump;             /* bits of rlxvk_dump */
+    rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
+    variant_set variants;      /* rows of kernel tables that the caller names */
     uint32_t max_in_flight;    /* the option, and one more for rlxvk_run */
     uint64_t timeout_ns;
     rlxvk_rng_options rng;
 } exec_options;
 
-/* `given` may be NULL. On failure, too, what was made is for options_destroy. */
 rlxvk_status options_resolve(const rlxvk_context *context, const rlxvk_compile_options *given,
                              exec_options *out);
-void options_destroy(exec_options *o);
+/* As those of a compile in which every node keeps its own memory, that prints nothing and asks for
+ * no content. */
+exec_options options_for_nodes(const exec_options *o);
 
 rlxvk_status options_check_rng(const rlxvk_rng_options *o);
 

@@ -124,6 +124,5 @@ void program_release(program *p)
     VECTOR_FREE(&p->pairs);
     rlxvk_graph_destroy(p->graph);
     rlxvk_graph_destroy(p->source);
-    options_destroy(&p->options);
     memory_free(p);
 }

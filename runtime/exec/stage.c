@@ -43,7 +43,6 @@ rlxvk_status stage_lower(program *p)
                             .keep_all = o->keep_all,
                             .forbid_host = o->forbid_host,
                             .on_host = o->on_host,
-                            .matmul = o->matmul,
                             .precision = o->precision,
                             .variants = o->variants,
                             .tuning = &p->context->tuning,

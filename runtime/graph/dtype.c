@@ -1,5 +1,9 @@
-/* Element types: one table of names and sizes, promotion, and the conversions between host bytes
- * and arena words. */
+/*
+ * Element types: one table of names and sizes, promotion, and the conversions between host bytes
+ * and arena words. On the device a tensor is f32 words whatever its label (C64: pairs of them), so
+ * host bytes are converted where data go in and come out; raw bytes and packed halves, which only
+ * leaves and views of them have, are the exceptions.
+ */
 #include "graph/graph.h"
 #include "graph/half.h"
 
@@ -42,6 +46,9 @@ bool dtype_is_integer(rlxvk_dtype t)
     return dtypes[t].integer;
 }
 
+/* BOOL gives way to all, and all give way to C64. An integer and a float make F32, or F64 where
+ * either has 64 bits. Of two of a kind the higher rank; F16 and BF16, of which neither holds the
+ * other, make F32. */
 rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b)
 {
     if (a == b)
@@ -59,16 +66,24 @@ rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b)
     return dtypes[b].rank > dtypes[a].rank ? b : a;
 }
 
-uint64_t dtype_storage_bytes(storage s, uint64_t numel)
+uint32_t dtype_storage_element_bytes(storage s)
 {
     static const uint8_t bytes[] = {
         [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
-    return MAX(round_up(numel * bytes[s], 4), 4);
+    return bytes[s];
+}
+
+/* Whole words, since kernels read raw bytes and halves by the word, and never none: a binding of
+ * nothing is not allowed. */
+uint64_t dtype_storage_bytes(storage s, uint64_t numel)
+{
+    return MAX(round_up(numel * dtype_storage_element_bytes(s), 4), 4);
 }
 
 #define LOAD(T, bytes, i)                                                                          \
     (*(const T *)memcpy(&(T){0}, (const uint8_t *)(bytes) + (i) * sizeof(T), sizeof(T)))
 
+/* To nearest: of I32, U32, I64 and F64 f32 keeps 24 bits. */
 static float widen_one(rlxvk_dtype from, const void *bytes, uint64_t i)
 {
     switch (from) {
@@ -119,6 +134,7 @@ static int64_t to_integer(rlxvk_dtype to, float v)
     return (double)v >= high ? (to == RLXVK_I64 ? INT64_MAX : (int64_t)high) : (int64_t)v;
 }
 
+/* The element is the lowest bytes, as many as its type has. */
 static uint64_t narrow_bits(rlxvk_dtype to, float v)
 {
     switch (to) {

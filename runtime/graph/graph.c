@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* A tensor carries its graph's serial, so that one of another graph is told apart even when that
+ * graph is gone. After 2^32 graphs serials come again; 0 is RLXVK_NONE's. */
 static uint32_t next_serial(void)
 {
     static _Atomic uint32_t last;
@@ -52,6 +54,7 @@ const char *rlxvk_graph_error(const rlxvk_graph *graph)
     return status_require(graph, "graph_error", "graph") == RLXVK_OK ? graph->error : "";
 }
 
+/* The first error wins: those after it follow from it. */
 rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
 {
     if (g && g->status == RLXVK_OK && status != RLXVK_OK) {
@@ -140,10 +143,13 @@ rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)
     return (rlxvk_dtype)graph->nodes.items[tensor.id - 1].dtype;
 }
 
+/* Everything is in the arena before the node is counted, so that running out of memory leaves the
+ * list as it was. */
 uint32_t graph_append(rlxvk_graph *g, const node *n)
 {
     node copy = *n;
     copy.building = NULL;
+    /* A public id is one more, and NODE_NONE is no node. */
     bool ok = g->nodes.count < NODE_NONE - 1 && VECTOR_RESERVE(&g->nodes, 1);
     if (ok && n->input_count)
         ok = (copy.inputs = arena_copy(&g->memory, n->inputs, n->input_count * sizeof(uint32_t)));
@@ -162,6 +168,8 @@ uint32_t graph_append(rlxvk_graph *g, const node *n)
     return graph_fail(g, graph_note_name(g, id)) == RLXVK_OK ? id : NODE_NONE;
 }
 
+/* Appends, rather than copying the list: names are indexed, and the copy has an arena of its own.
+ */
 rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
 {
     rlxvk_graph *copy = NULL;

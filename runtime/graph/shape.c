@@ -37,6 +37,32 @@ bool shape_equal(const rlxvk_shape *a, const rlxvk_shape *b)
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
+bool rlxvk_shape_equal(rlxvk_shape a, rlxvk_shape b)
+{
+    return a.rank <= RLXVK_MAX_RANK && shape_equal(&a, &b);
+}
+
+rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *out_count)
+{
+    char dims[SHAPE_TEXT];
+    rlxvk_status status;
+    TRY(status_require(out_count, "shape_elements", "out_count"));
+    if (shape.rank > RLXVK_MAX_RANK)
+        return status_fail(RLXVK_E_SHAPE, "shape_elements: rank %u; at most %d", shape.rank,
+                           RLXVK_MAX_RANK);
+    for (uint32_t i = 0; i < shape.rank; i++)
+        if (shape.dims[i] < 0)
+            return status_fail(RLXVK_E_SHAPE, "shape_elements: dim %u of %s is negative", i,
+                               shape_text(&shape, dims));
+    if (!shape_numel_checked(&shape, out_count))
+        return status_fail(RLXVK_E_TOO_LARGE,
+                           "shape_elements: %s is above 2^31 - 1 elements; split the tensor",
+                           shape_text(&shape, dims));
+error:
+    return status;
+}
+
+/* No product overflows, zero axes or not: shape_numel_checked saw to it. */
 void shape_strides(const rlxvk_shape *s, int64_t strides[RLXVK_MAX_RANK])
 {
     int64_t stride = 1;
@@ -46,6 +72,7 @@ void shape_strides(const rlxvk_shape *s, int64_t strides[RLXVK_MAX_RANK])
     }
 }
 
+/* Aligned at the last axis; a missing axis counts as 1. A 1 against a 0 gives 0, as in numpy. */
 bool shape_broadcast(const rlxvk_shape *a, const rlxvk_shape *b, rlxvk_shape *out)
 {
     rlxvk_shape result = {.rank = MAX(a->rank, b->rank)};

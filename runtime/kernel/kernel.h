@@ -13,13 +13,19 @@
 #define KERNEL_MAX_ARGUMENT_BYTES 128
 #define KERNEL_MAX_CONSTANTS      36
 
+/* Specialization constants are named in constants/ (generated); of every kernel the first is this,
+ * local_size_x. */
+#define LOCAL_SIZE 0
+
 typedef struct kernel_info {
     const char *name;
     const uint32_t *words; /* SPIR-V, debug names stripped */
+    /* Names of specialization constants, NULL where the numbering has a gap. */
+    const char *const *constants;
     uint32_t word_count;
     uint32_t argument_bytes; /* size of the push-constant struct, checked against glsl/args/ */
     uint32_t binding_count;  /* storage buffers 0 .. binding_count-1 of set 0 */
-    uint32_t constant_count; /* specialization constants 0 .. constant_count-1; 0 is local_size_x */
+    uint32_t constant_count; /* of `constants` */
     bool subgroups;          /* needs subgroups of the profile's size: matrix units, shuffles */
 } kernel_info;
 

@@ -75,6 +75,7 @@ axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
                        shape_product(s, (uint32_t)axis + 1, s->rank)};
 }
 
+/* How an operand is held is checked here once, so that families need only say what they take. */
 static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t i)
 {
     const op_family *family = node_row(n)->family;
@@ -120,6 +121,7 @@ error:
     return status;
 }
 
+/* Attributes are copied after infer, so the graph has them normalized. */
 uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t count,
                    void *attributes, const char *name)
 {

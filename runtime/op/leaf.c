@@ -3,43 +3,12 @@
  * constants, which carry their bytes. A name and data are fields of the node and no attributes, so
  * the builders fill a node themselves.
  */
-#include "op/leaf.h"
 #include "op/families.h"
 
 #include <string.h>
 
 #define LONGEST_NAME   255
 #define RESERVED_NAMES "rlxvk."
-
-static bool is_leaf(const node *n, uint32_t code)
-{
-    return node_row(n)->family == &leaf_family && node_code(n) == code;
-}
-
-bool leaf_is_input(const node *n)
-{
-    return is_leaf(n, LEAF_INPUT);
-}
-
-bool leaf_is_param(const node *n)
-{
-    return is_leaf(n, LEAF_PARAM);
-}
-
-bool leaf_is_constant(const node *n)
-{
-    return is_leaf(n, LEAF_CONSTANT);
-}
-
-bool leaf_is_weight(const node *n)
-{
-    return leaf_is_param(n) || leaf_is_constant(n);
-}
-
-uint32_t leaf_find(const rlxvk_graph *g, enum leaf_code kind, const char *name)
-{
-    return graph_find(g, kind == LEAF_INPUT ? OP_input : OP_param, name);
-}
 
 /* Keeps a value that is no dtype from becoming one when it is cut to 8 bits. */
 static uint8_t leaf_dtype(rlxvk_dtype dtype)

@@ -1,11 +1,15 @@
-/* What families use to emit dispatches: slot views of nodes, temporaries, folded grids. */
+/*
+ * What families use to emit dispatches: slot views of nodes, temporaries, folded grids.
+ *
+ * A binding has to start at an aligned address, and a view starts wherever it does: so operands are
+ * bound from the last aligned address on, and the elements in between go into the arguments as
+ * `offset`. The bytes bound are also the bytes hazards are judged by, so a range is never wider
+ * than alignment makes it.
+ */
 #include "op/op.h"
 #include "op/value.h"
 
 #include <string.h>
-
-static const uint8_t element_bytes[] = {
-    [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
 
 /* Aims the binding at `bytes` bytes from `byte` of the slot: it starts at the last aligned address
  * before them. */
@@ -13,22 +17,23 @@ static void aim(const lowering *l, operand *o, uint64_t byte, uint64_t bytes)
 {
     uint64_t alignment = l->profile ? l->profile->slot_alignment : 1;
     o->first = byte / alignment * alignment;
-    o->offset = (uint32_t)((byte - o->first) / element_bytes[o->storage]);
+    o->offset = (uint32_t)((byte - o->first) / dtype_storage_element_bytes((storage)o->storage));
     o->size = byte - o->first + bytes;
 }
 
+/* Views, parts of a concat and roots alike: the value map has said where each lies. */
 static operand view_of(const lowering *l, uint32_t id, unsigned access)
 {
     const value *v = &l->values->items[id];
     operand o = {.value = v->root, .access = (uint8_t)access, .storage = v->storage};
-    uint64_t element = element_bytes[v->storage];
+    uint64_t element = dtype_storage_element_bytes((storage)v->storage);
     aim(l, &o, v->offset * element, shape_numel(&graph_node(l->graph, id)->shape) * element);
     return o;
 }
 
 void lower_narrow(const lowering *l, operand *o, uint64_t first, uint64_t count)
 {
-    uint64_t element = element_bytes[o->storage];
+    uint64_t element = dtype_storage_element_bytes((storage)o->storage);
     aim(l, o, o->first + (o->offset + first) * element, count * element);
 }
 
@@ -63,7 +68,8 @@ rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
     return RLXVK_OK;
 }
 
-/* Index of the constant with these bytes; the count of temporaries when there is none. */
+/* Layers of a model ask for the same tables over and over; one copy of each is uploaded.
+ * Index of the constant with these bytes; the count of temporaries when there is none. */
 static size_t find_constant(const lowering *l, const void *bytes, uint64_t size)
 {
     size_t i = 0;
@@ -93,6 +99,8 @@ rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, opera
     return RLXVK_OK;
 }
 
+/* x is filled before y and y before z, so less than one row of groups is surplus, or less than one
+ * plane where z is needed. */
 void lower_groups(const lowering *l, dispatch *d, uint64_t count)
 {
     const uint32_t *limit = l->profile->max_group_count;
@@ -103,15 +111,43 @@ void lower_groups(const lowering *l, dispatch *d, uint64_t count)
     d->groups[2] = count ? (uint32_t)divide_up(count, x * y) : 1;
 }
 
+_Static_assert(KERNEL_MAX_CONSTANTS <= 64, "a bit of constants_set each");
+
+void lower_set_constants(dispatch *d, const constant_value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        d->constants[values[i].constant] = values[i].value;
+        d->constants_set |= 1ull << values[i].constant;
+    }
+}
+
+/* What is left out would be 0, whatever the kernel's default. */
+static rlxvk_status check_constants(const kernel_info *kernel, const dispatch *d)
+{
+    for (uint32_t i = 0; i < KERNEL_MAX_CONSTANTS; i++) {
+        const char *name = i < kernel->constant_count ? kernel->constants[i] : NULL;
+        bool set = d->constants_set >> i & 1;
+        if (name && !set)
+            return status_fail(RLXVK_E_UNSUPPORTED, "kernel %s: its constant %s (%u) is not set",
+                               kernel->name, name, i);
+        if (set && !name)
+            return status_fail(RLXVK_E_UNSUPPORTED, "kernel %s has no constant %u; it is set to %u",
+                               kernel->name, i, d->constants[i]);
+    }
+    return RLXVK_OK;
+}
+
 rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
                         const operand *operands, uint32_t count)
 {
     const kernel_info *kernel = kernel_find(d->kernel);
+    rlxvk_status status;
     if (size != kernel->argument_bytes || count != kernel->binding_count)
         return status_fail(
             RLXVK_E_UNSUPPORTED,
             "kernel %s takes %u argument bytes and %u operands; lowering gave %zu and %u",
             kernel->name, kernel->argument_bytes, kernel->binding_count, size, count);
+    TRY(check_constants(kernel, d));
     if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0)
         return RLXVK_OK;
     for (int i = 0; i < 3; i++)
@@ -121,14 +157,16 @@ rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t 
                                kernel->name, d->groups[i], i, l->profile->max_group_count[i]);
     d->operand_count = (uint8_t)count;
     d->argument_bytes = (uint32_t)size;
+    /* Rows are string constants of their tables: the pointer tells which choice it was. */
     if (d->variant && d->variant == l->choice.row)
         d->source = l->choice.source;
-    else if (variant_is_named(l->variants, d->variant))
+    else if (variant_is_named(&l->variants, d->variant))
         d->source = VARIANT_BY_NAME;
     if (size)
         memcpy(d->arguments, arguments, size);
     memcpy(d->operands, operands, count * sizeof *operands);
     if (!VECTOR_PUSH(&l->dispatches, *d))
         return status_fail_memory("dispatches");
-    return RLXVK_OK;
+error:
+    return status;
 }

@@ -25,7 +25,7 @@ typedef enum op_kind {
 
 enum leaf_code { LEAF_INPUT, LEAF_PARAM, LEAF_CONSTANT };
 enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
-enum conv_code { CONV_FORWARD, CONV_TRANSPOSED };
+enum conv_code { CONV_FORWARD, CONV_TRANSPOSE };
 enum solve_code { SOLVE_ONE, SOLVE_BATCH };
 enum fft_real_code { FFT_REAL_FORWARD, FFT_REAL_INVERSE };
 
@@ -46,7 +46,8 @@ typedef struct operand {
 typedef struct dispatch {
     uint16_t kernel;
     uint8_t operand_count;                    /* = kernel's bindings, in binding order */
-    uint32_t constants[KERNEL_MAX_CONSTANTS]; /* as many as the kernel has; 0 is local_size_x */
+    uint32_t constants[KERNEL_MAX_CONSTANTS]; /* by the names in constants/; see SET_CONSTANTS */
+    uint64_t constants_set;                   /* bit i: constant i has been set */
     uint32_t groups[3];
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
@@ -68,11 +69,10 @@ typedef struct lowering {
     const rlxvk_graph *graph;
     const device_profile *profile;
     const struct value_map *values; /* root, offset and storage of every node (op/value.h) */
-    uint32_t matmul;                /* enum matmul_choice */
     rlxvk_precision precision;      /* of matrix products */
     bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
-    const char *variants;           /* rows that the caller names (op/variant.h); may be NULL */
-    const struct tuning *tuning;    /* measured choices (op/tuning.h); may be NULL */
+    variant_set variants;           /* rows that the caller names */
+    const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;
@@ -95,6 +95,15 @@ rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out);
 /* A lowering constant with a copy of these bytes, for reading as words; equal contents share one
  * value. */
 rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, operand *out);
+/* SET_CONSTANTS(&d, {LOCAL_SIZE, 128}, {SOFTMAX_ROWS_QUADS, quads}): lower_emit refuses a dispatch
+ * with a constant of its kernel left out, or one set that the kernel has not. */
+typedef struct constant_value {
+    uint32_t constant, value;
+} constant_value;
+void lower_set_constants(dispatch *d, const constant_value *values, size_t count);
+#define SET_CONSTANTS(d, ...)                                                                      \
+    lower_set_constants(d, (const constant_value[]){__VA_ARGS__},                                  \
+                        sizeof((const constant_value[]){__VA_ARGS__}) / sizeof(constant_value))
 /* Sets d->groups to at least `count` workgroups, folded into y (and z) where one dimension does not
  * suffice. The kernel's linear group is group_index() of common.glsl; surplus groups must return.
  */
@@ -226,6 +235,11 @@ static inline uint32_t node_writes(const node *n)
 {
     const op_family *family = node_row(n)->family;
     return family->writes ? family->writes(n) : 0;
+}
+/* What is set before the first run and stays, but for ops that write in place. */
+static inline bool node_is_weight(const node *n)
+{
+    return node_is_param(n) || node_is_constant(n);
 }
 /* OP_COUNT when there is no such row. */
 op_kind op_find(const char *name);

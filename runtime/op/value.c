@@ -1,7 +1,6 @@
 /* Roots, views, packed halves and concat-in-place: where every node's data live, before any
  * lowering. Pure. */
 #include "op/value.h"
-#include "op/leaf.h"
 #include "op/view.h"
 
 typedef struct placement { /* a non-root: whose slot it lies in, and where */
@@ -36,6 +35,7 @@ static bool can_join(const rlxvk_graph *g, uint32_t p, const uint32_t *uses,
            !node_writes(graph_node(g, p)) && op_node_storage(g, p) != STORAGE_RAW;
 }
 
+/* No two concats want one part, nor one concat twice: its uses[] would be 2. */
 static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *places)
 {
     for (uint32_t c = 0; c < g->nodes.count; c++) {
@@ -62,7 +62,9 @@ static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_
            !node_row(n)->family->reinterprets && !node_writes(n);
 }
 
-/* Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
+/* A leaf is packed in one way for all: a single reader that cannot take it, or its being an output,
+ * has it widened.
+ * Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
  * own readers. */
 static void refuse_half(const rlxvk_graph *g, const placement *places, const uint32_t *leaf,
                         bool *half)
@@ -83,7 +85,7 @@ static void refuse_half(const rlxvk_graph *g, const placement *places, const uin
 
 static bool can_be_half(const node *n)
 {
-    return leaf_is_weight(n) && (n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
+    return node_is_weight(n) && (n->dtype == RLXVK_F16 || n->dtype == RLXVK_BF16);
 }
 
 static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t *leaf, bool *half)

@@ -1,5 +1,8 @@
-/* Checks a finished graph again and prints nodes. Every compile verifies the graph as built and as
- * rewritten. */
+/*
+ * Checks a finished graph again and prints nodes. Every compile verifies the graph as built and as
+ * rewritten: passes append nodes they take to be right, and a mistake in one shows here, before
+ * anything is lowered, as a node whose declared shape is not what its operands give.
+ */
 #include "op/op.h"
 
 #include <string.h>
@@ -28,6 +31,8 @@ static rlxvk_status verify_outputs(const rlxvk_graph *g)
     return RLXVK_OK;
 }
 
+/* Infers the node once more from its operands. Attributes were normalized the first time, which a
+ * second time must leave alone. */
 static rlxvk_status verify_node(const rlxvk_graph *g, uint32_t id)
 {
     node copy = *graph_node(g, id);

@@ -14,6 +14,8 @@ static bool ranges_meet(const plan *p, const operand *a, const operand *b)
            from_x < from_y + b->size && from_y < from_x + a->size;
 }
 
+/* Any pair of operands on common bytes of which one writes. Reads never conflict, so no barrier is
+ * asked for between two readers, however they overlap. */
 static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_t j)
 {
     operand a, b;
@@ -36,6 +38,8 @@ static void number_epochs(const schedule *s, const plan *p, uint32_t *epochs)
     }
 }
 
+/* needed[e]: some conflicting pair has the e-th barrier alone between its steps, so that the plan
+ * without it would be unsound. A pair with two or more between them proves neither needed. */
 static rlxvk_status check_barriers(const schedule *s, const plan *p, const uint32_t *epochs,
                                    bool *needed)
 {

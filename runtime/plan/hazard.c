@@ -2,6 +2,10 @@
  * Barriers by byte ranges. Every byte is marked with the last step that read it and the last that
  * wrote it; a step needs a barrier when it reads or writes what a step since the last barrier
  * wrote, or writes what one read. One global barrier settles everything before it.
+ *
+ * Bytes, not values: two values may share memory, one after the other or in place, and two parts of
+ * one value may be written at once (the parts of a concat). A barrier clears no mark; marks from
+ * before it are no longer looked at, which `since` says.
  */
 #include "plan/plan.h"
 
@@ -15,6 +19,8 @@ byte_range plan_range(const plan *p, const operand *o)
 static barrier operand_hazard(const plan *p, marks *m, uint32_t since, const operand *o)
 {
     byte_range range = plan_range(p, o);
+    /* Looked at first: a write since the last barrier conflicts with any access, and the barrier
+     * for it settles reads, too. */
     uint32_t written = marks_highest(m, MARK_WRITTEN, range);
     if (written > since)
         return (barrier){o->access & ACCESS_READ ? HAZARD_RAW : HAZARD_WAW, o->value, written - 1};
@@ -35,6 +41,8 @@ static barrier step_hazard(const schedule *s, const plan *p, marks *m, uint32_t 
     return found;
 }
 
+/* An operand that is read and written is marked as written alone: whatever would conflict with the
+ * read conflicts with the write. */
 static void remember(const schedule *s, const plan *p, marks *m, uint32_t index)
 {
     operand o;
@@ -53,6 +61,8 @@ static rlxvk_status name_ranges(const schedule *s, const plan *p, marks *m)
     return marks_seal(m);
 }
 
+/* Runs of dispatches are recorded once and submitted as one; a host step waits for the segment
+ * before it and is waited for by the one after it. */
 static rlxvk_status plan_segments(const schedule *s, plan *p)
 {
     for (uint32_t i = 0; i < s->steps.count; i++) {
@@ -76,6 +86,7 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
         return RLXVK_OK;
     TRY(name_ranges(s, p, &m));
     for (uint32_t i = 0; i < s->steps.count; i++) {
+        /* The wait at either side of a host step orders more than a barrier would. */
         if (s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host))
             since = i;
         barrier b = step_hazard(s, p, &m, since, i);

@@ -7,7 +7,6 @@
  * result, both share one placement (a "group").
  */
 #include "plan/place.h"
-#include "op/leaf.h"
 
 typedef struct layout {
     const schedule *s;
@@ -44,6 +43,9 @@ static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
         (unsigned long long)l->block_bytes);
 }
 
+/* A value lives from the first step that touches its slot to the last. Operands name the slot's
+ * owner, so whoever reads a view keeps the root alive, and a concat that its parts are produced
+ * into lives from the first of them on. */
 static void mark_live(const schedule *s, plan *p)
 {
     operand o;
@@ -60,14 +62,17 @@ static void pin(plan *p, uint32_t root, uint8_t class)
     p->slots[root].class = class;
 }
 
+/* What must outlive a run, or is there before its first step, is pinned: liveness by steps knows
+ * nothing of it. Inputs are written before the steps and outputs read after them; an output that
+ * lies in a weight or an input is pinned there already. */
 static void choose_classes(const schedule *s, const plan_options *options, plan *p)
 {
     const rlxvk_graph *g = s->graph;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (leaf_is_weight(n))
+        if (node_is_weight(n))
             pin(p, id, CLASS_WEIGHTS);
-        else if (leaf_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
+        else if (node_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
             pin(p, s->values.items[id].root, CLASS_STATE);
     }
     for (size_t i = 0; i < s->temporaries.count; i++)
@@ -89,6 +94,7 @@ static bool needs_slot(const schedule *s, const plan *p, uint32_t value)
     return p->slots[value].class != CLASS_SCRATCH || p->slots[value].first != UINT32_MAX;
 }
 
+/* A block is allocated as long as its furthest value reaches, not at full length. */
 static rlxvk_status cover(layout *l, uint8_t class, uint64_t end)
 {
     uint64_t block = end ? (end - 1) / l->block_bytes : 0;
@@ -133,7 +139,13 @@ error:
     return status;
 }
 
-/* ---- In-place groups ---- */
+/*
+ * ---- In-place groups ----
+ *
+ * Two values of a group have one address and may not both hold something: the first is read for the
+ * last time by the very step that first writes the second. That this step may do so is the family's
+ * word (op_family.in_place): it reads no element after it has overwritten it.
+ */
 
 static uint32_t find_group(layout *l, uint32_t value)
 {
@@ -157,6 +169,8 @@ static bool others_agree(const layout *l, const node *n, uint32_t mask, uint32_t
     return true;
 }
 
+/* A node of several dispatches takes the slot only if one of them is both the last reader and the
+ * first writer: otherwise one life ends before or after the other begins. */
 static void try_in_place(layout *l, uint32_t id, uint32_t operand_id)
 {
     uint32_t from = l->s->values.items[operand_id].root, to = l->s->values.items[id].root;
@@ -164,8 +178,8 @@ static void try_in_place(layout *l, uint32_t id, uint32_t operand_id)
     if (to != id || from == to || !is_whole(l->s, operand_id) || a->class != CLASS_SCRATCH ||
         b->class != CLASS_SCRATCH || a->size != b->size || a->last != b->first)
         return;
-    uint32_t group = find_group(l, to);
-    if (group == to) /* one operand at most gives its slot */
+    uint32_t group = find_group(l, to); /* itself until an operand has given it a slot */
+    if (group == to)                    /* one operand at most gives its slot */
         l->group[to] = find_group(l, from);
 }
 
@@ -192,6 +206,9 @@ static uint32_t taken_until(const layout *l, const slot *at)
     return l->options->reuse_in_level ? at->last : MAX(at->last, end);
 }
 
+/* One item a group, alive from the birth of its first value to the death of its last. Between the
+ * two some value of the group is always alive, since each begins at the step where the one before
+ * it ends; so nothing is wasted by taking the whole span. */
 static rlxvk_status collect(layout *l, item **out_items, size_t *out_count)
 {
     item *items = memory_zeroed(l->p->value_count + 1, sizeof *items);
@@ -238,6 +255,7 @@ error:
     return status;
 }
 
+/* Sizes are checked before placing: no order of placement can help a value that no block holds. */
 static rlxvk_status layout_scratch(layout *l)
 {
     item *items = NULL;

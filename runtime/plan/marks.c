@@ -1,5 +1,11 @@
-/* See marks.h. Numbers only rise, so a node never has to hand what it holds on to those below it:
- * the root-to-leaf paths of a range's two ends pass every node that covers it from above. */
+/*
+ * See marks.h. A segment tree, walked from the leaves up. Numbers only rise, so a node never has to
+ * hand what it holds on to those below it: the root-to-leaf paths of a range's two ends pass every
+ * node that covers it from above.
+ *
+ * `whole` of a node holds for each byte below it, `some` for at least one. A question is answered
+ * by `some` of the nodes the range is made of and `whole` of those above them.
+ */
 #include "plan/marks.h"
 
 #include <stdlib.h>
@@ -40,6 +46,7 @@ void marks_destroy(marks *m)
     *m = (marks){0};
 }
 
+/* Found, since every range that is asked about was named before sealing. */
 static uint32_t leaf_at(const marks *m, uint32_t space, uint64_t at)
 {
     byte_cut cut = {space, at};
@@ -64,6 +71,7 @@ void marks_raise(marks *m, enum mark_kind kind, byte_range range, uint32_t numbe
         if (b & 1)
             raise_to(&m->nodes[--b].whole[kind], number);
     }
+    /* Every node above the range lies above its first or its last piece. */
     for (uint32_t a = from, b = to - 1; a; a /= 2, b /= 2, m->visits++) {
         raise_to(&m->nodes[a].some[kind], number);
         raise_to(&m->nodes[b].some[kind], number);

@@ -1,4 +1,5 @@
-/* A plan is made from the bottom: where values live, then which steps meet there. */
+/* A plan is made from the bottom: where values live, then which steps meet there. Barriers depend
+ * on the layout, since reusing memory makes conflicts that the values alone have not. */
 #include "plan/plan.h"
 
 rlxvk_status plan_create(const schedule *s, const plan_options *options, plan *out)

@@ -2,11 +2,17 @@
  * Level order: a step's level is one more than the highest level of the earlier steps it conflicts
  * with (RAW, WAW, WAR on the same bytes of the same value). Steps of one level are independent and
  * share one barrier. Stable, so deterministic.
+ *
+ * Sound because every conflict goes up: of two steps that conflict the later one has the higher
+ * level, so sorting by level keeps their order. Values have no memory yet; what the layout reuses
+ * adds hazards afterwards, not orders to keep. Levels cost memory: all results of one are alive at
+ * once.
  */
 #include "plan/marks.h"
 #include "plan/schedule.h"
 
 #include <stdlib.h>
+
 /* Marks are levels + 1 on the bytes of values: the lowest level that what comes next may have. */
 static uint32_t level_of(marks *m, const schedule *s, const step *at)
 {
@@ -58,6 +64,7 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
         return status_fail_memory("reordered steps");
     for (size_t i = 0; i < s->steps.count; i++)
         steps[i] = s->steps.items[ranks[i].index];
+    /* From the end, so that the last step of a level is the first one seen. */
     for (size_t i = s->steps.count, end = 0; i-- > 0; steps[i].level_end = (uint32_t)end)
         if (i + 1 == s->steps.count || ranks[i].level != ranks[i + 1].level)
             end = i;

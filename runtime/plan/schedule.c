@@ -12,6 +12,8 @@ void schedule_destroy(schedule *s)
     VECTOR_FREE(&s->temporaries);
 }
 
+/* A host step reads its operands and writes its result through the same slots as a dispatch, so
+ * that liveness and hazards need not know which kind a step is. The result comes last. */
 static bool host_operand(const schedule *s, uint32_t id, uint32_t index, operand *out)
 {
     const node *n = graph_node(s->graph, id);

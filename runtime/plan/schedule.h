@@ -15,10 +15,9 @@ typedef struct schedule_options {
     bool forbid_host;
     bool reorder;        /* level order */
     const bool *on_host; /* per row of the op table: forced to the host; may be NULL */
-    uint32_t matmul;     /* enum matmul_choice */
     rlxvk_precision precision;
     bool matrix_in_lanes;        /* vk_matrix_layout */
-    const char *variants;        /* checked choices (op/variant.h); may be NULL */
+    variant_set variants;        /* rows of kernel tables that the caller names */
     const struct tuning *tuning; /* measured ones; may be NULL */
     const node_pair *pairs;
     size_t pair_count;

@@ -1,6 +1,9 @@
 /*
  * Lowering a rewritten graph into steps. A node (or a pair) makes a step a dispatch, or one host
  * step. Leaves, views and empty results make none.
+ *
+ * Nodes are lowered in order, which respects all dependencies, and dispatches of one node stay
+ * together in the order in which its family emitted them.
  */
 #include "plan/schedule.h"
 
@@ -27,6 +30,7 @@ static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint
     return RLXVK_OK;
 }
 
+/* Nothing to compute, and kernels may assume an element at least. */
 static bool is_empty(const rlxvk_graph *g, uint32_t id)
 {
     return shape_numel(&graph_node(g, id)->shape) == 0;
@@ -55,7 +59,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     const op_family *family = node_row(n)->family;
     uint32_t first = (uint32_t)l->dispatches.count;
     rlxvk_status status = RLXVK_OK;
-    l->choice = (variant_choice){0};
+    l->choice = (variant_choice){0}; /* what one node chose says nothing about the next */
     if (is_hosted(options, s->graph, id) || !family->lower ||
         (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
@@ -65,7 +69,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     else
         status = family->lower(l, id);
     if (status != RLXVK_OK)
-        TRY(status_fail_within(status, "node %u", id));
+        TRY(status_fail_within(status, "node %u (%s)", id, node_row(n)->name));
     for (uint32_t i = first; i < l->dispatches.count; i++) {
         l->dispatches.items[i].node = id;
         if (!VECTOR_PUSH(&s->steps, (step){.node = id, .dispatch = i}))
@@ -86,6 +90,7 @@ static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *
         uint32_t pair = partners[id];
         if (pair != NODE_NONE && (is_hosted(options, g, id) || is_hosted(options, g, pair)))
             pair = NODE_NONE;
+        /* The pair's second is done where its first stands: the node id that is lower. */
         if (!is_silent(s, id) && (pair == NODE_NONE || id < pair))
             status = lower_node(l, s, options, id, pair);
     }
@@ -98,7 +103,6 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
     schedule s = {.graph = g};
     lowering l = {.graph = g,
                   .profile = options->profile,
-                  .matmul = options->matmul,
                   .precision = options->precision,
                   .matrix_in_lanes = options->matrix_in_lanes,
                   .variants = options->variants,
@@ -108,6 +112,7 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
     l.values = &s.values;
     TRY(lower_all(&l, &s, options));
 error:
+    /* What the lowering holds becomes the schedule's, after a failure to be destroyed with it. */
     s.dispatches.items = l.dispatches.items;
     s.dispatches.count = l.dispatches.count;
     s.dispatches.capacity = l.dispatches.capacity;

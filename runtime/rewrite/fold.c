@@ -4,7 +4,7 @@
  * it stands for do not change by a bit.
  */
 #include "rewrite/pass.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 
 #include <string.h>
 
@@ -16,6 +16,8 @@ static uint64_t word_bytes(const node *n)
                                shape_numel(&n->shape));
 }
 
+/* Operands are looked up in the new list, where those folded in this very pass are constants
+ * already: one pass folds whole chains. */
 static bool can_fold(const pass *p, uint32_t id)
 {
     const node *n = &p->nodes[id];

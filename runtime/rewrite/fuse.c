@@ -2,6 +2,8 @@
 #include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 
+/* Old node `old` as [N]. The reshape of a constant is folded by the last pass, of anything else it
+ * is a view. */
 static uint32_t flat_bias(pass *p, uint32_t old)
 {
     const node *bias = &p->nodes[old];

@@ -1,4 +1,8 @@
-/* A sum and the norm that reads it: one node where nothing else reads the sum, else a pair. */
+/*
+ * A sum and the norm that reads it. Where nothing else reads the sum the two become one node. Where
+ * something does, as in every pre-norm transformer, both results are wanted: they stay two nodes
+ * and make a pair, which is lowered as one step that writes both.
+ */
 #include "rewrite/fuse.h"
 
 static bool is_norm(const node *n)
@@ -96,6 +100,7 @@ bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out)
     return available_at(p, n, fuse_id(p, sum)) && fuse_no_write_since(p, fuse_id(p, sum), id);
 }
 
+/* Of several norms of one sum the first gets it. */
 rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs)
 {
     bool *taken = memory_zeroed(g->nodes.count + 1, sizeof *taken);

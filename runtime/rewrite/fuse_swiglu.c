@@ -1,4 +1,5 @@
-/* SwiGLU over the halves of one tensor. */
+/* SwiGLU, silu(gate) * up, where gate and up are the halves of one tensor's last axis: what a model
+ * computes that has one matmul for both. */
 #include "op/movement/movement.h"
 #include "rewrite/fuse.h"
 

@@ -1,4 +1,10 @@
-/* The driver of passes, what it counts for the rules, and the removal of dead nodes. */
+/*
+ * The driver of passes, what it counts for the rules, and the removal of dead nodes.
+ *
+ * A pass only appends: the new list grows in the order of the old one, so operands stay smaller
+ * than their readers whatever a rule emits, and the old list, with its counts, stays as it was
+ * until the pass is over.
+ */
 #include "rewrite/pass.h"
 
 #include <stdarg.h>
@@ -16,6 +22,7 @@ uint32_t *rewrite_count_uses(const rlxvk_graph *g)
     return uses;
 }
 
+/* Whether it must stay although nobody reads it. */
 static bool has_effect(const node *n)
 {
     return node_writes(n) != 0;
@@ -29,6 +36,7 @@ uint32_t *rewrite_count_writes(const rlxvk_graph *g)
     return writes;
 }
 
+/* A sum over all nodes up to each turns the question about a range into one subtraction. */
 bool rewrite_writes_between(const pass *p, uint32_t first, uint32_t last)
 {
     return first < last && p->writes[last] != p->writes[first + 1];
@@ -59,6 +67,7 @@ bool rewrite_expect_private(const pass *p, uint32_t id)
     return rewrite_miss(p, "%s %%%u has %u readers", name, id, p->uses[id]);
 }
 
+/* Operands are renamed in a new list: the old node may still be asked for by later matches. */
 uint32_t pass_copy(pass *p, uint32_t id)
 {
     rlxvk_graph *g = p->graph;
@@ -95,6 +104,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
             if (p.map[id] == NODE_NONE && g->status == RLXVK_OK)
                 p.map[id] = pass_copy(&p, id);
         }
+        /* After a failure the outputs still name old nodes: such a graph is only destroyed. */
         for (size_t i = 0; i < g->outputs.count && g->status == RLXVK_OK; i++)
             g->outputs.items[i] = p.map[g->outputs.items[i]];
         memory_free((void *)p.nodes);
@@ -107,6 +117,7 @@ rlxvk_status rewrite_run_pass(rlxvk_graph *g, rewrite_rule rule, const void *con
 
 /* ---- Dead nodes ---- */
 
+/* From the end, as readers stand after what they read: one walk settles whole chains. */
 static void mark_live(const rlxvk_graph *g, bool *live)
 {
     for (size_t i = 0; i < g->outputs.count; i++)
@@ -119,6 +130,8 @@ static void mark_live(const rlxvk_graph *g, bool *live)
     }
 }
 
+/* In place, since what stays only moves down. Inputs and params go as well when nobody reads them;
+ * the graph as it was built still knows their names. */
 rlxvk_status pass_drop_dead(rlxvk_graph *g)
 {
     size_t count = g->nodes.count, kept = 0;

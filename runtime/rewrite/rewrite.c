@@ -1,4 +1,8 @@
-/* The order of the passes. */
+/*
+ * The order of the passes. Views are detached first: fusing moves reads, and what a view must not
+ * see is told by where its readers stand in the graph as built. Regions come last, since they take
+ * what no pattern wanted. Dead nodes are dropped before each pass, for they would count as readers.
+ */
 #include "rewrite/fuse.h"
 
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)

@@ -102,55 +102,6 @@ static bool read_module(specialization *s)
 
 /* ---- Blocks ---- */
 
-/* Target k of a terminator; 0 behind the last. Selectors are of 32 bits. */
-static uint32_t target(const uint32_t *w, uint32_t k)
-{
-    switch (opcode_of(w[0])) {
-    case SpvOpBranch:
-        return k == 0 ? w[1] : 0;
-    case SpvOpBranchConditional:
-        return k < 2 ? w[2 + k] : 0;
-    case SpvOpSwitch:
-        return 2 + 2 * k < length_of(w[0]) ? w[2 + 2 * k] : 0;
-    default:
-        return 0;
-    }
-}
-
-/* The one target that the facts leave to a branch of several; 0: they leave more. The end of a loop
- * stays as it is. */
-static uint32_t only_target(const specialization *s, const uint32_t *w)
-{
-    uint32_t opcode = opcode_of(w[0]), chosen = 0;
-    if (s->whole || (opcode != SpvOpBranchConditional && opcode != SpvOpSwitch) ||
-        !s->ids[w[1]].known)
-        return 0;
-    if (opcode == SpvOpBranchConditional) {
-        chosen = w[2 + !s->ids[w[1]].value];
-    } else {
-        chosen = w[2];
-        for (uint32_t i = 3; i + 1 < length_of(w[0]); i += 2)
-            if (w[i] == s->ids[w[1]].value)
-                chosen = w[i + 1];
-    }
-    for (uint32_t k = 0; target(w, k); k++)
-        if (s->words + s->ids[target(w, k)].at < w)
-            return 0;
-    return chosen;
-}
-
-bool spirv_leads(const specialization *s, uint32_t from, uint32_t to)
-{
-    const uint32_t *w = s->words + s->ids[from].end;
-    uint32_t only = only_target(s, w);
-    if (!s->ids[from].live)
-        return false;
-    for (uint32_t k = 0; !only && target(w, k); k++)
-        if (target(w, k) == to)
-            return true;
-    return only == to;
-}
-
 static void visit(specialization *s, uint32_t label)
 {
     if (s->ids[label].live)
@@ -178,11 +129,11 @@ static void visit_successors(specialization *s, uint32_t label)
     for (; w < end; w += length_of(w[0]))
         if (opcode_of(w[0]) == SpvOpFunctionCall)
             visit_function(s, w[3]);
-    uint32_t only = only_target(s, end);
+    uint32_t only = spirv_only_target(s, end);
     if (only)
         visit(s, only);
-    for (uint32_t k = 0; !only && target(end, k); k++)
-        visit(s, target(end, k));
+    for (uint32_t k = 0; !only && spirv_target(end, k); k++)
+        visit(s, spirv_target(end, k));
 }
 
 /* Every loop that is entered is also repeated and left, as far as the live blocks show: then it
@@ -267,7 +218,7 @@ static void put_end(specialization *s, uint32_t label, const uint32_t *w)
 {
     const id_state *block = &s->ids[label];
     const uint32_t *merge = block->merge ? s->words + block->merge : NULL;
-    uint32_t only = only_target(s, w), opcode = opcode_of(w[0]);
+    uint32_t only = spirv_only_target(s, w), opcode = opcode_of(w[0]);
     bool selection = merge && opcode_of(merge[0]) == SpvOpSelectionMerge;
     bool stays = !only || !selection || opcode == SpvOpSwitch || s->ids[merge[1]].conditional_entry;
     if (merge && stays)
@@ -323,11 +274,11 @@ static bool advance(const specialization *s, place *p, const uint32_t *w)
 
 static void mark_end(specialization *s, uint32_t label, const uint32_t *w)
 {
-    bool decided = only_target(s, w);
+    bool decided = spirv_only_target(s, w);
     if (s->ids[label].merge && !(decided && opcode_of(w[0]) == SpvOpBranchConditional))
         s->ids[s->words[s->ids[label].merge + 1]].declared = true;
-    for (uint32_t k = 0; !decided && target(w, 1) && target(w, k); k++)
-        s->ids[target(w, k)].conditional_entry = true;
+    for (uint32_t k = 0; !decided && spirv_target(w, 1) && spirv_target(w, k); k++)
+        s->ids[spirv_target(w, k)].conditional_entry = true;
 }
 
 /* What is gone has no decorations: dead results, and those that become constants. */

@@ -1,4 +1,4 @@
-/* What specialize.c and specialize_fold.c share: a module and what is known of its ids. */
+/* What the files of specialization share: a module and what is known of its ids. */
 #ifndef RLXVK_SPECIALIZE_H
 #define RLXVK_SPECIALIZE_H
 
@@ -38,7 +38,12 @@ static inline bool has_result(const specialization *s, const uint32_t *w)
     return length_of(w[0]) > 2 && w[1] < s->bound && s->ids[w[1]].is_type && w[2] < s->bound;
 }
 
-/* specialize.c: whether block `from` is live and may go on to block `to`. */
+/* specialize_branch.c: target k of a terminator; 0 behind the last. Selectors are of 32 bits. */
+uint32_t spirv_target(const uint32_t *w, uint32_t k);
+/* The one target that the facts leave to a branch of several; 0: they leave more. The end of a loop
+ * stays as it is. */
+uint32_t spirv_only_target(const specialization *s, const uint32_t *w);
+/* Whether block `from` is live and may go on to block `to`. */
 bool spirv_leads(const specialization *s, uint32_t from, uint32_t to);
 
 /* specialize_fold.c: one round over the module; s->changed says whether it found new facts. */

@@ -239,7 +239,7 @@ static uint64_t now_ns(void)
 static bool reached_soon(device *d, VkSemaphore timeline, uint64_t value)
 {
     uint64_t reached = 0, begin = now_ns();
-    if (d->choice.profile.kind == RLXVK_DEVICE_CPU)
+    if (profile_is_software(&d->choice.profile))
         return false;
     while (d->fn.GetSemaphoreCounterValue(d->handle, timeline, &reached) == VK_SUCCESS) {
         if (reached >= value)

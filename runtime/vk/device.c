@@ -6,34 +6,51 @@
 
 #include <string.h>
 
-static rlxvk_status choose_all(const device_snapshot *snapshots, uint32_t count,
-                               const rlxvk_context_options *options, device_choice **out)
+/* All devices there are, as these options leave them. */
+typedef struct survey {
+    VkPhysicalDevice *physical;
+    device_snapshot *snapshots;
+    device_choice *choices;
+    uint32_t count;
+} survey;
+
+static void survey_destroy(survey *s)
 {
-    *out = memory_zeroed(count, sizeof(**out));
-    if (!*out)
-        return status_fail_memory("device choices");
-    for (uint32_t i = 0; i < count; i++)
-        profile_choose(&snapshots[i], options, &(*out)[i]);
-    return RLXVK_OK;
+    memory_free(s->physical);
+    memory_free(s->snapshots);
+    memory_free(s->choices);
 }
 
-static rlxvk_status device_pick(device *d, const rlxvk_context_options *options, const char *wanted)
+static rlxvk_status survey_take(device *d, const rlxvk_context_options *options, survey *out)
 {
     rlxvk_status status;
-    VkPhysicalDevice *physical = NULL;
-    device_snapshot *snapshots = NULL;
-    device_choice *choices = NULL;
-    uint32_t count = 0, index = 0;
-    TRY(snapshot_take_all(d, &physical, &snapshots, &count));
-    TRY(choose_all(snapshots, count, options, &choices));
-    TRY(vk_select_device(snapshots, choices, count, wanted, &index));
-    d->physical = physical[index];
-    d->snapshot = snapshots[index];
-    d->choice = choices[index];
+    TRY(snapshot_take_all(d, &out->physical, &out->snapshots, &out->count));
+    if (!(out->choices = memory_zeroed(out->count, sizeof *out->choices)))
+        TRY(status_fail_memory("device choices"));
+    for (uint32_t i = 0; i < out->count; i++) {
+        profile_choose(&out->snapshots[i], options, &out->choices[i]);
+        out->choices[i].index = i;
+    }
 error:
-    memory_free(physical);
-    memory_free(snapshots);
-    memory_free(choices);
+    return status;
+}
+
+static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
+                                const char *otherwise)
+{
+    rlxvk_status status;
+    survey s = {0};
+    uint32_t index = 0;
+    TRY(survey_take(d, options, &s));
+    if (options->device)
+        TRY(vk_match_device(s.snapshots, s.choices, s.count, options->device, &index));
+    else
+        TRY(vk_select_device(s.snapshots, s.choices, s.count, otherwise, &index));
+    d->physical = s.physical[index];
+    d->snapshot = s.snapshots[index];
+    d->choice = s.choices[index];
+error:
+    survey_destroy(&s);
     return status;
 }
 
@@ -167,12 +184,11 @@ static rlxvk_status device_fill(device *d, const rlxvk_context_options *options,
                                 const switches *environment)
 {
     rlxvk_status status;
-    const char *wanted = options->device ? options->device : environment->device;
     if (pthread_mutex_init(&d->queue_lock, NULL))
         return status_fail_memory("queue lock");
     d->queue_lock_made = true;
     TRY(loader_instance_open(d, toggle(options->validation, environment->validation)));
-    TRY(device_pick(d, options, wanted));
+    TRY(device_pick(d, options, environment->device));
     TRY(handle_create(d));
     TRY(loader_device_functions(d));
     d->fn.GetDeviceQueue(d->handle, d->choice.queue_family, 0, &d->queue);
@@ -237,26 +253,44 @@ void device_close(device *d)
     memory_free(d);
 }
 
+/* An instance for as long as it takes to look. */
+static rlxvk_status survey_open(device **d, survey *out)
+{
+    rlxvk_status status;
+    if (!(*d = memory_zeroed(1, sizeof **d)))
+        TRY(status_fail_memory("device"));
+    TRY(loader_instance_open(*d, false));
+    TRY(survey_take(*d, NULL, out));
+error:
+    return status;
+}
+
 rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count)
 {
     rlxvk_status status;
-    VkPhysicalDevice *physical = NULL;
-    device_snapshot *snapshots = NULL;
-    device_choice *choices = NULL;
-    uint32_t count = 0;
-    device *d = memory_zeroed(1, sizeof(*d));
-    if (!d)
-        return status_fail_memory("device");
-    TRY(loader_instance_open(d, false));
-    TRY(snapshot_take_all(d, &physical, &snapshots, &count));
-    TRY(choose_all(snapshots, count, NULL, &choices));
-    for (uint32_t i = 0; i < MIN(count, capacity); i++)
-        profile_describe(&snapshots[i], &choices[i], &infos[i]);
-    *out_count = count;
+    device *d = NULL;
+    survey s = {0};
+    TRY(survey_open(&d, &s));
+    for (uint32_t i = 0; i < MIN(s.count, capacity); i++)
+        profile_describe(&s.snapshots[i], &s.choices[i], &infos[i]);
+    *out_count = s.count;
 error:
-    memory_free(physical);
-    memory_free(snapshots);
-    memory_free(choices);
+    survey_destroy(&s);
+    device_close(d);
+    return status;
+}
+
+rlxvk_status device_find(const char *wanted, rlxvk_device_info *out)
+{
+    rlxvk_status status;
+    device *d = NULL;
+    survey s = {0};
+    uint32_t index;
+    TRY(survey_open(&d, &s));
+    TRY(vk_select_device(s.snapshots, s.choices, s.count, wanted, &index));
+    profile_describe(&s.snapshots[index], &s.choices[index], out);
+error:
+    survey_destroy(&s);
     device_close(d);
     return status;
 }

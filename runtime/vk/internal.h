@@ -38,6 +38,10 @@ void profile_uuid_text(const uint8_t uuid[VK_UUID_SIZE], char out[2 * VK_UUID_SI
 rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
                               uint32_t count, const char *wanted, uint32_t *out);
 
+/* select.c: the index of the device that an info describes, which must be usable; E_NO_DEVICE. */
+rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_choice *choices,
+                             uint32_t count, const rlxvk_device_info *wanted, uint32_t *out);
+
 /* pipeline.c: `cache_directory` as in rlxvk_context_options. */
 rlxvk_status pipeline_store_create(device *d, const char *cache_directory);
 void pipeline_store_destroy(device *d);

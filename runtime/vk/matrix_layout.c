@@ -1,6 +1,7 @@
 /* How the device spreads a matrix over a subgroup: nothing tells, so a kernel looks, once, when the
  * first executable wants to know. */
 #include "args/matmul.h"
+#include "constants/matmul.h"
 #include "vk/internal.h"
 #include "vk/vk.h"
 
@@ -56,8 +57,11 @@ static rlxvk_status look(device *d, int *out)
     matrix_shape unit = profile->matrix_f16;
     pipeline_request request = {KERNEL_MATRIX_LAYOUT,
                                 4,
-                                {profile->subgroup_size, unit.m, unit.n,
-                                 MATRIX_LANES * unit.m / profile->subgroup_size}};
+                                {[LOCAL_SIZE] = profile->subgroup_size,
+                                 [MATRIX_LAYOUT_UNIT_M] = unit.m,
+                                 [MATRIX_LAYOUT_UNIT_N] = unit.n,
+                                 [MATRIX_LAYOUT_ROWS] =
+                                     MATRIX_LANES * unit.m / profile->subgroup_size}};
     probe p = {.pool = VK_NULL_HANDLE};
     VkPipeline pipeline;
     VkCommandBuffer commands;

@@ -239,11 +239,11 @@ static rlxvk_status request_check(const device *d, const pipeline_request *reque
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "kernel '%s': %u storage buffers; this device has %u", kernel->name,
                            kernel->binding_count, p->storage_buffers_per_stage);
-    if (request->constant_count &&
-        (!request->constants[0] || request->constants[0] > p->max_workgroup_invocations))
+    if (request->constant_count && (!request->constants[LOCAL_SIZE] ||
+                                    request->constants[LOCAL_SIZE] > p->max_workgroup_invocations))
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "kernel '%s': workgroup of %u; this device takes 1 to %u", kernel->name,
-                           request->constants[0], p->max_workgroup_invocations);
+                           request->constants[LOCAL_SIZE], p->max_workgroup_invocations);
     return RLXVK_OK;
 }
 

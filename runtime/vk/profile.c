@@ -199,7 +199,7 @@ static bool is_portable(const device_snapshot *s)
 static uint32_t choose_workgroup_size(const device_profile *p)
 {
     uint32_t size = 128;
-    if (p->kind == RLXVK_DEVICE_CPU)
+    if (profile_is_software(p))
         size = 64; /* invocations of a group run one after the other: larger ones gain nothing */
     else if (p->max_workgroup_invocations >= 256)
         size = 256;
@@ -392,6 +392,7 @@ void profile_describe(const device_snapshot *snapshot, const device_choice *choi
     if (*snapshot->driver.driverInfo)
         text_append(&driver, " %s", snapshot->driver.driverInfo);
     profile_uuid_text(snapshot->id.deviceUUID, out->uuid);
+    out->index = choice->index;
     out->kind = choice->profile.kind;
     out->api_version = snapshot->properties.apiVersion;
     out->usable = choice->usable;

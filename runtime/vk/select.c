@@ -1,6 +1,7 @@
 /*
- * Which device to open: the wanted one, or discrete before integrated before virtual before CPU;
- * the first among equals. A name may match several devices: the best of them is taken. Pure.
+ * Which device to open: the given one, the one that a text names, or discrete before integrated
+ * before virtual before CPU; the first among equals. A name may match several devices: the best of
+ * them is taken. Pure.
  */
 #include "vk/internal.h"
 
@@ -78,9 +79,8 @@ static rlxvk_status fail_selection(const device_snapshot *snapshots, const devic
         return status_fail(RLXVK_E_NO_DEVICE, "no usable Vulkan device; found %s", list);
     return status_fail(
         RLXVK_E_NO_DEVICE,
-        "no usable device matches '%.100s' (RLXVK_DEVICE or the option `device`: an index, part "
-        "of a name, or a UUID); found %s",
-        wanted, list);
+        "no usable device matches '%.100s' (an index, part of a name, or a UUID); found %s", wanted,
+        list);
 }
 
 rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
@@ -104,4 +104,24 @@ rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_cho
         *out = i;
     }
     return best ? RLXVK_OK : fail_selection(snapshots, choices, count, wanted);
+}
+
+static bool is_described(const device_snapshot *snapshot, const rlxvk_device_info *info)
+{
+    return uuid_equal(snapshot, info->uuid) &&
+           strncmp(snapshot->properties.deviceName, info->name, sizeof info->name) == 0;
+}
+
+/* Devices that share name and UUID are told apart by their place. */
+rlxvk_status vk_match_device(const device_snapshot *snapshots, const device_choice *choices,
+                             uint32_t count, const rlxvk_device_info *wanted, uint32_t *out)
+{
+    uint32_t found = count;
+    for (uint32_t i = 0; i < count; i++)
+        if (is_described(&snapshots[i], wanted) && (found == count || i == wanted->index))
+            found = i;
+    if (found == count || !choices[found].usable)
+        return fail_selection(snapshots, choices, count, wanted->name);
+    *out = found;
+    return RLXVK_OK;
 }

@@ -60,6 +60,7 @@ typedef struct device_choice {
     bool arena_coherent, readback_coherent;
     bool timestamps;
     bool unroll_hints; /* are hints to this driver, not orders to unroll whatever the size */
+    uint32_t index;    /* among the devices there are */
     device_profile profile;
 } device_choice;
 
@@ -100,6 +101,8 @@ rlxvk_status device_open(const rlxvk_context_options *options, const switches *s
                          device **out);
 void device_close(device *d);
 rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
+/* By index, part of its name or UUID; the best of several, or, for NULL or "", of all. */
+rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);
 
 /* Whether sums and left operands of f16 matrices lie as glsl/matmul/matrix_layout.glsl has them.
  * Runs a kernel at the first call; may be called from several threads. */

@@ -57,7 +57,7 @@ int main(void)
     rlxvk_tensor input = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT));
     rlxvk_graph_output(g, rlxvk_custom(g, "leaky_relu", &input, 1, &slope, sizeof slope));
     for (int on_host = 0; on_host < 2; on_host++) {
-        rlxvk_compile_options options = {.force_host = on_host ? "custom" : ""};
+        rlxvk_compile_options options = {.force_host = on_host ? RLXVK_ON : RLXVK_OFF};
         rlxvk_run_input in = {.name = "x", .data = x, .length = COUNT};
         rlxvk_run_output out = {.index = 0, .buffer = y, .length = COUNT};
         if (rlxvk_compile(context, g, &options, &executables[on_host]) ||

@@ -45,6 +45,15 @@ static device_profile any_profile(uint32_t bits)
     return p;
 }
 
+/* 0: none are named. */
+static variant_set any_variants(uint32_t bits)
+{
+    variant_set set = {{0}};
+    for (uint32_t i = 0; bits && i < CHOICE_COUNT; i++)
+        set.rows[i] = (uint8_t)((bits + i) % (choice_families[i].table->count + 1));
+    return set;
+}
+
 static void choose(fuzz_input *in, choices *c)
 {
     uint32_t device = fuzz_byte(in), bits = fuzz_byte(in), more = fuzz_byte(in);
@@ -59,7 +68,7 @@ static void choose(fuzz_input *in, choices *c)
                                      .keep_all = bits & 4 && bits & 8,
                                      .reorder = bits & 16 && !(bits & 4 && bits & 8),
                                      .on_host = c->on_host,
-                                     .matmul = (bits >> 5) % 3,
+                                     .variants = any_variants(bits >> 5),
                                      .precision = (rlxvk_precision)(more >> 1 & 3),
                                      .matrix_in_lanes = more & 8};
     c->plan = (plan_options){.max_block_bytes = c->profile.max_allocation_bytes,

@@ -56,7 +56,7 @@ static bool same_point(const tuning_point *a, const tuning_point *b)
 
 static variant_query query_at(const tuning_point *p)
 {
-    variant_query q = {.family = &variant_families[p->family]};
+    variant_query q = {.family = &choice_families[p->family]};
     memcpy(q.tag, p->tag, sizeof q.tag);
     for (int i = 0; i < VARIANT_DIMS; i++)
         q.dims[i] = p->dims[i];
@@ -70,7 +70,8 @@ static void check_written(const tuning_point *p)
     variant_query q = query_at(p);
     tuning again;
     text_append(&written, "%s", TUNING_HEADER);
-    tuning_write(&q, p->row == VARIANT_NONE ? TUNING_TABLE : q.family->row(p->row), 1.5, &written);
+    tuning_write(&q, p->row == VARIANT_NONE ? TUNING_TABLE : choice_row_name(q.family, p->row), 1.5,
+                 &written);
     if (tuning_create(line, NULL, &again) != RLXVK_OK)
         return;
     FUZZ_CHECK(again.points.count == 1 && same_point(&again.points.items[0], p),
@@ -92,7 +93,8 @@ static void check_profile(const uint8_t *bytes, size_t size)
         const tuning_point *p = &t.points.items[i];
         variant_query q = query_at(p);
         size_t row = tuning_find(&t, &q);
-        FUZZ_CHECK(row == VARIANT_NONE || q.family->row(row), "row %zu of %s", row, q.family->name);
+        FUZZ_CHECK(row == VARIANT_NONE || choice_row_name(q.family, row), "row %zu of %s", row,
+                   q.family->name);
         if (i < 4)
             check_written(p);
     }

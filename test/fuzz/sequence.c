@@ -589,7 +589,8 @@ static rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_opti
 {
     uint8_t bits = fuzz_byte(&choices.in), more = fuzz_byte(&choices.in);
     rlxvk_compile_options o = {.allow_unset = more % 8 == 7 ? RLXVK_ON : RLXVK_OFF,
-                               .force_host = more / 8 % 4 == 3 ? g->on_host : NULL,
+                               .host_ops = more / 8 % 4 == 3 ? g->on_host : NULL,
+                               .host_op_count = more / 8 % 4 == 3 ? model_host_ops(g) : 0,
                                .keep_all = more / 32 == 7 ? RLXVK_ON : RLXVK_OFF,
                                .max_in_flight = choose(5),
                                .rng = seldom(4) ? rng : NULL};
@@ -608,10 +609,10 @@ static rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_opti
 static void tell_options(const rlxvk_compile_options *o)
 {
     tell(" cached %d full_barrier %d reuse_memory %d reorder %d check_index %d fusion %d profile "
-         "%d%s%s, %u in flight, force_host %s",
+         "%d%s%s, %u in flight, %zu host_ops",
          o->cached, o->full_barrier, o->reuse_memory, o->reorder, o->check_index, o->fusion,
          o->profile, o->allow_unset == RLXVK_ON ? " allow_unset" : "",
-         o->keep_all == RLXVK_ON ? " keep_all" : "", o->max_in_flight, text_of(o->force_host));
+         o->keep_all == RLXVK_ON ? " keep_all" : "", o->max_in_flight, o->host_op_count);
     if (o->rng)
         tell(", seed %llu backend %d step %llu%s", (unsigned long long)o->rng->seed,
              (int)o->rng->backend, (unsigned long long)o->rng->step,

@@ -1,6 +1,6 @@
 /* What fuzzed sequences of calls choose by the bytes of their input: numbers, names, data. */
-#ifndef RLXVK_CHOICE_H
-#define RLXVK_CHOICE_H
+#ifndef RLXVK_TEST_CHOICE_H
+#define RLXVK_TEST_CHOICE_H
 
 #include "support/fuzz_input.h"
 #include "support/model.h"

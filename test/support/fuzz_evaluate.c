@@ -1,7 +1,7 @@
 /* See fuzz_evaluate.h. */
 #include "support/fuzz_evaluate.h"
 
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/random/random.h"
 #include "support/fuzz_input.h"
 #include "support/random_graph.h"

@@ -1,7 +1,7 @@
 /* See harness.h. */
 #include "support/harness.h"
 #include "exec/context.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,4 +149,19 @@ uint64_t hash_floats(const float *values, size_t count)
         h = (h ^ bits) * 0x100000001b3u;
     }
     return h;
+}
+
+void force_host(rlxvk_compile_options *options, const char *rows, host_rows *room)
+{
+    if (!rows)
+        return;
+    if (strcmp(rows, "all") == 0) {
+        options->force_host = RLXVK_ON;
+        return;
+    }
+    snprintf(room->text, sizeof room->text, "%s", rows);
+    options->host_ops = room->names;
+    options->host_op_count = 0;
+    for (char *row = strtok(room->text, ","); row; row = strtok(NULL, ","))
+        room->names[options->host_op_count++] = row;
 }

@@ -23,6 +23,13 @@ float *run_seeded(rlxvk_executable *e, const rlxvk_graph *g, uint64_t seed, bool
 /* The same leaves through the host reference. */
 float *evaluate_seeded(const rlxvk_graph *g, uint64_t seed, bool exact, size_t *out_count);
 
+/* Sets the ops that run on the host to "all", or to rows separated by commas; NULL leaves them. */
+typedef struct host_rows {
+    const char *names[8];
+    char text[128];
+} host_rows;
+void force_host(rlxvk_compile_options *options, const char *rows, host_rows *room);
+
 uint64_t hash_floats(const float *values, size_t count);
 
 /* assert that a status is OK, printing the library's sentence otherwise. */

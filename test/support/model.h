@@ -71,8 +71,13 @@ typedef struct model_graph {
     const model_node nodes[MODEL_MAX_NODES];
     uint8_t node_count;
     uint8_t outputs[MODEL_MAX_OUTPUTS], output_count;
-    const char *on_host; /* rows of it that the option force_host may name */
+    const char *on_host[2]; /* rows of it that the option host_ops may name */
 } model_graph;
+
+static inline size_t model_host_ops(const model_graph *g)
+{
+    return (size_t)(g->on_host[0] != NULL) + (g->on_host[1] != NULL);
+}
 
 extern const model_graph model_graphs[];
 extern const size_t model_graph_count;

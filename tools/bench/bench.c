@@ -7,6 +7,7 @@
 #include "bench/bench.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/option.h"
 
 #include <getopt.h>
 #include <regex.h>
@@ -307,14 +308,14 @@ static void print_head(const bench_job *j, const rlxvk_device_info *device)
 
 static rlxvk_status bench(bench_job *j)
 {
-    rlxvk_context_options options = {.device = j->device,
-                                     .tuning = j->tune ? RLXVK_OFF : RLXVK_DEFAULT};
+    rlxvk_context_options options = {.tuning = j->tune ? RLXVK_OFF : RLXVK_DEFAULT};
     rlxvk_device_info device;
     rlxvk_status status;
     if (j->start || j->start_child)
         return (j->start ? bench_start : bench_start_child)(j->device);
     if (j->pipelines)
         return bench_pipelines(j->device, j->variant, j->filter ? &j->pattern : NULL);
+    TRY(option_device(j->device, &device, &options));
     TRY(rlxvk_context_create(&options, &j->context));
     if (j->tune)
         return bench_tune(j->context, j->family);

@@ -52,7 +52,7 @@ static rlxvk_status peak_record(peak *p)
     VkPipeline pipeline;
     VkDescriptorSet set;
     rlxvk_status status;
-    request.constants[0] = p->workgroup;
+    request.constants[LOCAL_SIZE] = p->workgroup;
     TRY(pipeline_get_all(p->d, &request, 1, &pipeline));
     TRY(vk_descriptor_set_write(p->d, p->descriptors, &range, 1, &set));
     TRY(command_begin(p->d, p->buffer));
@@ -102,7 +102,7 @@ static void peak_destroy(peak *p)
 rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops)
 {
     const device_profile *profile = &context->device->choice.profile;
-    bool cpu = profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(profile);
     peak p = {.d = context->device,
               .invocations = cpu ? INVOCATIONS_CPU : INVOCATIONS_GPU,
               .workgroup = profile->workgroup_size};

@@ -9,6 +9,7 @@
 #include "exec/context.h"
 #include "exec/state.h"
 #include "cli/output.h"
+#include "cli/option.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,12 +78,13 @@ static rlxvk_status survey_case(survey *s, const char *line, const char *variant
     case_spec spec;
     made m = {0};
     size_t before = pipeline_count_made(s->context->device);
+    option_variants variants;
     rlxvk_status status = RLXVK_OK;
     if (case_parse(line, &spec) != RLXVK_OK || build(&spec, &graph) != RLXVK_OK)
         goto error;
     rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
-                                     .variant = variant,
                                      .precision = case_precision(&spec, RLXVK_PRECISION_F32)};
+    TRY(option_set_variants(variant, &variants, &options));
     double begin = now(s);
     if (rlxvk_compile(s->context, graph, &options, &e) != RLXVK_OK)
         goto error;
@@ -132,7 +134,7 @@ static void report(survey *s)
 
 rlxvk_status bench_pipelines(const char *device, const char *variant, const regex_t *filter)
 {
-    rlxvk_context_options options = {.device = device, .cache_directory = ""};
+    rlxvk_context_options options = {.cache_directory = ""};
     survey s = {0};
     case_list lines = {0};
     rlxvk_device_info info;
@@ -140,6 +142,7 @@ rlxvk_status bench_pipelines(const char *device, const char *variant, const rege
     setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
     setenv("MESA_GLSL_CACHE_DISABLE", "true", 1);
     setenv("__GL_SHADER_DISK_CACHE", "0", 1);
+    TRY(option_device(device, &info, &options));
     TRY(rlxvk_context_create(&options, &s.context));
     rlxvk_context_device(s.context, &info);
     s.clock = info.kind == RLXVK_DEVICE_CPU ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;

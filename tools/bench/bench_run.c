@@ -1,4 +1,5 @@
 /* One bench case: copies of the op on leaves of their own, random content, timed runs. */
+#include "cli/option.h"
 #include "bench/bench.h"
 #include "exec/state.h"
 
@@ -20,6 +21,8 @@ enum { MOST_COPIES = 32, MOST_STEPS = 1024, MOST_RUNS = 40, FEWEST_RUNS = 3, BUR
 
 typedef struct bench {
     const bench_setup *setup;
+    option_variants names;
+    rlxvk_compile_options chosen; /* the set-up's variants */
     case_spec spec;
     bool cpu;
     uint32_t copies, burst;
@@ -173,7 +176,8 @@ static rlxvk_compile_options options_of(const bench *b)
 {
     bool regions = case_integer(&b->spec, "regions", 1);
     return (rlxvk_compile_options){.precision = case_precision(&b->spec, b->setup->precision),
-                                   .variant = b->setup->variant,
+                                   .variants = b->chosen.variants,
+                                   .variant_count = b->chosen.variant_count,
                                    .full_barrier = RLXVK_ON,
                                    .max_in_flight = BURST,
                                    .regions = regions ? RLXVK_DEFAULT : RLXVK_OFF,
@@ -237,7 +241,7 @@ static void note_variants(const bench *b, bench_result *out)
         out->named |= s->dispatches.items[i].source == VARIANT_BY_NAME;
     for (size_t i = 0; out->query.family && i < s->dispatches.count && !out->variant; i++) {
         const char *row, *used = s->dispatches.items[i].variant;
-        for (size_t k = 0; used && (row = out->query.family->row(k)); k++)
+        for (size_t k = 0; used && (row = choice_row_name(out->query.family, k)); k++)
             if (row == used)
                 out->variant = row;
     }
@@ -315,6 +319,7 @@ rlxvk_status bench_run(const bench_setup *setup, const char *line, bench_result 
     rlxvk_context_device(setup->context, &device);
     b.cpu = device.kind == RLXVK_DEVICE_CPU;
     TRY(case_parse(line, &b.spec));
+    TRY(option_set_variants(setup->variant, &b.names, &b.chosen));
     TRY(build(&b, &shape));
     out->flops = count_flops(&b.spec, &shape);
     out->bytes = count_bytes(&b.spec, &shape);

@@ -21,7 +21,7 @@ enum { LINE = 256, PROFILE = 1 << 20 };
 
 typedef struct tuner {
     rlxvk_context *context;
-    const variant_family *family;
+    const choice_family *family;
     text profile;
     rlxvk_status status; /* the first error */
 } tuner;
@@ -70,7 +70,7 @@ static void tune_line(tuner *t, const char *line, rlxvk_precision precision)
     if (t->status != RLXVK_OK || !measure(t, line, precision, NULL, 0, &table))
         return;
     least = table.microseconds;
-    for (size_t i = 0; (row = t->family->row(i)) && t->status == RLXVK_OK; i++) {
+    for (size_t i = 0; (row = choice_row_name(t->family, i)) && t->status == RLXVK_OK; i++) {
         if (row == table.variant || !measure(t, line, precision, row, HOPELESS * least, &result) ||
             result.microseconds >= least)
             continue;
@@ -209,20 +209,12 @@ static void tune_packed(tuner *t, bool cpu)
 /* ---- All ---- */
 
 static const struct {
-    const char *family;
+    choice_kind family;
     void (*tune)(tuner *t, bool cpu);
-} grids[] = {{"matmul", tune_products},
-             {"matrix", tune_products},
-             {"conv", tune_convs},
-             {"dequant", tune_packed}};
-
-static const variant_family *find_family(const char *name)
-{
-    for (size_t i = 0; i < variant_family_count; i++)
-        if (strcmp(variant_families[i].name, name) == 0)
-            return &variant_families[i];
-    return NULL;
-}
+} grids[] = {{CHOICE_matmul, tune_products},
+             {CHOICE_matrix, tune_products},
+             {CHOICE_conv, tune_convs},
+             {CHOICE_dequant, tune_packed}};
 
 /* What the file says of other families. */
 static void keep_others(tuner *t, const char *family)
@@ -245,7 +237,7 @@ static void keep_others(tuner *t, const char *family)
 rlxvk_status bench_tune(rlxvk_context *context, const char *family)
 {
     tuner t = {.context = context, .profile = {memory_zeroed(PROFILE, 1), PROFILE, 0}};
-    bool cpu = context->device->choice.profile.kind == RLXVK_DEVICE_CPU, found = false;
+    bool cpu = profile_is_software(&context->device->choice.profile), found = false;
     rlxvk_status status;
     if (!t.profile.buffer)
         return status_fail_memory("profile");
@@ -253,10 +245,10 @@ rlxvk_status bench_tune(rlxvk_context *context, const char *family)
     if (family)
         keep_others(&t, family);
     for (size_t i = 0; i < ARRAY_COUNT(grids); i++) {
-        if (family && strcmp(family, grids[i].family) != 0)
+        t.family = &choice_families[grids[i].family];
+        if (family && strcmp(family, t.family->name) != 0)
             continue;
         found = true;
-        t.family = find_family(grids[i].family);
         grids[i].tune(&t, cpu);
         TRY(t.status);
     }

@@ -14,18 +14,19 @@ if command -v clang-format >/dev/null; then
 fi
 
 # A layer may include only itself and those below it: base <- kernel, graph <- op <- rewrite, plan (which do not know each
-# other) <- exec; base, kernel <- spirv <- vk <- exec. args/ (glsl/) is seen by those who fill a kernel's arguments.
+# other) <- exec; base, kernel <- spirv <- vk <- exec. args/ (glsl/) and constants/ (generated) are seen by those who fill in a
+# dispatch.
 allowed() {
     case $1 in
     base) echo base ;;
     kernel) echo "base kernel" ;;
     graph) echo "base graph" ;;
-    op) echo "base kernel args graph op" ;;
+    op) echo "base kernel args constants graph op" ;;
     plan) echo "base kernel graph op plan" ;;
-    rewrite) echo "base kernel args graph op rewrite" ;;
+    rewrite) echo "base kernel args constants graph op rewrite" ;;
     spirv) echo "base kernel spirv" ;;
-    vk) echo "base kernel args spirv vk" ;;
-    exec) echo "base kernel args graph op rewrite plan spirv vk exec" ;;
+    vk) echo "base kernel args constants spirv vk" ;;
+    exec) echo "base kernel args constants graph op rewrite plan spirv vk exec" ;;
     esac
 }
 for layer in base kernel graph op plan rewrite spirv vk exec; do
@@ -37,8 +38,39 @@ for layer in base kernel graph op plan rewrite spirv vk exec; do
         done
     done
 done
+# So may a folder of families: op/ itself, choice/ and the folders before it.
+before='choice'
+for folder in movement random compose elementwise rows matmul packed attention conv spectral sequence; do
+    before="$before $folder"
+    for f in runtime/op/$folder/*.[ch]; do
+        for used in $(sed -n 's/^#include "op\/\([a-z_]*\)\/.*/\1/p' "$f"); do
+            [[ " $before " == *" $used "* ]] || complain "$f includes from op/$used, which is no folder below its own"
+        done
+    done
+    [[ -d runtime/op/$folder ]] || complain "runtime/op/$folder: no such folder; this list has them from the bottom up"
+done
+for folder in runtime/op/*/; do
+    [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
+done
 # Inside a folder too, files form a stack: no circle of objects that call each other.
-circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,vk,exec}) || complain "$circles"
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,spirv,vk,exec}) || complain "$circles"
+# A family's own functions are named <family>_<member> and stand in the order that op.h describes.
+order() {
+    awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
+        /^const op_family/ { family = $3; sub(/_family$/, "", family); last = latest = 0 }
+        family { for (rest = $0; match(rest, /\.[a-z_]+ = [a-z0-9_]+/); rest = substr(rest, RSTART + RLENGTH)) {
+            split(substr(rest, RSTART + 1, RLENGTH - 1), part, " = ")
+            if (part[1] == part[2]) print FILENAME ": " part[2] " is not named after its family"
+            if (part[1] ~ /^(lower|host|index_limit|describe)$/) last = latest
+            if (part[2] != family "_" part[1] || !(part[2] in at)) continue
+            if (at[part[2]] < last) print FILENAME ": " part[2] " stands too early; op.h has the order"
+            if (at[part[2]] > latest) latest = at[part[2]] } }
+        /\};/ { family = "" }' "$@"
+}
+for f in $(grep -l '^const op_family' $(find runtime/op -name '*.c')); do
+    found=$(order "$f")
+    [[ $found ]] && complain "$found"
+done
 for f in $(find include runtime/{base,kernel,graph,op,rewrite,plan,spirv} -type f); do
     grep -q '#include <vulkan' "$f" && complain "$f includes Vulkan headers"
 done
@@ -47,10 +79,24 @@ nameless='base kernel graph plan spirv vk exec'
 for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
+# What is extern and not public begins with its room, its folder or its file's first word, or is a family: it can be found.
+named='base kernel graph op plan rewrite spirv vk'
+for room in $named; do
+    for f in $(find runtime/$room -name '*.c'); do
+        folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)
+        stray=$(nm "$BUILD/${f%.c}.o" | awk -v first="^(rlxvk|$room|$folder|${file%%_*})_" \
+            '$(NF - 1) ~ /^[A-TV-Z]$/ && $NF !~ first && $NF !~ /_family$/ { printf " %s", $NF }')
+        [[ $stray ]] && complain "$f: extern names without a prefix that tells where they are:$stray"
+    done
+done
 for f in $(find runtime -name '*.[ch]' -not -path 'runtime/op/*'); do
     grep -nE 'case OP_' "$f" /dev/null && complain "$f: switch over op kinds outside runtime/op"
 done
 
+# Specialization constants go by name (constants/, SET_CONSTANTS).
+mapfile -t found < <(find runtime tools/bench tools/cli tools/conform test -name '*.[ch]' -exec \
+    grep -nE '(\.|->)constants(\[[0-9]| = \{[^[])' {} +)
+for f in "${found[@]}"; do complain "$f: literal number of a specialization constant"; done
 # A public name is a row of op.def, a builder made of rows, an object and what is asked of it, or a verb and what of an executable it
 # concerns. A new row never collides with a function that is no op.
 nouns='context graph tensor executable device status dtype precision shape quant signal custom version'
@@ -60,14 +106,14 @@ verbs='compile clone run submit wait last_error first_bad_node set_param set_par
     feed_rows read_output_row set_rng get_rng'
 builders='matmul_with attention_with_lse call if while scan rng_uniform_like rng_normal_like dot_general lora_matmul fused_attention_block
     fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
-rows=$(sed -n 's/^OP(\([a-z0-9_]*\),.*/\1/p' runtime/op/op.def)
+rows=$(sed -nE 's/^(OP|[A-Z]+_ACTIVATION\([0-9]+, [A-Z0-9_]+)[(,] *([a-z0-9_]*),.*/\2/p' runtime/op/op.def glsl/args/activation.def)
 known=" $(echo $verbs $builders $rows) "
 for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' include/*.h); do
     [[ $known == *" $name "* || " $nouns " == *" ${name%%_*} "* ]] || complain "rlxvk_$name: neither an op's row nor an object's name first"
 done
 
 # A host program's locale may not change what is read and written: base/text.c has what stands in for these.
-mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path tools/build/spv2c.c -exec \
+mapfile -t found < <(find runtime tools -name '*.[ch]' ! -path runtime/base/text.c ! -path 'tools/build/*' -exec \
     grep -nE '\b(is(alpha|alnum|digit|space|upper|lower|print|punct)|to(lower|upper)|strn?casecmp|strto(d|f|ld)|atof|setlocale|vsnprintf|vfprintf) *\(' {} +)
 for f in "${found[@]}"; do complain "$f: depends on the locale"; done
 

@@ -9,6 +9,7 @@
 #include "cli/new_file.h"
 #include "conform/npy.h"
 #include "cli/output.h"
+#include "cli/option.h"
 #include "model/tokenizer.h"
 #include "model/utf8.h"
 
@@ -139,7 +140,8 @@ static uint64_t count_new_tokens(const session *s, const llama_config *config)
 static rlxvk_status open_session(session *s)
 {
     const options *o = s->options;
-    rlxvk_context_options device = {.device = o->device};
+    rlxvk_context_options device = {0};
+    rlxvk_device_info found;
     llama_config config;
     double start = clock_seconds();
     rlxvk_status status;
@@ -152,6 +154,7 @@ static rlxvk_status open_session(session *s)
                          tokenizer_adds_bos(s->tokenizer), &s->prompt));
     if (!(s->logits = memory_zeroed((size_t)config.vocabulary, sizeof *s->logits)))
         TRY(status_fail_memory("logits"));
+    TRY(option_device(o->device, &found, &device));
     TRY(rlxvk_context_create(&device, &s->context));
     TRY(llama_load(s->context, s->file, s->prompt.count, count_new_tokens(s, &config),
                    o->greedy ? NULL : &o->sampling, o->seed, &s->model));

@@ -1,7 +1,7 @@
 /* rlxvk info: the devices, what the library made of each and why, and the environment switches. */
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "op/choice/variant.h"
+#include "op/choice/choice.h"
 #include "vk/vk.h"
 
 #include <getopt.h>
@@ -24,13 +24,11 @@ typedef struct entry {
     char problem[512];
 } entry;
 
-static void open_entry(entry *e, size_t index)
+static void open_entry(entry *e)
 {
-    char name[24];
     switches quiet = {0};
     device *d = NULL;
-    snprintf(name, sizeof name, "%zu", index);
-    rlxvk_context_options options = {.device = name, .cache_directory = ""};
+    rlxvk_context_options options = {.device = &e->info, .cache_directory = ""};
     if (!e->info.usable)
         return;
     if (device_open(&options, &quiet, &d) == RLXVK_OK) {
@@ -52,8 +50,7 @@ static rlxvk_status mark_preferred(entry *entries, size_t count)
         return status;
     rlxvk_context_device(context, &info);
     for (size_t i = 0; i < count; i++)
-        entries[i].preferred = strcmp(entries[i].info.uuid, info.uuid) == 0 &&
-                               strcmp(entries[i].info.driver, info.driver) == 0;
+        entries[i].preferred = info.index == i;
     rlxvk_context_destroy(context);
     return RLXVK_OK;
 }
@@ -154,10 +151,10 @@ static void print_entry(const entry *e, size_t index)
 static void print_variants(void)
 {
     printf("Kernel variants (RLXVK_VARIANT=family=row):\n");
-    for (size_t i = 0; i < variant_family_count; i++) {
+    for (size_t i = 0; i < CHOICE_COUNT; i++) {
         const char *row;
-        printf("  %-25s", variant_families[i].name);
-        for (size_t k = 0; (row = variant_families[i].row(k)); k++)
+        printf("  %-25s", choice_families[i].name);
+        for (size_t k = 0; (row = choice_row_name(&choice_families[i], k)); k++)
             printf(" %s", row);
         printf("\n");
     }
@@ -298,7 +295,7 @@ static int show(bool json)
     count = status == RLXVK_OK ? MIN(count, MOST_DEVICES) : 0;
     for (size_t i = 0; i < count; i++) {
         entries[i].info = infos[i];
-        open_entry(&entries[i], i);
+        open_entry(&entries[i]);
     }
     if (status == RLXVK_OK)
         status = mark_preferred(entries, count);

@@ -7,8 +7,9 @@
 #include "cli/commands.h"
 #include "exec/context.h"
 #include "cli/new_file.h"
-#include "op/choice/variant.h"
+#include "op/choice/choice.h"
 #include "cli/output.h"
+#include "cli/option.h"
 
 #include <getopt.h>
 #include <pthread.h>
@@ -371,18 +372,18 @@ static void run_all(job *j)
 /* ---- Each variant ---- */
 
 /* The cases of a family's ops. */
-static rlxvk_status take_cases(job *j, const variant_family *family, const conform_case *all,
+static rlxvk_status take_cases(job *j, const choice_family *family, const conform_case *all,
                                size_t count)
 {
     char row[40];
     j->cases.count = 0;
     for (size_t i = 0; i < count; i++)
-        if (variant_reaches(family, row_of(&all[i], row)) && !VECTOR_PUSH(&j->cases, all[i]))
+        if (choice_reaches(family, row_of(&all[i], row)) && !VECTOR_PUSH(&j->cases, all[i]))
             return status_fail_memory("cases");
     return RLXVK_OK;
 }
 
-static void run_variant(job *j, const variant_family *family, const char *row)
+static void run_variant(job *j, const choice_family *family, const char *row)
 {
     variant_totals *totals = &j->variants;
     char choice[128], name[160];
@@ -410,7 +411,7 @@ static void run_variant(job *j, const variant_family *family, const char *row)
 }
 
 /* The precisions to run a family in: its own, or the caller's. */
-static bool runs_in(const job *j, const variant_family *family, rlxvk_precision precision)
+static bool runs_in(const job *j, const choice_family *family, rlxvk_precision precision)
 {
     if (family->precisions == 0 || j->options->precision)
         return precision == j->options->precision;
@@ -427,14 +428,14 @@ static rlxvk_status run_variants(job *j)
         return status_fail_memory("cases");
     memcpy(all, j->cases.items, count * sizeof *all);
     j->setup.only_variant = true;
-    for (size_t f = 0; f < variant_family_count; f++) {
-        const variant_family *family = &variant_families[f];
+    for (size_t f = 0; f < CHOICE_COUNT; f++) {
+        const choice_family *family = &choice_families[f];
         TRY(take_cases(j, family, all, count));
-        for (size_t i = 0; j->cases.count && family->row(i); i++)
+        for (size_t i = 0; j->cases.count && choice_row_name(family, i); i++)
             for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
                 j->setup.precision = (rlxvk_precision)p;
                 if (runs_in(j, family, j->setup.precision))
-                    run_variant(j, family, family->row(i));
+                    run_variant(j, family, choice_row_name(family, i));
             }
     }
     if (totals->unused)
@@ -506,8 +507,8 @@ static void job_destroy(job *j)
 static rlxvk_status conform(job *j)
 {
     const options *o = j->options;
-    rlxvk_context_options context_options = {.device = o->device,
-                                             .tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
+    rlxvk_context_options context_options = {.tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
+    rlxvk_device_info found;
     rlxvk_status status;
     if (o->html)
         TRY(new_file_check(o->html));
@@ -516,6 +517,7 @@ static rlxvk_status conform(job *j)
         list_cases(j);
         return RLXVK_OK;
     }
+    TRY(option_device(o->device, &found, &context_options));
     TRY(rlxvk_context_create(&context_options, &j->setup.context));
     rlxvk_context_device(j->setup.context, &j->report.device);
     describe_run(j);

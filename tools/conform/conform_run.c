@@ -2,9 +2,10 @@
  * One conformance case, start to end: leaves -> graph -> reference on the host -> compile -> two
  * runs, which must agree to the bit -> comparison. Holds nothing between cases.
  */
+#include "cli/option.h"
 #include "conform/conform.h"
 #include "exec/state.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/matmul/matmul.h"
 #include "op/random/random.h"
 
@@ -281,14 +282,19 @@ static void pass_over(conform_result *result)
 static rlxvk_status compile(session *s)
 {
     rlxvk_rng_options rng = case_rng(s);
-    s->precision = case_precision(&s->spec, s->setup->precision);
-    rlxvk_compile_options options = {.force_host = s->setup->force_host ? "all" : NULL,
-                                     .precision = s->precision,
-                                     .variant = case_word(&s->spec, "variant", s->setup->variant),
+    rlxvk_compile_options options = {.force_host = s->setup->force_host ? RLXVK_ON : RLXVK_DEFAULT,
+                                     .precision = case_precision(&s->spec, s->setup->precision),
                                      .rng = &rng};
-    rlxvk_status status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
+    option_variants variants;
+    rlxvk_status status =
+        option_set_variants(case_word(&s->spec, "variant", s->setup->variant), &variants, &options);
     if (status != RLXVK_OK)
         return status;
+    status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
+    if (status != RLXVK_OK)
+        return status;
+    s->precision =
+        s->executable->program->options.precision; /* RLXVK_PRECISION's, where the case has none */
     if (s->setup->only_variant && !uses_named_variant(s->executable)) {
         pass_over(s->result);
         return RLXVK_OK;

@@ -3,6 +3,7 @@
  * attention_select.c chose, and a second dispatch where keys are split, to join the chunks.
  */
 #include "args/attention.h"
+#include "constants/attention.h"
 #include "op/attention/attention.h"
 #include "op/attention/attention_matrix.h"
 
@@ -83,22 +84,25 @@ static void set_constants(const job *j, dispatch *d)
 {
     const attention_plan *p = &j->plan;
     const attention_class *c = p->class;
-    uint32_t common[] = {p->threads, mask_code(j->attributes->options.mask),
-                         j->attributes->options.softcap > 0, has_whole_quads(&j->arguments)};
-    uint32_t tile[] = {p->threads / MAX(c->column_threads, 1u),
-                       c->column_threads,
-                       c->row_quads,
-                       c->key_quads,
-                       p->column_quads,
-                       p->value_keys,
-                       p->unroll};
-    uint32_t rows[] = {p->rows, p->lanes,     p->lane_quads,
-                       p->keys, p->tile_keys, p->threads / MAX(p->lanes, 1u)};
-    memcpy(d->constants, common, sizeof common);
+    uint32_t mask = mask_code(j->attributes->options.mask);
+    bool softcap = j->attributes->options.softcap > 0, whole = has_whole_quads(&j->arguments);
     if (c->form == ATTENTION_FORM_TILE)
-        memcpy(d->constants + ARRAY_COUNT(common), tile, sizeof tile);
+        SET_CONSTANTS(d, {LOCAL_SIZE, p->threads}, {ATTENTION_PREFILL_MASK, mask},
+                      {ATTENTION_PREFILL_SOFTCAP, softcap}, {ATTENTION_PREFILL_WHOLE, whole},
+                      {ATTENTION_PREFILL_ROW_THREADS, p->threads / c->column_threads},
+                      {ATTENTION_PREFILL_COLUMN_THREADS, c->column_threads},
+                      {ATTENTION_PREFILL_ROW_QUADS, c->row_quads},
+                      {ATTENTION_PREFILL_KEY_QUADS, c->key_quads},
+                      {ATTENTION_PREFILL_COLUMN_QUADS, p->column_quads},
+                      {ATTENTION_PREFILL_VALUE_KEYS, p->value_keys},
+                      {ATTENTION_PREFILL_UNROLL, p->unroll});
     else
-        memcpy(d->constants + ARRAY_COUNT(common), rows, sizeof rows);
+        SET_CONSTANTS(d, {LOCAL_SIZE, p->threads}, {ATTENTION_DECODE_MASK, mask},
+                      {ATTENTION_DECODE_SOFTCAP, softcap}, {ATTENTION_DECODE_WHOLE, whole},
+                      {ATTENTION_DECODE_ROWS, p->rows}, {ATTENTION_DECODE_LANES, p->lanes},
+                      {ATTENTION_DECODE_QUADS, p->lane_quads}, {ATTENTION_DECODE_KEYS, p->keys},
+                      {ATTENTION_DECODE_CHUNK, p->tile_keys},
+                      {ATTENTION_DECODE_GROUPS, p->threads / p->lanes});
 }
 
 static rlxvk_status emit_chunks(lowering *l, uint32_t id, const job *j, operand out)
@@ -107,7 +111,7 @@ static rlxvk_status emit_chunks(lowering *l, uint32_t id, const job *j, operand 
     bool tile = j->plan.class->form == ATTENTION_FORM_TILE;
     dispatch d = {.kernel = tile ? KERNEL_ATTENTION_PREFILL : KERNEL_ATTENTION_DECODE,
                   .node = id,
-                  .variant = j->plan.class->name};
+                  .variant = j->plan.class->row.name};
     set_constants(j, &d);
     lower_groups(l, &d, j->plan.blocks * j->plan.chunks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
@@ -130,10 +134,10 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const job *j, operand p
     uint32_t lanes = 1, threads = l->profile->workgroup_size;
     while (lanes * 4 < a->width && lanes < threads)
         lanes *= 2;
-    dispatch d = {.kernel = KERNEL_ATTENTION_MERGE,
-                  .node = id,
-                  .constants = {threads, lanes, threads / lanes}};
+    dispatch d = {.kernel = KERNEL_ATTENTION_MERGE, .node = id};
     operands[0].access = ACCESS_READ;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {ATTENTION_MERGE_LANES, lanes},
+                  {ATTENTION_MERGE_GROUPS, threads / lanes});
     lower_groups(l, &d, arguments.rows);
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
@@ -143,12 +147,15 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const job *j, operand p
 static rlxvk_status emit_matrix(lowering *l, uint32_t id, const job *j,
                                 const attention_matrix_plan *p)
 {
-    dispatch d = {.kernel = KERNEL_ATTENTION_MATRIX,
-                  .node = id,
-                  .variant = "matrix",
-                  .constants = {p->threads, j->attributes->options.softcap > 0,
-                                has_whole_quads(&j->arguments), j->arguments.width, p->unit.m,
-                                p->unit.n, p->unit.k, p->parts, p->rows, p->tile_keys, p->direct}};
+    dispatch d = {.kernel = KERNEL_ATTENTION_MATRIX, .node = id, .variant = "matrix"};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, p->threads},
+                  {ATTENTION_MATRIX_SOFTCAP, j->attributes->options.softcap > 0},
+                  {ATTENTION_MATRIX_WHOLE, has_whole_quads(&j->arguments)},
+                  {ATTENTION_MATRIX_WIDTH, j->arguments.width},
+                  {ATTENTION_MATRIX_UNIT_M, p->unit.m}, {ATTENTION_MATRIX_UNIT_N, p->unit.n},
+                  {ATTENTION_MATRIX_UNIT_K, p->unit.k}, {ATTENTION_MATRIX_PARTS, p->parts},
+                  {ATTENTION_MATRIX_ROWS, p->rows}, {ATTENTION_MATRIX_TILE_KEYS, p->tile_keys},
+                  {ATTENTION_MATRIX_DIRECT, p->direct});
     lower_groups(l, &d, p->blocks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, j->operands,
                       ARRAY_COUNT(j->operands));
@@ -171,7 +178,7 @@ rlxvk_status attention_lower(lowering *l, uint32_t id)
         attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
     bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
                     mask_code(j.attributes->options.mask) == ATTENTION_BAND;
-    j.plan = attention_select(&shape, l->profile, variant_choose(l, "attention", NULL, NULL));
+    j.plan = attention_select(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
     set_operands(l, id, &j);
     if (on_units)
         j.plan.chunk = 0;

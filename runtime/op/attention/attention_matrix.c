@@ -30,7 +30,7 @@ static bool fits(const attention_matrix_plan *p, const attention_shape *s,
 static bool choose_tile(attention_matrix_plan *p, const attention_shape *s,
                         const device_profile *profile)
 {
-    uint32_t longest = profile->kind == RLXVK_DEVICE_CPU ? 16 : 64;
+    uint32_t longest = profile_is_software(profile) ? 16 : 64;
     for (p->tile_keys = longest; p->tile_keys >= 16; p->tile_keys /= 2)
         if (fits(p, s, profile))
             return true;

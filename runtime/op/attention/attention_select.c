@@ -1,16 +1,13 @@
 /*
- * The classes of attention kernels. NATIVE: hardware; PORTABLE: software and translated drivers,
- * which run the invocations of a group in turns and compile unrolled code slowly. The last row of
- * each setting has no conditions but the baseline's. On an H200 1x32x2048x128 causal takes 0.95 ms
- * with tile_128x128, 1.30 with tile_32x64.
+ * The classes of attention kernels. Portable drivers run the invocations of a group in turns and
+ * compile unrolled code slowly. The last row has no conditions but the baseline's. On an H200
+ * 1x32x2048x128 causal takes 0.95 ms with tile_128x128, 1.30 with tile_32x64.
  *
  * Keys are split where the workgroups would not fill the device, and where partial results fit.
  */
 #include "op/attention/attention_select.h"
 #include "op/op.h"
 #include "op/attention/attention.h"
-
-enum setting { NATIVE = 1, PORTABLE = 2 };
 
 #define ANY         UINT64_MAX
 #define DEPTH       16 /* columns of a slice of q and k, in attention_prefill */
@@ -24,21 +21,19 @@ enum setting { NATIVE = 1, PORTABLE = 2 };
 /* clang-format off */
 #define R ATTENTION_FORM_ROWS
 #define T ATTENTION_FORM_TILE
-#define BOTH (NATIVE | PORTABLE)
 const attention_class attention_classes[] = {
-    /* name, form, settings, threads, most queries, least and most width, tiles: column threads, row
-     * quads, key quads, unroll, split; rows: quads ahead, least rows, scratch, scores */
-    {"rows_deep",    R, NATIVE,   128,   8,  1, 256,   0, 0, 0, 0, false, 4, 5, 4096, 1024},
-    {"rows_wide",    R, NATIVE,   256,   8,  1, 256,   0, 0, 0, 0, false, 8, 1, 2048, 2048},
-    {"rows",         R, NATIVE,   128,   8,  1, 256,   0, 0, 0, 0, false, 4, 1, 2048, 1024},
-    {"rows_small",   R, PORTABLE,   0,   8,  1, 256,   0, 0, 0, 0, false, 2, 1, 2048, 1024},
-    {"tile_split",   T, BOTH,     128, ANY,  1, 256,  16, 1, 1, 4, true,  0, 0, 0, 0},
-    {"tile_128x128", T, NATIVE,   256, ANY, 65, 128,  16, 2, 2, 16, false, 0, 0, 0, 0},
-    {"tile_64x64",   T, NATIVE,   128, ANY,  1,  96,   8, 1, 2, 8, false, 0, 0, 0, 0},
-    {"tile_32x64",   T, BOTH,     128, ANY,  0, 256,  16, 1, 1, 4, false, 0, 0, 0, 0},
+    /* {name, settings}, form, threads, most queries, least and most width, tiles: column threads,
+     * row quads, key quads, unroll, split; rows: quads ahead, least rows, scratch, scores */
+    {{"rows_deep",    ON_NATIVE},   R, 128,   8,  1, 256,   0, 0, 0, 0, false, 4, 5, 4096, 1024},
+    {{"rows_wide",    ON_NATIVE},   R, 256,   8,  1, 256,   0, 0, 0, 0, false, 8, 1, 2048, 2048},
+    {{"rows",         ON_NATIVE},   R, 128,   8,  1, 256,   0, 0, 0, 0, false, 4, 1, 2048, 1024},
+    {{"rows_small",   ON_PORTABLE}, R,   0,   8,  1, 256,   0, 0, 0, 0, false, 2, 1, 2048, 1024},
+    {{"tile_split",   ON_ALL},      T, 128, ANY,  1, 256,  16, 1, 1, 4, true,  0, 0, 0, 0},
+    {{"tile_128x128", ON_NATIVE},   T, 256, ANY, 65, 128,  16, 2, 2, 16, false, 0, 0, 0, 0},
+    {{"tile_64x64",   ON_NATIVE},   T, 128, ANY,  1,  96,   8, 1, 2, 8, false, 0, 0, 0, 0},
+    {{"tile_32x64",   ON_ALL},      T, 128, ANY,  0, 256,  16, 1, 1, 4, false, 0, 0, 0, 0},
 };
 /* clang-format on */
-const size_t attention_class_count = ARRAY_COUNT(attention_classes);
 
 /* ---- Tiles ---- */
 
@@ -153,24 +148,20 @@ static bool make_plan(const attention_class *c, const attention_shape *s,
                       const device_profile *profile, attention_plan *out)
 {
     *out = (attention_plan){.class = c};
-    if (c->threads > profile->max_workgroup_invocations || s->queries > c->most_queries ||
-        s->width < c->least_width || s->width > c->most_width)
+    if (s->queries > c->most_queries || s->width < c->least_width || s->width > c->most_width)
         return false;
     if (c->form == ATTENTION_FORM_TILE)
         plan_tiles(out, s, profile);
     else
         plan_rows(out, s, profile);
-    return attention_shared_bytes(out) <= profile->shared_memory_bytes &&
-           fit_partials(out, s, profile);
+    return fit_partials(out, s, profile);
 }
 
 /* Large tiles where they are mostly filled and busy nearly every compute unit; split keys where
  * tiles would leave half of the device idle, or a software driver would have too many rounds. */
 static bool suits(const attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
-    bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
-    if (!(p->class->settings & (portable ? PORTABLE : NATIVE)))
-        return false;
+    bool portable = choice_setting_of(profile) & ON_PORTABLE;
     if (p->class->form == ATTENTION_FORM_ROWS)
         return s->heads / s->kv_heads * s->queries >= p->class->least_rows;
     if (p->class->split)
@@ -179,16 +170,26 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
     return s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks));
 }
 
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const attention_class *c = row;
+    attention_plan p;
+    if (!make_plan(c, problem, profile, &p))
+        return (choice_fit){0};
+    return (choice_fit){.can = true,
+                        .suits = suits(&p, problem, profile),
+                        .threads = c->threads,
+                        .shared_bytes = attention_shared_bytes(&p),
+                        .groups = p.blocks * p.chunks};
+}
+
+const choice_table attention_choice = {CHOICE_ROWS(attention_classes), .fit = fit,
+                                       .last_takes_all = true};
+
 attention_plan attention_select(const attention_shape *shape, const device_profile *profile,
                                 size_t forced)
 {
     attention_plan p;
-    if (forced < attention_class_count && make_plan(&attention_classes[forced], shape, profile, &p))
-        return p;
-    size_t i = 0;
-    while (!make_plan(&attention_classes[i], shape, profile, &p) || !suits(&p, shape, profile))
-        if (++i == attention_class_count - 1)
-            break;
-    make_plan(&attention_classes[i], shape, profile, &p);
+    make_plan(choice_select(&attention_choice, shape, profile, forced), shape, profile, &p);
     return p;
 }

@@ -3,7 +3,6 @@
 #ifndef RLXVK_ATTENTION_SELECT_H
 #define RLXVK_ATTENTION_SELECT_H
 
-#include "base/profile.h"
 #include "op/choice/variant.h"
 
 typedef struct attention_shape {
@@ -16,9 +15,9 @@ typedef enum attention_form {
 } attention_form;
 
 typedef struct attention_class {
-    const char *name;
-    uint8_t form, settings; /* enum attention_form; where it may be used (attention_select.c) */
-    uint16_t threads;       /* rows: 0 means four groups of lanes */
+    choice_row row;
+    uint8_t form;     /* enum attention_form */
+    uint16_t threads; /* rows: 0 means four groups of lanes */
     uint64_t most_queries, least_width, most_width;
     /* Tiles: invocations across, quads of rows and of keys of one, keys of
      * v that are unrolled, whether keys are split. */
@@ -31,7 +30,6 @@ typedef struct attention_class {
 } attention_class;
 
 extern const attention_class attention_classes[];
-extern const size_t attention_class_count;
 
 typedef struct attention_plan {
     const attention_class *class;

@@ -5,6 +5,7 @@
  * hypot(p, q), w the largest angle.
  */
 #include "args/attention.h"
+#include "constants/attention.h"
 #include "op/families.h"
 
 #include <math.h>
@@ -101,7 +102,8 @@ static rlxvk_status axial_rope2d_lower(lowering *l, uint32_t id)
                                      .y_offset = operands[1].offset,
                                      .theta = o->theta,
                                      .sign = o->inverse ? -1.0f : 1.0f};
-    dispatch d = {.kernel = KERNEL_AXIAL_ROPE2D, .constants = {l->profile->workgroup_size, tile}};
+    dispatch d = {.kernel = KERNEL_AXIAL_ROPE2D};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {AXIAL_ROPE2D_TILE, tile});
     lower_groups(l, &d, groups_for(args.pairs, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -151,7 +153,7 @@ static void axial_rope2d_describe(const node *n, text *out)
 const op_family axial_rope2d_family = {.name = "axial_rope2d",
                                        .attribute_size = sizeof(axial_rope2d_attributes),
                                        .infer = axial_rope2d_infer,
-                                       .lower = axial_rope2d_lower,
                                        .in_place = axial_rope2d_in_place,
+                                       .lower = axial_rope2d_lower,
                                        .host = axial_rope2d_host,
                                        .describe = axial_rope2d_describe};

@@ -5,6 +5,7 @@
  * rows are an error.
  */
 #include "args/attention.h"
+#include "constants/attention.h"
 #include "op/families.h"
 
 #include <math.h>
@@ -141,9 +142,9 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
                                   .y_offset = operands[3].offset,
                                   .cos_offset = operands[1].offset,
                                   .sin_offset = operands[2].offset};
-    dispatch d = {.kernel = KERNEL_ROPE,
-                  .node = id,
-                  .constants = {l->profile->workgroup_size, o->style == RLXVK_ROPE_GPTJ}};
+    dispatch d = {.kernel = KERNEL_ROPE, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {ROPE_NEIGHBOURS, o->style == RLXVK_ROPE_GPTJ});
     lower_groups(l, &d, groups_for(arguments.pairs, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
@@ -205,7 +206,7 @@ static void rope_describe(const node *n, text *out)
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
-                               .lower = rope_lower,
                                .in_place = rope_in_place,
+                               .lower = rope_lower,
                                .host = rope_host,
                                .describe = rope_describe};

@@ -6,29 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t find_family(const char *name)
-{
-    size_t i = 0;
-    while (i < variant_family_count && strcmp(variant_families[i].name, name) != 0)
-        i++;
-    return i;
-}
-
 /* Of an unknown family or row, nothing is kept. */
 static rlxvk_status add_point(tuning *t, const tuning_entry *e)
 {
-    size_t family = find_family(e->family), row = 0;
-    if (family == variant_family_count || strlen(e->tag) >= VARIANT_TAG)
+    const choice_family *family = choice_find_family(e->family, strlen(e->family));
+    if (!family || strlen(e->tag) >= VARIANT_TAG)
         return RLXVK_OK;
-    while (variant_families[family].row(row) &&
-           strcmp(variant_families[family].row(row), e->row) != 0)
-        row++;
-    tuning_point p = {.row = row, .family = (uint8_t)family};
-    if (!variant_families[family].row(row)) {
-        if (strcmp(e->row, TUNING_TABLE) != 0)
-            return RLXVK_OK;
-        p.row = VARIANT_NONE;
-    }
+    tuning_point p = {.row = choice_find_row(family, e->row, strlen(e->row)),
+                      .family = (uint8_t)(family - choice_families)};
+    if (p.row == VARIANT_NONE && strcmp(e->row, TUNING_TABLE) != 0)
+        return RLXVK_OK;
     memcpy(p.dims, e->dims, sizeof p.dims);
     strcpy(p.tag, e->tag);
     return VECTOR_PUSH(&t->points, p) ? RLXVK_OK : status_fail_memory("tuning points");
@@ -109,7 +96,7 @@ static const tuning_point *nearest(const tuning_point *points, size_t count, con
     double least = INFINITY;
     for (size_t i = 0; i < count; i++) {
         const tuning_point *p = &points[i];
-        if (variant_families[p->family].name != q->family->name || strcmp(p->tag, q->tag) != 0)
+        if (&choice_families[p->family] != q->family || strcmp(p->tag, q->tag) != 0)
             continue;
         double d = distance(p, q->dims);
         if (d < least) {

@@ -21,6 +21,7 @@ static struct {
 
 static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
 {
+    static const char *const constants[] = {[LOCAL_SIZE] = "LOCAL_SIZE"};
     const rlxvk_custom_kernel *k = op->kernel;
     uint32_t bindings = op->input_count + 1;
     rlxvk_status status;
@@ -40,8 +41,8 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
     if (!words)
         return status_fail_memory("custom kernel");
     memcpy(words, k->words, k->word_count * sizeof *words);
-    entry->kernel =
-        (kernel_info){entry->name, words, (uint32_t)k->word_count, k->argument_bytes, bindings, 1};
+    entry->kernel = (kernel_info){entry->name,       words,    constants, (uint32_t)k->word_count,
+                                  k->argument_bytes, bindings, 1};
     entry->arguments = k->arguments;
 error:
     return status;
@@ -225,9 +226,11 @@ static rlxvk_status custom_lower(lowering *l, uint32_t id)
                        "'%s' has workgroups of %llu invocations; this device takes %u",
                        a->entry->name, (unsigned long long)a->entry->invocations,
                        l->profile->max_workgroup_invocations);
-    dispatch d = {.kernel = a->entry->kernel_id, .constants = {l->profile->workgroup_size}};
-    rlxvk_custom_call call = {shapes,  offsets,        n->input_count, a->bytes,
-                              a->size, d.constants[0], words,          d.groups};
+    dispatch d = {.kernel = a->entry->kernel_id};
+    rlxvk_custom_call call = {shapes,   offsets, n->input_count,
+                              a->bytes, a->size, l->profile->workgroup_size,
+                              words,    d.groups};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     if (!a->entry->arguments(&call))
         return op_fail(n, RLXVK_E_CUSTOM, "'%s' refused to be lowered (operands, result: %s)",
                        a->entry->name, list_shapes(shapes, n->input_count + 1, list));
@@ -271,9 +274,9 @@ const op_family custom_family = {
     .attribute_size = sizeof(custom_attributes),
     .raw_inputs = UINT32_MAX,
     .infer = custom_infer,
-    .lower = custom_lower,
-    .host = custom_host,
     .has_kernel = custom_has_kernel,
     .has_host = custom_has_host,
+    .lower = custom_lower,
+    .host = custom_host,
     .describe = custom_describe,
 };

@@ -8,6 +8,7 @@
  * sum parts of K into a temporary [splits, y], which conv_sum adds up in order.
  */
 #include "args/conv.h"
+#include "constants/conv.h"
 #include "op/conv/conv.h"
 #include "op/conv/conv_select.h"
 #include "op/families.h"
@@ -70,7 +71,7 @@ static rlxvk_status take_kernel(const node *n, const rlxvk_shape *w, rlxvk_conv_
 static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rlxvk_shape *w,
                                    int64_t groups, int64_t *out_channels)
 {
-    bool transposed = node_code(n) == CONV_TRANSPOSED;
+    bool transposed = node_code(n) == CONV_TRANSPOSE;
     int64_t inputs = x->dims[1], wanted = transposed ? inputs : inputs / groups;
     char x_text[SHAPE_TEXT], w_text[SHAPE_TEXT];
     *out_channels = w->dims[0];
@@ -149,7 +150,7 @@ static rlxvk_status conv_infer(const rlxvk_graph *g, node *n, void *attributes)
     TRY(check_channels(n, x, w, o->groups, &n->shape.dims[1]));
     for (uint32_t i = 0; i + 2 < x->rank; i++) {
         int64_t *out = &n->shape.dims[2 + i];
-        if (node_code(n) == CONV_TRANSPOSED)
+        if (node_code(n) == CONV_TRANSPOSE)
             TRY(transposed_size(n, o, i, x->dims[2 + i], out));
         else
             TRY(forward_size(n, o, i, x->dims[2 + i], out));
@@ -227,7 +228,7 @@ static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape 
 static size_t choose(lowering *l, const conv_problem *p)
 {
     const conv_shape *s = &p->shape;
-    return variant_choose(l, "conv", p->transposed ? "transposed" : "forward",
+    return variant_choose(l, CHOICE_conv, p->transposed ? "transposed" : "forward",
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->groups});
 }
 
@@ -240,7 +241,7 @@ static conv_problem make_problem(lowering *l, uint32_t id)
                       .w = lower_input(l, id, 1),
                       .y = lower_write(l, id),
                       .has_bias = n->input_count == 3,
-                      .transposed = node_code(n) == CONV_TRANSPOSED,
+                      .transposed = node_code(n) == CONV_TRANSPOSE,
                       .deep = x->rank == 5};
     p.bias = p.has_bias ? lower_input(l, id, 2) : p.x;
     fill_axes(&p.args, x, &n->shape, o);
@@ -248,7 +249,7 @@ static conv_problem make_problem(lowering *l, uint32_t id)
     p.args.x_offset = p.x.offset;
     p.args.w_offset = p.w.offset;
     p.args.bias_offset = p.bias.offset;
-    p.class = conv_select(&p.shape, l->profile, l->matmul, choose(l, &p));
+    p.class = conv_select(&p.shape, l->profile, choose(l, &p));
     p.slice = conv_slice(p.class, &p.shape, l->profile);
     p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
     p.args.k_slice = (u32)p.slice;
@@ -274,20 +275,17 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
     static const uint16_t kernels[] = {
         [CONV_FORM_DIRECT] = KERNEL_CONV_DIRECT, [CONV_FORM_TILED] = KERNEL_CONV_TILED};
     const conv_class *c = p->class;
-    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->name};
+    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->row.name};
     const operand operands[] = {p->x, p->w, p->bias, p->y};
-    uint32_t constants[] = {c->threads ? c->threads : l->profile->workgroup_size,
-                            p->deep,
-                            p->transposed,
-                            p->has_bias && p->splits == 1, /* else conv_sum adds it */
-                            c->register_m,
-                            c->register_n,
-                            c->tile_m,
-                            c->tile_n,
-                            c->step,
-                            c->loop,
-                            quad_bits(p)};
-    memcpy(d.constants, constants, kernel_table[d.kernel].constant_count * sizeof *constants);
+    bool adds_bias = p->has_bias && p->splits == 1; /* else conv_sum does */
+    SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
+                  {CONV_DEPTH, p->deep}, {CONV_TRANSPOSED, p->transposed},
+                  {CONV_HAS_BIAS, adds_bias}, {CONV_REG_M, c->register_m},
+                  {CONV_REG_N, c->register_n});
+    if (c->form == CONV_FORM_TILED)
+        SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
+                      {CONV_TILED_STEP, c->step}, {CONV_TILED_LOOP, c->loop},
+                      {CONV_TILED_QUADS, quad_bits(p)});
     p->args.y_offset = p->y.offset;
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);
     return lower_emit(l, &d, &p->args, sizeof p->args, operands, ARRAY_COUNT(operands));
@@ -296,9 +294,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
 static rlxvk_status emit_sum(lowering *l, uint32_t id, const conv_problem *p, operand y)
 {
     uint64_t count = shape_numel(&graph_node(l->graph, id)->shape);
-    dispatch d = {.kernel = KERNEL_CONV_SUM,
-                  .node = id,
-                  .constants = {l->profile->workgroup_size, p->has_bias}};
+    dispatch d = {.kernel = KERNEL_CONV_SUM, .node = id};
     struct conv_sum_args args = {.count = (u32)count,
                                  .splits = (u32)p->splits,
                                  .cells = out_cells(p),
@@ -308,6 +304,7 @@ static rlxvk_status emit_sum(lowering *l, uint32_t id, const conv_problem *p, op
     operand partial = p->y;
     partial.access = ACCESS_READ;
     const operand operands[] = {partial, p->has_bias ? p->bias : partial, y};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {CONV_SUM_HAS_BIAS, p->has_bias});
     lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

@@ -119,7 +119,7 @@ rlxvk_status conv_host(const host_call *c)
     if (!magnitude)
         return status_fail_memory("convolution");
     sums y = {c->out, magnitude};
-    sum_planes(c, &g, node_code(c->node) == CONV_TRANSPOSED, y);
+    sum_planes(c, &g, node_code(c->node) == CONV_TRANSPOSE, y);
     for (uint64_t i = 0; i < numel; i++) {
         if (c->node->input_count == 3)
             add(y, i, c->inputs[2].words[i / out % (uint64_t)(g.groups * g.outputs)]);

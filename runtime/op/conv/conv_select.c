@@ -1,16 +1,14 @@
 /*
- * The classes of convolution. NATIVE: hardware; PORTABLE: software and translated drivers, where
- * barriers and shared memory cost more than they save (and RLXVK_MATMUL=scalar); TILED:
- * RLXVK_MATMUL=tiled. The last row of each setting has no conditions but the baseline's.
+ * The classes of convolution. Tiles are for hardware: on software and translated drivers barriers
+ * and shared memory cost more than they save. There only what no invocation may sum alone takes
+ * tiles, which can be split. The last row of each setting has no conditions but the baseline's.
  */
 #include "args/matmul.h"
 #include "op/conv/conv_select.h"
 
-enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
-enum condition {
-    FILLS = 1, /* only where its tiles keep (nearly) every compute unit busy */
-    WHOLE = 2, /* only where its last tile of channels is more than half full */
-    LONG = 4   /* only for more than half a tile of positions */
+enum {
+    IF_WHOLE = CHOICE_OWN,    /* only where its last tile of channels is more than half full */
+    IF_LONG = CHOICE_OWN << 1 /* only for more than half a tile of positions */
 };
 
 #define ANY         UINT64_MAX
@@ -23,22 +21,21 @@ enum condition {
 /* clang-format off */
 #define DIRECT CONV_FORM_DIRECT
 #define TILES  CONV_FORM_TILED
-#define BOTH   (NATIVE | TILED)
 #define ZIGZAG TILE_LOOP_ZIGZAG
 const conv_class conv_classes[] = {
-    /* name, form, settings, threads, tile, registers, step, loop, least and most m, conditions */
-    {"direct_depthwise", DIRECT, BOTH,       0,   1,   2,  1, 2,  0, 0,  0,   1, 0},
-    {"direct_few",       DIRECT, NATIVE,     0,   8,   2,  8, 2,  0, 0,  0,   8, 0},
-    {"tiled_32x128",     TILES,  BOTH,     128,  32, 128,  4, 8, 16, ZIGZAG,  0,  32, FILLS},
-    {"tiled_128x128",    TILES,  BOTH,    256, 128, 128,  8, 8, 16, ZIGZAG, 65, ANY, WHOLE | FILLS},
-    {"tiled_64x128",     TILES,  BOTH,     128,  64, 128,  8, 8, 16, ZIGZAG, 33, ANY, FILLS},
-    {"tiled_64x64",      TILES,  BOTH,     128,  64,  64,  8, 4, 16, ZIGZAG, 33, ANY, LONG},
-    {"tiled_32x32",      TILES,  BOTH,      64,  32,  32,  4, 4, 32, ZIGZAG,  0, ANY, 0},
-    {"direct_block",     DIRECT, PORTABLE,  32,   8,   4,  8, 4,  0, 0,  4, ANY, 0},
-    {"direct_single",    DIRECT, PORTABLE,  32,   1,   4,  1, 4,  0, 0,  0, ANY, 0},
+    /* {name, settings, conditions}, form, threads, tile, registers, step, loop, least and most m */
+    {{"direct_depthwise", ON_NATIVE, 0},     DIRECT, 0,   1,   2,   1, 2, 0,  0,      0,  1},
+    {{"direct_few",    ON_NATIVE, 0},        DIRECT, 0,   8,   2,   8, 2, 0,  0,      0,  8},
+    {{"tiled_32x128",  ON_ALL, IF_FILLS},    TILES, 128,  32,  128, 4, 8, 16, ZIGZAG, 0,  32},
+    {{"tiled_128x128", ON_ALL, IF_FILLS | IF_WHOLE},
+                                             TILES, 256,  128, 128, 8, 8, 16, ZIGZAG, 65, ANY},
+    {{"tiled_64x128",  ON_ALL, IF_FILLS},    TILES, 128,  64,  128, 8, 8, 16, ZIGZAG, 33, ANY},
+    {{"tiled_64x64",   ON_ALL, IF_LONG},     TILES, 128,  64,  64,  8, 4, 16, ZIGZAG, 33, ANY},
+    {{"tiled_32x32",   ON_ALL, 0},           TILES, 64,   32,  32,  4, 4, 32, ZIGZAG, 0,  ANY},
+    {{"direct_block",  ON_PORTABLE, 0},      DIRECT, 32,  8,   4,   8, 4, 0,  0,      4,  ANY},
+    {{"direct_single", ON_PORTABLE, 0},      DIRECT, 32,  1,   4,   1, 4, 0,  0,      0,  ANY},
 };
 /* clang-format on */
-const size_t conv_class_count = ARRAY_COUNT(conv_classes);
 
 static uint64_t shared_bytes(const conv_class *c)
 {
@@ -56,43 +53,33 @@ uint64_t conv_groups(const conv_class *c, const conv_shape *s, const device_prof
     return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
 }
 
-/* Whether it can; whether it should is for suits. */
-static bool is_able(const conv_class *c, const conv_shape *s, const device_profile *profile)
-{
-    if (c->form != CONV_FORM_TILED && s->k > LONGEST_SLICE)
-        return false; /* only tiles can be split */
-    return c->threads <= profile->max_workgroup_invocations &&
-           shared_bytes(c) <= profile->shared_memory_bytes && s->m <= c->most_m;
-}
-
 static bool suits(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
     uint64_t rest = s->m % c->tile_m;
-    if (!is_able(c, s, profile) || s->m < c->least_m)
-        return false;
-    if ((c->conditions & WHOLE) && rest && rest * 2 <= c->tile_m)
-        return false;
-    if ((c->conditions & LONG) && s->n * 2 <= c->tile_n)
-        return false;
-    return !(c->conditions & FILLS) || profile_filled(profile, conv_groups(c, s, profile));
+    bool portable = choice_setting_of(profile) & ON_PORTABLE;
+    return s->m >= c->least_m &&
+           (!portable || c->form != CONV_FORM_TILED || s->k > LONGEST_SLICE) &&
+           (!(c->row.conditions & IF_WHOLE) || rest == 0 || rest * 2 > c->tile_m) &&
+           (!(c->row.conditions & IF_LONG) || s->n * 2 > c->tile_n);
 }
 
-const conv_class *conv_select(const conv_shape *shape, const device_profile *profile,
-                              unsigned choice, size_t forced)
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
-    if (forced < conv_class_count && is_able(&conv_classes[forced], shape, profile))
-        return &conv_classes[forced];
-    bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
-    unsigned setting = choice == MATMUL_TILED                ? TILED
-                       : choice == MATMUL_SCALAR || portable ? PORTABLE
-                                                             : NATIVE;
-    size_t i = 0;
-    if (setting == PORTABLE && shape->k > LONGEST_SLICE)
-        setting = TILED;
-    while (i + 1 < conv_class_count &&
-           (!(conv_classes[i].settings & setting) || !suits(&conv_classes[i], shape, profile)))
-        i++;
-    return &conv_classes[i];
+    const conv_class *c = row;
+    const conv_shape *s = problem;
+    bool splits = c->form == CONV_FORM_TILED;
+    return (choice_fit){.can = s->m <= c->most_m && (splits || s->k <= LONGEST_SLICE),
+                        .suits = suits(c, s, profile),
+                        .threads = c->threads,
+                        .shared_bytes = shared_bytes(c),
+                        .groups = conv_groups(c, s, profile)};
+}
+
+const choice_table conv_choice = {CHOICE_ROWS(conv_classes), .fit = fit, .last_takes_all = true};
+
+const conv_class *conv_select(const conv_shape *shape, const device_profile *profile, size_t forced)
+{
+    return choice_select(&conv_choice, shape, profile, forced);
 }
 
 uint64_t conv_slice(const conv_class *c, const conv_shape *s, const device_profile *profile)

@@ -2,8 +2,6 @@
 #ifndef RLXVK_CONV_SELECT_H
 #define RLXVK_CONV_SELECT_H
 
-#include "base/profile.h"
-#include "base/switches.h"
 #include "op/choice/variant.h"
 
 /* The matrix products a convolution is: m channels of each group (and phase, transposed), n
@@ -18,23 +16,20 @@ typedef enum conv_form {
 } conv_form;
 
 typedef struct conv_class {
-    const char *name;
-    uint8_t form, settings;  /* enum conv_form; where it may be used (conv_select.c) */
+    choice_row row;
+    uint8_t form;            /* enum conv_form */
     uint16_t threads;        /* 0: the profile's workgroup size */
     uint16_t tile_m, tile_n; /* of y, a workgroup (direct: an invocation) */
     uint16_t register_m, register_n;
     uint8_t step, loop; /* tiled: K elements a step, bits of TILE_LOOP_... */
     uint64_t least_m, most_m;
-    unsigned conditions; /* others (conv_select.c) */
 } conv_class;
 
 extern const conv_class conv_classes[];
-extern const size_t conv_class_count;
 
-/* The first class that suits; there always is one. `choice` is an enum matmul_choice: a convolution
- * follows the products' switch. */
+/* The first class that suits; there always is one. */
 const conv_class *conv_select(const conv_shape *shape, const device_profile *profile,
-                              unsigned choice, size_t forced);
+                              size_t forced);
 /* Workgroups that cover y once. */
 uint64_t conv_groups(const conv_class *c, const conv_shape *shape, const device_profile *profile);
 /* How much of K one workgroup sums: k itself where the groups fill the device, else a part, to be

@@ -143,7 +143,8 @@ static rlxvk_status lower_with(lowering *l, uint32_t id, uint16_t kernel, int64_
         fill_divisors(&args, args.window_count, args.kernel);
     else
         fill_divisors(&args, args.image_size, args.stride);
-    dispatch d = {.kernel = kernel, .node = id, .constants = {l->profile->workgroup_size}};
+    dispatch d = {.kernel = kernel, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(args.count, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

@@ -10,6 +10,7 @@
  */
 #include "args/conv.h"
 #include "args/rows.h"
+#include "constants/conv.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 #include "op/rows/rows.h"
@@ -136,7 +137,8 @@ static rlxvk_status pool_lower(lowering *l, uint32_t id)
         args.padding[i] = exists ? (u32)o->padding[axis] : 0;
         args.divisor *= o->exclude_pad ? 0 : (float)args.kernel[i];
     }
-    dispatch d = {.kernel = KERNEL_POOL, .constants = {l->profile->workgroup_size, node_code(n)}};
+    dispatch d = {.kernel = KERNEL_POOL};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {POOL_CODE, node_code(n)});
     lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -263,8 +265,9 @@ static rlxvk_status resize_nearest2x_lower(lowering *l, uint32_t id)
                                          .columns = (u32)x->dims[3],
                                          .x_offset = operands[0].offset,
                                          .y_offset = operands[1].offset};
-    dispatch d = {.kernel = KERNEL_RESIZE_NEAREST2X,
-                  .constants = {l->profile->workgroup_size, args.y_offset % 2 == 0}};
+    dispatch d = {.kernel = KERNEL_RESIZE_NEAREST2X};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {RESIZE_NEAREST2X_PAIRS, args.y_offset % 2 == 0});
     lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

@@ -161,8 +161,8 @@ const op_family binary_family = {
     .pairs = true,
     .foldable = true,
     .infer = binary_infer,
-    .lower = binary_lower,
     .in_place = elementwise_in_place,
+    .lower = binary_lower,
     .host = binary_host,
 };
 
@@ -222,7 +222,7 @@ const op_family compare_family = {
     .pairs = true,
     .foldable = true,
     .infer = compare_infer,
-    .lower = compare_lower,
     .in_place = elementwise_in_place,
+    .lower = compare_lower,
     .host = compare_host,
 };

@@ -7,6 +7,7 @@
  * copy: the same bits in memory of its own, in the storage of the operand; raw bytes stay raw.
  */
 #include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -67,12 +68,13 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     operand operands[] = {lower_input(l, id, 0), lower_write(l, id)};
-    dispatch d = {.kernel = KERNEL_CAST,
-                  .constants = {l->profile->workgroup_size,
-                                source_code(&operands[0], input_dtype(l->graph, n, 0)), n->dtype}};
+    dispatch d = {.kernel = KERNEL_CAST};
     struct cast_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
                              operands[1].offset};
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {CAST_SOURCE, source_code(&operands[0], input_dtype(l->graph, n, 0))},
+                  {CAST_TARGET, n->dtype});
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
@@ -151,8 +153,8 @@ const op_family cast_family = {
     .reinterprets = true,
     .infer = cast_infer,
     .view = cast_view,
-    .lower = cast_lower,
     .in_place = cast_in_place,
+    .lower = cast_lower,
     .host = cast_host,
     .describe = cast_describe,
 };
@@ -188,7 +190,8 @@ static rlxvk_status copy_lower(lowering *l, uint32_t id)
     struct copy_args args = copy_arguments(&operands[0], &operands[1], numel);
     bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
     uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
-    dispatch d = {.kernel = KERNEL_COPY, .constants = {size, quads, units}};
+    dispatch d = {.kernel = KERNEL_COPY};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {COPY_VECTORS, quads}, {COPY_UNITS, units});
     lower_groups(l, &d, divide_up(MAX(args.words / (quads ? 4 : 1), 1), size * units));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }

@@ -5,7 +5,9 @@
  * Annex G says, and so does the host's libm; log 0 = (-Inf, 0) whatever the signs.
  */
 #include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "op/elementwise/complex.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 
@@ -73,9 +75,10 @@ rlxvk_status complex_lower_as(lowering *l, uint32_t id, uint32_t code)
     const node *n = graph_node(l->graph, id);
     operand z = lower_input(l, id, 0), y = lower_write(l, id);
     operand g = n->input_count > 1 ? lower_input(l, id, 1) : z;
-    dispatch d = {.kernel = KERNEL_COMPLEX_MAP, .constants = {l->profile->workgroup_size, code}};
+    dispatch d = {.kernel = KERNEL_COMPLEX_MAP};
     struct complex_map_args args = {(uint32_t)shape_numel(&n->shape), z.offset, g.offset, y.offset};
-    lower_groups(l, &d, groups_for(args.numel, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {COMPLEX_MAP_CODE, code});
+    lower_groups(l, &d, groups_for(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, (operand[]){z, g, y}, 3);
 }
 
@@ -172,6 +175,6 @@ const op_family complex_family = {.name = "complex",
                                   .pairs = true,
                                   .foldable = true,
                                   .infer = complex_infer,
-                                  .lower = complex_lower,
                                   .in_place = complex_in_place,
+                                  .lower = complex_lower,
                                   .host = complex_host};

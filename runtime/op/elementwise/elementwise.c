@@ -8,6 +8,7 @@
  * after the other, until the rest merges; an expanded operand is dense and hinders no merge.
  */
 #include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "op/elementwise/elementwise.h"
 #include "op/movement/layout.h"
 
@@ -155,22 +156,25 @@ static struct elementwise_args arguments_of(const addressing *a, const operand *
 rlxvk_status elementwise_lower(lowering *l, uint32_t id, uint32_t kernel, uint32_t code)
 {
     const node *n = graph_node(l->graph, id);
-    dispatch d = {.kernel = (uint16_t)kernel, .constants = {l->profile->workgroup_size, code}};
+    dispatch d = {.kernel = (uint16_t)kernel};
     operand operands[OPERANDS + 1];
     addressing a;
+    uint32_t pairs = 0;
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++) {
         operands[i] = lower_input(l, id, i);
         if (operands[i].storage == STORAGE_PAIR)
-            d.constants[3] |= 1u << i;
+            pairs |= 1u << i;
     }
     operands[n->input_count] = lower_write(l, id);
     TRY(address(l, n, operands, &a));
-    d.constants[2] = a.rank == 1   ? ELEMENTWISE_LINE
-                     : a.rank == 2 ? ELEMENTWISE_ROWS
-                                   : ELEMENTWISE_LOOP;
+    uint32_t form = a.rank == 1   ? ELEMENTWISE_LINE
+                    : a.rank == 2 ? ELEMENTWISE_ROWS
+                                  : ELEMENTWISE_LOOP;
     struct elementwise_args args = arguments_of(&a, operands);
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {ELEMENTWISE_CODE, code},
+                  {ELEMENTWISE_FORM, form}, {ELEMENTWISE_PAIRS, pairs});
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     TRY(lower_emit(l, &d, &args, sizeof args, operands, n->input_count + 1));
 error:
     return status;

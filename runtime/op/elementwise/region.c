@@ -14,7 +14,9 @@
  * moving the operands to the ends of their intervals.
  */
 #include "args/elementwise.h"
+#include "constants/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -22,9 +24,19 @@
 #include <math.h>
 #include <string.h>
 
-_Static_assert((int)RLXVK_REGION_ACTIVATION == REGION_ACTIVATION &&
-                   (int)RLXVK_REGION_WHERE == REGION_WHERE && (int)RLXVK_BINARY_POW == BINARY_POW &&
-                   (int)RLXVK_COMPARE_GE == COMPARE_GE && RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
+_Static_assert(REGION_ALL_LONG_STEP_31 == REGION_STEP_0 + REGION_STEPS - 1, "steps in a row");
+_Static_assert(REGION_ACTIVATION == (int)RLXVK_REGION_ACTIVATION &&
+                   REGION_CAST == (int)RLXVK_REGION_CAST &&
+                   REGION_BINARY == (int)RLXVK_REGION_BINARY &&
+                   REGION_COMPARE == (int)RLXVK_REGION_COMPARE &&
+                   REGION_WHERE == (int)RLXVK_REGION_WHERE && BINARY_ADD == (int)RLXVK_BINARY_ADD &&
+                   BINARY_SUB == (int)RLXVK_BINARY_SUB && BINARY_MUL == (int)RLXVK_BINARY_MUL &&
+                   BINARY_DIV == (int)RLXVK_BINARY_DIV && BINARY_MAX == (int)RLXVK_BINARY_MAX &&
+                   BINARY_MIN == (int)RLXVK_BINARY_MIN && BINARY_POW == (int)RLXVK_BINARY_POW &&
+                   COMPARE_EQ == (int)RLXVK_COMPARE_EQ && COMPARE_NE == (int)RLXVK_COMPARE_NE &&
+                   COMPARE_LT == (int)RLXVK_COMPARE_LT && COMPARE_LE == (int)RLXVK_COMPARE_LE &&
+                   COMPARE_GT == (int)RLXVK_COMPARE_GT && COMPARE_GE == (int)RLXVK_COMPARE_GE &&
+                   RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
                    RLXVK_REGION_MAX_INPUTS == REGION_INPUTS,
                "rlxvk_ops.h numbers what regions are made of as args/elementwise.h does");
 
@@ -258,17 +270,20 @@ static uint32_t inputs_read(const region_attributes *a)
     return mask;
 }
 
-/* Constants 2 on. */
-static void set_constants(const node *n, const region_attributes *a, uint32_t *constants)
+/* All but the workgroup's size and the form. */
+static void set_constants(const node *n, const region_attributes *a, dispatch *d)
 {
-    uint32_t read = inputs_read(a);
+    uint32_t read = inputs_read(a), repeated = 0, present = 0;
+    uint32_t steps = kernel_table[d->kernel].constant_count - REGION_STEP_0;
     for (uint32_t i = 0; i < n->input_count; i++) {
         bool single = (a->scalar_mask >> i & 1) || a->modulus[i] == 1;
-        constants[2] |= bit_of(single, i) | bit_of(!single && a->modulus[i], 16 + i);
-        constants[3] |= bit_of(read >> i & 1, i) | bit_of(is_prologue(a, i), 16 + i);
+        repeated |= bit_of(single, i) | bit_of(!single && a->modulus[i], 16 + i);
+        present |= bit_of(read >> i & 1, i) | bit_of(is_prologue(a, i), 16 + i);
     }
-    for (uint32_t i = 0; i < a->step_count; i++)
-        constants[4 + i] = region_step_constant(&a->steps[i]);
+    SET_CONSTANTS(d, {REGION_REPEATED, repeated}, {REGION_PRESENT, present});
+    for (uint32_t i = 0; i < steps; i++)
+        SET_CONSTANTS(d, {REGION_STEP_0 + i,
+                          i < a->step_count ? region_step_constant(&a->steps[i]) : 0});
 }
 
 /* Whether four elements in a row lie in four aligned words of every operand read that way. */
@@ -291,25 +306,24 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
                                .target_offset = target.offset};
     region_size size = region_size_of(a->steps, a->step_count, n->input_count);
     const region_class *c =
-        region_select(size, l->profile, variant_choose(l, "region", NULL, NULL));
+        region_select(size, l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
     if (!c)
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "%u inputs and a result; this device has %u storage buffers a stage",
                        n->input_count, l->profile->storage_buffers_per_stage);
-    dispatch d = {.kernel = (uint16_t)c->kernel,
-                  .variant = c->name,
-                  .constants = {l->profile->workgroup_size, a->step_count}};
+    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->row.name};
     for (uint32_t i = 0; i < c->inputs; i++) {
         operands[i] = i < n->input_count ? lower_input(l, id, i) : operands[0];
         args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
         args.modulus[i] = a->modulus[i];
     }
     args.columns = (u32)(n->shape.rank == 4 ? n->shape.dims[3] : 0);
-    if (can_be_wide(n, a, operands, &target))
-        d.constants[1] |= REGION_WIDE;
-    set_constants(n, a, d.constants);
+    uint32_t wide = can_be_wide(n, a, operands, &target) ? REGION_WIDE : 0;
+    set_constants(n, a, &d);
     operands[c->inputs] = target;
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {REGION_FORM, a->step_count | wide});
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
 }
 
@@ -495,8 +509,8 @@ const op_family region_family = {
     .name = "region",
     .attribute_size = sizeof(region_attributes),
     .infer = region_infer,
-    .lower = region_lower,
     .in_place = region_in_place,
+    .lower = region_lower,
     .host = region_host,
     .describe = region_describe,
 };

@@ -45,13 +45,10 @@ typedef struct region_size {
 } region_size;
 
 typedef struct region_class {
-    const char *name;
+    choice_row row;
     uint32_t kernel, level, steps, inputs; /* at most */
     bool portable; /* a software driver compiles it within a second or two, whatever the program */
 } region_class;
-
-extern const region_class region_classes[];
-extern const size_t region_class_count;
 
 /* A step as the kernels take it. */
 uint32_t region_step_constant(const region_step *step);

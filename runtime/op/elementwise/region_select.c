@@ -5,27 +5,26 @@
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/activation.h"
 
-const region_class region_classes[] = {
-    {"light_short", KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},
-    {"light_long", KERNEL_REGION_LIGHT_LONG, REGION_LIGHT, 32, 7, true},
-    {"common_short", KERNEL_REGION_COMMON_SHORT, REGION_COMMON, 8, 7, true},
-    {"common_long", KERNEL_REGION_COMMON_LONG, REGION_COMMON, 32, 7, false},
-    {"common_wide", KERNEL_REGION_COMMON_WIDE, REGION_COMMON, REGION_STEPS, REGION_INPUTS, false},
-    {"all_short", KERNEL_REGION_ALL_SHORT, REGION_ALL, 8, 7, true},
-    {"all_long", KERNEL_REGION_ALL_LONG, REGION_ALL, REGION_STEPS, REGION_INPUTS, false},
+static const region_class classes[] = {
+    {{"light_short", ON_ALL}, KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},
+    {{"light_long", ON_ALL}, KERNEL_REGION_LIGHT_LONG, REGION_LIGHT, 32, 7, true},
+    {{"common_short", ON_ALL}, KERNEL_REGION_COMMON_SHORT, REGION_COMMON, 8, 7, true},
+    {{"common_long", ON_ALL}, KERNEL_REGION_COMMON_LONG, REGION_COMMON, 32, 7, false},
+    {{"common_wide", ON_ALL},
+     KERNEL_REGION_COMMON_WIDE,
+     REGION_COMMON,
+     REGION_STEPS,
+     REGION_INPUTS,
+     false},
+    {{"all_short", ON_ALL}, KERNEL_REGION_ALL_SHORT, REGION_ALL, 8, 7, true},
+    {{"all_long", ON_ALL}, KERNEL_REGION_ALL_LONG, REGION_ALL, REGION_STEPS, REGION_INPUTS, false},
 };
-const size_t region_class_count = ARRAY_COUNT(region_classes);
 
-static const uint8_t activation_kinds[UNARY_COUNT] = {
-    [UNARY_GELU] = REGION_CURVE,      [UNARY_GELU_APPROX] = REGION_CURVE,
-    [UNARY_SILU] = REGION_CURVE,      [UNARY_SIGMOID] = REGION_CURVE,
-    [UNARY_TANH] = REGION_CURVE,      [UNARY_EXP] = REGION_CURVE,
-    [UNARY_LOG] = REGION_ROOT,        [UNARY_SQRT] = REGION_ROOT,
-    [UNARY_RSQRT] = REGION_ROOT,      [UNARY_ROUND] = REGION_ROOT,
-    [UNARY_SIN] = REGION_ANGLE,       [UNARY_COS] = REGION_ANGLE,
-    [UNARY_TAN] = REGION_ANGLE,       [UNARY_ATAN] = REGION_ANGLE,
-    [UNARY_RELU] = REGION_ACTIVATION,
+static const uint8_t activation_kinds[] = {
+#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, kind) [code] = kind,
+#include "args/activation.def"
 };
 
 static const uint8_t kind_levels[] = {[REGION_CAST] = REGION_COMMON,
@@ -65,20 +64,20 @@ region_size region_size_of(const region_step *steps, uint32_t count, uint32_t in
     return size;
 }
 
-static bool can_run(const region_class *c, region_size size, const device_profile *profile)
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
-    return c->level >= size.level && c->steps >= size.steps && c->inputs >= size.inputs &&
-           c->inputs < profile->storage_buffers_per_stage;
+    const region_class *c = row;
+    const region_size *size = problem;
+    bool can = c->level >= size->level && c->steps >= size->steps && c->inputs >= size->inputs &&
+               c->inputs < profile->storage_buffers_per_stage;
+    return (choice_fit){.can = can, .suits = true};
 }
+
+const choice_table region_choice = {CHOICE_ROWS(classes), .fit = fit};
 
 const region_class *region_select(region_size size, const device_profile *profile, size_t forced)
 {
-    if (forced < region_class_count && can_run(&region_classes[forced], size, profile))
-        return &region_classes[forced];
-    for (size_t i = 0; i < region_class_count; i++)
-        if (can_run(&region_classes[i], size, profile))
-            return &region_classes[i];
-    return NULL;
+    return choice_select(&region_choice, &size, profile, forced);
 }
 
 bool region_fits(region_size size, const device_profile *profile)

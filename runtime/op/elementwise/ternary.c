@@ -51,8 +51,8 @@ const op_family fma_family = {
     .name = "fma",
     .foldable = true,
     .infer = fma_infer,
-    .lower = fma_lower,
     .in_place = elementwise_in_place,
+    .lower = fma_lower,
     .host = fma_host,
 };
 
@@ -103,7 +103,7 @@ const op_family where_family = {
     .pairs = true,
     .foldable = true,
     .infer = where_infer,
-    .lower = where_lower,
     .in_place = elementwise_in_place,
+    .lower = where_lower,
     .host = where_host,
 };

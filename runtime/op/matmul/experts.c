@@ -7,7 +7,6 @@
  */
 #include "args/matmul.h"
 #include "op/matmul/experts.h"
-#include "base/switches.h"
 
 #include <math.h>
 
@@ -16,11 +15,29 @@ enum {
     SORT_THREADS = 1024
 };
 
-bool experts_sorted(const lowering *l, uint64_t rows)
+/* clang-format off */
+static const experts_class classes[] = {
+    /* {name, settings}, sorted, least rows */
+    {{"sorted", ON_NATIVE}, true,  DIRECT_ROWS + 1},
+    {{"direct", ON_ALL},    false, 0},
+};
+/* clang-format on */
+
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
-    if (l->matmul != MATMUL_AUTO)
-        return l->matmul == MATMUL_TILED;
-    return rows > DIRECT_ROWS && l->profile->kind != RLXVK_DEVICE_CPU && !l->profile->portable;
+    (void)profile;
+    return (choice_fit){
+        .can = true,
+        .suits = *(const uint64_t *)problem >= ((const experts_class *)row)->least_rows,
+    };
+}
+
+const choice_table experts_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
+
+const experts_class *experts_select(lowering *l, uint64_t rows)
+{
+    return choice_select(&experts_choice, &rows, l->profile,
+                         variant_choose(l, CHOICE_experts, NULL, NULL));
 }
 
 static uint32_t sort_threads(const device_profile *profile, uint64_t rows)
@@ -43,7 +60,7 @@ rlxvk_status experts_sort(lowering *l, uint32_t id, uint64_t rows, uint64_t expe
         blocks->rows *= 2;
     blocks->count = MIN(rows, divide_up(rows, blocks->rows) + experts + 1);
     args.tile = blocks->rows;
-    d.constants[0] = sort_threads(l->profile, rows);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, sort_threads(l->profile, rows)});
     TRY(lower_temporary(l, (3 * (experts + 2) + rows) * sizeof(uint32_t), &plan));
     plan.access = ACCESS_READ | ACCESS_WRITE;
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){*index, plan}, 2));

@@ -10,8 +10,14 @@
 #include "args/matmul.h"
 #include "op/op.h"
 
-/* Whether `rows` rows should be sorted; RLXVK_MATMUL decides where it is set. */
-bool experts_sorted(const lowering *l, uint64_t rows);
+typedef struct experts_class {
+    choice_row row;
+    bool sorted;
+    uint64_t least_rows;
+} experts_class;
+
+/* Whether `rows` rows should be sorted. */
+const experts_class *experts_select(lowering *l, uint64_t rows);
 
 typedef struct expert_blocks {
     uint32_t rows;  /* of a block, at most */
@@ -24,7 +30,8 @@ rlxvk_status experts_sort(lowering *l, uint32_t id, uint64_t rows, uint64_t expe
                           uint32_t highest, operand *index, expert_blocks *blocks);
 
 /* The product with experts of floats: operands x, w, indices, y; batch_count is the number of
- * experts. d has its node and constants 2 to 4 of glsl/matmul/matmul.glsl. In grouped_matmul.c. */
+ * experts. d has its node and the constants MATMUL_TRANSPOSE_B and the storages. In
+ * grouped_matmul.c. */
 rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *args,
                                  operand operands[4]);
 

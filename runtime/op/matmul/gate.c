@@ -92,7 +92,8 @@ static rlxvk_status group_limited_gate_lower(lowering *l, uint32_t id)
                                            .scaling = o->routed_scaling};
     dispatch d = {.kernel = KERNEL_GROUP_LIMITED_GATE, .node = id};
     operands[2].access = ACCESS_READ | ACCESS_WRITE;
-    d.constants[0] = l->profile->kind != RLXVK_DEVICE_CPU ? 64 : o->num_experts <= 256 ? 16 : 128;
+    bool software = profile_is_software(l->profile);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, !software ? 64 : o->num_experts <= 256 ? 16 : 128});
     lower_groups(l, &d, args.tokens);
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }

@@ -6,6 +6,7 @@
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
+#include "constants/matmul.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"
 #include "op/matmul/matmul.h"
@@ -56,12 +57,13 @@ static uint32_t storage_code(const lowering *l, const operand *o)
 static rlxvk_status lower_direct(lowering *l, dispatch *d, struct matmul_args *args,
                                  const operand operands[4])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(l->profile);
+    uint32_t lanes = cpu ? 16 : d->constants[MATMUL_TRANSPOSE_B] ? 4 : 32;
     d->kernel = KERNEL_GROUPED_MATVEC;
-    d->constants[0] = cpu ? 16 : 128;
-    d->constants[10] = cpu ? 16 : d->constants[2] ? 4 : 32;
+    SET_CONSTANTS(d, {LOCAL_SIZE, cpu ? 16 : 128}, {MATMUL_REG_M, 1},
+                  {GROUPED_MATVEC_LANES_N, lanes});
     args->bias_offset = operands[2].offset;
-    lower_groups(l, d, args->m * divide_up(args->n, (uint64_t)4 * d->constants[10]));
+    lower_groups(l, d, args->m * divide_up(args->n, (uint64_t)4 * lanes));
     return lower_emit(l, d, args, sizeof *args, operands, 4);
 }
 
@@ -72,8 +74,7 @@ static rlxvk_status lower_sorted(lowering *l, dispatch *d, struct matmul_args *a
     rlxvk_status status;
     TRY(experts_sort(l, d->node, args->m, args->batch_count, HIGH_TILE, &operands[2], &blocks));
     d->kernel = KERNEL_GROUPED_MATMUL;
-    d->constants[0] = TILED_THREADS;
-    d->constants[8] = blocks.rows / 8;
+    SET_CONSTANTS(d, {LOCAL_SIZE, TILED_THREADS}, {MATMUL_REG_M, blocks.rows / 8});
     lower_groups(l, d, blocks.count * divide_up(args->n, TILED_COLUMNS));
     TRY(lower_emit(l, d, args, sizeof *args, operands, 4));
 error:
@@ -83,15 +84,16 @@ error:
 rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *args,
                                  operand operands[4])
 {
-    uint32_t b_run = d->constants[2] ? args->k : args->n;
-    d->constants[5] = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
-                      ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
-                      ((args->y_offset | args->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
-    d->constants[6] = MATMUL_NO_BIAS;
-    d->constants[7] = UNARY_NONE;
-    d->constants[8] = d->constants[9] = 1;
-    return experts_sorted(l, args->m) ? lower_sorted(l, d, args, operands)
-                                      : lower_direct(l, d, args, operands);
+    const experts_class *class = experts_select(l, args->m);
+    uint32_t b_run = d->constants[MATMUL_TRANSPOSE_B] ? args->k : args->n;
+    uint32_t vectors = ((args->a_offset | args->k) % 4 == 0 ? MATMUL_VECTOR_A : 0u) |
+                       ((args->b_offset | b_run) % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
+                       ((args->y_offset | args->n) % 4 == 0 ? MATMUL_VECTOR_Y : 0u);
+    SET_CONSTANTS(d, {MATMUL_TRANSPOSE_A, false}, {MATMUL_VECTORS, vectors},
+                  {MATMUL_BIAS, MATMUL_NO_BIAS}, {MATMUL_ACTIVATION, UNARY_NONE},
+                  {MATMUL_REG_N, 1});
+    d->variant = class->row.name;
+    return class->sorted ? lower_sorted(l, d, args, operands) : lower_direct(l, d, args, operands);
 }
 
 static rlxvk_status grouped_matmul_lower(lowering *l, uint32_t id)
@@ -108,9 +110,9 @@ static rlxvk_status grouped_matmul_lower(lowering *l, uint32_t id)
                                .y_offset = operands[3].offset,
                                .batch_count = (uint32_t)w->dims[0]};
     dispatch d = {.node = id};
-    d.constants[2] = ((const matmul_attributes *)n->attributes)->transpose_b;
-    d.constants[3] = storage_code(l, &operands[0]);
-    d.constants[4] = storage_code(l, &operands[1]);
+    SET_CONSTANTS(&d, {MATMUL_TRANSPOSE_B, ((const matmul_attributes *)n->attributes)->transpose_b},
+                  {MATMUL_A_STORAGE, storage_code(l, &operands[0])},
+                  {MATMUL_B_STORAGE, storage_code(l, &operands[1])});
     return grouped_matmul_emit(l, &d, &args, operands);
 }
 

@@ -13,6 +13,8 @@
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
+#include "constants/matmul.h"
+#include "op/activation.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
 
@@ -206,13 +208,6 @@ static void swap_operands(product *p)
     p->swapped = true;
 }
 
-uint32_t matmul_storage_code(const lowering *l, const operand *o)
-{
-    if (o->storage != STORAGE_HALF)
-        return MATMUL_WORDS;
-    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
-}
-
 /* Which operands can be read and written in quads: contiguous axis, offsets and batch strides all
  * multiples of four. */
 static uint32_t vector_bits(const product *p)
@@ -256,39 +251,34 @@ static struct matmul_args make_arguments(const product *p)
 
 /* Rows and columns in registers of a matvec: the vectors rounded up, and what the shared memory's
  * 16 KiB hold. */
-static void vector_registers(const product *p, uint32_t *constants)
+static void set_vector_constants(const product *p, dispatch *d)
 {
     uint32_t rows = 1;
     while (rows < p->problem.shape.m)
         rows *= 2;
-    constants[8] = rows;
-    constants[9] = matmul_vector_columns(rows);
-    constants[10] = p->swapped;
+    SET_CONSTANTS(d, {MATVEC_REG_M, rows}, {MATVEC_REG_N, matmul_vector_columns(rows)},
+                  {MATVEC_SWAPPED, p->swapped});
 }
 
-static void fill_constants(const lowering *l, const product *p, uint32_t *constants)
+static void set_constants(const lowering *l, const product *p, dispatch *d)
 {
     const matmul_class *c = p->class;
     uint32_t bias = p->swapped ? MATMUL_BIAS_ROW : MATMUL_BIAS_COLUMN;
     bool last = p->splits == 1; /* otherwise matmul_sum has the epilogue */
-    constants[0] = c->threads ? c->threads : l->profile->workgroup_size;
-    constants[1] = p->problem.shape.transpose_a;
-    constants[2] = p->problem.shape.transpose_b;
-    constants[3] = matmul_storage_code(l, &p->a);
-    constants[4] = matmul_storage_code(l, &p->b);
-    constants[5] = vector_bits(p);
-    constants[6] = last && p->has_bias ? bias : MATMUL_NO_BIAS;
-    constants[7] = last ? p->activation : UNARY_NONE;
-    constants[8] = c->register_m;
-    constants[9] = c->register_n;
-    if (c->form == MATMUL_FORM_TILED) {
-        constants[10] = c->tile_m;
-        constants[11] = c->tile_n;
-        constants[12] = c->step;
-        constants[13] = c->loop;
-    }
+    SET_CONSTANTS(d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
+                  {MATMUL_TRANSPOSE_A, p->problem.shape.transpose_a},
+                  {MATMUL_TRANSPOSE_B, p->problem.shape.transpose_b},
+                  {MATMUL_A_STORAGE, matmul_storage_code(l, &p->a)},
+                  {MATMUL_B_STORAGE, matmul_storage_code(l, &p->b)},
+                  {MATMUL_VECTORS, vector_bits(p)},
+                  {MATMUL_BIAS, last && p->has_bias ? bias : MATMUL_NO_BIAS},
+                  {MATMUL_ACTIVATION, last ? p->activation : UNARY_NONE},
+                  {MATMUL_REG_M, c->register_m}, {MATMUL_REG_N, c->register_n});
+    if (c->form == MATMUL_FORM_TILED)
+        SET_CONSTANTS(d, {MATMUL_TILED_TILE_M, c->tile_m}, {MATMUL_TILED_TILE_N, c->tile_n},
+                      {MATMUL_TILED_STEP, c->step}, {MATMUL_TILED_LOOP, c->loop});
     if (c->form == MATMUL_FORM_VECTOR || c->form == MATMUL_FORM_SWAPPED)
-        vector_registers(p, constants);
+        set_vector_constants(p, d);
 }
 
 static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uint64_t groups)
@@ -297,10 +287,10 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                                        [MATMUL_FORM_VECTOR] = KERNEL_MATVEC,
                                        [MATMUL_FORM_SWAPPED] = KERNEL_MATVEC,
                                        [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED};
-    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->name};
+    dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->row.name};
     struct matmul_args args = make_arguments(p);
     const operand operands[] = {p->a, p->b, p->bias, p->y};
-    fill_constants(l, p, d.constants);
+    set_constants(l, p, &d);
     lower_groups(l, &d, groups * p->splits);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -318,16 +308,16 @@ rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, 
                                    .y_offset = r->y.offset};
     partial.access = ACCESS_READ;
     const operand operands[] = {partial, r->bias ? *r->bias : partial, r->y};
-    d.constants[0] = l->profile->workgroup_size;
-    d.constants[1] = r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS;
-    d.constants[2] = r->activation;
-    lower_groups(l, &d, groups_for(count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {MATMUL_SUM_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
+                  {MATMUL_SUM_ACTIVATION, r->activation});
+    lower_groups(l, &d, groups_for(count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
 static size_t choose(lowering *l, const matmul_shape *s)
 {
-    return variant_choose(l, "matmul", matmul_tag(s),
+    return variant_choose(l, CHOICE_matmul, matmul_tag(s),
                           (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
@@ -343,11 +333,13 @@ rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
     const matmul_shape shape = p.problem.shape;
     uint64_t groups;
     rlxvk_status status;
-    if (!r->exact && matrix_wanted(l, &shape))
-        return matrix_product_emit(l, id, r);
+    if (!r->exact && matrix_wanted(l, &shape)) {
+        TRY(matrix_product_emit(l, id, r, &p.y));
+        return r->activation == UNARY_NONE ? RLXVK_OK : matmul_emit_sum(l, id, r, p.y, 1);
+    }
     if (r->unpack_b)
         TRY(r->unpack_b(l, id, MATMUL_WORDS, shape.n, &p.b));
-    p.class = matmul_select(&shape, l->profile, l->matmul, choose(l, &shape));
+    p.class = matmul_select(&shape, l->profile, choose(l, &shape));
     groups = matmul_groups(p.class, &shape, l->profile);
     p.slice = matmul_slice(p.class, &shape, l->profile);
     p.splits = p.slice < shape.k ? divide_up(shape.k, p.slice) : 1;
@@ -371,9 +363,7 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                         .b = lower_input(l, id, 1),
                         .bias = node_code(n) == MATMUL_BIAS_ACT ? &bias : NULL,
                         .y = lower_write(l, id),
-                        .activation = UNARY_NONE};
-    if (attributes->activation != RLXVK_ACTIVATION_NONE)
-        r.activation = (uint32_t)attributes->activation - 1;
+                        .activation = activation_code(attributes->activation)};
     matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
     return matmul_emit(l, id, &r);
@@ -383,17 +373,13 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
 
 static void matmul_describe(const node *n, text *out)
 {
-    static const char *const activations[] = {"none",    "gelu", "gelu_approx", "silu", "relu",
-                                              "sigmoid", "tanh", "exp",         "log",  "sqrt",
-                                              "rsqrt",   "neg",  "abs",         "sin",  "cos",
-                                              "tan",     "atan", "round"};
     const matmul_attributes *a = n->attributes;
     if (a->transpose_a)
         text_append(out, " transpose_a");
     if (a->transpose_b)
         text_append(out, " transpose_b");
     if (a->activation != RLXVK_ACTIVATION_NONE)
-        text_append(out, " activation=%s", activations[a->activation]);
+        text_append(out, " activation=%s", activation_name(a->activation));
 }
 
 const op_family matmul_family = {

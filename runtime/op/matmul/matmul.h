@@ -2,6 +2,7 @@
 #ifndef RLXVK_MATMUL_H
 #define RLXVK_MATMUL_H
 
+#include "args/matmul.h"
 #include "op/matmul/matmul_select.h"
 #include "op/op.h"
 
@@ -42,7 +43,12 @@ typedef struct matmul_request {
 } matmul_request;
 
 /* MATMUL_WORDS, MATMUL_F16 or MATMUL_BF16: how an operand is held. */
-uint32_t matmul_storage_code(const lowering *l, const operand *o);
+static inline uint32_t matmul_storage_code(const lowering *l, const operand *o)
+{
+    if (o->storage != STORAGE_HALF)
+        return MATMUL_WORDS;
+    return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
+}
 /* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
  * other. */
 rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,

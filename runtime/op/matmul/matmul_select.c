@@ -1,7 +1,6 @@
 /*
- * The classes of matrix product. A setting is what the device and the caller ask for: NATIVE
- * (default on hardware), PORTABLE (software and translated drivers, where barriers and shared
- * memory cost more than they save, and RLXVK_MATMUL=scalar), TILED (RLXVK_MATMUL=tiled).
+ * The classes of matrix product. Tiles are for hardware: on software and translated drivers
+ * barriers and shared memory cost more than they save.
  *
  * The first row that suits is taken; of tiled rows, the one (and the number of splits of K) that an
  * estimate says is done first. The estimate counts multiply-adds that one compute unit makes in
@@ -11,8 +10,6 @@
  */
 #include "args/matmul.h"
 #include "op/matmul/matmul_select.h"
-
-enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
 
 #define ANY           UINT64_MAX
 #define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */
@@ -24,36 +21,37 @@ enum setting { NATIVE = 1, PORTABLE = 2, TILED = 4 };
 #define VECTOR_ MATMUL_FORM_VECTOR
 #define SWAPPED MATMUL_FORM_SWAPPED
 #define TILES   MATMUL_FORM_TILED
-#define BOTH    (NATIVE | TILED)
 #define PEELED  TILE_LOOP_PEELED
 #define ZIGZAG  TILE_LOOP_ZIGZAG
 #define LIMITS  0, 0, ANY, ANY, ANY, 0
 #define MANY    0, 0, ANY, ANY, ANY, 8
 const matmul_class matmul_classes[] = {
-    /* name, form, settings, threads, tile, registers, step, loop, rates, least m n, most m n k,
+    /* {name, settings}, form, threads, tile, registers, step, loop, rates, least m n, most m n k,
      * least tiles a compute unit */
-    {"scalar_element", SCALAR,  NATIVE,    0,   1,   1, 1, 1, 0, 0, 0, 0,  0,  0,  16,  16, 128, 0},
-    {"vector",         VECTOR_, NATIVE,  128,   8,   0, 0, 0, 0, 0, 0, 0,  0,  0,   8, ANY, ANY, 0},
-    {"vector_swapped", SWAPPED, NATIVE,  128,   0,   8, 0, 0, 0, 0, 0, 0,  0,  0, ANY,   8, ANY, 0},
-    {"tiled_128x128",  TILES,   BOTH,    256, 128, 128, 8, 8, 16, 0, 90, 76, LIMITS},
-    {"tiled_128x128_long", TILES, BOTH,  256, 128, 128, 8, 8, 16, PEELED | ZIGZAG, 85, 84, LIMITS},
-    {"tiled_64x128",   TILES,   BOTH,    128,  64, 128, 8, 8, 16, ZIGZAG, 88, 83, LIMITS},
-    {"tiled_64x128_long", TILES, BOTH,   128,  64, 128, 8, 8, 16, PEELED | ZIGZAG, 90, 86, MANY},
-    {"tiled_128x64",   TILES,   BOTH,    128, 128,  64, 8, 8, 16, ZIGZAG, 86, 83, LIMITS},
-    {"tiled_64x64",    TILES,   BOTH,    128,  64,  64, 4, 8, 16, ZIGZAG, 79, 75, LIMITS},
-    {"tiled_32x128",   TILES,   BOTH,    128,  32, 128, 4, 8, 32, ZIGZAG, 73, 73, LIMITS},
-    {"tiled_32x64",    TILES,   BOTH,    128,  32,  64, 4, 4, 32, ZIGZAG, 64, 64, LIMITS},
-    {"tiled_32x32",    TILES,   BOTH,     64,  32,  32, 4, 4, 16, ZIGZAG, 55, 53, LIMITS},
-    {"tiled_32x32_deep", TILES, BOTH,     64,  32,  32, 4, 4, 32, ZIGZAG, 59, 57, LIMITS},
-    {"tiled_16x128",   TILES,   BOTH,    128,  16, 128, 4, 4, 32, ZIGZAG, 60, 60, LIMITS},
-    {"tiled_128x16",   TILES,   BOTH,    128, 128,  16, 4, 4, 32, ZIGZAG, 57, 57, LIMITS},
-    {"scalar_block",   SCALAR,  PORTABLE, 32,   8,   8, 8, 8, 0, 0, 0, 0,  4,  4, ANY, ANY, ANY, 0},
-    {"scalar_row",     SCALAR,  PORTABLE, 16,   1,   4, 1, 4, 0, 0, 0, 0,  0,  4, ANY, ANY, ANY, 0},
-    {"scalar_column",  SCALAR,  PORTABLE, 32,   8,   1, 8, 1, 0, 0, 0, 0,  4,  0, ANY, ANY, ANY, 0},
-    {"scalar_single",  SCALAR,  PORTABLE, 32,   1,   1, 1, 1, 0, 0, 0, 0,  0,  0, ANY, ANY, ANY, 0},
+    {{"scalar_element", ON_NATIVE}, SCALAR,  0,   1,   1, 1, 1, 0, 0, 0, 0, 0, 0,  16,  16, 128, 0},
+    {{"vector",         ON_NATIVE}, VECTOR_, 128, 8,   0, 0, 0, 0, 0, 0, 0, 0, 0,   8, ANY, ANY, 0},
+    {{"vector_swapped", ON_NATIVE}, SWAPPED, 128, 0,   8, 0, 0, 0, 0, 0, 0, 0, 0, ANY,   8, ANY, 0},
+    {{"tiled_128x128",  ON_NATIVE}, TILES, 256, 128, 128, 8, 8, 16, 0, 90, 76, LIMITS},
+    {{"tiled_128x128_long", ON_NATIVE},
+                                   TILES, 256, 128, 128, 8, 8, 16, PEELED | ZIGZAG, 85, 84, LIMITS},
+    {{"tiled_64x128",   ON_NATIVE}, TILES, 128,  64, 128, 8, 8, 16, ZIGZAG, 88, 83, LIMITS},
+    {{"tiled_64x128_long", ON_NATIVE},
+                                   TILES, 128,  64, 128, 8, 8, 16, PEELED | ZIGZAG, 90, 86, MANY},
+    {{"tiled_128x64",   ON_NATIVE}, TILES, 128, 128,  64, 8, 8, 16, ZIGZAG, 86, 83, LIMITS},
+    {{"tiled_64x64",    ON_NATIVE}, TILES, 128,  64,  64, 4, 8, 16, ZIGZAG, 79, 75, LIMITS},
+    {{"tiled_32x128",   ON_NATIVE}, TILES, 128,  32, 128, 4, 8, 32, ZIGZAG, 73, 73, LIMITS},
+    {{"tiled_32x64",    ON_NATIVE}, TILES, 128,  32,  64, 4, 4, 32, ZIGZAG, 64, 64, LIMITS},
+    {{"tiled_32x32",    ON_NATIVE}, TILES,  64,  32,  32, 4, 4, 16, ZIGZAG, 55, 53, LIMITS},
+    {{"tiled_32x32_deep", ON_NATIVE},
+                                   TILES,  64,  32,  32, 4, 4, 32, ZIGZAG, 59, 57, LIMITS},
+    {{"tiled_16x128",   ON_NATIVE}, TILES, 128,  16, 128, 4, 4, 32, ZIGZAG, 60, 60, LIMITS},
+    {{"tiled_128x16",   ON_NATIVE}, TILES, 128, 128,  16, 4, 4, 32, ZIGZAG, 57, 57, LIMITS},
+    {{"scalar_block", ON_PORTABLE}, SCALAR, 32, 8, 8, 8, 8, 0, 0, 0, 0, 4, 4, ANY, ANY, ANY, 0},
+    {{"scalar_row",   ON_PORTABLE}, SCALAR, 16, 1, 4, 1, 4, 0, 0, 0, 0, 0, 4, ANY, ANY, ANY, 0},
+    {{"scalar_column", ON_PORTABLE}, SCALAR, 32, 8, 1, 8, 1, 0, 0, 0, 0, 4, 0, ANY, ANY, ANY, 0},
+    {{"scalar_single", ON_PORTABLE}, SCALAR, 32, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, ANY, ANY, ANY, 0},
 };
 /* clang-format on */
-const size_t matmul_class_count = ARRAY_COUNT(matmul_classes);
 
 const char *matmul_tag(const matmul_shape *shape)
 {
@@ -96,20 +94,6 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
     if (c->form == MATMUL_FORM_TILED)
         return tiles;
     return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
-}
-
-/* Whether it can; whether it should is for suits. */
-static bool is_able(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
-{
-    return c->threads <= profile->max_workgroup_invocations &&
-           matmul_shared_bytes(c) <= profile->shared_memory_bytes && s->m <= c->most_m &&
-           s->n <= c->most_n && s->k <= c->most_k;
-}
-
-static bool suits(const matmul_class *c, const matmul_shape *s, const device_profile *profile)
-{
-    return is_able(c, s, profile) && s->m >= c->least_m && s->n >= c->least_n &&
-           matmul_groups(c, s, profile) >= (uint64_t)c->least_tiles * profile->compute_units;
 }
 
 /* ---- Tiled classes: the estimate ---- */
@@ -173,41 +157,29 @@ static uint64_t best_splits(const matmul_class *c, const matmul_shape *s,
     return best;
 }
 
-/* Of the tiled rows of this setting, the one estimated to be done first; NULL where none suits. */
-static const matmul_class *best_tiled(const matmul_shape *s, const device_profile *profile,
-                                      unsigned setting)
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
-    const matmul_class *best = NULL;
-    double least = 0, time;
-    for (size_t i = 0; i < matmul_class_count; i++) {
-        const matmul_class *c = &matmul_classes[i];
-        if (c->form != MATMUL_FORM_TILED || !(c->settings & setting) || !suits(c, s, profile))
-            continue;
-        best_splits(c, s, profile, &time);
-        if (!best || time < least) {
-            best = c;
-            least = time;
-        }
-    }
-    return best;
+    const matmul_class *c = row;
+    const matmul_shape *s = problem;
+    uint64_t groups = matmul_groups(c, s, profile);
+    choice_fit f = {.can = s->m <= c->most_m && s->n <= c->most_n && s->k <= c->most_k,
+                    .suits = s->m >= c->least_m && s->n >= c->least_n &&
+                             groups >= (uint64_t)c->least_tiles * profile->compute_units,
+                    .threads = c->threads,
+                    .shared_bytes = matmul_shared_bytes(c),
+                    .groups = groups};
+    if (c->form == MATMUL_FORM_TILED && f.suits)
+        best_splits(c, s, profile, &f.cost);
+    return f;
 }
 
+const choice_table matmul_choice = {CHOICE_ROWS(matmul_classes), .fit = fit,
+                                    .last_takes_all = true};
+
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,
-                                  unsigned choice, size_t forced)
+                                  size_t forced)
 {
-    if (forced < matmul_class_count && is_able(&matmul_classes[forced], shape, profile))
-        return &matmul_classes[forced];
-    bool portable = profile->portable || profile->kind == RLXVK_DEVICE_CPU;
-    unsigned setting = choice == MATMUL_TILED                ? TILED
-                       : choice == MATMUL_SCALAR || portable ? PORTABLE
-                                                             : NATIVE;
-    size_t i = 0;
-    while (i + 1 < matmul_class_count &&
-           (!(matmul_classes[i].settings & setting) || !suits(&matmul_classes[i], shape, profile)))
-        i++;
-    if (matmul_classes[i].form == MATMUL_FORM_TILED)
-        return best_tiled(shape, profile, setting);
-    return &matmul_classes[i];
+    return choice_select(&matmul_choice, shape, profile, forced);
 }
 
 uint64_t matmul_slice(const matmul_class *c, const matmul_shape *s, const device_profile *profile)

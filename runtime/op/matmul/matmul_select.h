@@ -5,8 +5,6 @@
 #ifndef RLXVK_MATMUL_SELECT_H
 #define RLXVK_MATMUL_SELECT_H
 
-#include "base/profile.h"
-#include "base/switches.h"
 #include "op/choice/variant.h"
 
 /* A product after batch axes that only repeat b have been folded into m. */
@@ -23,8 +21,8 @@ typedef enum matmul_form {
 } matmul_form;
 
 typedef struct matmul_class {
-    const char *name;
-    uint8_t form, settings;  /* enum matmul_form; where it may be used (matmul_select.c) */
+    choice_row row;
+    uint8_t form;            /* enum matmul_form */
     uint16_t threads;        /* 0: the profile's workgroup size */
     uint16_t tile_m, tile_n; /* of y, a workgroup (scalar: an invocation) */
     uint16_t register_m, register_n;
@@ -36,14 +34,13 @@ typedef struct matmul_class {
 } matmul_class;
 
 extern const matmul_class matmul_classes[];
-extern const size_t matmul_class_count;
 
 /* What a choice of class depends on (variant_query): "nn" to "tt", and m, n, k, batch. */
 const char *matmul_tag(const matmul_shape *shape);
-/* The class for a shape; there always is one. `choice` is an enum matmul_choice; the row `forced`
- * (VARIANT_NONE: none) goes before, if it can do the shape. */
+/* The class for a shape; there always is one. The row `forced` (VARIANT_NONE: none) goes before, if
+ * it can do the shape. */
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,
-                                  unsigned choice, size_t forced);
+                                  size_t forced);
 uint64_t matmul_shared_bytes(const matmul_class *c);
 /* Columns that a matvec workgroup makes of a b that is [N, K], for this many vectors. */
 uint32_t matmul_vector_columns(uint64_t vectors);

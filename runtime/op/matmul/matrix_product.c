@@ -10,6 +10,7 @@
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
+#include "constants/matmul.h"
 #include "op/matmul/matrix_product.h"
 
 #include <string.h>
@@ -66,12 +67,12 @@ static rlxvk_status emit_scale(lowering *l, uint32_t id, side *s)
 {
     struct matrix_scale_args args = {(uint32_t)s->rows, (uint32_t)s->k, (uint32_t)s->matrices,
                                      (uint32_t)s->matrix_step, s->source.offset};
-    dispatch d = {.kernel = KERNEL_MATRIX_SCALE,
-                  .node = id,
-                  .constants = {SCALE_GROUP, s->storage, s->turned}};
+    dispatch d = {.kernel = KERNEL_MATRIX_SCALE, .node = id};
     rlxvk_status status;
     TRY(lower_temporary(l, s->rows * s->matrices * sizeof(int32_t), &s->exponent));
     const operand operands[] = {s->source, s->exponent};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, SCALE_GROUP}, {MATRIX_SCALE_STORAGE, s->storage},
+                  {MATRIX_SCALE_TRANSPOSED, s->turned});
     lower_groups(l, &d, s->matrices * (s->turned ? divide_up(s->rows, TURNED_ROWS) : s->rows));
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     s->exponent.access = ACCESS_READ;
@@ -105,13 +106,14 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
                                     s->source.offset,      (uint32_t)s->round_rows,
                                     (uint32_t)s->round_k,  (uint32_t)plane_octets(s)};
     bool quads = (s->source.offset | s->k | s->matrix_step) % 4 == 0;
-    dispatch d = {.kernel = KERNEL_MATRIX_PACK,
-                  .node = id,
-                  .constants = {PACK_GROUP, s->storage, targets[l->precision], s->turned, quads}};
+    dispatch d = {.kernel = KERNEL_MATRIX_PACK, .node = id};
     rlxvk_status status;
     TRY(lower_temporary(l, 16 * matrix_planes(l->precision) * plane_octets(s), &s->packed));
     const operand operands[] = {s->source, split ? s->exponent : s->source, s->packed};
     uint64_t tiles = divide_up(s->rows, TURNED_ROWS) * divide_up(s->round_k, TURNED_K);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, PACK_GROUP}, {MATRIX_PACK_STORAGE, s->storage},
+                  {MATRIX_PACK_TO, targets[l->precision]}, {MATRIX_PACK_TRANSPOSED, s->turned},
+                  {MATRIX_PACK_QUADS, quads});
     lower_groups(l, &d,
                  s->matrices * (s->turned ? tiles : 0) +
                      (s->turned ? 0
@@ -136,23 +138,18 @@ static void set_batch(const matmul_problem *p, const side *a, const side *b,
 }
 
 static void set_constants(const lowering *l, const matmul_request *r, const matrix_class *c,
-                          uint32_t *constants)
+                          dispatch *d)
 {
     matrix_shape unit = matrix_unit(l->precision, l->profile);
-    const uint32_t values[] = {matrix_threads(c, l->profile),
-                               c->tile_m,
-                               c->tile_n,
-                               c->tile_k,
-                               c->part_m,
-                               c->part_n,
-                               unit.m,
-                               unit.n,
-                               unit.k,
-                               matrix_planes(l->precision),
-                               c->stages,
-                               r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS,
-                               8};
-    memcpy(constants, values, sizeof values);
+    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)},
+                  {MATRIX_PRODUCT_TILE_M, c->tile_m}, {MATRIX_PRODUCT_TILE_N, c->tile_n},
+                  {MATRIX_PRODUCT_TILE_K, c->tile_k}, {MATRIX_PRODUCT_PART_M, c->part_m},
+                  {MATRIX_PRODUCT_PART_N, c->part_n}, {MATRIX_PRODUCT_UNIT_M, unit.m},
+                  {MATRIX_PRODUCT_UNIT_N, unit.n}, {MATRIX_PRODUCT_UNIT_K, unit.k},
+                  {MATRIX_PRODUCT_PLANES, matrix_planes(l->precision)},
+                  {MATRIX_PRODUCT_STAGES, c->stages},
+                  {MATRIX_PRODUCT_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
+                  {MATRIX_PRODUCT_BAND, 8});
 }
 
 static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request *r,
@@ -172,7 +169,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
     dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16 ? KERNEL_MATRIX_PRODUCT_BF16
                                                                  : KERNEL_MATRIX_PRODUCT_F16,
                   .node = id,
-                  .variant = c->name};
+                  .variant = c->row.name};
     /* What is not used is bound to something that is read anyway. */
     const operand operands[] = {a->packed,
                                 b->packed,
@@ -181,7 +178,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
                                 r->bias ? *r->bias : a->packed,
                                 r->y};
     set_batch(&r->problem, a, b, &args);
-    set_constants(l, r, c, d.constants);
+    set_constants(l, r, c, &d);
     lower_groups(l, &d, s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -191,10 +188,12 @@ static size_t choose(lowering *l, const matmul_shape *s)
     char tag[VARIANT_TAG] = "";
     text_append(&(text){tag, sizeof tag, 0}, "%s_%s", rlxvk_precision_name(l->precision),
                 matmul_tag(s));
-    return variant_choose(l, "matrix", tag, (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
+    return variant_choose(l, CHOICE_matrix, tag,
+                          (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->batch});
 }
 
-rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r)
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
+                                 operand *out_sums)
 {
     const matrix_class *c =
         matrix_select(&r->problem.shape, l->precision, l->profile, choose(l, &r->problem.shape));
@@ -217,8 +216,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
         plain.bias = NULL;
     }
     TRY(emit_product(l, id, &plain, c, &a, &b));
-    if (r->activation != UNARY_NONE)
-        TRY(matmul_emit_sum(l, id, r, plain.y, 1));
+    *out_sums = plain.y;
 error:
     return status;
 }

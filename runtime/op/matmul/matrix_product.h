@@ -12,6 +12,9 @@
  * units, and there are rows and columns enough to fill one. Few of either are a matrix-vector
  * product, which memory bounds and f32 arithmetic does exactly. */
 bool matrix_wanted(const lowering *l, const matmul_shape *shape);
-rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r);
+/* *out_sums: r->y, or where there is an activation a temporary with the bare sums, of which the
+ * caller is to make r->y. */
+rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
+                                 operand *out_sums);
 
 #endif

@@ -5,28 +5,23 @@
  */
 #include "op/matmul/matrix_select.h"
 
-/* Only where its tiles keep (nearly) every compute unit busy; where each has two to turn to; where
- * the last round of tiles and their edges waste less than a sixteenth. */
-enum condition { FILLS = 1, CROWDS = 2, EVEN = 4 };
+enum {
+    IF_CROWDS = CHOICE_OWN,   /* only where every compute unit has two tiles to turn to */
+    IF_EVEN = CHOICE_OWN << 1 /* only where the last round of tiles and their edges waste less than
+                                 a sixteenth */
+};
 
 /* clang-format off */
 const matrix_class matrix_classes[] = {
-    /* name, tile m n k, part m n, stages, least m n, conditions */
-    {"tall",        192, 128, 64, 48, 64, 1, 65,  65, EVEN},
-    {"square_64",   128, 128, 64, 64, 32, 1, 65,  65, FILLS},
-    {"square_32",   128, 128, 32, 64, 32, 1, 65,  65, FILLS},
-    {"medium",       64,  64, 32, 32, 32, 1, 17,  17, CROWDS},
-    {"two_stages",   64,  64, 32, 32, 32, 2, 17,  17, CROWDS},
-    {"small",        32,  32, 64, 16, 16, 1,  0,   0, 0},
+    /* {name, settings, conditions}, tile m n k, part m n, stages, least m n */
+    {{"tall",       ON_ALL, IF_EVEN},   192, 128, 64, 48, 64, 1, 65,  65},
+    {{"square_64",  ON_ALL, IF_FILLS},  128, 128, 64, 64, 32, 1, 65,  65},
+    {{"square_32",  ON_ALL, IF_FILLS},  128, 128, 32, 64, 32, 1, 65,  65},
+    {{"medium",     ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 1, 17,  17},
+    {{"two_stages", ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 2, 17,  17},
+    {{"small",      ON_ALL, 0},          32,  32, 64, 16, 16, 1,  0,   0},
 };
 /* clang-format on */
-const size_t matrix_class_count = ARRAY_COUNT(matrix_classes);
-
-const char *rlxvk_precision_name(rlxvk_precision precision)
-{
-    static const char *const names[] = {"f32", "f16", "bf16", "split"};
-    return (unsigned)precision < ARRAY_COUNT(names) ? names[precision] : NULL;
-}
 
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile)
 {
@@ -46,51 +41,51 @@ uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes)
     return 16 * (c->tile_m + c->tile_n) * (c->tile_k / 8u + 1) * planes * c->stages;
 }
 
-/* Whether it can; whether it should is for suits. */
-static bool is_able(const matrix_class *c, const matrix_shape *unit, uint32_t planes,
-                    const device_profile *profile)
+typedef struct matrix_problem {
+    const matmul_shape *shape;
+    matrix_shape unit;
+    uint32_t planes;
+} matrix_problem;
+
+/* Whether parts are whole units, and threads carry whole octets. The sums leave through tile a, a
+ * unit for each part. */
+static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t threads,
+                    uint32_t subgroup_size)
 {
-    uint32_t threads = matrix_threads(c, profile);
-    if (threads > profile->max_workgroup_invocations ||
-        matrix_shared_bytes(c, planes) > profile->shared_memory_bytes)
-        return false;
-    /* The sums leave through tile a, a unit for each part. */
-    if (threads / profile->subgroup_size * unit->m * unit->n > c->tile_m * (c->tile_k / 2u + 4))
-        return false;
-    if (c->part_m % unit->m || c->part_n % unit->n || c->tile_k % unit->k)
-        return false;
-    return c->tile_m * c->tile_k / 8 % threads == 0 && c->tile_n * c->tile_k / 8 % threads == 0;
+    return threads / subgroup_size * unit->m * unit->n <= c->tile_m * (c->tile_k / 2u + 4) &&
+           c->part_m % unit->m == 0 && c->part_n % unit->n == 0 && c->tile_k % unit->k == 0 &&
+           c->tile_m * c->tile_k / 8 % threads == 0 && c->tile_n * c->tile_k / 8 % threads == 0;
 }
 
-static bool suits(const matrix_class *c, const matmul_shape *s, const device_profile *profile)
+static bool suits(const matrix_class *c, const matmul_shape *s, uint64_t tiles, uint32_t units)
 {
-    uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
-    if (s->m < c->least_m || s->n < c->least_n)
-        return false;
-    uint64_t rounds = divide_up(tiles, profile->compute_units);
+    uint64_t rounds = divide_up(tiles, units);
     double used = (double)s->batch * (double)s->m * (double)s->n;
-    double offered = (double)(rounds * profile->compute_units) * c->tile_m * c->tile_n;
-    return (!(c->conditions & EVEN) || used * 16 > offered * 15) &&
-           (!(c->conditions & FILLS) || profile_filled(profile, tiles)) &&
-           (!(c->conditions & CROWDS) || tiles >= 2 * (uint64_t)profile->compute_units);
+    double offered = (double)(rounds * units) * c->tile_m * c->tile_n;
+    return s->m >= c->least_m && s->n >= c->least_n &&
+           (!(c->row.conditions & IF_EVEN) || used * 16 > offered * 15) &&
+           (!(c->row.conditions & IF_CROWDS) || tiles >= 2 * (uint64_t)units);
 }
+
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const matrix_class *c = row;
+    const matrix_problem *p = problem;
+    const matmul_shape *s = p->shape;
+    uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+    uint32_t threads = matrix_threads(c, profile);
+    return (choice_fit){.can = divides(c, &p->unit, threads, profile->subgroup_size),
+                        .suits = suits(c, s, tiles, profile->compute_units),
+                        .threads = threads,
+                        .shared_bytes = matrix_shared_bytes(c, p->planes),
+                        .groups = tiles};
+}
+
+const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};
 
 const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision precision,
                                   const device_profile *profile, size_t forced)
 {
-    matrix_shape unit = matrix_unit(precision, profile);
-    uint32_t planes = matrix_planes(precision);
-    if (unit.m == 0)
-        return NULL;
-    if (forced < matrix_class_count && is_able(&matrix_classes[forced], &unit, planes, profile))
-        return &matrix_classes[forced];
-    const matrix_class *able = NULL; /* the last */
-    for (size_t i = 0; i < matrix_class_count; i++) {
-        if (!is_able(&matrix_classes[i], &unit, planes, profile))
-            continue;
-        able = &matrix_classes[i];
-        if (suits(able, shape, profile))
-            break;
-    }
-    return able;
+    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision)};
+    return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
 }

@@ -8,16 +8,14 @@
 #include "op/matmul/matmul_select.h"
 
 typedef struct matrix_class {
-    const char *name;
+    choice_row row;
     uint16_t tile_m, tile_n, tile_k; /* of y and K, a workgroup */
     uint16_t part_m, part_n;         /* of the tile, a subgroup */
     uint8_t stages;                  /* steps of K in shared memory: 1 or 2 */
     uint16_t least_m, least_n;       /* conditions on the shape */
-    unsigned conditions;             /* others (matrix_select.c) */
 } matrix_class;
 
 extern const matrix_class matrix_classes[];
-extern const size_t matrix_class_count;
 
 /* The unit's shape for a precision; m = 0: the device has none. */
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile);

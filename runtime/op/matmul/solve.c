@@ -87,7 +87,8 @@ typedef struct factors {
 static rlxvk_status emit(lowering *l, const factors *f, uint16_t kernel, uint32_t local,
                          struct lu_args args, uint64_t groups)
 {
-    dispatch d = {.kernel = kernel, .node = f->node, .constants = {local}};
+    dispatch d = {.kernel = kernel, .node = f->node};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, local});
     lower_groups(l, &d, groups);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){f->matrix, f->pivots}, 2);
 }
@@ -138,10 +139,11 @@ static rlxvk_status lower_solutions(lowering *l, uint32_t id, const factors *f)
     struct lu_solve_args args = {(uint32_t)s->n,     (uint32_t)s->columns,
                                  (uint32_t)s->batch, a.offset,
                                  b.offset,           x.offset};
-    dispatch d = {.kernel = KERNEL_LU_SOLVE, .node = id, .constants = {f->workgroup}};
+    dispatch d = {.kernel = KERNEL_LU_SOLVE, .node = id};
     rlxvk_status status;
     TRY(lower_temporary(l, (uint64_t)(s->batch * s->n * s->columns) * sizeof(float), &work));
     work.access = ACCESS_READ | ACCESS_WRITE;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, f->workgroup});
     lower_groups(l, &d, (uint64_t)s->batch * MAX((uint64_t)s->columns, 1));
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){f->matrix, f->pivots, a, b, work, x}, 6));
 error:
@@ -162,7 +164,7 @@ static rlxvk_status solve_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     factors f = {.s = n->attributes, .node = id};
     rlxvk_status status;
-    if (l->profile->kind == RLXVK_DEVICE_CPU && f.s->n > CPU_LARGEST)
+    if (profile_is_software(l->profile) && f.s->n > CPU_LARGEST)
         return op_fail(n, RLXVK_E_UNSUPPORTED, "N is %lld; at most %d on a software device",
                        (long long)f.s->n, CPU_LARGEST);
     f.workgroup = choose_workgroup(l->profile, f.s->n);

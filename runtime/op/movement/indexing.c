@@ -8,6 +8,7 @@
  * broadcast off the axis
  */
 #include "args/movement.h"
+#include "constants/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 
@@ -107,9 +108,7 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
     uint32_t width = gather_width(&operands[0], &operands[2], v.inner);
     uint32_t factor = width / element_words(&operands[2]);
     uint32_t packed = input_dtype(l->graph, n, 0) == RLXVK_F16 ? GATHER_F16 : GATHER_BF16;
-    dispatch d = {.kernel = KERNEL_GATHER,
-                  .constants = {l->profile->workgroup_size, width,
-                                operands[0].storage == STORAGE_HALF ? packed : GATHER_WORDS}};
+    dispatch d = {.kernel = KERNEL_GATHER};
     struct gather_args args = {
         .count = (uint32_t)(shape_numel(&n->shape) / factor),
         .inner = (uint32_t)(v.inner / factor),
@@ -119,7 +118,9 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
         .index_offset = operands[1].offset,
         .target_offset = operands[2].offset / factor,
     };
-    lower_groups(l, &d, copy_groups(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GATHER_WIDTH, width},
+                  {GATHER_STORAGE, operands[0].storage == STORAGE_HALF ? packed : GATHER_WORDS});
+    lower_groups(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
@@ -227,8 +228,7 @@ static rlxvk_status take_along_axis_lower(lowering *l, uint32_t id)
     axis_view v = op_axis_view(input_shape(l->graph, n, 0), axis);
     take_walk walk = take_strides(l->graph, n, axis);
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_write(l, id)};
-    dispatch d = {.kernel = KERNEL_TAKE_ALONG_AXIS,
-                  .constants = {l->profile->workgroup_size, element_words(&operands[2])}};
+    dispatch d = {.kernel = KERNEL_TAKE_ALONG_AXIS};
     struct take_along_axis_args args = {
         .count = (uint32_t)shape_numel(&n->shape),
         .rank = walk.rank,
@@ -244,7 +244,9 @@ static rlxvk_status take_along_axis_lower(lowering *l, uint32_t id)
         args.data_strides[i] = (uint32_t)walk.data[from];
         args.index_strides[i] = (uint32_t)walk.index[from];
     }
-    lower_groups(l, &d, copy_groups(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {TAKE_ALONG_AXIS_WIDTH, element_words(&operands[2])});
+    lower_groups(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 

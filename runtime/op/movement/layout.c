@@ -7,6 +7,7 @@
  * Limits: up to 8 axes; element indices below 2^31, so that signed 32-bit strides reach everything.
  */
 #include "args/movement.h"
+#include "constants/movement.h"
 #include "op/movement/layout.h"
 
 /* Below this many rows or columns most of a tile would idle, and the caches make up for strided
@@ -93,7 +94,7 @@ static strided_copy rescale(const strided_copy *c, int64_t factor)
 static rlxvk_status emit_copy(lowering *l, const strided_copy *c, uint32_t width,
                               const operand *operands)
 {
-    dispatch d = {.kernel = KERNEL_STRIDED_COPY, .constants = {l->profile->workgroup_size, width}};
+    dispatch d = {.kernel = KERNEL_STRIDED_COPY};
     struct strided_copy_args args = {.count = (uint32_t)copy_count(c),
                                      .rank = c->rank,
                                      .source_offset = (int32_t)c->source_first,
@@ -104,7 +105,8 @@ static rlxvk_status emit_copy(lowering *l, const strided_copy *c, uint32_t width
         args.source_strides[i] = (int32_t)c->source[axis];
         args.target_strides[i] = (uint32_t)c->target[axis];
     }
-    lower_groups(l, &d, copy_groups(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {STRIDED_COPY_WIDTH, width});
+    lower_groups(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
@@ -133,8 +135,7 @@ static bool suits_tiles(const lowering *l, const strided_copy *c, uint32_t *row,
 static rlxvk_status emit_tiles(lowering *l, const strided_copy *c, uint32_t row, uint32_t column,
                                const operand *operands)
 {
-    dispatch d = {.kernel = KERNEL_TRANSPOSE2D,
-                  .constants = {MIN(l->profile->workgroup_size, TRANSPOSE_INVOCATIONS)}};
+    dispatch d = {.kernel = KERNEL_TRANSPOSE2D};
     uint64_t row_tiles = divide_up((uint64_t)c->dims[row], TRANSPOSE_TILE);
     uint64_t column_tiles = divide_up((uint64_t)c->dims[column], TRANSPOSE_TILE);
     uint64_t groups = row_tiles * column_tiles;
@@ -155,6 +156,7 @@ static rlxvk_status emit_tiles(lowering *l, const strided_copy *c, uint32_t row,
         groups *= (uint64_t)c->dims[i];
     }
     args.group_count = (uint32_t)groups;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, TRANSPOSE_INVOCATIONS)});
     lower_groups(l, &d, groups);
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }

@@ -1,6 +1,7 @@
 /* Emitting the passes of the radix sort. Keys and values go back and forth between two pairs of
  * temporaries. */
 #include "args/movement.h"
+#include "constants/movement.h"
 #include "op/movement/radix_sort.h"
 
 static operand reading(operand o)
@@ -14,9 +15,10 @@ rlxvk_status radix_sort_keys(lowering *l, radix_sort *sort, operand x, uint32_t 
 {
     uint64_t count = sort->rows * sort->extent;
     struct radix_keys_args args = {.count = (u32)count, .limit = limit, .x_offset = x.offset};
-    dispatch d = {.kernel = KERNEL_RADIX_KEYS, .constants = {l->profile->workgroup_size, mode}};
+    dispatch d = {.kernel = KERNEL_RADIX_KEYS};
     rlxvk_status status;
     TRY(lower_temporary(l, 4 * count, &sort->keys));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {RADIX_KEYS_MODE, mode});
     lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){x, sort->keys}, 2));
 error:
@@ -32,14 +34,16 @@ typedef struct radix_pass {
 static rlxvk_status emit_counts(lowering *l, const radix_pass *p)
 {
     uint64_t groups = p->rows * p->blocks;
-    dispatch count = {.kernel = KERNEL_RADIX_COUNT, .constants = {RADIX_THREADS}};
-    dispatch scan = {.kernel = KERNEL_RADIX_SCAN, .constants = {RADIX_THREADS}};
+    dispatch count = {.kernel = KERNEL_RADIX_COUNT};
+    dispatch scan = {.kernel = KERNEL_RADIX_SCAN};
     struct radix_count_args count_args = {(u32)p->extent, (u32)p->blocks, p->shift, (u32)groups};
     struct radix_scan_args scan_args = {(u32)p->rows, (u32)(RADIX_DIGITS * p->blocks)};
     operand both = p->counts;
     both.access = ACCESS_READ | ACCESS_WRITE;
     rlxvk_status status;
+    SET_CONSTANTS(&count, {LOCAL_SIZE, RADIX_THREADS});
     lower_groups(l, &count, groups);
+    SET_CONSTANTS(&scan, {LOCAL_SIZE, RADIX_THREADS});
     lower_groups(l, &scan, p->rows);
     TRY(lower_emit(l, &count, &count_args, sizeof count_args,
                    (operand[]){reading(p->keys), p->counts}, 2));
@@ -51,13 +55,14 @@ error:
 static rlxvk_status emit_pass(lowering *l, const radix_pass *p)
 {
     uint64_t groups = p->rows * p->blocks;
-    dispatch d = {.kernel = KERNEL_RADIX_SCATTER, .constants = {RADIX_THREADS, p->shift == 0}};
+    dispatch d = {.kernel = KERNEL_RADIX_SCATTER};
     struct radix_scatter_args args = {(u32)p->extent, (u32)p->blocks, p->shift, (u32)groups};
     /* The first pass reads no values; the keys stand in. */
     operand operands[] = {reading(p->keys), reading(p->shift == 0 ? p->keys : p->values),
                           reading(p->counts), p->new_keys, p->new_values};
     rlxvk_status status;
     TRY(emit_counts(l, p));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, RADIX_THREADS}, {RADIX_SCATTER_FIRST, p->shift == 0});
     lower_groups(l, &d, groups);
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
 error:

@@ -91,7 +91,8 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
                                            .updates_offset = w->source.offset,
                                            .index_offset = w->index.offset,
                                            .y_offset = w->y.offset};
-    dispatch d = {.kernel = KERNEL_SCATTER_ADD_DIRECT, .constants = {(uint32_t)size}};
+    dispatch d = {.kernel = KERNEL_SCATTER_ADD_DIRECT};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, (uint32_t)size});
     lower_groups(l, &d, w->rows * tiles);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, w->y}, 3);
 }
@@ -113,9 +114,9 @@ static rlxvk_status emit_sums(lowering *l, const scatter_work *w, operand positi
                                         .columns = (u32)w->columns,
                                         .updates_offset = w->source.offset,
                                         .y_offset = w->y.offset};
-    dispatch d = {.kernel = is_long ? KERNEL_SCATTER_ADD_LONG : KERNEL_SCATTER_ADD_SUM,
-                  .constants = {size}};
+    dispatch d = {.kernel = is_long ? KERNEL_SCATTER_ADD_LONG : KERNEL_SCATTER_ADD_SUM};
     operand operands[] = {w->source, positions, starts, w->y};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size});
     lower_groups(l, &d, is_long ? w->rows : groups_for(w->rows * w->columns, size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -124,12 +125,13 @@ static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
 {
     radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows)};
     struct scatter_add_starts_args args = {(u32)w->rows, (u32)w->updates};
-    dispatch d = {.kernel = KERNEL_SCATTER_ADD_STARTS, .constants = {l->profile->workgroup_size}};
+    dispatch d = {.kernel = KERNEL_SCATTER_ADD_STARTS};
     operand starts;
     rlxvk_status status;
     TRY(radix_sort_keys(l, &sort, w->index, RADIX_INDEX, (uint32_t)w->rows));
     TRY(radix_sort_lower(l, &sort));
     TRY(lower_temporary(l, 4 * (w->rows + 1), &starts));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(w->rows + 1, l->profile->workgroup_size));
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort.keys, starts}, 2));
     starts.access = ACCESS_READ;
@@ -142,7 +144,7 @@ static bool is_direct(const device_profile *profile, const scatter_work *w)
 {
     if (w->updates > SCATTER_DIRECT_UPDATES || w->rows * w->updates > MOST_COMPARISONS)
         return false;
-    if (profile->kind == RLXVK_DEVICE_CPU)
+    if (profile_is_software(profile))
         return w->rows <= MOST_CPU_GROUPS;
     return w->rows <= MOST_GROUPS || w->columns >= FEWEST_COLUMNS;
 }

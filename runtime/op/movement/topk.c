@@ -8,6 +8,7 @@
  *   larger k                     a stable sort of whole rows, of which the first k are taken
  */
 #include "args/movement.h"
+#include "constants/movement.h"
 #include "op/families.h"
 #include "op/movement/radix_sort.h"
 
@@ -62,7 +63,8 @@ static rlxvk_status lower_rank(lowering *l, const topk_work *w, uint32_t size)
         lanes *= 2;
     struct topk_rank_args args = {(u32)w->rows, (u32)w->extent, (u32)w->k,
                                   lanes,        w->x.offset,    w->y.offset};
-    dispatch d = {.kernel = KERNEL_TOPK_RANK, .constants = {size}};
+    dispatch d = {.kernel = KERNEL_TOPK_RANK};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size});
     lower_groups(l, &d, groups_for(w->rows, size / lanes));
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->y}, 2);
 }
@@ -70,7 +72,7 @@ static rlxvk_status lower_rank(lowering *l, const topk_work *w, uint32_t size)
 /* How many pieces rows are cut into; 1: they stay whole. */
 static uint64_t choose_chunks(const device_profile *profile, const topk_work *w)
 {
-    uint64_t wanted = profile->kind == RLXVK_DEVICE_CPU ? profile->compute_units : FEWEST_GROUPS;
+    uint64_t wanted = profile_is_software(profile) ? profile->compute_units : FEWEST_GROUPS;
     uint64_t shortest = MAX(SHORTEST_CHUNK, CHUNK_FACTOR * w->k);
     return MAX(MIN(divide_up(wanted, w->rows), w->extent / shortest), 1);
 }
@@ -78,9 +80,10 @@ static uint64_t choose_chunks(const device_profile *profile, const topk_work *w)
 static rlxvk_status emit_stage(lowering *l, const topk_work *w, struct topk_select_args args,
                                uint32_t stage, operand candidates, operand to)
 {
-    dispatch d = {.kernel = KERNEL_TOPK_SELECT, .constants = {l->profile->workgroup_size, stage}};
+    dispatch d = {.kernel = KERNEL_TOPK_SELECT};
     args.groups = (u32)w->rows * args.chunks;
     args.y_offset = to.offset;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {TOPK_SELECT_STAGE, stage});
     lower_groups(l, &d, args.groups);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, candidates, to}, 3);
 }
@@ -116,10 +119,11 @@ static rlxvk_status lower_sort(lowering *l, const topk_work *w)
 {
     radix_sort sort = {.rows = w->rows, .extent = w->extent, .bits = 32};
     struct topk_take_args args = {(u32)(w->rows * w->k), (u32)w->extent, (u32)w->k, w->y.offset};
-    dispatch d = {.kernel = KERNEL_TOPK_TAKE, .constants = {l->profile->workgroup_size}};
+    dispatch d = {.kernel = KERNEL_TOPK_TAKE};
     rlxvk_status status;
     TRY(radix_sort_keys(l, &sort, w->x, RADIX_DESCENDING, 0));
     TRY(radix_sort_lower(l, &sort));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(args.count, l->profile->workgroup_size));
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort.values, w->y}, 2));
 error:

@@ -72,11 +72,10 @@ static rlxvk_status write_rows_lower(lowering *l, uint32_t id)
                                         .cache_offset = operands[0].offset,
                                         .rows_offset = operands[1].offset,
                                         .position_offset = operands[2].offset};
-    dispatch d = {.kernel = KERNEL_WRITE_ROWS,
-                  .node = id,
-                  .constants = {l->profile->workgroup_size}};
+    dispatch d = {.kernel = KERNEL_WRITE_ROWS, .node = id};
     if (arguments.numel == 0)
         return RLXVK_OK;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }

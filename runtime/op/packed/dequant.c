@@ -15,8 +15,8 @@
 #include "args/elementwise.h"
 #include "args/matmul.h"
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/packed/dequant.h"
-#include "base/switches.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
@@ -25,31 +25,6 @@
 
 #include <math.h>
 #include <string.h>
-
-enum { TILED_ROWS = 32 };
-
-/* The formats that have a decoder, in which group of kernels, how far the two runs of a unit lie
- * apart (glsl/packed/dequant.glsl; 0: plain rows), and whether there is a product by integers. */
-static const struct kernel_format {
-    uint32_t type, group, distance;
-    bool integers;
-} kernel_formats[] = {
-    {DEQUANT_F32, DEQUANT_COMMON, 0},         {DEQUANT_F16, DEQUANT_COMMON, 0},
-    {DEQUANT_BF16, DEQUANT_COMMON, 0},        {DEQUANT_Q8_0, DEQUANT_COMMON, 16},
-    {DEQUANT_Q4_K, DEQUANT_COMMON, 32, true}, {DEQUANT_Q5_K, DEQUANT_COMMON, 32, true},
-    {DEQUANT_Q6_K, DEQUANT_COMMON, 64},       {DEQUANT_Q4_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q4_1, DEQUANT_SMALL, 16},        {DEQUANT_Q5_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q5_1, DEQUANT_SMALL, 16},        {DEQUANT_IQ4_NL, DEQUANT_SMALL, 16},
-    {DEQUANT_IQ4_XS, DEQUANT_SMALL, 16},      {DEQUANT_MXFP4, DEQUANT_SMALL, 16},
-    {DEQUANT_NVFP4, DEQUANT_SMALL, 16},       {DEQUANT_Q1_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q2_0, DEQUANT_SMALL, 16},        {DEQUANT_Q2_K, DEQUANT_LARGE, 32},
-    {DEQUANT_Q3_K, DEQUANT_LARGE, 32},        {DEQUANT_Q8_K, DEQUANT_LARGE, 16},
-    {DEQUANT_TQ1_0, DEQUANT_LARGE, 16},       {DEQUANT_TQ2_0, DEQUANT_LARGE, 32},
-    {DEQUANT_IQ1_S, DEQUANT_GRID, 16},        {DEQUANT_IQ1_M, DEQUANT_GRID, 16},
-    {DEQUANT_IQ2_XXS, DEQUANT_GRID, 16},      {DEQUANT_IQ2_XS, DEQUANT_GRID, 16},
-    {DEQUANT_IQ2_S, DEQUANT_GRID, 16},        {DEQUANT_IQ3_XXS, DEQUANT_GRID, 16},
-    {DEQUANT_IQ3_S, DEQUANT_GRID, 16},
-};
 
 #define KERNELS(name)                                                                              \
     {                                                                                              \
@@ -62,17 +37,10 @@ static const uint16_t kernels[][4] = {
     [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
 };
 
-static const struct kernel_format *kernel_format_find(uint32_t type)
-{
-    for (size_t i = 0; i < ARRAY_COUNT(kernel_formats); i++)
-        if (kernel_formats[i].type == type)
-            return &kernel_formats[i];
-    return NULL;
-}
-
 bool dequant_has_kernel(uint32_t type)
 {
-    return kernel_format_find(type) != NULL;
+    const quant_format *format = quant_format_find(type);
+    return format && format->weight;
 }
 
 /* ---- Infer ---- */
@@ -81,7 +49,7 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operand
 {
     uint32_t grid;
     const quant_format *format = quant_format_find(type);
-    if (!kernel_format_find(type) || !format)
+    if (!dequant_has_kernel(type))
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "format %u (%s) is no weight format; enum rlxvk_quant_format lists them",
                        type, format ? format->name : "unknown");
@@ -90,16 +58,6 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operand
         return op_fail(n, RLXVK_E_ARITY, "%u operands; %s takes %u%s", n->input_count, format->name,
                        operands, grid ? " and its grid" : "");
     return RLXVK_OK;
-}
-
-rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_U8 && op_node_storage(g, n->inputs[index]) == STORAGE_RAW)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE,
-                   "packed operand %u is a %s tensor; it must be a U8 input, param or constant",
-                   index, dtype == RLXVK_U8 ? "computed U8" : rlxvk_dtype_name(dtype));
 }
 
 rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t index,
@@ -125,42 +83,23 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
     return RLXVK_OK;
 }
 
-rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index)
-{
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_F32)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes F32, insert a cast", index,
-                   rlxvk_dtype_name(dtype));
-}
-
 /* ---- Lower ---- */
-
-uint32_t dequant_alignment(uint32_t addresses)
-{
-    return addresses & (~addresses + 1);
-}
 
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
 {
     const quant_format *format = quant_format_find(type);
-    d->constants[1] = type;
-    d->constants[2] = dequant_alignment(format->block_bytes | packed->offset | 16);
-    d->constants[3] = format->block_bytes;
-    d->constants[4] = format->block_elements / DEQUANT_UNIT_ELEMENTS;
-    d->constants[5] = kernel_format_find(type)->distance;
-    d->constants[6] = format->affine;
-}
-
-uint32_t dequant_last_word(const operand *packed)
-{
-    return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
+    uint32_t alignment = dequant_alignment(format->block_bytes | packed->offset | 16);
+    SET_CONSTANTS(d, {DEQUANT_FORMAT, type}, {DEQUANT_ALIGNMENT, alignment},
+                  {DEQUANT_BLOCK_BYTES, format->block_bytes},
+                  {DEQUANT_BLOCK_UNITS, format->block_elements / DEQUANT_UNIT_ELEMENTS},
+                  {DEQUANT_DISTANCE, quant_format_find(type)->distance},
+                  {DEQUANT_AFFINE, format->affine});
 }
 
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
 {
-    d->kernel = kernels[kernel][kernel_format_find(d->constants[1])->group];
-    d->constants[15] = l->profile->half_subnormals;
+    d->kernel = kernels[kernel][quant_format_find(d->constants[DEQUANT_FORMAT])->group];
+    SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
 }
 
 operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed)
@@ -192,14 +131,6 @@ rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type)
     if (id != NODE_NONE)
         return tensor_of(g, id);
     return rlxvk_constant(g, RLXVK_U8, RLXVK_SHAPE(2 * (int64_t)count), codes, 2 * (size_t)count);
-}
-
-uint32_t dequant_power_of_two(uint32_t value)
-{
-    uint32_t power = 1;
-    while (power < value)
-        power *= 2;
-    return power;
 }
 
 void dequant_describe(const node *n, text *out)
@@ -268,44 +199,30 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                                   const operand operands[5])
 {
     dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
-                                  kernel_format_find(d->constants[1])->integers};
+                                  quant_format_find(d->constants[DEQUANT_FORMAT])->integers};
     dequant_vector_class c =
-        dequant_vector_select(&shape, l->profile, variant_forced(l->variants, "dequant_vector"));
-    uint32_t constants[] = {args->x_offset % 4 == 0, c.team,   c.columns, c.rows,
-                            args->experts != 0,      c.lookup, c.chunk};
+        dequant_vector_select(&shape, l->profile,
+                              variant_named(&l->variants, CHOICE_dequant_vector));
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
-    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(l->variants, d->variant)))
-        d->variant = c.name; /* else the plan is to show what was asked for */
-    d->constants[0] = c.threads;
-    memcpy(&d->constants[7], constants, sizeof constants);
+    if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
+        d->variant = c.row.name; /* else the plan is to show what was asked for */
+    SET_CONSTANTS(d, {LOCAL_SIZE, c.threads}, {DEQUANT_MATVEC_X_ALIGNED, args->x_offset % 4 == 0},
+                  {DEQUANT_MATVEC_TEAM, c.team}, {DEQUANT_MATVEC_COLUMNS, c.columns},
+                  {DEQUANT_MATVEC_ROWS, c.rows}, {DEQUANT_MATVEC_EXPERTS, args->experts != 0},
+                  {DEQUANT_MATVEC_LOOKUP, c.lookup}, {DEQUANT_MATVEC_CHUNK, c.chunk});
     lower_groups(l, d, dequant_vector_groups(&c, &shape));
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
-}
-
-uint32_t dequant_tile_height(uint32_t rows)
-{
-    return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
 }
 
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], uint32_t height, uint64_t blocks)
 {
     dequant_set_kernel(l, d, DEQUANT_OF_MATMUL);
-    d->constants[0] = DEQUANT_MATMUL_THREADS;
-    d->constants[7] = args->x_offset % 4 == 0;
-    d->constants[8] = height;
-    d->constants[9] = args->experts != 0;
+    SET_CONSTANTS(d, {LOCAL_SIZE, DEQUANT_MATMUL_THREADS},
+                  {DEQUANT_MATMUL_X_ALIGNED, args->x_offset % 4 == 0},
+                  {DEQUANT_MATMUL_HEIGHT, height}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
-}
-
-/* Tiles pay from about 32 rows on, on devices with real shared memory; RLXVK_MATMUL forces either.
- */
-bool dequant_use_tiles(const lowering *l, uint32_t rows)
-{
-    if (l->matmul != MATMUL_AUTO)
-        return l->matmul == MATMUL_TILED;
-    return rows > TILED_ROWS && l->profile->kind != RLXVK_DEVICE_CPU;
 }
 
 /* Every weight decoded, in order, with room for `rows` rows. */
@@ -330,10 +247,9 @@ static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, u
     operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
     dequant_set_format(&d, a->format, &w);
     dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    d.constants[0] = MIN(l->profile->workgroup_size, 128);
-    d.constants[7] = DEQUANT_ALL;
-    d.constants[8] = storage;
-    lower_groups(l, &d, groups_for(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
+                  {DEQUANT_GATHER_ORDER, DEQUANT_ALL}, {DEQUANT_GATHER_STORAGE, storage});
+    lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
     TRY(lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count));
     out->access = ACCESS_READ;
 error:
@@ -343,7 +259,7 @@ error:
 static size_t choose(lowering *l, const dequant_attributes *a,
                      const struct dequant_product_args *args)
 {
-    return variant_choose(l, "dequant", quant_format_find(a->format)->name,
+    return variant_choose(l, CHOICE_dequant, quant_format_find(a->format)->name,
                           (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
 }
 
@@ -370,61 +286,19 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     struct dequant_product_args args = product_arguments(l->graph, n, operands);
     uint32_t height = dequant_tile_height(args.m);
     dispatch d = {.node = id};
-    if (kernel_format_find(a->format)->distance == 0)
+    if (quant_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
-    class = dequant_select(args.m, (uint64_t)args.n * (uint64_t)a->k, l->profile, l->matmul,
-                           choose(l, a, &args));
+    class = dequant_select(&(dequant_shape){args.m, (uint64_t)args.n * (uint64_t)a->k, false},
+                           l->profile, choose(l, a, &args));
     if (class->form == DEQUANT_FORM_UNPACKED ||
         matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
         return lower_unpacked(l, id, &args);
     dequant_set_format(&d, a->format, &operands[0]);
-    d.variant = class->name;
+    d.variant = class->row.name;
     if (class->form == DEQUANT_FORM_VECTOR)
         return dequant_lower_matvec(l, &d, &args, operands);
     return dequant_lower_tiled(l, &d, &args, operands, height,
                                divide_up(args.m, (uint64_t)16 * height));
-}
-
-static double largest_of(const float *values, uint64_t count)
-{
-    double largest = 0;
-    for (uint64_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs((double)values[i]));
-    return largest;
-}
-
-void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
-                            uint64_t k, uint64_t column, uint64_t columns)
-{
-    uint64_t rows = columns ? shape_numel(&c->node->shape) / columns : 0;
-    double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
-    for (uint64_t r = 0; r < rows; r++) {
-        const float *x = c->inputs[0].words + r * k;
-        double sum = 0, weight = 0;
-        for (uint64_t p = 0; p < k; p++) {
-            sum += (double)x[p] * row[p];
-            weight += fabs((double)x[p]) * magnitude[p];
-        }
-        c->out[r * columns + column] = sum;
-        if (c->bound)
-            c->bound[r * columns + column] = unit * weight;
-        if (c->bound && c->precision != RLXVK_PRECISION_F32)
-            c->bound[r * columns + column] +=
-                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
-                                       largest_of(row, k));
-    }
-}
-
-rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out)
-{
-    rlxvk_status status;
-    TRY(quant_decode_row(type, packed, k, out));
-    TRY(quant_decode_row_magnitude(type, packed, k, out + k));
-    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
-        if (isnan(out[p]))
-            out[p] = out[k + p] = 0;
-error:
-    return status;
 }
 
 static rlxvk_status dequant_matmul_host(const host_call *c)

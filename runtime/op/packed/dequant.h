@@ -32,7 +32,7 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
 uint32_t dequant_alignment(uint32_t addresses);
 uint32_t dequant_power_of_two(uint32_t value); /* the least that is not below the value */
 uint32_t dequant_last_word(const operand *packed);
-/* Specialization constants 1 to 6 of every kernel that includes dequant.glsl. */
+/* The constants of dequant.glsl, of every kernel that includes it. */
 void dequant_set_format(dispatch *d, uint32_t type, const operand *packed);
 /* Chooses the kernel of the format's group, after dequant_set_format. That of the grids has one
  * operand more. */
@@ -51,7 +51,6 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                                   const operand operands[5]);
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], uint32_t height, uint64_t blocks);
-bool dequant_use_tiles(const lowering *l, uint32_t rows);
 uint32_t dequant_tile_height(uint32_t rows);
 /* A dequant_matmul of F32, F16 or BF16 rows; in dequant_scaled.c. */
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id);

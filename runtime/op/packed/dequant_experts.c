@@ -13,6 +13,8 @@
  */
 #include "args/matmul.h"
 #include "args/packed.h"
+#include "constants/matmul.h"
+#include "constants/packed.h"
 #include "op/packed/dequant.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"
@@ -120,7 +122,7 @@ error:
 static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
 {
     static const uint32_t storages[] = {
-        [DEQUANT_F32] = MATMUL_WORDS, [DEQUANT_F16] = MATMUL_F16, [DEQUANT_BF16] = MATMUL_BF16};
+        [QUANT_F32] = MATMUL_WORDS, [QUANT_F16] = MATMUL_F16, [QUANT_BF16] = MATMUL_BF16};
     const expert_attributes *a = graph_node(l->graph, id)->attributes;
     uint32_t element = quant_format_find(a->format)->block_bytes;
     struct matmul_args args = {.m = (uint32_t)graph_node(l->graph, id)->shape.dims[0],
@@ -130,7 +132,9 @@ static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
                                .b_offset = operands[1].offset / element,
                                .y_offset = operands[3].offset,
                                .batch_count = (uint32_t)a->experts};
-    dispatch d = {.node = id, .constants = {[2] = true, [4] = storages[a->format]}};
+    dispatch d = {.node = id};
+    SET_CONSTANTS(&d, {MATMUL_TRANSPOSE_B, true}, {MATMUL_A_STORAGE, MATMUL_WORDS},
+                  {MATMUL_B_STORAGE, storages[a->format]});
     return grouped_matmul_emit(l, &d, &args, operands);
 }
 
@@ -150,8 +154,10 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
     expert_blocks blocks = {LOW_TILE, 0};
     dispatch d = {.node = id};
     rlxvk_status status;
+    const experts_class *class = experts_select(l, args.m);
+    d.variant = class->row.name;
     dequant_set_format(&d, a->format, &operands[0]);
-    if (!experts_sorted(l, args.m))
+    if (!class->sorted)
         return dequant_lower_matvec(l, &d, &args, operands);
     TRY(experts_sort(l, id, args.m, args.experts, HIGH_TILE, &operands[3], &blocks));
     TRY(dequant_lower_tiled(l, &d, &args, operands, blocks.rows / LOW_TILE, blocks.count));
@@ -273,9 +279,10 @@ static rlxvk_status dequant_moe_weights_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     dequant_set_format(&d, a->format, &w);
     dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    d.constants[0] = MIN(l->profile->workgroup_size, 128);
-    d.constants[7] = DEQUANT_TRANSPOSED;
-    lower_groups(l, &d, groups_for(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
+                  {DEQUANT_GATHER_ORDER, DEQUANT_TRANSPOSED},
+                  {DEQUANT_GATHER_STORAGE, MATMUL_WORDS});
+    lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }
 

@@ -7,7 +7,9 @@
  *
  * Limits: k is whole blocks; the packed bytes fit 31 bits.
  */
+#include "args/matmul.h"
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/packed/dequant.h"
 #include "op/families.h"
 #include "op/packed/quant_format.h"
@@ -67,8 +69,9 @@ static rlxvk_status dequant_gather_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     dequant_set_format(&d, a->format, &operands[0]);
     dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
-    d.constants[0] = MIN(l->profile->workgroup_size, 128);
-    lower_groups(l, &d, groups_for(args.count, d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
+                  {DEQUANT_GATHER_ORDER, DEQUANT_INDEXED}, {DEQUANT_GATHER_STORAGE, MATMUL_WORDS});
+    lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }
 

@@ -11,7 +11,9 @@
  * Limits: codes and scales fit 31 bits of bytes.
  */
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/packed/dequant.h"
+#include "op/packed/dequant_select.h"
 #include "op/families.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_scheme.h"
@@ -24,6 +26,16 @@ typedef struct dequant_scaled_attributes {
 } dequant_scaled_attributes;
 
 enum { MATVEC_ROWS = 4, MOST_TEAM = 16, LEAST_PIECE = 16, CPU_WORKGROUP = 16 };
+
+_Static_assert(DEQUANT_INT8 == (int)RLXVK_QUANT_INT8 &&
+                   DEQUANT_INT8_ASYM == (int)RLXVK_QUANT_INT8_ASYM &&
+                   DEQUANT_INT4 == (int)RLXVK_QUANT_INT4 &&
+                   DEQUANT_E4M3 == (int)RLXVK_QUANT_FP8_E4M3 &&
+                   DEQUANT_E5M2 == (int)RLXVK_QUANT_FP8_E5M2 &&
+                   DEQUANT_NVFP4_BLOCK == (int)RLXVK_QUANT_NVFP4 &&
+                   DEQUANT_MXFP4_BLOCK == (int)RLXVK_QUANT_MXFP4 &&
+                   DEQUANT_INT4_ASYM == (int)RLXVK_QUANT_INT4_ASYM,
+               "args/packed.h numbers side-scale schemes as rlxvk_quant_kind does");
 
 /* ---- Building ---- */
 
@@ -144,15 +156,14 @@ static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
                                          const struct dequant_element_matvec_args *args,
                                          const operand operands[5])
 {
-    bool cpu = l->profile->kind == RLXVK_DEVICE_CPU;
+    bool cpu = profile_is_software(l->profile);
     uint32_t local = cpu ? CPU_WORKGROUP : MIN(l->profile->workgroup_size, 128);
     uint32_t pieces = dequant_power_of_two((uint32_t)divide_up(args->k, LEAST_PIECE));
     uint32_t team = cpu ? 1 : MAX(1, MIN(MIN(pieces, MOST_TEAM), local / 8));
     uint32_t rows = MIN(dequant_power_of_two(args->m), MATVEC_ROWS);
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATVEC;
-    d->constants[0] = local;
-    d->constants[3] = team;
-    d->constants[4] = rows;
+    SET_CONSTANTS(d, {LOCAL_SIZE, local}, {DEQUANT_ELEMENT_MATVEC_TEAM, team},
+                  {DEQUANT_ELEMENT_MATVEC_ROWS, rows});
     lower_groups(l, d, divide_up(args->n, (uint64_t)local / team * 4) * divide_up(args->m, rows));
     return lower_emit(l, d, args, sizeof *args, operands, 5);
 }
@@ -165,8 +176,7 @@ static rlxvk_status lower_element_tiled(lowering *l, dispatch *d,
     uint32_t height = dequant_tile_height(args->m);
     memcpy(&tiled, args, sizeof tiled);
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATMUL;
-    d->constants[0] = DEQUANT_MATMUL_THREADS;
-    d->constants[3] = height;
+    SET_CONSTANTS(d, {LOCAL_SIZE, DEQUANT_MATMUL_THREADS}, {DEQUANT_ELEMENT_MATMUL_HEIGHT, height});
     lower_groups(l, d,
                  divide_up(args->n, DEQUANT_MATMUL_COLUMNS) *
                      divide_up(args->m, (uint64_t)16 * height));
@@ -179,7 +189,10 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
                                    const operand operands[5])
 {
     const rlxvk_shape *y = &graph_node(l->graph, id)->shape;
-    args->m = (uint32_t)shape_product(y, 0, y->rank - 1);
+    const dequant_shape shape = {shape_product(y, 0, y->rank - 1), 0, true};
+    const dequant_class *class =
+        dequant_select(&shape, l->profile, variant_choose(l, CHOICE_dequant, NULL, NULL));
+    args->m = (uint32_t)shape.rows;
     args->n = (uint32_t)y->dims[y->rank - 1];
     args->k = (uint32_t)k;
     args->block = MAX(1, MIN(args->block, args->k));
@@ -190,8 +203,10 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, dispatch *d, uint64
     args->scale_offset = operands[3].offset;
     args->extra_offset = operands[4].offset;
     d->node = id;
-    return dequant_use_tiles(l, args->m) ? lower_element_tiled(l, d, args, operands)
-                                         : lower_element_matvec(l, d, args, operands);
+    d->variant = class->row.name;
+    SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
+    return class->form == DEQUANT_FORM_TILED ? lower_element_tiled(l, d, args, operands)
+                                             : lower_element_matvec(l, d, args, operands);
 }
 
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id)
@@ -201,8 +216,9 @@ rlxvk_status dequant_lower_plain(lowering *l, uint32_t id)
     operand operands[] = {w, x, lower_write(l, id), x, x};
     struct dequant_element_matvec_args args = {.block = UINT32_MAX};
     dispatch d = {0};
-    d.constants[1] = DEQUANT_PLAIN + a->format;
-    d.constants[2] = dequant_alignment(w.offset | quant_format_find(a->format)->block_bytes);
+    uint32_t alignment = dequant_alignment(w.offset | quant_format_find(a->format)->block_bytes);
+    SET_CONSTANTS(&d, {DEQUANT_ELEMENT_SCHEME, DEQUANT_PLAIN + a->format},
+                  {DEQUANT_ELEMENT_ALIGNMENT, alignment});
     return lower_elements(l, id, &d, (uint64_t)a->k, &args, operands);
 }
 
@@ -227,8 +243,8 @@ static rlxvk_status dequant_scaled_lower(lowering *l, uint32_t id)
         .scale_step = shape_numel(input_shape(l->graph, n, 2)) > 1,
     };
     dispatch d = {0};
-    d.constants[1] = a->kind;
-    d.constants[2] = columns_alignment(a, w.offset);
+    SET_CONSTANTS(&d, {DEQUANT_ELEMENT_SCHEME, a->kind},
+                  {DEQUANT_ELEMENT_ALIGNMENT, columns_alignment(a, w.offset)});
     return lower_elements(l, id, &d, (uint64_t)a->k, &args, operands);
 }
 

@@ -1,15 +1,12 @@
 /*
- * The ways of packed products, and the divisions of the one for few rows. NATIVE: hardware. CPU:
- * software drivers, to which shared memory is slow. TILED and SCALAR: RLXVK_MATMUL. The last row of
- * each setting has no conditions.
+ * The ways of packed products, and the divisions of the one for few rows. Software drivers, to
+ * which shared memory is slow, have rows of their own. The last row of each setting has no
+ * conditions.
  */
 #include "op/packed/dequant_select.h"
 
-enum setting { NATIVE = 1, CPU = 2, TILED = 4, SCALAR = 8 };
-
-/* Only where there are (nearly) as many workgroups as compute units; LEAST_THREADS for each; only
- * where hardware multiplies packed bytes. */
-enum condition { FILLS = 1, CROWDS = 2, QUICK = 4 };
+/* Only where there are LEAST_THREADS for (nearly) each compute unit. */
+enum { IF_CROWDS = CHOICE_OWN };
 #define LEAST_THREADS 512
 
 #define UNIT_BYTES    128 /* of x */
@@ -18,46 +15,38 @@ enum condition { FILLS = 1, CROWDS = 2, QUICK = 4 };
 #define MOST_UNPACKED (UINT64_C(1) << 29) /* bytes of decoded weights held at once */
 
 /* clang-format off */
-const dequant_class dequant_classes[] = {
-    /* name, form, settings, least rows */
-    {"unpacked", DEQUANT_FORM_UNPACKED, NATIVE,                33},
-    {"tiled",    DEQUANT_FORM_TILED,    NATIVE | TILED,        33},
-    {"vector",   DEQUANT_FORM_VECTOR,   NATIVE | CPU | SCALAR,  1},
+static const dequant_class classes[] = {
+    /* {name, settings}, form, least rows */
+    {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33},
+    {{"tiled",    ON_HARDWARE}, DEQUANT_FORM_TILED,    33},
+    {{"vector",   ON_ALL},      DEQUANT_FORM_VECTOR,    1},
 };
 /* clang-format on */
-const size_t dequant_class_count = ARRAY_COUNT(dequant_classes);
 
 const char *dequant_name(dequant_form form)
 {
     size_t i = 0;
-    while (i + 1 < dequant_class_count && dequant_classes[i].form != form)
+    while (i + 1 < ARRAY_COUNT(classes) && classes[i].form != form)
         i++;
-    return dequant_classes[i].name;
+    return classes[i].row.name;
 }
 
-static bool is_able(const dequant_class *c, uint64_t weights, const device_profile *profile)
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
-    uint64_t bytes = weights * sizeof(float);
-    return c->form != DEQUANT_FORM_UNPACKED ||
-           bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
+    const dequant_class *c = row;
+    const dequant_shape *s = problem;
+    uint64_t bytes = s->weights * sizeof(float);
+    bool room = !s->elements && bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
+    return (choice_fit){.can = c->form != DEQUANT_FORM_UNPACKED || room,
+                        .suits = s->rows >= c->least_rows};
 }
 
-const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const device_profile *profile,
-                                    unsigned choice, size_t forced)
+const choice_table dequant_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
+
+const dequant_class *dequant_select(const dequant_shape *shape, const device_profile *profile,
+                                    size_t forced)
 {
-    unsigned setting = choice == MATMUL_TILED              ? TILED
-                       : choice == MATMUL_SCALAR           ? SCALAR
-                       : profile->kind == RLXVK_DEVICE_CPU ? CPU
-                                                           : NATIVE;
-    size_t i = 0;
-    if (forced < dequant_class_count && is_able(&dequant_classes[forced], weights, profile))
-        return &dequant_classes[forced];
-    while (i + 1 < dequant_class_count &&
-           (!(dequant_classes[i].settings & setting) ||
-            (setting == NATIVE && rows < dequant_classes[i].least_rows) ||
-            !is_able(&dequant_classes[i], weights, profile)))
-        i++;
-    return &dequant_classes[i];
+    return choice_select(&dequant_choice, shape, profile, forced);
 }
 
 /* ---- dequant_vector ---- */
@@ -72,23 +61,23 @@ const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const devic
  * and gain nothing. The last row of each setting has no conditions.
  */
 /* clang-format off */
-const dequant_vector_class dequant_vector_classes[] = {
-    /* name, settings, lookup, integers, threads, team, columns, rows, chunk, conditions */
-    {"alone",       CPU,    false, false,   16,  1, 4, 4,   0, 0},
-    {"integer_8",   NATIVE, false, true,   256,  8, 2, 1,  64, FILLS | QUICK},
-    {"integer_512", NATIVE, false, true,   512, 32, 2, 1, 128, FILLS | QUICK},
-    {"integer_256", NATIVE, false, true,   256, 32, 2, 1,  64, FILLS | QUICK},
-    {"staged_8",    NATIVE, true,  false,  256,  8, 4, 1, 128, FILLS | CROWDS},
-    {"staged_16",   NATIVE, true,  false,  256, 16, 4, 1, 128, FILLS | CROWDS},
-    {"staged_32",   NATIVE, true,  false,  256, 32, 4, 1, 128, FILLS | CROWDS},
-    {"staged_512",  NATIVE, true,  false,  512, 64, 4, 1, 256, FILLS},
-    {"staged_256",  NATIVE, true,  false,  256, 64, 4, 1, 128, FILLS},
-    {"staged_128",  NATIVE, true,  false,  128, 32, 2, 1,  64, 0},
-    {"direct_four", NATIVE, true,  false,  128, 32, 4, 8,   0, 0},
-    {"direct_two",  NATIVE, true,  false,  128, 32, 2, 8,   0, 0},
+#define BY_BYTES (NEEDS_SHUFFLES | NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES | IF_FILLS)
+static const dequant_vector_class vector_classes[] = {
+    /* {name, settings, conditions}, lookup, integers, threads, team, columns, rows, chunk */
+    {{"alone",       ON_SOFTWARE, 0},                    false, false,  16,  1, 4, 4,   0},
+    {{"integer_8",   ON_HARDWARE, BY_BYTES},             false, true,  256,  8, 2, 1,  64},
+    {{"integer_512", ON_HARDWARE, BY_BYTES},             false, true,  512, 32, 2, 1, 128},
+    {{"integer_256", ON_HARDWARE, BY_BYTES},             false, true,  256, 32, 2, 1,  64},
+    {{"staged_8",    ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256,  8, 4, 1, 128},
+    {{"staged_16",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256, 16, 4, 1, 128},
+    {{"staged_32",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256, 32, 4, 1, 128},
+    {{"staged_512",  ON_HARDWARE, IF_FILLS},             true,  false, 512, 64, 4, 1, 256},
+    {{"staged_256",  ON_HARDWARE, IF_FILLS},             true,  false, 256, 64, 4, 1, 128},
+    {{"staged_128",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 1,  64},
+    {{"direct_four", ON_HARDWARE, 0},                    true,  false, 128, 32, 4, 8,   0},
+    {{"direct_two",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 8,   0},
 };
 /* clang-format on */
-const size_t dequant_vector_class_count = ARRAY_COUNT(dequant_vector_classes);
 
 uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
@@ -107,8 +96,8 @@ uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c)
 
 /* Not more invocations, rows and shared memory than the shape has use for. Teams of the rows with
  * integers are within a subgroup. */
-static dequant_vector_class fit(dequant_vector_class c, const dequant_vector_shape *s,
-                                const device_profile *profile)
+static dequant_vector_class sized(dequant_vector_class c, const dequant_vector_shape *s,
+                                  const device_profile *profile)
 {
     uint32_t step = c.integers ? DEQUANT_SPAN : 1;
     while (c.rows > 1 && (s->experts || c.rows / 2 >= s->m))
@@ -121,47 +110,35 @@ static dequant_vector_class fit(dequant_vector_class c, const dequant_vector_sha
     return c;
 }
 
-static bool can_use_integers(const dequant_vector_class *c, const dequant_vector_shape *s,
-                             const device_profile *profile)
-{
-    return s->integers && profile->byte_products && profile->subgroup_shuffle &&
-           c->threads <= profile->max_shuffle_invocations &&
-           c->threads % profile->subgroup_size == 0;
-}
-
-static bool vector_is_able(const dequant_vector_class *c, const dequant_vector_shape *s,
-                           const device_profile *profile)
-{
-    dequant_vector_class fitted = fit(*c, s, profile);
-    return (!c->integers || can_use_integers(c, s, profile)) &&
-           c->threads <= profile->max_workgroup_invocations &&
-           dequant_vector_shared_bytes(&fitted) <= profile->shared_memory_bytes;
-}
-
+/* Rows of one row of x are for that alone, except where a processor has no other. */
 static bool vector_suits(const dequant_vector_class *c, const dequant_vector_shape *s,
-                         const device_profile *profile)
+                         uint64_t threads, const device_profile *profile)
 {
-    bool cpu = profile->kind == RLXVK_DEVICE_CPU, single = s->m <= 1 || s->experts;
-    dequant_vector_class fitted = fit(*c, s, profile);
-    uint64_t groups = dequant_vector_groups(&fitted, s), threads = groups * fitted.threads;
-    if (!(c->settings & (cpu ? CPU : NATIVE)) || !vector_is_able(c, s, profile))
-        return false;
-    if (!cpu && single != (c->rows == 1))
-        return false;
-    return (!(c->conditions & QUICK) || profile->quick_byte_products) &&
-           (!(c->conditions & FILLS) || profile_filled(profile, groups)) &&
-           (!(c->conditions & CROWDS) || profile_filled(profile, threads / LEAST_THREADS));
+    bool single = s->m <= 1 || s->experts;
+    return (profile_is_software(profile) || single == (c->rows == 1)) &&
+           (!(c->row.conditions & IF_CROWDS) || profile_filled(profile, threads / LEAST_THREADS));
 }
+
+static choice_fit vector_fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const dequant_vector_class *c = row;
+    const dequant_vector_shape *s = problem;
+    dequant_vector_class fitted = sized(*c, s, profile);
+    uint64_t groups = dequant_vector_groups(&fitted, s);
+    bool integers = s->integers && c->threads <= profile->max_shuffle_invocations;
+    return (choice_fit){.can = !c->integers || integers,
+                        .suits = vector_suits(c, s, groups * c->threads, profile),
+                        .threads = c->threads,
+                        .shared_bytes = dequant_vector_shared_bytes(&fitted),
+                        .groups = groups};
+}
+
+const choice_table dequant_vector_choice = {CHOICE_ROWS(vector_classes), .fit = vector_fit,
+                                            .last_takes_all = true};
 
 dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
                                            const device_profile *profile, size_t forced)
 {
-    size_t i = 0;
-    if (forced < dequant_vector_class_count &&
-        vector_is_able(&dequant_vector_classes[forced], shape, profile))
-        return fit(dequant_vector_classes[forced], shape, profile);
-    while (i + 1 < dequant_vector_class_count &&
-           !vector_suits(&dequant_vector_classes[i], shape, profile))
-        i++;
-    return fit(dequant_vector_classes[i], shape, profile);
+    const dequant_vector_class *c = choice_select(&dequant_vector_choice, shape, profile, forced);
+    return sized(*c, shape, profile);
 }

@@ -5,8 +5,6 @@
 #ifndef RLXVK_DEQUANT_SELECT_H
 #define RLXVK_DEQUANT_SELECT_H
 
-#include "base/profile.h"
-#include "base/switches.h"
 #include "op/choice/variant.h"
 
 typedef enum dequant_form {
@@ -16,20 +14,22 @@ typedef enum dequant_form {
 } dequant_form;
 
 typedef struct dequant_class {
-    const char *name;
-    uint8_t form, settings; /* enum dequant_form; where it may be used (dequant_select.c) */
+    choice_row row;
+    uint8_t form; /* enum dequant_form */
     uint32_t least_rows;
 } dequant_class;
 
-extern const dequant_class dequant_classes[];
-extern const size_t dequant_class_count;
+typedef struct dequant_shape {
+    uint64_t rows, weights; /* of x; packed */
+    bool elements;          /* no blocks (dequant_scaled.c), hence no kernel that unpacks */
+} dequant_shape;
 
 /* The first row of a form. */
 const char *dequant_name(dequant_form form);
-/* `rows` of x times `weights` packed weights. `choice` is an enum matmul_choice; the row `forced`
- * (VARIANT_NONE: none) goes before, if it can. */
-const dequant_class *dequant_select(uint64_t rows, uint64_t weights, const device_profile *profile,
-                                    unsigned choice, size_t forced);
+/* The first row that suits; there always is one. The row `forced` (VARIANT_NONE: none) goes before,
+ * if it can. */
+const dequant_class *dequant_select(const dequant_shape *shape, const device_profile *profile,
+                                    size_t forced);
 
 /* ---- dequant_vector: how dequant_matvec divides the outputs ---- */
 
@@ -44,19 +44,14 @@ typedef struct dequant_vector_shape {
 /* Constants of the kernel (glsl/packed/dequant_matvec.glsl), at their most. An invocation keeps
  * rows * columns sums; `team` of them share the row. */
 typedef struct dequant_vector_class {
-    const char *name;
-    uint8_t settings; /* where it may be used (dequant_select.c) */
+    choice_row row;
     bool lookup;      /* codes of tables from shared memory */
     bool integers;    /* x in integers, whose bytes hardware multiplies (dequant_digits.glsl) */
     uint16_t threads; /* of a workgroup */
     uint16_t team, columns; /* powers of two */
     uint16_t rows;          /* of x that share one decoding; 1: only for one row */
     uint16_t chunk;         /* units of x in shared memory; a power of two, or 0: none */
-    unsigned conditions;    /* others (dequant_select.c) */
 } dequant_vector_class;
-
-extern const dequant_vector_class dequant_vector_classes[];
-extern const size_t dequant_vector_class_count;
 
 /* The first row that suits, its sizes fitted to the shape; there always is one. */
 dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,

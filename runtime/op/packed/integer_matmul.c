@@ -10,6 +10,7 @@
  * to keep a GPU busy. Limits: a padded image has fewer than 2^31 rows and columns.
  */
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/families.h"
 #include "op/packed/integer.h"
 
@@ -132,12 +133,12 @@ static rlxvk_status emit_product(lowering *l, dispatch *d, const void *args, siz
         TRY(lower_temporary(l, bytes, &o[3]));
     TRY(lower_emit(l, d, args, size, o, 4));
     if (split) {
-        dispatch finish = {.kernel = KERNEL_INTEGER_SUM,
-                           .node = d->node,
-                           .constants = {l->profile->workgroup_size, has_bias}};
+        dispatch finish = {.kernel = KERNEL_INTEGER_SUM, .node = d->node};
         operand operands[] = {o[3], o[2], y};
         operands[0].access = ACCESS_READ;
-        lower_groups(l, &finish, groups_for(sum->count, finish.constants[0]));
+        SET_CONSTANTS(&finish, {LOCAL_SIZE, l->profile->workgroup_size},
+                      {INTEGER_SUM_HAS_BIAS, has_bias});
+        lower_groups(l, &finish, groups_for(sum->count, finish.constants[LOCAL_SIZE]));
         TRY(lower_emit(l, &finish, sum, sizeof *sum, operands, ARRAY_COUNT(operands)));
     }
 error:
@@ -174,7 +175,7 @@ error:
 /* Terms of one split: enough splits that a GPU has work, each long enough to be worth its sum. */
 static uint64_t qmatmul_slice(const lowering *l, uint64_t tiles, uint64_t k)
 {
-    uint64_t wanted = l->profile->kind == RLXVK_DEVICE_CPU ? 1 : divide_up(QMATMUL_BUSY, tiles);
+    uint64_t wanted = profile_is_software(l->profile) ? 1 : divide_up(QMATMUL_BUSY, tiles);
     uint64_t slice = MAX(divide_up(k, wanted), QMATMUL_SHORTEST);
     return MIN(divide_up(slice, QMATMUL_COLUMNS) * QMATMUL_COLUMNS, INTEGER_SLICE);
 }
@@ -215,10 +216,11 @@ static rlxvk_status qmatmul_lower(lowering *l, uint32_t id)
                                    .out_zero_point = args.out_zero_point,
                                    .multiplier = args.multiplier};
     args.y_offset = sum.splits > 1 ? 0 : o[3].offset;
-    dispatch d = {.kernel = KERNEL_QMATMUL,
-                  .node = id,
-                  .constants = {QMATMUL_SIDE * QMATMUL_SIDE, integer_storage(&o[0]),
-                                integer_storage(&o[1]), n->input_count > 2, rows}};
+    dispatch d = {.kernel = KERNEL_QMATMUL, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, QMATMUL_SIDE * QMATMUL_SIDE},
+                  {QMATMUL_X_STORAGE, integer_storage(&o[0])},
+                  {QMATMUL_W_STORAGE, integer_storage(&o[1])},
+                  {QMATMUL_HAS_BIAS, n->input_count > 2}, {QMATMUL_ROWS, rows});
     lower_groups(l, &d, tiles * sum.splits);
     return emit_product(l, &d, &args, sizeof args, o, &sum);
 }
@@ -385,11 +387,12 @@ static rlxvk_status qconv2d_lower(lowering *l, uint32_t id)
                                    .out_zero_point = args.out_zero_point,
                                    .multiplier = args.multiplier};
     args.y_offset = sum.splits > 1 ? 0 : o[3].offset;
-    dispatch d = {.kernel = KERNEL_QCONV2D,
-                  .node = id,
-                  .constants = {l->profile->workgroup_size, integer_storage(&o[0]),
-                                integer_storage(&o[1]), n->input_count > 2}};
-    lower_groups(l, &d, groups_for((uint64_t)args.count * sum.splits, d.constants[0]));
+    dispatch d = {.kernel = KERNEL_QCONV2D, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {QCONV2D_X_STORAGE, integer_storage(&o[0])},
+                  {QCONV2D_W_STORAGE, integer_storage(&o[1])},
+                  {QCONV2D_HAS_BIAS, n->input_count > 2});
+    lower_groups(l, &d, groups_for((uint64_t)args.count * sum.splits, d.constants[LOCAL_SIZE]));
     return emit_product(l, &d, &args, sizeof args, o, &sum);
 }
 

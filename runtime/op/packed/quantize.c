@@ -10,6 +10,7 @@
  * points, [1] or [length of the axis]. A quantized tensor is computed, hence words and no bytes.
  */
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/packed/integer.h"
@@ -131,7 +132,12 @@ error:
     return status;
 }
 
-/* ---- Lowering and host ---- */
+static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
+{
+    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
+}
+
+/* ---- Lower and host ---- */
 
 /* How many factors there are, and how many elements follow each other with the same one. */
 static uint64_t channels_of(const rlxvk_graph *g, const node *n)
@@ -160,16 +166,11 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
     uint32_t mode = node_code(n);
     if (operands[0].storage == STORAGE_RAW)
         mode = DEQUANTIZE_BYTES;
-    dispatch d = {.kernel = KERNEL_QUANTIZE,
-                  .node = id,
-                  .constants = {l->profile->workgroup_size, mode, args.channels > 1}};
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[0]));
+    dispatch d = {.kernel = KERNEL_QUANTIZE, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {QUANTIZE_MODE, mode},
+                  {QUANTIZE_PER_CHANNEL, args.channels > 1});
+    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
-}
-
-static uint32_t quantize_in_place(const rlxvk_graph *g, const node *n)
-{
-    return op_node_storage(g, n->inputs[0]) == STORAGE_WORD;
 }
 
 static rlxvk_status quantize_host(const host_call *c)
@@ -202,8 +203,8 @@ const op_family quantize_family = {
     .raw_inputs = 1,
     .foldable = true,
     .infer = quantize_infer,
-    .lower = quantize_lower,
     .in_place = quantize_in_place,
+    .lower = quantize_lower,
     .host = quantize_host,
     .describe = quantize_describe,
 };

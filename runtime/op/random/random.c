@@ -7,10 +7,16 @@
  * state: operand 0 is the input RNG_STATE_NAME, which the builder adds once a graph.
  */
 #include "args/random.h"
+#include "constants/random.h"
 #include "op/random/random.h"
 
 #include <math.h>
 #include <string.h>
+
+_Static_assert(RNG_BACKEND_PHILOX == (int)RLXVK_RNG_PHILOX &&
+                   RNG_BACKEND_MINSTD == (int)RLXVK_RNG_MINSTD &&
+                   RNG_BACKEND_ZERO == (int)RLXVK_RNG_ZERO,
+               "args/random.h numbers backends as rlxvk.h does");
 
 #define MINSTD_MODULUS 2147483647u
 #define POLAR_ALONE    64   /* candidates an invocation has where one workgroup does them all */
@@ -116,9 +122,10 @@ static void divide_candidates(struct rng_args *args, uint64_t numel, uint32_t th
 static rlxvk_status lower_polar_count(lowering *l, const struct rng_args *args, operand state,
                                       operand *counts)
 {
-    dispatch d = {.kernel = KERNEL_RNG_POLAR_COUNT, .constants = {l->profile->workgroup_size}};
+    dispatch d = {.kernel = KERNEL_RNG_POLAR_COUNT};
     rlxvk_status status;
     TRY(lower_temporary(l, args->polar_chunks * sizeof(u32), counts));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, args->polar_chunks);
     TRY(lower_emit(l, &d, args, sizeof *args, (operand[]){state, *counts}, 2));
     counts->access = ACCESS_READ;
@@ -147,7 +154,7 @@ static rlxvk_status rng_lower(lowering *l, uint32_t id)
                             .scale = uniform ? a->other - a->base : a->other,
                             .limit = a->other,
                             .below_limit = nextafterf(a->other, -INFINITY)};
-    dispatch d = {.kernel = KERNEL_RNG, .constants = {threads, node_code(n)}};
+    dispatch d = {.kernel = KERNEL_RNG};
     uint64_t groups = groups_for(divide_up(numel, uniform ? 4 : 2), threads);
     rlxvk_status status;
     if (!uniform) {
@@ -156,6 +163,7 @@ static rlxvk_status rng_lower(lowering *l, uint32_t id)
             TRY(lower_polar_count(l, &args, state, &counts));
         groups = MAX(groups, args.polar_chunks);
     }
+    SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {RNG_KIND, node_code(n)});
     lower_groups(l, &d, groups);
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){state, counts, y}, 3));
 error:

@@ -4,6 +4,7 @@
  * order of reduction gives the same answer. Always Philox, whatever the run's backend.
  */
 #include "args/random.h"
+#include "constants/random.h"
 #include "op/random/random.h"
 
 #include <math.h>
@@ -100,8 +101,9 @@ static rlxvk_status sample_lower(lowering *l, uint32_t id)
                                .top_k = (u32)effective_top_k(o, vocabulary),
                                .top_p = effective_top_p(o),
                                .inverse_temperature = greedy ? 1 : 1 / o->temperature};
-    dispatch d = {.kernel = KERNEL_SAMPLE,
-                  .constants = {sample_threads(l->profile, vocabulary), greedy}};
+    dispatch d = {.kernel = KERNEL_SAMPLE};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, sample_threads(l->profile, vocabulary)},
+                  {SAMPLE_GREEDY, greedy});
     lower_groups(l, &d, rows);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){state, x, y}, 3);
 }

@@ -4,6 +4,7 @@
  * rows are cut into chunks: each gives one candidate, a second dispatch chooses among them.
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/rows/row_tile.h"
 
 #include <math.h>
@@ -82,8 +83,8 @@ static rlxvk_status lower_choice(lowering *l, uint32_t code, axis_view v, uint32
     args.y_offset = y.offset;
     args.candidates = count;
     candidates.access = ACCESS_READ;
-    d.constants[1] = code;
-    d.constants[2] = true;
+    SET_CONSTANTS(&d, {ARGREDUCE_CODE, code}, {ARGREDUCE_CHOOSES, true},
+                  {ARGREDUCE_VECTORS, false});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, candidates, y}, 3);
 }
 
@@ -102,8 +103,8 @@ static rlxvk_status argreduce_lower(lowering *l, uint32_t id)
         TRY(lower_temporary(l, 4 * outputs, &to));
     args.x_offset = x.offset;
     args.y_offset = to.offset;
-    d.constants[1] = node_code(n);
-    d.constants[3] = tile.form->quads;
+    SET_CONSTANTS(&d, {ARGREDUCE_ROWS_CODE, node_code(n)}, {ARGREDUCE_ROWS_CHOOSES, false},
+                  {ARGREDUCE_ROWS_VECTORS, tile.form->quads});
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){x, x, to}, 3));
     if (chunks.count > 1)
         TRY(lower_choice(l, node_code(n), v, chunks.count, x, to, y));

@@ -5,6 +5,7 @@
  * element: 1e-6 + 2e-5 (|xhat gamma| + |beta|).
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 
@@ -100,7 +101,8 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
                                    .eps = a->eps};
     uint32_t flags =
         (a->has_gamma ? BATCH_NORM_HAS_GAMMA : 0) | (a->has_beta ? BATCH_NORM_HAS_BETA : 0);
-    dispatch d = {.kernel = KERNEL_BATCH_NORM, .constants = {l->profile->workgroup_size, flags}};
+    dispatch d = {.kernel = KERNEL_BATCH_NORM};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {BATCH_NORM_FLAGS, flags});
     lower_groups(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -137,7 +139,7 @@ static void batch_norm_describe(const node *n, text *out)
 const op_family batch_norm_family = {.name = "batch_norm",
                                      .attribute_size = sizeof(batch_norm_attributes),
                                      .infer = batch_norm_infer,
-                                     .lower = batch_norm_lower,
                                      .in_place = batch_norm_in_place,
+                                     .lower = batch_norm_lower,
                                      .host = batch_norm_host,
                                      .describe = batch_norm_describe};

@@ -5,6 +5,7 @@
  * infinity affects only what follows it. Error at j: 2^-23 (4 + sqrt j) sum |x[k]|.
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/rows/rows.h"
 
 #include <math.h>
@@ -64,9 +65,9 @@ static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, ro
                                .x_offset = x.offset,
                                .y_offset = y.offset};
     parts.access = ACCESS_READ;
-    d.constants[1] = ((const cumsum_attributes *)n->attributes)->exclusive;
-    d.constants[2] = sums != NULL;
-    d.constants[3] = tile->form->quads;
+    SET_CONSTANTS(&d,
+                  {CUMSUM_ROWS_EXCLUSIVE, ((const cumsum_attributes *)n->attributes)->exclusive},
+                  {CUMSUM_ROWS_HAS_SUMS, sums != NULL}, {CUMSUM_ROWS_VECTORS, tile->form->quads});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts, y}, 3);
 }
 
@@ -76,7 +77,7 @@ static row_chunks choose_chunks(const device_profile *profile, axis_view v, cons
 {
     uint64_t held = CUMSUM_HELD * (uint64_t)tile->lanes, pieces = divide_up(v.length, held);
     row_chunks chunks = row_chunks_choose(profile, v, tile, (uint32_t)held);
-    if (chunks.count > 1 && pieces <= MOST_PIECES && profile->kind != RLXVK_DEVICE_CPU)
+    if (chunks.count > 1 && pieces <= MOST_PIECES && !profile_is_software(profile))
         return (row_chunks){(uint32_t)pieces, held};
     return chunks;
 }
@@ -133,7 +134,7 @@ static void cumsum_describe(const node *n, text *out)
 const op_family cumsum_family = {.name = "cumsum",
                                  .attribute_size = sizeof(cumsum_attributes),
                                  .infer = cumsum_infer,
-                                 .lower = cumsum_lower,
                                  .in_place = cumsum_in_place,
+                                 .lower = cumsum_lower,
                                  .host = cumsum_host,
                                  .describe = cumsum_describe};

@@ -16,6 +16,7 @@
  * is large against the deviation.
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/rows/rows.h"
 
 #include <math.h>
@@ -273,9 +274,8 @@ static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
                              .group_channels = w->group_channels,
                              .spatial = w->spatial};
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
-    d.constants[1] = w->flags;
-    d.constants[2] = w->tile.form->quads;
-    d.constants[3] = quads;
+    SET_CONSTANTS(&d, {NORM_ROWS_FLAGS, w->flags}, {NORM_ROWS_VECTORS, w->tile.form->quads},
+                  {NORM_ROWS_QUADS, quads});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -298,8 +298,10 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
     /* Without a sum to keep, what stands in its place must not look written. */
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
-    d.constants[1] = w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL);
-    d.constants[2] = w->quads;
+    SET_CONSTANTS(&d,
+                  {NORM_PARTIAL_FLAGS,
+                   w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL)},
+                  {NORM_PARTIAL_VECTORS, w->quads});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -327,8 +329,7 @@ static rlxvk_status emit_finish(lowering *l, const norm_work *w, row_chunks chun
                                     .spatial = w->spatial};
     statistics.access = ACCESS_READ;
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, statistics, w->y};
-    d.constants[1] = w->flags;
-    d.constants[2] = w->quads;
+    SET_CONSTANTS(&d, {NORM_FINISH_FLAGS, w->flags}, {NORM_FINISH_VECTORS, w->quads});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -479,8 +480,8 @@ static void norm_describe(const node *n, text *out)
 const op_family norm_family = {.name = "norm",
                                .attribute_size = sizeof(norm_attributes),
                                .infer = norm_infer,
+                               .in_place = norm_in_place,
                                .lower = norm_lower,
                                .lower_pair = norm_lower_pair,
-                               .in_place = norm_in_place,
                                .host = norm_host,
                                .describe = norm_describe};

@@ -9,6 +9,7 @@
  * 2^-23 (4 + log2 n) sum |x|.
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/rows/rows.h"
 
 #include <float.h>
@@ -151,8 +152,7 @@ static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chu
                                .y_offset = y.offset,
                                .divisor = p->divisor};
     x.access = ACCESS_READ;
-    d.constants[1] = p->code;
-    d.constants[2] = tile.form->quads;
+    SET_CONSTANTS(&d, {REDUCE_ROWS_CODE, p->code}, {REDUCE_ROWS_VECTORS, tile.form->quads});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 

@@ -38,13 +38,12 @@ row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, ui
     columns = power_of_two_from(view.inner, power_of_two_within(columns));
     uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size / columns);
     uint64_t rows = view.outer * view.inner;
-    if (profile->kind == RLXVK_DEVICE_CPU && rows > 0) {
+    if (profile_is_software(profile) && rows > 0) {
         uint64_t busy = divide_up(CPU_THREADS, rows);
         uint64_t held = divide_up(view.length, most);
         lanes = MIN(lanes, power_of_two_from(MAX(busy, held), size));
     }
-    return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes,
-                      &rows_classes[rows_class_count - 1]};
+    return (row_tile){size, lanes, view.inner == 1 ? 1 : size / lanes, rows_plain};
 }
 
 /* Rows of neighbours: lanes side by side, more of them where there are few rows. */
@@ -63,7 +62,8 @@ static row_tile choose_lanes(const device_profile *profile, const row_class *c, 
 row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane, uint32_t most)
 {
     row_shape shape = {view.inner, whole};
-    const row_class *c = rows_select(&shape, l->profile, variant_choose(l, "rows", NULL, NULL));
+    const row_class *c =
+        rows_select(&shape, l->profile, variant_choose(l, CHOICE_rows, NULL, NULL));
     return c->times ? choose_lanes(l->profile, c, view, c->times * per_lane)
                     : row_tile_plain(l, view, per_lane, most);
 }
@@ -88,7 +88,7 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
     uint32_t slots = tile->size / tile->lanes;
     uint64_t groups = divide_up(view.outer * view.inner, slots);
     uint64_t wanted = 4ull * profile->compute_units;
-    if (profile->kind != RLXVK_DEVICE_CPU)
+    if (!profile_is_software(profile))
         wanted = MAX(wanted, FEWEST_GROUPS);
     uint64_t shortest = round_up(divide_up(FEWEST_ELEMENTS, slots), multiple);
     uint64_t count = groups < wanted ? MIN(divide_up(wanted, groups), view.length / shortest) : 1;
@@ -100,9 +100,8 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
 
 dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile, uint64_t outputs)
 {
-    dispatch d = {.kernel = (uint16_t)kernel,
-                  .constants = {tile->size},
-                  .variant = tile->form->name};
+    dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
     lower_groups(l, &d, divide_up(outputs, tile->size / tile->lanes));
     return d;
 }

@@ -3,7 +3,6 @@
 #ifndef RLXVK_ROWS_SELECT_H
 #define RLXVK_ROWS_SELECT_H
 
-#include "base/profile.h"
 #include "op/choice/variant.h"
 
 typedef struct row_shape {
@@ -12,8 +11,7 @@ typedef struct row_shape {
 } row_shape;
 
 typedef struct row_class {
-    const char *name;
-    uint8_t settings; /* where it may be used (rows_select.c) */
+    choice_row row;
     bool subgroups;   /* lanes are joined by shuffles: the kernels named _subgroup */
     bool quads;       /* rows move as vec4 */
     uint16_t threads; /* of a workgroup; 0: the profile's */
@@ -21,8 +19,8 @@ typedef struct row_class {
                          lanes follow the profile (row_tile_plain) */
 } row_class;
 
-extern const row_class rows_classes[];
-extern const size_t rows_class_count;
+/* The row for any shape and device: lanes follow the profile. */
+extern const row_class *const rows_plain;
 
 /* The first class that suits; there always is one. */
 const row_class *rows_select(const row_shape *shape, const device_profile *profile, size_t forced);

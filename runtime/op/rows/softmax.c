@@ -5,6 +5,7 @@
  * then the values.
  */
 #include "args/rows.h"
+#include "constants/rows.h"
 #include "op/rows/row_tile.h"
 
 #include <math.h>
@@ -48,8 +49,7 @@ static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_
                                 .lane_stride = tile.lane_stride,
                                 .x_offset = x.offset,
                                 .y_offset = y.offset};
-    d.constants[1] = quads;
-    d.constants[2] = tile.form->quads;
+    SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads}, {SOFTMAX_ROWS_VECTORS, tile.form->quads});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
@@ -78,8 +78,9 @@ static rlxvk_status lower_chunks(lowering *l, axis_view v, bool quads, operand x
                                          .x_offset = x.offset,
                                          .y_offset = y.offset};
     operand statistics;
-    partial.constants[1] = finish.constants[1] = quads;
     rlxvk_status status;
+    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_VECTORS, quads});
+    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_VECTORS, quads});
     TRY(lower_temporary(l, 8 * outputs, &statistics));
     TRY(lower_emit(l, &partial, &first, sizeof first, (operand[]){x, statistics}, 2));
     statistics.access = ACCESS_READ;
@@ -133,7 +134,7 @@ static void softmax_describe(const node *n, text *out)
 const op_family softmax_family = {.name = "softmax",
                                   .attribute_size = sizeof(axis_attributes),
                                   .infer = softmax_infer,
-                                  .lower = softmax_lower,
                                   .in_place = softmax_in_place,
+                                  .lower = softmax_lower,
                                   .host = softmax_host,
                                   .describe = softmax_describe};

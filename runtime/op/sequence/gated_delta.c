@@ -7,6 +7,7 @@
  * column must fit the registers of one workgroup.
  */
 #include "args/sequence.h"
+#include "constants/sequence.h"
 #include "op/families.h"
 #include "op/sequence/sequence.h"
 
@@ -82,7 +83,7 @@ static rlxvk_status gated_delta_lower(lowering *l, uint32_t id)
     uint32_t keep = choose_keep(l, heads, size);
     uint32_t lanes = sequence_lanes(size, keep, GATED_DELTA_THREADS);
     operand operands[8] = {[5] = lower_write(l, id)};
-    dispatch d = {.kernel = KERNEL_GATED_DELTA, .constants = {GATED_DELTA_THREADS, keep, a->carry}};
+    dispatch d = {.kernel = KERNEL_GATED_DELTA};
     if (result == 0)
         return sequence_lower_copy(l, id, result);
     for (uint32_t i = 0; i < 5; i++)
@@ -91,6 +92,8 @@ static rlxvk_status gated_delta_lower(lowering *l, uint32_t id)
     operands[6] = sequence_lower_before(l, id, operands[0]);
     operands[7] = sequence_lower_after(l, id, result, operands[5]);
     struct gated_delta_args args = make_arguments(q, lanes, operands);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, GATED_DELTA_THREADS}, {GATED_DELTA_KEEP, keep},
+                  {GATED_DELTA_CARRY, a->carry});
     lower_groups(l, &d, heads * divide_up(size, GATED_DELTA_THREADS / lanes));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

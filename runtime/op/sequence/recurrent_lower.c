@@ -8,6 +8,7 @@
  */
 #include "args/elementwise.h"
 #include "args/sequence.h"
+#include "constants/sequence.h"
 #include "op/movement/layout.h"
 #include "op/matmul/matmul.h"
 #include "op/sequence/recurrent.h"
@@ -146,8 +147,7 @@ static rlxvk_status lower_sequences(const job *j)
     operand h0 = initial_state(j, 0), c0 = initial_state(j, 1);
     operand hn = j->carry ? final_state(j, 0) : j->y;
     operand cn = j->carry && r->states == 2 ? final_state(j, 1) : hn;
-    dispatch d = {.kernel = KERNEL_RECURRENT,
-                  .constants = {sequence_threads(j), j->cell, j->carry}};
+    dispatch d = {.kernel = KERNEL_RECURRENT};
     rlxvk_status status;
     TRY(transpose_weights(j, &w));
     p.access = ACCESS_READ;
@@ -164,6 +164,8 @@ static rlxvk_status lower_sequences(const job *j)
                                   .hn_offset = hn.offset,
                                   .cn_offset = cn.offset};
     const operand operands[] = {p, w, bias, h0, c0, j->y, hn, cn};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, sequence_threads(j)}, {RECURRENT_CELL, j->cell},
+                  {RECURRENT_CARRY, j->carry});
     lower_groups(j->l, &d, r->batch * r->directions);
     TRY(lower_emit(j->l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
 error:
@@ -199,8 +201,7 @@ static rlxvk_status emit_step(const job *j, uint64_t step, operand c)
     operand p = j->p, w = hidden_weights(j), bias = hidden_bias(j), h = j->y, c0 = c;
     struct recurrent_step_args args = step_arguments(j, step);
     uint32_t rows = r->batch > 1 ? 4 : 1, units = RECURRENT_STEP_THREADS / RECURRENT_STEP_LANES;
-    dispatch d = {.kernel = KERNEL_RECURRENT_STEP,
-                  .constants = {RECURRENT_STEP_THREADS, j->cell, rows}};
+    dispatch d = {.kernel = KERNEL_RECURRENT_STEP};
     p.access = h.access = c0.access = ACCESS_READ;
     if (step == 0) {
         h = initial_state(j, 0);
@@ -214,6 +215,8 @@ static rlxvk_status emit_step(const job *j, uint64_t step, operand c)
     args.c0_offset = c0.offset;
     args.c_offset = c.offset;
     const operand operands[] = {p, w, bias, h, c0, j->y, c};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, RECURRENT_STEP_THREADS}, {RECURRENT_STEP_CELL, j->cell},
+                  {RECURRENT_STEP_ROWS, rows});
     lower_groups(j->l, &d, divide_up(r->hidden, units) * r->directions * divide_up(r->batch, rows));
     return lower_emit(j->l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

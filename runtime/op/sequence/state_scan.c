@@ -8,6 +8,7 @@
  * channels of one batch row below 2^31.
  */
 #include "args/sequence.h"
+#include "constants/sequence.h"
 #include "op/families.h"
 #include "op/sequence/sequence.h"
 
@@ -127,8 +128,7 @@ static rlxvk_status state_scan_lower(lowering *l, uint32_t id)
     uint64_t result = shape_numel(input_shape(l->graph, n, 0)), channels = s.heads * s.width;
     uint32_t keep = choose_keep(l, &s), lanes = sequence_lanes(s.size, keep, STATE_SCAN_THREADS);
     operand operands[8] = {[5] = lower_write(l, id)};
-    dispatch d = {.kernel = KERNEL_STATE_SCAN,
-                  .constants = {STATE_SCAN_THREADS, node_code(n), keep, a->carry}};
+    dispatch d = {.kernel = KERNEL_STATE_SCAN};
     if (result == 0)
         return sequence_lower_copy(l, id, result);
     for (uint32_t i = 0; i < 5; i++)
@@ -137,6 +137,8 @@ static rlxvk_status state_scan_lower(lowering *l, uint32_t id)
     operands[6] = sequence_lower_before(l, id, operands[0]);
     operands[7] = sequence_lower_after(l, id, result, operands[5]);
     struct state_scan_args args = make_arguments(&s, lanes, operands);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, STATE_SCAN_THREADS}, {STATE_SCAN_KIND, node_code(n)},
+                  {STATE_SCAN_KEEP, keep}, {STATE_SCAN_CARRY, a->carry});
     lower_groups(l, &d, s.batch * divide_up(channels, STATE_SCAN_THREADS / lanes));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

@@ -86,14 +86,14 @@ typedef struct fft_tile {
 } fft_tile;
 
 typedef struct fft_class {
-    const char *name;
-    bool portable, along;
+    choice_row row;
+    bool along;
     uint32_t longest, least_span, held, threads, least_rows;
 } fft_class;
-extern const fft_class fft_classes[];
-extern const size_t fft_class_count;
-/* False when no class takes it. span: rows that lie side by side. */
-bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, fft_tile *out);
+/* False when no class takes it. span: rows that lie side by side. The row `forced` (VARIANT_NONE:
+ * none) goes before the others, if it can. */
+bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, size_t forced,
+                     fft_tile *out);
 
 /* A transform of `length` points in one or two tiles. */
 typedef struct fft_plan {
@@ -102,7 +102,8 @@ typedef struct fft_plan {
     fft_tile tiles[2];
 } fft_plan;
 /* False (and count 0) when it is for groups. */
-bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, fft_plan *out);
+bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, size_t forced,
+                     fft_plan *out);
 
 /* ---- Tables of twiddles (fft_table.c) ---- */
 

@@ -4,6 +4,7 @@
  * transforms of the rows, whose result k goes to k0 + n0 k; L may split once more.
  */
 #include "args/spectral.h"
+#include "constants/spectral.h"
 #include "op/spectral/fft.h"
 
 /* Point j of row (d1, d2) stands at j * step[0] + d1 * step[1] + d2 * step[2]. */
@@ -108,9 +109,10 @@ static rlxvk_status emit_pass(const fft_transform *t, uint32_t pass)
         a.flags |= FFT_STORE_TWIDDLE | fft_split_bits(form.span) << FFT_SPLIT_SHIFT;
         a.store_table = t->twiddles[pass];
     }
-    dispatch d = {.kernel = KERNEL_FFT,
-                  .constants = {g.threads, g.known, g.points, g.single, g.pad}};
+    dispatch d = {.kernel = KERNEL_FFT};
     TRY(fft_stage_table(t->l, g.n, g.radices, g.stages, &stages));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, g.threads}, {FFT_KNOWN, g.known}, {FFT_POINTS, g.points},
+                  {FFT_SINGLE, g.single}, {FFT_PAD, g.pad});
     lower_groups(t->l, &d, divide_up(lines, g.rows));
     operand factors = t->factors.size ? t->factors : stages;
     TRY(lower_emit(t->l, &d, &a, sizeof a,

@@ -66,7 +66,8 @@ static bool choose_passes(job *j, uint64_t length)
     uint64_t inner = j->view.inner;
     j->length = length;
     if (fft_tiles && (in->pairs || in->axis == 1) && (out->pairs || out->axis == 1) &&
-        fft_plan_choose(p, length, inner, &j->plan) &&
+        fft_plan_choose(p, length, inner, variant_choose(j->l, CHOICE_fft_tile, NULL, NULL),
+                        &j->plan) &&
         (inner == 1 || scratch_count(j) * scratch_bytes(j) <= fft_scratch_bytes))
         return true;
     j->plan.count = 0;
@@ -254,10 +255,11 @@ static rlxvk_status emit_bins(const job *j, const fft_port *out, uint64_t lines)
                               .half_length = (u32)h,
                               .y_offset = (u32)out->offset,
                               .scale = j->request->scale};
-    dispatch d = {.kernel = KERNEL_FFT_REAL, .constants = {j->l->profile->workgroup_size}};
+    dispatch d = {.kernel = KERNEL_FFT_REAL};
     operand z = j->scratch[scratch_count(j) - 1];
     z.access = ACCESS_READ;
-    lower_groups(j->l, &d, groups_for(lines * (h + 1), d.constants[0]));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, j->l->profile->workgroup_size});
+    lower_groups(j->l, &d, groups_for(lines * (h + 1), d.constants[LOCAL_SIZE]));
     return lower_emit(j->l, &d, &a, sizeof a, (operand[]){z, j->factors, out->at}, 3);
 }
 

@@ -4,6 +4,7 @@
  * step[r, n1], where k0 = b + r n0/R and R is the last radix of the first tile.
  */
 #include "args/spectral.h"
+#include "constants/spectral.h"
 #include "op/spectral/fft.h"
 
 #include <stdlib.h>
@@ -110,11 +111,14 @@ static rlxvk_status emit(const fft_transform *t, uint32_t index, pass *s)
     s->in.access = ACCESS_READ;
     s->out.access = ACCESS_WRITE;
     s->arguments.lines = (u32)lines;
-    dispatch d = {.kernel = KERNEL_FFT_REGISTER,
-                  .constants = {tile->rows * tile->lanes, tile->n, tile->rows, tile->lanes,
-                                pack_radices(tile), (u32)span, (u32)t->inner, s->flags, tile->pad,
-                                tile->places, t->plan.block}};
+    dispatch d = {.kernel = KERNEL_FFT_REGISTER, .variant = tile->name};
     TRY(fft_stage_table(t->l, tile->n, tile->radices, tile->stages, &stages));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, tile->rows * tile->lanes}, {FFT_REGISTER_N, tile->n},
+                  {FFT_REGISTER_ROWS, tile->rows}, {FFT_REGISTER_LANES, tile->lanes},
+                  {FFT_REGISTER_RADICES, pack_radices(tile)}, {FFT_REGISTER_SPAN, (u32)span},
+                  {FFT_REGISTER_INNER, (u32)t->inner}, {FFT_REGISTER_FLAGS, s->flags},
+                  {FFT_REGISTER_PAD, tile->pad}, {FFT_REGISTER_PLACES, tile->places},
+                  {FFT_REGISTER_BLOCK, t->plan.block});
     lower_groups(t->l, &d, divide_up(lines, tile->rows));
     operand factors = t->factors.size ? t->factors : stages;
     TRY(lower_emit(t->l, &d, &s->arguments, sizeof s->arguments,

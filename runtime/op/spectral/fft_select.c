@@ -34,23 +34,22 @@ static uint32_t largest_power(uint64_t limit)
  * share a short row, whose accesses then are of whole sectors; and software drivers, which are
  * portable, compile them in less than a second. */
 /* clang-format off */
-const fft_class fft_classes[] = {
-    /* name, portable, along, length up to, least span, held, threads, least rows */
-    {"along_least",     false, true,      8,    0,  2,  64, 1},
-    {"along_short",     false, true,     31,    0,  4,  64, 1},
-    {"along_middle",    false, true,    127,    0,  8,  64, 1},
-    {"along_long",      false, true,  12288,    0, 16,  64, 1},
-    {"across_short",    false, false,    31,    0,  4, 128, 4},
-    {"across_middle",   false, false,   127,    0,  8, 128, 4},
-    {"across_even",     false, false,   511,    0, 16, 128, 4},
-    {"across_far",      false, false, 12288, 8192, 16, 256, 8},
-    {"across_long",     false, false, 12288,    0, 16, 256, 4},
-    {"across_last",     false, false, 12288,    0, 16, 512, 1},
-    {"along_portable",  true,  true,  12288,    0,  8,  64, 1},
-    {"across_portable", true,  false, 12288,    0,  8, 256, 1},
+static const fft_class classes[] = {
+    /* {name, settings}, along, length up to, least span, held, threads, least rows */
+    {{"along_least",     ON_NATIVE},   true,      8,    0,  2,  64, 1},
+    {{"along_short",     ON_NATIVE},   true,     31,    0,  4,  64, 1},
+    {{"along_middle",    ON_NATIVE},   true,    127,    0,  8,  64, 1},
+    {{"along_long",      ON_NATIVE},   true,  12288,    0, 16,  64, 1},
+    {{"across_short",    ON_NATIVE},   false,    31,    0,  4, 128, 4},
+    {{"across_middle",   ON_NATIVE},   false,   127,    0,  8, 128, 4},
+    {{"across_even",     ON_NATIVE},   false,   511,    0, 16, 128, 4},
+    {{"across_far",      ON_NATIVE},   false, 12288, 8192, 16, 256, 8},
+    {{"across_long",     ON_NATIVE},   false, 12288,    0, 16, 256, 4},
+    {{"across_last",     ON_NATIVE},   false, 12288,    0, 16, 512, 1},
+    {{"along_portable",  ON_PORTABLE}, true,  12288,    0,  8,  64, 1},
+    {{"across_portable", ON_PORTABLE}, false, 12288,    0,  8, 256, 1},
 };
 /* clang-format on */
-const size_t fft_class_count = ARRAY_COUNT(fft_classes);
 
 /* The fewest radices, none above `most`, falling; among as few, the largest first. */
 static bool find_radices(uint32_t n, uint32_t most, uint32_t left, uint8_t *out, uint32_t *count)
@@ -101,12 +100,18 @@ static uint32_t tile_lanes(const fft_tile *t, uint32_t held)
     return lanes;
 }
 
-static bool class_suits(const fft_class *c, const device_profile *p, uint64_t span, fft_tile *t)
+typedef struct tile_problem {
+    uint64_t n, span;
+    bool along;
+} tile_problem;
+
+static bool make_tile(const fft_class *c, const tile_problem *problem, const device_profile *p,
+                      fft_tile *t)
 {
-    if (c->portable != p->portable || c->along != t->along || t->n > c->longest ||
-        span < c->least_span || !tile_radices(c->held, t))
+    *t = (fft_tile){.name = c->row.name, .n = (uint32_t)problem->n, .along = problem->along};
+    if (c->along != t->along || problem->n > c->longest || problem->span < c->least_span ||
+        !tile_radices(c->held, t))
         return false;
-    t->name = c->name;
     t->lanes = tile_lanes(t, c->held);
     /* Gaps spread strides over the banks: an odd step for the first stage's results. */
     t->pad = t->along ? 5 : 4;
@@ -120,23 +125,30 @@ static bool class_suits(const fft_class *c, const device_profile *p, uint64_t sp
     return false;
 }
 
-bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, fft_tile *out)
+static choice_fit tile_fit(const void *row, const void *problem, const device_profile *profile)
 {
-    *out = (fft_tile){.n = (uint32_t)n, .along = along};
-    for (size_t i = 0; i < fft_class_count && n <= UINT16_MAX; i++)
-        if (class_suits(&fft_classes[i], p, span, out))
-            return true;
-    return false;
+    fft_tile t;
+    return (choice_fit){.can = make_tile(row, problem, profile, &t), .suits = true};
+}
+
+const choice_table fft_tile_choice = {CHOICE_ROWS(classes), .fit = tile_fit};
+
+bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, size_t forced,
+                     fft_tile *out)
+{
+    tile_problem problem = {n, span, along};
+    const fft_class *c = choice_select(&fft_tile_choice, &problem, p, forced);
+    return c && make_tile(c, &problem, p, out);
 }
 
 /* The most equal pair of factors; with full rows of neighbours, if that can be. */
-static bool plan_two(const device_profile *p, uint64_t inner, fft_plan *out)
+static bool plan_two(const device_profile *p, uint64_t inner, size_t forced, fft_plan *out)
 {
     fft_tile tiles[2];
     for (uint64_t n = (uint64_t)sqrt((double)out->length); n > 1; n--) {
         uint64_t other = out->length / n;
-        if (out->length % n || !fft_tile_choose(p, n, false, other * inner, &tiles[0]) ||
-            !fft_tile_choose(p, other, false, n * inner, &tiles[1]))
+        if (out->length % n || !fft_tile_choose(p, n, false, other * inner, forced, &tiles[0]) ||
+            !fft_tile_choose(p, other, false, n * inner, forced, &tiles[1]))
             continue;
         bool full = MIN(tiles[0].rows, tiles[1].rows) >= SCRATCH_BLOCK;
         if (out->count == 0 || full)
@@ -148,15 +160,24 @@ static bool plan_two(const device_profile *p, uint64_t inner, fft_plan *out)
     return out->count == 2;
 }
 
-bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, fft_plan *out)
+/* Unless a row that takes it is asked for. */
+static bool is_too_short(const device_profile *p, uint64_t length, size_t forced, const char *tile)
+{
+    return p->portable && length <= PORTABLE_LEAST &&
+           (!tile || tile != choice_row_name(&choice_families[CHOICE_fft_tile], forced));
+}
+
+bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, size_t forced,
+                     fft_plan *out)
 {
     *out = (fft_plan){.length = length, .block = SCRATCH_BLOCK};
-    if ((p->portable && length <= PORTABLE_LEAST) || !fft_is_smooth(length, FFT_SMOOTH))
+    bool smooth = fft_is_smooth(length, FFT_SMOOTH);
+    bool one = smooth && fft_tile_choose(p, length, inner == 1, inner, forced, &out->tiles[0]);
+    if (!smooth || is_too_short(p, length, forced, out->tiles[0].name))
         return false;
-    bool one = fft_tile_choose(p, length, inner == 1, inner, &out->tiles[0]);
     fft_tile tile = out->tiles[0];
     bool sparse = one && !tile.along && tile.rows < MIN(inner, SCRATCH_BLOCK);
-    if ((!one || sparse) && plan_two(p, inner, out))
+    if ((!one || sparse) && plan_two(p, inner, forced, out))
         return true;
     out->tiles[0] = tile;
     out->count = one;

@@ -21,7 +21,7 @@ static attention_shape of(uint64_t heads, uint64_t kv_heads, uint64_t queries, u
 
 static void expect(const char *name, attention_shape s, device_profile p)
 {
-    assert_string_equal(attention_select(&s, &p, VARIANT_NONE).class->name, name);
+    assert_string_equal(attention_select(&s, &p, VARIANT_NONE).class->row.name, name);
 }
 
 static void native_classes(void **state)
@@ -55,7 +55,7 @@ static void forced_classes(void **state)
     (void)state;
     attention_shape prefill = of(8, 8, 300, 300, 64), wide = of(8, 8, 300, 300, 256);
     device_profile devices[] = {big_gpu(), baseline(), software()};
-    for (size_t i = 0; i < attention_class_count; i++) {
+    for (size_t i = 0; i < attention_choice.count; i++) {
         const attention_class *c = attention_select(&prefill, &devices[0], i).class;
         bool able = attention_classes[i].form == ATTENTION_FORM_TILE &&
                     attention_classes[i].least_width <= prefill.width;

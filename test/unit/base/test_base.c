@@ -238,27 +238,16 @@ static void log_goes_to_the_sink(void **state)
 /* ---- Switches ---- */
 
 static const char *const names[] = {
-    "RLXVK_NOCACHE",
-    "RLXVK_FULLBARRIER",
-    "RLXVK_NOBARRIER",
-    "RLXVK_DEBUG",
-    "RLXVK_DUMP",
-    "RLXVK_CHECK",
-    "RLXVK_DEVICE",
-    "RLXVK_FORCE_HOST",
-    "RLXVK_MATMUL",
-    "RLXVK_PLAN",
-    "RLXVK_VALIDATION",
-    "RLXVK_FORCE_INPUT_UPLOAD",
-    "RLXVK_NO_FUSION",
-    "RLXVK_NO_REGIONS",
-    "RLXVK_NO_PACKED_ATTN",
-    "RLXVK_NAN_TRACE",
-    "RLXVK_DUMP_NODES",
-    "RLXVK_TRACE",
-    "RLXVK_DUMP_NODES_FLAT",
-    "RLXVK_DISPATCH_ONLY",
-    "RLXVK_DUMP_NODES_LIMIT",
+    "RLXVK_NOCACHE",       "RLXVK_FULLBARRIER",
+    "RLXVK_NOBARRIER",     "RLXVK_DEBUG",
+    "RLXVK_DUMP",          "RLXVK_CHECK",
+    "RLXVK_DEVICE",        "RLXVK_FORCE_HOST",
+    "RLXVK_PRECISION",     "RLXVK_PLAN",
+    "RLXVK_VALIDATION",    "RLXVK_FORCE_INPUT_UPLOAD",
+    "RLXVK_NO_FUSION",     "RLXVK_NO_REGIONS",
+    "RLXVK_NAN_TRACE",     "RLXVK_DUMP_NODES",
+    "RLXVK_TRACE",         "RLXVK_DUMP_NODES_FLAT",
+    "RLXVK_DISPATCH_ONLY", "RLXVK_DUMP_NODES_LIMIT",
 };
 
 static int clear_switches(void **state)
@@ -279,11 +268,11 @@ static switches read_with(const char *name, const char *value)
 
 static void refused(const char *name, const char *value, rlxvk_status expected)
 {
-    switches s = {.matmul = 77};
+    switches s = {.dump = 77};
     setenv(name, value, 1);
     assert_int_equal(switches_read(&s), expected);
     assert_non_null(strstr(rlxvk_last_error(), name));
-    assert_int_equal(s.matmul, 77);
+    assert_int_equal(s.dump, 77);
     unsetenv(name);
 }
 
@@ -294,7 +283,7 @@ static void switch_defaults(void **state)
     memset(&s, 0xff, sizeof(s));
     assert_int_equal(switches_read(&s), RLXVK_OK);
     assert_false(s.no_cache || s.validation || s.bump_plan || s.dispatch_only || s.dump_nodes);
-    assert_int_equal(s.dump | s.check | s.matmul, 0);
+    assert_int_equal(s.dump | s.check | s.precision, 0);
     assert_int_equal(s.dump_nodes_limit, expected.dump_nodes_limit);
     assert_true(s.dump_nodes_flat == -1);
     assert_true(!*s.device && !*s.force_host && !*s.trace);
@@ -309,20 +298,22 @@ static void switch_truth(void **state)
         assert_false(read_with("RLXVK_NOCACHE", off[i]).no_cache);
     for (size_t i = 0; i < ARRAY_COUNT(on); i++)
         assert_true(read_with("RLXVK_NOCACHE", on[i]).no_cache);
-    assert_true(read_with("RLXVK_NO_PACKED_ATTN", "1").no_packed_attention);
     assert_true(read_with("RLXVK_VALIDATION", "on").validation);
 }
 
 static void switch_words(void **state)
 {
     (void)state;
-    assert_int_equal(read_with("RLXVK_DUMP", "graph,plan").dump, DUMP_GRAPH | DUMP_PLAN);
+    assert_int_equal(read_with("RLXVK_DUMP", "graph,plan").dump,
+                     RLXVK_DUMP_GRAPH | RLXVK_DUMP_PLAN);
     assert_int_equal(read_with("RLXVK_DUMP", "Barriers,,rewrite,").dump,
-                     DUMP_BARRIERS | DUMP_REWRITE);
+                     RLXVK_DUMP_BARRIERS | RLXVK_DUMP_REWRITE);
     assert_int_equal(read_with("RLXVK_DUMP", "off").dump, 0);
     assert_int_equal(read_with("RLXVK_CHECK", "index,plan").check, CHECK_INDEX | CHECK_PLAN);
-    assert_int_equal(read_with("RLXVK_MATMUL", "tiled").matmul, MATMUL_TILED);
-    assert_int_equal(read_with("RLXVK_MATMUL", "scalar").matmul, MATMUL_SCALAR);
+    assert_int_equal(read_with("RLXVK_PRECISION", "split").precision, RLXVK_PRECISION_SPLIT);
+    assert_int_equal(read_with("RLXVK_PRECISION", "BF16").precision, RLXVK_PRECISION_BF16);
+    assert_int_equal(read_with("RLXVK_PRECISION", "f32").precision, RLXVK_PRECISION_F32);
+    assert_int_equal(read_with("RLXVK_PRECISION", "off").precision, RLXVK_PRECISION_F32);
     assert_true(read_with("RLXVK_PLAN", "bump").bump_plan);
     assert_int_equal(read_with("RLXVK_DUMP_NODES_LIMIT", "7").dump_nodes_limit, 7);
     assert_int_equal(read_with("RLXVK_DUMP_NODES_FLAT", "123456789012").dump_nodes_flat,
@@ -401,19 +392,15 @@ static void switch_errors(void **state)
     refused("RLXVK_DUMP", "graph,plam", RLXVK_E_ATTR);
     assert_int_equal(read_with("RLXVK_CHECK", "packed").check, CHECK_PACKED);
     refused("RLXVK_CHECK", "1", RLXVK_E_ATTR);
-    refused("RLXVK_MATMUL", "fast", RLXVK_E_ATTR);
-    refused("RLXVK_MATMUL", "scalar,tiled", RLXVK_E_ATTR);
-    assert_int_equal(read_with("RLXVK_MATMUL", "coop").matmul, MATMUL_COOP);
+    refused("RLXVK_PRECISION", "half", RLXVK_E_ATTR);
+    refused("RLXVK_PRECISION", "f16,split", RLXVK_E_ATTR);
     refused("RLXVK_PLAN", "best", RLXVK_E_ATTR);
     refused("RLXVK_DUMP_NODES_LIMIT", "-1", RLXVK_E_ATTR);
     refused("RLXVK_DUMP_NODES_LIMIT", "12x", RLXVK_E_ATTR);
     refused("RLXVK_DUMP_NODES_FLAT", "99999999999999999999", RLXVK_E_ATTR);
     refused("RLXVK_DEVICE", longer, RLXVK_E_ATTR);
-    unsigned out = 5;
-    assert_int_equal(switches_parse_dump("plan,bad", "options.dump", &out), RLXVK_E_ATTR);
-    assert_non_null(strstr(rlxvk_last_error(), "options.dump"));
+    refused("RLXVK_DUMP", "plan,bad", RLXVK_E_ATTR);
     assert_non_null(strstr(rlxvk_last_error(), "'bad'"));
-    assert_int_equal(out, 5);
 }
 
 static void toggles(void **state)

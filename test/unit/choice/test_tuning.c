@@ -1,5 +1,4 @@
 /* Measured choices: reading profile files, damaged ones too, and which point decides. */
-#include "base/switches.h"
 #include "op/op.h"
 #include "op/choice/tuning.h"
 
@@ -20,9 +19,7 @@ static variant_query query(const char *family, const char *tag, uint64_t m, uint
                            uint64_t batch)
 {
     variant_query q = {.dims = {m, n, k, batch}};
-    for (size_t i = 0; i < variant_family_count; i++)
-        if (strcmp(variant_families[i].name, family) == 0)
-            q.family = &variant_families[i];
+    q.family = choice_find_family(family, strlen(family));
     strcpy(q.tag, tag);
     return q;
 }
@@ -30,7 +27,7 @@ static variant_query query(const char *family, const char *tag, uint64_t m, uint
 static const char *row_of(const tuning *t, variant_query q)
 {
     size_t row = tuning_find(t, &q);
-    return row == VARIANT_NONE ? "none" : q.family->row(row);
+    return row == VARIANT_NONE ? "none" : choice_row_name(q.family, row);
 }
 
 static tuning read_points(const char *text)
@@ -125,15 +122,15 @@ static void names_go_before_measurements(void **state)
     static const uint64_t dims[VARIANT_DIMS] = {1, 4096, 4096, 1};
     tuning t = read_points(good);
     lowering l = {.tuning = &t};
-    size_t vector = variant_choose(&l, "matmul", "nt", dims);
+    size_t vector = variant_choose(&l, CHOICE_matmul, "nt", dims);
     assert_string_equal(l.choice.row, "vector");
     assert_int_equal(l.choice.source, VARIANT_BY_TUNING);
-    l.variants = "matmul=scalar_block";
-    assert_int_not_equal(variant_choose(&l, "matmul", "nt", dims), vector);
+    assert_int_equal(variant_parse("matmul=scalar_block", "test", &l.variants), RLXVK_OK);
+    assert_int_not_equal(variant_choose(&l, CHOICE_matmul, "nt", dims), vector);
     assert_int_equal(l.choice.source, VARIANT_BY_NAME);
-    l.variants = NULL;
-    l.matmul = MATMUL_SCALAR;
-    assert_int_equal(variant_choose(&l, "matmul", "nt", dims), VARIANT_NONE);
+    l.variants = (variant_set){{0}};
+    l.tuning = NULL;
+    assert_int_equal(variant_choose(&l, CHOICE_matmul, "nt", dims), VARIANT_NONE);
     assert_int_equal(l.choice.source, VARIANT_BY_TABLE);
     assert_int_equal(l.queries.count, 3);
     VECTOR_FREE(&l.queries);

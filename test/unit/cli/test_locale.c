@@ -101,13 +101,13 @@ static void a_profile_can_be_read_again(void **state)
 {
     char buffer[512] = "";
     text t = {buffer, sizeof buffer, 0};
-    const variant_family *family = &variant_families[0];
+    const choice_family *family = &choice_families[0];
     variant_query query = {.family = family, .tag = "nt", .dims = {64, 64, 64, 1}};
     tuning read;
     (void)state;
     set_locale_or_skip("de_DE", "UTF-8");
     text_append(&t, "%s", TUNING_HEADER);
-    tuning_write(&query, family->row(0), 12.345, &t);
+    tuning_write(&query, choice_row_name(family, 0), 12.345, &t);
     assert_non_null(strstr(buffer, " 12.345\n"));
     assert_int_equal(tuning_create(buffer, "", &read), RLXVK_OK);
     assert_int_equal(read.from_file, 1);
@@ -118,7 +118,7 @@ static void a_profile_can_be_read_again(void **state)
 static void letters_are_ascii(void **state)
 {
     rlxvk_quant_traits traits;
-    unsigned stages;
+    switches read;
     (void)state;
     set_locale_or_skip("tr_TR", "ISO-8859-9");
     assert_int_not_equal(tolower('I'), 'i'); /* the locale is what the test needs */
@@ -126,8 +126,10 @@ static void letters_are_ascii(void **state)
     assert_string_equal(traits.name, "gguf_iq4_nl");
     assert_non_null(quant_format_find_name("iq4_nl"));
     assert_non_null(quant_format_find_name("IQ4_NL"));
-    assert_int_equal(switches_parse_dump("REWRITE,BARRIERS", "dump", &stages), RLXVK_OK);
-    assert_int_equal(stages, DUMP_REWRITE | DUMP_BARRIERS);
+    setenv("RLXVK_DUMP", "REWRITE,BARRIERS", 1);
+    assert_int_equal(switches_read(&read), RLXVK_OK);
+    unsetenv("RLXVK_DUMP");
+    assert_int_equal(read.dump, RLXVK_DUMP_REWRITE | RLXVK_DUMP_BARRIERS);
 }
 
 static int set_up(void **state)

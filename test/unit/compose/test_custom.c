@@ -202,7 +202,7 @@ static const uint32_t twice[] = {
 enum {
     CAPABILITY = 5, /* words at which things stand in it */
     ENTRY_POINT = 16,
-    LOCAL_SIZE = 22,
+    LOCAL_SIZE_AT = 22,
     BINDING = 70,
     DESCRIPTOR_SET = 66,
     WORKGROUP_SIZE = 102,
@@ -256,7 +256,7 @@ static void test_bad_modules(void **state)
         {"zero length",
          "word 22 of the kernel's 320 begins an instruction of no words",
          0,
-         {{LOCAL_SIZE, SpvOpExecutionMode}}},
+         {{LOCAL_SIZE_AT, SpvOpExecutionMode}}},
         {"zero length first",
          "word 5 of the kernel's 320 begins an instruction of no words",
          0,
@@ -281,11 +281,11 @@ static void test_bad_modules(void **state)
         {"no LocalSize",
          "has no LocalSize",
          0,
-         {{LOCAL_SIZE, 6u << 16}, {WORKGROUP_SIZE, 4u << 16}}},
+         {{LOCAL_SIZE_AT, 6u << 16}, {WORKGROUP_SIZE, 4u << 16}}},
         {"LocalSize of 0",
          "word 22 of the kernel's 320 gives workgroups of 1 x 0 x 1",
          0,
-         {{LOCAL_SIZE + 4, 0}}},
+         {{LOCAL_SIZE_AT + 4, 0}}},
         {"capability",
          "word 5 of the kernel's 320 asks for capability 10",
          0,
@@ -321,7 +321,7 @@ static void test_large_workgroup(void **state)
     (void)state;
     memcpy(words, twice, sizeof twice);
     words[WORKGROUP_SIZE] = 4u << 16;
-    words[LOCAL_SIZE + 3] = words[LOCAL_SIZE + 4] = 4096;
+    words[LOCAL_SIZE_AT + 3] = words[LOCAL_SIZE_AT + 4] = 4096;
     expect_ok(register_module("large", words, WORDS));
     expect_error(run("large", NULL, 0, (float[]){1, 2, 3, 4}, 4, y, &plan), RLXVK_E_UNSUPPORTED,
                  "'large' has workgroups of 16777216 invocations");

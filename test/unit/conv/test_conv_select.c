@@ -21,39 +21,56 @@ static device_profile least_software(void)
     return p;
 }
 
-static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, device_profile p,
-                   unsigned choice)
+static device_profile translated(void)
+{
+    device_profile p = big_gpu();
+    p.portable = true;
+    return p;
+}
+
+static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, device_profile p)
 {
     conv_shape s = {.m = m, .n = n, .k = 576, .groups = groups};
-    assert_string_equal(conv_select(&s, &p, choice, VARIANT_NONE)->name, name);
+    assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
 }
 
 static void classes(void **state)
 {
     (void)state;
-    expect("tiled_128x128", 256, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_64x128", 192, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_64x128", 64, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_32x128", 24, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_64x64", 512, 784, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_64x64", 512, 49, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_32x32", 512, 32, 1, big_gpu(), MATMUL_AUTO);
-    expect("tiled_32x32", 24, 784, 1, big_gpu(), MATMUL_AUTO);
-    expect("direct_few", 3, 100352, 1, big_gpu(), MATMUL_AUTO);
-    expect("direct_depthwise", 1, 3136, 256, big_gpu(), MATMUL_AUTO);
-    expect("tiled_64x128", 256, 100352, 1, baseline(), MATMUL_AUTO);
-    expect("direct_block", 256, 100352, 1, least_software(), MATMUL_AUTO);
-    expect("direct_single", 1, 100352, 256, least_software(), MATMUL_AUTO);
-    expect("direct_block", 256, 100352, 1, big_gpu(), MATMUL_SCALAR);
-    expect("direct_depthwise", 1, 1, 1, least_software(), MATMUL_TILED);
-    expect("tiled_32x32", 2, 1, 1, least_software(), MATMUL_TILED);
+    expect("tiled_128x128", 256, 100352, 1, big_gpu());
+    expect("tiled_64x128", 192, 100352, 1, big_gpu());
+    expect("tiled_64x128", 64, 100352, 1, big_gpu());
+    expect("tiled_32x128", 24, 100352, 1, big_gpu());
+    expect("tiled_64x64", 512, 784, 1, big_gpu());
+    expect("tiled_64x64", 512, 49, 1, big_gpu());
+    expect("tiled_32x32", 512, 32, 1, big_gpu());
+    expect("tiled_32x32", 24, 784, 1, big_gpu());
+    expect("direct_few", 3, 100352, 1, big_gpu());
+    expect("direct_depthwise", 1, 3136, 256, big_gpu());
+    expect("tiled_64x128", 256, 100352, 1, baseline());
+    expect("direct_block", 256, 100352, 1, least_software());
+    expect("direct_single", 1, 100352, 256, least_software());
+    expect("direct_block", 256, 100352, 1, translated());
+}
+
+/* On software drivers too, which have tiles for sums that are too long for an invocation. */
+static void forced(void **state)
+{
+    (void)state;
+    device_profile cpu = least_software();
+    conv_shape s = {.m = 1, .n = 1, .k = 576, .groups = 1}, deep = {2, 1, 100000, 1};
+    assert_string_equal(conv_select(&s, &cpu, 0)->row.name, "direct_depthwise");
+    s.m = 2;
+    assert_string_equal(conv_select(&s, &cpu, 6)->row.name, "tiled_32x32");
+    assert_string_equal(conv_select(&deep, &cpu, 8)->row.name, "tiled_32x32");
+    assert_string_equal(conv_select(&deep, &cpu, VARIANT_NONE)->row.name, "tiled_32x32");
 }
 
 /* What conv_tiled.comp takes for granted. */
 static void tiles_divide(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < conv_class_count; i++) {
+    for (size_t i = 0; i < conv_choice.count; i++) {
         const conv_class *c = &conv_classes[i];
         if (c->form != CONV_FORM_TILED)
             continue;
@@ -74,7 +91,7 @@ static void slices_cover_k(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(profiles) * 343; i++) {
         const device_profile *p = &profiles[i / 343];
         conv_shape s = {extents[i % 7], extents[i / 7 % 7], extents[i / 49 % 7], 1};
-        const conv_class *c = conv_select(&s, p, MATMUL_AUTO, VARIANT_NONE);
+        const conv_class *c = conv_select(&s, p, VARIANT_NONE);
         uint64_t slice = conv_slice(c, &s, p), splits = divide_up(s.k, slice);
         assert_true(slice == s.k || slice % 32 == 0);
         assert_true(splits == 1 || splits * s.m * s.n * sizeof(float) <= p->max_binding_bytes);
@@ -108,7 +125,8 @@ static void multipliers_divide(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(tiles_divide),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(forced),
+                                       cmocka_unit_test(tiles_divide),
                                        cmocka_unit_test(slices_cover_k),
                                        cmocka_unit_test(multipliers_divide)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * taken apart, and random programs: joined and not, on the device and on the host, to the bit.
  */
 #include "args/elementwise.h"
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/elementwise/region.h"
 #include "support/rewritten.h"
 
@@ -286,7 +286,7 @@ static const char *chosen(uint32_t level, uint32_t steps, uint32_t inputs,
                           const device_profile *profile, size_t forced)
 {
     const region_class *c = region_select((region_size){level, steps, inputs}, profile, forced);
-    return c ? c->name : "none";
+    return c ? c->row.name : "none";
 }
 
 static void selects_kernels(void **state)

@@ -148,7 +148,7 @@ static void traces_name_the_node(void **state)
     rlxvk_tensor u = rlxvk_cumsum(g, t, 0, false);
     rlxvk_graph_set_name(g, u, longest);
     rlxvk_graph_output(g, u);
-    rlxvk_compile_options options = {.force_host = "cumsum"};
+    rlxvk_compile_options options = {.host_ops = (const char *[]){"cumsum"}, .host_op_count = 1};
     expect_ok(rlxvk_compile(c, g, &options, &e));
     rlxvk_run_input in = {.name = "x", .data = x, .length = 4};
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
@@ -353,9 +353,71 @@ static void many_params_are_checked_first(void **state)
 
 /* ---- Host steps ---- */
 
+/* Names in the options are the caller's again once the call has returned; clones know them still.
+ */
+static void options_outlive_the_callers_names(void **state)
+{
+    char op[] = "neg", family[] = "matmul", row[] = "tiled_64x64";
+    const char *ops[] = {op};
+    rlxvk_variant variant = {family, row};
+    rlxvk_compile_options options = {.host_ops = ops,
+                                     .host_op_count = 1,
+                                     .variants = &variant,
+                                     .variant_count = 1};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *copy = NULL;
+    rlxvk_plan_report plan;
+    (void)state;
+    rlxvk_graph_output(g, rlxvk_neg(g, input(g, "x", RLXVK_SHAPE(4))));
+    rlxvk_executable *e = compile(g, &options);
+    memset(op, '?', sizeof op - 1);
+    memset(family, '?', sizeof family - 1);
+    memset(row, '?', sizeof row - 1);
+    ops[0] = NULL;
+    variant = (rlxvk_variant){0};
+    expect_ok(rlxvk_clone(e, &copy));
+    rlxvk_executable_plan(copy, &plan);
+    assert_int_equal(plan.host_steps, 1);
+    rlxvk_executable_destroy(copy);
+    rlxvk_executable_destroy(e);
+}
+
+/* An array of none says more than NULL does: not what the environment says, either. */
+static void lists_go_before_switches(void **state)
+{
+    static const char *const neg[] = {"neg"};
+    static const struct {
+        rlxvk_compile_options options;
+        uint32_t host_steps;
+    } cases[] = {{{0}, 1},
+                 {{.force_host = RLXVK_OFF}, 0},
+                 {{.host_ops = neg}, 0},
+                 {{.host_ops = neg, .host_op_count = 1}, 1},
+                 {{.force_host = RLXVK_ON}, 2}};
+    rlxvk_context *kept = shared_context;
+    (void)state;
+    setenv("RLXVK_FORCE_HOST", "exp", 1);
+    shared_context = open_context(NULL);
+    unsetenv("RLXVK_FORCE_HOST");
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        rlxvk_graph *g = new_graph();
+        rlxvk_plan_report plan;
+        rlxvk_compile_options options = cases[i].options;
+        options.regions = RLXVK_OFF;
+        rlxvk_graph_output(g, rlxvk_exp(g, rlxvk_neg(g, input(g, "x", RLXVK_SHAPE(4)))));
+        rlxvk_executable *e = compile(g, &options);
+        rlxvk_executable_plan(e, &plan);
+        assert_int_equal(plan.host_steps, cases[i].host_steps);
+        rlxvk_executable_destroy(e);
+    }
+    close_context(shared_context);
+    shared_context = kept;
+}
+
 static void host_steps_out_of_memory_say_so(void **state)
 {
-    rlxvk_compile_options options = {.force_host = "dense_solve"};
+    rlxvk_compile_options options = {.host_ops = (const char *[]){"dense_solve"},
+                                     .host_op_count = 1};
     rlxvk_graph *g = new_graph();
     float a[4] = {2, 0, 0, 4}, y[2] = {0}, b[2] = {2, 12};
     uint64_t failures = 0;
@@ -393,6 +455,8 @@ int main(void)
         cmocka_unit_test(options_have_bounds),
         cmocka_unit_test(missing_data_are_told_from_short_ones),
         cmocka_unit_test(many_params_are_checked_first),
+        cmocka_unit_test(options_outlive_the_callers_names),
+        cmocka_unit_test(lists_go_before_switches),
         cmocka_unit_test(host_steps_out_of_memory_say_so),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -280,12 +280,26 @@ static void test_compile_errors(void **state)
 
     expect_ok(rlxvk_graph_create(&g));
     rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
-    rlxvk_compile_options o = {.force_host = "relu", .forbid_host = RLXVK_ON};
+    rlxvk_compile_options o = {.host_ops = (const char *[]){"relu"},
+                               .host_op_count = 1,
+                               .forbid_host = RLXVK_ON};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED, "forbid_host");
-    o = (rlxvk_compile_options){.force_host = "no_such_op"};
+    o = (rlxvk_compile_options){.host_ops = (const char *[]){"no_such_op"}, .host_op_count = 1};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "no_such_op");
-    o = (rlxvk_compile_options){.matmul = "fastest"};
-    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "fastest");
+    o.host_ops = (const char *[]){"relu,neg"};
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR,
+                 "there is no op 'relu,neg'");
+    o.host_ops = NULL;
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_NULL, "host_ops");
+    o = (rlxvk_compile_options){.variants = &(rlxvk_variant){"matmul", NULL}, .variant_count = 1};
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_NULL, "a row in variants");
+    o.variants = &(rlxvk_variant){"matmul", "no_such_row"};
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR,
+                 "compile option variants: matmul has no variant 'no_such_row'");
+    o = (rlxvk_compile_options){.dump = 32};
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "0x20");
+    o = (rlxvk_compile_options){.precision = (rlxvk_precision)4};
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "precision is 4");
     rlxvk_graph_destroy(g);
 }
 
@@ -625,7 +639,7 @@ static void test_dump_of_misses(void **state)
     rlxvk_graph_set_name(g, y, "y");
     rlxvk_graph_output(g, y);
     rlxvk_graph_output(g, rlxvk_neg(g, m));
-    expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.dump = "rewrite"}, &e));
+    expect_ok(rlxvk_compile(c, g, &(rlxvk_compile_options){.dump = RLXVK_DUMP_REWRITE}, &e));
     assert_string_equal(line, "  not fused: matmul + bias + activation at %4 add 'y': "
                               "matmul %2 has 2 readers");
     rlxvk_executable_destroy(e);
@@ -633,12 +647,45 @@ static void test_dump_of_misses(void **state)
     close_context(c);
 }
 
+static rlxvk_precision precision_of(rlxvk_context *c, rlxvk_precision option)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_compile_options o = {.precision = option};
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_graph_output(g, rlxvk_relu(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4))));
+    expect_ok(rlxvk_compile(c, g, &o, &e));
+    rlxvk_precision precision = e->program->options.precision;
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return precision;
+}
+
+/* The switch is for compiles that ask for none. */
+static void test_precision_switch(void **state)
+{
+    (void)state;
+    assert_int_equal(precision_of(shared_context, RLXVK_PRECISION_F32), RLXVK_PRECISION_F32);
+    setenv("RLXVK_PRECISION", "split", 1);
+    rlxvk_context *c = open_context(NULL);
+    unsetenv("RLXVK_PRECISION");
+    assert_int_equal(precision_of(c, RLXVK_PRECISION_F32), RLXVK_PRECISION_SPLIT);
+    assert_int_equal(precision_of(c, RLXVK_PRECISION_BF16), RLXVK_PRECISION_BF16);
+    close_context(c);
+}
+
 static void test_context_errors(void **state)
 {
     rlxvk_context *c = NULL;
+    rlxvk_device_info info = {.name = "untouched"};
     (void)state;
-    expect_error(rlxvk_context_create(&(rlxvk_context_options){.device = "no such device"}, &c),
-                 RLXVK_E_NO_DEVICE, "no such device");
+    expect_error(rlxvk_device_find("no such device", &info), RLXVK_E_NO_DEVICE, "no such device");
+    assert_string_equal(info.name, "untouched");
+    expect_ok(rlxvk_device_find("0", &info));
+    assert_int_equal(info.index, 0);
+    strcpy(info.name, "taken away");
+    expect_error(rlxvk_context_create(&(rlxvk_context_options){.device = &info}, &c),
+                 RLXVK_E_NO_DEVICE, "taken away");
     setenv("RLXVK_DUMP", "everything", 1);
     expect_error(rlxvk_context_create(NULL, &c), RLXVK_E_ATTR, "RLXVK_DUMP");
     unsetenv("RLXVK_DUMP");
@@ -666,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_lost_device),
         cmocka_unit_test(test_dump_of_misses),
         cmocka_unit_test(test_context_errors),
+        cmocka_unit_test(test_precision_switch),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

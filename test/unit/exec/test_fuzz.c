@@ -191,7 +191,9 @@ static void test_host_fallback(void **state)
         for (size_t k = 0; k < ARRAY_COUNT(forced); k++) {
             rlxvk_executable *e = NULL;
             rlxvk_plan_report plan;
-            rlxvk_compile_options o = {.force_host = forced[k], .check_plan = RLXVK_ON};
+            rlxvk_compile_options o = {.check_plan = RLXVK_ON};
+            host_rows room;
+            force_host(&o, forced[k], &room);
             expect_ok(rlxvk_compile(c, g, &o, &e));
             float *got = run_seeded(e, g, seed, true, &n);
             compare_bits(got, reference, count, seed, forced[k]);

@@ -47,6 +47,31 @@ static void shapes_multiply(void **state)
     }
 }
 
+static void public_shape_helpers(void **state)
+{
+    const rlxvk_shape deep = {.rank = 9};
+    uint64_t count = 5;
+    (void)state;
+    assert_true(rlxvk_shape_equal(RLXVK_SHAPE(2, 3), RLXVK_SHAPE(2, 3)));
+    assert_true(rlxvk_shape_equal(RLXVK_SCALAR, RLXVK_SCALAR));
+    assert_false(rlxvk_shape_equal(RLXVK_SHAPE(2, 3), RLXVK_SHAPE(3, 2)));
+    assert_false(rlxvk_shape_equal(RLXVK_SHAPE(2), RLXVK_SHAPE(2, 1)));
+    assert_false(rlxvk_shape_equal(deep, deep));
+    expect_error(rlxvk_shape_elements(deep, &count), RLXVK_E_SHAPE, "rank 9");
+    expect_error(rlxvk_shape_elements(RLXVK_SHAPE(2, -1), &count), RLXVK_E_SHAPE, "dim 1 of 2x-1");
+    expect_error(rlxvk_shape_elements(RLXVK_SHAPE(65536, 32768), &count), RLXVK_E_TOO_LARGE,
+                 "65536x32768");
+    expect_error(rlxvk_shape_elements(RLXVK_SHAPE(INT64_MAX, INT64_MAX), &count), RLXVK_E_TOO_LARGE,
+                 "split the tensor");
+    assert_int_equal(count, 5);
+    expect_ok(rlxvk_shape_elements(RLXVK_SHAPE(65535, 32768), &count));
+    assert_int_equal(count, 65535u * 32768u);
+    expect_ok(rlxvk_shape_elements(RLXVK_SHAPE(3, 0, 7), &count));
+    assert_int_equal(count, 0);
+    expect_ok(rlxvk_shape_elements(RLXVK_SCALAR, &count));
+    assert_int_equal(count, 1);
+}
+
 static void shapes_broadcast(void **state)
 {
     const struct {
@@ -527,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_multiply),
+        cmocka_unit_test(public_shape_helpers),
         cmocka_unit_test(shapes_broadcast),
         cmocka_unit_test(shapes_stride),
         cmocka_unit_test(dtypes_promote),

@@ -44,17 +44,17 @@ static void large_results_take_large_tiles(void **state)
     matmul_shape some = of(512, 512, 4096), more = of(1024, 1280, 4096);
     matmul_shape even = of(8192, 8192, 4096);
     const matrix_class *c = matrix_select(&large, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
-    assert_string_equal(c->name, "square_64");
+    assert_string_equal(c->row.name, "square_64");
     c = matrix_select(&even, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
-    assert_string_equal(c->name, "tall");
+    assert_string_equal(c->row.name, "tall");
     c = matrix_select(&few, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
     assert_true(c->tile_m <= 32);
     c = matrix_select(&some, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
-    assert_string_equal(c->name, "small");
+    assert_string_equal(c->row.name, "small");
     c = matrix_select(&more, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
-    assert_string_equal(c->name, "medium");
+    assert_string_equal(c->row.name, "medium");
     c = matrix_select(&least, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE);
-    assert_string_equal(c->name, matrix_classes[matrix_class_count - 1].name);
+    assert_string_equal(c->row.name, matrix_classes[matrix_choice.count - 1].row.name);
 }
 
 static void without_units_there_is_none(void **state)
@@ -100,7 +100,7 @@ static void every_row_can_be_forced(void **state)
     (void)state;
     device_profile gpu = large_gpu();
     matmul_shape s = of(64, 64, 64);
-    for (size_t i = 0; i < matrix_class_count; i++)
+    for (size_t i = 0; i < matrix_choice.count; i++)
         assert_ptr_equal(matrix_select(&s, RLXVK_PRECISION_F16, &gpu, i), &matrix_classes[i]);
 }
 

@@ -4,7 +4,7 @@
  * a sound node or with an error; what it accepts is rewritten, lowered and computed on the host, as
  * long as it is small. Wrong arithmetic shows under the sanitizers (config=asan). No device.
  */
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 #include "op/op.h"
 #include "plan/schedule.h"
 #include "rewrite/rewrite.h"

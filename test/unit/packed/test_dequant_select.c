@@ -36,7 +36,7 @@ static device_profile software(void)
 static void expect(const char *name, uint64_t m, uint64_t n, uint64_t k, device_profile p)
 {
     dequant_vector_shape s = {m, n, k / 32, false};
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, name);
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, name);
 }
 
 static void classes(void **state)
@@ -64,27 +64,47 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     device_profile p = big_gpu();
     p.byte_products = p.quick_byte_products = p.subgroup_shuffle = true, p.subgroup_size = 32;
     p.max_shuffle_invocations = 1024;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_512");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_512");
     s.n = 14336;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_8");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_8");
     s.n = 2048;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "integer_256");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_256");
     s.n = 64;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "staged_128");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_128");
     s.n = 4096, s.m = 2;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "direct_four");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "direct_four");
     s.m = 1, s.integers = false;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "staged_512");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
     s.integers = true, p.quick_byte_products = false;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).name, "staged_512");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
     /* Without hardware for it, only where it is asked for; teams are within a subgroup. */
-    size_t row = variant_forced("dequant_vector=integer_512", "dequant_vector");
+    size_t row = choice_find_row(&choice_families[CHOICE_dequant_vector], "integer_512", 11);
     p.subgroup_size = 8;
     assert_int_equal(dequant_vector_select(&s, &p, row).team, 8);
     p.max_shuffle_invocations = 256;
-    assert_string_equal(dequant_vector_select(&s, &p, row).name, "staged_512");
+    assert_string_equal(dequant_vector_select(&s, &p, row).row.name, "staged_512");
     p.max_shuffle_invocations = 1024, p.subgroup_shuffle = false;
-    assert_string_equal(dequant_vector_select(&s, &p, row).name, "staged_512");
+    assert_string_equal(dequant_vector_select(&s, &p, row).row.name, "staged_512");
+}
+
+static const char *way(uint64_t rows, uint64_t weights, bool elements, device_profile p, size_t row)
+{
+    p.max_binding_bytes = UINT32_MAX;
+    return dequant_select(&(dequant_shape){rows, weights, elements}, &p, row)->row.name;
+}
+
+static void ways(void **state)
+{
+    (void)state;
+    const uint64_t weights = 4096 * 4096;
+    assert_string_equal(way(33, weights, false, big_gpu(), VARIANT_NONE), "unpacked");
+    assert_string_equal(way(32, weights, false, big_gpu(), VARIANT_NONE), "vector");
+    assert_string_equal(way(33, 16 * weights, false, big_gpu(), VARIANT_NONE), "tiled");
+    assert_string_equal(way(33, weights, true, big_gpu(), VARIANT_NONE), "tiled");
+    assert_string_equal(way(33, weights, true, software(), VARIANT_NONE), "vector");
+    assert_string_equal(way(1, weights, false, software(), 0), "unpacked");
+    assert_string_equal(way(1, weights, true, software(), 0), "vector");
+    assert_string_equal(way(1, weights, true, software(), 1), "tiled");
 }
 
 static void experts_do_not_share_rows(void **state)
@@ -122,7 +142,7 @@ static void every_shape_fits(void **state)
     for (size_t p = 0; p < ARRAY_COUNT(profiles); p++)
         for (size_t i = 0; i < ARRAY_COUNT(sizes) * ARRAY_COUNT(sizes); i++)
             for (uint64_t m = 1; m <= 16; m *= 2)
-                for (size_t forced = 0; forced <= dequant_vector_class_count; forced++) {
+                for (size_t forced = 0; forced <= dequant_vector_choice.count; forced++) {
                     dequant_vector_shape s = {m, sizes[i % 8], sizes[i / 8], m == 8,
                                               .integers = sizes[i / 8] % 8 == 0};
                     dequant_vector_class c = dequant_vector_select(&s, &profiles[p], forced);
@@ -135,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes),
         cmocka_unit_test(integers_where_hardware_multiplies_bytes),
+        cmocka_unit_test(ways),
         cmocka_unit_test(experts_do_not_share_rows),
         cmocka_unit_test(every_shape_fits),
     };

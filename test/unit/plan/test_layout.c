@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "constants/movement.h"
 #include "plan/schedule.h"
 
 #include <string.h>
@@ -144,7 +145,7 @@ static void check_copy(rlxvk_shape shape, rlxvk_dtype dtype, int32_t axis, int64
     schedule s = lower(g, rlxvk_narrow(g, x, axis, start, length));
     assert_int_equal(s.dispatches.count, 1);
     assert_int_equal(s.dispatches.items[0].kernel, KERNEL_STRIDED_COPY);
-    assert_int_equal(s.dispatches.items[0].constants[1], width);
+    assert_int_equal(s.dispatches.items[0].constants[STRIDED_COPY_WIDTH], width);
     schedule_destroy(&s);
     rlxvk_graph_destroy(g);
 }

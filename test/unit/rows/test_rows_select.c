@@ -50,7 +50,7 @@ static device_profile tiny_subgroups(void)
 
 static const char *choose(row_shape s, device_profile p, size_t forced)
 {
-    return rows_select(&s, &p, forced)->name;
+    return rows_select(&s, &p, forced)->row.name;
 }
 
 static const row_shape whole_quads = {1, true}, odd_rows = {1, false}, columns = {7, false};
@@ -69,10 +69,7 @@ static void classes(void **state)
 
 static size_t index_of(const char *name)
 {
-    for (size_t i = 0; i < rows_class_count; i++)
-        if (strcmp(rows_classes[i].name, name) == 0)
-            return i;
-    return VARIANT_NONE;
+    return choice_find_row(&choice_families[CHOICE_rows], name, strlen(name));
 }
 
 /* A forced row is taken wherever it can be, and passed over elsewhere. */
@@ -90,7 +87,8 @@ static void forced(void **state)
 
 static void check_tile(axis_view v, bool whole, const device_profile *p, const char *variants)
 {
-    lowering l = {.profile = p, .variants = variants};
+    lowering l = {.profile = p};
+    assert_int_equal(variant_parse(variants, "test", &l.variants), RLXVK_OK);
     row_tile tile = row_tile_choose(&l, v, whole, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = row_chunks_choose(p, v, &tile, 16 * tile.lanes);
     uint32_t quads = row_quads(v, &tile);

@@ -149,14 +149,14 @@ static void run_accumulator(rlxvk_executable *e, const float *h, const float *wa
 }
 #define EXPECT_RUN(e, h, ...) run_accumulator(e, h, (const float[]){__VA_ARGS__})
 
-static void check_accumulator(bool param, const char *force_host)
+static void check_accumulator(bool param, const char *on_host)
 {
     rlxvk_graph *g = accumulator(param);
-    const rlxvk_compile_options options = {.force_host = force_host,
-                                           .check_plan = RLXVK_ON,
-                                           .reorder = RLXVK_ON};
+    rlxvk_compile_options options = {.check_plan = RLXVK_ON, .reorder = RLXVK_ON};
+    host_rows room;
     rlxvk_executable *e = NULL;
     const float ten = 10;
+    force_host(&options, on_host, &room);
     expect_ok(rlxvk_compile(shared_context, g, &options, &e));
     if (param)
         expect_ok(rlxvk_set_param(e, "h", &ten, 1));

@@ -452,7 +452,8 @@ static void tiles_fit(void **state)
         for (uint64_t n = 1; n <= 70000; n += n < 5000 ? 1 : 13) {
             fft_plan plan;
             uint64_t product = 1, inner = n % 3 ? 1 : n % 100 + 1;
-            if (!fft_plan_choose(&profiles[d], n, inner, &plan)) {
+            size_t forced = n % 5 ? VARIANT_NONE : n / 5 % fft_tile_choice.count;
+            if (!fft_plan_choose(&profiles[d], n, inner, forced, &plan)) {
                 assert_true(plan.count == 0);
                 continue;
             }
@@ -466,7 +467,7 @@ static void tiles_fit(void **state)
 static void expect_plan(uint64_t length, uint64_t inner, const char *first, const char *second)
 {
     fft_plan plan;
-    assert_true(fft_plan_choose(&profiles[1], length, inner, &plan));
+    assert_true(fft_plan_choose(&profiles[1], length, inner, VARIANT_NONE, &plan));
     assert_int_equal(plan.count, second ? 2 : 1);
     assert_string_equal(plan.tiles[0].name, first);
     if (second)
@@ -488,11 +489,15 @@ static void classes(void **state)
     expect_plan(65536, 1, "across_even", "across_even");
     expect_plan(1 << 20, 1, "across_long", "across_long");
     expect_plan(1 << 24, 1, "across_last", "across_last");
-    assert_false(fft_plan_choose(&profiles[1], 17, 1, &plan));
-    assert_false(fft_plan_choose(&profiles[2], 1024, 1, &plan));
-    assert_true(fft_plan_choose(&profiles[2], 4096, 1, &plan));
+    assert_false(fft_plan_choose(&profiles[1], 17, 1, VARIANT_NONE, &plan));
+    assert_false(fft_plan_choose(&profiles[2], 1024, 1, VARIANT_NONE, &plan));
+    assert_true(fft_plan_choose(&profiles[2], 4096, 1, VARIANT_NONE, &plan));
     assert_int_equal(plan.count, 2);
     assert_string_equal(plan.tiles[0].name, "across_portable");
+    size_t row = choice_find_row(&choice_families[CHOICE_fft_tile], "along_long", 10);
+    assert_true(fft_plan_choose(&profiles[2], 1024, 1, row, &plan));
+    assert_string_equal(plan.tiles[0].name, "along_long");
+    assert_false(fft_plan_choose(&profiles[2], 1024, 7, row, &plan)); /* across */
 }
 
 /* ---- Builders ---- */

@@ -4,6 +4,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "kernel/kernel.h"
+#include "constants/elementwise.h"
 #include "spirv/spirv.h"
 #include "kernel/words.h"
 
@@ -284,7 +285,9 @@ static void test_all_kernels(void **state)
 static void test_region_is_what_it_does(void **state)
 {
     const kernel_info *kernel = &kernel_table[KERNEL_REGION_ALL_SHORT];
-    uint32_t constants[KERNEL_MAX_CONSTANTS] = {64, 1, 0, 3}, count = 0;
+    uint32_t constants[KERNEL_MAX_CONSTANTS] = {
+        [LOCAL_SIZE] = 64, [REGION_FORM] = 1, [REGION_PRESENT] = 3};
+    uint32_t count = 0;
     (void)state;
     uint32_t *words = spirv_specialize(kernel->words, kernel->word_count, constants,
                                        KERNEL_MAX_CONSTANTS, true, &count);

@@ -1,5 +1,12 @@
-/* See evaluate.h. Views go through their family's host function like any other op. */
-#include "op/evaluate.h"
+/*
+ * See evaluation.h. Views go through their family's host function like any other op, and every node
+ * has memory of its own: nothing here shares the planner's ideas of what may lie where, so that it
+ * can be held against them.
+ *
+ * Host functions compute in double from operands as held, rounded to f32; each node's bound then
+ * covers that node alone, and errors of its operands are theirs.
+ */
+#include "op/evaluation.h"
 #include "op/random/random.h"
 
 #include <math.h>
@@ -10,6 +17,7 @@ static uint64_t element_words(const node *n)
     return shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
 }
 
+/* One element more than there are, so that an empty tensor has memory, too. */
 static rlxvk_status prepare(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
@@ -78,6 +86,7 @@ rlxvk_status evaluation_set(evaluation *v, uint32_t id, const void *content)
         memcpy(v->bytes[id], content, count);
     else if (count)
         memcpy(v->words[id], content, count * sizeof(float));
+    /* As uploading does: a param declared F16 or BF16 holds nothing finer. */
     if (n->op == OP_param && !v->bytes[id])
         dtype_round((rlxvk_dtype)n->dtype, v->words[id], count);
     return RLXVK_OK;

@@ -3,8 +3,8 @@
  * f32 as the arena would hold it. The oracle of the conformance runner and the fuzz tests, and what
  * folds constants.
  */
-#ifndef RLXVK_EVALUATE_H
-#define RLXVK_EVALUATE_H
+#ifndef RLXVK_EVALUATION_H
+#define RLXVK_EVALUATION_H
 
 #include "op/op.h"
 

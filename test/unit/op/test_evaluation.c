@@ -2,7 +2,7 @@
  * The host reference on attributes and shapes at the edges of what builders take: it must not take
  * time for what holds no element.
  */
-#include "op/evaluate.h"
+#include "op/evaluation.h"
 
 #include <rlxvk_ops.h>
 

@@ -1,0 +1,107 @@
+/* The walk over a family's rows, and the table of families. */
+#include "op/choice/choice.h"
+
+#include <string.h>
+
+const choice_family choice_families[CHOICE_COUNT] = {
+#define FAMILY(name, ops, precisions) [CHOICE_##name] = {#name, ops, &name##_choice, precisions},
+#include "op/choice/choice.def"
+};
+
+enum choice_setting choice_setting_of(const device_profile *profile)
+{
+    if (profile_is_software(profile))
+        return ON_SOFTWARE;
+    return profile->portable ? ON_TRANSLATED : ON_NATIVE;
+}
+
+static bool can(const choice_row *r, const choice_fit *f, const device_profile *p)
+{
+    return f->can && f->threads <= p->max_workgroup_invocations &&
+           f->shared_bytes <= p->shared_memory_bytes &&
+           (!(r->conditions & NEEDS_SHUFFLES) ||
+            (p->subgroup_shuffle && f->threads % p->subgroup_size == 0)) &&
+           (!(r->conditions & NEEDS_BYTE_PRODUCTS) || p->byte_products);
+}
+
+static bool suits(const choice_row *r, const choice_fit *f, const device_profile *p)
+{
+    return f->suits && (!(r->conditions & IF_QUICK_BYTES) || p->quick_byte_products) &&
+           (!(r->conditions & IF_FILLS) || profile_filled(p, f->groups));
+}
+
+const void *choice_row_at(const choice_table *table, size_t index)
+{
+    return (const char *)table->rows + index * table->row_bytes;
+}
+
+static const void *walk(const choice_table *t, const void *problem, const device_profile *p)
+{
+    const choice_row *best = NULL,
+                     *last = t->last_takes_all ? choice_row_at(t, t->count - 1) : NULL;
+    double least = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const choice_row *r = choice_row_at(t, i);
+        if (!(r->settings & choice_setting_of(p)))
+            continue;
+        choice_fit f = t->fit(r, problem, p);
+        if (!can(r, &f, p))
+            continue;
+        if (!t->last_takes_all)
+            last = r;
+        if (!suits(r, &f, p) || (best && !(f.cost > 0 && f.cost < least)))
+            continue;
+        best = r;
+        least = f.cost;
+        if (!(f.cost > 0))
+            break;
+    }
+    return best ? best : last;
+}
+
+const void *choice_select(const choice_table *table, const void *problem,
+                          const device_profile *profile, size_t preferred)
+{
+    if (preferred < table->count) {
+        const choice_row *r = choice_row_at(table, preferred);
+        choice_fit f = table->fit(r, problem, profile);
+        if (can(r, &f, profile))
+            return r;
+    }
+    return walk(table, problem, profile);
+}
+
+const char *choice_row_name(const choice_family *family, size_t index)
+{
+    const choice_table *t = family->table;
+    return index < t->count ? ((const choice_row *)choice_row_at(t, index))->name : NULL;
+}
+
+static bool is_word(const char *name, const char *word, size_t length)
+{
+    return strlen(name) == length && strncmp(name, word, length) == 0;
+}
+
+const choice_family *choice_find_family(const char *name, size_t length)
+{
+    for (size_t i = 0; i < CHOICE_COUNT; i++)
+        if (is_word(choice_families[i].name, name, length))
+            return &choice_families[i];
+    return NULL;
+}
+
+size_t choice_find_row(const choice_family *family, const char *name, size_t length)
+{
+    for (size_t i = 0; i < family->table->count; i++)
+        if (is_word(choice_row_name(family, i), name, length))
+            return i;
+    return VARIANT_NONE;
+}
+
+bool choice_reaches(const choice_family *family, const char *op)
+{
+    const char *item = family->ops;
+    while (item && !is_word(op, item, strcspn(item, ",")))
+        item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL;
+    return item;
+}

@@ -1,0 +1,94 @@
+/* What the products with packed weights share, whether their scales lie in the blocks or beside
+ * them: checks of operands, sizes of kernels, the host's sums. */
+#include "args/packed.h"
+#include "op/matmul/matmul.h"
+#include "op/packed/dequant.h"
+#include "op/packed/quant_format.h"
+
+#include <math.h>
+
+enum { TILED_ROWS = 32 };
+
+rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, index);
+    if (dtype == RLXVK_U8 && op_node_storage(g, n->inputs[index]) == STORAGE_RAW)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_DTYPE,
+                   "packed operand %u is a %s tensor; it must be a U8 input, param or constant",
+                   index, dtype == RLXVK_U8 ? "computed U8" : rlxvk_dtype_name(dtype));
+}
+
+rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, index);
+    if (dtype == RLXVK_F32)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes F32, insert a cast", index,
+                   rlxvk_dtype_name(dtype));
+}
+
+uint32_t dequant_alignment(uint32_t addresses)
+{
+    return addresses & (~addresses + 1);
+}
+
+uint32_t dequant_power_of_two(uint32_t value)
+{
+    uint32_t power = 1;
+    while (power < value)
+        power *= 2;
+    return power;
+}
+
+uint32_t dequant_last_word(const operand *packed)
+{
+    return packed->size ? (uint32_t)((packed->size - 1) / 4) : 0;
+}
+
+uint32_t dequant_tile_height(uint32_t rows)
+{
+    return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
+}
+
+static double largest_of(const float *values, uint64_t count)
+{
+    double largest = 0;
+    for (uint64_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)values[i]));
+    return largest;
+}
+
+void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
+                            uint64_t k, uint64_t column, uint64_t columns)
+{
+    uint64_t rows = columns ? shape_numel(&c->node->shape) / columns : 0;
+    double unit = 0x1p-24 * (4 + 2 * sqrt((double)k));
+    for (uint64_t r = 0; r < rows; r++) {
+        const float *x = c->inputs[0].words + r * k;
+        double sum = 0, weight = 0;
+        for (uint64_t p = 0; p < k; p++) {
+            sum += (double)x[p] * row[p];
+            weight += fabs((double)x[p]) * magnitude[p];
+        }
+        c->out[r * columns + column] = sum;
+        if (c->bound)
+            c->bound[r * columns + column] = unit * weight;
+        if (c->bound && c->precision != RLXVK_PRECISION_F32)
+            c->bound[r * columns + column] +=
+                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
+                                       largest_of(row, k));
+    }
+}
+
+rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out)
+{
+    rlxvk_status status;
+    TRY(quant_decode_row(type, packed, k, out));
+    TRY(quant_decode_row_magnitude(type, packed, k, out + k));
+    for (uint64_t p = 0; type == QUANT_MXFP4 && p < k; p++) /* it alone has such a code */
+        if (isnan(out[p]))
+            out[p] = out[k + p] = 0;
+error:
+    return status;
+}

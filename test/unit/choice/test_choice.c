@@ -1,0 +1,190 @@
+/*
+ * The walk over a table of rows, on one made up for it; and what every table of the library must
+ * keep to.
+ */
+#include "op/op.h"
+#include "support/profiles.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct made_row {
+    choice_row row;
+    uint32_t threads, shared_bytes;
+    uint64_t most;  /* that it can do */
+    uint64_t least; /* that it suits */
+    double cost;
+} made_row;
+
+static const made_row made[] = {
+    {{"shuffles", ON_NATIVE, NEEDS_SHUFFLES}, 64, 0, 100, 0, 0},
+    {{"bytes", ON_NATIVE, NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES}, 64, 0, 100, 0, 0},
+    {{"many", ON_HARDWARE, IF_FILLS}, 64, 0, UINT64_MAX, 0, 0},
+    {{"wide", ON_NATIVE}, 512, 0, UINT64_MAX, 50, 0},
+    {{"deep", ON_NATIVE}, 64, 40000, UINT64_MAX, 40, 0},
+    {{"slow", ON_NATIVE}, 64, 0, UINT64_MAX, 20, 3},
+    {{"quick", ON_NATIVE}, 64, 0, UINT64_MAX, 30, 1},
+    {{"plain", ON_ALL}, 64, 0, UINT64_MAX, 10, 0},
+    {{"single", ON_SOFTWARE}, 1, 0, UINT64_MAX, 11, 0},
+};
+
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const made_row *r = row;
+    uint64_t size = *(const uint64_t *)problem;
+    (void)profile;
+    return (choice_fit){.can = size <= r->most,
+                        .suits = size >= r->least,
+                        .threads = r->threads,
+                        .shared_bytes = r->shared_bytes,
+                        .groups = size,
+                        .cost = r->cost};
+}
+
+static void expect(const char *name, uint64_t size, device_profile p, size_t preferred)
+{
+    static const choice_table table = {CHOICE_ROWS(made), .fit = fit};
+    const choice_row *r = choice_select(&table, &size, &p, preferred);
+    assert_string_equal(r->name, name);
+}
+
+static void first_that_suits(void **state)
+{
+    (void)state;
+    device_profile gpu = big_gpu();
+    expect("wide", 111, gpu, VARIANT_NONE);
+    expect("many", 112, gpu, VARIANT_NONE); /* seven groups for eight units */
+    expect("deep", 45, gpu, VARIANT_NONE);
+    gpu.max_workgroup_invocations = 256;
+    expect("deep", 60, gpu, VARIANT_NONE);
+    gpu.shared_memory_bytes = 32768;
+    expect("quick", 60, gpu, VARIANT_NONE);
+}
+
+static void least_cost(void **state)
+{
+    (void)state;
+    expect("slow", 25, big_gpu(), VARIANT_NONE);
+    expect("quick", 35, big_gpu(), VARIANT_NONE);
+    expect("plain", 15, big_gpu(), VARIANT_NONE);
+}
+
+static void needs_and_ifs(void **state)
+{
+    (void)state;
+    device_profile gpu = big_gpu();
+    gpu.subgroup_size = 32;
+    gpu.subgroup_shuffle = true;
+    expect("shuffles", 5, gpu, VARIANT_NONE);
+    gpu.subgroup_size = 128; /* is more than a workgroup */
+    gpu.byte_products = true;
+    expect("plain", 15, gpu, VARIANT_NONE);
+    expect("bytes", 15, gpu, 1);
+    gpu.quick_byte_products = true;
+    expect("bytes", 15, gpu, VARIANT_NONE);
+    gpu.byte_products = false;
+    expect("plain", 15, gpu, 1);
+    expect("plain", 15, gpu, 0);
+}
+
+static void settings(void **state)
+{
+    (void)state;
+    device_profile translated = big_gpu(), cpu = software();
+    translated.portable = true;
+    assert_int_equal(choice_setting_of(&translated), ON_TRANSLATED);
+    expect("plain", 60, translated, VARIANT_NONE);
+    expect("many", 1000, translated, VARIANT_NONE);
+    expect("plain", 1000, cpu, VARIANT_NONE);
+    expect("many", 1, cpu, 2); /* what is preferred is taken anywhere */
+    cpu.portable = false;
+    assert_int_equal(choice_setting_of(&cpu), ON_SOFTWARE);
+}
+
+/* Where none suits: the last that can; the last of all; none. */
+static void none_suits(void **state)
+{
+    (void)state;
+    static const choice_table all = {CHOICE_ROWS(made), .fit = fit, .last_takes_all = true};
+    static const choice_table one = {.rows = made,
+                                     .row_bytes = sizeof *made,
+                                     .count = 1,
+                                     .fit = fit};
+    device_profile gpu = big_gpu();
+    uint64_t size = 5;
+    expect("plain", size, gpu, VARIANT_NONE);
+    expect("single", size, software(), VARIANT_NONE);
+    assert_ptr_equal(choice_select(&all, &size, &gpu, VARIANT_NONE), &made[8]);
+    assert_null(choice_select(&one, &size, &gpu, 0));
+}
+
+/* ---- The library's tables ---- */
+
+static void names_are_unique(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < CHOICE_COUNT; f++) {
+        const choice_family *family = &choice_families[f];
+        const char *name;
+        assert_ptr_equal(choice_find_family(family->name, strlen(family->name)), family);
+        for (size_t i = 0; (name = choice_row_name(family, i)); i++) {
+            assert_int_equal(choice_find_row(family, name, strlen(name)), i);
+            assert_int_equal(strcspn(name, " ,="), strlen(name));
+            assert_true(strlen(name) < 48); /* a line of a profile file reads so many */
+        }
+        assert_true(family->table->count > 0 && family->table->count < UINT8_MAX);
+    }
+    assert_null(choice_find_family("softmax", 7));
+    assert_int_equal(choice_find_row(&choice_families[CHOICE_rows], "none", 4), VARIANT_NONE);
+}
+
+static bool is_op(const char *name, size_t length)
+{
+    for (int i = 0; i < OP_COUNT; i++)
+        if (strlen(op_table[i].name) == length && strncmp(op_table[i].name, name, length) == 0)
+            return true;
+    return false;
+}
+
+/* A family that no op reaches would be passed over by rlxvk conform --each-variant. */
+static void ops_exist(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < CHOICE_COUNT; f++)
+        for (const char *op = choice_families[f].ops; *op; op += strspn(op, ",")) {
+            size_t length = strcspn(op, ",");
+            assert_true(is_op(op, length));
+            op += length;
+        }
+    assert_true(choice_reaches(&choice_families[CHOICE_conv], "conv_transpose2d"));
+    assert_false(choice_reaches(&choice_families[CHOICE_conv], "conv_transpose"));
+}
+
+/* Every row is for some setting, and every setting has a row. */
+static void settings_are_covered(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < CHOICE_COUNT; f++) {
+        unsigned settings = 0;
+        for (size_t i = 0; i < choice_families[f].table->count; i++) {
+            const choice_row *r = choice_row_at(choice_families[f].table, i);
+            assert_true(r->settings && !(r->settings & ~(unsigned)ON_ALL));
+            settings |= r->settings;
+        }
+        assert_int_equal(settings, ON_ALL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_that_suits), cmocka_unit_test(least_cost),
+        cmocka_unit_test(needs_and_ifs),    cmocka_unit_test(settings),
+        cmocka_unit_test(none_suits),       cmocka_unit_test(names_are_unique),
+        cmocka_unit_test(ops_exist),        cmocka_unit_test(settings_are_covered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
