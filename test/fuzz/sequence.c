@@ -585,40 +585,6 @@ static void destroy(live *l)
     *l = (live){0};
 }
 
-static rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_options *rng)
-{
-    uint8_t bits = fuzz_byte(&choices.in), more = fuzz_byte(&choices.in);
-    rlxvk_compile_options o = {.allow_unset = more % 8 == 7 ? RLXVK_ON : RLXVK_OFF,
-                               .host_ops = more / 8 % 4 == 3 ? g->on_host : NULL,
-                               .host_op_count = more / 8 % 4 == 3 ? model_host_ops(g) : 0,
-                               .keep_all = more / 32 == 7 ? RLXVK_ON : RLXVK_OFF,
-                               .max_in_flight = choose(5),
-                               .rng = seldom(4) ? rng : NULL};
-    o.cached = bits & 1 && bits & 2 ? RLXVK_OFF : RLXVK_ON;
-    o.full_barrier = bits & 4 && bits & 2 ? RLXVK_ON : RLXVK_OFF;
-    o.reuse_memory = bits & 8 && bits & 4 ? RLXVK_OFF : RLXVK_ON;
-    o.reorder = bits & 16 ? RLXVK_OFF : RLXVK_ON;
-    o.check_index = bits & 32 ? RLXVK_ON : RLXVK_OFF;
-    o.fusion = bits & 64 ? RLXVK_OFF : RLXVK_ON;
-    o.check_plan = bits & 2 ? RLXVK_ON : RLXVK_OFF;
-    o.profile = (bits & 0x8f) == 0x80 ? RLXVK_ON : RLXVK_OFF;
-    *rng = choose_rng();
-    return o;
-}
-
-static void tell_options(const rlxvk_compile_options *o)
-{
-    tell(" cached %d full_barrier %d reuse_memory %d reorder %d check_index %d fusion %d profile "
-         "%d%s%s, %u in flight, %zu host_ops",
-         o->cached, o->full_barrier, o->reuse_memory, o->reorder, o->check_index, o->fusion,
-         o->profile, o->allow_unset == RLXVK_ON ? " allow_unset" : "",
-         o->keep_all == RLXVK_ON ? " keep_all" : "", o->max_in_flight, o->host_op_count);
-    if (o->rng)
-        tell(", seed %llu backend %d step %llu%s", (unsigned long long)o->rng->seed,
-             (int)o->rng->backend, (unsigned long long)o->rng->step,
-             o->rng->advance_per_run ? " advancing" : "");
-}
-
 static void step_compile(void)
 {
     live *l = free_live(), *other = choose_live();

@@ -108,3 +108,24 @@ rlxvk_rng_options choose_rng(void)
                                .step = numbers[choose(6)],
                                .advance_per_run = choose(2)};
 }
+
+rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_options *rng)
+{
+    uint8_t bits = fuzz_byte(&choices.in), more = fuzz_byte(&choices.in);
+    rlxvk_compile_options o = {.allow_unset = more % 8 == 7 ? RLXVK_ON : RLXVK_OFF,
+                               .host_ops = more / 8 % 4 == 3 ? g->on_host : NULL,
+                               .host_op_count = more / 8 % 4 == 3 ? model_host_ops(g) : 0,
+                               .keep_all = more / 32 == 7 ? RLXVK_ON : RLXVK_OFF,
+                               .max_in_flight = choose(5),
+                               .rng = seldom(4) ? rng : NULL};
+    o.cached = bits & 1 && bits & 2 ? RLXVK_OFF : RLXVK_ON;
+    o.full_barrier = bits & 4 && bits & 2 ? RLXVK_ON : RLXVK_OFF;
+    o.reuse_memory = bits & 8 && bits & 4 ? RLXVK_OFF : RLXVK_ON;
+    o.reorder = bits & 16 ? RLXVK_OFF : RLXVK_ON;
+    o.check_index = bits & 32 ? RLXVK_ON : RLXVK_OFF;
+    o.fusion = bits & 64 ? RLXVK_OFF : RLXVK_ON;
+    o.check_plan = bits & 2 ? RLXVK_ON : RLXVK_OFF;
+    o.profile = (bits & 0x8f) == 0x80 ? RLXVK_ON : RLXVK_OFF;
+    *rng = choose_rng();
+    return o;
+}

@@ -34,4 +34,7 @@ rlxvk_rng_options choose_rng(void);
 /* "NULL" for NULL. */
 const char *text_of(const char *name);
 
+/* Options of a compile; `rng` is filled, and seldom what they point to. */
+rlxvk_compile_options choose_options(const model_graph *g, rlxvk_rng_options *rng);
+
 #endif

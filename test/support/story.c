@@ -94,3 +94,18 @@ void expect_bytes(const char *what, size_t index, bool words, const void *got,
     tell_bytes("", words, wanted->bytes, wanted->size);
     differ();
 }
+
+void tell_options(const rlxvk_compile_options *o)
+{
+    tell(" cached %d full_barrier %d reuse_memory %d reorder %d check_index %d fusion %d profile "
+         "%d%s%s, %u in flight, %zu host_ops:",
+         o->cached, o->full_barrier, o->reuse_memory, o->reorder, o->check_index, o->fusion,
+         o->profile, o->allow_unset == RLXVK_ON ? " allow_unset" : "",
+         o->keep_all == RLXVK_ON ? " keep_all" : "", o->max_in_flight, o->host_op_count);
+    for (size_t i = 0; i < o->host_op_count; i++)
+        tell(" %s", o->host_ops[i]);
+    if (o->rng)
+        tell(", seed %llu backend %d step %llu%s", (unsigned long long)o->rng->seed,
+             (int)o->rng->backend, (unsigned long long)o->rng->step,
+             o->rng->advance_per_run ? " advancing" : "");
+}

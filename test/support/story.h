@@ -17,6 +17,8 @@ void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Values after a word: f32 words or bytes; nothing for NULL. */
 void tell_bytes(const char *what, bool words, const void *data, size_t size);
 
+void tell_options(const rlxvk_compile_options *o);
+
 /* Prints the story and ends the program. */
 _Noreturn void differ(void);
 
