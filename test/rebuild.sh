@@ -61,6 +61,8 @@ touched runtime/op/rows/softmax.c
 
 swap='s/^\( *u32 \)rows, vocabulary, \(.*\)$/#ifdef __STDC_VERSION__\n\1vocabulary, rows, \2\n#else\n&\n#endif/'
 broken glsl/args/random.h "$swap" "sample: place of vocabulary"
+inner='s/^\( *u32 \)outputs, inner, \(.*\)$/#ifdef __STDC_VERSION__\n\1inner, outputs, \2\n#else\n&\n#endif/'
+broken glsl/args/rows.h "$inner" "softmax: place of inner" # a struct in the arguments
 broken glsl/rows/cumsum_rows.glsl 's/EXCLUSIVE/WITHOUT_ITSELF/' CUMSUM_ROWS_EXCLUSIVE
 cmp -s spv/attention_matrix.spv "$copy/build/spv/attention_matrix.raw.spv" && # else the compiler made it
     broken glsl/args/attention.h 's/scale, softcap/softcap, scale/' "is older than"

@@ -15,29 +15,29 @@
 #define ARGREDUCE_MAX 0
 #define ARGREDUCE_MIN 1
 
-/* Rows of these kernels: see rows.glsl. `outputs` counts outer * chunks * inner results; a row of
- * `extent` elements that lie `inner` apart is cut into `chunks` pieces of chunk_length, the last
- * one shorter. */
+/* Rows of these kernels and of the norms: see rows.glsl. `outputs` counts outer * chunks * inner
+ * results; a row of `extent` elements that lie `inner` apart is cut into `chunks` pieces of
+ * chunk_length, the last one shorter. */
+struct row_args {
+    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
+};
+
 struct reduce_args {
-    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    STRUCT(row_args) rows;
+    u32 x_offset, y_offset;
     f32 divisor; /* REDUCE_MEAN: elements of the whole reduction */
 };
 
 struct argreduce_args {
-    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    STRUCT(row_args) rows;
+    u32 x_offset, y_offset;
     u32 candidates; /* second stage: indices to choose from, for each output */
 };
 
+/* softmax, softmax_finish; softmax_partial has no y. */
 struct softmax_args {
-    u32 outputs, inner, extent, lanes, lane_stride, x_offset, y_offset;
-};
-
-struct softmax_partial_args {
-    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset;
-};
-
-struct softmax_finish_args {
-    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    STRUCT(row_args) rows;
+    u32 x_offset, y_offset;
 };
 
 #define CUMSUM_RUN      4 /* neighbours that a lane takes */
@@ -45,7 +45,8 @@ struct softmax_finish_args {
 #define CUMSUM_HELD     (CUMSUM_RUN * CUMSUM_SEGMENTS)
 
 struct cumsum_args {
-    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride, x_offset, y_offset;
+    STRUCT(row_args) rows;
+    u32 x_offset, y_offset;
 };
 
 /* ---- norms ---- */
@@ -65,21 +66,10 @@ struct cumsum_args {
 
 #define NORM_CHUNK_ELEMENTS 16 /* elements of a long row that a lane takes at a time */
 
+/* norm; norm_partial and norm_finish take what they need of it. */
 struct norm_args {
-    u32 outputs, inner, extent, lanes, lane_stride;
+    STRUCT(row_args) rows;
     u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, sum_offset, y_offset;
-    f32 eps;
-    u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
-};
-
-struct norm_partial_args {
-    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
-    u32 x_offset, residual_offset, bias_offset, sum_offset;
-};
-
-struct norm_finish_args {
-    u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
-    u32 x_offset, residual_offset, bias_offset, gamma_offset, beta_offset, y_offset;
     f32 eps;
     u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
 };

@@ -1,8 +1,9 @@
 /*
  * Types of the argument structs. glsl/args/ is what C and GLSL share, each thing defined once: the
  * codes a kernel is specialized to and its push-constant struct, a file a family folder. A kernel
- * declares `layout(push_constant) uniform block { <name>_args args; };`. Only 4-byte members and
- * arrays of them, at most 128 bytes. Offsets and strides count elements of the operand's storage.
+ * declares `layout(push_constant) uniform block { <name>_args args; };`. Only 4-byte members,
+ * arrays and structs of them (`STRUCT(row_args) rows;`), at most 128 bytes. Offsets and strides
+ * count elements of the operand's storage.
  */
 #ifndef RLXVK_ARGS_TYPES_H
 #define RLXVK_ARGS_TYPES_H
@@ -12,10 +13,13 @@
 typedef uint32_t u32;
 typedef int32_t i32;
 typedef float f32;
+#define STRUCT(name) struct name
 #else
 #define u32 uint
 #define i32 int
 #define f32 float
+
+#define STRUCT(name) name
 #endif
 
 #endif

@@ -47,6 +47,17 @@ float split_magnitude(float v, out int exponent)
     return uintBitsToFloat((bits & 0x007fffffu) | 0x3f800000u);
 }
 
+/* The same with an even exponent and the result in [1, 4). */
+float split_even(float v, out int exponent)
+{
+    precise float mantissa = split_magnitude(v, exponent);
+    if ((exponent & 1) != 0) {
+        mantissa *= 2.0;
+        exponent -= 1;
+    }
+    return mantissa;
+}
+
 /* The quotient by mantissas, so that no divisor is out of the range for which Vulkan bounds the
  * error. */
 float divide(float a, float b)
@@ -78,11 +89,7 @@ float square_root(float x)
         return x;
     if (bits > INFINITY_BITS)
         return NAN_VALUE;
-    float mantissa = split_magnitude(x, exponent);
-    if ((exponent & 1) != 0) {
-        mantissa *= 2.0;
-        exponent -= 1;
-    }
+    float mantissa = split_even(x, exponent);
     precise float root = sqrt(mantissa);
     precise float residual = fma(-root, root, mantissa);
     root += 0.5 * residual / root;
@@ -99,11 +106,7 @@ float reciprocal_root(float x)
         return 0.0;
     if (bits > INFINITY_BITS)
         return NAN_VALUE;
-    float mantissa = split_magnitude(x, exponent);
-    if ((exponent & 1) != 0) {
-        mantissa *= 2.0;
-        exponent -= 1;
-    }
+    float mantissa = split_even(x, exponent);
     precise float root = inversesqrt(mantissa);
     precise float residual = fma(-(mantissa * root), root, 1.0);
     root += 0.5 * root * residual;

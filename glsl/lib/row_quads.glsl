@@ -3,8 +3,9 @@
  * that the row is whole quads at multiples of four; else elements that lie `lanes` apart, so that
  * neighbouring lanes move neighbouring words.
  */
-uvec4 row_quad(uint lane, uint lanes, uint k)
+uvec4 row_quad(uint lane, uint k)
 {
+    uint lanes = args.rows.lanes;
     if (VECTORS)
         return 4u * (lane + k * lanes) + uvec4(0u, 1u, 2u, 3u);
     return lane + lanes * (4u * k + uvec4(0u, 1u, 2u, 3u));
@@ -18,42 +19,47 @@ bvec4 row_live(uvec4 r, uint end)
     return lessThan(r, uvec4(end));
 }
 
-/* Defines vec4 name(at, live, none): elements `at` of a buffer seen as words and, where `whole`, as
- * quads; `none` for those that are not live. */
-#define QUAD_READER(name, words, quads, whole)                                                     \
-    vec4 name(uvec4 at, bvec4 live, float none)                                                    \
+/* A buffer seen as words, `name`, and, where `whole`, as quads, `name`4; defines
+ * vec4 read_name(at, live, none): its elements `at`, `none` for those that are not live. */
+#define QUAD_INPUT(slot, name, whole)                                                              \
+    layout(set = 0, binding = slot) readonly buffer input_##name { float name[]; };                \
+    layout(set = 0, binding = slot) readonly buffer input_##name##4 { vec4 name##4[]; };           \
+    vec4 read_##name(uvec4 at, bvec4 live, float none)                                             \
     {                                                                                              \
         vec4 v = vec4(none);                                                                       \
         if (whole) {                                                                               \
             if (live.x)                                                                            \
-                v = quads[at.x >> 2];                                                              \
+                v = name##4[at.x >> 2];                                                            \
             return v;                                                                              \
         }                                                                                          \
         if (live.x)                                                                                \
-            v.x = words[at.x];                                                                     \
+            v.x = name[at.x];                                                                      \
         if (live.y)                                                                                \
-            v.y = words[at.y];                                                                     \
+            v.y = name[at.y];                                                                      \
         if (live.z)                                                                                \
-            v.z = words[at.z];                                                                     \
+            v.z = name[at.z];                                                                      \
         if (live.w)                                                                                \
-            v.w = words[at.w];                                                                     \
+            v.w = name[at.w];                                                                      \
         return v;                                                                                  \
     }
 
-#define QUAD_WRITER(name, words, quads)                                                            \
-    void name(uvec4 at, bvec4 live, vec4 v)                                                        \
+/* The same of a buffer that void write_name(at, live, v) writes. */
+#define QUAD_OUTPUT(slot, name)                                                                    \
+    layout(set = 0, binding = slot) writeonly buffer target_##name { float name[]; };              \
+    layout(set = 0, binding = slot) writeonly buffer target_##name##4 { vec4 name##4[]; };         \
+    void write_##name(uvec4 at, bvec4 live, vec4 v)                                                \
     {                                                                                              \
         if (VECTORS) {                                                                             \
             if (live.x)                                                                            \
-                quads[at.x >> 2] = v;                                                              \
+                name##4[at.x >> 2] = v;                                                            \
             return;                                                                                \
         }                                                                                          \
         if (live.x)                                                                                \
-            words[at.x] = v.x;                                                                     \
+            name[at.x] = v.x;                                                                      \
         if (live.y)                                                                                \
-            words[at.y] = v.y;                                                                     \
+            name[at.y] = v.y;                                                                      \
         if (live.z)                                                                                \
-            words[at.z] = v.z;                                                                     \
+            name[at.z] = v.z;                                                                      \
         if (live.w)                                                                                \
-            words[at.w] = v.w;                                                                     \
+            name[at.w] = v.w;                                                                      \
     }

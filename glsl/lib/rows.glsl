@@ -2,7 +2,8 @@
  * Rows shared by the lanes of a workgroup. A tensor is [outer, extent, inner]; a row has `extent`
  * elements, `inner` apart, and may be cut into chunks. Result o counts (outer, chunk, inner),
  * inner fastest. Thread t works on slot `row_slot` with lane `row_lane`; lanes of a row are
- * lane_stride threads apart, so that neighbouring threads read neighbouring words.
+ * lane_stride threads apart, so that neighbouring threads read neighbouring words. The includer
+ * has declared its push constants, args, whose `rows` are a row_args.
  */
 #define ROW_THREADS 256
 
@@ -16,37 +17,65 @@ uint row_thread()
 #endif
 }
 
-uint row_lane(uint lanes, uint lane_stride)
+uint row_lane()
 {
-    return row_thread() / lane_stride & (lanes - 1u);
+    return row_thread() / args.rows.lane_stride & (args.rows.lanes - 1u);
 }
 
-/*
- * The result this thread works on; beyond the last one there is no work, but there still are
- * barriers to reach.
- */
-uint row_output(uint lanes, uint lane_stride)
+/* Element 0 of the row of result o, where rows are cut into `chunks`. */
+uint row_start(uint o, uint chunks)
 {
-    uint slot = lane_stride == 1u ? row_thread() / lanes : row_thread() & (lane_stride - 1u);
-    return group_index() * (gl_WorkGroupSize.x / lanes) + slot;
+    return o / args.rows.inner / chunks * args.rows.extent * args.rows.inner + o % args.rows.inner;
 }
 
-/* Element 0 of the row of result o. */
-uint row_start(uint o, uint inner, uint extent, uint chunks)
+/* What a thread works on: elements first to end of the row that starts at `start`, of result o.
+ * Beyond the last result there is no work (end is 0), but there still are barriers to reach. */
+struct row_work {
+    uint lane, o, start, first, end;
+    bool live;
+};
+
+row_work row_whole()
 {
-    return o / inner / chunks * extent * inner + o % inner;
+    row_work w;
+    uint lanes = args.rows.lanes, stride = args.rows.lane_stride;
+    uint slot = stride == 1u ? row_thread() / lanes : row_thread() & (stride - 1u);
+    w.lane = row_lane();
+    w.o = group_index() * (gl_WorkGroupSize.x / lanes) + slot;
+    w.live = w.o < args.rows.outputs;
+    w.first = 0u;
+    w.end = w.live ? args.rows.extent : 0u;
+    w.start = row_start(w.o, 1u);
+    return w;
 }
 
 /* Which chunk of its row result o is. */
-uint row_chunk(uint o, uint inner, uint chunks)
+uint row_chunk(uint o)
 {
-    return o / inner % chunks;
+    return o / args.rows.inner % args.rows.chunks;
+}
+
+row_work row_part()
+{
+    row_work w = row_whole();
+    w.first = row_chunk(w.o) * args.rows.chunk_length;
+    w.end = w.live ? min(w.first + args.rows.chunk_length, args.rows.extent) : 0u;
+    w.start = row_start(w.o, args.rows.chunks);
+    return w;
+}
+
+/* The result that is the first chunk of the row of result o; those of its other chunks follow,
+ * `inner` apart. */
+uint row_first_chunk(uint o)
+{
+    return o / args.rows.inner / args.rows.chunks * args.rows.chunks * args.rows.inner +
+           o % args.rows.inner;
 }
 
 /*
- * Defines type name(value, lane, lanes, lane_stride): `combine` over the lanes of each row, lower
- * lanes on its left; every lane gets the same result. Call it in uniform control flow, and once:
- * its scratch is not free again. With subgroups lane_stride must be 1.
+ * Defines type name(value, lane): `combine` over the lanes of each row, lower lanes on its left;
+ * every lane gets the same result. Call it in uniform control flow, and once: its scratch is not
+ * free again. With subgroups lane_stride must be 1.
  */
 #ifdef ROW_SUBGROUPS
 #define ROW_BUTTERFLY(type, combine, value, at, lanes)                                             \
@@ -56,9 +85,9 @@ uint row_chunk(uint o, uint inner, uint chunks)
     }
 #define ROW_TREE(type, name, scratch, combine)                                                     \
     shared type scratch[ROW_THREADS];                                                              \
-    type name(type value, uint lane, uint lanes, uint lane_stride)                                 \
+    type name(type value, uint lane)                                                               \
     {                                                                                              \
-        uint within = min(lanes, gl_SubgroupSize), parts = lanes / within;                         \
+        uint within = min(args.rows.lanes, gl_SubgroupSize), parts = args.rows.lanes / within;     \
         ROW_BUTTERFLY(type, combine, value, lane, within)                                          \
         if (parts == 1u)                                                                           \
             return value;                                                                          \
@@ -76,19 +105,19 @@ uint row_chunk(uint o, uint inner, uint chunks)
 #else
 #define ROW_TREE(type, name, scratch, combine)                                                     \
     shared type scratch[ROW_THREADS];                                                              \
-    type name(type value, uint lane, uint lanes, uint lane_stride)                                 \
+    type name(type value, uint lane)                                                               \
     {                                                                                              \
-        uint t = gl_LocalInvocationID.x;                                                           \
+        uint t = gl_LocalInvocationID.x, lanes = args.rows.lanes, apart = args.rows.lane_stride;   \
         if (lanes == 1u)                                                                           \
             return value;                                                                          \
         scratch[t] = value;                                                                        \
         barrier();                                                                                 \
         for (uint half_way = lanes / 2u; half_way > 0u; half_way /= 2u) {                          \
             if (lane < half_way)                                                                   \
-                scratch[t] = combine(scratch[t], scratch[t + half_way * lane_stride]);             \
+                scratch[t] = combine(scratch[t], scratch[t + half_way * apart]);                   \
             barrier();                                                                             \
         }                                                                                          \
-        return scratch[t - lane * lane_stride];                                                    \
+        return scratch[t - lane * apart];                                                          \
     }
 #endif
 

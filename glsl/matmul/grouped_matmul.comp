@@ -78,18 +78,6 @@ void multiply_step(uint down, uint across, inout vec4 sum[REG_M])
     }
 }
 
-void write_quad(uint index, uint count, vec4 v)
-{
-    if ((VECTORS & MATMUL_VECTOR_Y) != 0) {
-        if (count != 0)
-            y_quads[index >> 2] = v;
-        return;
-    }
-    [[unroll]] for (uint i = 0; i < 4; i++)
-        if (i < count)
-            y[index + i] = v[i];
-}
-
 void main()
 {
     uint experts = args.batch_count, lane = gl_LocalInvocationID.x;

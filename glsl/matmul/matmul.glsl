@@ -48,41 +48,42 @@ vec4 half_quad(uvec2 words, uint storage)
                                  words.y & 0xffff0000u));
 }
 
-float read_a(uint i)
-{
-    return A_STORAGE == MATMUL_WORDS ? uintBitsToFloat(a_words[i])
-                                     : half_element(a_words[i >> 1], i, A_STORAGE);
-}
-
-float read_b(uint i)
-{
-    return B_STORAGE == MATMUL_WORDS ? uintBitsToFloat(b_words[i])
-                                     : half_element(b_words[i >> 1], i, B_STORAGE);
-}
-
-/* Elements i .. i + 3 of which the first `count` exist; the rest read as 0. */
-vec4 read_a4(uint i, uint count)
-{
-    if ((VECTORS & MATMUL_VECTOR_A) != 0u) {
-        if (count == 0u)
-            return vec4(0.0);
-        return A_STORAGE == MATMUL_WORDS ? uintBitsToFloat(a_quads[i >> 2])
-                                         : half_quad(a_pairs[i >> 2], A_STORAGE);
+/* Of an operand seen as name_words, name_pairs and name_quads: read_name(i), one element, and
+ * read_name4(i, count), elements i .. i + 3 of which the first `count` exist; the rest read as 0.
+ */
+#define OPERAND_READER(name, storage, quads)                                                       \
+    float read_##name(uint i)                                                                      \
+    {                                                                                              \
+        return storage == MATMUL_WORDS ? uintBitsToFloat(name##_words[i])                          \
+                                       : half_element(name##_words[i >> 1], i, storage);           \
+    }                                                                                              \
+    vec4 read_##name##4(uint i, uint count)                                                        \
+    {                                                                                              \
+        if (quads) {                                                                               \
+            if (count == 0u)                                                                       \
+                return vec4(0.0);                                                                  \
+            return storage == MATMUL_WORDS ? uintBitsToFloat(name##_quads[i >> 2])                 \
+                                           : half_quad(name##_pairs[i >> 2], storage);             \
+        }                                                                                          \
+        return vec4(count > 0u ? read_##name(i) : 0.0, count > 1u ? read_##name(i + 1u) : 0.0,     \
+                    count > 2u ? read_##name(i + 2u) : 0.0,                                        \
+                    count > 3u ? read_##name(i + 3u) : 0.0);                                       \
     }
-    return vec4(count > 0u ? read_a(i) : 0.0, count > 1u ? read_a(i + 1u) : 0.0,
-                count > 2u ? read_a(i + 2u) : 0.0, count > 3u ? read_a(i + 3u) : 0.0);
-}
 
-vec4 read_b4(uint i, uint count)
+OPERAND_READER(a, A_STORAGE, (VECTORS & MATMUL_VECTOR_A) != 0u)
+OPERAND_READER(b, B_STORAGE, (VECTORS & MATMUL_VECTOR_B) != 0u)
+
+/* The first `count` of four neighbours in a row of y. */
+void write_quad(uint index, uint count, vec4 v)
 {
-    if ((VECTORS & MATMUL_VECTOR_B) != 0u) {
-        if (count == 0u)
-            return vec4(0.0);
-        return B_STORAGE == MATMUL_WORDS ? uintBitsToFloat(b_quads[i >> 2])
-                                         : half_quad(b_pairs[i >> 2], B_STORAGE);
+    if ((VECTORS & MATMUL_VECTOR_Y) != 0) {
+        if (count != 0)
+            y_quads[index >> 2] = v;
+        return;
     }
-    return vec4(count > 0u ? read_b(i) : 0.0, count > 1u ? read_b(i + 1u) : 0.0,
-                count > 2u ? read_b(i + 2u) : 0.0, count > 3u ? read_b(i + 3u) : 0.0);
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        if (i < count)
+            y[index + i] = v[i];
 }
 
 /* How many of x .. x + 3 lie below the limit. */

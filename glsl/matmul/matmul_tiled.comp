@@ -17,7 +17,8 @@ const bool TAIL = (VECTORS & MATMUL_TAIL) != 0; /* the last step of K is not a w
 const bool QUADS_A = (VECTORS & MATMUL_VECTOR_A) != 0, QUADS_B = (VECTORS & MATMUL_VECTOR_B) != 0;
 const uint SHARE_A = TILE_M * STEP / 4 / THREADS; /* quads that an invocation carries a step */
 const uint SHARE_B = TILE_N * STEP / 4 / THREADS;
-const uint BAND = 8; /* rows of tiles that are walked together, for the cache's sake */
+const uint BAND = 8;
+#include "matmul/tile_place.glsl"
 
 vec4 next_a[SHARE_A], next_b[SHARE_B];
 uint a_at[SHARE_A], b_at[SHARE_B]; /* elements that the quads start at, less k0 */
@@ -94,28 +95,6 @@ void store()
         else
             store_across_b(at.x, at.y, next_b[i]);
     }
-}
-
-/* (row, column) of a linear tile index, in tiles: down a band of BAND rows, column by column. */
-uvec2 tile_place(uint index, uint tiles_m, uint tiles_n)
-{
-    uint band = index / (BAND * tiles_n);
-    uint rows = min(tiles_m - band * BAND, BAND);
-    uint within = index - band * BAND * tiles_n;
-    return uvec2(band * BAND + within % rows, within / rows);
-}
-
-/* The first `count` of four neighbours in a row of y. */
-void write_quad(uint index, uint count, vec4 v)
-{
-    if ((VECTORS & MATMUL_VECTOR_Y) != 0) {
-        if (count != 0)
-            y_quads[index >> 2] = v;
-        return;
-    }
-    [[unroll]] for (uint i = 0; i < 4; i++)
-        if (i < count)
-            y[index + i] = v[i];
 }
 
 void main()

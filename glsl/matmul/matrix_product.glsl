@@ -150,14 +150,7 @@ float scale_back(float x, int exponent)
            uintBitsToFloat(uint(last + 127) << 23);
 }
 
-/* (row, column) of a linear tile index, in tiles: down a band of rows, column by column. */
-uvec2 tile_place(uint tile, uint tiles_m, uint tiles_n)
-{
-    uint band = tile / (BAND * tiles_n);
-    uint rows = min(tiles_m - band * BAND, BAND);
-    uint within = tile - band * BAND * tiles_n;
-    return uvec2(band * BAND + within % rows, within / rows);
-}
+#include "matmul/tile_place.glsl"
 
 /* Which packed matrix of a and of b belongs to this batch. */
 uvec2 batch_matrices(uint batch)

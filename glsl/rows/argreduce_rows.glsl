@@ -7,12 +7,12 @@
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
-#include "lib/rows.glsl"
 
 layout(constant_id = 1) const uint CODE = ARGREDUCE_MAX;
 layout(constant_id = 2) const bool CHOOSES = false;
 layout(constant_id = 3) const bool VECTORS = false;
 layout(push_constant) uniform block { argreduce_args args; };
+#include "lib/rows.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) restrict readonly buffer choices { float candidates[]; };
@@ -44,10 +44,10 @@ ROW_TREE(ivec2, join_lanes, scratch, better)
 ivec2 choose(uint base, uint o, uint first)
 {
     ivec2 best = ivec2(NO_KEY, 0);
-    uint at = o / args.inner * args.candidates * args.inner + o % args.inner;
-    for (uint c = first; c < args.candidates; c += args.lanes) {
-        uint r = uint(candidates[at + c * args.inner]);
-        best = better(best, ivec2(key_of(x[base + r * args.inner]), r));
+    uint at = o / args.rows.inner * args.candidates * args.rows.inner + o % args.rows.inner;
+    for (uint c = first; c < args.candidates; c += args.rows.lanes) {
+        uint r = uint(candidates[at + c * args.rows.inner]);
+        best = better(best, ivec2(key_of(x[base + r * args.rows.inner]), r));
     }
     return best;
 }
@@ -56,18 +56,18 @@ ivec2 choose(uint base, uint o, uint first)
 ivec2 scan(uint base, uint r, uint end)
 {
     ivec2 best = ivec2(NO_KEY, 0);
-    uint stride = args.lanes * args.inner, reach = 3u * args.lanes;
-    for (; r + reach < end; r += 4u * args.lanes) {
-        uint at = base + r * args.inner;
+    uint stride = args.rows.lanes * args.rows.inner, reach = 3u * args.rows.lanes;
+    for (; r + reach < end; r += 4u * args.rows.lanes) {
+        uint at = base + r * args.rows.inner;
         vec4 v = vec4(x[at], x[at + stride], x[at + 2u * stride], x[at + 3u * stride]);
         for (uint k = 0u; k < 4u; k++) {
             int key = key_of(v[k]);
             if (key > best.x)
-                best = ivec2(key, r + k * args.lanes);
+                best = ivec2(key, r + k * args.rows.lanes);
         }
     }
-    for (; r < end; r += args.lanes) {
-        int key = key_of(x[base + r * args.inner]);
+    for (; r < end; r += args.rows.lanes) {
+        int key = key_of(x[base + r * args.rows.inner]);
         if (key > best.x)
             best = ivec2(key, r);
     }
@@ -77,7 +77,7 @@ ivec2 scan(uint base, uint r, uint end)
 /* Where quad k of a block of quads from r on begins; those beyond the row repeat its last one. */
 uint quad_at(uint r, uint k, uint end)
 {
-    return min(r + 4u * k * args.lanes, end - 4u);
+    return min(r + 4u * k * args.rows.lanes, end - 4u);
 }
 
 /* The same of a row that is whole quads; its inner is 1. A block is on its way while the one before
@@ -89,7 +89,7 @@ ivec2 scan_quads(uint base, uint r, uint end)
     [[unroll]] for (uint k = 0u; k < FLIGHT; k++)
         next[k] = x4[(base + quad_at(r, k, end)) >> 2];
     for (uint ahead; r < end; r = ahead) {
-        ahead = r + 4u * FLIGHT * args.lanes;
+        ahead = r + 4u * FLIGHT * args.rows.lanes;
         [[unroll]] for (uint k = 0u; k < FLIGHT; k++) {
             v[k] = next[k];
             if (ahead < end)
@@ -108,25 +108,21 @@ ivec2 scan_quads(uint base, uint r, uint end)
     return best;
 }
 
-ivec2 best_of(uint base, uint o, uint lane, uint first, uint end)
+ivec2 best_of(uint base, row_work w)
 {
     if (CHOOSES)
-        return choose(base, o, lane);
-    return VECTORS ? scan_quads(base, first + 4u * lane, end) : scan(base, first + lane, end);
+        return choose(base, w.o, w.lane);
+    return VECTORS ? scan_quads(base, w.first + 4u * w.lane, w.end)
+                   : scan(base, w.first + w.lane, w.end);
 }
 
 void main()
 {
-    uint lane = row_lane(args.lanes, args.lane_stride);
-    uint o = row_output(args.lanes, args.lane_stride);
-    bool live = o < args.outputs;
-    uint first = row_chunk(o, args.inner, args.chunks) * args.chunk_length;
-    uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
-    uint base = args.x_offset + row_start(o, args.inner, args.extent, args.chunks);
+    row_work w = row_part();
     ivec2 best = ivec2(NO_KEY, 0);
-    if (live)
-        best = best_of(base, o, lane, first, end);
-    best = join_lanes(best, lane, args.lanes, args.lane_stride);
-    if (live && lane == 0u)
-        y[args.y_offset + o] = float(best.y);
+    if (w.live)
+        best = best_of(args.x_offset + w.start, w);
+    best = join_lanes(best, w.lane);
+    if (w.live && w.lane == 0u)
+        y[args.y_offset + w.o] = float(best.y);
 }

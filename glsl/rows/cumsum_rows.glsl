@@ -7,21 +7,17 @@
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
-#include "lib/rows.glsl"
 
 layout(constant_id = 1) const bool EXCLUSIVE = false;
 layout(constant_id = 2) const bool HAS_SUMS = false;
 layout(constant_id = 3) const bool VECTORS = false;
 layout(push_constant) uniform block { cumsum_args args; };
-layout(set = 0, binding = 0) readonly buffer source { float x[]; };
-layout(set = 0, binding = 0) readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) readonly buffer parts { float sums[]; };
-layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
-layout(set = 0, binding = 2) writeonly buffer target4 { vec4 y4[]; };
 
+#include "lib/rows.glsl"
 #include "lib/row_quads.glsl"
-QUAD_READER(read_x, x, x4, VECTORS)
-QUAD_WRITER(write_y, y, y4)
+QUAD_INPUT(0, x, VECTORS)
+QUAD_OUTPUT(2, y)
 
 const uint RUN = CUMSUM_RUN, SEGMENTS = CUMSUM_SEGMENTS;
 
@@ -35,8 +31,8 @@ shared vec4 scratch[ROW_THREADS];
 
 scan scan_lanes(vec4 value, uint lane)
 {
-    uint own = gl_SubgroupInvocationID, within = min(args.lanes, gl_SubgroupSize);
-    uint place = lane & (within - 1u), parts = args.lanes / within;
+    uint own = gl_SubgroupInvocationID, within = min(args.rows.lanes, gl_SubgroupSize);
+    uint place = lane & (within - 1u), parts = args.rows.lanes / within;
     vec4 sum = value;
     for (uint reach = 1u; reach < within; reach *= 2u) {
         vec4 left = subgroupShuffle(sum, place >= reach ? own - reach : own);
@@ -67,12 +63,12 @@ shared vec4 scratch[2][ROW_THREADS];
 
 scan scan_lanes(vec4 value, uint lane)
 {
-    uint t = gl_LocalInvocationID.x, stride = args.lane_stride, turn = 0u;
-    if (args.lanes == 1u)
+    uint t = gl_LocalInvocationID.x, stride = args.rows.lane_stride, turn = 0u;
+    if (args.rows.lanes == 1u)
         return scan(vec4(0.0), value);
     scratch[0][t] = value;
     barrier();
-    for (uint reach = 1u; reach < args.lanes; reach *= 2u) {
+    for (uint reach = 1u; reach < args.rows.lanes; reach *= 2u) {
         vec4 left = vec4(0.0);
         if (lane >= reach)
             left = scratch[turn][t - reach * stride];
@@ -80,7 +76,7 @@ scan scan_lanes(vec4 value, uint lane)
         turn ^= 1u;
         barrier();
     }
-    scan result = scan(vec4(0.0), scratch[turn][t + (args.lanes - 1u - lane) * stride]);
+    scan result = scan(vec4(0.0), scratch[turn][t + (args.rows.lanes - 1u - lane) * stride]);
     if (lane > 0u)
         result.before = scratch[turn][t - stride];
     barrier();
@@ -94,21 +90,21 @@ ROW_TREE(float, sum_of_lanes, scratch_of_sum, row_add)
 float sum_before(uint o, uint chunk, uint lane)
 {
     float high = 0.0, low = 0.0;
-    for (uint c = lane; c < chunk; c += 4u * args.lanes) {
+    for (uint c = lane; c < chunk; c += 4u * args.rows.lanes) {
         float v[4];
         [[unroll]] for (uint k = 0u; k < 4u; k++) {
-            uint part = c + k * args.lanes;
-            v[k] = part < chunk ? sums[o - (chunk - part) * args.inner] : 0.0;
+            uint part = c + k * args.rows.lanes;
+            v[k] = part < chunk ? sums[o - (chunk - part) * args.rows.inner] : 0.0;
         }
         [[unroll]] for (uint k = 0u; k < 4u; k++)
             add_compensated(high, low, v[k]);
     }
-    return sum_of_lanes(compensated_value(high, low), lane, args.lanes, args.lane_stride);
+    return sum_of_lanes(compensated_value(high, low), lane);
 }
 
 uvec4 place_of(uint r, uint start)
 {
-    return start + (r + uvec4(0u, 1u, 2u, 3u)) * args.inner;
+    return start + (r + uvec4(0u, 1u, 2u, 3u)) * args.rows.inner;
 }
 
 bvec4 is_live(uint r, uint end)
@@ -118,36 +114,31 @@ bvec4 is_live(uint r, uint end)
 
 void main()
 {
-    uint lane = row_lane(args.lanes, args.lane_stride);
-    uint o = row_output(args.lanes, args.lane_stride);
-    bool live = o < args.outputs;
-    uint chunk = row_chunk(o, args.inner, args.chunks), first = chunk * args.chunk_length;
-    uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
-    uint start = row_start(o, args.inner, args.extent, args.chunks);
+    row_work w = row_part();
     float carry = 0.0, rest = 0.0;
-    uint width = args.lanes * RUN;
-    for (uint tile = 0u; tile < args.chunk_length; tile += SEGMENTS * width) {
-        uint r = first + tile + lane * RUN;
+    uint width = args.rows.lanes * RUN;
+    for (uint tile = 0u; tile < args.rows.chunk_length; tile += SEGMENTS * width) {
+        uint r = w.first + tile + w.lane * RUN;
         vec4 v[SEGMENTS], totals;
         [[unroll]] for (uint k = 0u; k < SEGMENTS; k++)
-            v[k] = read_x(args.x_offset + place_of(r + k * width, start),
-                          is_live(r + k * width, end), 0.0);
+            v[k] = read_x(args.x_offset + place_of(r + k * width, w.start),
+                          is_live(r + k * width, w.end), 0.0);
         if (HAS_SUMS && tile == 0u) /* with the loads under way */
-            carry = sum_before(o, live ? chunk : 0u, lane);
+            carry = sum_before(w.o, w.live ? row_chunk(w.o) : 0u, w.lane);
         [[unroll]] for (uint k = 0u; k < SEGMENTS; k++) {
             v[k].y += v[k].x;
             v[k].z += v[k].y;
             v[k].w += v[k].z;
             totals[k] = v[k].w;
         }
-        scan lanes = scan_lanes(totals, lane);
+        scan lanes = scan_lanes(totals, w.lane);
         [[unroll]] for (uint k = 0u; k < SEGMENTS; k++) {
             float base = compensated_value(carry, rest) + lanes.before[k];
             vec4 sums_here = base + v[k];
             if (EXCLUSIVE)
                 sums_here = vec4(base, sums_here.xyz);
-            write_y(args.y_offset + place_of(r + k * width, start), is_live(r + k * width, end),
-                    sums_here);
+            write_y(args.y_offset + place_of(r + k * width, w.start),
+                    is_live(r + k * width, w.end), sums_here);
             add_compensated(carry, rest, lanes.all[k]);
         }
     }

@@ -8,18 +8,12 @@
  */
 layout(constant_id = 1) const uint FLAGS = 0;
 layout(constant_id = 2) const bool VECTORS = false;
-layout(set = 0, binding = 0) readonly buffer input_x { float x[]; };
-layout(set = 0, binding = 0) readonly buffer input_x4 { vec4 x4[]; };
-layout(set = 0, binding = 1) readonly buffer input_residual { float residual[]; };
-layout(set = 0, binding = 1) readonly buffer input_residual4 { vec4 residual4[]; };
-layout(set = 0, binding = 2) readonly buffer input_bias { float bias[]; };
-layout(set = 0, binding = 2) readonly buffer input_bias4 { vec4 bias4[]; };
 
 #include "args/rows.h"
 #include "lib/row_quads.glsl"
-QUAD_READER(read_x, x, x4, VECTORS)
-QUAD_READER(read_residual, residual, residual4, VECTORS)
-QUAD_READER(read_bias, bias, bias4, VECTORS)
+QUAD_INPUT(0, x, VECTORS)
+QUAD_INPUT(1, residual, VECTORS)
+QUAD_INPUT(2, bias, VECTORS)
 
 const bool IS_RMS = (FLAGS & NORM_IS_RMS) != 0u;
 

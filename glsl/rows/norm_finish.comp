@@ -7,9 +7,9 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/rows.h"
-#include "lib/rows.glsl"
 
-layout(push_constant) uniform block { norm_finish_args args; };
+layout(push_constant) uniform block { norm_args args; };
+#include "lib/rows.glsl"
 #include "rows/norm.glsl"
 #include "rows/norm_result.glsl"
 layout(set = 0, binding = 5) restrict readonly buffer partial { float statistics[]; };
@@ -40,13 +40,13 @@ vec4 deviation_from(vec4 v, vec4 moments)
 
 ROW_TREE(vec4, join_lanes, scratch, join_moments)
 
-vec4 statistics_of_row(uint o, uint lane)
+vec4 statistics_of_row(row_work w)
 {
-    uint row = o / args.inner / args.chunks * args.chunks * args.inner + o % args.inner;
+    uint row = row_first_chunk(w.o);
     vec4 all = vec4(0.0);
-    for (uint c = lane; c < args.chunks; c += args.lanes) {
-        uint at = 3u * (row + c * args.inner);
-        uint elements = min(args.chunk_length, args.extent - c * args.chunk_length);
+    for (uint c = w.lane; c < args.rows.chunks; c += args.rows.lanes) {
+        uint at = 3u * (row + c * args.rows.inner);
+        uint elements = min(args.rows.chunk_length, args.rows.extent - c * args.rows.chunk_length);
         all = join_moments(all, vec4(float(elements), statistics[at], statistics[at + 1u],
                                      statistics[at + 2u]));
     }
@@ -55,19 +55,15 @@ vec4 statistics_of_row(uint o, uint lane)
 
 void main()
 {
-    uint lane = row_lane(args.lanes, args.lane_stride);
-    uint o = row_output(args.lanes, args.lane_stride);
-    bool live = o < args.outputs;
-    uint first = row_chunk(o, args.inner, args.chunks) * args.chunk_length;
-    uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
-    uint start = row_start(o, args.inner, args.extent, args.chunks);
-    vec4 all = live ? statistics_of_row(o, lane) : vec4(0.0);
-    all = join_lanes(all, lane, args.lanes, args.lane_stride);
-    float scale = norm_scale(all.w / float(args.extent), args.eps);
-    for (uint k = 0u; first + 4u * k * args.lanes < end; k++) {
-        uvec4 r = first + row_quad(lane, args.lanes, k), at = start + r * args.inner;
-        bvec4 inside = row_live(r, end);
+    row_work w = row_part();
+    vec4 all = w.live ? statistics_of_row(w) : vec4(0.0);
+    all = join_lanes(all, w.lane);
+    float scale = norm_scale(all.w / float(args.rows.extent), args.eps);
+    for (uint k = 0u; w.first + 4u * k * args.rows.lanes < w.end; k++) {
+        uvec4 r = w.first + row_quad(w.lane, k), at = w.start + r * args.rows.inner;
+        bvec4 inside = row_live(r, w.end);
         vec4 deviation = deviation_from(with_bias(residual_sum(at, inside), r, inside), all);
-        store_normalized(o / args.inner / args.chunks, at, r, inside, deviation * scale);
+        store_normalized(w.o / args.rows.inner / args.rows.chunks, at, r, inside,
+                         deviation * scale);
     }
 }

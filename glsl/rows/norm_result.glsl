@@ -2,17 +2,10 @@
  * norm) by the channel it belongs to. */
 #include "args/rows.h"
 
-layout(set = 0, binding = 3) readonly buffer input_gamma { float gamma[]; };
-layout(set = 0, binding = 3) readonly buffer input_gamma4 { vec4 gamma4[]; };
-layout(set = 0, binding = 4) readonly buffer input_beta { float beta[]; };
-layout(set = 0, binding = 4) readonly buffer input_beta4 { vec4 beta4[]; };
-layout(set = 0, binding = 6) writeonly buffer target { float y[]; };
-layout(set = 0, binding = 6) writeonly buffer target4 { vec4 y4[]; };
-
 const bool BY_CHANNEL = (FLAGS & NORM_BY_CHANNEL) != 0u;
-QUAD_READER(read_gamma, gamma, gamma4, VECTORS && !BY_CHANNEL)
-QUAD_READER(read_beta, beta, beta4, VECTORS && !BY_CHANNEL)
-QUAD_WRITER(write_y, y, y4)
+QUAD_INPUT(3, gamma, VECTORS && !BY_CHANNEL)
+QUAD_INPUT(4, beta, VECTORS && !BY_CHANNEL)
+QUAD_OUTPUT(6, y)
 
 /* `row`: which one, of all; r: the elements of it at `at` of x. */
 void store_normalized(uint row, uvec4 at, uvec4 r, bvec4 live, vec4 v)

@@ -7,11 +7,11 @@
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
-#include "lib/rows.glsl"
 
 layout(constant_id = 1) const uint CODE = REDUCE_SUM;
 layout(constant_id = 2) const bool VECTORS = false;
 layout(push_constant) uniform block { reduce_args args; };
+#include "lib/rows.glsl"
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { float y[]; };
@@ -57,23 +57,23 @@ void absorb(inout float high, inout float low, float v)
 float fold(uint base, uint r, uint end)
 {
     float high = identity(), low = 0.0;
-    uint reach = 3u * args.lanes, stride = args.lanes * args.inner;
+    uint reach = 3u * args.rows.lanes, stride = args.rows.lanes * args.rows.inner;
     while (r + reach < end) {
         float a = identity(), b = a, c = a, d = a;
         for (uint k = 0u; k < 8u && r + reach < end; k++) {
-            uint at = base + r * args.inner;
+            uint at = base + r * args.rows.inner;
             float xa = x[at], xb = x[at + stride];
             float xc = x[at + 2u * stride], xd = x[at + 3u * stride];
             a = combine(a, xa);
             b = combine(b, xb);
             c = combine(c, xc);
             d = combine(d, xd);
-            r += 4u * args.lanes;
+            r += 4u * args.rows.lanes;
         }
         absorb(high, low, combine(combine(a, b), combine(c, d)));
     }
-    for (; r < end; r += args.lanes)
-        absorb(high, low, x[base + r * args.inner]);
+    for (; r < end; r += args.rows.lanes)
+        absorb(high, low, x[base + r * args.rows.inner]);
     return ADDS ? compensated_value(high, low) : high;
 }
 
@@ -81,10 +81,10 @@ float fold(uint base, uint r, uint end)
 float fold_quads(uint base, uint r, uint end)
 {
     float high = identity(), low = 0.0;
-    for (; r < end; r += 4u * FLIGHT * args.lanes) {
+    for (; r < end; r += 4u * FLIGHT * args.rows.lanes) {
         vec4 v[FLIGHT];
         [[unroll]] for (uint k = 0u; k < FLIGHT; k++) {
-            uint at = r + 4u * k * args.lanes;
+            uint at = r + 4u * k * args.rows.lanes;
             v[k] = vec4(identity());
             if (at < end)
                 v[k] = x4[(base + at) >> 2];
@@ -98,20 +98,16 @@ float fold_quads(uint base, uint r, uint end)
 
 void main()
 {
-    uint lane = row_lane(args.lanes, args.lane_stride);
-    uint o = row_output(args.lanes, args.lane_stride);
-    bool live = o < args.outputs;
-    uint first = row_chunk(o, args.inner, args.chunks) * args.chunk_length;
-    uint end = live ? min(first + args.chunk_length, args.extent) : 0u;
-    uint base = args.x_offset + row_start(o, args.inner, args.extent, args.chunks);
+    row_work w = row_part();
+    uint base = args.x_offset + w.start;
     float value;
     if (VECTORS)
-        value = fold_quads(base, first + 4u * lane, end);
+        value = fold_quads(base, w.first + 4u * w.lane, w.end);
     else
-        value = fold(base, first + lane, end);
-    value = join_lanes(value, lane, args.lanes, args.lane_stride);
+        value = fold(base, w.first + w.lane, w.end);
+    value = join_lanes(value, w.lane);
     if (CODE == REDUCE_MEAN)
         value = args.divisor > 0.0 ? value / args.divisor : NAN_VALUE;
-    if (live && lane == 0u)
-        y[args.y_offset + o] = value;
+    if (w.live && w.lane == 0u)
+        y[args.y_offset + w.o] = value;
 }

@@ -4,50 +4,42 @@
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
-#include "lib/rows.glsl"
-#include "rows/softmax.glsl"
 
 layout(constant_id = 1) const uint QUADS = 1;
 layout(constant_id = 2) const bool VECTORS = false;
 layout(push_constant) uniform block { softmax_args args; };
-layout(set = 0, binding = 0) readonly buffer source { float x[]; };
-layout(set = 0, binding = 0) readonly buffer source4 { vec4 x4[]; };
-layout(set = 0, binding = 1) writeonly buffer target { float y[]; };
-layout(set = 0, binding = 1) writeonly buffer target4 { vec4 y4[]; };
-
+#include "lib/rows.glsl"
 #include "lib/row_quads.glsl"
-QUAD_READER(read_x, x, x4, VECTORS)
-QUAD_WRITER(write_y, y, y4)
+QUAD_INPUT(0, x, VECTORS)
+QUAD_OUTPUT(1, y)
+#include "rows/softmax.glsl"
 ROW_TREE(float, largest_of_lanes, scratch, row_larger)
 ROW_TREE(float, sum_of_lanes, scratch_of_sum, row_add)
 
 void main()
 {
-    uint lane = row_lane(args.lanes, args.lane_stride);
-    uint o = row_output(args.lanes, args.lane_stride);
-    uint end = o < args.outputs ? args.extent : 0u;
-    uint start = row_start(o, args.inner, args.extent, 1u);
+    row_work w = row_whole();
 
     vec4 v[QUADS];
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-        uvec4 r = row_quad(lane, args.lanes, k);
-        v[k] = read_x(args.x_offset + start + r * args.inner, row_live(r, end), -INFINITY);
+        uvec4 r = row_quad(w.lane, k);
+        v[k] = read_x(args.x_offset + w.start + r * args.rows.inner, row_live(r, w.end), -INFINITY);
     }
     largest most = largest(-INFINITY, 0u);
     [[unroll]] for (uint k = 0u; k < QUADS; k++)
         take_largest(most, v[k]);
-    float m = largest_of_lanes(largest_value(most), lane, args.lanes, args.lane_stride);
+    float m = largest_of_lanes(largest_value(most), w.lane);
 
     float s = 0.0;
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         v[k] = decay(v[k] - m);
         s += sum_of(v[k]);
     }
-    s = sum_of_lanes(s, lane, args.lanes, args.lane_stride);
+    s = sum_of_lanes(s, w.lane);
     float share = 1.0 / s;
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-        uvec4 r = row_quad(lane, args.lanes, k);
-        write_y(args.y_offset + start + r * args.inner, row_live(r, end),
+        uvec4 r = row_quad(w.lane, k);
+        write_y(args.y_offset + w.start + r * args.rows.inner, row_live(r, w.end),
                 softmax_value(v[k], m, share));
     }
 }

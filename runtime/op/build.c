@@ -67,6 +67,12 @@ rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out)
     return RLXVK_OK;
 }
 
+uint32_t op_first_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g, (void)n;
+    return 1;
+}
+
 axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
 {
     if (s->rank == 0)

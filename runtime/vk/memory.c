@@ -123,30 +123,33 @@ void memory_block_destroy(device *d, memory_block *block)
     *block = (memory_block){0};
 }
 
-/* The range widened to whole atoms; one that reaches the block's end says so by VK_WHOLE_SIZE,
+/* Whether host and device see different contents of the range until it is flushed or invalidated,
+ * and the range widened to whole atoms; one that reaches the block's end says so by VK_WHOLE_SIZE,
  * because the allocation may end off an atom's border. */
-static VkMappedMemoryRange atoms(const device *d, const memory_block *block, uint64_t offset,
-                                 uint64_t size)
+static bool is_incoherent(const device *d, const memory_block *block, uint64_t offset,
+                          uint64_t size, VkMappedMemoryRange *out)
 {
+    if (block->coherent || !block->mapped || !size)
+        return false;
     uint64_t atom = MAX(d->snapshot.properties.limits.nonCoherentAtomSize, 1);
     uint64_t first = offset / atom * atom;
     uint64_t end = round_up(offset + size, atom);
-    return (VkMappedMemoryRange){
+    *out = (VkMappedMemoryRange){
         .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
         .memory = block->memory,
         .offset = first,
         .size = end >= block->size ? VK_WHOLE_SIZE : end - first,
     };
+    return true;
 }
 
 rlxvk_status memory_block_flush(device *d, const memory_block *block, uint64_t offset,
                                 uint64_t size)
 {
+    VkMappedMemoryRange range;
     rlxvk_status status = RLXVK_OK;
-    if (block->coherent || !block->mapped || !size)
-        return RLXVK_OK;
-    VkMappedMemoryRange range = atoms(d, block, offset, size);
-    VK(d, FlushMappedMemoryRanges(d->handle, 1, &range));
+    if (is_incoherent(d, block, offset, size, &range))
+        VK(d, FlushMappedMemoryRanges(d->handle, 1, &range));
 error:
     return status;
 }
@@ -154,11 +157,10 @@ error:
 rlxvk_status memory_block_invalidate(device *d, const memory_block *block, uint64_t offset,
                                      uint64_t size)
 {
+    VkMappedMemoryRange range;
     rlxvk_status status = RLXVK_OK;
-    if (block->coherent || !block->mapped || !size)
-        return RLXVK_OK;
-    VkMappedMemoryRange range = atoms(d, block, offset, size);
-    VK(d, InvalidateMappedMemoryRanges(d->handle, 1, &range));
+    if (is_incoherent(d, block, offset, size, &range))
+        VK(d, InvalidateMappedMemoryRanges(d->handle, 1, &range));
 error:
     return status;
 }

@@ -53,7 +53,7 @@ for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
 # Inside a folder too, files form a stack: no circle of objects that call each other.
-circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,spirv,vk,exec}) || complain "$circles"
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,exec} runtime/op/*/) || complain "$circles"
 # A family's own functions are named <family>_<member> and stand in the order that op.h describes.
 order() {
     awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
@@ -80,7 +80,7 @@ for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
 # What is extern and not public begins with its room, its folder or its file's first word, or is a family: it can be found.
-named='base kernel graph op plan rewrite spirv vk'
+named='base kernel graph op plan rewrite spirv vk exec'
 for room in $named; do
     for f in $(find runtime/$room -name '*.c'); do
         folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)

@@ -57,10 +57,12 @@ static bool same_place(const kernel *k, uint32_t id, const char *name)
     return k->constants[id] && strcmp(k->constants[id], name) == 0;
 }
 
-/* Ties the struct of glsl/args/ to the module's by field: a swap of two would pass by size. */
+/* Ties the struct of glsl/args/ to the module's by field, also of the structs in it: a swap of two
+ * would pass by size. */
 static void write_argument_checks(FILE *out, const module *m, uint32_t type, uint32_t bytes)
 {
     const char *name = name_of(m, type);
+    const uint32_t *declaration = find(m, OP_TYPE_STRUCT, 1, type);
     fprintf(out, "_Static_assert(sizeof(struct %s) == %u, \"%s: size of its arguments\");\n", name,
             bytes, m->name);
     for (size_t i = 5; i < m->count; i += m->words[i] >> 16) {
@@ -70,6 +72,9 @@ static void write_argument_checks(FILE *out, const module *m, uint32_t type, uin
         const char *field = member_name(m, type, w[2]);
         fprintf(out, "_Static_assert(offsetof(struct %s, %s) == %u, \"%s: place of %s\");\n", name,
                 field, w[4], m->name, field);
+        if (find(m, OP_TYPE_STRUCT, 1, declaration[2 + w[2]]))
+            write_argument_checks(out, m, declaration[2 + w[2]],
+                                  struct_size(m, declaration[2 + w[2]]));
     }
 }
 

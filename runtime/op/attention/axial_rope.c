@@ -75,13 +75,6 @@ error:
     return status;
 }
 
-static uint32_t axial_rope2d_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 static rlxvk_status axial_rope2d_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -153,7 +146,7 @@ static void axial_rope2d_describe(const node *n, text *out)
 const op_family axial_rope2d_family = {.name = "axial_rope2d",
                                        .attribute_size = sizeof(axial_rope2d_attributes),
                                        .infer = axial_rope2d_infer,
-                                       .in_place = axial_rope2d_in_place,
+                                       .in_place = op_first_in_place,
                                        .lower = axial_rope2d_lower,
                                        .host = axial_rope2d_host,
                                        .describe = axial_rope2d_describe};

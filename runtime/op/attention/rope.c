@@ -111,14 +111,6 @@ error:
     return status;
 }
 
-/* One invocation owns both members of a pair. */
-static uint32_t rope_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 /* ---- Lower ---- */
 
 static rlxvk_status rope_lower(lowering *l, uint32_t id)
@@ -206,7 +198,7 @@ static void rope_describe(const node *n, text *out)
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
-                               .in_place = rope_in_place,
+                               .in_place = op_first_in_place,
                                .lower = rope_lower,
                                .host = rope_host,
                                .describe = rope_describe};

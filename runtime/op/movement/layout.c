@@ -9,6 +9,9 @@
 #include "args/movement.h"
 #include "constants/movement.h"
 #include "op/movement/layout.h"
+#include "op/movement/movement.h"
+
+#include <string.h>
 
 /* Below this many rows or columns most of a tile would idle, and the caches make up for strided
  * reads. */
@@ -178,6 +181,20 @@ rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand sou
     return emit_copy(l, &c, width, operands);
 }
 
+rlxvk_tensor layout_build_shape(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_shape shape)
+{
+    shape_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.shape = shape;
+    return op_build(g, op, &x, 1, &attributes);
+}
+
+void layout_describe_shape(const node *n, text *out)
+{
+    char buffer[SHAPE_TEXT];
+    text_append(out, " shape=%s", shape_text(&n->shape, buffer));
+}
+
 void layout_describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count)
 {
     text_append(out, " %s=", key);
@@ -215,4 +232,20 @@ void layout_host_move(const host_call *call, uint64_t to, const host_tensor *inp
     }
     call->out[2 * to] = input->words[2 * from];
     call->out[2 * to + 1] = input->words[2 * from + 1];
+}
+
+rlxvk_status layout_host_gather(const host_call *call,
+                                void (*source_of)(const node *n, const rlxvk_shape *from,
+                                                  const int64_t c[RLXVK_MAX_RANK],
+                                                  int64_t source[RLXVK_MAX_RANK]))
+{
+    const rlxvk_shape *to = &call->node->shape, *from = &call->inputs[0].node->shape;
+    uint64_t numel = shape_numel(to);
+    int64_t c[RLXVK_MAX_RANK] = {0}, source[RLXVK_MAX_RANK] = {0};
+    for (uint64_t i = 0; i < numel; i++) {
+        layout_host_coordinates(to, i, c);
+        source_of(call->node, from, c, source);
+        layout_host_move(call, i, &call->inputs[0], layout_host_index(from, source));
+    }
+    return RLXVK_OK;
 }

@@ -32,6 +32,9 @@ static inline uint64_t copy_groups(uint64_t units, uint32_t workgroup_size)
 {
     return groups_for(units, workgroup_size * COPY_ITEMS);
 }
+/* A node of one operand that is given its shape (shape_attributes), and the shape as " shape=". */
+rlxvk_tensor layout_build_shape(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_shape shape);
+void layout_describe_shape(const node *n, text *out);
 /* Appends " <key>=1,2,3". */
 void layout_describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count);
 
@@ -42,5 +45,11 @@ void layout_host_coordinates(const rlxvk_shape *s, uint64_t index,
 uint64_t layout_host_index(const rlxvk_shape *s, const int64_t coordinates[RLXVK_MAX_RANK]);
 /* out[to] = input[from], one element of any storage. */
 void layout_host_move(const host_call *call, uint64_t to, const host_tensor *input, uint64_t from);
+/* out[c] = operand 0 [source], for which `source_of` turns the coordinates c of the result into
+ * those of the operand. */
+rlxvk_status layout_host_gather(const host_call *call,
+                                void (*source_of)(const node *n, const rlxvk_shape *from,
+                                                  const int64_t c[RLXVK_MAX_RANK],
+                                                  int64_t source[RLXVK_MAX_RANK]));
 
 #endif

@@ -109,19 +109,18 @@ static rlxvk_status transpose_lower(lowering *l, uint32_t id)
     return emit(l, id, &copy);
 }
 
+static void transpose_source(const node *n, const rlxvk_shape *from,
+                             const int64_t c[RLXVK_MAX_RANK], int64_t source[RLXVK_MAX_RANK])
+{
+    const transpose_attributes *a = n->attributes;
+    (void)from;
+    for (uint32_t i = 0; i < a->count; i++)
+        source[a->perm[i]] = c[i];
+}
+
 static rlxvk_status transpose_host(const host_call *call)
 {
-    const transpose_attributes *a = call->node->attributes;
-    const rlxvk_shape *to = &call->node->shape, *from = &call->inputs[0].node->shape;
-    uint64_t numel = shape_numel(to);
-    int64_t c[RLXVK_MAX_RANK], moved[RLXVK_MAX_RANK];
-    for (uint64_t i = 0; i < numel; i++) {
-        layout_host_coordinates(to, i, c);
-        for (uint32_t axis = 0; axis < a->count; axis++)
-            moved[a->perm[axis]] = c[axis];
-        layout_host_move(call, i, &call->inputs[0], layout_host_index(from, moved));
-    }
-    return RLXVK_OK;
+    return layout_host_gather(call, transpose_source);
 }
 
 static void transpose_describe(const node *n, text *out)
@@ -203,18 +202,17 @@ static rlxvk_status narrow_lower(lowering *l, uint32_t id)
     return emit(l, id, &copy);
 }
 
+static void narrow_source(const node *n, const rlxvk_shape *from, const int64_t c[RLXVK_MAX_RANK],
+                          int64_t source[RLXVK_MAX_RANK])
+{
+    const narrow_attributes *a = n->attributes;
+    for (uint32_t i = 0; i < from->rank; i++)
+        source[i] = (int32_t)i == a->axis ? c[i] + a->start : c[i];
+}
+
 static rlxvk_status narrow_host(const host_call *call)
 {
-    const narrow_attributes *a = call->node->attributes;
-    uint64_t numel = shape_numel(&call->node->shape);
-    int64_t c[RLXVK_MAX_RANK];
-    for (uint64_t i = 0; i < numel; i++) {
-        layout_host_coordinates(&call->node->shape, i, c);
-        c[a->axis] += a->start;
-        layout_host_move(call, i, &call->inputs[0],
-                         layout_host_index(&call->inputs[0].node->shape, c));
-    }
-    return RLXVK_OK;
+    return layout_host_gather(call, narrow_source);
 }
 
 static void narrow_describe(const node *n, text *out)
@@ -241,10 +239,7 @@ const op_family narrow_family = {
 
 rlxvk_tensor rlxvk_expand(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape target)
 {
-    shape_attributes attributes;
-    memset(&attributes, 0, sizeof attributes);
-    attributes.shape = target;
-    return op_build(g, OP_expand, &x, 1, &attributes);
+    return layout_build_shape(g, OP_expand, x, target);
 }
 
 static rlxvk_status expand_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -289,25 +284,17 @@ static rlxvk_status expand_lower(lowering *l, uint32_t id)
     return emit(l, id, &copy);
 }
 
-static rlxvk_status expand_host(const host_call *call)
+static void expand_source(const node *n, const rlxvk_shape *from, const int64_t c[RLXVK_MAX_RANK],
+                          int64_t source[RLXVK_MAX_RANK])
 {
-    const rlxvk_shape *to = &call->node->shape, *from = &call->inputs[0].node->shape;
-    uint64_t numel = shape_numel(to);
-    uint32_t added = to->rank - from->rank;
-    int64_t c[RLXVK_MAX_RANK], kept[RLXVK_MAX_RANK];
-    for (uint64_t i = 0; i < numel; i++) {
-        layout_host_coordinates(to, i, c);
-        for (uint32_t axis = 0; axis < from->rank; axis++)
-            kept[axis] = from->dims[axis] == 1 ? 0 : c[axis + added];
-        layout_host_move(call, i, &call->inputs[0], layout_host_index(from, kept));
-    }
-    return RLXVK_OK;
+    uint32_t added = n->shape.rank - from->rank;
+    for (uint32_t i = 0; i < from->rank; i++)
+        source[i] = from->dims[i] == 1 ? 0 : c[i + added];
 }
 
-static void expand_describe(const node *n, text *out)
+static rlxvk_status expand_host(const host_call *call)
 {
-    char buffer[SHAPE_TEXT];
-    text_append(out, " shape=%s", shape_text(&n->shape, buffer));
+    return layout_host_gather(call, expand_source);
 }
 
 const op_family expand_family = {
@@ -319,7 +306,7 @@ const op_family expand_family = {
     .view = expand_view,
     .lower = expand_lower,
     .host = expand_host,
-    .describe = expand_describe,
+    .describe = layout_describe_shape,
 };
 
 /* ---- reverse ---- */
@@ -379,19 +366,18 @@ static rlxvk_status reverse_lower(lowering *l, uint32_t id)
     return emit(l, id, &copy);
 }
 
+static void reverse_source(const node *n, const rlxvk_shape *from, const int64_t c[RLXVK_MAX_RANK],
+                           int64_t source[RLXVK_MAX_RANK])
+{
+    const reverse_attributes *a = n->attributes;
+    memcpy(source, c, from->rank * sizeof *source);
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        source[a->axes[i]] = from->dims[a->axes[i]] - 1 - c[a->axes[i]];
+}
+
 static rlxvk_status reverse_host(const host_call *call)
 {
-    const reverse_attributes *a = call->node->attributes;
-    const rlxvk_shape *shape = &call->node->shape;
-    uint64_t numel = shape_numel(shape);
-    int64_t c[RLXVK_MAX_RANK];
-    for (uint64_t i = 0; i < numel; i++) {
-        layout_host_coordinates(shape, i, c);
-        for (uint32_t k = 0; k < a->axis_count; k++)
-            c[a->axes[k]] = shape->dims[a->axes[k]] - 1 - c[a->axes[k]];
-        layout_host_move(call, i, &call->inputs[0], layout_host_index(shape, c));
-    }
-    return RLXVK_OK;
+    return layout_host_gather(call, reverse_source);
 }
 
 static void reverse_describe(const node *n, text *out)

@@ -23,7 +23,6 @@
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_grid.h"
 
-#include <math.h>
 #include <string.h>
 
 #define KERNELS(name)                                                                              \

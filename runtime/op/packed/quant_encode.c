@@ -36,14 +36,23 @@ static void encode_q4_0(const float *x, uint8_t *block)
         put_nibble(block + 2, i, saturate(x[i] * scale + 8.5f, 0, 15));
 }
 
-static void encode_q4_1(const float *x, uint8_t *block)
+/* The range of 32 elements in `steps` steps: their size and the least element, as the first of
+ * `bytes` bytes, the others cleared. Returns the inverse of the size. */
+static float store_range(const float *x, uint8_t *block, size_t bytes, float steps, float *out_low)
 {
     float low = x[0], high = x[0];
     widen_range(x, 32, &low, &high);
-    float d = (high - low) / 15.0f, scale = inverse(d);
-    memset(block, 0, 20);
+    float d = (high - low) / steps;
+    memset(block, 0, bytes);
     store_half(block, d);
     store_half(block + 2, low);
+    *out_low = low;
+    return inverse(d);
+}
+
+static void encode_q4_1(const float *x, uint8_t *block)
+{
+    float low, scale = store_range(x, block, 20, 15, &low);
     for (int i = 0; i < 32; i++)
         put_nibble(block + 4, i, saturate((x[i] - low) * scale + 0.5f, 0, 15));
 }
@@ -66,12 +75,7 @@ static void encode_q5_0(const float *x, uint8_t *block)
 
 static void encode_q5_1(const float *x, uint8_t *block)
 {
-    float low = x[0], high = x[0];
-    widen_range(x, 32, &low, &high);
-    float d = (high - low) / 31.0f, scale = inverse(d);
-    memset(block, 0, 24);
-    store_half(block, d);
-    store_half(block + 2, low);
+    float low, scale = store_range(x, block, 24, 31, &low);
     for (int i = 0; i < 32; i++)
         put_five(block + 4, block + 8, i, saturate((x[i] - low) * scale + 0.5f, 0, 31));
 }

@@ -426,7 +426,10 @@ static rlxvk_status check_decode(uint32_t type, uint64_t k, const quant_format *
     return RLXVK_OK;
 }
 
-rlxvk_status quant_decode_row(uint32_t type, const void *bytes, uint64_t k, float *out)
+/* Each element is a product and, of an affine format, a minimum term: their sum, or that of their
+ * magnitudes. */
+static rlxvk_status decode_row(uint32_t type, const void *bytes, uint64_t k, bool magnitude,
+                               float *out)
 {
     const quant_format *format = NULL;
     const uint8_t *block = bytes;
@@ -435,6 +438,11 @@ rlxvk_status quant_decode_row(uint32_t type, const void *bytes, uint64_t k, floa
     for (uint64_t i = 0; i < k; i += format->block_elements, block += format->block_bytes) {
         float min_term[QUANT_MAX_BLOCK];
         format->decode(block, out + i, min_term);
+        for (uint32_t j = 0; magnitude && j < format->block_elements; j++) {
+            out[i + j] = fabsf(out[i + j]);
+            if (format->affine)
+                min_term[j] = fabsf(min_term[j]);
+        }
         for (uint32_t j = 0; format->affine && j < format->block_elements; j++)
             out[i + j] += min_term[j];
     }
@@ -442,18 +450,12 @@ error:
     return status;
 }
 
+rlxvk_status quant_decode_row(uint32_t type, const void *bytes, uint64_t k, float *out)
+{
+    return decode_row(type, bytes, k, false, out);
+}
+
 rlxvk_status quant_decode_row_magnitude(uint32_t type, const void *bytes, uint64_t k, float *out)
 {
-    const quant_format *format = NULL;
-    const uint8_t *block = bytes;
-    rlxvk_status status;
-    TRY(check_decode(type, k, &format));
-    for (uint64_t i = 0; i < k; i += format->block_elements, block += format->block_bytes) {
-        float min_term[QUANT_MAX_BLOCK];
-        format->decode(block, out + i, min_term);
-        for (uint32_t j = 0; j < format->block_elements; j++)
-            out[i + j] = fabsf(out[i + j]) + (format->affine ? fabsf(min_term[j]) : 0.0f);
-    }
-error:
-    return status;
+    return decode_row(type, bytes, k, true, out);
 }

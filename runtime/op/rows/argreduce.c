@@ -59,17 +59,6 @@ static axis_view view_of(const rlxvk_shape *x, const node *n)
     return op_axis_view(x, ((const argreduce_attributes *)n->attributes)->axis);
 }
 
-static struct argreduce_args arguments(axis_view v, row_tile tile, row_chunks chunks)
-{
-    return (struct argreduce_args){.outputs = (u32)(v.outer * chunks.count * v.inner),
-                                   .inner = (u32)v.inner,
-                                   .extent = (u32)v.length,
-                                   .chunks = chunks.count,
-                                   .chunk_length = (u32)chunks.length,
-                                   .lanes = tile.lanes,
-                                   .lane_stride = tile.lane_stride};
-}
-
 static const uint32_t kernels[] = {KERNEL_ARGREDUCE, KERNEL_ARGREDUCE_SUBGROUP};
 
 /* The best of each row's candidates. */
@@ -77,11 +66,11 @@ static rlxvk_status lower_choice(lowering *l, uint32_t code, axis_view v, uint32
                                  operand candidates, operand y)
 {
     row_tile tile = row_tile_plain(l, (axis_view){v.outer, count, v.inner}, 4, ROW_ANY_LENGTH);
-    dispatch d = row_dispatch(l, KERNEL_ARGREDUCE, &tile, v.outer * v.inner);
-    struct argreduce_args args = arguments(v, tile, (row_chunks){1, v.length});
-    args.x_offset = x.offset;
-    args.y_offset = y.offset;
-    args.candidates = count;
+    struct argreduce_args args = {.rows = row_arguments(v, &tile, row_unbroken(v)),
+                                  .x_offset = x.offset,
+                                  .y_offset = y.offset,
+                                  .candidates = count};
+    dispatch d = row_dispatch(l, KERNEL_ARGREDUCE, &tile, &args.rows);
     candidates.access = ACCESS_READ;
     SET_CONSTANTS(&d, {ARGREDUCE_CODE, code}, {ARGREDUCE_CHOOSES, true},
                   {ARGREDUCE_VECTORS, false});
@@ -95,13 +84,11 @@ static rlxvk_status argreduce_lower(lowering *l, uint32_t id)
     operand x = lower_input(l, id, 0), y = lower_write(l, id), to = y;
     row_tile tile = row_tile_choose(l, v, row_is_whole(v, &x, 1), 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
-    uint64_t outputs = v.outer * chunks.count * v.inner;
-    dispatch d = row_dispatch_either(l, kernels, &tile, outputs);
-    struct argreduce_args args = arguments(v, tile, chunks);
+    struct argreduce_args args = {.rows = row_arguments(v, &tile, chunks), .x_offset = x.offset};
+    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     rlxvk_status status;
     if (chunks.count > 1)
-        TRY(lower_temporary(l, 4 * outputs, &to));
-    args.x_offset = x.offset;
+        TRY(lower_temporary(l, 4 * (uint64_t)args.rows.outputs, &to));
     args.y_offset = to.offset;
     SET_CONSTANTS(&d, {ARGREDUCE_ROWS_CODE, node_code(n)}, {ARGREDUCE_ROWS_CHOOSES, false},
                   {ARGREDUCE_ROWS_VECTORS, tile.form->quads});

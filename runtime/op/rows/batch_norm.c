@@ -72,13 +72,6 @@ error:
     return status;
 }
 
-static uint32_t batch_norm_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -139,7 +132,7 @@ static void batch_norm_describe(const node *n, text *out)
 const op_family batch_norm_family = {.name = "batch_norm",
                                      .attribute_size = sizeof(batch_norm_attributes),
                                      .infer = batch_norm_infer,
-                                     .in_place = batch_norm_in_place,
+                                     .in_place = op_first_in_place,
                                      .lower = batch_norm_lower,
                                      .host = batch_norm_host,
                                      .describe = batch_norm_describe};

@@ -29,13 +29,6 @@ static rlxvk_status cumsum_infer(const rlxvk_graph *g, node *n, void *attributes
     return op_axis(n, a->axis, n->shape.rank, &a->axis);
 }
 
-static uint32_t cumsum_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 static axis_view view_of(const node *n)
 {
     return op_axis_view(&n->shape, ((const cumsum_attributes *)n->attributes)->axis);
@@ -53,17 +46,10 @@ static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, ro
     const node *n = graph_node(l->graph, id);
     axis_view v = view_of(n);
     operand x = lower_input(l, id, 0), y = lower_write(l, id), parts = sums ? *sums : x;
-    uint64_t outputs = v.outer * chunks.count * v.inner;
-    dispatch d = row_dispatch_either(l, kernels, tile, outputs);
-    struct cumsum_args args = {.outputs = (u32)outputs,
-                               .inner = (u32)v.inner,
-                               .extent = (u32)v.length,
-                               .chunks = chunks.count,
-                               .chunk_length = (u32)chunks.length,
-                               .lanes = tile->lanes,
-                               .lane_stride = tile->lane_stride,
+    struct cumsum_args args = {.rows = row_arguments(v, tile, chunks),
                                .x_offset = x.offset,
                                .y_offset = y.offset};
+    dispatch d = row_dispatch_either(l, kernels, tile, &args.rows);
     parts.access = ACCESS_READ;
     SET_CONSTANTS(&d,
                   {CUMSUM_ROWS_EXCLUSIVE, ((const cumsum_attributes *)n->attributes)->exclusive},
@@ -134,7 +120,7 @@ static void cumsum_describe(const node *n, text *out)
 const op_family cumsum_family = {.name = "cumsum",
                                  .attribute_size = sizeof(cumsum_attributes),
                                  .infer = cumsum_infer,
-                                 .in_place = cumsum_in_place,
+                                 .in_place = op_first_in_place,
                                  .lower = cumsum_lower,
                                  .host = cumsum_host,
                                  .describe = cumsum_describe};

@@ -253,26 +253,27 @@ static norm_work describe_work(lowering *l, uint32_t id, uint32_t x_of, bool has
     return w;
 }
 
+/* All three kernels take the same arguments; each reads what concerns it. */
+static struct norm_args arguments(const norm_work *w, row_chunks chunks)
+{
+    return (struct norm_args){.rows = row_arguments(w->view, &w->tile, chunks),
+                              .x_offset = w->x.offset,
+                              .residual_offset = w->residual.offset,
+                              .bias_offset = w->bias.offset,
+                              .gamma_offset = w->gamma.offset,
+                              .beta_offset = w->beta.offset,
+                              .sum_offset = w->sum.offset,
+                              .y_offset = w->y.offset,
+                              .eps = w->eps,
+                              .groups = w->groups,
+                              .group_channels = w->group_channels,
+                              .spatial = w->spatial};
+}
+
 static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
-    uint64_t rows = w->view.outer * w->view.inner;
-    dispatch d = row_dispatch_either(l, kernels, &w->tile, rows);
-    struct norm_args args = {.outputs = (u32)rows,
-                             .inner = (u32)w->view.inner,
-                             .extent = (u32)w->view.length,
-                             .lanes = w->tile.lanes,
-                             .lane_stride = w->tile.lane_stride,
-                             .x_offset = w->x.offset,
-                             .residual_offset = w->residual.offset,
-                             .bias_offset = w->bias.offset,
-                             .gamma_offset = w->gamma.offset,
-                             .beta_offset = w->beta.offset,
-                             .sum_offset = w->sum.offset,
-                             .y_offset = w->y.offset,
-                             .eps = w->eps,
-                             .groups = w->groups,
-                             .group_channels = w->group_channels,
-                             .spatial = w->spatial};
+    struct norm_args args = arguments(w, row_unbroken(w->view));
+    dispatch d = row_dispatch_either(l, kernels, &w->tile, &args.rows);
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
     SET_CONSTANTS(&d, {NORM_ROWS_FLAGS, w->flags}, {NORM_ROWS_VECTORS, w->tile.form->quads},
                   {NORM_ROWS_QUADS, quads});
@@ -282,19 +283,8 @@ static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chunks,
                                  operand statistics)
 {
-    uint64_t outputs = w->view.outer * chunks.count * w->view.inner;
-    dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, &w->tile, outputs);
-    struct norm_partial_args args = {.outputs = (u32)outputs,
-                                     .inner = (u32)w->view.inner,
-                                     .extent = (u32)w->view.length,
-                                     .chunks = chunks.count,
-                                     .chunk_length = (u32)chunks.length,
-                                     .lanes = w->tile.lanes,
-                                     .lane_stride = w->tile.lane_stride,
-                                     .x_offset = w->x.offset,
-                                     .residual_offset = w->residual.offset,
-                                     .bias_offset = w->bias.offset,
-                                     .sum_offset = w->sum.offset};
+    struct norm_args args = arguments(w, chunks);
+    dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, &w->tile, &args.rows);
     /* Without a sum to keep, what stands in its place must not look written. */
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
@@ -308,25 +298,8 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
 static rlxvk_status emit_finish(lowering *l, const norm_work *w, row_chunks chunks,
                                 operand statistics)
 {
-    uint64_t outputs = w->view.outer * chunks.count * w->view.inner;
-    dispatch d = row_dispatch(l, KERNEL_NORM_FINISH, &w->tile, outputs);
-    struct norm_finish_args args = {.outputs = (u32)outputs,
-                                    .inner = (u32)w->view.inner,
-                                    .extent = (u32)w->view.length,
-                                    .chunks = chunks.count,
-                                    .chunk_length = (u32)chunks.length,
-                                    .lanes = w->tile.lanes,
-                                    .lane_stride = w->tile.lane_stride,
-                                    .x_offset = w->x.offset,
-                                    .residual_offset = w->residual.offset,
-                                    .bias_offset = w->bias.offset,
-                                    .gamma_offset = w->gamma.offset,
-                                    .beta_offset = w->beta.offset,
-                                    .y_offset = w->y.offset,
-                                    .eps = w->eps,
-                                    .groups = w->groups,
-                                    .group_channels = w->group_channels,
-                                    .spatial = w->spatial};
+    struct norm_args args = arguments(w, chunks);
+    dispatch d = row_dispatch(l, KERNEL_NORM_FINISH, &w->tile, &args.rows);
     statistics.access = ACCESS_READ;
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, statistics, w->y};
     SET_CONSTANTS(&d, {NORM_FINISH_FLAGS, w->flags}, {NORM_FINISH_VECTORS, w->quads});

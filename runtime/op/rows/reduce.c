@@ -139,18 +139,11 @@ typedef struct pass {
 static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chunks chunks,
                               operand x, operand y)
 {
-    uint64_t outputs = p->view.outer * chunks.count * p->view.inner;
-    dispatch d = row_dispatch_either(l, kernels, &tile, outputs);
-    struct reduce_args args = {.outputs = (u32)outputs,
-                               .inner = (u32)p->view.inner,
-                               .extent = (u32)p->view.length,
-                               .chunks = chunks.count,
-                               .chunk_length = (u32)chunks.length,
-                               .lanes = tile.lanes,
-                               .lane_stride = tile.lane_stride,
+    struct reduce_args args = {.rows = row_arguments(p->view, &tile, chunks),
                                .x_offset = x.offset,
                                .y_offset = y.offset,
                                .divisor = p->divisor};
+    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     x.access = ACCESS_READ;
     SET_CONSTANTS(&d, {REDUCE_ROWS_CODE, p->code}, {REDUCE_ROWS_VECTORS, tile.form->quads});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
@@ -180,7 +173,7 @@ static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
         tile = choose_tile(l, p.view, &sums);
         x = sums;
     }
-    TRY(emit_pass(l, &p, tile, (row_chunks){1, p.view.length}, x, y));
+    TRY(emit_pass(l, &p, tile, row_unbroken(p.view), x, y));
 error:
     return status;
 }

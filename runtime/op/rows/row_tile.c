@@ -93,21 +93,38 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
     uint64_t shortest = round_up(divide_up(FEWEST_ELEMENTS, slots), multiple);
     uint64_t count = groups < wanted ? MIN(divide_up(wanted, groups), view.length / shortest) : 1;
     if (count < 2)
-        return (row_chunks){1, view.length};
+        return row_unbroken(view);
     uint64_t length = round_up(divide_up(view.length, count), multiple);
     return (row_chunks){(uint32_t)divide_up(view.length, length), length};
 }
 
-dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile, uint64_t outputs)
+row_chunks row_unbroken(axis_view view)
+{
+    return (row_chunks){1, view.length};
+}
+
+struct row_args row_arguments(axis_view view, const row_tile *tile, row_chunks chunks)
+{
+    return (struct row_args){.outputs = (u32)(view.outer * chunks.count * view.inner),
+                             .inner = (u32)view.inner,
+                             .extent = (u32)view.length,
+                             .chunks = chunks.count,
+                             .chunk_length = (u32)chunks.length,
+                             .lanes = tile->lanes,
+                             .lane_stride = tile->lane_stride};
+}
+
+dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
+                      const struct row_args *rows)
 {
     dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
-    lower_groups(l, &d, divide_up(outputs, tile->size / tile->lanes));
+    lower_groups(l, &d, divide_up(rows->outputs, tile->size / tile->lanes));
     return d;
 }
 
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
-                             uint64_t outputs)
+                             const struct row_args *rows)
 {
-    return row_dispatch(l, kernels[tile->form->subgroups], tile, outputs);
+    return row_dispatch(l, kernels[tile->form->subgroups], tile, rows);
 }

@@ -8,6 +8,7 @@
 #ifndef RLXVK_ROW_TILE_H
 #define RLXVK_ROW_TILE_H
 
+#include "args/rows.h"
 #include "op/op.h"
 #include "op/rows/rows_select.h"
 
@@ -43,10 +44,16 @@ typedef struct row_chunks {
 row_chunks row_chunks_choose(const device_profile *profile, axis_view view, const row_tile *tile,
                              uint32_t multiple);
 
-/* A dispatch of `kernel` with one tile slot for each of `outputs` rows. */
-dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile, uint64_t outputs);
+/* Rows that are not cut. */
+row_chunks row_unbroken(axis_view view);
+
+/* What every row kernel is told of its rows; `outputs`: a result for each chunk. */
+struct row_args row_arguments(axis_view view, const row_tile *tile, row_chunks chunks);
+/* A dispatch of `kernel` with one tile slot for each output. */
+dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
+                      const struct row_args *rows);
 /* The same of a kernel that comes with and without subgroup operations. */
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
-                             uint64_t outputs);
+                             const struct row_args *rows);
 
 #endif

@@ -26,29 +26,24 @@ static rlxvk_status softmax_infer(const rlxvk_graph *g, node *n, void *attribute
     return op_axis(n, a->axis, n->shape.rank, &a->axis);
 }
 
-static uint32_t softmax_in_place(const rlxvk_graph *g, const node *n)
-{
-    (void)g;
-    (void)n;
-    return 1;
-}
-
 static axis_view view_of(const node *n)
 {
     return op_axis_view(&n->shape, ((const axis_attributes *)n->attributes)->axis);
 }
 
+static struct softmax_args arguments(axis_view v, const row_tile *tile, row_chunks chunks,
+                                     operand x, operand y)
+{
+    return (struct softmax_args){.rows = row_arguments(v, tile, chunks),
+                                 .x_offset = x.offset,
+                                 .y_offset = y.offset};
+}
+
 static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads, operand x,
                                 operand y)
 {
-    dispatch d = row_dispatch_either(l, kernels, &tile, v.outer * v.inner);
-    struct softmax_args args = {.outputs = (u32)(v.outer * v.inner),
-                                .inner = (u32)v.inner,
-                                .extent = (u32)v.length,
-                                .lanes = tile.lanes,
-                                .lane_stride = tile.lane_stride,
-                                .x_offset = x.offset,
-                                .y_offset = y.offset};
+    struct softmax_args args = arguments(v, &tile, row_unbroken(v), x, y);
+    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads}, {SOFTMAX_ROWS_VECTORS, tile.form->quads});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
@@ -57,34 +52,17 @@ static rlxvk_status lower_chunks(lowering *l, axis_view v, bool quads, operand x
 {
     row_tile tile = row_tile_plain(l, v, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
-    uint64_t outputs = v.outer * chunks.count * v.inner;
-    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &tile, outputs);
-    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_FINISH, &tile, outputs);
-    struct softmax_partial_args first = {.outputs = (u32)outputs,
-                                         .inner = (u32)v.inner,
-                                         .extent = (u32)v.length,
-                                         .chunks = chunks.count,
-                                         .chunk_length = (u32)chunks.length,
-                                         .lanes = tile.lanes,
-                                         .lane_stride = tile.lane_stride,
-                                         .x_offset = x.offset};
-    struct softmax_finish_args second = {.outputs = (u32)outputs,
-                                         .inner = (u32)v.inner,
-                                         .extent = (u32)v.length,
-                                         .chunks = chunks.count,
-                                         .chunk_length = (u32)chunks.length,
-                                         .lanes = tile.lanes,
-                                         .lane_stride = tile.lane_stride,
-                                         .x_offset = x.offset,
-                                         .y_offset = y.offset};
+    struct softmax_args args = arguments(v, &tile, chunks, x, y);
+    dispatch partial = row_dispatch(l, KERNEL_SOFTMAX_PARTIAL, &tile, &args.rows);
+    dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_FINISH, &tile, &args.rows);
     operand statistics;
     rlxvk_status status;
     SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_VECTORS, quads});
     SET_CONSTANTS(&finish, {SOFTMAX_FINISH_VECTORS, quads});
-    TRY(lower_temporary(l, 8 * outputs, &statistics));
-    TRY(lower_emit(l, &partial, &first, sizeof first, (operand[]){x, statistics}, 2));
+    TRY(lower_temporary(l, 8 * (uint64_t)args.rows.outputs, &statistics));
+    TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){x, statistics}, 2));
     statistics.access = ACCESS_READ;
-    TRY(lower_emit(l, &finish, &second, sizeof second, (operand[]){x, statistics, y}, 3));
+    TRY(lower_emit(l, &finish, &args, sizeof args, (operand[]){x, statistics, y}, 3));
 error:
     return status;
 }
@@ -134,7 +112,7 @@ static void softmax_describe(const node *n, text *out)
 const op_family softmax_family = {.name = "softmax",
                                   .attribute_size = sizeof(axis_attributes),
                                   .infer = softmax_infer,
-                                  .in_place = softmax_in_place,
+                                  .in_place = op_first_in_place,
                                   .lower = softmax_lower,
                                   .host = softmax_host,
                                   .describe = softmax_describe};

@@ -82,15 +82,11 @@ static rlxvk_status gated_delta_lower(lowering *l, uint32_t id)
     uint64_t size = (uint64_t)q->dims[3];
     uint32_t keep = choose_keep(l, heads, size);
     uint32_t lanes = sequence_lanes(size, keep, GATED_DELTA_THREADS);
-    operand operands[8] = {[5] = lower_write(l, id)};
+    operand operands[8];
     dispatch d = {.kernel = KERNEL_GATED_DELTA};
     if (result == 0)
         return sequence_lower_copy(l, id, result);
-    for (uint32_t i = 0; i < 5; i++)
-        operands[i] = lower_input(l, id, i);
-    lower_narrow(l, &operands[5], 0, result);
-    operands[6] = sequence_lower_before(l, id, operands[0]);
-    operands[7] = sequence_lower_after(l, id, result, operands[5]);
+    sequence_lower_operands(l, id, result, operands);
     struct gated_delta_args args = make_arguments(q, lanes, operands);
     SET_CONSTANTS(&d, {LOCAL_SIZE, GATED_DELTA_THREADS}, {GATED_DELTA_KEEP, keep},
                   {GATED_DELTA_CARRY, a->carry});
@@ -120,28 +116,20 @@ static void walk_token(const host_call *call, uint64_t token, uint64_t size, dou
     }
 }
 
+/* All tokens of one head of one batch row. */
+static void walk_head(const host_call *call, uint64_t pair, double *m)
+{
+    const int64_t *dims = call->inputs[0].node->shape.dims;
+    uint64_t steps = (uint64_t)dims[1], heads = (uint64_t)dims[2], size = (uint64_t)dims[3];
+    for (uint64_t t = 0; t < steps; t++)
+        walk_token(call, (pair / heads * steps + t) * heads + pair % heads, size, m);
+}
+
 static rlxvk_status gated_delta_host(const host_call *call)
 {
-    const carry_attributes *a = call->node->attributes;
     const int64_t *dims = call->inputs[0].node->shape.dims;
-    uint64_t batch = (uint64_t)dims[0], steps = (uint64_t)dims[1], heads = (uint64_t)dims[2];
-    uint64_t size = (uint64_t)dims[3], result = batch * steps * heads * size, cells = size * size;
-    double *m = memory_zeroed(cells, sizeof *m);
-    if (!m)
-        return status_fail_memory("delta rule on the host");
-    for (uint64_t pair = 0; pair < batch * heads; pair++) {
-        for (uint64_t i = 0; i < cells; i++)
-            m[i] = a->carry ? call->inputs[5].words[pair * cells + i] : 0;
-        for (uint64_t t = 0; t < steps; t++)
-            walk_token(call, (pair / heads * steps + t) * heads + pair % heads, size, m);
-        for (uint64_t i = 0; a->carry && i < cells; i++)
-            call->out[result + pair * cells + i] = m[i];
-    }
-    sequence_bound(call, 0, result);
-    if (a->carry)
-        sequence_bound(call, result, batch * heads * cells);
-    memory_free(m);
-    return RLXVK_OK;
+    return sequence_host_states(call, (uint64_t)(dims[0] * dims[2]), (uint64_t)(dims[3] * dims[3]),
+                                walk_head);
 }
 
 const op_family gated_delta_family = {.name = "gated_delta",

@@ -83,13 +83,14 @@ void sequence_describe_carry(const node *n, text *out)
         text_append(out, a->in_place ? " carry=1 in_place=1" : " carry=1");
 }
 
-operand sequence_lower_before(const lowering *l, uint32_t id, operand other)
+/* The initial and the final state; `other` in their places where the node carries none. */
+static operand lower_before(const lowering *l, uint32_t id, operand other)
 {
     const carry_attributes *a = graph_node(l->graph, id)->attributes;
     return a->carry ? lower_input(l, id, STATE_OPERAND) : other;
 }
 
-operand sequence_lower_after(const lowering *l, uint32_t id, uint64_t result, operand other)
+static operand lower_after(const lowering *l, uint32_t id, uint64_t result, operand other)
 {
     const node *n = graph_node(l->graph, id);
     const carry_attributes *a = n->attributes;
@@ -102,14 +103,24 @@ operand sequence_lower_after(const lowering *l, uint32_t id, uint64_t result, op
     return packed;
 }
 
+void sequence_lower_operands(lowering *l, uint32_t id, uint64_t result, operand operands[8])
+{
+    for (uint32_t i = 0; i < STATE_OPERAND; i++)
+        operands[i] = lower_input(l, id, i);
+    operands[5] = lower_write(l, id);
+    lower_narrow(l, &operands[5], 0, result);
+    operands[6] = lower_before(l, id, operands[0]);
+    operands[7] = lower_after(l, id, result, operands[5]);
+}
+
 rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result)
 {
-    operand none = {0}, before = sequence_lower_before(l, id, none);
+    operand none = {0}, before = lower_before(l, id, none);
     rlxvk_shape shape =
         RLXVK_SHAPE((int64_t)shape_numel(input_shape(l->graph, graph_node(l->graph, id), 5)));
     strided_copy copy = layout_dense_copy(&shape);
     copy.source[0] = 1;
-    return layout_emit_copy(l, &copy, before, sequence_lower_after(l, id, result, none));
+    return layout_emit_copy(l, &copy, before, lower_after(l, id, result, none));
 }
 
 rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
@@ -134,4 +145,27 @@ uint32_t sequence_lanes(uint64_t size, uint32_t keep, uint32_t most)
     while (lanes < most && (uint64_t)lanes * keep < size)
         lanes *= 2;
     return lanes;
+}
+
+rlxvk_status sequence_host_states(const host_call *call, uint64_t count, uint64_t size,
+                                  void (*walk)(const host_call *call, uint64_t index,
+                                               double *state))
+{
+    const carry_attributes *a = call->node->attributes;
+    uint64_t result = shape_numel(&call->inputs[0].node->shape);
+    double *state = memory_zeroed(size, sizeof *state);
+    if (!state)
+        return status_fail_memory("state on the host");
+    for (uint64_t index = 0; index < count; index++) {
+        for (uint64_t i = 0; i < size; i++)
+            state[i] = a->carry ? call->inputs[STATE_OPERAND].words[index * size + i] : 0;
+        walk(call, index, state);
+        for (uint64_t i = 0; a->carry && i < size; i++)
+            call->out[result + index * size + i] = state[i];
+    }
+    sequence_bound(call, 0, result);
+    if (a->carry)
+        sequence_bound(call, result, count * size);
+    memory_free(state);
+    return RLXVK_OK;
 }

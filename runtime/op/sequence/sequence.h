@@ -30,11 +30,15 @@ rlxvk_status sequence_infer_carry(const rlxvk_graph *g, node *n, const carry_att
                                   rlxvk_shape result, rlxvk_shape state);
 uint32_t sequence_carry_writes(const node *n);
 void sequence_describe_carry(const node *n, text *out);
-/* The initial and the final state; `other` in their places where the node carries none. */
-operand sequence_lower_before(const lowering *l, uint32_t id, operand other);
-operand sequence_lower_after(const lowering *l, uint32_t id, uint64_t result, operand other);
+/* The kernels' eight operands: five inputs, the result, the initial and the final state. */
+void sequence_lower_operands(lowering *l, uint32_t id, uint64_t result, operand operands[8]);
 /* The final state of a node without time steps is its initial one. */
 rlxvk_status sequence_lower_copy(lowering *l, uint32_t id, uint64_t result);
+/* Takes each of `count` states of `size` numbers through all its steps by `walk`, which writes its
+ * results to call->out; then fills in the final states and the bounds. */
+rlxvk_status sequence_host_states(const host_call *call, uint64_t count, uint64_t size,
+                                  void (*walk)(const host_call *call, uint64_t index,
+                                               double *state));
 /* Builds the node and cuts its results apart. */
 rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor operands[6],
                                   bool in_place, rlxvk_tensor *out_state);

@@ -127,15 +127,11 @@ static rlxvk_status state_scan_lower(lowering *l, uint32_t id)
     scan_geometry s = geometry_of(input_shape(l->graph, n, 0), input_shape(l->graph, n, 3));
     uint64_t result = shape_numel(input_shape(l->graph, n, 0)), channels = s.heads * s.width;
     uint32_t keep = choose_keep(l, &s), lanes = sequence_lanes(s.size, keep, STATE_SCAN_THREADS);
-    operand operands[8] = {[5] = lower_write(l, id)};
+    operand operands[8];
     dispatch d = {.kernel = KERNEL_STATE_SCAN};
     if (result == 0)
         return sequence_lower_copy(l, id, result);
-    for (uint32_t i = 0; i < 5; i++)
-        operands[i] = lower_input(l, id, i);
-    lower_narrow(l, &operands[5], 0, result);
-    operands[6] = sequence_lower_before(l, id, operands[0]);
-    operands[7] = sequence_lower_after(l, id, result, operands[5]);
+    sequence_lower_operands(l, id, result, operands);
     struct state_scan_args args = make_arguments(&s, lanes, operands);
     SET_CONSTANTS(&d, {LOCAL_SIZE, STATE_SCAN_THREADS}, {STATE_SCAN_KIND, node_code(n)},
                   {STATE_SCAN_KEEP, keep}, {STATE_SCAN_CARRY, a->carry});
@@ -143,19 +139,24 @@ static rlxvk_status state_scan_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* The walk of one channel of one batch row; `state` has `size` numbers. */
-static void walk_channel(const host_call *call, const scan_geometry *s, uint64_t b,
-                         uint64_t channel, double *state)
+static scan_geometry host_geometry(const host_call *call)
+{
+    return geometry_of(&call->inputs[0].node->shape, &call->inputs[3].node->shape);
+}
+
+/* The walk of one channel of one batch row. */
+static void walk_channel(const host_call *call, uint64_t row, double *state)
 {
     const host_tensor *in = call->inputs;
     bool by_head = node_code(call->node) == STATE_SCAN_MAMBA2;
-    uint64_t channels = s->heads * s->width, head = channel / s->width;
-    for (uint64_t t = 0; t < s->steps; t++) {
-        uint64_t token = b * s->steps + t, vector = (token * s->heads + head) * s->size;
-        double step = in[1].words[by_head ? token * s->heads + head : token * channels + channel];
+    scan_geometry s = host_geometry(call);
+    uint64_t channels = s.heads * s.width, channel = row % channels, head = channel / s.width;
+    for (uint64_t t = 0; t < s.steps; t++) {
+        uint64_t token = row / channels * s.steps + t, vector = (token * s.heads + head) * s.size;
+        double step = in[1].words[by_head ? token * s.heads + head : token * channels + channel];
         double input = in[0].words[token * channels + channel], sum = 0;
-        for (uint64_t k = 0; k < s->size; k++) {
-            double rate = in[2].words[by_head ? head : channel * s->size + k];
+        for (uint64_t k = 0; k < s.size; k++) {
+            double rate = in[2].words[by_head ? head : channel * s.size + k];
             state[k] = exp(step * rate) * state[k] + step * input * in[3].words[vector + k];
             sum += in[4].words[vector + k] * state[k];
         }
@@ -165,25 +166,8 @@ static void walk_channel(const host_call *call, const scan_geometry *s, uint64_t
 
 static rlxvk_status state_scan_host(const host_call *call)
 {
-    const carry_attributes *a = call->node->attributes;
-    const host_tensor *in = call->inputs;
-    scan_geometry s = geometry_of(&in[0].node->shape, &in[3].node->shape);
-    uint64_t channels = s.heads * s.width, result = s.batch * s.steps * channels;
-    double *state = memory_zeroed(s.size, sizeof *state);
-    if (!state)
-        return status_fail_memory("scan on the host");
-    for (uint64_t row = 0; row < s.batch * channels; row++) {
-        for (uint64_t k = 0; k < s.size; k++)
-            state[k] = a->carry ? in[5].words[row * s.size + k] : 0;
-        walk_channel(call, &s, row / channels, row % channels, state);
-        for (uint64_t k = 0; a->carry && k < s.size; k++)
-            call->out[result + row * s.size + k] = state[k];
-    }
-    sequence_bound(call, 0, result);
-    if (a->carry)
-        sequence_bound(call, result, s.batch * channels * s.size);
-    memory_free(state);
-    return RLXVK_OK;
+    scan_geometry s = host_geometry(call);
+    return sequence_host_states(call, s.batch * s.heads * s.width, s.size, walk_channel);
 }
 
 const op_family state_scan_family = {.name = "state_scan",

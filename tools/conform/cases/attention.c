@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static int find_word(const char *word, const char *const *words, int count)
 {
     for (int i = 0; i < count; i++)
@@ -187,8 +185,7 @@ static void generate_layouts(case_list *list)
         "shift=1 in=q:f32:3x4x5x8;k:f32:3x2x9x8;v:f32:3x2x9x8",
         "shift=1 mask=causal in=q:f32:3x4x40x8;k:f32:3x2x70x8;v:f32:3x2x70x8",
         "layout=packed heads=4 lse=1 in=q:f32:2x5x32;k:f32:2x9x16;v:f32:2x9x16"};
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "attention %s", lines[i]);
+    case_add_all(list, "attention", lines, COUNT(lines));
     case_add(list, "attention layout=packed heads=4 mask=custom in=q:f32:2x20x32;k:f32:2x70x16;"
                    "v:f32:2x70x16;mask:f32:2x70:bool");
 }
@@ -301,8 +298,7 @@ static void generate_edges(case_list *list)
         "mask=sliding window=2 in=q:f32:1x2x40x8;k:f32:1x2x700x8:special;v:f32:1x2x700x8:special",
         "mask=causal in=q:f32:1x2x140x132;k:f32:1x1x150x132;v:f32:1x1x150x132",
         "in=q:f32:1x1x70x190;k:f32:1x1x90x190;v:f32:1x1x90x190"};
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "attention layout=bhsd %s", lines[i]);
+    case_add_all(list, "attention layout=bhsd", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

@@ -46,6 +46,12 @@ void case_add(case_list *list, const char *format, ...)
     }
 }
 
+void case_add_all(case_list *list, const char *head, const char *const *rests, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        case_add(list, *head ? "%s %s" : "%s%s", head, rests[i]);
+}
+
 rlxvk_status case_list_generate(case_list *out)
 {
     *out = (case_list){0};
@@ -233,4 +239,10 @@ rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const c
         if (strcmp(s->inputs[i].name, name) == 0)
             return inputs[i];
     return RLXVK_NONE;
+}
+
+rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, rlxvk_tensor x)
+{
+    int64_t shift = case_integer(s, key, 0);
+    return shift ? rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift) : x;
 }

@@ -32,6 +32,8 @@
 #define CASE_MAX_INPUTS 16
 #define CASE_TEXT       512
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 typedef struct case_input {
     char name[24], fill[40];
     rlxvk_dtype dtype;
@@ -63,9 +65,14 @@ rlxvk_shape case_shape(const case_spec *s, const char *key);
 /* The tensor of the input with this name; RLXVK_NONE when the case has none. */
 rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const char *name);
 
+/* x without as many first indices of axis 0 as `key` says, by a view. */
+rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, rlxvk_tensor x);
+
 typedef struct case_list case_list;
 /* Appends one case line, printf-style. */
 void case_add(case_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends `head` and each of `rests` as a line. */
+void case_add_all(case_list *list, const char *head, const char *const *rests, size_t count);
 
 typedef struct case_family {
     const char *const *rows; /* row names this family builds; NULL-terminated */

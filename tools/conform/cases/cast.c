@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* By rlxvk_dtype. */
 static const char *const dtypes[] = {"f32", "f16", "bf16", "f64", "i8",   "i16",
                                      "i32", "i64", "u8",   "u32", "bool", "c64"};

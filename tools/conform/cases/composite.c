@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static rlxvk_tensor build_dot(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     int32_t axes[4][RLXVK_MAX_RANK + 1];

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* ---- building ---- */
 
 static void take_values(const case_spec *s, const char *key, int64_t values[3])
@@ -60,12 +58,6 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 }
 
 /* ---- lines ---- */
-
-static void add_all(case_list *list, const char *row, const char *const *rests, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        case_add(list, "%s %s", row, rests[i]);
-}
 
 typedef struct window {
     int kernel, stride, padding, dilation, groups;
@@ -163,7 +155,7 @@ static void generate_forward(case_list *list)
         "groups=4 padding=1,1,1 in=x:f32:2x4x5x5x5;w:f32:4x1x3x3x3", "in=x:f32:300x2x3;w:f32:3x2x2",
         "groups=2 in=x:f32:1x2x4194309;w:f32:2x1x1", /* more groups than a grid dimension */
     };
-    add_all(list, "conv", lines, COUNT(lines));
+    case_add_all(list, "conv", lines, COUNT(lines));
     /* More terms than a software driver loops over in one invocation. */
     case_add(list, "conv in=x:f32:1x16000x3x3:one;w:f32:2x16000x3x3:one");
 }
@@ -208,7 +200,7 @@ static void generate_transposed(case_list *list)
                  stride, stride, padding, padding, extra, extra, dilation, dilation, groups, 3,
                  i % 2 ? groups == 1 ? ";bias:f32:3" : ";bias:f32:6" : "");
     }
-    add_all(list, "conv_transpose2d", lines, COUNT(lines));
+    case_add_all(list, "conv_transpose2d", lines, COUNT(lines));
 }
 
 static void generate_columns(case_list *list)
@@ -260,8 +252,8 @@ static void generate_columns(case_list *list)
                  kernel, kernel, stride, stride, padding, padding, dilation, dilation,
                  2 * high * wide, 3 * kernel * kernel);
     }
-    add_all(list, "im2col", forward, COUNT(forward));
-    add_all(list, "col2im", back, COUNT(back));
+    case_add_all(list, "im2col", forward, COUNT(forward));
+    case_add_all(list, "col2im", back, COUNT(back));
 }
 
 static void generate_refusals(case_list *list)
@@ -314,8 +306,7 @@ static void generate_refusals(case_list *list)
         "col2im expect=E_ATTR kernel=2,2 size=-5,5 in=x:f32:16x12",
         "col2im expect=E_ATTR size=5,5 in=x:f32:16x12",
     };
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "%s", lines[i]);
+    case_add_all(list, "", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 typedef rlxvk_tensor unary_builder(rlxvk_graph *, rlxvk_tensor);
 typedef rlxvk_tensor binary_builder(rlxvk_graph *, rlxvk_tensor, rlxvk_tensor);
 typedef rlxvk_tensor ternary_builder(rlxvk_graph *, rlxvk_tensor, rlxvk_tensor, rlxvk_tensor);
@@ -41,9 +39,7 @@ static const struct {
 
 static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x, size_t index)
 {
-    int64_t shift = case_integer(s, "shift", 0);
-    if (shift)
-        x = rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
+    x = case_shifted(g, s, "shift", x);
     return case_integer(s, "scratch", 0) >> index & 1 ? rlxvk_copy(g, x) : x;
 }
 

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static rlxvk_tensor weights(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_tensor w = case_tensor(s, inputs, "w");
@@ -106,8 +104,7 @@ static void generate_grouped(case_list *list)
         "expect=E_DTYPE in=x:u8:5x12:bytes;w:f32:4x12x7;idx:f32:5",
         "expect=E_ARITY in=x:f32:5x12;w:f32:4x12x7",
     };
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "grouped_matmul %s", lines[i]);
+    case_add_all(list, "grouped_matmul", lines, COUNT(lines));
 }
 
 /* ---- packed experts ---- */
@@ -206,8 +203,7 @@ static void generate_packed_corners(case_list *list)
         "dequant_moe_weights format=i16 k=4 n=2 expect=E_UNSUPPORTED in=w:u8:16:bytes",
         "dequant_moe_weights format=nvfp4 k=32 n=2 expect=E_SHAPE in=w:u8:36:bytes",
     };
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "%s", lines[i]);
+    case_add_all(list, "", lines, COUNT(lines));
 }
 
 /* ---- group_limited_gate ---- */
@@ -247,8 +243,7 @@ static void generate_gates(case_list *list)
         "n_group=2048 topk_group=1 top_k=1 expect=E_UNSUPPORTED "
         "in=sig:f32:1x2048;route:f32:1x2048",
     };
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "group_limited_gate %s", lines[i]);
+    case_add_all(list, "group_limited_gate", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

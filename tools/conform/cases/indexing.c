@@ -6,29 +6,14 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static rlxvk_tensor shifted(rlxvk_graph *g, rlxvk_tensor x, int64_t shift)
-{
-    if (shift == 0)
-        return x;
-    return rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
-}
-
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_tensor x = shifted(g, case_tensor(s, inputs, "x"), case_integer(s, "shift", 0));
-    rlxvk_tensor index = shifted(g, case_tensor(s, inputs, "idx"), case_integer(s, "idx_shift", 0));
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    rlxvk_tensor index = case_shifted(g, s, "idx_shift", case_tensor(s, inputs, "idx"));
     int32_t axis = (int32_t)case_integer(s, "axis", 0);
     if (strcmp(s->row, "gather") == 0)
         return rlxvk_gather(g, x, index, axis);
     return rlxvk_take_along_axis(g, x, index, axis);
-}
-
-static void add_all(case_list *list, const char *row, const char *const *rests, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        case_add(list, "%s %s", row, rests[i]);
 }
 
 static void generate_gathers(case_list *list)
@@ -82,7 +67,7 @@ static void generate_gathers(case_list *list)
         case_add(list, "gather axis=%d in=x:f32:3x7x%s;idx:f32:11:index:7", i % 2 ? 1 : -2,
                  inners[i]);
     }
-    add_all(list, "gather", others, COUNT(others));
+    case_add_all(list, "gather", others, COUNT(others));
 }
 
 static void generate_takes(case_list *list)
@@ -132,7 +117,7 @@ static void generate_takes(case_list *list)
         case_add(list, "take_along_axis axis=%d in=x:f32:5x4x3;idx:f32:%s:badindex:%d", axis - 3,
                  longer[axis], extents[axis]);
     }
-    add_all(list, "take_along_axis", others, COUNT(others));
+    case_add_all(list, "take_along_axis", others, COUNT(others));
 }
 
 static void generate_refusals(case_list *list)
@@ -152,8 +137,7 @@ static void generate_refusals(case_list *list)
         "take_along_axis expect=E_DTYPE axis=0 in=x:f32:2x3;idx:c64:2x3",
         "take_along_axis expect=E_INDEX_RANGE axis=0 in=x:f32:16777217x0;idx:f32:1x1",
     };
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "%s", lines[i]);
+    case_add_all(list, "", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { MOST_SCALES = 512 };
 
 /* ---- Builders ---- */
@@ -98,12 +96,6 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 }
 
 /* ---- Cases ---- */
-
-static void add_all(case_list *list, const char *row, const char *const *rests, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        case_add(list, "%s %s", row, rests[i]);
-}
 
 static const char *const quantize_rests[] = {
     "scales=0.5 zero_points=3 in=x:f32:scalar",
@@ -312,11 +304,11 @@ static const char *const qconv2d_rests[] = {
 
 static void generate(case_list *list)
 {
-    add_all(list, "quantize", quantize_rests, COUNT(quantize_rests));
-    add_all(list, "dequantize", dequantize_rests, COUNT(dequantize_rests));
-    add_all(list, "qmatmul", qmatmul_rests, COUNT(qmatmul_rests));
+    case_add_all(list, "quantize", quantize_rests, COUNT(quantize_rests));
+    case_add_all(list, "dequantize", dequantize_rests, COUNT(dequantize_rests));
+    case_add_all(list, "qmatmul", qmatmul_rests, COUNT(qmatmul_rests));
     generate_tiles(list);
-    add_all(list, "qconv2d", qconv2d_rests, COUNT(qconv2d_rests));
+    case_add_all(list, "qconv2d", qconv2d_rests, COUNT(qconv2d_rests));
 }
 
 static const char *const rows[] = {"quantize", "dequantize", "qmatmul", "qconv2d", NULL};

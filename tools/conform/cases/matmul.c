@@ -109,8 +109,7 @@ static void generate_batches(case_list *list)
         "matmul transpose_a=1 in=a:f32:0x70;b:f32:0x65",
         "matmul in=a:f32:3000x2x3;b:f32:3000x3x2",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        case_add(list, "%s", lines[i]);
+    case_add_all(list, "", lines, COUNT(lines));
 }
 
 static void generate_values(case_list *list)
@@ -226,8 +225,7 @@ static void generate_fused(case_list *list)
         "activation=relu in=x:f16:40x33;w:f16:33x65;bias:f16:65",
         "narrow_a=1 activation=relu in=x:f32:4x5x7;w:f32:7x9;bias:f32:9",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        case_add(list, "fused_matmul_bias_act %s", lines[i]);
+    case_add_all(list, "fused_matmul_bias_act", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

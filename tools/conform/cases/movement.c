@@ -11,15 +11,9 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    int64_t shift = case_integer(s, "shift", 0);
-    rlxvk_tensor x = inputs[0];
-    if (shift == 0)
-        return x;
-    return rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
+    return case_shifted(g, s, "shift", inputs[0]);
 }
 
 static rlxvk_shape target_shape(const case_spec *s)
@@ -73,12 +67,6 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 
 /* ---- Lines ---- */
 
-static void add_all(case_list *list, const char *row, const char *const *rests, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        case_add(list, "%s %s", row, rests[i]);
-}
-
 static void generate_views(case_list *list)
 {
     static const char *const reshapes[] = {
@@ -124,7 +112,7 @@ static void generate_views(case_list *list)
         "x:f32:3x0x2",
         "x:f32:100x101",
     };
-    add_all(list, "reshape", reshapes, COUNT(reshapes));
+    case_add_all(list, "reshape", reshapes, COUNT(reshapes));
     for (size_t i = 0; i < COUNT(leaves); i++)
         case_add(list, "stop_gradient in=%s", leaves[i]);
     case_add(list, "stop_gradient shift=2 in=x:f32:5x3");
@@ -176,7 +164,7 @@ static void generate_transposes(case_list *list)
         case_add(list, "transpose perm=%s in=x:f32:3x5x7", perms3[i]);
         case_add(list, "transpose perm=%s in=x:f32:17x33x18", perms3[i]);
     }
-    add_all(list, "transpose", others, COUNT(others));
+    case_add_all(list, "transpose", others, COUNT(others));
 }
 
 static void generate_narrows(case_list *list)
@@ -216,7 +204,7 @@ static void generate_narrows(case_list *list)
             case_add(list, "narrow axis=%d start=%d length=%d in=x:f32:%s", axis - 3 * (i % 2),
                      slices[i][0], slices[i][1], shapes[axis]);
         }
-    add_all(list, "narrow", others, COUNT(others));
+    case_add_all(list, "narrow", others, COUNT(others));
 }
 
 static void generate_concats(case_list *list)
@@ -268,7 +256,7 @@ static void generate_concats(case_list *list)
         case_add(list, "concat axis=%d in=a:f32:2x3x4x2;b:f32:%s", axis, seconds[axis]);
         case_add(list, "concat axis=%d in=a:f32:%s;b:f32:2x3x4x2", axis - 4, seconds[axis]);
     }
-    add_all(list, "concat", others, COUNT(others));
+    case_add_all(list, "concat", others, COUNT(others));
 }
 
 static void generate_expands(case_list *list)
@@ -318,7 +306,7 @@ static void generate_expands(case_list *list)
         "shape=1,1000 shift=3 in=x:f32:4x1",
         "shape=16777301 in=x:f32:1", /* more workgroups than one dimension of the grid holds */
     };
-    add_all(list, "expand", expands, COUNT(expands));
+    case_add_all(list, "expand", expands, COUNT(expands));
 }
 
 static void generate_reverses(case_list *list)
@@ -355,7 +343,7 @@ static void generate_reverses(case_list *list)
     for (size_t i = 0; i < COUNT(subsets); i++)
         for (size_t j = 0; j < COUNT(shapes); j++)
             case_add(list, "reverse%s in=x:f32:%s", subsets[i], shapes[j]);
-    add_all(list, "reverse", others, COUNT(others));
+    case_add_all(list, "reverse", others, COUNT(others));
 }
 
 static void generate_refusals(case_list *list)
@@ -393,8 +381,7 @@ static void generate_refusals(case_list *list)
         "reverse expect=E_AXIS axes=2 in=x:f32:2x3",
         "reverse expect=E_AXIS axes=0 in=x:f32:scalar",
     };
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "%s", lines[i]);
+    case_add_all(list, "", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

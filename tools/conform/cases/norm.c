@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const rows[] = {"layer_norm", "rms_norm", "fused_residual_ln",
                                    "fused_residual_rms_norm", NULL};
 

@@ -9,15 +9,9 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_tensor x = case_tensor(s, inputs, "x");
-    int64_t shift = case_integer(s, "shift", 0);
-    if (shift == 0)
-        return x;
-    return rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
+    return case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
 }
 
 static rlxvk_tensor build_norm(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
@@ -105,12 +99,6 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     return build_norm(g, s, inputs);
 }
 
-static void add_all(case_list *list, const char *row, const char *const *rests, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        case_add(list, "%s %s", row, rests[i]);
-}
-
 /* ---- Norms ---- */
 
 static const char *const fills[] = {"unit", "uniform", "offset"};
@@ -145,7 +133,7 @@ static void generate_layer_norms(case_list *list)
             case_add(list, rest, channels[c], planes[p], fills[(c + 2 * p) % COUNT(fills)],
                      channels[c], channels[c]);
         }
-    add_all(list, "layer_norm2d", others, COUNT(others));
+    case_add_all(list, "layer_norm2d", others, COUNT(others));
 }
 
 static void generate_group_norms(case_list *list)
@@ -186,7 +174,7 @@ static void generate_group_norms(case_list *list)
                 case_add(list, rest, groups[k], channels[c], planes[p],
                          fills[(c + 2 * p) % COUNT(fills)], channels[c], channels[c]);
             }
-    add_all(list, "group_norm", others, COUNT(others));
+    case_add_all(list, "group_norm", others, COUNT(others));
 }
 
 static void generate_batch_norms(case_list *list)
@@ -231,7 +219,7 @@ static void generate_batch_norms(case_list *list)
             case_add(list, rest, shapes[i].axis, shapes[i].dims, j ? "uniform" : "unit", n, n, n,
                      n);
         }
-    add_all(list, "batch_norm_inference", others, COUNT(others));
+    case_add_all(list, "batch_norm_inference", others, COUNT(others));
 }
 
 /* ---- Pooling ---- */
@@ -296,7 +284,7 @@ static void generate_pools(case_list *list, const char *row)
     case_add(list, "%s kernel=3,3 shift=1 in=x:f32:3x3x7x5:range:0.5:1.5", row);
     case_add(list, "%s kernel=3 in=x:f16:2x3x7", row);
     case_add(list, "%s kernel=2 in=x:bool:2x3x7:bool", row);
-    add_all(list, row, refusals, COUNT(refusals));
+    case_add_all(list, row, refusals, COUNT(refusals));
 }
 
 static void generate_resizes(case_list *list)
@@ -321,7 +309,7 @@ static void generate_resizes(case_list *list)
                                         "expect=E_SHAPE in=x:f32:1x2x3x4x5",
                                         "expect=E_SHAPE in=x:f32:scalar",
                                         "expect=E_DTYPE in=x:c64:1x2x3x4"};
-    add_all(list, "resize_nearest2x", rests, COUNT(rests));
+    case_add_all(list, "resize_nearest2x", rests, COUNT(rests));
 }
 
 static void generate_axials(case_list *list)
@@ -365,7 +353,7 @@ static void generate_axials(case_list *list)
                          "axial_rope2d grid=3,5 head_dim=%d repeat=%d tile=%d inverse=%d "
                          "in=x:f32:2x%dx%d",
                          d, repeat, mode & 1, mode >> 1, 15 * repeat, 2 * d);
-    add_all(list, "axial_rope2d", others, COUNT(others));
+    case_add_all(list, "axial_rope2d", others, COUNT(others));
 }
 
 static void generate(case_list *list)

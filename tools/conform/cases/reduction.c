@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const rows[] = {"reduce_sum",  "reduce_mean", "reduce_max", "reduce_min",
                                    "reduce_prod", "softmax",     "cumsum",     "argmax",
                                    "argmin",      NULL};

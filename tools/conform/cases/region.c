@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* By code. */
 static const char *const activations[] = {
 #define ACTIVATION(code, NAME, row, ...) #row,
@@ -396,8 +394,7 @@ static void generate_refusals(case_list *list)
         "shape=1x1x3x4 prologue=1 modulus=0 steps=relu:i0 in=x:f32:1x1x1x2",
         "shape=1x2x4x4 prologue=1 modulus=0 steps=relu:i0 in=x:f32:1x1x2x2",
     };
-    for (size_t i = 0; i < COUNT(wrong); i++)
-        case_add(list, "elementwise_region expect=E_ATTR %s", wrong[i]);
+    case_add_all(list, "elementwise_region expect=E_ATTR", wrong, COUNT(wrong));
     case_add(list, "elementwise_region expect=E_DTYPE steps=relu:i0 in=x:c64:4");
     case_add(list, "elementwise_region expect=E_DTYPE steps=relu:i0 in=x:u8:4:bytes");
 }

@@ -6,31 +6,15 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static rlxvk_tensor shifted(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
-{
-    int64_t shift = case_integer(s, "shift", 0);
-    if (shift == 0)
-        return x;
-    return rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
-}
-
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     if (strcmp(s->row, "scatter_add") == 0)
-        return rlxvk_scatter_add(g, shifted(g, s, case_tensor(s, inputs, "updates")),
-                                 shifted(g, s, case_tensor(s, inputs, "idx")),
+        return rlxvk_scatter_add(g, case_shifted(g, s, "shift", case_tensor(s, inputs, "updates")),
+                                 case_shifted(g, s, "shift", case_tensor(s, inputs, "idx")),
                                  case_integer(s, "dim", 0));
-    rlxvk_tensor x = shifted(g, s, case_tensor(s, inputs, "x"));
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
     rlxvk_tensor indices = rlxvk_topk(g, x, case_integer(s, "k", 0));
     return case_integer(s, "values", 0) ? rlxvk_take_along_axis(g, x, indices, -1) : indices;
-}
-
-static void add_all(case_list *list, const char *row, const char *const *rests, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        case_add(list, "%s %s", row, rests[i]);
 }
 
 static void generate_scatters(case_list *list)
@@ -85,7 +69,7 @@ static void generate_scatters(case_list *list)
         "dim=3001 in=updates:c64:8192x5:integers;idx:f32:8192:index:3001",
         "dim=3 shift=2 in=updates:c64:9001x33;idx:f32:9001:index:3",
         "expect=E_DTYPE dim=4 in=updates:f32:3x2;idx:c64:3"};
-    add_all(list, "scatter_add", rests, COUNT(rests));
+    case_add_all(list, "scatter_add", rests, COUNT(rests));
 }
 
 /* Row lengths around the limits of every kernel. */
@@ -137,7 +121,7 @@ static void generate_topk(case_list *list)
             case_add(list, "topk k=%d in=x:f32:%dx%d:%s", k[j], n > 1000 ? 2 : 3, n,
                      fills[(i + (size_t)j) % COUNT(fills)]);
         }
-    add_all(list, "topk", rests, COUNT(rests));
+    case_add_all(list, "topk", rests, COUNT(rests));
 }
 
 static void generate(case_list *list)

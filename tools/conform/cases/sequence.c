@@ -304,8 +304,7 @@ static void generate_refusals(case_list *list)
         "lstm hidden=3 in=x:f32:2x6x2:special;w_ih:f32:12x2:one;w_hh:f32:12x3;bias:f32:12",
         "gru hidden=3 in=x:f32:2x6x2:special;w_ih:f32:9x2:one;w_hh:f32:9x3;b_ih:f32:9;b_hh:f32:9",
         "rnn hidden=3 in=x:f32:2x6x2:special;w_ih:f32:3x2:one;w_hh:f32:3x3;bias:f32:3"};
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "%s", lines[i]);
+    case_add_all(list, "", lines, COUNT(lines));
 }
 
 static void generate_relu(case_list *list)
@@ -356,8 +355,7 @@ static void generate_selective(case_list *list)
         "expect=E_SHAPE in=x:f32:2x3x4;delta:f32:2x3x4;a:f32:4x2;b:f32:2x3x2;c:f32:2x3x1",
         "expect=E_SHAPE in=x:f32:2x12;delta:f32:2x12;a:f32:4x2;b:f32:2x3x2;c:f32:2x3x2",
         "expect=E_ARITY in=x:f32:2x3x4;delta:f32:2x3x4;a:f32:4x2;b:f32:2x3x2"};
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "selective_scan %s", lines[i]);
+    case_add_all(list, "selective_scan", lines, COUNT(lines));
 }
 
 static void add_mamba2(case_list *list, const int *s, const char *extra, const char *dt, bool state)
@@ -401,8 +399,7 @@ static void generate_mamba2(case_list *list)
         "in=x:f32:1x2x2x3;dt:f32:1x2x2;a:f32:2;b:f32:1x2x1x4;c:f32:1x2x1x4",
         "in=x:f32:1x2x2x3;dt:f32:1x2x2;a:f32:2;b:f32:1x2x2x4;c:f32:1x2x2x4;state:f32:1x2x4x3",
         "in=x:f32:2x2x3;dt:f32:1x2x2;a:f32:2;b:f32:1x2x2x4;c:f32:1x2x2x4"};
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "mamba2 expect=E_SHAPE %s", lines[i]);
+    case_add_all(list, "mamba2 expect=E_SHAPE", lines, COUNT(lines));
 }
 
 /* s: steps, batch, heads, size. Keys are scaled to a length below one. */
@@ -453,8 +450,7 @@ static void generate_delta(case_list *list)
         "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x1;beta:f32:1x2x2",
         "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2x1",
         "in=q:f32:2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2"};
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "gated_delta_net expect=E_SHAPE %s", lines[i]);
+    case_add_all(list, "gated_delta_net expect=E_SHAPE", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

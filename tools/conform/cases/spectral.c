@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const rows[] = {"fft",         "rfft_block",
                                    "irfft_block", "complex_norm_sq",
                                    "conjugate",   "complex_norm_sq_backward",

@@ -10,16 +10,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
-{
-    int64_t shift = case_integer(s, "shift", 0);
-    if (shift == 0)
-        return x;
-    return rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
-}
-
 static rlxvk_tensor build_rope(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     const char *table = case_word(s, "table", "auto");
@@ -32,7 +22,7 @@ static rlxvk_tensor build_rope(rlxvk_graph *g, const case_spec *s, const rlxvk_t
                                                ? RLXVK_ROPE_TABLE_PER_POSITION
                                            : !strcmp(table, "token") ? RLXVK_ROPE_TABLE_PER_TOKEN
                                                                      : RLXVK_ROPE_TABLE_AUTO};
-    rlxvk_tensor x = operand(g, s, case_tensor(s, inputs, "x"));
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
     return rlxvk_rope(g, x, case_tensor(s, inputs, "cos"), case_tensor(s, inputs, "sin"), &options);
 }
 
@@ -56,7 +46,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         return build_rope(g, s, inputs);
     if (strcmp(s->row, "write_rows") == 0)
         return build_write_rows(g, s, inputs);
-    return rlxvk_fused_swiglu(g, operand(g, s, inputs[0]), case_integer(s, "gate_first", 0) != 0);
+    return rlxvk_fused_swiglu(g, case_shifted(g, s, "shift", inputs[0]),
+                              case_integer(s, "gate_first", 0) != 0);
 }
 
 static void generate_rope(case_list *list)
@@ -161,8 +152,7 @@ static void generate_write_rows(case_list *list)
         "difference=1 in=cache:f32:2x7x5:integers;rows:f32:2x3x5:integers;"
         "position:f32:1:constant:3;rows2:f32:2x1x5:integers;position2:f32:1:constant:0",
         "in=cache:f32:8x300x128;rows:f32:8x200x128;position:f32:1:constant:50"};
-    for (size_t i = 0; i < COUNT(lines); i++)
-        case_add(list, "write_rows %s", lines[i]);
+    case_add_all(list, "write_rows", lines, COUNT(lines));
 }
 
 static void generate(case_list *list)

@@ -51,10 +51,7 @@ const op_family stop_gradient_family = {
 
 rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape)
 {
-    shape_attributes attributes;
-    memset(&attributes, 0, sizeof attributes);
-    attributes.shape = shape;
-    return op_build(g, OP_reshape, &x, 1, &attributes);
+    return layout_build_shape(g, OP_reshape, x, shape);
 }
 
 /* The one dim given as -1, or rank when there is none. */
@@ -118,12 +115,6 @@ error:
     return status;
 }
 
-static void reshape_describe(const node *n, text *out)
-{
-    char buffer[SHAPE_TEXT];
-    text_append(out, " shape=%s", shape_text(&n->shape, buffer));
-}
-
 const op_family reshape_family = {
     .name = "reshape",
     .attribute_size = sizeof(shape_attributes),
@@ -133,5 +124,5 @@ const op_family reshape_family = {
     .infer = reshape_infer,
     .view = whole_view,
     .host = copy_host,
-    .describe = reshape_describe,
+    .describe = layout_describe_shape,
 };
