@@ -372,8 +372,7 @@ static void step_set_feed(live *l, bool rows)
     bool prefix = !rows && choose(4);
     if (!may_feed(l->model, name, index))
         return;
-    tell("e%u %s %s <- %zu", number_of(l), rows ? "register row feed" : "set feed", text_of(name),
-         index);
+    tell("e%u %s %s <- %zu", number_of(l), rows ? "row feed" : "feed", text_of(name), index);
     rlxvk_status status = (rows     ? rlxvk_register_row_feed
                            : prefix ? rlxvk_set_handle_feed_prefix
                                     : rlxvk_set_handle_feed)(l->real, name, index);
@@ -603,8 +602,8 @@ static void step_compile(void)
     for (uint8_t id = 0; other && id < g->node_count; id++)
         if (g->nodes[id].op == MODEL_INPUT && mask >> id & 1)
             shared[o.shared_input_count++] = g->nodes[id].name;
-    status_set refused = other ? model_sharing_refusals(g, &o, other->model) : 0;
     o.share_with = other ? other->real : NULL;
+    status_set allowed = other ? model_sharing_allows(g, &o, other->model) : ACCEPTED;
     tell("e%u compile '%s'", number_of(l), g->name);
     tell_options(&o);
     if (other)
@@ -612,7 +611,7 @@ static void step_compile(void)
     for (size_t i = 0; i < o.shared_input_count; i++)
         tell(" %s", shared[i]);
     FUZZ_CHECK(model_build(g, &graph) == RLXVK_OK, "%s: %s", g->name, rlxvk_last_error());
-    if (expect(rlxvk_compile(world.context, graph, &o, &l->real), refused ? refused : ACCEPTED))
+    if (expect(rlxvk_compile(world.context, graph, &o, &l->real), allowed))
         l->model = model_compile(g, &o, other ? other->model : NULL);
     rlxvk_graph_destroy(graph);
 }

@@ -134,8 +134,8 @@ static int shared_leaf(const model_executable *e, uint8_t id, const rlxvk_compil
     return theirs;
 }
 
-status_set model_sharing_refusals(const model_graph *g, const rlxvk_compile_options *options,
-                                  const model_executable *other)
+status_set model_sharing_allows(const model_graph *g, const rlxvk_compile_options *options,
+                                const model_executable *other)
 {
     for (size_t i = 0; i < options->shared_input_count; i++) {
         model_executable here = {.graph = g};
@@ -152,7 +152,7 @@ status_set model_sharing_refusals(const model_graph *g, const rlxvk_compile_opti
         if (live && !other->leaves[theirs].live)
             return STATUS(RLXVK_E_UNKNOWN_NAME);
     }
-    return 0;
+    return ACCEPTED;
 }
 
 model_executable *model_compile(const model_graph *g, const rlxvk_compile_options *options,

@@ -141,9 +141,9 @@ typedef struct model_bytes {
     size_t size;
 } model_bytes;
 
-/* Why inputs cannot be shared with `other` as the options ask; 0: they can. */
-status_set model_sharing_refusals(const model_graph *g, const rlxvk_compile_options *options,
-                                  const model_executable *other);
+/* ACCEPTED, or why inputs cannot be shared with `other` as the options ask. */
+status_set model_sharing_allows(const model_graph *g, const rlxvk_compile_options *options,
+                                const model_executable *other);
 /* As rlxvk_compile of the graph with these options, whose share_with is `other`. */
 model_executable *model_compile(const model_graph *g, const rlxvk_compile_options *options,
                                 const model_executable *other);
