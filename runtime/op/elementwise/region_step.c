@@ -3,8 +3,8 @@
 #include "op/activation.h"
 #include "op/elementwise/region.h"
 
-_Static_assert(OP_round - OP_gelu == UNARY_COUNT - 1 && OP_pow - OP_add == BINARY_POW &&
-                   OP_ge - OP_eq == COMPARE_GE,
+/* Of activations, activation.c checks it. */
+_Static_assert(OP_pow - OP_add == BINARY_POW && OP_ge - OP_eq == COMPARE_GE,
                "op.def has the rows of a kind in the order of their codes");
 
 /* Kinds of steps: operands, how many ops, and the row of the first. */
