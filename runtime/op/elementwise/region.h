@@ -33,6 +33,9 @@ op_kind region_step_row(const region_step *step);
  * two). */
 bool region_step_of(const node *n, region_step *out);
 
+/* Whether this input is read through the prologue. */
+bool region_is_prologue(const region_attributes *a, uint32_t input);
+rlxvk_status region_host(const host_call *call); /* region_host.c */
 /* Whether a tensor of shape `from`, read at every element of `to` under numpy broadcasting, is
  * read one to one (*modulus 0), or repeats as a whole every *modulus elements. */
 bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);
