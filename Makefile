@@ -240,7 +240,13 @@ $(GEN)/null_calls.h: $(NULL_CALLS)
 
 $(BUILD)/test/unit/exec/test_null.o: $(GEN)/null_calls.h
 
-$(BUILD)/%.o: %.c | $(GEN)/kernel_table.h
+# The families of conformance cases, for cases.h.
+$(GEN)/case_families.h: $(sort $(wildcard tools/conform/cases/*.c))
+	@mkdir -p $(@D)
+	@sed -n 's/^const case_family \([a-z_0-9]*\) = .*/CASES(\1)/p' $^ >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(BUILD)/%.o: %.c | $(GEN)/kernel_table.h $(GEN)/case_families.h
 	@mkdir -p $(@D)
 	@echo "  CC $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -6,25 +6,8 @@
 
 /* ---- unary, binary, compare, where, fma, cast ---- */
 
-#define UNARY_GELU        0
-#define UNARY_GELU_APPROX 1
-#define UNARY_SILU        2
-#define UNARY_RELU        3
-#define UNARY_SIGMOID     4
-#define UNARY_TANH        5
-#define UNARY_EXP         6
-#define UNARY_LOG         7
-#define UNARY_SQRT        8
-#define UNARY_RSQRT       9
-#define UNARY_NEG         10
-#define UNARY_ABS         11
-#define UNARY_SIN         12
-#define UNARY_COS         13
-#define UNARY_TAN         14
-#define UNARY_ATAN        15
-#define UNARY_ROUND       16
-#define UNARY_COUNT       17
-#define UNARY_NONE        0xFFu /* an epilogue without activation */
+/* Codes of activations: args/activation.def. */
+#define UNARY_NONE 0xFFu /* an epilogue without activation */
 
 #define BINARY_ADD 0
 #define BINARY_SUB 1
@@ -91,10 +74,11 @@ struct cast_args {
 #define REGION_BINARY     2
 #define REGION_COMPARE    3
 #define REGION_WHERE      4
-/* Kinds that only the kernels know: costly activations on their own, and with them a binary op. */
-#define REGION_CURVE     5  /* gelu, gelu_approx, silu, sigmoid, tanh, exp */
-#define REGION_ROOT      6  /* log, sqrt, rsqrt, round; div */
-#define REGION_ANGLE     7  /* sin, cos, tan, atan; pow */
+/* Kinds that only the kernels know: costly activations (activation.def), and with them a binary
+ * op. */
+#define REGION_CURVE     5
+#define REGION_ROOT      6  /* and div */
+#define REGION_ANGLE     7  /* and pow */
 #define REGION_OP_BINARY 30 /* the div or pow of the last two */
 
 /* A step is one specialization constant: kind, op, and where its operands stand among the values,

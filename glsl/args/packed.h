@@ -4,37 +4,8 @@
 
 #include "args/types.h"
 
-/* Formats are GGUF tensor type numbers. packed rows lie row_bytes apart from byte w_offset; a row
- * has `units` units of 32 elements; last_word: index of the slot's last word. */
-#define DEQUANT_F32     0
-#define DEQUANT_F16     1
-#define DEQUANT_BF16    30
-#define DEQUANT_Q4_0    2
-#define DEQUANT_Q4_1    3
-#define DEQUANT_Q5_0    6
-#define DEQUANT_Q5_1    7
-#define DEQUANT_Q8_0    8
-#define DEQUANT_Q2_K    10
-#define DEQUANT_Q3_K    11
-#define DEQUANT_Q4_K    12
-#define DEQUANT_Q5_K    13
-#define DEQUANT_Q6_K    14
-#define DEQUANT_Q8_K    15
-#define DEQUANT_IQ2_XXS 16
-#define DEQUANT_IQ2_XS  17
-#define DEQUANT_IQ3_XXS 18
-#define DEQUANT_IQ1_S   19
-#define DEQUANT_IQ4_NL  20
-#define DEQUANT_IQ3_S   21
-#define DEQUANT_IQ2_S   22
-#define DEQUANT_IQ4_XS  23
-#define DEQUANT_IQ1_M   29
-#define DEQUANT_TQ1_0   34
-#define DEQUANT_TQ2_0   35
-#define DEQUANT_MXFP4   39
-#define DEQUANT_NVFP4   40
-#define DEQUANT_Q1_0    41
-#define DEQUANT_Q2_0    42
+/* Formats: format.def. Packed rows lie row_bytes apart from byte w_offset; a row has `units` units
+ * of 32 elements; last_word: index of the slot's last word. */
 
 /* Groups of formats: each has kernels of its own, with the decoders of dequant_<group>.glsl. */
 #define DEQUANT_COMMON 0
@@ -73,9 +44,6 @@ struct dequant_gather_args {
 #define DEQUANT_MXFP4_BLOCK 6
 #define DEQUANT_INT4_ASYM   7
 #define DEQUANT_PLAIN       256 /* rows [n, k]: 256 + GGUF type */
-#define DEQUANT_PLAIN_F32   256
-#define DEQUANT_PLAIN_F16   257
-#define DEQUANT_PLAIN_BF16  286
 
 /* block: elements of p with one scale; scale_step: 0 where one scale serves all columns. w_offset
  * counts bytes, scale_offset elements of the scales (f32 or bytes). */

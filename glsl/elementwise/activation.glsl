@@ -1,4 +1,4 @@
-/* The 17 activations of core ops, each within its tolerance on any driver: activation(code, x). */
+/* The activations of args/activation.def, each within its tolerance on any driver. */
 #ifndef RLXVK_ACTIVATION_GLSL
 #define RLXVK_ACTIVATION_GLSL
 #include "args/elementwise.h"
@@ -50,59 +50,47 @@ float relu(float x)
 }
 
 /*
- * activation(code, x): `code` is UNARY_..; with UNARY_NONE the result is x. Give a specialization
- * constant, so that one branch is left. The four parts, by cost, are for callers that know the part
- * before: drivers read whole functions before they drop what constants rule out.
+ * The four kinds of activation.def; x where `code` is none of the kind. Give a specialization
+ * constant as the code, so that one branch is left.
  */
+#define CHOOSE(number, kernel)                                                                     \
+    if (code == number)                                                                            \
+        return kernel;
+
 float light_activation(uint code, float x)
 {
-    if (code == UNARY_RELU)
-        return relu(x);
-    if (code == UNARY_NEG)
-        return uintBitsToFloat(floatBitsToUint(x) ^ SIGN_BIT);
-    if (code == UNARY_ABS)
-        return uintBitsToFloat(floatBitsToUint(x) & MAGNITUDE_BITS);
+#define LIGHT_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#include "args/activation.def"
     return x;
 }
 
 float curve_activation(uint code, float x)
 {
-    if (code == UNARY_GELU)
-        return gelu(x);
-    if (code == UNARY_GELU_APPROX)
-        return gelu_tanh(x);
-    if (code == UNARY_SILU)
-        return silu(x);
-    if (code == UNARY_SIGMOID)
-        return logistic(x);
-    return code == UNARY_TANH ? hyperbolic_tangent(x) : exponential(x);
+#define CURVE_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#include "args/activation.def"
+    return x;
 }
 
 float root_activation(uint code, float x)
 {
-    if (code == UNARY_LOG)
-        return logarithm(x);
-    if (code == UNARY_SQRT)
-        return square_root(x);
-    return code == UNARY_RSQRT ? reciprocal_root(x) : round_half_even(x);
+#define ROOT_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#include "args/activation.def"
+    return x;
 }
 
 float angle_activation(uint code, float x)
 {
-    if (code == UNARY_ATAN)
-        return arctangent(x);
-    return code == UNARY_TAN ? tangent(x) : sine(x, code == UNARY_COS ? 1 : 0);
+#define ANGLE_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#include "args/activation.def"
+    return x;
 }
 
+/* Of any kind; x where `code` is UNARY_NONE. */
 float activation(uint code, float x)
 {
-    if (code == UNARY_RELU || code == UNARY_NEG || code == UNARY_ABS || code > UNARY_ROUND)
-        return light_activation(code, x);
-    if (code <= UNARY_EXP)
-        return curve_activation(code, x);
-    if (code <= UNARY_RSQRT || code == UNARY_ROUND)
-        return root_activation(code, x);
-    return angle_activation(code, x);
+#define ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, kind) CHOOSE(number, kernel)
+#include "args/activation.def"
+    return x;
 }
 
 #endif

@@ -34,7 +34,9 @@
 #define UNIT_ELEMENTS 32
 #define RUN_ELEMENTS  16
 
-layout(constant_id = 1) const uint FORMAT = DEQUANT_Q8_0;
+#include "packed/format.glsl"
+
+layout(constant_id = 1) const uint FORMAT = Q8_0;
 layout(constant_id = 2) const uint ALIGNMENT = 1; /* of every block, in bytes, at most 16 */
 layout(constant_id = 3) const uint BLOCK_BYTES = 34;
 layout(constant_id = 4) const uint BLOCK_UNITS = 1;

@@ -1,8 +1,8 @@
 /* Decoders of Q8_0, Q4_K, Q5_K and Q6_K. */
 #include "args/packed.h"
 
-const uint MASK = FORMAT == DEQUANT_Q4_K ? 15 : 0xff;
-const uint CENTER = FORMAT == DEQUANT_Q8_0 ? SIGNED : FORMAT == DEQUANT_Q6_K ? 32 : 0;
+const uint MASK = FORMAT == Q4_K ? 15 : 0xff;
+const uint CENTER = FORMAT == Q8_0 ? SIGNED : FORMAT == Q6_K ? 32 : 0;
 
 /*
  * d, 32 signed bytes. The 34 bytes at an even address touch 9 words whichever half the first starts
@@ -43,9 +43,9 @@ struct unit_words {
 
 unit_words load_k_unit(uint block, uint u)
 {
-    uint codes = FORMAT == DEQUANT_Q5_K ? 48 : 16;
+    uint codes = FORMAT == Q5_K ? 48 : 16;
     uvec4 fifth = uvec4(0);
-    if (FORMAT == DEQUANT_Q5_K)
+    if (FORMAT == Q5_K)
         fifth = load16(block + 16 + 16 * (u & 1));
     return unit_words(load16(block + codes + 16 * u), load16(block), fifth);
 }
@@ -57,7 +57,7 @@ unit_codes decode_k_unit(unit_words w, uint u)
     vec2 scale, bias;
     uvec4 first = w.codes, second = w.codes >> 4;
     decode_scale_min(w.head, u, scale, bias);
-    if (FORMAT == DEQUANT_Q5_K) {
+    if (FORMAT == Q5_K) {
         uvec4 fifth = w.more >> 2 * (u >> 1);
         first = first & NIBBLES | (fifth & BITS) << 4;
         second = second & NIBBLES | (fifth >> 1 & BITS) << 4;
@@ -82,9 +82,9 @@ unit_codes decode_q6_k(uint block, uint u)
 
 unit_codes decode_unit(uint block, uint u)
 {
-    if (FORMAT == DEQUANT_Q4_K || FORMAT == DEQUANT_Q5_K)
+    if (FORMAT == Q4_K || FORMAT == Q5_K)
         return decode_k_unit(load_k_unit(block, u), u);
-    if (FORMAT == DEQUANT_Q6_K)
+    if (FORMAT == Q6_K)
         return decode_q6_k(block, u);
     return decode_q8_0(block, u);
 }

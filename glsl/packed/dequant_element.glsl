@@ -8,6 +8,7 @@
 layout(constant_id = 1) const uint SCHEME = DEQUANT_INT8;
 layout(constant_id = 2) const uint ALIGNMENT = 1; /* of four columns, or of a plain element */
 #include "args/packed.h"
+#include "packed/format.glsl"
 #include "packed/packed.glsl"
 layout(set = 0, binding = 1) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 3) readonly restrict buffer scale_floats { float scale[]; };
@@ -89,10 +90,10 @@ vec4 nibble_values(uint e)
 float plain_value(uint p, uint column)
 {
     uint element = min(column, args.n - 1) * args.k + p;
-    if (SCHEME == DEQUANT_PLAIN_F32)
+    if (SCHEME == DEQUANT_PLAIN + F32)
         return uintBitsToFloat(load4(args.w_offset + 4 * element));
     uint bits = load2(args.w_offset + 2 * element);
-    return SCHEME == DEQUANT_PLAIN_F16 ? half_value(bits) : uintBitsToFloat(bits << 16);
+    return SCHEME == DEQUANT_PLAIN + F16 ? half_value(bits) : uintBitsToFloat(bits << 16);
 }
 
 /* w of p and four columns; s of p's block. */

@@ -77,10 +77,10 @@ void write_run(uint at, uvec4 codes, float scale, float bias)
 float plain_value(uint element)
 {
     uint at = element * BLOCK_BYTES;
-    if (FORMAT == DEQUANT_F32)
+    if (FORMAT == F32)
         return uintBitsToFloat(load4(args.w_offset + at));
     uint bits = load2(args.w_offset + at);
-    return FORMAT == DEQUANT_F16 ? half_value(bits) : uintBitsToFloat(bits << 16);
+    return FORMAT == F16 ? half_value(bits) : uintBitsToFloat(bits << 16);
 }
 
 void main()

@@ -103,7 +103,7 @@ uvec4 iq3_levels(uvec4 index)
 {
     uvec4 code = grid_codes(index);
     uvec4 v = code & 0x7 | (code & 0x38) << 5 | (code & 0x1c0) << 10 | (code & 0xe00) << 15;
-    if (FORMAT == DEQUANT_IQ3_S)
+    if (FORMAT == IQ3_S)
         return (v << 1) + BITS;
     return (v << 3) + 0x04040404 + ((v & v >> 1 & v >> 2 & BITS) << 1);
 }
@@ -176,18 +176,18 @@ grid_runs iq1_m_runs(uint block, uint u)
 
 unit_codes decode_unit(uint block, uint u)
 {
-    if (FORMAT == DEQUANT_IQ3_XXS)
+    if (FORMAT == IQ3_XXS)
         return decode_iq3_xxs(block, u);
-    if (FORMAT == DEQUANT_IQ3_S)
+    if (FORMAT == IQ3_S)
         return decode_iq3_s(block, u);
-    if (FORMAT == DEQUANT_IQ1_S || FORMAT == DEQUANT_IQ1_M) {
-        if (FORMAT == DEQUANT_IQ1_S)
+    if (FORMAT == IQ1_S || FORMAT == IQ1_M) {
+        if (FORMAT == IQ1_S)
             return iq1_unit(iq1_s_runs(block, u));
         return iq1_unit(iq1_m_runs(block, u));
     }
-    if (FORMAT == DEQUANT_IQ2_XXS)
+    if (FORMAT == IQ2_XXS)
         return iq2_unit(iq2_xxs_runs(block, u));
-    if (FORMAT == DEQUANT_IQ2_XS)
+    if (FORMAT == IQ2_XS)
         return iq2_unit(iq2_xs_runs(block, u));
     return iq2_unit(iq2_s_runs(block, u));
 }

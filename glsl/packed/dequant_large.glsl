@@ -1,10 +1,10 @@
 /* Decoders of Q2_K, Q3_K, Q8_K, TQ1_0 and TQ2_0. */
 #include "args/packed.h"
 
-const bool TERNARY = FORMAT == DEQUANT_TQ1_0 || FORMAT == DEQUANT_TQ2_0;
-const uint CENTER_BITS = FORMAT == DEQUANT_Q3_K ? 4 : TERNARY ? 1 : 0;
-const uint MASK = FORMAT == DEQUANT_Q2_K || FORMAT == DEQUANT_TQ2_0 ? 3 : 0xff;
-const uint CENTER = FORMAT == DEQUANT_Q8_K ? SIGNED : CENTER_BITS;
+const bool TERNARY = FORMAT == TQ1_0 || FORMAT == TQ2_0;
+const uint CENTER_BITS = FORMAT == Q3_K ? 4 : TERNARY ? 1 : 0;
+const uint MASK = FORMAT == Q2_K || FORMAT == TQ2_0 ? 3 : 0xff;
+const uint CENTER = FORMAT == Q8_K ? SIGNED : CENTER_BITS;
 
 /*
  * 2-bit codes, 32 elements apart in a byte, of unit u: 16 elements each of two neighbouring groups
@@ -90,13 +90,13 @@ unit_codes decode_tq2_0(uint block, uint u)
 
 unit_codes decode_unit(uint block, uint u)
 {
-    if (FORMAT == DEQUANT_Q2_K)
+    if (FORMAT == Q2_K)
         return decode_q2_k(block, u);
-    if (FORMAT == DEQUANT_Q3_K)
+    if (FORMAT == Q3_K)
         return decode_q3_k(block, u);
-    if (FORMAT == DEQUANT_TQ1_0)
+    if (FORMAT == TQ1_0)
         return decode_tq1_0(block, u);
-    if (FORMAT == DEQUANT_TQ2_0)
+    if (FORMAT == TQ2_0)
         return decode_tq2_0(block, u);
     return decode_q8_k(block, u);
 }

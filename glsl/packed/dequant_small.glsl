@@ -6,18 +6,18 @@
  */
 #include "args/packed.h"
 
-const bool IQ4 = FORMAT == DEQUANT_IQ4_NL || FORMAT == DEQUANT_IQ4_XS;
-const bool FP4 = FORMAT == DEQUANT_MXFP4 || FORMAT == DEQUANT_NVFP4;
-const bool Q5 = FORMAT == DEQUANT_Q5_0 || FORMAT == DEQUANT_Q5_1;
+const bool IQ4 = FORMAT == IQ4_NL || FORMAT == IQ4_XS;
+const bool FP4 = FORMAT == MXFP4 || FORMAT == NVFP4;
+const bool Q5 = FORMAT == Q5_0 || FORMAT == Q5_1;
 /* Bytes before the nibbles. */
-const bool HEADER_8 = FORMAT == DEQUANT_Q5_1 || FORMAT == DEQUANT_IQ4_XS;
-const bool HEADER_4 = FORMAT == DEQUANT_Q4_1 || FORMAT == DEQUANT_NVFP4;
-const uint HEADER_SMALL = FORMAT == DEQUANT_MXFP4 ? 1 : FORMAT == DEQUANT_Q5_0 ? 6 : 2;
+const bool HEADER_8 = FORMAT == Q5_1 || FORMAT == IQ4_XS;
+const bool HEADER_4 = FORMAT == Q4_1 || FORMAT == NVFP4;
+const uint HEADER_SMALL = FORMAT == MXFP4 ? 1 : FORMAT == Q5_0 ? 6 : 2;
 const uint HEADER = HEADER_8 ? 8 : HEADER_4 ? 4 : HEADER_SMALL;
 const bool TABLE = IQ4 || FP4;
-const bool ONE_BELOW = FORMAT == DEQUANT_Q1_0 || FORMAT == DEQUANT_Q2_0;
-const uint CENTER_NIBBLE = FORMAT == DEQUANT_Q4_0 ? 8 : FORMAT == DEQUANT_Q5_0 ? 16 : 0;
-const uint MASK = FORMAT == DEQUANT_Q4_0 || FORMAT == DEQUANT_Q4_1 ? 15 : 0xff;
+const bool ONE_BELOW = FORMAT == Q1_0 || FORMAT == Q2_0;
+const uint CENTER_NIBBLE = FORMAT == Q4_0 ? 8 : FORMAT == Q5_0 ? 16 : 0;
+const uint MASK = FORMAT == Q4_0 || FORMAT == Q4_1 ? 15 : 0xff;
 const uint CENTER = TABLE ? SIGNED : ONE_BELOW ? 1 : CENTER_NIBBLE;
 
 /* ---- Codes of a table: shared memory finds them far quicker than selection, on a GPU ---- */
@@ -68,11 +68,11 @@ float iq4_xs_scale(uint block, uint u)
 
 vec2 unit_scale(uint block, uint u)
 {
-    if (FORMAT == DEQUANT_MXFP4)
+    if (FORMAT == MXFP4)
         return vec2(half_exponent_value(load1(block)));
-    if (FORMAT == DEQUANT_NVFP4)
+    if (FORMAT == NVFP4)
         return 0.5 * vec2(ue4m3_value(load1(block + 2 * u)), ue4m3_value(load1(block + 2 * u + 1)));
-    return vec2(FORMAT == DEQUANT_IQ4_XS ? iq4_xs_scale(block, u) : half_at(block));
+    return vec2(FORMAT == IQ4_XS ? iq4_xs_scale(block, u) : half_at(block));
 }
 
 unit_codes nibble_unit(uint block, uint u)
@@ -84,7 +84,7 @@ unit_codes nibble_unit(uint block, uint u)
         first &= NIBBLES;
         second &= NIBBLES;
     }
-    if (FORMAT == DEQUANT_NVFP4) { /* 8 bytes hold 16 elements */
+    if (FORMAT == NVFP4) { /* 8 bytes hold 16 elements */
         uvec4 low = first, high = second;
         first = uvec4(low.xy, high.xy);
         second = uvec4(low.zw, high.zw);
@@ -122,9 +122,9 @@ unit_codes decode_q2_0(uint block, uint u)
 
 unit_codes decode_unit(uint block, uint u)
 {
-    if (FORMAT == DEQUANT_Q1_0)
+    if (FORMAT == Q1_0)
         return decode_q1_0(block, u);
-    if (FORMAT == DEQUANT_Q2_0)
+    if (FORMAT == Q2_0)
         return decode_q2_0(block, u);
     return nibble_unit(block, u);
 }

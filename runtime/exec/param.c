@@ -53,7 +53,7 @@ error:
 static rlxvk_status check_readers(const rlxvk_graph *g, const param_state *p, const void *data)
 {
     rlxvk_status status = RLXVK_OK;
-    uint64_t unit = op_node_storage(g, p->leaf->source) == STORAGE_RAW ? 1 : 4, offset;
+    uint64_t unit = dtype_storage_element_bytes(op_node_storage(g, p->leaf->source)), offset;
     for (uint32_t id = p->leaf->source + 1; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         const op_family *family = node_row(n)->family;

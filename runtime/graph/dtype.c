@@ -66,13 +66,18 @@ rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b)
     return dtypes[b].rank > dtypes[a].rank ? b : a;
 }
 
+uint32_t dtype_storage_element_bytes(storage s)
+{
+    static const uint8_t bytes[] = {
+        [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
+    return bytes[s];
+}
+
 /* Whole words, since kernels read raw bytes and halves by the word, and never none: a binding of
  * nothing is not allowed. */
 uint64_t dtype_storage_bytes(storage s, uint64_t numel)
 {
-    static const uint8_t bytes[] = {
-        [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
-    return MAX(round_up(numel * bytes[s], 4), 4);
+    return MAX(round_up(numel * dtype_storage_element_bytes(s), 4), 4);
 }
 
 #define LOAD(T, bytes, i)                                                                          \

@@ -74,6 +74,7 @@ const char *shape_text(const rlxvk_shape *s, char buffer[SHAPE_TEXT]);
 
 typedef enum storage { STORAGE_WORD, STORAGE_PAIR, STORAGE_RAW, STORAGE_HALF } storage;
 
+uint32_t dtype_storage_element_bytes(storage s);
 uint64_t dtype_storage_bytes(storage s, uint64_t numel); /* unaligned; at least 4 */
 rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b);
 bool dtype_is_integer(rlxvk_dtype t); /* I8..I64, U8, U32; not BOOL */

@@ -11,16 +11,13 @@
 
 #include <string.h>
 
-static const uint8_t element_bytes[] = {
-    [STORAGE_WORD] = 4, [STORAGE_PAIR] = 8, [STORAGE_RAW] = 1, [STORAGE_HALF] = 2};
-
 /* Aims the binding at `bytes` bytes from `byte` of the slot: it starts at the last aligned address
  * before them. */
 static void aim(const lowering *l, operand *o, uint64_t byte, uint64_t bytes)
 {
     uint64_t alignment = l->profile ? l->profile->slot_alignment : 1;
     o->first = byte / alignment * alignment;
-    o->offset = (uint32_t)((byte - o->first) / element_bytes[o->storage]);
+    o->offset = (uint32_t)((byte - o->first) / dtype_storage_element_bytes((storage)o->storage));
     o->size = byte - o->first + bytes;
 }
 
@@ -29,14 +26,14 @@ static operand view_of(const lowering *l, uint32_t id, unsigned access)
 {
     const value *v = &l->values->items[id];
     operand o = {.value = v->root, .access = (uint8_t)access, .storage = v->storage};
-    uint64_t element = element_bytes[v->storage];
+    uint64_t element = dtype_storage_element_bytes((storage)v->storage);
     aim(l, &o, v->offset * element, shape_numel(&graph_node(l->graph, id)->shape) * element);
     return o;
 }
 
 void lower_narrow(const lowering *l, operand *o, uint64_t first, uint64_t count)
 {
-    uint64_t element = element_bytes[o->storage];
+    uint64_t element = dtype_storage_element_bytes((storage)o->storage);
     aim(l, o, o->first + (o->offset + first) * element, count * element);
 }
 

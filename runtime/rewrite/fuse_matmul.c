@@ -3,6 +3,7 @@
  * activation is seen after its sum; that the sum was fused without it is no loss, as the activation
  * starts over from the old nodes and the sum that is left unread dies.
  */
+#include "op/activation.h"
 #include "rewrite/fuse.h"
 
 /* Whether matmul m may take the row `bias`, its sum being `add`. */
@@ -69,8 +70,8 @@ bool fuse_match_matmul_bias_act(const pass *p, uint32_t id, fusion *f)
                   .count = 3,
                   .flat_bias = true};
     f->attributes.matmul =
-        (matmul_attributes){.activation = activated ? (rlxvk_activation)(node_code(n) + 1)
-                                                    : RLXVK_ACTIVATION_NONE,
+        (matmul_attributes){.activation =
+                                activated ? activation_of(node_code(n)) : RLXVK_ACTIVATION_NONE,
                             .transpose_b = ((const matmul_attributes *)m->attributes)->transpose_b};
     return fuse_no_write_since(p, f->first, id);
 }

@@ -4,6 +4,13 @@
  */
 #include "support/fuzz_calls.h"
 
+/* Of rlxvk_activation, with none. */
+enum {
+    ACTIVATIONS = 1
+#define ACTIVATION(...) +1
+#include "args/activation.def"
+};
+
 /* ---- Leaves and movement ---- */
 
 rlxvk_tensor fuzz_call_input(fuzz_maker *m)
@@ -246,7 +253,7 @@ rlxvk_tensor fuzz_call_fused_matmul_bias_act(fuzz_maker *m)
     int64_t k = last(shape_of(m, x), 0), n = fuzz_dim(m);
     bool transposed = fuzz_bool(m->in);
     rlxvk_tensor w = matrix(m, k, n, transposed), bias = f32(m, RLXVK_SHAPE(n));
-    return rlxvk_fused_matmul_bias_act(m->g, x, w, bias, (rlxvk_activation)any_of(m, 18),
+    return rlxvk_fused_matmul_bias_act(m->g, x, w, bias, (rlxvk_activation)any_of(m, ACTIVATIONS),
                                        transposed);
 }
 
@@ -612,6 +619,6 @@ rlxvk_tensor fuzz_call_fused_transformer_layer(fuzz_maker *m)
             *biases[i] = f32(m, RLXVK_SHAPE(lengths[i]));
     l.eps1 = fuzz_real(m);
     l.eps2 = fuzz_real(m);
-    l.activation = (rlxvk_activation)any_of(m, 18);
+    l.activation = (rlxvk_activation)any_of(m, ACTIVATIONS);
     return rlxvk_fused_transformer_layer(m->g, &l);
 }

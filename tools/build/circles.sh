@@ -1,15 +1,17 @@
 #!/bin/bash
 # Files of one folder whose objects need each other in a circle, directly or through others. Usage: circles.sh FOLDER..., whose
-# objects lie under $BUILD. Prints each circle; exits 1 on any.
+# objects lie under $BUILD; folders inside are folders of their own. Prints each circle; exits 1 on any. A table may point at the
+# families it is made of (op/table.c): those pointers are no needs.
 set -u
 BUILD=${BUILD:-build}
 status=0
 for folder; do
-    mapfile -t objects < <(find "$folder" -name '*.c' | sed "s|^|$BUILD/|; s|c$|o|")
+    mapfile -t objects < <(find "${folder%/}" -maxdepth 1 -name '*.c' | sed "s|^|$BUILD/|; s|c$|o|")
     # nm -A: "file.o:address type name" where a symbol is defined, "file.o: U name" where it is needed. tsort names each circle.
     circles=$(nm -A "${objects[@]}" |
-        awk -v base="$BUILD/$folder/" '
+        awk -v base="$BUILD/${folder%/}/" '
             { file = $1; sub(/\.o:.*/, "", file); file = substr(file, length(base) + 1) }
+            $NF ~ /_family$/ { next }
             $(NF - 1) == "U" { needs[file " " $NF] }
             $(NF - 1) ~ /^[A-TV-Z]$/ { at[$NF] = file }
             END {

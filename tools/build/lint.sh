@@ -53,7 +53,7 @@ for folder in runtime/op/*/; do
     [[ " $before " == *" $(basename "$folder") "* ]] || complain "$folder: put it into the list of folders, from the bottom up"
 done
 # Inside a folder too, files form a stack: no circle of objects that call each other.
-circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,plan,rewrite,spirv,vk,exec}) || complain "$circles"
+circles=$(BUILD=$BUILD tools/build/circles.sh runtime/{base,kernel,graph,op,plan,rewrite,spirv,vk,exec} runtime/op/*/) || complain "$circles"
 # A family's own functions are named <family>_<member> and stand in the order that op.h describes.
 order() {
     awk '/^[a-z].*[a-z0-9_]+\(/ && !/;$/ { match($0, /[a-z0-9_]+\(/); at[substr($0, RSTART, RLENGTH - 1)] = FNR }
@@ -80,7 +80,7 @@ for room in $nameless; do
     grep -rnE '\bOP_[a-z]' runtime/$room && complain "runtime/$room names ops"
 done
 # What is extern and not public begins with its room, its folder or its file's first word, or is a family: it can be found.
-named='base kernel graph op plan rewrite spirv vk'
+named='base kernel graph op plan rewrite spirv vk exec'
 for room in $named; do
     for f in $(find runtime/$room -name '*.c'); do
         folder=$(basename "$(dirname "$f")") file=$(basename "$f" .c)
@@ -105,7 +105,7 @@ verbs='compile clone run submit wait last_error first_bad_node set_param set_par
     feed_rows read_output_row set_rng get_rng'
 builders='matmul_with attention_with_lse call if while scan rng_uniform_like rng_normal_like dot_general lora_matmul fused_attention_block
     fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'
-rows=$(sed -n 's/^OP(\([a-z0-9_]*\),.*/\1/p' runtime/op/op.def)
+rows=$(sed -nE 's/^(OP|[A-Z]+_ACTIVATION\([0-9]+, [A-Z0-9_]+)[(,] *([a-z0-9_]*),.*/\2/p' runtime/op/op.def glsl/args/activation.def)
 known=" $(echo $verbs $builders $rows) "
 for name in $(sed -n 's/^\([a-zA-Z].*[ *]\)\{0,1\}rlxvk_\([a-z0-9_]*\)(.*/\2/p' include/*.h); do
     [[ $known == *" $name "* || " $nouns " == *" ${name%%_*} "* ]] || complain "rlxvk_$name: neither an op's row nor an object's name first"

@@ -5,6 +5,7 @@
  */
 #include "args/elementwise.h"
 #include "op/compose/composite.h"
+#include "op/activation.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static rlxvk_tensor dense(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_
     rlxvk_tensor y = rlxvk_matmul(g, x, w);
     if (activation == RLXVK_ACTIVATION_NONE)
         return y;
-    return op_build(g, (op_kind)(OP_gelu + (uint32_t)activation - 1), &y, 1, NULL);
+    return op_build(g, activation_op(activation_code(activation)), &y, 1, NULL);
 }
 
 /* ---- lora_matmul ---- */

@@ -7,6 +7,7 @@
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
 #include "op/elementwise/complex.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 

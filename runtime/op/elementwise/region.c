@@ -8,56 +8,32 @@
  * The kernels (glsl/elementwise/region.glsl) take the program as specialization constants. They
  * differ in how many steps and inputs they have room for; inputs a region does not have are bound
  * to its first.
+ * Host: region_host.c.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
-#include "op/movement/layout.h"
 
-#include <math.h>
 #include <string.h>
 
 _Static_assert(REGION_ALL_LONG_STEP_31 == REGION_STEP_0 + REGION_STEPS - 1, "steps in a row");
-_Static_assert((int)RLXVK_REGION_ACTIVATION == REGION_ACTIVATION &&
-                   (int)RLXVK_REGION_WHERE == REGION_WHERE && (int)RLXVK_BINARY_POW == BINARY_POW &&
-                   (int)RLXVK_COMPARE_GE == COMPARE_GE && RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
+_Static_assert(REGION_ACTIVATION == (int)RLXVK_REGION_ACTIVATION &&
+                   REGION_CAST == (int)RLXVK_REGION_CAST &&
+                   REGION_BINARY == (int)RLXVK_REGION_BINARY &&
+                   REGION_COMPARE == (int)RLXVK_REGION_COMPARE &&
+                   REGION_WHERE == (int)RLXVK_REGION_WHERE && BINARY_ADD == (int)RLXVK_BINARY_ADD &&
+                   BINARY_SUB == (int)RLXVK_BINARY_SUB && BINARY_MUL == (int)RLXVK_BINARY_MUL &&
+                   BINARY_DIV == (int)RLXVK_BINARY_DIV && BINARY_MAX == (int)RLXVK_BINARY_MAX &&
+                   BINARY_MIN == (int)RLXVK_BINARY_MIN && BINARY_POW == (int)RLXVK_BINARY_POW &&
+                   COMPARE_EQ == (int)RLXVK_COMPARE_EQ && COMPARE_NE == (int)RLXVK_COMPARE_NE &&
+                   COMPARE_LT == (int)RLXVK_COMPARE_LT && COMPARE_LE == (int)RLXVK_COMPARE_LE &&
+                   COMPARE_GT == (int)RLXVK_COMPARE_GT && COMPARE_GE == (int)RLXVK_COMPARE_GE &&
+                   RLXVK_REGION_MAX_STEPS == REGION_STEPS &&
                    RLXVK_REGION_MAX_INPUTS == REGION_INPUTS,
                "rlxvk_ops.h numbers what regions are made of as args/elementwise.h does");
-
-/* Kinds of steps: operands, how many ops, and the row of the first. */
-static const struct {
-    uint32_t arity, ops;
-    op_kind row;
-} kinds[] = {
-    [REGION_ACTIVATION] = {1, UNARY_COUNT, OP_gelu},
-    [REGION_CAST] = {1, DTYPE_C64, OP_cast},
-    [REGION_BINARY] = {2, BINARY_POW + 1, OP_add},
-    [REGION_COMPARE] = {2, COMPARE_GE + 1, OP_eq},
-    [REGION_WHERE] = {3, 1, OP_where},
-};
-
-uint32_t region_arity(uint32_t kind)
-{
-    return kind < ARRAY_COUNT(kinds) ? kinds[kind].arity : 0;
-}
-
-op_kind region_step_row(const region_step *step)
-{
-    return step->kind == REGION_CAST ? OP_cast : (op_kind)(kinds[step->kind].row + step->op);
-}
-
-bool region_step_of(const node *n, region_step *out)
-{
-    for (uint32_t kind = 0; kind < ARRAY_COUNT(kinds); kind++)
-        if (node_row(n)->family == op_table[kinds[kind].row].family) {
-            uint32_t op = kind == REGION_CAST ? n->dtype : node_code(n);
-            *out = (region_step){.kind = (uint8_t)kind, .op = (uint8_t)op};
-            return op < kinds[kind].ops;
-        }
-    return false;
-}
 
 /* ---- Building ---- */
 
@@ -106,10 +82,10 @@ rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs
 static rlxvk_status check_step(const node *n, const region_attributes *a, uint32_t index)
 {
     const region_step *s = &a->steps[index];
-    if (s->kind >= ARRAY_COUNT(kinds) || s->op >= kinds[s->kind].ops)
+    if (s->op >= region_op_count(s->kind))
         return op_fail(n, RLXVK_E_ATTR, "step %u: there is no op %u of kind %u", index, s->op,
                        s->kind);
-    for (uint32_t i = 0; i < kinds[s->kind].arity; i++) {
+    for (uint32_t i = 0; i < region_arity(s->kind); i++) {
         uint32_t v = s->operand[i];
         bool known =
             v < REGION_VALUES_OF_STEPS ? v < n->input_count : v - REGION_VALUES_OF_STEPS < index;
@@ -141,11 +117,6 @@ static bool is_halved(const rlxvk_shape *from, const rlxvk_shape *to)
     return from->rank == 4 && to->rank == 4 && from->dims[0] == to->dims[0] &&
            from->dims[1] == to->dims[1] && 2 * from->dims[2] == to->dims[2] &&
            2 * from->dims[3] == to->dims[3];
-}
-
-bool region_is_prologue(const region_attributes *a, uint32_t input)
-{
-    return a->prologue != RLXVK_REGION_PROLOGUE_NONE && a->prologue_input == input;
 }
 
 static rlxvk_status check_input(const rlxvk_graph *g, const node *n, const region_attributes *a,
@@ -251,7 +222,7 @@ static uint32_t inputs_read(const region_attributes *a)
 {
     uint32_t mask = 0;
     for (uint32_t i = 0; i < a->step_count; i++)
-        for (uint32_t k = 0; k < kinds[a->steps[i].kind].arity; k++)
+        for (uint32_t k = 0; k < region_arity(a->steps[i].kind); k++)
             mask |= bit_of(a->steps[i].operand[k] < REGION_VALUES_OF_STEPS, a->steps[i].operand[k]);
     return mask;
 }
@@ -325,7 +296,7 @@ static void region_describe(const node *n, text *out)
         text_append(out, " s%u=%s", i, op_table[region_step_row(s)].name);
         if (s->kind == REGION_CAST)
             text_append(out, "<%s>", rlxvk_dtype_name((rlxvk_dtype)s->op));
-        for (uint32_t k = 0; k < kinds[s->kind].arity; k++) {
+        for (uint32_t k = 0; k < region_arity(s->kind); k++) {
             bool step = s->operand[k] >= REGION_VALUES_OF_STEPS;
             text_append(out, "%s%c%u", k ? "," : "(", step ? 's' : 'i',
                         s->operand[k] - (step ? REGION_VALUES_OF_STEPS : 0));

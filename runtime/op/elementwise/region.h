@@ -27,18 +27,24 @@ typedef struct region_attributes {
 
 /* Operands a step of this kind has; 0 when there is no such kind. */
 uint32_t region_arity(uint32_t kind);
+/* Its ops are those below this; 0 likewise. */
+uint32_t region_op_count(uint32_t kind);
 /* The row a step does the work of. */
 op_kind region_step_row(const region_step *step);
 /* The step that does the work of node n, operands left open; false when there is none (fma makes
  * two). */
 bool region_step_of(const node *n, region_step *out);
 
-/* Whether this input is read through the prologue. */
-bool region_is_prologue(const region_attributes *a, uint32_t input);
-rlxvk_status region_host(const host_call *call); /* region_host.c */
 /* Whether a tensor of shape `from`, read at every element of `to` under numpy broadcasting, is
  * read one to one (*modulus 0), or repeats as a whole every *modulus elements. */
 bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);
+
+static inline bool region_is_prologue(const region_attributes *a, uint32_t input)
+{
+    return a->prologue != RLXVK_REGION_PROLOGUE_NONE && a->prologue_input == input;
+}
+
+rlxvk_status region_host(const host_call *call);
 
 /* ---- Kernels (region_select.c) ---- */
 

@@ -3,6 +3,7 @@
  * a step may be off by the step's own bound and by what errors of its operands make of it; the
  * latter is found by moving the operands to the ends of their intervals.
  */
+#include "args/elementwise.h"
 #include "op/elementwise/region.h"
 #include "op/movement/layout.h"
 

@@ -5,6 +5,7 @@
  */
 #include "args/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/activation.h"
 
 static const region_class classes[] = {
     {{"light_short", ON_ALL}, KERNEL_REGION_LIGHT_SHORT, REGION_LIGHT, 8, 7, true},
@@ -21,15 +22,9 @@ static const region_class classes[] = {
     {{"all_long", ON_ALL}, KERNEL_REGION_ALL_LONG, REGION_ALL, REGION_STEPS, REGION_INPUTS, false},
 };
 
-static const uint8_t activation_kinds[UNARY_COUNT] = {
-    [UNARY_GELU] = REGION_CURVE,      [UNARY_GELU_APPROX] = REGION_CURVE,
-    [UNARY_SILU] = REGION_CURVE,      [UNARY_SIGMOID] = REGION_CURVE,
-    [UNARY_TANH] = REGION_CURVE,      [UNARY_EXP] = REGION_CURVE,
-    [UNARY_LOG] = REGION_ROOT,        [UNARY_SQRT] = REGION_ROOT,
-    [UNARY_RSQRT] = REGION_ROOT,      [UNARY_ROUND] = REGION_ROOT,
-    [UNARY_SIN] = REGION_ANGLE,       [UNARY_COS] = REGION_ANGLE,
-    [UNARY_TAN] = REGION_ANGLE,       [UNARY_ATAN] = REGION_ANGLE,
-    [UNARY_RELU] = REGION_ACTIVATION,
+static const uint8_t activation_kinds[] = {
+#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, kind) [code] = kind,
+#include "args/activation.def"
 };
 
 static const uint8_t kind_levels[] = {[REGION_CAST] = REGION_COMMON,

@@ -1,10 +1,9 @@
 /* SwiGLU: x [.., 2N] -> [.., N], y = up * silu(gate) with the halves of each row; up is the first
  * unless gate_first. */
 #include "args/elementwise.h"
+#include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
-
-#include <math.h>
 
 rlxvk_tensor rlxvk_fused_swiglu(rlxvk_graph *g, rlxvk_tensor x, bool gate_first)
 {
@@ -53,7 +52,7 @@ static rlxvk_status swiglu_host(const host_call *call)
         const float *x = call->inputs[0].words + i / columns * columns * 2 + i % columns;
         double up = a->gate_first ? x[columns] : x[0];
         double gate = a->gate_first ? x[0] : x[columns];
-        call->out[i] = up * (gate == -INFINITY ? 0 : gate / (1 + exp(-gate)));
+        call->out[i] = up * activation_host(UNARY_SILU, gate);
     }
     return RLXVK_OK;
 }

@@ -1,41 +1,22 @@
 /*
- * The 17 activations: y = f(x), same shape and dtype. Kernel formulas:
- * glsl/elementwise/activation.glsl; here the host's, from the C library in double. Tolerances that
- * the op table's atol and rtol cannot say are written as bounds: exp (relative, growing with |x|)
- * and tan (growing with the slope 1 + y^2). Complex operands: neg, exp, log and sqrt, done by
- * complex.c.
+ * The activations (activation.def): y = f(x), same shape and dtype. Complex operands: neg, exp, log
+ * and sqrt, done by complex.c.
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
+#include "op/activation.h"
 #include "op/elementwise/complex.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 
 #include <math.h>
 
-#define BUILDER(row)                                                                               \
+#define ACTIVATION(code, NAME, row, ...)                                                           \
     rlxvk_tensor rlxvk_##row(rlxvk_graph *g, rlxvk_tensor x)                                       \
     {                                                                                              \
         return op_build(g, OP_##row, &x, 1, NULL);                                                 \
     }
-BUILDER(gelu)
-BUILDER(gelu_approx)
-BUILDER(silu)
-BUILDER(relu)
-BUILDER(sigmoid)
-BUILDER(tanh)
-BUILDER(exp)
-BUILDER(log)
-BUILDER(sqrt)
-BUILDER(rsqrt)
-BUILDER(neg)
-BUILDER(abs)
-BUILDER(sin)
-BUILDER(cos)
-BUILDER(tan)
-BUILDER(atan)
-BUILDER(round)
-#undef BUILDER
+#include "args/activation.def"
 
 static rlxvk_status unary_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
@@ -70,48 +51,6 @@ static rlxvk_status unary_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
-static double host_gelu(double x)
-{
-    return isinf(x) && x < 0 ? 0 : 0.5 * x * erfc(-x / sqrt(2));
-}
-static double host_gelu_approx(double x)
-{
-    double inner = sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x);
-    return isinf(x) && x < 0 ? 0 : 0.5 * x * (1 + tanh(inner));
-}
-static double host_silu(double x)
-{
-    return isinf(x) && x < 0 ? 0 : x / (1 + exp(-x));
-}
-static double host_relu(double x)
-{
-    return x <= 0 ? 0 : x;
-}
-static double host_sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-static double host_rsqrt(double x)
-{
-    return x == 0 ? INFINITY : 1 / sqrt(x);
-}
-static double host_neg(double x)
-{
-    return -x;
-}
-
-static double (*const unary_functions[UNARY_COUNT])(double) = {
-    [UNARY_GELU] = host_gelu,  [UNARY_GELU_APPROX] = host_gelu_approx,
-    [UNARY_SILU] = host_silu,  [UNARY_RELU] = host_relu,
-    [UNARY_TANH] = tanh,       [UNARY_SIGMOID] = host_sigmoid,
-    [UNARY_EXP] = exp,         [UNARY_LOG] = log,
-    [UNARY_SQRT] = sqrt,       [UNARY_RSQRT] = host_rsqrt,
-    [UNARY_NEG] = host_neg,    [UNARY_ABS] = fabs,
-    [UNARY_SIN] = sin,         [UNARY_COS] = cos,
-    [UNARY_TAN] = tan,         [UNARY_ATAN] = atan,
-    [UNARY_ROUND] = nearbyint,
-};
-
 static rlxvk_status unary_host(const host_call *call)
 {
     uint32_t code = node_code(call->node), complex_code;
@@ -119,14 +58,11 @@ static rlxvk_status unary_host(const host_call *call)
     if (call->node->dtype == RLXVK_C64 && complex_code_of(code, &complex_code))
         return complex_host_as(call, complex_code);
     for (uint64_t i = 0; i < numel; i++) {
-        double x = call->inputs[0].words[i], y = unary_functions[code](x);
+        double x = call->inputs[0].words[i], y = activation_host(code, x), more;
+        double tolerance = activation_tolerance(code, x, y, &more);
         call->out[i] = y;
-        if (!call->bound || !isfinite(x))
-            continue;
-        if (code == UNARY_EXP)
-            call->bound[i] = (1e-6 + 1.2e-7 * fabs(x)) * y;
-        if (code == UNARY_TAN)
-            call->bound[i] = 4e-6 * (1 + y * y);
+        if (call->bound && isfinite(x) && more > 0)
+            call->bound[i] = tolerance;
     }
     return RLXVK_OK;
 }

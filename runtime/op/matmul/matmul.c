@@ -14,6 +14,7 @@
 #include "args/elementwise.h"
 #include "args/matmul.h"
 #include "constants/matmul.h"
+#include "op/activation.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
 
@@ -362,9 +363,7 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
                         .b = lower_input(l, id, 1),
                         .bias = node_code(n) == MATMUL_BIAS_ACT ? &bias : NULL,
                         .y = lower_write(l, id),
-                        .activation = UNARY_NONE};
-    if (attributes->activation != RLXVK_ACTIVATION_NONE)
-        r.activation = (uint32_t)attributes->activation - 1;
+                        .activation = activation_code(attributes->activation)};
     matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
     return matmul_emit(l, id, &r);
@@ -374,17 +373,13 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
 
 static void matmul_describe(const node *n, text *out)
 {
-    static const char *const activations[] = {"none",    "gelu", "gelu_approx", "silu", "relu",
-                                              "sigmoid", "tanh", "exp",         "log",  "sqrt",
-                                              "rsqrt",   "neg",  "abs",         "sin",  "cos",
-                                              "tan",     "atan", "round"};
     const matmul_attributes *a = n->attributes;
     if (a->transpose_a)
         text_append(out, " transpose_a");
     if (a->transpose_b)
         text_append(out, " transpose_b");
     if (a->activation != RLXVK_ACTIVATION_NONE)
-        text_append(out, " activation=%s", activations[a->activation]);
+        text_append(out, " activation=%s", activation_name(a->activation));
 }
 
 const op_family matmul_family = {

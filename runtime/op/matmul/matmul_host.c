@@ -9,75 +9,19 @@
  */
 #include "args/elementwise.h"
 #include "op/matmul/matmul.h"
+#include "op/activation.h"
 
 #include <math.h>
 
-/* ---- activations ---- */
-
-static double gelu(double x)
-{
-    return x == -INFINITY ? 0 : 0.5 * x * erfc(-x * sqrt(0.5));
-}
-static double gelu_approx(double x)
-{
-    double inner = 0.7978845608 * (x + 0.044715 * x * x * x);
-    return x == -INFINITY ? 0 : x / (1 + exp(-2 * inner));
-}
-static double silu(double x)
-{
-    return x == -INFINITY ? 0 : x / (1 + exp(-x));
-}
-static double relu(double x)
-{
-    return x <= 0 ? 0 : x;
-}
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-static double reciprocal_root(double x)
-{
-    return x == 0 ? INFINITY : 1 / sqrt(x);
-}
-static double negative(double x)
-{
-    return -x;
-}
-
-static double (*const activations[UNARY_COUNT])(double) = {
-    [UNARY_GELU] = gelu,       [UNARY_GELU_APPROX] = gelu_approx,
-    [UNARY_SILU] = silu,       [UNARY_RELU] = relu,
-    [UNARY_SIGMOID] = sigmoid, [UNARY_TANH] = tanh,
-    [UNARY_EXP] = exp,         [UNARY_LOG] = log,
-    [UNARY_SQRT] = sqrt,       [UNARY_RSQRT] = reciprocal_root,
-    [UNARY_NEG] = negative,    [UNARY_ABS] = fabs,
-    [UNARY_SIN] = sin,         [UNARY_COS] = cos,
-    [UNARY_TAN] = tan,         [UNARY_ATAN] = atan,
-    [UNARY_ROUND] = rint};
-
-/* What the stand-alone activation may be off by at z, where its value is y. */
-static double activation_tolerance(uint32_t code, double z, double y)
-{
-    const op_row *row = &op_table[OP_gelu + code];
-    double tolerance = row->atol + row->rtol * fabs(y);
-    if (code == UNARY_EXP)
-        tolerance += 1.2e-7 * fabs(z) * fabs(y);
-    if (code == UNARY_TAN)
-        tolerance += row->atol * y * y;
-    if ((code == UNARY_SIN || code == UNARY_COS) && fabs(z) > 1e4)
-        tolerance += 2.5e-7 * fabs(z);
-    return tolerance;
-}
-
 static double apply(uint32_t code, double z, double tolerance, double *bound)
 {
-    double y = activations[code](z);
+    double y = activation_host(code, z), more;
     *bound = 0;
     if (!isfinite(z) || !isfinite(y))
         return y; /* must be met as it is */
-    double up = fabs(activations[code](z + tolerance) - y);
-    double down = fabs(activations[code](z - tolerance) - y);
-    *bound = fmax(fmax(up, down), tolerance) + activation_tolerance(code, z, y);
+    double up = fabs(activation_host(code, z + tolerance) - y);
+    double down = fabs(activation_host(code, z - tolerance) - y);
+    *bound = fmax(fmax(up, down), tolerance) + activation_tolerance(code, z, y, &more);
     return y;
 }
 
@@ -158,7 +102,7 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
     magnitude += fabs((double)c->inputs[2].words[j]);
     *bound = 1e-7 + 0x1p-24 * (8 + 4 * sqrt((double)k)) * magnitude + extra;
     if (attributes->activation != RLXVK_ACTIVATION_NONE)
-        *out = apply((uint32_t)attributes->activation - 1, *out, *bound, bound);
+        *out = apply(activation_code(attributes->activation), *out, *bound, bound);
 }
 
 rlxvk_status matmul_host(const host_call *c)

@@ -25,7 +25,7 @@ rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand sou
 /* Elements of an operand as words: 2 for pairs, else 1. */
 static inline uint32_t element_words(const operand *o)
 {
-    return o->storage == STORAGE_PAIR ? 2 : 1;
+    return MAX(dtype_storage_element_bytes((storage)o->storage) / 4, 1);
 }
 /* Workgroups of a kernel whose invocations move COPY_ITEMS units each. */
 static inline uint64_t copy_groups(uint64_t units, uint32_t workgroup_size)

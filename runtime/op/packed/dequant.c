@@ -23,31 +23,7 @@
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_grid.h"
 
-#include <math.h>
 #include <string.h>
-
-/* The formats that have a decoder, in which group of kernels, how far the two runs of a unit lie
- * apart (glsl/packed/dequant.glsl; 0: plain rows), and whether there is a product by integers. */
-static const struct kernel_format {
-    uint32_t type, group, distance;
-    bool integers;
-} kernel_formats[] = {
-    {DEQUANT_F32, DEQUANT_COMMON, 0},         {DEQUANT_F16, DEQUANT_COMMON, 0},
-    {DEQUANT_BF16, DEQUANT_COMMON, 0},        {DEQUANT_Q8_0, DEQUANT_COMMON, 16},
-    {DEQUANT_Q4_K, DEQUANT_COMMON, 32, true}, {DEQUANT_Q5_K, DEQUANT_COMMON, 32, true},
-    {DEQUANT_Q6_K, DEQUANT_COMMON, 64},       {DEQUANT_Q4_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q4_1, DEQUANT_SMALL, 16},        {DEQUANT_Q5_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q5_1, DEQUANT_SMALL, 16},        {DEQUANT_IQ4_NL, DEQUANT_SMALL, 16},
-    {DEQUANT_IQ4_XS, DEQUANT_SMALL, 16},      {DEQUANT_MXFP4, DEQUANT_SMALL, 16},
-    {DEQUANT_NVFP4, DEQUANT_SMALL, 16},       {DEQUANT_Q1_0, DEQUANT_SMALL, 16},
-    {DEQUANT_Q2_0, DEQUANT_SMALL, 16},        {DEQUANT_Q2_K, DEQUANT_LARGE, 32},
-    {DEQUANT_Q3_K, DEQUANT_LARGE, 32},        {DEQUANT_Q8_K, DEQUANT_LARGE, 16},
-    {DEQUANT_TQ1_0, DEQUANT_LARGE, 16},       {DEQUANT_TQ2_0, DEQUANT_LARGE, 32},
-    {DEQUANT_IQ1_S, DEQUANT_GRID, 16},        {DEQUANT_IQ1_M, DEQUANT_GRID, 16},
-    {DEQUANT_IQ2_XXS, DEQUANT_GRID, 16},      {DEQUANT_IQ2_XS, DEQUANT_GRID, 16},
-    {DEQUANT_IQ2_S, DEQUANT_GRID, 16},        {DEQUANT_IQ3_XXS, DEQUANT_GRID, 16},
-    {DEQUANT_IQ3_S, DEQUANT_GRID, 16},
-};
 
 #define KERNELS(name)                                                                              \
     {                                                                                              \
@@ -60,17 +36,10 @@ static const uint16_t kernels[][4] = {
     [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
 };
 
-static const struct kernel_format *kernel_format_find(uint32_t type)
-{
-    for (size_t i = 0; i < ARRAY_COUNT(kernel_formats); i++)
-        if (kernel_formats[i].type == type)
-            return &kernel_formats[i];
-    return NULL;
-}
-
 bool dequant_has_kernel(uint32_t type)
 {
-    return kernel_format_find(type) != NULL;
+    const quant_format *format = quant_format_find(type);
+    return format && format->weight;
 }
 
 /* ---- Infer ---- */
@@ -79,7 +48,7 @@ rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operand
 {
     uint32_t grid;
     const quant_format *format = quant_format_find(type);
-    if (!kernel_format_find(type) || !format)
+    if (!dequant_has_kernel(type))
         return op_fail(n, RLXVK_E_UNSUPPORTED,
                        "format %u (%s) is no weight format; enum rlxvk_quant_format lists them",
                        type, format ? format->name : "unknown");
@@ -122,13 +91,13 @@ void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
     SET_CONSTANTS(d, {DEQUANT_FORMAT, type}, {DEQUANT_ALIGNMENT, alignment},
                   {DEQUANT_BLOCK_BYTES, format->block_bytes},
                   {DEQUANT_BLOCK_UNITS, format->block_elements / DEQUANT_UNIT_ELEMENTS},
-                  {DEQUANT_DISTANCE, kernel_format_find(type)->distance},
+                  {DEQUANT_DISTANCE, quant_format_find(type)->distance},
                   {DEQUANT_AFFINE, format->affine});
 }
 
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
 {
-    d->kernel = kernels[kernel][kernel_format_find(d->constants[DEQUANT_FORMAT])->group];
+    d->kernel = kernels[kernel][quant_format_find(d->constants[DEQUANT_FORMAT])->group];
     SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
 }
 
@@ -229,7 +198,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                                   const operand operands[5])
 {
     dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
-                                  kernel_format_find(d->constants[DEQUANT_FORMAT])->integers};
+                                  quant_format_find(d->constants[DEQUANT_FORMAT])->integers};
     dequant_vector_class c =
         dequant_vector_select(&shape, l->profile,
                               variant_named(&l->variants, CHOICE_dequant_vector));
@@ -316,7 +285,7 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     struct dequant_product_args args = product_arguments(l->graph, n, operands);
     uint32_t height = dequant_tile_height(args.m);
     dispatch d = {.node = id};
-    if (kernel_format_find(a->format)->distance == 0)
+    if (quant_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
     class = dequant_select(&(dequant_shape){args.m, (uint64_t)args.n * (uint64_t)a->k, false},
                            l->profile, choose(l, a, &args));

@@ -122,7 +122,7 @@ error:
 static rlxvk_status lower_plain(lowering *l, uint32_t id, operand operands[4])
 {
     static const uint32_t storages[] = {
-        [DEQUANT_F32] = MATMUL_WORDS, [DEQUANT_F16] = MATMUL_F16, [DEQUANT_BF16] = MATMUL_BF16};
+        [QUANT_F32] = MATMUL_WORDS, [QUANT_F16] = MATMUL_F16, [QUANT_BF16] = MATMUL_BF16};
     const expert_attributes *a = graph_node(l->graph, id)->attributes;
     uint32_t element = quant_format_find(a->format)->block_bytes;
     struct matmul_args args = {.m = (uint32_t)graph_node(l->graph, id)->shape.dims[0],

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-enum { TILED_ROWS = 32 };
-
 rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t index)
 {
     rlxvk_dtype dtype = input_dtype(g, n, index);

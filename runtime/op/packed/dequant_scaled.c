@@ -27,6 +27,16 @@ typedef struct dequant_scaled_attributes {
 
 enum { MATVEC_ROWS = 4, MOST_TEAM = 16, LEAST_PIECE = 16, CPU_WORKGROUP = 16 };
 
+_Static_assert(DEQUANT_INT8 == (int)RLXVK_QUANT_INT8 &&
+                   DEQUANT_INT8_ASYM == (int)RLXVK_QUANT_INT8_ASYM &&
+                   DEQUANT_INT4 == (int)RLXVK_QUANT_INT4 &&
+                   DEQUANT_E4M3 == (int)RLXVK_QUANT_FP8_E4M3 &&
+                   DEQUANT_E5M2 == (int)RLXVK_QUANT_FP8_E5M2 &&
+                   DEQUANT_NVFP4_BLOCK == (int)RLXVK_QUANT_NVFP4 &&
+                   DEQUANT_MXFP4_BLOCK == (int)RLXVK_QUANT_MXFP4 &&
+                   DEQUANT_INT4_ASYM == (int)RLXVK_QUANT_INT4_ASYM,
+               "args/packed.h numbers side-scale schemes as rlxvk_quant_kind does");
+
 /* ---- Building ---- */
 
 rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,

@@ -1,4 +1,5 @@
-/* See integer.h. */
+/* What the families that compute with 8-bit integers share: quantize, dequantize, qmatmul, qconv2d.
+ * An I8 operand is bytes where it is a leaf and words where it was computed. */
 #include "op/packed/integer.h"
 
 #include <math.h>

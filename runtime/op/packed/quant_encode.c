@@ -147,17 +147,8 @@ static void encode_q2_0(const float *x, uint8_t *block)
 /* ---- Rows ---- */
 
 static const quant_encode_block encoders[] = {
-    [QUANT_F32] = encode_f32,           [QUANT_F16] = encode_f16,
-    [QUANT_BF16] = encode_bf16,         [QUANT_Q4_0] = encode_q4_0,
-    [QUANT_Q4_1] = encode_q4_1,         [QUANT_Q5_0] = encode_q5_0,
-    [QUANT_Q5_1] = encode_q5_1,         [QUANT_Q8_0] = encode_q8_0,
-    [QUANT_IQ4_NL] = encode_iq4_nl,     [QUANT_MXFP4] = encode_mxfp4,
-    [QUANT_NVFP4] = encode_nvfp4,       [QUANT_Q1_0] = encode_q1_0,
-    [QUANT_Q2_0] = encode_q2_0,         [QUANT_Q2_K] = quant_encode_q2_k,
-    [QUANT_Q3_K] = quant_encode_q3_k,   [QUANT_Q4_K] = quant_encode_q4_k,
-    [QUANT_Q5_K] = quant_encode_q5_k,   [QUANT_Q6_K] = quant_encode_q6_k,
-    [QUANT_Q8_K] = quant_encode_q8_k,   [QUANT_IQ4_XS] = quant_encode_iq4_xs,
-    [QUANT_TQ1_0] = quant_encode_tq1_0, [QUANT_TQ2_0] = quant_encode_tq2_0,
+#define QUANT_FORMAT(type, NAME, elements, bytes, encode) [type] = encode,
+#include "args/format.def"
 };
 
 bool quant_can_encode(uint32_t type)

@@ -6,9 +6,12 @@
  * otherwise. Names inside a 256-element block: H = 128-element half, g = 32-element group inside
  * the half, l = position inside the group.
  */
+#include "args/packed.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_bytes.h"
 #include "op/packed/quant_grid.h"
+
+#include <rlxvk_ops.h>
 
 #include <math.h>
 
@@ -346,46 +349,44 @@ static void decode_tq2_0(const uint8_t *block, float *y, float *min_term)
 
 /* ---- The table ---- */
 
-#define FORMAT(name, elements, bytes, affine, weight, decode)                                      \
-    [QUANT_##name] = {#name, QUANT_##name, elements, bytes, affine, weight, decode}
+/* The scales of a row. */
+#define HALF(offset, name)       {QUANT_SCALE_HALF, offset, #name},
+#define FLOAT(offset, name)      {QUANT_SCALE_FLOAT, offset, #name},
+#define BRAIN(offset, name)      {QUANT_SCALE_BRAIN, offset, #name},
+#define E8M0(offset, name)       {QUANT_SCALE_E8M0, offset, #name},
+#define FOUR_UE4M3(offset, name) {QUANT_SCALE_FOUR_UE4M3, offset, #name},
+#define NIBBLES(offset, name)    {QUANT_SCALE_NIBBLES, offset, #name},
+#define NO_SCALES
 
 static const quant_format formats[] = {
-    FORMAT(F32, 1, 4, false, true, decode_f32),
-    FORMAT(F16, 1, 2, false, true, decode_f16),
-    FORMAT(Q4_0, 32, 18, false, true, decode_q4_0),
-    FORMAT(Q4_1, 32, 20, true, true, decode_q4_1),
-    FORMAT(Q5_0, 32, 22, false, true, decode_q5_0),
-    FORMAT(Q5_1, 32, 24, true, true, decode_q5_1),
-    FORMAT(Q8_0, 32, 34, false, true, decode_q8_0),
-    FORMAT(Q8_1, 32, 36, false, false, decode_q8_1),
-    FORMAT(Q2_K, 256, 84, true, true, decode_q2_k),
-    FORMAT(Q3_K, 256, 110, false, true, decode_q3_k),
-    FORMAT(Q4_K, 256, 144, true, true, decode_q4_k),
-    FORMAT(Q5_K, 256, 176, true, true, decode_q5_k),
-    FORMAT(Q6_K, 256, 210, false, true, decode_q6_k),
-    FORMAT(Q8_K, 256, 292, false, true, decode_q8_k),
-    FORMAT(IQ2_XXS, 256, 66, false, true, quant_decode_iq2_xxs),
-    FORMAT(IQ2_XS, 256, 74, false, true, quant_decode_iq2_xs),
-    FORMAT(IQ3_XXS, 256, 98, false, true, quant_decode_iq3_xxs),
-    FORMAT(IQ1_S, 256, 50, false, true, quant_decode_iq1_s),
-    FORMAT(IQ4_NL, 32, 18, false, true, decode_iq4_nl),
-    FORMAT(IQ3_S, 256, 110, false, true, quant_decode_iq3_s),
-    FORMAT(IQ2_S, 256, 82, false, true, quant_decode_iq2_s),
-    FORMAT(IQ4_XS, 256, 136, false, true, decode_iq4_xs),
-    FORMAT(I8, 1, 1, false, false, decode_i8),
-    FORMAT(I16, 1, 2, false, false, decode_i16),
-    FORMAT(I32, 1, 4, false, false, decode_i32),
-    FORMAT(I64, 1, 8, false, false, decode_i64),
-    FORMAT(F64, 1, 8, false, false, decode_f64),
-    FORMAT(IQ1_M, 256, 56, false, true, quant_decode_iq1_m),
-    FORMAT(BF16, 1, 2, false, true, decode_bf16),
-    FORMAT(TQ1_0, 256, 54, false, true, decode_tq1_0),
-    FORMAT(TQ2_0, 256, 66, false, true, decode_tq2_0),
-    FORMAT(MXFP4, 32, 17, false, true, decode_mxfp4),
-    FORMAT(NVFP4, 64, 36, false, true, decode_nvfp4),
-    FORMAT(Q1_0, 128, 18, false, true, decode_q1_0),
-    FORMAT(Q2_0, 64, 18, false, true, decode_q2_0),
+#define BLOCK_FORMAT(type, NAME, elements, bytes, affine, group, distance, integers, scales,       \
+                     decode, encode)                                                               \
+    [type] = {#NAME,           type,     elements,    bytes, affine, true, integers,               \
+              DEQUANT_##group, distance, {scales{0}}, decode},
+#define PLAIN_FORMAT(type, NAME, bytes, scales, decode, encode)                                    \
+    [type] = {#NAME, type, 1, bytes, false, true, false, DEQUANT_COMMON, 0, {scales{0}}, decode},
+#define LOADED_FORMAT(type, NAME, elements, bytes, scales, decode)                                 \
+    [type] = {#NAME, type, elements, bytes, false, false, false, 0, 0, {scales{0}}, decode},
+#include "args/format.def"
 };
+
+#undef HALF
+#undef FLOAT
+#undef BRAIN
+#undef E8M0
+#undef FOUR_UE4M3
+#undef NIBBLES
+#undef NO_SCALES
+
+#define QUANT_FORMAT(type, NAME, elements, bytes, encode)                                          \
+    _Static_assert(elements <= QUANT_MAX_BLOCK && bytes <= QUANT_MAX_BYTES, "too large: " #NAME);
+#include "args/format.def"
+#define BLOCK_FORMAT(type, NAME, ...)                                                              \
+    _Static_assert(type == RLXVK_##NAME, "rlxvk_quant_format differs: " #NAME);
+#define PLAIN_FORMAT(type, NAME, ...)                                                              \
+    _Static_assert(type == RLXVK_QUANT_##NAME, "rlxvk_quant_format differs: " #NAME);
+#include "args/format.def"
+_Static_assert(ARRAY_COUNT(formats) == QUANT_TYPES, "the rows of format.def go by rising type");
 
 const quant_format *quant_format_find(uint32_t type)
 {

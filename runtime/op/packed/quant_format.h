@@ -12,43 +12,27 @@
 #define QUANT_MAX_BYTES 292 /* the largest block_bytes */
 
 enum quant_type {
-    QUANT_F32 = 0,
-    QUANT_F16 = 1,
-    QUANT_Q4_0 = 2,
-    QUANT_Q4_1 = 3,
-    QUANT_Q5_0 = 6,
-    QUANT_Q5_1 = 7,
-    QUANT_Q8_0 = 8,
-    QUANT_Q8_1 = 9,
-    QUANT_Q2_K = 10,
-    QUANT_Q3_K = 11,
-    QUANT_Q4_K = 12,
-    QUANT_Q5_K = 13,
-    QUANT_Q6_K = 14,
-    QUANT_Q8_K = 15,
-    QUANT_IQ2_XXS = 16,
-    QUANT_IQ2_XS = 17,
-    QUANT_IQ3_XXS = 18,
-    QUANT_IQ1_S = 19,
-    QUANT_IQ4_NL = 20,
-    QUANT_IQ3_S = 21,
-    QUANT_IQ2_S = 22,
-    QUANT_IQ4_XS = 23,
-    QUANT_I8 = 24,
-    QUANT_I16 = 25,
-    QUANT_I32 = 26,
-    QUANT_I64 = 27,
-    QUANT_F64 = 28,
-    QUANT_IQ1_M = 29,
-    QUANT_BF16 = 30,
-    QUANT_TQ1_0 = 34,
-    QUANT_TQ2_0 = 35,
-    QUANT_MXFP4 = 39,
-    QUANT_NVFP4 = 40,
-    QUANT_Q1_0 = 41,
-    QUANT_Q2_0 = 42,
-    QUANT_LAST = QUANT_Q2_0
+#define QUANT_FORMAT(type, NAME, ...) QUANT_##NAME = type,
+#include "args/format.def"
+    QUANT_TYPES /* rows go by rising type */
 };
+
+/* How a scale is written: binary16, binary32 or its upper half; a byte e for 2^(e - 127); four E4M3
+ * without sign; a binary16 in the top nibbles of four u16. */
+enum quant_scale_kind {
+    QUANT_SCALE_NONE,
+    QUANT_SCALE_HALF,
+    QUANT_SCALE_FLOAT,
+    QUANT_SCALE_BRAIN,
+    QUANT_SCALE_E8M0,
+    QUANT_SCALE_FOUR_UE4M3,
+    QUANT_SCALE_NIBBLES
+};
+
+typedef struct quant_scale {
+    uint8_t kind, offset; /* enum quant_scale_kind; byte of the block */
+    const char *name;
+} quant_scale;
 
 /*
  * Decodes one block into its two terms: element = scale_term + min_term. Formats that are not
@@ -61,8 +45,11 @@ typedef struct quant_format {
     const char *name; /* "Q4_K" */
     uint32_t type;
     uint32_t block_elements, block_bytes;
-    bool affine; /* elements have a min term */
-    bool weight; /* may be a weight of a matrix product; the others can only be loaded */
+    bool affine;   /* elements have a min term */
+    bool weight;   /* may be a weight of a matrix product; the others can only be loaded */
+    bool integers; /* there is a product by integers */
+    uint8_t group, distance; /* of kernels: DEQUANT_COMMON ..; 0 or between a unit's two runs */
+    quant_scale scales[3];   /* up to QUANT_SCALE_NONE */
     quant_decode_block decode;
 } quant_format;
 

@@ -50,15 +50,18 @@ static float e5m2(uint32_t bits)
     return f16_to_f32((uint16_t)(bits << 8));
 }
 
+#define SCHEME(KIND, name, ...) [RLXVK_QUANT_##KIND] = {name, RLXVK_QUANT_##KIND, __VA_ARGS__}
 static const quant_scheme_traits schemes[] = {
-    {"int8", 0, 8, 0, SCALE_BLOCK, false, false, true, signed_byte, NULL, NULL},
-    {"int8a", 1, 8, 0, SCALE_BLOCK, true, false, false, signed_byte, NULL, NULL},
-    {"int4", 2, 4, 0, SCALE_BLOCK, false, false, true, signed_nibble, NULL, NULL},
-    {"fp8e4m3", 3, 8, 0, SCALE_COLUMN, false, false, true, e4m3, NULL, NULL},
-    {"fp8e5m2", 4, 8, 0, SCALE_COLUMN, false, false, true, e5m2, NULL, NULL},
-    {"nvfp4", 5, 4, 16, SCALE_BYTE, false, true, false, fp4, quant_ue4m3_to_f32, quant_ue4m3_valid},
-    {"mxfp4", 6, 4, 32, SCALE_BYTE, false, false, false, fp4, quant_e8m0_to_f32, quant_e8m0_valid},
-    {"int4a", 7, 4, 0, SCALE_BLOCK, true, false, false, unsigned_nibble, NULL, NULL},
+    SCHEME(INT8, "int8", 8, 0, SCALE_BLOCK, false, false, true, signed_byte, NULL, NULL),
+    SCHEME(INT8_ASYM, "int8a", 8, 0, SCALE_BLOCK, true, false, false, signed_byte, NULL, NULL),
+    SCHEME(INT4, "int4", 4, 0, SCALE_BLOCK, false, false, true, signed_nibble, NULL, NULL),
+    SCHEME(FP8_E4M3, "fp8e4m3", 8, 0, SCALE_COLUMN, false, false, true, e4m3, NULL, NULL),
+    SCHEME(FP8_E5M2, "fp8e5m2", 8, 0, SCALE_COLUMN, false, false, true, e5m2, NULL, NULL),
+    SCHEME(NVFP4, "nvfp4", 4, 16, SCALE_BYTE, false, true, false, fp4, quant_ue4m3_to_f32,
+           quant_ue4m3_valid),
+    SCHEME(MXFP4, "mxfp4", 4, 32, SCALE_BYTE, false, false, false, fp4, quant_e8m0_to_f32,
+           quant_e8m0_valid),
+    SCHEME(INT4_ASYM, "int4a", 4, 0, SCALE_BLOCK, true, false, false, unsigned_nibble, NULL, NULL),
 };
 
 const quant_scheme_traits *quant_scheme_find(uint32_t kind)

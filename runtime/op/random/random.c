@@ -13,6 +13,11 @@
 #include <math.h>
 #include <string.h>
 
+_Static_assert(RNG_BACKEND_PHILOX == (int)RLXVK_RNG_PHILOX &&
+                   RNG_BACKEND_MINSTD == (int)RLXVK_RNG_MINSTD &&
+                   RNG_BACKEND_ZERO == (int)RLXVK_RNG_ZERO,
+               "args/random.h numbers backends as rlxvk.h does");
+
 #define MINSTD_MODULUS 2147483647u
 #define POLAR_ALONE    64   /* candidates an invocation has where one workgroup does them all */
 #define POLAR_ROUNDS   8    /* candidates an invocation has of a chunk, at least */

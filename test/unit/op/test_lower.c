@@ -8,6 +8,7 @@
 
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
+#include "op/activation.h"
 #include "op/op.h"
 
 #include <string.h>

@@ -1,11 +1,15 @@
 /* Packed formats: the table, exact test blocks, hand-checkable blocks, 16-bit floats. */
+#include "args/packed.h"
 #include "graph/half.h"
 #include "op/packed/quant_format.h"
+#include "op/packed/quant_grid.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
@@ -370,6 +374,47 @@ static void test_table(void **state)
     assert_int_equal(quant_decode_row(QUANT_Q8_0, "", 31, y), RLXVK_E_SHAPE);
 }
 
+/* An id of the public header without a row would be one that no call accepts. */
+static void test_ids_have_rows(void **state)
+{
+    char line[256];
+    uint32_t ids = 0, weights = 0;
+    bool inside = false;
+    FILE *header = fopen("include/rlxvk_ops.h", "r");
+    (void)state;
+    assert_non_null(header);
+    while (fgets(line, sizeof line, header)) {
+        inside = inside ? *line != '}' : strncmp(line, "typedef enum rlxvk_quant_format", 31) == 0;
+        ids += inside && strncmp(line, "    RLXVK_", 10) == 0;
+    }
+    fclose(header);
+    for (uint32_t type = 0; type < QUANT_TYPES; type++)
+        weights += quant_format_find(type) && quant_format_find(type)->weight;
+    assert_int_equal(ids, weights);
+}
+
+/* What kernels, checks and encoders go by agrees with the blocks. */
+static void test_rows(void **state)
+{
+    (void)state;
+    for (uint32_t type = 0; type < QUANT_TYPES; type++) {
+        const quant_format *f = quant_format_find(type);
+        uint32_t grid;
+        if (!f)
+            continue;
+        quant_grid_find(type, &grid);
+        assert_int_equal(f->type, type);
+        assert_int_equal(f->weight && f->group == DEQUANT_GRID, grid != 0);
+        assert_int_equal(f->weight && f->block_elements > 1, f->distance != 0);
+        assert_true(f->group <= DEQUANT_GRID && f->distance % 16 == 0);
+        assert_true(!f->integers || (f->affine && f->group == DEQUANT_COMMON));
+        assert_true(!f->weight || f->scales[0].kind != QUANT_SCALE_NONE);
+        assert_true(!quant_can_encode(type) || f->weight);
+        for (int i = 0; f->scales[i].kind != QUANT_SCALE_NONE; i++)
+            assert_true(f->scales[i].offset < f->block_bytes && *f->scales[i].name);
+    }
+}
+
 /* The magnitude is |scale term| + |min term|, at least |y|; and y comes out of the same terms. */
 static void test_magnitude(void **state)
 {
@@ -420,7 +465,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks),       cmocka_unit_test(test_encoded_again),
         cmocka_unit_test(test_plain_blocks), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_magnitude),    cmocka_unit_test(test_half),
+        cmocka_unit_test(test_magnitude),    cmocka_unit_test(test_ids_have_rows),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_half),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,12 +16,11 @@
 typedef rlxvk_tensor (*unary_builder)(rlxvk_graph *, rlxvk_tensor);
 
 /* In the order of rlxvk_activation, which starts with none. */
-static const unary_builder activations[] = {NULL,       rlxvk_gelu,  rlxvk_gelu_approx,
-                                            rlxvk_silu, rlxvk_relu,  rlxvk_sigmoid,
-                                            rlxvk_tanh, rlxvk_exp,   rlxvk_log,
-                                            rlxvk_sqrt, rlxvk_rsqrt, rlxvk_neg,
-                                            rlxvk_abs,  rlxvk_sin,   rlxvk_cos,
-                                            rlxvk_tan,  rlxvk_atan,  rlxvk_round};
+static const unary_builder activations[] = {
+    NULL,
+#define ACTIVATION(code, NAME, row, ...) rlxvk_##row,
+#include "args/activation.def"
+};
 
 enum extra { ALONE, PRODUCT_OUTPUT, PRODUCT_TWICE, SUM_OUTPUT, SUM_TWICE, BIAS_IS_X };
 

@@ -7,18 +7,15 @@
 #include <string.h>
 
 static const case_family *const families[] = {
-    &elementwise_cases, &cast_cases,        &reduction_cases, &norm_cases,     &matmul_cases,
-    &dequant_cases,     &transformer_cases, &attention_cases, &movement_cases, &indexing_cases,
-    &random_cases,      &pooling_cases,     &selection_cases, &conv_cases,     &experts_cases,
-    &composite_cases,   &solve_cases,       &sequence_cases,  &scaled_cases,   &integer_cases,
-    &spectral_cases,    &region_cases,
+#define CASES(family) &family,
+#include "case_families.h"
+#undef CASES
 };
 
 const case_family *case_find_family(const char *row)
 {
     for (size_t i = 0; i < ARRAY_COUNT(families); i++)
-        for (const char *const *name = families[i] ? families[i]->rows : NULL; name && *name;
-             name++)
+        for (const char *const *name = families[i]->rows; *name; name++)
             if (strcmp(*name, row) == 0)
                 return families[i];
     return NULL;
@@ -28,8 +25,7 @@ const char *case_nearest_row(const char *row)
 {
     nearest n = nearest_to(row);
     for (size_t i = 0; i < ARRAY_COUNT(families); i++)
-        for (const char *const *name = families[i] ? families[i]->rows : NULL; name && *name;
-             name++)
+        for (const char *const *name = families[i]->rows; *name; name++)
             nearest_consider(&n, *name);
     return n.word;
 }
@@ -60,8 +56,7 @@ rlxvk_status case_list_generate(case_list *out)
 {
     *out = (case_list){0};
     for (size_t i = 0; i < ARRAY_COUNT(families); i++)
-        if (families[i])
-            families[i]->generate(out);
+        families[i]->generate(out);
     if (!out->failed)
         return RLXVK_OK;
     case_list_destroy(out);

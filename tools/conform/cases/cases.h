@@ -81,26 +81,9 @@ typedef struct case_family {
     void (*generate)(case_list *list);
 } case_family;
 
-/* One per file tools/conform/cases/<family>.c; listed in tools/conform/cases/cases.c. */
-extern const case_family elementwise_cases, cast_cases, reduction_cases, norm_cases, matmul_cases,
-    dequant_cases, transformer_cases, attention_cases, movement_cases, indexing_cases, random_cases;
-/* Image ops; scatter and selection. */
-extern const case_family pooling_cases, selection_cases;
-/* experts and dense solves */
-extern const case_family experts_cases, composite_cases, solve_cases;
-/* Sequence models. */
-extern const case_family sequence_cases;
-
-/* Convolution. */
-extern const case_family conv_cases;
-/* packed weights with side scales */
-extern const case_family scaled_cases;
-
-/* 8-bit integers. */
-extern const case_family integer_cases;
-/* spectral and complex */
-extern const case_family spectral_cases;
-/* Elementwise regions. */
-extern const case_family region_cases;
+/* Every `const case_family` of the files here, from the build. */
+#define CASES(family) extern const case_family family;
+#include "case_families.h"
+#undef CASES
 
 #endif

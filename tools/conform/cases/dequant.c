@@ -224,7 +224,7 @@ static void generate_errors(case_list *list)
 
 static void generate(case_list *list)
 {
-    for (uint32_t type = 0; type <= QUANT_LAST; type++) {
+    for (uint32_t type = 0; type < QUANT_TYPES; type++) {
         const quant_format *format = quant_format_find(type);
         if (is_thorough(type)) {
             generate_products(list, format);

@@ -254,7 +254,7 @@ static void generate(case_list *list)
         generate_packed_products(list, quant_format_find(thorough[i]));
         generate_packed_shapes(list, quant_format_find(thorough[i]));
     }
-    for (uint32_t type = 0; type <= QUANT_LAST; type++)
+    for (uint32_t type = 0; type < QUANT_TYPES; type++)
         if (quant_format_find(type) && quant_format_find(type)->weight)
             generate_selection(list, quant_format_find(type));
     generate_packed_corners(list);

@@ -164,89 +164,52 @@ rlxvk_status fill_words(const char *fill, uint64_t seed, uint64_t count, float *
 
 /* ---- Packed blocks ---- */
 
-/* How a block's scales are written; random bits there could be NaN. */
-enum scale_form {
-    SCALE_HALF,        /* binary16 */
-    SCALE_FLOAT,       /* binary32 */
-    SCALE_BRAIN,       /* the upper half of a binary32 */
-    SCALE_EXPONENT,    /* a byte e for 2^(e - 127) */
-    SCALE_FOUR_E4M3,   /* four bytes without sign */
-    SCALE_TOP_NIBBLES, /* a binary16 in the top nibbles of four u16 */
-};
-
-static const struct scale_row {
-    uint32_t type;
-    uint8_t form;
-    int first, second; /* bytes of the block; -1: none */
-} scale_rows[] = {
-    {QUANT_F32, SCALE_FLOAT, 0, -1},          {QUANT_F16, SCALE_HALF, 0, -1},
-    {QUANT_BF16, SCALE_BRAIN, 0, -1},         {QUANT_Q4_0, SCALE_HALF, 0, -1},
-    {QUANT_Q4_1, SCALE_HALF, 0, 2},           {QUANT_Q5_0, SCALE_HALF, 0, -1},
-    {QUANT_Q5_1, SCALE_HALF, 0, 2},           {QUANT_Q8_0, SCALE_HALF, 0, -1},
-    {QUANT_Q2_K, SCALE_HALF, 80, 82},         {QUANT_Q3_K, SCALE_HALF, 108, -1},
-    {QUANT_Q4_K, SCALE_HALF, 0, 2},           {QUANT_Q5_K, SCALE_HALF, 0, 2},
-    {QUANT_Q6_K, SCALE_HALF, 208, -1},        {QUANT_Q8_K, SCALE_FLOAT, 0, -1},
-    {QUANT_IQ2_XXS, SCALE_HALF, 0, -1},       {QUANT_IQ2_XS, SCALE_HALF, 0, -1},
-    {QUANT_IQ2_S, SCALE_HALF, 0, -1},         {QUANT_IQ3_XXS, SCALE_HALF, 0, -1},
-    {QUANT_IQ3_S, SCALE_HALF, 0, -1},         {QUANT_IQ1_S, SCALE_HALF, 0, -1},
-    {QUANT_IQ1_M, SCALE_TOP_NIBBLES, 48, -1}, {QUANT_IQ4_NL, SCALE_HALF, 0, -1},
-    {QUANT_IQ4_XS, SCALE_HALF, 0, -1},        {QUANT_TQ1_0, SCALE_HALF, 52, -1},
-    {QUANT_TQ2_0, SCALE_HALF, 64, -1},        {QUANT_MXFP4, SCALE_EXPONENT, 0, -1},
-    {QUANT_NVFP4, SCALE_FOUR_E4M3, 0, -1},    {QUANT_Q1_0, SCALE_HALF, 0, -1},
-    {QUANT_Q2_0, SCALE_HALF, 0, -1},
-};
-
 static void write_little(uint8_t *out, uint32_t value, uint32_t bytes)
 {
     for (uint32_t i = 0; i < bytes; i++)
         out[i] = (uint8_t)(value >> 8 * i);
 }
 
-static void write_scale(source *s, uint8_t form, uint8_t *out)
+static void write_scale(source *s, uint8_t kind, uint8_t *out)
 {
     float scale = (float)between(s, 0.002, 0.02);
     scale = next(s) & 1 ? scale : -scale;
     uint32_t half = f32_to_f16(scale);
-    if (form == SCALE_FLOAT)
+    if (kind == QUANT_SCALE_FLOAT)
         write_little(out, f32_bits(scale), 4);
-    else if (form == SCALE_HALF)
+    else if (kind == QUANT_SCALE_HALF)
         write_little(out, half, 2);
-    else if (form == SCALE_BRAIN)
+    else if (kind == QUANT_SCALE_BRAIN)
         write_little(out, f32_bits(scale) >> 16, 2);
-    else if (form == SCALE_EXPONENT)
+    else if (kind == QUANT_SCALE_E8M0)
         out[0] = (uint8_t)(below(s, 16) ? 118 + below(s, 6) : 255); /* NaN now and then */
     else
         for (int i = 0; i < 4; i++)
-            if (form == SCALE_FOUR_E4M3)
+            if (kind == QUANT_SCALE_FOUR_UE4M3)
                 out[i] = (uint8_t)(below(s, 16) ? below(s, 64) : 127);
             else
                 out[2 * i + 1] = (uint8_t)((out[2 * i + 1] & 15u) | (half >> 4 * i & 15u) << 4);
 }
 
-static void fill_block(source *s, const struct scale_row *scales, uint32_t size, uint8_t *out)
+/* Random bits, but scales that are numbers. */
+static void fill_block(source *s, const quant_format *format, uint8_t *out)
 {
-    for (uint32_t i = 0; i < size; i += 8) {
+    for (uint32_t i = 0; i < format->block_bytes; i += 8) {
         uint64_t bits = next(s);
-        memcpy(out + i, &bits, MIN(8, size - i));
+        memcpy(out + i, &bits, MIN(8, format->block_bytes - i));
     }
-    write_scale(s, scales->form, out + scales->first);
-    if (scales->second >= 0)
-        write_scale(s, scales->form, out + scales->second);
+    for (int i = 0; format->scales[i].kind != QUANT_SCALE_NONE; i++)
+        write_scale(s, format->scales[i].kind, out + format->scales[i].offset);
 }
 
 static rlxvk_status fill_blocks(const char *format_name, source *s, uint64_t count, uint8_t *out)
 {
     const quant_format *format = quant_format_find_name(format_name);
-    const struct scale_row *scales = NULL;
-    for (size_t i = 0; format && i < ARRAY_COUNT(scale_rows); i++)
-        if (scale_rows[i].type == format->type)
-            scales = &scale_rows[i];
-    if (!scales)
-        return status_fail(RLXVK_E_ATTR, "fill quant:%s: no rule for the scales of this format",
-                           format_name);
+    if (!format || !format->weight)
+        return status_fail(RLXVK_E_ATTR, "fill quant:%s: no format of weights", format_name);
     for (uint64_t at = 0; at < count; at += format->block_bytes) {
-        uint8_t block[QUANT_MAX_BLOCK * 4];
-        fill_block(s, scales, format->block_bytes, block);
+        uint8_t block[QUANT_MAX_BYTES];
+        fill_block(s, format, block);
         memcpy(out + at, block, MIN(format->block_bytes, count - at));
     }
     return RLXVK_OK;

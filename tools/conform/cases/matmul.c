@@ -8,9 +8,12 @@
 
 #include <string.h>
 
-static const char *const activations[] = {"none", "gelu", "gelu_approx", "silu", "relu",  "sigmoid",
-                                          "tanh", "exp",  "log",         "sqrt", "rsqrt", "neg",
-                                          "abs",  "sin",  "cos",         "tan",  "atan",  "round"};
+/* By rlxvk_activation. */
+static const char *const activations[] = {
+    "none",
+#define ACTIVATION(code, NAME, row, ...) #row,
+#include "args/activation.def"
+};
 #define ACTIVATION_COUNT (sizeof activations / sizeof activations[0])
 
 /* ---- building ---- */

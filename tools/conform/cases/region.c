@@ -15,9 +15,10 @@
 #include <string.h>
 
 /* By code. */
-static const char *const activations[] = {"gelu", "gelu_approx", "silu", "relu",  "sigmoid", "tanh",
-                                          "exp",  "log",         "sqrt", "rsqrt", "neg",     "abs",
-                                          "sin",  "cos",         "tan",  "atan",  "round"};
+static const char *const activations[] = {
+#define ACTIVATION(code, NAME, row, ...) #row,
+#include "args/activation.def"
+};
 static const char *const binaries[] = {"add", "sub", "mul", "div", "max", "min", "pow"};
 static const char *const compares[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 static const char *const dtypes[] = {"f32", "f16", "bf16", "f64", "i8",  "i16",

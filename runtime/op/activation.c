@@ -1,0 +1,51 @@
+/* What activation.def says of every activation, for the host. Each code is its row's place. */
+#include "op/activation.h"
+
+#include <math.h>
+
+#define ACTIVATION(code, NAME, row, ...)                                                           \
+    _Static_assert(code == UNARY_PLACE_##NAME && code == RLXVK_ACTIVATION_##NAME - 1 &&            \
+                       OP_##row == OP_gelu + code,                                                 \
+                   "activation.def, rlxvk_activation and op.def go by one order");
+#include "args/activation.def"
+
+/* region.glsl has five bits for the code of a step. */
+_Static_assert(UNARY_COUNT <= REGION_OP_BINARY, "codes of activations and REGION_OP_BINARY differ");
+
+#define ACTIVATION(code, NAME, row, atol, rtol, more, host, ...)                                   \
+    static double host_##row(double x)                                                             \
+    {                                                                                              \
+        return host;                                                                               \
+    }                                                                                              \
+    static double more_##row(double x, double y)                                                   \
+    {                                                                                              \
+        (void)x, (void)y;                                                                          \
+        return more;                                                                               \
+    }
+#include "args/activation.def"
+
+static const struct activation {
+    const char *name;
+    double (*host)(double x);
+    double (*more)(double x, double y);
+} activations[] = {
+#define ACTIVATION(code, NAME, row, ...) [code] = {#row, host_##row, more_##row},
+#include "args/activation.def"
+};
+
+const char *activation_name(rlxvk_activation a)
+{
+    return a == RLXVK_ACTIVATION_NONE ? "none" : activations[activation_code(a)].name;
+}
+
+double activation_host(uint32_t code, double x)
+{
+    return activations[code].host(x);
+}
+
+double activation_tolerance(uint32_t code, double x, double y, double *out_more)
+{
+    const op_row *row = &op_table[activation_op(code)];
+    *out_more = activations[code].more(x, y);
+    return row->atol + row->rtol * fabs(y) + *out_more;
+}
