@@ -412,10 +412,11 @@ typedef struct rlxvk_compile_options {
     const char *const *host_ops;
     size_t host_op_count;
     const rlxvk_rng_options *rng; /* NULL: the defaults */
-    /* Params, and the inputs listed here, that have the same name, shape and dtype in this
-     * executable use its memory instead of their own. It must be on the same context (E_ATTR) and
-     * may be destroyed first. What one sets or writes there counts for all. Executables that share
-     * memory must not be used at the same time. */
+    /* Params that have the same name, shape and dtype in this executable use its memory instead of
+     * their own, and so do the inputs listed here. A listed name that is no input of both is
+     * E_UNKNOWN_NAME, inputs that differ are E_DTYPE or E_SHAPE. The executable must be on the same
+     * context (E_ATTR) and may be destroyed first. What one sets or writes there counts for all.
+     * Executables that share memory must not be used at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
@@ -441,6 +442,32 @@ void rlxvk_executable_destroy(rlxvk_executable *executable);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
+/* One input, param or output. `name` is that of the leaf, or the debug name of an output ("" when
+ * it has none), and lives as long as the executable. */
+typedef struct rlxvk_tensor_info {
+    const char *name;
+    rlxvk_shape shape;
+    rlxvk_dtype dtype; /* as declared */
+    bool live;     /* false: no output depends on it; what it is given is checked and discarded */
+    bool written;  /* has content: given, set, bound or fed before; an output: there was a run */
+    bool in_place; /* a kernel overwrites it, so that it is resident after the first run */
+    bool bound;    /* every run restores what rlxvk_bind_handle gave */
+    bool resident; /* the device's content is the authority */
+    bool fed;      /* a feed or row feed ends in this input, or begins in this output */
+    bool shared;   /* its memory is, or was, another executable's too */
+} rlxvk_tensor_info;
+
+/* Lists them in the order in which the graph was built; outputs by index. Writes at most `capacity`
+ * (`infos` may be NULL for none); *out_count is how many there are. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable,
+                                                      rlxvk_tensor_info *infos, size_t capacity,
+                                                      size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_params(const rlxvk_executable *executable,
+                                                      rlxvk_tensor_info *infos, size_t capacity,
+                                                      size_t *out_count);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *executable,
+                                                       rlxvk_tensor_info *infos, size_t capacity,
+                                                       size_t *out_count);
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
 /* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. */
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
@@ -549,12 +576,16 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, co
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
                                                     float *values, size_t length);
 
-/* After every run, output `index` is copied into input `name` on the device (the leading part that
- * fits both). All feeds of a run read before any writes; the run's outputs, read then or later, are
- * what they were before its feeds, also where they are views of the input. A second call replaces
- * the first. E_DTYPE where the two are held differently (real, complex, raw bytes). */
+/* After every run, output `index` is copied into input `name` on the device. They must have the
+ * same number of elements (E_LENGTH); set_handle_feed_prefix takes any two, and copies the leading
+ * elements that both have. All feeds of a run read before any writes; the run's outputs, read then
+ * or later, are what they were before its feeds, also where they are views of the input. A second
+ * call replaces the first. E_DTYPE where the two are held differently (real, complex, raw bytes).
+ */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name,
                                                     size_t index);
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable,
+                                                           const char *name, size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
                                                       const char *name);
 /* Declares that rlxvk_feed_rows copies a row of output `index` into input `name`. */

@@ -125,7 +125,7 @@ typedef enum rlxvk_activation {
     RLXVK_ACTIVATION_COS,
     RLXVK_ACTIVATION_TAN,
     RLXVK_ACTIVATION_ATAN,
-    RLXVK_ACTIVATION_ROUND
+    RLXVK_ACTIVATION_ROUND,
 } rlxvk_activation;
 
 /* ---- Elementwise regions: several elementwise ops in one pass ---- */
@@ -247,7 +247,7 @@ typedef enum rlxvk_quant_format {
     RLXVK_MXFP4 = 39,
     RLXVK_NVFP4 = 40,
     RLXVK_Q1_0 = 41,
-    RLXVK_Q2_0 = 42
+    RLXVK_Q2_0 = 42,
 } rlxvk_quant_format;
 
 /* x [.., k] times the transpose of the packed matrix w: n rows of k elements of a GGUF block

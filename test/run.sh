@@ -71,6 +71,7 @@ stage "conform, each kernel variant" "$program" conform --each-variant --sparse=
 RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse --jobs 1 &
 wait
 stage "rebuilding after a change" test/rebuild.sh
+stage "following the lists of how to add things" test/extend.sh
 stage "installed copies" test/installed.sh
 stage "sanitizers" test/sanitize.sh
 BUILD=build/asan JOBS=2 stage "fuzzing under sanitizers" test/fuzz.sh

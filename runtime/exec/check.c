@@ -17,7 +17,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlx
     uint64_t length;
     rlxvk_status status;
     if (!in)
-        return name_unknown(e, call, "input", item->name);
+        return name_unknown(e->program, call, "input", item->name);
     const node *n = graph_node(e->program->source, in->leaf->source);
     TRY(slot_length(n, op_node_storage(e->program->source, in->leaf->source), item->encoding,
                     &length));

@@ -54,8 +54,8 @@ static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *g
     p->options = *options;
     TRY(stage_rewrite(p, graph));
     TRY(stage_lower(p));
-    TRY(plan_shared(p, sharing));
     TRY(program_list(p));
+    TRY(plan_shared(p, sharing));
     TRY(report(p));
     TRY(stage_pipelines(p));
     *out = p;
@@ -92,6 +92,11 @@ static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_comp
     TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
     for (size_t i = 0; i < o->shared_input_count; i++)
         TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+    if (o->shared_input_count && !o->share_with)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option shared_inputs has %zu names, and share_with is NULL: "
+                           "say whose memory they are to use",
+                           o->shared_input_count);
 error:
     return status;
 }

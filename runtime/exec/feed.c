@@ -48,6 +48,23 @@ error:
     return status;
 }
 
+/* What differs in size is copied only where the caller asked for a part. */
+static rlxvk_status check_sizes(const rlxvk_executable *e, const input_state *in, size_t index)
+{
+    const rlxvk_shape *to = &graph_node(e->program->source, in->leaf->source)->shape;
+    const rlxvk_shape *from = &e->outputs[index].result->shape;
+    char shapes[2][SHAPE_TEXT];
+    if (shape_numel(to) == shape_numel(from))
+        return RLXVK_OK;
+    return status_fail(RLXVK_E_LENGTH,
+                       "set_handle_feed: output %zu (%s, %llu elements) does not fill input '%s' "
+                       "(%s, %llu elements) exactly; rlxvk_set_handle_feed_prefix copies what both "
+                       "have",
+                       index, shape_text(from, shapes[0]), (unsigned long long)shape_numel(from),
+                       in->leaf->name, shape_text(to, shapes[1]),
+                       (unsigned long long)shape_numel(to));
+}
+
 /* Sets both feeds of an input; neither when the commands cannot be made. */
 static rlxvk_status wire(rlxvk_executable *e, input_state *in, int64_t feed, int64_t row_feed)
 {
@@ -67,6 +84,18 @@ rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *nam
     input_state *in;
     rlxvk_status status;
     TRY(check_feed(executable, "set_handle_feed", name, index, &in));
+    TRY(check_sizes(executable, in, index));
+    TRY(wire(executable, in, (int64_t)index, in->row_feed));
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable, const char *name,
+                                          size_t index)
+{
+    input_state *in;
+    rlxvk_status status;
+    TRY(check_feed(executable, "set_handle_feed_prefix", name, index, &in));
     TRY(wire(executable, in, (int64_t)index, in->row_feed));
 error:
     return status;

@@ -1,6 +1,7 @@
 /*
  * Host steps: operands are read from the device, the family's host function computes in double
- * precision, the result is rounded to f32 and written back. All buffers are made at compile.
+ * precision, the result is rounded to f32 and written back. All buffers are made with the
+ * executable.
  */
 #include "exec/host_step.h"
 #include "exec/slot.h"

@@ -22,7 +22,7 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     rlxvk_status status;
     TRY(status_require(e, d->call, "executable"));
     if (!(p = name_find_param(e, d->name)))
-        return name_unknown(e, d->call, "param", d->name);
+        return name_unknown(e->program, d->call, "param", d->name);
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
         return status_fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call,
                            p->leaf->name, (int)d->dtype);
@@ -223,7 +223,7 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     rlxvk_status status;
     TRY(status_require(e, "read_param", "executable"));
     if (!p)
-        return name_unknown(e, "read_param", "param", name);
+        return name_unknown(e->program, "read_param", "param", name);
     if (p->leaf->node == NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_param: '%s' was dropped as dead; no output depends on it", name);

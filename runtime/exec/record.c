@@ -1,6 +1,7 @@
 /*
  * Recording: one reusable command buffer a segment, one a staged input and output and ticket.
- * Written once at compile; a run only chooses which of them to submit. Feeds are in feed.c.
+ * Written once, with the executable; a run only chooses which of them to submit. Feeds are in
+ * feed_copy.c and feed_row.c.
  */
 #include "exec/record.h"
 

@@ -27,6 +27,17 @@ rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, si
                : RLXVK_F32;
 }
 
+/* What the plan left out as shared is an executable's own where there is nobody to share with. */
+static void count_bytes(const rlxvk_executable *e, uint64_t bytes[CLASS_COUNT])
+{
+    const plan *plan = &e->program->plan;
+    for (int c = 0; c < CLASS_COUNT; c++)
+        bytes[c] = plan->class_bytes[c];
+    for (uint32_t v = 0; v < plan->value_count && e->detached; v++)
+        if (program_shares(e->program, v))
+            bytes[plan->slots[v].class] += plan->slots[v].size;
+}
+
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report)
 {
     if (status_require(out_report, "executable_memory", "out_report") != RLXVK_OK)
@@ -35,16 +46,19 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
     if (status_require(executable, "executable_memory", "executable") != RLXVK_OK)
         return;
     const program *p = executable->program;
+    uint64_t bytes[CLASS_COUNT];
+    count_bytes(executable, bytes);
     *out_report = (rlxvk_memory_report){
-        .weight_bytes = p->plan.class_bytes[CLASS_WEIGHTS],
-        .state_bytes = p->plan.class_bytes[CLASS_STATE],
-        .scratch_bytes = p->plan.class_bytes[CLASS_SCRATCH],
+        .weight_bytes = bytes[CLASS_WEIGHTS],
+        .state_bytes = bytes[CLASS_STATE],
+        .scratch_bytes = bytes[CLASS_SCRATCH],
         .staging_bytes = executable->staging.size + executable->read_staging.size,
         .scratch_lower_bound = p->plan.scratch_lower_bound,
         .scratch_unshared = p->plan.scratch_unshared,
     };
     for (int c = 0; c < CLASS_COUNT; c++)
         out_report->block_count += (uint32_t)p->plan.blocks[c].count;
+    out_report->block_count += executable->detached ? executable->detached->count : 0;
 }
 
 void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report)

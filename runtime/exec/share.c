@@ -1,31 +1,78 @@
 /*
  * Sharing memory between executables. What is shared is decided before the plan is made, so that
  * the plan gives those values no slots; whose memory it is, an executable is told when it is made.
+ * Params are shared where they are alike; an input that the caller names must be.
  */
 #include "exec/share.h"
+#include "exec/name.h"
 
-/* Marks a leaf that can use the other's memory: same name, dtype, shape and storage. */
-static void mark_if_alike(const program *p, const program *theirs, uint32_t id, bool *shared)
+#define CALL "compile option shared_inputs"
+
+static bool are_alike(const program *p, uint32_t mine, const program *theirs, uint32_t other)
 {
-    const node *n = graph_node(p->graph, id);
-    uint32_t other = graph_find(theirs->graph, n->op, n->name);
-    if (other == NODE_NONE)
-        return;
-    const node *o = graph_node(theirs->graph, other);
-    shared[id] = o->dtype == n->dtype && shape_equal(&o->shape, &n->shape) &&
-                 program_held(theirs, other) == program_held(p, id);
+    const node *n = graph_node(p->graph, mine), *o = graph_node(theirs->graph, other);
+    return o->dtype == n->dtype && shape_equal(&o->shape, &n->shape) &&
+           program_held(theirs, other) == program_held(p, mine);
+}
+
+static void match_params(const program *p, const program *theirs, bool *shared)
+{
+    for (size_t i = 0; i < p->param_count; i++) {
+        uint32_t mine = p->params[i].node;
+        const program_leaf *other = program_find_param(theirs, p->params[i].name);
+        if (mine != NODE_NONE && other && other->node != NODE_NONE)
+            shared[mine] = are_alike(p, mine, theirs, other->node);
+    }
+}
+
+/* Two inputs of one name, as the graphs were built: E_DTYPE or E_SHAPE where they differ. */
+static rlxvk_status check_input(const program *p, const program_leaf *mine, const program *theirs,
+                                const program_leaf *other)
+{
+    const node *n = graph_node(p->source, mine->source);
+    const node *o = graph_node(theirs->source, other->source);
+    char shapes[2][SHAPE_TEXT];
+    if (o->dtype != n->dtype)
+        return status_fail(RLXVK_E_DTYPE, CALL ": input '%s' is %s here and %s in share_with",
+                           mine->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                           rlxvk_dtype_name((rlxvk_dtype)o->dtype));
+    if (!shape_equal(&o->shape, &n->shape))
+        return status_fail(RLXVK_E_SHAPE, CALL ": input '%s' is %s here and %s in share_with",
+                           mine->name, shape_text(&n->shape, shapes[0]),
+                           shape_text(&o->shape, shapes[1]));
+    return RLXVK_OK;
+}
+
+static rlxvk_status match_input(const program *p, const program *theirs, const char *name,
+                                bool *shared)
+{
+    const program_leaf *mine = program_find_input(p, name);
+    const program_leaf *other = program_find_input(theirs, name);
+    rlxvk_status status;
+    if (!mine)
+        return name_unknown(p, CALL, "input", name);
+    if (!other)
+        return status_fail_within(name_unknown(theirs, CALL, "input", name), "share_with");
+    TRY(check_input(p, mine, theirs, other));
+    if (mine->node == NODE_NONE) /* needs no memory at all */
+        return RLXVK_OK;
+    if (other->node == NODE_NONE)
+        return status_fail(RLXVK_E_UNKNOWN_NAME,
+                           CALL ": input '%s' has no memory in share_with: no output depends on it "
+                                "there; share with an executable that uses it",
+                           name);
+    shared[mine->node] = are_alike(p, mine->node, theirs, other->node);
+error:
+    return status;
 }
 
 rlxvk_status share_match(const program *p, const program *theirs, const rlxvk_compile_options *o,
                          bool *shared)
 {
-    for (uint32_t id = 0; id < p->graph->nodes.count; id++)
-        if (node_is_param(graph_node(p->graph, id)))
-            mark_if_alike(p, theirs, id, shared);
-    for (size_t i = 0; i < o->shared_input_count; i++) {
-        uint32_t id = op_find_input(p->graph, o->shared_inputs[i]);
-        if (id != NODE_NONE)
-            mark_if_alike(p, theirs, id, shared);
-    }
-    return RLXVK_OK;
+    rlxvk_status status = RLXVK_OK;
+    match_params(p, theirs, shared);
+    for (size_t i = 0; i < o->shared_input_count; i++)
+        TRY(match_input(p, theirs, o->shared_inputs[i], shared));
+error:
+    return status;
 }

@@ -42,7 +42,7 @@ typedef struct output_state {
     uint64_t last_read; /* the launch that read it last */
 } output_state;
 
-/* What feeds do on the device (feed.c). NULL buffers: nothing to do. */
+/* What feeds do on the device. NULL buffers: nothing to do. */
 typedef struct feed_commands {
     VkCommandBuffer copies; /* after every run */
     VkCommandBuffer rows;   /* for rlxvk_feed_rows; reads row_arguments */
@@ -65,7 +65,7 @@ typedef struct ticket_state {
     char sentence[512]; /* of `status` */
 } ticket_state;
 
-/* One host step's buffers, allocated at compile. */
+/* One host step's buffers, made with the executable. */
 typedef struct host_step {
     uint32_t step; /* host steps are in the order of the schedule */
     host_tensor *inputs;

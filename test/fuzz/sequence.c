@@ -369,16 +369,16 @@ static void step_set_feed(live *l, bool rows)
 {
     const char *name = choose_name(l->model, MODEL_INPUT);
     size_t index = choose_output(l->model);
+    bool prefix = !rows && choose(4);
     if (!may_feed(l->model, name, index))
         return;
     tell("e%u %s %s <- %zu", number_of(l), rows ? "register row feed" : "set feed", text_of(name),
          index);
-    if (rows)
-        (void)expect(rlxvk_register_row_feed(l->real, name, index),
-                     model_register_row_feed(l->model, name, index));
-    else
-        (void)expect(rlxvk_set_handle_feed(l->real, name, index),
-                     model_set_feed(l->model, name, index));
+    rlxvk_status status = (rows     ? rlxvk_register_row_feed
+                           : prefix ? rlxvk_set_handle_feed_prefix
+                                    : rlxvk_set_handle_feed)(l->real, name, index);
+    (void)expect(status, rows ? model_register_row_feed(l->model, name, index)
+                              : model_set_feed(l->model, name, index, prefix));
 }
 
 static void step_clear_feed(live *l)
@@ -633,20 +633,21 @@ static void step_compile(void)
     rlxvk_compile_options o = choose_options(g, &rng);
     o.shared_inputs = shared;
     uint8_t mask = fuzz_byte(&choices.in);
-    for (uint8_t id = 0; id < g->node_count; id++)
+    other = other && choose(3) ? other : NULL;
+    for (uint8_t id = 0; other && id < g->node_count; id++)
         if (g->nodes[id].op == MODEL_INPUT && mask >> id & 1)
             shared[o.shared_input_count++] = g->nodes[id].name;
-    other = other && choose(3) ? other : NULL;
+    status_set refused = other ? model_sharing_refusals(g, &o, other->model) : 0;
     o.share_with = other ? other->real : NULL;
     tell("e%u compile '%s'", number_of(l), g->name);
     tell_options(&o);
     if (other)
         tell(", sharing with e%u params", number_of(other));
-    for (size_t i = 0; other && i < o.shared_input_count; i++)
+    for (size_t i = 0; i < o.shared_input_count; i++)
         tell(" %s", shared[i]);
     FUZZ_CHECK(model_build(g, &graph) == RLXVK_OK, "%s: %s", g->name, rlxvk_last_error());
-    (void)expect(rlxvk_compile(world.context, graph, &o, &l->real), ACCEPTED);
-    l->model = model_compile(g, &o, other ? other->model : NULL);
+    if (expect(rlxvk_compile(world.context, graph, &o, &l->real), refused ? refused : ACCEPTED))
+        l->model = model_compile(g, &o, other ? other->model : NULL);
     rlxvk_graph_destroy(graph);
 }
 

@@ -134,6 +134,27 @@ static int shared_leaf(const model_executable *e, uint8_t id, const rlxvk_compil
     return theirs;
 }
 
+status_set model_sharing_refusals(const model_graph *g, const rlxvk_compile_options *options,
+                                  const model_executable *other)
+{
+    for (size_t i = 0; i < options->shared_input_count; i++) {
+        model_executable here = {.graph = g};
+        int mine = model_find(&here, MODEL_INPUT, options->shared_inputs[i]);
+        int theirs = model_find(other, MODEL_INPUT, options->shared_inputs[i]);
+        if (mine < 0 || theirs < 0)
+            return STATUS(RLXVK_E_UNKNOWN_NAME);
+        const model_node *n = &g->nodes[mine], *o = node_of(other, theirs);
+        if (n->dtype != o->dtype)
+            return STATUS(RLXVK_E_DTYPE);
+        if (!same_shape(&n->shape, &o->shape))
+            return STATUS(RLXVK_E_SHAPE);
+        bool live = options->keep_all == RLXVK_ON || is_read(g, (uint8_t)mine);
+        if (live && !other->leaves[theirs].live)
+            return STATUS(RLXVK_E_UNKNOWN_NAME);
+    }
+    return 0;
+}
+
 model_executable *model_compile(const model_graph *g, const rlxvk_compile_options *options,
                                 const model_executable *other)
 {
@@ -535,9 +556,13 @@ static status_set check_feed(const model_executable *e, const char *name, size_t
     return wrong ? STATUS(RLXVK_E_DTYPE) : 0;
 }
 
-status_set model_set_feed(model_executable *e, const char *name, size_t index)
+status_set model_set_feed(model_executable *e, const char *name, size_t index, bool prefix)
 {
     status_set refused = check_feed(e, name, index, false);
+    if (!refused && !prefix &&
+        model_numel(&node_of(e, model_find(e, MODEL_INPUT, name))->shape) !=
+            model_numel(&node_of(e, e->graph->outputs[index])->shape))
+        refused = STATUS(RLXVK_E_LENGTH);
     if (refused)
         return refused;
     e->leaves[model_find(e, MODEL_INPUT, name)].feed = (int)index;

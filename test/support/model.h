@@ -141,6 +141,9 @@ typedef struct model_bytes {
     size_t size;
 } model_bytes;
 
+/* Why inputs cannot be shared with `other` as the options ask; 0: they can. */
+status_set model_sharing_refusals(const model_graph *g, const rlxvk_compile_options *options,
+                                  const model_executable *other);
 /* As rlxvk_compile of the graph with these options, whose share_with is `other`. */
 model_executable *model_compile(const model_graph *g, const rlxvk_compile_options *options,
                                 const model_executable *other);
@@ -174,7 +177,7 @@ status_set model_read_handle(const model_executable *e, const char *name, size_t
                              model_bytes *out);
 status_set model_read_fed_output(const model_executable *e, const char *name, size_t length,
                                  model_bytes *out);
-status_set model_set_feed(model_executable *e, const char *name, size_t index);
+status_set model_set_feed(model_executable *e, const char *name, size_t index, bool prefix);
 status_set model_clear_feed(model_executable *e, const char *name);
 status_set model_register_row_feed(model_executable *e, const char *name, size_t index);
 status_set model_feed_rows(model_executable *e, size_t source_row, size_t target_row,

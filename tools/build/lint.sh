@@ -101,7 +101,8 @@ for f in "${found[@]}"; do complain "$f: literal number of a specialization cons
 # concerns. A new row never collides with a function that is no op.
 nouns='context graph tensor executable device status dtype precision shape quant signal custom version'
 verbs='compile clone run submit wait last_error first_bad_node set_param set_param_bytes set_param_typed set_params read_param read_param_bytes
-    bind_handle bind_handle_as unbind_handle has_handle read_handle read_fed_output set_handle_feed clear_handle_feed register_row_feed
+    bind_handle bind_handle_as unbind_handle has_handle read_handle read_fed_output set_handle_feed set_handle_feed_prefix
+    clear_handle_feed register_row_feed
     feed_rows read_output_row set_rng get_rng'
 builders='matmul_with attention_with_lse call if while scan rng_uniform_like rng_normal_like dot_general lora_matmul fused_attention_block
     fused_transformer_layer fft_axis fftn pad_last fft_split fft_merge fft_real rfft irfft ifft_real frames stft psd psd_real fft_conv1d'

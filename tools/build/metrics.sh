@@ -13,4 +13,5 @@ printf 'files       '; for f in $code; do wc -l <"$f"; done | percentiles
 printf 'functions   '; for f in $(git ls-files 'runtime/*.c' 'tools/*.c' 'test/*.c'); do
     awk '/^\{/ { start = NR } /^\}$/ { if (start) print NR - start - 1; start = 0 }' "$f"; done | percentiles
 printf 'literal indices of kernel constants %d\n' "$(grep -rEo 'constants\[[0-9]+\]' runtime | wc -l)"
+[ ! -f build/librlxvk.a ] || for folder in runtime/*/; do tools/build/circles.sh "${folder%/}" >/dev/null || printf 'circles in %s\n' "${folder%/}"; done
 [ ! -f build/librlxvk.a ] || printf 'librlxvk.a  %d bytes, %d SPIR-V modules\n' "$(stat -c %s build/librlxvk.a)" "$(git ls-files 'glsl/*.comp' | wc -l)"

@@ -45,7 +45,8 @@ static void test_feed_of_bytes(void **state)
     rlxvk_executable *e = compile(g, NULL);
     rlxvk_run_input inputs[] = {{"from", from, 5, RLXVK_AS_BYTES}, {"to", to, 6, RLXVK_AS_BYTES}};
     rlxvk_run_output out = {0, got, 6, RLXVK_AS_BYTES};
-    expect_ok(rlxvk_set_handle_feed(e, "to", 1));
+    expect_error(rlxvk_set_handle_feed(e, "to", 1), RLXVK_E_LENGTH, "output 1 (5, 5 elements)");
+    expect_ok(rlxvk_set_handle_feed_prefix(e, "to", 1));
     expect_ok(rlxvk_run(e, inputs, 2, NULL, 0));
     expect_ok(rlxvk_run(e, NULL, 0, &out, 1));
     assert_memory_equal(got, wanted, 6);

@@ -325,7 +325,7 @@ static void missing_data_are_told_from_short_ones(void **state)
     expect_error(rlxvk_set_param(e, "v", w, 12), RLXVK_E_UNKNOWN_NAME,
                  "set_param: the graph has no param named 'v'; there are 'w'");
     expect_error(rlxvk_unbind_handle(e, "w"), RLXVK_E_UNKNOWN_NAME,
-                 "unbind_handle: the graph has no input named 'w'; there are 'x'");
+                 "unbind_handle: 'w' is a param, not an input; set it with rlxvk_set_param");
     in.encoding = (rlxvk_encoding)7;
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_ATTR, "input 'x': encoding 7 is none");
     in.encoding = RLXVK_AS_F32;

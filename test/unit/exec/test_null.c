@@ -34,6 +34,7 @@ typedef struct stand {
     uint64_t words[ROOM];
     rlxvk_device_info devices[1];
     rlxvk_step_time steps[1];
+    rlxvk_tensor_info infos[1];
     size_t count;
     double microseconds;
     rlxvk_ticket ticket;

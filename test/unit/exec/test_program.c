@@ -147,6 +147,12 @@ static void test_clone_of_a_sharer(void **state)
     rlxvk_graph_destroy(g);
     run_layers(sharer, x, y[0]);
     expect_ok(rlxvk_clone(sharer, &copy));
+    rlxvk_memory_report own, none, again;
+    rlxvk_executable_memory(owner, &own);
+    rlxvk_executable_memory(sharer, &none);
+    rlxvk_executable_memory(copy, &again);
+    assert_true(none.weight_bytes < own.weight_bytes);
+    assert_int_equal(again.weight_bytes, own.weight_bytes);
     expect_ok(rlxvk_set_param(owner, "w3", zeros, WIDTH * WIDTH));
     run_layers(copy, x, y[1]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
@@ -157,6 +163,48 @@ static void test_clone_of_a_sharer(void **state)
     run_layers(copy, x, y[1]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
     rlxvk_executable_destroy(copy);
+}
+
+/* Whatever allocation or Vulkan call fails, there is no clone, nothing is left behind (balance.c),
+ * and the source runs as before. */
+static void test_failing_clones(void **state)
+{
+    rlxvk_graph *g = layered();
+    rlxvk_executable *owner = NULL, *e = NULL, *copy = NULL;
+    float x[WIDTH] = {1, 2}, y[2][WIDTH];
+    uint64_t failed[2];
+    (void)state;
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
+    set_params(owner);
+    expect_ok(rlxvk_compile(shared_context, g, &(rlxvk_compile_options){.share_with = owner}, &e));
+    rlxvk_graph_destroy(g);
+    expect_ok(rlxvk_bind_handle(e, "x", x, WIDTH));
+    expect_ok(rlxvk_register_row_feed(e, "x", 0));
+    run_layers(e, NULL, y[0]);
+    for (int kind = 0; kind < 2; kind++) {
+        rlxvk_status status = RLXVK_E_TIMEOUT;
+        for (failed[kind] = (uint64_t)kind; status != RLXVK_OK; failed[kind]++) {
+            memory_fail_at(kind ? 0 : failed[kind] + 1);
+            vk_hooks.fail_at = kind ? failed[kind] + 1 : 0;
+            status = rlxvk_clone(e, &copy);
+            memory_fail_at(0);
+            vk_hooks.fail_at = 0;
+            assert_true(status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY ||
+                        status == RLXVK_E_OUT_OF_DEVICE_MEMORY);
+            assert_int_equal(status == RLXVK_OK, copy != NULL);
+        }
+        run_layers(copy, NULL, y[1]);
+        assert_memory_equal(y[0], y[1], sizeof y[0]);
+        rlxvk_executable_destroy(copy);
+        copy = NULL;
+        run_layers(e, NULL, y[1]);
+        assert_memory_equal(y[0], y[1], sizeof y[0]);
+    }
+    print_message("%llu host and %llu Vulkan failures injected\n",
+                  (unsigned long long)failed[0] - 1, (unsigned long long)failed[1] - 1);
+    assert_true(failed[0] > 10 && failed[1] > 10);
+    rlxvk_executable_destroy(e);
+    rlxvk_executable_destroy(owner);
 }
 
 /* What one sets or writes in memory that two share counts for both, in either direction, at any
@@ -258,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_clone_compiles_nothing),
         cmocka_unit_test(test_clones_are_independent),
         cmocka_unit_test(test_clone_of_a_sharer),
+        cmocka_unit_test(test_failing_clones),
         cmocka_unit_test(test_shared_content),
         cmocka_unit_test(test_shared_param_as_output),
         cmocka_unit_test(test_shared_uploads),

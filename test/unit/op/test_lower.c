@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "args/elementwise.h"
+#include "op/activation.h"
 #include "constants/elementwise.h"
 #include "op/activation.h"
 #include "op/op.h"

@@ -1,0 +1,123 @@
+/*
+ * Where every value of an executable lies: in a pool of its own, or, for a leaf that the program
+ * shares, in another executable's. Whose memory it is decides who knows what is in it.
+ *
+ * Invariant: every pool that a location names is held, so that whoever shares memory may be
+ * destroyed in any order.
+ */
+#include "exec/locate.h"
+
+static rlxvk_status pool_borrow(rlxvk_executable *e, memory_pool *pool)
+{
+    for (size_t i = 0; i < e->borrowed.count; i++)
+        if (e->borrowed.items[i] == pool)
+            return RLXVK_OK;
+    if (!VECTOR_PUSH(&e->borrowed, pool))
+        return status_fail_memory("shared pools");
+    pthread_mutex_lock(&e->context->lock);
+    pool->references++;
+    pthread_mutex_unlock(&e->context->lock);
+    return RLXVK_OK;
+}
+
+/* The place of a leaf in the memory of an executable that has it too: share_match saw to that. */
+static rlxvk_status locate_shared(rlxvk_executable *e, const rlxvk_executable *other, uint32_t id)
+{
+    const node *n = graph_node(e->program->graph, id);
+    e->locations[id] = other->locations[graph_find(other->program->graph, n->op, n->name)];
+    return pool_borrow(e, e->locations[id].pool);
+}
+
+/* Blocks for the leaves that the plan left out because they are shared, for an executable that
+ * shares with nobody: one after the other, none across a block's edge. */
+static rlxvk_status locate_detached(rlxvk_executable *e)
+{
+    const program *p = e->program;
+    uint64_t most = p->device->choice.profile.max_allocation_bytes;
+    VECTOR(uint64_t) blocks = {0};
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t v = 0; v < p->plan.value_count; v++) {
+        const slot *s = &p->plan.slots[v];
+        if (!program_shares(p, v))
+            continue;
+        bool fits = blocks.count && blocks.items[blocks.count - 1] + s->size <= most;
+        if (!fits && !VECTOR_PUSH(&blocks, 0))
+            TRY(status_fail_memory("blocks"));
+        uint64_t *end = &blocks.items[blocks.count - 1];
+        e->locations[v] = (location){NULL, (uint32_t)blocks.count - 1, *end, s->bytes};
+        *end += s->size;
+    }
+    if (blocks.count)
+        TRY(pool_create(e->device, blocks.items, (uint32_t)blocks.count,
+                        p->param_count + p->input_count, &e->detached));
+    for (uint32_t v = 0; v < p->plan.value_count; v++)
+        if (program_shares(p, v))
+            e->locations[v].pool = e->detached;
+error:
+    VECTOR_FREE(&blocks);
+    return status;
+}
+
+rlxvk_status locate_values(rlxvk_executable *e, const rlxvk_executable *share_with)
+{
+    const program *p = e->program;
+    rlxvk_status status = RLXVK_OK;
+    if (!share_with)
+        TRY(locate_detached(e));
+    for (uint32_t v = 0; v < p->plan.value_count; v++) {
+        const slot *s = &p->plan.slots[v];
+        if (s->block < SLOT_SHARED)
+            e->locations[v] = (location){e->pools[s->class], s->block, s->offset, s->bytes};
+        else if (share_with && program_shares(p, v))
+            TRY(locate_shared(e, share_with, v));
+    }
+error:
+    return status;
+}
+
+/* ---- What is known of the leaves ---- */
+
+static bool is_shared(const program *p, const program_leaf *leaf)
+{
+    return leaf->node != NODE_NONE && program_shares(p, leaf->node);
+}
+
+static void adopt_param(param_state *mine, const rlxvk_executable *other)
+{
+    const program_leaf *theirs = program_find_param(other->program, mine->leaf->name);
+    mine->content = other->params[theirs - other->program->params].content;
+    mine->content->shared = true;
+}
+
+static void adopt_input(input_state *mine, const rlxvk_executable *other)
+{
+    const program_leaf *leaf = program_find_input(other->program, mine->leaf->name);
+    const input_state *theirs = &other->inputs[leaf - other->program->inputs];
+    mine->content = theirs->content;
+    mine->content->shared = true;
+    mine->resident = theirs->bound || theirs->resident;
+}
+
+/* A record in the pool of the leaf's memory, of whatever class that is, so that the two live
+ * equally long. A leaf without memory has one in a pool of the executable's own. */
+static leaf_content *content_of(const rlxvk_executable *e, const program_leaf *leaf, size_t index)
+{
+    memory_pool *pool = leaf->node == NODE_NONE ? NULL : e->locations[leaf->node].pool;
+    return &(pool ? pool : e->pools[CLASS_STATE])->contents[index];
+}
+
+/* With the memory of a shared leaf comes what is known of it. */
+void locate_contents(rlxvk_executable *e, const rlxvk_executable *share_with)
+{
+    const program *p = e->program;
+    for (size_t i = 0; i < p->param_count; i++)
+        if (share_with && is_shared(p, &p->params[i]))
+            adopt_param(&e->params[i], share_with);
+        else
+            e->params[i].content = content_of(e, &p->params[i], i);
+    for (size_t i = 0; i < p->input_count; i++)
+        if (share_with && is_shared(p, &p->inputs[i]))
+            adopt_input(&e->inputs[i], share_with);
+        else
+            e->inputs[i].content = content_of(e, &p->inputs[i], p->param_count + i);
+}

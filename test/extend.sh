@@ -1,0 +1,135 @@
+#!/bin/bash
+# Follows the README's lists of how to add an activation, an op family, a packed format and a variant of a kernel, on a copy of the
+# tree: what they say and nothing else. Builds it, and runs what is new against the host reference on the device at hand. Names of
+# lists as arguments: only those. The last line counts.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+unset BUILD BASE config MAKEFLAGS MAKELEVEL
+tree=$PWD work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
+export VK_ICD_FILENAMES=${VK_ICD_FILENAMES:-$lavapipe} RLXVK_NO_TUNING=1 XDG_CACHE_HOME=$work/cache
+passed=0 failed=0
+lists=${*:-activation op format variant}
+
+# What is checked, then the command that succeeds if it holds.
+check() {
+    local what=$1 out
+    shift
+    if out=$("$@" 2>&1); then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED: %s\n%s\n' "$what" "$(tail -n 15 <<<"$out")"
+    fi
+}
+finish() {
+    echo "$passed passed, $failed failed"
+    exit $((failed != 0))
+}
+wanted() { [[ " $lists " == *" $1 "* ]]; }
+fails() { ! "$@"; }
+
+# Puts a line into a file before the last one that begins with `mark`; fails where none does.
+before() {
+    local file=$1 mark=$2 line=$3
+    awk -v mark="$mark" -v line="$line" '{ lines[NR] = $0; if (index($0, mark) == 1) at = NR }
+        END { for (i = 1; i <= NR; i++) { if (i == at) print line; print lines[i] } exit !at }' "$file" >"$work/edited" ||
+        { echo "$file: no line begins with $mark"; exit 1; }
+    cat "$work/edited" >"$file"
+}
+
+# ---- The lists, place by place ----
+
+# relu6: y = min(max(x, 0), 6)
+add_activation() {
+    before glsl/args/activation.def '#undef ACTIVATION' \
+        "LIGHT_ACTIVATION($(grep -c '_ACTIVATION([0-9]' glsl/args/activation.def), RELU6, relu6, 0, 0, 0, \
+x <= 0 ? 0 : x >= 6 ? 6 : x, is_nan(x) ? x : clamp(x, 0.0, 6.0))"
+    before include/rlxvk_ops.h '} rlxvk_activation;' '    RLXVK_ACTIVATION_RELU6,'
+    before include/rlxvk_ops.h 'rlxvk_tensor rlxvk_relu(' 'rlxvk_tensor rlxvk_relu6(rlxvk_graph *g, rlxvk_tensor x);'
+}
+
+# pair_sum: y[.., j] = x[.., 2 j] + x[.., 2 j + 1]
+add_op() {
+    cp "$tree/test/extend/pair_sum.c" runtime/op/rows/pair_sum.c
+    cp "$tree/test/extend/pair_sum.comp" glsl/rows/pair_sum.comp
+    cp "$tree/test/extend/pair_sum_cases.c" tools/conform/cases/pair_sum.c
+    before glsl/args/rows.h '#endif' 'struct pair_sum_args { u32 numel, x_offset, y_offset; };'
+    before runtime/op/op.def 'OP(' 'OP(pair_sum, pair_sum, 0, 1, 1, 0, 0)'
+    before include/rlxvk_ops_domain.h '#ifdef __cplusplus' 'rlxvk_tensor rlxvk_pair_sum(rlxvk_graph *g, rlxvk_tensor x);'
+    before test/support/fuzz_builders.def 'CALL(' 'UNARY(pair_sum)'
+}
+
+# Q4_7: Q4_0 whose codes stand for -7 .. 8
+add_format() {
+    before glsl/args/format.def '#undef QUANT_FORMAT' \
+        'BLOCK_FORMAT(44, Q4_7, 32, 18, false, SMALL, 16, false, HALF(0, d), decode_q4_7, NULL)'
+    before include/rlxvk_ops.h '} rlxvk_quant_format;' '    RLXVK_Q4_7 = 44,'
+    before runtime/op/packed/quant_format.c 'static void decode_q4_1(' \
+        'static void decode_q4_7(const uint8_t *block, float *y, float *min_term)
+{
+    float d = load_half(block);
+    (void)min_term;
+    for (int i = 0; i < 32; i++)
+        y[i] = d * (float)((int)nibble(block[2 + i % 16], i >= 16) - 7);
+}
+'
+    sed -i 's/^const uint CENTER_NIBBLE = /&FORMAT == Q4_7 ? 7 : /' glsl/packed/dequant_small.glsl
+}
+
+add_variant() {
+    before runtime/op/packed/dequant_select.c '    {{"staged_128",' \
+        '    {{"staged_64", ON_HARDWARE, 0}, true, false, 64, 16, 2, 1, 32},'
+}
+
+# ---- The copy ----
+
+mkdir -p "$work/copy/build/test" "$work/copy/test/unit/op" || exit 1
+cp -a Makefile glsl include runtime spv tools "$work/copy" && cp -a test/support "$work/copy/test" || exit 1
+cp -a test/unit/op/test_{activation,fuzz_builders}.c "$work/copy/test/unit/op" || exit 1
+[[ ! -d build ]] || for part in spv spv2c generated runtime tools kernel_table.o; do
+    [[ ! -e build/$part ]] || cp -a build/$part "$work/copy/build" || exit 1
+done
+cd "$work/copy" || exit 1
+for list in $lists; do "add_$list" || exit 1; done
+check "the tree builds with what was added: $lists" make -s -j2 build/bin/rlxvk
+((failed == 0)) || finish
+
+# ---- What was added, on the device ----
+
+run_ops() { build/bin/rlxvk conform --op "$1"; }
+# The cases of an op whose line has a word, at least one.
+run_cases() {
+    local number count=0
+    for number in $(build/bin/rlxvk conform --op "$1" --list | sed -n "s/^$1 \([0-9]*\): .*$2.*/\1/p"); do
+        build/bin/rlxvk conform --op "$1" --case "$number" || return 1
+        count=$((count + 1))
+    done
+    ((count))
+}
+each_variant() { build/bin/rlxvk conform --op "$1" --each-variant --sparse=60 | grep -E "^$2 +[1-9][0-9]* passed +0 failed"; }
+compiles_without() { ${CC:-cc} -std=c11 -D_GNU_SOURCE -fsyntax-only -I"$tree/include" -Iruntime -Iglsl -Ibuild/generated "$1"; }
+
+unit() { make -s -j2 "build/test/$1" && "build/test/$1"; }
+
+if wanted activation; then
+    check "the table of activations with the new one" unit test_activation
+    check "cases of the new activation" run_ops relu6
+    check "products with the new activation" run_cases fused_matmul_bias_act activation=relu6
+    check "an activation without its id does not build" fails compiles_without runtime/op/activation.c
+fi
+if wanted op; then
+    check "cases of the new op" run_ops pair_sum
+    check "random calls of every builder, the new one among them" unit test_fuzz_builders
+    check "the new op has a kernel" bash -c 'build/bin/rlxvk ops | grep "^| pair_sum | pair_sum | kernel | yes | 9 "'
+fi
+if wanted format; then
+    check "products with the new format" run_cases dequant_matmul format=Q4_7
+    check "rows of the new format" run_cases dequant_gather format=Q4_7
+    check "a format without its id does not build" fails compiles_without runtime/op/packed/quant_format.c
+fi
+if wanted variant; then
+    check "cases by the new variant" each_variant dequant_matmul dequant_vector=staged_64
+fi
+finish
