@@ -67,6 +67,16 @@ rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out)
     return RLXVK_OK;
 }
 
+rlxvk_status op_require_dtype(const rlxvk_graph *g, const node *n, uint32_t index,
+                              rlxvk_dtype wanted, const char *remedy)
+{
+    rlxvk_dtype dtype = input_dtype(g, n, index);
+    if (dtype == wanted)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes %s, %s", index,
+                   rlxvk_dtype_name(dtype), rlxvk_dtype_name(wanted), remedy);
+}
+
 uint32_t op_first_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g, (void)n;

@@ -277,6 +277,9 @@ const char *op_node_label(const rlxvk_graph *g, uint32_t id, char buffer[NODE_LA
 
 /* a + rank for a negative axis; E_AXIS outside. Rank 0 takes 0 and -1. */
 rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);
+/* E_DTYPE unless operand `index` has this dtype; `remedy`: what to do about it. */
+rlxvk_status op_require_dtype(const rlxvk_graph *g, const node *n, uint32_t index,
+                              rlxvk_dtype wanted, const char *remedy);
 /* As `in_place` of a family: operand 0 alone; whoever writes an element has read all it needs. */
 uint32_t op_first_in_place(const rlxvk_graph *g, const node *n);
 /* Shape of operand i. */

@@ -140,6 +140,13 @@ float *evaluate_seeded(const rlxvk_graph *g, uint64_t seed, bool exact, size_t *
     return values;
 }
 
+int remove_folder(const char *folder)
+{
+    char line[128];
+    snprintf(line, sizeof line, "rm -r '%s'", folder);
+    return system(line);
+}
+
 uint64_t hash_floats(const float *values, size_t count)
 {
     uint64_t h = 0xcbf29ce484222325u;

@@ -30,6 +30,9 @@ typedef struct host_rows {
 } host_rows;
 void force_host(rlxvk_compile_options *options, const char *rows, host_rows *room);
 
+/* Removes a test's folder with all that is in it; 0 when it is gone. */
+int remove_folder(const char *folder);
+
 uint64_t hash_floats(const float *values, size_t count);
 
 /* assert that a status is OK, printing the library's sentence otherwise. */

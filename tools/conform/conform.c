@@ -3,6 +3,7 @@
  * are kept by case and reported in the order of the cases, however the threads ran.
  */
 #include "conform/conform.h"
+#include "conform/conform_options.h"
 #include "cli/clock.h"
 #include "cli/commands.h"
 #include "exec/context.h"
@@ -11,20 +12,10 @@
 #include "cli/output.h"
 #include "cli/option.h"
 
-#include <getopt.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
-
-typedef struct options {
-    const char *device, *ops, *golden, *html, *variant;
-    rlxvk_precision precision;
-    uint64_t number, seed, jobs, sparse, phase;
-    bool one_case, json, force_host, each_variant, tuned, list, help;
-} options;
 
 typedef struct variant_totals {
     uint64_t passed, failed;
@@ -32,7 +23,7 @@ typedef struct variant_totals {
 } variant_totals;
 
 typedef struct job {
-    const options *options;
+    const conform_options *options;
     conform_setup setup;
     case_list lines;
     golden_set golden;
@@ -44,117 +35,6 @@ typedef struct job {
     pthread_mutex_t lock;    /* of next, done and the standard streams */
     size_t next, done;
 } job;
-
-static const char help[] =
-    "usage: rlxvk conform [OPTION]...\n\n"
-    "Runs every case of every op on a device and compares with the host reference.\n\n"
-    "  --device D     index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
-    "  --op NAME,...  only the cases of these ops\n"
-    "  --case N       only case N of that op\n"
-    "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
-    "  --seed S       contents of the inputs (default 1)\n"
-    "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
-    "  --phase P      with --sparse=N: start at case P of each op, so that N processes share them\n"
-    "  --jobs N       cases at a time (default: 2, or 1 on a single processor)\n"
-    "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
-    "  --variant V    kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
-    "  --each-variant each family's cases with each of its kernel variants in turn; those that "
-    "the\n"
-    "                 variant cannot do are passed over\n"
-    "  --tuned        let measured choices decide, too (rlxvk bench --tune); otherwise the tables\n"
-    "  --force-host   run every op's host function through the executable\n"
-    "  --json         the report as JSON on standard output, failures on standard error\n"
-    "  --html FILE    the report as a page, too\n"
-    "  --list         print the cases instead of running them\n\n"
-    "Exit status 0 only if nothing failed.\n";
-
-static const struct option long_options[] = {
-    {"device", required_argument, NULL, 'd'},  {"op", required_argument, NULL, 'o'},
-    {"case", required_argument, NULL, 'c'},    {"golden", required_argument, NULL, 'g'},
-    {"seed", required_argument, NULL, 's'},    {"jobs", required_argument, NULL, 'j'},
-    {"html", required_argument, NULL, 'H'},    {"precision", required_argument, NULL, 'p'},
-    {"variant", required_argument, NULL, 'v'}, {"each-variant", no_argument, NULL, 'e'},
-    {"tuned", no_argument, NULL, 't'},         {"force-host", no_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'J'},          {"list", no_argument, NULL, 'l'},
-    {"sparse", optional_argument, NULL, 'S'},  {"phase", required_argument, NULL, 'P'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
-};
-
-static bool set_option(options *o, int letter)
-{
-    const char **const words[128] = {['d'] = &o->device,
-                                     ['o'] = &o->ops,
-                                     ['g'] = &o->golden,
-                                     ['H'] = &o->html,
-                                     ['v'] = &o->variant};
-    bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant,
-                              ['t'] = &o->tuned,      ['l'] = &o->list, ['h'] = &o->help};
-    if (letter < 0 || letter >= 128 || letter == '?')
-        return false;
-    if (words[letter])
-        *words[letter] = optarg;
-    else if (flags[letter])
-        *flags[letter] = true;
-    else if (letter == 'p')
-        return parse_precision(optarg, &o->precision);
-    else if (letter == 'c')
-        return o->one_case = parse_number("case", optarg, 0, UINT32_MAX, &o->number);
-    else if (letter == 's')
-        return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
-    else if (letter == 'S' && !optarg)
-        o->sparse = SPARSE;
-    else if (letter == 'S')
-        return parse_number("sparse", optarg, 1, UINT32_MAX, &o->sparse);
-    else if (letter == 'P')
-        return parse_number("phase", optarg, 0, UINT32_MAX, &o->phase);
-    else
-        return parse_number("jobs", optarg, 1, 64, &o->jobs);
-    return true;
-}
-
-static bool check_op(const char *name)
-{
-    const char *near = case_nearest_row(name);
-    if (case_find_family(name))
-        return true;
-    report_error("--op '%s': no op of this name has cases; %s%s%s", name,
-                 near ? "did you mean " : "`rlxvk conform --list` shows those that have",
-                 near ? near : "", near ? "?" : "");
-    return false;
-}
-
-/* Every name of a list must be known; an empty one is not. */
-static bool check_ops(const char *list)
-{
-    char name[64];
-    for (const char *at = list, *end; at; at = *end ? end + 1 : NULL) {
-        end = at + strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(end - at), at);
-        if (!check_op(name))
-            return false;
-    }
-    return true;
-}
-
-static bool parse_options(options *o, int argc, char **argv)
-{
-    *o = (options){.seed = 1, .jobs = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1};
-    for (int letter; (letter = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1;)
-        if (!set_option(o, letter))
-            return false;
-    if (!parse_end(argc, argv, optind) || !check_ops(o->ops))
-        return false;
-    if (o->phase >= MAX(o->sparse, 1))
-        report_error("--phase %llu: it must be less than the N of --sparse=N, which is %llu",
-                     (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
-    else if (o->one_case && (!o->ops || strchr(o->ops, ',')))
-        report_error("--case needs one --op, whose case it is");
-    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host))
-        report_error("--each-variant goes with no --variant, --json, --html or --force-host");
-    else
-        return true;
-    return false;
-}
 
 /* ---- Which cases ---- */
 
@@ -168,7 +48,7 @@ static conform_row *find_row(job *j, const char *name)
                : NULL;
 }
 
-static bool takes_op(const options *o, const char *row)
+static bool takes_op(const conform_options *o, const char *row)
 {
     size_t length = strlen(row);
     for (const char *at = o->ops; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -185,7 +65,7 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
     if (!counted)
         return status_fail_memory("cases");
     uint64_t number = counted->cases++;
-    const options *o = j->options;
+    const conform_options *o = j->options;
     if (!takes_op(o, row) || (o->one_case && o->number != number) ||
         (o->sparse && number % o->sparse != o->phase))
         return RLXVK_OK;
@@ -258,7 +138,7 @@ static void list_cases(const job *j)
 /* What all runs of this job have in common: "rlxvk conform" and options. */
 static void append_command(const job *j, text *line)
 {
-    const options *o = j->options;
+    const conform_options *o = j->options;
     text_append(line, "rlxvk conform");
     if (o->device)
         text_append(line, " --device '%s'", o->device);
@@ -287,7 +167,7 @@ static char *rerun_line(const job *j, const conform_case *c)
 
 static void describe_run(job *j)
 {
-    const options *o = j->options;
+    const conform_options *o = j->options;
     text line = {j->report.command, sizeof j->report.command, 0};
     append_command(j, &line);
     if (o->ops)
@@ -506,7 +386,7 @@ static void job_destroy(job *j)
 
 static rlxvk_status conform(job *j)
 {
-    const options *o = j->options;
+    const conform_options *o = j->options;
     rlxvk_context_options context_options = {.tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
     rlxvk_device_info found;
     rlxvk_status status;
@@ -540,11 +420,11 @@ error:
 
 int command_conform(int argc, char **argv)
 {
-    options o;
-    if (!parse_options(&o, argc, argv))
+    conform_options o;
+    if (!conform_options_parse(&o, argc, argv))
         return EXIT_USAGE;
     if (o.help)
-        return print_help(help);
+        return print_help(conform_help);
     job j = {.options = &o,
              .setup = {.seed = o.seed,
                        .force_host = o.force_host,

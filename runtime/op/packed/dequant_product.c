@@ -19,11 +19,7 @@ rlxvk_status dequant_check_packed(const rlxvk_graph *g, const node *n, uint32_t 
 
 rlxvk_status dequant_check_float(const rlxvk_graph *g, const node *n, uint32_t index)
 {
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_F32)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes F32, insert a cast", index,
-                   rlxvk_dtype_name(dtype));
+    return op_require_dtype(g, n, index, RLXVK_F32, "insert a cast");
 }
 
 uint32_t dequant_alignment(uint32_t addresses)

@@ -6,11 +6,7 @@
 
 rlxvk_status integer_check_operand(const rlxvk_graph *g, const node *n, uint32_t index)
 {
-    rlxvk_dtype dtype = input_dtype(g, n, index);
-    if (dtype == RLXVK_I8)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; takes I8, quantize it", index,
-                   rlxvk_dtype_name(dtype));
+    return op_require_dtype(g, n, index, RLXVK_I8, "quantize it");
 }
 
 bool integer_is_zero_point(int64_t value)

@@ -91,13 +91,8 @@ rlxvk_tensor rlxvk_dequantize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_quanti
 
 static rlxvk_status check_input(const rlxvk_graph *g, const node *n)
 {
-    rlxvk_dtype dtype = input_dtype(g, n, 0);
-    if (n->op == OP_dequantize)
-        return integer_check_operand(g, n, 0);
-    if (dtype != RLXVK_F32)
-        return op_fail(n, RLXVK_E_DTYPE, "operand 0 is %s; takes F32, insert a cast",
-                       rlxvk_dtype_name(dtype));
-    return RLXVK_OK;
+    return n->op == OP_dequantize ? integer_check_operand(g, n, 0)
+                                  : op_require_dtype(g, n, 0, RLXVK_F32, "insert a cast");
 }
 
 static rlxvk_status check_counts(const rlxvk_graph *g, const node *n, const quantize_attributes *a,

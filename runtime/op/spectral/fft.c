@@ -36,16 +36,21 @@ static rlxvk_status check_block(const node *n, int32_t axis)
     return RLXVK_OK;
 }
 
+rlxvk_status fft_check_norm(const node *n, rlxvk_fft_norm norm)
+{
+    if ((unsigned)norm <= RLXVK_FFT_ORTHO)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_ATTR,
+                   "norm %d is not known; it is 0 (inverse), 1 (none) or 2 (ortho)", (int)norm);
+}
+
 static rlxvk_status fft_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     fft_attributes *a = attributes;
     rlxvk_status status;
     n->shape = *input_shape(g, n, 0);
     n->dtype = (uint8_t)input_dtype(g, n, 0);
-    if ((unsigned)a->norm > RLXVK_FFT_ORTHO)
-        return op_fail(n, RLXVK_E_ATTR,
-                       "norm %d is not known; it is 0 (inverse), 1 (none) or 2 (ortho)",
-                       (int)a->norm);
+    TRY(fft_check_norm(n, a->norm));
     if (n->shape.rank == 0)
         return op_fail(n, RLXVK_E_SHAPE, "a scalar has no axis to transform; reshape it to [1]");
     TRY(op_axis(n, a->axis, n->shape.rank, &a->axis));

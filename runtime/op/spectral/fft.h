@@ -45,6 +45,7 @@ fft_view fft_view_of(const node *n);
 double fft_scale(const node *n);
 /* The largest error of an element, as a multiple of the row's root mean square. */
 double fft_relative_bound(uint64_t length);
+rlxvk_status fft_check_norm(const node *n, rlxvk_fft_norm norm); /* E_ATTR when unknown */
 const char *fft_norm_name(rlxvk_fft_norm norm);
 
 /* ---- Passes (fft_select.c) ---- */

@@ -30,12 +30,10 @@ static rlxvk_status check_length(const node *n, int64_t length)
 static rlxvk_status fft_real_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const fft_real_attributes *a = attributes;
+    rlxvk_status status;
     n->shape = *input_shape(g, n, 0);
     n->dtype = (uint8_t)input_dtype(g, n, 0);
-    if ((unsigned)a->norm > RLXVK_FFT_ORTHO)
-        return op_fail(n, RLXVK_E_ATTR,
-                       "norm %d is not known; it is 0 (inverse), 1 (none) or 2 (ortho)",
-                       (int)a->norm);
+    TRY(fft_check_norm(n, a->norm));
     if (a->length < 2 || a->length % 2 || a->length > INT32_MAX - 2)
         return op_fail(n, RLXVK_E_ATTR, "n is %lld; takes even numbers from 2 to 2^31 - 4",
                        (long long)a->length);
@@ -45,8 +43,9 @@ static rlxvk_status fft_real_infer(const rlxvk_graph *g, node *n, void *attribut
     if (n->shape.rank == 0)
         return op_fail(n, RLXVK_E_SHAPE, "a scalar has no axis to transform; reshape it to [1]");
     int64_t *last = &n->shape.dims[n->shape.rank - 1];
-    rlxvk_status status = check_length(n, *last);
+    TRY(check_length(n, *last));
     *last = is_inverse(n) ? a->length : a->length + 2;
+error:
     return status;
 }
 

@@ -1,6 +1,6 @@
 /*
  * Builders around fft that are made of other ops: padding, real transforms, frames, power spectra,
- * frequencies, convolution; and the integer helpers. Real signals go through the block layout: real
+ * frequencies, convolution. Real signals go through the block layout: real
  * parts, then imaginary parts, along the last axis.
  */
 #include "op/compose/composite.h"
@@ -383,94 +383,4 @@ rlxvk_tensor rlxvk_fft_conv1d(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)
     rlxvk_tensor re = rlxvk_sub(g, rlxvk_mul(g, ar, br), rlxvk_mul(g, ai, bi));
     rlxvk_tensor im = rlxvk_add(g, rlxvk_mul(g, ar, bi), rlxvk_mul(g, ai, br));
     return part(g, rlxvk_irfft(g, re, im, n, RLXVK_FFT_INVERSE), 0, la + lb - 1);
-}
-
-/* ---- Integers ---- */
-
-uint64_t rlxvk_signal_next_pow2(uint64_t n)
-{
-    uint64_t power = 1;
-    while (power < n && power)
-        power *= 2;
-    return power; /* 0 above 2^63 */
-}
-
-uint64_t rlxvk_signal_next_smooth7(uint64_t n)
-{
-    return fft_next_smooth(n);
-}
-
-uint64_t rlxvk_signal_bit_reverse(uint64_t x, uint32_t bits)
-{
-    uint64_t reversed = 0;
-    for (uint32_t i = 0; i < bits && i < 64; i++)
-        reversed = reversed << 1 | (x >> i & 1);
-    return reversed;
-}
-
-static uint64_t multiply_modulo(uint64_t a, uint64_t b, uint64_t n)
-{
-    return (uint64_t)((unsigned __int128)a * b % n);
-}
-
-static uint64_t power_modulo(uint64_t base, uint64_t exponent, uint64_t n)
-{
-    uint64_t power = 1;
-    for (; exponent; exponent >>= 1, base = multiply_modulo(base, base, n))
-        if (exponent & 1)
-            power = multiply_modulo(power, base, n);
-    return power;
-}
-
-/* Miller and Rabin's test; these bases decide every odd n below 2^64 (Sorenson, Webster 2015). */
-static bool is_prime(uint64_t n)
-{
-    static const uint8_t bases[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
-    int twos = __builtin_ctzll(n - 1);
-    for (size_t i = 0; i < ARRAY_COUNT(bases); i++) {
-        uint64_t x = power_modulo(bases[i] % n, (n - 1) >> twos, n);
-        bool passes = x <= 1 || x == n - 1;
-        for (int k = 1; k < twos && !passes; k++)
-            passes = (x = multiply_modulo(x, x, n)) == n - 1;
-        if (!passes)
-            return false;
-    }
-    return true;
-}
-
-static uint64_t square_plus(uint64_t x, uint64_t shift, uint64_t n)
-{
-    return (uint64_t)(((unsigned __int128)x * x + shift) % n);
-}
-
-/* The lesser factor of an n that has two: Pollard's rho, with one map after the other until one
- * does not close on both at once. */
-static uint64_t lesser_factor(uint64_t n)
-{
-    for (uint64_t shift = 1;; shift++) {
-        uint64_t slow = 2, fast = 2, divisor = 1;
-        while (divisor == 1) {
-            slow = square_plus(slow, shift, n);
-            fast = square_plus(square_plus(fast, shift, n), shift, n);
-            divisor = common_divisor(n, slow > fast ? slow - fast : fast - slow);
-        }
-        if (divisor != n)
-            return MIN(divisor, n / divisor);
-    }
-}
-
-/* Trial division ends where at most two prime factors can be left. */
-size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity)
-{
-    size_t count = 0;
-    for (uint64_t p = 2; n > 1; p++) {
-        if (p > n / p)
-            p = n;
-        else if (p > 1u << 22)
-            p = is_prime(n) ? n : lesser_factor(n);
-        for (; n % p == 0; n /= p, count++)
-            if (out && count < capacity)
-                out[count] = p;
-    }
-    return count;
 }

@@ -1,5 +1,6 @@
 /* The program from outside: exit codes, what goes to which stream, options, files it writes. */
 #include "base/base.h"
+#include "support/harness.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -278,10 +279,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    char line[64];
     (void)state;
-    snprintf(line, sizeof line, "rm -r %s", folder);
-    return system(line);
+    return remove_folder(folder);
 }
 
 int main(void)

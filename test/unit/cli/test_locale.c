@@ -6,6 +6,7 @@
 #include "op/packed/quant_format.h"
 #include "op/choice/tuning.h"
 #include "cli/output.h"
+#include "support/harness.h"
 
 #include <rlxvk_ops.h>
 
@@ -146,10 +147,8 @@ static int to_c(void **state)
 
 static int tear_down(void **state)
 {
-    char line[64];
     (void)state;
-    snprintf(line, sizeof line, "rm -r %s", folder);
-    return system(line);
+    return remove_folder(folder);
 }
 
 int main(void)

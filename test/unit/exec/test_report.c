@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "conform/conform.h"
 #include "cli/new_file.h"
+#include "support/harness.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -235,9 +236,12 @@ static int tear_down(void **state)
     char line[4096];
     (void)state;
     write_page(true);
-    snprintf(line, sizeof line, keep ? "mv %s/page '%s'; rm -r %s" : "rm -r %1$s%2$.0s", folder,
-             keep, folder);
-    return system(line);
+    if (keep) {
+        snprintf(line, sizeof line, "mv %s/page '%s'", folder, keep);
+        if (system(line))
+            return -1;
+    }
+    return remove_folder(folder);
 }
 
 int main(void)

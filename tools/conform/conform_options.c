@@ -1,0 +1,122 @@
+/* See conform_options.h. */
+#include "conform/conform_options.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "conform/conform.h"
+
+#include <getopt.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SPARSE = 8 }; /* --sparse without a number: one case in so many */
+
+const char conform_help[] =
+    "usage: rlxvk conform [OPTION]...\n\n"
+    "Runs every case of every op on a device and compares with the host reference.\n\n"
+    "  --device D     index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
+    "  --op NAME,...  only the cases of these ops\n"
+    "  --case N       only case N of that op\n"
+    "  --golden DIR   the golden vectors of DIR instead of the built-in cases\n"
+    "  --seed S       contents of the inputs (default 1)\n"
+    "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
+    "  --phase P      with --sparse=N: start at case P of each op, so that N processes share them\n"
+    "  --jobs N       cases at a time (default: 2, or 1 on a single processor)\n"
+    "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
+    "  --variant V    kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
+    "  --each-variant each family's cases with each of its kernel variants in turn; those that "
+    "the\n"
+    "                 variant cannot do are passed over\n"
+    "  --tuned        let measured choices decide, too (rlxvk bench --tune); otherwise the tables\n"
+    "  --force-host   run every op's host function through the executable\n"
+    "  --json         the report as JSON on standard output, failures on standard error\n"
+    "  --html FILE    the report as a page, too\n"
+    "  --list         print the cases instead of running them\n\n"
+    "Exit status 0 only if nothing failed.\n";
+
+static const struct option long_options[] = {
+    {"device", required_argument, NULL, 'd'},  {"op", required_argument, NULL, 'o'},
+    {"case", required_argument, NULL, 'c'},    {"golden", required_argument, NULL, 'g'},
+    {"seed", required_argument, NULL, 's'},    {"jobs", required_argument, NULL, 'j'},
+    {"html", required_argument, NULL, 'H'},    {"precision", required_argument, NULL, 'p'},
+    {"variant", required_argument, NULL, 'v'}, {"each-variant", no_argument, NULL, 'e'},
+    {"tuned", no_argument, NULL, 't'},         {"force-host", no_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'J'},          {"list", no_argument, NULL, 'l'},
+    {"sparse", optional_argument, NULL, 'S'},  {"phase", required_argument, NULL, 'P'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+};
+
+static bool set_option(conform_options *o, int letter)
+{
+    const char **const words[128] = {['d'] = &o->device,
+                                     ['o'] = &o->ops,
+                                     ['g'] = &o->golden,
+                                     ['H'] = &o->html,
+                                     ['v'] = &o->variant};
+    bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant,
+                              ['t'] = &o->tuned,      ['l'] = &o->list, ['h'] = &o->help};
+    if (letter < 0 || letter >= 128 || letter == '?')
+        return false;
+    if (words[letter])
+        *words[letter] = optarg;
+    else if (flags[letter])
+        *flags[letter] = true;
+    else if (letter == 'p')
+        return parse_precision(optarg, &o->precision);
+    else if (letter == 'c')
+        return o->one_case = parse_number("case", optarg, 0, UINT32_MAX, &o->number);
+    else if (letter == 's')
+        return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
+    else if (letter == 'S' && !optarg)
+        o->sparse = SPARSE;
+    else if (letter == 'S')
+        return parse_number("sparse", optarg, 1, UINT32_MAX, &o->sparse);
+    else if (letter == 'P')
+        return parse_number("phase", optarg, 0, UINT32_MAX, &o->phase);
+    else
+        return parse_number("jobs", optarg, 1, 64, &o->jobs);
+    return true;
+}
+
+static bool check_op(const char *name)
+{
+    const char *near = case_nearest_row(name);
+    if (case_find_family(name))
+        return true;
+    report_error("--op '%s': no op of this name has cases; %s%s%s", name,
+                 near ? "did you mean " : "`rlxvk conform --list` shows those that have",
+                 near ? near : "", near ? "?" : "");
+    return false;
+}
+
+/* Every name of a list must be known; an empty one is not. */
+static bool check_ops(const char *list)
+{
+    char name[64];
+    for (const char *at = list, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(end - at), at);
+        if (!check_op(name))
+            return false;
+    }
+    return true;
+}
+
+bool conform_options_parse(conform_options *o, int argc, char **argv)
+{
+    *o = (conform_options){.seed = 1, .jobs = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1};
+    for (int letter; (letter = getopt_long(argc, argv, "hj:", long_options, NULL)) != -1;)
+        if (!set_option(o, letter))
+            return false;
+    if (!parse_end(argc, argv, optind) || !check_ops(o->ops))
+        return false;
+    if (o->phase >= MAX(o->sparse, 1))
+        report_error("--phase %llu: it must be less than the N of --sparse=N, which is %llu",
+                     (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
+    else if (o->one_case && (!o->ops || strchr(o->ops, ',')))
+        report_error("--case needs one --op, whose case it is");
+    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host))
+        report_error("--each-variant goes with no --variant, --json, --html or --force-host");
+    else
+        return true;
+    return false;
+}

@@ -1,0 +1,21 @@
+/* What the command line of rlxvk conform asks for. */
+#ifndef RLXVK_CONFORM_OPTIONS_H
+#define RLXVK_CONFORM_OPTIONS_H
+
+#include <rlxvk.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct conform_options {
+    const char *device, *ops, *golden, *html, *variant;
+    rlxvk_precision precision;
+    uint64_t number, seed, jobs, sparse, phase;
+    bool one_case, json, force_host, each_variant, tuned, list, help;
+} conform_options;
+
+extern const char conform_help[];
+/* False, with the reason reported, where the line is wrong. */
+bool conform_options_parse(conform_options *o, int argc, char **argv);
+
+#endif
