@@ -220,12 +220,14 @@ typedef struct rlxvk_device_info {
 
 /* Lists the devices in the order of their index. Writes at most `capacity` of them (`devices` may
  * be NULL for none); *out_count is how many there are. Devices below the baseline are listed with
- * usable = false. */
+ * usable = false. A loader without any driver has 0 devices; E_NO_DEVICE: no loader, or one older
+ * than Vulkan 1.2. Also E_OUT_OF_HOST_MEMORY, E_VULKAN. Callable from any thread. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_list(rlxvk_device_info *devices, size_t capacity,
                                                 size_t *out_count);
 /* The device that a text names as RLXVK_DEVICE does: its index, part of its name in any case, where
- * the best that has it is taken, or its UUID. NULL: what a context without options opens. Errors:
- * E_NO_DEVICE, listing the devices there are, and as rlxvk_device_list. */
+ * the best that has it is taken, or its UUID. NULL: what a context without options opens; "": the
+ * best. Errors: E_NO_DEVICE, listing the devices there are, E_ATTR (bad switch value), and as
+ * rlxvk_device_list. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_device_find(const char *text, rlxvk_device_info *out_info);
 
 /* ---- Context: one device ---- */
@@ -272,7 +274,8 @@ typedef struct rlxvk_context_options {
 /*
  * Opens a device: the given one, or discrete before integrated before virtual before CPU.
  * Errors: E_NO_DEVICE (no loader, no driver, none of Vulkan 1.2, no match; the text says which),
- * E_ATTR (bad switch value), E_OUT_OF_*_MEMORY, E_VULKAN.
+ * E_ATTR (bad switch value), E_UNSUPPORTED (no validation layer is installed), E_FILE (RLXVK_TRACE
+ * cannot be written), E_OUT_OF_*_MEMORY, E_VULKAN. A cache that cannot be read or written is none.
  * The context may be used from several threads at once and must outlive what is made from it.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_context_create(const rlxvk_context_options *options,
@@ -385,19 +388,23 @@ typedef struct rlxvk_variant {
 typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
-    rlxvk_toggle force_host;   /* every op runs on the host (off unless RLXVK_FORCE_HOST) */
+    rlxvk_toggle force_host;   /* every op runs on the host (off); OFF: only those of host_ops */
     rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
     rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
     rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */
-    rlxvk_toggle full_barrier; /* a barrier between every two dispatches (RLXVK_FULLBARRIER) */
+    rlxvk_toggle full_barrier; /* a barrier between every two dispatches (off unless
+                                  RLXVK_FULLBARRIER); comes with profile, and with cached off */
     rlxvk_toggle reuse_memory; /* liveness plan (on unless RLXVK_PLAN=bump) */
-    rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_executable_profile */
+    rlxvk_toggle profile;      /* time every step with timestamps: rlxvk_executable_profile (off
+                                  unless RLXVK_TRACE) */
     rlxvk_toggle time_runs;    /* only begin and end: rlxvk_executable_run_time; nearly free */
-    rlxvk_toggle check_plan;   /* prove the plan sound by brute force (RLXVK_CHECK=plan) */
-    rlxvk_toggle check_index;  /* out-of-range indices fail the run (RLXVK_CHECK=index) */
-    rlxvk_toggle check_packed; /* look for bad scales in packed params (RLXVK_CHECK=packed) */
-    rlxvk_toggle keep_all;     /* every node keeps its own memory, for dumps of nodes (off) */
+    /* Prove the plan sound by brute force; let out-of-range indices fail the run; look for bad
+     * scales in packed params (each off unless RLXVK_CHECK names plan, index, packed). */
+    rlxvk_toggle check_plan, check_index, check_packed;
+    /* Every node keeps memory of its own, to be looked at (off unless RLXVK_NAN_TRACE or
+     * RLXVK_DUMP_NODES); nothing is fused, reordered or put in reused memory then. */
+    rlxvk_toggle keep_all;
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     uint32_t dump;             /* stages to print, bits of rlxvk_dump; 0: RLXVK_DUMP */
@@ -408,15 +415,16 @@ typedef struct rlxvk_compile_options {
     const rlxvk_variant *variants;
     size_t variant_count;
     /* Ops to run on the host, by the names of their rows ("softmax"); an unknown one is E_ATTR.
-     * NULL: RLXVK_FORCE_HOST; an array of none: no op, whatever RLXVK_FORCE_HOST says. */
+     * NULL, with force_host left to its default: RLXVK_FORCE_HOST; an array of none: no op,
+     * whatever that says. */
     const char *const *host_ops;
     size_t host_op_count;
     const rlxvk_rng_options *rng; /* NULL: the defaults */
     /* Params that have the same name, shape and dtype in this executable use its memory instead of
      * their own, and so do the inputs listed here. A listed name that is no input of both is
      * E_UNKNOWN_NAME, inputs that differ are E_DTYPE or E_SHAPE. The executable must be on the same
-     * context (E_ATTR) and may be destroyed first. What one sets or writes there counts for all.
-     * Executables that share memory must not be used at the same time. */
+     * context, and names need one (E_ATTR); it may be destroyed first. What one sets or writes
+     * there counts for all. Executables that share memory must not be used at the same time. */
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
@@ -425,9 +433,12 @@ typedef struct rlxvk_compile_options {
 /*
  * Verifies, rewrites, schedules, plans and records the graph. The graph stays the caller's and may
  * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
- * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value),
- * E_DEVICE_LOST.
- * An executable is used by one thread at a time; different ones may run on different threads.
+ * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value), E_NULL (a
+ * name in a list), E_CUSTOM (a custom kernel refuses its shapes), those of share_with above,
+ * E_DEVICE_LOST, E_VULKAN.
+ *
+ * An executable is used by one thread at a time; different ones may run on different threads. It
+ * must be destroyed before its context.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                                             const rlxvk_compile_options *options,
@@ -438,7 +449,9 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
 /* A second executable of the same plan: own memory with a copy of the content, own handle table,
- * shared pipelines and plan. Independent of the source afterwards. */
+ * shared pipelines and plan. Independent of the source afterwards: it may run on another thread,
+ * and either may be destroyed first. Waits for the source's tickets. E_OUT_OF_*_MEMORY,
+ * E_DEVICE_LOST, E_TIMEOUT. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
@@ -458,7 +471,7 @@ typedef struct rlxvk_tensor_info {
 } rlxvk_tensor_info;
 
 /* Lists them in the order in which the graph was built; outputs by index. Writes at most `capacity`
- * (`infos` may be NULL for none); *out_count is how many there are. */
+ * (`infos` may be NULL for none); *out_count is how many there are. Do not wait for runs. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable,
                                                       rlxvk_tensor_info *infos, size_t capacity,
                                                       size_t *out_count);
@@ -485,7 +498,7 @@ typedef enum rlxvk_encoding { RLXVK_AS_F32 = 0, RLXVK_AS_BYTES = 1 } rlxvk_encod
  *   set_param_bytes  raw store: numel bytes for U8/I8, 2 * numel for F16/BF16, else 4 * numel (f32
  *                    bits)
  *   set_param_typed  values of `dtype` in its host encoding, converted as a constant would be
- *   read_param       the present content, as f32 values
+ *   read_param       the present content, as f32 values; of a dropped param E_UNKNOWN_NAME
  * Under check_packed, setting a param that rlxvk_dequant_* ops read is E_RANGE, naming block and
  * value, and nothing is written, where a scale (of a GGUF block or a tensor of its own), minimum,
  * zero point or global factor is NaN or infinite, an E8M0 scale is 255, an E4M3 scale 0x7f or
@@ -510,7 +523,8 @@ typedef struct rlxvk_param_item {
     rlxvk_dtype dtype;
 } rlxvk_param_item;
 
-/* set_param_typed of many at once: all are checked before any is written. */
+/* set_param_typed of many at once: all are checked before any is written; errors as there. Of a
+ * name given twice the last counts. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_params(rlxvk_executable *executable,
                                                const rlxvk_param_item *items, size_t count);
 
@@ -534,9 +548,10 @@ typedef struct rlxvk_run_output {
  * Runs the graph once and waits. Inputs left out keep their content (E_MISSING_INPUT if never
  * written); a name given twice: the last wins. Only the outputs listed are read; with none listed
  * nothing is. E_NULL (a name, data or a buffer), E_UNKNOWN_NAME, E_LENGTH, E_INDEX, E_DTYPE,
- * E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing changed. E_DEVICE_LOST: the
- * executable can only be destroyed. E_TIMEOUT: the deadline passed; treat as lost. Allocates
- * nothing, records nothing.
+ * E_UNSET_PARAM, E_MISSING_INPUT: nothing has run and nothing changed. E_SINGULAR, E_INDEX_OOB: the
+ * run is complete and its outputs are read. E_CUSTOM: a host function ended the run where it stood.
+ * E_DEVICE_LOST: the executable can only be destroyed. E_TIMEOUT: the deadline passed; treat as
+ * lost. Allocates nothing, records nothing.
  */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inputs,
                                         size_t input_count, const rlxvk_run_output *outputs,
@@ -545,9 +560,12 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxv
 /* Asynchronous run: copies the inputs, submits, returns a ticket. The output buffers (the array and
  * what it points to) must stay valid until rlxvk_wait on that ticket, which fills them. Runs
  * execute in submission order. One more than max_in_flight is E_BUSY and changes nothing. Every
- * other call on the executable first waits for all its tickets; how a run ended is told by the wait
- * on its ticket alone. Runs that are looked at afterwards (dense_solve, check_index) do not
- * overlap: submit waits for the one before. */
+ * other call that runs, reads or changes the executable's content or feeds first waits for all its
+ * tickets; how a run ended is told by the wait on its ticket alone. Runs that are looked at
+ * afterwards (dense_solve, check_index) do not overlap: submit waits for the one before. Errors:
+ * from submit as rlxvk_run's but for E_SINGULAR and E_INDEX_OOB, which the wait tells; E_INDEX: no
+ * such ticket, or one already waited for. A ticket whose wait reported is done with, whatever the
+ * status. */
 typedef uint64_t rlxvk_ticket;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
                                            const rlxvk_run_input *inputs, size_t input_count,
@@ -556,6 +574,10 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_submit(rlxvk_executable *executable,
 RLXVK_MUST_CHECK rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket);
 
 /* ---- Handles: inputs whose value stays on the device between runs ---- */
+
+/* Of the calls below: a name that is no input is E_UNKNOWN_NAME, a length that is not the input's
+ * E_LENGTH, f32 values for a U8/I8 input E_DTYPE, an index that is no output's E_INDEX; nothing has
+ * changed then. They wait for all tickets, hence also E_DEVICE_LOST and E_TIMEOUT. */
 
 /* Writes `length` f32 values into input `name` and keeps a copy that every later run restores,
  * until a feed, or a kernel that writes the input in place, makes the device's content the
@@ -568,11 +590,14 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable,
                                                    rlxvk_encoding encoding);
 /* The handle becomes a plain input again; its content is kept. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_unbind_handle(rlxvk_executable *executable, const char *name);
+/* Whether the input is a handle, bound or resident; false for a name that is no input. */
 bool rlxvk_has_handle(const rlxvk_executable *executable, const char *name);
-/* The handle's present value. E_UNBOUND_HANDLE for a plain input. */
+/* The handle's present value. E_UNBOUND_HANDLE for a plain input; E_UNKNOWN_NAME for one that no
+ * output depends on. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_handle(rlxvk_executable *executable, const char *name,
                                                 float *values, size_t length);
-/* The whole output that feeds the handle, as f32. */
+/* The whole output that feeds the handle, as f32, as the last run left it. E_UNBOUND_HANDLE: no
+ * feed is set. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_fed_output(rlxvk_executable *executable, const char *name,
                                                     float *values, size_t length);
 
@@ -586,37 +611,46 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable
                                                     size_t index);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable,
                                                            const char *name, size_t index);
+/* Takes both the feed and the row feed of the input away; its content stays. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable,
                                                       const char *name);
-/* Declares that rlxvk_feed_rows copies a row of output `index` into input `name`. */
+/* Declares that rlxvk_feed_rows copies a row of output `index` into input `name`. E_DTYPE unless
+ * both are held as f32 words and some output depends on the input. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable,
                                                       const char *name, size_t index);
 /* For every registered row feed: row `source_row` of the output to row `target_row` of the input,
- * rows being `row_elements` elements long. E_RANGE when any of them does not fit; nothing is copied
- * then. Rows are read before any is written. The copy is queued on the device and rides in the next
- * submission; into an input that executables share it is done at once. */
+ * rows being `row_elements` elements long. E_RANGE when any of them does not fit, E_UNBOUND_HANDLE
+ * when no row feed is registered; nothing is copied then. Rows are read before any is written. The
+ * copy is queued on the device and rides in the next submission; into an input that executables
+ * share it is done at once. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
                                               size_t target_row, size_t row_elements);
-/* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. */
+/* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. E_RANGE:
+ * they are not all in the output; E_DTYPE: it is complex or raw bytes. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index,
                                                     size_t row, size_t row_elements, float *values);
 
-/* Replaces the random-number options from the next run on (NULL: the defaults); reads them (step as
- * it will be then). E_ATTR: no such backend. Graphs without random ops ignore them. */
+/* Replaces the random-number options from the next run or submission on (NULL: the defaults); reads
+ * them (step as it will be then). Neither waits. E_ATTR: no such backend. Graphs without random ops
+ * ignore them. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_rng(rlxvk_executable *executable,
                                             const rlxvk_rng_options *options);
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options);
 
 /* ---- Reports ---- */
 
-/* Bytes by class, and how well scratch was packed: peak over the largest set live at one step. */
+/* Bytes by class: params and constants; inputs and what else lasts from run to run; what lives
+ * within a run; what data pass through between host and device. And how well scratch was packed:
+ * between the largest set live at one step and what no two tensors sharing memory would take. */
 typedef struct rlxvk_memory_report {
     uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
     uint64_t scratch_lower_bound, scratch_unshared;
-    uint32_t block_count;
+    uint32_t block_count; /* allocations on the device, without staging */
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 
+/* What a run consists of: dispatches on the device and steps on the host, and the segments of
+ * either kind between which it changes from one to the other. */
 typedef struct rlxvk_plan_report {
     uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
     uint64_t runs, submissions; /* counted since compile */
@@ -625,7 +659,9 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
 
 /* One step of the last run of an executable compiled with `profile`. `name` lives as long as the
  * executable. A step's time runs from the end of the step before it, or the begin of what was
- * submitted with it, so that a run's times add up; host steps have gpu = false and the time 0. */
+ * submitted with it, so that a run's times add up; host steps have gpu = false and the time 0.
+ * Writes at most `capacity` steps; *out_count is how many there are. E_UNSUPPORTED as run_time's.
+ */
 typedef struct rlxvk_step_time {
     const char *name; /* kernel, or row name of a host step */
     const char *node; /* debug name of the node, "" when it has none */
@@ -655,7 +691,9 @@ typedef struct rlxvk_bad_node {
     rlxvk_shape previous_shape;
     float previous_min, previous_max, previous_max_abs;
 } rlxvk_bad_node;
-/* Runs once with every node kept, and scans the nodes in order, leaves included. */
+/* Runs once with every node kept, on a compile of its own with the executable's content, which
+ * stays as it is, and scans the nodes in order, leaves included. Errors as rlxvk_compile and
+ * rlxvk_run; inputs and params never set count as zeros. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable,
                                                    const rlxvk_run_input *inputs,
                                                    size_t input_count, rlxvk_bad_node *out_node);

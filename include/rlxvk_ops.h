@@ -38,11 +38,12 @@ rlxvk_tensor rlxvk_param(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rl
 rlxvk_tensor rlxvk_constant(rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape, const void *bytes,
                             size_t size);
 
-/* The identity; marks where gradients stop. A view, no work. */
+/* The identity; marks where gradients stop. A view, no work, of any dtype and storage. */
 rlxvk_tensor rlxvk_stop_gradient(rlxvk_graph *g, rlxvk_tensor x);
 
-/* Same elements in row-major order under another shape; at most one dim may be -1. A view, no work.
- */
+/* Same elements in row-major order under another shape. One dim may be -1: as many as the others
+ * leave. A view, no work. E_SHAPE: another number of elements; E_ATTR: a second -1, a dim below it,
+ * or -1 beside a dim of 0. */
 rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape);
 
 /* Converts values: float to integer truncates and saturates (NaN -> 0), to F16/BF16 rounds to
@@ -50,28 +51,37 @@ rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape);
  */
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to);
 
-/* A bit-identical copy in memory of its own. Accepts every storage. */
+/* A bit-identical copy in memory of its own. Accepts every storage: raw bytes stay raw bytes. */
 rlxvk_tensor rlxvk_copy(rlxvk_graph *g, rlxvk_tensor x);
 
 /* ---- Elementwise, with numpy broadcasting ---- */
 
-/* a + b, a - b, a * b (one rounding); a / b (relative 3e-7). dtype: the promotion of both. */
+/* Shapes are aligned at the last axis; dims must be equal or 1 there (E_SHAPE), and one that is
+ * missing counts as 1. Promotion of two dtypes: BOOL gives way to all and all to C64; an integer
+ * and a float make F32, or F64 where either has 64 bits; of two integers or two floats the wider,
+ * of F16 and BF16 F32. */
+
+/* a + b, a - b, a * b (one rounding); a / b (relative 3e-7). dtype: the promotion of both. C64,
+ * too: each part within 6e-7 of the magnitudes that went into it. */
 rlxvk_tensor rlxvk_add(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_sub(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_mul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_div(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* The larger / smaller; NaN if either is NaN. */
+/* The larger / smaller; NaN if either is NaN. Exact; real operands (E_DTYPE). */
 rlxvk_tensor rlxvk_max(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_min(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* C99 pow, also for negative bases with integral exponents. */
+/* C99 pow, also for negative bases with integral exponents. Relative error at most 2e-6 + 2e-7
+ * |b ln |a||. Real operands (E_DTYPE). */
 rlxvk_tensor rlxvk_pow(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
-/* a * b + c, broadcast together, one or two roundings. */
+/* a * b + c, broadcast together, one or two roundings: error at most 2^-22 (|a b| + |c|);
+ * denormals may count as 0. */
 rlxvk_tensor rlxvk_fma(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c);
 
-/* IEEE comparison: 1.0 or 0.0, dtype BOOL. With a NaN all are false but ne. */
+/* IEEE comparison: 1.0 or 0.0, dtype BOOL. With a NaN all are false but ne. C64: eq and ne alone
+ * (E_DTYPE), of both parts. */
 rlxvk_tensor rlxvk_eq(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_ne(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_lt(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
@@ -80,13 +90,14 @@ rlxvk_tensor rlxvk_gt(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_ge(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* condition != 0 ? x : y, the three broadcast together; a bit-exact copy of the chosen word. NaN is
- * true. */
+ * true. dtype: the promotion of x and y. A complex condition is E_DTYPE. */
 rlxvk_tensor rlxvk_where(rlxvk_graph *g, rlxvk_tensor condition, rlxvk_tensor x, rlxvk_tensor y);
 
 /* ---- Activations: same shape and dtype ---- */
 
 /* One f(x) an element. Error at most a + r |f(x)|, with a and r in that order at the op; 0, 0 is
- * exact. neg, exp, log and sqrt take C64, too (principal values). */
+ * exact. neg, exp, log and sqrt take C64, too (principal values); of the others it is E_DTYPE.
+ * Angles are in radians. */
 rlxvk_tensor rlxvk_gelu(rlxvk_graph *g, rlxvk_tensor x); /* x/2 (1 + erf(x / sqrt 2)); 1e-6, 2e-6 */
 rlxvk_tensor rlxvk_gelu_approx(rlxvk_graph *g, rlxvk_tensor x); /* the tanh form; 1e-6, 3e-6 */
 rlxvk_tensor rlxvk_silu(rlxvk_graph *g, rlxvk_tensor x);        /* x / (1 + exp(-x)); 1e-7, 2e-6 */
@@ -130,9 +141,10 @@ typedef enum rlxvk_activation {
 
 /* ---- Elementwise regions: several elementwise ops in one pass ---- */
 
+/* What a step of a region computes; `op` of the step says which of the kind. */
 typedef enum rlxvk_region_kind {
     RLXVK_REGION_ACTIVATION,
-    RLXVK_REGION_CAST,
+    RLXVK_REGION_CAST, /* as rlxvk_cast, the value staying an f32 word */
     RLXVK_REGION_BINARY,
     RLXVK_REGION_COMPARE,
     RLXVK_REGION_WHERE
@@ -168,6 +180,7 @@ typedef struct rlxvk_region_step {
     uint32_t first, second; /* operands; where: the values if true and if false */
 } rlxvk_region_step;
 
+/* How one of the inputs is read, where not element by element. */
 typedef enum rlxvk_region_prologue {
     RLXVK_REGION_PROLOGUE_NONE,
     RLXVK_REGION_PROLOGUE_NEAREST_2X
@@ -198,19 +211,23 @@ rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs
 
 /* ---- Matrix products ---- */
 
+/* How operands are stored; NULL or zeros: as rlxvk_matmul takes them. */
 typedef struct rlxvk_matmul_options {
     bool transpose_a; /* a is stored [.., K, M] */
     bool transpose_b; /* b is stored [.., N, K] */
 } rlxvk_matmul_options;
 
 /* a [.., M, K] times b [.., K, N] -> [.., M, N]; leading dims broadcast. K = 0 gives zeros. Either
- * operand may be an F16/BF16 param, read packed. Error at most 2^-23 (8 + 2 sqrt K) sum |a||b|.
- * Rank 1 is E_SHAPE. */
+ * operand may be an F16/BF16 param, read packed. Error at most 2^-23 (8 + 2 sqrt K) sum |a||b|; the
+ * compile option `precision` trades it for speed. E_SHAPE: a rank below 2, K that differ, leading
+ * dims that do not broadcast. */
 rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options);
 
-/* activation(x w + bias): x [.., K], w [K, N] ([N, K] with transpose_w), bias [N]. */
+/* activation(x w + bias): x [.., K], w [K, N] ([N, K] with transpose_w), bias [N] -> [.., N]. Error
+ * as matmul's, carried through the activation, and the activation's own. E_SHAPE; E_ATTR: no such
+ * activation. Compiling makes it of matmul, add and an activation by itself (option `fusion`). */
 rlxvk_tensor rlxvk_fused_matmul_bias_act(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                          rlxvk_tensor bias, rlxvk_activation activation,
                                          bool transpose_w);
@@ -257,12 +274,13 @@ typedef enum rlxvk_quant_format {
  * |error| <= u (4 + 2 sqrt k) sum |x| (|scale term| + |min term|), u = 2^-24. Where the device
  * multiplies packed bytes, one row times Q4_K or Q5_K takes x as integers of 31 bits below the
  * largest of each 32: exact down to 2^-7 of it, below that within 2^-30 of it, their products and
- * sums exact. */
+ * sums exact. E_DTYPE: w is no U8 leaf; E_UNSUPPORTED: no weight format. */
 rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                   rlxvk_quant_format format);
 
-/* Rows of a packed table of k-element rows, decoded: indices [I..] -> [I.., k]. An invalid index
- * gives a row of zeros. */
+/* Rows of a packed table of k-element rows, decoded: indices [I..] -> [I.., k]. An index that is
+ * NaN or outside the table gives a row of zeros. Error at most 2^-23 (|scale term| +
+ * |min term|). Errors as rlxvk_dequant_matmul. */
 rlxvk_tensor rlxvk_dequant_gather(rlxvk_graph *g, rlxvk_tensor table, rlxvk_tensor indices,
                                   rlxvk_quant_format format, int64_t k);
 
@@ -319,7 +337,9 @@ rlxvk_tensor rlxvk_dequant_matmul_scaled(rlxvk_graph *g, rlxvk_tensor x, rlxvk_t
 /* ---- Reductions ---- */
 
 /* Over `axis_count` axes (none: the identity); the axes are dropped, or kept as 1. Over nothing:
- * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. */
+ * sum 0, mean NaN, max -Inf, min +Inf, prod 1. NaN propagates. Error over n elements: of sum 2^-23
+ * (4 + log2 n) sum |x|, of mean that divided by n, of prod 1.2e-7 n |prod|; max and min are exact.
+ * An axis given twice is E_AXIS. */
 rlxvk_tensor rlxvk_reduce_sum(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
                               size_t axis_count, bool keep_dim);
 rlxvk_tensor rlxvk_reduce_mean(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
@@ -332,29 +352,35 @@ rlxvk_tensor rlxvk_reduce_prod(rlxvk_graph *g, rlxvk_tensor x, const int32_t *ax
                                size_t axis_count, bool keep_dim);
 
 /* exp(x - max) / sum over one axis. A NaN or +Inf in the row, or a row of only -Inf, gives a NaN
- * row. */
+ * row. Error at most 1e-6 + 1e-5 |y|. */
 rlxvk_tensor rlxvk_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis);
 
-/* Running sum along an axis; exclusive starts at 0. */
+/* Running sum along an axis: y[j] = x[0] + .. + x[j], exclusive: up to x[j - 1], y[0] = 0. Error at
+ * most 2^-23 (4 + sqrt j) times the sum of the magnitudes so far. */
 rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive);
 
-/* Index of the largest / smallest, the first on ties; the first NaN wins. dtype I32. */
+/* Index of the largest / smallest, the first on ties; the first NaN wins. dtype I32. E_RANGE: an
+ * axis without elements; E_INDEX_RANGE: one of more than 2^24, which f32 cannot count. */
 rlxvk_tensor rlxvk_argmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool keep_dim);
 rlxvk_tensor rlxvk_argmin(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool keep_dim);
 
 /* ---- Normalization ---- */
+
+/* Error of all norms: 1e-6 + 2e-5 times the row's largest |normalized * gamma| + |beta|, or 5e-3
+ * for 2e-5 where the mean is above 1000 deviations. E_SHAPE: a scalar x, or vectors that are not as
+ * long as the axis; E_ATTR: eps negative or not finite. */
 
 /* (x - mean) / sqrt(var + eps) * gamma + beta over `axis`; gamma and beta [n] or RLXVK_NONE (ones,
  * zeros). Biased variance from squared deviations. var + eps == 0 gives beta. */
 rlxvk_tensor rlxvk_layer_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
                               int32_t axis, float eps);
 
-/* x / sqrt(mean(x^2) + eps) * gamma + beta over `axis`. */
+/* x / sqrt(mean(x^2) + eps) * gamma + beta over `axis`; gamma, beta and a root of 0 as above. */
 rlxvk_tensor rlxvk_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma, rlxvk_tensor beta,
                             int32_t axis, float eps);
 
-/* Norm over the last axis of (x + residual) + bias; x and residual of one shape [.., n]; bias may
- * be RLXVK_NONE. */
+/* Norm over the last axis of (x + residual) + bias; x and residual of one shape [.., n] (E_SHAPE);
+ * bias, gamma and beta [n] or RLXVK_NONE. */
 rlxvk_tensor rlxvk_fused_residual_ln(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor residual,
                                      rlxvk_tensor bias, rlxvk_tensor gamma, rlxvk_tensor beta,
                                      float eps);
@@ -364,14 +390,17 @@ rlxvk_tensor rlxvk_fused_residual_rms_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk
 
 /* ---- Transformer ---- */
 
-/* x [.., 2N] -> [.., N]: up * silu(gate); up is the first half unless gate_first. */
+/* x [.., 2N] -> [.., N]: up * silu(gate); up is the first half unless gate_first. Error
+ * 1e-6 + 4e-6 |y|, at most. An odd last dim is E_SHAPE. */
 rlxvk_tensor rlxvk_fused_swiglu(rlxvk_graph *g, rlxvk_tensor x, bool gate_first);
 
+/* Which elements of a head are turned together. */
 typedef enum rlxvk_rope_style {
     RLXVK_ROPE_NEOX = 0, /* pairs (i, i + n_rot/2) */
     RLXVK_ROPE_GPTJ = 1  /* pairs (2i, 2i + 1) */
 } rlxvk_rope_style;
 
+/* Which row of the tables token s of batch entry b takes. */
 typedef enum rlxvk_rope_table {
     RLXVK_ROPE_TABLE_AUTO = 0,         /* per token iff the table has dim0 * S rows and not S */
     RLXVK_ROPE_TABLE_PER_POSITION = 1, /* row s */
@@ -386,8 +415,10 @@ typedef struct rlxvk_rope_options {
     rlxvk_rope_table table;
 } rlxvk_rope_options;
 
-/* Rotates pairs inside each head: x [B, S, heads * D], [B, H, S, D] or [S, heads * D]; the sequence
- * axis is the last but one. cos, sin: [rows, >= n_rot/2]. */
+/* Rotates pairs inside each head: (a, b) -> (a cos - b sin, b cos + a sin), pair i by column i. x
+ * [B, S, heads * D], [B, H, S, D] or [S, heads * D]; the sequence axis is the last but one. cos,
+ * sin: [rows, >= n_rot/2]. Error at most 1e-7 + u (8 + 4 sqrt 2) times the sum of both |terms|.
+ * E_SHAPE: rows of x that D does not divide, tables too small or not alike; E_ATTR: the options. */
 rlxvk_tensor rlxvk_rope(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cos, rlxvk_tensor sin,
                         const rlxvk_rope_options *options);
 
@@ -399,8 +430,9 @@ typedef enum rlxvk_attention_mask {
     RLXVK_MASK_BIAS = 4     /* mask tensor: added to the score; -Inf removes the key */
 } rlxvk_attention_mask;
 
+/* How q, k, v and the result are stored; all four alike. */
 typedef enum rlxvk_attention_layout {
-    RLXVK_LAYOUT_AUTO = 0,
+    RLXVK_LAYOUT_AUTO = 0,   /* the first of these that q's shape and num_heads fit */
     RLXVK_LAYOUT_BHSD = 1,   /* [B, H, S, D] */
     RLXVK_LAYOUT_BSHD = 2,   /* [B, S, H, D] */
     RLXVK_LAYOUT_PACKED = 3, /* [B, S, H * D] or [S, H * D] */
@@ -418,7 +450,10 @@ typedef struct rlxvk_attention_options {
 
 /* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
  * ([Sk], [B, Sk], [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS
- * only. A row without any allowed key is 0. D at most 256. Result: q's shape. */
+ * only (E_ARITY). A row without any allowed key is 0. D at most 256 (E_UNSUPPORTED). Result: q's
+ * shape. Error at most 1e-6 + 5e-5 times the largest |v| of the keys allowed. E_SHAPE: heads,
+ * widths or lengths that do not agree, q heads that kv heads do not divide; E_ATTR: an unknown mask
+ * or layout, window below 1, softcap below 0. */
 rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                              rlxvk_tensor mask, const rlxvk_attention_options *options);
 /* The same, and *out_lse [B, H, Sq] = max + ln(sum) of each row (-Inf for an empty one); out_lse
@@ -434,9 +469,11 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
  * order they were made; their params are the parent's of the same name (E_PARAM_CONFLICT when the
  * shape differs; a new one is added). A body is inlined at build time and may be destroyed after
  * the call. More than 1,000,000 nodes of all bodies inlined into a graph, nodes of bodies inside
- * them included, is E_TOO_LARGE. Random ops in a body draw anew each time. */
+ * them included, is E_TOO_LARGE. Random ops in a body draw anew each time. E_ARITY: another number
+ * of inputs or outputs than values; E_SHAPE: a value of another shape or dtype than what it binds
+ * to; E_ATTR: a graph as its own body. An error that sticks to a body comes to the graph. */
 
-/* body(inputs): one tensor for each of its outputs. */
+/* body(inputs): one tensor for each of its outputs. After an error they are RLXVK_NONE. */
 void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,
                 rlxvk_tensor *out_results, size_t result_count);
 
@@ -456,7 +493,7 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
                  rlxvk_tensor *out_values);
 
 typedef struct rlxvk_scan_options {
-    int64_t length;         /* L, steps */
+    int64_t length;         /* L, steps; 0: the initial carry, or no rows, is the result */
     size_t broadcast_count; /* how many values after the first are the same in every step */
     bool save_trajectory;   /* the result is [L, carry..], row t the carry after step t */
     int64_t checkpoints;    /* 0 < K < L: only rows ceil((k + 1) L / K) - 1; 0: all */
@@ -464,13 +501,16 @@ typedef struct rlxvk_scan_options {
 
 /* carry = body(carry, broadcasts.., x_t..) for t = 0 .. L-1. values: the initial carry, the
  * broadcast values, then sequences [L, ..]. The body has as many inputs (sequences without their
- * leading axis) and one output of the carry's shape. Result: the final carry, or the trajectory. */
+ * leading axis) and one output of the carry's shape. Result: the final carry, or the trajectory.
+ * E_ATTR: a length or checkpoints out of range, checkpoints without a trajectory, no carry;
+ * E_SHAPE: a sequence of another length. */
 rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
                         size_t count, const rlxvk_scan_options *options);
 
 /* ---- Custom ops ---- */
 
-/* What a custom op's host function reads: f32 words, or bytes for U8/I8 leaves. */
+/* What a custom op's host function reads: f32 words, or bytes for U8/I8
+ * leaves; the other pointer is NULL. Valid during the call. */
 typedef struct rlxvk_custom_view {
     rlxvk_shape shape;
     rlxvk_dtype dtype;
@@ -490,6 +530,7 @@ typedef struct rlxvk_custom_call {
     uint32_t *arguments;     /* to fill: the push constants, zeroed */
     uint32_t *groups;        /* to fill: three group counts; a zero drops the dispatch */
 } rlxvk_custom_call;
+/* False refuses the shapes: the compile ends with E_CUSTOM. Called once a node, while compiling. */
 typedef bool (*rlxvk_custom_arguments)(const rlxvk_custom_call *call);
 
 /* A compute shader with entry point "main": storage buffers 0 .. n-1 are the operands, n the result
@@ -518,10 +559,13 @@ typedef struct rlxvk_custom_op {
 } rlxvk_custom_op;
 
 /* Adds the op to the process's table; a second registration of a name replaces it for graphs built
- * afterwards. Callable from any thread. Errors: E_ATTR, E_TOO_LARGE (64 kernels, 1,024 ops). */
+ * afterwards. The functions must stay callable for as long as graphs with the op are compiled and
+ * run, from whichever threads do so. Callable from any thread. Errors: E_ATTR (the module, too many
+ * operands or argument bytes, neither host nor kernel), E_TOO_LARGE (64 kernels, 1,024 ops). */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_custom_register(const rlxvk_custom_op *op);
 
-/* A registered op on these operands; at most 256 bytes of attributes, copied. E_UNKNOWN_OP. */
+/* A registered op on these operands; at most 256 bytes of attributes (E_ATTR), copied.
+ * E_UNKNOWN_OP; E_ARITY: not input_count operands. */
 rlxvk_tensor rlxvk_custom(rlxvk_graph *g, const char *name, const rlxvk_tensor *inputs,
                           size_t count, const void *attributes, size_t size);
 /* The same with the result's shape and dtype stated by the caller. */
@@ -542,10 +586,12 @@ typedef struct rlxvk_rng_stream {
 } rlxvk_rng_stream;
 
 /* Uniform in [low, high): low + U (high - low) with U a multiple of 2^-24. Exact. `stream` may be
- * NULL. The graph gets an input named "rlxvk.rng" that the executable keeps. */
+ * NULL. The graph gets an input named "rlxvk.rng" that the executable keeps. E_ATTR unless low <=
+ * high and both are finite. */
 rlxvk_tensor rlxvk_rng_uniform(rlxvk_graph *g, rlxvk_shape shape, float low, float high,
                                const rlxvk_rng_stream *stream);
-/* mean + scale * z with z standard normal (Box-Muller). */
+/* mean + scale * z with z standard normal (Box-Muller). Error at most 2e-6 scale + 1e-6 |y|. E_ATTR
+ * unless scale >= 0 and both are finite. */
 rlxvk_tensor rlxvk_rng_normal(rlxvk_graph *g, rlxvk_shape shape, float mean, float scale,
                               const rlxvk_rng_stream *stream);
 /* The same in the shape of `like`, whose dtype and content do not matter. */
@@ -564,28 +610,35 @@ typedef struct rlxvk_sample_options {
 
 /* One index a row: logits [.., V] -> [..] ([1] for rank 1). NaN counts as -Inf; with any +Inf only
  * those stay; no finite logit gives 0. top_k, then top_p over what is left, then a draw by
- * Gumbel-max. */
+ * Gumbel-max. E_SHAPE: V = 0; E_INDEX_RANGE: V > 2^24; E_ATTR: a temperature negative or not
+ * finite, top_p above 1. */
 rlxvk_tensor rlxvk_sample(rlxvk_graph *g, rlxvk_tensor logits, const rlxvk_sample_options *options);
 
 /* ---- Layout and indexing: bit-exact copies ---- */
 
-/* out.dims[i] = x.dims[perm[i]]; perm has rank entries. */
+/* out.dims[i] = x.dims[perm[i]]; perm names each axis once, none negative (E_ATTR). */
 rlxvk_tensor rlxvk_transpose(rlxvk_graph *g, rlxvk_tensor x, const int32_t *perm, size_t count);
 
-/* x[.., start : start + length, ..]. Outside the extent is E_RANGE. */
+/* x[.., start : start + length, ..]. Outside the extent is E_RANGE. A view where the elements lie
+ * together, as rows of axis 0 do; raw bytes only so, from a multiple of 4 bytes on (E_DTYPE). */
 rlxvk_tensor rlxvk_narrow(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t start,
                           int64_t length);
 
-/* Same rank, same dims off the axis, same dtype. */
+/* The parts one after the other along the axis. Same rank, same dims off the axis (E_SHAPE), same
+ * dtype (E_DTYPE); at least one part (E_ARITY), none of them RLXVK_NONE (E_DANGLING). */
 rlxvk_tensor rlxvk_concat(rlxvk_graph *g, const rlxvk_tensor *parts, size_t count, int32_t axis);
 
-/* Repeats dims of 1, right-aligned; -1 keeps the dim. */
+/* Repeats dims of 1 as often as the target has them, right-aligned; -1 keeps the dim. E_SHAPE: a
+ * lower rank, or a dim that is neither 1 nor the target's; E_ATTR: a -1 where x has no dim. */
 rlxvk_tensor rlxvk_expand(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape target);
 
+/* Turns the order along each of the axes around; no axes: the identity. One given twice is E_AXIS.
+ */
 rlxvk_tensor rlxvk_reverse(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count);
 
 /* data[.., index, ..] for every index: data.dims[:axis] ++ indices.dims ++ data.dims[axis + 1:]. An
- * index outside is clamped; NaN reads row 0. */
+ * index outside is clamped; NaN reads row 0. data may be an F16/BF16 param, read packed. Of this
+ * and the next: E_RANGE: an empty axis; E_INDEX_RANGE: one longer than 2^24. */
 rlxvk_tensor rlxvk_gather(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tensor indices, int32_t axis);
 
 /* out[.., j, ..] = data[.., indices[.., j, ..], ..]: equal ranks, dims off the axis equal or 1. */
@@ -595,7 +648,8 @@ rlxvk_tensor rlxvk_take_along_axis(rlxvk_graph *g, rlxvk_tensor data, rlxvk_tens
 /* Writes rows of a resident cache in place: cache [H, R, D] must be an input or param, rows [H, n,
  * D], position [1]; row r of `rows` goes to cache row position + r (outside [0, R): dropped). The
  * result is the cache after the write, a view; readers of the cache built earlier see the old
- * content, later ones the new. The cache keeps it for the next run. */
+ * content, later ones the new. The cache keeps it for the next run. E_ATTR: the cache is computed,
+ * or is another operand too; E_SHAPE; E_DTYPE unless cache and rows are of one dtype. */
 rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor rows,
                               rlxvk_tensor position);
 

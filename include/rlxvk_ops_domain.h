@@ -157,7 +157,9 @@ typedef struct rlxvk_gate_options {
 /* Chooses top_k experts for every token among those of its topk_group best groups, a group's score
  * being the sum of its two largest routes. sig (for the weights) and route (for the choice) [T, E]
  * -> F32 [T, 2 top_k]: ids, then weights sig[id] / (their sum + 1e-20) * routed_scaling (undivided
- * for top_k 1). Larger first, the lower index on ties, NaN last. */
+ * for top_k 1). Larger first, the lower index on ties, NaN last. E_SHAPE; E_ATTR: counts that do
+ * not fit the experts; E_INDEX_RANGE: E > 2^24; E_UNSUPPORTED: n_group > 1024.
+ */
 rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_tensor route,
                                       const rlxvk_gate_options *options);
 
@@ -166,7 +168,8 @@ rlxvk_tensor rlxvk_group_limited_gate(rlxvk_graph *g, rlxvk_tensor sig, rlxvk_te
 /* x with A x = b: A [N, N], b [N] or [N, K] -> as b. LU with partial pivoting in f32 and one step
  * of refinement; max|A x - b| <= 1e-5 (max|A| max|x| + max|b|) for cond(A) <= 1e4. A singular
  * matrix (a pivot 0 or not finite) gives NaN; the run then completes with E_SINGULAR, other outputs
- * valid. */
+ * valid. E_ATTR: A is not square; E_SHAPE: b does not go with it; E_UNSUPPORTED: N > 2048 on a
+ * software device, when compiling. */
 rlxvk_tensor rlxvk_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* The same for every slice: A [B, N, N], b [B, N] or [B, N, K]. */
