@@ -44,7 +44,7 @@ struct rlxvk_graph {
     uint64_t
         instances; /* bodies inlined so far, those inside them included: numbers random streams */
     uint64_t inlined;    /* nodes that those bodies had: bounded, since nesting multiplies them */
-    uint64_t random_ops; /* among the first random_counted nodes (op/random.c) */
+    uint64_t random_ops; /* among the first random_counted nodes (op/random/random_state.c) */
     uint32_t random_counted;
     rlxvk_status status; /* sticky */
     char error[512];

@@ -111,7 +111,7 @@ void lower_groups(const lowering *l, dispatch *d, uint64_t count);
 /* Appends the dispatch with these arguments and operands. A dispatch of zero groups is dropped. */
 rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
                         const operand *operands, uint32_t count);
-/* How many elements `size` workgroup-wide kernels cover: divide_up(numel, workgroup size). */
+/* How many workgroups cover so many items. */
 static inline uint64_t groups_for(uint64_t items, uint32_t per_group)
 {
     return divide_up(items, per_group);

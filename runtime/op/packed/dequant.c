@@ -3,7 +3,7 @@
  *
  *   dequant_matmul: y[r][j] = sum over p < k of x[r][p] * decode(w row j)[p]
  *
- * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (op/quant_format.h), kept as
+ * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (quant_format.h), kept as
  * raw bytes. Few rows of x, and any number on a CPU, take dequant_matvec, which decodes in
  * registers; with many, decoding all weights to a temporary first (dequant_gather) and multiplying
  * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Rows of

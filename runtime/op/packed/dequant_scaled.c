@@ -4,7 +4,7 @@
  *   dequant_matmul_scaled: y[r][j] = sum over p < k of x[r][p] * w(p, j)
  *   w(p, j) = (code[p][j] - zero[p / block][j]) * scale[p / block][j] (* global)
  *
- * Codes are bytes or nibbles, element p * n + j (op/quant_scheme.h). The kernels address weights by
+ * Codes are bytes or nibbles, element p * n + j (quant_scheme.h). The kernels address weights by
  * element, so they also take plain rows of F32, F16 and BF16 of dequant_matmul. Few rows of x, and
  * any number on a CPU, take dequant_element_matvec; many take the tiled dequant_element_matmul.
  *
