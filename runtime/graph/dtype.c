@@ -80,6 +80,7 @@ uint64_t dtype_storage_bytes(storage s, uint64_t numel)
     return MAX(round_up(numel * dtype_storage_element_bytes(s), 4), 4);
 }
 
+/* Host data may lie anywhere: memcpy reads what is not aligned. */
 #define LOAD(T, bytes, i)                                                                          \
     (*(const T *)memcpy(&(T){0}, (const uint8_t *)(bytes) + (i) * sizeof(T), sizeof(T)))
 
@@ -169,6 +170,7 @@ void dtype_narrow(rlxvk_dtype to, const float *words, uint64_t count, void *byte
     }
 }
 
+/* As narrowing and widening would, without the bytes between. */
 void dtype_round(rlxvk_dtype to, float *words, uint64_t count)
 {
     if (to != RLXVK_F16 && to != RLXVK_BF16)

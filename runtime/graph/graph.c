@@ -32,6 +32,7 @@ error:
     return status;
 }
 
+/* Nodes keep nothing of their own: inputs, attributes, names and data all lie in the arena. */
 void rlxvk_graph_destroy(rlxvk_graph *graph)
 {
     if (!graph)
@@ -65,6 +66,7 @@ rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status)
     return status;
 }
 
+/* After the first error builders do nothing: its sentence is kept, and what follows is no news. */
 bool graph_ready(const rlxvk_graph *g, const char *call)
 {
     return status_require(g, call, "graph") == RLXVK_OK && g->status == RLXVK_OK;
@@ -129,6 +131,7 @@ void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *n
         graph_fail(graph, status_fail_memory("tensor name"));
 }
 
+/* Queries leave a graph as it was: what is no tensor of it does not become its sticky error. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
     if (status_require(graph, "tensor_shape", "graph") != RLXVK_OK || !graph_holds(graph, tensor))

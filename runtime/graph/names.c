@@ -42,6 +42,8 @@ static void add_name(rlxvk_graph *g, uint32_t id)
     *place = MIN(*place, id);
 }
 
+/* Built anew and exchanged for the old, so that running out of memory leaves the index as it was;
+ * doubling keeps the cost of all rebuilds below that of as many insertions. */
 rlxvk_status graph_index_names(rlxvk_graph *g)
 {
     size_t count = 0, capacity = FEWEST_PLACES;

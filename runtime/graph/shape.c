@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+/* A dim of 0 does not excuse the others: views and strides multiply them without it, so their
+ * product must fit 63 bits. Elements are counted in 31, as kernels index them with 32. */
 bool shape_numel_checked(const rlxvk_shape *s, uint64_t *out)
 {
     uint64_t numel = 1;
@@ -87,6 +89,7 @@ bool shape_broadcast(const rlxvk_shape *a, const rlxvk_shape *b, rlxvk_shape *ou
     return true;
 }
 
+/* A repeated axis has the stride 0: one loop over the target then reads any operand. */
 void shape_broadcast_strides(const rlxvk_shape *s, const rlxvk_shape *target,
                              int64_t strides[RLXVK_MAX_RANK])
 {

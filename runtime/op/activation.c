@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+/* Codes are what kernels and regions are told, ids what programs write, ops what the table lists:
+ * all three count alike, so that each is another's by an addition. */
 #define ACTIVATION(code, NAME, row, ...)                                                           \
     _Static_assert(code == UNARY_PLACE_##NAME && code == RLXVK_ACTIVATION_##NAME - 1 &&            \
                        OP_##row == OP_gelu + code,                                                 \
@@ -43,6 +45,8 @@ double activation_host(uint32_t code, double x)
     return activations[code].host(x);
 }
 
+/* The row's constants are the op table's own, so that `rlxvk conform` and this agree by themselves.
+ */
 double activation_tolerance(uint32_t code, double x, double y, double *out_more)
 {
     const op_row *row = &op_table[activation_op(code)];

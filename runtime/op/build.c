@@ -83,6 +83,7 @@ uint32_t op_first_in_place(const rlxvk_graph *g, const node *n)
     return 1;
 }
 
+/* Ops along an axis see three dims whatever the rank: what is before, the axis, what is behind. */
 axis_view op_axis_view(const rlxvk_shape *s, int32_t axis)
 {
     if (s->rank == 0)
@@ -122,6 +123,8 @@ static rlxvk_status check_shape(const node *n)
     return RLXVK_OK;
 }
 
+/* Arity first, then operands, then infer: what a family's infer reads is there and held as it says.
+ */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes)
 {
     const op_row *row = node_row(n);
@@ -165,6 +168,7 @@ static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *input
     return g->status == RLXVK_OK;
 }
 
+/* Few operands need no memory of their own, and few ops have more than eight. */
 rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
                       void *attributes)
 {

@@ -171,6 +171,7 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
     return status;
 }
 
+/* Nodes are in execution order: operands are always done. */
 rlxvk_status evaluation_run(evaluation *v)
 {
     rlxvk_status status = RLXVK_OK;

@@ -16,6 +16,8 @@ static uint8_t leaf_dtype(rlxvk_dtype dtype)
     return (uint8_t)((unsigned)dtype < RLXVK_DTYPE_COUNT ? dtype : RLXVK_DTYPE_COUNT);
 }
 
+/* Checked like any node, but without operands or attributes; the arena then copies name and data.
+ */
 static rlxvk_tensor leaf_append(rlxvk_graph *g, node *n)
 {
     n->building = g;
@@ -125,6 +127,7 @@ static rlxvk_status check_data(const node *n)
     return status_require_items(n->data, n->data_size, "constant", "bytes");
 }
 
+/* The shape is the caller's own and may be anything: looked at before any product of its dims. */
 static rlxvk_status leaf_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_status status;

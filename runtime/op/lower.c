@@ -57,6 +57,8 @@ operand lower_input(const lowering *l, uint32_t id, uint32_t index)
     return lower_read(l, graph_node(l->graph, id)->inputs[index]);
 }
 
+/* At least one word, as no binding may be empty. Its id goes on from the nodes', which the plan
+ * treats alike. */
 rlxvk_status lower_temporary(lowering *l, uint64_t bytes, operand *out)
 {
     if (!VECTOR_PUSH(&l->temporaries, (temporary){MAX(bytes, 4), NULL}))

@@ -16,6 +16,7 @@ const op_row op_table[OP_COUNT] = {
 #undef OP
 };
 
+/* By comparing with each: callers ask once an option or case, not once a node. */
 op_kind op_find(const char *name)
 {
     for (uint32_t i = 0; i < OP_COUNT; i++)

@@ -21,6 +21,7 @@ uint32_t view_root(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)
     return id;
 }
 
+/* In one pass: a view comes after what it shows, whose root is known by then. */
 void view_roots(const rlxvk_graph *g, uint32_t *roots)
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -47,6 +48,8 @@ storage op_node_storage(const rlxvk_graph *g, uint32_t id)
     return n->input_count == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
 }
 
+/* A view that writes (write_rows) has its operand's new content as its result: not counted twice.
+ */
 uint64_t op_host_length(const rlxvk_graph *g, const node *n)
 {
     uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);

@@ -44,6 +44,7 @@ static const struct {
     RESULT_ROW(ERROR_INVALID_SHADER_NV),
 };
 
+/* What a program can act on has a status of its own; all else is E_VULKAN. */
 static const struct {
     VkResult result;
     rlxvk_status status;
@@ -66,6 +67,7 @@ static const char *result_name(VkResult result)
     return "VkResult";
 }
 
+/* A loss is noted here, the one place that every result passes, whichever call it came from. */
 rlxvk_status vk_check(device *d, VkResult result, const char *call)
 {
     if (result == VK_SUCCESS)
@@ -92,6 +94,7 @@ static bool starts_with(const char *call, const char *prefix)
     return !strncmp(call, prefix, strlen(prefix));
 }
 
+/* Counts down with a compare-and-swap, so that of calls on several threads exactly one fails. */
 bool vk_inject(const char *call)
 {
     count_call(&vk_hooks.calls);

@@ -7,6 +7,8 @@
 
 #include <time.h>
 
+/* 100 us: a sleeping thread takes tens of microseconds to be woken, so for longer work looking
+ * gains little and costs a processor. */
 #define LOOKING_NS 100000
 
 /* ---- Command buffers ---- */
@@ -62,6 +64,8 @@ error:
 
 /* ---- Barriers ---- */
 
+/* As source a scope stands for its writes alone: there is nothing of a read to be made available.
+ * The stages still keep a write behind the reads before it. */
 static const struct {
     unsigned scope;
     VkPipelineStageFlags stage;
@@ -74,6 +78,7 @@ static const struct {
     {SCOPE_HOST, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_WRITE_BIT, VK_ACCESS_HOST_READ_BIT},
 };
 
+/* With nothing on one side there is nothing to order, and Vulkan takes no empty stage masks. */
 void command_barrier(device *d, VkCommandBuffer buffer, unsigned from, unsigned to)
 {
     VkPipelineStageFlags source = 0, target = 0;
@@ -121,6 +126,7 @@ error:
     return status;
 }
 
+/* Binding numbers are the operands' positions, so one write fills the whole set. */
 static void ranges_write(device *d, VkDescriptorSet set, const buffer_range *ranges, uint32_t count)
 {
     VkDescriptorBufferInfo buffers[KERNEL_MAX_BINDINGS];
@@ -160,6 +166,7 @@ error:
 
 /* ---- Timeline ---- */
 
+/* Once lost, a device is asked for nothing more: what its calls do then is up to the driver. */
 static bool is_lost(const device *d)
 {
     return __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
@@ -188,6 +195,7 @@ error:
     return status;
 }
 
+/* A queue is externally synchronized: executables on other threads submit to the same one. */
 static rlxvk_status submit_locked(device *d, const VkSubmitInfo *info)
 {
     rlxvk_status status;
@@ -196,6 +204,8 @@ error:
     return status;
 }
 
+/* Values only grow, so one semaphore serves an executable for good, and having reached one means
+ * that all before it are reached. */
 rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uint64_t signal,
                              const VkCommandBuffer *buffers, uint32_t count)
 {

@@ -35,6 +35,7 @@ error:
     return status;
 }
 
+/* The context's own device goes before the name in the environment, which `otherwise` is. */
 static rlxvk_status device_pick(device *d, const rlxvk_context_options *options,
                                 const char *otherwise)
 {
@@ -100,6 +101,8 @@ static void add_core_features(const device_snapshot *s, device_parts *p)
     add_features(p, &p->features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, NULL);
 }
 
+/* A structure may be chained only where its extension is enabled with it, or the version asked for
+ * has it in its core. */
 static void add_newer_features(const device_snapshot *s, device_parts *p)
 {
     p->control.subgroupSizeControl = VK_TRUE;
@@ -123,6 +126,8 @@ static void add_newer_features(const device_snapshot *s, device_parts *p)
                      VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
 }
 
+/* One queue: a run's dispatches mostly wait for each other, and executables take turns on it under
+ * queue_lock. Where the portability subset is offered, Vulkan demands that it be enabled. */
 static rlxvk_status handle_create(device *d)
 {
     rlxvk_status status;
@@ -146,7 +151,8 @@ error:
     return status;
 }
 
-/* Layouts by number of storage buffers, for as many as a stage may have. */
+/* Layouts by number of storage buffers, for as many as a stage may have. All kernels of one number
+ * share a layout, so that sets and push constants need no layout of their own per pipeline. */
 static rlxvk_status layouts_create(device *d)
 {
     rlxvk_status status = RLXVK_OK;

@@ -38,6 +38,7 @@ static rlxvk_status fail_function(const char *name)
                        "the Vulkan loader or driver lacks vk%s; Vulkan 1.2 is needed", name);
 }
 
+/* Member, type and string come from one name, so that no function can stand in another's place. */
 #define LOAD_WITH(get, handle, name)                                                               \
     d->fn.name = (PFN_vk##name)d->fn.get(handle, "vk" #name);                                      \
     if (!d->fn.name)                                                                               \
@@ -70,6 +71,8 @@ rlxvk_status loader_device_functions(device *d)
     return RLXVK_OK;
 }
 
+/* What is asked for is also the most that may be used of a newer device: the version this code was
+ * written against, or the loader's where that is older. */
 static rlxvk_status loader_version(device *d, uint32_t *out)
 {
     rlxvk_status status;
@@ -118,6 +121,7 @@ static void add_extension(instance_parts *p, const char *name)
     p->extensions[p->info.enabledExtensionCount++] = name;
 }
 
+/* The messenger is chained, too, so that creating the instance itself is heard. */
 static rlxvk_status add_validation(device *d, instance_parts *p)
 {
     rlxvk_status status;
@@ -184,6 +188,7 @@ error:
     return status;
 }
 
+/* Without an instance (no driver) none of its functions can be looked up, nor is one needed. */
 rlxvk_status loader_instance_open(device *d, bool validation)
 {
     rlxvk_status status;
@@ -202,6 +207,7 @@ error:
     return status;
 }
 
+/* The library goes last: its code runs in every call before. */
 void loader_instance_close(device *d)
 {
     if (d->messenger && d->fn.DestroyDebugUtilsMessengerEXT)

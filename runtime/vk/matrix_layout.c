@@ -5,6 +5,7 @@
 #include "vk/internal.h"
 #include "vk/vk.h"
 
+/* UNKNOWN must be 0, as a new device has it. */
 enum layout { LAYOUT_UNKNOWN, LAYOUT_OTHER, LAYOUT_LANES };
 
 #define TIMEOUT_NS 60000000000ull
@@ -27,6 +28,7 @@ static void probe_destroy(device *d, probe *p)
     memory_block_destroy(d, &p->block);
 }
 
+/* One workgroup of one subgroup writes 1 where every lane finds the elements it expects, else 0. */
 static rlxvk_status probe_record(device *d, probe *p, VkPipeline pipeline, VkCommandBuffer *out)
 {
     static const uint32_t sets[KERNEL_MAX_BINDINGS + 1] = {[1] = 1};
@@ -77,6 +79,8 @@ error:
     return status;
 }
 
+/* Shapes for which the kernel's arithmetic of lanes does not come out even are not looked at. Two
+ * threads may look at once: they find the same. */
 rlxvk_status vk_matrix_layout(device *d, bool *out_in_lanes)
 {
     const device_profile *profile = &d->choice.profile;

@@ -21,6 +21,7 @@ static uint32_t type_for(const device_choice *choice, memory_use use)
     return types[use];
 }
 
+/* Every block can be bound and copied from and to: its use decides about its memory alone. */
 static rlxvk_status buffer_create(device *d, memory_block *block)
 {
     rlxvk_status status;
@@ -72,6 +73,8 @@ error:
     return status;
 }
 
+/* Mapped once and for good: mapping costs a system call, and Vulkan allows it while the device
+ * works. Upload memory is coherent by the choice of its type. */
 static rlxvk_status block_map(device *d, memory_use use, memory_block *block)
 {
     rlxvk_status status;

@@ -31,6 +31,7 @@ struct pipeline_store {
 
 /* ---- Hash map ---- */
 
+/* What a caller left behind the constants it set must not tell equal requests apart. */
 static pipeline_request key_of(const pipeline_request *request)
 {
     pipeline_request key;
@@ -68,6 +69,7 @@ static uint32_t *slot_of(const pipeline_store *store, const pipeline_request *ke
     }
 }
 
+/* Slots hold places in the vector, so that entries may move when it grows. */
 static void slots_fill(pipeline_store *store)
 {
     memset(store->slots, 0, store->slot_count * sizeof(*store->slots));
@@ -137,6 +139,9 @@ static VkResult module_create(device *d, const pipeline_request *key, VkShaderMo
     return result;
 }
 
+/* All constants are given, also those that a specialized module no longer declares: Vulkan passes
+ * over them. Where kernels talk across a subgroup, its size is the one that their constants were
+ * computed for; elsewhere the driver is left its choice. */
 static VkResult pipeline_create(device *d, const pipeline_request *key, VkShaderModule module,
                                 VkPipeline *out)
 {
@@ -180,6 +185,8 @@ static void entry_create(device *d, pipeline_entry *entry)
         d->fn.DestroyShaderModule(d->handle, module, NULL);
 }
 
+/* Creating pipelines needs no lock, the driver's cache included; entries are written by one thread.
+ */
 static void *creation_work(void *argument)
 {
     creation *c = argument;
@@ -228,6 +235,8 @@ static rlxvk_status entries_create(device *d, size_t first)
 
 /* ---- Requests ---- */
 
+/* Vulkan leaves undefined what is beyond the device's limits: nothing of it may reach the driver.
+ */
 static rlxvk_status request_check(const device *d, const pipeline_request *request)
 {
     const device_profile *p = &d->choice.profile;

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Vulkan guarantees blocks of 1 GiB where maintenance3 says nothing. The NEEDED limits are the ones
+ * it guarantees, too, and kernels rely on them: a driver that reports less is refused by the
+ * limit's name. Slots start at 256 bytes, the most that minStorageBufferOffsetAlignment may be. */
 #define NO_TYPE               UINT32_MAX
 #define GUARANTEED_ALLOCATION ((uint64_t)1 << 30)
 #define NEEDED_BUFFERS        4
@@ -34,6 +37,7 @@ static uint64_t type_heap_size(const device_snapshot *s, uint32_t type)
     return s->memory.memoryHeaps[s->memory.memoryTypes[type].heapIndex].size;
 }
 
+/* Earlier preferences outweigh all later ones together, as digits of a number do. */
 static unsigned type_weight(const type_score *score, VkMemoryPropertyFlags flags)
 {
     unsigned weight = 0;
@@ -103,6 +107,7 @@ static uint32_t choose_direct_type(const device_snapshot *s)
     return whole || shares_host_memory(s) ? type : NO_TYPE;
 }
 
+/* Memory that the host cannot see leaves the window it can see to those who need it. */
 static uint32_t choose_local_type(const device_snapshot *s)
 {
     static const type_score plain = {
@@ -118,6 +123,8 @@ static uint32_t choose_local_type(const device_snapshot *s)
     return type != NO_TYPE ? type : type_find(s, &any);
 }
 
+/* Uploads are written once and in order, which uncached memory takes well; reads of uncached memory
+ * are slow by an order of magnitude, so that readback asks for cached memory first. */
 static void choose_memory(const device_snapshot *s, bool direct_upload, device_choice *out)
 {
     static const type_score upload = {
@@ -146,6 +153,8 @@ static void choose_memory(const device_snapshot *s, bool direct_upload, device_c
 
 /* ---- Queue ---- */
 
+/* The first family with compute. One apart from graphics would gain nothing: there is one queue,
+ * and no other work of the library's to keep it from. */
 static bool choose_queue(const device_snapshot *s, device_choice *out)
 {
     for (uint32_t i = 0; i < s->queue_family_count; i++) {
@@ -173,6 +182,7 @@ static uint32_t shrink32(uint32_t value, uint32_t limit)
     return limit ? MIN(value, limit) : value;
 }
 
+/* The least of what an allocation, a buffer and the heap can be. */
 static uint64_t block_limit(const device_snapshot *s, const device_choice *choice)
 {
     uint64_t reported = s->maintenance3.maxMemoryAllocationSize;
@@ -182,6 +192,8 @@ static uint64_t block_limit(const device_snapshot *s, const device_choice *choic
     return limit;
 }
 
+/* Where Vulkan is a layer over something else, or there is no GPU: kernels that count on subgroups,
+ * unrolling or much shared memory lose there what they gain on hardware. */
 static bool is_portable(const device_snapshot *s)
 {
     static const VkDriverId translated[] = {
@@ -243,6 +255,8 @@ static bool choose_shuffles(const device_snapshot *s)
            s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
+/* Vulkan tells no number of compute units: `units` are typical of each kind, and only decide into
+ * how many parts work is split. */
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
                          const device_choice *choice, device_profile *p)
 {
@@ -316,6 +330,7 @@ static bool meets_limits(const VkPhysicalDeviceLimits *limits, device_choice *ou
     return true;
 }
 
+/* The first that fails is the reason told: driver, queue, features, memory, limits. */
 static bool meets_baseline(const device_snapshot *s, bool has_queue, device_choice *out)
 {
     uint32_t version = s->properties.apiVersion;

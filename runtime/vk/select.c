@@ -43,6 +43,7 @@ static bool uuid_equal(const device_snapshot *snapshot, const char *wanted)
     return matched == 2 * VK_UUID_SIZE;
 }
 
+/* Digits that are no index of a device may still be part of a name. */
 static bool parse_index(const char *wanted, uint32_t count, uint32_t *out)
 {
     if (!*wanted || strlen(wanted) > 4 || strspn(wanted, "0123456789") != strlen(wanted))
@@ -83,6 +84,7 @@ static rlxvk_status fail_selection(const device_snapshot *snapshots, const devic
         list);
 }
 
+/* An empty text is part of every name, so that no text at all needs no rule of its own. */
 rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_choice *choices,
                               uint32_t count, const char *wanted, uint32_t *out)
 {
@@ -106,6 +108,7 @@ rlxvk_status vk_select_device(const device_snapshot *snapshots, const device_cho
     return best ? RLXVK_OK : fail_selection(snapshots, choices, count, wanted);
 }
 
+/* The UUID alone is not enough: software drivers give all their devices the same. */
 static bool is_described(const device_snapshot *snapshot, const rlxvk_device_info *info)
 {
     return uuid_equal(snapshot, info->uuid) &&

@@ -15,6 +15,7 @@ bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, c
     return false;
 }
 
+/* What is only offered is noted here; take_newer_features then says whether the feature is, too. */
 static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device_snapshot *out,
                                     bool *out_maintenance4)
 {
@@ -42,6 +43,7 @@ error:
     return status;
 }
 
+/* One call for all structures: the chain is made for it and cut again. */
 static void take_properties(device *d, VkPhysicalDevice physical, bool maintenance4,
                             device_snapshot *out)
 {
@@ -134,6 +136,7 @@ static void take_matrix_shape(const VkCooperativeMatrixPropertiesKHR *p, int32_t
         *best = (matrix_shape){p->MSize, p->NSize, p->KSize};
 }
 
+/* A device may offer the extension and list no shape of use here: then both stay at m = 0. */
 static rlxvk_status take_matrix_shapes(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status = RLXVK_OK;
@@ -160,6 +163,8 @@ error:
     return status;
 }
 
+/* Of devices of 1.3 more is asked: their core has the control of subgroup sizes that kernels for
+ * matrix units and shuffles count on. */
 rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status;
@@ -186,6 +191,7 @@ error:
     return status;
 }
 
+/* Devices may appear between the two calls: the second writes no more than there is room for. */
 static rlxvk_status physical_list(device *d, VkPhysicalDevice **out, uint32_t *out_count)
 {
     rlxvk_status status;
@@ -201,6 +207,7 @@ error:
     return status;
 }
 
+/* Without an instance (no driver) there are none, which is no error here. */
 rlxvk_status snapshot_take_all(device *d, VkPhysicalDevice **out_physical,
                                device_snapshot **out_snapshots, uint32_t *out_count)
 {

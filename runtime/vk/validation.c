@@ -39,6 +39,7 @@ static bool layer_listed(const VkLayerProperties *list, uint32_t count)
     return false;
 }
 
+/* Asked before the instance is made: its error for a missing layer would not name the package. */
 rlxvk_status validation_layer_check(device *d)
 {
     rlxvk_status status;

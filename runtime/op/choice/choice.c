@@ -8,6 +8,7 @@ const choice_family choice_families[CHOICE_COUNT] = {
 #include "op/choice/choice.def"
 };
 
+/* A software device is portable, too, hence asked first. */
 enum choice_setting choice_setting_of(const device_profile *profile)
 {
     if (profile_is_software(profile))
@@ -15,6 +16,7 @@ enum choice_setting choice_setting_of(const device_profile *profile)
     return profile->portable ? ON_TRANSLATED : ON_NATIVE;
 }
 
+/* What would be wrong, or would not run at all: no preference goes over it. */
 static bool can(const choice_row *r, const choice_fit *f, const device_profile *p)
 {
     return f->can && f->threads <= p->max_workgroup_invocations &&
@@ -24,6 +26,7 @@ static bool can(const choice_row *r, const choice_fit *f, const device_profile *
            (!(r->conditions & NEEDS_BYTE_PRODUCTS) || p->byte_products);
 }
 
+/* What would only be slow: a row named by the caller, or measured to be fast, need not suit. */
 static bool suits(const choice_row *r, const choice_fit *f, const device_profile *p)
 {
     return f->suits && (!(r->conditions & IF_QUICK_BYTES) || p->quick_byte_products) &&
@@ -35,6 +38,8 @@ const void *choice_row_at(const choice_table *table, size_t index)
     return (const char *)table->rows + index * table->row_bytes;
 }
 
+/* A row without a cost ends the walk where it suits: the order of rows has decided. Rows with one
+ * are compared up to there. */
 static const void *walk(const choice_table *t, const void *problem, const device_profile *p)
 {
     const choice_row *best = NULL,
@@ -77,6 +82,7 @@ const char *choice_row_name(const choice_family *family, size_t index)
     return index < t->count ? ((const choice_row *)choice_row_at(t, index))->name : NULL;
 }
 
+/* Names come as parts of longer texts ("family=row,..."), without a 0 behind them. */
 static bool is_word(const char *name, const char *word, size_t length)
 {
     return strlen(name) == length && strncmp(name, word, length) == 0;
@@ -98,6 +104,7 @@ size_t choice_find_row(const choice_family *family, const char *name, size_t len
     return VARIANT_NONE;
 }
 
+/* `ops` is a list with commas: item by item, so that "fft" is not found in "rfft_block". */
 bool choice_reaches(const choice_family *family, const char *op)
 {
     const char *item = family->ops;

@@ -21,6 +21,8 @@ static rlxvk_status add_point(tuning *t, const tuning_entry *e)
     return VECTOR_PUSH(&t->points, p) ? RLXVK_OK : status_fail_memory("tuning points");
 }
 
+/* The widths keep every word within its array and every number within 32 bits; `rest` finds what is
+ * left over behind the microseconds, which makes a line no point. */
 static rlxvk_status read_line(tuning *t, const char *line, size_t length)
 {
     char copy[160], family[32], tag[32], row[48], rest[2];
@@ -90,6 +92,7 @@ static double distance(const tuning_point *p, const uint64_t *dims)
     return sum;
 }
 
+/* Of equally near ones the first. */
 static const tuning_point *nearest(const tuning_point *points, size_t count, const variant_query *q)
 {
     const tuning_point *best = NULL;
@@ -107,6 +110,7 @@ static const tuning_point *nearest(const tuning_point *points, size_t count, con
     return best;
 }
 
+/* The profile file goes first, even by a point farther away: it was measured on this device. */
 size_t tuning_find(const tuning *t, const variant_query *q)
 {
     const tuning_point *p = nearest(t->points.items, t->from_file, q);

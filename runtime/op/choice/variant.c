@@ -76,6 +76,8 @@ bool variant_is_named(const variant_set *set, const char *row)
     return false;
 }
 
+/* Noted whether or not anything was measured: `rlxvk bench --tune` learns here what a graph asks.
+ */
 static size_t find_measured(lowering *l, choice_kind family, const char *tag, const uint64_t *dims)
 {
     variant_query q = {.family = &choice_families[family]};
@@ -87,6 +89,8 @@ static size_t find_measured(lowering *l, choice_kind family, const char *tag, co
     return l->tuning ? tuning_find(l->tuning, &q) : VARIANT_NONE;
 }
 
+/* l->choice is set in any case: what an earlier dispatch of the node asked for must not name this.
+ */
 size_t variant_choose(lowering *l, choice_kind family, const char *tag,
                       const uint64_t dims[VARIANT_DIMS])
 {
