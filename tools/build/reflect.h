@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 enum {
-    OP_SOURCE_EXTENSION = 4,
-    OP_SOURCE = 3,
+    OP_SOURCE_CONTINUED = 2,
     OP_NAME = 5,
     OP_MEMBER_NAME = 6,
     OP_STRING = 7,

@@ -25,10 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sources, names, strings and lines have adjoining opcodes, but for the end of a line. */
 static bool is_debug(uint32_t opcode)
 {
-    return (opcode >= OP_SOURCE && opcode <= OP_LINE) || opcode == OP_NO_LINE ||
-           opcode == OP_MODULE_PROCESSED || opcode == 2 /* OpSourceContinued */;
+    return (opcode >= OP_SOURCE_CONTINUED && opcode <= OP_LINE) || opcode == OP_NO_LINE ||
+           opcode == OP_MODULE_PROCESSED;
 }
 
 static size_t write_words(FILE *out, const module *m)
@@ -191,7 +192,7 @@ static void write_table(const kernel *kernels, int count, const char *folder)
     for (int i = 0; i < count; i++)
         fprintf(out, "    %s_ROW,\n", kernels[i].name);
     fprintf(out, "};\n");
-    replace(out, folder, "kernel_table.c", false);
+    replace(out, folder, "kernel_table.c", false); /* make goes by its time */
 }
 
 static void write_enumerator(FILE *out, const char *prefix, const char *name, uint32_t id)
