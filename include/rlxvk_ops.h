@@ -7,7 +7,8 @@
  * first data operand unless stated. Axes may be negative (a + rank); outside the rank is E_AXIS,
  * never clamped. An operand left out that the op needs is E_ARITY, one of another graph E_DANGLING;
  * an error names the node that the call would have made and its operands. U8/I8 inputs, params and
- * constants are raw bytes and accepted only where stated (E_DTYPE; insert a cast). Zero-size dims
+ * constants are raw bytes and accepted only where stated (E_DTYPE; insert a cast); C64 by views,
+ * casts, copies, layout and indexing (not write_rows), and where stated (E_DTYPE). Zero-size dims
  * are legal. Whatever a builder is given (names, axes, options, bytes) is read or copied during the
  * call and stays the caller's; what it writes through an out_ pointer are tensors of the same
  * graph. A graph is one thread's at a time, different graphs may be built at once. Indices are
@@ -48,7 +49,7 @@ rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape);
 
 /* Converts values: float to integer truncates and saturates (NaN -> 0), to F16/BF16 rounds to
  * nearest even, to BOOL is x != 0. Unpacks raw U8/I8. A view where the word does not change. Exact.
- */
+ * E_ATTR: no such dtype. */
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to);
 
 /* A bit-identical copy in memory of its own. Accepts every storage: raw bytes stay raw bytes. */
@@ -90,7 +91,7 @@ rlxvk_tensor rlxvk_gt(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_ge(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 
 /* condition != 0 ? x : y, the three broadcast together; a bit-exact copy of the chosen word. NaN is
- * true. dtype: the promotion of x and y. A complex condition is E_DTYPE. */
+ * true. dtype: the promotion of x and y, C64 too. A complex condition is E_DTYPE. */
 rlxvk_tensor rlxvk_where(rlxvk_graph *g, rlxvk_tensor condition, rlxvk_tensor x, rlxvk_tensor y);
 
 /* ---- Activations: same shape and dtype ---- */

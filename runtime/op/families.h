@@ -1,4 +1,5 @@
-/* The families that op.def names; each is defined in its own file of this folder. */
+/* The families that op.def names; each is defined in a file of this folder (leaf) or of one below.
+ */
 #ifndef RLXVK_FAMILIES_H
 #define RLXVK_FAMILIES_H
 

@@ -19,8 +19,8 @@ typedef struct value_map {
     size_t count;
 } value_map;
 
-/* `keep_all` gives every node but pure views a slot of its own. `half_weights`: keep F16/BF16
- * params packed where every reader can. */
+/* `keep_all` gives every node but pure views a slot of its own. F16/BF16 params stay packed where
+ * every reader can read them so. */
 rlxvk_status value_map_create(const rlxvk_graph *g, bool keep_all, value_map *out);
 void value_map_destroy(value_map *map);
 

@@ -1,4 +1,4 @@
-/* What the two files of the matrix-product family share: the shape of the problem behind a node. */
+/* What matrix products share with what is made of them: the shape of the problem behind a node. */
 #ifndef RLXVK_MATMUL_H
 #define RLXVK_MATMUL_H
 
