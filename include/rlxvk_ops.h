@@ -48,7 +48,8 @@ rlxvk_tensor rlxvk_stop_gradient(rlxvk_graph *g, rlxvk_tensor x);
 rlxvk_tensor rlxvk_reshape(rlxvk_graph *g, rlxvk_tensor x, rlxvk_shape shape);
 
 /* Converts values: float to integer truncates and saturates (NaN -> 0), to F16/BF16 rounds to
- * nearest even, to BOOL is x != 0. Unpacks raw U8/I8. A view where the word does not change. Exact.
+ * nearest even, to BOOL is x != 0. To C64 the imaginary part is 0; from it, it is
+ * dropped. Unpacks raw U8/I8. A view where the word does not change. Exact.
  * E_ATTR: no such dtype. */
 rlxvk_tensor rlxvk_cast(rlxvk_graph *g, rlxvk_tensor x, rlxvk_dtype to);
 

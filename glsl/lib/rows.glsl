@@ -2,8 +2,8 @@
  * Rows shared by the lanes of a workgroup. A tensor is [outer, extent, inner]; a row has `extent`
  * elements, `inner` apart, and may be cut into chunks. Result o counts (outer, chunk, inner),
  * inner fastest. A thread works on one row of its workgroup's, as its lane row_lane(); lanes of a
- * row are lane_stride threads apart, so that neighbouring threads read neighbouring words. The includer
- * has declared its push constants, args, whose `rows` are a row_args.
+ * row are lane_stride threads apart, so that neighbouring threads read neighbouring words. The
+ * includer has declared its push constants, args, whose `rows` are a row_args.
  */
 #define ROW_THREADS 256
 
