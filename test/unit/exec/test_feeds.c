@@ -347,10 +347,66 @@ static void test_uploads_into_shared_inputs(void **state)
     }
 }
 
+/* Output 0 is x, or w; c + 1 is the other, and rows of output 0 are fed into c. */
+static rlxvk_executable *row_reader(rlxvk_context *context, bool from_param,
+                                    const rlxvk_compile_options *options)
+{
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = from_param ? rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(1))
+                                : rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_tensor c = rlxvk_input(g, "c", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_graph_output(g, x);
+    rlxvk_graph_output(g, plus_one(g, c));
+    return compile(context, g, options);
+}
+
+/* Rows that were fed before another executable shares their target, or overwrites their source. */
+static void test_row_feeds_and_sharers(void **state)
+{
+    const char *names[] = {"x", "c"};
+    rlxvk_compile_options o = {.shared_inputs = names};
+    float y[2];
+    (void)state;
+    for (uint32_t way = 0; way < 4; way++) {
+        rlxvk_context *context = contexts[way & 1];
+        bool from_param = way & 2;
+        rlxvk_executable *e = row_reader(context, from_param, NULL), *other[2];
+        expect_ok(rlxvk_bind_handle(e, "c", (float[]){40}, 1));
+        expect_ok(rlxvk_register_row_feed(e, "c", 0));
+        if (from_param)
+            expect_ok(rlxvk_set_param(e, "w", (float[]){5}, 1));
+        run(e, from_param ? NULL : "x", 5, y, 2);
+        EXPECT(y, 5, 41);
+        expect_ok(rlxvk_feed_rows(e, 0, 0, 1));
+        o.share_with = e;
+        o.shared_inputs = names + from_param;
+        o.shared_input_count = 2 - from_param;
+        other[0] = row_reader(context, from_param, &o);
+        run(other[0], NULL, 0, y, 2);
+        EXPECT(y, 5, 6);
+        o.shared_input_count--; /* c is its own */
+        other[1] = row_reader(context, from_param, &o);
+        expect_ok(rlxvk_bind_handle(other[1], "c", (float[]){0}, 1));
+        expect_ok(rlxvk_register_row_feed(other[1], "c", 0));
+        run(other[1], NULL, 0, y, 2);
+        EXPECT(y, 5, 1);
+        expect_ok(rlxvk_feed_rows(other[1], 0, 0, 1)); /* c <- 5 */
+        if (from_param)
+            expect_ok(rlxvk_set_param(e, "w", (float[]){9}, 1));
+        run(e, from_param ? NULL : "x", 9, y, 2);
+        run(other[1], NULL, 0, y, 2);
+        EXPECT(y, 9, 6);
+        rlxvk_executable_destroy(e);
+        rlxvk_executable_destroy(other[0]);
+        rlxvk_executable_destroy(other[1]);
+    }
+}
+
 /* ---- Deadlines and failures ---- */
 
 /* 200 products of 256 x 256, one after the other. */
-static rlxvk_executable *slow_executable(uint64_t timeout_ns)
+static rlxvk_executable *slow_executable(uint64_t timeout_ns, rlxvk_toggle time_runs)
 {
     rlxvk_graph *g = NULL;
     expect_ok(rlxvk_graph_create(&g));
@@ -359,10 +415,27 @@ static rlxvk_executable *slow_executable(uint64_t timeout_ns)
     for (int i = 0; i < 200; i++)
         x = rlxvk_matmul(g, x, w);
     rlxvk_graph_output(g, x);
-    rlxvk_compile_options o = {.allow_unset = RLXVK_ON};
+    rlxvk_compile_options o = {.allow_unset = RLXVK_ON, .time_runs = time_runs};
     rlxvk_executable *e = compile(contexts[0], g, &o);
     e->program->options.timeout_ns = timeout_ns;
     return e;
+}
+
+/* The time is that of the last run, also where that is still in flight. */
+static void test_times_of_a_run_in_flight(void **state)
+{
+    static float x[256 * 256];
+    rlxvk_run_input in = {"x", x, 256 * 256, RLXVK_AS_F32};
+    rlxvk_executable *e = slow_executable(60ull * 1000000000, RLXVK_ON);
+    rlxvk_ticket ticket;
+    double first, again;
+    (void)state;
+    expect_ok(rlxvk_submit(e, &in, 1, NULL, 0, &ticket));
+    expect_ok(rlxvk_executable_run_time(e, &first));
+    expect_ok(rlxvk_wait(e, ticket));
+    expect_ok(rlxvk_executable_run_time(e, &again));
+    assert_true(first == again && first > 0);
+    rlxvk_executable_destroy(e);
 }
 
 /* What the device still uses is freed only when it is done. */
@@ -371,11 +444,11 @@ static void test_destroy_after_deadline(void **state)
     static float x[256 * 256];
     rlxvk_run_input in = {"x", x, 256 * 256, RLXVK_AS_F32};
     (void)state;
-    rlxvk_executable *e = slow_executable(1);
+    rlxvk_executable *e = slow_executable(1, RLXVK_OFF);
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_TIMEOUT, "raise timeout_ns");
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_DEVICE_LOST, "deadline passed");
     rlxvk_executable_destroy(e);
-    e = slow_executable(60ull * 1000000000);
+    e = slow_executable(60ull * 1000000000, RLXVK_OFF);
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
     rlxvk_executable_destroy(e);
 }
@@ -447,6 +520,8 @@ int main(void)
         cmocka_unit_test(test_bad_index_runs_in_flight),
         cmocka_unit_test(test_ticket_keeps_its_own_error),
         cmocka_unit_test(test_uploads_into_shared_inputs),
+        cmocka_unit_test(test_row_feeds_and_sharers),
+        cmocka_unit_test(test_times_of_a_run_in_flight),
         cmocka_unit_test(test_destroy_after_deadline),
         cmocka_unit_test(test_feed_failure_changes_nothing),
     };
