@@ -3,30 +3,9 @@
 # tree: what they say and nothing else. Builds it, and runs what is new against the host reference on the device at hand. Names of
 # lists as arguments: only those. The last line counts.
 set -u
-cd "$(dirname "$0")/.." || exit 1
-unset BUILD BASE config MAKEFLAGS MAKELEVEL
-tree=$PWD work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
-export VK_ICD_FILENAMES=${VK_ICD_FILENAMES:-$lavapipe} RLXVK_NO_TUNING=1 XDG_CACHE_HOME=$work/cache
-passed=0 failed=0
+. "$(dirname "$0")/check.sh"
 lists=${*:-activation op format variant}
 
-# What is checked, then the command that succeeds if it holds.
-check() {
-    local what=$1 out
-    shift
-    if out=$("$@" 2>&1); then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'FAILED: %s\n%s\n' "$what" "$(tail -n 15 <<<"$out")"
-    fi
-}
-finish() {
-    echo "$passed passed, $failed failed"
-    exit $((failed != 0))
-}
 wanted() { [[ " $lists " == *" $1 "* ]]; }
 fails() { ! "$@"; }
 

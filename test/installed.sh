@@ -3,31 +3,10 @@
 # folder through pkg-config, CMake, C, C++ and Python, without the source tree. Then takes it away. Prints what fails; the last
 # line counts.
 set -u
-unset BUILD BASE MAKEFLAGS MAKELEVEL config PREFIX DESTDIR LIBDIR CPATH C_INCLUDE_PATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH
-cd "$(dirname "$0")/.." || exit 1
-tree=$PWD
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/check.sh"
+unset PREFIX DESTDIR LIBDIR CPATH C_INCLUDE_PATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH
 prefix="$work/a prefix" stage="$work/a stage" opt=/opt/rlxvk
-lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
-export VK_ICD_FILENAMES=${VK_ICD_FILENAMES:-$lavapipe} RLXVK_NO_TUNING=1 XDG_CACHE_HOME=$work/cache
-passed=0 failed=0
 
-# What is checked, then the command that succeeds if it holds.
-check() {
-    local what=$1 out
-    shift
-    if out=$("$@" 2>&1); then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'FAILED: %s\n%s\n' "$what" "$(tail -n 15 <<<"$out")"
-    fi
-}
-finish() {
-    echo "$passed passed, $failed failed"
-    exit $((failed != 0))
-}
 same() { diff <(sort "$1") <(sort "$2"); }
 lacks() { ! grep "$@"; }
 

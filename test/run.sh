@@ -70,11 +70,13 @@ fi
 stage "conform, each kernel variant" "$program" conform --each-variant --sparse=1000 --jobs 1 &
 RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse --jobs 1 &
 wait
+stage "sanitizers" test/sanitize.sh
+# Fuzzing takes its time on the clock, beside what else is of one thread.
+BUILD=build/asan JOBS=3 stage "fuzzing under sanitizers" test/fuzz.sh &
 stage "rebuilding after a change" test/rebuild.sh
 stage "following the lists of how to add things" test/extend.sh
 stage "installed copies" test/installed.sh
-stage "sanitizers" test/sanitize.sh
-BUILD=build/asan JOBS=2 stage "fuzzing under sanitizers" test/fuzz.sh
+wait
 RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=1000 BUILD=build/asan stage "sequences under validation" \
     test/fuzz.sh build/asan/fuzz/sequence
 
