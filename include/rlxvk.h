@@ -621,8 +621,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executab
 /* For every registered row feed: row `source_row` of the output to row `target_row` of the input,
  * rows being `row_elements` elements long. E_RANGE when any of them does not fit, E_UNBOUND_HANDLE
  * when no row feed is registered; nothing is copied then. Rows are read before any is written. The
- * copy is queued on the device and rides in the next submission; into an input that executables
- * share it is done at once. */
+ * copy is queued on the device and rides in the next submission; into or from memory that
+ * executables share it is done at once. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row,
                                               size_t target_row, size_t row_elements);
 /* Elements [row * row_elements, + row_elements) of output `index`, as f32, after a run. E_RANGE:

@@ -146,7 +146,6 @@ rlxvk_status allocate_memory(rlxvk_executable *e, const rlxvk_executable *share_
     TRY(locate_values(e, share_with));
     TRY(copy_of ? copy_memory(e, copy_of) : begin_memory(e));
     TRY(allocate_staging(e));
-    locate_contents(e, share_with);
 error:
     return status;
 }

@@ -4,9 +4,8 @@
 
 #include "exec/state.h"
 
-/* `share_with`: whose memory shared leaves lie in, and what is known of it. `copy_of`: an idle
- * executable of the same program, whose weights and state it begins with instead of zeros. Both may
- * be NULL. */
+/* `share_with`: whose memory shared leaves lie in. `copy_of`: an idle executable of the same
+ * program, whose weights and state it begins with instead of zeros. Both may be NULL. */
 rlxvk_status allocate_memory(rlxvk_executable *e, const rlxvk_executable *share_with,
                              const rlxvk_executable *copy_of);
 

@@ -7,6 +7,7 @@
 #include "exec/executable.h"
 #include "exec/share.h"
 #include "exec/stage.h"
+#include "exec/ticket.h"
 
 /* The plan, with the leaves left out whose memory is another executable's. */
 static rlxvk_status plan_shared(program *p, const rlxvk_compile_options *sharing)
@@ -113,6 +114,8 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
     TRY(status_require(out_executable, "compile", "out_executable"));
     TRY(check_sharing(context, given));
     TRY(options_resolve(context, given, &resolved));
+    if (given->share_with) /* rows fed to what is about to be shared land first */
+        TRY(ticket_flush(given->share_with));
     TRY(compile_graph(context, graph, &resolved, given, out_executable));
 error:
     return status;

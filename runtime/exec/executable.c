@@ -6,6 +6,7 @@
 #include "exec/allocate.h"
 #include "exec/diagnose.h"
 #include "exec/host_step.h"
+#include "exec/locate.h"
 #include "exec/record.h"
 #include "exec/rng.h"
 
@@ -21,9 +22,10 @@ rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
     TRY(vk_timeline_create(d, &e->timeline));
     TRY(allocate_memory(e, share_with, copy_of));
-    rng_prepare(e);
     TRY(host_steps_prepare(e));
     TRY(record_all(e));
+    locate_contents(e, share_with); /* tells share_with, so nothing may fail after it */
+    rng_prepare(e);
     *out = e;
     return RLXVK_OK;
 error:

@@ -8,6 +8,20 @@
 #include "exec/name.h"
 #include "exec/ticket.h"
 
+/* Copies of outputs made for feeds that did not come into force: nothing would fill them. */
+static void drop_copies(rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->program->result_count && !e->lost; i++)
+        if (e->outputs[i].copy && !e->outputs[i].copy_settled)
+            state_free_copy(e, &e->outputs[i]);
+}
+
+static void settle_copies(rlxvk_executable *e)
+{
+    for (size_t i = 0; i < e->program->result_count; i++)
+        e->outputs[i].copy_settled = e->outputs[i].copy != NULL;
+}
+
 rlxvk_status feed_record(rlxvk_executable *e)
 {
     feed_commands made = {0};
@@ -17,10 +31,12 @@ rlxvk_status feed_record(rlxvk_executable *e)
     TRY(feed_make_rows(e, &made));
     state_free_feeds(e, &e->feeds);
     e->feeds = made;
+    settle_copies(e);
     feed_mark_rows(e);
     return RLXVK_OK;
 error:
     state_free_feeds(e, &made);
+    drop_copies(e);
     return status;
 }
 

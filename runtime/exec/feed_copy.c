@@ -61,21 +61,21 @@ static bool overwritten(const rlxvk_executable *e, const output_state *out)
     return false;
 }
 
-/* The copy begins with what the output is now, and stays even when the feed goes. */
+/* The copy begins with what the output is now, and stays even when the feed goes. After a deadline
+ * the device may still write it; then it is freed with the executable. */
 rlxvk_status feed_keep_output(rlxvk_executable *e, output_state *out)
 {
-    location from = state_location(e, out->result->node), to = {.bytes = from.bytes};
+    location from = state_location(e, out->result->node), to;
     uint64_t bytes = round_up(from.bytes, FEED_ALIGNMENT);
     rlxvk_status status;
-    TRY(pool_create(e->device, &bytes, 1, 0, &to.pool));
+    TRY(pool_create(e->device, &bytes, 1, 0, &out->copy));
+    to = state_output_location(e, out);
     TRY(transfer_copy(e, &to, &from));
-    out->copy = to.pool;
-    status = record_readback(e, out);
-    if (status == RLXVK_OK)
-        return RLXVK_OK;
-    out->copy = NULL;
+    TRY(record_copy_readback(e, out));
+    return RLXVK_OK;
 error:
-    pool_release(e->context, to.pool);
+    if (!e->lost)
+        state_free_copy(e, out);
     return status;
 }
 

@@ -66,22 +66,36 @@ error:
     return status;
 }
 
-/* Marks the inputs whose memory row feeds read or write. */
+/* Whether row feeds read or write the memory of a leaf. */
+static bool in_row_feeds(const rlxvk_executable *e, const program_leaf *leaf)
+{
+    for (size_t i = 0; i < e->program->input_count && leaf->node != NODE_NONE; i++) {
+        if (e->inputs[i].row_feed < 0)
+            continue;
+        location mine = state_location(e, leaf->node),
+                 to = state_location(e, e->inputs[i].leaf->node);
+        location from = state_output_location(e, &e->outputs[e->inputs[i].row_feed]);
+        if (pool_overlap(&mine, &to) || pool_overlap(&mine, &from))
+            return true;
+    }
+    return false;
+}
+
 void feed_mark_rows(rlxvk_executable *e)
 {
-    for (size_t k = 0; k < e->program->input_count; k++) {
-        input_state *in = &e->inputs[k];
-        in->in_row_feeds = false;
-        for (size_t i = 0; i < e->program->input_count && in->leaf->node != NODE_NONE; i++) {
-            if (e->inputs[i].row_feed < 0)
-                continue;
-            location mine = state_location(e, in->leaf->node),
-                     to = state_location(e, e->inputs[i].leaf->node);
-            location from = state_output_location(e, &e->outputs[e->inputs[i].row_feed]);
-            in->in_row_feeds =
-                in->in_row_feeds || pool_overlap(&mine, &to) || pool_overlap(&mine, &from);
-        }
-    }
+    for (size_t i = 0; i < e->program->input_count; i++)
+        e->inputs[i].in_row_feeds = in_row_feeds(e, e->inputs[i].leaf);
+}
+
+/* Whether another executable may read what they write, or write what they read. */
+static bool rows_meet_shared(const rlxvk_executable *e)
+{
+    bool meet = false;
+    for (size_t i = 0; i < e->program->input_count; i++)
+        meet = meet || (e->inputs[i].content->shared && e->inputs[i].in_row_feeds);
+    for (size_t i = 0; i < e->program->param_count; i++)
+        meet = meet || (e->params[i].content->shared && in_row_feeds(e, e->params[i].leaf));
+    return meet;
 }
 
 rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, size_t target_row,
@@ -89,7 +103,6 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
 {
     rlxvk_executable *e = executable;
     uint32_t *rows, index = 0;
-    bool shared = false;
     rlxvk_status status;
     TRY(status_require(e, "feed_rows", "executable"));
     if (!e->feeds.rows)
@@ -113,11 +126,10 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
         rows[3 * index++ + 2] = (uint32_t)row_elements;
         in->resident = in->content->written = true;
         in->content->fingerprint_valid = false;
-        shared = shared || in->content->shared;
     }
     TRY(memory_block_flush(e->device, &e->feeds.row_arguments, 0, 12 * index));
     e->row_feeds_pending = true;
-    if (shared) /* another executable's next run must see it */
+    if (rows_meet_shared(e)) /* before any other executable runs */
         TRY(ticket_flush(e));
 error:
     return status;

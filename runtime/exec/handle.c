@@ -32,6 +32,7 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     if (length)
         slot_encode(n, held, encoding, data, mirror);
     TRY(ticket_flush(e));
+    in->content->fingerprint_valid = false;
     if (in->leaf->node != NODE_NONE) {
         location to = state_location(e, in->leaf->node);
         TRY(transfer_write(e, &to, mirror, to.bytes));
@@ -39,7 +40,7 @@ rlxvk_status rlxvk_bind_handle_as(rlxvk_executable *executable, const char *name
     memory_free(in->mirror);
     in->mirror = mirror;
     in->bound = in->content->written = true;
-    in->resident = in->content->fingerprint_valid = false;
+    in->resident = false;
     return RLXVK_OK;
 error:
     memory_free(mirror);

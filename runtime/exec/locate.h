@@ -8,7 +8,7 @@
  */
 rlxvk_status locate_values(rlxvk_executable *e, const rlxvk_executable *share_with);
 /* Gives every leaf the record of what is known of its content: its own, or that of whoever it
- * shares with, and with it what the other's handle was. */
+ * shares with, and with it what the other's handle was. Notes there that it is shared. */
 void locate_contents(rlxvk_executable *e, const rlxvk_executable *share_with);
 
 #endif

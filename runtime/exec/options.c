@@ -154,6 +154,5 @@ exec_options options_for_nodes(const exec_options *o)
     kept.keep_all = kept.allow_unset = true;
     kept.fusion = kept.regions = kept.reorder = kept.reuse_memory = false;
     kept.dump = 0;
-    kept.rng = rng_defaults;
     return kept;
 }

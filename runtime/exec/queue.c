@@ -17,7 +17,7 @@ rlxvk_status queue_submit(rlxvk_executable *e, const VkCommandBuffer *buffers, u
     e->submissions++;
     return RLXVK_OK;
 error:
-    e->lost = e->lost || e->device->lost;
+    e->lost = e->lost || vk_is_lost(e->device);
     return status;
 }
 
@@ -47,7 +47,7 @@ rlxvk_status queue_wait_all(rlxvk_executable *e)
 
 rlxvk_status queue_usable(const rlxvk_executable *e)
 {
-    if (e->lost || e->device->lost)
+    if (e->lost || vk_is_lost(e->device))
         return status_fail(RLXVK_E_DEVICE_LOST,
                            "the device was lost or a deadline passed; destroy this executable");
     return RLXVK_OK;

@@ -155,10 +155,22 @@ static rlxvk_status record_upload(rlxvk_executable *e, input_state *in)
     return record_staged(e, &in->upload, &to, true);
 }
 
-rlxvk_status record_readback(rlxvk_executable *e, output_state *out)
+static rlxvk_status record_readback(rlxvk_executable *e, output_state *out)
 {
     location from = state_output_location(e, out);
     return record_staged(e, &out->readback, &from, false);
+}
+
+rlxvk_status record_copy_readback(rlxvk_executable *e, output_state *out)
+{
+    location from = state_output_location(e, out);
+    staged_copy staged = {.offsets = out->readback.offsets};
+    if (!out->readback.commands)
+        return RLXVK_OK;
+    staged.commands = memory_zeroed(e->program->options.max_in_flight, sizeof *staged.commands);
+    if (!(out->copy_readback = staged.commands))
+        return status_fail_memory("staging");
+    return record_staged(e, &staged, &from, false);
 }
 
 static rlxvk_status create_queries(rlxvk_executable *e)

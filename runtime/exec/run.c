@@ -52,10 +52,11 @@ static void batch_readbacks(rlxvk_executable *e, ticket_state *t, uint32_t index
     t->direct_reads = e->diagnosed || (e->context->trace && e->queries);
     for (size_t i = 0; i < t->output_count; i++) {
         output_state *out = &e->outputs[t->outputs[i].index];
-        if (!out->readback.commands)
+        const VkCommandBuffer *commands = state_output_readback(out);
+        if (!commands)
             t->direct_reads = t->direct_reads || t->outputs[i].length;
         else if (t->outputs[i].length && out->last_read != e->launches)
-            e->batch[e->batch_count++] = out->readback.commands[index];
+            e->batch[e->batch_count++] = commands[index];
         out->last_read = e->launches;
     }
 }

@@ -30,6 +30,11 @@ location state_output_location(const rlxvk_executable *e, const output_state *ou
     return l;
 }
 
+const VkCommandBuffer *state_output_readback(const output_state *out)
+{
+    return out->copy ? out->copy_readback : out->readback.commands;
+}
+
 /* ---- Tables ---- */
 
 static bool make_tables(rlxvk_executable *e)
@@ -89,6 +94,7 @@ static void free_leaves(rlxvk_executable *e)
     }
     for (size_t i = 0; i < e->program->result_count && e->outputs; i++) {
         free_staged(&e->outputs[i].readback);
+        memory_free(e->outputs[i].copy_readback);
         pool_release(e->context, e->outputs[i].copy);
     }
 }
@@ -118,6 +124,17 @@ void state_free_feeds(rlxvk_executable *e, feed_commands *f)
     memory_block_destroy(e->device, &f->scratch);
     memory_block_destroy(e->device, &f->row_arguments);
     *f = (feed_commands){0};
+}
+
+void state_free_copy(rlxvk_executable *e, output_state *out)
+{
+    if (out->copy_readback && out->copy_readback[0])
+        e->device->fn.FreeCommandBuffers(e->device->handle, e->pool,
+                                         e->program->options.max_in_flight, out->copy_readback);
+    memory_free(out->copy_readback);
+    pool_release(e->context, out->copy);
+    out->copy_readback = NULL;
+    out->copy = NULL;
 }
 
 static void free_host_steps(rlxvk_executable *e)

@@ -2,9 +2,9 @@
  * The state: one executable's memory, handles, recorded commands, tickets and counters. What they
  * are the state of is its program, which it holds and never changes.
  *
- * Invariant: every submission waits for timeline value `submitted` and signals the next one, so
- * submissions execute in order; the host may touch device memory only when nothing is in flight
- * (ticket_complete_all).
+ * Invariant: every submission signals the timeline value after `submitted`, and its commands begin
+ * with a barrier against all that is before them on the queue, so submissions execute in order; the
+ * host may touch device memory only when nothing is in flight (ticket_complete_all).
  */
 #ifndef RLXVK_EXEC_STATE_H
 #define RLXVK_EXEC_STATE_H
@@ -37,9 +37,11 @@ typedef struct input_state {
 
 typedef struct output_state {
     const program_result *result;
-    memory_pool *copy; /* where the output is kept when a feed overwrites it; NULL: in place */
     staged_copy readback;
-    uint64_t last_read; /* the launch that read it last */
+    memory_pool *copy; /* where the output is kept when a feed overwrites it; NULL: in place */
+    VkCommandBuffer *copy_readback; /* what stands for readback.commands then */
+    bool copy_settled;              /* the feeds in force fill the copy */
+    uint64_t last_read;             /* the launch that read it last */
 } output_state;
 
 /* What feeds do on the device. NULL buffers: nothing to do. */
@@ -124,10 +126,14 @@ location state_location(const rlxvk_executable *e, uint32_t id);
 uint64_t state_slot_bytes(const rlxvk_executable *e, uint32_t id);
 /* Where an output is read after a run. */
 location state_output_location(const rlxvk_executable *e, const output_state *out);
+/* The commands that read it from there, one for each ticket; NULL: not staged. */
+const VkCommandBuffer *state_output_readback(const output_state *out);
 
 /* An executable of a program, which it takes hold of: tables and nothing of the device yet. */
 rlxvk_status state_create(program *p, rlxvk_executable **out);
 void state_free_feeds(rlxvk_executable *e, feed_commands *f);
+/* The output is read in place again. */
+void state_free_copy(rlxvk_executable *e, output_state *out);
 /* Frees all there is, half built or whole; nothing of it may be in flight. Takes NULL. */
 void state_destroy(rlxvk_executable *e);
 

@@ -79,6 +79,7 @@ error:
     return status;
 }
 
+/* Whether there are times, and all of them: the last run may be in flight. */
 static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const char *what,
                                 const char *option)
 {
@@ -88,7 +89,7 @@ static rlxvk_status check_timed(const rlxvk_executable *e, bool asked, const cha
                            option);
     if (e->runs == 0)
         return status_fail(RLXVK_E_UNSUPPORTED, "%s: nothing has run yet", what);
-    return RLXVK_OK;
+    return vk_timeline_wait(e->device, e->timeline, e->submitted, e->program->options.timeout_ns);
 }
 
 rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, double *out_microseconds)

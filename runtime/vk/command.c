@@ -167,7 +167,7 @@ error:
 /* ---- Timeline ---- */
 
 /* Once lost, a device is asked for nothing more: what its calls do then is up to the driver. */
-static bool is_lost(const device *d)
+bool vk_is_lost(const device *d)
 {
     return __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
 }
@@ -210,7 +210,7 @@ rlxvk_status vk_queue_submit(device *d, VkSemaphore timeline, uint64_t wait, uin
                              const VkCommandBuffer *buffers, uint32_t count)
 {
     static const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-    if (is_lost(d))
+    if (vk_is_lost(d))
         return fail_lost("submit");
     uint32_t wait_count = wait ? 1 : 0;
     VkTimelineSemaphoreSubmitInfo values = {
@@ -262,7 +262,7 @@ static bool reached_soon(device *d, VkSemaphore timeline, uint64_t value)
 
 rlxvk_status vk_timeline_wait(device *d, VkSemaphore timeline, uint64_t value, uint64_t timeout_ns)
 {
-    if (is_lost(d))
+    if (vk_is_lost(d))
         return fail_lost("wait");
     if (reached_soon(d, timeline, value))
         return RLXVK_OK;

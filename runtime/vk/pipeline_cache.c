@@ -207,7 +207,7 @@ static bool path_write(const char *path, const cache_header *header, const void 
 void pipeline_cache_save(device *d, const disk_cache *cache)
 {
     size_t size = 0;
-    if (!cache->handle || !cache->path || __atomic_load_n(&d->lost, __ATOMIC_RELAXED) ||
+    if (!cache->handle || !cache->path || vk_is_lost(d) ||
         d->fn.GetPipelineCacheData(d->handle, cache->handle, &size, NULL) != VK_SUCCESS ||
         size <= cache->loaded_size || size > FILE_SIZE_LIMIT - sizeof(cache_header))
         return;

@@ -100,6 +100,8 @@ typedef struct device {
 rlxvk_status device_open(const rlxvk_context_options *options, const switches *switches,
                          device **out);
 void device_close(device *d);
+/* Another thread may find it out at any time. */
+bool vk_is_lost(const device *d);
 rlxvk_status device_list(rlxvk_device_info *infos, size_t capacity, size_t *out_count);
 /* By index, part of its name or UUID; the best of several, or, for NULL or "", of all. */
 rlxvk_status device_find(const char *wanted, rlxvk_device_info *out);

@@ -347,10 +347,66 @@ static void test_uploads_into_shared_inputs(void **state)
     }
 }
 
+/* Output 0 is x, or w; c + 1 is the other, and rows of output 0 are fed into c. */
+static rlxvk_executable *row_reader(rlxvk_context *context, bool from_param,
+                                    const rlxvk_compile_options *options)
+{
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = from_param ? rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(1))
+                                : rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_tensor c = rlxvk_input(g, "c", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_graph_output(g, x);
+    rlxvk_graph_output(g, plus_one(g, c));
+    return compile(context, g, options);
+}
+
+/* Rows that were fed before another executable shares their target, or overwrites their source. */
+static void test_row_feeds_and_sharers(void **state)
+{
+    const char *names[] = {"x", "c"};
+    rlxvk_compile_options o = {.shared_inputs = names};
+    float y[2];
+    (void)state;
+    for (uint32_t way = 0; way < 4; way++) {
+        rlxvk_context *context = contexts[way & 1];
+        bool from_param = way & 2;
+        rlxvk_executable *e = row_reader(context, from_param, NULL), *other[2];
+        expect_ok(rlxvk_bind_handle(e, "c", (float[]){40}, 1));
+        expect_ok(rlxvk_register_row_feed(e, "c", 0));
+        if (from_param)
+            expect_ok(rlxvk_set_param(e, "w", (float[]){5}, 1));
+        run(e, from_param ? NULL : "x", 5, y, 2);
+        EXPECT(y, 5, 41);
+        expect_ok(rlxvk_feed_rows(e, 0, 0, 1));
+        o.share_with = e;
+        o.shared_inputs = names + from_param;
+        o.shared_input_count = 2 - from_param;
+        other[0] = row_reader(context, from_param, &o);
+        run(other[0], NULL, 0, y, 2);
+        EXPECT(y, 5, 6);
+        o.shared_input_count--; /* c is its own */
+        other[1] = row_reader(context, from_param, &o);
+        expect_ok(rlxvk_bind_handle(other[1], "c", (float[]){0}, 1));
+        expect_ok(rlxvk_register_row_feed(other[1], "c", 0));
+        run(other[1], NULL, 0, y, 2);
+        EXPECT(y, 5, 1);
+        expect_ok(rlxvk_feed_rows(other[1], 0, 0, 1)); /* c <- 5 */
+        if (from_param)
+            expect_ok(rlxvk_set_param(e, "w", (float[]){9}, 1));
+        run(e, from_param ? NULL : "x", 9, y, 2);
+        run(other[1], NULL, 0, y, 2);
+        EXPECT(y, 9, 6);
+        rlxvk_executable_destroy(e);
+        rlxvk_executable_destroy(other[0]);
+        rlxvk_executable_destroy(other[1]);
+    }
+}
+
 /* ---- Deadlines and failures ---- */
 
 /* 200 products of 256 x 256, one after the other. */
-static rlxvk_executable *slow_executable(uint64_t timeout_ns)
+static rlxvk_executable *slow_executable(uint64_t timeout_ns, rlxvk_toggle time_runs)
 {
     rlxvk_graph *g = NULL;
     expect_ok(rlxvk_graph_create(&g));
@@ -359,10 +415,27 @@ static rlxvk_executable *slow_executable(uint64_t timeout_ns)
     for (int i = 0; i < 200; i++)
         x = rlxvk_matmul(g, x, w);
     rlxvk_graph_output(g, x);
-    rlxvk_compile_options o = {.allow_unset = RLXVK_ON};
+    rlxvk_compile_options o = {.allow_unset = RLXVK_ON, .time_runs = time_runs};
     rlxvk_executable *e = compile(contexts[0], g, &o);
     e->program->options.timeout_ns = timeout_ns;
     return e;
+}
+
+/* The time is that of the last run, also where that is still in flight. */
+static void test_times_of_a_run_in_flight(void **state)
+{
+    static float x[256 * 256];
+    rlxvk_run_input in = {"x", x, 256 * 256, RLXVK_AS_F32};
+    rlxvk_executable *e = slow_executable(60ull * 1000000000, RLXVK_ON);
+    rlxvk_ticket ticket;
+    double first, again;
+    (void)state;
+    expect_ok(rlxvk_submit(e, &in, 1, NULL, 0, &ticket));
+    expect_ok(rlxvk_executable_run_time(e, &first));
+    expect_ok(rlxvk_wait(e, ticket));
+    expect_ok(rlxvk_executable_run_time(e, &again));
+    assert_true(first == again && first > 0);
+    rlxvk_executable_destroy(e);
 }
 
 /* What the device still uses is freed only when it is done. */
@@ -371,16 +444,16 @@ static void test_destroy_after_deadline(void **state)
     static float x[256 * 256];
     rlxvk_run_input in = {"x", x, 256 * 256, RLXVK_AS_F32};
     (void)state;
-    rlxvk_executable *e = slow_executable(1);
+    rlxvk_executable *e = slow_executable(1, RLXVK_OFF);
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_TIMEOUT, "raise timeout_ns");
     expect_error(rlxvk_run(e, &in, 1, NULL, 0), RLXVK_E_DEVICE_LOST, "deadline passed");
     rlxvk_executable_destroy(e);
-    e = slow_executable(60ull * 1000000000);
+    e = slow_executable(60ull * 1000000000, RLXVK_OFF);
     expect_ok(rlxvk_run(e, &in, 1, NULL, 0));
     rlxvk_executable_destroy(e);
 }
 
-/* Output x, and x + 1 fed into x, after one run with x = 1. */
+/* Outputs x and x + 1, after one run with x = 1. */
 static rlxvk_executable *counter(rlxvk_context *c)
 {
     rlxvk_graph *g = NULL;
@@ -391,36 +464,48 @@ static rlxvk_executable *counter(rlxvk_context *c)
     rlxvk_graph_output(g, plus_one(g, x));
     rlxvk_executable *e = compile(c, g, NULL);
     run(e, "x", 1, y, 2);
-    expect_ok(rlxvk_set_handle_feed(e, "x", 1));
     return e;
 }
 
-/* A feed that cannot be made leaves the wiring as it was, whichever Vulkan call fails. A wait that
- * fails is a lost device. */
+/* Tries to set a feed into x, beside one there is already where `fed`, while the n-th allocation or
+ * Vulkan call fails. Whether the outputs can still be looked at: a wait that fails is a lost
+ * device. */
+static bool feed_while_failing(rlxvk_context *c, bool fed, bool host, uint64_t nth,
+                               rlxvk_status *status)
+{
+    rlxvk_executable *e = counter(c);
+    float y[2], step;
+    if (fed)
+        expect_ok(rlxvk_set_handle_feed(e, "x", 1));
+    memory_fail_at(host ? nth : 0);
+    vk_hooks.fail_at = host ? 0 : nth;
+    *status = fed ? rlxvk_register_row_feed(e, "x", 0) : rlxvk_set_handle_feed(e, "x", 1);
+    memory_fail_at(0);
+    vk_hooks.fail_at = 0;
+    assert_int_equal((fed ? e->inputs[0].row_feed : e->inputs[0].feed) >= 0, *status == RLXVK_OK);
+    bool usable = !e->lost;
+    if (usable) {
+        step = fed || *status == RLXVK_OK;
+        run(e, "x", 5, y, 2);
+        EXPECT(y, 5, 6);
+        run(e, NULL, 0, y, 2);
+        EXPECT(y, 5 + step, 6 + step);
+    }
+    rlxvk_executable_destroy(e);
+    return usable;
+}
+
+/* A feed that cannot be made leaves wiring and outputs as they were. */
 static void test_feed_failure_changes_nothing(void **state)
 {
     uint32_t survived = 0;
     (void)state;
-    for (size_t k = 0; k < ARRAY_COUNT(contexts); k++) {
+    for (uint32_t way = 0; way < 8; way++) {
         rlxvk_status status = RLXVK_E_VULKAN;
-        for (uint64_t nth = 1; status != RLXVK_OK; nth++) {
-            rlxvk_executable *e = counter(contexts[k]);
-            float y[2];
-            vk_hooks.fail_at = nth;
-            status = rlxvk_register_row_feed(e, "x", 0);
-            vk_hooks.fail_at = 0;
-            assert_int_equal(e->inputs[0].row_feed >= 0, status == RLXVK_OK);
-            if (!e->lost) {
-                run(e, "x", 5, y, 2);
-                EXPECT(y, 5, 6);
-                run(e, NULL, 0, y, 2);
-                EXPECT(y, 6, 7);
-                survived++;
-            }
-            rlxvk_executable_destroy(e);
-        }
+        for (uint64_t nth = 1; status != RLXVK_OK; nth++)
+            survived += feed_while_failing(contexts[way & 1], way & 2, way & 4, nth, &status);
     }
-    assert_true(survived > 10);
+    assert_true(survived > 40);
 }
 
 int main(void)
@@ -435,6 +520,8 @@ int main(void)
         cmocka_unit_test(test_bad_index_runs_in_flight),
         cmocka_unit_test(test_ticket_keeps_its_own_error),
         cmocka_unit_test(test_uploads_into_shared_inputs),
+        cmocka_unit_test(test_row_feeds_and_sharers),
+        cmocka_unit_test(test_times_of_a_run_in_flight),
         cmocka_unit_test(test_destroy_after_deadline),
         cmocka_unit_test(test_feed_failure_changes_nothing),
     };

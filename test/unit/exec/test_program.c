@@ -207,7 +207,8 @@ static void test_failing_clones(void **state)
     rlxvk_executable_destroy(owner);
 }
 
-/* What one sets or writes in memory that two share counts for both, in either direction, at any
+/* One that cannot be made shares nothing.
+ * What one sets or writes in memory that two share counts for both, in either direction, at any
  * time. */
 static void test_shared_content(void **state)
 {
@@ -219,7 +220,14 @@ static void test_shared_content(void **state)
     (void)state;
     expect_ok(rlxvk_compile(shared_context, g, NULL, &owner));
     o.share_with = owner;
-    expect_ok(rlxvk_compile(shared_context, g, &o, &sharer));
+    for (uint64_t nth = 2; !sharer; nth++) { /* 1: the wait for the owner */
+        assert_false(owner->inputs[0].content->shared || owner->params[0].content->shared);
+        vk_hooks.fail_at = nth;
+        rlxvk_status status = rlxvk_compile(shared_context, g, &o, &sharer);
+        vk_hooks.fail_at = 0;
+        assert_int_equal(status == RLXVK_OK, sharer != NULL);
+    }
+    assert_true(owner->inputs[0].content->shared && owner->params[0].content->shared);
     expect_error(rlxvk_run(owner, NULL, 0, NULL, 0), RLXVK_E_UNSET_PARAM, "'w0'");
     set_params(sharer);
     expect_error(rlxvk_run(owner, NULL, 0, NULL, 0), RLXVK_E_MISSING_INPUT, "'x'");
