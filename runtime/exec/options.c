@@ -18,7 +18,10 @@ static rlxvk_status force_row(const char *name, size_t length, const char *what,
     memcpy(row, name, MIN(length, sizeof row - 1));
     op_kind op = length < sizeof row ? op_find(row) : OP_COUNT;
     if (op == OP_COUNT)
-        return status_fail(RLXVK_E_ATTR, "%s: there is no op '%s'; give row names", what, row);
+        return status_fail(RLXVK_E_ATTR,
+                           "%s: there is no op '%s'; give row names, or "
+                           "name none and ask for all: RLXVK_FORCE_HOST=all, option force_host",
+                           what, row);
     on_host[op] = true;
     return RLXVK_OK;
 }
