@@ -72,7 +72,7 @@ bool graph_ready(const rlxvk_graph *g, const char *call)
     return status_require(g, call, "graph") == RLXVK_OK && g->status == RLXVK_OK;
 }
 
-bool graph_holds(const rlxvk_graph *g, rlxvk_tensor t)
+static bool holds(const rlxvk_graph *g, rlxvk_tensor t)
 {
     return t.id != 0 && t.graph == g->serial && t.id <= g->nodes.count;
 }
@@ -80,7 +80,7 @@ bool graph_holds(const rlxvk_graph *g, rlxvk_tensor t)
 rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, const char *role,
                         size_t index)
 {
-    if (graph_holds(g, t))
+    if (holds(g, t))
         return RLXVK_OK;
     if (t.id == 0)
         return status_fail(RLXVK_E_ARITY, "%s: %s %zu is RLXVK_NONE, which cannot be left out",
@@ -134,14 +134,14 @@ void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *n
 /* Queries leave a graph as it was: what is no tensor of it does not become its sticky error. */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (status_require(graph, "tensor_shape", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
+    if (status_require(graph, "tensor_shape", "graph") != RLXVK_OK || !holds(graph, tensor))
         return RLXVK_SCALAR;
     return graph->nodes.items[tensor.id - 1].shape;
 }
 
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
-    if (status_require(graph, "tensor_dtype", "graph") != RLXVK_OK || !graph_holds(graph, tensor))
+    if (status_require(graph, "tensor_dtype", "graph") != RLXVK_OK || !holds(graph, tensor))
         return RLXVK_F32;
     return (rlxvk_dtype)graph->nodes.items[tensor.id - 1].dtype;
 }

@@ -96,7 +96,6 @@ rlxvk_status graph_fail(rlxvk_graph *g, rlxvk_status status);
 bool graph_ready(const rlxvk_graph *g, const char *call);
 /* Whether `t` is a tensor of the graph, and if not, why: E_ARITY for RLXVK_NONE, E_DANGLING for one
  * of another graph. "<call>: <role> <index> is ...". */
-bool graph_holds(const rlxvk_graph *g, rlxvk_tensor t);
 rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, const char *role,
                         size_t index);
 

@@ -9,7 +9,8 @@
  */
 #include "plan/plan.h"
 
-byte_range plan_range(const plan *p, const operand *o)
+/* The bytes of a block that a step's operand touches; space: class * 2^24 + block. */
+static byte_range plan_range(const plan *p, const operand *o)
 {
     const slot *s = &p->slots[o->value];
     return (byte_range){((uint32_t)s->class << 24) + s->block, s->offset + o->first, o->size};

@@ -77,7 +77,4 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
  * are not kept apart. *out_needless counts barriers that could be dropped one at a time. */
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless);
 
-/* The bytes of a block that a step's operand touches; space: class * 2^24 + block. */
-byte_range plan_range(const plan *p, const operand *o);
-
 #endif

@@ -22,9 +22,8 @@ VkDebugUtilsMessengerCreateInfoEXT validation_messenger_info(device *d);
 /* E_UNSUPPORTED, naming the package, when the layer is not installed. */
 rlxvk_status validation_layer_check(device *d);
 
-/* snapshot.c: everything the policy wants to know of one physical device. */
-rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out);
-/* All physical devices with their snapshots, in the order of their index; both arrays are the
+/* snapshot.c: everything the policy wants to know of each physical device. All of them with their
+ * snapshots, in the order of their index; both arrays are the
  * caller's to free. */
 rlxvk_status snapshot_take_all(device *d, VkPhysicalDevice **out_physical,
                                device_snapshot **out_snapshots, uint32_t *out_count);

@@ -165,7 +165,7 @@ error:
 
 /* Of devices of 1.3 more is asked: their core has the control of subgroup sizes that kernels for
  * matrix units and shuffles count on. */
-rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out)
+static rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status;
     bool maintenance4 = false;

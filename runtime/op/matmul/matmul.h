@@ -49,10 +49,6 @@ static inline uint32_t matmul_storage_code(const lowering *l, const operand *o)
         return MATMUL_WORDS;
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
-/* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
- * other. */
-rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
-                             uint64_t splits);
 rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
 
 rlxvk_status matmul_host(const host_call *call);

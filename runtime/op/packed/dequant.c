@@ -36,7 +36,7 @@ static const uint16_t kernels[][4] = {
     [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
 };
 
-bool dequant_has_kernel(uint32_t type)
+static bool dequant_has_kernel(uint32_t type)
 {
     const quant_format *format = quant_format_find(type);
     return format && format->weight;

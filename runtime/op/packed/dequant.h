@@ -15,7 +15,6 @@ typedef struct dequant_attributes {
 
 /* ---- Checks of infer ---- */
 
-bool dequant_has_kernel(uint32_t type);
 /* The format has kernels, and the node, besides its `operands`, a grid where the format needs one.
  */
 rlxvk_status dequant_check_format(const node *n, uint32_t type, uint32_t operands);

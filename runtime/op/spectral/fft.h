@@ -91,10 +91,6 @@ typedef struct fft_class {
     bool along;
     uint32_t longest, least_span, held, threads, least_rows;
 } fft_class;
-/* False when no class takes it. span: rows that lie side by side. The row `forced` (VARIANT_NONE:
- * none) goes before the others, if it can. */
-bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, size_t forced,
-                     fft_tile *out);
 
 /* A transform of `length` points in one or two tiles. */
 typedef struct fft_plan {

@@ -133,8 +133,10 @@ static choice_fit tile_fit(const void *row, const void *problem, const device_pr
 
 const choice_table fft_tile_choice = {CHOICE_ROWS(classes), .fit = tile_fit};
 
-bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span, size_t forced,
-                     fft_tile *out)
+/* False when no class takes it. span: rows that lie side by side. The row `forced` (VARIANT_NONE:
+ * none) goes before the others, if it can. */
+static bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uint64_t span,
+                            size_t forced, fft_tile *out)
 {
     tile_problem problem = {n, span, along};
     const fft_class *c = choice_select(&fft_tile_choice, &problem, p, forced);
