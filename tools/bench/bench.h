@@ -17,6 +17,10 @@ typedef struct bench_case {
     const char *label, *line;
 } bench_case;
 
+/* In bench_cases.c; the first case of each table measures the copy ceiling. */
+extern const bench_case bench_gpu_cases[], bench_cpu_cases[];
+extern const size_t bench_gpu_case_count, bench_cpu_case_count;
+
 typedef struct bench_result {
     char kernel[64];     /* of the longest step */
     double microseconds; /* one op */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times rlxvk beside PyTorch on one GPU, in one run, and prints the README's performance table.
 
-    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch]
+    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges]
 
 Needs python3; PyTorch with CUDA for the second column (cuBLAS, cuDNN, cuFFT; exact f32, no TF32). Every row names a case of
 `rlxvk bench`, whose time, bytes and operations are used; PyTorch does the same work on operands that no cache holds.
@@ -122,9 +122,59 @@ ROWS = [
       for n in (1024, 65536, 1048576)],
 ]
 
+PRODUCT = lambda m, n, k: (f"f32 product {m}x{n}x{k}", f"matmul f32 {m}x{n}x{k}", "TFLOP/s",
+                           rows(lambda t, f, a, b: a @ b, (m, k), (k, n)))
 
-def bench(program):
-    labels = "|".join("^" + re.escape(label).replace("\\ ", " ") + "$" for _, label, _, _ in ROWS)
+
+def lstm(batch, steps, hidden):
+    def run(t, f):
+        layer = t.nn.LSTM(hidden, hidden, batch_first=True, device="cuda")
+        with t.no_grad():
+            return time_us(t, layer, operands(t, (batch, steps, hidden)))
+    return run
+
+
+def scatter_add(count, bins):
+    def run(t, f):
+        index = t.randint(bins, (count,), device="cuda")
+        return time_us(t, lambda x: t.zeros(bins, device="cuda").index_add_(0, index, x), operands(t, (count,)))
+    return run
+
+
+# Shapes at the edges of what the kernels' variants were chosen for.
+EDGE_ROWS = [
+    ("rng_normal of 64M", "rng_normal 67108864", "TB/s", lambda t, f: time_us(
+        t, lambda x: t.randn(1 << 26, device="cuda"), [[None]])),
+    ("gelu of 50M", "gelu 52428800", "TB/s", rows(lambda t, f, x: f.gelu(x), (52428800,))),
+    *[(f"concat on the last axis, 8192x{a} and x{b}", f"concat 8192x{a} and 8192x{b}", "TB/s",
+       rows(lambda t, f, x, y: t.cat((x, y), 1), (8192, a), (8192, b))) for a, b in ((512, 400), (513, 401))],
+    *[(f"softmax {m}x{n}", f"softmax {m}x{n}", "TB/s", rows(lambda t, f, x: t.softmax(x, -1), (m, n)))
+      for m, n in ((1000, 50257), (300000, 33))],
+    *[PRODUCT(*shape) for shape in ((17, 4096, 11008), (17, 11008, 4096), (33, 4096, 4096), (64, 4096, 4096),
+                                    (100, 4096, 4096), (128, 4096, 4096), (128, 128, 65536))],
+    ("conv 1x1 64x1024x14x14 -> 256", "conv 1x1 64x1024x14x14 -> 256", "TFLOP/s",
+     rows(lambda t, f, x, w: f.conv2d(x, w), (64, 1024, 14, 14), (256, 1024, 1, 1))),
+    ("conv 3x3x3 4x32x16x56x56 -> 64", "conv 3x3x3 4x32x16x56x56 -> 64", "TFLOP/s",
+     rows(lambda t, f, x, w: f.conv3d(x, w, padding=1), (4, 32, 16, 56, 56), (64, 32, 3, 3, 3))),
+    ("depthwise 7x7 16x384x28x28", "conv depthwise 7x7 16x384x28x28", "TFLOP/s",
+     rows(lambda t, f, x, w: f.conv2d(x, w, padding=3, groups=384), (16, 384, 28, 28), (384, 1, 7, 7))),
+    ("attention 8x16x512x64", "attention 8x16x512x64", "TFLOP/s",
+     rows(lambda t, f, q, k, v: f.scaled_dot_product_attention(q, k, v), *[(8, 16, 512, 64)] * 3)),
+    ("FFT 100,000 lines of 100", "fft 100000 lines of 100", "TB/s", transform(100000, 100)),
+    ("FFT 3,000 lines of 3,000", "fft 3000 lines of 3000", "TB/s", transform(3000, 3000)),
+    ("FFT of one line of 16.8M", "fft 16777216", "TB/s", transform(1, 1 << 24)),
+    ("lstm 128 steps, 512 hidden, batch 64", "lstm 128 steps, 512 hidden, batch 64", "TB/s", lstm(64, 128, 512)),
+    ("scatter_add of 1,000,000 to 10", "scatter_add 1000000 to 10", "TB/s", scatter_add(1000000, 10)),
+    ("layer_norm2d 8x256x64x64", "layer_norm2d 8x256x64x64", "TB/s", None),
+    ("group norm 8x512x64x64, 32 groups", "group_norm 8x512x64x64, 32 groups", "TB/s",
+     rows(lambda t, f, x: f.group_norm(x, 32), (8, 512, 64, 64))),
+    *[(f"{q} x 4 rows, 4096x14336", f"dequant_matmul {q} 4x4096x14336", "TB/s", None) for q in ("q4_K", "q6_K", "q8_0")],
+    ("q4_K experts, 1024 rows, 4096x14336", "dequant_grouped_matmul q4_K 1024x4096x14336", "TFLOP/s", None),
+]
+
+
+def bench(program, table):
+    labels = "|".join("^" + re.escape(label).replace("\\ ", " ") + "$" for _, label, _, _ in table)
     out = subprocess.run([program, "bench", "--json", "--filter", labels], check=True, stdout=subprocess.PIPE, text=True).stdout
     return {row["case"]: row for row in json.loads(out)}
 
@@ -137,21 +187,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/bin/rlxvk")
     parser.add_argument("--skip-torch", action="store_true")
+    parser.add_argument("--edges", action="store_true", help="the shapes no variant was chosen for, instead")
     arguments = parser.parse_args()
     torch, functional = (None, None) if arguments.skip_torch else load_torch()
-    results = bench(arguments.program)
-    print("| work | time | rate | PyTorch | of PyTorch's speed |\n|---|---|---|---|---|")
-    for title, label, unit, function in ROWS:
+    table = EDGE_ROWS if arguments.edges else ROWS
+    results = bench(arguments.program, table)
+    print("| work | time | rate | of ceiling | PyTorch | of PyTorch's speed |\n|---|---|---|---|---|---|")
+    for title, label, unit, function in table:
         row = results.get(label)
         if not row:
-            print(f"| {title} | not run | | | |")
+            print(f"| {title} | not run | | | | |")
             continue
         rate = row["gflops" if unit == "TFLOP/s" else "gbps"] / 1e3
         peer = function(torch, functional) if torch and function else None
         if torch:
             torch.cuda.empty_cache()
         beside = (text_us(peer), f"{100 * peer / row['us']:.0f} %") if peer else ("", "")
-        print(f"| {title} | {text_us(row['us'])} | {rate:.3g} {unit} | {beside[0]} | {beside[1]} |", flush=True)
+        print(f"| {title} | {text_us(row['us'])} | {rate:.3g} {unit} | {100 * row['ceiling']:.0f} % | {beside[0]} | {beside[1]} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,229 @@
+/* What `rlxvk bench` times: on GPUs, and on software drivers. */
+#include "bench/bench.h"
+
+#define QUANT_CASES(M, N, K, Q8, K4, K6)                                                           \
+    {"dequant_matmul q4_K " #M "x" #N "x" #K,                                                      \
+     "dequant_matmul format=q4_k in=x:f32:" #M "x" #K ";w:u8:" #N "x" #K4 ":quant:q4_k"},          \
+        {"dequant_matmul q6_K " #M "x" #N "x" #K,                                                  \
+         "dequant_matmul format=q6_k in=x:f32:" #M "x" #K ";w:u8:" #N "x" #K6 ":quant:q6_k"},      \
+    {                                                                                              \
+        "dequant_matmul q8_0 " #M "x" #N "x" #K,                                                   \
+            "dequant_matmul format=q8_0 in=x:f32:" #M "x" #K ";w:u8:" #N "x" #Q8 ":quant:q8_0"     \
+    }
+#define SQUARE(N)                                                                                  \
+    {                                                                                              \
+        "matmul f32 " #N, "matmul in=a:f32:" #N "x" #N ";b:f32:" #N "x" #N                         \
+    }
+#define PRODUCT(M, N, K)                                                                           \
+    {                                                                                              \
+        "matmul f32 " #M "x" #N "x" #K, "matmul in=a:f32:" #M "x" #K ";b:f32:" #K "x" #N           \
+    }
+#define ROWS(R, C)                                                                                 \
+    {"softmax " #R "x" #C, "softmax axis=-1 in=x:f32:" #R "x" #C},                                 \
+        {"layer_norm " #R "x" #C,                                                                  \
+         "layer_norm eps=1e-5 in=x:f32:" #R "x" #C ";gamma:f32:" #C ";beta:f32:" #C},              \
+        {"rms_norm " #R "x" #C, "rms_norm eps=1e-5 in=x:f32:" #R "x" #C ";gamma:f32:" #C},         \
+    {                                                                                              \
+        "reduce_sum " #R "x" #C, "reduce_sum axes=-1 in=x:f32:" #R "x" #C                          \
+    }
+#define ATTENTION(LABEL, MASK, H, HKV, Q, K, D)                                                    \
+    {                                                                                              \
+        "attention " LABEL,                                                                        \
+            "attention layout=bhsd mask=" MASK " in=q:f32:1x" #H "x" #Q "x" #D                     \
+            ":unit;k:f32:1x" #HKV "x" #K "x" #D ":unit;v:f32:1x" #HKV "x" #K "x" #D                \
+    }
+
+/* Eight ops on N elements, as one kernel and as eight. */
+#define CHAIN(LABEL, REGIONS, STEPS, N)                                                            \
+    {                                                                                              \
+        LABEL " on " #N ", " REGIONS,                                                              \
+            "elementwise_chain " STEPS " in=x:f32:" #N ";a:f32:1;b:f32:1"                          \
+    }
+#define SUMS "steps=mul:i0:i1,add:s0:i2,relu:s1,sub:s2:i1,abs:s3,min:s4:i2,neg:s5 more=mul:s6:i2"
+#define CURVES                                                                                     \
+    "steps=mul:i0:i1,gelu:s0,add:s1:i0,tanh:s2,mul:s3:i2 more=silu:s4,add:s5:i1,sigmoid:s6"
+#define CHAINS(N)                                                                                  \
+    CHAIN("chain of 8", "one kernel", SUMS, N),                                                    \
+        CHAIN("chain of 8", "eight kernels", "regions=0 " SUMS, N),                                \
+        CHAIN("chain of 8 with 4 curves", "one kernel", CURVES, N),                                \
+        CHAIN("chain of 8 with 4 curves", "eight kernels", "regions=0 " CURVES, N)
+
+const bench_case bench_gpu_cases[] = {
+    {"copy 67108864", "copy in=x:f32:67108864"},
+    {"add 67108864", "add in=a:f32:67108864;b:f32:67108864"},
+    CHAINS(67108864),
+    {"transpose 4096x4096", "transpose perm=1,0 in=x:f32:4096x4096"},
+    {"gather 65536 rows of 1024", "gather axis=0 in=x:f32:32000x1024;idx:f32:65536:index:32000"},
+    ROWS(4096, 4096),
+    ROWS(32768, 1024),
+    {"argmax 512x32000", "argmax axis=-1 in=x:f32:512x32000"},
+    {"cumsum 2000000", "cumsum axis=0 in=x:f32:2000000"},
+    {"cumsum 2048x320", "cumsum axis=-1 in=x:f32:2048x320"},
+    SQUARE(1024),
+    SQUARE(2048),
+    SQUARE(4096),
+    SQUARE(8192),
+    {"matmul f16 weight 4096", "matmul in=a:f32:4096x4096;b:f16:4096x4096"},
+    {"matmul f16 4096", "matmul precision=f16 in=a:f16:4096x4096;b:f16:4096x4096"},
+    {"matmul f16 8192", "matmul precision=f16 in=a:f16:8192x8192;b:f16:8192x8192"},
+    {"matmul f16 8192, f32 operands", "matmul precision=f16 in=a:f32:8192x8192;b:f32:8192x8192"},
+    {"matmul bf16 4096", "matmul precision=bf16 in=a:bf16:4096x4096;b:bf16:4096x4096"},
+    {"matmul split 4096", "matmul precision=split in=a:f32:4096x4096;b:f32:4096x4096"},
+    {"dequant q4_K 512x4096x14336 in f16",
+     "dequant_matmul precision=f16 format=q4_k in=x:f32:512x14336;w:u8:4096x8064:quant:q4_k"},
+    {"dequant q8_0 512x4096x14336 in f16",
+     "dequant_matmul precision=f16 format=q8_0 in=x:f32:512x14336;w:u8:4096x15232:quant:q8_0"},
+    {"matvec f32 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f32:4096x14336"},
+    {"matvec f16 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f16:4096x14336"},
+    {"matvec f32 128256x4096", "matmul transpose_b=1 in=a:f32:1x4096;b:f32:128256x4096"},
+    {"matvec f16 128256x4096", "matmul transpose_b=1 in=a:f32:1x4096;b:f16:128256x4096"},
+    QUANT_CASES(1, 4096, 14336, 15232, 8064, 11760),
+    QUANT_CASES(1, 14336, 4096, 4352, 2304, 3360),
+    QUANT_CASES(1, 128256, 4096, 4352, 2304, 3360),
+    QUANT_CASES(4, 4096, 14336, 15232, 8064, 11760),
+    QUANT_CASES(512, 4096, 14336, 15232, 8064, 11760),
+    ATTENTION("causal 1x32x2048x128", "causal", 32, 32, 2048, 2048, 128),
+    {"attention f16 causal 1x32x2048x128",
+     "attention precision=f16 layout=bhsd mask=causal in=q:f32:1x32x2048x128:unit;"
+     "k:f32:1x32x2048x128:unit;v:f32:1x32x2048x128"},
+    ATTENTION("decode 32 heads (8 kv) 32768x128", "none", 32, 8, 1, 32768, 128),
+    ATTENTION("causal 1x32x8192x128", "causal", 32, 32, 8192, 8192, 128),
+    ATTENTION("causal 1x128x1024x64", "causal", 128, 128, 1024, 1024, 64),
+    ATTENTION("decode 64 heads (8 kv) 7680x64", "none", 64, 8, 1, 7680, 64),
+    ATTENTION("decode 32 heads (8 kv) 256x128", "none", 32, 8, 1, 256, 128),
+    ATTENTION("8 heads, 64 queries of 16384x128", "causal", 8, 8, 64, 16384, 128),
+    /* Image ops; scatter and selection. */
+    {"layer_norm2d 8x256x64x64", "layer_norm2d in=x:f32:8x256x64x64;gamma:f32:256;beta:f32:256"},
+    {"group_norm 8x512x64x64, 32 groups",
+     "group_norm groups=32 in=x:f32:8x512x64x64;gamma:f32:512;beta:f32:512"},
+    {"pool_max 3x3/2 32x64x112x112",
+     "pool_max kernel=3,3 stride=2,2 padding=1,1 in=x:f32:32x64x112x112"},
+    {"resize_nearest2x 8x256x128x128", "resize_nearest2x in=x:f32:8x256x128x128"},
+    {"axial_rope2d 64x64, 8 heads of 64",
+     "axial_rope2d grid=64,64 head_dim=64 in=x:f32:8x4096x512"},
+    {"scatter_add 65536 rows of 1024 to 32000",
+     "scatter_add dim=32000 in=updates:f32:65536x1024;idx:f32:65536:index:32000"},
+    {"scatter_add 1000000 to 10",
+     "scatter_add dim=10 in=updates:f32:1000000;idx:f32:1000000:index:10"},
+    {"topk 50 of 1x128256", "topk k=50 in=x:f32:1x128256"},
+    {"topk 50 of 512x32000", "topk k=50 in=x:f32:512x32000"},
+    {"topk 8 of 4096x64", "topk k=8 in=x:f32:4096x64"},
+    {"topk 262144 of 262144", "topk k=262144 in=x:f32:1x262144"},
+    /* Convolution. */
+    {"conv 3x3 32x256x56x56 -> 256",
+     "conv padding=1,1 in=x:f32:32x256x56x56:unit;w:f32:256x256x3x3:unit"},
+    {"conv 1x1 32x256x56x56 -> 64", "conv in=x:f32:32x256x56x56:unit;w:f32:64x256x1x1:unit"},
+    {"conv 7x7 s2 32x3x224x224 -> 64",
+     "conv stride=2,2 padding=3,3 in=x:f32:32x3x224x224:unit;w:f32:64x3x7x7:unit"},
+    {"conv 3x3 1x512x7x7 -> 512",
+     "conv padding=1,1 in=x:f32:1x512x7x7:unit;w:f32:512x512x3x3:unit"},
+    {"conv depthwise 3x3 32x256x56x56",
+     "conv padding=1,1 groups=256 in=x:f32:32x256x56x56:unit;w:f32:256x1x3x3:unit"},
+    {"conv_transpose2d 4x4 s2 8x256x32x32 -> 128",
+     "conv_transpose2d stride=2,2 padding=1,1 in=x:f32:8x256x32x32:unit;w:f32:256x128x4x4:unit"},
+    {"im2col 3x3 8x64x56x56", "im2col kernel=3,3 padding=1,1 in=x:f32:8x64x56x56"},
+    {"dequant_matmul q4_0 1x4096x14336",
+     "dequant_matmul format=q4_0 in=x:f32:1x14336;w:u8:4096x8064:quant:q4_0"},
+    {"dequant_matmul q4_0 512x4096x14336",
+     "dequant_matmul format=q4_0 in=x:f32:512x14336;w:u8:4096x8064:quant:q4_0"},
+    {"dequant_matmul q5_K 1x4096x14336",
+     "dequant_matmul format=q5_k in=x:f32:1x14336;w:u8:4096x9856:quant:q5_k"},
+    {"dequant_matmul q5_K 512x4096x14336",
+     "dequant_matmul format=q5_k in=x:f32:512x14336;w:u8:4096x9856:quant:q5_k"},
+    {"dequant_matmul iq4_xs 1x4096x14336",
+     "dequant_matmul format=iq4_xs in=x:f32:1x14336;w:u8:4096x7616:quant:iq4_xs"},
+    {"dequant_grouped_matmul q4_K 8 of 4096x14336",
+     "dequant_grouped_matmul format=q4_k n=4096 "
+     "in=x:f32:8x14336;w:u8:8x4096x8064:quant:q4_k;idx:f32:8:iota"},
+    {"dequant_grouped_matmul q8_0 8 of 2048x14336",
+     "dequant_grouped_matmul format=q8_0 n=2048 "
+     "in=x:f32:8x14336;w:u8:8x2048x15232:quant:q8_0;idx:f32:8:iota"},
+    {"dequant_grouped_matmul q4_K 1024x4096x14336",
+     "dequant_grouped_matmul format=q4_k n=4096 "
+     "in=x:f32:1024x14336;w:u8:8x4096x8064:quant:q4_k;idx:f32:1024:index:8"},
+    {"fft 16384 lines of 1024", "fft in=x:c64:16384x1024"},
+    {"fft 256 lines of 65536", "fft in=x:c64:256x65536"},
+    {"fft 16 lines of 1048576", "fft in=x:c64:16x1048576"},
+    {"fft 1048576 lines of 16", "fft in=x:c64:1048576x16"},
+    {"fft 65536 lines of 256", "fft in=x:c64:65536x256"},
+    {"fft 4096 lines of 4096", "fft in=x:c64:4096x4096"},
+    {"fft 16384 lines of 1000", "fft in=x:c64:16384x1000"},
+    {"fft 7671 lines of 2187", "fft in=x:c64:7671x2187"},
+    {"fft 1677 lines of 10007", "fft in=x:c64:1677x10007"},
+    {"fft 16777216", "fft in=x:c64:16777216"},
+    {"fft 1024 down 16384 columns", "fft axis=0 in=x:c64:1024x16384"},
+    {"rfft 16384 lines of 2048", "rfft_block in=x:f32:16384x2048"},
+    {"irfft 16384 lines of 2048", "irfft_block n=2048 in=x:f32:16384x2050"},
+    {"rfft 256 lines of 131072", "rfft_block in=x:f32:256x131072"},
+    {"lstm 512 steps, 1024 hidden, batch 1",
+     "lstm hidden=1024 layers=1 bidirectional=0 "
+     "in=x:f32:1x512x1024;w_ih:f32:4194304:range:-0.03:0.03;"
+     "w_hh:f32:4194304:range:-0.03:0.03;bias:f32:4096:unit"},
+    {"gated_delta_net 1x2048, 32 heads of 128",
+     "gated_delta_net in=q:f32:1x2048x32x128:unit;k:f32:1x2048x32x128:range:-0.08:0.08;"
+     "v:f32:1x2048x32x128;g:f32:1x2048x32:range:-2:0;beta:f32:1x2048x32:range:0:1"},
+    {"mamba2 1x2048, 64 heads of 64, state 128",
+     "mamba2 in=x:f32:1x2048x64x64;dt:f32:1x2048x64:range:0:1;a:f32:64:range:-1:-0.01;"
+     "b:f32:1x2048x64x128:unit;c:f32:1x2048x64x128:unit"},
+    /* Shapes at the edges of what the variants were chosen for. */
+    {"rng_normal 67108864", "rng_normal shape=67108864"},
+    {"gelu 52428800", "gelu in=x:f32:52428800"},
+    {"concat 8192x512 and 8192x400", "concat axis=1 in=a:f32:8192x512;b:f32:8192x400"},
+    {"concat 8192x513 and 8192x401", "concat axis=1 in=a:f32:8192x513;b:f32:8192x401"},
+    {"softmax 1000x50257", "softmax axis=-1 in=x:f32:1000x50257"},
+    {"softmax 300000x33", "softmax axis=-1 in=x:f32:300000x33"},
+    PRODUCT(17, 4096, 11008),
+    PRODUCT(17, 11008, 4096),
+    PRODUCT(33, 4096, 4096),
+    PRODUCT(64, 4096, 4096),
+    PRODUCT(100, 4096, 4096),
+    PRODUCT(128, 4096, 4096),
+    PRODUCT(128, 128, 65536),
+    {"conv 1x1 64x1024x14x14 -> 256", "conv in=x:f32:64x1024x14x14:unit;w:f32:256x1024x1x1:unit"},
+    {"conv 3x3x3 4x32x16x56x56 -> 64",
+     "conv padding=1,1,1 in=x:f32:4x32x16x56x56:unit;w:f32:64x32x3x3x3:unit"},
+    {"conv depthwise 7x7 16x384x28x28",
+     "conv padding=3,3 groups=384 in=x:f32:16x384x28x28:unit;w:f32:384x1x7x7:unit"},
+    {"attention 8x16x512x64",
+     "attention layout=bhsd mask=none in=q:f32:8x16x512x64:unit;k:f32:8x16x512x64:unit;"
+     "v:f32:8x16x512x64"},
+    {"fft 100000 lines of 100", "fft in=x:c64:100000x100"},
+    {"fft 3000 lines of 3000", "fft in=x:c64:3000x3000"},
+    {"lstm 128 steps, 512 hidden, batch 64",
+     "lstm hidden=512 layers=1 bidirectional=0 "
+     "in=x:f32:64x128x512;w_ih:f32:1048576:range:-0.04:0.04;"
+     "w_hh:f32:1048576:range:-0.04:0.04;bias:f32:2048:unit"},
+};
+const size_t bench_gpu_case_count = ARRAY_COUNT(bench_gpu_cases);
+
+/* The same on software drivers, in sizes that take them milliseconds. */
+const bench_case bench_cpu_cases[] = {
+    {"copy 4194304", "copy in=x:f32:4194304"},
+    {"add 4194304", "add in=a:f32:4194304;b:f32:4194304"},
+    CHAINS(4194304),
+    {"transpose 1024x1024", "transpose perm=1,0 in=x:f32:1024x1024"},
+    {"gather 4096 rows of 256", "gather axis=0 in=x:f32:8000x256;idx:f32:4096:index:8000"},
+    ROWS(1024, 1024),
+    ROWS(8192, 256),
+    {"argmax 64x32000", "argmax axis=-1 in=x:f32:64x32000"},
+    {"cumsum 1000000", "cumsum axis=0 in=x:f32:1000000"},
+    {"cumsum 2048x320", "cumsum axis=-1 in=x:f32:2048x320"},
+    SQUARE(256),
+    SQUARE(512),
+    {"matmul f16 weight 512", "matmul in=a:f32:512x512;b:f16:512x512"},
+    {"matvec f32 1024x3584", "matmul transpose_b=1 in=a:f32:1x3584;b:f32:1024x3584"},
+    {"matvec f16 1024x3584", "matmul transpose_b=1 in=a:f32:1x3584;b:f16:1024x3584"},
+    QUANT_CASES(1, 1024, 3584, 3808, 2016, 2940),
+    QUANT_CASES(64, 1024, 3584, 3808, 2016, 2940),
+    ATTENTION("causal 1x4x256x64", "causal", 4, 4, 256, 256, 64),
+    ATTENTION("decode 8 heads (2 kv) 2048x64", "none", 8, 2, 1, 2048, 64),
+    /* Convolution. */
+    {"conv 3x3 1x32x56x56 -> 64", "conv padding=1,1 in=x:f32:1x32x56x56:unit;w:f32:64x32x3x3:unit"},
+    {"conv 1x1 1x128x28x28 -> 128", "conv in=x:f32:1x128x28x28:unit;w:f32:128x128x1x1:unit"},
+    {"conv depthwise 3x3 1x256x56x56",
+     "conv padding=1,1 groups=256 in=x:f32:1x256x56x56:unit;w:f32:256x1x3x3:unit"},
+    {"conv_transpose2d 4x4 s2 1x64x16x16 -> 32",
+     "conv_transpose2d stride=2,2 padding=1,1 in=x:f32:1x64x16x16:unit;w:f32:64x32x4x4:unit"},
+    {"im2col 3x3 1x64x56x56", "im2col kernel=3,3 padding=1,1 in=x:f32:1x64x56x56"},
+};
+const size_t bench_cpu_case_count = ARRAY_COUNT(bench_cpu_cases);
