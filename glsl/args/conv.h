@@ -22,9 +22,20 @@ struct resize_nearest2x_args {
 
 /* ---- conv_direct, conv_tiled, conv_sum, im2col, col2im ---- */
 
-/* Bits of QUADS of conv_tiled: y (w) may be written (read) four at a time. */
+/* Bits of QUADS: y (w) may be written (read) four at a time. */
 #define CONV_QUADS_Y 1
 #define CONV_QUADS_W 2
+#define CONV_QUADS_X 4 /* of conv_strips */
+/* SOURCE of conv_tiled: how x is found and, with that, the order of K.
+ * CELLS: any window; which taps are inside x is found by comparing coordinates.
+ * BITS: the same by a bit for each tap of each axis, CONV_TAP_BITS at most.
+ * QUADS: windows of one cell each, those of four positions side by side.
+ * TAPS: a step of K is one tap of so many channels; w has been put into that order. */
+#define CONV_X_CELLS  0
+#define CONV_X_BITS   1
+#define CONV_X_QUADS  2
+#define CONV_X_TAPS   3
+#define CONV_TAP_BITS 31
 
 /* Spatial axes slowest first, always three (missing ones in front: size, kernel, stride and
  * dilation 1, padding 0). positions: batch * cells of a phase of the output (of all of it, unless
@@ -35,6 +46,17 @@ struct conv_args {
     u32 k_slice, splits; /* what one split sums of channels * taps; splits of it */
     u32 in_size[3], out_size[3], kernel[3], stride[3], padding[3], dilation[3];
     u32 divide[3];
+    u32 x_offset, w_offset, bias_offset, y_offset;
+};
+
+/* conv_strips: `count` strips of four columns of y, `strips` in each of `rows` rows of a plane. m:
+ * planes of y for one of x; channels: of y; down, stride: taps and step down the rows. divide:
+ * multipliers of a plane's strips, a row's, of channels and m. */
+struct conv_strips_args {
+    u32 count, strips, rows, columns, channels, m;
+    u32 in_size[2], padding[2];
+    u32 down, stride;
+    u32 divide[4];
     u32 x_offset, w_offset, bias_offset, y_offset;
 };
 

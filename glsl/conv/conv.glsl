@@ -22,6 +22,7 @@ layout(constant_id = 5) const uint REG_N = 1;
 
 layout(push_constant) uniform block { conv_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
+layout(set = 0, binding = 0) readonly restrict buffer source4 { vec4 x_quads[]; };
 layout(set = 0, binding = 1) readonly restrict buffer filters { float w[]; };
 layout(set = 0, binding = 1) readonly restrict buffer filters4 { vec4 w_quads[]; };
 layout(set = 0, binding = 2) readonly restrict buffer offsets { float bias[]; };

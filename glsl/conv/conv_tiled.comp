@@ -3,7 +3,9 @@
  * Convolution as an implicit matrix product (tile.glsl): M channels of a group times N positions,
  * summed over K = channel * taps + tap. What a step's rows mean (where in w, how far into the
  * window, which plane of x) is worked out by STEP invocations a step ahead, so that no other
- * divides. Forward, a channel's weights lie along K as they are and are read in quads.
+ * counts taps; where w has been put into such an order that a step is one tap of STEP channels, it
+ * is the same for all rows. Forward, a channel's weights lie along K and are read in quads; of
+ * windows of one cell, x is, too.
  *
  * A tap outside x counts as 0 here, and 0 times an infinite weight is NaN: a tile that met a weight
  * that is not finite is summed again, one element at a time, skipping those taps. Grid: tiles of
@@ -16,50 +18,103 @@
 #define TILE_CONSTANT 6
 #include "lib/tile.glsl"
 
-layout(constant_id = 10) const uint QUADS = 0; /* bits of CONV_QUADS_... */
+layout(constant_id = 10) const uint QUADS = 0;  /* bits of CONV_QUADS_... */
+layout(constant_id = 11) const uint SOURCE = 0; /* CONV_X_... */
 
 const uint SHARE_W = TILE_M * STEP / 4 / THREADS; /* quads along K that an invocation carries */
-const uint SHARE_X = TILE_N * STEP / THREADS;     /* elements of one column; THREADS is a multiple
-                                                     of TILE_N */
+const uint SHARE_X = TILE_N * STEP / THREADS;     /* elements of one column (or, by quads, four);
+                                                     THREADS is a multiple of TILE_N */
+const uint LINES_X = SOURCE == CONV_X_QUADS ? THREADS * 4 / TILE_N : THREADS / TILE_N;
 
-shared ivec4 row_place[STEP]; /* shift into the window, then the same in cells, with the plane */
+/* What a row of K is: where its tap is in the window (by bits: the tap's bits, in z), then the same
+ * in cells, with the plane. */
+shared ivec4 row_place[STEP];
 shared uint row_weight[STEP]; /* from the channel's first weight */
 shared uint unusual;
+
+uvec3 split_tap(uint at)
+{
+    uint line = at / max(tap_count.z, 1), plane = 0;
+    if (DEPTH != 0)
+        plane = line / max(tap_count.y, 1);
+    return uvec3(plane, line - plane * tap_count.y, at - line * tap_count.z);
+}
 
 /* Channel and tap of row k of K. */
 uint split_row(uint k, out uvec3 tap)
 {
-    uint taps = max(volume(tap_count), 1), channel = k / taps, at = k - channel * taps;
-    uint line = at / max(tap_count.z, 1), plane = 0;
-    if (DEPTH != 0)
-        plane = line / max(tap_count.y, 1);
-    tap = uvec3(plane, line - plane * tap_count.y, at - line * tap_count.z);
-    return channel;
+    uint taps = max(volume(tap_count), 1), unit = SOURCE == CONV_X_TAPS ? STEP : 1, at = k / unit;
+    uint channel = at / taps;
+    tap = split_tap(at - channel * taps);
+    return channel * unit + k % unit;
 }
 
-/* What an invocation carries: quads of w, a column of x, and what a row of the next step means. */
+/* What an invocation carries: quads of w, of x, and what a row of the next step means. */
 vec4 next_w[SHARE_W];
-float next_x[SHARE_X];
+vec4 next_x[SHARE_X / 4];
 ivec4 next_place;
 uint next_weight;
+uint row_channel, hop_channels; /* of the row that is next, and from there to the step after */
+uvec3 row_tap, hop;
 uint w_at[SHARE_W]; /* a channel's first weight */
 uint last;          /* end of K, of this split */
 uint exponents;     /* the largest exponent bits met in w */
 int x_at;           /* where the window of the column starts in x's first plane, maybe outside */
 ivec3 origin;
+uint outside;       /* bits of the taps that are outside x: of each axis's coordinate one */
+
+/* The bits of one tap. */
+int tap_bits(uvec3 tap)
+{
+    uint bits = 1u << tap.z | 1u << (tap_count.z + tap.y);
+    return int(DEPTH != 0 ? bits | 1u << (tap_count.z + tap_count.y + tap.x) : bits);
+}
+
+uint outside_bits()
+{
+    uvec3 size = in_size();
+    uint bits = 1u << 31;
+    [[unroll]] for (uint axis = DEPTH != 0 ? 0 : 1; axis < 3; axis++) {
+        uint first = axis == 2 ? 0 : axis == 1 ? tap_count.z : tap_count.z + tap_count.y;
+        [[dont_unroll]] for (uint t = 0; t < tap_count[axis]; t++)
+            if (uint(origin[axis] + int(t) * shift[axis]) >= size[axis])
+                bits |= 1u << (first + t);
+    }
+    return bits;
+}
 
 /* Rows past the end lie outside every window. */
 void place_row(uint k)
 {
-    uvec3 tap;
-    uint channel = split_row(k, tap);
-    ivec3 at = ivec3(tap) * shift, size = ivec3(in_size());
-    int plane = int(channel * volume(in_size()));
+    ivec3 at = ivec3(row_tap) * shift, size = ivec3(in_size());
+    int plane = int(row_channel * volume(in_size()));
     next_place = ivec4(at, plane + (at.x * size.y + at.y) * size.z + at.z);
-    next_weight = channel * w_c_stride() + tap_weight(tap);
-    if (k >= last)
+    next_weight = row_channel * w_c_stride() + tap_weight(row_tap);
+    if (SOURCE == CONV_X_BITS)
+        next_place.z = k < last ? tap_bits(row_tap) : int(1u << 31);
+    else if (k >= last)
         next_place.z = 1 << 30;
 }
+
+/* A step on: an addition of numbers whose digits count taps along the axes. */
+void advance_row()
+{
+    row_tap += hop;
+    row_channel += hop_channels;
+    if (row_tap.z >= tap_count.z) {
+        row_tap.z -= tap_count.z;
+        row_tap.y++;
+    }
+    if (row_tap.y >= tap_count.y) {
+        row_tap.y -= tap_count.y;
+        row_tap.x++;
+    }
+    if (row_tap.x >= tap_count.x) {
+        row_tap.x -= tap_count.x;
+        row_channel += SOURCE == CONV_X_TAPS ? STEP : 1;
+    }
+}
+
 void store_row()
 {
     if (gl_LocalInvocationID.x < STEP) {
@@ -87,40 +142,92 @@ vec4 fetch_w(uint i, uint k0)
     return v;
 }
 
+/* Column of x in the tile that the invocation brings in, or its first, and the first row of K. */
+uvec2 place_x()
+{
+    uint across = THREADS / LINES_X, lane = gl_LocalInvocationID.x;
+    return uvec2(lane % across * (TILE_N / across), lane / across);
+}
+
+float fetch_x(uint line)
+{
+    ivec4 place = row_place[line];
+    if (SOURCE == CONV_X_BITS)
+        return (uint(place.z) & outside) == 0 ? x[x_at + place.w] : 0.0;
+    uvec3 at = uvec3(origin + place.xyz), size = in_size();
+    bool real = at.z < size.z && at.y < size.y && (DEPTH == 0 || at.x < size.x);
+    return real ? x[x_at + place.w] : 0.0;
+}
+
+void fetch_quads(uint k)
+{
+    uint line = k + place_x().y, plane = volume(in_size());
+    [[unroll]] for (uint i = 0; i < SHARE_X / 4; i++) {
+        uint row = line + i * LINES_X;
+        next_x[i] = row < last ? x_quads[(uint(x_at) + row * plane) >> 2] : vec4(0.0);
+    }
+}
+
+/* One tap of STEP channels, and on to the next. */
+void fetch_tap()
+{
+    uvec3 at = uvec3(origin + ivec3(row_tap) * shift), size = in_size();
+    bool real = at.z < size.z && at.y < size.y && (DEPTH == 0 || at.x < size.x);
+    ivec3 way = ivec3(row_tap) * shift;
+    int plane = int(volume(size)), from = x_at + int(row_channel + place_x().y) * plane;
+    from += (way.x * int(size.y) + way.y) * int(size.z) + way.z;
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+        next_x[i / 4][i % 4] = real ? x[from + int(i * LINES_X) * plane] : 0.0;
+    advance_row();
+}
+
 void fetch(uint k)
 {
-    uint row_x = gl_LocalInvocationID.x / TILE_N;
     [[unroll]] for (uint i = 0; i < SHARE_W; i++)
         next_w[i] = fetch_w(i, k);
-    [[unroll]] for (uint i = 0; i < SHARE_X; i++) {
-        ivec4 place = row_place[row_x + i * (THREADS / TILE_N)];
-        uvec3 at = uvec3(origin + place.xyz), size = in_size();
-        bool real = at.z < size.z && at.y < size.y && (DEPTH == 0 || at.x < size.x);
-        next_x[i] = real ? x[x_at + place.w] : 0.0;
+    if (SOURCE == CONV_X_QUADS) {
+        fetch_quads(k);
+        return;
     }
-    if (gl_LocalInvocationID.x < STEP)
+    if (SOURCE == CONV_X_TAPS) {
+        fetch_tap();
+        return;
+    }
+    uint line = place_x().y;
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+        next_x[i / 4][i % 4] = fetch_x(line + i * LINES_X);
+    if (gl_LocalInvocationID.x < STEP) {
+        advance_row();
         place_row(k + STEP + gl_LocalInvocationID.x);
+    }
 }
 
 void store()
 {
-    uint column = gl_LocalInvocationID.x % TILE_N, row_x = gl_LocalInvocationID.x / TILE_N;
+    uvec2 at_x = place_x();
     [[unroll]] for (uint i = 0; i < SHARE_W; i++) {
         uvec2 at = place_w(i);
         uvec4 e = floatBitsToUint(next_w[i]) & 0x7f800000u;
         exponents = max(exponents, max(max(e.x, e.y), max(e.z, e.w)));
         store_along_a(at.x, at.y, next_w[i]);
     }
+    if (SOURCE == CONV_X_QUADS) {
+        [[unroll]] for (uint i = 0; i < SHARE_X / 4; i++)
+            store_across_b(at_x.x, at_x.y + i * LINES_X, next_x[i]);
+        return;
+    }
     [[unroll]] for (uint i = 0; i < SHARE_X; i++)
-        store_one_b(column, row_x + i * (THREADS / TILE_N), next_x[i]);
-    store_row();
+        store_one_b(at_x.x, at_x.y + i * LINES_X, next_x[i / 4][i % 4]);
+    if (SOURCE != CONV_X_TAPS)
+        store_row();
 }
 
-/* Channels and positions outside become the last ones. */
-void start(uint group, uint m0, uint n0)
+/* Channels and positions outside become the last ones; four of the latter are never half outside.
+ */
+void start(uint group, uint m0, uint n0, uint k0)
 {
     uvec3 place;
-    uint n = min(n0 + gl_LocalInvocationID.x % TILE_N, args.positions - 1);
+    uint n = min(n0 + place_x().x, args.positions - (SOURCE == CONV_X_QUADS ? 4 : 1));
     uint x_first = x_start(locate(n, place), group);
     ivec3 size = ivec3(in_size());
     origin = window_origin(place);
@@ -128,6 +235,16 @@ void start(uint group, uint m0, uint n0)
     [[unroll]] for (uint i = 0; i < SHARE_W; i++)
         w_at[i] = w_start(group, min(m0 + place_w(i).x, args.m - 1));
     exponents = 0;
+    if (SOURCE == CONV_X_QUADS)
+        return;
+    if (SOURCE == CONV_X_BITS)
+        outside = outside_bits();
+    hop_channels = split_row(STEP, hop);
+    row_channel = split_row(SOURCE == CONV_X_TAPS ? k0 : k0 + gl_LocalInvocationID.x, row_tap);
+    if (SOURCE == CONV_X_TAPS)
+        return;
+    place_row(k0 + gl_LocalInvocationID.x);
+    store_row();
 }
 
 /* One element of y, tap by tap. */
@@ -141,7 +258,7 @@ float careful_sum(uint group, uint m, uint n, uint k_begin, uint k_end)
         uvec3 tap;
         uint channel = split_row(k, tap), cell;
         if (source_cell(window + ivec3(tap) * shift, cell))
-            sum = fma(w[w_first + channel * w_c_stride() + tap_weight(tap)],
+            sum = fma(w[w_first + (TRANSPOSED != 0 ? channel * w_c_stride() + tap_weight(tap) : k)],
                       x[x_first + channel * volume(in_size()) + cell], sum);
     }
     return sum;
@@ -222,11 +339,9 @@ void main()
     enter_phase(phase_index);
     uint k_total = args.channels * volume(tap_count), k_begin = min(k_total, split * args.k_slice);
     last = min(k_total, k_begin + args.k_slice);
-    start(group, m0, n0);
+    start(group, m0, n0, k_begin);
     if (gl_LocalInvocationID.x == 0)
         unusual = 0;
-    place_row(k_begin + gl_LocalInvocationID.x);
-    store_row();
     barrier();
     tile_product(k_begin, last);
     if (exponents == 0x7f800000u)

@@ -8,9 +8,8 @@
  * sum parts of K into a temporary [splits, y], which conv_sum adds up in order.
  */
 #include "args/conv.h"
-#include "constants/conv.h"
 #include "op/conv/conv.h"
-#include "op/conv/conv_select.h"
+#include "op/conv/conv_emit.h"
 #include "op/families.h"
 
 #include <string.h>
@@ -163,15 +162,6 @@ error:
 
 /* ---- Lower ---- */
 
-typedef struct conv_problem {
-    const conv_class *class;
-    conv_shape shape;
-    operand x, w, bias, y;
-    bool has_bias, transposed, deep; /* deep: three spatial axes */
-    uint64_t slice, splits;
-    struct conv_args args;
-} conv_problem;
-
 static void fill_axes(struct conv_args *args, const rlxvk_shape *x, const rlxvk_shape *y,
                       const rlxvk_conv_options *o)
 {
@@ -221,8 +211,17 @@ static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape 
     p->shape = (conv_shape){.m = args->m,
                             .n = (uint64_t)y->dims[0] * total.cells,
                             .k = args->channels * total.taps,
-                            .groups = groups * total.count};
+                            .groups = groups * total.count,
+                            .channels = p->transposed ? 0 : args->channels};
     args->positions = (u32)p->shape.n;
+    if (!p->transposed && !p->deep && args->channels == 1 && args->dilation[1] == 1 &&
+        args->dilation[2] == 1)
+        p->shape.planes = (conv_planes){.across = args->kernel[2],
+                                        .down = args->kernel[1],
+                                        .stride = MAX(args->stride[1], args->stride[2]),
+                                        .rows = args->out_size[1],
+                                        .columns = args->out_size[2],
+                                        .count = (uint64_t)y->dims[0] * (uint64_t)y->dims[1]};
 }
 
 static size_t choose(lowering *l, const conv_problem *p)
@@ -237,7 +236,8 @@ static conv_problem make_problem(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     const rlxvk_conv_options *o = &((const conv_attributes *)n->attributes)->options;
     const rlxvk_shape *x = input_shape(l->graph, n, 0);
-    conv_problem p = {.x = lower_input(l, id, 0),
+    conv_problem p = {.node = id,
+                      .x = lower_input(l, id, 0),
                       .w = lower_input(l, id, 1),
                       .y = lower_write(l, id),
                       .has_bias = n->input_count == 3,
@@ -257,74 +257,13 @@ static conv_problem make_problem(lowering *l, uint32_t id)
     return p;
 }
 
-static uint32_t out_cells(const conv_problem *p)
-{
-    return p->args.out_size[0] * p->args.out_size[1] * p->args.out_size[2];
-}
-
-/* What conv_tiled may access in quads. */
-static uint32_t quad_bits(const conv_problem *p)
-{
-    bool y = !p->transposed && (p->y.offset | out_cells(p)) % 4 == 0;
-    bool w = !p->transposed && (p->w.offset | p->shape.k) % 4 == 0;
-    return (y ? CONV_QUADS_Y : 0u) | (w ? CONV_QUADS_W : 0u);
-}
-
-static rlxvk_status emit_product(lowering *l, uint32_t id, conv_problem *p)
-{
-    static const uint16_t kernels[] = {
-        [CONV_FORM_DIRECT] = KERNEL_CONV_DIRECT, [CONV_FORM_TILED] = KERNEL_CONV_TILED};
-    const conv_class *c = p->class;
-    dispatch d = {.kernel = kernels[c->form], .node = id, .variant = c->row.name};
-    const operand operands[] = {p->x, p->w, p->bias, p->y};
-    bool adds_bias = p->has_bias && p->splits == 1; /* else conv_sum does */
-    SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
-                  {CONV_DEPTH, p->deep}, {CONV_TRANSPOSED, p->transposed},
-                  {CONV_HAS_BIAS, adds_bias}, {CONV_REG_M, c->register_m},
-                  {CONV_REG_N, c->register_n});
-    if (c->form == CONV_FORM_TILED)
-        SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
-                      {CONV_TILED_STEP, c->step}, {CONV_TILED_LOOP, c->loop},
-                      {CONV_TILED_QUADS, quad_bits(p)});
-    p->args.y_offset = p->y.offset;
-    lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);
-    return lower_emit(l, &d, &p->args, sizeof p->args, operands, ARRAY_COUNT(operands));
-}
-
-static rlxvk_status emit_sum(lowering *l, uint32_t id, const conv_problem *p, operand y)
-{
-    uint64_t count = shape_numel(&graph_node(l->graph, id)->shape);
-    dispatch d = {.kernel = KERNEL_CONV_SUM, .node = id};
-    struct conv_sum_args args = {.count = (u32)count,
-                                 .splits = (u32)p->splits,
-                                 .cells = out_cells(p),
-                                 .channels = p->args.groups * p->args.m,
-                                 .bias_offset = p->bias.offset,
-                                 .y_offset = y.offset};
-    operand partial = p->y;
-    partial.access = ACCESS_READ;
-    const operand operands[] = {partial, p->has_bias ? p->bias : partial, y};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {CONV_SUM_HAS_BIAS, p->has_bias});
-    lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
-}
-
 static rlxvk_status conv_lower(lowering *l, uint32_t id)
 {
     conv_problem p = make_problem(l, id);
-    operand y = p.y;
-    rlxvk_status status;
     if (p.shape.groups * p.shape.m > UINT32_MAX / 2 / MAX(p.shape.n, 1))
         return op_fail(graph_node(l->graph, id), RLXVK_E_TOO_LARGE,
                        "the phases of this stride have 2^31 cells or more; use a smaller one");
-    if (p.splits > 1)
-        TRY(lower_temporary(
-            l, p.splits * shape_numel(&graph_node(l->graph, id)->shape) * sizeof(float), &p.y));
-    TRY(emit_product(l, id, &p));
-    if (p.splits > 1)
-        TRY(emit_sum(l, id, &p, y));
-error:
-    return status;
+    return conv_emit(l, &p);
 }
 
 /* ---- The family ---- */

@@ -1,7 +1,9 @@
 /*
  * The classes of convolution. Tiles are for hardware: on software and translated drivers barriers
  * and shared memory cost more than they save. There only what no invocation may sum alone takes
- * tiles, which can be split. The last row of each setting has no conditions but the baseline's.
+ * tiles, which can be split. Of the large tiles those are taken whose share of the busiest compute
+ * unit is done first: rates are of an H200, relative to each other. The last row of each setting
+ * has no conditions but the baseline's.
  */
 #include "args/matmul.h"
 #include "op/conv/conv_select.h"
@@ -17,28 +19,70 @@ enum {
 /* K elements an invocation sums at most: some software drivers end its loops at 65,535 rounds. */
 #define LONGEST_SLICE 32768
 #define MOST_PARTIALS (UINT64_C(1) << 26)
+/* conv_strips: an invocation has a bit for each cell of a row that it reads, and code for each tap
+ * along it. */
+#define MOST_ACROSS 16
+#define MOST_STRIDE 4
+#define MOST_DOWN   1024
+/* What pays for a dispatch that puts w into another order. */
+#define LEAST_PACKED_POSITIONS 2048
+#define LEAST_PACKED_PRODUCT   1e9
+#define USUAL_WEIGHTS          1024 /* quads of weights above which few workgroups are resident */
 
 /* clang-format off */
 #define DIRECT CONV_FORM_DIRECT
 #define TILES  CONV_FORM_TILED
+#define STRIPS CONV_FORM_STRIPS
 #define ZIGZAG TILE_LOOP_ZIGZAG
 const conv_class conv_classes[] = {
-    /* {name, settings, conditions}, form, threads, tile, registers, step, loop, least and most m */
-    {{"direct_depthwise", ON_NATIVE, 0},     DIRECT, 0,   1,   2,   1, 2, 0,  0,      0,  1},
-    {{"direct_few",    ON_NATIVE, 0},        DIRECT, 0,   8,   2,   8, 2, 0,  0,      0,  8},
-    {{"tiled_32x128",  ON_ALL, IF_FILLS},    TILES, 128,  32,  128, 4, 8, 16, ZIGZAG, 0,  32},
+    /* {name, settings, conditions}, form, threads, tile, registers, step, loop, rate, least and
+     * most m */
+    {{"strips",        ON_NATIVE, 0},        STRIPS, 128, 1,   4,   1, 4, 0,  0,      0,  0,  ANY},
+    {{"direct_depthwise", ON_NATIVE, 0},     DIRECT, 0,   1,   2,   1, 2, 0,  0,      0,  0,  1},
+    {{"direct_few",    ON_NATIVE, 0},        DIRECT, 0,   8,   2,   8, 2, 0,  0,      0,  0,  8},
+    {{"tiled_32x128",  ON_ALL, IF_FILLS},    TILES, 128,  32,  128, 4, 8, 16, ZIGZAG, 0,  0,  32},
+    {{"packed_128x128", ON_NATIVE, IF_FILLS | IF_WHOLE},
+                                             TILES, 256,  128, 128, 8, 8, 16, ZIGZAG, 100, 65, ANY,
+                                             true},
+    {{"packed_64x128", ON_NATIVE, IF_FILLS}, TILES, 128,  64,  128, 8, 8, 16, ZIGZAG, 98, 33, ANY,
+                                             true},
     {{"tiled_128x128", ON_ALL, IF_FILLS | IF_WHOLE},
-                                             TILES, 256,  128, 128, 8, 8, 16, ZIGZAG, 65, ANY},
-    {{"tiled_64x128",  ON_ALL, IF_FILLS},    TILES, 128,  64,  128, 8, 8, 16, ZIGZAG, 33, ANY},
-    {{"tiled_64x64",   ON_ALL, IF_LONG},     TILES, 128,  64,  64,  8, 4, 16, ZIGZAG, 33, ANY},
-    {{"tiled_32x32",   ON_ALL, 0},           TILES, 64,   32,  32,  4, 4, 32, ZIGZAG, 0,  ANY},
-    {{"direct_block",  ON_PORTABLE, 0},      DIRECT, 32,  8,   4,   8, 4, 0,  0,      4,  ANY},
-    {{"direct_single", ON_PORTABLE, 0},      DIRECT, 32,  1,   4,   1, 4, 0,  0,      0,  ANY},
+                                             TILES, 256,  128, 128, 8, 8, 16, ZIGZAG, 90, 65, ANY},
+    {{"tiled_64x128",  ON_ALL, IF_FILLS},    TILES, 128,  64,  128, 8, 8, 16, ZIGZAG, 84, 33, ANY},
+    {{"tiled_64x64",   ON_ALL, IF_LONG},     TILES, 128,  64,  64,  8, 4, 16, ZIGZAG, 72, 33, ANY},
+    {{"tiled_32x32",   ON_ALL, 0},           TILES, 64,   32,  32,  4, 4, 32, ZIGZAG, 0,  0,  ANY},
+    {{"direct_block",  ON_PORTABLE, 0},      DIRECT, 32,  8,   4,   8, 4, 0,  0,      0,  4,  ANY},
+    {{"direct_single", ON_PORTABLE, 0},      DIRECT, 32,  1,   4,   1, 4, 0,  0,      0,  0,  ANY},
 };
 /* clang-format on */
 
-static uint64_t shared_bytes(const conv_class *c)
+/* ---- Planes ---- */
+
+static bool fits_strips(const conv_shape *s)
 {
+    const conv_planes *p = &s->planes;
+    return p->across > 0 && p->across <= MOST_ACROSS && p->down <= MOST_DOWN &&
+           p->stride <= MOST_STRIDE && p->count > 0 && p->rows > 0 && p->columns > 0;
+}
+
+static uint64_t strips_of_plane(const conv_planes *p)
+{
+    return p->rows * divide_up(p->columns, 4);
+}
+
+uint64_t conv_strip_weights(const conv_class *c, const conv_shape *s)
+{
+    const conv_planes *p = &s->planes;
+    uint64_t met = (c->threads - 2) / strips_of_plane(p) + 2;
+    return MIN(met, p->count) * p->down * divide_up(p->across, 4);
+}
+
+/* ---- The choice ---- */
+
+static uint64_t shared_bytes(const conv_class *c, const conv_shape *s)
+{
+    if (c->form == CONV_FORM_STRIPS)
+        return fits_strips(s) ? conv_strip_weights(c, s) * 16 : 0;
     if (c->form != CONV_FORM_TILED)
         return 0;
     /* Two tiles with eight quads of padding each, what a step's rows mean, a flag. */
@@ -47,32 +91,61 @@ static uint64_t shared_bytes(const conv_class *c)
 
 uint64_t conv_groups(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
+    if (c->form == CONV_FORM_STRIPS)
+        return divide_up(s->planes.count * strips_of_plane(&s->planes), c->threads);
     uint64_t tiles = s->groups * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     if (c->form == CONV_FORM_TILED)
         return tiles;
     return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
 }
 
+/* Steps are whole, and a window has several cells. */
+static bool fits_packing(const conv_class *c, const conv_shape *s)
+{
+    return s->channels > 0 && s->channels % c->step == 0 && s->k > s->channels;
+}
+
+static bool pays_packing(const conv_shape *s)
+{
+    double product = (double)s->m * (double)s->n * (double)s->k * (double)s->groups;
+    return s->n >= LEAST_PACKED_POSITIONS && product >= LEAST_PACKED_PRODUCT;
+}
+
 static bool suits(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
     uint64_t rest = s->m % c->tile_m;
     bool portable = choice_setting_of(profile) & ON_PORTABLE;
-    return s->m >= c->least_m &&
+    if (c->form == CONV_FORM_STRIPS)
+        return s->planes.columns > 2 && fits_strips(s) && conv_strip_weights(c, s) <= USUAL_WEIGHTS;
+    return s->m >= c->least_m && (!c->packed || pays_packing(s)) &&
            (!portable || c->form != CONV_FORM_TILED || s->k > LONGEST_SLICE) &&
            (!(c->row.conditions & IF_WHOLE) || rest == 0 || rest * 2 > c->tile_m) &&
            (!(c->row.conditions & IF_LONG) || s->n * 2 > c->tile_n);
+}
+
+/* Multiply-adds, an element of K, of the compute unit that has most tiles, over the row's rate. */
+static double cost(const conv_class *c, const conv_shape *s, const device_profile *profile)
+{
+    uint64_t units = MAX(profile->compute_units, 1u);
+    uint64_t most = divide_up(conv_groups(c, s, profile), units);
+    return c->rate ? (double)most * c->tile_m * c->tile_n / c->rate : 0;
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const conv_class *c = row;
     const conv_shape *s = problem;
-    bool splits = c->form == CONV_FORM_TILED;
-    return (choice_fit){.can = s->m <= c->most_m && (splits || s->k <= LONGEST_SLICE),
+    bool can = c->form == CONV_FORM_TILED || s->k <= LONGEST_SLICE;
+    if (c->form == CONV_FORM_STRIPS)
+        can = fits_strips(s);
+    if (c->packed)
+        can = fits_packing(c, s);
+    return (choice_fit){.can = can && s->m <= c->most_m,
                         .suits = suits(c, s, profile),
                         .threads = c->threads,
-                        .shared_bytes = shared_bytes(c),
-                        .groups = conv_groups(c, s, profile)};
+                        .shared_bytes = shared_bytes(c, s),
+                        .groups = conv_groups(c, s, profile),
+                        .cost = cost(c, s, profile)};
 }
 
 const choice_table conv_choice = {CHOICE_ROWS(conv_classes), .fit = fit, .last_takes_all = true};

@@ -34,10 +34,54 @@ static void expect(const char *name, uint64_t m, uint64_t n, uint64_t groups, de
     assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
 }
 
+/* One channel of y from each of x, with windows of so many taps across and down. */
+static void expect_planes(const char *name, uint32_t across, uint32_t rows, uint32_t columns,
+                          device_profile p)
+{
+    conv_shape s = {.m = 1,
+                    .n = UINT64_C(8) * rows * columns,
+                    .k = 7 * across,
+                    .groups = 16,
+                    .planes = {across, 7, 1, rows, columns, 128}};
+    assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
+}
+
+static void planes(void **state)
+{
+    (void)state;
+    expect_planes("strips", 7, 28, 28, big_gpu());
+    expect_planes("strips", 7, 3, 3, baseline());
+    /* too many planes for one workgroup's weights */
+    expect_planes("direct_depthwise", 7, 1, 3, big_gpu());
+    expect_planes("direct_depthwise", 7, 28, 2, big_gpu()); /* half of the strip would be outside */
+    expect_planes("direct_depthwise", 0, 28, 28, big_gpu());
+    expect_planes("direct_depthwise", 17, 28, 28, big_gpu());
+    expect_planes("direct_single", 7, 28, 28, least_software());
+}
+
+static void expect_channels(const char *name, uint64_t m, uint64_t n, uint64_t channels)
+{
+    device_profile p = big_gpu();
+    conv_shape s = {.m = m, .n = n, .k = channels * 9, .groups = 1, .channels = channels};
+    assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
+}
+
+/* Where w may be put into another order, which takes a dispatch. */
+static void packed(void **state)
+{
+    (void)state;
+    expect_channels("packed_128x128", 256, 131072, 256);
+    expect_channels("packed_64x128", 64, 131072, 64);
+    expect_channels("tiled_64x128", 64, 131072, 63);
+    expect_channels("tiled_64x128", 64, 16384, 64);
+    expect_channels("tiled_64x64", 512, 49, 512);
+}
+
 static void classes(void **state)
 {
     (void)state;
-    expect("tiled_128x128", 256, 100352, 1, big_gpu());
+    expect("tiled_128x128", 256, 131072, 1, big_gpu());
+    expect("tiled_64x128", 256, 12288, 1, big_gpu()); /* 384 tiles are 3 a unit, 192 are 2 */
     expect("tiled_64x128", 192, 100352, 1, big_gpu());
     expect("tiled_64x128", 64, 100352, 1, big_gpu());
     expect("tiled_32x128", 24, 100352, 1, big_gpu());
@@ -59,10 +103,10 @@ static void forced(void **state)
     (void)state;
     device_profile cpu = least_software();
     conv_shape s = {.m = 1, .n = 1, .k = 576, .groups = 1}, deep = {2, 1, 100000, 1};
-    assert_string_equal(conv_select(&s, &cpu, 0)->row.name, "direct_depthwise");
+    assert_string_equal(conv_select(&s, &cpu, 1)->row.name, "direct_depthwise");
     s.m = 2;
-    assert_string_equal(conv_select(&s, &cpu, 6)->row.name, "tiled_32x32");
-    assert_string_equal(conv_select(&deep, &cpu, 8)->row.name, "tiled_32x32");
+    assert_string_equal(conv_select(&s, &cpu, 9)->row.name, "tiled_32x32");
+    assert_string_equal(conv_select(&deep, &cpu, 11)->row.name, "tiled_32x32");
     assert_string_equal(conv_select(&deep, &cpu, VARIANT_NONE)->row.name, "tiled_32x32");
 }
 
@@ -78,7 +122,7 @@ static void tiles_divide(void **state)
         assert_int_equal(c->threads % c->tile_n, 0);
         assert_int_equal(c->register_m % 4 + c->register_n % 4, 0);
         assert_int_equal(c->tile_m * c->step / 4 % c->threads, 0);
-        assert_int_equal(c->tile_n * c->step % c->threads, 0);
+        assert_int_equal(c->tile_n * c->step % (c->threads * 4), 0);
         assert_int_equal(32 % c->step, 0);
     }
 }
@@ -125,7 +169,10 @@ static void multipliers_divide(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(forced),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),
+                                       cmocka_unit_test(planes),
+                                       cmocka_unit_test(packed),
+                                       cmocka_unit_test(forced),
                                        cmocka_unit_test(tiles_divide),
                                        cmocka_unit_test(slices_cover_k),
                                        cmocka_unit_test(multipliers_divide)};

@@ -160,6 +160,45 @@ static void generate_forward(case_list *list)
     case_add(list, "conv in=x:f32:1x16000x3x3:one;w:f32:2x16000x3x3:one");
 }
 
+/* On both sides of what decides between kernels, and between ways through them. */
+static void generate_edges(case_list *list)
+{
+    static const char *const lines[] = {
+        /* many planes a workgroup; quads of x that start left of the taps; rows and columns over */
+        "groups=40 padding=3,3 in=x:f32:2x40x7x7;w:f32:40x1x7x7;bias:f32:40",
+        "groups=6 padding=3,3 in=x:f32:2x6x28x28;w:f32:6x1x7x7",
+        "groups=6 padding=2,1 stride=2,2 in=x:f32:2x6x17x16;w:f32:12x1x5x4;bias:f32:12",
+        "groups=8 padding=3 in=x:f32:2x8x64;w:f32:8x1x4",
+        "groups=300 in=x:f32:2x300x1;w:f32:300x1x1",
+        "groups=3 padding=1,5 in=x:f32:1x3x6x4;w:f32:3x1x3x3;bias:f32:3",
+        "groups=5 dilation=2,2 padding=2,2 in=x:f32:1x5x9x8;w:f32:5x1x3x3",
+        "groups=4 padding=3,3 in=x:f32:1x4x12x12;w:f32:4x1x7x7:special;bias:f32:4",
+        "groups=4 padding=1,1 in=x:f32:1x4x8x8:special;w:f32:4x1x3x3",
+        "groups=2 padding=8,8 in=x:f32:1x2x9x24;w:f32:2x1x5x16",
+        "groups=2 padding=8,8 in=x:f32:1x2x9x24;w:f32:2x1x5x17",
+        "groups=2 stride=4,4 in=x:f32:1x2x19x40;w:f32:2x1x5x6",
+        "groups=2 stride=5,5 in=x:f32:1x2x19x40;w:f32:2x1x5x6",
+        /* as many taps along the axes as have bits in a word, and more */
+        "padding=7,7 in=x:f32:1x2x6x6;w:f32:35x2x15x15",
+        "padding=7,7 in=x:f32:1x2x6x6;w:f32:35x2x15x16",
+        "padding=4,4,4 in=x:f32:1x2x5x4x4;w:f32:3x2x10x10x11",
+        "padding=4,4,4 in=x:f32:1x2x5x4x4;w:f32:3x2x10x11x11",
+        /* windows of one cell */
+        "in=x:f32:3x40x4x5;w:f32:33x40x1x1;bias:f32:33",
+        "in=x:f32:3x37x2x2x9;w:f32:33x37x1x1x1",
+        "groups=2 in=x:f32:3x18x36;w:f32:70x9x1",
+        "padding=1,1 in=x:f32:2x12x6x6;w:f32:40x12x1x1",
+        "shift=1 in=x:f32:2x33x6x6;w:f32:40x33x1x1:special",
+        "in=x:f32:2x33x6x6:special;w:f32:40x33x1x1",
+        /* a step of K is one tap */
+        "padding=1,1 in=x:f32:2x64x7x7;w:f32:40x64x3x3;bias:f32:40",
+        "groups=2 padding=1,1,1 in=x:f32:1x64x3x4x5;w:f32:70x32x3x2x3:special",
+        "stride=2,1 dilation=1,2 padding=2,2 in=x:f32:2x32x9x8;w:f32:33x32x3x3",
+        "w_shift=1 padding=1 in=x:f32:2x16x40;w:f32:41x16x5",
+    };
+    case_add_all(list, "conv", lines, COUNT(lines));
+}
+
 static void generate_transposed(case_list *list)
 {
     static const char *const lines[] = {
@@ -313,6 +352,7 @@ static void generate(case_list *list)
 {
     generate_windows(list);
     generate_forward(list);
+    generate_edges(list);
     generate_transposed(list);
     generate_columns(list);
     generate_refusals(list);

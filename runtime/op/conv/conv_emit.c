@@ -1,0 +1,172 @@
+/* The dispatches of a convolution: constants and arguments of the kernel that was chosen, and where
+ * K is split, the sum of the parts. */
+#include "op/conv/conv_emit.h"
+#include "constants/conv.h"
+#include "op/movement/layout.h"
+
+#define MOST_UNROLLED 49 /* taps that get code of their own in conv_strips */
+
+static uint32_t out_cells(const conv_problem *p)
+{
+    return p->args.out_size[0] * p->args.out_size[1] * p->args.out_size[2];
+}
+
+/* ---- conv_direct, conv_tiled ---- */
+
+/* What conv_tiled may access in quads. */
+static uint32_t quad_bits(const conv_problem *p)
+{
+    bool y = !p->transposed && (p->y.offset | out_cells(p)) % 4 == 0;
+    bool w = !p->transposed && (p->w.offset | p->shape.k) % 4 == 0;
+    return (y ? CONV_QUADS_Y : 0u) | (w ? CONV_QUADS_W : 0u);
+}
+
+/* How conv_tiled finds x. */
+static uint32_t source_of(const conv_problem *p)
+{
+    const struct conv_args *args = &p->args;
+    uint64_t kernels = 0, others = 0, in_cells = 1;
+    for (uint32_t i = 0; i < CONV_AXES; i++) {
+        kernels += args->kernel[i];
+        others += args->stride[i] - 1 + args->padding[i];
+        in_cells *= args->in_size[i];
+    }
+    if (kernels == CONV_AXES && others == 0 && !p->transposed &&
+        (args->x_offset | in_cells) % 4 == 0)
+        return CONV_X_QUADS;
+    if (p->class->packed)
+        return CONV_X_TAPS;
+    return kernels <= CONV_TAP_BITS ? CONV_X_BITS : CONV_X_CELLS;
+}
+
+static rlxvk_status emit_product(lowering *l, conv_problem *p)
+{
+    const conv_class *c = p->class;
+    bool tiled = c->form == CONV_FORM_TILED;
+    dispatch d = {.kernel = tiled ? KERNEL_CONV_TILED : KERNEL_CONV_DIRECT,
+                  .node = p->node,
+                  .variant = c->row.name};
+    const operand operands[] = {p->x, p->w, p->bias, p->y};
+    bool adds_bias = p->has_bias && p->splits == 1; /* else conv_sum does */
+    SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
+                  {CONV_DEPTH, p->deep}, {CONV_TRANSPOSED, p->transposed},
+                  {CONV_HAS_BIAS, adds_bias}, {CONV_REG_M, c->register_m},
+                  {CONV_REG_N, c->register_n});
+    if (tiled)
+        SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
+                      {CONV_TILED_STEP, c->step}, {CONV_TILED_LOOP, c->loop},
+                      {CONV_TILED_QUADS, quad_bits(p)}, {CONV_TILED_SOURCE, source_of(p)});
+    p->args.y_offset = p->y.offset;
+    lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);
+    return lower_emit(l, &d, &p->args, sizeof p->args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_sum(lowering *l, const conv_problem *p, operand y)
+{
+    uint64_t count = shape_numel(&graph_node(l->graph, p->node)->shape);
+    dispatch d = {.kernel = KERNEL_CONV_SUM, .node = p->node};
+    struct conv_sum_args args = {.count = (u32)count,
+                                 .splits = (u32)p->splits,
+                                 .cells = out_cells(p),
+                                 .channels = p->args.groups * p->args.m,
+                                 .bias_offset = p->bias.offset,
+                                 .y_offset = y.offset};
+    operand partial = p->y;
+    partial.access = ACCESS_READ;
+    const operand operands[] = {partial, p->has_bias ? p->bias : partial, y};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {CONV_SUM_HAS_BIAS, p->has_bias});
+    lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* w [m, channels, taps] with a step's channels innermost: [m, channels / step, taps, step]. */
+static rlxvk_status emit_packing(lowering *l, conv_problem *p)
+{
+    const struct conv_args *a = &p->args;
+    int64_t step = p->class->step, taps = (int64_t)a->kernel[0] * a->kernel[1] * a->kernel[2];
+    int64_t blocks = (int64_t)a->groups * a->m * a->channels / step;
+    strided_copy copy = layout_dense_copy(&(rlxvk_shape){3, {blocks, taps, step}});
+    operand packed;
+    rlxvk_status status;
+    copy.source[0] = taps * step;
+    copy.source[1] = 1;
+    copy.source[2] = taps;
+    TRY(lower_temporary(l, (uint64_t)(blocks * taps * step) * sizeof(float), &packed));
+    TRY(layout_emit_copy(l, &copy, p->w, packed));
+    packed.access = ACCESS_READ;
+    p->w = packed;
+    p->args.w_offset = packed.offset;
+error:
+    return status;
+}
+
+/* ---- conv_strips ---- */
+
+static struct conv_strips_args strips_args(const conv_problem *p)
+{
+    const struct conv_args *a = &p->args;
+    const conv_planes *planes = &p->shape.planes;
+    u32 strips = (u32)divide_up(planes->columns, 4), channels = a->groups * a->m;
+    return (struct conv_strips_args){.count = (u32)planes->count * planes->rows * strips,
+                                     .strips = strips,
+                                     .rows = planes->rows,
+                                     .columns = planes->columns,
+                                     .channels = channels,
+                                     .m = a->m,
+                                     .in_size = {a->in_size[1], a->in_size[2]},
+                                     .padding = {a->padding[1], a->padding[2]},
+                                     .down = a->kernel[1],
+                                     .stride = a->stride[1],
+                                     .divide = {conv_divide_multiplier(planes->rows * strips),
+                                                conv_divide_multiplier(strips),
+                                                conv_divide_multiplier(channels),
+                                                conv_divide_multiplier(a->m)},
+                                     .x_offset = a->x_offset,
+                                     .w_offset = a->w_offset,
+                                     .bias_offset = a->bias_offset,
+                                     .y_offset = p->y.offset};
+}
+
+static rlxvk_status emit_strips(lowering *l, const conv_problem *p)
+{
+    const conv_class *c = p->class;
+    const conv_planes *planes = &p->shape.planes;
+    struct conv_strips_args args = strips_args(p);
+    bool quads_x = (args.x_offset | args.in_size[1]) % 4 == 0;
+    bool quads_y = (args.y_offset | args.columns) % 4 == 0;
+    dispatch d = {.kernel = KERNEL_CONV_STRIPS, .node = p->node, .variant = c->row.name};
+    const operand operands[] = {p->x, p->w, p->bias, p->y};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads}, {CONV_STRIPS_HAS_BIAS, p->has_bias},
+                  {CONV_STRIPS_QUADS,
+                   (quads_y ? CONV_QUADS_Y : 0u) | (quads_x ? CONV_QUADS_X : 0u)},
+                  {CONV_STRIPS_ACROSS, planes->across},
+                  {CONV_STRIPS_DOWN,
+                   planes->across * planes->down <= MOST_UNROLLED ? planes->down : 0},
+                  {CONV_STRIPS_STRIDE, p->args.stride[2]},
+                  {CONV_STRIPS_SHIFT, quads_x ? (0u - args.padding[1]) % 4 : 0},
+                  {CONV_STRIPS_WEIGHTS, (u32)conv_strip_weights(c, &p->shape)});
+    lower_groups(l, &d, conv_groups(c, &p->shape, l->profile));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* ---- All ---- */
+
+rlxvk_status conv_emit(lowering *l, conv_problem *p)
+{
+    operand y = p->y;
+    rlxvk_status status;
+    if (p->class->form == CONV_FORM_STRIPS)
+        return emit_strips(l, p);
+    if (p->splits > 1)
+        TRY(lower_temporary(l,
+                            p->splits * shape_numel(&graph_node(l->graph, p->node)->shape) *
+                                sizeof(float),
+                            &p->y));
+    if (p->class->packed)
+        TRY(emit_packing(l, p));
+    TRY(emit_product(l, p));
+    if (p->splits > 1)
+        TRY(emit_sum(l, p, y));
+error:
+    return status;
+}
