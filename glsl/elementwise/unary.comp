@@ -1,9 +1,9 @@
 #version 450
 /*
- * y[i] = f(x[i]); the function is specialization constant 1. An invocation takes UNITS (constant 3)
- * units, a workgroup apart, all read before the first is written. A unit is a word, or (constant 2)
- * four of them where both sides begin at multiples of four; the words beyond the last whole unit
- * fall to the first invocations. y may be x.
+ * y[i] = f(x[i]); the function is specialization constant 1. An invocation takes four words a
+ * workgroup apart, all read before the first is written, or (constant 2) four in a row, where both
+ * sides begin at multiples of four; the words beyond the last four then fall to the first
+ * invocations. y may be x.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -13,7 +13,7 @@
 
 layout(constant_id = 1) const uint CODE = 0;
 layout(constant_id = 2) const bool VECTORS = false;
-layout(constant_id = 3) const uint UNITS = 4;
+const uint UNITS = VECTORS ? 1u : 4u;
 layout(push_constant) uniform block { unary_args args; };
 layout(set = 0, binding = 0) readonly buffer source { float x[]; };
 layout(set = 0, binding = 0) readonly buffer source4 { vec4 x4[]; };

@@ -48,8 +48,7 @@ static rlxvk_status unary_lower(lowering *l, uint32_t id)
                               operands[1].offset};
     bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
     uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {UNARY_CODE, node_code(n)}, {UNARY_VECTORS, quads},
-                  {UNARY_UNITS, units});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {UNARY_CODE, node_code(n)}, {UNARY_VECTORS, quads});
     lower_groups(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
