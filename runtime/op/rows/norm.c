@@ -198,8 +198,10 @@ static row_tile choose_tile(lowering *l, const norm_work *w)
     traits |= row_traits(w->view, moved, ARRAY_COUNT(moved)) & ROW_ALIKE;
     if (!(w->flags & (NORM_KEEPS_SUM | NORM_HAS_RESIDUAL | NORM_HAS_BIAS)))
         traits |= row_traits(w->view, (operand[]){w->x, w->y}, 2) & ROW_PARTED;
-    if (!(w->flags & NORM_KEEPS_SUM))
-        traits |= ROW_REREAD | (w->flags & NORM_HAS_RESIDUAL ? 0 : ROW_COPIED);
+    if (!(w->flags & (NORM_KEEPS_SUM | NORM_HAS_RESIDUAL)))
+        traits |= ROW_COPIED;
+    if (!(w->flags & NORM_KEEPS_SUM) && traits & ROW_WHOLE) /* ragged ones run out of registers */
+        traits |= ROW_REREAD;
     return row_tile_choose(l, w->view, traits, 4, 4 * ROW_MOST_QUADS);
 }
 
@@ -249,16 +251,10 @@ static struct norm_args arguments(const norm_work *w, row_chunks chunks)
                               .spatial = w->spatial};
 }
 
-/* Gamma and beta of ragged rows take registers, too. */
-static uint32_t long_quads(const norm_work *w)
-{
-    return w->tile.form->form == ROW_FORM_RAGGED ? ROW_MOST_QUADS / 2 : ROW_MOST_QUADS;
-}
-
 /* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
 static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
-    uint32_t held = quads ? quads : long_quads(w);
+    uint32_t held = quads ? quads : ROW_MOST_QUADS;
     struct norm_args args = arguments(w, row_unbroken(w->view));
     dispatch d = row_dispatch_either(l, kernels, &w->tile, &args.rows);
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};

@@ -6,7 +6,7 @@
 #include "op/rows/rows_select.h"
 
 #define LONGEST_HELD    8192 /* elements, by a workgroup of 256 */
-#define LONGEST_SPAN    256  /* elements: from there on rows have quads enough */
+#define LONGEST_SPAN    31   /* elements: from there on rows have quads enough */
 #define SHORTEST_RAGGED 8    /* elements, that there be a quad */
 
 /* What rows.glsl joins in shared memory (ROW_THREADS), and the smallest subgroups that are worth

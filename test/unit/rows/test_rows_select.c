@@ -79,8 +79,10 @@ static void forms(void **state)
     device_profile small = big_gpu();
     small.shared_memory_bytes = 16384;
     small.max_workgroup_invocations = 512;
-    assert_string_equal(choose((row_shape){1, 33, 999, odd}, big_gpu(), VARIANT_NONE),
+    assert_string_equal(choose((row_shape){1, 17, 999, odd}, big_gpu(), VARIANT_NONE),
                         "subgroup_span");
+    assert_string_equal(choose((row_shape){1, 33, 999, odd}, big_gpu(), VARIANT_NONE),
+                        "subgroup_ragged");
     assert_string_equal(choose((row_shape){1, 32, 999, whole}, big_gpu(), VARIANT_NONE),
                         "subgroup_quads");
     assert_string_equal(choose((row_shape){1, 33, 999, odd}, small, VARIANT_NONE),
