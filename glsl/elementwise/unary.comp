@@ -38,10 +38,8 @@ void main()
     }
     [[unroll]] for (uint k = 0u; k < UNITS; k++) {
         uint i = first + k * gl_WorkGroupSize.x;
-        v[k].x = activation(CODE, v[k].x);
-        if (VECTORS)
-            v[k].yzw = vec3(activation(CODE, v[k].y), activation(CODE, v[k].z),
-                            activation(CODE, v[k].w));
+        [[unroll]] for (uint e = 0u; e < (VECTORS ? 4u : 1u); e++)
+            v[k][e] = activation(CODE, v[k][e]);
         if (i < count) {
             if (VECTORS)
                 y4[to + i] = v[k];
