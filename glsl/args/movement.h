@@ -30,6 +30,15 @@ struct strided_copy_args {
     u32 target_strides[8];
 };
 
+#define CONCAT_PARTS 4 /* that one dispatch puts side by side */
+
+/* In units of the kernel's width. columns: of all parts together. */
+struct concat_args {
+    u32 rows, columns, target_row, target_offset;
+    u32 step_rows, step_columns; /* of a workgroup's size */
+    u32 ends[CONCAT_PARTS], offsets[CONCAT_PARTS];
+};
+
 struct transpose2d_args {
     u32 rows, columns, row_stride, column_stride;
     u32 source_offset, target_offset;

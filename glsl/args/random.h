@@ -14,12 +14,13 @@
 /*
  * y = base + fraction * scale (below `limit`), or base + scale * z. key_*: the op's key times the
  * golden ratio, mod 2^64. engine_key, op_engine: key and op seed as MINSTD takes them. polar_*: how
- * many chunks of candidates there are, and how many a workgroup's invocation has of each.
+ * many chunks of candidates there are, and how many a workgroup's invocation has of each. pairs: of
+ * quads, an invocation's.
  */
 struct rng_args {
     u32 numel, state_offset, y_offset;
     u32 key_low, key_high, use_op_seed, op_seed;
-    u32 engine_key, op_engine, polar_chunks, polar_rounds;
+    u32 engine_key, op_engine, polar_chunks, polar_rounds, pairs;
     f32 base, scale, limit, below_limit;
 };
 

@@ -22,6 +22,17 @@ struct row_args {
     u32 outputs, inner, extent, chunks, chunk_length, lanes, lane_stride;
 };
 
+/* How a lane's elements lie: apart; as quads of a row that is whole quads; as quads where the row
+ * has them, with words before and after; apart, in the workgroup's copy of all its rows. */
+#define ROW_FORM_WORDS  0
+#define ROW_FORM_QUADS  1
+#define ROW_FORM_RAGGED 2
+#define ROW_FORM_SPAN   3
+/* Rows whose elements lie apart, as quads of elements of neighbouring rows (norm_columns). */
+#define ROW_FORM_COLUMNS 4
+
+#define ROW_SPAN_WORDS 4096 /* of the copy */
+
 struct reduce_args {
     STRUCT(row_args) rows;
     u32 x_offset, y_offset;
@@ -77,7 +88,8 @@ struct norm_args {
 /* layer_norm2d, group_norm (rows of the norm family), batch_norm_inference */
 #define NORM_LAYER_2D   4
 #define NORM_GROUP      5
-#define NORM_BY_CHANNEL 64u /* gamma and beta: one element per `spatial` elements of the row */
+#define NORM_BY_CHANNEL 64u  /* gamma and beta: one element per `spatial` elements of the row */
+#define NORM_BY_QUADS   128u /* and so to all four of a quad */
 
 #define BATCH_NORM_HAS_GAMMA 1u
 #define BATCH_NORM_HAS_BETA  2u

@@ -29,7 +29,7 @@ float power_of_two(int exponent) /* -126 .. 127 */
 /* v * 2^exponent, |exponent| <= 250; overflows to infinity, underflows to 0 or a denormal. */
 float scale_by_power(float v, int exponent)
 {
-    int first = exponent / 2;
+    int first = exponent >> 1;
     return v * power_of_two(first) * power_of_two(exponent - first);
 }
 
@@ -47,15 +47,12 @@ float split_magnitude(float v, out int exponent)
     return uintBitsToFloat((bits & 0x007fffffu) | 0x3f800000u);
 }
 
-/* The same with an even exponent and the result in [1, 4). */
-float split_even(float v, out int exponent)
+/* 1 / x for 2^-100 <= x <= 2^100, without the driver's division, which costs several times this:
+ * the root's error, squared, is a step of Newton's away from the quotient. */
+float reciprocal(float x)
 {
-    precise float mantissa = split_magnitude(v, exponent);
-    if ((exponent & 1) != 0) {
-        mantissa *= 2.0;
-        exponent -= 1;
-    }
-    return mantissa;
+    float root = inversesqrt(x), r = root * root;
+    return r * fma(-x, r, 2.0);
 }
 
 /* The quotient by mantissas, so that no divisor is out of the range for which Vulkan bounds the
@@ -74,63 +71,65 @@ float divide(float a, float b)
     if (a_bits == 0u || b_bits == INFINITY_BITS)
         return with_sign(0u, sign);
     float x = split_magnitude(a, a_exponent), y = split_magnitude(b, b_exponent);
-    precise float quotient = x / y;
+    float inverse = reciprocal(y);
+    precise float quotient = x * inverse;
     precise float residual = fma(-quotient, y, x);
-    quotient += residual / y;
+    quotient += residual * inverse;
     float magnitude = scale_by_power(quotient, clamp(a_exponent - b_exponent, -200, 200));
     return with_sign(floatBitsToUint(magnitude), sign);
+}
+
+/* Brings small x to where the square of its root loses no bits; denormals count by their bits. Its
+ * root is then 1 / result times that of x. */
+float scale_for_root(inout float x)
+{
+    uint bits = floatBitsToUint(x);
+    bool tiny = bits < SMALLEST_BITS, small = bits < 0x20000000u;
+    x = tiny ? 2.0 * float(bits) : small ? x * 1.84467441e19 : x; /* 2^150, 2^64 */
+    return tiny ? 2.64697796e-23 : small ? 2.32830644e-10 : 1.0;
 }
 
 float square_root(float x)
 {
     uint bits = floatBitsToUint(x);
-    int exponent;
-    if ((bits & MAGNITUDE_BITS) == 0u || bits == INFINITY_BITS)
-        return x;
-    if (bits > INFINITY_BITS)
-        return NAN_VALUE;
-    float mantissa = split_even(x, exponent);
-    precise float root = sqrt(mantissa);
-    precise float residual = fma(-root, root, mantissa);
-    root += 0.5 * residual / root;
-    return root * power_of_two(exponent / 2);
+    float v = x, scale = scale_for_root(v);
+    float inverse = inversesqrt(v);
+    precise float root = v * inverse;
+    precise float residual = fma(-root, root, v);
+    root = fma(residual, 0.5 * inverse, root) * scale;
+    root = bits > INFINITY_BITS ? NAN_VALUE : root;
+    return (bits & MAGNITUDE_BITS) == 0u || bits == INFINITY_BITS ? x : root;
 }
 
 float reciprocal_root(float x)
 {
     uint bits = floatBitsToUint(x);
-    int exponent;
-    if ((bits & MAGNITUDE_BITS) == 0u)
-        return INFINITY;
-    if (bits == INFINITY_BITS)
-        return 0.0;
-    if (bits > INFINITY_BITS)
-        return NAN_VALUE;
-    float mantissa = split_even(x, exponent);
-    precise float root = inversesqrt(mantissa);
-    precise float residual = fma(-(mantissa * root), root, 1.0);
-    root += 0.5 * root * residual;
-    return root * power_of_two(-(exponent / 2));
+    float v = x, scale = scale_for_root(v);
+    precise float root = inversesqrt(v);
+    precise float residual = fma(-(v * root), root, 1.0);
+    root = fma(0.5 * root, residual, root);
+    root *= power_of_two(127 - int(floatBitsToUint(scale) >> 23)); /* 1 / scale */
+    root = bits > INFINITY_BITS ? NAN_VALUE : root;
+    root = bits == INFINITY_BITS ? 0.0 : root;
+    return (bits & MAGNITUDE_BITS) == 0u ? INFINITY : root;
 }
 
-/* x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n (1 + r + r^2 P(r)). n times the first part of ln
- * 2 is exact. */
+/* x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n (1 + r + r^2 P(r)). n, which adding 1.5 * 2^23
+ * rounds, times the first part of ln 2 is exact. */
 float exponential(float x)
 {
-    if (is_nan(x))
-        return x;
-    if (x > 88.8)
-        return INFINITY;
-    if (x < -104.0)
-        return 0.0;
-    precise float n = floor(x * 1.44269504 + 0.5);
-    precise float r = (x - n * 0.693145751953125) - n * 1.42860682e-6;
+    const float shift = 12582912.0;
+    float v = min(max(x, -104.0), 89.0);
+    precise float shifted = fma(v, 1.44269504, shift);
+    precise float n = shifted - shift;
+    precise float r = (v - n * 0.693145751953125) - n * 1.42860682e-6;
     float p = fma(r, 1.381443348e-3, 8.368796669e-3);
     p = fma(r, p, 4.166839644e-2);
     p = fma(r, p, 1.666651964e-1);
     p = fma(r, p, 4.999999404e-1);
     p = fma(r * r, p, r) + 1.0;
-    return scale_by_power(p, int(n));
+    v = scale_by_power(p, floatBitsToInt(shifted) - floatBitsToInt(shift));
+    return is_nan(x) ? x : v;
 }
 
 /* f^3 P(f) of ln(1 + f) = f - f^2 / 2 + f^3 P(f), f in [1/sqrt 2 - 1, sqrt 2 - 1]. */
@@ -165,16 +164,26 @@ vec2 logarithm_pair(float x)
     return vec2(sum, rest);
 }
 
+/* x = 2^n (1 + f) with 1 + f in [sqrt 1/2, sqrt 2]: n ln 2 + f P(f), relative error 2e-7. */
 float logarithm(float x)
 {
-    uint bits = floatBitsToUint(x);
-    if ((bits & MAGNITUDE_BITS) == 0u)
-        return -INFINITY;
-    if (bits == INFINITY_BITS)
-        return x;
-    if (bits > INFINITY_BITS)
-        return NAN_VALUE;
-    return logarithm_pair(x).x;
+    uint bits = floatBitsToUint(x), number = bits;
+    if (bits < SMALLEST_BITS)
+        number = floatBitsToUint(float(bits)); /* x 2^149 */
+    uint power = (number - 0x3f3504f3u) & 0xff800000u;
+    float f = uintBitsToFloat(number - power) - 1.0, n = float(int(power) >> 23);
+    float p = fma(f, 8.722324713e-2, -1.436683677e-1);
+    p = fma(f, p, 1.495227704e-1);
+    p = fma(f, p, -1.656239540e-1);
+    p = fma(f, p, 1.995683265e-1);
+    p = fma(f, p, -2.500207388e-1);
+    p = fma(f, p, 3.333418565e-1);
+    p = fma(f, p, -4.999998797e-1);
+    p = fma(f, p, 9.999999742e-1);
+    float v = fma(f, p, (bits < SMALLEST_BITS ? n - 149.0 : n) * 0.693147181);
+    v = bits > INFINITY_BITS ? NAN_VALUE : v;
+    v = bits == INFINITY_BITS ? x : v;
+    return (bits & MAGNITUDE_BITS) == 0u ? -INFINITY : v;
 }
 
 /* |a|^b by e^(b ln |a|), for operands without special values. The logarithm's rest and the
@@ -308,73 +317,49 @@ float tangent(float x)
         return NAN_VALUE;
     float r = reduce_angle(x, quadrant);
     float s = sine_polynomial(r), c = cosine_polynomial(r);
-    return (quadrant & 1) != 0 ? -c / s : s / c;
+    bool odd = (quadrant & 1) != 0;
+    float below = odd ? s : c, v = (odd ? -c : s) * reciprocal(max(abs(below), 1e-30));
+    return below < 0.0 ? -v : v;
 }
 
 /* |x| is brought to at most tan(pi/8) by atan x = pi/4 + atan((x - 1) / (x + 1)) = pi/2 - atan(1 /
  * x). */
 float arctangent(float x)
 {
-    float magnitude = abs(x), base = 0.0, t = magnitude;
-    if (is_nan(x))
-        return x;
-    if (magnitude > 2.41421356) {
-        base = 1.57079633;
-        t = magnitude > 1e9 ? 0.0 : -1.0 / magnitude;
-    } else if (magnitude > 0.414213562) {
-        base = 0.785398163;
-        t = (magnitude - 1.0) / (magnitude + 1.0);
-    }
+    float magnitude = min(abs(x), 1e9);
+    bool large = magnitude > 2.41421356, middle = magnitude > 0.414213562;
+    float base = large ? 1.57079633 : middle ? 0.785398163 : 0.0;
+    float above = large ? -1.0 : middle ? magnitude - 1.0 : magnitude;
+    float t = above * reciprocal(large ? magnitude : middle ? magnitude + 1.0 : 1.0);
     float u = t * t;
     float p = fma(u, -6.082504988e-2, 1.059564650e-1);
     p = fma(u, p, -1.424380392e-1);
     p = fma(u, p, 1.999848783e-1);
     p = fma(u, p, -3.333331645e-1);
     float v = base + fma(t * u, p, t);
-    return with_sign(floatBitsToUint(v), floatBitsToUint(x));
+    return is_nan(x) ? x : with_sign(floatBitsToUint(v), floatBitsToUint(x));
 }
 
 /* Near 0 an odd polynomial, so that the relative error holds; else 1 - 2 / (e^2|x| + 1). */
 float hyperbolic_tangent(float x)
 {
-    float magnitude = abs(x), v = 1.0;
-    if (is_nan(x))
-        return x;
-    if (magnitude < 0.55) {
-        float u = x * x;
-        float p = fma(u, -6.207434926e-3, 2.102722228e-2);
-        p = fma(u, p, -5.384228006e-2);
-        p = fma(u, p, 1.333249956e-1);
-        p = fma(u, p, -3.333331645e-1);
-        v = fma(magnitude * u, p, magnitude);
-    } else if (magnitude < 10.0) {
-        v = 1.0 - 2.0 / (exponential(2.0 * magnitude) + 1.0);
-    }
-    return with_sign(floatBitsToUint(v), floatBitsToUint(x));
-}
-
-/* erfc(z) = e^(-z^2) t P(t), t = 1 / (1 + 0.4 z), for 0 <= z <= 10. */
-float complementary_error(float z)
-{
-    float t = 1.0 / fma(z, 0.4, 1.0);
-    float p = fma(t, 4.211841896e-2, -1.445509940e-1);
-    p = fma(t, p, 9.278202802e-2);
-    p = fma(t, p, 7.784587890e-2);
-    p = fma(t, p, 8.678495139e-2);
-    p = fma(t, p, 1.903838515e-1);
-    p = fma(t, p, 2.026609778e-1);
-    p = fma(t, p, 2.263343185e-1);
-    p = fma(t, p, 2.256406248e-1);
-    return exponential(-z * z) * t * p;
+    float magnitude = min(abs(x), 10.0), u = magnitude * magnitude;
+    float p = fma(u, -6.207434926e-3, 2.102722228e-2);
+    p = fma(u, p, -5.384228006e-2);
+    p = fma(u, p, 1.333249956e-1);
+    p = fma(u, p, -3.333331645e-1);
+    float near = fma(magnitude * u, p, magnitude);
+    float far = 1.0 - 2.0 * reciprocal(exp2(2.88539008 * magnitude) + 1.0);
+    float v = with_sign(floatBitsToUint(magnitude < 0.55 ? near : far), floatBitsToUint(x));
+    return is_nan(x) ? x : v;
 }
 
 /* 1 / (1 + e^-x) without overflow. */
 float logistic(float x)
 {
-    if (is_nan(x))
-        return x;
-    float e = exponential(-abs(x));
-    return (x < 0.0 ? e : 1.0) / (1.0 + e);
+    float e = exp2(max(-1.44269504 * abs(x), -252.0));
+    float v = (x < 0.0 ? e : 1.0) * reciprocal(1.0 + e);
+    return is_nan(x) ? x : v;
 }
 
 #endif

@@ -1,37 +1,50 @@
 /*
- * Four elements of a row at a time: neighbours, moved as one vec4, where the kernel's VECTORS says
- * that the row is whole quads at multiples of four; else elements that lie `lanes` apart, so that
- * neighbouring lanes move neighbouring words.
+ * Four elements of a row at a time: where FORM says so neighbours, moved as one vec4, of rows that
+ * are whole quads at multiples of four; else elements that lie `lanes` apart, so that neighbouring
+ * lanes move neighbouring words. Kernels that hold rows include row_forms.glsl and have two forms
+ * more.
  */
-uvec4 row_quad(uint lane, uint k)
+const bool VECTORS = FORM == ROW_FORM_QUADS;
+#ifndef ROW_EDGE
+const bool RAGGED = false;
+#endif
+
+uvec4 row_quad(row_work w, uint k)
 {
     uint lanes = args.rows.lanes;
     if (VECTORS)
-        return 4u * (lane + k * lanes) + uvec4(0u, 1u, 2u, 3u);
-    return lane + lanes * (4u * k + uvec4(0u, 1u, 2u, 3u));
+        return 4u * (w.lane + k * lanes) + uvec4(0u, 1u, 2u, 3u);
+#ifdef ROW_EDGE
+    if (SPAN)
+        return w.lane * span_each() + 4u * k + uvec4(0u, 1u, 2u, 3u);
+    if (RAGGED)
+        return k == ROW_EDGE ? row_edge(w) : row_rest(w, k);
+#endif
+    return w.lane + lanes * (4u * k + uvec4(0u, 1u, 2u, 3u));
 }
 
-/* Which of a row_quad lie below `end`. */
+/* Which of a row_quad lie below `end`; of a ragged row's quads all or none. */
 bvec4 row_live(uvec4 r, uint end)
 {
     if (VECTORS)
         return bvec4(r.x < end);
+    if (RAGGED && r.w != ~0u)
+        return bvec4(r.w < end);
     return lessThan(r, uvec4(end));
 }
 
-/* A buffer seen as words, `name`, and, where `whole`, as quads, `name`4; defines
+/* A buffer seen as words, `name`, and, where `quads`, as quads, `name`4; defines
  * vec4 read_name(at, live, none): its elements `at`, `none` for those that are not live. */
-#define QUAD_INPUT(slot, name, whole)                                                              \
+#define QUAD_INPUT(slot, name, quads)                                                              \
     layout(set = 0, binding = slot) readonly buffer input_##name { float name[]; };                \
     layout(set = 0, binding = slot) readonly buffer input_##name##4 { vec4 name##4[]; };           \
     vec4 read_##name(uvec4 at, bvec4 live, float none)                                             \
     {                                                                                              \
         vec4 v = vec4(none);                                                                       \
-        if (whole) {                                                                               \
-            if (live.x)                                                                            \
-                v = name##4[at.x >> 2];                                                            \
+        if ((quads) && (VECTORS || RAGGED) && live.w)                                              \
+            return name##4[at.x >> 2];                                                             \
+        if ((quads) && VECTORS)                                                                    \
             return v;                                                                              \
-        }                                                                                          \
         if (live.x)                                                                                \
             v.x = name[at.x];                                                                      \
         if (live.y)                                                                                \
@@ -49,11 +62,12 @@ bvec4 row_live(uvec4 r, uint end)
     layout(set = 0, binding = slot) writeonly buffer target_##name##4 { vec4 name##4[]; };         \
     void write_##name(uvec4 at, bvec4 live, vec4 v)                                                \
     {                                                                                              \
-        if (VECTORS) {                                                                             \
-            if (live.x)                                                                            \
-                name##4[at.x >> 2] = v;                                                            \
+        if ((VECTORS || RAGGED) && live.w) {                                                       \
+            name##4[at.x >> 2] = v;                                                                \
             return;                                                                                \
         }                                                                                          \
+        if (VECTORS)                                                                               \
+            return;                                                                                \
         if (live.x)                                                                                \
             name[at.x] = v.x;                                                                      \
         if (live.y)                                                                                \

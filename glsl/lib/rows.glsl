@@ -19,12 +19,14 @@ uint row_thread()
 
 uint row_lane()
 {
-    return row_thread() / args.rows.lane_stride & (args.rows.lanes - 1u);
+    return row_thread() >> findMSB(args.rows.lane_stride) & args.rows.lanes - 1u;
 }
 
 /* Element 0 of the row of result o, where rows are cut into `chunks`. */
 uint row_start(uint o, uint chunks)
 {
+    if (args.rows.inner == 1u && chunks == 1u)
+        return o * args.rows.extent;
     return o / args.rows.inner / chunks * args.rows.extent * args.rows.inner + o % args.rows.inner;
 }
 
@@ -32,18 +34,20 @@ uint row_start(uint o, uint chunks)
  * Beyond the last result there is no work (end is 0), but there still are barriers to reach. */
 struct row_work {
     uint lane, o, start, first, end;
+    uint head; /* row_forms.glsl */
     bool live;
 };
 
 row_work row_whole()
 {
     row_work w;
-    uint lanes = args.rows.lanes, stride = args.rows.lane_stride;
-    uint slot = stride == 1u ? row_thread() / lanes : row_thread() & (stride - 1u);
+    uint lanes = findMSB(args.rows.lanes), stride = args.rows.lane_stride;
+    uint slot = stride == 1u ? row_thread() >> lanes : row_thread() & (stride - 1u);
     w.lane = row_lane();
-    w.o = group_index() * (gl_WorkGroupSize.x / lanes) + slot;
+    w.o = group_index() * (gl_WorkGroupSize.x >> lanes) + slot;
     w.live = w.o < args.rows.outputs;
     w.first = 0u;
+    w.head = 0u;
     w.end = w.live ? args.rows.extent : 0u;
     w.start = row_start(w.o, 1u);
     return w;

@@ -3,16 +3,44 @@
  * state that random ops read at run time: seed and step as u64 in two words each, then the
  * backend.
  */
+#define PHILOX_KEY_STEP uvec2(0x9E3779B9u, 0xBB67AE85u)
+
+uvec4 philox_round(uvec4 counter, uvec2 key)
+{
+    uint high_0, low_0, high_1, low_1;
+    umulExtended(0xD2511F53u, counter.x, high_0, low_0);
+    umulExtended(0xCD9E8D57u, counter.z, high_1, low_1);
+    return uvec4(high_1 ^ counter.y ^ key.x, low_1, high_0 ^ counter.w ^ key.y, low_0);
+}
+
 uvec4 philox(uvec4 counter, uvec2 key)
 {
     for (int i = 0; i < 10; i++) {
-        uint high_0, low_0, high_1, low_1;
-        umulExtended(0xD2511F53u, counter.x, high_0, low_0);
-        umulExtended(0xCD9E8D57u, counter.z, high_1, low_1);
-        counter = uvec4(high_1 ^ counter.y ^ key.x, low_1, high_0 ^ counter.w ^ key.y, low_0);
-        key += uvec2(0x9E3779B9u, 0xBB67AE85u);
+        counter = philox_round(counter, key);
+        key += PHILOX_KEY_STEP;
     }
     return counter;
+}
+
+/* Of several counters, with one schedule of keys. */
+void philox_two(inout uvec4 a, inout uvec4 b, uvec2 key)
+{
+    for (int i = 0; i < 10; i++) {
+        a = philox_round(a, key);
+        b = philox_round(b, key);
+        key += PHILOX_KEY_STEP;
+    }
+}
+
+void philox_four(inout uvec4 a, inout uvec4 b, inout uvec4 c, inout uvec4 d, uvec2 key)
+{
+    for (int i = 0; i < 10; i++) {
+        a = philox_round(a, key);
+        b = philox_round(b, key);
+        c = philox_round(c, key);
+        d = philox_round(d, key);
+        key += PHILOX_KEY_STEP;
+    }
 }
 
 /* seed + addend mod 2^64 */

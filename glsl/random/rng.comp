@@ -2,11 +2,12 @@
 /*
  * Uniform or normal numbers (specialization constant 1) of the backend that the state names.
  *
- * Philox: an invocation makes one block of four words: four uniform elements, or two normal ones by
- * Box-Muller (the sine partner is not used). MINSTD: four uniform elements an invocation, or a
- * chunk of the polar method's candidates a workgroup, each accepted one giving two elements; the
- * chunks are as many as should do, and the last goes on until there are enough.
- * Logarithm and cosine are taken where their arguments are exact: no driver accuracy is relied on.
+ * Four elements at a time, an invocation args.pairs times two of them, a workgroup apart. Philox: a
+ * block of four words gives four uniform elements, or two normal ones by Box-Muller (the sine
+ * partner is not used). MINSTD: word by word, or a chunk of the polar method's candidates a
+ * workgroup, each accepted one giving two elements; the chunks are as many as should do, and the
+ * last goes on until there are enough. Logarithm and cosine are taken where their arguments are
+ * exact, by one polynomial each: no driver accuracy is relied on but the root's.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -19,6 +20,7 @@ layout(push_constant) uniform block { rng_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer rng_state { uint state[]; };
 layout(set = 0, binding = 1) restrict readonly buffer polar_counts { uint counts[]; };
 layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
+layout(set = 0, binding = 2) restrict writeonly buffer target4 { vec4 y4[]; };
 
 #include "random/minstd.glsl"
 
@@ -34,19 +36,6 @@ float uniform_value(float fraction)
     return v >= args.limit && args.scale > 0.0 ? args.below_limit : v;
 }
 
-/* cos(2 pi u) of a 24-bit fraction: the quadrant and the rest are exact. */
-float turn_cosine(float u)
-{
-    float quarters = floor(4.0 * u + 0.5);
-    float t = 6.28318530717958648 * (u - 0.25 * quarters), t2 = t * t;
-    float c = 1.0 + t2 * (-0.5 + t2 * (4.16666667e-2 + t2 * (-1.38888889e-3 + t2 * 2.48015873e-5)));
-    float p = -1.66666667e-1 + t2 * (8.33333333e-3 + t2 * (-1.98412698e-4 + t2 * 2.75573192e-6));
-    float s = t * (1.0 + t2 * p);
-    uint quadrant = uint(quarters) & 3u;
-    float v = (quadrant & 1u) == 0u ? c : s;
-    return quadrant == 1u || quadrant == 2u ? -v : v;
-}
-
 /* -ln u, accurate near 1 too, with v = 1 - u. */
 float negative_logarithm(float u, float v)
 {
@@ -58,11 +47,38 @@ float negative_logarithm(float u, float v)
     return p * v;
 }
 
+/* sqrt(-2 ln u), u the 24 high bits as a fraction, 2^-126 for 0: u = 2^n (1 + f) with 1 + f in
+ * [sqrt 1/2, sqrt 2], f exact. The exponent is that of 2^32 u, 32 too large. */
+float normal_radius(uint word)
+{
+    uint bits = floatBitsToUint(max(float(word & 0xffffff00u), 5.04870979e-29));
+    uint power = (bits - 0x4f3504f3u) & 0xff800000u;
+    float f = uintBitsToFloat(bits - power - 0x10000000u) - 1.0;
+    float p = fma(f, 2.021377536e-1, -3.244516962e-1);
+    p = fma(f, p, 3.450166974e-1);
+    p = fma(f, p, -3.980033140e-1);
+    p = fma(f, p, 4.993981724e-1);
+    p = fma(f, p, -6.667011776e-1);
+    p = fma(f, p, 1.0000073026);
+    p = fma(f, p, -1.9999998906);
+    float square = fma(f, p, float(int(power)) * -1.65259167e-7); /* 2^-22 ln 2 */
+    return square * inversesqrt(square);
+}
+
+/* cos(2 pi u) = sin(2 pi (|u - 1/2| - 1/4)), u the 24 high bits as a fraction; t is exact. */
+float turn_cosine(uint word)
+{
+    float t = abs(float(int((word & 0xffffff00u) ^ 0x80000000u))) * 2.32830644e-10 - 0.25;
+    float t2 = t * t;
+    float p = fma(t2, 3.953669943e+1, -7.654978168e+1);
+    p = fma(t2, p, 8.160100407e+1);
+    p = fma(t2, p, -4.134165503e+1);
+    return t * fma(t2, p, 6.283185160);
+}
+
 float normal_value(uint word_1, uint word_2)
 {
-    float u = max(unit_fraction(word_1), 1.17549435e-38);
-    float radius = square_root(2.0 * negative_logarithm(u, 1.0 - u));
-    return args.base + args.scale * (radius * turn_cosine(unit_fraction(word_2)));
+    return args.base + args.scale * (normal_radius(word_1) * turn_cosine(word_2));
 }
 
 void store(uint i, float v)
@@ -71,15 +87,30 @@ void store(uint i, float v)
         y[args.y_offset + i] = v;
 }
 
+void store_quad(uint quad, vec4 v)
+{
+    uint first = 4u * quad;
+    if (first + 4u <= args.numel && (args.y_offset & 3u) == 0u) {
+        y4[(args.y_offset >> 2) + quad] = v;
+        return;
+    }
+    store(first, v.x);
+    store(first + 1u, v.y);
+    store(first + 2u, v.z);
+    store(first + 3u, v.w);
+}
+
 /* ---- MINSTD ---- */
 
-void minstd_uniform(uint first)
+vec4 minstd_uniform(uint quad)
 {
-    uint x = minstd_word(minstd_stream(state[args.state_offset]), first);
+    uint x = minstd_word(minstd_stream(state[args.state_offset]), 4u * quad);
+    vec4 v;
     for (uint k = 0u; k < 4u; k++) {
-        store(first + k, uniform_value(float(minstd_fraction(x)) * 4.656612873077392578125e-10));
+        v[k] = uniform_value(float(minstd_fraction(x)) * 4.656612873077392578125e-10);
         x = minstd_product(x, MINSTD_FACTOR);
     }
+    return v;
 }
 
 /* A sum of words as its float, in units of 2^-60. */
@@ -161,30 +192,56 @@ void minstd_normal(uint chunk)
 
 /* ---- Philox ---- */
 
-void philox_block(uint b)
+vec4 uniform_values(uvec4 words)
 {
-    uint offset = args.state_offset, first = b * (KIND == RNG_NORMAL ? 2u : 4u);
-    uvec2 seed = args.use_op_seed != 0u ? uvec2(args.op_seed, 0u)
-                                        : uvec2(state[offset], state[offset + 1u]);
-    uvec4 words = philox(uvec4(b, 0u, state[offset + 2u], state[offset + 3u]),
-                         mixed_key(seed, uvec2(args.key_low, args.key_high)));
-    bool zero = state[offset + 4u] == RNG_BACKEND_ZERO;
+    return vec4(uniform_value(unit_fraction(words.x)), uniform_value(unit_fraction(words.y)),
+                uniform_value(unit_fraction(words.z)), uniform_value(unit_fraction(words.w)));
+}
+
+vec4 normal_values(uvec4 low, uvec4 high)
+{
+    return vec4(normal_value(low.x, low.y), normal_value(low.z, low.w),
+                normal_value(high.x, high.y), normal_value(high.z, high.w));
+}
+
+/* Quads `first` and `second`. */
+void philox_pair(uint first, uint second, uvec2 step, uvec2 key)
+{
     if (KIND == RNG_NORMAL) {
-        for (uint k = 0u; k < 2u; k++)
-            store(first + k, zero ? 0.0 : normal_value(words[2u * k], words[2u * k + 1u]));
+        uvec4 a = uvec4(2u * first, 0u, step), b = uvec4(2u * first + 1u, 0u, step);
+        uvec4 c = uvec4(2u * second, 0u, step), d = uvec4(2u * second + 1u, 0u, step);
+        philox_four(a, b, c, d, key);
+        store_quad(first, normal_values(a, b));
+        store_quad(second, normal_values(c, d));
     } else {
-        for (uint k = 0u; k < 4u; k++)
-            store(first + k, zero ? 0.0 : uniform_value(unit_fraction(words[k])));
+        uvec4 a = uvec4(first, 0u, step), b = uvec4(second, 0u, step);
+        philox_two(a, b, key);
+        store_quad(first, uniform_values(a));
+        store_quad(second, uniform_values(b));
     }
 }
 
 void main()
 {
-    bool minstd = state[args.state_offset + 4u] == RNG_BACKEND_MINSTD;
-    if (minstd && KIND == RNG_NORMAL)
+    uint offset = args.state_offset, backend = state[offset + 4u], apart = gl_WorkGroupSize.x;
+    if (backend == RNG_BACKEND_MINSTD && KIND == RNG_NORMAL) {
         minstd_normal(group_index());
-    else if (minstd)
-        minstd_uniform(4u * global_index());
-    else
-        philox_block(global_index());
+        return;
+    }
+    uint quad = 2u * group_index() * apart * args.pairs + gl_LocalInvocationID.x;
+    if (backend == RNG_BACKEND_PHILOX) {
+        uvec2 seed = args.use_op_seed != 0u ? uvec2(args.op_seed, 0u)
+                                            : uvec2(state[offset], state[offset + 1u]);
+        uvec2 step = uvec2(state[offset + 2u], state[offset + 3u]);
+        uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high));
+        for (uint k = 0u; k < args.pairs && 4u * quad < args.numel; k++) {
+            philox_pair(quad, quad + apart, step, key);
+            quad += 2u * apart;
+        }
+        return;
+    }
+    for (uint k = 0u; k < 2u * args.pairs && 4u * quad < args.numel; k++) {
+        store_quad(quad, backend == RNG_BACKEND_MINSTD ? minstd_uniform(quad) : vec4(0.0));
+        quad += apart;
+    }
 }

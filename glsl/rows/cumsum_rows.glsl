@@ -10,13 +10,13 @@
 
 layout(constant_id = 1) const bool EXCLUSIVE = false;
 layout(constant_id = 2) const bool HAS_SUMS = false;
-layout(constant_id = 3) const bool VECTORS = false;
+layout(constant_id = 3) const uint FORM = ROW_FORM_WORDS;
 layout(push_constant) uniform block { cumsum_args args; };
 layout(set = 0, binding = 1) readonly buffer parts { float sums[]; };
 
 #include "lib/rows.glsl"
 #include "lib/row_quads.glsl"
-QUAD_INPUT(0, x, VECTORS)
+QUAD_INPUT(0, x, true)
 QUAD_OUTPUT(2, y)
 
 const uint RUN = CUMSUM_RUN, SEGMENTS = CUMSUM_SEGMENTS;

@@ -60,7 +60,7 @@ void main()
     all = join_lanes(all, w.lane);
     float scale = norm_scale(all.w / float(args.rows.extent), args.eps);
     for (uint k = 0u; w.first + 4u * k * args.rows.lanes < w.end; k++) {
-        uvec4 r = w.first + row_quad(w.lane, k), at = w.start + r * args.rows.inner;
+        uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
         bvec4 inside = row_live(r, w.end);
         vec4 deviation = deviation_from(with_bias(residual_sum(at, inside), r, inside), all);
         store_normalized(w.o / args.rows.inner / args.rows.chunks, at, r, inside,

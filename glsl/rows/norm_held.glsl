@@ -8,25 +8,46 @@
  */
 #include "args/rows.h"
 
-    vec4 v[QUADS];
-    [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-        uvec4 r = w.first + row_quad(w.lane, k);
-        bvec4 live = row_live(r, w.end);
-        v[k] = with_bias(residual_sum(w.start + r * args.rows.inner, live), r, live);
-    }
+    vec4 v[HELD];
     float pivot = 0.0, offset = 0.0, squares = 0.0;
-    if (!IS_RMS) {
+    vec3 rest = vec3(0.0); /* of what is not held, in deviations from the pivot */
+#ifdef NORM_HOLDS
+    if (LONG) { /* what is not held comes first, so that all registers are free for it */
+        if (!IS_RMS)
+            pivot = pivot_in_memory(w);
+        for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
+            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+                uvec4 r = row_rest(w, first + k);
+                v[k] = normed_quad(w, r, rest_live(r, w.end));
+            }
+            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+                if (IS_RMS)
+                    rest.z += dot(v[k], v[k]);
+                else if (rest_live(row_rest(w, first + k), w.end).x)
+                    join_quad(rest, v[k] - pivot);
+            }
+        }
+    }
+#endif
+    [[unroll]] for (uint k = 0u; k < HELD; k++) {
+        uvec4 r = w.first + row_quad(w, k);
+        v[k] = normed_quad(w, r, row_live(r, w.end));
+    }
+    if (!IS_RMS && !LONG)
         pivot = first_element(v[0].x, w);
-        float sum = 0.0;
-        [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-            bvec4 live = row_live(w.first + row_quad(w.lane, k), w.end);
+    if (!IS_RMS) {
+        float sum = rest.x * rest.y;
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            bvec4 live = row_live(w.first + row_quad(w, k), w.end);
             vec4 d = mix(vec4(0.0), v[k] - pivot, live);
             sum += (d.x + d.y) + (d.z + d.w);
         }
         offset = sum_of_lanes(sum, w.lane) / count;
+        float apart = rest.y - offset;
+        rest.z += rest.x * apart * apart;
     }
-    [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-        uvec4 r = w.first + row_quad(w.lane, k);
+    [[unroll]] for (uint k = 0u; k < HELD; k++) {
+        uvec4 r = w.first + row_quad(w, k);
         bvec4 live = row_live(r, w.end);
         if ((FLAGS & NORM_KEEPS_SUM) != 0u)
             write_sums(args.sum_offset + w.start + r * args.rows.inner, live, v[k]);
@@ -34,4 +55,4 @@
             v[k] = mix(vec4(0.0), (v[k] - pivot) - offset, live);
         squares += dot(v[k], v[k]);
     }
-    squares = squares_of_lanes(squares, w.lane);
+    squares = squares_of_lanes(squares + rest.z, w.lane);

@@ -12,7 +12,6 @@
 layout(push_constant) uniform block { norm_args args; };
 #include "lib/rows.glsl"
 #include "rows/norm.glsl"
-const uint QUADS = NORM_CHUNK_ELEMENTS / 4u;
 QUAD_OUTPUT(3, sums)
 layout(set = 0, binding = 4) restrict writeonly buffer target { float statistics[]; };
 #include "rows/norm_lanes.glsl"

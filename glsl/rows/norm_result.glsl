@@ -3,18 +3,35 @@
 #include "args/rows.h"
 
 const bool BY_CHANNEL = (FLAGS & NORM_BY_CHANNEL) != 0u;
-QUAD_INPUT(3, gamma, VECTORS && !BY_CHANNEL)
-QUAD_INPUT(4, beta, VECTORS && !BY_CHANNEL)
+const bool BY_QUADS = (FLAGS & NORM_BY_QUADS) != 0u;
+QUAD_INPUT(3, gamma, !RAGGED && !BY_CHANNEL)
+QUAD_INPUT(4, beta, !RAGGED && !BY_CHANNEL)
 QUAD_OUTPUT(6, y)
+#ifdef NORM_HOLDS
+SHIFTED_INPUT(gamma)
+SHIFTED_INPUT(beta)
+#endif
 
 /* `row`: which one, of all; r: the elements of it at `at` of x. */
 void store_normalized(uint row, uvec4 at, uvec4 r, bvec4 live, vec4 v)
 {
-    if (BY_CHANNEL)
-        r = row % args.groups * args.group_channels + r / args.spatial;
+    if (BY_CHANNEL) {
+        uint first = row % args.groups * args.group_channels;
+        r = BY_QUADS ? uvec4(first + r.x / args.spatial) : first + r / args.spatial;
+    }
     if ((FLAGS & NORM_HAS_GAMMA) != 0u)
-        v *= read_gamma(args.gamma_offset + r, live, 0.0);
+        v *= BY_QUADS ? vec4(live.x ? gamma[args.gamma_offset + r.x] : 0.0)
+             : BY_CHANNEL ? read_gamma(args.gamma_offset + r, live, 0.0)
+                          : NORM_VECTOR(gamma, r, live);
     if ((FLAGS & NORM_HAS_BETA) != 0u)
-        v += read_beta(args.beta_offset + r, live, 0.0);
+        v += BY_QUADS ? vec4(live.x ? beta[args.beta_offset + r.x] : 0.0)
+             : BY_CHANNEL ? read_beta(args.beta_offset + r, live, 0.0)
+                          : NORM_VECTOR(beta, r, live);
+#ifdef NORM_HOLDS
+    if (SPAN) {
+        span_write(at, live, v);
+        return;
+    }
+#endif
     write_y(args.y_offset + at, live, v);
 }

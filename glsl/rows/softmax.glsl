@@ -55,6 +55,16 @@ vec2 join_statistics(vec2 a, vec2 b)
     return vec2(m, a.y * decay(a.x - m) + b.y * decay(b.x - m));
 }
 
+/* Of eight elements; -Inf stands for none. */
+vec2 statistics_of(vec4 a, vec4 b)
+{
+    largest most = largest(-INFINITY, 0u);
+    take_largest(most, a);
+    take_largest(most, b);
+    float m = largest_value(most);
+    return vec2(m, is_plain(m) ? sum_of(decay(a - m)) + sum_of(decay(b - m)) : 0.0);
+}
+
 /* What exp(x - m) is of the sum; share = 1 / s. */
 vec4 softmax_value(vec4 e, float m, float share)
 {

@@ -4,13 +4,13 @@
 #include "lib/common.glsl"
 #include "args/rows.h"
 
-layout(constant_id = 1) const bool VECTORS = false;
+layout(constant_id = 1) const uint FORM = ROW_FORM_WORDS;
 layout(push_constant) uniform block { softmax_args args; };
 layout(set = 0, binding = 1) restrict readonly buffer partial { float statistics[]; };
 
 #include "lib/rows.glsl"
 #include "lib/row_quads.glsl"
-QUAD_INPUT(0, x, VECTORS)
+QUAD_INPUT(0, x, true)
 QUAD_OUTPUT(2, y)
 #include "rows/softmax.glsl"
 ROW_TREE(vec2, join_lanes, scratch, join_statistics)
@@ -33,7 +33,7 @@ void main()
     all = join_lanes(all, w.lane);
     float share = 1.0 / all.y;
     for (uint k = 0u; w.first + 4u * k * args.rows.lanes < w.end; k++) {
-        uvec4 r = w.first + row_quad(w.lane, k), at = w.start + r * args.rows.inner;
+        uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
         bvec4 inside = row_live(r, w.end);
         vec4 v = read_x(args.x_offset + at, inside, 0.0);
         write_y(args.y_offset + at, inside, softmax_value(decay(v - all.x), all.x, share));

@@ -46,8 +46,10 @@ static rlxvk_status unary_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_UNARY};
     struct unary_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
                               operands[1].offset};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {UNARY_CODE, node_code(n)});
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
+    uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {UNARY_CODE, node_code(n)}, {UNARY_VECTORS, quads});
+    lower_groups(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 

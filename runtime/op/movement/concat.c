@@ -1,9 +1,11 @@
 /*
- * concat: one strided copy per part into the result, whose rows along the axis are `total` long.
- * Parts that the value map already placed where they belong are produced in place and skipped. With
- * nothing but 1s before the axis each part is one run of bytes, and its write operand is narrowed
- * to that run, so that the copies need no barrier between them.
+ * concat: rows of the parts side by side, CONCAT_PARTS parts a dispatch, in the widest unit that
+ * divides all of them. With nothing but 1s before the axis each part is one run of bytes: one copy
+ * each, whose write operand is narrowed to that run, so that the copies need no barrier between
+ * them, and none for parts that the value map already placed where they belong.
  */
+#include "args/movement.h"
+#include "constants/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 #include "op/value.h"
@@ -80,29 +82,100 @@ static bool in_place(const lowering *l, uint32_t id, uint32_t part, uint64_t sta
     return v->root == whole->root && v->offset == whole->offset + start;
 }
 
-static rlxvk_status concat_lower(lowering *l, uint32_t id)
+/* Each part is one run. */
+static rlxvk_status lower_runs(lowering *l, uint32_t id, axis_view whole, uint32_t axis)
 {
     const node *n = graph_node(l->graph, id);
-    int32_t axis = ((const axis_attributes *)n->attributes)->axis;
-    axis_view whole = op_axis_view(&n->shape, axis);
     uint64_t start = 0;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++) {
         const rlxvk_shape *shape = input_shape(l->graph, n, i);
-        uint64_t extent = (uint64_t)shape->dims[axis];
+        uint64_t run = (uint64_t)shape->dims[axis] * whole.inner;
         strided_copy copy = layout_dense_copy(shape);
         memcpy(copy.source, copy.target, sizeof copy.source);
-        shape_strides(&n->shape, copy.target);
-        operand target = lower_write(l, id); /* from the part's first element to its last */
-        lower_narrow(l, &target, start * whole.inner,
-                     ((whole.outer - 1) * whole.length + extent) * whole.inner);
-        bool placed = whole.outer == 1 && in_place(l, id, n->inputs[i], start * whole.inner);
-        if (extent && !placed)
+        operand target = lower_write(l, id);
+        lower_narrow(l, &target, start, run);
+        if (run && !in_place(l, id, n->inputs[i], start))
             TRY(layout_emit_copy(l, &copy, lower_input(l, id, i), target));
-        start += extent;
+        start += run;
     }
 error:
     return status;
+}
+
+/* Parts side by side: `count` of them, columns of the result's rows from `start` on. */
+typedef struct band {
+    uint32_t count;
+    uint64_t start, columns;
+    uint64_t widths[CONCAT_PARTS];
+    operand parts[CONCAT_PARTS];
+} band;
+
+static bool band_divides(const band *b, const operand *target, uint64_t row, uint64_t words)
+{
+    uint64_t bits = row * words | target->offset * words;
+    for (uint32_t i = 0; i < b->count; i++)
+        bits |= b->widths[i] * words | b->parts[i].offset * words;
+    return bits % 4 == 0;
+}
+
+static rlxvk_status emit_band(lowering *l, band *b, uint64_t rows, uint64_t row, operand target)
+{
+    dispatch d = {.kernel = KERNEL_CONCAT};
+    uint64_t words = element_words(&target), size = l->profile->workgroup_size;
+    uint64_t width = band_divides(b, &target, row, words) ? 4 : words;
+    struct concat_args args = {.rows = (u32)rows,
+                               .columns = (u32)(b->columns * words / width),
+                               .target_row = (u32)(row * words / width),
+                               .target_offset = (u32)(target.offset * words / width)};
+    operand operands[CONCAT_PARTS + 1];
+    args.step_rows = (u32)(size / args.columns);
+    args.step_columns = (u32)(size % args.columns);
+    for (uint32_t i = 0, end = 0; i < CONCAT_PARTS; i++) {
+        end += i < b->count ? (u32)(b->widths[i] * words / width) : 0;
+        operands[i] = b->parts[i < b->count ? i : 0];
+        args.ends[i] = end;
+        args.offsets[i] = (u32)(operands[i].offset * words / width);
+    }
+    operands[CONCAT_PARTS] = target;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, (u32)size}, {CONCAT_WIDTH, (u32)width},
+                  {CONCAT_ITEMS, COPY_ITEMS});
+    lower_groups(l, &d, copy_groups((uint64_t)args.rows * args.columns, (u32)size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status lower_bands(lowering *l, uint32_t id, axis_view whole, uint32_t axis)
+{
+    const node *n = graph_node(l->graph, id);
+    uint64_t row = whole.length * whole.inner;
+    band b = {0};
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        uint64_t width = (uint64_t)input_shape(l->graph, n, i)->dims[axis] * whole.inner;
+        if (width) {
+            b.parts[b.count] = lower_input(l, id, i);
+            b.widths[b.count++] = width;
+            b.columns += width;
+        }
+        if (b.count == 0 || (b.count < CONCAT_PARTS && i + 1 < n->input_count))
+            continue;
+        operand target = lower_write(l, id); /* from the band's first element to its last */
+        lower_narrow(l, &target, b.start, (whole.outer - 1) * row + b.columns);
+        TRY(emit_band(l, &b, whole.outer, row, target));
+        b = (band){.start = b.start + b.columns};
+    }
+error:
+    return status;
+}
+
+static rlxvk_status concat_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    uint32_t axis = (uint32_t)((const axis_attributes *)n->attributes)->axis;
+    axis_view whole = op_axis_view(&n->shape, (int32_t)axis);
+    if (shape_numel(&n->shape) == 0)
+        return RLXVK_OK;
+    return whole.outer == 1 ? lower_runs(l, id, whole, axis) : lower_bands(l, id, whole, axis);
 }
 
 static rlxvk_status concat_host(const host_call *call)

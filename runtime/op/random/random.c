@@ -22,6 +22,8 @@ _Static_assert(RNG_BACKEND_PHILOX == (int)RLXVK_RNG_PHILOX &&
 #define POLAR_ALONE    64   /* candidates an invocation has where one workgroup does them all */
 #define POLAR_ROUNDS   8    /* candidates an invocation has of a chunk, at least */
 #define POLAR_CHUNKS   4096 /* at most: every chunk adds up the counts of those before it */
+#define MOST_PAIRS     4    /* of quads that an invocation makes */
+#define BUSY_GROUPS    8ull /* a compute unit's, before it makes more than one */
 
 /* ---- Building ---- */
 
@@ -155,8 +157,11 @@ static rlxvk_status rng_lower(lowering *l, uint32_t id)
                             .limit = a->other,
                             .below_limit = nextafterf(a->other, -INFINITY)};
     dispatch d = {.kernel = KERNEL_RNG};
-    uint64_t groups = groups_for(divide_up(numel, uniform ? 4 : 2), threads);
+    uint64_t groups = groups_for(divide_up(numel, 8), threads);
     rlxvk_status status;
+    args.pairs = (u32)MIN(groups / (BUSY_GROUPS * l->profile->compute_units), MOST_PAIRS);
+    args.pairs = MAX(args.pairs, 1);
+    groups = divide_up(groups, args.pairs);
     if (!uniform) {
         divide_candidates(&args, numel, threads);
         if (args.polar_chunks > 1)

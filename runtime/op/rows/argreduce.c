@@ -82,7 +82,7 @@ static rlxvk_status argreduce_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     axis_view v = view_of(input_shape(l->graph, n, 0), n);
     operand x = lower_input(l, id, 0), y = lower_write(l, id), to = y;
-    row_tile tile = row_tile_choose(l, v, row_is_whole(v, &x, 1), 8, ROW_ANY_LENGTH);
+    row_tile tile = row_tile_choose(l, v, row_traits(v, &x, 1) & ROW_WHOLE, 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
     struct argreduce_args args = {.rows = row_arguments(v, &tile, chunks), .x_offset = x.offset};
     dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
@@ -91,7 +91,7 @@ static rlxvk_status argreduce_lower(lowering *l, uint32_t id)
         TRY(lower_temporary(l, 4 * (uint64_t)args.rows.outputs, &to));
     args.y_offset = to.offset;
     SET_CONSTANTS(&d, {ARGREDUCE_ROWS_CODE, node_code(n)}, {ARGREDUCE_ROWS_CHOOSES, false},
-                  {ARGREDUCE_ROWS_VECTORS, tile.form->quads});
+                  {ARGREDUCE_ROWS_VECTORS, tile.form->form});
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){x, x, to}, 3));
     if (chunks.count > 1)
         TRY(lower_choice(l, node_code(n), v, chunks.count, x, to, y));

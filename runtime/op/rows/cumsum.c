@@ -53,7 +53,7 @@ static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, ro
     parts.access = ACCESS_READ;
     SET_CONSTANTS(&d,
                   {CUMSUM_ROWS_EXCLUSIVE, ((const cumsum_attributes *)n->attributes)->exclusive},
-                  {CUMSUM_ROWS_HAS_SUMS, sums != NULL}, {CUMSUM_ROWS_VECTORS, tile->form->quads});
+                  {CUMSUM_ROWS_HAS_SUMS, sums != NULL}, {CUMSUM_ROWS_FORM, tile->form->form});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts, y}, 3);
 }
 
@@ -72,7 +72,7 @@ static rlxvk_status cumsum_lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
     operand x = lower_input(l, id, 0), y = lower_write(l, id), sums;
-    bool whole = row_is_whole(v, (operand[]){x, y}, 2);
+    uint32_t whole = row_traits(v, (operand[]){x, y}, 2) & ROW_WHOLE;
     row_tile tile = row_tile_choose(l, v, whole, 4, ROW_ANY_LENGTH);
     row_chunks chunks = choose_chunks(l->profile, v, &tile);
     rlxvk_status status;

@@ -10,14 +10,15 @@
  * NaN or infinity spoils its row. Limit: squares must fit f32; a row with deviations beyond 1e18
  * gives beta.
  *
- * Rows up to 32 elements a lane stay in registers (one dispatch); longer ones are cut into chunks:
- * statistics, then the values. A pair (add, norm of the sum) is one step that stores the sum on the
- * way. Error: 1e-6 + 2e-5 A, A = max over the row of |xhat gamma| + |beta|; 5e-3 A where the mean
- * is large against the deviation.
+ * Rows up to 32 elements a lane stay in registers (one dispatch), and so does a part of longer ones
+ * where there are enough of them; few long ones are cut into chunks: statistics, then the values.
+ * Rows whose elements lie apart are taken four at a time. A pair (add, norm of the sum) is one step
+ * that stores the sum on the way. Error: 1e-6 + 2e-5 A, A = max over the row of |xhat gamma| +
+ * |beta|; 5e-3 A where the mean is large against the deviation.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
-#include "op/rows/rows.h"
+#include "op/rows/norm.h"
 
 #include <math.h>
 
@@ -84,25 +85,6 @@ rlxvk_tensor rlxvk_group_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma
 
 /* ---- Infer ---- */
 
-/* Which operand is what; NODE_NONE for an absent one. */
-typedef struct roles {
-    bool rms;
-    uint32_t residual, bias, gamma, beta, count;
-} roles;
-
-static roles roles_of(const node *n, const norm_attributes *a)
-{
-    uint32_t code = node_code(n), next = 1;
-    bool fused = code == NORM_RESIDUAL_LAYER || code == NORM_RESIDUAL_RMS;
-    roles r = {.rms = code == NORM_RMS || code == NORM_RESIDUAL_RMS};
-    r.residual = fused ? next++ : NODE_NONE;
-    r.bias = a->has_bias ? next++ : NODE_NONE;
-    r.gamma = a->has_gamma ? next++ : NODE_NONE;
-    r.beta = a->has_beta ? next++ : NODE_NONE;
-    r.count = next;
-    return r;
-}
-
 /* A vector along the normalized axis: n elements, all but one dim 1. */
 static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t index,
                                  const char *role, int64_t length)
@@ -121,7 +103,7 @@ static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t i
                    node_code(n) == NORM_GROUP ? "channels" : "normalized axis");
 }
 
-static rlxvk_status check_vectors(const rlxvk_graph *g, const node *n, const roles *r,
+static rlxvk_status check_vectors(const rlxvk_graph *g, const node *n, const norm_roles *r,
                                   int64_t length)
 {
     rlxvk_status status;
@@ -153,7 +135,7 @@ static rlxvk_status check_channels(const node *n, const norm_attributes *a, cons
 static rlxvk_status norm_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     norm_attributes *a = attributes;
-    roles r = roles_of(n, a);
+    norm_roles r = norm_roles_of(n, a);
     char shapes[2][SHAPE_TEXT];
     const rlxvk_shape *x = input_shape(g, n, 0);
     rlxvk_status status;
@@ -182,29 +164,18 @@ error:
 static uint32_t norm_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g;
-    roles r = roles_of(n, n->attributes);
+    norm_roles r = norm_roles_of(n, n->attributes);
     return r.residual != NODE_NONE ? 3 : 1;
 }
 
 /* ---- Lower ---- */
-
-/* The rows that are normalized. */
-static axis_view rows_of(const node *n, const norm_attributes *a)
-{
-    const rlxvk_shape *x = &n->shape;
-    if (node_code(n) != NORM_GROUP)
-        return op_axis_view(x, a->axis);
-    uint64_t channels = (uint64_t)(x->dims[1] / a->num_groups);
-    return (axis_view){(uint64_t)(x->dims[0] * a->num_groups),
-                       channels * shape_product(x, 2, x->rank), 1};
-}
 
 /* Everything a lowering needs; absent operands stand for x, which the kernel then does not read by
  * that name. */
 typedef struct norm_work {
     axis_view view;
     row_tile tile;
-    bool quads; /* of long rows: move as vec4 */
+    uint32_t form; /* of the chunks of long rows */
     uint32_t flags;
     uint32_t groups, group_channels, spatial; /* group norm only, else 0 */
     float eps;
@@ -222,8 +193,16 @@ static operand take(const lowering *l, uint32_t id, uint32_t index, uint32_t fla
 static row_tile choose_tile(lowering *l, const norm_work *w)
 {
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
-    bool whole = row_is_whole(w->view, operands, ARRAY_COUNT(operands));
-    return row_tile_choose(l, w->view, whole, 4, 4 * ROW_MOST_QUADS);
+    operand moved[] = {w->x, w->residual, w->sum, w->y};
+    uint32_t traits = row_traits(w->view, operands, ARRAY_COUNT(operands)) & ROW_WHOLE;
+    traits |= row_traits(w->view, moved, ARRAY_COUNT(moved)) & ROW_ALIKE;
+    if (!(w->flags & (NORM_KEEPS_SUM | NORM_HAS_RESIDUAL | NORM_HAS_BIAS)))
+        traits |= row_traits(w->view, (operand[]){w->x, w->y}, 2) & ROW_PARTED;
+    if (!(w->flags & (NORM_KEEPS_SUM | NORM_HAS_RESIDUAL)))
+        traits |= ROW_COPIED;
+    if (!(w->flags & NORM_KEEPS_SUM) && traits & ROW_WHOLE) /* ragged ones run out of registers */
+        traits |= ROW_REREAD;
+    return row_tile_choose(l, w->view, traits, 4, 4 * ROW_MOST_QUADS);
 }
 
 /* `x_of`: the node whose operands 0 and 1 are x and the residual: the norm itself, or the add of a
@@ -232,8 +211,8 @@ static norm_work describe_work(lowering *l, uint32_t id, uint32_t x_of, bool has
 {
     const node *n = graph_node(l->graph, id);
     const norm_attributes *a = n->attributes;
-    roles r = roles_of(n, a);
-    norm_work w = {.view = rows_of(n, a),
+    norm_roles r = norm_roles_of(n, a);
+    norm_work w = {.view = norm_rows_of(n, a),
                    .flags = r.rms ? NORM_IS_RMS : 0,
                    .eps = a->eps,
                    .x = lower_input(l, x_of, 0),
@@ -249,6 +228,8 @@ static norm_work describe_work(lowering *l, uint32_t id, uint32_t x_of, bool has
         w.groups = (uint32_t)a->num_groups;
         w.group_channels = (uint32_t)(n->shape.dims[1] / a->num_groups);
         w.spatial = (uint32_t)shape_product(&n->shape, 2, n->shape.rank);
+        if (w.spatial % 4 == 0 && row_plain_form(&w.tile) == ROW_FORM_QUADS)
+            w.flags |= NORM_BY_QUADS;
     }
     return w;
 }
@@ -270,13 +251,15 @@ static struct norm_args arguments(const norm_work *w, row_chunks chunks)
                               .spatial = w->spatial};
 }
 
+/* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
 static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
+    uint32_t held = quads ? quads : ROW_MOST_QUADS;
     struct norm_args args = arguments(w, row_unbroken(w->view));
     dispatch d = row_dispatch_either(l, kernels, &w->tile, &args.rows);
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
-    SET_CONSTANTS(&d, {NORM_ROWS_FLAGS, w->flags}, {NORM_ROWS_VECTORS, w->tile.form->quads},
-                  {NORM_ROWS_QUADS, quads});
+    SET_CONSTANTS(&d, {NORM_ROWS_FLAGS, w->flags}, {NORM_ROWS_FORM, w->tile.form->form},
+                  {NORM_ROWS_QUADS, held}, {NORM_ROWS_LONG, quads == 0});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -290,8 +273,8 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
     SET_CONSTANTS(&d,
                   {NORM_PARTIAL_FLAGS,
-                   w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL)},
-                  {NORM_PARTIAL_VECTORS, w->quads});
+                   w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL | NORM_BY_QUADS)},
+                  {NORM_PARTIAL_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -302,13 +285,13 @@ static rlxvk_status emit_finish(lowering *l, const norm_work *w, row_chunks chun
     dispatch d = row_dispatch(l, KERNEL_NORM_FINISH, &w->tile, &args.rows);
     statistics.access = ACCESS_READ;
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, statistics, w->y};
-    SET_CONSTANTS(&d, {NORM_FINISH_FLAGS, w->flags}, {NORM_FINISH_VECTORS, w->quads});
+    SET_CONSTANTS(&d, {NORM_FINISH_FLAGS, w->flags}, {NORM_FINISH_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
 static rlxvk_status lower_chunks(lowering *l, norm_work w)
 {
-    w.quads = w.tile.form->quads;
+    w.form = row_plain_form(&w.tile);
     w.tile = row_tile_plain(l, w.view, 4, 4 * ROW_MOST_QUADS);
     uint64_t length = (uint64_t)NORM_CHUNK_ELEMENTS * w.tile.lanes;
     row_chunks chunks = {(uint32_t)divide_up(w.view.length, length), length};
@@ -326,16 +309,32 @@ error:
     return status;
 }
 
+static rlxvk_status lower_columns(lowering *l, const norm_work *w)
+{
+    struct norm_args args = arguments(w, row_unbroken(w->view));
+    args.rows.inner /= 4;
+    args.rows.outputs /= 4;
+    dispatch d = row_dispatch(l, KERNEL_NORM_COLUMNS, &w->tile, &args.rows);
+    operand operands[] = {w->x, w->gamma, w->beta, w->y};
+    uint32_t held = 1;
+    while (held * w->tile.lanes < w->view.length)
+        held *= 2;
+    SET_CONSTANTS(&d, {NORM_COLUMNS_FLAGS, w->flags}, {NORM_COLUMNS_HELD, held});
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
 static rlxvk_status lower_work(lowering *l, const norm_work *w)
 {
+    if (w->tile.form->form == ROW_FORM_COLUMNS)
+        return lower_columns(l, w);
     uint32_t quads = row_quads(w->view, &w->tile);
-    return quads ? lower_whole(l, w, quads) : lower_chunks(l, *w);
+    return quads || row_is_long(&w->tile) ? lower_whole(l, w, quads) : lower_chunks(l, *w);
 }
 
 static rlxvk_status norm_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    roles r = roles_of(n, n->attributes);
+    norm_roles r = norm_roles_of(n, n->attributes);
     norm_work w = describe_work(l, id, id, r.residual != NODE_NONE);
     return lower_work(l, &w);
 }
@@ -348,95 +347,6 @@ static rlxvk_status norm_lower_pair(lowering *l, uint32_t first, uint32_t id)
     w.sum = lower_write(l, first);
     w.tile = choose_tile(l, &w);
     return lower_work(l, &w);
-}
-
-/* ---- Host ---- */
-
-typedef struct row_reference {
-    const float *x, *residual, *bias, *gamma, *beta; /* NULL when absent */
-    uint64_t n, stride, start;
-    uint64_t span; /* neighbouring elements of the row that share one of gamma and beta */
-    double eps;
-    bool rms;
-} row_reference;
-
-/* The sums are f32 by definition; everything after them is exact. */
-static double host_element(const row_reference *r, uint64_t i)
-{
-    uint64_t at = r->start + i * r->stride;
-    float v = r->x[at];
-    if (r->residual)
-        v = v + r->residual[at];
-    if (r->bias)
-        v = v + r->bias[i];
-    return v;
-}
-
-static void host_row(const row_reference *r, double *out, double *bound)
-{
-    double mean = 0, square = 0, most = 0;
-    for (uint64_t i = 0; i < r->n; i++)
-        mean += r->rms ? 0 : host_element(r, i);
-    mean /= (double)r->n;
-    for (uint64_t i = 0; i < r->n; i++)
-        square += pow(host_element(r, i) - mean, 2);
-    square /= (double)r->n;
-    double deviation = sqrt(square + r->eps);
-    for (uint64_t i = 0; i < r->n; i++) {
-        double normal = deviation == 0 ? 0 : (host_element(r, i) - mean) / deviation;
-        double scaled = r->gamma ? normal * r->gamma[i / r->span] : normal;
-        double shift = r->beta ? r->beta[i / r->span] : 0;
-        out[r->start + i * r->stride] = scaled + shift;
-        most = fmax(most, fabs(scaled) + fabs(shift));
-    }
-    double share = square > 0 && fabs(mean) > 1e3 * sqrt(square) ? 5e-3 : 2e-5;
-    for (uint64_t i = 0; bound && i < r->n; i++)
-        bound[r->start + i * r->stride] = 1e-6 + share * most;
-}
-
-static const float *words_of(const host_call *c, uint32_t index)
-{
-    return index == NODE_NONE ? NULL : c->inputs[index].words;
-}
-
-static rlxvk_status host_groups(const host_call *c, row_reference r, const norm_attributes *a)
-{
-    uint64_t channels = (uint64_t)(c->node->shape.dims[1] / a->num_groups);
-    const float *gamma = r.gamma, *beta = r.beta;
-    r.span = MAX(shape_product(&c->node->shape, 2, c->node->shape.rank), 1);
-    for (int64_t b = 0; b < c->node->shape.dims[0]; b++)
-        for (uint64_t k = 0; k < (uint64_t)a->num_groups; k++) {
-            r.gamma = gamma ? gamma + k * channels : NULL;
-            r.beta = beta ? beta + k * channels : NULL;
-            host_row(&r, c->out, c->bound);
-            r.start += r.n;
-        }
-    return RLXVK_OK;
-}
-
-static rlxvk_status norm_host(const host_call *c)
-{
-    const norm_attributes *a = c->node->attributes;
-    axis_view v = rows_of(c->node, a);
-    roles role = roles_of(c->node, a);
-    row_reference r = {.x = c->inputs[0].words,
-                       .residual = words_of(c, role.residual),
-                       .bias = words_of(c, role.bias),
-                       .gamma = words_of(c, role.gamma),
-                       .beta = words_of(c, role.beta),
-                       .n = v.length,
-                       .stride = v.inner,
-                       .span = 1,
-                       .eps = a->eps,
-                       .rms = role.rms};
-    if (node_code(c->node) == NORM_GROUP)
-        return host_groups(c, r, a);
-    for (uint64_t o = 0; o < v.outer; o++)
-        for (uint64_t i = 0; i < v.inner; i++) {
-            r.start = o * v.length * v.inner + i;
-            host_row(&r, c->out, c->bound);
-        }
-    return RLXVK_OK;
 }
 
 /* ---- The family ---- */

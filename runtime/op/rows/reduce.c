@@ -145,13 +145,13 @@ static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chu
                                .divisor = p->divisor};
     dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     x.access = ACCESS_READ;
-    SET_CONSTANTS(&d, {REDUCE_ROWS_CODE, p->code}, {REDUCE_ROWS_VECTORS, tile.form->quads});
+    SET_CONSTANTS(&d, {REDUCE_ROWS_CODE, p->code}, {REDUCE_ROWS_VECTORS, tile.form->form});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
 static row_tile choose_tile(lowering *l, axis_view v, const operand *x)
 {
-    return row_tile_choose(l, v, row_is_whole(v, x, 1), 8, ROW_ANY_LENGTH);
+    return row_tile_choose(l, v, row_traits(v, x, 1) & ROW_WHOLE, 8, ROW_ANY_LENGTH);
 }
 
 rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint32_t code, operand x,

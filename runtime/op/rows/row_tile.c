@@ -13,6 +13,8 @@
 #define CPU_THREADS 256
 /* Lanes for each compute unit that few rows are spread over. */
 #define LANES_WANTED 256
+/* Lanes that ragged rows need for the words before and after their quads. */
+#define RAGGED_LANES 8
 
 static uint32_t power_of_two_from(uint64_t value, uint32_t most)
 {
@@ -56,14 +58,19 @@ static row_tile choose_lanes(const device_profile *profile, const row_class *c, 
     uint32_t lanes = power_of_two_from(divide_up(view.length, per_lane), size);
     while (lanes < size && lanes * view.outer < threads && 4ull * lanes < view.length)
         lanes *= 2;
-    return (row_tile){size, lanes, 1, c};
+    if (c->form == ROW_FORM_RAGGED)
+        lanes = MAX(lanes, RAGGED_LANES);
+    return (row_tile){MIN(size, MAX(lanes, ROW_TILE_LARGEST)), lanes, 1, c};
 }
 
-row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane, uint32_t most)
+row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t per_lane,
+                         uint32_t most)
 {
-    row_shape shape = {view.inner, whole};
+    row_shape shape = {view.inner, view.length, view.outer * view.inner, traits};
     const row_class *c =
         rows_select(&shape, l->profile, variant_choose(l, CHOICE_rows, NULL, NULL));
+    if (c->form == ROW_FORM_COLUMNS)
+        return (row_tile){c->threads, c->threads / ROW_COLUMNS, ROW_COLUMNS, c};
     return c->times ? choose_lanes(l->profile, c, view, c->times * per_lane)
                     : row_tile_plain(l, view, per_lane, most);
 }
@@ -71,15 +78,23 @@ row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_l
 uint32_t row_quads(axis_view view, const row_tile *tile)
 {
     uint64_t quads = divide_up(view.length, 4ull * tile->lanes);
-    return quads <= ROW_MOST_QUADS ? power_of_two_from(quads, ROW_MOST_QUADS) : 0;
+    if (tile->form->form == ROW_FORM_RAGGED) /* which has words of its row outside them */
+        quads = MAX(divide_up(view.length / 4, tile->lanes), 1);
+    if (quads > ROW_MOST_QUADS)
+        return 0;
+    return tile->form->times ? (uint32_t)quads : power_of_two_from(quads, ROW_MOST_QUADS);
 }
 
-bool row_is_whole(axis_view view, const operand *operands, uint32_t count)
+uint32_t row_traits(axis_view view, const operand *operands, uint32_t count)
 {
-    bool whole = view.inner == 1 && view.length % 4 == 0;
-    for (uint32_t i = 0; i < count; i++)
+    bool whole = view.inner == 1 && view.length % 4 == 0, alike = view.inner == 1;
+    bool parted = view.inner % 4 == 0;
+    for (uint32_t i = 0; i < count; i++) {
         whole &= operands[i].offset % 4 == 0;
-    return whole;
+        alike &= operands[i].offset % 4 == operands[0].offset % 4;
+        parted &= operands[i].offset % 4 == 0;
+    }
+    return (parted ? ROW_PARTED : 0) | (whole ? ROW_WHOLE : 0) | (alike ? ROW_ALIKE : 0);
 }
 
 row_chunks row_chunks_choose(const device_profile *profile, axis_view view, const row_tile *tile,

@@ -25,15 +25,26 @@ typedef struct row_tile {
 /* The class of kernel, and enough lanes that each has about `per_lane` elements of the row, or as
  * many times that as the class says, within what keeps loads coalesced; fewer, up to `most`
  * elements a lane, where the device gains nothing from more. */
-row_tile row_tile_choose(lowering *l, axis_view view, bool whole, uint32_t per_lane, uint32_t most);
+row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t per_lane,
+                         uint32_t most);
 /* For kernels that come in one class only, the last. */
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most);
 /* Quads of registers with which a lane keeps its part of a row, few different numbers; 0 where that
  * takes more than ROW_MOST_QUADS. */
 #define ROW_MOST_QUADS 8
 uint32_t row_quads(axis_view view, const row_tile *tile);
-/* Whether rows are whole quads at multiples of four in all these operands (rows_select.h). */
-bool row_is_whole(axis_view view, const operand *operands, uint32_t count);
+/* Whether a workgroup is to hold what it can of longer rows, too. */
+static inline bool row_is_long(const row_tile *tile)
+{
+    return tile->form->threads > ROW_TILE_LARGEST;
+}
+/* The form of kernels that know quads and words only. */
+static inline uint32_t row_plain_form(const row_tile *tile)
+{
+    return tile->form->form == ROW_FORM_QUADS ? ROW_FORM_QUADS : ROW_FORM_WORDS;
+}
+/* Which of ROW_WHOLE, ROW_ALIKE and ROW_PARTED hold in all these operands. */
+uint32_t row_traits(axis_view view, const operand *operands, uint32_t count);
 
 /* Rows cut into pieces so that few long rows still fill the device. Pieces are multiples of
  * `multiple` but the last. */

@@ -2,33 +2,69 @@
  * The classes of row kernels. On software and translated drivers the threads of a workgroup run one
  * after the other. The last row has no conditions but the baseline's.
  */
+#include "args/rows.h"
 #include "op/rows/rows_select.h"
+
+#define LONGEST_HELD    8192 /* elements, by a workgroup of 256 */
+#define LONGEST_SPAN    31   /* elements: from there on rows have quads enough */
+#define SHORTEST_RAGGED 8    /* elements, that there be a quad */
 
 /* What rows.glsl joins in shared memory (ROW_THREADS), and the smallest subgroups that are worth
  * shuffling. */
 #define MOST_SUBGROUPS 256
 #define LEAST_SUBGROUP 4
+#define SCRATCH_BYTES  2048 /* of the kernels that copy */
 
 /* clang-format off */
 static const row_class classes[] = {
-    /* {name, settings, conditions}, subgroups, quads, threads, times */
-    {{"subgroup_quads", ON_NATIVE, NEEDS_SHUFFLES}, true,  true,  256, 4},
-    {{"subgroup_words", ON_NATIVE, NEEDS_SHUFFLES}, true,  false, 256, 4},
-    {{"shared_quads",   ON_NATIVE, 0},              false, true,    0, 4},
-    {{"shared_words",   ON_ALL,    0},              false, false,   0, 0},
+    /* {name, settings, conditions}, subgroups, form, threads, times */
+    {{"long_quads",      ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,  1024, 8},
+    {{"long_ragged",     ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED, 1024, 8},
+    {{"subgroup_quads",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256, 4},
+    {{"subgroup_span",   ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_SPAN,    256, 4},
+    {{"subgroup_ragged", ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  256, 4},
+    {{"subgroup_words",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_WORDS,   256, 4},
+    {{"columns",         ON_NATIVE, 0},              false, ROW_FORM_COLUMNS, 256, 0},
+    {{"shared_quads",    ON_NATIVE, 0},              false, ROW_FORM_QUADS,     0, 4},
+    {{"shared_words",    ON_ALL,    0},              false, ROW_FORM_WORDS,     0, 0},
 };
 /* clang-format on */
 const row_class *const rows_plain = &classes[ARRAY_COUNT(classes) - 1];
+
+static bool has_form(const row_class *c, const row_shape *s)
+{
+    switch (c->form) {
+    case ROW_FORM_QUADS:
+        return s->inner == 1 && s->traits & ROW_WHOLE;
+    case ROW_FORM_RAGGED:
+        return s->inner == 1 && s->traits & ROW_ALIKE && s->length >= SHORTEST_RAGGED;
+    case ROW_FORM_SPAN:
+        return s->inner == 1 && s->traits & ROW_COPIED && s->length <= ROW_SPAN_WORDS;
+    case ROW_FORM_COLUMNS:
+        return s->traits & ROW_PARTED && s->length <= ROW_MOST_COLUMN;
+    default:
+        return true;
+    }
+}
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *p)
 {
     const row_class *c = row;
     const row_shape *s = problem;
     uint32_t threads = c->threads ? c->threads : p->workgroup_size, size = p->subgroup_size;
-    bool whole = !c->quads || (s->whole && s->inner == 1);
     bool joins = !c->subgroups ||
                  (s->inner == 1 && size >= LEAST_SUBGROUP && threads / size <= MOST_SUBGROUPS);
-    return (choice_fit){.can = whole && joins, .suits = true, .threads = threads};
+    choice_fit f = {.can = joins && has_form(c, s), .suits = true, .threads = threads};
+    if (c->form == ROW_FORM_SPAN) {
+        f.shared_bytes = 4 * ROW_SPAN_WORDS + SCRATCH_BYTES;
+        f.suits = s->length <= LONGEST_SPAN;
+    }
+    if (c->threads > 256) {
+        f.can = f.can && s->traits & ROW_REREAD;
+        f.suits = s->length > LONGEST_HELD &&
+                  (s->length <= 4 * LONGEST_HELD || 2 * s->rows >= p->compute_units);
+    }
+    return f;
 }
 
 const choice_table rows_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};

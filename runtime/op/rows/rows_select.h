@@ -5,15 +5,31 @@
 
 #include "op/choice/variant.h"
 
+/* What a kernel's rows are or may be. */
+enum row_trait {
+    ROW_WHOLE = 1,  /* whole quads at multiples of four, in every operand */
+    ROW_ALIKE = 2,  /* equally far from multiples of four in every operand */
+    ROW_COPIED = 4, /* through shared memory, by kernels that can */
+    ROW_REREAD = 8, /* longer than what registers hold, by kernels that can */
+    ROW_PARTED = 16 /* in quads of neighbouring rows, as row_traits found */
+};
+
 typedef struct row_shape {
     uint64_t inner; /* how far apart its elements lie */
-    bool whole;     /* rows are whole quads at multiples of four, in every operand */
+    uint64_t length, rows;
+    uint32_t traits; /* of enum row_trait */
 } row_shape;
+
+/* Quads of rows side by side in a workgroup, how much of each a lane holds at most, and how long
+ * they may be. */
+#define ROW_COLUMNS     8
+#define ROW_COLUMN_HELD 16
+#define ROW_MOST_COLUMN (ROW_COLUMN_HELD * 256 / ROW_COLUMNS)
 
 typedef struct row_class {
     choice_row row;
     bool subgroups;   /* lanes are joined by shuffles: the kernels named _subgroup */
-    bool quads;       /* rows move as vec4 */
+    uint8_t form;     /* ROW_FORM_ */
     uint16_t threads; /* of a workgroup; 0: the profile's */
     uint16_t times;   /* how much of a row a lane takes, against what the family asks for; 0: the
                          lanes follow the profile (row_tile_plain) */

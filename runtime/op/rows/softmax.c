@@ -1,8 +1,8 @@
 /*
  * softmax: y = exp(x - m) / sum exp(x - m), m the maximum, over one axis of [outer, n, inner]. A
  * NaN or +Inf in the row, or a row of -Inf only, gives NaN throughout. Rows up to 32 elements a
- * lane stay in registers (one dispatch, x read once); longer ones are cut into chunks: statistics,
- * then the values.
+ * lane stay in registers (one dispatch, x read once), and so does most of longer ones where there
+ * are enough of them; few long ones are cut into chunks: statistics, then the values.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -39,16 +39,18 @@ static struct softmax_args arguments(axis_view v, const row_tile *tile, row_chun
                                  .y_offset = y.offset};
 }
 
+/* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
 static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads, operand x,
                                 operand y)
 {
     struct softmax_args args = arguments(v, &tile, row_unbroken(v), x, y);
     dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
-    SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads}, {SOFTMAX_ROWS_VECTORS, tile.form->quads});
+    SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads ? quads : ROW_MOST_QUADS},
+                  {SOFTMAX_ROWS_FORM, tile.form->form}, {SOFTMAX_ROWS_LONG, quads == 0});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
-static rlxvk_status lower_chunks(lowering *l, axis_view v, bool quads, operand x, operand y)
+static rlxvk_status lower_chunks(lowering *l, axis_view v, uint32_t form, operand x, operand y)
 {
     row_tile tile = row_tile_plain(l, v, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
@@ -57,8 +59,8 @@ static rlxvk_status lower_chunks(lowering *l, axis_view v, bool quads, operand x
     dispatch finish = row_dispatch(l, KERNEL_SOFTMAX_FINISH, &tile, &args.rows);
     operand statistics;
     rlxvk_status status;
-    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_VECTORS, quads});
-    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_VECTORS, quads});
+    SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_FORM, form});
+    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_FORM, form});
     TRY(lower_temporary(l, 8 * (uint64_t)args.rows.outputs, &statistics));
     TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){x, statistics}, 2));
     statistics.access = ACCESS_READ;
@@ -71,12 +73,12 @@ static rlxvk_status softmax_lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
-    bool whole = row_is_whole(v, (operand[]){x, y}, 2);
-    row_tile tile = row_tile_choose(l, v, whole, 4, 4 * ROW_MOST_QUADS);
+    uint32_t traits = row_traits(v, (operand[]){x, y}, 2) | ROW_COPIED | ROW_REREAD;
+    row_tile tile = row_tile_choose(l, v, traits, 4, 4 * ROW_MOST_QUADS);
     uint32_t quads = row_quads(v, &tile);
-    if (quads)
+    if (quads || row_is_long(&tile))
         return lower_whole(l, v, tile, quads, x, y);
-    return lower_chunks(l, v, tile.form->quads, x, y);
+    return lower_chunks(l, v, row_plain_form(&tile), x, y);
 }
 
 static void host_row(const float *x, double *y, uint64_t n, uint64_t stride)

@@ -18,15 +18,19 @@ static const device_profile profile = {.max_group_count = {65535, 65535, 65535}}
 static void test_constants(void **state)
 {
     static const struct {
-        constant_value set[3];
+        constant_value set[4];
         size_t count;
         const char *said; /* NULL: it is taken */
     } cases[] = {
-        {{{LOCAL_SIZE, 64}, {UNARY_CODE, UNARY_GELU}}, 2, NULL},
-        {{{LOCAL_SIZE, 64}}, 1, "kernel unary: its constant CODE (1) is not set"},
-        {{{UNARY_CODE, UNARY_TANH}}, 1, "kernel unary: its constant LOCAL_SIZE (0) is not set"},
-        {{{LOCAL_SIZE, 64}, {UNARY_CODE, UNARY_TANH}, {ELEMENTWISE_PAIRS, 5}},
-         3,
+        {{{LOCAL_SIZE, 64}, {UNARY_CODE, UNARY_GELU}, {UNARY_VECTORS, 1}}, 3, NULL},
+        {{{LOCAL_SIZE, 64}, {UNARY_VECTORS, 1}},
+         2,
+         "kernel unary: its constant CODE (1) is not set"},
+        {{{UNARY_CODE, UNARY_TANH}, {UNARY_VECTORS, 1}},
+         2,
+         "kernel unary: its constant LOCAL_SIZE (0) is not set"},
+        {{{LOCAL_SIZE, 64}, {UNARY_CODE, UNARY_TANH}, {UNARY_VECTORS, 1}, {ELEMENTWISE_PAIRS, 5}},
+         4,
          "kernel unary has no constant 3; it is set to 5"},
     };
     (void)state;

@@ -103,12 +103,31 @@ static void generate_classes(case_list *list, const char *row)
     }
 }
 
+/* Without a residual: the forms of rows that are copied or read again, on both sides of what one
+ * lane, one workgroup and the registers of the largest hold. */
+static void generate_forms(case_list *list, const char *row)
+{
+    static const char *const classes[] = {"subgroup_span", "subgroup_ragged", "long_quads",
+                                          "long_ragged"};
+    static const int shapes[][2] = {{131, 33},  {70, 256},  {70, 257},  {9, 8},     {5, 11},
+                                    {2, 8192},  {3, 8193},  {2, 32768}, {2, 32770}, {3, 32773},
+                                    {2, 65537}, {2, 40004}, {3, 66000}, {300, 17}};
+    char text[96];
+    for (size_t i = 0; i < COUNT(classes) * COUNT(shapes); i++) {
+        const int *s = shapes[i % COUNT(shapes)];
+        case_add(list, "%s eps=1e-5 variant=rows=%s in=x:f32:%dx%d:%s%s", row,
+                 classes[i / COUNT(shapes)], s[0], s[1], fills[i % COUNT(fills)],
+                 vectors((unsigned)(i % 4) * 2, s[1], text, sizeof text));
+    }
+}
+
 static void generate(case_list *list)
 {
     for (size_t i = 0; i < 2; i++) {
         generate_lengths(list, rows[i], false);
         generate_axes(list, rows[i]);
         generate_special(list, rows[i]);
+        generate_forms(list, rows[i]);
     }
     case_add(list, "layer_norm eps=0 in=x:f32:5x77:constant:0.1;beta:f32:77");
     case_add(list, "layer_norm eps=0 in=x:f32:2x9001:constant:0.1;beta:f32:9001");

@@ -170,6 +170,22 @@ static void generate_classes(case_list *list)
         }
 }
 
+/* Softmax alone knows these; on both sides of what one lane, one workgroup and the registers of
+ * the largest hold. */
+static void generate_forms(case_list *list)
+{
+    static const char *const classes[] = {"subgroup_span", "subgroup_ragged", "long_quads",
+                                          "long_ragged"};
+    static const char *const shapes[] = {"131x33:special",  "70x256:uniform",  "70x257:special",
+                                         "9x8:neginf",      "5x11:uniform",    "2x8192:uniform",
+                                         "3x8193:uniform",  "2x32768:special", "2x32770:uniform",
+                                         "3x32773:uniform", "2x65537:neginf",  "2x40004:uniform",
+                                         "3x66000:special", "300x17:uniform"};
+    for (size_t c = 0; c < COUNT(classes); c++)
+        for (size_t s = 0; s < COUNT(shapes); s++)
+            case_add(list, "softmax axis=1 variant=rows=%s in=x:f32:%s", classes[c], shapes[s]);
+}
+
 static void generate(case_list *list)
 {
     for (size_t i = 0; i < COUNT(reduce_builders); i++)
@@ -180,6 +196,7 @@ static void generate(case_list *list)
     generate_arguments(list, "argmax");
     generate_arguments(list, "argmin");
     generate_classes(list);
+    generate_forms(list);
 }
 
 const case_family reduction_cases = {rows, build, generate};

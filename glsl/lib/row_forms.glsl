@@ -1,0 +1,149 @@
+/*
+ * Two more forms of rows of neighbours, for kernels that hold QUADS quads a lane.
+ *
+ * Ragged rows begin anywhere: w.head words, quads at multiples of four, up to three words. The
+ * words before and after are one more quad of which only the first element is used, number
+ * ROW_EDGE, after the quads held: lanes 0 to 2 have the words before, lanes 4 to 6 those after.
+ *
+ * Spans: the rows of a workgroup follow each other. They are moved as a whole between memory and
+ * `span`, from which each lane takes neighbours: then few lanes of few rows meet in a bank of
+ * shared memory. Rows are at most 16 * lanes long.
+ */
+#define ROW_EDGE QUADS
+const bool RAGGED = FORM == ROW_FORM_RAGGED, SPAN = FORM == ROW_FORM_SPAN;
+const uint HELD = QUADS + (RAGGED ? 1u : 0u);
+
+shared float span[SPAN ? ROW_SPAN_WORDS : 1];
+
+uvec4 row_edge(row_work w)
+{
+    uint tail = w.head + ((w.end - w.head) & ~3u) + w.lane - 4u;
+    uint r = w.lane < w.head ? w.lane : w.lane >= 4u && w.lane < 8u && tail < w.end ? tail : ~0u;
+    return uvec4(r, uvec3(~0u));
+}
+
+/* Defines vec4 shifted_name(r, live, offset, extent): words r of a vector of `extent`, from two
+ * quads where it has both. */
+#define SHIFTED_INPUT(name)                                                                        \
+    vec4 shifted_##name(uvec4 r, bvec4 live, uint offset, uint extent)                             \
+    {                                                                                              \
+        uint quad = offset + r.x >> 2, by = offset + r.x & 3u;                                     \
+        if (!live.w || 4u * quad + 8u > offset + extent)                                           \
+            return read_##name(offset + r, live, 0.0);                                             \
+        vec4 a = name##4[quad], b = name##4[quad + 1u];                                            \
+        vec4 odd = by == 1u ? vec4(a.yzw, b.x) : vec4(a.w, b.xyz);                                 \
+        vec4 even = by == 0u ? a : vec4(a.zw, b.xy);                                               \
+        return (by & 1u) != 0u ? odd : even;                                                       \
+    }
+
+/* Quad k of a lane, of rows that are quads or ragged: where it is, whether it is there, and whether
+ * any lane's is. */
+uvec4 row_rest(row_work w, uint k)
+{
+    return w.head + 4u * (w.lane + k * args.rows.lanes) + uvec4(0u, 1u, 2u, 3u);
+}
+bvec4 rest_live(uvec4 r, uint end)
+{
+    return bvec4(r.w < end);
+}
+bool row_goes_on(row_work w, uint k)
+{
+    return w.head + 4u * k * args.rows.lanes + 3u < w.end;
+}
+
+/* Neighbours of a row that are a lane's. */
+uint span_each()
+{
+    return args.rows.extent + args.rows.lanes - 1u >> findMSB(args.rows.lanes);
+}
+
+/* w with what its form takes: the words before the first quad; the end of a lane's neighbours. */
+row_work row_formed(row_work w, uint offset)
+{
+    if (RAGGED)
+        w.head = min((0u - offset - w.start) & 3u, w.end);
+    if (SPAN)
+        w.end = min((w.lane + 1u) * span_each(), w.end);
+    return w;
+}
+
+uint span_rows()
+{
+    return gl_WorkGroupSize.x >> findMSB(args.rows.lanes);
+}
+
+uint span_first()
+{
+    return group_index() * span_rows() * args.rows.extent;
+}
+
+uint span_count()
+{
+    uint rows = group_index() * span_rows();
+    rows = min(max(args.rows.outputs, rows) - rows, span_rows());
+    return rows * args.rows.extent;
+}
+
+vec4 span_read(uvec4 at, bvec4 live, float none)
+{
+    vec4 v = vec4(none);
+    at -= span_first();
+    if (live.x)
+        v.x = span[at.x];
+    if (live.y)
+        v.y = span[at.y];
+    if (live.z)
+        v.z = span[at.z];
+    if (live.w)
+        v.w = span[at.w];
+    return v;
+}
+
+void span_write(uvec4 at, bvec4 live, vec4 v)
+{
+    at -= span_first();
+    if (live.x)
+        span[at.x] = v.x;
+    if (live.y)
+        span[at.y] = v.y;
+    if (live.z)
+        span[at.z] = v.z;
+    if (live.w)
+        span[at.w] = v.w;
+}
+
+/* Which words of the span the thread moves. */
+uvec4 span_words(uint k)
+{
+    return gl_LocalInvocationID.x + gl_WorkGroupSize.x * (4u * k + uvec4(0u, 1u, 2u, 3u));
+}
+
+/* Defines void span_load(): name's words to the span. */
+#define SPAN_LOAD(name)                                                                            \
+    void span_load()                                                                               \
+    {                                                                                              \
+        uint first = span_first(), count = span_count();                                           \
+        vec4 v[QUADS];                                                                             \
+        [[unroll]] for (uint k = 0u; k < QUADS; k++) {                                             \
+            uvec4 i = span_words(k);                                                               \
+            v[k] = read_##name(args.name##_offset + first + i, lessThan(i, uvec4(count)), 0.0);    \
+        }                                                                                          \
+        [[unroll]] for (uint k = 0u; k < QUADS; k++) {                                             \
+            uvec4 i = span_words(k);                                                               \
+            span_write(first + i, lessThan(i, uvec4(count)), v[k]);                                \
+        }                                                                                          \
+        barrier();                                                                                 \
+    }
+
+/* Defines void span_store(): the span to name's words, once every lane has written its own. */
+#define SPAN_STORE(name)                                                                           \
+    void span_store()                                                                              \
+    {                                                                                              \
+        uint first = span_first(), count = span_count();                                           \
+        barrier();                                                                                 \
+        [[unroll]] for (uint k = 0u; k < QUADS; k++) {                                             \
+            uvec4 i = span_words(k);                                                               \
+            bvec4 live = lessThan(i, uvec4(count));                                                \
+            write_##name(args.name##_offset + first + i, live, span_read(first + i, live, 0.0));   \
+        }                                                                                          \
+    }

@@ -1,0 +1,18 @@
+/* What the norms' lowering and their reference share. */
+#ifndef RLXVK_NORM_H
+#define RLXVK_NORM_H
+
+#include "op/rows/rows.h"
+
+/* Which operand is what; NODE_NONE for an absent one. */
+typedef struct norm_roles {
+    bool rms;
+    uint32_t residual, bias, gamma, beta, count;
+} norm_roles;
+
+norm_roles norm_roles_of(const node *n, const norm_attributes *a);
+/* The rows that are normalized. */
+axis_view norm_rows_of(const node *n, const norm_attributes *a);
+rlxvk_status norm_host(const host_call *c);
+
+#endif
