@@ -43,7 +43,8 @@ void add_up(uint lane, uint lanes, uint buckets)
     sums[lane] = sum;
     barrier();
     sum = uvec2(0);
-    for (uint other = 0; other < lane; other++)
+    uint owners = (buckets + run - 1) / run; /* the lanes past them own nothing */
+    for (uint other = 0; other < min(lane, owners); other++)
         sum += sums[other];
     for (uint b = first; b < last; b++) {
         uvec2 own = extent(b);

@@ -36,7 +36,8 @@ void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
     bias = -d.y * byte_values(mins, 0).xy;
 }
 
-/* What a unit of Q4_K or Q5_K is decoded from: `more` is the fifth bits. */
+/* What a unit is decoded from. Of Q4_K and Q5_K: `more` is the fifth bits. Others are decoded as
+ * they are loaded: codes of both runs, scales and biases between. */
 struct unit_words {
     uvec4 codes, head, more;
 };
@@ -80,11 +81,23 @@ unit_codes decode_q6_k(uint block, uint u)
                       scale, vec2(0));
 }
 
-unit_codes decode_unit(uint block, uint u)
+unit_words load_unit(uint block, uint u)
 {
     if (FORMAT == Q4_K || FORMAT == Q5_K)
-        return decode_k_unit(load_k_unit(block, u), u);
-    if (FORMAT == Q6_K)
-        return decode_q6_k(block, u);
-    return decode_q8_0(block, u);
+        return load_k_unit(block, u);
+    unit_codes w = FORMAT == Q6_K ? decode_q6_k(block, u) : decode_q8_0(block, u);
+    return unit_words(w.first, floatBitsToUint(vec4(w.scale, w.bias)), w.second);
+}
+
+unit_codes decode_words(unit_words w, uint u)
+{
+    if (FORMAT == Q4_K || FORMAT == Q5_K)
+        return decode_k_unit(w, u);
+    vec4 factors = uintBitsToFloat(w.head);
+    return unit_codes(w.codes, w.more, factors.xy, factors.zw);
+}
+
+unit_codes decode_unit(uint block, uint u)
+{
+    return decode_words(load_unit(block, u), u);
 }

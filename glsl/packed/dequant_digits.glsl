@@ -33,6 +33,35 @@ shared vec4 factors[CHUNK == 0 ? 1 : 2 * BUFFER]; /* of a span's groups: the wor
 
 /* ---- x ---- */
 
+struct run {
+    vec4 x[RUN_ELEMENTS / 4];
+};
+
+float run_sum(run a)
+{
+    vec4 part = (a.x[0] + a.x[1]) + (a.x[2] + a.x[3]);
+    return (part.x + part.y) + (part.z + part.w);
+}
+
+/* The runs that the invocation brings of the next chunk. */
+run ahead[CHUNK == 0 ? 1 : (2 * CHUNK + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x];
+
+run load_run_from(uint element)
+{
+    return run(vec4[](load_x(element), load_x(element + 4), load_x(element + 8),
+                      load_x(element + 12)));
+}
+
+/* Of the units from `first` on; past the last, its runs again. They are used in store_chunk. */
+void load_ahead(uint row, uint first)
+{
+    uint last = 2 * args.units - 1;
+    [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
+        uint i = v * gl_WorkGroupSize.x + thread();
+        ahead[v] = load_run_from(row_start(row) + RUN_ELEMENTS * min(2 * first + i, last));
+    }
+}
+
 /* Where the spans lie of the chunk from `first` on. */
 uint buffer_of(uint first)
 {
@@ -197,7 +226,7 @@ void add_units(uint packed, uint first_column, uint row, uint units, uint lane,
 }
 
 /* The team is within a subgroup. */
-void store_sums(uint first_column, uint row, uint lane, float sum[SUMS])
+void store_sums(uint first_column, uint row, uint team, uint lane, float sum[SUMS])
 {
     [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
         for (uint reach = TEAM / 2; reach > 0; reach /= 2)

@@ -1,40 +1,65 @@
 /*
  * x as it is, for dequant_matvec.glsl. Neighbours want it at distances of 64 bytes and more, which
- * fall on few banks: in shared memory, vectors of the same place in their units lie side by side.
+ * fall on few banks: in shared memory, vectors of the same place in their units lie side by side,
+ * places a step apart that neighbours which store a unit's vectors do not collide at. Behind those
+ * of a row there are, where AFFINE, the sums of each vector's elements, in fours for each run.
  */
-const uint UNIT_VECTORS = UNIT_ELEMENTS / 4;
-const uint STAGE_STEP = CHUNK + 1; /* odd, so that the vectors of a unit lie on different banks */
-shared vec4 stage[CHUNK == 0 ? 1 : UNIT_VECTORS * STAGE_STEP];
-shared vec2 totals[CHUNK == 0 ? 1 : CHUNK]; /* of a unit's runs, where AFFINE */
-shared float partial[SUMS * gl_WorkGroupSize.x];
+const uint RUN_VECTORS = RUN_ELEMENTS / 4, UNIT_VECTORS = 2 * RUN_VECTORS;
+const uint STAGE_STEP = CHUNK + (DISTANCE == RUN_ELEMENTS ? 1 : 2);
+const uint STAGE_PLACES = UNIT_VECTORS + (AFFINE ? 2 : 0);
+const uint STAGE_SIZE = CHUNK == 0 ? 1 : ROWS * STAGE_PLACES * STAGE_STEP;
+const uint PARTIAL_SIZE = TEAM == 1 ? 1 : SUMS * gl_WorkGroupSize.x / 4;
+/* At the end the members' sums. */
+shared vec4 stage[STAGE_SIZE > PARTIAL_SIZE ? STAGE_SIZE : PARTIAL_SIZE];
+
+/* ---- x ---- */
+
+/* The vectors that the invocation brings of the next chunk: `number` counts them row by row. */
+const uint SHARE = (ROWS * CHUNK * UNIT_VECTORS + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+vec4 ahead[SHARE == 0 ? 1 : SHARE];
+
+uint number(uint i)
+{
+    return i * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+}
+
+/* Of the units from `first` on; past the last, its last vector. */
+void load_ahead(uint first_row, uint first)
+{
+    uint last = args.units * UNIT_ELEMENTS - 4;
+    [[unroll]] for (uint i = 0; i < SHARE; i++) {
+        uint row = number(i) / (CHUNK * UNIT_VECTORS), v = number(i) % (CHUNK * UNIT_VECTORS);
+        ahead[i] = load_x(row_start(first_row + row) + min(first * UNIT_ELEMENTS + 4 * v, last));
+    }
+}
 
 /* What was loaded last. */
 void store_chunk()
 {
     const uint runs = DISTANCE / RUN_ELEMENTS;
-    [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
-        uint i = v * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-        uint unit = i / (2 * runs) * runs + i % runs, second = i / runs % 2;
-        if (i < 2 * CHUNK) {
-            uint at = second * (UNIT_VECTORS / 2) * STAGE_STEP + unit;
-            [[unroll]] for (uint k = 0; k < RUN_ELEMENTS / 4; k++)
-                stage[at + k * STAGE_STEP] = ahead[v].x[k];
+    [[unroll]] for (uint i = 0; i < SHARE; i++) {
+        uint row = number(i) / (CHUNK * UNIT_VECTORS), v = number(i) % (CHUNK * UNIT_VECTORS);
+        uint run = v / RUN_VECTORS, k = v % RUN_VECTORS;
+        uint unit = run / (2 * runs) * runs + run % runs, second = run / runs % 2;
+        uint at = row * STAGE_PLACES * STAGE_STEP + unit;
+        if (row < ROWS) {
+            stage[at + (second * RUN_VECTORS + k) * STAGE_STEP] = ahead[i];
             if (AFFINE)
-                totals[unit][second] = run_sum(ahead[v]);
+                stage[at + (UNIT_VECTORS + second) * STAGE_STEP][k] =
+                    (ahead[i].x + ahead[i].y) + (ahead[i].z + ahead[i].w);
         }
     }
 }
 
-/* The first or second run of the unit, which lies `staged` units into the chunk. */
-run load_run(uint row, uint unit, uint staged, uint second)
+/* Vector k of the first or second run of the unit, which lies `staged` units into the chunk. */
+vec4 load_vector(uint first_row, uint r, uint unit, uint staged, uint second, uint k)
 {
-    if (CHUNK != 0) {
-        uint at = 4 * second * STAGE_STEP + staged;
-        return run(vec4[](stage[at], stage[at + STAGE_STEP], stage[at + 2 * STAGE_STEP],
-                          stage[at + 3 * STAGE_STEP]));
-    }
-    return load_run_from(row_start(row) + unit_position(unit) + second * DISTANCE);
+    if (CHUNK != 0)
+        return stage[(r * STAGE_PLACES + second * RUN_VECTORS + k) * STAGE_STEP + staged];
+    return load_x(row_start(first_row + r) + unit_position(unit) + second * DISTANCE + 4 * k);
 }
+
+/* ---- Products ---- */
 
 void add_products(inout float sum, vec4 a, vec4 v)
 {
@@ -45,41 +70,125 @@ void add_products(inout float sum, vec4 a, vec4 v)
 }
 
 /* Nibbles by one shift for both runs' four instead of three. */
-vec4 first_values(unit_codes w, uint i)
+vec4 values(unit_codes w, uint second, uint i)
 {
-    return MASK == 15 ? low_nibbles(w.first[i], CENTER) : code_values(w.first[i]);
-}
-vec4 second_values(unit_codes w, uint i)
-{
-    return MASK == 15 ? high_nibbles(w.first[i], CENTER) : code_values(w.second[i]);
+    if (MASK == 15)
+        return second == 0 ? low_nibbles(w.first[i], CENTER) : high_nibbles(w.first[i], CENTER);
+    return code_values(second == 0 ? w.first[i] : w.second[i]);
 }
 
-float unit_dot(run a, run b, vec2 total, unit_codes w)
+vec4 total_of(uint first_row, uint r, uint unit, uint staged, uint second)
 {
-    float first = 0, second = 0;
-    [[unroll]] for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
-        add_products(first, a.x[i], first_values(w, i));
-        add_products(second, b.x[i], second_values(w, i));
+    if (!AFFINE || CHUNK == 0)
+        return vec4(0);
+    return load_vector(first_row, r, unit, staged, 2, second);
+}
+
+float sum_of(vec4 v)
+{
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+struct run {
+    vec4 x[RUN_VECTORS], total; /* elements; four sums of theirs, where AFFINE */
+};
+
+run load_run(uint row, uint unit, uint staged, uint second)
+{
+    run a;
+    a.total = total_of(row, 0, unit, staged, second);
+    [[unroll]] for (uint k = 0; k < RUN_VECTORS; k++) {
+        a.x[k] = load_vector(row, 0, unit, staged, second, k);
+        if (AFFINE && CHUNK == 0)
+            a.total += a.x[k];
     }
-    float product = w.scale.x * first + w.scale.y * second;
-    return AFFINE ? product + dot(w.bias, total) : product;
+    return a;
 }
 
-/* Adds the products of a unit of every column, `staged` units into the chunk. */
-void add_unit(uint packed, uint first_column, uint first_row, uint unit, uint staged,
-              inout float sum[SUMS])
+/* Adds the products of a unit of every column with one row, `staged` units into the chunk. */
+void add_unit_row(unit_codes w[COLUMNS], uint row, uint unit, uint staged, inout float sum[SUMS])
 {
-    unit_codes w[COLUMNS];
-    [[unroll]] for (uint c = 0; c < COLUMNS; c++)
-        w[c] = decode_row_unit(column_start(packed, first_column + c), unit);
-    [[unroll]] for (uint r = 0; r < ROWS; r++) {
-        run a = load_run(first_row + r, unit, staged, 0);
-        run b = load_run(first_row + r, unit, staged, 1);
-        vec2 total = vec2(0);
+    run a = load_run(row, unit, staged, 0), b = load_run(row, unit, staged, 1);
+    [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
+        float first = 0, second = 0;
+        [[unroll]] for (uint k = 0; k < RUN_VECTORS; k++) {
+            add_products(first, a.x[k], values(w[c], 0, k));
+            add_products(second, b.x[k], values(w[c], 1, k));
+        }
+        sum[c] += w[c].scale.x * first + w[c].scale.y * second;
         if (AFFINE)
-            total = CHUNK != 0 ? totals[staged] : vec2(run_sum(a), run_sum(b));
+            sum[c] += w[c].bias.x * sum_of(a.total) + w[c].bias.y * sum_of(b.total);
+    }
+}
+
+/* The same with several rows: four codes of a column are made floats at a time, for all of them. */
+void add_unit_rows(unit_codes w[COLUMNS], uint first_row, uint unit, uint staged,
+                   inout float sum[SUMS])
+{
+    [[unroll]] for (uint second = 0; second < 2; second++) {
+        float part[SUMS];
+        vec4 total[ROWS];
+        [[unroll]] for (uint i = 0; i < SUMS; i++)
+            part[i] = 0;
+        [[unroll]] for (uint r = 0; r < ROWS; r++)
+            total[r] = total_of(first_row, r, unit, staged, second);
+        [[unroll]] for (uint k = 0; k < RUN_VECTORS; k++) {
+            vec4 a[ROWS];
+            [[unroll]] for (uint r = 0; r < ROWS; r++) {
+                a[r] = load_vector(first_row, r, unit, staged, second, k);
+                if (AFFINE && CHUNK == 0)
+                    total[r] += a[r];
+            }
+            [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
+                vec4 v = values(w[c], second, k);
+                [[unroll]] for (uint r = 0; r < ROWS; r++)
+                    add_products(part[c * ROWS + r], a[r], v);
+            }
+        }
+        [[unroll]] for (uint i = 0; i < SUMS; i++) {
+            sum[i] += w[i / ROWS].scale[second] * part[i];
+            if (AFFINE)
+                sum[i] += w[i / ROWS].bias[second] * sum_of(total[i % ROWS]);
+        }
+    }
+}
+
+/* What is decoded next. It is loaded while the unit before is multiplied where that is measured to
+ * pay; a decoder more is much code. */
+#if DEQUANT_GROUP == DEQUANT_COMMON
+const bool AHEAD = SHARED_ROWS;
+#else
+const bool AHEAD = false;
+#endif
+unit_words next_w[COLUMNS];
+
+void load_words(uint packed, uint first_column, uint unit)
+{
+    [[unroll]] for (uint c = 0; c < COLUMNS; c++)
+        next_w[c] = load_row_unit(column_start(packed, first_column + c),
+                                  min(unit, args.units - 1));
+}
+
+/* Adds the products of the units of a chunk, which ends before `end`. */
+void add_chunk(uint packed, uint first_column, uint first_row, uint first, uint end, uint lane,
+               inout float sum[SUMS])
+{
+    for (uint unit = first + lane; unit < end; unit += TEAM) {
+        unit_words words[COLUMNS];
+        unit_codes w[COLUMNS];
+        if (AHEAD)
+            [[unroll]] for (uint c = 0; c < COLUMNS; c++)
+                words[c] = next_w[c];
+        load_words(packed, first_column, AHEAD ? unit + TEAM : unit);
+        if (!AHEAD)
+            [[unroll]] for (uint c = 0; c < COLUMNS; c++)
+                words[c] = next_w[c];
         [[unroll]] for (uint c = 0; c < COLUMNS; c++)
-            sum[c * ROWS + r] += unit_dot(a, b, total, w[c]);
+            w[c] = decode_row_words(words[c], unit);
+        if (ROWS == 1)
+            add_unit_row(w, first_row, unit, unit - first, sum);
+        else
+            add_unit_rows(w, first_row, unit, unit - first, sum);
     }
 }
 
@@ -89,6 +198,10 @@ void add_units(uint packed, uint first_column, uint first_row, uint units, uint 
     uint step = CHUNK == 0 ? units : CHUNK;
     if (CHUNK != 0 && units != 0)
         load_ahead(first_row, 0);
+#if DEQUANT_GROUP == DEQUANT_COMMON
+    if (AHEAD && units != 0)
+        load_words(packed, first_column, lane);
+#endif
     for (uint first = 0; first < units; first += step) {
         if (CHUNK != 0) {
             barrier();
@@ -96,43 +209,53 @@ void add_units(uint packed, uint first_column, uint first_row, uint units, uint 
             barrier();
             load_ahead(first_row, first + step); /* a condition would cost more than the loads */
         }
-        uint end = min(first + step, units);
-        for (uint unit = first + lane; unit < end; unit += TEAM)
-            add_unit(packed, first_column, first_row, unit, unit - first, sum);
+        add_chunk(packed, first_column, first_row, first, min(first + step, units), lane, sum);
     }
 }
 
+/* ---- Sums ---- */
+
+void put_partial(uint at, float value)
+{
+    stage[at / 4][at % 4] = value;
+}
+float partial(uint at)
+{
+    return stage[at / 4][at % 4];
+}
+
 /*
- * Leaves sum i of the team at partial[i * workgroup] of its first lane. Eight at a time: a barrier
+ * Leaves sum i of the team at partial i * workgroup of its first lane. Eight at a time: a barrier
  * costs more than an addition.
  */
-void add_over_team(uint lane, float sum[SUMS])
+void add_over_team(uint first, uint lane, float sum[SUMS])
 {
-    uint threads = gl_WorkGroupSize.x, local = gl_LocalInvocationID.x, team = local - lane;
+    uint threads = gl_WorkGroupSize.x;
+    barrier(); /* x was read before */
     [[unroll]] for (uint i = 0; i < SUMS; i++)
-        partial[i * threads + local] = sum[i];
+        put_partial(i * threads + first + lane, sum[i]);
     barrier();
     for (uint width = TEAM; width > 1;) {
         uint next = max(width / 8, 1);
         for (uint i = lane; i < SUMS * next; i += TEAM) {
-            uint at = i / next * threads + team + i % next;
-            float total = partial[at];
+            uint at = i / next * threads + first + i % next;
+            float total = partial(at);
             for (uint j = next; j < width; j += next)
-                total += partial[at + j];
-            partial[at] = total;
+                total += partial(at + j);
+            put_partial(at, total);
         }
         width = next;
         barrier();
     }
 }
 
-void store_sums(uint first_column, uint first_row, uint lane, float sum[SUMS])
+void store_sums(uint first_column, uint first_row, uint team, uint lane, float sum[SUMS])
 {
-    uint first = gl_LocalInvocationID.x - lane;
     if (TEAM > 1) {
-        add_over_team(lane, sum);
+        uint first = team * TEAM;
+        add_over_team(first, lane, sum);
         for (uint i = lane; i < SUMS; i += TEAM)
-            store_sum(first_column, first_row, i, partial[i * gl_WorkGroupSize.x + first]);
+            store_sum(first_column, first_row, i, partial(i * gl_WorkGroupSize.x + first));
     } else
         [[unroll]] for (uint i = 0; i < SUMS; i++)
             store_sum(first_column, first_row, i, sum[i]);

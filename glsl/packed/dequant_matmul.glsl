@@ -4,84 +4,163 @@
  * the rows into blocks of one expert each; a block is a tile high, rows without an expert are
  * zeros.
  *
- * Tiles as in dequant_tile.glsl; a step is one unit.
+ * Tiles as in lib/tile.glsl; a step is one unit, its first run before its second. Weights are
+ * decoded as they go into shared memory. Invocations all of whose rows are past the block's, as are
+ * most where an expert has few, multiply nothing.
  */
 #include "lib/common.glsl"
 #include "args/packed.h"
 
 layout(push_constant) uniform block { dequant_product_args args; };
 layout(constant_id = 7) const bool X_ALIGNED = false;
-layout(constant_id = 8) const uint HEIGHT = 4; /* 1, 2 or 4 */
-layout(constant_id = 9) const bool EXPERTS = false;
+layout(constant_id = 8) const uint REG_M = 1;
+layout(constant_id = 9) const uint REG_N = 1;
+layout(constant_id = 14) const bool EXPERTS = false;
 #define DEQUANT_GRID_BINDING 4
 #include "packed/dequant.glsl"
 #include "packed/dequant_source.glsl"
-#include "packed/dequant_tile.glsl"
+#define TILE_CONSTANT 10
+#include "lib/tile.glsl"
+layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 layout(set = 0, binding = 3) readonly restrict buffer plan_view { uint plan[]; };
 #include "matmul/experts_block.glsl"
 
-expert_block sorted; /* the rows of this tile, with EXPERTS */
-uint source_row;     /* of x, the one that the invocation loads: 128 is a multiple of TILE_ROWS */
+const uint UNIT_QUADS = UNIT_ELEMENTS / 4;
+const uint SHARE_X = TILE_M * UNIT_QUADS / THREADS; /* quads that an invocation carries a step */
+/* Columns of w that it carries both runs of; or one, of which it carries run_of_w(). */
+const bool WHOLE_UNITS = THREADS <= TILE_N;
+const uint SHARE_UNITS = WHOLE_UNITS ? TILE_N / THREADS : 1;
 
-uint target_row(uint r)
+expert_block sorted; /* the rows of this tile */
+vec4 next_x[SHARE_X];
+unit_words next_w[SHARE_UNITS];
+uint next_unit;
+uint x_at[SHARE_X], w_at[SHARE_UNITS]; /* element, byte that they start at in the first unit */
+
+/* Of x and y, for row r of the tile. */
+uint row_of(uint r)
 {
-    if (!EXPERTS)
-        return r;
-    return r % TILE_ROWS < sorted.rows ? row_at(sorted, r % TILE_ROWS, args.experts) : args.m;
+    return EXPERTS ? row_at(sorted, r, args.experts) : sorted.first + min(r, sorted.rows - 1);
 }
 
-/* One run of one column an invocation. Columns past the last repeat it and are not stored. */
-void load_tile_w(uint first_column, uint index)
+/* Row of the tile and element of the unit of the i-th quad of x. */
+uvec2 place_x(uint i)
 {
-    uint column = gl_LocalInvocationID.x % TILE_COLUMNS;
-    uint run = gl_LocalInvocationID.x / TILE_COLUMNS;
-    uint row = (EXPERTS ? sorted.expert * args.n : 0) + min(first_column + column, args.n - 1);
-    unit_codes w = decode_row_unit(args.w_offset + row * args.row_bytes, index);
-    uvec4 codes = run == 0 ? w.first : w.second;
-    float scale = run == 0 ? w.scale.x : w.scale.y, bias = run == 0 ? w.bias.x : w.bias.y;
-    [[unroll]] for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
-        vec4 value = scale * code_values(codes[i]) + bias;
-        uint at = (run * RUN_ELEMENTS + 4 * i) * TILE_COLUMNS + column;
-        tile_w[at] = value.x;
-        tile_w[at + TILE_COLUMNS] = value.y;
-        tile_w[at + 2 * TILE_COLUMNS] = value.z;
-        tile_w[at + 3 * TILE_COLUMNS] = value.w;
+    uint slot = gl_LocalInvocationID.x + i * THREADS;
+    return uvec2(slot / UNIT_QUADS, slot % UNIT_QUADS * 4);
+}
+
+uint column_of_w(uint i)
+{
+    return (gl_LocalInvocationID.x + i * THREADS) % TILE_N;
+}
+uint run_of_w()
+{
+    return gl_LocalInvocationID.x / TILE_N;
+}
+
+/* Columns past the last repeat it and are not stored. */
+void start(uint first_column)
+{
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++) {
+        uvec2 at = place_x(i);
+        uint element = at.y < RUN_ELEMENTS ? at.y : DISTANCE + at.y - RUN_ELEMENTS;
+        x_at[i] = args.x_offset + row_of(at.x) * args.units * UNIT_ELEMENTS + element;
+    }
+    [[unroll]] for (uint i = 0; i < SHARE_UNITS; i++) {
+        uint column = min(first_column + column_of_w(i), args.n - 1);
+        uint row = (EXPERTS ? sorted.expert * args.n : 0) + column;
+        w_at[i] = args.w_offset + row * args.row_bytes;
     }
 }
 
-/*
- * HEIGHT vectors of four an invocation; neighbours take neighbouring rows, so that their stores do
- * not collide.
- */
-void load_tile_x(uint first_row, uint index)
+void fetch(uint k)
 {
-    uint position = unit_position(index);
-    [[unroll]] for (uint i = 0; i < HEIGHT; i++) {
-        uint item = gl_LocalInvocationID.x + i * THREADS;
-        uint row = item % TILE_ROWS, p = item / TILE_ROWS * 4;
-        uint element = p < RUN_ELEMENTS ? position + p : position + DISTANCE + p - RUN_ELEMENTS;
-        vec4 value = load_x(args.x_offset + source_row * args.units * UNIT_ELEMENTS + element);
-        tile_x[p * TILE_ROWS + row] = value.x;
-        tile_x[(p + 1) * TILE_ROWS + row] = value.y;
-        tile_x[(p + 2) * TILE_ROWS + row] = value.z;
-        tile_x[(p + 3) * TILE_ROWS + row] = value.w;
+    uint unit = k / UNIT_ELEMENTS, position = unit_position(unit);
+    [[unroll]] for (uint i = 0; i < SHARE_UNITS; i++)
+        next_w[i] = load_row_unit(w_at[i], unit);
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+        next_x[i] = load_x(x_at[i] + position);
+    next_unit = unit;
+}
+
+void store_run(uint column, uint run, uvec4 codes, float scale, float bias)
+{
+    [[unroll]] for (uint i = 0; i < RUN_ELEMENTS / 4; i++)
+        store_along_b(column, run * RUN_ELEMENTS + 4 * i, scale * code_values(codes[i]) + bias);
+}
+
+void store()
+{
+    [[unroll]] for (uint i = 0; i < SHARE_UNITS; i++) {
+        unit_codes w = decode_row_words(next_w[i], next_unit);
+        uint column = column_of_w(i);
+        if (!WHOLE_UNITS) {
+            bool first = run_of_w() == 0;
+            if (run_of_w() < 2)
+                store_run(column, run_of_w(), first ? w.first : w.second,
+                      first ? w.scale.x : w.scale.y, first ? w.bias.x : w.bias.y);
+        } else {
+            store_run(column, 0, w.first, w.scale.x, w.bias.x);
+            store_run(column, 1, w.second, w.scale.y, w.bias.y);
+        }
+    }
+    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+        store_along_a(place_x(i).x, place_x(i).y, next_x[i]);
+}
+
+/* The first row of the patch of invocations that tile_thread() makes, of 16 or 32 rows. */
+uint patch_row(uint row)
+{
+    if (THREADS_M % 4 == 0 && THREADS_N % 8 == 0)
+        return row / 16 * 16;
+    if (THREADS_M % 8 == 0 && THREADS_N % 4 == 0)
+        return row / 32 * 32;
+    return row;
+}
+
+/* tile_product() with one place each that reads and that decodes, which are long. */
+void multiply_units(uint units)
+{
+    uvec2 thread = tile_thread();
+    bool idle = patch_row(4 * thread.x) >= sorted.rows;
+    [[unroll]] for (uint i = 0; i < REG_M * PARTS_N; i++)
+        sum[i] = vec4(0.0);
+    [[dont_unroll]] for (uint unit = 0; unit <= units; unit++) {
+        if (unit < units)
+            fetch(unit * UNIT_ELEMENTS);
+        if (unit > 0 && !idle)
+            tile_multiply(thread);
+        barrier();
+        if (unit < units)
+            store();
+        barrier();
     }
 }
 
 void main()
 {
-    uint tile = group_index() / tiles_across(), row = gl_LocalInvocationID.x % TILE_ROWS;
-    uint units = args.units;
+    uint tiles = (args.n + TILE_N - 1) / TILE_N, tile = group_index() / tiles;
+    uint first_column = group_index() % tiles * TILE_N, units = args.units;
     if (EXPERTS) {
-        sorted = find_block(tile, TILE_ROWS, args.experts);
-        if (sorted.rows == 0)
-            return;
-        source_row = row_at(sorted, row, args.experts);
-        units = sorted.expert < args.experts ? args.units : 0;
+        sorted = find_block(tile, TILE_M, args.experts);
+        units = sorted.expert < args.experts ? units : 0;
     } else {
-        if (tile * TILE_ROWS >= args.m)
-            return;
-        source_row = min(tile * TILE_ROWS + row, args.m - 1);
+        uint first = min(tile * TILE_M, args.m);
+        sorted = expert_block(0, first, min(args.m - first, TILE_M));
     }
-    multiply_tiles(units);
+    if (sorted.rows == 0)
+        return;
+    start(first_column);
+    multiply_units(units);
+
+    uvec2 own = tile_thread() * 4; /* first row and column */
+    [[unroll]] for (uint i = 0; i < REG_M; i++) {
+        uint r = own.x + i / 4 * (THREADS_M * 4) + i % 4, from = args.y_offset + row_of(r) * args.n;
+        [[unroll]] for (uint j = 0; j < REG_N; j++) {
+            uint column = first_column + own.y + j / 4 * (THREADS_N * 4) + j % 4;
+            if (r < sorted.rows && column < args.n)
+                y[from + column] = sum[i * PARTS_N + j / 4][j % 4];
+        }
+    }
 }

@@ -8,8 +8,8 @@
  * columns past the last are clamped, and not stored. Per run, scale and bias are applied once:
  * scale * sum(x code) + bias * sum(x). The members' sums are added at the end.
  *
- * With CHUNK (ROWS is 1), the workgroup brings x of CHUNK units at a time into shared memory: as
- * floats, or with DEQUANT_INTEGERS as integers.
+ * With CHUNK, the workgroup brings x of CHUNK units at a time into shared memory: as floats, or
+ * with DEQUANT_INTEGERS (ROWS is 1) as integers.
  */
 #include "lib/common.glsl"
 #include "args/packed.h"
@@ -31,6 +31,10 @@ layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 layout(set = 0, binding = 3) readonly restrict buffer indices { float index[]; };
 
 const uint SUMS = COLUMNS * ROWS;
+/* Several rows of x in shared memory. Then the members of two teams alternate: pairs of neighbours
+ * read the same x, which halves what reading it costs the memory's banks. */
+const bool SHARED_ROWS = ROWS > 1 && CHUNK != 0;
+const uint NEAR = SHARED_ROWS ? 2 : 1;
 
 uint row_start(uint row)
 {
@@ -43,8 +47,6 @@ uint column_start(uint packed, uint column)
     return packed + min(column, args.n - 1) * args.row_bytes;
 }
 
-/* ---- x ---- */
-
 /* Integers need neighbours to be those of a subgroup, whose size divides the workgroup's. */
 uint thread()
 {
@@ -53,35 +55,6 @@ uint thread()
 #else
     return gl_LocalInvocationID.x;
 #endif
-}
-
-struct run {
-    vec4 x[RUN_ELEMENTS / 4];
-};
-
-float run_sum(run a)
-{
-    vec4 part = (a.x[0] + a.x[1]) + (a.x[2] + a.x[3]);
-    return (part.x + part.y) + (part.z + part.w);
-}
-
-/* The runs that the invocation brings of the next chunk. */
-run ahead[CHUNK == 0 ? 1 : (2 * CHUNK + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x];
-
-run load_run_from(uint element)
-{
-    return run(vec4[](load_x(element), load_x(element + 4), load_x(element + 8),
-                      load_x(element + 12)));
-}
-
-/* Of the units from `first` on; past the last, its runs again. They are used in store_chunk. */
-void load_ahead(uint row, uint first)
-{
-    uint last = 2 * args.units - 1;
-    [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
-        uint i = v * gl_WorkGroupSize.x + thread();
-        ahead[v] = load_run_from(row_start(row) + RUN_ELEMENTS * min(2 * first + i, last));
-    }
 }
 
 void store_sum(uint first_column, uint first_row, uint i, float value)
@@ -99,10 +72,10 @@ void store_sum(uint first_column, uint first_row, uint i, float value)
 
 void main()
 {
-    uint local = thread(), lane = local % TEAM;
-    uint teams = gl_WorkGroupSize.x / TEAM;
+    uint teams = gl_WorkGroupSize.x / TEAM, lane = thread() / NEAR % TEAM;
+    uint team = thread() / (NEAR * TEAM) * NEAR + thread() % NEAR;
     uint groups_across = (args.n + teams * COLUMNS - 1) / (teams * COLUMNS);
-    uint first_column = (group_index() % groups_across * teams + local / TEAM) * COLUMNS;
+    uint first_column = (group_index() % groups_across * teams + team) * COLUMNS;
     uint first_row = group_index() / groups_across * ROWS;
     if (first_row >= args.m)
         return;
@@ -117,5 +90,5 @@ void main()
 
     add_units(packed, first_column, first_row, units, lane, sum);
 
-    store_sums(first_column, first_row, lane, sum);
+    store_sums(first_column, first_row, team, lane, sum);
 }

@@ -213,14 +213,23 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
+const dequant_tile_class *dequant_tile(const lowering *l, uint64_t rows)
+{
+    return dequant_tile_select(rows, l->profile, variant_named(&l->variants, CHOICE_dequant_tile));
+}
+
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
-                                 const operand operands[5], uint32_t height, uint64_t blocks)
+                                 const operand operands[5], const dequant_tile_class *c,
+                                 uint64_t blocks)
 {
     dequant_set_kernel(l, d, DEQUANT_OF_MATMUL);
-    SET_CONSTANTS(d, {LOCAL_SIZE, DEQUANT_MATMUL_THREADS},
+    SET_CONSTANTS(d, {LOCAL_SIZE, dequant_tile_threads(c)},
                   {DEQUANT_MATMUL_X_ALIGNED, args->x_offset % 4 == 0},
-                  {DEQUANT_MATMUL_HEIGHT, height}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
-    lower_groups(l, d, divide_up(args->n, DEQUANT_MATMUL_COLUMNS) * blocks);
+                  {DEQUANT_MATMUL_REG_M, c->register_rows},
+                  {DEQUANT_MATMUL_REG_N, c->register_columns}, {DEQUANT_MATMUL_TILE_M, c->rows},
+                  {DEQUANT_MATMUL_TILE_N, c->columns}, {DEQUANT_MATMUL_STEP, DEQUANT_UNIT_ELEMENTS},
+                  {DEQUANT_MATMUL_LOOP, 0}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
+    lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
@@ -283,7 +292,6 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     operand operands[] = {w, lower_input(l, id, 0), lower_write(l, id), w,
                           dequant_grid_operand(l, id, 2, &w)};
     struct dequant_product_args args = product_arguments(l->graph, n, operands);
-    uint32_t height = dequant_tile_height(args.m);
     dispatch d = {.node = id};
     if (quant_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
@@ -296,8 +304,8 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     d.variant = class->row.name;
     if (class->form == DEQUANT_FORM_VECTOR)
         return dequant_lower_matvec(l, &d, &args, operands);
-    return dequant_lower_tiled(l, &d, &args, operands, height,
-                               divide_up(args.m, (uint64_t)16 * height));
+    const dequant_tile_class *tile = dequant_tile(l, args.m);
+    return dequant_lower_tiled(l, &d, &args, operands, tile, divide_up(args.m, tile->rows));
 }
 
 static rlxvk_status dequant_matmul_host(const host_call *c)

@@ -5,6 +5,7 @@
 
 #include "args/packed.h"
 #include "op/op.h"
+#include "op/packed/dequant_select.h"
 
 typedef struct dequant_attributes {
     uint32_t format; /* GGUF tensor type */
@@ -45,11 +46,14 @@ void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kern
 /* Operand `index` of the node, its last; the packed one again where the format has no grid. */
 operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed);
 /* The two kernels of products, after dequant_set_format. Operands: w, x, y, the indices or the plan
- * of experts (without experts w again), the grid. The tiled one: `blocks` of 16 * height rows. */
+ * of experts (without experts w again), the grid. The tiled one: `blocks` of a tile's rows. */
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                   const operand operands[5]);
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
-                                 const operand operands[5], uint32_t height, uint64_t blocks);
+                                 const operand operands[5], const dequant_tile_class *c,
+                                 uint64_t blocks);
+/* The tiles for so many rows, of an expert where there are experts. */
+const dequant_tile_class *dequant_tile(const lowering *l, uint64_t rows);
 uint32_t dequant_tile_height(uint32_t rows);
 /* A dequant_matmul of F32, F16 or BF16 rows; in dequant_scaled.c. */
 rlxvk_status dequant_lower_plain(lowering *l, uint32_t id);

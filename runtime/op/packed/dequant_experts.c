@@ -28,8 +28,6 @@ typedef struct expert_attributes { /* dequant_grouped_matmul, dequant_moe_weight
     int64_t k, n, experts;
 } expert_attributes;
 
-enum { LOW_TILE = 16, HIGH_TILE = 64 };
-
 static bool is_plain(uint32_t type)
 {
     return quant_format_find(type)->block_elements == 1;
@@ -151,7 +149,8 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
                                         .x_offset = operands[1].offset,
                                         .y_offset = operands[2].offset,
                                         .index_offset = operands[3].offset};
-    expert_blocks blocks = {LOW_TILE, 0};
+    const dequant_tile_class *tile = dequant_tile(l, args.m / (args.experts + 1));
+    expert_blocks blocks = {tile->rows, 0};
     dispatch d = {.node = id};
     rlxvk_status status;
     const experts_class *class = experts_select(l, args.m);
@@ -159,8 +158,8 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
     dequant_set_format(&d, a->format, &operands[0]);
     if (!class->sorted)
         return dequant_lower_matvec(l, &d, &args, operands);
-    TRY(experts_sort(l, id, args.m, args.experts, HIGH_TILE, &operands[3], &blocks));
-    TRY(dequant_lower_tiled(l, &d, &args, operands, blocks.rows / LOW_TILE, blocks.count));
+    TRY(experts_sort(l, id, args.m, args.experts, tile->rows, &operands[3], &blocks));
+    TRY(dequant_lower_tiled(l, &d, &args, operands, tile, blocks.count));
 error:
     return status;
 }

@@ -1,7 +1,7 @@
 /*
- * The ways of packed products, and the divisions of the one for few rows. Software drivers, to
- * which shared memory is slow, have rows of their own. The last row of each setting has no
- * conditions.
+ * The ways of packed products, and the divisions of those for few rows and by tiles. Software
+ * drivers, to which shared memory is slow, have rows of their own. The last row of each setting has
+ * no conditions.
  */
 #include "op/packed/dequant_select.h"
 
@@ -11,7 +11,10 @@ enum { IF_CROWDS = CHOICE_OWN };
 
 #define UNIT_BYTES    128 /* of x */
 #define LEAST_CHUNK   8
+#define MOST_STAGED   256 /* units, of all rows */
 #define MOST_LEVELS   16
+#define TILE_STEP     32                  /* along K, a unit */
+#define TILE_PADDING  16                  /* vectors (glsl/lib/tile.glsl) */
 #define MOST_UNPACKED (UINT64_C(1) << 29) /* bytes of decoded weights held at once */
 
 /* clang-format off */
@@ -58,7 +61,8 @@ const dequant_class *dequant_select(const dequant_shape *shape, const device_pro
  * and x from shared memory, shared by as many outputs as a workgroup can make; and small teams
  * where there are outputs enough, since each ends with a sum over the team. With integers, Q4_K and
  * Q5_K take 0.6 to 0.85 of the time; formats whose blocks do not lie at words spend theirs on loads
- * and gain nothing. The last row of each setting has no conditions.
+ * and gain nothing. Several rows share what they can in shared memory, where there are columns for
+ * large workgroups: each brings all of x. The last row of each setting has no conditions.
  */
 /* clang-format off */
 #define BY_BYTES (NEEDS_SHUFFLES | NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES | IF_FILLS)
@@ -74,6 +78,7 @@ static const dequant_vector_class vector_classes[] = {
     {{"staged_512",  ON_HARDWARE, IF_FILLS},             true,  false, 512, 64, 4, 1, 256},
     {{"staged_256",  ON_HARDWARE, IF_FILLS},             true,  false, 256, 64, 4, 1, 128},
     {{"staged_128",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 1,  64},
+    {{"shared_512",  ON_HARDWARE, IF_FILLS},             true,  false, 512, 32, 2, 8, 256},
     {{"direct_four", ON_HARDWARE, 0},                    true,  false, 128, 32, 4, 8,   0},
     {{"direct_two",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 8,   0},
 };
@@ -87,11 +92,12 @@ uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vect
 
 uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c)
 {
-    uint64_t stage = c->chunk ? (UNIT_BYTES / 16) * (c->chunk + 1u) : 1, totals = 2 * c->chunk + 2;
-    uint64_t sums = (uint64_t)c->rows * c->columns * c->threads;
+    uint64_t places = UNIT_BYTES / 16 + 2, step = c->chunk + 2u; /* of a row: vectors and sums */
+    uint64_t stage = c->chunk ? 16 * c->rows * places * step : 16;
+    uint64_t sums = c->team > 1 ? sizeof(float) * c->rows * c->columns * c->threads : 0;
     if (c->integers) /* spans of two chunks, with 16 bytes of factors each */
         return (DEQUANT_SPAN * UNIT_BYTES + 16) * (2 * c->chunk / DEQUANT_SPAN + 1u);
-    return 16 * stage + sizeof(float) * (totals + sums + MOST_LEVELS);
+    return MAX(stage, sums) + sizeof(float) * MOST_LEVELS;
 }
 
 /* Not more invocations, rows and shared memory than the shape has use for. Teams of the rows with
@@ -100,8 +106,10 @@ static dequant_vector_class sized(dequant_vector_class c, const dequant_vector_s
                                   const device_profile *profile)
 {
     uint32_t step = c.integers ? DEQUANT_SPAN : 1;
-    while (c.rows > 1 && (s->experts || c.rows / 2 >= s->m))
-        c.rows /= 2;
+    bool single = s->experts || s->m <= 1;
+    c.rows = single ? 1 : (uint16_t)divide_up(s->m, divide_up(s->m, c.rows));
+    while (c.chunk > LEAST_CHUNK && c.rows * c.chunk > MOST_STAGED)
+        c.chunk /= 2;
     while (c.team > 1 &&
            (c.team / 2u * step >= s->units || (c.integers && c.team > profile->subgroup_size)))
         c.team /= 2;
@@ -141,4 +149,48 @@ dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
 {
     const dequant_vector_class *c = choice_select(&dequant_vector_choice, shape, profile, forced);
     return sized(*c, shape, profile);
+}
+
+/* ---- dequant_tile ---- */
+
+/*
+ * The rows of an expert that spill over into a second tile cost nearly as much as a whole one, so
+ * a tile holds an average expert's rows and twice their root more where it can; of those that are
+ * not there, whole patches are skipped. The last row has no conditions.
+ */
+/* clang-format off */
+static const dequant_tile_class tile_classes[] = {
+    /* {name, settings}, rows, columns, registers, least and most rows of x */
+    {{"tiled_16x64",   ON_NATIVE},  16,  64, 4,  4,   0,  10},
+    {{"tiled_64x64",   ON_NATIVE},  64,  64, 4,  8,  24,  53},
+    {{"tiled_160x128", ON_NATIVE}, 160, 128, 4, 16, 113, 142},
+    {{"tiled_128x128", ON_NATIVE}, 128, 128, 4, 16,  54, UINT64_MAX},
+    {{"tiled_32x64",   ON_ALL},     32,  64, 4,  4,   0, UINT64_MAX},
+};
+/* clang-format on */
+
+uint32_t dequant_tile_threads(const dequant_tile_class *c)
+{
+    return (uint32_t)c->rows / c->register_rows * (c->columns / c->register_columns);
+}
+
+static choice_fit tile_fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const dequant_tile_class *c = row;
+    uint64_t rows = *(const uint64_t *)problem;
+    uint64_t vectors = (c->rows + c->columns) / 4u * TILE_STEP + TILE_PADDING;
+    (void)profile;
+    return (choice_fit){.can = true,
+                        .suits = rows >= c->least_rows && rows <= c->most_rows,
+                        .threads = dequant_tile_threads(c),
+                        .shared_bytes = 16 * vectors};
+}
+
+const choice_table dequant_tile_choice = {CHOICE_ROWS(tile_classes), .fit = tile_fit,
+                                          .last_takes_all = true};
+
+const dequant_tile_class *dequant_tile_select(uint64_t rows, const device_profile *profile,
+                                              size_t forced)
+{
+    return choice_select(&dequant_tile_choice, &rows, profile, forced);
 }

@@ -1,6 +1,6 @@
 /*
- * Which way a product with packed weights goes, and how the way of few rows divides its work: two
- * tables, in order of preference. Pure; unit-tested on made-up profiles.
+ * Which way a product with packed weights goes, and how the ways of few rows and of tiles divide
+ * their work: three tables, in order of preference. Pure; unit-tested on made-up profiles.
  */
 #ifndef RLXVK_DEQUANT_SELECT_H
 #define RLXVK_DEQUANT_SELECT_H
@@ -58,5 +58,21 @@ dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
                                            const device_profile *profile, size_t forced);
 uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *shape);
 uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c);
+
+/* ---- dequant_tile: the tiles of the tiled form ---- */
+
+/* Constants of the kernel (glsl/packed/dequant_matmul.glsl). A workgroup has twice as many
+ * invocations as a tile has columns or more, or as many or a fraction of that. */
+typedef struct dequant_tile_class {
+    choice_row row;
+    uint16_t rows, columns; /* of a tile; of which an invocation sums these: */
+    uint8_t register_rows, register_columns;
+    uint64_t least_rows, most_rows;
+} dequant_tile_class;
+
+/* For so many rows of x, or on average of an expert's: the first row that suits. */
+const dequant_tile_class *dequant_tile_select(uint64_t rows, const device_profile *profile,
+                                              size_t forced);
+uint32_t dequant_tile_threads(const dequant_tile_class *c);
 
 #endif

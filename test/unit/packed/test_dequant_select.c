@@ -51,8 +51,11 @@ static void classes(void **state)
     expect("staged_128", 1, 64, 4096, big_gpu());
     expect("staged_128", 1, 4096, 14336, baseline());
     expect("direct_four", 4, 4096, 14336, baseline());
-    expect("direct_four", 4, 4096, 14336, big_gpu());
-    expect("direct_two", 33, 4096, 14336, baseline());
+    expect("shared_512", 4, 4096, 14336, big_gpu());
+    expect("direct_four", 4, 2048, 14336, big_gpu());
+    expect("shared_512", 9, 2048, 14336, big_gpu());
+    expect("direct_two", 32, 4096, 14336, baseline());
+    expect("direct_four", 33, 4096, 14336, baseline()); /* five passes of seven rows */
     expect("alone", 1, 4096, 14336, software());
     expect("alone", 8, 4096, 14336, software());
 }
@@ -72,7 +75,7 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     s.n = 64;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_128");
     s.n = 4096, s.m = 2;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "direct_four");
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "shared_512");
     s.m = 1, s.integers = false;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
     s.integers = true, p.quick_byte_products = false;
@@ -123,7 +126,9 @@ static void check(const dequant_vector_class *c, const dequant_vector_shape *s,
     uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
     assert_int_equal(c->threads % c->team, 0);
     assert_int_equal(c->team & (c->team - 1), 0);
-    assert_true(c->chunk % 8 == 0 && (c->chunk == 0 || c->rows == 1));
+    assert_true(c->chunk % 8 == 0);
+    assert_true(c->chunk == 0 || (c->chunk >= c->team && c->chunk % c->team == 0));
+    assert_true(c->chunk == 0 || c->rows == 1 || c->threads >= 2 * c->team);
     assert_true(!s->experts || c->rows == 1);
     assert_true(dequant_vector_groups(c, s) * columns * c->rows >= s->m * s->n);
     assert_true(!c->integers || (c->chunk % (2 * c->team) == 0 && c->team <= p->subgroup_size));
@@ -141,7 +146,7 @@ static void every_shape_fits(void **state)
     static const uint64_t sizes[] = {0, 1, 3, 8, 100, 448, 4096, 128256};
     for (size_t p = 0; p < ARRAY_COUNT(profiles); p++)
         for (size_t i = 0; i < ARRAY_COUNT(sizes) * ARRAY_COUNT(sizes); i++)
-            for (uint64_t m = 1; m <= 16; m *= 2)
+            for (uint64_t m = 1; m <= 16; m += 1 + m / 4)
                 for (size_t forced = 0; forced <= dequant_vector_choice.count; forced++) {
                     dequant_vector_shape s = {m, sizes[i % 8], sizes[i / 8], m == 8,
                                               .integers = sizes[i / 8] % 8 == 0};
@@ -150,12 +155,39 @@ static void every_shape_fits(void **state)
                 }
 }
 
+static const char *tile(uint64_t rows, device_profile p)
+{
+    return dequant_tile_select(rows, &p, VARIANT_NONE)->row.name;
+}
+
+/* And what dequant_matmul.glsl takes for granted. */
+static void tiles(void **state)
+{
+    (void)state;
+    assert_string_equal(tile(3, big_gpu()), "tiled_16x64");
+    assert_string_equal(tile(16, big_gpu()), "tiled_32x64");
+    assert_string_equal(tile(33, big_gpu()), "tiled_64x64");
+    assert_string_equal(tile(64, big_gpu()), "tiled_128x128");
+    assert_string_equal(tile(128, big_gpu()), "tiled_160x128");
+    assert_string_equal(tile(512, big_gpu()), "tiled_128x128");
+    assert_string_equal(tile(512, baseline()), "tiled_32x64");
+    assert_string_equal(tile(512, software()), "tiled_32x64");
+    for (size_t i = 0; i < dequant_tile_choice.count; i++) {
+        const dequant_tile_class *c = choice_row_at(&dequant_tile_choice, i);
+        uint32_t threads = dequant_tile_threads(c);
+        assert_true(threads >= 2u * c->columns || c->columns % threads == 0);
+        assert_int_equal(c->rows * 8u % threads, 0);
+        assert_int_equal(threads * c->register_rows * c->register_columns, c->rows * c->columns);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes),
         cmocka_unit_test(integers_where_hardware_multiplies_bytes),
         cmocka_unit_test(ways),
+        cmocka_unit_test(tiles),
         cmocka_unit_test(experts_do_not_share_rows),
         cmocka_unit_test(every_shape_fits),
     };

@@ -84,6 +84,10 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 /* Those whose decoders differ most get every case; the others a selection. */
 static const uint32_t thorough[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q6_K};
 
+/* Of each group of kernels, with and without mins, and every distance between runs. */
+static const uint32_t variant_formats[] = {QUANT_Q4_K, QUANT_Q6_K, QUANT_Q8_0,
+                                           QUANT_Q5_1, QUANT_Q2_K, QUANT_IQ2_S};
+
 static bool is_thorough(uint32_t type)
 {
     for (size_t i = 0; i < sizeof thorough / sizeof *thorough; i++)
@@ -207,6 +211,40 @@ static void generate_integers(case_list *list, const char *format, int block_byt
     }
 }
 
+/* Few rows that share a decoding, x in shared memory and not: whole passes and unequal ones, units
+ * that do not fill a chunk or a team. */
+static void generate_few_rows(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"shared_512", "direct_four"};
+    static const int rows[] = {2, 3, 5, 7, 8, 9, 13};
+    static const int elements[] = {256, 1024, 2304, 8448};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+            int across = elements[(i + v) % 4] / (int)b->block_elements;
+            case_add(list,
+                     "dequant_matmul variant=dequant_vector=%s format=%s "
+                     "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+                     variants[v], b->name, rows[i], across * (int)b->block_elements, i % 2 ? 67 : 9,
+                     across * (int)b->block_bytes, b->name);
+        }
+}
+
+/* Tiles on both sides of their sizes. */
+static void generate_tiles(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"tiled_160x128", "tiled_128x128", "tiled_64x64",
+                                           "tiled_32x64", "tiled_16x64"};
+    static const int rows[] = {1, 16, 17, 63, 65, 129}, columns[] = {1, 33, 64, 127, 128, 131};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int across = 512 / (int)b->block_elements;
+        case_add(list,
+                 "dequant_matmul variant=dequant=tiled,dequant_tile=%s format=%s "
+                 "in=x:f32:%dx512;w:u8:%dx%d:quant:%s",
+                 variants[i % 5], b->name, rows[i], columns[(i * 5 + b->type) % 6],
+                 across * (int)b->block_bytes, b->name);
+    }
+}
+
 static void generate_errors(case_list *list)
 {
     static const char *const lines[] = {
@@ -236,6 +274,10 @@ static void generate(case_list *list)
     }
     generate_integers(list, "q4_k", 144);
     generate_integers(list, "q5_k", 176);
+    for (size_t i = 0; i < sizeof variant_formats / sizeof *variant_formats; i++) {
+        generate_few_rows(list, quant_format_find(variant_formats[i]));
+        generate_tiles(list, quant_format_find(variant_formats[i]));
+    }
     generate_errors(list);
 }
 

@@ -125,6 +125,20 @@ static void generate_packed_products(case_list *list, const quant_format *b)
         }
 }
 
+/* Blocks that fill tiles and that do not, a row without an expert among them. */
+static void generate_packed_tiles(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"tiled_160x128", "tiled_128x128", "tiled_64x64",
+                                           "tiled_32x64", "tiled_16x64"};
+    for (size_t v = 0; v < COUNT(variants); v++)
+        case_add(list,
+                 "dequant_grouped_matmul variant=experts=sorted,dequant_tile=%s format=%s n=%d "
+                 "in=x:f32:%dx256;w:u8:3x%dx%d:quant:%s;idx:f32:%d:%s:3",
+                 variants[v], b->name, 66 + 33 * (int)v, 150 + 90 * (int)v, 66 + 33 * (int)v,
+                 256 / (int)b->block_elements * (int)b->block_bytes, b->name, 150 + 90 * (int)v,
+                 v % 2 ? "badindex" : "index");
+}
+
 static void generate_packed_shapes(case_list *list, const quant_format *b)
 {
     int e = (int)b->block_elements, s = (int)b->block_bytes;
@@ -253,6 +267,7 @@ static void generate(case_list *list)
     for (size_t i = 0; i < COUNT(thorough); i++) {
         generate_packed_products(list, quant_format_find(thorough[i]));
         generate_packed_shapes(list, quant_format_find(thorough[i]));
+        generate_packed_tiles(list, quant_format_find(thorough[i]));
     }
     for (uint32_t type = 0; type < QUANT_TYPES; type++)
         if (quant_format_find(type) && quant_format_find(type)->weight)
