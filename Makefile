@@ -135,8 +135,10 @@ $(BASE)/spv/%.raw.spv: %.comp
 	@$(GLSLANG) $(GLSLFLAGS) --depfile $(@:.raw.spv=.d) -o $@ $< || { $(GLSLANG) $(GLSLFLAGS:--quiet=) -o $@ $<; exit 1; }
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-# Optimizing would put every function into each step of a region; drivers specialize first.
+# Optimizing would put every function into each step of a region, or stage of a transform; drivers specialize first.
 $(BASE)/spv/region_%.spv: $(BASE)/spv/region_%.raw.spv
+	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 --eliminate-dead-functions -o $@ $<,cp $< $@)
+$(BASE)/spv/fft_register.spv: $(BASE)/spv/fft_register.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 --eliminate-dead-functions -o $@ $<,cp $< $@)
 
 $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv

@@ -117,7 +117,10 @@ rlxvk_tensor rlxvk_axial_rope2d(rlxvk_graph *g, rlxvk_tensor x,
 
 /* out [dim, T..] = 0; then for u = 0, 1, ...: out[indices[u]] += updates[u]. updates [U, T..],
  * indices of any shape with U elements; one that is NaN or outside [0, dim) drops its row. Added in
- * f32 in the order of u, so results are reproducible; C64 by parts. dim <= 2^24 (E_INDEX_RANGE). */
+ * f32 in the order of u, so results are reproducible; C64 by parts. dim <= 2^24 (E_INDEX_RANGE).
+ * Many updates to at most 32 elements wait for one addition after the other; the kernel variant
+ * "parts" of "scatter_add", used only where it is named, adds runs of neighbours at once, then
+ * their sums: reproducible too, and several times as fast, but not rounded as in that order. */
 rlxvk_tensor rlxvk_scatter_add(rlxvk_graph *g, rlxvk_tensor updates, rlxvk_tensor indices,
                                int64_t dim);
 

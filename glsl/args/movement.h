@@ -113,17 +113,30 @@ struct scatter_add_starts_args {
     u32 rows, updates;
 };
 
+/* The run of row r starts at starts[r * start_stride]. */
 struct scatter_add_sum_args {
-    u32 rows, columns;
+    u32 rows, columns, start_stride;
     u32 updates_offset, y_offset;
 };
 
 struct scatter_add_long_args {
-    u32 rows, columns;
+    u32 rows, columns, tiles, start_stride;
     u32 updates_offset, y_offset;
 };
 
+/* `parts`: workgroups of the first dispatch; their sums lie [element, part]. */
+struct scatter_add_parts_args {
+    u32 rows, columns, updates, parts;
+    u32 updates_offset, index_offset, y_offset;
+};
+
+#define SCATTER_PARTS_THREADS  128
+#define SCATTER_PARTS_RUN      16 /* updates of a thread */
+#define SCATTER_PARTS_ELEMENTS 32 /* the most of a result */
+
 #define SCATTER_DIRECT_UPDATES 4096 /* bits of scatter_add_direct's shared mask */
-#define SCATTER_LONG_WORDS     1024 /* updates that scatter_add_long holds at a time */
+#define SCATTER_LONG_THREADS   128
+#define SCATTER_LONG_ITEMS     8 /* words that a thread of scatter_add_long fetches at a time */
+#define SCATTER_LONG_COLUMNS   8 /* the most that a workgroup takes */
 
 #endif

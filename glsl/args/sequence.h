@@ -29,6 +29,18 @@ struct recurrent_step_args {
     u32 w_offset, bias_offset, c0_offset, c_offset;
 };
 
+#define RECURRENT_TILE_QUADS 8  /* of rows of W_hh in a workgroup's tile */
+#define RECURRENT_TILE_POOL  16 /* vec4 of shared memory for a column of W_hh */
+
+/* One time step of one layer; p_first and y_first as above. h lies [D, Hd, 4 column_quads]. */
+struct recurrent_tile_args {
+    u32 batch, hidden, directions;
+    u32 has_previous, column_quads;
+    u32 p_batch, y_batch;
+    u32 p_first[2], y_first[2];
+    u32 bias_offset, c0_offset, c_offset;
+};
+
 #define STATE_SCAN_SELECTIVE 0 /* a [C, n], delta [B, S, C] */
 #define STATE_SCAN_MAMBA2    1 /* a [H], delta [B, S, H]: one decay a head */
 #define STATE_SCAN_STEPS     8 /* between two reductions over the lanes */

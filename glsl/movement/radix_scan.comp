@@ -10,14 +10,16 @@
 layout(push_constant) uniform block { radix_scan_args args; };
 layout(set = 0, binding = 0) restrict buffer target { uint counts[]; };
 
-shared uint sums[RADIX_THREADS];
+const uint THREADS = gl_WorkGroupSize.x;
+
+shared uint sums[THREADS];
 
 /* Sum of `value` over the threads before this one. */
 uint sum_before(uint value, uint t)
 {
     sums[t] = value;
     barrier();
-    for (uint reach = 1u; reach < RADIX_THREADS; reach *= 2u) {
+    for (uint reach = 1u; reach < THREADS; reach *= 2u) {
         uint earlier = t >= reach ? sums[t - reach] : 0u;
         barrier();
         sums[t] += earlier;
@@ -31,7 +33,7 @@ void main()
     uint row = group_index(), t = gl_LocalInvocationID.x;
     if (row >= args.rows)
         return;
-    uint run = (args.count + RADIX_THREADS - 1u) / RADIX_THREADS;
+    uint run = (args.count + THREADS - 1u) / THREADS;
     uint first = row * args.count + min(t * run, args.count);
     uint end = row * args.count + min((t + 1u) * run, args.count);
     uint sum = 0u;

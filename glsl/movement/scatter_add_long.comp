@@ -1,41 +1,117 @@
 #version 450
 /*
- * The same for few columns and many updates a row: a workgroup a row. All threads fetch the next
- * updates into shared memory, then one thread a column adds them in their order. columns <=
- * workgroup size.
+ * The same for long runs: a workgroup takes COLUMNS (constant 1, a power of two, at most
+ * SCATTER_LONG_COLUMNS) columns of a row. All threads fetch the next updates, and the positions of
+ * those after them, while a thread a column adds those in shared memory, in their order: of what
+ * it waits for, only the additions are left. Beyond the end they are 0, which changes no sum.
  */
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/movement.h"
 
+layout(constant_id = 1) const uint COLUMNS = 1;
 layout(push_constant) uniform block { scatter_add_long_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float updates[]; };
 layout(set = 0, binding = 1) restrict readonly buffer order { uint positions[]; };
 layout(set = 0, binding = 2) restrict readonly buffer bounds { uint starts[]; };
 layout(set = 0, binding = 3) restrict writeonly buffer target { float y[]; };
 
-shared float fetched[SCATTER_LONG_WORDS];
+const uint THREADS = SCATTER_LONG_THREADS, ITEMS = SCATTER_LONG_ITEMS;
+const uint BATCH = THREADS * ITEMS / COLUMNS; /* updates at a time, at least 64 */
+const uint PITCH = BATCH / 4 + 1;             /* quads of a column in shared memory */
+const uint NONE = 0xffffffffu;
+
+shared vec4 fetched[2 * COLUMNS * PITCH];
+
+uint places[ITEMS];
+float values[ITEMS];
+
+void fetch_places(uint first, uint end, bool column_exists)
+{
+    [[unroll]] for (uint i = 0u; i < ITEMS; i++) {
+        uint u = first + (gl_LocalInvocationID.x + i * THREADS) / COLUMNS;
+        places[i] = u < end && column_exists ? positions[u] : NONE;
+    }
+}
+
+void fetch_values(uint column)
+{
+    [[unroll]] for (uint i = 0u; i < ITEMS; i++)
+        values[i] = places[i] == NONE
+                        ? 0.0
+                        : updates[args.updates_offset + places[i] * args.columns + column];
+}
+
+void store_values(uint at)
+{
+    uint t = gl_LocalInvocationID.x;
+    [[unroll]] for (uint i = 0u; i < ITEMS; i++) {
+        uint u = (t + i * THREADS) / COLUMNS;
+        fetched[at + t % COLUMNS * PITCH + u / 4u][u % 4u] = values[i];
+    }
+}
+
+struct quads {
+    vec4 a, b, c, d;
+};
+
+quads read_quads(uint at)
+{
+    return quads(fetched[at], fetched[at + 1u], fetched[at + 2u], fetched[at + 3u]);
+}
+
+float add_quad(float sum, vec4 v)
+{
+    sum += v.x;
+    sum += v.y;
+    sum += v.z;
+    return sum + v.w;
+}
+
+float add_quads(float sum, quads q)
+{
+    return add_quad(add_quad(add_quad(add_quad(sum, q.a), q.b), q.c), q.d);
+}
+
+/* `count` quads, a multiple of eight. Four are read while the four before are added. */
+float add_column(float sum, uint at, uint count)
+{
+    quads even = read_quads(at), odd;
+    for (uint end = at + count - 8u; at < end; at += 8u) {
+        odd = read_quads(at + 4u);
+        sum = add_quads(sum, even);
+        even = read_quads(at + 8u);
+        sum = add_quads(sum, odd);
+    }
+    odd = read_quads(at + 4u);
+    return add_quads(add_quads(sum, even), odd);
+}
 
 void main()
 {
-    uint row = group_index(), t = gl_LocalInvocationID.x;
+    uint g = group_index(), row = g / args.tiles, t = gl_LocalInvocationID.x;
     if (row >= args.rows)
         return;
-    uint batch = SCATTER_LONG_WORDS / args.columns, end = starts[row + 1u];
+    uint column = (g - row * args.tiles) * COLUMNS + t % COLUMNS;
+    uint first = starts[row * args.start_stride], end = starts[(row + 1u) * args.start_stride];
+    bool column_exists = column < args.columns;
     float sum = 0.0;
-    for (uint first = starts[row]; first < end; first += batch) {
-        uint words = min(batch, end - first) * args.columns;
-        for (uint i = t; i < words; i += gl_WorkGroupSize.x) {
-            uint u = i / args.columns, column = i - u * args.columns;
-            uint from = positions[first + u] * args.columns + column;
-            fetched[i] = updates[args.updates_offset + from];
-        }
-        barrier();
-        if (t < args.columns)
-            for (uint i = t; i < words; i += args.columns)
-                sum += fetched[i];
-        barrier();
+    uint at = 0u;
+    if (first < end) {
+        fetch_places(first, end, column_exists);
+        fetch_values(column);
     }
-    if (t < args.columns)
-        y[args.y_offset + row * args.columns + t] = sum;
+    fetch_places(first + BATCH, end, column_exists);
+    for (; first < end; first += BATCH) {
+        store_values(at);
+        barrier();
+        fetch_values(column);
+        fetch_places(first + 2u * BATCH, end, column_exists);
+        if (t < COLUMNS)
+            sum = add_column(sum, at + t * PITCH, min(BATCH, end - first + 31u & ~31u) / 4u);
+        at = COLUMNS * PITCH - at;
+    }
+    if (t < COLUMNS && column_exists)
+        y[args.y_offset + row * args.columns + column] = sum;
 }

@@ -21,7 +21,7 @@ void main()
     uint e = global_index(), row = e / args.columns, column = e - row * args.columns;
     if (row >= args.rows)
         return;
-    uint i = starts[row], end = starts[row + 1u];
+    uint i = starts[row * args.start_stride], end = starts[(row + 1u) * args.start_stride];
     float sum = 0.0;
     for (; i + 4u <= end; i += 4u) {
         float a = update_at(i, column), b = update_at(i + 1u, column);

@@ -12,7 +12,8 @@
  * first has rows q = (n1, inner), reads element q + n0 SPAN, multiplies result k0 by
  * w^(k0 n1) = base[b, n1] * step[r, n1] and writes scratch; the second has rows q = (k0, inner),
  * reads point n1 of them from scratch, and its result k1 is element q + k1 SPAN. In scratch BLOCK
- * rows stand side by side: q div BLOCK, point, q mod BLOCK.
+ * rows stand side by side: q div BLOCK, point, q mod BLOCK. The first of three passes has all its
+ * results k0 of a column side by side: columns of a transform by two, with INNER times N0 lines.
  *
  * The inverse transform is the forward one with real and imaginary parts exchanged at both ends.
  */
@@ -32,8 +33,8 @@ layout(constant_id = 4) const uint RADICES = 15; /* 5 bits each, less one; 0 end
 layout(constant_id = 5) const uint SPAN = 1;
 layout(constant_id = 6) const uint INNER = 1;
 layout(constant_id = 7) const uint FLAGS = 0;
-layout(constant_id = 8) const uint PAD = 31;   /* a place is left out every 2^PAD points */
-layout(constant_id = 9) const uint PLACES = 1; /* in shared memory */
+layout(constant_id = 8) const uint GAPS = 0;   /* of exchanges, 5 bits each */
+layout(constant_id = 9) const uint PLACES = 1; /* of shared numbers */
 layout(constant_id = 10) const uint BLOCK = 1;
 
 layout(push_constant) uniform block { fft_register_args args; };
@@ -48,8 +49,11 @@ const bool ALONG = (FLAGS & FFT_ALONG) != 0;
 const uint R0 = (RADICES & 31u) + 1u, R1 = (RADICES >> 5 & 31u) + 1u;
 const uint R2 = (RADICES >> 10 & 31u) + 1u, R3 = (RADICES >> 15 & 31u) + 1u;
 const uint R4 = (RADICES >> 20 & 31u) + 1u;
+/* Radices that a pipeline has no use for are left out before functions are put into each other. */
+const uint KNOWN = 1u << (R0 - 1) | 1u << (R1 - 1) | 1u << (R2 - 1) | 1u << (R3 - 1) |
+                   1u << (R4 - 1);
 const uint R_LAST = R4 > 1 ? R4 : R3 > 1 ? R3 : R2 > 1 ? R2 : R1 > 1 ? R1 : R0;
-const uint PLACE_STEP = ALONG ? 1 : ROWS, PITCH = ALONG ? N + (N >> PAD) : 1;
+const uint PITCH = PLACES / ROWS;
 const uint DEPTH = SPAN / INNER; /* positions apart; of two passes, points of the other */
 
 shared float work[PLACES];
@@ -72,16 +76,15 @@ bool whole(uint radix)
 }
 
 #define TRANSFORM(R)                                                                               \
-    if (radix == R)                                                                                \
-        [[unroll]] for (uint j = 0; j < 16 / R; j++)                                               \
-            if (j < rounds(R)) {                                                                   \
-                vec2 u[R];                                                                         \
-                [[unroll]] for (uint r = 0; r < R; r++)                                            \
-                    u[r] = v[j * R + r];                                                           \
-                transform##R(u);                                                                   \
-                [[unroll]] for (uint r = 0; r < R; r++)                                            \
-                    v[j * R + r] = u[r];                                                           \
-            }
+    if ((KNOWN >> (R - 1) & 1u) != 0 && radix == R)                                                \
+        [[unroll]] for (uint j = 0; j < rounds(R); j++) {                                          \
+            vec2 u[R];                                                                             \
+            [[unroll]] for (uint r = 0; r < R; r++)                                                \
+                u[r] = v[j * R + r];                                                               \
+            transform##R(u);                                                                       \
+            [[unroll]] for (uint r = 0; r < R; r++)                                                \
+                v[j * R + r] = u[r];                                                               \
+        }
 
 void transform(uint radix)
 {
@@ -106,14 +109,16 @@ void transform(uint radix)
 
 uint place(uint at)
 {
-    return (at + (at >> PAD)) * PLACE_STEP + row * PITCH;
+    return ALONG ? at + row * PITCH : at * ROWS + row;
 }
 
-/* Results of the stage that had ns points done; part: 0 the real ones, 1 the imaginary ones. */
-void put(uint radix, uint ns, uint part)
+/* Results of the stage that had ns points done. They stand in groups of ns radix, a gap apart, so
+ * that those of a thread are equally far apart, and so are its points of the next stage. part: 0
+ * the real ones, 1 the imaginary ones. */
+void put(uint radix, uint ns, uint gap, uint part)
 {
     [[unroll]] for (uint j = 0; j < rounds(radix); j++) {
-        uint b = lane + j * LANES, low = b % ns, first = (b - low) * radix + low;
+        uint b = lane + j * LANES, first = b / ns * (ns * radix + gap) + b % ns;
         if (whole(radix) || b < N / radix)
             [[unroll]] for (uint r = 0; r < radix; r++)
                 work[place(first + r * ns)] = v[j * radix + r][part];
@@ -121,13 +126,15 @@ void put(uint radix, uint ns, uint part)
 }
 
 /* Points of the stage that comes. */
-void get(uint radix, uint part)
+void get(uint radix, uint group, uint gap, uint part)
 {
+    uint step = N / radix / group * (group + gap);
     [[unroll]] for (uint j = 0; j < rounds(radix); j++) {
         uint b = lane + j * LANES;
         b = whole(radix) ? b : min(b, N / radix - 1);
+        b += b / group * gap;
         [[unroll]] for (uint r = 0; r < radix; r++)
-            v[j * radix + r][part] = work[place(b + r * (N / radix))];
+            v[j * radix + r][part] = work[place(b + r * step)];
     }
 }
 
@@ -148,17 +155,17 @@ void twiddle(uint radix, uint ns)
 }
 
 /* From the stage of `radix` that had ns points done to the next. */
-void exchange(uint radix, uint ns, uint next)
+void exchange(uint radix, uint ns, uint gap, uint next)
 {
     if (ns > 1)
         barrier();
-    put(radix, ns, 0);
+    put(radix, ns, gap, 0);
     barrier();
-    get(next, 0);
+    get(next, ns * radix, gap, 0);
     barrier();
-    put(radix, ns, 1);
+    put(radix, ns, gap, 1);
     barrier();
-    get(next, 1);
+    get(next, ns * radix, gap, 1);
     twiddle(next, ns * radix);
 }
 
@@ -294,11 +301,11 @@ void store_bins()
     uint base = args.out_offset + outer * args.out_outer;
     if (R1 > 1)
         barrier();
-    put(R_LAST, N / R_LAST, 0);
+    put(R_LAST, N / R_LAST, 0, 0);
     barrier();
     get_mirrored(0);
     barrier();
-    put(R_LAST, N / R_LAST, 1);
+    put(R_LAST, N / R_LAST, 0, 1);
     barrier();
     get_mirrored(1);
     [[unroll]] for (uint j = 0; j < FOLDS; j++) {
@@ -326,19 +333,19 @@ void main()
     load_points();
     transform(R0);
     if (R1 > 1) {
-        exchange(R0, 1, R1);
+        exchange(R0, 1, GAPS & 31u, R1);
         transform(R1);
     }
     if (R2 > 1) {
-        exchange(R1, R0, R2);
+        exchange(R1, R0, GAPS >> 5 & 31u, R2);
         transform(R2);
     }
     if (R3 > 1) {
-        exchange(R2, R0 * R1, R3);
+        exchange(R2, R0 * R1, GAPS >> 10 & 31u, R3);
         transform(R3);
     }
     if (R4 > 1) {
-        exchange(R3, R0 * R1 * R2, R4);
+        exchange(R3, R0 * R1 * R2, GAPS >> 15 & 31u, R4);
         transform(R4);
     }
     if ((FLAGS & FFT_STORE_BINS) != 0)

@@ -13,12 +13,6 @@
 
 #include <string.h>
 
-static bool is_terminator(uint32_t opcode)
-{
-    return (opcode >= SpvOpBranch && opcode <= SpvOpUnreachable) ||
-           opcode == SpvOpTerminateInvocation;
-}
-
 /* ---- Reading ---- */
 
 static bool is_scalar_type(const uint32_t *w)
@@ -73,7 +67,7 @@ static void read_body(specialization *s, uint32_t i, uint32_t *label)
         s->ids[*label].at = i;
     } else if (opcode == SpvOpSelectionMerge || opcode == SpvOpLoopMerge) {
         s->ids[*label].merge = i;
-    } else if (is_terminator(opcode)) {
+    } else if (spirv_is_terminator(opcode)) {
         s->ids[*label].end = i;
     }
 }
@@ -236,7 +230,7 @@ static void put_in_block(specialization *s, uint32_t label, const uint32_t *w)
     uint32_t opcode = opcode_of(w[0]);
     if (has_result(s, w) && s->ids[w[2]].known)
         return;
-    if (is_terminator(opcode))
+    if (spirv_is_terminator(opcode))
         put_end(s, label, w);
     else if (opcode == SpvOpPhi)
         put_phi(s, label, w);
@@ -292,7 +286,7 @@ static void mark(specialization *s)
             s->ids[w[2]].gone = !live || s->ids[w[2]].known;
         else if (opcode_of(w[0]) == SpvOpLabel)
             s->ids[w[1]].gone = !live;
-        if (live && is_terminator(opcode_of(w[0])))
+        if (live && spirv_is_terminator(opcode_of(w[0])))
             mark_end(s, p.label, w);
     }
 }

@@ -38,6 +38,12 @@ static inline bool has_result(const specialization *s, const uint32_t *w)
     return length_of(w[0]) > 2 && w[1] < s->bound && s->ids[w[1]].is_type && w[2] < s->bound;
 }
 
+static inline bool spirv_is_terminator(uint32_t opcode)
+{
+    return (opcode >= SpvOpBranch && opcode <= SpvOpUnreachable) ||
+           opcode == SpvOpTerminateInvocation;
+}
+
 /* specialize_branch.c: target k of a terminator; 0 behind the last. Selectors are of 32 bits. */
 uint32_t spirv_target(const uint32_t *w, uint32_t k);
 /* The one target that the facts leave to a branch of several; 0: they leave more. The end of a loop

@@ -21,4 +21,14 @@ uint32_t *spirv_request(const kernel_info *kernel, spirv_float_controls controls
 uint32_t *spirv_specialize(const uint32_t *words, uint32_t count, const uint32_t *constants,
                            uint32_t constant_count, bool unroll_hints, uint32_t *out_count);
 
+/* inline.c: the module with the functions that its entry point calls copied into it, but those that
+ * return from inside a loop or a switch. */
+uint32_t *spirv_inline(const uint32_t *words, uint32_t count, uint32_t *out_count);
+
+/* merge.c: the module with blocks that only follow one another made one. */
+uint32_t *spirv_merge_blocks(const uint32_t *words, uint32_t count, uint32_t *out_count);
+
+/* contract.c: the module with fused multiply-adds for sums of products that are not `precise`. */
+uint32_t *spirv_contract(const uint32_t *words, uint32_t count, uint32_t *out_count);
+
 #endif

@@ -103,6 +103,16 @@ typedef struct creation {
     size_t count, next;
 } creation;
 
+typedef uint32_t *transformation(const uint32_t *words, uint32_t count, uint32_t *out_count);
+
+/* Frees the words. */
+static uint32_t *transform(transformation *by, uint32_t *words, uint32_t *count)
+{
+    uint32_t *out = words ? by(words, *count, count) : NULL;
+    memory_free(words);
+    return out;
+}
+
 /* An embedded kernel's words for these constants. */
 static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t *out_count)
 {
@@ -118,7 +128,9 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t
     uint32_t *special = spirv_specialize(words, *out_count, key->constants, key->constant_count,
                                          d->choice.unroll_hints, out_count);
     memory_free(words);
-    return special;
+    special = transform(spirv_inline, special, out_count);
+    special = transform(spirv_merge_blocks, special, out_count);
+    return transform(spirv_contract, special, out_count);
 }
 
 static VkResult module_create(device *d, const pipeline_request *key, VkShaderModule *out)

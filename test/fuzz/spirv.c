@@ -1,7 +1,7 @@
 /*
  * SPIR-V from outside: what the check of a custom kernel says of any words. And, of the library's
  * own kernels, what is left of them under any specialization constants: a module whose
- * instructions tile it, no longer than the kernel.
+ * instructions tile it, no longer than the kernel; and what then goes to the driver.
  *
  * First byte: 1 of 4: a kernel's number, then constants; else the rest is a custom kernel's words.
  */
@@ -65,8 +65,17 @@ static void check_kernel(fuzz_input *in)
     uint32_t *special = spirv_specialize(words, count, constants, given, bits & 128, &left);
     FUZZ_CHECK(special && left <= count && tiles(special, left), "%s: %u words of %u", kernel->name,
                left, count);
-    memory_free(special);
     memory_free(words);
+    static uint32_t *(*const steps[])(const uint32_t *, uint32_t, uint32_t *) = {spirv_inline,
+                                                                                 spirv_merge_blocks,
+                                                                                 spirv_contract};
+    for (size_t k = 0; k < ARRAY_COUNT(steps); k++) {
+        words = steps[k](special, left, &left);
+        FUZZ_CHECK(words && tiles(words, left), "%s: step %zu spoils the module", kernel->name, k);
+        memory_free(special);
+        special = words;
+    }
+    memory_free(special);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

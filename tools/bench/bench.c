@@ -17,6 +17,7 @@
 typedef struct bench_job {
     const char *device, *filter, *variant, *family;
     rlxvk_precision precision;
+    float seconds; /* of each case; 0: the usual */
     bool json, tune, replay, start, start_child, pipelines, help;
     regex_t pattern;
     rlxvk_context *context;
@@ -70,7 +71,9 @@ static rlxvk_status run_case(bench_job *j, const bench_case *c)
     print_progress(c->label);
     rlxvk_status status = bench_run(&(bench_setup){.context = j->context,
                                                    .precision = j->precision,
-                                                   .variant = j->variant},
+                                                   .variant = j->variant,
+                                                   .warm_up = j->seconds,
+                                                   .seconds = j->seconds},
                                     c->line, &result);
     if (status == RLXVK_OK) {
         print_result(j, c->label, &result);
@@ -152,6 +155,7 @@ static const char help[] =
     "  --device D    index, part of the name, or UUID (default: RLXVK_DEVICE, else the best)\n"
     "  --precision P of matrix products: f32 (default), f16, bf16, split\n"
     "  --variant V   kernel variants by name, as RLXVK_VARIANT: family=row,...\n"
+    "  --seconds S   to warm up and to measure each case for (default: 0.5 and 0.4 on GPUs)\n"
     "  --tune        measure the variants of every kernel family on a grid of shapes and write "
     "the\n"
     "                fastest to a file of the cache directory, which contexts read from then on\n"
@@ -167,6 +171,7 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"device", required_argument, NULL, 'd'},
                                              {"precision", required_argument, NULL, 'p'},
                                              {"variant", required_argument, NULL, 'v'},
+                                             {"seconds", required_argument, NULL, 'n'},
                                              {"tune", no_argument, NULL, 't'},
                                              {"replay", no_argument, NULL, 'r'},
                                              {"start", no_argument, NULL, 's'},
@@ -191,6 +196,8 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         if (letter == 'v')
             j->variant = optarg;
         if (letter == 'p' && !parse_precision(optarg, &j->precision))
+            return false;
+        if (letter == 'n' && !parse_real("--seconds", optarg, 0.001f, 60.0f, &j->seconds))
             return false;
         j->tune |= letter == 't';
         j->replay |= letter == 'r';

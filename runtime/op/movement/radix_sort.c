@@ -31,6 +31,16 @@ typedef struct radix_pass {
     operand counts, keys, values, new_keys, new_values;
 } radix_pass;
 
+/* A row of counts is one workgroup's: of as many threads as it has counts for, a few each. */
+static uint32_t scan_threads(const device_profile *profile, uint64_t count)
+{
+    uint32_t threads = RADIX_THREADS;
+    while (!profile_is_software(profile) && threads < 1024 && 4ull * threads < count &&
+           2 * threads <= profile->max_workgroup_invocations)
+        threads *= 2;
+    return threads;
+}
+
 static rlxvk_status emit_counts(lowering *l, const radix_pass *p)
 {
     uint64_t groups = p->rows * p->blocks;
@@ -43,7 +53,7 @@ static rlxvk_status emit_counts(lowering *l, const radix_pass *p)
     rlxvk_status status;
     SET_CONSTANTS(&count, {LOCAL_SIZE, RADIX_THREADS});
     lower_groups(l, &count, groups);
-    SET_CONSTANTS(&scan, {LOCAL_SIZE, RADIX_THREADS});
+    SET_CONSTANTS(&scan, {LOCAL_SIZE, scan_threads(l->profile, scan_args.count)});
     lower_groups(l, &scan, p->rows);
     TRY(lower_emit(l, &count, &count_args, sizeof count_args,
                    (operand[]){reading(p->keys), p->counts}, 2));
@@ -91,6 +101,8 @@ rlxvk_status radix_sort_lower(lowering *l, radix_sort *sort)
     }
     sort->keys = reading(p.keys);
     sort->values = reading(p.values);
+    sort->counts = reading(p.counts);
+    sort->blocks = p.blocks;
 error:
     return status;
 }

@@ -12,6 +12,9 @@ typedef struct radix_sort {
     uint64_t rows, extent;
     uint32_t bits;        /* keys are below 2^bits, bits >= 1 */
     operand keys, values; /* after lower: the sorted keys, and each one's position before */
+    operand counts;       /* where keys of a digit of the last pass start in their row: at
+                             [row, digit, block 0] */
+    uint64_t blocks;
 } radix_sort;
 
 /* Fills sort->keys, a new temporary, with the keys of words x (mode: RADIX_DESCENDING or

@@ -4,13 +4,16 @@
  *
  *   few updates   each row looks through all indices (scatter_add_direct)
  *   many          the indices are sorted, stably, by R + 1 keys (the last: dropped), and each row
- *                 adds its run of the sorted order: O(U log R + U T + R T)
+ *                 adds its run of the sorted order: O(U log R + U T + R T), an invocation an
+ *                 element (scatter_add_sum), or a workgroup some columns (scatter_add_long)
  *
  * A complex update is two columns. Error of an element with n updates: 2^-23 (n + 2) sum |update|.
  */
 #include "args/movement.h"
+#include "constants/movement.h"
 #include "op/families.h"
 #include "op/movement/radix_sort.h"
+#include "op/movement/scatter_add_select.h"
 
 #include <math.h>
 
@@ -19,16 +22,6 @@ typedef struct scatter_add_attributes {
 } scatter_add_attributes;
 
 #define LONGEST_INDEXED_AXIS (1 << 24) /* indices are exact f32 integers */
-/* Looking through all indices stays cheaper than sorting them up to so many comparisons, and while
- * its workgroups are few, or have columns for their threads. A processor pays dearly for each. */
-#define MOST_COMPARISONS (1u << 24)
-#define MOST_GROUPS      (1u << 16)
-#define MOST_CPU_GROUPS  (1u << 10)
-#define FEWEST_COLUMNS   64
-/* Workgroups that fill a device, and updates of an average row that make it a long one. */
-#define FEWEST_GROUPS 256
-#define LONG_ROW      64
-#define LONG_COLUMNS  64
 
 /* ---- Building ---- */
 
@@ -73,10 +66,20 @@ static uint64_t row_words(const node *n)
     return shape_product(&n->shape, 1, n->shape.rank) * (n->dtype == RLXVK_C64 ? 2 : 1);
 }
 
+/* Workgroups that fill a device. */
+#define FEWEST_GROUPS 256
+
 typedef struct scatter_work {
     uint64_t rows, columns, updates;
     operand source, index, y;
+    const scatter_class *class;
 } scatter_work;
+
+/* Where the runs of the rows start. */
+typedef struct scatter_starts {
+    operand starts;
+    uint64_t stride;
+} scatter_starts;
 
 static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
 {
@@ -91,7 +94,7 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
                                            .updates_offset = w->source.offset,
                                            .index_offset = w->index.offset,
                                            .y_offset = w->y.offset};
-    dispatch d = {.kernel = KERNEL_SCATTER_ADD_DIRECT};
+    dispatch d = {.kernel = KERNEL_SCATTER_ADD_DIRECT, .variant = w->class->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, (uint32_t)size});
     lower_groups(l, &d, w->rows * tiles);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, w->y}, 3);
@@ -106,47 +109,100 @@ static uint32_t key_bits(uint64_t rows)
     return bits;
 }
 
-static rlxvk_status emit_sums(lowering *l, const scatter_work *w, operand positions, operand starts)
+static rlxvk_status emit_sums(lowering *l, const scatter_work *w, operand positions,
+                              const scatter_starts *s)
 {
     uint32_t size = l->profile->workgroup_size;
-    bool is_long = w->columns <= MIN(LONG_COLUMNS, size) && w->updates / w->rows >= LONG_ROW;
     struct scatter_add_sum_args args = {.rows = (u32)w->rows,
                                         .columns = (u32)w->columns,
+                                        .start_stride = (u32)s->stride,
                                         .updates_offset = w->source.offset,
                                         .y_offset = w->y.offset};
-    dispatch d = {.kernel = is_long ? KERNEL_SCATTER_ADD_LONG : KERNEL_SCATTER_ADD_SUM};
-    operand operands[] = {w->source, positions, starts, w->y};
+    dispatch d = {.kernel = KERNEL_SCATTER_ADD_SUM, .variant = w->class->row.name};
+    operand operands[] = {w->source, positions, s->starts, w->y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, size});
-    lower_groups(l, &d, is_long ? w->rows : groups_for(w->rows * w->columns, size));
+    lower_groups(l, &d, groups_for(w->rows * w->columns, size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_runs(lowering *l, const scatter_work *w, operand positions,
+                              const scatter_starts *s)
+{
+    uint32_t columns = 1;
+    while (columns < SCATTER_LONG_COLUMNS && columns < w->columns)
+        columns *= 2;
+    uint64_t tiles = divide_up(w->columns, columns);
+    struct scatter_add_long_args args = {.rows = (u32)w->rows,
+                                         .columns = (u32)w->columns,
+                                         .tiles = (u32)tiles,
+                                         .start_stride = (u32)s->stride,
+                                         .updates_offset = w->source.offset,
+                                         .y_offset = w->y.offset};
+    dispatch d = {.kernel = KERNEL_SCATTER_ADD_LONG, .variant = w->class->row.name};
+    operand operands[] = {w->source, positions, s->starts, w->y};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, SCATTER_LONG_THREADS}, {SCATTER_ADD_LONG_COLUMNS, columns});
+    lower_groups(l, &d, w->rows * tiles);
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* A search for each row; of a sort of one pass, what its counts say. */
+static rlxvk_status find_starts(lowering *l, const scatter_work *w, const radix_sort *sort,
+                                scatter_starts *out)
+{
+    struct scatter_add_starts_args args = {(u32)w->rows, (u32)w->updates};
+    dispatch d = {.kernel = KERNEL_SCATTER_ADD_STARTS};
+    rlxvk_status status;
+    *out = (scatter_starts){sort->counts, sort->blocks};
+    if (sort->bits <= RADIX_BITS)
+        return RLXVK_OK;
+    out->stride = 1;
+    TRY(lower_temporary(l, 4 * (w->rows + 1), &out->starts));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
+    lower_groups(l, &d, groups_for(w->rows + 1, l->profile->workgroup_size));
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort->keys, out->starts}, 2));
+    out->starts.access = ACCESS_READ;
+error:
+    return status;
 }
 
 static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
 {
     radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows)};
-    struct scatter_add_starts_args args = {(u32)w->rows, (u32)w->updates};
-    dispatch d = {.kernel = KERNEL_SCATTER_ADD_STARTS};
-    operand starts;
+    scatter_starts starts;
     rlxvk_status status;
     TRY(radix_sort_keys(l, &sort, w->index, RADIX_INDEX, (uint32_t)w->rows));
     TRY(radix_sort_lower(l, &sort));
-    TRY(lower_temporary(l, 4 * (w->rows + 1), &starts));
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    lower_groups(l, &d, groups_for(w->rows + 1, l->profile->workgroup_size));
-    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort.keys, starts}, 2));
-    starts.access = ACCESS_READ;
-    TRY(emit_sums(l, w, sort.values, starts));
+    TRY(find_starts(l, w, &sort, &starts));
+    TRY(w->class->way == SCATTER_RUNS ? emit_runs(l, w, sort.values, &starts)
+                                      : emit_sums(l, w, sort.values, &starts));
 error:
     return status;
 }
 
-static bool is_direct(const device_profile *profile, const scatter_work *w)
+/* Sums of parts of the updates, then of the parts. */
+static rlxvk_status lower_parts(lowering *l, const scatter_work *w)
 {
-    if (w->updates > SCATTER_DIRECT_UPDATES || w->rows * w->updates > MOST_COMPARISONS)
-        return false;
-    if (profile_is_software(profile))
-        return w->rows <= MOST_CPU_GROUPS;
-    return w->rows <= MOST_GROUPS || w->columns >= FEWEST_COLUMNS;
+    uint64_t parts = divide_up(w->updates, SCATTER_PARTS_THREADS * SCATTER_PARTS_RUN);
+    struct scatter_add_parts_args args = {.rows = (u32)w->rows,
+                                          .columns = (u32)w->columns,
+                                          .updates = (u32)w->updates,
+                                          .parts = (u32)parts,
+                                          .updates_offset = w->source.offset,
+                                          .index_offset = w->index.offset};
+    dispatch d = {.kernel = KERNEL_SCATTER_ADD_PARTS, .variant = w->class->row.name}, last = d;
+    operand sums;
+    rlxvk_status status;
+    TRY(lower_temporary(l, 4 * parts * w->rows * w->columns, &sums));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, SCATTER_PARTS_THREADS}, {SCATTER_ADD_PARTS_LAST, false});
+    lower_groups(l, &d, parts);
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, sums}, 3));
+    sums.access = ACCESS_READ;
+    args.y_offset = w->y.offset;
+    SET_CONSTANTS(&last, {LOCAL_SIZE, SCATTER_PARTS_THREADS}, {SCATTER_ADD_PARTS_LAST, true});
+    lower_groups(l, &last, w->rows * w->columns);
+    TRY(lower_emit(l, &last, &args, sizeof args, (operand[]){sums, w->index, w->y}, 3));
+error:
+    return status;
 }
 
 static rlxvk_status scatter_add_lower(lowering *l, uint32_t id)
@@ -162,9 +218,11 @@ static rlxvk_status scatter_add_lower(lowering *l, uint32_t id)
         w.source.offset *= 2;
         w.y.offset *= 2;
     }
-    if (w.updates == 0 || is_direct(l->profile, &w))
+    w.class = scatter_select(&(scatter_shape){w.rows, w.columns, w.updates}, l->profile,
+                             variant_choose(l, CHOICE_scatter_add, NULL, NULL));
+    if (w.class->way == SCATTER_DIRECT)
         return lower_direct(l, &w);
-    return lower_sorted(l, &w);
+    return w.class->way == SCATTER_PARTS ? lower_parts(l, &w) : lower_sorted(l, &w);
 }
 
 /* ---- Host ---- */

@@ -82,24 +82,32 @@ typedef struct fft_tile {
     const char *name; /* of its class */
     uint32_t n, stages;
     uint8_t radices[FFT_TILE_STAGES];
-    uint32_t rows, lanes, pad, places;
-    bool along; /* neighbouring threads take neighbouring points, not rows */
+    uint32_t rows, lanes, places;
+    uint8_t gaps[FFT_TILE_STAGES - 1]; /* between groups of exchanged results */
+    bool along;                        /* neighbouring threads take neighbouring points, not rows */
 } fft_tile;
 
 typedef struct fft_class {
     choice_row row;
-    bool along;
+    bool along, binary; /* binary: for powers of two only */
     uint32_t longest, least_span, held, threads, least_rows;
 } fft_class;
 
-/* A transform of `length` points in one or two tiles. */
+/* The rest of a tile whose n and along are set (fft_tile.c); false where the class has none. */
+bool fft_tile_shape(const fft_class *c, const device_profile *p, fft_tile *t);
+
+/* A transform of `length` points in one, two or three tiles. */
 typedef struct fft_plan {
     uint64_t length;
     uint32_t count, block; /* rows side by side in scratch */
-    fft_tile tiles[2];
+    fft_tile tiles[FFT_MOST_PASSES];
 } fft_plan;
+typedef struct fft_problem {
+    uint64_t length, inner;
+    uint32_t most; /* passes; the last of three takes no table, and no limit */
+} fft_problem;
 /* False (and count 0) when it is for groups. */
-bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, size_t forced,
+bool fft_plan_choose(const device_profile *p, const fft_problem *problem, size_t forced,
                      fft_plan *out);
 
 /* ---- Tables of twiddles (fft_table.c) ---- */
@@ -126,7 +134,7 @@ uint32_t fft_push_grid(fft_table *t, uint64_t rows, uint64_t columns, uint64_t s
 
 /* Twiddles between the passes of a plan: how many there are, and where base and step begin. */
 uint64_t fft_plan_entries(const fft_plan *plan);
-void fft_push_plan(fft_table *t, const fft_plan *plan, uint32_t out[2]);
+void fft_push_plan(fft_table *t, const fft_plan *plan, uint32_t out[][2]);
 
 /* ---- Lowering (fft_lower.c) ---- */
 
@@ -154,9 +162,9 @@ typedef struct fft_transform {
     fft_split split;
     uint64_t outer, inner;
     operand factors;
-    uint32_t twiddles[FFT_MOST_PASSES]; /* in `factors`: of pass i; of a plan: base, step */
+    uint32_t twiddles[FFT_MOST_PASSES][2]; /* in `factors`: of pass i; of a plan: base, step */
     fft_end load, store;
-    fft_port scratch; /* between passes */
+    fft_port scratch[2]; /* between passes */
     float scale;
 } fft_transform;
 rlxvk_status fft_group_emit(const fft_transform *t);    /* fft_group.c */

@@ -82,8 +82,8 @@ static rlxvk_status emit_pass(const fft_transform *t, uint32_t pass)
 {
     bool first = pass == 0, last = pass + 1 == t->split.count;
     geometry form = geometry_of(&t->split, pass);
-    const fft_port *in = first ? &t->load.port : &t->scratch;
-    const fft_port *out = last ? &t->store.port : &t->scratch;
+    const fft_port *in = first ? &t->load.port : &t->scratch[0];
+    const fft_port *out = last ? &t->store.port : &t->scratch[0];
     uint64_t lines = t->outer * t->inner * form.d1 * form.d2;
     bool load_across = t->inner > 1 || !last, store_across = t->inner > 1 || t->split.count > 1;
     fft_group g;
@@ -107,7 +107,7 @@ static rlxvk_status emit_pass(const fft_transform *t, uint32_t pass)
     set_target(&a, out, &form, last ? &t->store : NULL);
     if (!last) {
         a.flags |= FFT_STORE_TWIDDLE | fft_split_bits(form.span) << FFT_SPLIT_SHIFT;
-        a.store_table = t->twiddles[pass];
+        a.store_table = t->twiddles[pass][0];
     }
     dispatch d = {.kernel = KERNEL_FFT};
     TRY(fft_stage_table(t->l, g.n, g.radices, g.stages, &stages));

@@ -25,7 +25,7 @@ typedef struct job {
     uint64_t length; /* of the transforms: the view's, or the convolution's */
     fft_plan plan;
     fft_split split;
-    uint32_t twiddles[FFT_MOST_PASSES], chirp, reversed_chirp, filter;
+    uint32_t twiddles[FFT_MOST_PASSES][2], chirp, reversed_chirp, filter;
     operand factors, scratch[MOST_SCRATCH];
     uint64_t outer_step, inner_step; /* lines done at a time */
 } job;
@@ -43,7 +43,9 @@ static bool bins_apart(const job *j)
 
 static uint32_t scratch_count(const job *j)
 {
-    uint32_t between = j->convolved ? MIN(pass_count(j), 2) : pass_count(j) > 1;
+    uint32_t passes = pass_count(j), between = passes > 1;
+    if (j->convolved || j->plan.count == FFT_MOST_PASSES)
+        between = MIN(passes, 2);
     return between + bins_apart(j);
 }
 
@@ -64,10 +66,10 @@ static bool choose_passes(job *j, uint64_t length)
     const fft_port *in = &j->request->in, *out = &j->request->out;
     const device_profile *p = j->l->profile;
     uint64_t inner = j->view.inner;
+    fft_problem problem = {length, inner, j->convolved ? 2 : 3};
     j->length = length;
     if (fft_tiles && (in->pairs || in->axis == 1) && (out->pairs || out->axis == 1) &&
-        fft_plan_choose(p, length, inner, variant_choose(j->l, CHOICE_fft_tile, NULL, NULL),
-                        &j->plan) &&
+        fft_plan_choose(p, &problem, variant_choose(j->l, CHOICE_fft_tile, NULL, NULL), &j->plan) &&
         (inner == 1 || scratch_count(j) * scratch_bytes(j) <= fft_scratch_bytes))
         return true;
     j->plan.count = 0;
@@ -88,12 +90,14 @@ static rlxvk_status choose_length(job *j)
                        (unsigned long long)length, FFT_MOST_PASSES);
 }
 
-/* How many lines at a time, and the scratch for them. */
+/* How many lines at a time, and the scratch for them: of convolutions, whose scratch is read and
+ * written more often, half as much, so that more of it stays in caches. */
 static rlxvk_status make_scratch(job *j)
 {
     uint32_t count = scratch_count(j);
+    uint64_t most = fft_scratch_bytes / (j->convolved ? 2 : 1);
     uint64_t inner = j->view.inner, unit = scratch_bytes(j);
-    uint64_t units = count ? MAX(fft_scratch_bytes / (unit * count), 1) : UINT64_MAX;
+    uint64_t units = count ? MAX(most / (unit * count), 1) : UINT64_MAX;
     rlxvk_status status = RLXVK_OK;
     j->inner_step = j->plan.count ? inner : MIN(inner, units);
     j->outer_step = MIN(j->view.outer, j->plan.count ? units : MAX(units / inner, 1));
@@ -156,7 +160,7 @@ static rlxvk_status push_factors(job *j, fft_table *t)
     if (j->plan.count)
         fft_push_plan(t, &j->plan, j->twiddles);
     for (uint32_t pass = 0; !j->plan.count && pass + 1 < j->split.count; pass++)
-        j->twiddles[pass] = fft_push_split(t, fft_split_span(&j->split, pass));
+        j->twiddles[pass][0] = fft_push_split(t, fft_split_span(&j->split, pass));
     return j->convolved ? push_chirps(j, t) : RLXVK_OK;
 }
 
@@ -234,7 +238,7 @@ static rlxvk_status emit_convolution(const job *j, fft_transform t)
     t.scale = 1;
     TRY(emit_transform(&t));
     if (!t.plan.count) /* whose first pass can be in place */
-        t.scratch = t.store.port;
+        t.scratch[0] = t.store.port;
     t.load = (fft_end){.port = exchanged(t.store.port, true), .limit = UINT32_MAX};
     t.store = last;
     t.store.port = exchanged(last.port, true);
@@ -273,9 +277,11 @@ static rlxvk_status emit_lines(const job *j, uint64_t outer, uint64_t inner)
                        .outer = MIN(j->outer_step, j->view.outer - outer),
                        .inner = MIN(j->inner_step, j->view.inner - inner),
                        .factors = j->factors,
-                       .scratch = scratch_port(j, 0, j->length),
+                       .scratch = {scratch_port(j, 0, j->length)},
                        .scale = bins_apart(j) ? 1 : r->scale};
     rlxvk_status status;
+    if (j->plan.count == FFT_MOST_PASSES)
+        t.scratch[1] = scratch_port(j, 1, j->length);
     memcpy(t.twiddles, j->twiddles, sizeof t.twiddles);
     in.offset += outer * in.outer + inner * in.inner;
     out.offset += outer * out.outer + inner * out.inner;

@@ -16,28 +16,40 @@ static uint32_t last_radix(const fft_tile *t)
     return t->radices[t->stages - 1];
 }
 
-uint64_t fft_plan_entries(const fft_plan *plan)
+/* Points of a column's line that the passes after pass i transform. */
+static uint64_t points_after(const fft_plan *plan, uint32_t i)
 {
-    const fft_tile *first = &plan->tiles[0];
-    uint64_t radix = last_radix(first);
-    return plan->count < 2 ? 0 : plan->tiles[1].n * (first->n / radix + radix);
+    uint64_t points = 1;
+    while (++i < plan->count)
+        points *= plan->tiles[i].n;
+    return points;
 }
 
-void fft_push_plan(fft_table *t, const fft_plan *plan, uint32_t out[2])
+uint64_t fft_plan_entries(const fft_plan *plan)
 {
-    const fft_tile *first = &plan->tiles[0];
-    uint64_t depth = plan->tiles[1].n, radix = last_radix(first);
-    if (plan->count < 2)
-        return;
-    out[0] = fft_push_grid(t, first->n / radix, depth, plan->length);
-    out[1] = fft_push_grid(t, radix, depth, radix * depth);
+    uint64_t entries = 0;
+    for (uint32_t i = 0; i + 1 < plan->count; i++) {
+        const fft_tile *tile = &plan->tiles[i];
+        uint64_t radix = last_radix(tile);
+        entries += points_after(plan, i) * (tile->n / radix + radix);
+    }
+    return entries;
+}
+
+void fft_push_plan(fft_table *t, const fft_plan *plan, uint32_t out[][2])
+{
+    for (uint32_t i = 0; i + 1 < plan->count; i++) {
+        const fft_tile *tile = &plan->tiles[i];
+        uint64_t depth = points_after(plan, i), radix = last_radix(tile);
+        out[i][0] = fft_push_grid(t, tile->n / radix, depth, tile->n * depth);
+        out[i][1] = fft_push_grid(t, radix, depth, radix * depth);
+    }
 }
 
 uint64_t fft_plan_scratch(const fft_plan *plan, uint64_t inner)
 {
-    if (plan->count < 2)
-        return 0;
-    return round_up(plan->tiles[0].n * inner, plan->block) * plan->tiles[1].n;
+    uint64_t lines = plan->length / plan->tiles[plan->count - 1].n * inner;
+    return plan->count < 2 ? 0 : round_up(lines, plan->block) * plan->tiles[plan->count - 1].n;
 }
 
 /* ---- Dispatches ---- */
@@ -100,25 +112,39 @@ static uint32_t pack_radices(const fft_tile *t)
     return packed;
 }
 
+/* Lines side by side of pass i: the first of three leaves its results side by side. */
+static uint64_t inner_of(const fft_transform *t, uint32_t i)
+{
+    return t->inner * (t->plan.count == 3 && i > 0 ? t->plan.tiles[0].n : 1);
+}
+
+static uint64_t span_of(const fft_transform *t, uint32_t i)
+{
+    return t->plan.length / t->plan.tiles[i].n * t->inner;
+}
+
 static rlxvk_status emit(const fft_transform *t, uint32_t index, pass *s)
 {
     const fft_tile *tile = &t->plan.tiles[index];
-    uint64_t span = t->inner * (t->plan.count == 2 ? t->plan.tiles[!index].n : 1);
-    uint64_t lines = t->outer * span;
+    uint64_t span = span_of(t, index), lines = t->outer * span;
+    bool gathers = t->plan.count == 3 && index == 0;
     operand stages;
     rlxvk_status status;
     s->flags |= tile->along ? FFT_ALONG : 0;
     s->in.access = ACCESS_READ;
     s->out.access = ACCESS_WRITE;
     s->arguments.lines = (u32)lines;
+    uint32_t gaps = 0, block = gathers ? (u32)(tile->n * t->inner) : t->plan.block;
+    for (uint32_t i = 0; i + 1 < tile->stages; i++)
+        gaps |= (uint32_t)tile->gaps[i] << 5 * i;
     dispatch d = {.kernel = KERNEL_FFT_REGISTER, .variant = tile->name};
     TRY(fft_stage_table(t->l, tile->n, tile->radices, tile->stages, &stages));
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->rows * tile->lanes}, {FFT_REGISTER_N, tile->n},
                   {FFT_REGISTER_ROWS, tile->rows}, {FFT_REGISTER_LANES, tile->lanes},
                   {FFT_REGISTER_RADICES, pack_radices(tile)}, {FFT_REGISTER_SPAN, (u32)span},
-                  {FFT_REGISTER_INNER, (u32)t->inner}, {FFT_REGISTER_FLAGS, s->flags},
-                  {FFT_REGISTER_PAD, tile->pad}, {FFT_REGISTER_PLACES, tile->places},
-                  {FFT_REGISTER_BLOCK, t->plan.block});
+                  {FFT_REGISTER_INNER, (u32)inner_of(t, index)}, {FFT_REGISTER_FLAGS, s->flags},
+                  {FFT_REGISTER_GAPS, gaps}, {FFT_REGISTER_PLACES, tile->places},
+                  {FFT_REGISTER_BLOCK, block});
     lower_groups(t->l, &d, divide_up(lines, tile->rows));
     operand factors = t->factors.size ? t->factors : stages;
     TRY(lower_emit(t->l, &d, &s->arguments, sizeof s->arguments,
@@ -127,30 +153,43 @@ error:
     return status;
 }
 
-static rlxvk_status emit_first_of_two(const fft_transform *t)
+/* Pairs of an outer index in the scratch that pass i writes. */
+static uint64_t scratch_step(const fft_transform *t, uint32_t i)
 {
-    pass s = {.flags = FFT_TO_SCRATCH, .out = t->scratch.at};
-    load_from(&s, &t->load);
-    s.arguments.out_outer = (u32)fft_plan_scratch(&t->plan, t->inner);
-    s.arguments.store_table = t->twiddles[0];
-    s.arguments.step_table = t->twiddles[1];
-    return emit(t, 0, &s);
+    bool last = i + 2 == t->plan.count;
+    return last ? fft_plan_scratch(&t->plan, t->inner) : t->plan.length * t->inner;
+}
+
+static void store_between(const fft_transform *t, uint32_t i, pass *s)
+{
+    s->flags |= FFT_TO_SCRATCH;
+    s->out = t->scratch[i].at;
+    s->arguments.out_outer = (u32)scratch_step(t, i);
+    s->arguments.store_table = t->twiddles[i][0];
+    s->arguments.step_table = t->twiddles[i][1];
+}
+
+static void load_between(const fft_transform *t, uint32_t i, pass *s)
+{
+    s->flags |= i + 1 == t->plan.count ? FFT_FROM_SCRATCH : FFT_IN_PAIRS;
+    s->in = t->scratch[i - 1].at;
+    s->arguments.in_outer = (u32)scratch_step(t, i - 1);
 }
 
 rlxvk_status fft_register_emit(const fft_transform *t)
 {
-    pass s = {.flags = 0};
-    rlxvk_status status;
-    if (t->plan.count == 2) {
-        TRY(emit_first_of_two(t));
-        s.flags = FFT_FROM_SCRATCH;
-        s.in = t->scratch.at;
-        s.arguments.in_outer = (u32)fft_plan_scratch(&t->plan, t->inner);
-    } else {
-        load_from(&s, &t->load);
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < t->plan.count && status == RLXVK_OK; i++) {
+        pass s = {.flags = 0};
+        if (i == 0)
+            load_from(&s, &t->load);
+        else
+            load_between(t, i, &s);
+        if (i + 1 < t->plan.count)
+            store_between(t, i, &s);
+        else
+            store_to(&s, &t->store, t->scale);
+        status = emit(t, i, &s);
     }
-    store_to(&s, &t->store, t->scale);
-    TRY(emit(t, t->plan.count - 1, &s));
-error:
     return status;
 }

@@ -22,7 +22,6 @@ static uint32_t largest_power(uint64_t limit)
 
 /* ---- Tiles ---- */
 
-#define LARGEST_RADIX 16
 #define SCRATCH_BLOCK                                                                              \
     4 /* rows side by side: neighbouring threads then write 256 bytes in a row                     \
        */
@@ -32,73 +31,26 @@ static uint32_t largest_power(uint64_t limit)
 /* In order of preference. A thread holds about `held` points; a workgroup has about `threads`, but
  * at least `least_rows` rows across: neighbours in memory. Few points a thread let several threads
  * share a short row, whose accesses then are of whole sectors; and software drivers, which are
- * portable, compile them in less than a second. */
+ * portable, compile them in less than a second. More stages of few points are as good: more
+ * threads hide what they wait for. */
 /* clang-format off */
 static const fft_class classes[] = {
-    /* {name, settings}, along, length up to, least span, held, threads, least rows */
-    {{"along_least",     ON_NATIVE},   true,      8,    0,  2,  64, 1},
-    {{"along_short",     ON_NATIVE},   true,     31,    0,  4,  64, 1},
-    {{"along_middle",    ON_NATIVE},   true,    127,    0,  8,  64, 1},
-    {{"along_long",      ON_NATIVE},   true,  12288,    0, 16,  64, 1},
-    {{"across_short",    ON_NATIVE},   false,    31,    0,  4, 128, 4},
-    {{"across_middle",   ON_NATIVE},   false,   127,    0,  8, 128, 4},
-    {{"across_even",     ON_NATIVE},   false,   511,    0, 16, 128, 4},
-    {{"across_far",      ON_NATIVE},   false, 12288, 8192, 16, 256, 8},
-    {{"across_long",     ON_NATIVE},   false, 12288,    0, 16, 256, 4},
-    {{"across_last",     ON_NATIVE},   false, 12288,    0, 16, 512, 1},
-    {{"along_portable",  ON_PORTABLE}, true,  12288,    0,  8,  64, 1},
-    {{"across_portable", ON_PORTABLE}, false, 12288,    0,  8, 256, 1},
+    /* {name, settings}, along, binary, length up to, least span, held, threads, least rows */
+    {{"along_least",     ON_NATIVE},   true,  false,      8,    0,  2,  64, 1},
+    {{"along_short",     ON_NATIVE},   true,  false,     31,    0,  4,  64, 1},
+    {{"along_middle",    ON_NATIVE},   true,  false,    127,    0,  8,  64, 1},
+    {{"along_even",      ON_NATIVE},   true,  true,   4096,    0,  8,  64, 1},
+    {{"along_long",      ON_NATIVE},   true,  false,  12288,    0, 16,  64, 1},
+    {{"across_short",    ON_NATIVE},   false, false,    31,    0,  4, 128, 4},
+    {{"across_middle",   ON_NATIVE},   false, false,   127,    0,  8, 128, 4},
+    {{"across_even",     ON_NATIVE},   false, false,   511,    0, 16, 128, 4},
+    {{"across_far",      ON_NATIVE},   false, false, 12288, 8192, 16, 256, 8},
+    {{"across_long",     ON_NATIVE},   false, false, 12288,    0, 16, 256, 4},
+    {{"across_last",     ON_NATIVE},   false, false, 12288,    0, 16, 512, 1},
+    {{"along_portable",  ON_PORTABLE}, true,  false,  12288,    0,  8,  64, 1},
+    {{"across_portable", ON_PORTABLE}, false, false, 12288,    0,  8, 256, 1},
 };
 /* clang-format on */
-
-/* The fewest radices, none above `most`, falling; among as few, the largest first. */
-static bool find_radices(uint32_t n, uint32_t most, uint32_t left, uint8_t *out, uint32_t *count)
-{
-    bool found = n <= most;
-    if (found) {
-        out[0] = (uint8_t)n;
-        *count = 1;
-    }
-    for (uint32_t radix = MIN(most, n); radix > 1 && left > 1 && n > most; radix--) {
-        uint8_t rest[FFT_TILE_STAGES];
-        uint32_t stages;
-        if (n % radix || !find_radices(n / radix, radix, left - 1, rest, &stages))
-            continue;
-        if (found && stages + 1 >= *count)
-            continue;
-        found = true;
-        out[0] = (uint8_t)radix;
-        memcpy(out + 1, rest, stages);
-        *count = stages + 1;
-    }
-    return found;
-}
-
-/* Large radices at both ends, where they face memory. */
-static bool tile_radices(uint32_t held, fft_tile *t)
-{
-    uint32_t most = held;
-    while (!find_radices(t->n, most, FFT_TILE_STAGES, t->radices, &t->stages))
-        if (++most > LARGEST_RADIX)
-            return false;
-    if (t->stages > 2) {
-        uint8_t second = t->radices[1];
-        memmove(t->radices + 1, t->radices + 2, t->stages - 2);
-        t->radices[t->stages - 1] = second;
-    }
-    return true;
-}
-
-/* Threads of a row, none of which holds more than `held` points, or one butterfly. */
-static uint32_t tile_lanes(const fft_tile *t, uint32_t held)
-{
-    uint32_t lanes = 1;
-    for (uint32_t i = 0; i < t->stages; i++) {
-        uint32_t each = MAX(held / t->radices[i], 1);
-        lanes = MAX(lanes, (uint32_t)divide_up(t->n / t->radices[i], each));
-    }
-    return lanes;
-}
 
 typedef struct tile_problem {
     uint64_t n, span;
@@ -109,20 +61,9 @@ static bool make_tile(const fft_class *c, const tile_problem *problem, const dev
                       fft_tile *t)
 {
     *t = (fft_tile){.name = c->row.name, .n = (uint32_t)problem->n, .along = problem->along};
-    if (c->along != t->along || problem->n > c->longest || problem->span < c->least_span ||
-        !tile_radices(c->held, t))
-        return false;
-    t->lanes = tile_lanes(t, c->held);
-    /* Gaps spread strides over the banks: an odd step for the first stage's results. */
-    t->pad = t->along ? 5 : 4;
-    t->rows = MAX(largest_power(MAX(c->threads / t->lanes, 1)), c->least_rows);
-    for (; t->rows >= c->least_rows; t->rows /= 2) {
-        t->places = t->rows * (t->n + (t->n >> t->pad));
-        if (t->rows * t->lanes <= p->max_workgroup_invocations &&
-            t->places * sizeof(float) <= p->shared_memory_bytes)
-            return true;
-    }
-    return false;
+    bool meant = !c->binary || (problem->n & (problem->n - 1)) == 0;
+    return meant && c->along == t->along && problem->n <= c->longest &&
+           problem->span >= c->least_span && fft_tile_shape(c, p, t);
 }
 
 static choice_fit tile_fit(const void *row, const void *problem, const device_profile *profile)
@@ -141,6 +82,15 @@ static bool fft_tile_choose(const device_profile *p, uint64_t n, bool along, uin
     tile_problem problem = {n, span, along};
     const fft_class *c = choice_select(&fft_tile_choice, &problem, p, forced);
     return c && make_tile(c, &problem, p, out);
+}
+
+/* Whether threads that are neighbours touch whole sectors of memory. */
+static bool is_full(const fft_plan *plan)
+{
+    bool full = true;
+    for (uint32_t i = 0; i < plan->count; i++)
+        full &= plan->tiles[i].rows >= SCRATCH_BLOCK;
+    return full;
 }
 
 /* The most equal pair of factors; with full rows of neighbours, if that can be. */
@@ -162,6 +112,23 @@ static bool plan_two(const device_profile *p, uint64_t inner, size_t forced, fft
     return out->count == 2;
 }
 
+/* The first pass's tables have an entry for a point of the others, and its points are rows that lie
+ * side by side for them. */
+static bool plan_three(const device_profile *p, uint64_t inner, size_t forced, fft_plan *out)
+{
+    for (uint64_t n = (uint64_t)cbrt((double)out->length) + 1; n > 1; n--) {
+        fft_plan rest = {.length = out->length / n, .block = out->block};
+        if (out->length % n ||
+            !fft_tile_choose(p, n, false, rest.length * inner, forced, &out->tiles[0]) ||
+            !plan_two(p, n * inner, forced, &rest) || !is_full(&rest))
+            continue;
+        memcpy(out->tiles + 1, rest.tiles, 2 * sizeof *rest.tiles);
+        out->count = 3;
+        return true;
+    }
+    return false;
+}
+
 /* Unless a row that takes it is asked for. */
 static bool is_too_short(const device_profile *p, uint64_t length, size_t forced, const char *tile)
 {
@@ -169,9 +136,11 @@ static bool is_too_short(const device_profile *p, uint64_t length, size_t forced
            (!tile || tile != choice_row_name(&choice_families[CHOICE_fft_tile], forced));
 }
 
-bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, size_t forced,
+/* Two passes whose rows are not full read and write parts of sectors: three are faster. */
+bool fft_plan_choose(const device_profile *p, const fft_problem *problem, size_t forced,
                      fft_plan *out)
 {
+    uint64_t length = problem->length, inner = problem->inner;
     *out = (fft_plan){.length = length, .block = SCRATCH_BLOCK};
     bool smooth = fft_is_smooth(length, FFT_SMOOTH);
     bool one = smooth && fft_tile_choose(p, length, inner == 1, inner, forced, &out->tiles[0]);
@@ -179,8 +148,13 @@ bool fft_plan_choose(const device_profile *p, uint64_t length, uint64_t inner, s
         return false;
     fft_tile tile = out->tiles[0];
     bool sparse = one && !tile.along && tile.rows < MIN(inner, SCRATCH_BLOCK);
-    if ((!one || sparse) && plan_two(p, inner, forced, out))
+    if ((!one || sparse) && plan_two(p, inner, forced, out)) {
+        fft_plan three = {.length = length, .block = SCRATCH_BLOCK};
+        if (!one && !is_full(out) && !p->portable && problem->most > 2 &&
+            plan_three(p, inner, forced, &three))
+            *out = three;
         return true;
+    }
     out->tiles[0] = tile;
     out->count = one;
     return one;

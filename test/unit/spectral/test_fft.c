@@ -255,6 +255,8 @@ static void other_devices_agree(void **state)
     p->shared_memory_bytes = 16384;
     for (size_t i = 0; i < ARRAY_COUNT(more); i++)
         check_fft(more[i], 5, i % 2, RLXVK_FFT_NONE, i % 3 == 1);
+    check_fft(1 << 20, 2, true, RLXVK_FFT_ORTHO, false); /* three passes */
+    check_real(1 << 21, 1);
     fft_tiles = false;
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i++)
         check_fft(lengths[i], 5, i % 2, RLXVK_FFT_NONE, i % 3 == 1);
@@ -442,7 +444,10 @@ static void check_tile(const device_profile *p, const fft_tile *t)
     assert_int_equal(product, t->n);
     assert_true(t->rows * t->lanes <= p->max_workgroup_invocations);
     assert_true(4 * t->places <= p->shared_memory_bytes);
-    assert_true(t->places >= t->rows * (t->n + ((t->n - 1) >> t->pad)));
+    for (uint32_t i = 0, ns = 1; i + 1 < t->stages; ns *= t->radices[i++]) {
+        uint32_t groups = t->n / (ns * t->radices[i]);
+        assert_true(t->gaps[i] < 32 && t->places >= t->rows * (t->n + (groups - 1) * t->gaps[i]));
+    }
 }
 
 static void tiles_fit(void **state)
@@ -453,7 +458,7 @@ static void tiles_fit(void **state)
             fft_plan plan;
             uint64_t product = 1, inner = n % 3 ? 1 : n % 100 + 1;
             size_t forced = n % 5 ? VARIANT_NONE : n / 5 % fft_tile_choice.count;
-            if (!fft_plan_choose(&profiles[d], n, inner, forced, &plan)) {
+            if (!fft_plan_choose(&profiles[d], &(fft_problem){n, inner, 3}, forced, &plan)) {
                 assert_true(plan.count == 0);
                 continue;
             }
@@ -464,10 +469,16 @@ static void tiles_fit(void **state)
         }
 }
 
+static bool choose(const device_profile *p, uint64_t length, uint64_t inner, size_t forced,
+                   fft_plan *out)
+{
+    return fft_plan_choose(p, &(fft_problem){length, inner, 2}, forced, out);
+}
+
 static void expect_plan(uint64_t length, uint64_t inner, const char *first, const char *second)
 {
     fft_plan plan;
-    assert_true(fft_plan_choose(&profiles[1], length, inner, VARIANT_NONE, &plan));
+    assert_true(choose(&profiles[1], length, inner, VARIANT_NONE, &plan));
     assert_int_equal(plan.count, second ? 2 : 1);
     assert_string_equal(plan.tiles[0].name, first);
     if (second)
@@ -481,7 +492,8 @@ static void classes(void **state)
     expect_plan(8, 1, "along_least", NULL);
     expect_plan(16, 1, "along_short", NULL);
     expect_plan(64, 1, "along_middle", NULL);
-    expect_plan(1024, 1, "along_long", NULL);
+    expect_plan(1024, 1, "along_even", NULL);
+    expect_plan(1000, 1, "along_long", NULL);
     expect_plan(8192, 1, "along_long", NULL);
     expect_plan(16, 7, "across_short", NULL);
     expect_plan(1024, 100, "across_long", NULL);
@@ -489,15 +501,20 @@ static void classes(void **state)
     expect_plan(65536, 1, "across_even", "across_even");
     expect_plan(1 << 20, 1, "across_long", "across_long");
     expect_plan(1 << 24, 1, "across_last", "across_last");
-    assert_false(fft_plan_choose(&profiles[1], 17, 1, VARIANT_NONE, &plan));
-    assert_false(fft_plan_choose(&profiles[2], 1024, 1, VARIANT_NONE, &plan));
-    assert_true(fft_plan_choose(&profiles[2], 4096, 1, VARIANT_NONE, &plan));
+    assert_true(fft_plan_choose(&profiles[1], &(fft_problem){1 << 24, 1, 3}, VARIANT_NONE, &plan));
+    assert_int_equal(plan.count, 3);
+    assert_string_equal(plan.tiles[2].name, "across_even");
+    assert_true(fft_plan_choose(&profiles[0], &(fft_problem){1 << 20, 1, 3}, VARIANT_NONE, &plan));
+    assert_int_equal(plan.count, 3);
+    assert_false(choose(&profiles[1], 17, 1, VARIANT_NONE, &plan));
+    assert_false(choose(&profiles[2], 1024, 1, VARIANT_NONE, &plan));
+    assert_true(choose(&profiles[2], 4096, 1, VARIANT_NONE, &plan));
     assert_int_equal(plan.count, 2);
     assert_string_equal(plan.tiles[0].name, "across_portable");
     size_t row = choice_find_row(&choice_families[CHOICE_fft_tile], "along_long", 10);
-    assert_true(fft_plan_choose(&profiles[2], 1024, 1, row, &plan));
+    assert_true(choose(&profiles[2], 1024, 1, row, &plan));
     assert_string_equal(plan.tiles[0].name, "along_long");
-    assert_false(fft_plan_choose(&profiles[2], 1024, 7, row, &plan)); /* across */
+    assert_false(choose(&profiles[2], 1024, 7, row, &plan)); /* across */
 }
 
 /* ---- Builders ---- */

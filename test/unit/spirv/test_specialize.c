@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 #include "constants/elementwise.h"
 #include "spirv/spirv.h"
-#include "kernel/words.h"
+#include "support/module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,31 +15,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-enum { MOST_WORDS = 4096 };
-
-typedef struct module {
-    uint32_t *words, count;
-} module;
-
-/* Whether spirv-val takes the module; what it says goes to `complaint`. */
-static bool is_valid(const uint32_t *words, uint32_t count, const char *complaint)
-{
-    char command[128];
-    snprintf(command, sizeof command, "spirv-val --target-env vulkan1.2 - >%s 2>&1", complaint);
-    FILE *pipe = popen(command, "w");
-    assert_non_null(pipe);
-    assert_int_equal(fwrite(words, sizeof *words, count, pipe), count);
-    return pclose(pipe) == 0;
-}
-
-static uint32_t occurrences(const module *m, uint32_t opcode)
-{
-    uint32_t found = 0;
-    for (uint32_t i = SPIRV_HEADER_WORDS; i < m->count; i += length_of(m->words[i]))
-        found += opcode_of(m->words[i]) == opcode;
-    return found;
-}
 
 static bool defines(const module *m, uint32_t opcode, uint32_t value)
 {
@@ -76,38 +51,28 @@ static const char head[] =
     "%less = OpULessThan %bool %x %seven\n";
 static const char tail[] = "OpStore %place %result\nOpReturn\nOpFunctionEnd\n";
 
-static module assemble(const char *body, const char *functions)
+static module assemble_body(const char *body, const char *functions)
 {
-    module m = {calloc(MOST_WORDS, sizeof *m.words), 0};
-    char path[] = "/tmp/rlxvk_specialize_XXXXXX", command[128];
-    int file = mkstemp(path);
-    assert_true(file >= 0 && m.words);
-    FILE *out = fdopen(file, "w");
-    fprintf(out, "%s%s%s%s", head, body, tail, functions);
-    fclose(out);
-    snprintf(command, sizeof command, "spirv-as --target-env vulkan1.2 -o - %s", path);
-    FILE *in = popen(command, "r");
-    assert_non_null(in);
-    m.count = (uint32_t)fread(m.words, sizeof *m.words, MOST_WORDS, in);
-    assert_int_equal(pclose(in), 0);
-    remove(path);
-    assert_true(is_valid(m.words, m.count, "/dev/stderr"));
-    return m;
+    char text[8192];
+    assert_true(snprintf(text, sizeof text, "%s%s%s%s", head, body, tail, functions) <
+                (int)sizeof text);
+    return module_assemble(text);
 }
 
 /* With the first `count` constants given. */
 static module specialize(const char *body, const char *functions, const uint32_t *constants,
                          uint32_t count, bool unroll_hints)
 {
-    module whole = assemble(body, functions), m = {0};
+    module whole = assemble_body(body, functions), m = {0};
     m.words = spirv_specialize(whole.words, whole.count, constants, count, unroll_hints, &m.count);
     assert_non_null(m.words);
     assert_true(m.count <= whole.count);
-    assert_true(is_valid(m.words, m.count, "/dev/stderr"));
-    assert_int_equal(occurrences(&m, SpvOpSpecConstant) + occurrences(&m, SpvOpSpecConstantOp) +
-                         occurrences(&m, SpvOpSpecConstantComposite),
+    assert_true(module_is_valid(&m, "/dev/stderr"));
+    assert_int_equal(module_occurrences(&m, SpvOpSpecConstant) +
+                         module_occurrences(&m, SpvOpSpecConstantOp) +
+                         module_occurrences(&m, SpvOpSpecConstantComposite),
                      0);
-    free(whole.words);
+    memory_free(whole.words);
     return m;
 }
 
@@ -134,10 +99,10 @@ static void test_the_branch_taken(void **state)
 {
     (void)state;
     module m = specialized(choice, called, 6, 6);
-    assert_int_equal(occurrences(&m, SpvOpBranchConditional), 0);
-    assert_int_equal(occurrences(&m, SpvOpSelectionMerge), 0);
-    assert_int_equal(occurrences(&m, SpvOpFunctionCall), 1);
-    assert_int_equal(occurrences(&m, SpvOpIMul), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpBranchConditional), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpSelectionMerge), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpFunctionCall), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpIMul), 0);
     assert_true(defines(&m, SpvOpConstant, 4)); /* the workgroup's size */
     memory_free(m.words);
 }
@@ -147,9 +112,9 @@ static void test_the_branch_not_taken(void **state)
 {
     (void)state;
     module m = specialized(choice, called, 6, 8);
-    assert_int_equal(occurrences(&m, SpvOpFunction), 1);
-    assert_int_equal(occurrences(&m, SpvOpFunctionCall), 0);
-    assert_int_equal(occurrences(&m, SpvOpPhi), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpFunction), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpFunctionCall), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpPhi), 0);
     assert_true(defines(&m, SpvOpConstant, (6 + 8) * 7));
     memory_free(m.words);
 }
@@ -167,7 +132,7 @@ static void test_division_by_zero_stays(void **state)
 {
     (void)state;
     module m = specialized("%result = OpUDiv %uint %a %b\n", "", 6, 0);
-    assert_int_equal(occurrences(&m, SpvOpUDiv), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpUDiv), 1);
     memory_free(m.words);
 }
 
@@ -175,8 +140,8 @@ static void test_select(void **state)
 {
     (void)state;
     module m = specialized("%result = OpSelect %uint %equal %x %nine\n", "", 6, 6);
-    assert_int_equal(occurrences(&m, SpvOpSelect), 0);
-    assert_int_equal(occurrences(&m, SpvOpCopyObject), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpSelect), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpCopyObject), 1);
     memory_free(m.words);
 }
 
@@ -196,11 +161,11 @@ static void test_break_out_of_a_switch(void **state)
         "%result = OpPhi %uint %x %leave %one %inner %seven %second %nine %other\n";
     (void)state;
     module m = specialized(body, "", 1, 1);
-    assert_int_equal(occurrences(&m, SpvOpSwitch), 1);
-    assert_int_equal(occurrences(&m, SpvOpBranchConditional), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpSwitch), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpBranchConditional), 1);
     memory_free(m.words);
     m = specialized(body, "", 2, 1);
-    assert_int_equal(occurrences(&m, SpvOpBranchConditional), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpBranchConditional), 0);
     assert_true(defines(&m, SpvOpConstant, 7));
     memory_free(m.words);
 }
@@ -217,8 +182,8 @@ static void test_merge_block_that_nothing_reaches(void **state)
         "%after = OpLabel\n%result = OpIAdd %uint %x %one\n";
     (void)state;
     module m = specialized(body, "", 6, 6);
-    assert_int_equal(occurrences(&m, SpvOpUnreachable), 1);
-    assert_int_equal(occurrences(&m, SpvOpStore), 0);
+    assert_int_equal(module_occurrences(&m, SpvOpUnreachable), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpStore), 0);
     memory_free(m.words);
 }
 
@@ -235,7 +200,7 @@ static void test_loop_that_never_repeats(void **state)
     static const char body[] = LOOP("OpBranchConditional %equal %after %again\n");
     (void)state;
     module m = specialized(body, "", 6, 6);
-    assert_int_equal(occurrences(&m, SpvOpLoopMerge), 1);
+    assert_int_equal(module_occurrences(&m, SpvOpLoopMerge), 1);
     memory_free(m.words);
 }
 
@@ -264,7 +229,7 @@ static void test_all_kernels(void **state)
     (void)state;
     for (uint32_t k = 0; k < KERNEL_COUNT; k++) {
         const kernel_info *kernel = &kernel_table[k];
-        if (!is_valid(kernel->words, kernel->word_count, "/dev/null"))
+        if (!module_is_valid(&(module){(uint32_t *)kernel->words, kernel->word_count}, "/dev/null"))
             continue;
         for (size_t v = 0; v < ARRAY_COUNT(values); v++) {
             uint32_t constants[KERNEL_MAX_CONSTANTS];
@@ -274,7 +239,7 @@ static void test_all_kernels(void **state)
             m.words = spirv_specialize(kernel->words, kernel->word_count, constants,
                                        KERNEL_MAX_CONSTANTS, true, &m.count);
             assert_non_null(m.words);
-            if (!is_valid(m.words, m.count, "/dev/stderr"))
+            if (!module_is_valid(&m, "/dev/stderr"))
                 fail_msg("kernel %s with constants of %u", kernel->name, values[v]);
             memory_free(m.words);
         }

@@ -55,6 +55,8 @@ static void generate_scatters(case_list *list)
         "dim=65536 in=updates:f32:4999x2:special;idx:f32:4999:index:65536",
         "dim=70001 in=updates:f32:6000x2x2;idx:f32:60x100:index:70001",
         "dim=300000 in=updates:f32:5000;idx:f32:5000:index:1000000",
+        "dim=78 in=updates:f32:5000x3;idx:f32:5000:index:78",
+        "dim=79 in=updates:f32:5000x3;idx:f32:5000:index:79",
         "dim=50 shift=3 in=updates:f32:5003x3;idx:f32:5003:index:50",
         "expect=E_SHAPE dim=4 in=updates:f32:3x2;idx:f32:4",
         "expect=E_SHAPE dim=4 in=updates:f32:scalar;idx:f32:1",

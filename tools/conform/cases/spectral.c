@@ -76,6 +76,7 @@ static void generate_long(case_list *list)
 {
     case_add(list, "fft in=x:c64:2x4093");
     case_add(list, "fft in=x:c64:1x4096");
+    case_add(list, "fft in=x:c64:2x8192");
     case_add(list, "fft inverse=1 norm=none in=x:f32:2x12000");
     case_add(list, "fft inverse=1 norm=ortho in=x:c64:1x10007");
     case_add(list, "fft norm=ortho in=x:c64:1x28561");

@@ -1,0 +1,71 @@
+/*
+ * Which way a scatter_add takes. All add the updates of a row one by one in their order, but
+ * "parts", which only who names it gets: its sums are grouped otherwise, the same in every run.
+ */
+#include "args/movement.h"
+#include "op/movement/scatter_add_select.h"
+
+/* Looking through all indices stays cheaper than sorting them up to so many comparisons, and while
+ * its workgroups are few, or have columns for their threads. A processor pays dearly for each. */
+#define MOST_COMPARISONS (1u << 24)
+#define MOST_GROUPS      (1u << 16)
+#define MOST_CPU_GROUPS  (1u << 10)
+#define FEWEST_COLUMNS   64
+/* Updates of an average row that make it a long one; up to so many columns, and further while an
+ * invocation an element would leave the device idle. */
+#define LONG_ROW      64
+#define LONG_COLUMNS  64
+#define BUSY_ELEMENTS 1024 /* of a compute unit */
+
+/* clang-format off */
+static const scatter_class classes[] = {
+    {{"direct",   ON_ALL, 0}, SCATTER_DIRECT},
+    {{"runs",     ON_ALL, 0}, SCATTER_RUNS},
+    {{"elements", ON_ALL, 0}, SCATTER_ELEMENTS},
+    {{"parts",    ON_ALL, 0}, SCATTER_PARTS},
+};
+/* clang-format on */
+
+static bool suits_direct(const scatter_shape *s, const device_profile *profile)
+{
+    if (s->rows * s->updates > MOST_COMPARISONS)
+        return false;
+    if (profile_is_software(profile))
+        return s->rows <= MOST_CPU_GROUPS;
+    return s->rows <= MOST_GROUPS || s->columns >= FEWEST_COLUMNS;
+}
+
+static bool suits_runs(const scatter_shape *s, const device_profile *profile)
+{
+    uint64_t busy = (uint64_t)profile->compute_units * BUSY_ELEMENTS;
+    return s->updates / s->rows >= LONG_ROW &&
+           (s->columns <= LONG_COLUMNS || s->rows * s->columns <= busy);
+}
+
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const scatter_class *c = row;
+    const scatter_shape *s = problem;
+    switch (c->way) {
+    case SCATTER_DIRECT:
+        return (choice_fit){.can = s->updates <= SCATTER_DIRECT_UPDATES,
+                            .suits = s->updates == 0 || suits_direct(s, profile)};
+    case SCATTER_RUNS:
+        return (choice_fit){.can = s->updates > 0 &&
+                                   (!profile_is_software(profile) || s->rows <= MOST_CPU_GROUPS),
+                            .suits = suits_runs(s, profile)};
+    case SCATTER_PARTS:
+        return (choice_fit){.can =
+                                s->updates > 0 && s->rows * s->columns <= SCATTER_PARTS_ELEMENTS};
+    default:
+        return (choice_fit){.can = s->updates > 0, .suits = true};
+    }
+}
+
+const choice_table scatter_add_choice = {CHOICE_ROWS(classes), .fit = fit};
+
+const scatter_class *scatter_select(const scatter_shape *s, const device_profile *profile,
+                                    size_t forced)
+{
+    return choice_select(&scatter_add_choice, s, profile, forced);
+}

@@ -1,0 +1,27 @@
+/* How scatter_add adds its updates: one table of ways, in order of preference. Pure. */
+#ifndef RLXVK_SCATTER_ADD_SELECT_H
+#define RLXVK_SCATTER_ADD_SELECT_H
+
+#include "op/choice/variant.h"
+
+typedef struct scatter_shape {
+    uint64_t rows, columns, updates;
+} scatter_shape;
+
+enum scatter_way {
+    SCATTER_DIRECT,   /* each row looks through all indices */
+    SCATTER_RUNS,     /* sorted, a workgroup for some columns of a row */
+    SCATTER_ELEMENTS, /* sorted, an invocation an element of the result */
+    SCATTER_PARTS     /* sums of parts of the updates, then of the parts */
+};
+
+typedef struct scatter_class {
+    choice_row row;
+    uint8_t way;
+} scatter_class;
+
+/* There always is one. */
+const scatter_class *scatter_select(const scatter_shape *s, const device_profile *profile,
+                                    size_t forced);
+
+#endif

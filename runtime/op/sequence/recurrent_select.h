@@ -1,0 +1,30 @@
+/* How a recurrent layer walks its time steps: one table of ways, in order of preference. Pure. */
+#ifndef RLXVK_RECURRENT_SELECT_H
+#define RLXVK_RECURRENT_SELECT_H
+
+#include "op/choice/variant.h"
+#include "op/sequence/recurrent.h"
+
+enum recurrent_way {
+    RECURRENT_SEQUENCES, /* a workgroup a batch row and direction, all steps (recurrent.comp) */
+    RECURRENT_TILES,     /* a dispatch a step: tiles of units by batch rows (recurrent_tile.comp) */
+    RECURRENT_STEPS      /* a dispatch a step: a few units by a few batch rows */
+};
+
+typedef struct recurrent_class {
+    choice_row row;
+    uint8_t way;
+    uint16_t threads;       /* of a tile; 0: other ways */
+    uint8_t octets;         /* of the batch rows in a tile */
+    uint8_t stage, buffers; /* columns of W_hh in shared memory at a time; how often there */
+} recurrent_class;
+
+/* There always is one. */
+const recurrent_class *recurrent_select(const recurrent_geometry *r, const device_profile *profile,
+                                        size_t forced);
+/* Quads of W_hh's rows that a layer has in tiles of RECURRENT_TILE_QUADS, both directions. */
+uint64_t recurrent_tile_quads(const recurrent_geometry *r);
+/* Units of a tile. */
+uint64_t recurrent_tile_units(const recurrent_geometry *r);
+
+#endif

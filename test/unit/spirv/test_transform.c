@@ -1,0 +1,282 @@
+/*
+ * Modules inlined, with blocks merged, and with fused multiply-adds: what changes, what must stay,
+ * and that the validator of SPIRV-Tools takes the results; of every kernel of the library, too.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "kernel/kernel.h"
+#include "spirv/spirv.h"
+#include "support/module.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+typedef uint32_t *transformation(const uint32_t *words, uint32_t count, uint32_t *out_count);
+
+/* Bodies go between the labels of main, which has %x and %y (floats) and %i (an integer) loaded
+ * from the buffer, and end in a store of %result. */
+static const char head[] =
+    "OpCapability Shader\n%standard = OpExtInstImport \"GLSL.std.450\"\n"
+    "OpMemoryModel Logical GLSL450\n"
+    "OpEntryPoint GLCompute %main \"main\" %data %flag\n"
+    "OpExecutionMode %main LocalSize 1 1 1\n"
+    "OpName %exact \"exact\"\nOpDecorate %exact NoContraction\n"
+    "OpDecorate %array ArrayStride 4\nOpMemberDecorate %block 0 Offset 0\nOpDecorate %block Block\n"
+    "OpDecorate %data DescriptorSet 0\nOpDecorate %data Binding 0\n"
+    "%void = OpTypeVoid\n%procedure = OpTypeFunction %void\n%bool = OpTypeBool\n"
+    "%float = OpTypeFloat 32\n%int = OpTypeInt 32 0\n"
+    "%local = OpTypePointer Function %float\n%function = OpTypeFunction %float %float\n"
+    "%reader = OpTypeFunction %float %local\n%array = OpTypeRuntimeArray %float\n"
+    "%block = OpTypeStruct %array\n%pointer = OpTypePointer StorageBuffer %block\n"
+    "%element = OpTypePointer StorageBuffer %float\n%data = OpVariable %pointer StorageBuffer\n"
+    "%private = OpTypePointer Private %bool\n%flag = OpVariable %private Private\n"
+    "%zero = OpConstant %int 0\n%one = OpConstant %int 1\n%half = OpConstant %float 0.5\n"
+    "%main = OpFunction %void None %procedure\n%begin = OpLabel\n";
+static const char loads[] =
+    "%place = OpAccessChain %element %data %zero %zero\n%x = OpLoad %float %place\n"
+    "%place1 = OpAccessChain %element %data %zero %one\n%y = OpLoad %float %place1\n"
+    "%i = OpConvertFToU %int %y\n%less = OpFOrdLessThan %bool %x %y\n";
+static const char tail[] = "OpStore %place %result\nOpReturn\nOpFunctionEnd\n";
+/* Every module must have the decorated result. */
+static const char precise[] = "%exact_function = OpFunction %float None %function\n"
+                              "%exact_given = OpFunctionParameter %float\n%exact_begin = OpLabel\n"
+                              "%exact = OpFMul %float %exact_given %exact_given\n"
+                              "%exact_sum = OpFAdd %float %exact %half\n"
+                              "OpReturnValue %exact_sum\nOpFunctionEnd\n";
+
+static module transformed(transformation *by, const char *variables, const char *body,
+                          const char *functions)
+{
+    char text[8192];
+    module m = {0}, whole;
+    assert_true(snprintf(text, sizeof text, "%s%s%s%s%s%s%s", head, variables, loads, body, tail,
+                         functions, precise) < (int)sizeof text);
+    whole = module_assemble(text);
+    m.words = by(whole.words, whole.count, &m.count);
+    assert_non_null(m.words);
+    assert_true(module_is_valid(&m, "/dev/stderr"));
+    memory_free(whole.words);
+    return m;
+}
+
+static module inlined(const char *body, const char *functions)
+{
+    return transformed(spirv_inline, "", body, functions);
+}
+
+static void check(module m, uint32_t opcode, uint32_t count)
+{
+    assert_int_equal(module_occurrences(&m, opcode), count);
+}
+
+/* ---- Calls ---- */
+
+static void test_calls_of_one_block(void **state)
+{
+    (void)state;
+    module m = inlined("%first = OpFunctionCall %float %exact_function %x\n"
+                       "%result = OpFunctionCall %float %exact_function %first\n",
+                       "");
+    check(m, SpvOpFunctionCall, 0);
+    check(m, SpvOpFunction, 1);
+    check(m, SpvOpLabel, 1);
+    check(m, SpvOpFMul, 2);
+    uint32_t exact = 0; /* both products are as precise as the one that they are copies of */
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < m.count; i += length_of(m.words[i]))
+        exact +=
+            opcode_of(m.words[i]) == SpvOpDecorate && m.words[i + 2] == SpvDecorationNoContraction;
+    assert_int_equal(exact, 2);
+    memory_free(m.words);
+}
+
+/* A function that returns from both sides of a branch. */
+static const char sides[] = "%sides = OpFunction %float None %function\n"
+                            "%given = OpFunctionParameter %float\n%first = OpLabel\n"
+                            "%low = OpFOrdLessThan %bool %given %half\n"
+                            "OpSelectionMerge %over None\nOpBranchConditional %low %yes %over\n"
+                            "%yes = OpLabel\nOpReturnValue %half\n"
+                            "%over = OpLabel\n%twice = OpFAdd %float %given %given\n"
+                            "OpReturnValue %twice\nOpFunctionEnd\n";
+
+/* The phi behind the call knows the block of the call by what it ends in now. */
+static void test_returns_from_inside_a_selection(void **state)
+{
+    static const char body[] =
+        "OpSelectionMerge %after None\nOpBranchConditional %less %then %else\n"
+        "%then = OpLabel\n%called = OpFunctionCall %float %sides %x\n"
+        "%more = OpFAdd %float %called %x\nOpBranch %after\n"
+        "%else = OpLabel\nOpBranch %after\n"
+        "%after = OpLabel\n%result = OpPhi %float %more %then %y %else\n";
+    (void)state;
+    module m = inlined(body, sides);
+    check(m, SpvOpFunctionCall, 0);
+    check(m, SpvOpSwitch, 1);
+    check(m, SpvOpPhi, 2);
+    memory_free(m.words);
+}
+
+/* Its variable is the caller's, set again by every copy; what it calls is copied, too. */
+static void test_variables_and_calls_of_calls(void **state)
+{
+    static const char functions[] = "%outer = OpFunction %float None %function\n"
+                                    "%wanted = OpFunctionParameter %float\n%enter = OpLabel\n"
+                                    "%kept = OpVariable %local Function %half\n"
+                                    "%inner = OpFunctionCall %float %read %kept\n"
+                                    "OpStore %kept %wanted\n"
+                                    "%again = OpFunctionCall %float %read %kept\n"
+                                    "%added = OpFAdd %float %inner %again\n"
+                                    "OpReturnValue %added\nOpFunctionEnd\n"
+                                    "%read = OpFunction %float None %reader\n"
+                                    "%from = OpFunctionParameter %local\n%start = OpLabel\n"
+                                    "%value = OpLoad %float %from\n"
+                                    "OpReturnValue %value\nOpFunctionEnd\n";
+    (void)state;
+    module m = inlined("%one_call = OpFunctionCall %float %outer %x\n"
+                       "%result = OpFunctionCall %float %outer %one_call\n",
+                       functions);
+    check(m, SpvOpFunctionCall, 0);
+    check(m, SpvOpVariable, 2 + 2);
+    check(m, SpvOpStore, 1 + 2 * 2);
+    check(m, SpvOpLoad, 2 + 2 * 2);
+    memory_free(m.words);
+}
+
+static void test_return_from_inside_a_loop_stays_a_call(void **state)
+{
+    static const char functions[] =
+        "%search = OpFunction %float None %function\n"
+        "%limit = OpFunctionParameter %float\n%enter = OpLabel\nOpBranch %header\n"
+        "%header = OpLabel\n%at = OpPhi %float %half %enter %next %again\n"
+        "OpLoopMerge %out %again None\nOpBranch %inside\n"
+        "%inside = OpLabel\n%found = OpFOrdLessThan %bool %limit %at\n"
+        "OpSelectionMerge %on None\nOpBranchConditional %found %stop %on\n"
+        "%stop = OpLabel\nOpReturnValue %at\n%on = OpLabel\n"
+        "%more = OpFOrdLessThan %bool %at %limit\nOpBranchConditional %more %again %out\n"
+        "%again = OpLabel\n%next = OpFAdd %float %at %half\nOpBranch %header\n"
+        "%out = OpLabel\nOpReturnValue %half\nOpFunctionEnd\n";
+    (void)state;
+    module m = inlined("%result = OpFunctionCall %float %search %x\n", functions);
+    check(m, SpvOpFunctionCall, 1);
+    check(m, SpvOpFunction, 2);
+    memory_free(m.words);
+}
+
+/* ---- Blocks ---- */
+
+/* A loop's header takes in the block that follows it, not the one that goes on; a phi of a single
+ * block is its value. */
+static void test_merged_blocks(void **state)
+{
+    static const char body[] =
+        "OpBranch %next\n%next = OpLabel\n%same = OpPhi %float %x %begin\nOpBranch %header\n"
+        "%header = OpLabel\n%at = OpPhi %float %same %next %sum %again\n"
+        "OpLoopMerge %after %again None\nOpBranch %inside\n"
+        "%inside = OpLabel\n%more = OpFOrdLessThan %bool %at %y\n"
+        "OpBranchConditional %more %work %after\n"
+        "%work = OpLabel\nOpBranch %again\n"
+        "%again = OpLabel\n%sum = OpFAdd %float %at %half\nOpBranch %header\n"
+        "%after = OpLabel\nOpBranch %last\n"
+        "%last = OpLabel\n%result = OpFAdd %float %at %half\n";
+    (void)state;
+    module m = transformed(spirv_merge_blocks, "", body, "");
+    check(m, SpvOpLabel, 5 + 1); /* begin, header, work, again, after; the other function's */
+    check(m, SpvOpLoopMerge, 1);
+    check(m, SpvOpPhi, 1);
+    check(m, SpvOpCopyObject, 1);
+    memory_free(m.words);
+}
+
+/* ---- Sums of products ---- */
+
+static void check_contracted(const char *body, uint32_t fused, uint32_t negated)
+{
+    module m = transformed(spirv_contract, "", body, "");
+    uint32_t found = 0;
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < m.count; i += length_of(m.words[i]))
+        found += opcode_of(m.words[i]) == SpvOpExtInst && m.words[i + 4] == 50; /* Fma */
+    assert_int_equal(found, fused);
+    check(m, SpvOpFNegate, negated);
+    check(m, SpvOpFMul, 1 + 1 - MIN(fused, 1)); /* the precise one stays */
+    memory_free(m.words);
+}
+
+static void test_contraction(void **state)
+{
+    (void)state;
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFAdd %float %p %x\n", 1, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFAdd %float %x %p\n", 1, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFSub %float %p %x\n", 1, 1);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFSub %float %x %p\n", 1, 1);
+    check_contracted("%p = OpFMul %float %x %y\n%result = OpFDiv %float %x %p\n", 0, 0);
+    check_contracted("%p = OpFMul %float %x %y\n%s = OpFAdd %float %p %x\n"
+                     "%result = OpFAdd %float %s %p\n",
+                     0, 0);
+    check_contracted("%p = OpFMul %float %x %y\nOpBranch %other\n%other = OpLabel\n"
+                     "%result = OpFAdd %float %p %x\n",
+                     0, 0);
+}
+
+/* ---- All ---- */
+
+/* Of the library's kernels, not those that need a newer validator; by each value for their
+ * constants in turn, which turns flags on and off. */
+static void test_all_kernels(void **state)
+{
+    static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract};
+    static const uint32_t values[] = {0, 1, 8, 24};
+    (void)state;
+    for (uint32_t at = 0; at < KERNEL_COUNT * ARRAY_COUNT(values); at++) {
+        const kernel_info *kernel = &kernel_table[at / ARRAY_COUNT(values)];
+        uint32_t constants[KERNEL_MAX_CONSTANTS], value = values[at % ARRAY_COUNT(values)];
+        module m = {0};
+        for (uint32_t i = 0; i < KERNEL_MAX_CONSTANTS; i++)
+            constants[i] = i ? value : 64;
+        m.words = spirv_specialize(kernel->words, kernel->word_count, constants,
+                                   KERNEL_MAX_CONSTANTS, true, &m.count);
+        bool known = module_is_valid(&m, "/dev/null");
+        for (size_t k = 0; k < ARRAY_COUNT(steps); k++) {
+            uint32_t *words = steps[k](m.words, m.count, &m.count);
+            assert_non_null(words);
+            memory_free(m.words);
+            m.words = words;
+        }
+        if (known && !module_is_valid(&m, "/dev/stderr"))
+            fail_msg("kernel %s with constants of %u", kernel->name, value);
+        memory_free(m.words);
+    }
+}
+
+static void test_out_of_memory(void **state)
+{
+    static transformation *const steps[] = {spirv_inline, spirv_merge_blocks, spirv_contract};
+    const kernel_info *kernel = &kernel_table[KERNEL_MATMUL_TILED];
+    (void)state;
+    for (size_t k = 0; k < ARRAY_COUNT(steps); k++) {
+        uint32_t failed = 0, count = 0, *words = NULL;
+        for (uint64_t nth = 1; !words; nth++) {
+            memory_fail_at(nth);
+            words = steps[k](kernel->words, kernel->word_count, &count);
+            failed += !words;
+        }
+        memory_fail_at(0);
+        memory_free(words);
+        assert_true(failed >= 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls_of_one_block),
+        cmocka_unit_test(test_returns_from_inside_a_selection),
+        cmocka_unit_test(test_variables_and_calls_of_calls),
+        cmocka_unit_test(test_return_from_inside_a_loop_stays_a_call),
+        cmocka_unit_test(test_merged_blocks),
+        cmocka_unit_test(test_contraction),
+        cmocka_unit_test(test_all_kernels),
+        cmocka_unit_test(test_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
