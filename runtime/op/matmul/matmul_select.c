@@ -128,15 +128,15 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
 /* ---- Tiled classes: the estimate ---- */
 
 /* In multiply-adds of one compute unit. */
-#define LAUNCH_COST         900000.0 /* of the dispatch that joins the splits */
-#define PARTIAL_COST        40.0 /* of a word of partial sums written or read by one unit alone */
-#define TILE_START          40.0 /* elements of K that starting and ending a tile costs */
-#define REGISTERS           65536 /* of a unit; an invocation has those of its sums and these more: */
-#define REGISTERS_MORE      64u
-#define ROWS_REGISTERS_MORE 56u /* form rows, where b goes through shared memory */
-#define HALF_SPEED          1.5 /* groups of 32 invocations at which a unit is at half its speed */
-#define FULL_SPEED          16  /* and at its full one */
-#define ROWS_WAIT           10.0 /* workgroups of form rows that could be multiplied while one waits */
+#define LAUNCH_COST    900000.0 /* of the dispatch that joins the splits */
+#define PARTIAL_COST   40.0     /* of a word of partial sums written or read by one unit alone */
+#define TILE_START     40.0     /* elements of K that starting and ending a tile costs */
+#define REGISTERS      65536    /* of a unit; an invocation has those of its sums and these more: */
+#define REGISTERS_MORE 64u
+#define ROWS_MORE      56u  /* form rows, where b goes through shared memory */
+#define HALF_SPEED     1.5  /* groups of 32 invocations at which a unit is at half its speed */
+#define FULL_SPEED     16   /* and at its full one */
+#define ROWS_WAIT      10.0 /* workgroups of form rows that a unit could do while one waits */
 
 /* Of its rate, with this many workgroups to a unit. */
 static double unit_speed(const matmul_class *c, uint64_t groups)
@@ -153,7 +153,7 @@ static double unit_turns(const matmul_class *c, const matmul_shape *s, uint64_t 
 {
     if (c->form != MATMUL_FORM_ROWS)
         return (double)groups / unit_speed(c, groups);
-    uint64_t more = s->transpose_b ? ROWS_REGISTERS_MORE : REGISTERS_MORE;
+    uint64_t more = s->transpose_b ? ROWS_MORE : REGISTERS_MORE;
     uint64_t registers = matmul_rows(c, s->m) * c->register_n + more;
     uint64_t resident = MAX(REGISTERS / (registers * c->threads), 1u);
     return (double)groups + ROWS_WAIT * (double)divide_up(groups, resident);
