@@ -219,8 +219,8 @@ static uint32_t vector_bits(const product *p)
         a |= p->problem.axes[i].a_stride;
         b |= p->problem.axes[i].b_stride;
     }
-    bool tiled = p->class->form == MATMUL_FORM_TILED;
-    bool a_runs = tiled || !s->transpose_a; /* matvec gathers a transposed a */
+    bool tiled = p->class->form == MATMUL_FORM_TILED || p->class->form == MATMUL_FORM_ROWS;
+    bool a_runs = p->class->form == MATMUL_FORM_TILED || !s->transpose_a; /* others gather it */
     uint32_t tail = tiled && s->k % p->class->step != 0 ? MATMUL_TAIL : 0u;
     return tail | (a % 4 == 0 && a_runs ? MATMUL_VECTOR_A : 0u) |
            (b % 4 == 0 ? MATMUL_VECTOR_B : 0u) |
@@ -260,6 +260,16 @@ static void set_vector_constants(const product *p, dispatch *d)
                   {MATVEC_SWAPPED, p->swapped});
 }
 
+static void set_rows_constants(const product *p, dispatch *d)
+{
+    const matmul_class *c = p->class;
+    uint32_t threads_m = c->tile_m / c->register_m;
+    SET_CONSTANTS(d, {MATMUL_ROWS_REG_M, matmul_rows(c, p->problem.shape.m)},
+                  {MATMUL_ROWS_THREADS_M, threads_m}, {MATMUL_ROWS_STEP, c->step},
+                  {MATMUL_ROWS_SLICES, c->threads / (threads_m * MATMUL_ROWS_LANES)},
+                  {MATMUL_ROWS_AHEAD, c->loop});
+}
+
 static void set_constants(const lowering *l, const product *p, dispatch *d)
 {
     const matmul_class *c = p->class;
@@ -274,6 +284,8 @@ static void set_constants(const lowering *l, const product *p, dispatch *d)
                   {MATMUL_BIAS, last && p->has_bias ? bias : MATMUL_NO_BIAS},
                   {MATMUL_ACTIVATION, last ? p->activation : UNARY_NONE},
                   {MATMUL_REG_M, c->register_m}, {MATMUL_REG_N, c->register_n});
+    if (c->form == MATMUL_FORM_ROWS)
+        set_rows_constants(p, d);
     if (c->form == MATMUL_FORM_TILED)
         SET_CONSTANTS(d, {MATMUL_TILED_TILE_M, c->tile_m}, {MATMUL_TILED_TILE_N, c->tile_n},
                       {MATMUL_TILED_STEP, c->step}, {MATMUL_TILED_LOOP, c->loop});
@@ -286,7 +298,8 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
     static const uint16_t kernels[] = {[MATMUL_FORM_SCALAR] = KERNEL_MATMUL_SCALAR,
                                        [MATMUL_FORM_VECTOR] = KERNEL_MATVEC,
                                        [MATMUL_FORM_SWAPPED] = KERNEL_MATVEC,
-                                       [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED};
+                                       [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED,
+                                       [MATMUL_FORM_ROWS] = KERNEL_MATMUL_ROWS};
     dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->row.name};
     struct matmul_args args = make_arguments(p);
     const operand operands[] = {p->a, p->b, p->bias, p->y};

@@ -14,6 +14,7 @@
 #define ANY           UINT64_MAX
 #define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */
 #define SLICE_UNIT    64  /* a multiple of every step */
+#define CACHED        (UINT64_C(1) << 23) /* elements of an operand that a cache may hold */
 #define MOST_PARTIALS (UINT64_C(1) << 26)
 
 /* clang-format off */
@@ -21,9 +22,11 @@
 #define VECTOR_ MATMUL_FORM_VECTOR
 #define SWAPPED MATMUL_FORM_SWAPPED
 #define TILES   MATMUL_FORM_TILED
+#define ROWS_   MATMUL_FORM_ROWS
 #define PEELED  TILE_LOOP_PEELED
 #define ZIGZAG  TILE_LOOP_ZIGZAG
 #define LIMITS  0, 0, ANY, ANY, ANY, 0
+#define FROM(m) m, 0, ANY, ANY, ANY, 0
 #define MANY    0, 0, ANY, ANY, ANY, 8
 const matmul_class matmul_classes[] = {
     /* {name, settings}, form, threads, tile, registers, step, loop, rates, least m n, most m n k,
@@ -46,6 +49,8 @@ const matmul_class matmul_classes[] = {
                                    TILES,  64,  32,  32, 4, 4, 32, ZIGZAG, 59, 57, LIMITS},
     {{"tiled_16x128",   ON_NATIVE}, TILES, 128,  16, 128, 4, 4, 32, ZIGZAG, 60, 60, LIMITS},
     {{"tiled_128x16",   ON_NATIVE}, TILES, 128, 128,  16, 4, 4, 32, ZIGZAG, 57, 57, LIMITS},
+    {{"rows_1",         ON_NATIVE}, ROWS_, 128,  32, 128, 32, 4, 32, 1, 212, 154, FROM(17)},
+    {{"rows_2",         ON_NATIVE}, ROWS_, 128,  64, 128, 32, 4, 32, 1, 246, 208, FROM(33)},
     {{"scalar_block", ON_PORTABLE}, SCALAR, 32, 8, 8, 8, 8, 0, 0, 0, 0, 4, 4, ANY, ANY, ANY, 0},
     {{"scalar_row",   ON_PORTABLE}, SCALAR, 16, 1, 4, 1, 4, 0, 0, 0, 0, 0, 4, ANY, ANY, ANY, 0},
     {{"scalar_column", ON_PORTABLE}, SCALAR, 32, 8, 1, 8, 1, 0, 0, 0, 0, 4, 0, ANY, ANY, ANY, 0},
@@ -59,8 +64,32 @@ const char *matmul_tag(const matmul_shape *shape)
     return tags[shape->transpose_a][shape->transpose_b];
 }
 
-uint64_t matmul_shared_bytes(const matmul_class *c)
+uint32_t matmul_rows(const matmul_class *c, uint64_t m)
 {
+    uint64_t tiles = MAX(divide_up(m, c->tile_m), 1u), threads_m = c->tile_m / c->register_m;
+    return (uint32_t)MAX(divide_up(m, tiles * threads_m), 1u);
+}
+
+/* Rows of y that a workgroup makes. */
+static uint64_t tile_rows(const matmul_class *c, const matmul_shape *s)
+{
+    if (c->form != MATMUL_FORM_ROWS)
+        return c->tile_m;
+    return (uint64_t)matmul_rows(c, s->m) * (c->tile_m / c->register_m);
+}
+
+static bool has_estimate(const matmul_class *c)
+{
+    return c->form == MATMUL_FORM_TILED || c->form == MATMUL_FORM_ROWS;
+}
+
+uint64_t matmul_shared_bytes(const matmul_class *c, const matmul_shape *s)
+{
+    if (c->form == MATMUL_FORM_ROWS) {
+        uint64_t slices = c->threads / (c->tile_m / c->register_m * MATMUL_ROWS_LANES);
+        uint64_t quads = (tile_rows(c, s) | 1) + (s->transpose_b ? c->tile_n | 1u : 0u);
+        return MAX(c->step / 4 * quads, slices * c->threads) * 4 * sizeof(float);
+    }
     if (c->form != MATMUL_FORM_TILED)
         return 0; /* matvec's 16 KiB are the baseline */
     return ((c->tile_m + c->tile_n) / 4u * c->step + 16) * 4 * sizeof(float);
@@ -90,8 +119,8 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
         return s->batch * vector_groups(s->n, s->m, along_k);
     if (c->form == MATMUL_FORM_SWAPPED)
         return s->batch * vector_groups(s->m, s->n, along_k);
-    uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
-    if (c->form == MATMUL_FORM_TILED)
+    uint64_t tiles = s->batch * divide_up(s->m, tile_rows(c, s)) * divide_up(s->n, c->tile_n);
+    if (has_estimate(c))
         return tiles;
     return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
 }
@@ -104,8 +133,10 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
 #define TILE_START     40.0     /* elements of K that starting and ending a tile costs */
 #define REGISTERS      65536    /* of a unit; an invocation has those of its sums and these more: */
 #define REGISTERS_MORE 64u
-#define HALF_SPEED     1.5 /* groups of 32 invocations at which a unit is at half its speed */
-#define FULL_SPEED     16  /* and at its full one */
+#define ROWS_MORE      56u  /* form rows, where b goes through shared memory */
+#define HALF_SPEED     1.5  /* groups of 32 invocations at which a unit is at half its speed */
+#define FULL_SPEED     16   /* and at its full one */
+#define ROWS_WAIT      10.0 /* workgroups of form rows that a unit could do while one waits */
 
 /* Of its rate, with this many workgroups to a unit. */
 static double unit_speed(const matmul_class *c, uint64_t groups)
@@ -116,15 +147,33 @@ static double unit_speed(const matmul_class *c, uint64_t groups)
     return MIN(speed, 1.0);
 }
 
+/* Workgroups of a unit, one after the other, that take as long. Those of form rows wait for memory
+ * most of the time, and as long whether alone or with as many as fit. */
+static double unit_turns(const matmul_class *c, const matmul_shape *s, uint64_t groups)
+{
+    if (c->form != MATMUL_FORM_ROWS)
+        return (double)groups / unit_speed(c, groups);
+    uint64_t more = s->transpose_b ? ROWS_MORE : REGISTERS_MORE;
+    uint64_t registers = matmul_rows(c, s->m) * c->register_n + more;
+    uint64_t resident = MAX(REGISTERS / (registers * c->threads), 1u);
+    return (double)groups + ROWS_WAIT * (double)divide_up(groups, resident);
+}
+
+static uint64_t slice_of(const matmul_shape *s, uint64_t splits)
+{
+    return splits > 1 ? round_up(divide_up(s->k, splits), SLICE_UNIT) : s->k;
+}
+
 static double estimate(const matmul_class *c, const matmul_shape *s, const device_profile *profile,
                        uint64_t splits)
 {
-    uint64_t units = MAX(profile->compute_units, 1u), slice = divide_up(s->k, splits);
+    uint64_t units = MAX(profile->compute_units, 1u), slice = slice_of(s, splits);
+    splits = s->k ? divide_up(s->k, slice) : 1;
     uint64_t groups = divide_up(matmul_groups(c, s, profile) * splits, units);
     bool hard = s->transpose_b || s->k % 4 != 0 || s->n % 4 != 0; /* to bring b in */
     double depth = (double)round_up(slice, c->step) + TILE_START;
-    double work = (double)groups * c->tile_m * c->tile_n * depth * 100 /
-                  ((hard ? c->rate_along : c->rate) * unit_speed(c, groups));
+    double work = unit_turns(c, s, groups) * (double)tile_rows(c, s) * c->tile_n * depth * 100 /
+                  (hard ? c->rate_along : c->rate);
     double words = (double)(s->batch * s->m * s->n) * (double)(2 * splits + 1);
     return splits == 1 ? work : work + LAUNCH_COST + words * PARTIAL_COST / (double)units;
 }
@@ -157,18 +206,31 @@ static uint64_t best_splits(const matmul_class *c, const matmul_shape *s,
     return best;
 }
 
+/* What form rows saves, it saves with one row of tiles; the peeled loop costs there (with b
+ * transposed, 128x4096x4096 took it 126 us, and 64x4096x4096 in tiles of 64x128 61 us). Several
+ * rows of low tiles read a b that no cache holds as often. */
+static bool suits_rows(const matmul_class *c, const matmul_shape *s)
+{
+    if (c->form == MATMUL_FORM_ROWS)
+        return s->m <= c->tile_m && !s->transpose_a;
+    if ((c->loop & PEELED) != 0 && c->tile_m > 64 && s->m <= c->tile_m && s->m > 64)
+        return false;
+    return c->form != MATMUL_FORM_TILED || c->tile_m > 32 || s->m <= 2u * c->tile_m ||
+           s->n * s->k <= CACHED;
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
 {
     const matmul_class *c = row;
     const matmul_shape *s = problem;
     uint64_t groups = matmul_groups(c, s, profile);
     choice_fit f = {.can = s->m <= c->most_m && s->n <= c->most_n && s->k <= c->most_k,
-                    .suits = s->m >= c->least_m && s->n >= c->least_n &&
+                    .suits = s->m >= c->least_m && suits_rows(c, s) && s->n >= c->least_n &&
                              groups >= (uint64_t)c->least_tiles * profile->compute_units,
                     .threads = c->threads,
-                    .shared_bytes = matmul_shared_bytes(c),
+                    .shared_bytes = matmul_shared_bytes(c, s),
                     .groups = groups};
-    if (c->form == MATMUL_FORM_TILED && f.suits)
+    if (has_estimate(c) && f.suits)
         best_splits(c, s, profile, &f.cost);
     return f;
 }
@@ -186,10 +248,10 @@ uint64_t matmul_slice(const matmul_class *c, const matmul_shape *s, const device
 {
     uint64_t splits = 1;
     double ignored;
-    if (c->form == MATMUL_FORM_TILED)
+    if (has_estimate(c))
         splits = best_splits(c, s, profile, &ignored);
     else if (c->form != MATMUL_FORM_SCALAR)
         splits = most_splits(c, s, profile, 8 * (uint64_t)profile->compute_units,
                              runs_along_k(c, s) ? 4 * LEAST_SLICE : LEAST_SLICE);
-    return splits > 1 ? round_up(divide_up(s->k, splits), SLICE_UNIT) : s->k;
+    return slice_of(s, splits);
 }

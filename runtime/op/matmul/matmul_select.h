@@ -17,16 +17,20 @@ typedef enum matmul_form {
     MATMUL_FORM_SCALAR,  /* matmul_scalar: registers only */
     MATMUL_FORM_VECTOR,  /* matvec: few rows of a */
     MATMUL_FORM_SWAPPED, /* matvec with a and b changing places: few columns of b */
-    MATMUL_FORM_TILED    /* matmul_tiled: shared memory */
+    MATMUL_FORM_TILED,   /* matmul_tiled: shared memory */
+    MATMUL_FORM_ROWS     /* matmul_rows: few rows of a, in registers */
 } matmul_form;
+
+#define MATMUL_ROWS_LANES 32u /* form rows: invocations along N, of four columns each */
 
 typedef struct matmul_class {
     choice_row row;
-    uint8_t form;            /* enum matmul_form */
-    uint16_t threads;        /* 0: the profile's workgroup size */
-    uint16_t tile_m, tile_n; /* of y, a workgroup (scalar: an invocation) */
-    uint16_t register_m, register_n;
-    uint8_t step, loop;        /* tiled: K elements a step, bits of TILE_LOOP_... */
+    uint8_t form;                    /* enum matmul_form */
+    uint16_t threads;                /* 0: the profile's workgroup size */
+    uint16_t tile_m, tile_n;         /* of y, a workgroup (scalar: an invocation) */
+    uint16_t register_m, register_n; /* of an invocation; rows: the most, tile_m goes with it */
+    /* K elements a step; tiled: bits of TILE_LOOP_..., rows: quads of K that b is read ahead */
+    uint8_t step, loop;
     uint8_t rate, rate_along;  /* tiled: full speed, and where b runs along K (matmul_select.c) */
     uint64_t least_m, least_n; /* conditions on the shape */
     uint64_t most_m, most_n, most_k;
@@ -41,7 +45,9 @@ const char *matmul_tag(const matmul_shape *shape);
  * it can do the shape. */
 const matmul_class *matmul_select(const matmul_shape *shape, const device_profile *profile,
                                   size_t forced);
-uint64_t matmul_shared_bytes(const matmul_class *c);
+uint64_t matmul_shared_bytes(const matmul_class *c, const matmul_shape *s);
+/* Rows of y that an invocation of a class of form rows makes. */
+uint32_t matmul_rows(const matmul_class *c, uint64_t m);
 /* Columns that a matvec workgroup makes of a b that is [N, K], for this many vectors. */
 uint32_t matmul_vector_columns(uint64_t vectors);
 /* Workgroups that cover y once. */

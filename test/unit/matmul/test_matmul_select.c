@@ -35,6 +35,9 @@ static void native_classes(void **state)
     expect("tiled_128x128_long", weights, big_gpu());
     expect("tiled_64x128", of(64, 4096, 4096), big_gpu());
     expect("tiled_32x128", of(32, 4096, 4096), big_gpu());
+    expect("rows_1", of(17, 4096, 11008), big_gpu());
+    expect("rows_2", of(33, 4096, 4096), big_gpu());
+    expect("tiled_128x128", of(96, 4096, 4096), big_gpu());
     expect("tiled_16x128", of(16, 4096, 4096), big_gpu());
     expect("tiled_128x16", of(4096, 16, 4096), big_gpu());
     expect("tiled_32x32_deep", of(256, 256, 256), big_gpu());
@@ -81,6 +84,25 @@ static void tiles_divide_evenly(void **state)
         assert_int_equal(threads % (c->tile_m / 4), 0);
         assert_int_equal(threads % (c->tile_n / 4), 0);
         assert_int_equal(64 % c->step, 0);
+    }
+}
+
+static void rows_divide_evenly(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < matmul_choice.count; i++) {
+        const matmul_class *c = &matmul_classes[i];
+        if (c->form != MATMUL_FORM_ROWS)
+            continue;
+        uint32_t lanes = c->tile_m / c->register_m * MATMUL_ROWS_LANES, slices = c->threads / lanes;
+        assert_int_equal(lanes * slices, c->threads);
+        assert_int_equal(c->tile_n, 4 * MATMUL_ROWS_LANES);
+        assert_int_equal(c->step / 4 % (slices * c->loop), 0);
+        assert_int_equal(c->tile_n * c->step / 4 % c->threads, 0);
+        assert_int_equal(64 % c->step, 0);
+        assert_int_equal(matmul_rows(c, 1), 1);
+        assert_int_equal(matmul_rows(c, c->tile_m), c->register_m);
+        assert_int_equal(matmul_rows(c, c->tile_m + 1u), c->register_m / 2 + 1);
     }
 }
 
@@ -186,7 +208,7 @@ static void check_fits(matmul_shape s, const device_profile *p)
 {
     const matmul_class *c = matmul_select(&s, p, VARIANT_NONE);
     assert_true(c->threads <= p->max_workgroup_invocations);
-    assert_true(matmul_shared_bytes(c) <= p->shared_memory_bytes);
+    assert_true(matmul_shared_bytes(c, &s) <= p->shared_memory_bytes);
     assert_true(matmul_groups(c, &s, p) >= 1);
     assert_true(matmul_groups(c, &s, p) <= UINT32_MAX);
 }
@@ -268,6 +290,7 @@ int main(void)
         cmocka_unit_test(settings),
         cmocka_unit_test(splits),
         cmocka_unit_test(tiles_divide_evenly),
+        cmocka_unit_test(rows_divide_evenly),
         cmocka_unit_test(forced),
         cmocka_unit_test(experts),
         cmocka_unit_test(choices_are_checked),

@@ -81,6 +81,18 @@ static void generate_sizes(case_list *list)
         add_plain(list, once[i], (int)i & 3, "unit", "uniform");
 }
 
+/* Where few rows change how they are shared: whole and ragged quads and steps, one tile and two. */
+static void generate_few_rows(case_list *list)
+{
+    static const size sizes[] = {{9, 132, 96},   {17, 128, 64},  {33, 130, 101},
+                                 {40, 96, 2100}, {100, 260, 64}, {129, 36, 70}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int flags = 0; flags < 4; flags += i % 2 ? 1 : 2)
+            add_plain(list, sizes[i], flags, "unit", "unit");
+    add_plain(list, (size){17, 36, 68}, 0, "special", "unit");
+    add_plain(list, (size){17, 36, 68}, 2, "unit", "special");
+}
+
 static void generate_batches(case_list *list)
 {
     static const char *const lines[] = {
@@ -222,6 +234,8 @@ static void generate_fused(case_list *list)
         "activation=abs in=x:f32:9x20:large;w:f32:20x33:unit;bias:f32:33",
         "activation=silu transpose_w=1 in=x:f32:1x64;w:f16:33x64;bias:f32:33",
         "activation=silu in=x:f32:40x33;w:bf16:33x65;bias:f32:65",
+        "activation=gelu in=x:f32:35x1300;w:f16:1300x132;bias:f32:132",
+        "activation=tanh transpose_w=1 in=x:f32:70x36;w:bf16:133x36;bias:f32:133",
         "activation=relu in=x:f16:40x33;w:f16:33x65;bias:f16:65",
         "narrow_a=1 activation=relu in=x:f32:4x5x7;w:f32:7x9;bias:f32:9",
     };
@@ -231,6 +245,7 @@ static void generate_fused(case_list *list)
 static void generate(case_list *list)
 {
     generate_sizes(list);
+    generate_few_rows(list);
     generate_batches(list);
     generate_values(list);
     generate_halves(list);
