@@ -34,7 +34,7 @@ const uint SIZE_JOIN = SLICES > 1 ? THREADS * SLICES : 1;
 const uint FINAL = (REG_M + SLICES - 1) / SLICES; /* rows that an invocation stores */
 const uint QUADS = ROWS * DEPTH;                  /* of a in a step */
 const uint SHARE_A = (QUADS + THREADS - 1) / THREADS;
-const uint SHARE_B = TRANSPOSE_B != 0 ? COLUMNS * DEPTH / THREADS : AHEAD * 4;
+const uint SHARE_B = TRANSPOSE_B != 0 ? (COLUMNS * DEPTH + THREADS - 1) / THREADS : AHEAD * 4;
 const bool TAIL = (VECTORS & MATMUL_TAIL) != 0; /* the last step of K is not a whole one */
 const bool QUADS_B = (VECTORS & MATMUL_VECTOR_B) != 0;
 

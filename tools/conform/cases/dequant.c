@@ -211,22 +211,20 @@ static void generate_integers(case_list *list, const char *format, int block_byt
     }
 }
 
-/* Few rows that share a decoding, x in shared memory and not: whole passes and unequal ones, units
- * that do not fill a chunk or a team. */
+/* Few rows that share a decoding, x in shared memory: whole passes and unequal ones, units that do
+ * not fill a chunk or a team. */
 static void generate_few_rows(case_list *list, const quant_format *b)
 {
-    static const char *const variants[] = {"shared_512", "direct_four"};
     static const int rows[] = {2, 3, 5, 7, 8, 9, 13};
     static const int elements[] = {256, 1024, 2304, 8448};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
-            int across = elements[(i + v) % 4] / (int)b->block_elements;
-            case_add(list,
-                     "dequant_matmul variant=dequant_vector=%s format=%s "
-                     "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
-                     variants[v], b->name, rows[i], across * (int)b->block_elements, i % 2 ? 67 : 9,
-                     across * (int)b->block_bytes, b->name);
-        }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int across = elements[i % 4] / (int)b->block_elements;
+        case_add(list,
+                 "dequant_matmul variant=dequant_vector=shared_512 format=%s "
+                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+                 b->name, rows[i], across * (int)b->block_elements, i % 2 ? 67 : 9,
+                 across * (int)b->block_bytes, b->name);
+    }
 }
 
 /* Tiles on both sides of their sizes. */
