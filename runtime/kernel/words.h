@@ -2,6 +2,7 @@
 #ifndef RLXVK_KERNEL_WORDS_H
 #define RLXVK_KERNEL_WORDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <spirv/unified1/spirv.h>
@@ -17,6 +18,16 @@ static inline uint32_t opcode_of(uint32_t word)
 static inline uint32_t length_of(uint32_t word)
 {
     return word >> SpvWordCountShift;
+}
+
+/* Whether a valid module declares the capability. */
+static inline bool spirv_declares(const uint32_t *words, uint32_t count, uint32_t capability)
+{
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < count && opcode_of(words[i]) == SpvOpCapability;
+         i += length_of(words[i]))
+        if (words[i + 1] == capability)
+            return true;
+    return false;
 }
 
 #endif
