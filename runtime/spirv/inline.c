@@ -121,7 +121,9 @@ static uint32_t *put(inlining *s, word_vector *to, const uint32_t *words, uint32
         s->failed = true;
         return NULL;
     }
-    uint32_t *at = memcpy(to->items + to->count, words, count * sizeof *words);
+    uint32_t *at = to->items + to->count;
+    for (uint32_t k = 0; k < count; k++)
+        at[k] = words[k];
     to->count += count;
     return at;
 }

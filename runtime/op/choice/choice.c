@@ -22,7 +22,8 @@ static bool can(const choice_row *r, const choice_fit *f, const device_profile *
     return f->can && f->threads <= p->max_workgroup_invocations &&
            f->shared_bytes <= p->shared_memory_bytes &&
            (!(r->conditions & NEEDS_SHUFFLES) ||
-            (p->subgroup_shuffle && f->threads % p->subgroup_size == 0)) &&
+            (p->subgroup_shuffle && f->threads % p->subgroup_size == 0 &&
+             f->threads <= p->max_shuffle_invocations)) &&
            (!(r->conditions & NEEDS_BYTE_PRODUCTS) || p->byte_products);
 }
 

@@ -78,6 +78,7 @@ static void needs_and_ifs(void **state)
     device_profile gpu = big_gpu();
     gpu.subgroup_size = 32;
     gpu.subgroup_shuffle = true;
+    gpu.max_shuffle_invocations = 1024;
     expect("shuffles", 5, gpu, VARIANT_NONE);
     gpu.subgroup_size = 128; /* is more than a workgroup */
     gpu.byte_products = true;
