@@ -9,9 +9,8 @@
 #define ORDINARY_GPU                                                                               \
     {                                                                                              \
         .kind = RLXVK_DEVICE_DISCRETE, .subgroup_size = 32, .max_workgroup_invocations = 256,      \
-        .max_shuffle_invocations = 256,                                                            \
-        .max_group_count = {65535, 65535, 65535}, .shared_memory_bytes = 32768,                    \
-        .push_constant_bytes = 128, .storage_buffers_per_stage = 8,                                \
+        .max_shuffle_invocations = 256, .max_group_count = {65535, 65535, 65535},                  \
+        .shared_memory_bytes = 32768, .push_constant_bytes = 128, .storage_buffers_per_stage = 8,  \
         .max_allocation_bytes = 1u << 30, .max_binding_bytes = 1u << 27, .slot_alignment = 256,    \
         .workgroup_size = 256, .compute_units = 64                                                 \
     }
