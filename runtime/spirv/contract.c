@@ -66,15 +66,12 @@ static bool is_free(const contraction *c, uint32_t id, uint32_t label)
     return product->at && !product->decorated && product->uses == 2 && product->block == label;
 }
 
-/* The operand of a sum, 3 or 4, that it takes in; 0: none. */
-static uint32_t taken(const contraction *c, const uint32_t *w, uint32_t label)
+static bool is_sum(const uint32_t *w)
 {
-    bool sum = opcode_of(w[0]) == SpvOpFAdd || opcode_of(w[0]) == SpvOpFSub;
-    if (!sum || c->ids[w[2]].decorated)
-        return 0;
-    return is_free(c, w[3], label) ? 3 : is_free(c, w[4], label) ? 4 : 0;
+    return opcode_of(w[0]) == SpvOpFAdd || opcode_of(w[0]) == SpvOpFSub;
 }
 
+/* Of two products a sum takes in the first. */
 static void mark(contraction *c)
 {
     uint32_t label = 0;
@@ -82,9 +79,12 @@ static void mark(contraction *c)
         const uint32_t *w = c->words + i;
         if (opcode_of(w[0]) == SpvOpLabel)
             label = w[1];
-        uint32_t operand = taken(c, w, label);
-        if (operand)
-            c->ids[w[operand]].fused = true;
+        if (!is_sum(w) || c->ids[w[2]].decorated)
+            continue;
+        if (is_free(c, w[3], label))
+            c->ids[w[3]].fused = true;
+        else if (is_free(c, w[4], label))
+            c->ids[w[4]].fused = true;
     }
 }
 
@@ -112,15 +112,11 @@ static void put_fused(contraction *c, const uint32_t *w, uint32_t operand)
 
 static void write_module(contraction *c)
 {
-    uint32_t label = 0;
     put(c, c->words, SPIRV_HEADER_WORDS);
     for (uint32_t i = SPIRV_HEADER_WORDS; i < c->count; i += length_of(c->words[i])) {
         const uint32_t *w = c->words + i;
-        if (opcode_of(w[0]) == SpvOpLabel)
-            label = w[1];
-        uint32_t operand = taken(c, w, label);
-        if (operand)
-            put_fused(c, w, operand);
+        if (is_sum(w) && (c->ids[w[3]].fused || c->ids[w[4]].fused))
+            put_fused(c, w, c->ids[w[3]].fused ? 3 : 4);
         else if (opcode_of(w[0]) != SpvOpFMul || !c->ids[w[2]].fused)
             put(c, w, length_of(w[0]));
     }
