@@ -24,7 +24,7 @@ before() {
 add_activation() {
     before glsl/args/activation.def '#undef ACTIVATION' \
         "LIGHT_ACTIVATION($(grep -c '_ACTIVATION([0-9]' glsl/args/activation.def), RELU6, relu6, 0, 0, 0, \
-x <= 0 ? 0 : x >= 6 ? 6 : x, is_nan(x) ? x : clamp(x, 0.0, 6.0))"
+x <= 0 ? 0 : x >= 6 ? 6 : x, is_nan(x) ? x : clamp(x, 0.0, 6.0), x > 0 && x < 6, x > 0.0 && x < 6.0 ? 1.0 : 0.0)"
     before include/rlxvk_ops.h '} rlxvk_activation;' '    RLXVK_ACTIVATION_RELU6,'
     before include/rlxvk_ops.h 'rlxvk_tensor rlxvk_relu(' 'rlxvk_tensor rlxvk_relu6(rlxvk_graph *g, rlxvk_tensor x);'
 }

@@ -61,9 +61,11 @@ printf '%s\n' "${units[@]%.c}" |
     sort -k 1,1rn -k 2 | cut -d ' ' -f 2 | xargs -P 2 -I{} bash -c 'stage "$1" "$BUILD/test/$1"' _ {}
 stage "conform" conform_in_halves
 stage "conform, golden vectors" conform_in_halves --golden test/golden
+stage "conform, gradients" conform_in_halves --gradients
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_in_halves
     VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" conform_in_halves --golden test/golden
+    VK_ICD_FILENAMES=$swiftshader stage "gradients on SwiftShader" "$program" conform --gradients --sparse=4
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi

@@ -15,6 +15,27 @@ struct pool_args {
     f32 divisor; /* REDUCE_MEAN: cells of a window; 0: the cells inside x */
 };
 
+/* pool_first: the same, `numel` windows; y gets the cell, counted within the spatial axes of x, of
+ * the first maximum (minimum) of each. */
+#define POOL_NO_CELL 0xffffffffu
+
+/* pool_backward: `numel` cells of dx. divide: multipliers of the extents and of the strides. */
+struct pool_backward_args {
+    u32 numel;
+    u32 extents[3], results[3], kernel[3], stride[3], padding[3];
+    u32 divide[6];
+    u32 first_offset, dy_offset, dx_offset;
+};
+
+/* pool_backward_block: `blocks` of cells, `across` and `down` of them in a plane. divide: their
+ * multipliers. */
+struct pool_block_args {
+    u32 blocks, across, down;
+    u32 extents[2], results[2];
+    u32 divide[2];
+    u32 x_offset, dy_offset, dx_offset;
+};
+
 struct resize_nearest2x_args {
     u32 numel, columns; /* of x */
     u32 x_offset, y_offset;
@@ -30,11 +51,13 @@ struct resize_nearest2x_args {
  * CELLS: any window; which taps are inside x is found by comparing coordinates.
  * BITS: the same by a bit for each tap of each axis, CONV_TAP_BITS at most.
  * QUADS: windows of one cell each, those of four positions side by side.
- * TAPS: a step of K is one tap of so many channels; w has been put into that order. */
+ * TAPS: a step of K is one tap of so many channels; w has been put into that order.
+ * ALONG: of weights' gradients, where a window is all of x: four of K side by side. */
 #define CONV_X_CELLS  0
 #define CONV_X_BITS   1
 #define CONV_X_QUADS  2
 #define CONV_X_TAPS   3
+#define CONV_X_ALONG  4
 #define CONV_TAP_BITS 31
 
 /* Spatial axes slowest first, always three (missing ones in front: size, kernel, stride and

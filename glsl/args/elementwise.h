@@ -28,6 +28,10 @@ struct unary_args {
     u32 numel, x_offset, y_offset;
 };
 
+struct activation_backward_args {
+    u32 numel, x_offset, dy_offset, dx_offset;
+};
+
 /* How binary, compare, where and fma find their operands: one axis (every operand dense or a single
  * element), two, or a loop over `rank`. */
 #define ELEMENTWISE_LINE 1

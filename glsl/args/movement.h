@@ -73,6 +73,7 @@ struct take_along_axis_args {
 /* What radix_keys makes of a word. */
 #define RADIX_DESCENDING 0 /* a float: the largest first, NaN before it */
 #define RADIX_INDEX      1 /* an index: itself, or `limit` where it is none below that */
+#define RADIX_CLAMPED    2 /* an index: the nearest below `limit`, 0 for NaN */
 
 struct radix_keys_args {
     u32 count, limit, x_offset;
@@ -114,7 +115,7 @@ struct topk_take_args {
 
 /* A workgroup a row, or tile_columns columns of it. */
 struct scatter_add_direct_args {
-    u32 rows, columns, updates, tiles, tile_columns;
+    u32 outer, rows, columns, updates, tiles, tile_columns;
     u32 updates_offset, index_offset, y_offset;
 };
 
@@ -124,12 +125,12 @@ struct scatter_add_starts_args {
 
 /* The run of row r starts at starts[r * start_stride]. */
 struct scatter_add_sum_args {
-    u32 rows, columns, start_stride;
+    u32 outer, rows, columns, updates, start_stride; /* updates [outer, updates, columns] */
     u32 updates_offset, y_offset;
 };
 
 struct scatter_add_long_args {
-    u32 rows, columns, tiles, start_stride;
+    u32 outer, rows, columns, updates, tiles, start_stride;
     u32 updates_offset, y_offset;
 };
 
@@ -137,6 +138,17 @@ struct scatter_add_long_args {
 struct scatter_add_parts_args {
     u32 rows, columns, updates, parts;
     u32 updates_offset, index_offset, y_offset;
+};
+
+/* take_keys and take_along_axis_backward: dy and indices [outer, updates, inner], dx [outer, rows,
+ * inner]; count: of the indices, or of dx. */
+struct take_keys_args {
+    u32 count, updates, rows, inner, index_offset;
+};
+
+struct take_along_axis_backward_args {
+    u32 count, updates, rows, inner;
+    u32 dy_offset, index_offset, dx_offset;
 };
 
 #define SCATTER_PARTS_THREADS  128

@@ -51,6 +51,35 @@ struct softmax_args {
     u32 x_offset, y_offset;
 };
 
+/* softmax_backward, its partial and its finish. */
+struct softmax_backward_args {
+    STRUCT(row_args) rows;
+    u32 y_offset, dy_offset, dx_offset;
+};
+
+/* softmax_loss; softmax_loss_backward, the only one with d, the gradient of the losses. */
+struct softmax_loss_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, labels_offset, d_offset, y_offset;
+};
+
+struct softmax_loss_join_args {
+    STRUCT(row_args) rows; /* a row: the chunks of one */
+    u32 classes, labels_offset, beside_offset, y_offset;
+};
+
+/* softmax_dense and its partial and finish: logits x, targets t; second: the targets' gradient, the
+ * logits' being y. */
+struct softmax_dense_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, t_offset, d_offset, y_offset, second_offset;
+};
+
+struct softmax_dense_join_args {
+    STRUCT(row_args) rows; /* a row: the chunks of one */
+    u32 d_offset, y_offset;
+};
+
 #define CUMSUM_RUN      4 /* neighbours that a lane takes */
 #define CUMSUM_SEGMENTS 4 /* times it does so before the lanes are joined */
 #define CUMSUM_HELD     (CUMSUM_RUN * CUMSUM_SEGMENTS)
@@ -90,6 +119,44 @@ struct norm_args {
 #define NORM_GROUP      5
 #define NORM_BY_CHANNEL 64u  /* gamma and beta: one element per `spatial` elements of the row */
 #define NORM_BY_QUADS   128u /* and so to all four of a quad */
+
+/* Gradients of the norms above: the norm's code, plus which operand's gradient it is. */
+#define NORM_BACKWARD_INPUT 0
+#define NORM_BACKWARD_GAMMA 8
+#define NORM_BACKWARD_BETA  16
+#define NORM_BACKWARD_BOTH  24 /* gamma and beta, [2, n] */
+
+/* norm_backward, norm_backward_partial, norm_backward_finish. */
+struct norm_backward_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, dy_offset, gamma_offset, dx_offset;
+    f32 eps;
+    u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
+};
+
+/* norm_statistics: its rows are the chunks of a row of row_length elements, `chunk_length` each. */
+struct norm_statistics_args {
+    STRUCT(row_args) rows;
+    u32 chunk_length, row_length;
+    f32 eps;
+};
+
+/* norm_gamma: `count` rows of rows.extent elements, `each` of them for each of rows.outputs sums,
+ * or (NORM_HAS_BETA) pairs of sums. */
+struct norm_gamma_args {
+    STRUCT(row_args) rows;
+    u32 count, each;
+    u32 x_offset, dy_offset, sums_offset;
+    f32 eps;
+};
+
+/* norm_products: row i has the statistics i / channels * outer_step + i % channels / group_channels
+ * * group_step, and so many more for each element as `step` says. */
+struct norm_products_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, dy_offset, sums_offset;
+    u32 channels, group_channels, outer_step, group_step, step;
+};
 
 #define BATCH_NORM_HAS_GAMMA 1u
 #define BATCH_NORM_HAS_BETA  2u

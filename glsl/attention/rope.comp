@@ -2,13 +2,14 @@
 /*
  * Rotates pairs inside each head: (a, b) -> (a c - b s, b c + a s). One invocation owns one pair,
  * reads both before it writes both, so y may be x. Columns beyond the rotated ones are copied, two
- * by two. GPTJ pairs neighbours, NEOX the halves of the rotated part.
+ * by two. GPTJ pairs neighbours, NEOX the halves of the rotated part. BACK turns by -s.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/attention.h"
 
 layout(constant_id = 1) const bool NEIGHBOURS = false;
+layout(constant_id = 2) const bool BACK = false;
 layout(push_constant) uniform block { rope_args args; };
 layout(set = 0, binding = 0) readonly buffer source { float x[]; };
 layout(set = 0, binding = 1) readonly restrict buffer cosines { float cos_table[]; };
@@ -37,6 +38,8 @@ void main()
     uint table_row = row % args.sequence + row / args.batch_rows * args.table_batch;
     float c = cos_table[args.cos_offset + table_row * args.columns + i];
     float s = sin_table[args.sin_offset + table_row * args.columns + i];
+    if (BACK)
+        s = -s;
     y[y_row + first] = a * c - b * s;
     y[y_row + second] = b * c + a * s;
 }

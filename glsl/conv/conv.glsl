@@ -8,6 +8,10 @@
  * taps t = first + j step, at source = o' + base + j shift: a dense convolution of its own for each
  * of the phases, min(stride, out) of them on an axis. A source outside x is skipped, whatever its
  * weight. A position n is (b, o'). Coordinates stay inside int, indices below 2^31.
+ *
+ * SWAPPED: the gradient of w is a convolution, too: of x by dy, with channels and images in each
+ * other's place. Its "channels" c are the images, its "images" b the channels of a group; "w" is dy
+ * [c, g, m, t], whose cells t are the taps, and y is [g, m, b, o], o the taps of the kernel.
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "args/conv.h"
@@ -19,6 +23,7 @@ layout(constant_id = 3) const uint HAS_BIAS = 0;
 /* Channels and positions of y that an invocation sums in registers. */
 layout(constant_id = 4) const uint REG_M = 1;
 layout(constant_id = 5) const uint REG_N = 1;
+layout(constant_id = 12) const uint SWAPPED = 0;
 
 layout(push_constant) uniform block { conv_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
@@ -153,27 +158,45 @@ bool target_cell(uvec3 at, out uint cell)
     return TRANSPOSED == 0 || all(lessThan(place, size));
 }
 
+uint image_count()
+{
+    return args.positions / volume(grid_size());
+}
+
 /* First element of x, w and y that channel m of the group meets. */
 uint x_start(uint image, uint group)
 {
-    return args.x_offset + (image * args.groups + group) * args.channels * volume(in_size());
+    uint plane = SWAPPED != 0 ? group * image_count() + image
+                              : (image * args.groups + group) * args.channels;
+    return args.x_offset + plane * volume(in_size());
+}
+uint x_c_stride()
+{
+    return volume(in_size()) * (SWAPPED != 0 ? args.groups * image_count() : 1);
 }
 uint w_m_stride()
 {
-    return volume(triple(args.kernel)) * (TRANSPOSED != 0 ? 1 : args.channels);
+    return volume(triple(args.kernel)) * (TRANSPOSED != 0 || SWAPPED != 0 ? 1 : args.channels);
 }
 uint w_c_stride()
 {
-    return volume(triple(args.kernel)) * (TRANSPOSED != 0 ? args.m : 1);
+    uint planes = TRANSPOSED != 0 ? args.m : SWAPPED != 0 ? args.groups * args.m : 1;
+    return volume(triple(args.kernel)) * planes;
 }
 uint w_start(uint group, uint m)
 {
-    return args.w_offset + group * args.m * args.channels * volume(triple(args.kernel)) +
-           m * w_m_stride();
+    uint planes = args.m * (SWAPPED != 0 ? 1 : args.channels);
+    return args.w_offset + group * planes * volume(triple(args.kernel)) + m * w_m_stride();
 }
 uint y_start(uint image, uint group)
 {
-    return args.y_offset + (image * args.groups + group) * args.m * volume(out_size());
+    uint plane = SWAPPED != 0 ? group * args.m * image_count() + image
+                              : (image * args.groups + group) * args.m;
+    return args.y_offset + plane * volume(out_size());
+}
+uint y_m_stride()
+{
+    return volume(out_size()) * (SWAPPED != 0 ? image_count() : 1);
 }
 
 float bias_of(uint group, uint m)

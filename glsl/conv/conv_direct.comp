@@ -18,7 +18,7 @@ void main()
     if (group >= args.groups)
         return;
     enter_phase(rest - group * phases);
-    uint in_cells = volume(in_size()), out_cells = volume(out_size());
+    uint x_step = x_c_stride(), y_step = y_m_stride();
     uint start[REG_N], at[REG_N], w_at[REG_M];
     ivec3 origin[REG_N];
     bool inside[REG_N];
@@ -60,7 +60,7 @@ void main()
         [[dont_unroll]] for (uint c = 0; c < args.channels; c++) {
             float value[REG_N];
             [[unroll]] for (uint j = 0; j < REG_N; j++)
-                value[j] = x[at[j] + c * in_cells];
+                value[j] = x[at[j] + c * x_step];
             [[unroll]] for (uint i = 0; i < REG_M; i++) {
                 float weight = w[w_at[i] + weight_at];
                 [[unroll]] for (uint j = 0; j < REG_N; j++) {
@@ -80,7 +80,7 @@ void main()
             continue;
         [[unroll]] for (uint i = 0; i < REG_M; i++)
             if (m0 + i < args.m)
-                y[y_at + (m0 + i) * out_cells + cell] =
+                y[y_at + (m0 + i) * y_step + cell] =
                     sum[i * REG_N + j] + bias_of(group, m0 + i);
     }
 }

@@ -5,7 +5,7 @@
  * window, which plane of x) is worked out by STEP invocations a step ahead, so that no other
  * counts taps; where w has been put into such an order that a step is one tap of STEP channels, it
  * is the same for all rows. Forward, a channel's weights lie along K and are read in quads; of
- * windows of one cell, x is, too.
+ * windows of one cell, x is, too, and of the gradients of their weights, along K.
  *
  * A tap outside x counts as 0 here, and 0 times an infinite weight is NaN: a tile that met a weight
  * that is not finite is summed again, one element at a time, skipping those taps. Grid: tiles of
@@ -59,6 +59,7 @@ uvec3 row_tap, hop;
 uint w_at[SHARE_W]; /* a channel's first weight */
 uint last;          /* end of K, of this split */
 uint exponents;     /* the largest exponent bits met in w */
+uint x_along[SHARE_X / 4]; /* by quads along K: a column's first element */
 int x_at;           /* where the window of the column starts in x's first plane, maybe outside */
 ivec3 origin;
 uint outside;       /* bits of the taps that are outside x: of each axis's coordinate one */
@@ -87,7 +88,7 @@ uint outside_bits()
 void place_row(uint k)
 {
     ivec3 at = ivec3(row_tap) * shift, size = ivec3(in_size());
-    int plane = int(row_channel * volume(in_size()));
+    int plane = int(row_channel * x_c_stride());
     next_place = ivec4(at, plane + (at.x * size.y + at.y) * size.z + at.z);
     next_weight = row_channel * w_c_stride() + tap_weight(row_tap);
     if (SOURCE == CONV_X_BITS)
@@ -134,11 +135,12 @@ vec4 fetch_w(uint i, uint k0)
 {
     uint row = place_w(i).y, k = k0 + row;
     if ((QUADS & CONV_QUADS_W) != 0)
-        return k < last ? w_quads[(w_at[i] + k) >> 2] : vec4(0.0);
+        return k < last ? w_quads[(w_at[i] + (SWAPPED != 0 ? row_weight[row] : k)) >> 2]
+                        : vec4(0.0);
     vec4 v = vec4(0.0);
     [[unroll]] for (uint c = 0; c < 4; c++)
         if (k + c < last)
-            v[c] = w[w_at[i] + (TRANSPOSED != 0 ? row_weight[row + c] : k + c)];
+            v[c] = w[w_at[i] + (TRANSPOSED != 0 || SWAPPED != 0 ? row_weight[row + c] : k + c)];
     return v;
 }
 
@@ -181,6 +183,15 @@ void fetch_tap()
     advance_row();
 }
 
+void fetch_along(uint k)
+{
+    [[unroll]] for (uint i = 0; i < SHARE_X / 4; i++) {
+        uint row = place_w(i).y;
+        next_x[i] = k + row < last ? x_quads[(x_along[i] + uint(row_place[row].w)) >> 2]
+                                   : vec4(0.0);
+    }
+}
+
 void fetch(uint k)
 {
     [[unroll]] for (uint i = 0; i < SHARE_W; i++)
@@ -194,8 +205,11 @@ void fetch(uint k)
         return;
     }
     uint line = place_x().y;
-    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
-        next_x[i / 4][i % 4] = fetch_x(line + i * LINES_X);
+    if (SOURCE == CONV_X_ALONG)
+        fetch_along(k);
+    else
+        [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+            next_x[i / 4][i % 4] = fetch_x(line + i * LINES_X);
     if (gl_LocalInvocationID.x < STEP) {
         advance_row();
         place_row(k + STEP + gl_LocalInvocationID.x);
@@ -216,8 +230,12 @@ void store()
             store_across_b(at_x.x, at_x.y + i * LINES_X, next_x[i]);
         return;
     }
-    [[unroll]] for (uint i = 0; i < SHARE_X; i++)
-        store_one_b(at_x.x, at_x.y + i * LINES_X, next_x[i / 4][i % 4]);
+    if (SOURCE == CONV_X_ALONG)
+        [[unroll]] for (uint i = 0; i < SHARE_X / 4; i++)
+            store_along_b(place_w(i).x, place_w(i).y, next_x[i]);
+    else
+        [[unroll]] for (uint i = 0; i < SHARE_X; i++)
+            store_one_b(at_x.x, at_x.y + i * LINES_X, next_x[i / 4][i % 4]);
     if (SOURCE != CONV_X_TAPS)
         store_row();
 }
@@ -237,6 +255,9 @@ void start(uint group, uint m0, uint n0, uint k0)
     exponents = 0;
     if (SOURCE == CONV_X_QUADS)
         return;
+    if (SOURCE == CONV_X_ALONG)
+        [[unroll]] for (uint i = 0; i < SHARE_X / 4; i++)
+            x_along[i] = x_start(locate(min(n0 + place_w(i).x, args.positions - 1), place), group);
     if (SOURCE == CONV_X_BITS)
         outside = outside_bits();
     hop_channels = split_row(STEP, hop);
@@ -258,8 +279,10 @@ float careful_sum(uint group, uint m, uint n, uint k_begin, uint k_end)
         uvec3 tap;
         uint channel = split_row(k, tap), cell;
         if (source_cell(window + ivec3(tap) * shift, cell))
-            sum = fma(w[w_first + (TRANSPOSED != 0 ? channel * w_c_stride() + tap_weight(tap) : k)],
-                      x[x_first + channel * volume(in_size()) + cell], sum);
+            sum = fma(w[w_first + (TRANSPOSED != 0 || SWAPPED != 0
+                                       ? channel * w_c_stride() + tap_weight(tap)
+                                       : k)],
+                      x[x_first + channel * x_c_stride() + cell], sum);
     }
     return sum;
 }
@@ -296,14 +319,14 @@ void write_carefully(uint group, uvec2 first, uint k_begin, uint y_base)
         uvec2 at = part_place(first, i);
         uint y_at;
         if (at.x < args.m && target_position(at.y, group, y_at))
-            y[y_base + y_at + at.x * volume(out_size())] =
+            y[y_base + y_at + at.x * y_m_stride()] =
                 careful_sum(group, at.x, at.y, k_begin, last) + bias_of(group, at.x);
     }
 }
 
 void write_sums(uint group, uvec2 first, uint y_base)
 {
-    uint cells = volume(out_size());
+    uint step = y_m_stride();
     [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
         uint n = part_place(first, j * 4).y, y_at[4];
         bool real[4];
@@ -315,11 +338,11 @@ void write_sums(uint group, uvec2 first, uint y_base)
                 continue;
             vec4 result = sum[i * PARTS_N + j] + bias_of(group, m);
             if ((QUADS & CONV_QUADS_Y) != 0)
-                y_quads[(y_base + y_at[0] + m * cells) >> 2] = result;
+                y_quads[(y_base + y_at[0] + m * step) >> 2] = result;
             else
                 [[unroll]] for (uint e = 0; e < 4; e++)
                     if (real[e])
-                        y[y_base + y_at[e] + m * cells] = result[e];
+                        y[y_base + y_at[e] + m * step] = result[e];
         }
     }
 }
@@ -347,8 +370,7 @@ void main()
     if (exponents == 0x7f800000u)
         unusual = 1;
     barrier();
-    uint images = args.positions / volume(grid_size());
-    uint y_base = split * (images * args.groups * args.m * volume(out_size()));
+    uint y_base = split * (image_count() * args.groups * args.m * volume(out_size()));
     uint first_m = m0 + tile_thread().x * 4, first_n = n0 + tile_thread().y * 4;
     if (unusual != 0)
         write_carefully(group, uvec2(first_m, first_n), k_begin, y_base);

@@ -61,6 +61,72 @@ float relu(float x)
     return is_nan(x) || x > 0.0 ? x : 0.0;
 }
 
+/* ---- Slopes ---- */
+
+/* e^-|x| and 1 / (1 + e^-|x|), of which both s(x) and s(-x) are made. */
+vec2 logistic_parts(float x)
+{
+    float e = exp2(max(-1.44269504 * abs(x), -252.0));
+    return vec2(e, reciprocal(1.0 + e));
+}
+
+/* s (1 - s) */
+float logistic_slope(float x)
+{
+    vec2 p = logistic_parts(x);
+    return is_nan(x) ? x : p.x * p.y * p.y;
+}
+
+/* s (1 + x (1 - s)) */
+float silu_slope(float x)
+{
+    vec2 p = logistic_parts(x);
+    float s = x < 0.0 ? p.x * p.y : p.y;
+    return is_nan(x) ? x : fma(clamp(x, -104.0, 104.0), p.x * p.y * p.y, s);
+}
+
+/* With Phi, the normal distribution, and phi, its density: Phi(x) + x phi(x). Phi(-|x|) = gelu's
+ * tail over -|x|. */
+float gelu_slope(float x)
+{
+    float z = clamp(x, -14.0, 14.0);
+    float tail = abs(z) < 1e-8 ? 0.5 : -gelu(-abs(z)) * reciprocal(abs(z));
+    float density = 0.398942280 * exp2(-0.721347520 * z * z);
+    float v = fma(z, density, z < 0.0 ? tail : 1.0 - tail);
+    return is_nan(x) ? x : v;
+}
+
+/* With s = 1 / (1 + e^(-2 u)), u = c (x + 0.044715 x^3): s + x s (1 - s) 2 u'. */
+float gelu_tanh_slope(float x)
+{
+    float z = clamp(x, -14.0, 14.0), square = z * z;
+    vec2 p = logistic_parts(1.59576912 * z * fma(0.044715, square, 1.0));
+    float s = z < 0.0 ? p.x * p.y : p.y;
+    float v = fma(1.59576912 * z * fma(0.134145, square, 1.0), p.x * p.y * p.y, s);
+    return is_nan(x) ? x : v;
+}
+
+/* 1 above 0, denormals too, where a driver counts those as 0; 0 for NaN. */
+float positive_slope(float x)
+{
+    int bits = floatBitsToInt(x);
+    return bits > 0 && bits <= 0x7f800000 ? 1.0 : 0.0;
+}
+
+float sign_slope(float x)
+{
+    uint magnitude = floatBitsToUint(x) & MAGNITUDE_BITS;
+    if (magnitude == 0u || magnitude > 0x7f800000u)
+        return 0.0;
+    return floatBitsToInt(x) < 0 ? -1.0 : 1.0;
+}
+
+float tangent_slope(float x)
+{
+    float t = tangent(x);
+    return fma(t, t, 1.0);
+}
+
 /*
  * The four kinds of activation.def; x where `code` is none of the kind. Give a specialization
  * constant as the code, so that one branch is left.
@@ -71,36 +137,50 @@ float relu(float x)
 
 float light_activation(uint code, float x)
 {
-#define LIGHT_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#define LIGHT_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel) \
+    CHOOSE(number, kernel)
 #include "args/activation.def"
     return x;
 }
 
 float curve_activation(uint code, float x)
 {
-#define CURVE_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#define CURVE_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel) \
+    CHOOSE(number, kernel)
 #include "args/activation.def"
     return x;
 }
 
 float root_activation(uint code, float x)
 {
-#define ROOT_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#define ROOT_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel) \
+    CHOOSE(number, kernel)
 #include "args/activation.def"
     return x;
 }
 
 float angle_activation(uint code, float x)
 {
-#define ANGLE_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel) CHOOSE(number, kernel)
+#define ANGLE_ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel) \
+    CHOOSE(number, kernel)
 #include "args/activation.def"
     return x;
+}
+
+/* The derivative. */
+float activation_slope(uint code, float x)
+{
+#define ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel, kind)   \
+    CHOOSE(number, slope_kernel)
+#include "args/activation.def"
+    return 1.0;
 }
 
 /* Of any kind; x where `code` is UNARY_NONE. */
 float activation(uint code, float x)
 {
-#define ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, kind) CHOOSE(number, kernel)
+#define ACTIVATION(number, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel, kind) \
+    CHOOSE(number, kernel)
 #include "args/activation.def"
     return x;
 }

@@ -1,7 +1,8 @@
 #version 450
 /*
  * Sort keys of words, one an invocation. RADIX_DESCENDING: keys that ascend as the floats descend,
- * NaN first, zeros of either sign equal. RADIX_INDEX: the index, or `limit` where it names none.
+ * NaN first, zeros of either sign equal. RADIX_INDEX: the index, or `limit` where it names none;
+ * RADIX_CLAMPED: the nearest below `limit`.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -22,6 +23,8 @@ void main()
     uint bits = x[args.x_offset + i];
     if (MODE == RADIX_INDEX)
         keys[i] = min(checked_index(uintBitsToFloat(bits), args.limit), args.limit);
+    else if (MODE == RADIX_CLAMPED)
+        keys[i] = clamped_index(uintBitsToFloat(bits), args.limit);
     else
         keys[i] = ~ordered_key(bits);
 }

@@ -35,12 +35,12 @@ void fetch_places(uint first, uint end, bool column_exists)
     }
 }
 
-void fetch_values(uint column)
+void fetch_values(uint first, uint column)
 {
-    [[unroll]] for (uint i = 0u; i < ITEMS; i++)
-        values[i] = places[i] == NONE
-                        ? 0.0
-                        : updates[args.updates_offset + places[i] * args.columns + column];
+    [[unroll]] for (uint i = 0u; i < ITEMS; i++) {
+        uint at = args.updates_offset + (first + places[i]) * args.columns + column;
+        values[i] = places[i] == NONE ? 0.0 : updates[at];
+    }
 }
 
 void store_values(uint at)
@@ -90,28 +90,29 @@ float add_column(float sum, uint at, uint count)
 
 void main()
 {
-    uint g = group_index(), row = g / args.tiles, t = gl_LocalInvocationID.x;
-    if (row >= args.rows)
+    uint g = group_index(), line = g / args.tiles, t = gl_LocalInvocationID.x;
+    uint o = line / args.rows, row = line - o * args.rows, before = o * args.updates;
+    if (o >= args.outer)
         return;
-    uint column = (g - row * args.tiles) * COLUMNS + t % COLUMNS;
+    uint column = (g - line * args.tiles) * COLUMNS + t % COLUMNS;
     uint first = starts[row * args.start_stride], end = starts[(row + 1u) * args.start_stride];
     bool column_exists = column < args.columns;
     float sum = 0.0;
     uint at = 0u;
     if (first < end) {
         fetch_places(first, end, column_exists);
-        fetch_values(column);
+        fetch_values(before, column);
     }
     fetch_places(first + BATCH, end, column_exists);
     for (; first < end; first += BATCH) {
         store_values(at);
         barrier();
-        fetch_values(column);
+        fetch_values(before, column);
         fetch_places(first + 2u * BATCH, end, column_exists);
         if (t < COLUMNS)
             sum = add_column(sum, at + t * PITCH, min(BATCH, end - first + 31u & ~31u) / 4u);
         at = COLUMNS * PITCH - at;
     }
     if (t < COLUMNS && column_exists)
-        y[args.y_offset + row * args.columns + column] = sum;
+        y[args.y_offset + line * args.columns + column] = sum;
 }

@@ -1,37 +1,51 @@
 #version 450
-/* An invocation an element of the result: the updates of its row in their order, four loads in
- * flight. positions: updates by row, those of row r from starts[r] on. */
+/*
+ * An invocation an element of the result, or (constant 1: QUADS) four: the updates of its row in
+ * their order, four loads in flight. positions: updates by row, those of row r from starts[r] on.
+ * Where there are several, `outer`, all have the same order.
+ */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"
 
+layout(constant_id = 1) const bool QUADS = false;
 layout(push_constant) uniform block { scatter_add_sum_args args; };
-layout(set = 0, binding = 0) restrict readonly buffer source { float updates[]; };
+layout(set = 0, binding = 0) readonly buffer source { float updates[]; };
+layout(set = 0, binding = 0) readonly buffer source4 { vec4 updates4[]; };
 layout(set = 0, binding = 1) restrict readonly buffer order { uint positions[]; };
 layout(set = 0, binding = 2) restrict readonly buffer bounds { uint starts[]; };
-layout(set = 0, binding = 3) restrict writeonly buffer target { float y[]; };
+layout(set = 0, binding = 3) writeonly buffer target { float y[]; };
+layout(set = 0, binding = 3) writeonly buffer target4 { vec4 y4[]; };
 
-float update_at(uint i, uint column)
+vec4 update_at(uint first, uint i, uint column)
 {
-    return updates[args.updates_offset + positions[i] * args.columns + column];
+    uint at = args.updates_offset + (first + positions[i]) * args.columns + column;
+    if (QUADS)
+        return updates4[at];
+    return vec4(updates[at], 0.0, 0.0, 0.0);
 }
 
 void main()
 {
-    uint e = global_index(), row = e / args.columns, column = e - row * args.columns;
-    if (row >= args.rows)
+    uint e = global_index(), line = e / args.columns, column = e - line * args.columns;
+    uint o = line / args.rows, row = line - o * args.rows;
+    if (o >= args.outer)
         return;
     uint i = starts[row * args.start_stride], end = starts[(row + 1u) * args.start_stride];
-    float sum = 0.0;
+    uint first = o * args.updates;
+    vec4 sum = vec4(0.0);
     for (; i + 4u <= end; i += 4u) {
-        float a = update_at(i, column), b = update_at(i + 1u, column);
-        float c = update_at(i + 2u, column), d = update_at(i + 3u, column);
+        vec4 a = update_at(first, i, column), b = update_at(first, i + 1u, column);
+        vec4 c = update_at(first, i + 2u, column), d = update_at(first, i + 3u, column);
         sum += a;
         sum += b;
         sum += c;
         sum += d;
     }
     for (; i < end; i++)
-        sum += update_at(i, column);
-    y[args.y_offset + e] = sum;
+        sum += update_at(first, i, column);
+    if (QUADS)
+        y4[args.y_offset + e] = sum;
+    else
+        y[args.y_offset + e] = sum.x;
 }

@@ -236,7 +236,7 @@ void add_over_team(uint first, uint lane, float sum[SUMS])
         put_partial(i * threads + first + lane, sum[i]);
     barrier();
     for (uint width = TEAM; width > 1;) {
-        uint next = max(width / 8, 1);
+        uint next = width > 8 ? width / 8 : 1; /* max of the two is 0 on a SwiftShader */
         for (uint i = lane; i < SUMS * next; i += TEAM) {
             uint at = i / next * threads + first + i % next;
             float total = partial(at);

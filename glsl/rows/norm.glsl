@@ -23,6 +23,8 @@ QUAD_INPUT(0, x, true)
 QUAD_INPUT(1, residual, true)
 QUAD_INPUT(2, bias, !RAGGED)
 
+#include "rows/norm_moments.glsl"
+
 const bool IS_RMS = (FLAGS & NORM_IS_RMS) != 0u;
 
 /* Elements r of a vector along the rows. */
@@ -70,16 +72,4 @@ void join_quad(inout vec3 all, vec4 v)
     all.z += dot(deviation, deviation) + apart * apart * (all.x * share);
     all.y += apart * share;
     all.x = count;
-}
-
-/*
- * 1 / sqrt(mean square + eps), and 0 where that is infinite: the row is then all zeros. NaN is
- * looked for first: a driver may turn the clamp into a maximum that drops it.
- */
-float norm_scale(float mean_square, float eps)
-{
-    if (is_nan(mean_square))
-        return NAN_VALUE;
-    float v = max(mean_square, 0.0) + eps;
-    return v == 0.0 || is_inf(v) ? 0.0 : inversesqrt(v);
 }

@@ -14,24 +14,6 @@ layout(push_constant) uniform block { norm_args args; };
 #include "rows/norm_result.glsl"
 layout(set = 0, binding = 5) restrict readonly buffer partial { float statistics[]; };
 
-/*
- * Moments of a set of elements: vec4(how many, mean, rest of the mean, sum of squared deviations).
- * Joined by mean = ma + (mb - ma) nb / n, squares = qa + qb + (mb - ma)^2 na nb / n, the mean with
- * the rounding error it leaves: what is normalized may deviate by less than its last place.
- */
-vec4 join_moments(vec4 a, vec4 b)
-{
-    if (a.x == 0.0)
-        return b;
-    if (b.x == 0.0)
-        return a;
-    float n = a.x + b.x, weight = b.x / n;
-    float apart = (b.y - a.y) + (b.z - a.z);
-    float mean = a.y, rest = a.z;
-    add_compensated(mean, rest, apart * weight);
-    return vec4(n, mean, rest, a.w + b.w + apart * apart * (a.x * weight));
-}
-
 /* The deviations of v from the mean. */
 vec4 deviation_from(vec4 v, vec4 moments)
 {

@@ -25,7 +25,7 @@ typedef struct device_profile {
     uint64_t slot_alignment;       /* max(256, minStorageBufferOffsetAlignment) */
     uint32_t
         workgroup_size;     /* preferred size of 1-D kernels: 128, or 256 where the device allows */
-    uint32_t compute_units; /* estimate, for choosing how far to split work */
+    uint32_t compute_units; /* told or typical, for choosing how far to split work */
     matrix_shape matrix_f16, matrix_bf16; /* with f32 sums; m = 0: none */
     bool subgroup_shuffle;                /* in compute, with whole subgroups of subgroup_size */
     uint32_t max_shuffle_invocations;     /* of a workgroup, with such subgroups */

@@ -6,6 +6,7 @@
 #include "exec/host_step.h"
 #include "exec/slot.h"
 #include "exec/transfer.h"
+#include "op/view.h"
 
 #include <string.h>
 
@@ -94,10 +95,9 @@ static rlxvk_status store_results(rlxvk_executable *e, const host_step *h, uint3
     const double *at = h->result + word_count(n);
     rlxvk_status status;
     TRY(store(e, h, h->result, id));
-    if (op_host_length(e->program->graph, n) == word_count(n))
-        return RLXVK_OK;
-    for (uint32_t i = 0; i < n->input_count; i++) {
-        if (!(node_writes(n) >> i & 1))
+    uint32_t writes = node_writes(n) & ~(uint32_t)view_is(e->program->graph, n, NULL);
+    for (uint32_t i = 0; i < n->input_count && writes >> i; i++) {
+        if (!(writes >> i & 1))
             continue;
         TRY(store(e, h, at, n->inputs[i]));
         at += word_count(graph_node(e->program->graph, n->inputs[i]));

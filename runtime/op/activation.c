@@ -14,10 +14,22 @@
 /* region.glsl has five bits for the code of a step. */
 _Static_assert(UNARY_COUNT <= REGION_OP_BINARY, "codes of activations and REGION_OP_BINARY differ");
 
-#define ACTIVATION(code, NAME, row, atol, rtol, more, host, ...)                                   \
+static double gelu_approx_slope(double x)
+{
+    double c = sqrt(2 / acos(-1)), t = tanh(c * (x + 0.044715 * x * x * x));
+    return fabs(x) > 40 ? x > 0
+                        : 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x);
+}
+
+#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, slope, ...)                    \
     static double host_##row(double x)                                                             \
     {                                                                                              \
         return host;                                                                               \
+    }                                                                                              \
+    static double slope_##row(double x)                                                            \
+    {                                                                                              \
+        (void)x;                                                                                   \
+        return slope;                                                                              \
     }                                                                                              \
     static double more_##row(double x, double y)                                                   \
     {                                                                                              \
@@ -28,10 +40,10 @@ _Static_assert(UNARY_COUNT <= REGION_OP_BINARY, "codes of activations and REGION
 
 static const struct activation {
     const char *name;
-    double (*host)(double x);
+    double (*host)(double x), (*slope)(double x);
     double (*more)(double x, double y);
 } activations[] = {
-#define ACTIVATION(code, NAME, row, ...) [code] = {#row, host_##row, more_##row},
+#define ACTIVATION(code, NAME, row, ...) [code] = {#row, host_##row, slope_##row, more_##row},
 #include "args/activation.def"
 };
 
@@ -43,6 +55,11 @@ const char *activation_name(rlxvk_activation a)
 double activation_host(uint32_t code, double x)
 {
     return activations[code].host(x);
+}
+
+double activation_slope(uint32_t code, double x)
+{
+    return code == UNARY_NONE ? 1 : activations[code].slope(x);
 }
 
 /* The row's constants are the op table's own, so that `rlxvk conform` and this agree by themselves.

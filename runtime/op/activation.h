@@ -38,6 +38,8 @@ static inline rlxvk_activation activation_of(uint32_t code)
 const char *activation_name(rlxvk_activation a);
 
 double activation_host(uint32_t code, double x);
+/* The derivative at x; 1 of none. */
+double activation_slope(uint32_t code, double x);
 /* How far a kernel may be from y, the host's value at x: what the op table's row allows, and more
  * where the slope there makes more of a rounded operand (*out_more > 0). */
 double activation_tolerance(uint32_t code, double x, double y, double *out_more);

@@ -8,6 +8,7 @@
  */
 #include "op/evaluation.h"
 #include "op/random/random.h"
+#include "op/view.h"
 
 #include <math.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static void settle(evaluation *v, uint32_t id)
 static rlxvk_status update_operands(evaluation *v, uint32_t id)
 {
     const node *n = graph_node(v->graph, id);
-    bool is_view = op_host_length(v->graph, n) == element_words(n);
+    bool is_view = view_is(v->graph, n, NULL);
     const double *exact = v->exact[id] + (is_view ? 0 : element_words(n));
     const double *bounds = v->bounds[id] + (exact - v->exact[id]);
     uint32_t writes = node_writes(n);
@@ -158,6 +159,7 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
         inputs[i] = (host_tensor){graph_node(v->graph, k), (uint8_t)op_node_storage(v->graph, k),
                                   v->words[k], v->bytes[k]};
     }
+    memset(v->exact[id], 0, results * sizeof *v->exact[id]); /* of the run before */
     for (uint64_t i = 0; i < results; i++)
         v->bounds[id][i] = -1;
     host_call call = {n, inputs, v->exact[id], v->bounds[id], v->precision};

@@ -25,8 +25,11 @@ typedef enum op_kind {
 
 enum leaf_code { LEAF_INPUT, LEAF_PARAM, LEAF_CONSTANT };
 enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
+enum rope_code { ROPE_TURN, ROPE_TURN_BACK };
 enum conv_code { CONV_FORWARD, CONV_TRANSPOSE };
 enum solve_code { SOLVE_ONE, SOLVE_BATCH };
+enum softmax_loss_code { SOFTMAX_LOSS_FORWARD, SOFTMAX_LOSS_BACKWARD };
+enum softmax_dense_code { SOFTMAX_DENSE_FORWARD, SOFTMAX_DENSE_BACKWARD };
 enum fft_real_code { FFT_REAL_FORWARD, FFT_REAL_INVERSE };
 
 /* ---- Lowering: node -> dispatches ---- */
@@ -140,6 +143,8 @@ typedef struct host_call {
 
 /* ---- Families ---- */
 
+typedef struct gradient_call gradient_call; /* op/gradient.h */
+
 /* In the order in which a family's file has them. */
 typedef struct op_family {
     const char *name;
@@ -177,6 +182,11 @@ typedef struct op_family {
     /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: cannot. */
     rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
     rlxvk_status (*host)(const host_call *call);
+    /* Hands on the gradient of the result to the operands (op/gradient.h). NULL: has none. */
+    rlxvk_status (*vjp)(gradient_call *call);
+    /* Appends simpler ops that give the node's result, whose gradients stand for its own. NULL, or
+     * RLXVK_NONE for a node that is simple already: vjp is asked. */
+    rlxvk_tensor (*expand)(rlxvk_graph *g, const node *n);
     /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
      * none does. */
     uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);

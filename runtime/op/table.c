@@ -6,6 +6,7 @@
 #include "args/random.h"
 #include "args/rows.h"
 #include "args/sequence.h"
+#include "args/train.h"
 
 #include <string.h>
 

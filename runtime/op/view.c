@@ -48,12 +48,11 @@ storage op_node_storage(const rlxvk_graph *g, uint32_t id)
     return n->input_count == 0 && has_bytes(n) ? STORAGE_RAW : STORAGE_WORD;
 }
 
-/* A view that writes (write_rows) has its operand's new content as its result: not counted twice.
- */
+/* A view that writes has its operand's new content as its result: not counted twice. */
 uint64_t op_host_length(const rlxvk_graph *g, const node *n)
 {
     uint64_t words = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
-    uint32_t writes = view_is(g, n, NULL) ? 0 : node_writes(n);
+    uint32_t writes = node_writes(n) & ~(uint32_t)view_is(g, n, NULL);
     for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
         if (writes >> i & 1)
             words += shape_numel(input_shape(g, n, i));

@@ -255,8 +255,8 @@ static bool choose_shuffles(const device_snapshot *s)
            s->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT;
 }
 
-/* Vulkan tells no number of compute units: `units` are typical of each kind, and only decide into
- * how many parts work is split. */
+/* Compute units only decide into how many parts work is split. Vulkan itself does not tell them:
+ * `units` are typical of each kind. */
 static void fill_profile(const device_snapshot *s, const rlxvk_context_options *options,
                          const device_choice *choice, device_profile *p)
 {
@@ -266,7 +266,7 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
     };
     const VkPhysicalDeviceLimits *limits = &s->properties.limits;
     p->kind = device_kind(s);
-    p->compute_units = units[p->kind];
+    p->compute_units = s->compute_units ? s->compute_units : units[p->kind];
     p->portable = is_portable(s);
     p->subgroup_size = MAX(s->subgroup.subgroupSize, 1);
     p->max_workgroup_invocations =

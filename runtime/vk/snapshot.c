@@ -15,9 +15,14 @@ bool snapshot_has_extension(const VkExtensionProperties *list, uint32_t count, c
     return false;
 }
 
+/* Extensions of which only properties are asked. */
+typedef struct offers {
+    bool maintenance4, sm_builtins, core_properties, core_builtins;
+} offers;
+
 /* What is only offered is noted here; take_newer_features then says whether the feature is, too. */
 static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device_snapshot *out,
-                                    bool *out_maintenance4)
+                                    offers *offered)
 {
     rlxvk_status status;
     VkExtensionProperties *list = NULL;
@@ -36,36 +41,63 @@ static rlxvk_status take_extensions(device *d, VkPhysicalDevice physical, device
     out->integer_dot =
         snapshot_has_extension(list, count, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     out->portability_subset = snapshot_has_extension(list, count, PORTABILITY_SUBSET_EXTENSION);
-    *out_maintenance4 = out->properties.apiVersion >= VK_API_VERSION_1_3 ||
-                        snapshot_has_extension(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+    offered->maintenance4 =
+        out->properties.apiVersion >= VK_API_VERSION_1_3 ||
+        snapshot_has_extension(list, count, VK_KHR_MAINTENANCE_4_EXTENSION_NAME);
+    offered->sm_builtins =
+        snapshot_has_extension(list, count, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME);
+    offered->core_properties =
+        snapshot_has_extension(list, count, VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME);
+    offered->core_builtins =
+        snapshot_has_extension(list, count, VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME);
 error:
     memory_free(list);
     return status;
 }
 
+/* Puts a structure in front of what is asked for. */
+static void ask(VkPhysicalDeviceProperties2 *all, void *structure)
+{
+    VkBaseOutStructure *s = structure;
+    s->pNext = all->pNext;
+    all->pNext = s;
+}
+
 /* One call for all structures: the chain is made for it and cut again. */
-static void take_properties(device *d, VkPhysicalDevice physical, bool maintenance4,
+static void take_properties(device *d, VkPhysicalDevice physical, const offers *offered,
                             device_snapshot *out)
 {
+    VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     VkPhysicalDeviceMaintenance4Properties sizes = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
-    };
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES};
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+    VkPhysicalDeviceShaderCoreProperties2AMD units = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD};
+    VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM cores = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM};
     out->driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
     out->id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
     out->subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
     out->maintenance3.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
     out->float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-    out->driver.pNext = &out->id;
-    out->id.pNext = &out->subgroup;
-    out->subgroup.pNext = &out->maintenance3;
-    out->maintenance3.pNext = &out->float_controls;
-    out->float_controls.pNext = maintenance4 ? &sizes : NULL;
-    VkPhysicalDeviceProperties2 all = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-        .pNext = &out->driver,
-    };
+    ask(&all, &out->driver);
+    ask(&all, &out->id);
+    ask(&all, &out->subgroup);
+    ask(&all, &out->maintenance3);
+    ask(&all, &out->float_controls);
+    if (offered->maintenance4)
+        ask(&all, &sizes);
+    if (offered->sm_builtins)
+        ask(&all, &multiprocessors);
+    if (offered->core_properties)
+        ask(&all, &units);
+    if (offered->core_builtins)
+        ask(&all, &cores);
     d->fn.GetPhysicalDeviceProperties2(physical, &all);
     out->max_buffer_size = sizes.maxBufferSize;
+    out->compute_units = MAX(multiprocessors.shaderSMCount,
+                             MAX(units.activeComputeUnitCount, cores.shaderCoreCount));
     /* A snapshot is copied about: no pointers into its former place. */
     out->driver.pNext = out->id.pNext = out->subgroup.pNext = NULL;
     out->maintenance3.pNext = out->float_controls.pNext = NULL;
@@ -168,7 +200,7 @@ error:
 static rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status;
-    bool maintenance4 = false;
+    offers offered = {0};
     memset(out, 0, sizeof(*out));
     d->fn.GetPhysicalDeviceProperties(physical, &out->properties);
     d->fn.GetPhysicalDeviceMemoryProperties(physical, &out->memory);
@@ -176,9 +208,9 @@ static rlxvk_status snapshot_take(device *d, VkPhysicalDevice physical, device_s
     out->queue_family_count = ARRAY_COUNT(out->queue_families);
     d->fn.GetPhysicalDeviceQueueFamilyProperties(physical, &out->queue_family_count,
                                                  out->queue_families);
-    TRY(take_extensions(d, physical, out, &maintenance4));
+    TRY(take_extensions(d, physical, out, &offered));
     if (out->properties.apiVersion >= VK_API_VERSION_1_2) {
-        take_properties(d, physical, maintenance4, out);
+        take_properties(d, physical, &offered, out);
         take_features(d, physical, out);
     }
     if (out->properties.apiVersion >= VK_API_VERSION_1_3) {

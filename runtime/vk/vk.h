@@ -30,6 +30,7 @@ typedef struct device_snapshot {
     VkPhysicalDeviceSubgroupProperties subgroup;
     VkPhysicalDeviceMaintenance3Properties maintenance3;
     uint64_t max_buffer_size; /* maintenance4 where offered, else 0 */
+    uint32_t compute_units;   /* where a vendor's extension tells them, else 0 */
     VkPhysicalDeviceFloatControlsProperties float_controls;
     VkPhysicalDeviceFeatures features;
     VkPhysicalDeviceVulkan11Features features11;

@@ -487,7 +487,7 @@ rlxvk_tensor fuzz_call_fused_swiglu(fuzz_maker *m)
     return rlxvk_fused_swiglu(m->g, x, fuzz_bool(m->in));
 }
 
-rlxvk_tensor fuzz_call_rope(fuzz_maker *m)
+static rlxvk_tensor rope(fuzz_maker *m, bool back)
 {
     int64_t pairs = fuzz_dim(m), heads = fuzz_dim(m), s = fuzz_dim(m), b = fuzz_dim(m);
     rlxvk_rope_options o = {times(pairs, 2), times(pairs, 2), (rlxvk_rope_style)any_of(m, 2),
@@ -501,7 +501,17 @@ rlxvk_tensor fuzz_call_rope(fuzz_maker *m)
                                           : RLXVK_SHAPE(s, width));
     rlxvk_shape table = RLXVK_SHAPE(o.table == RLXVK_ROPE_TABLE_PER_TOKEN ? times(b, s) : s, pairs);
     rlxvk_tensor cos = f32(m, table), sin = f32(m, table);
-    return rlxvk_rope(m->g, x, cos, sin, &o);
+    return (back ? rlxvk_rope_backward : rlxvk_rope)(m->g, x, cos, sin, &o);
+}
+
+rlxvk_tensor fuzz_call_rope(fuzz_maker *m)
+{
+    return rope(m, false);
+}
+
+rlxvk_tensor fuzz_call_rope_backward(fuzz_maker *m)
+{
+    return rope(m, true);
 }
 
 rlxvk_tensor fuzz_call_axial_rope2d(fuzz_maker *m)
@@ -520,7 +530,9 @@ rlxvk_tensor fuzz_call_axial_rope2d(fuzz_maker *m)
     return rlxvk_axial_rope2d(m->g, f32(m, s), &o);
 }
 
-static rlxvk_tensor attention(fuzz_maker *m, bool with_lse)
+enum attention_call { ATTENTION_PLAIN, ATTENTION_WITH_LSE, ATTENTION_BACK };
+
+static rlxvk_tensor attention(fuzz_maker *m, enum attention_call call)
 {
     int64_t b = fuzz_dim(m), h = fuzz_dim(m), sq = fuzz_dim(m), sk = fuzz_dim(m), d = fuzz_dim(m);
     int64_t kv = fuzz_byte(m->in) & 3 ? h : fuzz_dim(m);
@@ -557,9 +569,18 @@ static rlxvk_tensor attention(fuzz_maker *m, bool with_lse)
                                RLXVK_SHAPE(b, h, sq, sk), RLXVK_SHAPE(1, 1, sq, sk)};
         mask = f32(m, masks[fuzz_below(m->in, 5)]);
     }
-    if (!with_lse)
+    rlxvk_tensor lse = RLXVK_NONE, dk, dv, dbias;
+    if (call == ATTENTION_PLAIN)
         return rlxvk_attention(m->g, query, key, value, mask, &o);
-    rlxvk_tensor lse = RLXVK_NONE;
+    if (call == ATTENTION_BACK) {
+        rlxvk_tensor dq = rlxvk_attention_backward(m->g, query, key, value, f32(m, q), mask, &o,
+                                                   &dk, &dv, &dbias);
+        fuzz_keep(m, dk);
+        fuzz_keep(m, dv);
+        if (dbias.id)
+            fuzz_keep(m, dbias);
+        return dq;
+    }
     rlxvk_tensor y = rlxvk_attention_with_lse(m->g, query, key, value, mask, &o, &lse);
     fuzz_keep(m, lse);
     return y;
@@ -567,12 +588,17 @@ static rlxvk_tensor attention(fuzz_maker *m, bool with_lse)
 
 rlxvk_tensor fuzz_call_attention(fuzz_maker *m)
 {
-    return attention(m, false);
+    return attention(m, ATTENTION_PLAIN);
 }
 
 rlxvk_tensor fuzz_call_attention_with_lse(fuzz_maker *m)
 {
-    return attention(m, true);
+    return attention(m, ATTENTION_WITH_LSE);
+}
+
+rlxvk_tensor fuzz_call_attention_backward(fuzz_maker *m)
+{
+    return attention(m, ATTENTION_BACK);
 }
 
 rlxvk_tensor fuzz_call_fused_attention_block(fuzz_maker *m)

@@ -4,6 +4,8 @@
 
 #include "support/fuzz_graph.h"
 
+#include <rlxvk_train.h>
+
 #define CALL(row) rlxvk_tensor fuzz_call_##row(fuzz_maker *m);
 #define UNARY(row)
 #define BINARY(row)

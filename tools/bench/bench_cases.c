@@ -26,6 +26,13 @@
     {                                                                                              \
         "reduce_sum " #R "x" #C, "reduce_sum axes=-1 in=x:f32:" #R "x" #C                          \
     }
+#define BACKWARD(NORM, R, C)                                                                       \
+    {NORM "_backward_input " #R "x" #C,                                                            \
+     NORM "_backward_input in=x:f32:" #R "x" #C ";gamma:f32:" #C ";dy:f32:" #R "x" #C},            \
+    {                                                                                              \
+        NORM "_backward_parameters " #R "x" #C,                                                    \
+            NORM "_backward_parameters in=x:f32:" #R "x" #C ";dy:f32:" #R "x" #C                   \
+    }
 #define ATTENTION(LABEL, MASK, H, HKV, Q, K, D)                                                    \
     {                                                                                              \
         "attention " LABEL,                                                                        \
@@ -92,12 +99,34 @@ const bench_case bench_gpu_cases[] = {
     ATTENTION("decode 64 heads (8 kv) 7680x64", "none", 64, 8, 1, 7680, 64),
     ATTENTION("decode 32 heads (8 kv) 256x128", "none", 32, 8, 1, 256, 128),
     ATTENTION("8 heads, 64 queries of 16384x128", "causal", 8, 8, 64, 16384, 128),
+    /* Gradients. */
+    BACKWARD("layer_norm", 4096, 4096),
+    BACKWARD("rms_norm", 32768, 1024),
+    {"activation_backward gelu 67108864",
+     "activation_backward kind=gelu in=x:f32:67108864;dy:f32:67108864"},
+    {"softmax_backward 4096x4096", "softmax_backward axis=-1 in=y:f32:4096x4096;dy:f32:4096x4096"},
+    {"cross entropy 4096x32000",
+     "softmax_cross_entropy in=logits:f32:4096x32000;labels:f32:4096:index:32000"},
+    {"cross entropy backward 4096x32000",
+     "softmax_cross_entropy_backward "
+     "in=logits:f32:4096x32000;labels:f32:4096:index:32000;dloss:f32:4096"},
+    {"group_norm_backward 8x512x64x64, 32 groups",
+     "group_norm_backward_input groups=32 "
+     "in=x:f32:8x512x64x64;gamma:f32:512;dy:f32:8x512x64x64"},
+    {"gather_backward 65536 rows of 1024 to 32000",
+     "gather_backward axis=0 dim=32000 in=dy:f32:65536x1024;idx:f32:65536:index:32000"},
+    {"adamw 100000000",
+     "adamw in_place=1 "
+     "in=p:f32:100000000;g:f32:100000000;m:f32:100000000;v:f32:100000000:positive"},
     /* Image ops; scatter and selection. */
     {"layer_norm2d 8x256x64x64", "layer_norm2d in=x:f32:8x256x64x64;gamma:f32:256;beta:f32:256"},
     {"group_norm 8x512x64x64, 32 groups",
      "group_norm groups=32 in=x:f32:8x512x64x64;gamma:f32:512;beta:f32:512"},
     {"pool_max 3x3/2 32x64x112x112",
      "pool_max kernel=3,3 stride=2,2 padding=1,1 in=x:f32:32x64x112x112"},
+    {"pool_max_backward 3x3/2 32x64x112x112",
+     "pool_max_backward kernel=3,3 stride=2,2 padding=1,1 in=x:f32:32x64x112x112;"
+     "dy:f32:32x64x56x56"},
     {"resize_nearest2x 8x256x128x128", "resize_nearest2x in=x:f32:8x256x128x128"},
     {"axial_rope2d 64x64, 8 heads of 64",
      "axial_rope2d grid=64,64 head_dim=64 in=x:f32:8x4096x512"},
@@ -119,6 +148,29 @@ const bench_case bench_gpu_cases[] = {
      "conv padding=1,1 in=x:f32:1x512x7x7:unit;w:f32:512x512x3x3:unit"},
     {"conv depthwise 3x3 32x256x56x56",
      "conv padding=1,1 groups=256 in=x:f32:32x256x56x56:unit;w:f32:256x1x3x3:unit"},
+    {"conv_backward_input 3x3 32x256x56x56 -> 256",
+     "conv_backward_input padding=1,1 input_size=56,56 in=w:f32:256x256x3x3:unit;"
+     "dy:f32:32x256x56x56:unit"},
+    {"conv_backward_input 3x3 s2 32x128x56x56 -> 256",
+     "conv_backward_input stride=2,2 padding=1,1 input_size=56,56 in=w:f32:256x128x3x3:unit;"
+     "dy:f32:32x256x28x28:unit"},
+    {"conv_backward_input depthwise 3x3 32x256x56x56",
+     "conv_backward_input padding=1,1 groups=256 input_size=56,56 in=w:f32:256x1x3x3:unit;"
+     "dy:f32:32x256x56x56:unit"},
+    {"conv_backward_weight 3x3 32x256x56x56 -> 256",
+     "conv_backward_weight kernel=3,3 padding=1,1 in=x:f32:32x256x56x56:unit;"
+     "dy:f32:32x256x56x56:unit"},
+    {"conv_backward_weight 1x1 32x256x56x56 -> 64",
+     "conv_backward_weight kernel=1,1 in=x:f32:32x256x56x56:unit;dy:f32:32x64x56x56:unit"},
+    {"conv_backward_weight 7x7 s2 32x3x224x224 -> 64",
+     "conv_backward_weight kernel=7,7 stride=2,2 padding=3,3 in=x:f32:32x3x224x224:unit;"
+     "dy:f32:32x64x112x112:unit"},
+    {"conv_backward_weight 3x3 32x512x7x7 -> 512",
+     "conv_backward_weight kernel=3,3 padding=1,1 in=x:f32:32x512x7x7:unit;"
+     "dy:f32:32x512x7x7:unit"},
+    {"conv_backward_weight depthwise 3x3 32x256x56x56",
+     "conv_backward_weight kernel=3,3 padding=1,1 groups=256 in=x:f32:32x256x56x56:unit;"
+     "dy:f32:32x256x56x56:unit"},
     {"conv_transpose2d 4x4 s2 8x256x32x32 -> 128",
      "conv_transpose2d stride=2,2 padding=1,1 in=x:f32:8x256x32x32:unit;w:f32:256x128x4x4:unit"},
     {"im2col 3x3 8x64x56x56", "im2col kernel=3,3 padding=1,1 in=x:f32:8x64x56x56"},
@@ -187,6 +239,12 @@ const bench_case bench_gpu_cases[] = {
     {"attention 8x16x512x64",
      "attention layout=bhsd mask=none in=q:f32:8x16x512x64:unit;k:f32:8x16x512x64:unit;"
      "v:f32:8x16x512x64"},
+    {"attention_backward causal 1x32x2048x128",
+     "attention_backward layout=bhsd mask=causal in=q:f32:1x32x2048x128:unit;"
+     "k:f32:1x32x2048x128:unit;v:f32:1x32x2048x128:unit;dy:f32:1x32x2048x128:unit"},
+    {"attention_backward 8x16x512x64",
+     "attention_backward layout=bhsd mask=none in=q:f32:8x16x512x64:unit;k:f32:8x16x512x64:unit;"
+     "v:f32:8x16x512x64;dy:f32:8x16x512x64:unit"},
     {"fft 100000 lines of 100", "fft in=x:c64:100000x100"},
     {"fft 3000 lines of 3000", "fft in=x:c64:3000x3000"},
     {"lstm 128 steps, 512 hidden, batch 64",

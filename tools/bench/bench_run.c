@@ -63,13 +63,17 @@ static const rlxvk_shape *leaf_shape(const case_spec *s, const char *name)
 }
 
 /* conv sums the taps and channels of a row of w for every element of y; its transpose spreads every
- * element of x over as many of y. */
+ * element of x over as many of y; its gradients do as much. */
 static double count_conv_flops(const case_spec *s, const rlxvk_shape *y)
 {
     const rlxvk_shape *w = leaf_shape(s, "w");
     double row = w->dims[0] ? elements(w) / (double)w->dims[0] : 0;
     if (strcmp(s->row, "conv") == 0)
         return 2 * elements(y) * row;
+    if (strcmp(s->row, "conv_backward_input") == 0)
+        return 2 * elements(leaf_shape(s, "dy")) * row;
+    if (strcmp(s->row, "conv_backward_weight") == 0 && y->dims[0])
+        return 2 * elements(leaf_shape(s, "dy")) * elements(y) / (double)y->dims[0];
     return strcmp(s->row, "conv_transpose2d") == 0 ? 2 * elements(leaf_shape(s, "x")) * row : 0;
 }
 
@@ -84,11 +88,12 @@ static double count_flops(const case_spec *s, const rlxvk_shape *y)
         const rlxvk_shape *x = leaf_shape(s, "x");
         return 2 * elements(y) * (double)x->dims[x->rank - 1];
     }
-    if (strcmp(s->row, "attention") == 0) {
+    if (strncmp(s->row, "attention", 9) == 0) { /* two products, or the five of its gradients */
         bool causal = strcmp(case_word(s, "mask", "none"), "causal") == 0;
-        double queries = (double)y->dims[2], keys = (double)leaf_shape(s, "k")->dims[2];
+        const rlxvk_shape *q = leaf_shape(s, "q");
+        double queries = (double)q->dims[2], keys = (double)leaf_shape(s, "k")->dims[2];
         double seen = causal ? keys - (queries - 1) / 2 : keys; /* of a query, on average */
-        return 4 * elements(y) * seen;
+        return (strcmp(s->row, "attention") == 0 ? 4 : 10) * elements(q) * seen;
     }
     return count_conv_flops(s, y);
 }

@@ -146,6 +146,8 @@ static void append_command(const job *j, text *line)
         text_append(line, " --golden '%s'", o->golden);
     if (o->force_host)
         text_append(line, " --force-host");
+    if (o->gradients)
+        text_append(line, " --gradients");
     if (o->tuned)
         text_append(line, " --tuned");
     if (j->setup.precision)
@@ -194,8 +196,10 @@ static void run_case(job *j, size_t i)
 {
     const conform_case *c = &j->cases.items[i];
     golden_case loaded;
+    void (*run)(const conform_setup *, const conform_case *, conform_result *) =
+        j->options->gradients ? conform_run_gradients : conform_run;
     if (!c->golden) {
-        conform_run(&j->setup, c, &j->results[i]);
+        run(&j->setup, c, &j->results[i]);
         return;
     }
     loaded = *c->golden;
@@ -204,7 +208,7 @@ static void run_case(job *j, size_t i)
         snprintf(j->results[i].message, sizeof j->results[i].message, "%s", rlxvk_last_error());
         return;
     }
-    conform_run(&j->setup, &(conform_case){c->line, &loaded, c->number}, &j->results[i]);
+    run(&j->setup, &(conform_case){c->line, &loaded, c->number}, &j->results[i]);
     golden_unload(&loaded);
 }
 
@@ -352,6 +356,8 @@ static rlxvk_status collect(job *j)
     for (size_t i = 0; i < j->cases.count; i++) {
         const conform_result *result = &j->results[i];
         conform_row *row = find_row(j, row_of(&j->cases.items[i], name));
+        if (result->passed_over)
+            continue;
         row->cases++;
         row->verdicts[result->verdict]++;
         row->worst = MAX(row->worst, result->error);

@@ -51,6 +51,23 @@ typedef struct conform_result {
 /* Runs one case. A problem of the case or the library is a verdict, never a lost status. */
 void conform_run(const conform_setup *setup, const conform_case *c, conform_result *out);
 
+/* The same for the gradients of what the case computes with respect to its leaves, run on the
+ * device and judged against central differences of the host reference (conform_gradient.c). Passed
+ * over: too large for that, or nothing but places where it is no smooth function of them. */
+void conform_run_gradients(const conform_setup *setup, const conform_case *c, conform_result *out);
+
+/* The leaves' contents, owned by the caller unless the case is golden. */
+RLXVK_MUST_CHECK rlxvk_status conform_fill(const case_spec *spec, const conform_case *given,
+                                           uint64_t seed, void *contents[CASE_MAX_INPUTS]);
+/* The case's graph, its leaves and its result; an error of building sticks to the graph. */
+RLXVK_MUST_CHECK rlxvk_status conform_build(const case_spec *spec, rlxvk_graph **out,
+                                            rlxvk_tensor leaves[CASE_MAX_INPUTS],
+                                            rlxvk_tensor *out_result);
+
+/* What the node is a view of, itself where it is none, and from which word on: a view has no
+ * arithmetic of its own, value and bound are those of the node it looks into. */
+uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset);
+
 /* See the top. */
 double conform_error(float got, double reference, double bound);
 

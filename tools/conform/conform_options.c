@@ -27,6 +27,9 @@ const char conform_help[] =
     "the\n"
     "                 variant cannot do are passed over\n"
     "  --tuned        let measured choices decide, too (rlxvk bench --tune); otherwise the tables\n"
+    "  --gradients    check the gradients of what each case computes instead, against\n"
+    "                 differences of the host reference; passed over: cases too large for\n"
+    "                 that, and those that are no smooth function of their leaves\n"
     "  --force-host   run every op's host function through the executable\n"
     "  --json         the report as JSON on standard output, failures on standard error\n"
     "  --html FILE    the report as a page, too\n"
@@ -34,15 +37,25 @@ const char conform_help[] =
     "Exit status 0 only if nothing failed.\n";
 
 static const struct option long_options[] = {
-    {"device", required_argument, NULL, 'd'},  {"op", required_argument, NULL, 'o'},
-    {"case", required_argument, NULL, 'c'},    {"golden", required_argument, NULL, 'g'},
-    {"seed", required_argument, NULL, 's'},    {"jobs", required_argument, NULL, 'j'},
-    {"html", required_argument, NULL, 'H'},    {"precision", required_argument, NULL, 'p'},
-    {"variant", required_argument, NULL, 'v'}, {"each-variant", no_argument, NULL, 'e'},
-    {"tuned", no_argument, NULL, 't'},         {"force-host", no_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'J'},          {"list", no_argument, NULL, 'l'},
-    {"sparse", optional_argument, NULL, 'S'},  {"phase", required_argument, NULL, 'P'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    {"device", required_argument, NULL, 'd'},
+    {"op", required_argument, NULL, 'o'},
+    {"case", required_argument, NULL, 'c'},
+    {"golden", required_argument, NULL, 'g'},
+    {"seed", required_argument, NULL, 's'},
+    {"jobs", required_argument, NULL, 'j'},
+    {"html", required_argument, NULL, 'H'},
+    {"precision", required_argument, NULL, 'p'},
+    {"variant", required_argument, NULL, 'v'},
+    {"each-variant", no_argument, NULL, 'e'},
+    {"tuned", no_argument, NULL, 't'},
+    {"force-host", no_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'J'},
+    {"list", no_argument, NULL, 'l'},
+    {"sparse", optional_argument, NULL, 'S'},
+    {"phase", required_argument, NULL, 'P'},
+    {"gradients", no_argument, NULL, 'G'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static bool set_option(conform_options *o, int letter)
@@ -52,8 +65,9 @@ static bool set_option(conform_options *o, int letter)
                                      ['g'] = &o->golden,
                                      ['H'] = &o->html,
                                      ['v'] = &o->variant};
-    bool *const flags[128] = {['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant,
-                              ['t'] = &o->tuned,      ['l'] = &o->list, ['h'] = &o->help};
+    bool *const flags[128] = {
+        ['f'] = &o->force_host, ['J'] = &o->json, ['e'] = &o->each_variant, ['t'] = &o->tuned,
+        ['l'] = &o->list,       ['h'] = &o->help, ['G'] = &o->gradients};
     if (letter < 0 || letter >= 128 || letter == '?')
         return false;
     if (words[letter])
@@ -114,8 +128,11 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
                      (unsigned long long)o->phase, (unsigned long long)MAX(o->sparse, 1));
     else if (o->one_case && (!o->ops || strchr(o->ops, ',')))
         report_error("--case needs one --op, whose case it is");
-    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host))
-        report_error("--each-variant goes with no --variant, --json, --html or --force-host");
+    else if (o->each_variant && (o->variant || o->json || o->html || o->force_host || o->gradients))
+        report_error(
+            "--each-variant goes with no --variant, --json, --html, --force-host or --gradients");
+    else if (o->gradients && (o->force_host || o->variant))
+        report_error("--gradients goes with no --force-host or --variant");
     else
         return true;
     return false;

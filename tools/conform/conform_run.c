@@ -100,22 +100,6 @@ static double bound_of(const session *s, uint64_t i)
     return bounds ? bounds[s->offset + i] : 0;
 }
 
-/* A view has no arithmetic of its own: value and bound are those of the node it looks into. */
-static void find_source(session *s)
-{
-    s->node = s->output.id - 1;
-    s->offset = 0;
-    for (;;) {
-        const node *n = graph_node(s->graph, s->node);
-        const op_family *family = node_row(n)->family;
-        uint64_t step = 0;
-        if (!family->view || family->writes || !family->view(s->graph, n, &step))
-            return;
-        s->offset += n->dtype == RLXVK_C64 ? 2 * step : step;
-        s->node = n->inputs[0];
-    }
-}
-
 /* "[2, 0, 5] (flat 35)" */
 static void describe_index(const session *s, uint64_t flat, text *out)
 {
@@ -170,43 +154,6 @@ static void compare(session *s)
 
 /* ---- Steps ---- */
 
-static rlxvk_status prepare_contents(session *s)
-{
-    for (size_t i = 0; i < s->spec.input_count; i++) {
-        const case_input *leaf = &s->spec.inputs[i];
-        if (s->given->golden) {
-            s->contents[i] = s->given->golden->contents[i].data;
-            continue;
-        }
-        s->contents[i] = memory_zeroed(case_length(leaf) + 1, case_is_raw(leaf) ? 1 : 4);
-        if (!s->contents[i])
-            return status_fail_memory("case");
-        rlxvk_status status =
-            case_fill(&s->spec, i, s->setup->seed, s->given->number, s->contents[i]);
-        if (status != RLXVK_OK)
-            return status;
-    }
-    return RLXVK_OK;
-}
-
-static rlxvk_status build_graph(session *s)
-{
-    const case_family *family = case_find_family(s->spec.row);
-    rlxvk_status status = rlxvk_graph_create(&s->graph);
-    if (status != RLXVK_OK)
-        return status;
-    if (!family)
-        return status_fail(RLXVK_E_UNKNOWN_OP, "no case family builds row '%s'", s->spec.row);
-    for (size_t i = 0; i < s->spec.input_count; i++) {
-        const case_input *leaf = &s->spec.inputs[i];
-        s->leaves[i] = (case_is_param(leaf) ? rlxvk_param : rlxvk_input)(s->graph, leaf->name,
-                                                                         leaf->dtype, leaf->shape);
-    }
-    s->output = family->build(s->graph, &s->spec, s->leaves);
-    rlxvk_graph_output(s->graph, s->output);
-    return RLXVK_OK;
-}
-
 /* A case that must not build: right when the status is the one expected and the text names the op.
  */
 static void judge_refusal(session *s, const char *expected)
@@ -253,11 +200,11 @@ static rlxvk_status evaluate(session *s)
         TRY(evaluation_set(&s->reference, s->leaves[i].id - 1, s->contents[i]));
     TRY(evaluation_run(&s->reference));
     rlxvk_shape shape = rlxvk_tensor_shape(s->graph, s->output);
-    find_source(s);
+    s->node = conform_source(s->graph, s->output.id - 1, &s->offset);
     s->raw = s->reference.bytes[s->output.id - 1] != NULL;
     s->count = shape_numel(&shape);
     s->count *= rlxvk_tensor_dtype(s->graph, s->output) == RLXVK_C64 ? 2 : 1;
-    if (s->given->golden && s->given->golden->expected.numel != s->count)
+    if (s->given->golden && !golden_has_length(s->given->golden, s->count))
         TRY(status_fail(RLXVK_E_SHAPE, "the golden output has %llu elements, the graph's %llu",
                         (unsigned long long)s->given->golden->expected.numel,
                         (unsigned long long)s->count));
@@ -361,8 +308,9 @@ static rlxvk_status execute(session *s)
         pass_over(s->result);
         return RLXVK_OK;
     }
-    TRY(prepare_contents(s));
-    TRY(build_graph(s));
+    TRY(conform_fill(&s->spec, s->given, s->setup->seed, s->contents));
+    TRY(conform_build(&s->spec, &s->graph, s->leaves, &s->output));
+    rlxvk_graph_output(s->graph, s->output);
     if (expected) {
         judge_refusal(s, expected);
         return RLXVK_OK;

@@ -12,10 +12,18 @@
 
 static const struct mapping {
     const char *op, *row; /* %s: the case's kind */
+    const char *pair; /* that the case has besides: a bound of its own for what takes several ops */
 } mappings[] = {
-    {"activation", "%s"},          {"binary", "%s"},
-    {"reduce", "reduce_%s"},       {"attention_gqa", "attention"},
-    {"dequant", "dequant_gather"}, {"pool", "pool_%s"},
+    {"activation", "%s"},
+    {"binary", "%s"},
+    {"reduce", "reduce_%s"},
+    {"attention_gqa", "attention"},
+    {"dequant", "dequant_gather"},
+    {"pool", "pool_%s"},
+    {"cumsum_backward", "cumsum", "within=1e-6"},
+    {"max_pool2d_backward", "pool_max_backward"},
+    {"conv2d_backward_input", "conv_backward_input"},
+    {"conv2d_backward_weight", "conv_backward_weight"},
 };
 
 /* A case of a format that is no weight format has no op. */
@@ -28,12 +36,14 @@ static bool format_known(const case_spec *s)
 
 static void map_row(case_spec *s, const char *op)
 {
-    const struct mapping *found = &(struct mapping){op, op};
+    const struct mapping *found = &(struct mapping){op, op, NULL};
     text row = {s->row, sizeof s->row, 0};
     for (size_t i = 0; i < ARRAY_COUNT(mappings); i++)
         if (strcmp(op, mappings[i].op) == 0)
             found = &mappings[i];
     const char *mark = strstr(found->row, "%s");
+    if (found->pair && case_parse_pair(s, found->pair) != RLXVK_OK)
+        return;
     if (mark)
         text_append(&row, "%.*s%s", (int)(mark - found->row), found->row, case_word(s, "kind", ""));
     else
@@ -88,10 +98,16 @@ static bool take_inputs(golden_case *c, char *list)
     return true;
 }
 
-static bool take_output(golden_case *c, char *list)
+static bool take_outputs(golden_case *c, char *list)
 {
-    char *name, *file;
-    return split_files(list, &name, &file, 1) >= 1 && copy_file(file, c->output, sizeof c->output);
+    char *names[CASE_MAX_INPUTS], *files[CASE_MAX_INPUTS];
+    c->output_count = split_files(list, names, files, CASE_MAX_INPUTS);
+    if (c->output_count == 0 || c->output_count > CASE_MAX_INPUTS)
+        return false;
+    for (size_t i = 0; i < c->output_count; i++)
+        if (!copy_file(files[i], c->outputs[i], sizeof c->outputs[i]))
+            return false;
+    return true;
 }
 
 /* False when the line is malformed; a line with more inputs than a case holds has no row. */
@@ -114,7 +130,7 @@ static bool parse_line(char *line, golden_case *c)
     if (!op || !in || !out)
         return false;
     map_row(&c->spec, op);
-    return !c->spec.row[0] || (take_inputs(c, in) && take_output(c, out));
+    return !c->spec.row[0] || (take_inputs(c, in) && take_outputs(c, out));
 }
 
 static rlxvk_status add_line(golden_set *set, const char *begin, size_t length, size_t number)
@@ -198,6 +214,41 @@ static void take_complex(case_spec *s)
     shape->rank--;
 }
 
+/* Several outputs are one array of all their elements, as ops of several results give them. */
+static rlxvk_status append_output(npy_array *all, const npy_array *more)
+{
+    double *grown = memory_zeroed(all->numel + more->numel + 1, sizeof *grown);
+    if (!grown)
+        return status_fail_memory("golden outputs");
+    for (uint64_t i = 0; i < all->numel; i++)
+        grown[i] = npy_element(all, i);
+    for (uint64_t i = 0; i < more->numel; i++)
+        grown[all->numel + i] = npy_element(more, i);
+    npy_array joined = {.dtype = RLXVK_F64,
+                        .numel = all->numel + more->numel,
+                        .size = (all->numel + more->numel) * sizeof *grown,
+                        .data = grown};
+    joined.shape = RLXVK_SHAPE((int64_t)joined.numel);
+    npy_destroy(all);
+    *all = joined;
+    return RLXVK_OK;
+}
+
+static rlxvk_status load_outputs(const golden_set *set, golden_case *c)
+{
+    rlxvk_status status = load(set, c->outputs[0], &c->expected);
+    c->ends[0] = c->expected.numel;
+    for (size_t i = 1; i < c->output_count && status == RLXVK_OK; i++) {
+        npy_array more = {0};
+        status = load(set, c->outputs[i], &more);
+        if (status == RLXVK_OK)
+            status = append_output(&c->expected, &more);
+        npy_destroy(&more);
+        c->ends[i] = c->expected.numel;
+    }
+    return status;
+}
+
 rlxvk_status golden_load(const golden_set *set, golden_case *c)
 {
     rlxvk_status status;
@@ -210,7 +261,8 @@ rlxvk_status golden_load(const golden_set *set, golden_case *c)
                             c->files[i], rlxvk_dtype_name(c->contents[i].dtype)));
     }
     take_complex(&c->spec);
-    return load(set, c->output, &c->expected);
+    TRY(load_outputs(set, c));
+    return RLXVK_OK;
 error:
     golden_unload(c);
     return status;
@@ -221,4 +273,12 @@ void golden_unload(golden_case *c)
     for (size_t i = 0; i < CASE_MAX_INPUTS; i++)
         npy_destroy(&c->contents[i]);
     npy_destroy(&c->expected);
+}
+
+bool golden_has_length(const golden_case *c, uint64_t length)
+{
+    for (size_t i = 0; i < c->output_count; i++)
+        if (c->ends[i] == length)
+            return true;
+    return false;
 }

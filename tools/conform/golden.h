@@ -17,8 +17,10 @@ typedef struct golden_case {
     char name[64];
     char *line;     /* as written */
     case_spec spec; /* row, attributes, inputs; row is "" when no op of this build takes the case */
-    char files[CASE_MAX_INPUTS][160]; /* of the inputs */
-    char output[160];                 /* of the first output */
+    char files[CASE_MAX_INPUTS][160];   /* of the inputs */
+    char outputs[CASE_MAX_INPUTS][160]; /* one after the other, they are the result */
+    uint64_t ends[CASE_MAX_INPUTS];     /* elements of the first, of the first two ... */
+    size_t output_count;
     npy_array contents[CASE_MAX_INPUTS], expected;
 } golden_case;
 
@@ -34,5 +36,8 @@ void golden_close(golden_set *set);
 /* Reads the arrays of one case and completes its spec with their shapes. */
 RLXVK_MUST_CHECK rlxvk_status golden_load(const golden_set *set, golden_case *c);
 void golden_unload(golden_case *c);
+
+/* Whether a result of so many elements is the first output, or the first few. */
+bool golden_has_length(const golden_case *c, uint64_t length);
 
 #endif

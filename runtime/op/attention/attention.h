@@ -10,6 +10,17 @@ typedef struct attention_attributes {
     bool with_lse;
 } attention_attributes;
 
+/* Of attention_backward; operands q, k, v, dy, and the mask where there is one. */
+typedef struct attention_backward_attributes {
+    rlxvk_attention_options options;
+    bool with_lse;  /* dy is packed: of y, followed by that of lse [B, H, Sq] */
+    bool with_bias; /* the mask is BIAS and its gradient wanted */
+} attention_backward_attributes;
+
+typedef struct attention_gradients {
+    rlxvk_tensor q, k, v, bias; /* bias: RLXVK_NONE where it is not asked for */
+} attention_gradients;
+
 #define ATTENTION_MAX_WIDTH 256
 
 /* Element strides of a tensor by batch, head and sequence; the column stride is 1. */
@@ -32,6 +43,21 @@ attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const
 void attention_band(const rlxvk_attention_options *o, const attention_geometry *a,
                     uint32_t *out_reach, uint32_t *out_window);
 
+/* Checks operands and options, the mask being operand number `mask`, and resolves the options. */
+rlxvk_status attention_resolve(const rlxvk_graph *g, const node *n, uint32_t mask,
+                               rlxvk_attention_options *o);
+void attention_describe_options(const rlxvk_attention_options *o, text *out);
+
+/* The node and views of its parts; inputs[4] may be RLXVK_NONE. */
+attention_gradients attention_backward_build(rlxvk_graph *g, const rlxvk_tensor inputs[5],
+                                             const attention_backward_attributes *a);
+rlxvk_status attention_backward_lower(lowering *l, uint32_t id);
+rlxvk_status attention_backward_host(const host_call *call);
+
+/* The forward's dispatches of node `id`, in f32, with the log-sum-exp: y and then lse to `out`,
+ * from its start on. The mask is operand number `mask`. */
+rlxvk_status attention_emit_rows(lowering *l, uint32_t id, const rlxvk_attention_options *o,
+                                 uint32_t mask, operand out);
 rlxvk_status attention_lower(lowering *l, uint32_t id);
 rlxvk_status attention_host(const host_call *call);
 

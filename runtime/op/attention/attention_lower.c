@@ -24,13 +24,12 @@ static uint32_t mask_code(rlxvk_attention_mask mask)
     return codes[mask];
 }
 
-static void set_operands(const lowering *l, uint32_t id, job *j)
+static void set_operands(const lowering *l, uint32_t id, uint32_t mask, operand out, job *j)
 {
-    const node *n = graph_node(l->graph, id);
     for (uint32_t i = 0; i < 3; i++)
         j->operands[i] = lower_input(l, id, i);
-    j->operands[3] = lower_input(l, id, n->input_count == 4 ? 3 : 0);
-    j->operands[4] = lower_write(l, id);
+    j->operands[3] = lower_input(l, id, mask);
+    j->operands[4] = out;
 }
 
 static void set_arguments(const lowering *l, uint32_t id, job *j)
@@ -163,33 +162,61 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const job *j,
 
 /* ---- Choice ---- */
 
+/* On tiles or rows, keys in chunks where the plan splits them. */
+static rlxvk_status emit_f32(lowering *l, uint32_t id, job *j, const attention_shape *shape)
+{
+    operand partial;
+    rlxvk_status status;
+    set_arguments(l, id, j);
+    if (j->plan.chunk == 0)
+        return emit_chunks(l, id, j, j->operands[4]);
+    TRY(lower_temporary(l, sizeof(float) * attention_partial_words(&j->plan, shape), &partial));
+    TRY(emit_chunks(l, id, j, partial));
+    TRY(emit_merge(l, id, j, partial));
+error:
+    return status;
+}
+
+static attention_shape plan_shape(const attention_geometry *a)
+{
+    return (attention_shape){(uint64_t)a->batch,   (uint64_t)a->heads, (uint64_t)a->kv_heads,
+                             (uint64_t)a->queries, (uint64_t)a->keys,  (uint64_t)a->width};
+}
+
+static attention_geometry geometry_of(const lowering *l, const node *n,
+                                      const rlxvk_attention_options *o, uint32_t mask)
+{
+    return attention_geometry_of(o, input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
+                                 n->input_count > mask ? input_shape(l->graph, n, mask) : NULL);
+}
+
+rlxvk_status attention_emit_rows(lowering *l, uint32_t id, const rlxvk_attention_options *o,
+                                 uint32_t mask, operand out)
+{
+    const node *n = graph_node(l->graph, id);
+    attention_attributes attributes = {.options = *o, .with_lse = true};
+    job j = {.attributes = &attributes, .a = geometry_of(l, n, o, mask)};
+    attention_shape shape = plan_shape(&j.a);
+    j.plan = attention_select(&shape, l->profile, VARIANT_NONE);
+    set_operands(l, id, n->input_count > mask ? mask : 0, out, &j);
+    return emit_f32(l, id, &j, &shape);
+}
+
 rlxvk_status attention_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     job j = {.attributes = n->attributes};
-    const rlxvk_shape *mask = n->input_count == 4 ? input_shape(l->graph, n, 3) : NULL;
-    operand partial;
-    rlxvk_status status;
-    j.a = attention_geometry_of(&j.attributes->options, input_shape(l->graph, n, 0),
-                                input_shape(l->graph, n, 1), mask);
-    attention_shape shape = {(uint64_t)j.a.batch,   (uint64_t)j.a.heads, (uint64_t)j.a.kv_heads,
-                             (uint64_t)j.a.queries, (uint64_t)j.a.keys,  (uint64_t)j.a.width};
+    j.a = geometry_of(l, n, &j.attributes->options, 3);
+    attention_shape shape = plan_shape(&j.a);
     attention_matrix_plan matrix =
         attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
     bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
                     mask_code(j.attributes->options.mask) == ATTENTION_BAND;
     j.plan = attention_select(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
-    set_operands(l, id, &j);
-    if (on_units)
-        j.plan.chunk = 0;
+    set_operands(l, id, n->input_count == 4 ? 3 : 0, lower_write(l, id), &j);
+    if (!on_units)
+        return emit_f32(l, id, &j, &shape);
+    j.plan.chunk = 0;
     set_arguments(l, id, &j);
-    if (on_units)
-        return emit_matrix(l, id, &j, &matrix);
-    if (j.plan.chunk == 0)
-        return emit_chunks(l, id, &j, j.operands[4]);
-    TRY(lower_temporary(l, sizeof(float) * attention_partial_words(&j.plan, &shape), &partial));
-    TRY(emit_chunks(l, id, &j, partial));
-    TRY(emit_merge(l, id, &j, partial));
-error:
-    return status;
+    return emit_matrix(l, id, &j, &matrix);
 }

@@ -7,6 +7,7 @@
 #include "args/attention.h"
 #include "constants/attention.h"
 #include "op/families.h"
+#include "op/gradient.h"
 
 #include <math.h>
 
@@ -133,6 +134,15 @@ static rlxvk_status axial_rope2d_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* The transpose of a turn is the turn back. */
+static rlxvk_status axial_rope2d_vjp(gradient_call *c)
+{
+    rlxvk_axial_rope2d_options o = ((const axial_rope2d_attributes *)c->n.attributes)->options;
+    o.inverse = !o.inverse;
+    gradient_give(c, 0, rlxvk_axial_rope2d(c->graph, c->dy, &o));
+    return RLXVK_OK;
+}
+
 static void axial_rope2d_describe(const node *n, text *out)
 {
     const rlxvk_axial_rope2d_options *o =
@@ -149,4 +159,5 @@ const op_family axial_rope2d_family = {.name = "axial_rope2d",
                                        .in_place = op_first_in_place,
                                        .lower = axial_rope2d_lower,
                                        .host = axial_rope2d_host,
+                                       .vjp = axial_rope2d_vjp,
                                        .describe = axial_rope2d_describe};

@@ -2,11 +2,14 @@
  * Rotary embedding: pairs (a, b) of each head turn to (a c - b s, b c + a s), with c and s from
  * tables of one row per position, or per token. The sequence is the last axis but one; the last
  * holds whole heads. Columns from n_rot on are copied. A table is never wrapped around: too few
- * rows are an error.
+ * rows are an error. rope_backward turns back: -s in place of s.
  */
 #include "args/attention.h"
 #include "constants/attention.h"
 #include "op/families.h"
+#include "op/gradient.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 
@@ -22,14 +25,31 @@ typedef struct rope_geometry {
 
 /* ---- Building ---- */
 
-rlxvk_tensor rlxvk_rope(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cos, rlxvk_tensor sin,
-                        const rlxvk_rope_options *options)
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_tensor cos,
+                          rlxvk_tensor sin, const rlxvk_rope_options *options)
 {
     rope_attributes a = {0};
     rlxvk_tensor operands[] = {x, cos, sin};
     if (options)
         a.options = *options;
-    return op_build(g, OP_rope, operands, ARRAY_COUNT(operands), &a);
+    return op_build(g, op, operands, ARRAY_COUNT(operands), &a);
+}
+
+rlxvk_tensor rlxvk_rope(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor cos, rlxvk_tensor sin,
+                        const rlxvk_rope_options *options)
+{
+    return build(g, OP_rope, x, cos, sin, options);
+}
+
+rlxvk_tensor rlxvk_rope_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor cos,
+                                 rlxvk_tensor sin, const rlxvk_rope_options *options)
+{
+    return build(g, OP_rope_backward, dy, cos, sin, options);
+}
+
+static bool turns_back(const node *n)
+{
+    return node_code(n) == ROPE_TURN_BACK;
 }
 
 /* ---- Infer ---- */
@@ -136,7 +156,7 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
                                   .sin_offset = operands[2].offset};
     dispatch d = {.kernel = KERNEL_ROPE, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
-                  {ROPE_NEIGHBOURS, o->style == RLXVK_ROPE_GPTJ});
+                  {ROPE_NEIGHBOURS, o->style == RLXVK_ROPE_GPTJ}, {ROPE_BACK, turns_back(n)});
     lower_groups(l, &d, groups_for(arguments.pairs, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
@@ -145,16 +165,17 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
 
 /* Turns the pairs of one head; unit roundoff times (8 + 4 sqrt 2) times the sum of both |terms| is
  * the tolerance. */
-static void rotate_head(const rlxvk_rope_options *o, const float *x, const float *c, const float *s,
-                        double *y, double *bound)
+static void rotate_head(const rlxvk_rope_options *o, bool back, const float *x, const float *c,
+                        const float *s, double *y, double *bound)
 {
     double factor = ldexp(8 + 4 * sqrt(2.0), -24);
     int64_t half = o->n_rot / 2;
     for (int64_t i = 0; i < half; i++) {
         int64_t a = o->style == RLXVK_ROPE_GPTJ ? 2 * i : i;
         int64_t b = o->style == RLXVK_ROPE_GPTJ ? 2 * i + 1 : i + half;
-        y[a] = (double)x[a] * c[i] - (double)x[b] * s[i];
-        y[b] = (double)x[b] * c[i] + (double)x[a] * s[i];
+        double sine = back ? -(double)s[i] : s[i];
+        y[a] = (double)x[a] * c[i] - x[b] * sine;
+        y[b] = (double)x[b] * c[i] + x[a] * sine;
         if (!bound)
             continue;
         bound[a] = 1e-7 + factor * (fabs((double)x[a] * c[i]) + fabs((double)x[b] * s[i]));
@@ -176,11 +197,23 @@ static rlxvk_status rope_host(const host_call *call)
             position += row / r.batch_rows * r.sequence;
         for (int64_t h = 0; h < heads; h++) {
             int64_t at = row * r.row_length + h * o->head_dim;
-            rotate_head(o, in[0].words + at, in[1].words + position * r.columns,
-                        in[2].words + position * r.columns, call->out + at,
-                        call->bound ? call->bound + at : NULL);
+            rotate_head(o, turns_back(call->node), in[0].words + at,
+                        in[1].words + position * r.columns, in[2].words + position * r.columns,
+                        call->out + at, call->bound ? call->bound + at : NULL);
         }
     }
+    return RLXVK_OK;
+}
+
+/* ---- Gradients ---- */
+
+/* The transpose of a turn is the turn back. The tables get nothing: they are positions. */
+static rlxvk_status rope_vjp(gradient_call *c)
+{
+    const rlxvk_rope_options *o = &((const rope_attributes *)c->n.attributes)->options;
+    op_kind op = turns_back(&c->n) ? OP_rope : OP_rope_backward;
+    gradient_give(c, 0,
+                  build(c->graph, op, c->dy, gradient_operand(c, 1), gradient_operand(c, 2), o));
     return RLXVK_OK;
 }
 
@@ -201,4 +234,5 @@ const op_family rope_family = {.name = "rope",
                                .in_place = op_first_in_place,
                                .lower = rope_lower,
                                .host = rope_host,
+                               .vjp = rope_vjp,
                                .describe = rope_describe};

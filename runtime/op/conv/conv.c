@@ -3,14 +3,13 @@
  * groups * channels, spatial], y [N, groups * m, spatial]. w is [groups * m, channels, taps] for
  * conv and [groups * channels, m, taps] for its transpose, which is one dense convolution for each
  * phase of y (conv.glsl).
- *
- * conv_select.c chooses the kernel. Where K = channels * taps is long and y is small, workgroups
- * sum parts of K into a temporary [splits, y], which conv_sum adds up in order.
  */
-#include "args/conv.h"
 #include "op/conv/conv.h"
 #include "op/conv/conv_emit.h"
 #include "op/families.h"
+#include "op/gradient.h"
+
+#include <rlxvk_train.h>
 
 #include <string.h>
 
@@ -39,32 +38,6 @@ rlxvk_tensor rlxvk_conv_transpose2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor
 }
 
 /* ---- Infer ---- */
-
-static rlxvk_status check_ranks(const node *n, const rlxvk_shape *x, const rlxvk_shape *w)
-{
-    char x_text[SHAPE_TEXT], w_text[SHAPE_TEXT];
-    if (x->rank < 3 || x->rank > 2 + CONV_AXES)
-        return op_fail(n, RLXVK_E_SHAPE, "x is %s; it must be [N, C, spatial] of rank 3, 4 or 5",
-                       shape_text(x, x_text));
-    if (w->rank != x->rank)
-        return op_fail(n, RLXVK_E_SHAPE, "w is %s and x is %s; their ranks must agree",
-                       shape_text(w, w_text), shape_text(x, x_text));
-    return RLXVK_OK;
-}
-
-/* The kernel is w's spatial dims; a given one must say the same. */
-static rlxvk_status take_kernel(const node *n, const rlxvk_shape *w, rlxvk_conv_options *o)
-{
-    char w_text[SHAPE_TEXT];
-    for (uint32_t i = 0; i + 2 < w->rank; i++) {
-        if (o->kernel[i] && o->kernel[i] != w->dims[2 + i])
-            return op_fail(n, o->kernel[i] < 0 ? RLXVK_E_ATTR : RLXVK_E_SHAPE,
-                           "kernel[%u] is %lld, w is %s; they must agree (or leave kernel out)", i,
-                           (long long)o->kernel[i], shape_text(w, w_text));
-        o->kernel[i] = w->dims[2 + i];
-    }
-    return RLXVK_OK;
-}
 
 /* conv: w [Cout, Cin/groups, ..]; transposed: w [Cin, Cout/groups, ..]. */
 static rlxvk_status check_channels(const node *n, const rlxvk_shape *x, const rlxvk_shape *w,
@@ -141,8 +114,8 @@ static rlxvk_status conv_infer(const rlxvk_graph *g, node *n, void *attributes)
     rlxvk_conv_options *o = &((conv_attributes *)attributes)->options;
     const rlxvk_shape *x = input_shape(g, n, 0), *w = input_shape(g, n, 1);
     rlxvk_status status;
-    TRY(check_ranks(n, x, w));
-    TRY(take_kernel(n, w, o));
+    TRY(conv_check_ranks(n, "x", x, "w", w));
+    TRY(conv_take_kernel(n, w, o));
     TRY(conv_check_options(n, o, x->rank - 2));
     n->shape.rank = x->rank;
     n->shape.dims[0] = x->dims[0];
@@ -162,108 +135,65 @@ error:
 
 /* ---- Lower ---- */
 
-static void fill_axes(struct conv_args *args, const rlxvk_shape *x, const rlxvk_shape *y,
-                      const rlxvk_conv_options *o)
-{
-    uint32_t axes = x->rank - 2;
-    for (uint32_t i = 0; i < CONV_AXES; i++) {
-        bool real = i + axes >= CONV_AXES;
-        uint32_t axis = real ? i + axes - CONV_AXES : 0;
-        args->in_size[i] = real ? (u32)x->dims[2 + axis] : 1;
-        args->out_size[i] = real ? (u32)y->dims[2 + axis] : 1;
-        args->kernel[i] = real ? (u32)o->kernel[axis] : 1;
-        args->stride[i] = real ? (u32)o->stride[axis] : 1;
-        args->padding[i] = real ? (u32)o->padding[axis] : 0;
-        args->dilation[i] = real ? (u32)o->dilation[axis] : 1;
-    }
-}
-
-/* Of one axis: cells of a phase, phases, and taps that a phase meets at most. */
-typedef struct phase_axis {
-    uint64_t cells, count, taps;
-} phase_axis;
-
-static phase_axis phases_of(const conv_problem *p, uint32_t i)
-{
-    const struct conv_args *args = &p->args;
-    uint64_t stride = args->stride[i], out = args->out_size[i];
-    if (!p->transposed)
-        return (phase_axis){out, 1, args->kernel[i]};
-    uint64_t step = stride / common_divisor(stride, args->dilation[i]);
-    return (phase_axis){divide_up(out, stride), MIN(stride, out), divide_up(args->kernel[i], step)};
-}
-
-static void fill_sizes(conv_problem *p, const rlxvk_shape *x, const rlxvk_shape *y, uint64_t groups)
-{
-    struct conv_args *args = &p->args;
-    phase_axis total = {1, 1, 1};
-    for (uint32_t i = 0; i < CONV_AXES; i++) {
-        phase_axis axis = phases_of(p, i);
-        total.cells *= axis.cells;
-        total.count *= axis.count;
-        total.taps *= axis.taps;
-        args->divide[i] = conv_divide_multiplier((uint32_t)axis.cells);
-    }
-    args->divide[0] = conv_divide_multiplier((uint32_t)total.cells);
-    args->groups = (u32)groups;
-    args->m = (u32)((uint64_t)y->dims[1] / groups);
-    args->channels = (u32)((uint64_t)x->dims[1] / groups);
-    p->shape = (conv_shape){.m = args->m,
-                            .n = (uint64_t)y->dims[0] * total.cells,
-                            .k = args->channels * total.taps,
-                            .groups = groups * total.count,
-                            .channels = p->transposed ? 0 : args->channels};
-    args->positions = (u32)p->shape.n;
-    if (!p->transposed && !p->deep && args->channels == 1 && args->dilation[1] == 1 &&
-        args->dilation[2] == 1)
-        p->shape.planes = (conv_planes){.across = args->kernel[2],
-                                        .down = args->kernel[1],
-                                        .stride = MAX(args->stride[1], args->stride[2]),
-                                        .rows = args->out_size[1],
-                                        .columns = args->out_size[2],
-                                        .count = (uint64_t)y->dims[0] * (uint64_t)y->dims[1]};
-}
-
-static size_t choose(lowering *l, const conv_problem *p)
-{
-    const conv_shape *s = &p->shape;
-    return variant_choose(l, CHOICE_conv, p->transposed ? "transposed" : "forward",
-                          (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, s->groups});
-}
-
-static conv_problem make_problem(lowering *l, uint32_t id)
+static rlxvk_status conv_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_conv_options *o = &((const conv_attributes *)n->attributes)->options;
-    const rlxvk_shape *x = input_shape(l->graph, n, 0);
     conv_problem p = {.node = id,
                       .x = lower_input(l, id, 0),
                       .w = lower_input(l, id, 1),
                       .y = lower_write(l, id),
                       .has_bias = n->input_count == 3,
-                      .transposed = node_code(n) == CONV_TRANSPOSE,
-                      .deep = x->rank == 5};
+                      .transposed = node_code(n) == CONV_TRANSPOSE};
     p.bias = p.has_bias ? lower_input(l, id, 2) : p.x;
-    fill_axes(&p.args, x, &n->shape, o);
-    fill_sizes(&p, x, &n->shape, (uint64_t)o->groups);
-    p.args.x_offset = p.x.offset;
-    p.args.w_offset = p.w.offset;
-    p.args.bias_offset = p.bias.offset;
-    p.class = conv_select(&p.shape, l->profile, choose(l, &p));
-    p.slice = conv_slice(p.class, &p.shape, l->profile);
-    p.splits = p.slice < p.shape.k ? divide_up(p.shape.k, p.slice) : 1;
-    p.args.k_slice = (u32)p.slice;
-    p.args.splits = (u32)p.splits;
-    return p;
+    return conv_lower_problem(l, &p, input_shape(l->graph, n, 0), &n->shape, o);
 }
 
-static rlxvk_status conv_lower(lowering *l, uint32_t id)
+/* ---- Gradients ---- */
+
+/* Of nothing at all. */
+static void give_zeros(gradient_call *c)
 {
-    conv_problem p = make_problem(l, id);
-    if (p.shape.groups * p.shape.m > UINT32_MAX / 2 / MAX(p.shape.n, 1))
-        return op_fail(graph_node(l->graph, id), RLXVK_E_TOO_LARGE,
-                       "the phases of this stride have 2^31 cells or more; use a smaller one");
-    return conv_emit(l, &p);
+    for (uint32_t i = 0; i < 2; i++)
+        gradient_give(c, i, gradient_filled(c->graph, 0, RLXVK_F32, gradient_shape(c, i)));
+}
+
+static void give_forward(gradient_call *c, const rlxvk_conv_options *o)
+{
+    rlxvk_tensor x = gradient_operand(c, 0), w = gradient_operand(c, 1);
+    rlxvk_shape shape = gradient_shape(c, 0);
+    if (gradient_wanted(c, 0))
+        gradient_give(c, 0, rlxvk_conv_backward_input(c->graph, w, c->dy, shape.dims + 2, o));
+    if (gradient_wanted(c, 1))
+        gradient_give(c, 1, rlxvk_conv_backward_weight(c->graph, x, c->dy, o));
+}
+
+/* conv with the same w leads back; what output_padding added may have room for further windows. */
+static void give_transposed(gradient_call *c, const rlxvk_conv_options *options)
+{
+    rlxvk_conv_options o = *options;
+    rlxvk_tensor x = gradient_operand(c, 0), w = gradient_operand(c, 1);
+    memset(o.output_padding, 0, sizeof o.output_padding);
+    if (gradient_wanted(c, 0))
+        gradient_give(c, 0,
+                      conv_crop(c->graph, rlxvk_conv(c->graph, c->dy, w, RLXVK_NONE, &o),
+                                gradient_shape(c, 0)));
+    if (gradient_wanted(c, 1))
+        gradient_give(c, 1, rlxvk_conv_backward_weight(c->graph, c->dy, x, &o));
+}
+
+static rlxvk_status conv_vjp(gradient_call *c)
+{
+    const rlxvk_conv_options *o = &((const conv_attributes *)c->n.attributes)->options;
+    rlxvk_shape x = gradient_shape(c, 0);
+    static const int32_t axes[] = {0, 2, 3, 4};
+    if (shape_numel(&x) == 0 || shape_numel(&c->n.shape) == 0)
+        give_zeros(c);
+    else
+        (node_code(&c->n) == CONV_TRANSPOSE ? give_transposed : give_forward)(c, o);
+    if (c->n.input_count == 3 && gradient_wanted(c, 2))
+        gradient_give(c, 2, rlxvk_reduce_sum(c->graph, c->dy, axes, x.rank - 1, false));
+    return RLXVK_OK;
 }
 
 /* ---- The family ---- */
@@ -278,4 +208,5 @@ const op_family conv_family = {.name = "conv",
                                .infer = conv_infer,
                                .lower = conv_lower,
                                .host = conv_host,
+                               .vjp = conv_vjp,
                                .describe = conv_describe};

@@ -16,8 +16,11 @@ static uint32_t out_cells(const conv_problem *p)
 /* What conv_tiled may access in quads. */
 static uint32_t quad_bits(const conv_problem *p)
 {
-    bool y = !p->transposed && (p->y.offset | out_cells(p)) % 4 == 0;
-    bool w = !p->transposed && (p->w.offset | p->shape.k) % 4 == 0;
+    const struct conv_args *a = &p->args;
+    uint64_t images = p->swapped ? a->positions / MAX(out_cells(p), 1) : 1;
+    uint64_t line = p->swapped ? (uint64_t)a->kernel[0] * a->kernel[1] * a->kernel[2] : p->shape.k;
+    bool y = !p->transposed && (p->y.offset | images * out_cells(p)) % 4 == 0;
+    bool w = !p->transposed && (p->w.offset | line) % 4 == 0;
     return (y ? CONV_QUADS_Y : 0u) | (w ? CONV_QUADS_W : 0u);
 }
 
@@ -25,14 +28,17 @@ static uint32_t quad_bits(const conv_problem *p)
 static uint32_t source_of(const conv_problem *p)
 {
     const struct conv_args *args = &p->args;
-    uint64_t kernels = 0, others = 0, in_cells = 1;
+    uint64_t kernels = 0, others = 0, in_cells = 1, missed = 0;
     for (uint32_t i = 0; i < CONV_AXES; i++) {
         kernels += args->kernel[i];
         others += args->stride[i] - 1 + args->padding[i];
         in_cells *= args->in_size[i];
+        missed += args->dilation[i] - 1 + args->padding[i] + args->in_size[i] - args->kernel[i];
     }
-    if (kernels == CONV_AXES && others == 0 && !p->transposed &&
-        (args->x_offset | in_cells) % 4 == 0)
+    bool quads = (args->x_offset | in_cells) % 4 == 0;
+    if (p->swapped && out_cells(p) == 1 && missed == 0 && quads)
+        return CONV_X_ALONG;
+    if (kernels == CONV_AXES && others == 0 && !p->transposed && !p->swapped && quads)
         return CONV_X_QUADS;
     if (p->class->packed)
         return CONV_X_TAPS;
@@ -51,7 +57,7 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
     SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
                   {CONV_DEPTH, p->deep}, {CONV_TRANSPOSED, p->transposed},
                   {CONV_HAS_BIAS, adds_bias}, {CONV_REG_M, c->register_m},
-                  {CONV_REG_N, c->register_n});
+                  {CONV_REG_N, c->register_n}, {CONV_SWAPPED, p->swapped});
     if (tiled)
         SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
                       {CONV_TILED_STEP, c->step}, {CONV_TILED_LOOP, c->loop},
@@ -149,6 +155,23 @@ static rlxvk_status emit_strips(lowering *l, const conv_problem *p)
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
+/* ---- conv_depthwise_weights ---- */
+
+static rlxvk_status emit_taps(lowering *l, const conv_problem *p)
+{
+    const conv_class *c = p->class;
+    struct conv_args args = p->args;
+    dispatch d = {.kernel = KERNEL_CONV_DEPTHWISE_WEIGHTS, .node = p->node, .variant = c->row.name};
+    const operand operands[] = {p->x, p->w, p->y};
+    args.divide[0] = conv_divide_multiplier(MAX(args.kernel[1] * args.kernel[2], 1));
+    args.divide[2] = conv_divide_multiplier(MAX(args.kernel[2], 1));
+    args.y_offset = p->y.offset;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads}, {CONV_DEPTHWISE_WEIGHTS_DOWN, args.out_size[1]},
+                  {CONV_DEPTHWISE_WEIGHTS_ACROSS, args.out_size[2]});
+    lower_groups(l, &d, conv_groups(c, &p->shape, l->profile) * p->splits);
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
 /* ---- All ---- */
 
 rlxvk_status conv_emit(lowering *l, conv_problem *p)
@@ -164,7 +187,7 @@ rlxvk_status conv_emit(lowering *l, conv_problem *p)
                             &p->y));
     if (p->class->packed)
         TRY(emit_packing(l, p));
-    TRY(emit_product(l, p));
+    TRY(p->class->form == CONV_FORM_TAPS ? emit_taps(l, p) : emit_product(l, p));
     if (p->splits > 1)
         TRY(emit_sum(l, p, y));
 error:

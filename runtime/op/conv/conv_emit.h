@@ -11,11 +11,17 @@ typedef struct conv_problem {
     const conv_class *class;
     conv_shape shape;
     operand x, w, bias, y;
-    bool has_bias, transposed, deep; /* deep: three spatial axes */
+    bool has_bias, transposed;
+    bool swapped; /* a gradient of w, as conv.glsl has it; its "w" is dy */
+    bool deep;    /* three spatial axes */
     uint64_t slice, splits;
     struct conv_args args;
 } conv_problem;
 
+/* Of a problem of which the operands and its kind are set: the rest, and its dispatches. y, whose
+ * cells the windows make, is dy where it is swapped. */
+rlxvk_status conv_lower_problem(lowering *l, conv_problem *p, const rlxvk_shape *x,
+                                const rlxvk_shape *y, const rlxvk_conv_options *o);
 rlxvk_status conv_emit(lowering *l, conv_problem *p);
 
 #endif

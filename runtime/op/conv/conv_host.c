@@ -21,11 +21,10 @@ static int64_t volume(const int64_t *sizes)
     return sizes[0] * sizes[1] * sizes[2];
 }
 
-static geometry geometry_of(const host_call *c)
+/* Of what a window slides over and what it makes. */
+static geometry geometry_of(const host_call *c, const rlxvk_shape *x, const rlxvk_shape *y)
 {
-    const conv_attributes *a = c->node->attributes;
-    const rlxvk_conv_options *o = &a->options;
-    const rlxvk_shape *x = &c->inputs[0].node->shape, *y = &c->node->shape;
+    const rlxvk_conv_options *o = &((const conv_attributes *)c->node->attributes)->options;
     geometry g = {.batch = x->dims[0],
                   .groups = o->groups,
                   .inputs = x->dims[1] / o->groups,
@@ -94,7 +93,8 @@ static void plane(const geometry *g, bool transposed, const float *x, const floa
         }
 }
 
-static void sum_planes(const host_call *c, const geometry *g, bool transposed, sums y)
+static void sum_planes(const geometry *g, bool transposed, const float *x_words,
+                       const float *w_words, sums y)
 {
     int64_t in = volume(g->in), out = volume(g->out), taps = volume(g->kernel);
     for (int64_t b = 0; b < g->batch; b++)
@@ -105,27 +105,75 @@ static void sum_planes(const host_call *c, const geometry *g, bool transposed, s
                     int64_t at = (b * g->groups + group) * g->outputs + o;
                     int64_t w = transposed ? (group * g->inputs + i) * g->outputs + o
                                            : (group * g->outputs + o) * g->inputs + i;
-                    plane(g, transposed, c->inputs[0].words + x * in, c->inputs[1].words + w * taps,
+                    plane(g, transposed, x_words + x * in, w_words + w * taps,
                           (sums){y.value + at * out, y.magnitude + at * out});
                 }
 }
 
-rlxvk_status conv_host(const host_call *c)
+/* out = the sums of x by w, with a bias if there is one. */
+static rlxvk_status convolve(const host_call *c, const host_tensor *x, const host_tensor *w,
+                             bool transposed)
 {
-    geometry g = geometry_of(c);
+    geometry g = geometry_of(c, &x->node->shape, &c->node->shape);
     uint64_t numel = shape_numel(&c->node->shape), out = (uint64_t)volume(g.out);
     double terms = (double)(g.inputs * volume(g.kernel));
     double *magnitude = memory_zeroed(MAX(numel, 1), sizeof *magnitude);
     if (!magnitude)
         return status_fail_memory("convolution");
     sums y = {c->out, magnitude};
-    sum_planes(c, &g, node_code(c->node) == CONV_TRANSPOSE, y);
+    sum_planes(&g, transposed, x->words, w->words, y);
     for (uint64_t i = 0; i < numel; i++) {
         if (c->node->input_count == 3)
             add(y, i, c->inputs[2].words[i / out % (uint64_t)(g.groups * g.outputs)]);
         if (c->bound)
             c->bound[i] = conv_bound(terms, magnitude[i]);
     }
+    memory_free(magnitude);
+    return RLXVK_OK;
+}
+
+rlxvk_status conv_host(const host_call *c)
+{
+    return convolve(c, &c->inputs[0], &c->inputs[1], node_code(c->node) == CONV_TRANSPOSE);
+}
+
+rlxvk_status conv_backward_input_host(const host_call *c)
+{
+    return convolve(c, &c->inputs[1], &c->inputs[0], true);
+}
+
+/* What one channel of x and one of dy, of one image, add to a channel's taps. */
+static void plane_of_weights(const geometry *g, const float *x, const float *dy, sums dw)
+{
+    for (int64_t s = 0; s < volume(g->out); s++)
+        for (int64_t t = 0; t < volume(g->kernel); t++) {
+            int64_t small[CONV_AXES], tap[CONV_AXES];
+            split(s, g->out, small);
+            split(t, g->kernel, tap);
+            int64_t large = cell_under(g, g->in, small, tap);
+            if (large >= 0)
+                add(dw, (uint64_t)t, (double)dy[s] * (double)x[large]);
+        }
+}
+
+rlxvk_status conv_backward_weight_host(const host_call *c)
+{
+    geometry g = geometry_of(c, &c->inputs[0].node->shape, &c->inputs[1].node->shape);
+    int64_t in = volume(g.in), out = volume(g.out), taps = volume(g.kernel);
+    uint64_t numel = shape_numel(&c->node->shape);
+    double *magnitude = memory_zeroed(MAX(numel, 1), sizeof *magnitude);
+    if (!magnitude)
+        return status_fail_memory("convolution");
+    for (int64_t b = 0; b < g.batch; b++)
+        for (int64_t o = 0; o < g.groups * g.outputs; o++)
+            for (int64_t i = 0; i < g.inputs; i++) {
+                int64_t x = b * g.groups * g.inputs + o / g.outputs * g.inputs + i;
+                int64_t dy = b * g.groups * g.outputs + o, w = (o * g.inputs + i) * taps;
+                plane_of_weights(&g, c->inputs[0].words + x * in, c->inputs[1].words + dy * out,
+                                 (sums){c->out + w, magnitude + w});
+            }
+    for (uint64_t i = 0; i < numel && c->bound; i++)
+        c->bound[i] = conv_bound((double)(g.batch * out), magnitude[i]);
     memory_free(magnitude);
     return RLXVK_OK;
 }

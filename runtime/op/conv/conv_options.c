@@ -2,6 +2,32 @@
  * and so every product of the kernels, stay below 2^31. */
 #include "op/conv/conv.h"
 
+rlxvk_status conv_check_ranks(const node *n, const char *x_name, const rlxvk_shape *x,
+                              const char *w_name, const rlxvk_shape *w)
+{
+    char x_text[SHAPE_TEXT], w_text[SHAPE_TEXT];
+    if (x->rank < 3 || x->rank > 2 + CONV_AXES)
+        return op_fail(n, RLXVK_E_SHAPE, "%s is %s; it must be [N, C, spatial] of rank 3, 4 or 5",
+                       x_name, shape_text(x, x_text));
+    if (w->rank != x->rank)
+        return op_fail(n, RLXVK_E_SHAPE, "%s is %s and %s is %s; their ranks must agree", w_name,
+                       shape_text(w, w_text), x_name, shape_text(x, x_text));
+    return RLXVK_OK;
+}
+
+rlxvk_status conv_take_kernel(const node *n, const rlxvk_shape *w, rlxvk_conv_options *o)
+{
+    char w_text[SHAPE_TEXT];
+    for (uint32_t i = 0; i + 2 < w->rank; i++) {
+        if (o->kernel[i] && o->kernel[i] != w->dims[2 + i])
+            return op_fail(n, o->kernel[i] < 0 ? RLXVK_E_ATTR : RLXVK_E_SHAPE,
+                           "kernel[%u] is %lld, w is %s; they must agree (or leave kernel out)", i,
+                           (long long)o->kernel[i], shape_text(w, w_text));
+        o->kernel[i] = w->dims[2 + i];
+    }
+    return RLXVK_OK;
+}
+
 static rlxvk_status check_value(const node *n, const char *name, uint32_t axis, int64_t value,
                                 int64_t least)
 {
@@ -107,4 +133,13 @@ void conv_describe_options(const rlxvk_conv_options *options, text *out)
         describe_list("output_padding", options->output_padding, axes, out);
     if (options->groups > 1)
         text_append(out, " groups=%lld", (long long)options->groups);
+}
+
+rlxvk_tensor conv_crop(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape)
+{
+    rlxvk_shape from = rlxvk_tensor_shape(g, t);
+    for (uint32_t i = 2; i < from.rank && g->status == RLXVK_OK; i++)
+        if (from.dims[i] > shape.dims[i])
+            t = rlxvk_narrow(g, t, (int32_t)i, 0, shape.dims[i]);
+    return t;
 }

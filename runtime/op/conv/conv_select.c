@@ -18,12 +18,17 @@ enum {
 #define LEAST_SLICE 256 /* K elements below which a split costs more than it gives */
 /* K elements an invocation sums at most: some software drivers end its loops at 65,535 rounds. */
 #define LONGEST_SLICE 32768
+/* The same for a sum that has few neighbours, where others would be done long before it. */
+#define MOST_SERIAL   1024
 #define MOST_PARTIALS (UINT64_C(1) << 26)
 /* conv_strips: an invocation has a bit for each cell of a row that it reads, and code for each tap
  * along it. */
 #define MOST_ACROSS 16
 #define MOST_STRIDE 4
 #define MOST_DOWN   1024
+/* conv_depthwise_weights: taps that an invocation sums, and what fills a compute unit with it. */
+#define MOST_TAPS   25
+#define TAPS_GROUPS 16
 /* What pays for a dispatch that puts w into another order. */
 #define LEAST_PACKED_POSITIONS 2048
 #define LEAST_PACKED_PRODUCT   1e9
@@ -33,11 +38,13 @@ enum {
 #define DIRECT CONV_FORM_DIRECT
 #define TILES  CONV_FORM_TILED
 #define STRIPS CONV_FORM_STRIPS
+#define TAPS   CONV_FORM_TAPS
 #define ZIGZAG TILE_LOOP_ZIGZAG
 const conv_class conv_classes[] = {
     /* {name, settings, conditions}, form, threads, tile, registers, step, loop, rate, least and
      * most m */
     {{"strips",        ON_NATIVE, 0},        STRIPS, 128, 1,   4,   1, 4, 0,  0,      0,  0,  ANY},
+    {{"depthwise_weights", ON_NATIVE, 0},    TAPS, 128,   1,   1,   1, 1, 0,  0,      0,  0,  ANY},
     {{"direct_depthwise", ON_NATIVE, 0},     DIRECT, 0,   1,   2,   1, 2, 0,  0,      0,  0,  1},
     {{"direct_few",    ON_NATIVE, 0},        DIRECT, 0,   8,   2,   8, 2, 0,  0,      0,  0,  8},
     {{"tiled_32x128",  ON_ALL, IF_FILLS},    TILES, 128,  32,  128, 4, 8, 16, ZIGZAG, 0,  0,  32},
@@ -83,6 +90,8 @@ static uint64_t shared_bytes(const conv_class *c, const conv_shape *s)
 {
     if (c->form == CONV_FORM_STRIPS)
         return fits_strips(s) ? conv_strip_weights(c, s) * 16 : 0;
+    if (c->form == CONV_FORM_TAPS)
+        return s->taps * c->threads * sizeof(float);
     if (c->form != CONV_FORM_TILED)
         return 0;
     /* Two tiles with eight quads of padding each, what a step's rows mean, a flag. */
@@ -93,10 +102,18 @@ uint64_t conv_groups(const conv_class *c, const conv_shape *s, const device_prof
 {
     if (c->form == CONV_FORM_STRIPS)
         return divide_up(s->planes.count * strips_of_plane(&s->planes), c->threads);
+    if (c->form == CONV_FORM_TAPS)
+        return s->groups * s->m;
     uint64_t tiles = s->groups * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     if (c->form == CONV_FORM_TILED)
         return tiles;
     return divide_up(tiles, c->threads ? c->threads : profile->workgroup_size);
+}
+
+static uint64_t splits_of(const conv_class *c, const conv_shape *s, const device_profile *profile)
+{
+    uint64_t slice = s->long_k ? conv_slice(c, s, profile) : s->k;
+    return slice < s->k ? divide_up(s->k, slice) : 1;
 }
 
 /* Steps are whole, and a window has several cells. */
@@ -117,6 +134,8 @@ static bool suits(const conv_class *c, const conv_shape *s, const device_profile
     bool portable = choice_setting_of(profile) & ON_PORTABLE;
     if (c->form == CONV_FORM_STRIPS)
         return s->planes.columns > 2 && fits_strips(s) && conv_strip_weights(c, s) <= USUAL_WEIGHTS;
+    if (c->form == CONV_FORM_DIRECT && s->long_k && !portable && s->k > MOST_SERIAL)
+        return false;
     return s->m >= c->least_m && (!c->packed || pays_packing(s)) &&
            (!portable || c->form != CONV_FORM_TILED || s->k > LONGEST_SLICE) &&
            (!(c->row.conditions & IF_WHOLE) || rest == 0 || rest * 2 > c->tile_m) &&
@@ -127,8 +146,9 @@ static bool suits(const conv_class *c, const conv_shape *s, const device_profile
 static double cost(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
     uint64_t units = MAX(profile->compute_units, 1u);
-    uint64_t most = divide_up(conv_groups(c, s, profile), units);
-    return c->rate ? (double)most * c->tile_m * c->tile_n / c->rate : 0;
+    uint64_t splits = splits_of(c, s, profile);
+    uint64_t most = divide_up(conv_groups(c, s, profile) * splits, units);
+    return c->rate ? (double)most * c->tile_m * c->tile_n / c->rate / (double)splits : 0;
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
@@ -138,13 +158,15 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     bool can = c->form == CONV_FORM_TILED || s->k <= LONGEST_SLICE;
     if (c->form == CONV_FORM_STRIPS)
         can = fits_strips(s);
+    if (c->form == CONV_FORM_TAPS)
+        can = s->taps > 0 && s->taps <= MOST_TAPS;
     if (c->packed)
         can = fits_packing(c, s);
     return (choice_fit){.can = can && s->m <= c->most_m,
                         .suits = suits(c, s, profile),
                         .threads = c->threads,
                         .shared_bytes = shared_bytes(c, s),
-                        .groups = conv_groups(c, s, profile),
+                        .groups = conv_groups(c, s, profile) * splits_of(c, s, profile),
                         .cost = cost(c, s, profile)};
 }
 
@@ -158,12 +180,13 @@ const conv_class *conv_select(const conv_shape *shape, const device_profile *pro
 uint64_t conv_slice(const conv_class *c, const conv_shape *s, const device_profile *profile)
 {
     uint64_t outputs = s->groups * s->m * s->n, tiles = conv_groups(c, s, profile);
-    uint64_t wanted = 2 * (uint64_t)profile->compute_units;
-    bool too_long = s->k > LONGEST_SLICE;
-    if (c->form != CONV_FORM_TILED || outputs == 0 || (tiles * 2 > wanted && !too_long))
+    bool taps = c->form == CONV_FORM_TAPS, too_long = s->k > LONGEST_SLICE;
+    uint64_t wanted = (taps ? TAPS_GROUPS : 2) * (uint64_t)profile->compute_units;
+    if ((c->form != CONV_FORM_TILED && !taps) || outputs == 0 || (tiles * 2 > wanted && !too_long))
         return s->k;
     uint64_t most_partials = MIN(MOST_PARTIALS, profile->max_binding_bytes / sizeof(float));
     uint64_t useful = MAX(wanted / tiles, divide_up(s->k, LONGEST_SLICE));
-    uint64_t splits = MIN(MIN(useful, s->k / LEAST_SLICE), most_partials / outputs);
+    uint64_t least = taps ? (uint64_t)LEAST_SLICE * TAPS_GROUPS : LEAST_SLICE;
+    uint64_t splits = MIN(MIN(useful, s->k / least), most_partials / outputs);
     return splits > 1 ? round_up(divide_up(s->k, splits), SLICE_UNIT) : s->k;
 }

@@ -16,13 +16,16 @@ typedef struct conv_planes {
 typedef struct conv_shape {
     uint64_t m, n, k, groups;
     uint64_t channels; /* of x, a group, where w may be put into another order; else 0 */
+    bool long_k;       /* a sum over all images and positions: parts of K count as tiles */
+    uint64_t taps;     /* of it, where a channel was made of one over two axes; else 0 */
     conv_planes planes;
 } conv_shape;
 
 typedef enum conv_form {
     CONV_FORM_DIRECT, /* conv_direct: registers only */
     CONV_FORM_TILED,  /* conv_tiled: shared memory */
-    CONV_FORM_STRIPS  /* conv_strips: depthwise, four neighbours an invocation */
+    CONV_FORM_STRIPS, /* conv_strips: depthwise, four neighbours an invocation */
+    CONV_FORM_TAPS    /* conv_depthwise_weights: all taps of a channel, a workgroup */
 } conv_form;
 
 typedef struct conv_class {

@@ -6,6 +6,7 @@
 #include "args/conv.h"
 #include "op/conv/conv.h"
 #include "op/families.h"
+#include "op/gradient.h"
 
 #include <math.h>
 #include <string.h>
@@ -220,6 +221,28 @@ static rlxvk_status col2im_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* ---- Gradients: each of the other ---- */
+
+static rlxvk_status im2col_vjp(gradient_call *c)
+{
+    const im2col_attributes *a = c->n.attributes;
+    rlxvk_shape x = gradient_shape(c, 0);
+    gradient_give(c, 0,
+                  shape_numel(&x) ? rlxvk_col2im(c->graph, c->dy, x.dims[2], x.dims[3], &a->options)
+                                  : gradient_filled(c->graph, 0, RLXVK_F32, x));
+    return RLXVK_OK;
+}
+
+static rlxvk_status col2im_vjp(gradient_call *c)
+{
+    const im2col_attributes *a = c->n.attributes;
+    rlxvk_shape columns = gradient_shape(c, 0);
+    gradient_give(c, 0,
+                  shape_numel(&columns) ? rlxvk_im2col(c->graph, c->dy, &a->options)
+                                        : gradient_filled(c->graph, 0, RLXVK_F32, columns));
+    return RLXVK_OK;
+}
+
 static void im2col_describe(const node *n, text *out)
 {
     conv_describe_options(&((const im2col_attributes *)n->attributes)->options, out);
@@ -230,10 +253,12 @@ const op_family im2col_family = {.name = "im2col",
                                  .infer = im2col_infer,
                                  .lower = im2col_lower,
                                  .host = im2col_host,
+                                 .vjp = im2col_vjp,
                                  .describe = im2col_describe};
 const op_family col2im_family = {.name = "col2im",
                                  .attribute_size = sizeof(im2col_attributes),
                                  .infer = col2im_infer,
                                  .lower = col2im_lower,
                                  .host = col2im_host,
+                                 .vjp = col2im_vjp,
                                  .describe = im2col_describe};

@@ -8,7 +8,7 @@
  *
  * resize_nearest2x: y[n, c, i, j] = x[n, c, i / 2, j / 2].
  */
-#include "args/conv.h"
+#include "op/conv/pool.h"
 #include "args/rows.h"
 #include "constants/conv.h"
 #include "op/families.h"
@@ -16,10 +16,6 @@
 #include "op/rows/rows.h"
 
 #include <math.h>
-
-typedef struct pool_attributes {
-    rlxvk_pool_options options; /* strides resolved */
-} pool_attributes;
 
 static rlxvk_tensor pool_build(rlxvk_graph *g, op_kind op, rlxvk_tensor x,
                                const rlxvk_pool_options *options)
@@ -55,54 +51,11 @@ rlxvk_tensor rlxvk_pool_prod(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_pool_op
     return pool_build(g, OP_pool_prod, x, options);
 }
 
-static rlxvk_status check_axis(const node *n, const rlxvk_pool_options *o, uint32_t axis,
-                               bool exists)
-{
-    int64_t k = o->kernel[axis], s = o->stride[axis], p = o->padding[axis];
-    if (!exists && (k || s || p))
-        return op_fail(n, RLXVK_E_ATTR,
-                       "entry %u of kernel, stride or padding is for no axis of x; leave it 0",
-                       axis);
-    if (exists && (k < 1 || k > INT32_MAX || s < 1 || s > INT32_MAX || p < 0 || p > k / 2))
-        return op_fail(n, RLXVK_E_ATTR,
-                       "spatial axis %u: kernel %lld, stride %lld, padding %lld; needs kernel and "
-                       "stride >= 1, 0 <= padding <= kernel / 2",
-                       axis, (long long)k, (long long)s, (long long)p);
-    return RLXVK_OK;
-}
-
 static rlxvk_status pool_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
-    rlxvk_pool_options *o = &((pool_attributes *)attributes)->options;
-    const rlxvk_shape *x = input_shape(g, n, 0);
-    char shape[SHAPE_TEXT];
-    rlxvk_status status;
-    if (x->rank < 3 || x->rank > 5)
-        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, 1 to 3 spatial axes]",
-                       shape_text(x, shape));
-    n->shape = *x;
     n->dtype = (uint8_t)input_dtype(g, n, 0);
-    for (uint32_t i = 0; i < ARRAY_COUNT(o->kernel); i++) {
-        bool exists = i < x->rank - 2;
-        if (exists && o->stride[i] == 0)
-            o->stride[i] = 1;
-        TRY(check_axis(n, o, i, exists));
-        if (!exists)
-            continue;
-        if (x->dims[i + 2] > INT32_MAX)
-            return op_fail(n, RLXVK_E_TOO_LARGE, "spatial axis %u is %lld cells; below 2^31", i,
-                           (long long)x->dims[i + 2]);
-        int64_t room = x->dims[i + 2] + 2 * o->padding[i] - o->kernel[i];
-        if (room < 0)
-            return op_fail(n, RLXVK_E_SHAPE,
-                           "spatial axis %u: kernel %lld is longer than %lld + 2 * %lld; pad more "
-                           "or take a smaller one",
-                           i, (long long)o->kernel[i], (long long)x->dims[i + 2],
-                           (long long)o->padding[i]);
-        n->shape.dims[i + 2] = room / o->stride[i] + 1;
-    }
-error:
-    return status;
+    return pool_check(n, input_shape(g, n, 0), &((pool_attributes *)attributes)->options,
+                      &n->shape);
 }
 
 static bool is_global(const rlxvk_pool_options *o, const rlxvk_shape *x)
@@ -126,17 +79,9 @@ static rlxvk_status pool_lower(lowering *l, uint32_t id)
                              .divisor = 1};
     if (is_global(o, x))
         return reduce_rows(l, rows, node_code(n), (float)rows.length, operands[0], operands[1]);
-    uint32_t absent = 5 - x->rank;
-    for (uint32_t i = 0; i < 3; i++) {
-        bool exists = i >= absent;
-        uint32_t axis = exists ? i - absent : 0;
-        args.extents[i] = exists ? (u32)x->dims[axis + 2] : 1;
-        args.results[i] = exists ? (u32)n->shape.dims[axis + 2] : 1;
-        args.kernel[i] = exists ? (u32)o->kernel[axis] : 1;
-        args.stride[i] = exists ? (u32)o->stride[axis] : 1;
-        args.padding[i] = exists ? (u32)o->padding[axis] : 0;
+    pool_fill_axes(&args, x, &n->shape, o);
+    for (uint32_t i = 0; i < POOL_AXES; i++)
         args.divisor *= o->exclude_pad ? 0 : (float)args.kernel[i];
-    }
     dispatch d = {.kernel = KERNEL_POOL};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {POOL_CODE, node_code(n)});
     lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
@@ -211,27 +156,12 @@ static rlxvk_status pool_host(const host_call *call)
     return RLXVK_OK;
 }
 
-static void append_entries(text *out, const char *key, const int64_t *values)
-{
-    text_append(out, " %s=", key);
-    for (uint32_t i = 0; i < 3; i++)
-        text_append(out, "%s%lld", i ? "," : "", (long long)values[i]);
-}
-
-static void pool_describe(const node *n, text *out)
-{
-    const rlxvk_pool_options *o = &((const pool_attributes *)n->attributes)->options;
-    append_entries(out, "kernel", o->kernel);
-    append_entries(out, "stride", o->stride);
-    append_entries(out, "padding", o->padding);
-    text_append(out, "%s", o->exclude_pad ? " exclude_pad" : "");
-}
-
 const op_family pool_family = {.name = "pool",
                                .attribute_size = sizeof(pool_attributes),
                                .infer = pool_infer,
                                .lower = pool_lower,
                                .host = pool_host,
+                               .vjp = pool_vjp,
                                .describe = pool_describe};
 
 /* ---- resize_nearest2x ---- */
@@ -286,7 +216,19 @@ static rlxvk_status resize_nearest2x_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* Every pixel gets what its four copies got. */
+static rlxvk_status resize_nearest2x_vjp(gradient_call *c)
+{
+    rlxvk_pool_options o = {.kernel = {2, 2}, .stride = {2, 2}};
+    rlxvk_shape x = gradient_shape(c, 0);
+    gradient_give(c, 0,
+                  shape_numel(&x) ? rlxvk_pool_sum(c->graph, c->dy, &o)
+                                  : gradient_filled(c->graph, 0, RLXVK_F32, x));
+    return RLXVK_OK;
+}
+
 const op_family resize_nearest2x_family = {.name = "resize_nearest2x",
                                            .infer = resize_nearest2x_infer,
                                            .lower = resize_nearest2x_lower,
-                                           .host = resize_nearest2x_host};
+                                           .host = resize_nearest2x_host,
+                                           .vjp = resize_nearest2x_vjp};

@@ -4,6 +4,7 @@
  * arithmetic, eq and ne; a real operand beside a complex one counts with imaginary part 0.
  */
 #include "args/elementwise.h"
+#include "op/gradient.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 
@@ -156,6 +157,81 @@ static rlxvk_status binary_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* A complex factor counts with its conjugate: gradients point the way of steepest ascent. */
+static rlxvk_tensor conjugate(const gradient_call *c, rlxvk_tensor t)
+{
+    return rlxvk_tensor_dtype(c->graph, t) == RLXVK_C64 ? rlxvk_conjugate(c->graph, t) : t;
+}
+
+/* The larger's, or the smaller's; the first operand's where they are equal. A NaN counts as
+ * neither: the second's. */
+static void give_chosen(gradient_call *c, rlxvk_tensor first)
+{
+    rlxvk_tensor zero = gradient_scalar(c->graph, 0);
+    gradient_give_broadcast(c, 0, rlxvk_where(c->graph, first, c->dy, zero));
+    gradient_give_broadcast(c, 1, rlxvk_where(c->graph, first, zero, c->dy));
+}
+
+/* d/da = b a^(b-1); d/db = y ln a, and nothing where a <= 0, at which y is no function of b. */
+static void give_power(gradient_call *c, rlxvk_tensor a, rlxvk_tensor b)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor one = gradient_scalar(g, 1), zero = gradient_scalar(g, 0);
+    if (gradient_wanted(c, 0)) {
+        rlxvk_tensor slope = rlxvk_mul(g, b, rlxvk_pow(g, a, rlxvk_sub(g, b, one)));
+        gradient_give_broadcast(c, 0, rlxvk_mul(g, c->dy, slope));
+    }
+    if (gradient_wanted(c, 1)) {
+        rlxvk_tensor positive = rlxvk_gt(g, a, zero);
+        rlxvk_tensor logarithm = rlxvk_log(g, rlxvk_where(g, positive, a, one));
+        gradient_give_broadcast(c, 1, rlxvk_mul(g, c->dy, rlxvk_mul(g, c->y, logarithm)));
+    }
+}
+
+static void give_quotient(gradient_call *c, rlxvk_tensor b)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor first = rlxvk_div(g, c->dy, conjugate(c, b));
+    gradient_give_broadcast(c, 0, first);
+    if (gradient_wanted(c, 1))
+        gradient_give_broadcast(c, 1, rlxvk_neg(g, rlxvk_mul(g, first, conjugate(c, c->y))));
+}
+
+static rlxvk_status binary_vjp(gradient_call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor a = gradient_operand(c, 0), b = gradient_operand(c, 1);
+    switch (node_code(&c->n)) {
+    case BINARY_ADD:
+        gradient_give_broadcast(c, 0, c->dy);
+        gradient_give_broadcast(c, 1, c->dy);
+        break;
+    case BINARY_SUB:
+        gradient_give_broadcast(c, 0, c->dy);
+        if (gradient_wanted(c, 1))
+            gradient_give_broadcast(c, 1, rlxvk_neg(g, c->dy));
+        break;
+    case BINARY_MUL:
+        if (gradient_wanted(c, 0))
+            gradient_give_broadcast(c, 0, rlxvk_mul(g, c->dy, conjugate(c, b)));
+        if (gradient_wanted(c, 1))
+            gradient_give_broadcast(c, 1, rlxvk_mul(g, c->dy, conjugate(c, a)));
+        break;
+    case BINARY_DIV:
+        give_quotient(c, b);
+        break;
+    case BINARY_MAX:
+        give_chosen(c, rlxvk_ge(g, a, b));
+        break;
+    case BINARY_MIN:
+        give_chosen(c, rlxvk_le(g, a, b));
+        break;
+    default:
+        give_power(c, a, b);
+    }
+    return RLXVK_OK;
+}
+
 const op_family binary_family = {
     .name = "binary",
     .pairs = true,
@@ -164,6 +240,7 @@ const op_family binary_family = {
     .in_place = elementwise_in_place,
     .lower = binary_lower,
     .host = binary_host,
+    .vjp = binary_vjp,
 };
 
 /* ---- compare ---- */
@@ -225,4 +302,5 @@ const op_family compare_family = {
     .in_place = elementwise_in_place,
     .lower = compare_lower,
     .host = compare_host,
+    .vjp = gradient_none,
 };

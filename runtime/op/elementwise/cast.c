@@ -8,6 +8,7 @@
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
+#include "op/gradient.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -156,6 +157,7 @@ const op_family cast_family = {
     .in_place = cast_in_place,
     .lower = cast_lower,
     .host = cast_host,
+    .vjp = gradient_identity,
     .describe = cast_describe,
 };
 
@@ -212,4 +214,5 @@ const op_family copy_family = {
     .infer = copy_infer,
     .lower = copy_lower,
     .host = copy_host,
+    .vjp = gradient_identity,
 };

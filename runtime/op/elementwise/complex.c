@@ -10,6 +10,7 @@
 #include "op/activation.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
+#include "op/gradient.h"
 
 #include <complex.h>
 #include <math.h>
@@ -171,10 +172,28 @@ static rlxvk_status complex_host(const host_call *call)
     return complex_host_as(call, node_code(call->node));
 }
 
+/* The gradient of a complex tensor is that by its real part, and i times that by its imaginary
+ * one: of |z|^2 2 z. */
+static rlxvk_status complex_vjp(gradient_call *c)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor z = gradient_operand(c, 0);
+    if (node_code(&c->n) == COMPLEX_CONJUGATE) {
+        gradient_give(c, 0, rlxvk_conjugate(g, c->dy));
+    } else if (node_code(&c->n) == COMPLEX_NORM_SQ) {
+        gradient_give(c, 0, rlxvk_complex_norm_sq_backward(g, z, rlxvk_add(g, c->dy, c->dy)));
+    } else { /* y = z r */
+        gradient_give(c, 0, rlxvk_complex_norm_sq_backward(g, c->dy, gradient_operand(c, 1)));
+        gradient_give(c, 1, rlxvk_mul(g, rlxvk_conjugate(g, z), c->dy));
+    }
+    return RLXVK_OK;
+}
+
 const op_family complex_family = {.name = "complex",
                                   .pairs = true,
                                   .foldable = true,
                                   .infer = complex_infer,
                                   .in_place = complex_in_place,
                                   .lower = complex_lower,
-                                  .host = complex_host};
+                                  .host = complex_host,
+                                  .vjp = complex_vjp};

@@ -287,6 +287,11 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
 /* ---- The family ---- */
 
 /* " steps: s0=mul(i0,i1) s1=relu(s0)" */
+static rlxvk_tensor region_expand(rlxvk_graph *g, const node *n)
+{
+    return tensor_of(g, region_emit_steps(g, n, n->inputs));
+}
+
 static void region_describe(const node *n, text *out)
 {
     const region_attributes *a = n->attributes;
@@ -314,5 +319,6 @@ const op_family region_family = {
     .in_place = region_in_place,
     .lower = region_lower,
     .host = region_host,
+    .expand = region_expand,
     .describe = region_describe,
 };

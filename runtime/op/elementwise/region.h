@@ -35,6 +35,10 @@ op_kind region_step_row(const region_step *step);
  * two). */
 bool region_step_of(const node *n, region_step *out);
 
+/* Appends the nodes that the steps of region n stand for, reading `inputs`; the id of the last,
+ * which has its shape and name. NODE_NONE after a failure. */
+uint32_t region_emit_steps(rlxvk_graph *g, const node *n, const uint32_t *inputs);
+
 /* Whether a tensor of shape `from`, read at every element of `to` under numpy broadcasting, is
  * read one to one (*modulus 0), or repeats as a whole every *modulus elements. */
 bool region_modulus(const rlxvk_shape *from, const rlxvk_shape *to, uint32_t *modulus);

@@ -23,7 +23,8 @@ static const region_class classes[] = {
 };
 
 static const uint8_t activation_kinds[] = {
-#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, kind) [code] = kind,
+#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel, kind)     \
+    [code] = kind,
 #include "args/activation.def"
 };
 

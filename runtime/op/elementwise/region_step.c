@@ -1,7 +1,9 @@
 /* The steps of regions and the rows of the op table whose work they do. */
 #include "args/elementwise.h"
 #include "op/activation.h"
+#include "op/elementwise/elementwise.h"
 #include "op/elementwise/region.h"
+#include "op/movement/movement.h"
 
 /* Of activations, activation.c checks it. */
 _Static_assert(OP_pow - OP_add == BINARY_POW && OP_ge - OP_eq == COMPARE_GE,
@@ -43,4 +45,34 @@ bool region_step_of(const node *n, region_step *out)
             return op < kinds[kind].ops;
         }
     return false;
+}
+
+static uint32_t emit_step(rlxvk_graph *g, const region_step *s, const uint32_t *values)
+{
+    cast_attributes cast = {(rlxvk_dtype)s->op};
+    uint32_t operands[3];
+    for (uint32_t i = 0; i < region_arity(s->kind); i++)
+        operands[i] = values[s->operand[i]];
+    return op_append(g, region_step_row(s), operands, region_arity(s->kind),
+                     s->kind == REGION_CAST ? &cast : NULL, NULL);
+}
+
+uint32_t region_emit_steps(rlxvk_graph *g, const node *n, const uint32_t *inputs)
+{
+    const region_attributes *a = n->attributes;
+    uint32_t values[REGION_VALUES_OF_STEPS + REGION_STEPS];
+    for (uint32_t i = 0; i < n->input_count; i++)
+        values[i] = region_is_prologue(a, i)
+                        ? op_append(g, OP_resize_nearest2x, &inputs[i], 1, NULL, NULL)
+                        : inputs[i];
+    for (uint32_t i = 0; i < a->step_count && g->status == RLXVK_OK; i++)
+        values[REGION_VALUES_OF_STEPS + i] = emit_step(g, &a->steps[i], values);
+    if (g->status != RLXVK_OK)
+        return NODE_NONE;
+    uint32_t last = values[REGION_VALUES_OF_STEPS + a->step_count - 1];
+    shape_attributes whole = {n->shape};
+    if (shape_equal(&graph_node(g, last)->shape, &n->shape))
+        return last;
+    bool same = shape_numel(&graph_node(g, last)->shape) == shape_numel(&n->shape);
+    return op_append(g, same ? OP_reshape : OP_expand, &last, 1, &whole, n->name);
 }

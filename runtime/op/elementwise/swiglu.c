@@ -57,6 +57,17 @@ static rlxvk_status swiglu_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static rlxvk_tensor swiglu_expand(rlxvk_graph *g, const node *n)
+{
+    bool gate_first = ((const swiglu_attributes *)n->attributes)->gate_first;
+    rlxvk_tensor x = tensor_of(g, n->inputs[0]);
+    int32_t axis = (int32_t)n->shape.rank - 1;
+    int64_t half = n->shape.dims[axis];
+    rlxvk_tensor first = rlxvk_narrow(g, x, axis, 0, half);
+    rlxvk_tensor second = rlxvk_narrow(g, x, axis, half, half);
+    return rlxvk_mul(g, gate_first ? second : first, rlxvk_silu(g, gate_first ? first : second));
+}
+
 static void swiglu_describe(const node *n, text *out)
 {
     const swiglu_attributes *a = n->attributes;
@@ -68,4 +79,5 @@ const op_family swiglu_family = {.name = "swiglu",
                                  .infer = swiglu_infer,
                                  .lower = swiglu_lower,
                                  .host = swiglu_host,
+                                 .expand = swiglu_expand,
                                  .describe = swiglu_describe};

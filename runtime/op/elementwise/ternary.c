@@ -3,6 +3,7 @@
  * bit for bit (NaN counts as true; the other operand has no influence). Three operands broadcast
  * together. where takes complex x and y.
  */
+#include "op/gradient.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 
@@ -47,6 +48,15 @@ static rlxvk_status fma_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static rlxvk_status fma_vjp(gradient_call *c)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (gradient_wanted(c, i))
+            gradient_give_broadcast(c, i, rlxvk_mul(c->graph, c->dy, gradient_operand(c, 1 - i)));
+    gradient_give_broadcast(c, 2, c->dy);
+    return RLXVK_OK;
+}
+
 const op_family fma_family = {
     .name = "fma",
     .foldable = true,
@@ -54,6 +64,7 @@ const op_family fma_family = {
     .in_place = elementwise_in_place,
     .lower = fma_lower,
     .host = fma_host,
+    .vjp = fma_vjp,
 };
 
 /* ---- where ---- */
@@ -98,6 +109,17 @@ static rlxvk_status where_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* What was not chosen has no influence, NaN or not. */
+static rlxvk_status where_vjp(gradient_call *c)
+{
+    rlxvk_tensor condition = gradient_operand(c, 0), zero = gradient_scalar(c->graph, 0);
+    if (gradient_wanted(c, 1))
+        gradient_give_broadcast(c, 1, rlxvk_where(c->graph, condition, c->dy, zero));
+    if (gradient_wanted(c, 2))
+        gradient_give_broadcast(c, 2, rlxvk_where(c->graph, condition, zero, c->dy));
+    return RLXVK_OK;
+}
+
 const op_family where_family = {
     .name = "where",
     .pairs = true,
@@ -106,4 +128,5 @@ const op_family where_family = {
     .in_place = elementwise_in_place,
     .lower = where_lower,
     .host = where_host,
+    .vjp = where_vjp,
 };

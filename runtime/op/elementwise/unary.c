@@ -8,6 +8,9 @@
 #include "op/elementwise/complex.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
+#include "op/gradient.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 
@@ -69,6 +72,33 @@ static rlxvk_status unary_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* Of analytic functions: dy times the conjugate of f'. */
+static rlxvk_tensor complex_gradient(gradient_call *c)
+{
+    rlxvk_graph *g = c->graph;
+    switch (node_code(&c->n)) {
+    case UNARY_NEG:
+        return rlxvk_neg(g, c->dy);
+    case UNARY_EXP:
+        return rlxvk_mul(g, c->dy, rlxvk_conjugate(g, c->y));
+    case UNARY_LOG:
+        return rlxvk_div(g, c->dy, rlxvk_conjugate(g, gradient_operand(c, 0)));
+    default: /* sqrt */
+        return rlxvk_div(g, c->dy, rlxvk_conjugate(g, rlxvk_add(g, c->y, c->y)));
+    }
+}
+
+static rlxvk_status unary_vjp(gradient_call *c)
+{
+    rlxvk_activation activation = activation_of(node_code(&c->n));
+    gradient_give(c, 0,
+                  c->n.dtype == RLXVK_C64
+                      ? complex_gradient(c)
+                      : rlxvk_activation_backward(c->graph, gradient_operand(c, 0), c->dy,
+                                                  activation));
+    return RLXVK_OK;
+}
+
 const op_family unary_family = {
     .name = "unary",
     .pairs = true,
@@ -77,4 +107,5 @@ const op_family unary_family = {
     .in_place = unary_in_place,
     .lower = unary_lower,
     .host = unary_host,
+    .vjp = unary_vjp,
 };

@@ -14,6 +14,7 @@
 #include "args/elementwise.h"
 #include "args/matmul.h"
 #include "constants/matmul.h"
+#include "op/gradient.h"
 #include "op/activation.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
@@ -386,6 +387,74 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
 
 /* ---- The family ---- */
 
+/* A gradient of an operand that may have been broadcast over the batch. */
+static void give_product(gradient_call *c, uint32_t i, rlxvk_tensor a, rlxvk_tensor b,
+                         bool transpose_a, bool transpose_b)
+{
+    rlxvk_matmul_options options = {transpose_a, transpose_b};
+    if (gradient_wanted(c, i))
+        gradient_give_broadcast(c, i, rlxvk_matmul_with(c->graph, a, b, &options));
+}
+
+/* w of one matrix, x of many: dw sums over all rows at once, as one product. */
+static bool give_joined_weight(gradient_call *c, const matmul_attributes *m, rlxvk_tensor dy)
+{
+    rlxvk_shape x = gradient_shape(c, 0), w = gradient_shape(c, 1),
+                y = rlxvk_tensor_shape(c->graph, dy);
+    if (w.rank != 2 || x.rank < 3 || m->transpose_a)
+        return false;
+    rlxvk_tensor rows =
+        rlxvk_reshape(c->graph, gradient_operand(c, 0), RLXVK_SHAPE(-1, x.dims[x.rank - 1]));
+    rlxvk_tensor flat = rlxvk_reshape(c->graph, dy, RLXVK_SHAPE(-1, y.dims[y.rank - 1]));
+    if (m->transpose_b)
+        give_product(c, 1, flat, rows, true, false);
+    else
+        give_product(c, 1, rows, flat, true, false);
+    return true;
+}
+
+/* z = a b, each perhaps stored transposed: da = dz b', db = a' dz, stored alike. */
+static rlxvk_status matmul_vjp(gradient_call *c)
+{
+    const matmul_attributes *m = c->n.attributes;
+    bool ta = m->transpose_a, tb = m->transpose_b;
+    rlxvk_tensor a = gradient_operand(c, 0), b = gradient_operand(c, 1);
+    rlxvk_shape y = c->n.shape;
+    if (shape_numel(&y) == 0) {
+        for (uint32_t i = 0; i < 2; i++)
+            gradient_give(c, i, gradient_filled(c->graph, 0, RLXVK_F32, gradient_shape(c, i)));
+        return RLXVK_OK;
+    }
+    if (ta)
+        give_product(c, 0, b, c->dy, tb, true);
+    else
+        give_product(c, 0, c->dy, b, false, !tb);
+    if (!gradient_wanted(c, 1) || give_joined_weight(c, m, c->dy))
+        return RLXVK_OK;
+    if (tb)
+        give_product(c, 1, c->dy, a, true, ta);
+    else
+        give_product(c, 1, a, c->dy, !ta, false);
+    return RLXVK_OK;
+}
+
+static rlxvk_tensor matmul_expand(rlxvk_graph *g, const node *n)
+{
+    if (node_code(n) == MATMUL_PLAIN)
+        return RLXVK_NONE;
+    const matmul_attributes *m = n->attributes;
+    rlxvk_matmul_options options = {m->transpose_a, m->transpose_b};
+    rlxvk_tensor x = tensor_of(g, n->inputs[0]);
+    rlxvk_shape rows = rlxvk_tensor_shape(g, x);
+    if (rows.rank == 1)
+        x = rlxvk_reshape(g, x, RLXVK_SHAPE(1, rows.dims[0]));
+    rlxvk_tensor z = rlxvk_matmul_with(g, x, tensor_of(g, n->inputs[1]), &options);
+    z = rlxvk_add(g, rlxvk_reshape(g, z, n->shape), tensor_of(g, n->inputs[2]));
+    return m->activation == RLXVK_ACTIVATION_NONE
+               ? z
+               : op_build(g, activation_op(activation_code(m->activation)), &z, 1, NULL);
+}
+
 static void matmul_describe(const node *n, text *out)
 {
     const matmul_attributes *a = n->attributes;
@@ -404,5 +473,7 @@ const op_family matmul_family = {
     .infer = matmul_infer,
     .lower = matmul_lower,
     .host = matmul_host,
+    .vjp = matmul_vjp,
+    .expand = matmul_expand,
     .describe = matmul_describe,
 };

@@ -11,6 +11,7 @@
  */
 #include "args/matmul.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/movement/layout.h"
 
 #include <math.h>
@@ -280,6 +281,30 @@ static rlxvk_status solve_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* X = A^-1 B: dB = A'^-1 dX, dA = -dB X'. The packed result's flags have no gradient. */
+static rlxvk_status solve_vjp(gradient_call *c)
+{
+    const solve_attributes *s = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape b = gradient_shape(c, 1), matrices = RLXVK_SHAPE(s->batch, s->n, s->columns);
+    int64_t numel = s->batch * s->n * s->columns;
+    rlxvk_matmul_options options = {.transpose_b = true};
+    if (numel == 0) {
+        for (uint32_t i = 0; i < 2; i++)
+            gradient_give(c, i, gradient_filled(g, 0, RLXVK_F32, gradient_shape(c, i)));
+        return RLXVK_OK;
+    }
+    rlxvk_tensor dx = rlxvk_reshape(g, rlxvk_narrow(g, c->dy, 0, 0, numel), matrices);
+    rlxvk_tensor x = rlxvk_reshape(g, rlxvk_narrow(g, c->y, 0, 0, numel), matrices);
+    rlxvk_tensor a = rlxvk_reshape(g, gradient_operand(c, 0), RLXVK_SHAPE(s->batch, s->n, s->n));
+    rlxvk_tensor turned = rlxvk_transpose(g, a, (int32_t[]){0, 2, 1}, 3);
+    rlxvk_tensor db = rlxvk_batched_dense_solve(g, turned, dx);
+    gradient_give(c, 1, rlxvk_reshape(g, db, b));
+    rlxvk_tensor da = rlxvk_neg(g, rlxvk_matmul_with(g, db, x, &options));
+    gradient_give(c, 0, rlxvk_reshape(g, da, gradient_shape(c, 0)));
+    return RLXVK_OK;
+}
+
 /* ---- The family ---- */
 
 static uint64_t solve_singular_flags(const node *n, uint64_t *out_first)
@@ -301,5 +326,6 @@ const op_family solve_family = {.name = "solve",
                                 .infer = solve_infer,
                                 .lower = solve_lower,
                                 .host = solve_host,
+                                .vjp = solve_vjp,
                                 .singular_flags = solve_singular_flags,
                                 .describe = solve_describe};

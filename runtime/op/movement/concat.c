@@ -6,6 +6,7 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
+#include "op/gradient.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
 #include "op/value.h"
@@ -195,6 +196,19 @@ static rlxvk_status concat_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static rlxvk_status concat_vjp(gradient_call *c)
+{
+    int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
+    int64_t start = 0;
+    for (uint32_t i = 0; i < c->n.input_count; i++) {
+        int64_t extent = gradient_shape(c, i).dims[axis];
+        if (gradient_wanted(c, i))
+            gradient_give(c, i, rlxvk_narrow(c->graph, c->dy, axis, start, extent));
+        start += extent;
+    }
+    return RLXVK_OK;
+}
+
 static void concat_describe(const node *n, text *out)
 {
     text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
@@ -209,5 +223,6 @@ const op_family concat_family = {
     .joins = concat_joins,
     .lower = concat_lower,
     .host = concat_host,
+    .vjp = concat_vjp,
     .describe = concat_describe,
 };

@@ -10,7 +10,10 @@
 #include "args/movement.h"
 #include "constants/movement.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/movement/layout.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 #include <string.h>
@@ -150,6 +153,15 @@ static uint64_t indexed_extent(const rlxvk_graph *g, const node *n, uint32_t *ou
     return (uint64_t)input_shape(g, n, 0)->dims[a->axis];
 }
 
+static rlxvk_status gather_vjp(gradient_call *c)
+{
+    int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
+    int64_t dim = gradient_shape(c, 0).dims[axis];
+    rlxvk_tensor indices = gradient_operand(c, 1);
+    gradient_give(c, 0, rlxvk_gather_backward(c->graph, c->dy, indices, axis, dim));
+    return RLXVK_OK;
+}
+
 const op_family gather_family = {
     .name = "gather",
     .attribute_size = sizeof(axis_attributes),
@@ -158,6 +170,7 @@ const op_family gather_family = {
     .infer = gather_infer,
     .lower = gather_lower,
     .host = gather_host,
+    .vjp = gather_vjp,
     .index_limit = indexed_extent,
     .describe = axis_describe,
 };
@@ -270,6 +283,17 @@ static rlxvk_status take_along_axis_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* Data that is repeated off the axis gets the sum over the repetitions. */
+static rlxvk_status take_along_axis_vjp(gradient_call *c)
+{
+    int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
+    int64_t dim = gradient_shape(c, 0).dims[axis];
+    rlxvk_tensor indices = rlxvk_expand(c->graph, gradient_operand(c, 1), c->n.shape);
+    gradient_give_broadcast(c, 0,
+                            rlxvk_take_along_axis_backward(c->graph, c->dy, indices, axis, dim));
+    return RLXVK_OK;
+}
+
 const op_family take_along_axis_family = {
     .name = "take_along_axis",
     .attribute_size = sizeof(axis_attributes),
@@ -277,6 +301,7 @@ const op_family take_along_axis_family = {
     .infer = take_along_axis_infer,
     .lower = take_along_axis_lower,
     .host = take_along_axis_host,
+    .vjp = take_along_axis_vjp,
     .index_limit = indexed_extent,
     .describe = axis_describe,
 };

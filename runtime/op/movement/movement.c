@@ -4,6 +4,7 @@
  * negative) and where reading starts; layout.c does the rest. Where the copy would be the identity
  * on memory the node is a view.
  */
+#include "op/gradient.h"
 #include "op/movement/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -123,6 +124,16 @@ static rlxvk_status transpose_host(const host_call *call)
     return layout_host_gather(call, transpose_source);
 }
 
+static rlxvk_status transpose_vjp(gradient_call *c)
+{
+    const transpose_attributes *a = c->n.attributes;
+    int32_t back[RLXVK_MAX_RANK];
+    for (uint32_t i = 0; i < a->count; i++)
+        back[a->perm[i]] = (int32_t)i;
+    gradient_give(c, 0, rlxvk_transpose(c->graph, c->dy, back, a->count));
+    return RLXVK_OK;
+}
+
 static void transpose_describe(const node *n, text *out)
 {
     const transpose_attributes *a = n->attributes;
@@ -138,6 +149,7 @@ const op_family transpose_family = {
     .view = transpose_view,
     .lower = transpose_lower,
     .host = transpose_host,
+    .vjp = transpose_vjp,
     .describe = transpose_describe,
 };
 
@@ -215,6 +227,13 @@ static rlxvk_status narrow_host(const host_call *call)
     return layout_host_gather(call, narrow_source);
 }
 
+static rlxvk_status narrow_vjp(gradient_call *c)
+{
+    const narrow_attributes *a = c->n.attributes;
+    gradient_give_part(c, 0, a->axis, a->start, c->dy);
+    return RLXVK_OK;
+}
+
 static void narrow_describe(const node *n, text *out)
 {
     const narrow_attributes *a = n->attributes;
@@ -232,6 +251,7 @@ const op_family narrow_family = {
     .view = narrow_view,
     .lower = narrow_lower,
     .host = narrow_host,
+    .vjp = narrow_vjp,
     .describe = narrow_describe,
 };
 
@@ -297,6 +317,12 @@ static rlxvk_status expand_host(const host_call *call)
     return layout_host_gather(call, expand_source);
 }
 
+static rlxvk_status expand_vjp(gradient_call *c)
+{
+    gradient_give_broadcast(c, 0, c->dy);
+    return RLXVK_OK;
+}
+
 const op_family expand_family = {
     .name = "expand",
     .attribute_size = sizeof(shape_attributes),
@@ -306,6 +332,7 @@ const op_family expand_family = {
     .view = expand_view,
     .lower = expand_lower,
     .host = expand_host,
+    .vjp = expand_vjp,
     .describe = layout_describe_shape,
 };
 
@@ -380,6 +407,13 @@ static rlxvk_status reverse_host(const host_call *call)
     return layout_host_gather(call, reverse_source);
 }
 
+static rlxvk_status reverse_vjp(gradient_call *c)
+{
+    const reverse_attributes *a = c->n.attributes;
+    gradient_give(c, 0, rlxvk_reverse(c->graph, c->dy, a->axes, a->axis_count));
+    return RLXVK_OK;
+}
+
 static void reverse_describe(const node *n, text *out)
 {
     const reverse_attributes *a = n->attributes;
@@ -395,5 +429,6 @@ const op_family reverse_family = {
     .view = reverse_view,
     .lower = reverse_lower,
     .host = reverse_host,
+    .vjp = reverse_vjp,
     .describe = reverse_describe,
 };

@@ -2,6 +2,7 @@
  * Ops that only rename memory: reshape and stop_gradient. Both are always views of their operand,
  * in every storage, so there is nothing to lower; the host form copies.
  */
+#include "op/gradient.h"
 #include "op/movement/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -45,6 +46,7 @@ const op_family stop_gradient_family = {
     .infer = stop_gradient_infer,
     .view = whole_view,
     .host = copy_host,
+    .vjp = gradient_none,
 };
 
 /* ---- reshape ---- */
@@ -115,6 +117,12 @@ error:
     return status;
 }
 
+static rlxvk_status reshape_vjp(gradient_call *c)
+{
+    gradient_give(c, 0, rlxvk_reshape(c->graph, c->dy, gradient_shape(c, 0)));
+    return RLXVK_OK;
+}
+
 const op_family reshape_family = {
     .name = "reshape",
     .attribute_size = sizeof(shape_attributes),
@@ -124,5 +132,6 @@ const op_family reshape_family = {
     .infer = reshape_infer,
     .view = whole_view,
     .host = copy_host,
+    .vjp = reshape_vjp,
     .describe = layout_describe_shape,
 };

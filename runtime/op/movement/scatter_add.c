@@ -11,17 +11,15 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
+#include "op/gradient.h"
 #include "op/families.h"
-#include "op/movement/radix_sort.h"
-#include "op/movement/scatter_add_select.h"
+#include "op/movement/scatter_add.h"
 
 #include <math.h>
 
 typedef struct scatter_add_attributes {
     int64_t dim;
 } scatter_add_attributes;
-
-#define LONGEST_INDEXED_AXIS (1 << 24) /* indices are exact f32 integers */
 
 /* ---- Building ---- */
 
@@ -48,7 +46,7 @@ static rlxvk_status scatter_add_infer(const rlxvk_graph *g, node *n, void *attri
         return op_fail(n, RLXVK_E_DTYPE, "the indices are complex; takes real ones");
     if (a->dim < 0)
         return op_fail(n, RLXVK_E_ATTR, "dim %lld is negative; it counts rows", (long long)a->dim);
-    if (a->dim > LONGEST_INDEXED_AXIS)
+    if (a->dim > SCATTER_LONGEST_AXIS)
         return op_fail(n, RLXVK_E_INDEX_RANGE,
                        "dim %lld is above 2^24, which indices held as f32 can count",
                        (long long)a->dim);
@@ -69,12 +67,6 @@ static uint64_t row_words(const node *n)
 /* Workgroups that fill a device. */
 #define FEWEST_GROUPS 256
 
-typedef struct scatter_work {
-    uint64_t rows, columns, updates;
-    operand source, index, y;
-    const scatter_class *class;
-} scatter_work;
-
 /* Where the runs of the rows start. */
 typedef struct scatter_starts {
     operand starts;
@@ -84,8 +76,10 @@ typedef struct scatter_starts {
 static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
 {
     uint64_t size = l->profile->workgroup_size;
-    uint64_t tiles = MIN(divide_up(w->columns, size), divide_up(FEWEST_GROUPS, w->rows));
-    struct scatter_add_direct_args args = {.rows = (u32)w->rows,
+    uint64_t rows = w->outer * w->rows;
+    uint64_t tiles = MIN(divide_up(w->columns, size), divide_up(FEWEST_GROUPS, rows));
+    struct scatter_add_direct_args args = {.outer = (u32)w->outer,
+                                           .rows = (u32)w->rows,
                                            .columns = (u32)w->columns,
                                            .updates = (u32)w->updates,
                                            .tiles = (u32)tiles,
@@ -95,8 +89,8 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
                                            .index_offset = w->index.offset,
                                            .y_offset = w->y.offset};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_DIRECT, .variant = w->class->row.name};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, (uint32_t)size});
-    lower_groups(l, &d, w->rows * tiles);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, (uint32_t)size}, {SCATTER_ADD_DIRECT_CLAMPED, w->clamped});
+    lower_groups(l, &d, rows * tiles);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->source, w->index, w->y}, 3);
 }
 
@@ -112,16 +106,19 @@ static uint32_t key_bits(uint64_t rows)
 static rlxvk_status emit_sums(lowering *l, const scatter_work *w, operand positions,
                               const scatter_starts *s)
 {
-    uint32_t size = l->profile->workgroup_size;
-    struct scatter_add_sum_args args = {.rows = (u32)w->rows,
-                                        .columns = (u32)w->columns,
+    bool quads = (w->columns | w->source.offset | w->y.offset) % 4 == 0;
+    uint32_t size = l->profile->workgroup_size, width = quads ? 4 : 1;
+    struct scatter_add_sum_args args = {.outer = (u32)w->outer,
+                                        .rows = (u32)w->rows,
+                                        .columns = (u32)(w->columns / width),
+                                        .updates = (u32)w->updates,
                                         .start_stride = (u32)s->stride,
-                                        .updates_offset = w->source.offset,
-                                        .y_offset = w->y.offset};
+                                        .updates_offset = w->source.offset / width,
+                                        .y_offset = w->y.offset / width};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_SUM, .variant = w->class->row.name};
     operand operands[] = {w->source, positions, s->starts, w->y};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size});
-    lower_groups(l, &d, groups_for(w->rows * w->columns, size));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {SCATTER_ADD_SUM_QUADS, quads});
+    lower_groups(l, &d, groups_for(w->outer * w->rows * w->columns / width, size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -132,8 +129,10 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, operand positi
     while (columns < SCATTER_LONG_COLUMNS && columns < w->columns)
         columns *= 2;
     uint64_t tiles = divide_up(w->columns, columns);
-    struct scatter_add_long_args args = {.rows = (u32)w->rows,
+    struct scatter_add_long_args args = {.outer = (u32)w->outer,
+                                         .rows = (u32)w->rows,
                                          .columns = (u32)w->columns,
+                                         .updates = (u32)w->updates,
                                          .tiles = (u32)tiles,
                                          .start_stride = (u32)s->stride,
                                          .updates_offset = w->source.offset,
@@ -141,7 +140,7 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, operand positi
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_LONG, .variant = w->class->row.name};
     operand operands[] = {w->source, positions, s->starts, w->y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, SCATTER_LONG_THREADS}, {SCATTER_ADD_LONG_COLUMNS, columns});
-    lower_groups(l, &d, w->rows * tiles);
+    lower_groups(l, &d, w->outer * w->rows * tiles);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -165,16 +164,25 @@ error:
     return status;
 }
 
+static rlxvk_status sort_and_add(lowering *l, const scatter_work *w, radix_sort *sort)
+{
+    scatter_starts starts;
+    rlxvk_status status;
+    TRY(radix_sort_lower(l, sort));
+    TRY(find_starts(l, w, sort, &starts));
+    TRY(w->class->way == SCATTER_RUNS ? emit_runs(l, w, sort->values, &starts)
+                                      : emit_sums(l, w, sort->values, &starts));
+error:
+    return status;
+}
+
 static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
 {
     radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows)};
-    scatter_starts starts;
     rlxvk_status status;
-    TRY(radix_sort_keys(l, &sort, w->index, RADIX_INDEX, (uint32_t)w->rows));
-    TRY(radix_sort_lower(l, &sort));
-    TRY(find_starts(l, w, &sort, &starts));
-    TRY(w->class->way == SCATTER_RUNS ? emit_runs(l, w, sort.values, &starts)
-                                      : emit_sums(l, w, sort.values, &starts));
+    TRY(radix_sort_keys(l, &sort, w->index, w->clamped ? RADIX_CLAMPED : RADIX_INDEX,
+                        (uint32_t)w->rows));
+    TRY(sort_and_add(l, w, &sort));
 error:
     return status;
 }
@@ -205,24 +213,47 @@ error:
     return status;
 }
 
+static void choose(lowering *l, scatter_work *w, bool keyed)
+{
+    scatter_shape shape = {w->outer, w->rows, w->columns, w->updates, w->clamped, keyed};
+    w->class =
+        scatter_select(&shape, l->profile, variant_choose(l, CHOICE_scatter_add, NULL, NULL));
+}
+
+void scatter_add_count_words(scatter_work *w)
+{
+    w->source.offset *= 2;
+    w->y.offset *= 2;
+}
+
+rlxvk_status scatter_add_emit(lowering *l, scatter_work *w)
+{
+    choose(l, w, false);
+    if (w->class->way == SCATTER_DIRECT)
+        return lower_direct(l, w);
+    return w->class->way == SCATTER_PARTS ? lower_parts(l, w) : lower_sorted(l, w);
+}
+
+rlxvk_status scatter_add_emit_keyed(lowering *l, scatter_work *w, operand keys)
+{
+    radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows), .keys = keys};
+    choose(l, w, true);
+    return sort_and_add(l, w, &sort);
+}
+
 static rlxvk_status scatter_add_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    scatter_work w = {.rows = (uint64_t)n->shape.dims[0],
+    scatter_work w = {.outer = 1,
+                      .rows = (uint64_t)n->shape.dims[0],
                       .columns = row_words(n),
                       .updates = (uint64_t)input_shape(l->graph, n, 0)->dims[0],
                       .source = lower_input(l, id, 0),
                       .index = lower_input(l, id, 1),
                       .y = lower_write(l, id)};
-    if (n->dtype == RLXVK_C64) {
-        w.source.offset *= 2;
-        w.y.offset *= 2;
-    }
-    w.class = scatter_select(&(scatter_shape){w.rows, w.columns, w.updates}, l->profile,
-                             variant_choose(l, CHOICE_scatter_add, NULL, NULL));
-    if (w.class->way == SCATTER_DIRECT)
-        return lower_direct(l, &w);
-    return w.class->way == SCATTER_PARTS ? lower_parts(l, &w) : lower_sorted(l, &w);
+    if (n->dtype == RLXVK_C64)
+        scatter_add_count_words(&w);
+    return scatter_add_emit(l, &w);
 }
 
 /* ---- Host ---- */
@@ -256,6 +287,27 @@ static rlxvk_status scatter_add_host(const host_call *c)
 
 /* ---- The family ---- */
 
+/* What falls outside of the result gets nothing; gather reads a row for it, that of the nearest. */
+static rlxvk_status scatter_add_vjp(gradient_call *c)
+{
+    const scatter_add_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor index = gradient_operand(c, 1);
+    rlxvk_shape shape = gradient_shape(c, 0), rows = {.rank = shape.rank, .dims = {shape.dims[0]}};
+    rlxvk_tensor zero = gradient_filled(g, 0, (rlxvk_dtype)c->n.dtype, RLXVK_SCALAR);
+    if (a->dim == 0) {
+        gradient_give(c, 0, gradient_filled(g, 0, (rlxvk_dtype)c->n.dtype, shape));
+        return RLXVK_OK;
+    }
+    for (uint32_t i = 1; i < rows.rank; i++)
+        rows.dims[i] = 1;
+    rlxvk_tensor inside = rlxvk_mul(g, rlxvk_ge(g, index, gradient_scalar(g, -0.5)),
+                                    rlxvk_lt(g, index, gradient_scalar(g, (double)a->dim - 0.5)));
+    rlxvk_tensor taken = rlxvk_reshape(g, rlxvk_gather(g, c->dy, index, 0), shape);
+    gradient_give(c, 0, rlxvk_where(g, rlxvk_reshape(g, inside, rows), taken, zero));
+    return RLXVK_OK;
+}
+
 static uint64_t scatter_add_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
 {
     (void)g;
@@ -274,5 +326,6 @@ const op_family scatter_add_family = {.name = "scatter_add",
                                       .infer = scatter_add_infer,
                                       .lower = scatter_add_lower,
                                       .host = scatter_add_host,
+                                      .vjp = scatter_add_vjp,
                                       .index_limit = scatter_add_index_limit,
                                       .describe = scatter_add_describe};

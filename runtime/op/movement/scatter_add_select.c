@@ -28,18 +28,19 @@ static const scatter_class classes[] = {
 
 static bool suits_direct(const scatter_shape *s, const device_profile *profile)
 {
-    if (s->rows * s->updates > MOST_COMPARISONS)
+    uint64_t rows = s->outer * s->rows;
+    if (rows * s->updates > MOST_COMPARISONS)
         return false;
     if (profile_is_software(profile))
-        return s->rows <= MOST_CPU_GROUPS;
-    return s->rows <= MOST_GROUPS || s->columns >= FEWEST_COLUMNS;
+        return rows <= MOST_CPU_GROUPS;
+    return rows <= MOST_GROUPS || s->columns >= FEWEST_COLUMNS;
 }
 
 static bool suits_runs(const scatter_shape *s, const device_profile *profile)
 {
     uint64_t busy = (uint64_t)profile->compute_units * BUSY_ELEMENTS;
     return s->updates / s->rows >= LONG_ROW &&
-           (s->columns <= LONG_COLUMNS || s->rows * s->columns <= busy);
+           (s->columns <= LONG_COLUMNS || s->outer * s->rows * s->columns <= busy);
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
@@ -48,15 +49,15 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const scatter_shape *s = problem;
     switch (c->way) {
     case SCATTER_DIRECT:
-        return (choice_fit){.can = s->updates <= SCATTER_DIRECT_UPDATES,
+        return (choice_fit){.can = s->updates <= SCATTER_DIRECT_UPDATES && !s->keyed,
                             .suits = s->updates == 0 || suits_direct(s, profile)};
     case SCATTER_RUNS:
-        return (choice_fit){.can = s->updates > 0 &&
-                                   (!profile_is_software(profile) || s->rows <= MOST_CPU_GROUPS),
+        return (choice_fit){.can = s->updates > 0 && (!profile_is_software(profile) ||
+                                                      s->outer * s->rows <= MOST_CPU_GROUPS),
                             .suits = suits_runs(s, profile)};
     case SCATTER_PARTS:
-        return (choice_fit){.can =
-                                s->updates > 0 && s->rows * s->columns <= SCATTER_PARTS_ELEMENTS};
+        return (choice_fit){.can = s->updates > 0 && s->outer == 1 && !s->clamped && !s->keyed &&
+                                   s->rows * s->columns <= SCATTER_PARTS_ELEMENTS};
     default:
         return (choice_fit){.can = s->updates > 0, .suits = true};
     }

@@ -5,7 +5,8 @@
 #include "op/choice/variant.h"
 
 typedef struct scatter_shape {
-    uint64_t rows, columns, updates;
+    uint64_t outer, rows, columns, updates;
+    bool clamped, keyed; /* what indices outside name; they are keys of a sort already */
 } scatter_shape;
 
 enum scatter_way {

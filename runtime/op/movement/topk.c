@@ -9,6 +9,7 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
+#include "op/gradient.h"
 #include "op/families.h"
 #include "op/movement/radix_sort.h"
 
@@ -194,4 +195,5 @@ const op_family topk_family = {.name = "topk",
                                .infer = topk_infer,
                                .lower = topk_lower,
                                .host = topk_host,
+                               .vjp = gradient_none,
                                .describe = topk_describe};

@@ -19,6 +19,7 @@
 #include "op/packed/dequant.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/matmul/matrix_product.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_grid.h"
@@ -326,6 +327,28 @@ error:
     return status;
 }
 
+/* Of x alone: dy times the decoded weights. */
+static rlxvk_status dequant_matmul_vjp(gradient_call *c)
+{
+    const dequant_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape y = c->n.shape, x = gradient_shape(c, 0);
+    int64_t rows = y.dims[y.rank - 1];
+    rlxvk_tensor indices =
+        rlxvk_cumsum(g, gradient_filled(g, 1, RLXVK_F32, RLXVK_SHAPE(rows)), 0, true);
+    rlxvk_tensor w = rlxvk_dequant_gather(g, gradient_operand(c, 1), indices,
+                                          (rlxvk_quant_format)a->format, a->k);
+    if (a->format == RLXVK_MXFP4) /* whose NaN count as 0 in products */
+        w = rlxvk_where(g, rlxvk_eq(g, w, w), w, gradient_scalar(g, 0));
+    if (shape_numel(&y) == 0) {
+        gradient_give(c, 0, gradient_filled(g, 0, RLXVK_F32, x));
+        return RLXVK_OK;
+    }
+    rlxvk_tensor dx = rlxvk_matmul(g, rlxvk_reshape(g, c->dy, RLXVK_SHAPE(-1, rows)), w);
+    gradient_give(c, 0, rlxvk_reshape(g, dx, x));
+    return RLXVK_OK;
+}
+
 const op_family dequant_matmul_family = {
     .name = "dequant_matmul",
     .attribute_size = sizeof(dequant_attributes),
@@ -333,6 +356,7 @@ const op_family dequant_matmul_family = {
     .infer = dequant_matmul_infer,
     .lower = dequant_matmul_lower,
     .host = dequant_matmul_host,
+    .vjp = dequant_matmul_vjp,
     .check_content = dequant_check_content,
     .describe = dequant_describe,
 };

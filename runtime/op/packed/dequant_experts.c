@@ -18,6 +18,7 @@
 #include "op/packed/dequant.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/packed/quant_format.h"
 
 #include <math.h>
@@ -219,6 +220,17 @@ static rlxvk_status dequant_grouped_matmul_host(const host_call *c)
     return each_row(c, c->inputs[1].bytes, grouped_column);
 }
 
+/* Of x alone: dy times the experts' decoded weights. */
+static rlxvk_status dequant_grouped_matmul_vjp(gradient_call *c)
+{
+    const expert_attributes *a = c->n.attributes;
+    rlxvk_tensor w = rlxvk_dequant_moe_weights(c->graph, gradient_operand(c, 1),
+                                               (rlxvk_quant_format)a->format, a->k, a->n);
+    rlxvk_tensor dx = rlxvk_grouped_matmul(c->graph, c->dy, w, gradient_operand(c, 2), true);
+    gradient_give(c, 0, rlxvk_reshape(c->graph, dx, gradient_shape(c, 0)));
+    return RLXVK_OK;
+}
+
 static uint64_t dequant_grouped_matmul_index_limit(const rlxvk_graph *g, const node *n,
                                                    uint32_t *out_operand)
 {
@@ -234,6 +246,7 @@ const op_family dequant_grouped_matmul_family = {
     .infer = dequant_grouped_matmul_infer,
     .lower = dequant_grouped_matmul_lower,
     .host = dequant_grouped_matmul_host,
+    .vjp = dequant_grouped_matmul_vjp,
     .index_limit = dequant_grouped_matmul_index_limit,
     .check_content = experts_check_content,
     .describe = experts_describe,
@@ -310,6 +323,7 @@ const op_family dequant_moe_weights_family = {
     .infer = dequant_moe_weights_infer,
     .lower = dequant_moe_weights_lower,
     .host = dequant_moe_weights_host,
+    .vjp = gradient_none,
     .check_content = experts_check_content,
     .describe = experts_describe,
 };

@@ -12,6 +12,7 @@
 #include "constants/packed.h"
 #include "op/packed/dequant.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/packed/quant_format.h"
 
 #include <math.h>
@@ -129,6 +130,7 @@ const op_family dequant_gather_family = {
     .infer = dequant_gather_infer,
     .lower = dequant_gather_lower,
     .host = dequant_gather_host,
+    .vjp = gradient_none,
     .index_limit = dequant_gather_index_limit,
     .check_content = dequant_check_content,
     .describe = dequant_describe,

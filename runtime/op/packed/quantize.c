@@ -13,6 +13,7 @@
 #include "constants/packed.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/packed/integer.h"
 
 #include <math.h>
@@ -201,5 +202,6 @@ const op_family quantize_family = {
     .in_place = quantize_in_place,
     .lower = quantize_lower,
     .host = quantize_host,
+    .vjp = gradient_identity,
     .describe = quantize_describe,
 };

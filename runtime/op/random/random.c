@@ -8,6 +8,7 @@
  */
 #include "args/random.h"
 #include "constants/random.h"
+#include "op/gradient.h"
 #include "op/random/random.h"
 
 #include <math.h>
@@ -293,5 +294,6 @@ const op_family rng_family = {
     .infer = rng_infer,
     .lower = rng_lower,
     .host = rng_host,
+    .vjp = gradient_none,
     .describe = rng_describe,
 };

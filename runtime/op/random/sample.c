@@ -5,6 +5,7 @@
  */
 #include "args/random.h"
 #include "constants/random.h"
+#include "op/gradient.h"
 #include "op/random/random.h"
 
 #include <math.h>
@@ -232,5 +233,6 @@ const op_family sample_family = {
     .infer = sample_infer,
     .lower = sample_lower,
     .host = sample_host,
+    .vjp = gradient_none,
     .describe = sample_describe,
 };

@@ -5,6 +5,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
 #include <math.h>
@@ -135,4 +136,5 @@ const op_family argreduce_family = {.name = "argreduce",
                                     .infer = argreduce_infer,
                                     .lower = argreduce_lower,
                                     .host = argreduce_host,
+                                    .vjp = gradient_none,
                                     .describe = argreduce_describe};

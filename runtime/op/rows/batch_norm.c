@@ -7,6 +7,7 @@
 #include "args/rows.h"
 #include "constants/rows.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/movement/layout.h"
 
 #include <math.h>
@@ -122,6 +123,62 @@ static rlxvk_status batch_norm_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* ---- Gradients ---- */
+
+/* Operand i, a vector, along the channels of x. */
+static rlxvk_tensor along_channels(const gradient_call *c, uint32_t i)
+{
+    const batch_norm_attributes *a = c->n.attributes;
+    rlxvk_shape shape = gradient_shape(c, 0);
+    for (uint32_t k = 0; k < shape.rank; k++)
+        shape.dims[k] = (int32_t)k == a->channel_axis ? shape.dims[k] : 1;
+    return rlxvk_reshape(c->graph, gradient_operand(c, i), shape);
+}
+
+/* 1 / sqrt(var + eps) along the channels, 0 for a root of 0. */
+static rlxvk_tensor scale_of(const gradient_call *c)
+{
+    const batch_norm_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor zero = gradient_scalar(g, 0);
+    rlxvk_tensor square = rlxvk_add(g, along_channels(c, 2), gradient_scalar(g, a->eps));
+    return rlxvk_where(g, rlxvk_eq(g, square, zero), zero, rlxvk_rsqrt(g, square));
+}
+
+/* t summed over all but the channels, for operand i. */
+static void give_vector(gradient_call *c, uint32_t i, rlxvk_tensor t)
+{
+    const batch_norm_attributes *a = c->n.attributes;
+    int32_t axes[RLXVK_MAX_RANK];
+    size_t count = 0;
+    for (uint32_t k = 0; k < c->n.shape.rank; k++)
+        if ((int32_t)k != a->channel_axis)
+            axes[count++] = (int32_t)k;
+    if (count)
+        t = rlxvk_reduce_sum(c->graph, t, axes, count, false);
+    gradient_give(c, i, rlxvk_reshape(c->graph, t, gradient_shape(c, i)));
+}
+
+/* The statistics are given: nothing flows into them. */
+static rlxvk_status batch_norm_vjp(gradient_call *c)
+{
+    const batch_norm_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    uint32_t beta = 3u + a->has_gamma;
+    rlxvk_tensor scale = scale_of(c);
+    if (a->has_gamma && gradient_wanted(c, 3)) {
+        rlxvk_tensor deviation = rlxvk_sub(g, gradient_operand(c, 0), along_channels(c, 1));
+        give_vector(c, 3, rlxvk_mul(g, c->dy, rlxvk_mul(g, deviation, scale)));
+    }
+    if (a->has_beta && gradient_wanted(c, beta))
+        give_vector(c, beta, c->dy);
+    if (a->has_gamma)
+        scale = rlxvk_mul(g, scale, along_channels(c, 3));
+    if (gradient_wanted(c, 0))
+        gradient_give(c, 0, rlxvk_mul(g, c->dy, scale));
+    return RLXVK_OK;
+}
+
 static void batch_norm_describe(const node *n, text *out)
 {
     const batch_norm_attributes *a = n->attributes;
@@ -135,4 +192,5 @@ const op_family batch_norm_family = {.name = "batch_norm",
                                      .in_place = op_first_in_place,
                                      .lower = batch_norm_lower,
                                      .host = batch_norm_host,
+                                     .vjp = batch_norm_vjp,
                                      .describe = batch_norm_describe};

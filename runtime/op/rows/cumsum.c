@@ -6,6 +6,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/gradient.h"
 #include "op/rows/rows.h"
 
 #include <math.h>
@@ -111,6 +112,20 @@ static rlxvk_status cumsum_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* Sums from the other end. */
+static rlxvk_status cumsum_vjp(gradient_call *c)
+{
+    const cumsum_attributes *a = c->n.attributes;
+    if (c->n.shape.rank == 0) {
+        gradient_give(c, 0, a->exclusive ? gradient_scalar(c->graph, 0) : c->dy);
+        return RLXVK_OK;
+    }
+    rlxvk_tensor sums = rlxvk_reverse(c->graph, c->dy, &a->axis, 1);
+    sums = rlxvk_cumsum(c->graph, sums, a->axis, a->exclusive);
+    gradient_give(c, 0, rlxvk_reverse(c->graph, sums, &a->axis, 1));
+    return RLXVK_OK;
+}
+
 static void cumsum_describe(const node *n, text *out)
 {
     const cumsum_attributes *a = n->attributes;
@@ -123,4 +138,5 @@ const op_family cumsum_family = {.name = "cumsum",
                                  .in_place = op_first_in_place,
                                  .lower = cumsum_lower,
                                  .host = cumsum_host,
+                                 .vjp = cumsum_vjp,
                                  .describe = cumsum_describe};

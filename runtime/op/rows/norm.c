@@ -367,4 +367,6 @@ const op_family norm_family = {.name = "norm",
                                .lower = norm_lower,
                                .lower_pair = norm_lower_pair,
                                .host = norm_host,
+                               .vjp = norm_vjp,
+                               .expand = norm_expand,
                                .describe = norm_describe};

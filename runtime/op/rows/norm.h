@@ -14,5 +14,8 @@ norm_roles norm_roles_of(const node *n, const norm_attributes *a);
 /* The rows that are normalized. */
 axis_view norm_rows_of(const node *n, const norm_attributes *a);
 rlxvk_status norm_host(const host_call *c);
+/* As the family's members; of the residual norms, what they are made of. */
+rlxvk_status norm_vjp(gradient_call *c);
+rlxvk_tensor norm_expand(rlxvk_graph *g, const node *n);
 
 #endif

@@ -10,6 +10,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/gradient.h"
 #include "op/rows/rows.h"
 
 #include <float.h>
@@ -299,6 +300,86 @@ static rlxvk_status reduce_host(const host_call *c)
 
 /* ---- The family ---- */
 
+/* Of what is before each element, or (from_end) behind it, by doubling. */
+static rlxvk_tensor running_product(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool from_end)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x), ones = shape;
+    int64_t n = shape.dims[axis];
+    for (int64_t step = 1; step < 2 * n; step *= 2) { /* of so many elements, then */
+        int64_t shift = step == 1 ? 1 : step / 2;
+        rlxvk_tensor parts[2];
+        ones.dims[axis] = shift;
+        parts[from_end] = gradient_filled(g, 1, RLXVK_F32, ones);
+        parts[!from_end] = rlxvk_narrow(g, x, axis, from_end ? shift : 0, n - shift);
+        rlxvk_tensor moved = rlxvk_concat(g, parts, 2, axis);
+        x = step == 1 ? moved : rlxvk_mul(g, x, moved);
+    }
+    return x;
+}
+
+/* The others' product, not y / x, which zeros spoil. */
+static void give_product(gradient_call *c, const reduce_attributes *a)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape shape = gradient_shape(c, 0), flat = {.rank = 2, .dims = {1, 1}}, moved = shape;
+    int32_t perm[RLXVK_MAX_RANK], back[RLXVK_MAX_RANK];
+    uint32_t count = 0, reduced = 0;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        reduced |= 1u << a->axes[i];
+    for (uint32_t last = 0; last < 2; last++)
+        for (uint32_t i = 0; i < shape.rank; i++)
+            if ((reduced >> i & 1) == last) {
+                flat.dims[last] *= shape.dims[i];
+                moved.dims[count] = shape.dims[i];
+                back[i] = (int32_t)count;
+                perm[count++] = (int32_t)i;
+            }
+    rlxvk_tensor rows =
+        rlxvk_reshape(g, rlxvk_transpose(g, gradient_operand(c, 0), perm, count), flat);
+    rlxvk_tensor others =
+        rlxvk_mul(g, running_product(g, rows, 1, false), running_product(g, rows, 1, true));
+    others = rlxvk_transpose(g, rlxvk_reshape(g, others, moved), back, count);
+    rlxvk_tensor dy = gradient_expand_to(g, c->dy, shape, a->axes, a->axis_count);
+    gradient_give(c, 0, rlxvk_mul(g, dy, others));
+}
+
+/* Those equal to the largest share it alike. */
+static void give_extreme(gradient_call *c, const reduce_attributes *a)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape shape = gradient_shape(c, 0);
+    rlxvk_tensor x = gradient_operand(c, 0);
+    rlxvk_tensor y = gradient_expand_to(g, c->y, shape, a->axes, a->axis_count);
+    rlxvk_tensor is = rlxvk_cast(g, rlxvk_eq(g, x, y), RLXVK_F32);
+    rlxvk_tensor count = rlxvk_reduce_sum(g, is, a->axes, a->axis_count, a->keep_dim);
+    rlxvk_tensor share = rlxvk_div(g, c->dy, count);
+    share = gradient_expand_to(g, share, shape, a->axes, a->axis_count);
+    gradient_give(c, 0, rlxvk_where(g, is, share, gradient_scalar(g, 0)));
+}
+
+static rlxvk_status reduce_vjp(gradient_call *c)
+{
+    const reduce_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape shape = gradient_shape(c, 0);
+    rlxvk_tensor dy = c->dy;
+    uint64_t count = shape_numel(&shape) / MAX(shape_numel(&c->n.shape), 1);
+    switch (node_code(&c->n)) {
+    case REDUCE_MEAN:
+        dy = rlxvk_div(g, dy, gradient_scalar(g, (double)count));
+        /* fall through */
+    case REDUCE_SUM:
+        gradient_give(c, 0, gradient_expand_to(g, dy, shape, a->axes, a->axis_count));
+        break;
+    case REDUCE_PROD:
+        give_product(c, a);
+        break;
+    default:
+        give_extreme(c, a);
+    }
+    return RLXVK_OK;
+}
+
 static void reduce_describe(const node *n, text *out)
 {
     const reduce_attributes *a = n->attributes;
@@ -315,4 +396,5 @@ const op_family reduce_family = {.name = "reduce",
                                  .view = reduce_view,
                                  .lower = reduce_lower,
                                  .host = reduce_host,
+                                 .vjp = reduce_vjp,
                                  .describe = reduce_describe};

@@ -106,7 +106,8 @@ row_chunks row_chunks_choose(const device_profile *profile, axis_view view, cons
     if (!profile_is_software(profile))
         wanted = MAX(wanted, FEWEST_GROUPS);
     uint64_t shortest = round_up(divide_up(FEWEST_ELEMENTS, slots), multiple);
-    uint64_t count = groups < wanted ? MIN(divide_up(wanted, groups), view.length / shortest) : 1;
+    uint64_t count =
+        groups * 8 < wanted * 7 ? MIN(divide_up(wanted, groups), view.length / shortest) : 1;
     if (count < 2)
         return row_unbroken(view);
     uint64_t length = round_up(divide_up(view.length, count), multiple);

@@ -6,7 +6,10 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/gradient.h"
 #include "op/rows/row_tile.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 
@@ -106,6 +109,13 @@ static rlxvk_status softmax_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static rlxvk_status softmax_vjp(gradient_call *c)
+{
+    int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
+    gradient_give(c, 0, rlxvk_softmax_backward(c->graph, c->y, c->dy, axis));
+    return RLXVK_OK;
+}
+
 static void softmax_describe(const node *n, text *out)
 {
     text_append(out, " axis=%d", ((const axis_attributes *)n->attributes)->axis);
@@ -117,4 +127,5 @@ const op_family softmax_family = {.name = "softmax",
                                   .in_place = op_first_in_place,
                                   .lower = softmax_lower,
                                   .host = softmax_host,
+                                  .vjp = softmax_vjp,
                                   .describe = softmax_describe};

@@ -93,12 +93,12 @@ static scan_geometry geometry_of(const rlxvk_shape *x, const rlxvk_shape *b)
                            .size = (uint64_t)b->dims[b->rank - 1]};
 }
 
-/* Few numbers a lane where the channels alone do not fill the device. */
+/* Few numbers a lane where the channels alone do not fill the device: a step waits for the last. */
 static uint32_t choose_keep(const lowering *l, const scan_geometry *s)
 {
     uint64_t channels = s->batch * s->heads * s->width;
     uint64_t busy = channels * sequence_lanes(s->size, 16, STATE_SCAN_THREADS);
-    return s->size > 4 && busy < (uint64_t)l->profile->compute_units * 256 ? 4 : 16;
+    return s->size > 4 && busy < (uint64_t)l->profile->compute_units * 512 ? 4 : 16;
 }
 
 static struct state_scan_args make_arguments(const scan_geometry *s, uint32_t lanes,

@@ -5,6 +5,7 @@
  */
 #include "op/spectral/fft.h"
 #include "op/families.h"
+#include "op/gradient.h"
 
 #include <math.h>
 
@@ -108,6 +109,19 @@ static rlxvk_status fft_host(const host_call *c)
     return status;
 }
 
+/* The transform's adjoint: the other direction, with this one's factor. */
+static rlxvk_status fft_vjp(gradient_call *c)
+{
+    const fft_attributes *a = c->n.attributes;
+    rlxvk_fft_norm norm = a->norm == RLXVK_FFT_ORTHO ? RLXVK_FFT_ORTHO : RLXVK_FFT_NONE;
+    rlxvk_tensor dx = rlxvk_fft_axis(c->graph, c->dy, a->axis, !a->inverse, norm);
+    int64_t points = c->n.shape.dims[a->axis] / (c->n.dtype == RLXVK_C64 ? 1 : 2);
+    if (a->inverse && a->norm == RLXVK_FFT_INVERSE)
+        dx = rlxvk_mul(c->graph, dx, gradient_scalar(c->graph, 1.0 / (double)points));
+    gradient_give(c, 0, dx);
+    return RLXVK_OK;
+}
+
 static void fft_describe(const node *n, text *out)
 {
     const fft_attributes *a = n->attributes;
@@ -121,4 +135,5 @@ const op_family fft_family = {.name = "fft",
                               .infer = fft_infer,
                               .lower = fft_lower,
                               .host = fft_host,
+                              .vjp = fft_vjp,
                               .describe = fft_describe};

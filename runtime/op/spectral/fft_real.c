@@ -6,6 +6,7 @@
  * continues them with zeros.
  */
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/spectral/fft.h"
 
 #include <math.h>
@@ -151,6 +152,53 @@ static rlxvk_status fft_real_host(const host_call *c)
     return status;
 }
 
+/* Twice for the bins that stand for their mirror images, too, times a factor. */
+static rlxvk_tensor bin_weights(rlxvk_graph *g, int64_t length, double twice, double factor)
+{
+    int64_t bins = length / 2 + 1;
+    float *weights = memory_allocate((size_t)(2 * bins) * sizeof *weights);
+    if (!weights) {
+        graph_fail(g, status_fail_memory("weights of bins"));
+        return RLXVK_NONE;
+    }
+    for (int64_t i = 0; i < 2 * bins; i++)
+        weights[i] = (float)(i % bins == 0 || i % bins == bins - 1 ? factor : twice * factor);
+    rlxvk_tensor t = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(2 * bins), weights,
+                                    (size_t)(2 * bins) * sizeof *weights);
+    memory_free(weights);
+    return t;
+}
+
+/* x continued with zeros, or cut, on its last axis. */
+static rlxvk_tensor resized(rlxvk_graph *g, rlxvk_tensor x, int64_t length)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    int32_t axis = (int32_t)shape.rank - 1;
+    int64_t missing = length - shape.dims[axis];
+    if (missing <= 0)
+        return missing ? rlxvk_narrow(g, x, axis, 0, length) : x;
+    shape.dims[axis] = missing;
+    return rlxvk_concat(g, (rlxvk_tensor[]){x, gradient_filled(g, 0, RLXVK_F32, shape)}, 2, axis);
+}
+
+/* Each is the other's adjoint, but for the bins that one counts twice. */
+static rlxvk_status fft_real_vjp(gradient_call *c)
+{
+    const fft_real_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    double scale = scale_of(&c->n);
+    if (is_inverse(&c->n)) {
+        rlxvk_tensor bins = rlxvk_rfft_block(g, c->dy, a->length, RLXVK_FFT_NONE);
+        gradient_give(c, 0, rlxvk_mul(g, bins, bin_weights(g, a->length, 2, scale)));
+        return RLXVK_OK;
+    }
+    rlxvk_shape x = gradient_shape(c, 0);
+    rlxvk_tensor halves = rlxvk_mul(g, c->dy, bin_weights(g, a->length, 0.5, scale));
+    rlxvk_tensor lines = rlxvk_irfft_block(g, halves, a->length, RLXVK_FFT_NONE);
+    gradient_give(c, 0, resized(g, lines, x.dims[x.rank - 1]));
+    return RLXVK_OK;
+}
+
 static void fft_real_describe(const node *n, text *out)
 {
     const fft_real_attributes *a = n->attributes;
@@ -163,4 +211,5 @@ const op_family fft_real_family = {.name = "fft_real",
                                    .infer = fft_real_infer,
                                    .lower = fft_real_lower,
                                    .host = fft_real_host,
+                                   .vjp = fft_real_vjp,
                                    .describe = fft_real_describe};

@@ -77,6 +77,23 @@ static void packed(void **state)
     expect_channels("tiled_64x64", 512, 49, 512);
 }
 
+static void expect_weights(const char *name, uint64_t m, uint64_t n, uint64_t groups, uint64_t taps)
+{
+    device_profile p = big_gpu();
+    conv_shape s = {.m = m, .n = n, .k = 100352, .groups = groups, .long_k = true, .taps = taps};
+    assert_string_equal(conv_select(&s, &p, VARIANT_NONE)->row.name, name);
+}
+
+/* Gradients of weights: parts of K fill the device, so that tiles may be large. */
+static void weights(void **state)
+{
+    (void)state;
+    expect_weights("tiled_128x128", 256, 2304, 1, 0);
+    expect_weights("tiled_64x128", 64, 256, 1, 0);
+    expect_weights("depthwise_weights", 1, 9, 256, 9);
+    expect_weights("tiled_32x128", 1, 49, 256, 49);
+}
+
 static void classes(void **state)
 {
     (void)state;
@@ -103,10 +120,10 @@ static void forced(void **state)
     (void)state;
     device_profile cpu = least_software();
     conv_shape s = {.m = 1, .n = 1, .k = 576, .groups = 1}, deep = {2, 1, 100000, 1};
-    assert_string_equal(conv_select(&s, &cpu, 1)->row.name, "direct_depthwise");
+    assert_string_equal(conv_select(&s, &cpu, 2)->row.name, "direct_depthwise");
     s.m = 2;
-    assert_string_equal(conv_select(&s, &cpu, 9)->row.name, "tiled_32x32");
-    assert_string_equal(conv_select(&deep, &cpu, 11)->row.name, "tiled_32x32");
+    assert_string_equal(conv_select(&s, &cpu, 10)->row.name, "tiled_32x32");
+    assert_string_equal(conv_select(&deep, &cpu, 12)->row.name, "tiled_32x32");
     assert_string_equal(conv_select(&deep, &cpu, VARIANT_NONE)->row.name, "tiled_32x32");
 }
 
@@ -169,12 +186,10 @@ static void multipliers_divide(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),
-                                       cmocka_unit_test(planes),
-                                       cmocka_unit_test(packed),
-                                       cmocka_unit_test(forced),
-                                       cmocka_unit_test(tiles_divide),
-                                       cmocka_unit_test(slices_cover_k),
-                                       cmocka_unit_test(multipliers_divide)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes),        cmocka_unit_test(planes),
+        cmocka_unit_test(packed),         cmocka_unit_test(weights),
+        cmocka_unit_test(forced),         cmocka_unit_test(tiles_divide),
+        cmocka_unit_test(slices_cover_k), cmocka_unit_test(multipliers_divide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

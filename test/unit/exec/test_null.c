@@ -8,6 +8,7 @@
 #include "op/op.h"
 #include "support/harness.h"
 
+#include <rlxvk_train.h>
 #include <rlxvk_quant.h>
 
 #include <setjmp.h>

@@ -108,13 +108,15 @@ static void test_choice(void **state)
     const choice_family *family = &choice_families[CHOICE_scatter_add];
     size_t parts = choice_find_row(family, "parts", 5);
     (void)state;
-    assert_string_equal(choose((scatter_shape){10, 1, 4096}, VARIANT_NONE), "direct");
-    assert_string_equal(choose((scatter_shape){10, 1, 4097}, VARIANT_NONE), "runs");
-    assert_string_equal(choose((scatter_shape){10, 1024, 65536}, VARIANT_NONE), "runs");
-    assert_string_equal(choose((scatter_shape){1000, 1024, 65536}, VARIANT_NONE), "elements");
-    assert_string_equal(choose((scatter_shape){32000, 1024, 65536}, VARIANT_NONE), "elements");
-    assert_string_equal(choose((scatter_shape){10, 1, 1000000}, parts), "parts");
-    assert_string_equal(choose((scatter_shape){33, 1, 1000000}, parts), "runs");
+    assert_string_equal(choose((scatter_shape){1, 10, 1, 4096}, VARIANT_NONE), "direct");
+    assert_string_equal(choose((scatter_shape){1, 10, 1, 4097}, VARIANT_NONE), "runs");
+    assert_string_equal(choose((scatter_shape){1, 10, 1024, 65536}, VARIANT_NONE), "runs");
+    assert_string_equal(choose((scatter_shape){1, 1000, 1024, 65536}, VARIANT_NONE), "elements");
+    assert_string_equal(choose((scatter_shape){1, 32000, 1024, 65536}, VARIANT_NONE), "elements");
+    assert_string_equal(choose((scatter_shape){1, 10, 1, 1000000}, parts), "parts");
+    assert_string_equal(choose((scatter_shape){2, 10, 1, 1000000}, parts), "runs");
+    assert_string_equal(choose((scatter_shape){4096, 32000, 1, 10}, VARIANT_NONE), "elements");
+    assert_string_equal(choose((scatter_shape){1, 33, 1, 1000000}, parts), "runs");
 }
 
 int main(void)

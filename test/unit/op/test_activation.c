@@ -21,7 +21,7 @@ static const struct row {
     rlxvk_activation activation;
     rlxvk_tensor (*builder)(rlxvk_graph *, rlxvk_tensor);
 } rows[] = {
-#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, kind)                          \
+#define ACTIVATION(code, NAME, row, atol, rtol, more, host, kernel, slope, slope_kernel, kind)     \
     {code, #row, #host, #kernel, atol, rtol, kind, RLXVK_ACTIVATION_##NAME, rlxvk_##row},
 #include "args/activation.def"
 };

@@ -236,6 +236,9 @@ static void integrated_reads_and_writes_in_place(void **state)
     assert_true(c.arena_mapped && c.arena_cached && c.arena_coherent);
     assert_int_equal(c.profile.kind, RLXVK_DEVICE_INTEGRATED);
     assert_true(c.profile.compute_units < choose(discrete_with_bar(), NULL).profile.compute_units);
+    device_snapshot told = integrated_intel();
+    told.compute_units = 10;
+    assert_int_equal(choose(told, NULL).profile.compute_units, 10);
     c = choose(integrated_mali(), NULL);
     assert_int_equal(c.arena_type, 1);
     assert_true(c.arena_mapped && c.arena_cached && !c.arena_coherent);

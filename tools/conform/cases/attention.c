@@ -3,11 +3,15 @@
  * mask=none|causal|sliding|custom|bias (window is another word for sliding), heads, kv_heads,
  * head_dim, window, score_scale, softcap; in=q;k;v;mask.
  *
+ * attention_backward takes the same and in=..;dy: bias=1 adds the gradient of a bias, part=0..3
+ * returns one of them.
+ *
  * Besides: lse=1 returns the log-sum-exp, lse=2 the result beside it; shift=1 drops the first index
  * of axis 0 of q, k and v by a view, so that they start inside their slots; prefix=n turns an iota
  * mask into "the first n keys".
  */
 #include "conform/cases/cases.h"
+#include "op/op.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +47,7 @@ static rlxvk_attention_options options_of(const case_spec *s)
                                                                                  COUNT(layouts))};
 }
 
-static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
+static rlxvk_tensor shifted(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
                             const char *name)
 {
     rlxvk_tensor x = case_tensor(s, inputs, name);
@@ -63,12 +67,40 @@ static rlxvk_tensor mask_operand(rlxvk_graph *g, const case_spec *s, const rlxvk
     return rlxvk_lt(g, mask, count);
 }
 
+/* The gradients as they lie, that of the bias with bias=1 alone, as golden cases have none: the
+ * packed node is what the first of them is a view of. part=i: of operand i alone. */
+static rlxvk_tensor build_backward(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_attention_options options = options_of(s);
+    rlxvk_tensor q = shifted(g, s, inputs, "q"), k = shifted(g, s, inputs, "k"), d[4];
+    rlxvk_tensor v = shifted(g, s, inputs, "v"), dy = shifted(g, s, inputs, "dy");
+    d[0] = rlxvk_attention_backward(g, q, k, v, dy, mask_operand(g, s, inputs), &options, &d[1],
+                                    &d[2], &d[3]);
+    int64_t which = case_integer(s, "part", -1);
+    if (which >= 0 || !d[0].id)
+        return d[which < 0 ? 0 : which];
+    int64_t count = 0;
+    const node *view = graph_node(g, d[0].id - 1);
+    rlxvk_tensor packed = {d[0].id};
+    while (strcmp(node_row(view)->name, "attention_backward") != 0) {
+        packed = tensor_of(g, view->inputs[0]);
+        view = graph_node(g, view->inputs[0]);
+    }
+    for (int i = 0; i < 3; i++) {
+        rlxvk_shape shape = rlxvk_tensor_shape(g, d[i]);
+        count += (int64_t)shape_numel(&shape);
+    }
+    return case_integer(s, "bias", 0) ? packed : rlxvk_narrow(g, packed, 0, 0, count);
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_attention_options options = options_of(s);
-    rlxvk_tensor q = operand(g, s, inputs, "q"), k = operand(g, s, inputs, "k");
-    rlxvk_tensor v = operand(g, s, inputs, "v"), mask = mask_operand(g, s, inputs), lse;
+    rlxvk_tensor q = shifted(g, s, inputs, "q"), k = shifted(g, s, inputs, "k");
+    rlxvk_tensor v = shifted(g, s, inputs, "v"), mask = mask_operand(g, s, inputs), lse;
     int64_t which = case_integer(s, "lse", 0);
+    if (strcmp(s->row, "attention_backward") == 0)
+        return build_backward(g, s, inputs);
     if (which == 0)
         return rlxvk_attention(g, q, k, v, mask, &options);
     rlxvk_tensor y = rlxvk_attention_with_lse(g, q, k, v, mask, &options, &lse);
@@ -301,6 +333,108 @@ static void generate_edges(case_list *list)
     case_add_all(list, "attention layout=bhsd", lines, COUNT(lines));
 }
 
+/* ---- attention_backward ---- */
+
+static void add_backward(case_list *list, const char *attributes, int batch, int heads,
+                         int kv_heads, int queries, int keys, int width, const char *mask)
+{
+    case_add(list,
+             "attention_backward layout=bhsd %s in=q:f32:%dx%dx%dx%d:unit;k:f32:%dx%dx%dx%d:unit;"
+             "v:f32:%dx%dx%dx%d:unit;%sdy:f32:%dx%dx%dx%d:unit",
+             attributes, batch, heads, queries, width, batch, kv_heads, keys, width, batch,
+             kv_heads, keys, width, mask, batch, heads, queries, width);
+}
+
+static void generate_backward_sizes(case_list *list)
+{
+    static const int widths[] = {1, 6, 8, 64, 128, 256};
+    static const char *const attributes[] = {"mask=none",
+                                             "mask=causal",
+                                             "mask=sliding window=3",
+                                             "mask=sliding window=40",
+                                             "mask=causal softcap=2 score_scale=0.7",
+                                             "mask=sliding window=1000 score_scale=-1",
+                                             "softcap=0.5"};
+    static const int heads[][2] = {{1, 1}, {4, 1}, {4, 4}, {6, 3}, {3, 1}};
+    for (size_t w = 0; w < COUNT(widths); w++)
+        for (size_t i = 0; i < (widths[w] > 8 ? WIDE_LENGTHS : COUNT(lengths)); i++)
+            for (size_t b = 0; b < (widths[w] > 8 ? 2 : 4); b++)
+                add_backward(list, attributes[(2 * w + i + b) % COUNT(attributes)], 2, 4, 2,
+                             lengths[i][0], lengths[i][1], widths[w], "");
+    for (size_t i = 0; i < COUNT(heads); i++)
+        for (size_t j = 0; j < COUNT(lengths); j++)
+            add_backward(list, attributes[(i + j) % 4], 1, heads[i][0], heads[i][1], lengths[j][0],
+                         lengths[j][1], 8, "");
+    add_backward(list, "mask=causal", 2, 2, 1, 200, 200, 80, "");
+    add_backward(list, "mask=sliding window=100", 1, 2, 2, 300, 310, 64, "");
+    add_backward(list, "mask=causal", 1, 1, 1, 20, 1100, 8, "");
+    add_backward(list, "mask=none", 1, 1, 1, 1100, 20, 8, "");
+}
+
+static void generate_backward_masks(case_list *list)
+{
+    static const int sizes[][2] = {{3, 130}, {40, 70}};
+    static const char *const dims[] = {"1",       "S",       "1x1",     "2xS",     "1x1xS",
+                                       "1xQxS",   "2xQx1",   "2xQxS",   "1x4x1xS", "2x1xQxS",
+                                       "1x1xQx1", "2x4xQxS", "2x4x1x1", "1x1x1x1", "1x4xQx1"};
+    static const char *const kinds[][2] = {{"custom", "bool"},
+                                           {"bias bias=1", "uniform"},
+                                           {"bias bias=1 softcap=2", "neginf"},
+                                           {"custom", "special"}};
+    for (size_t i = 0; i < COUNT(dims); i++)
+        for (size_t k = i % 2; k < COUNT(kinds) + i % 2; k++) {
+            char attributes[64], mask[64], given[80];
+            const int *size = sizes[(i + k) % 2];
+            const char *const *kind = kinds[k % COUNT(kinds)];
+            expand_mask(dims[i], size[0], size[1], kind[1], mask, sizeof mask);
+            snprintf(attributes, sizeof attributes, "mask=%s", kind[0]);
+            snprintf(given, sizeof given, "mask:f32:%s;", mask);
+            add_backward(list, attributes, 2, 4, 2, size[0], size[1], 8, given);
+        }
+    add_backward(list, "mask=custom prefix=5", 1, 2, 1, 40, 300, 8, "mask:f32:300:iota;");
+    add_backward(list, "mask=custom", 1, 2, 1, 40, 70, 8, "mask:f32:1:zero;");
+    add_backward(list, "mask=bias bias=1", 1, 2, 1, 40, 70, 8, "mask:f32:1:constant:-inf;");
+    add_backward(list, "mask=bias bias=1 part=3", 2, 2, 2, 300, 300, 8, "mask:f32:300:unit;");
+}
+
+static void generate_backward_edges(case_list *list)
+{
+    static const char *const lines[] = {
+        "layout=bshd in=q:f32:2x5x4x8;k:f32:2x9x2x8;v:f32:2x9x2x8;dy:f32:2x5x4x8",
+        "layout=bshd mask=causal in=q:f32:2x40x4x8;k:f32:2x41x4x8;v:f32:2x41x4x8;dy:f32:2x40x4x8",
+        "layout=packed heads=4 mask=causal in=q:f32:2x40x32;k:f32:2x40x8;v:f32:2x40x8;"
+        "dy:f32:2x40x32",
+        "heads=4 in=q:f32:5x32;k:f32:9x16;v:f32:9x16;dy:f32:5x32",
+        "layout=bh_sd heads=2 mask=causal in=q:f32:6x40x8;k:f32:6x41x8;v:f32:6x41x8;dy:f32:6x40x8",
+        "shift=1 in=q:f32:3x4x5x8;k:f32:3x2x9x8;v:f32:3x2x9x8;dy:f32:3x4x5x8",
+        "shift=1 mask=causal in=q:f32:3x3x7x3;k:f32:3x1x7x3;v:f32:3x1x7x3;dy:f32:3x3x7x3",
+        "part=0 mask=causal in=q:f32:2x2x7x8;k:f32:2x2x9x8;v:f32:2x2x9x8;dy:f32:2x2x7x8",
+        "part=1 mask=causal in=q:f32:2x2x7x8;k:f32:2x2x9x8;v:f32:2x2x9x8;dy:f32:2x2x7x8",
+        "part=2 mask=causal in=q:f32:2x2x7x8;k:f32:2x2x9x8;v:f32:2x2x9x8;dy:f32:2x2x7x8",
+        "in=q:f32:2x4x5x8;k:f32:2x4x0x8;v:f32:2x4x0x8;dy:f32:2x4x5x8",
+        "in=q:f32:2x4x0x8;k:f32:2x4x7x8;v:f32:2x4x7x8;dy:f32:2x4x0x8",
+        "in=q:f32:0x4x3x8;k:f32:0x4x7x8;v:f32:0x4x7x8;dy:f32:0x4x3x8",
+        "mask=bias bias=1 layout=bhsd in=q:f32:0x4x3x8;k:f32:0x4x7x8;v:f32:0x4x7x8;mask:f32:7;"
+        "dy:f32:0x4x3x8",
+        "mask=bias bias=1 layout=bhsd in=q:f32:2x4x3x0;k:f32:2x4x7x0;v:f32:2x4x7x0;mask:f32:7;"
+        "dy:f32:2x4x3x0",
+        "mask=causal in=q:f32:1x2x70x8:special;k:f32:1x2x70x8;v:f32:1x2x70x8;dy:f32:1x2x70x8",
+        "mask=causal in=q:f32:1x2x70x8;k:f32:1x2x70x8;v:f32:1x2x70x8;dy:f32:1x2x70x8:special",
+        "mask=sliding window=2 in=q:f32:1x2x40x8;k:f32:1x2x40x8:special;v:f32:1x2x40x8;"
+        "dy:f32:1x2x40x8",
+        "mask=sliding window=2 in=q:f32:1x2x40x8;k:f32:1x2x40x8;v:f32:1x2x40x8:special;"
+        "dy:f32:1x2x40x8",
+        "mask=custom in=q:f32:1x2x40x8;k:f32:1x2x40x8:special;v:f32:1x2x40x8:special;"
+        "mask:f32:1x40x40:zero;dy:f32:1x2x40x8",
+        "score_scale=0.35 in=q:f32:1x2x70x8;k:f32:1x2x70x8:range:-3:4;v:f32:1x2x70x8;"
+        "dy:f32:1x2x70x8",
+        "expect=E_SHAPE in=q:f32:2x4x5x8;k:f32:2x4x9x8;v:f32:2x4x9x8;dy:f32:2x4x9x8",
+        "expect=E_ARITY mask=bias in=q:f32:2x4x5x8;k:f32:2x4x9x8;v:f32:2x4x9x8;dy:f32:2x4x5x8",
+        "expect=E_UNSUPPORTED in=q:f32:1x1x5x257;k:f32:1x1x9x257;v:f32:1x1x9x257;"
+        "dy:f32:1x1x5x257"};
+    case_add_all(list, "attention_backward", lines, COUNT(lines));
+}
+
 static void generate(case_list *list)
 {
     generate_sizes(list);
@@ -311,8 +445,11 @@ static void generate(case_list *list)
     generate_unseen(list);
     generate_edges(list);
     generate_halves(list);
+    generate_backward_sizes(list);
+    generate_backward_masks(list);
+    generate_backward_edges(list);
 }
 
-static const char *const rows[] = {"attention", NULL};
+static const char *const rows[] = {"attention", "attention_backward", NULL};
 
 const case_family attention_cases = {.rows = rows, .build = build, .generate = generate};

@@ -191,6 +191,20 @@ const char *case_word(const case_spec *s, const char *key, const char *fallback)
     return fallback;
 }
 
+rlxvk_activation case_activation(const case_spec *s, const char *key)
+{
+    static const char *const names[] = {
+        "none",
+#define ACTIVATION(code, NAME, row, ...) #row,
+#include "args/activation.def"
+    };
+    const char *name = case_word(s, key, names[0]);
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return (rlxvk_activation)i;
+    return (rlxvk_activation)-1;
+}
+
 int64_t case_integer(const case_spec *s, const char *key, int64_t fallback)
 {
     const char *value = case_word(s, key, "");

@@ -28,6 +28,7 @@
 #define RLXVK_CASES_H
 
 #include <rlxvk_ops.h>
+#include <rlxvk_train.h>
 
 #define CASE_MAX_INPUTS 16
 #define CASE_TEXT       512
@@ -54,6 +55,8 @@ typedef struct case_spec {
 
 /* Attribute access for builders; the fallback is returned when the key is absent. */
 const char *case_word(const case_spec *s, const char *key, const char *fallback);
+/* The activation of this name; NONE without the key, (rlxvk_activation)-1 of another name. */
+rlxvk_activation case_activation(const case_spec *s, const char *key);
 int64_t case_integer(const case_spec *s, const char *key, int64_t fallback);
 double case_real(const case_spec *s, const char *key, double fallback);
 /* "0,2,-1" -> values; returns how many (at most `capacity`). */

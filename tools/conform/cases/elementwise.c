@@ -48,6 +48,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     rlxvk_tensor x[3] = {RLXVK_NONE, RLXVK_NONE, RLXVK_NONE};
     for (size_t i = 0; i < s->input_count && i < COUNT(x); i++)
         x[i] = operand(g, s, inputs[i], i);
+    if (strcmp(s->row, "activation_backward") == 0)
+        return rlxvk_activation_backward(g, x[0], x[1], case_activation(s, "kind"));
     for (size_t i = 0; i < COUNT(builders); i++) {
         if (strcmp(s->row, builders[i].row) != 0)
             continue;
@@ -274,6 +276,33 @@ static void generate_ternary(case_list *list, const char *row, const char *first
     case_add(list, "%s in=a:i32:40:integers;b:f32:40:integers;c:i32:1:integers", row);
 }
 
+static void generate_backward(case_list *list)
+{
+    static const char *const names[] = {
+#define ACTIVATION(code, NAME, row, ...) #row,
+#include "args/activation.def"
+    };
+    static const char *const inputs[] = {
+        "in=x:f32:scalar;dy:f32:scalar",
+        "in=x:f32:3x0x2;dy:f32:3x0x2",
+        "in=x:f32:2x3x5;dy:f32:2x3x5",
+        "shift=1 in=x:f32:31x13;dy:f32:31x13",
+        "scratch=1 in=x:f32:1023;dy:f32:1023",
+        "scratch=2 in=x:f32:1024:range:-16:16;dy:f32:1024",
+        "scratch=3 in=x:f32:517:range:-100:100;dy:f32:517:large",
+        "in=x:f32:4099:special;dy:f32:4099",
+        "in=x:f32:1000:range:-1e-30:1e-30;dy:f32:1000:unit",
+        "in=x:f32:64:zero;dy:f32:64",
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (size_t k = 0; k < COUNT(inputs); k++)
+            case_add(list, "activation_backward kind=%s %s", names[i], inputs[k]);
+    case_add(list, "activation_backward kind=gelu in=x:f32:1003x67x61;dy:f32:1003x67x61");
+    case_add(list, "activation_backward in=x:f32:3;dy:f32:3");
+    case_add(list, "activation_backward expect=E_SHAPE kind=relu in=x:f32:3;dy:f32:4");
+    case_add(list, "activation_backward expect=E_ATTR kind=other in=x:f32:3;dy:f32:3");
+}
+
 static void generate(case_list *list)
 {
     static const char *const selections[] = {
@@ -293,13 +322,15 @@ static void generate(case_list *list)
     generate_ternary(list, "where", "bool", selections, COUNT(selections));
     generate_ternary(list, "fma", "uniform", products, COUNT(products));
     generate_complex(list);
+    generate_backward(list);
 }
 
 static const char *const rows[] = {
 #define ACTIVATION(code, NAME, row, ...) #row,
 #include "args/activation.def"
     "add", "sub", "mul", "div", "max", "min", "pow",   "eq",
-    "ne",  "lt",  "le",  "gt",  "ge",  "fma", "where", NULL,
+    "ne",  "lt",  "le",  "gt",  "ge",  "fma", "where", "activation_backward",
+    NULL,
 };
 
 const case_family elementwise_cases = {rows, build, generate};

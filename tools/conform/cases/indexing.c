@@ -1,6 +1,7 @@
 /*
- * Cases of gather and take_along_axis. shift=n drops the first n rows of x (idx_shift=n: of idx) by
- * a view, so that operands start inside their slot.
+ * Cases of gather and take_along_axis, and of their backward ops (axis, dim; in=dy;idx). shift=n
+ * drops the first n rows of x (idx_shift=n: of idx) by a view, so that operands start inside their
+ * slot.
  */
 #include "conform/cases/cases.h"
 
@@ -8,12 +9,18 @@
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    bool backward = strstr(s->row, "_backward") != NULL;
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, backward ? "dy" : "x"));
     rlxvk_tensor index = case_shifted(g, s, "idx_shift", case_tensor(s, inputs, "idx"));
     int32_t axis = (int32_t)case_integer(s, "axis", 0);
     if (strcmp(s->row, "gather") == 0)
         return rlxvk_gather(g, x, index, axis);
-    return rlxvk_take_along_axis(g, x, index, axis);
+    if (strcmp(s->row, "take_along_axis") == 0)
+        return rlxvk_take_along_axis(g, x, index, axis);
+    int64_t dim = case_integer(s, "dim", 0);
+    if (strcmp(s->row, "gather_backward") == 0)
+        return rlxvk_gather_backward(g, x, index, axis, dim);
+    return rlxvk_take_along_axis_backward(g, x, index, axis, dim);
 }
 
 static void generate_gathers(case_list *list)
@@ -140,13 +147,90 @@ static void generate_refusals(case_list *list)
     case_add_all(list, "", lines, COUNT(lines));
 }
 
+static void generate_backward(case_list *list)
+{
+    static const char *const gathers[] = {
+        "axis=0 dim=1 in=dy:f32:scalar;idx:f32:scalar",
+        "axis=0 dim=7 in=dy:f32:scalar;idx:f32:scalar:index:7",
+        "axis=0 dim=7 in=dy:f32:5;idx:f32:5:index:7",
+        "axis=0 dim=7 in=dy:f32:50;idx:f32:50:badindex:7",
+        "axis=0 dim=7 in=dy:f32:0;idx:f32:0",
+        "axis=0 dim=0 in=dy:f32:0x3;idx:f32:0",
+        "axis=0 dim=7 in=dy:f32:5x0;idx:f32:5:index:7",
+        "axis=0 dim=9 in=dy:f32:6x4;idx:f32:6:badindex:9",
+        "axis=1 dim=9 in=dy:f32:6x4;idx:f32:4:badindex:9",
+        "axis=-1 dim=9 in=dy:f32:6x4;idx:f32:4:index:9",
+        "axis=-2 dim=6 in=dy:f32:5x3x2x4;idx:f32:3x2:badindex:6",
+        "axis=1 dim=6 in=dy:f32:5x3x2x4;idx:f32:3:badindex:6",
+        "axis=0 dim=33 in=dy:f32:40x129:special;idx:f32:40:index:33",
+        "axis=0 dim=32 in=dy:f32:4x10x128;idx:i32:4x10:index:32",
+        "axis=0 dim=32 shift=1 in=dy:f32:41x13;idx:f32:40:index:32",
+        "axis=0 dim=32 idx_shift=1 in=dy:f32:40x12;idx:f32:41:index:32",
+        "axis=1 dim=5 in=dy:c64:3x7x2;idx:f32:7:badindex:5",
+        "axis=0 dim=3000 in=dy:f32:5000x64;idx:f32:5000:index:3000",
+        "axis=0 dim=3000 in=dy:f32:5000x65;idx:f32:5000:badindex:3000",
+        "axis=0 dim=20000 in=dy:c64:5000x2;idx:f32:5000:index:20000",
+        "axis=0 dim=20 in=dy:f32:9000x24;idx:f32:9000:badindex:20",
+        "axis=1 dim=500 in=dy:f32:3x4200x5;idx:f32:4200:badindex:500",
+        "axis=1 dim=500 in=dy:f32:3x4200x8;idx:f32:4200:badindex:500",
+        "axis=2 dim=30 in=dy:f32:5x7x5000;idx:f32:5000:badindex:30",
+        "axis=1 dim=40000 in=dy:f32:300x11;idx:f32:11:index:40000",
+        "expect=E_AXIS axis=2 dim=4 in=dy:f32:3x4;idx:f32:4",
+        "expect=E_SHAPE axis=0 dim=4 in=dy:f32:3x4;idx:f32:4",
+        "expect=E_SHAPE axis=0 dim=4 in=dy:f32:3;idx:f32:3x1",
+        "expect=E_ATTR axis=0 dim=-1 in=dy:f32:3x4;idx:f32:3",
+        "expect=E_RANGE axis=0 dim=0 in=dy:f32:3x4;idx:f32:3",
+        "expect=E_DTYPE axis=0 dim=4 in=dy:f32:3x4;idx:c64:3",
+        "expect=E_INDEX_RANGE axis=0 dim=16777217 in=dy:f32:3x0;idx:f32:3",
+    };
+    static const char *const takes[] = {
+        "axis=0 dim=7 in=dy:f32:5;idx:f32:5:index:7",
+        "axis=0 dim=7 in=dy:f32:50;idx:f32:50:badindex:7",
+        "axis=0 dim=7 in=dy:f32:0;idx:f32:0",
+        "axis=1 dim=7 in=dy:f32:3x0;idx:f32:3x0",
+        "axis=0 dim=7 in=dy:f32:5x4x3;idx:f32:5x4x3:badindex:7",
+        "axis=1 dim=7 in=dy:f32:5x4x3;idx:f32:5x4x3:badindex:7",
+        "axis=-1 dim=7 in=dy:f32:5x4x3:special;idx:f32:5x4x3:index:7",
+        "axis=1 dim=5 in=dy:c64:3x4x3;idx:f32:3x4x3:badindex:5",
+        "axis=1 dim=5 shift=1 in=dy:f32:4x6;idx:f32:3x6:index:5",
+        "axis=1 dim=5 idx_shift=1 in=dy:f32:3x6;idx:f32:4x6:index:5",
+        "axis=1 dim=320 in=dy:f32:64x40;idx:f32:64x40:index:320",
+        "axis=1 dim=11 in=dy:f32:7x300x5;idx:f32:7x300x5:badindex:11",
+        "axis=0 dim=3000 in=dy:f32:3001;idx:f32:3001:index:3000",
+        "axis=0 dim=5 in=dy:f32:3001;idx:f32:3001:badindex:5",
+        "axis=0 dim=40 in=dy:c64:1000x3;idx:f32:1000x3:badindex:40",
+        "expect=E_SHAPE axis=0 dim=4 in=dy:f32:3x4;idx:f32:3x1",
+        "expect=E_AXIS axis=2 dim=4 in=dy:f32:3x4;idx:f32:3x4",
+        "expect=E_AXIS axis=0 dim=4 in=dy:f32:scalar;idx:f32:scalar",
+        "expect=E_ATTR axis=0 dim=-1 in=dy:f32:3x4;idx:f32:3x4",
+        "expect=E_RANGE axis=0 dim=0 in=dy:f32:3x4;idx:f32:3x4",
+        "expect=E_DTYPE axis=0 dim=4 in=dy:f32:3x4;idx:c64:3x4",
+        "expect=E_INDEX_RANGE axis=0 dim=16777217 in=dy:f32:3x0;idx:f32:3x0",
+    };
+    static const char *const ways[] = {"direct", "runs", "elements", "parts"};
+    case_add_all(list, "gather_backward", gathers, COUNT(gathers));
+    case_add_all(list, "take_along_axis_backward", takes, COUNT(takes));
+    for (size_t i = 0; i < COUNT(ways); i++) {
+        case_add(list,
+                 "gather_backward axis=1 dim=9 variant=scatter_add=%s "
+                 "in=dy:f32:3x70x20;idx:f32:70:badindex:9",
+                 ways[i]);
+        case_add(list,
+                 "take_along_axis_backward axis=1 dim=9 variant=scatter_add=%s "
+                 "in=dy:f32:3x300x2;idx:f32:3x300x2:badindex:9",
+                 ways[i]);
+    }
+}
+
 static void generate(case_list *list)
 {
     generate_gathers(list);
     generate_takes(list);
     generate_refusals(list);
+    generate_backward(list);
 }
 
-static const char *const rows[] = {"gather", "take_along_axis", NULL};
+static const char *const rows[] = {"gather", "take_along_axis", "gather_backward",
+                                   "take_along_axis_backward", NULL};
 
 const case_family indexing_cases = {.rows = rows, .build = build, .generate = generate};

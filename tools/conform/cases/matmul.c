@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-/* By rlxvk_activation. */
 static const char *const activations[] = {
     "none",
 #define ACTIVATION(code, NAME, row, ...) #row,
@@ -17,14 +16,6 @@ static const char *const activations[] = {
 #define ACTIVATION_COUNT (sizeof activations / sizeof activations[0])
 
 /* ---- building ---- */
-
-static rlxvk_activation activation_named(const char *name)
-{
-    for (size_t i = 0; i < ACTIVATION_COUNT; i++)
-        if (strcmp(activations[i], name) == 0)
-            return (rlxvk_activation)i;
-    return (rlxvk_activation)-1;
-}
 
 static rlxvk_tensor operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
                             const char *name, const char *narrow_key)
@@ -43,7 +34,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         return rlxvk_fused_matmul_bias_act(g, operand(g, s, inputs, "x", "narrow_a"),
                                            operand(g, s, inputs, "w", "narrow_b"),
                                            case_tensor(s, inputs, "bias"),
-                                           activation_named(case_word(s, "activation", "none")),
+                                           case_activation(s, "activation"),
                                            case_integer(s, "transpose_w", 0) != 0);
     rlxvk_matmul_options options = {.transpose_a = case_integer(s, "transpose_a", 0) != 0,
                                     .transpose_b = case_integer(s, "transpose_b", 0) != 0};

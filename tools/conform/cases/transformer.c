@@ -1,7 +1,7 @@
 /*
- * Cases of rope (head_dim, n_rot, style=neox|gptj, table=auto|position|token; in=x;cos;sin),
- * fused_swiglu (gate_first; in=x) and write_rows (in=cache;rows;position). shift=n drops the first
- * n indices of axis 0 of x by a view.
+ * Cases of rope and rope_backward (head_dim, n_rot, style=neox|gptj, table=auto|position|token;
+ * in=x;cos;sin), fused_swiglu (gate_first; in=x) and write_rows (in=cache;rows;position). shift=n
+ * drops the first n indices of axis 0 of x by a view.
  *
  * write_rows also: difference=1 returns the cache after the write minus what a reader built before
  * it saw; with rows2 and position2 a second write follows the first.
@@ -22,8 +22,10 @@ static rlxvk_tensor build_rope(rlxvk_graph *g, const case_spec *s, const rlxvk_t
                                                ? RLXVK_ROPE_TABLE_PER_POSITION
                                            : !strcmp(table, "token") ? RLXVK_ROPE_TABLE_PER_TOKEN
                                                                      : RLXVK_ROPE_TABLE_AUTO};
-    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
-    return rlxvk_rope(g, x, case_tensor(s, inputs, "cos"), case_tensor(s, inputs, "sin"), &options);
+    bool back = strcmp(s->row, "rope_backward") == 0;
+    rlxvk_tensor x = case_shifted(g, s, "shift", inputs[0]);
+    return (back ? rlxvk_rope_backward : rlxvk_rope)(g, x, case_tensor(s, inputs, "cos"),
+                                                     case_tensor(s, inputs, "sin"), &options);
 }
 
 static rlxvk_tensor build_write_rows(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
@@ -42,7 +44,7 @@ static rlxvk_tensor build_write_rows(rlxvk_graph *g, const case_spec *s, const r
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    if (strcmp(s->row, "rope") == 0)
+    if (strncmp(s->row, "rope", 4) == 0)
         return build_rope(g, s, inputs);
     if (strcmp(s->row, "write_rows") == 0)
         return build_write_rows(g, s, inputs);
@@ -50,7 +52,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
                               case_integer(s, "gate_first", 0) != 0);
 }
 
-static void generate_rope(case_list *list)
+static void generate_rope(case_list *list, const char *row)
 {
     static const int widths[] = {2, 8, 64, 128};
     static const char *const styles[] = {"neox", "gptj"};
@@ -58,9 +60,9 @@ static void generate_rope(case_list *list)
         for (size_t j = 0; j < 8; j++) {
             int d = widths[w], rotated[] = {0, 2, d / 2 / 2 * 2, d};
             case_add(list,
-                     "rope head_dim=%d n_rot=%d style=%s in=x:f32:2x5x%d;cos:f32:5x%d:unit;"
+                     "%s head_dim=%d n_rot=%d style=%s in=x:f32:2x5x%d;cos:f32:5x%d:unit;"
                      "sin:f32:5x%d:unit",
-                     d, rotated[j / 2], styles[j % 2], 3 * d, d / 2, d / 2);
+                     row, d, rotated[j / 2], styles[j % 2], 3 * d, d / 2, d / 2);
         }
     static const char *const lines[] = {
         "in=x:f32:7x24;cos:f32:7x4:unit;sin:f32:7x4:unit",
@@ -88,7 +90,7 @@ static void generate_rope(case_list *list)
         "in=x:f32:3x67x256;cos:f32:67x4:unit;sin:f32:67x4:unit"};
     for (size_t i = 0; i < COUNT(lines); i++)
         for (size_t j = 0; j < COUNT(styles); j++)
-            case_add(list, "rope head_dim=8 n_rot=%d style=%s %s", i % 3 == 2 ? 4 : 8, styles[j],
+            case_add(list, "%s head_dim=8 n_rot=%d style=%s %s", row, i % 3 == 2 ? 4 : 8, styles[j],
                      lines[i]);
 }
 
@@ -157,11 +159,12 @@ static void generate_write_rows(case_list *list)
 
 static void generate(case_list *list)
 {
-    generate_rope(list);
+    generate_rope(list, "rope");
+    generate_rope(list, "rope_backward");
     generate_swiglu(list);
     generate_write_rows(list);
 }
 
-static const char *const rows[] = {"rope", "fused_swiglu", "write_rows", NULL};
+static const char *const rows[] = {"rope", "rope_backward", "fused_swiglu", "write_rows", NULL};
 
 const case_family transformer_cases = {.rows = rows, .build = build, .generate = generate};

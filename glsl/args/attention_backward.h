@@ -1,0 +1,32 @@
+/* Gradients of attention. */
+#ifndef RLXVK_ARGS_ATTENTION_BACKWARD_H
+#define RLXVK_ARGS_ATTENTION_BACKWARD_H
+
+#include "args/types.h"
+
+#define ATTENTION_OF_QUERIES 0 /* what a pass of attention_backward finds: dq */
+#define ATTENTION_OF_KEYS    1 /* dk and dv */
+#define ATTENTION_OF_BIAS    2
+
+/* Strides as in attention_args: q, dy and dq alike, k, v, dk and dv alike, the mask and dbias
+ * alike. */
+struct attention_backward_args {
+    u32 batch, heads, kv_heads;
+    u32 queries, keys, width;
+    u32 q_offset, dy_offset, q_batch, q_head, q_seq;
+    u32 k_offset, v_offset, kv_batch, kv_head, kv_seq;
+    u32 mask_offset, mask_batch, mask_head, mask_query, mask_key;
+    u32 lse_offset; /* of every row; delta follows */
+    u32 reach, window;
+    u32 chunk;                         /* 0, for attention.glsl */
+    u32 out_offset, parts, part_words; /* parts: each sums some steps, to a place of its own */
+    f32 scale, softcap;
+};
+
+struct attention_delta_args {
+    u32 rows, heads, queries, width;
+    u32 dy_offset, y_offset, batch_stride, head_stride, seq_stride;
+    u32 dlse_offset, delta_offset; /* ATTENTION_NO_LSE: no gradient of the log-sum-exp */
+};
+
+#endif

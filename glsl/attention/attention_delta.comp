@@ -1,0 +1,50 @@
+#version 450
+/*
+ * delta = dy . y of every row, less the gradient of its log-sum-exp where that has one. LANES
+ * invocations share a row; their sums are joined in a tree.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "args/attention.h"
+#include "args/attention_backward.h"
+
+layout(constant_id = 1) const uint LANES = 16; /* a power of two */
+layout(constant_id = 2) const uint ROWS = 4;   /* the local size / LANES */
+layout(push_constant) uniform block
+{
+    attention_delta_args args;
+};
+layout(set = 0, binding = 0) readonly buffer upstream
+{
+    float dy[];
+};
+layout(set = 0, binding = 1) buffer target
+{
+    float y[];
+};
+
+shared float sums[LANES * ROWS];
+
+void main()
+{
+    uint lane = gl_LocalInvocationID.x, column = lane % LANES;
+    uint row = group_index() * ROWS + lane / LANES;
+    uint known = min(row, args.rows - 1u), head = known / args.queries;
+    uint at = head / args.heads * args.batch_stride + head % args.heads * args.head_stride +
+              known % args.queries * args.seq_stride;
+    float sum = 0.0;
+    for (uint d = column; d < args.width; d += LANES)
+        sum = fma(dy[args.dy_offset + at + d], y[args.y_offset + at + d], sum);
+    sums[lane] = sum;
+    [[unroll]] for (uint half_lanes = LANES / 2u; half_lanes > 0u; half_lanes /= 2u)
+    {
+        barrier();
+        if (column < half_lanes)
+            sums[lane] += sums[lane + half_lanes];
+    }
+    if (column != 0u || row >= args.rows)
+        return;
+    float less = args.dlse_offset == ATTENTION_NO_LSE ? 0.0 : dy[args.dlse_offset + row];
+    y[args.delta_offset + row] = sums[lane] - less;
+}

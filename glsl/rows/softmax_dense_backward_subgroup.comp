@@ -1,0 +1,9 @@
+#version 450
+/* The gradients of cross entropy with dense targets, with subgroup shuffles. */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#define ROW_SUBGROUPS
+#define LOSS_BACKWARD
+#include "rows/softmax_dense_rows.glsl"

@@ -1,0 +1,229 @@
+/*
+ * Training: gradients of a graph. The rules of rlxvk_ops.h hold here too: errors stick to the
+ * graph, the result is then RLXVK_NONE, a graph is one thread's at a time.
+ */
+#ifndef RLXVK_TRAIN_H
+#define RLXVK_TRAIN_H
+
+#include <rlxvk_ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Gradients ---- */
+
+/* Appends to the graph what computes the gradients of `loss` with respect to the `count` tensors
+ * `wrt` (params as a rule, any real or complex tensor), and writes them to out_gradients, each of
+ * the shape of its wrt: reverse-mode differentiation, contributions to one tensor summed in a fixed
+ * order. `seed` is the gradient of something further with respect to the loss, of its shape;
+ * RLXVK_NONE is 1 where the loss has one element. A wrt that the loss does not depend on gets
+ * zeros. Nothing flows into indices, labels, masks, integers and BOOL, nor through what is constant
+ * almost everywhere (comparisons, argmax, topk, random numbers); round, quantize and dequantize
+ * pass it on as the identity. Gradients are tensors like others: they may be differentiated again,
+ * be outputs, or be read by optimizers. They read the operands of the ops they go through, where
+ * those have been written in place since, as they are then.
+ * E_SHAPE: a loss of several elements without a seed, a seed of another shape. E_DTYPE: a wrt of
+ * integers or BOOL, a complex loss without a seed. E_UNSUPPORTED: an op on the way has no gradient;
+ * it is named with its node. */
+void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
+                size_t count, rlxvk_tensor *out_gradients);
+
+/* ---- Backward ops ---- */
+
+/* What rlxvk_grad builds, for those who write gradients of their own; each is an op like others,
+ * with a kernel and a host reference, and has gradients itself. dy is the gradient of a result, dx
+ * that of an operand. */
+
+/* f'(x) dy, of the shape of x and dy (E_SHAPE); 0 where f'(x) is 0. Relu: 0 at 0 and for NaN; abs:
+ * 0 at 0; sqrt and rsqrt: 0 for x <= 0; round: 1. Error at most (2e-6 + 4e-6 |f'(x)|) |dy|, and
+ * besides, relative to f'(x) dy, 1.2e-7 |x| of exp and 8e-6 |tan x| of tan, where f'(x) fits f32.
+ * E_ATTR: no such activation; of none f' is 1. */
+rlxvk_tensor rlxvk_activation_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                       rlxvk_activation activation);
+
+/* rlxvk_rope with -sin in place of sin, by the same options, tables and bounds. */
+rlxvk_tensor rlxvk_rope_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor cos,
+                                 rlxvk_tensor sin, const rlxvk_rope_options *options);
+
+/* Gradients of rlxvk_attention with these operands and options, dy of q's shape (E_SHAPE): returns
+ * that of q, writes those of k, v and, where the mask is BIAS, of the mask (else RLXVK_NONE), each
+ * of its tensor's shape. Each of the three may be NULL. With p the weights, dp = dy v^T, t the
+ * capped product: ds = p (dp - sum(p dp)), dz = ds (1 - (t / softcap)^2), dq = scale dz k, dk =
+ * scale dz^T q, dv = p^T dy, dbias = ds, summed over what the mask is broadcast along. Rows without
+ * allowed keys give 0. No scores are stored: memory beside the results is that of q. Gradients of
+ * it itself: E_UNSUPPORTED. */
+rlxvk_tensor rlxvk_attention_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
+                                      rlxvk_tensor v, rlxvk_tensor dy, rlxvk_tensor mask,
+                                      const rlxvk_attention_options *options, rlxvk_tensor *out_dk,
+                                      rlxvk_tensor *out_dv, rlxvk_tensor *out_dbias);
+
+/* Gradients of the norms of rlxvk_ops.h and rlxvk_ops_domain.h, attributes and errors as there; x
+ * and dy are of one shape (E_SHAPE), gamma as long as the channels or RLXVK_NONE. With xhat and
+ * s = 1 / sqrt(var + eps) as the norm has them, and w = dy gamma:
+ *   input  s (w - mean(w) - xhat mean(w xhat)) over the row, of x's shape; rms: without mean(w)
+ *   gamma  the sum of dy xhat over all that shares an element of gamma, [n]
+ *   beta   the sum of dy, alike
+ *   parameters  both of these, [2, n], of one read of x and dy
+ * A root of 0 gives 0 (s and xhat are then 0). Limit: squares of deviations must fit f32. Error,
+ * with u = 2^-23 (24 + log2 n), R = s (max x - min x) over the row (max |x| for rms):
+ *   input  u s (|w| + mean|w| + |xhat| (2 mean|w xhat| + R mean|w|) + (R + |xhat|) |mean(w xhat)|)
+ *   gamma  u sum |dy| (R + 2 |xhat|); 2^-23 (32 + log2 of the terms) sum |dy xhat| besides
+ *   beta   2^-23 (8 + log2 of the terms) sum |dy|, 32 for 8 in parameters */
+rlxvk_tensor rlxvk_layer_norm_backward_input(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                             rlxvk_tensor dy, int32_t axis, float eps);
+rlxvk_tensor rlxvk_layer_norm_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                             int32_t axis, float eps);
+rlxvk_tensor rlxvk_layer_norm_backward_parameters(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                                  int32_t axis, float eps);
+rlxvk_tensor rlxvk_rms_norm_backward_input(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                           rlxvk_tensor dy, int32_t axis, float eps);
+rlxvk_tensor rlxvk_rms_norm_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                           int32_t axis, float eps);
+rlxvk_tensor rlxvk_rms_norm_backward_parameters(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                                int32_t axis, float eps);
+rlxvk_tensor rlxvk_rms_norm_backward_beta(rlxvk_graph *g, rlxvk_tensor dy, int32_t axis);
+rlxvk_tensor rlxvk_layer_norm2d_backward_input(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                               rlxvk_tensor dy, float eps);
+rlxvk_tensor rlxvk_layer_norm2d_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                               float eps);
+rlxvk_tensor rlxvk_layer_norm2d_backward_beta(rlxvk_graph *g, rlxvk_tensor dy);
+rlxvk_tensor rlxvk_group_norm_backward_input(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                             rlxvk_tensor dy, int64_t num_groups, float eps);
+rlxvk_tensor rlxvk_group_norm_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                             int64_t num_groups, float eps);
+rlxvk_tensor rlxvk_group_norm_backward_beta(rlxvk_graph *g, rlxvk_tensor dy, int64_t num_groups);
+
+/* y (dy - sum dy y), the sum along `axis`: what softmax's result y hands on. Shapes are alike
+ * (E_SHAPE). Error at most |y| (2^-23 (n / 256 + 16) sum |dy y| + 2^-22 |dy - sum dy y|) over n
+ * elements, n / 4 instead of n / 256 where the axis is not the last. */
+rlxvk_tensor rlxvk_softmax_backward(rlxvk_graph *g, rlxvk_tensor y, rlxvk_tensor dy, int32_t axis);
+
+/* Where data that gather read, or take_along_axis, gets what the results got: dx, of the shape of
+ * data, `dim` along the axis, is 0, plus every dy at the position that its index read, clamped as
+ * there; the sums in the order of the indices. Of gather dy is [.., indices.., ..]; of
+ * take_along_axis dy and indices are alike. Error of n terms 2^-23 (n + 2) sum |dy|. E_SHAPE:
+ * shapes that do not fit; E_ATTR: a negative dim; E_RANGE: dim 0 with indices; E_INDEX_RANGE: dim
+ * above 2^24. */
+rlxvk_tensor rlxvk_gather_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor indices,
+                                   int32_t axis, int64_t dim);
+rlxvk_tensor rlxvk_take_along_axis_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor indices,
+                                            int32_t axis, int64_t dim);
+
+/* ---- Losses ---- */
+
+/* -ln softmax(logits)[label] of each row of logits [.., C], C from 1 (E_SHAPE) to 2^24
+ * (E_INDEX_RANGE), by labels [..] (E_SHAPE): classes, rounded to the nearest. A label below -1/2
+ * leaves its row out: loss and gradient are 0. One that is no class, or NaN, makes them NaN, as do
+ * rows of which softmax is NaN. Nothing is summed over rows. Error at most 2^-23 (96 + C / 128 + 2
+ * |loss|). */
+rlxvk_tensor rlxvk_softmax_cross_entropy(rlxvk_graph *g, rlxvk_tensor logits, rlxvk_tensor labels);
+/* (softmax(logits) - [c == label]) d_loss, of the shape of logits; d_loss is [..]. With p of
+ * softmax and m the row's largest logit, error at most 2^-23 |d_loss| ((112 + C / 128 + 2 |x - m|)
+ * p + |p - [c == label]|). */
+rlxvk_tensor rlxvk_softmax_cross_entropy_backward(rlxvk_graph *g, rlxvk_tensor logits,
+                                                  rlxvk_tensor labels, rlxvk_tensor d_loss);
+
+/* sum_c targets[c] (ln(sum exp(logits)) - logits[c]) of each row of logits and targets [.., C], of
+ * one shape, C at least 1 (E_SHAPE); targets need not sum to 1. NaN where softmax of the row is; a
+ * target of 0 at a logit of -Inf is 0 times infinity. With l = ln(sum exp(x - m)), m the row's
+ * largest logit, error at most 2^-23 (C / 128 + 96) sum |targets| (1 + |x - m| + l). */
+rlxvk_tensor rlxvk_softmax_cross_entropy_dense(rlxvk_graph *g, rlxvk_tensor logits,
+                                               rlxvk_tensor targets);
+/* The gradient of the logits, (T softmax(logits) - targets) d_loss, T the sum of a row's targets,
+ * and in *out_d_targets, which may be NULL, that of the targets, (ln(sum exp(logits)) - logits)
+ * d_loss; d_loss is [..] (E_SHAPE). Error at most 2^-23 |d_loss| times (112 + C / 64 + 2 |x - m|)
+ * sum |targets| p + 2 |T p - target|, and (96 + C / 128 + 3 (|x - m| + l)). */
+rlxvk_tensor rlxvk_softmax_cross_entropy_dense_backward(rlxvk_graph *g, rlxvk_tensor logits,
+                                                        rlxvk_tensor targets, rlxvk_tensor d_loss,
+                                                        rlxvk_tensor *out_d_targets);
+
+/* Of pool_max and pool_min, by their options: the first cell in row-major order that holds a
+ * window's maximum (minimum) gets its dy [N, C, windows], added up in the order of the windows; a
+ * NaN is more than any number. Windows that hold nothing but -Inf (+Inf) pass nothing on. dx has
+ * the shape of x. Exact where a cell is chosen once, else off by at most 1e-7 +
+ * u (8 + 4 sqrt K) S, of K windows with magnitudes S. Only dy has a gradient, and none yet. */
+rlxvk_tensor rlxvk_pool_max_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                     const rlxvk_pool_options *options);
+rlxvk_tensor rlxvk_pool_min_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                     const rlxvk_pool_options *options);
+
+/* The gradients of conv over 1, 2 or 3 axes, by its options. dy [N, Cout, spatial] may have fewer
+ * windows along an axis than fit (E_SHAPE: more); those that are not there count as 0. Taps outside
+ * x are skipped, as by conv. Bounds as conv's, with K the terms of a sum.
+ *
+ * Of x, whose spatial dims input_size gives, one for each axis: w [Cout, Cin/groups, kernel] -> [N,
+ * Cin, input_size].
+ */
+rlxvk_tensor rlxvk_conv_backward_input(rlxvk_graph *g, rlxvk_tensor w, rlxvk_tensor dy,
+                                       const int64_t *input_size,
+                                       const rlxvk_conv_options *options);
+/* Of w, whose spatial dims options->kernel gives: x [N, Cin, spatial] -> [Cout, Cin/groups,
+ * kernel].
+ */
+rlxvk_tensor rlxvk_conv_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                        const rlxvk_conv_options *options);
+
+/* ---- Optimizers ---- */
+
+/* One step each: the new parameter. With out pointers NULL the step is in place: the parameter and
+ * the running averages are F32 params (or inputs kept as handles) that the step writes, and the
+ * result is a view of the parameter; rlxvk_read_param then reads the new values, and executables
+ * that share them (share_with) see them. Else nothing is written and the new averages (two of
+ * adamw) are results, too. All operands have the parameter's shape (E_SHAPE). In a graph the step
+ * comes behind all that is to read the old values. Averages begin as zeros. E_ATTR: a number out of
+ * its range, an operand to be written that is no leaf; E_DTYPE: one that is not F32. */
+
+/* What changes from step to step, as operands of a graph that is compiled once. RLXVK_NONE: the
+ * options' numbers, for good. */
+typedef struct rlxvk_optimizer_data {
+    /* The learning rate, and of adamw 1 - beta1^step and 1 - beta2^step behind it: [1], or [3]. */
+    rlxvk_tensor schedule;
+    rlxvk_tensor gradient_scale; /* one number that the gradient is multiplied with (clipping) */
+} rlxvk_optimizer_data;
+
+/* All 0 or more, the betas and momentum below 1. A parameter that is not to decay has a
+ * weight_decay of 0. */
+typedef struct rlxvk_adamw_options {
+    float learning_rate, beta1, beta2, eps, weight_decay;
+    uint32_t step; /* from 1 on; not read where there is a schedule */
+} rlxvk_adamw_options;
+
+typedef struct rlxvk_sgd_options {
+    float learning_rate, momentum, weight_decay;
+    bool nesterov;
+} rlxvk_sgd_options;
+
+typedef struct rlxvk_lion_options {
+    float learning_rate, beta1, beta2, weight_decay;
+} rlxvk_lion_options;
+
+/* m' = b1 m + (1 - b1) g, v' = b2 v + (1 - b2) g^2, p' = p (1 - lr decay) - lr (m' / (1 - b1^step))
+ * / (sqrt(v' / (1 - b2^step)) + eps) (Loshchilov and Hutter 2019). Loss scaling is not needed:
+ * gradients are f32. */
+rlxvk_tensor rlxvk_adamw(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
+                         rlxvk_tensor first, rlxvk_tensor second,
+                         const rlxvk_adamw_options *options, const rlxvk_optimizer_data *data,
+                         rlxvk_tensor *out_averages);
+
+/* d = g + decay p, m' = momentum m + d, p' = p - lr m', or with nesterov p - lr (d + momentum m').
+ */
+rlxvk_tensor rlxvk_sgd(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
+                       rlxvk_tensor momentum, const rlxvk_sgd_options *options,
+                       const rlxvk_optimizer_data *data, rlxvk_tensor *out_momentum);
+
+/* p' = p (1 - lr decay) - lr sign(b1 m + (1 - b1) g), m' = b2 m + (1 - b2) g (Chen et al. 2023). */
+rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
+                        rlxvk_tensor average, const rlxvk_lion_options *options,
+                        const rlxvk_optimizer_data *data, rlxvk_tensor *out_average);
+
+/* min(1, most / (norm + 1e-6)), norm the square root of the sum of all squares of all gradients: as
+ * gradient_scale it holds the whole gradient to `most`. A scalar. E_ATTR: most not above 0. */
+rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
+                                 float most);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,337 @@
+/*
+ * attention_backward: the gradients of an attention, packed: dq, dk, dv and, where asked for,
+ * dbias, each as its tensor is. The log-sum-exp of every row is found anew by the forward's
+ * kernels, then delta = dy . y; from these and the operands each pass finds the weights it needs,
+ * tile by tile (attention_backward.comp). Where too few workgroups share the work, several walk
+ * over parts of the rows, and their results are added in order.
+ *
+ * The gradient may come for y and its log-sum-exp packed: that of the latter is taken off delta.
+ */
+#include "args/attention.h"
+#include "args/attention_backward.h"
+#include "args/elementwise.h"
+#include "args/matmul.h"
+#include "constants/attention.h"
+#include "constants/matmul.h"
+#include "op/attention/attention.h"
+#include "op/attention/attention_backward_select.h"
+#include "op/families.h"
+
+#include <rlxvk_train.h>
+
+/* ---- Building ---- */
+
+static rlxvk_tensor part_of(rlxvk_graph *g, rlxvk_tensor packed, int64_t *start, rlxvk_shape shape)
+{
+    int64_t count = (int64_t)shape_numel(&shape), at = *start;
+    *start += count;
+    return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, at, count), shape);
+}
+
+attention_gradients attention_backward_build(rlxvk_graph *g, const rlxvk_tensor inputs[5],
+                                             const attention_backward_attributes *a)
+{
+    attention_backward_attributes copy = *a;
+    /* Without one of the four the mask must not slip into its place. */
+    bool given = inputs[0].id && inputs[1].id && inputs[2].id && inputs[3].id;
+    rlxvk_tensor packed = op_build(g, OP_attention_backward, inputs, given ? 5 : 3, &copy);
+    attention_gradients d = {0};
+    int64_t start = 0;
+    if (!packed.id)
+        return d;
+    rlxvk_shape q = rlxvk_tensor_shape(g, inputs[0]), k = rlxvk_tensor_shape(g, inputs[1]);
+    d.q = part_of(g, packed, &start, q);
+    d.k = part_of(g, packed, &start, k);
+    d.v = part_of(g, packed, &start, k);
+    if (a->with_bias)
+        d.bias = part_of(g, packed, &start, rlxvk_tensor_shape(g, inputs[4]));
+    return d;
+}
+
+rlxvk_tensor rlxvk_attention_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
+                                      rlxvk_tensor v, rlxvk_tensor dy, rlxvk_tensor mask,
+                                      const rlxvk_attention_options *options, rlxvk_tensor *out_dk,
+                                      rlxvk_tensor *out_dv, rlxvk_tensor *out_dbias)
+{
+    attention_backward_attributes a = {0};
+    if (options)
+        a.options = *options;
+    a.with_bias = a.options.mask == RLXVK_MASK_BIAS;
+    attention_gradients d = attention_backward_build(g, (rlxvk_tensor[]){q, k, v, dy, mask}, &a);
+    if (out_dk)
+        *out_dk = d.k;
+    if (out_dv)
+        *out_dv = d.v;
+    if (out_dbias)
+        *out_dbias = d.bias;
+    return d.q;
+}
+
+/* ---- Infer ---- */
+
+static rlxvk_status check_gradient(const node *n, const rlxvk_shape *dy, const rlxvk_shape *wanted)
+{
+    char have[SHAPE_TEXT], want[SHAPE_TEXT];
+    if (shape_equal(dy, wanted))
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "dy is %s; must be %s, as the result is", shape_text(dy, have),
+                   shape_text(wanted, want));
+}
+
+static rlxvk_status attention_backward_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    attention_backward_attributes *a = attributes;
+    const rlxvk_shape *q = input_shape(g, n, 0);
+    rlxvk_status status;
+    TRY(attention_resolve(g, n, 4, &a->options));
+    attention_geometry s = attention_geometry_of(&a->options, q, input_shape(g, n, 1), NULL);
+    uint64_t results = shape_numel(q), keys = shape_numel(input_shape(g, n, 1)), numel;
+    uint64_t rows = results ? (uint64_t)(s.batch * s.heads * s.queries) : 0;
+    uint64_t bias = a->with_bias ? shape_numel(input_shape(g, n, 4)) : 0;
+    rlxvk_shape packed = RLXVK_SHAPE((int64_t)(results + rows));
+    TRY(check_gradient(n, input_shape(g, n, 3), a->with_lse ? &packed : q));
+    n->shape = RLXVK_SHAPE((int64_t)(results + 2 * keys + bias));
+    if (!shape_numel_checked(&n->shape, &numel) || results + 2 * rows > INT32_MAX)
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "gradients of %llu elements in all, %llu rows; both with what goes along "
+                       "stay below 2^31; split the batch",
+                       (unsigned long long)(results + 2 * keys + bias), (unsigned long long)rows);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+/* ---- Lower ---- */
+
+typedef struct job {
+    uint32_t id;
+    const attention_backward_attributes *attributes;
+    attention_geometry a;
+    attention_backward_plan plan;
+    struct attention_backward_args arguments;
+    operand operands[6]; /* q, dy, k, v, the mask (or q again), y with lse and delta */
+    uint64_t results, keys;
+} job;
+
+static void set_arguments(job *j)
+{
+    const attention_geometry *a = &j->a;
+    const rlxvk_attention_options *o = &j->attributes->options;
+    j->arguments =
+        (struct attention_backward_args){.batch = (uint32_t)a->batch,
+                                         .heads = (uint32_t)a->heads,
+                                         .kv_heads = (uint32_t)a->kv_heads,
+                                         .queries = (uint32_t)a->queries,
+                                         .keys = (uint32_t)a->keys,
+                                         .width = (uint32_t)a->width,
+                                         .q_offset = j->operands[0].offset,
+                                         .dy_offset = j->operands[1].offset,
+                                         .q_batch = a->q.batch,
+                                         .q_head = a->q.head,
+                                         .q_seq = a->q.seq,
+                                         .k_offset = j->operands[2].offset,
+                                         .v_offset = j->operands[3].offset,
+                                         .kv_batch = a->kv.batch,
+                                         .kv_head = a->kv.head,
+                                         .kv_seq = a->kv.seq,
+                                         .mask_offset = j->operands[4].offset,
+                                         .mask_batch = a->mask_batch,
+                                         .mask_head = a->mask_head,
+                                         .mask_query = a->mask_query,
+                                         .mask_key = a->mask_key,
+                                         .lse_offset = j->operands[5].offset + (uint32_t)j->results,
+                                         .scale = o->score_scale,
+                                         .softcap = o->softcap};
+    attention_band(o, a, &j->arguments.reach, &j->arguments.window);
+}
+
+static bool has_whole_quads(const struct attention_backward_args *a)
+{
+    uint32_t all = a->width | a->q_offset | a->dy_offset | a->q_batch | a->q_head | a->q_seq |
+                   a->k_offset | a->v_offset | a->kv_batch | a->kv_head | a->kv_seq |
+                   a->out_offset | a->part_words | a->part_words / 2;
+    return all % 4 == 0;
+}
+
+/* y and the log-sum-exp of every row, and delta behind them. */
+static rlxvk_status emit_rows(lowering *l, job *j)
+{
+    const attention_geometry *a = &j->a;
+    uint64_t rows = (uint64_t)(a->batch * a->heads * a->queries);
+    operand *y = &j->operands[5];
+    rlxvk_status status;
+    TRY(lower_temporary(l, sizeof(float) * (j->results + 2 * rows), y));
+    TRY(attention_emit_rows(l, j->id, &j->attributes->options, 4, *y));
+    uint32_t lanes = 1, threads = l->profile->workgroup_size;
+    while (lanes < a->width && lanes < 32)
+        lanes *= 2;
+    struct attention_delta_args arguments = {
+        .rows = (uint32_t)rows,
+        .heads = (uint32_t)a->heads,
+        .queries = (uint32_t)a->queries,
+        .width = (uint32_t)a->width,
+        .dy_offset = j->operands[1].offset,
+        .y_offset = y->offset,
+        .batch_stride = a->q.batch,
+        .head_stride = a->q.head,
+        .seq_stride = a->q.seq,
+        .dlse_offset = j->attributes->with_lse ? j->operands[1].offset + (uint32_t)j->results
+                                               : ATTENTION_NO_LSE,
+        .delta_offset = y->offset + (uint32_t)(j->results + rows)};
+    operand operands[2] = {j->operands[1], *y};
+    operands[1].access = ACCESS_READ | ACCESS_WRITE;
+    y->access = ACCESS_READ;
+    dispatch d = {.kernel = KERNEL_ATTENTION_DELTA, .node = j->id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {ATTENTION_DELTA_LANES, lanes},
+                  {ATTENTION_DELTA_ROWS, threads / lanes});
+    lower_groups(l, &d, groups_for(rows, threads / lanes));
+    status = lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+error:
+    return status;
+}
+
+/* How many workgroups a pass has, and how many steps one of them at most. */
+static void size_pass(const job *j, uint32_t pass, uint64_t *out_blocks, uint64_t *out_steps)
+{
+    const attention_geometry *a = &j->a;
+    const struct attention_backward_args *s = &j->arguments;
+    uint64_t batch = (uint64_t)a->batch, heads = (uint64_t)a->heads,
+             own = j->plan.own[pass == ATTENTION_OF_KEYS];
+    uint64_t others = j->plan.others, queries = (uint64_t)a->queries, keys = (uint64_t)a->keys;
+    if (pass == ATTENTION_OF_QUERIES) {
+        *out_blocks = batch * heads * divide_up(queries, own);
+        *out_steps = divide_up(keys, others);
+        return;
+    }
+    if (pass == ATTENTION_OF_KEYS) {
+        *out_blocks = batch * (uint64_t)a->kv_heads * divide_up(keys, own);
+        *out_steps = heads / (uint64_t)a->kv_heads * divide_up(queries, others);
+        return;
+    }
+    uint64_t counts[] = {batch, heads, divide_up(queries, own), divide_up(keys, others)};
+    uint32_t strides[] = {s->mask_batch, s->mask_head, s->mask_query, s->mask_key};
+    *out_blocks = *out_steps = 1;
+    for (size_t i = 0; i < ARRAY_COUNT(counts); i++)
+        *(strides[i] ? out_blocks : out_steps) *= counts[i];
+}
+
+/* y = the sum of the parts, in order. */
+static rlxvk_status emit_sum(lowering *l, const job *j, operand partial, uint64_t parts,
+                             uint64_t words, operand y)
+{
+    dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = j->id};
+    struct matmul_sum_args arguments = {.count = (uint32_t)words,
+                                        .n = (uint32_t)words,
+                                        .splits = (uint32_t)parts,
+                                        .y_offset = y.offset};
+    partial.access = ACCESS_READ;
+    const operand operands[] = {partial, partial, y};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {MATMUL_SUM_BIAS, MATMUL_NO_BIAS},
+                  {MATMUL_SUM_ACTIVATION, UNARY_NONE});
+    lower_groups(l, &d, groups_for(words, l->profile->workgroup_size));
+    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+}
+
+static void set_constants(const job *j, uint32_t pass, dispatch *d)
+{
+    static const uint32_t masks[] = {ATTENTION_BAND, ATTENTION_BAND, ATTENTION_BAND,
+                                     ATTENTION_CUSTOM, ATTENTION_BIAS};
+    const attention_backward_plan *p = &j->plan;
+    uint32_t of = pass == ATTENTION_OF_KEYS;
+    const rlxvk_attention_options *o = &j->attributes->options;
+    SET_CONSTANTS(
+        d, {LOCAL_SIZE, p->threads[of]}, {ATTENTION_BACKWARD_PASS, pass},
+        {ATTENTION_BACKWARD_MASK, masks[o->mask]}, {ATTENTION_BACKWARD_SOFTCAP, o->softcap > 0},
+        {ATTENTION_BACKWARD_WHOLE, has_whole_quads(&j->arguments)},
+        {ATTENTION_BACKWARD_ROW_THREADS, p->class->row_threads[of]},
+        {ATTENTION_BACKWARD_COLUMN_THREADS, p->class->column_threads},
+        {ATTENTION_BACKWARD_ROW_QUADS, p->class->row_quads[of]},
+        {ATTENTION_BACKWARD_COLUMN_QUADS, pass == ATTENTION_OF_BIAS ? 1 : p->column_quads},
+        {ATTENTION_BACKWARD_VALUE_ROWS, p->value_rows}, {ATTENTION_BACKWARD_UNROLL, p->unroll});
+}
+
+/* Words [first, first + words) of the result. */
+static rlxvk_status emit_pass(lowering *l, job *j, uint32_t pass, uint64_t first, uint64_t words)
+{
+    uint64_t blocks, steps;
+    operand y = lower_write(l, j->id), out;
+    rlxvk_status status;
+    if (words == 0)
+        return RLXVK_OK;
+    size_pass(j, pass, &blocks, &steps);
+    uint64_t parts = attention_backward_parts(blocks, steps, words, l->profile);
+    lower_narrow(l, &y, first, words);
+    out = y;
+    if (parts > 1)
+        TRY(lower_temporary(l, sizeof(float) * parts * words, &out));
+    j->arguments.out_offset = out.offset;
+    j->arguments.parts = (uint32_t)parts;
+    j->arguments.part_words = (uint32_t)words;
+    const operand operands[] = {j->operands[0],
+                                j->operands[1],
+                                j->operands[2],
+                                j->operands[3],
+                                j->operands[4],
+                                j->operands[5],
+                                out};
+    dispatch d = {.kernel = KERNEL_ATTENTION_BACKWARD,
+                  .node = j->id,
+                  .variant = j->plan.class->row.name};
+    set_constants(j, pass, &d);
+    lower_groups(l, &d, blocks * parts);
+    TRY(lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands)));
+    if (parts > 1)
+        TRY(emit_sum(l, j, out, parts, words, y));
+error:
+    return status;
+}
+
+rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
+{
+    static const uint8_t order[] = {0, 3, 1, 2};
+    const node *n = graph_node(l->graph, id);
+    const attention_backward_attributes *a = n->attributes;
+    const rlxvk_shape *q = input_shape(l->graph, n, 0), *k = input_shape(l->graph, n, 1);
+    const rlxvk_shape *mask = n->input_count == 5 ? input_shape(l->graph, n, 4) : NULL;
+    job j = {.id = id, .attributes = a, .results = shape_numel(q), .keys = shape_numel(k)};
+    uint64_t bias = a->with_bias ? shape_numel(mask) : 0;
+    rlxvk_status status;
+    j.a = attention_geometry_of(&a->options, q, k, mask);
+    attention_shape shape = {(uint64_t)j.a.batch,   (uint64_t)j.a.heads, (uint64_t)j.a.kv_heads,
+                             (uint64_t)j.a.queries, (uint64_t)j.a.keys,  (uint64_t)j.a.width};
+    j.plan = attention_backward_select(&shape, l->profile,
+                                       variant_choose(l, CHOICE_attention_backward, NULL, NULL));
+    for (size_t i = 0; i < ARRAY_COUNT(order); i++)
+        j.operands[i] = lower_input(l, id, order[i]);
+    j.operands[4] = lower_input(l, id, mask ? 4 : 0);
+    j.operands[5] = j.operands[0]; /* read by none where there are no rows or no keys */
+    if (j.results && j.keys)
+        TRY(emit_rows(l, &j));
+    set_arguments(&j);
+    TRY(emit_pass(l, &j, ATTENTION_OF_QUERIES, 0, j.results));
+    TRY(emit_pass(l, &j, ATTENTION_OF_KEYS, j.results, 2 * j.keys));
+    TRY(emit_pass(l, &j, ATTENTION_OF_BIAS, j.results + 2 * j.keys, bias));
+error:
+    return status;
+}
+
+/* ---- The family ---- */
+
+static void attention_backward_describe(const node *n, text *out)
+{
+    const attention_backward_attributes *a = n->attributes;
+    attention_describe_options(&a->options, out);
+    if (a->with_lse)
+        text_append(out, " with_lse=1");
+    if (a->with_bias)
+        text_append(out, " with_bias=1");
+}
+
+const op_family attention_backward_family = {
+    .name = "attention_backward",
+    .attribute_size = sizeof(attention_backward_attributes),
+    .infer = attention_backward_infer,
+    .lower = attention_backward_lower,
+    .host = attention_backward_host,
+    .describe = attention_backward_describe,
+};

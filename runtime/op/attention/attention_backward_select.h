@@ -1,0 +1,31 @@
+/* Which tiles attention_backward runs with, and how far its walks are shared out: one table of
+ * classes, in order of preference. Pure. */
+#ifndef RLXVK_ATTENTION_BACKWARD_SELECT_H
+#define RLXVK_ATTENTION_BACKWARD_SELECT_H
+
+#include "op/attention/attention_select.h"
+
+typedef struct attention_backward_class {
+    choice_row row;
+    uint8_t row_threads[2], row_quads[2]; /* of those that own queries; of those that own keys */
+    uint8_t column_threads;
+    uint16_t least_width, most_width;
+    uint8_t value_rows, unroll;
+} attention_backward_class;
+
+typedef struct attention_backward_plan {
+    const attention_backward_class *class;
+    uint32_t threads[2], own[2]; /* of a workgroup, and rows of its tile: queries, keys */
+    uint32_t others;             /* rows of a tile it walks over */
+    uint32_t column_quads, value_rows, unroll;
+} attention_backward_plan;
+
+attention_backward_plan attention_backward_select(const attention_shape *shape,
+                                                  const device_profile *profile, size_t forced);
+uint64_t attention_backward_shared_bytes(const attention_backward_plan *p);
+/* How many workgroups share the at most `steps` steps of each of `blocks`, where each then has a
+ * result of `words` for itself. */
+uint64_t attention_backward_parts(uint64_t blocks, uint64_t steps, uint64_t words,
+                                  const device_profile *profile);
+
+#endif

@@ -1,0 +1,350 @@
+/*
+ * pool_max_backward, pool_min_backward: each window gives its dy to the first cell, in row-major
+ * order, that holds its maximum (minimum). Small windows over one or two axes take a kernel that
+ * holds all it needs in registers. Else one dispatch notes the cell that each window chooses;
+ * another lets each cell look at the windows that cover it, so that nothing is added by atomics and
+ * overlapping windows always add in the same order. Error of a cell that K windows of magnitudes S
+ * choose: 0 for K <= 1, else 1e-7 + u (8 + 4 sqrt K) S.
+ *
+ * And the gradients of all pools: sums and means spread dy over the windows, by repeating it where
+ * they tile x and as the gradient of a depthwise convolution where they do not.
+ */
+#include "op/conv/pool.h"
+#include "args/rows.h"
+#include "constants/conv.h"
+#include "op/conv/conv.h"
+#include "op/families.h"
+#include "op/movement/layout.h"
+
+#include <rlxvk_train.h>
+
+#include <math.h>
+
+#define LONG_WINDOW 256 /* cells above which a workgroup goes through a window */
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_tensor dy,
+                          const rlxvk_pool_options *options)
+{
+    pool_attributes a = {0};
+    rlxvk_tensor inputs[] = {x, dy};
+    if (options)
+        a.options = *options;
+    return op_build(g, op, inputs, 2, &a);
+}
+
+rlxvk_tensor rlxvk_pool_max_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                     const rlxvk_pool_options *options)
+{
+    return build(g, OP_pool_max_backward, x, dy, options);
+}
+
+rlxvk_tensor rlxvk_pool_min_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                     const rlxvk_pool_options *options)
+{
+    return build(g, OP_pool_min_backward, x, dy, options);
+}
+
+static rlxvk_status pool_backward_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0), *dy = input_shape(g, n, 1);
+    char want[SHAPE_TEXT], have[SHAPE_TEXT];
+    rlxvk_shape result;
+    rlxvk_status status;
+    TRY(pool_check(n, x, &((pool_attributes *)attributes)->options, &result));
+    if (!shape_equal(dy, &result))
+        TRY(op_fail(n, RLXVK_E_SHAPE, "dy is %s; the windows of x are %s", shape_text(dy, have),
+                    shape_text(&result, want)));
+    n->shape = *x;
+    n->dtype = (uint8_t)input_dtype(g, n, 1);
+error:
+    return status;
+}
+
+/* ---- Lower ---- */
+
+static rlxvk_status emit_first(lowering *l, uint32_t id, struct pool_args *args, operand first)
+{
+    operand operands[] = {lower_input(l, id, 0), first};
+    uint64_t cells = (uint64_t)args->kernel[0] * args->kernel[1] * args->kernel[2];
+    bool team = cells > LONG_WINDOW;
+    uint32_t size = l->profile->workgroup_size;
+    dispatch d = {.kernel = KERNEL_POOL_FIRST, .node = id};
+    args->x_offset = operands[0].offset;
+    args->y_offset = first.offset;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {POOL_FIRST_CODE, node_code(graph_node(l->graph, id))},
+                  {POOL_FIRST_TEAM, team});
+    lower_groups(l, &d, team ? args->numel : groups_for(args->numel, size));
+    return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
+}
+
+/* ---- In one go ---- */
+
+/* What pool_backward_block holds in registers. */
+#define MOST_BLOCK_CELLS   64
+#define MOST_BLOCK_WINDOWS 24
+
+/* Windows along an axis that cover a block, a multiple of the stride. */
+static uint64_t windows_over(const struct pool_args *w, uint32_t axis, uint32_t block)
+{
+    u32 kernel = w->kernel[axis], stride = w->stride[axis], padding = w->padding[axis];
+    return (uint64_t)(kernel - padding - 1) / stride + (padding + block - 1) / stride + 1;
+}
+
+/* Rows of a block; 0: the windows are not for it. */
+static uint32_t block_rows(const struct pool_args *w)
+{
+    uint32_t rows = w->stride[1] <= 2 ? 2 * w->stride[1] : w->stride[1];
+    if (w->extents[0] > 1 || w->kernel[0] > 1 || 4 % w->stride[2] || w->stride[1] > 4 ||
+        w->kernel[1] > MOST_BLOCK_CELLS || w->kernel[2] > MOST_BLOCK_CELLS)
+        return 0;
+    if (w->extents[1] < rows)
+        rows = w->stride[1];
+    uint64_t down = windows_over(w, 1, rows), across = windows_over(w, 2, 4);
+    uint64_t height = (down - 1) * w->stride[1] + w->kernel[1];
+    uint64_t width = (across - 1) * w->stride[2] + w->kernel[2];
+    return height * width <= MOST_BLOCK_CELLS && down * across <= MOST_BLOCK_WINDOWS ? rows : 0;
+}
+
+static rlxvk_status emit_blocks(lowering *l, uint32_t id, const struct pool_args *w, uint32_t rows)
+{
+    const node *n = graph_node(l->graph, id);
+    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_write(l, id)};
+    u32 down = (u32)divide_up(w->extents[1], rows), across = (u32)divide_up(w->extents[2], 4);
+    struct pool_block_args args = {.blocks = (u32)shape_product(&n->shape, 0, 2) * down * across,
+                                   .across = across,
+                                   .down = down,
+                                   .extents = {w->extents[1], w->extents[2]},
+                                   .results = {w->results[1], w->results[2]},
+                                   .divide = {conv_divide_multiplier(across),
+                                              conv_divide_multiplier(down)},
+                                   .x_offset = operands[0].offset,
+                                   .dy_offset = operands[1].offset,
+                                   .dx_offset = operands[2].offset};
+    bool quads = (args.x_offset | args.dx_offset | w->extents[2]) % 4 == 0;
+    uint32_t size = l->profile->workgroup_size;
+    dispatch d = {.kernel = KERNEL_POOL_BACKWARD_BLOCK, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {POOL_BACKWARD_BLOCK_CODE, node_code(n)},
+                  {POOL_BACKWARD_BLOCK_ROWS, rows}, {POOL_BACKWARD_BLOCK_KERNEL_DOWN, w->kernel[1]},
+                  {POOL_BACKWARD_BLOCK_KERNEL_ACROSS, w->kernel[2]},
+                  {POOL_BACKWARD_BLOCK_STRIDE_DOWN, w->stride[1]},
+                  {POOL_BACKWARD_BLOCK_STRIDE_ACROSS, w->stride[2]},
+                  {POOL_BACKWARD_BLOCK_PADDING_DOWN, w->padding[1]},
+                  {POOL_BACKWARD_BLOCK_PADDING_ACROSS, w->padding[2]},
+                  {POOL_BACKWARD_BLOCK_QUADS, quads});
+    lower_groups(l, &d, groups_for(args.blocks, size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* ---- All ---- */
+
+static rlxvk_status pool_backward_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = &n->shape, *dy = input_shape(l->graph, n, 1);
+    struct pool_args windows = {.numel = (u32)shape_numel(dy)};
+    operand first;
+    rlxvk_status status;
+    pool_fill_axes(&windows, x, dy, &((const pool_attributes *)n->attributes)->options);
+    uint32_t rows = block_rows(&windows);
+    if (rows)
+        return emit_blocks(l, id, &windows, rows);
+    TRY(lower_temporary(l, (uint64_t)windows.numel * sizeof(u32), &first));
+    TRY(emit_first(l, id, &windows, first));
+    first.access = ACCESS_READ;
+    operand operands[] = {first, lower_input(l, id, 1), lower_write(l, id)};
+    struct pool_backward_args args = {.numel = (u32)shape_numel(x),
+                                      .first_offset = first.offset,
+                                      .dy_offset = operands[1].offset,
+                                      .dx_offset = operands[2].offset};
+    for (uint32_t i = 0; i < POOL_AXES; i++) {
+        args.extents[i] = windows.extents[i];
+        args.results[i] = windows.results[i];
+        args.kernel[i] = windows.kernel[i];
+        args.stride[i] = windows.stride[i];
+        args.padding[i] = windows.padding[i];
+        args.divide[i] = conv_divide_multiplier(windows.extents[i]);
+        args.divide[POOL_AXES + i] = conv_divide_multiplier(windows.stride[i]);
+    }
+    dispatch d = {.kernel = KERNEL_POOL_BACKWARD, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
+    lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+error:
+    return status;
+}
+
+/* ---- Host ---- */
+
+typedef struct choice {
+    double value;
+    uint64_t cell;
+    bool made;
+} choice;
+
+/* The cells of the window at coordinates c, axis by axis, in their order. */
+static void choose_cell(const host_call *call, const int64_t *c, uint32_t axis, uint64_t at,
+                        choice *best)
+{
+    const rlxvk_shape *x = &call->inputs[0].node->shape;
+    const rlxvk_pool_options *o = &((const pool_attributes *)call->node->attributes)->options;
+    if (axis + 2 == x->rank) {
+        double v = call->inputs[0].words[at];
+        if (node_code(call->node) == REDUCE_MIN)
+            v = -v;
+        if (v > best->value || (isnan(v) && !isnan(best->value)))
+            *best = (choice){v, at, true};
+        return;
+    }
+    int64_t extent = x->dims[axis + 2];
+    int64_t start = c[axis + 2] * o->stride[axis] - o->padding[axis];
+    int64_t end = MIN(start + o->kernel[axis], extent);
+    for (int64_t position = MAX(start, 0); position < end; position++)
+        choose_cell(call, c, axis + 1, at * (uint64_t)extent + (uint64_t)position, best);
+}
+
+typedef struct arrival {
+    double magnitude;
+    uint64_t count;
+} arrival;
+
+static rlxvk_status pool_backward_host(const host_call *call)
+{
+    const rlxvk_shape *x = &call->node->shape, *dy = &call->inputs[1].node->shape;
+    uint64_t windows = shape_numel(dy), numel = shape_numel(x);
+    arrival *arrivals = memory_zeroed(MAX(numel, 1), sizeof *arrivals);
+    int64_t c[RLXVK_MAX_RANK];
+    if (!arrivals)
+        return status_fail_memory("pool_backward");
+    for (uint64_t i = 0; i < windows; i++) {
+        choice best = {-INFINITY, 0, false};
+        double v = call->inputs[1].words[i];
+        layout_host_coordinates(dy, i, c);
+        choose_cell(call, c, 0, (uint64_t)(c[0] * x->dims[1] + c[1]), &best);
+        if (!best.made)
+            continue;
+        call->out[best.cell] += v;
+        arrivals[best.cell].magnitude += fabs(v);
+        arrivals[best.cell].count++;
+    }
+    for (uint64_t i = 0; i < numel && call->bound; i++)
+        call->bound[i] = arrivals[i].count > 1
+                             ? conv_bound((double)arrivals[i].count, arrivals[i].magnitude)
+                             : 0;
+    memory_free(arrivals);
+    return RLXVK_OK;
+}
+
+const op_family pool_backward_family = {.name = "pool_backward",
+                                        .attribute_size = sizeof(pool_attributes),
+                                        .infer = pool_backward_infer,
+                                        .lower = pool_backward_lower,
+                                        .host = pool_backward_host,
+                                        .describe = pool_describe};
+
+/* ---- Gradients of pools ---- */
+
+/* dy over the number of cells of x in each window: a division for each axis. */
+static rlxvk_tensor over_counts(gradient_call *c, const rlxvk_pool_options *o, const rlxvk_shape *x,
+                                rlxvk_tensor dy)
+{
+    rlxvk_graph *g = c->graph;
+    for (uint32_t i = 0; i + 2 < x->rank && g->status == RLXVK_OK; i++) {
+        int64_t count = c->n.shape.dims[i + 2];
+        rlxvk_shape shape = {.rank = x->rank, .dims = {1, 1, 1, 1, 1}};
+        float *cells = memory_zeroed((size_t)MAX(count, 1), sizeof *cells);
+        shape.dims[i + 2] = count;
+        for (int64_t k = 0; k < count && cells; k++) {
+            int64_t start = k * o->stride[i] - o->padding[i];
+            int64_t end = MIN(start + o->kernel[i], x->dims[i + 2]);
+            cells[k] = (float)(end - MAX(start, 0));
+        }
+        if (cells)
+            dy = rlxvk_div(g, dy,
+                           rlxvk_constant(g, RLXVK_F32, shape, cells,
+                                          (size_t)count * sizeof *cells));
+        else
+            graph_fail(g, status_fail_memory("gradients"));
+        memory_free(cells);
+    }
+    return dy;
+}
+
+/* Whether every cell is in one window and every window whole. */
+static bool windows_tile(const rlxvk_pool_options *o, const rlxvk_shape *x, const rlxvk_shape *y)
+{
+    for (uint32_t i = 0; i + 2 < x->rank; i++) {
+        int64_t count = y->dims[i + 2];
+        if (o->padding[i] || count * o->kernel[i] != x->dims[i + 2] ||
+            (count > 1 && o->stride[i] != o->kernel[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Every window's dy in all its cells, windows that tile x. */
+static rlxvk_tensor repeated(rlxvk_graph *g, const rlxvk_pool_options *o, const rlxvk_shape *x,
+                             rlxvk_tensor dy)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, dy), apart = {2, {shape.dims[0], shape.dims[1]}};
+    rlxvk_shape wide = apart;
+    for (uint32_t i = 0; i + 2 < x->rank; i++) {
+        wide.dims[wide.rank++] = apart.dims[apart.rank++] = shape.dims[i + 2];
+        apart.dims[apart.rank++] = 1;
+        wide.dims[wide.rank++] = o->kernel[i];
+    }
+    return rlxvk_reshape(g, rlxvk_expand(g, rlxvk_reshape(g, dy, apart), wide), *x);
+}
+
+/* The sum over the windows that cover each cell: what a depthwise convolution by ones gives back.
+ */
+static rlxvk_tensor spread(rlxvk_graph *g, const rlxvk_pool_options *o, const rlxvk_shape *x,
+                           rlxvk_tensor dy)
+{
+    rlxvk_conv_options window = {.groups = x->dims[1]};
+    rlxvk_shape ones = {x->rank, {x->dims[1], 1}};
+    for (uint32_t i = 0; i + 2 < x->rank; i++) {
+        ones.dims[i + 2] = o->kernel[i];
+        window.stride[i] = o->stride[i];
+        window.padding[i] = o->padding[i];
+    }
+    rlxvk_tensor w = gradient_filled(g, 1, RLXVK_F32, ones);
+    return rlxvk_conv_backward_input(g, w, dy, x->dims + 2, &window);
+}
+
+static double window_cells(const rlxvk_pool_options *o, uint32_t axes)
+{
+    double cells = 1;
+    for (uint32_t i = 0; i < axes; i++)
+        cells *= (double)o->kernel[i];
+    return cells;
+}
+
+static rlxvk_tensor pool_gradient(gradient_call *c)
+{
+    const rlxvk_pool_options *o = &((const pool_attributes *)c->n.attributes)->options;
+    rlxvk_graph *g = c->graph;
+    rlxvk_shape x = gradient_shape(c, 0);
+    uint32_t code = node_code(&c->n);
+    rlxvk_tensor dy = c->dy;
+    if (shape_numel(&x) == 0)
+        return gradient_filled(g, 0, RLXVK_F32, x);
+    if (code == REDUCE_MAX)
+        return rlxvk_pool_max_backward(g, gradient_operand(c, 0), dy, o);
+    if (code == REDUCE_MIN)
+        return rlxvk_pool_min_backward(g, gradient_operand(c, 0), dy, o);
+    if (code == REDUCE_MEAN && o->exclude_pad)
+        dy = over_counts(c, o, &x, dy);
+    else if (code == REDUCE_MEAN)
+        dy = rlxvk_mul(g, gradient_scalar(g, 1 / window_cells(o, x.rank - 2)), dy);
+    return windows_tile(o, &x, &c->n.shape) ? repeated(g, o, &x, dy) : spread(g, o, &x, dy);
+}
+
+rlxvk_status pool_vjp(gradient_call *c)
+{
+    if (node_code(&c->n) == REDUCE_PROD)
+        return op_fail(&c->n, RLXVK_E_UNSUPPORTED,
+                       "has no gradient; put rlxvk_stop_gradient behind it, or take the gradient "
+                       "of what comes before it");
+    gradient_give(c, 0, pool_gradient(c));
+    return RLXVK_OK;
+}

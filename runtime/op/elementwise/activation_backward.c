@@ -1,0 +1,198 @@
+/*
+ * activation_backward: dx = f'(x) dy, of one activation each node; 0 where f'(x) is 0, whatever dy.
+ * Error at most (2e-6 + 4e-6 |f'(x)|) |dy|, with what activation.def allows f besides: exp 1.2e-7
+ * |x|, tan 8e-6 |tan x|, relative to f'(x).
+ */
+#include "args/elementwise.h"
+#include "constants/elementwise.h"
+#include "op/activation.h"
+#include "op/families.h"
+#include "op/gradient.h"
+
+#include <rlxvk_train.h>
+
+#include <math.h>
+
+typedef struct activation_backward_attributes {
+    rlxvk_activation activation;
+} activation_backward_attributes;
+
+rlxvk_tensor rlxvk_activation_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                       rlxvk_activation activation)
+{
+    rlxvk_tensor inputs[] = {x, dy};
+    activation_backward_attributes a = {activation};
+    return op_build(g, OP_activation_backward, inputs, 2, &a);
+}
+
+static uint32_t code_of(const node *n)
+{
+    return activation_code(((const activation_backward_attributes *)n->attributes)->activation);
+}
+
+static rlxvk_status activation_backward_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const activation_backward_attributes *a = attributes;
+    char x[SHAPE_TEXT], dy[SHAPE_TEXT];
+    if ((unsigned)a->activation > UNARY_COUNT)
+        return op_fail(n, RLXVK_E_ATTR, "activation %d is none of 0 .. %d", (int)a->activation,
+                       UNARY_COUNT);
+    if (!shape_equal(input_shape(g, n, 0), input_shape(g, n, 1)))
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s, dy %s; they must be alike",
+                       shape_text(input_shape(g, n, 0), x), shape_text(input_shape(g, n, 1), dy));
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    return RLXVK_OK;
+}
+
+static uint32_t activation_backward_in_place(const rlxvk_graph *g, const node *n)
+{
+    (void)g, (void)n;
+    return 3;
+}
+
+static rlxvk_status activation_backward_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_write(l, id)};
+    dispatch d = {.kernel = KERNEL_ACTIVATION_BACKWARD};
+    struct activation_backward_args args = {(uint32_t)shape_numel(&n->shape), operands[0].offset,
+                                            operands[1].offset, operands[2].offset};
+    bool quads = (args.x_offset | args.dy_offset | args.dx_offset) % 4 == 0;
+    uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {ACTIVATION_BACKWARD_CODE, code_of(n)},
+                  {ACTIVATION_BACKWARD_VECTORS, quads});
+    lower_groups(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
+    return lower_emit(l, &d, &args, sizeof args, operands, 3);
+}
+
+static rlxvk_status activation_backward_host(const host_call *call)
+{
+    uint32_t code = code_of(call->node);
+    uint64_t numel = shape_numel(&call->node->shape);
+    for (uint64_t i = 0; i < numel; i++) {
+        double x = call->inputs[0].words[i], dy = call->inputs[1].words[i];
+        double slope = activation_slope(code, x), size = fabs(slope);
+        double more = code == UNARY_EXP   ? 1.2e-7 * fabs(x)
+                      : code == UNARY_TAN ? 8e-6 * sqrt(size)
+                                          : 0;
+        call->out[i] = slope == 0 ? 0 : slope * dy;
+        double bound = (2e-6 + (4e-6 + more) * size) * fabs(dy);
+        bool steep = size >= 0x1p127 || (fabs(x) < 0x1p-126 && size > 0x1p62);
+        if (call->bound && isfinite(bound)) /* a slope beyond f32, or of a flushed denormal */
+            call->bound[i] = steep ? INFINITY : bound;
+    }
+    return RLXVK_OK;
+}
+
+/* ---- Gradients ---- */
+
+static rlxvk_tensor scaled(rlxvk_graph *g, double factor, rlxvk_tensor t)
+{
+    return rlxvk_mul(g, gradient_scalar(g, factor), t);
+}
+
+static rlxvk_tensor offset(rlxvk_graph *g, double addend, rlxvk_tensor t)
+{
+    return rlxvk_add(g, gradient_scalar(g, addend), t);
+}
+
+/* t where x > 0, else 0; read of 1 instead of x there, so that no NaN gets in. */
+static rlxvk_tensor power_where_positive(rlxvk_graph *g, rlxvk_tensor x, double factor,
+                                         double exponent)
+{
+    rlxvk_tensor positive = rlxvk_gt(g, x, gradient_scalar(g, 0));
+    rlxvk_tensor safe = rlxvk_where(g, positive, x, gradient_scalar(g, 1));
+    rlxvk_tensor power = rlxvk_pow(g, safe, gradient_scalar(g, exponent));
+    return rlxvk_where(g, positive, scaled(g, factor, power), gradient_scalar(g, 0));
+}
+
+/* The tanh form of gelu: with t = tanh u, u = c (x + a x^3), half the derivative of
+ * (1 + t) + x (1 - t^2) u'. */
+static rlxvk_tensor gelu_approx_second(rlxvk_graph *g, rlxvk_tensor x)
+{
+    const double c = 0.79788456080286536, a = 0.044715;
+    rlxvk_tensor square = rlxvk_mul(g, x, x);
+    rlxvk_tensor u = rlxvk_mul(g, x, offset(g, c, scaled(g, c * a, square)));
+    rlxvk_tensor first = offset(g, c, scaled(g, 3 * c * a, square));
+    rlxvk_tensor second = scaled(g, 6 * c * a, x), t = rlxvk_tanh(g, u);
+    rlxvk_tensor bell = offset(g, 1, rlxvk_neg(g, rlxvk_mul(g, t, t)));
+    rlxvk_tensor inner =
+        rlxvk_sub(g, second, scaled(g, 2, rlxvk_mul(g, t, rlxvk_mul(g, first, first))));
+    return rlxvk_mul(g, bell, rlxvk_add(g, first, scaled(g, 0.5, rlxvk_mul(g, x, inner))));
+}
+
+/* f'' of simpler ops; RLXVK_NONE: 0 (almost) everywhere. */
+static rlxvk_tensor second_derivative(rlxvk_graph *g, uint32_t code, rlxvk_tensor x)
+{
+    rlxvk_tensor square, s, t;
+    switch (code) {
+    case UNARY_GELU: /* phi(x) (2 - x^2) */
+        square = rlxvk_mul(g, x, x);
+        t = scaled(g, 0.3989422804014327, rlxvk_exp(g, scaled(g, -0.5, square)));
+        return rlxvk_mul(g, t, rlxvk_sub(g, gradient_scalar(g, 2), square));
+    case UNARY_GELU_APPROX:
+        return gelu_approx_second(g, x);
+    case UNARY_SILU: /* s (1 - s) (2 + x (1 - 2 s)) */
+    case UNARY_SIGMOID:
+        s = rlxvk_sigmoid(g, x);
+        t = rlxvk_mul(g, s, rlxvk_sub(g, gradient_scalar(g, 1), s));
+        s = rlxvk_sub(g, gradient_scalar(g, 1), scaled(g, 2, s));
+        return rlxvk_mul(g, t, code == UNARY_SIGMOID ? s : offset(g, 2, rlxvk_mul(g, x, s)));
+    case UNARY_TANH: /* -2 t (1 - t^2) */
+        t = rlxvk_tanh(g, x);
+        return scaled(g, -2, rlxvk_sub(g, t, rlxvk_mul(g, t, rlxvk_mul(g, t, t))));
+    case UNARY_EXP:
+        return rlxvk_exp(g, x);
+    case UNARY_LOG:
+        return rlxvk_neg(g, rlxvk_div(g, gradient_scalar(g, 1), rlxvk_mul(g, x, x)));
+    case UNARY_SQRT:
+        return power_where_positive(g, x, -0.25, -1.5);
+    case UNARY_RSQRT:
+        return power_where_positive(g, x, 0.75, -2.5);
+    case UNARY_SIN:
+        return rlxvk_neg(g, rlxvk_sin(g, x));
+    case UNARY_COS:
+        return rlxvk_neg(g, rlxvk_cos(g, x));
+    case UNARY_TAN: /* 2 t (1 + t^2) */
+        t = rlxvk_tan(g, x);
+        return scaled(g, 2, rlxvk_add(g, t, rlxvk_mul(g, t, rlxvk_mul(g, t, t))));
+    case UNARY_ATAN: /* -2 x / (1 + x^2)^2 */
+        s = offset(g, 1, rlxvk_mul(g, x, x));
+        return rlxvk_div(g, scaled(g, -2, x), rlxvk_mul(g, s, s));
+    default:
+        return RLXVK_NONE;
+    }
+}
+
+static rlxvk_status activation_backward_vjp(gradient_call *c)
+{
+    const activation_backward_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor x = gradient_operand(c, 0);
+    if (gradient_wanted(c, 1))
+        gradient_give(c, 1, rlxvk_activation_backward(g, x, c->dy, a->activation));
+    rlxvk_tensor second = gradient_wanted(c, 0)
+                              ? second_derivative(g, activation_code(a->activation), x)
+                              : RLXVK_NONE;
+    if (second.id)
+        gradient_give(c, 0, rlxvk_mul(g, rlxvk_mul(g, second, gradient_operand(c, 1)), c->dy));
+    return RLXVK_OK;
+}
+
+static void activation_backward_describe(const node *n, text *out)
+{
+    const activation_backward_attributes *a = n->attributes;
+    text_append(out, " activation=%s", activation_name(a->activation));
+}
+
+const op_family activation_backward_family = {
+    .name = "activation_backward",
+    .attribute_size = sizeof(activation_backward_attributes),
+    .infer = activation_backward_infer,
+    .in_place = activation_backward_in_place,
+    .lower = activation_backward_lower,
+    .host = activation_backward_host,
+    .vjp = activation_backward_vjp,
+    .describe = activation_backward_describe,
+};

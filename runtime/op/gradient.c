@@ -1,0 +1,413 @@
+/*
+ * Reverse-mode differentiation: from the loss back, each node that a gradient has arrived for hands
+ * on what its family makes of it. Its readers come later in the list, so that by then all have
+ * added theirs. Nodes are only appended: forward values are read where they are.
+ *
+ * A node whose family has no rule but an expansion is built anew of simpler ops at the end of the
+ * list; those are gone through at once, down to where the expansion begins.
+ */
+#include "op/gradient.h"
+
+#include <rlxvk_train.h>
+
+#include <string.h>
+
+/* A gradient for some elements of an axis. */
+typedef struct part {
+    uint32_t owner, gradient;
+    int32_t axis;
+    int64_t start;
+} part;
+
+typedef struct entry {
+    uint32_t gradient; /* of the node so far; NODE_NONE: none */
+    bool wanted;       /* the node depends on a wrt, or is one */
+} entry;
+
+typedef struct gradients {
+    rlxvk_graph *graph;
+    VECTOR(entry) entries; /* of nodes 0 .. */
+    uint32_t marked;       /* of them it is known whether they are wanted */
+    VECTOR(part) parts;    /* not yet put together */
+} gradients;
+
+static bool is_continuous(rlxvk_dtype t)
+{
+    return t == RLXVK_C64 || (!dtype_is_integer(t) && t != RLXVK_BOOL);
+}
+
+static rlxvk_status graph_status(const rlxvk_graph *g)
+{
+    return g->status == RLXVK_OK ? RLXVK_OK : status_fail(g->status, "%s", g->error);
+}
+
+/* ---- For those who write rules ---- */
+
+rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value)
+{
+    float f = (float)value;
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &f, sizeof f);
+}
+
+rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    rlxvk_tensor t = gradient_scalar(g, value);
+    if (dtype == RLXVK_C64)
+        t = rlxvk_cast(g, t, RLXVK_C64);
+    return shape.rank ? rlxvk_expand(g, t, shape) : t;
+}
+
+static rlxvk_tensor sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
+{
+    return rlxvk_reduce_sum(g, t, axes, count, false);
+}
+
+/* The parts apart: reductions take real tensors. */
+static rlxvk_tensor complex_sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
+{
+    static const float units[2][2] = {{0, 1}, {0, -1}}; /* i, -i */
+    rlxvk_tensor i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[0], sizeof units[0]);
+    rlxvk_tensor minus_i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[1], sizeof units[1]);
+    rlxvk_tensor imaginary = rlxvk_cast(g, rlxvk_mul(g, t, minus_i), RLXVK_F32);
+    rlxvk_tensor real = sum(g, rlxvk_cast(g, t, RLXVK_F32), axes, count);
+    return rlxvk_add(g, rlxvk_mul(g, sum(g, imaginary, axes, count), i), real);
+}
+
+rlxvk_tensor gradient_unbroadcast(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape)
+{
+    rlxvk_shape from = rlxvk_tensor_shape(g, t);
+    int32_t axes[RLXVK_MAX_RANK];
+    size_t count = 0;
+    if (shape_equal(&from, &shape))
+        return t;
+    uint32_t missing = from.rank - MIN(shape.rank, from.rank);
+    for (uint32_t i = 0; i < from.rank; i++)
+        if (i < missing || (shape.dims[i - missing] == 1 && from.dims[i] != 1))
+            axes[count++] = (int32_t)i;
+    if (count)
+        t = (rlxvk_tensor_dtype(g, t) == RLXVK_C64 ? complex_sum : sum)(g, t, axes, count);
+    return rlxvk_reshape(g, t, shape);
+}
+
+rlxvk_tensor gradient_expand_to(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape,
+                                const int32_t *axes, size_t count)
+{
+    rlxvk_shape kept = shape;
+    for (size_t i = 0; i < count; i++)
+        kept.dims[axes[i]] = 1;
+    t = rlxvk_reshape(g, t, kept);
+    return shape.rank ? rlxvk_expand(g, t, shape) : t;
+}
+
+/* ---- What has arrived ---- */
+
+/* An entry for each node. */
+static rlxvk_status grow(gradients *s)
+{
+    while (s->entries.count < s->graph->nodes.count)
+        if (!VECTOR_PUSH(&s->entries, ((entry){NODE_NONE, false})))
+            return status_fail_memory("gradients");
+    return RLXVK_OK;
+}
+
+/* Nodes that came since the last call: each depends on a wrt where an operand of it does. */
+static rlxvk_status mark_wanted(gradients *s)
+{
+    const rlxvk_graph *g = s->graph;
+    rlxvk_status status = grow(s);
+    for (; status == RLXVK_OK && s->marked < s->entries.count; s->marked++) {
+        const node *n = graph_node(g, s->marked);
+        bool through =
+            is_continuous((rlxvk_dtype)n->dtype) && node_row(n)->family->vjp != gradient_none;
+        for (uint32_t i = 0; i < n->input_count && through; i++)
+            s->entries.items[s->marked].wanted |= s->entries.items[n->inputs[i]].wanted;
+    }
+    return status;
+}
+
+/* In the dtype of what it is a gradient of: a real operand beside a complex one gets the real part
+ * alone. */
+static rlxvk_tensor fit_dtype(gradients *s, uint32_t id, rlxvk_tensor t)
+{
+    bool is_complex = graph_node(s->graph, id)->dtype == RLXVK_C64;
+    if (is_complex == (rlxvk_tensor_dtype(s->graph, t) == RLXVK_C64))
+        return t;
+    return rlxvk_cast(s->graph, t, is_complex ? RLXVK_C64 : RLXVK_F32);
+}
+
+static void add_gradient(gradients *s, uint32_t id, rlxvk_tensor t)
+{
+    rlxvk_graph *g = s->graph;
+    entry *e = &s->entries.items[id];
+    char have[SHAPE_TEXT], want[SHAPE_TEXT], label[NODE_LABEL];
+    if (g->status != RLXVK_OK || !t.id || !e->wanted)
+        return;
+    t = fit_dtype(s, id, t);
+    if (g->status != RLXVK_OK)
+        return;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, t);
+    if (!shape_equal(&shape, &graph_node(g, id)->shape)) {
+        graph_fail(g, status_fail(RLXVK_E_SHAPE, "grad: %s of %s got a gradient of %s",
+                                  op_node_label(g, id, label),
+                                  shape_text(&graph_node(g, id)->shape, want),
+                                  shape_text(&shape, have)));
+        return;
+    }
+    if (e->gradient != NODE_NONE)
+        t = rlxvk_add(g, tensor_of(g, e->gradient), t);
+    if (g->status == RLXVK_OK)
+        e->gradient = t.id - 1;
+}
+
+/* ---- Parts ---- */
+
+/* The node's part that begins first from `start` on, along `axis`; NULL: none. */
+static part *next_part(gradients *s, uint32_t owner, int32_t axis, int64_t start)
+{
+    part *found = NULL;
+    for (size_t i = 0; i < s->parts.count; i++) {
+        part *p = &s->parts.items[i];
+        if (p->owner == owner && p->axis == axis && p->start >= start && p->gradient != NODE_NONE &&
+            (!found || p->start < found->start))
+            found = p;
+    }
+    return found;
+}
+
+/* Those along an axis that do not overlap, with zeros between them, are one gradient. */
+static void join_parts(gradients *s, uint32_t owner, int32_t axis)
+{
+    rlxvk_graph *g = s->graph;
+    const node n = *graph_node(g, owner);
+    VECTOR(rlxvk_tensor) pieces = {0};
+    int64_t at = 0, end = n.shape.dims[axis];
+    bool held = true;
+    while (at < end && held && g->status == RLXVK_OK) {
+        part *p = next_part(s, owner, axis, at);
+        rlxvk_shape gap = n.shape;
+        gap.dims[axis] = (p ? p->start : end) - at;
+        if (gap.dims[axis])
+            held = VECTOR_PUSH(&pieces, gradient_filled(g, 0, (rlxvk_dtype)n.dtype, gap));
+        at += gap.dims[axis];
+        if (!p)
+            break;
+        held = held && VECTOR_PUSH(&pieces, tensor_of(g, p->gradient));
+        at += graph_node(g, p->gradient)->shape.dims[axis];
+        p->gradient = NODE_NONE; /* taken */
+    }
+    if (!held)
+        graph_fail(g, status_fail_memory("gradients"));
+    else if (pieces.count)
+        add_gradient(s, owner,
+                     pieces.count == 1 ? pieces.items[0]
+                                       : rlxvk_concat(g, pieces.items, pieces.count, axis));
+    VECTOR_FREE(&pieces);
+}
+
+/* All parts that have come for a node, which has no readers before it. */
+static void settle_parts(gradients *s, uint32_t id)
+{
+    for (size_t i = 0; i < s->parts.count && s->graph->status == RLXVK_OK; i++)
+        while (s->parts.items[i].owner == id && s->parts.items[i].gradient != NODE_NONE &&
+               s->graph->status == RLXVK_OK)
+            join_parts(s, id, s->parts.items[i].axis);
+    while (s->parts.count && s->parts.items[s->parts.count - 1].gradient == NODE_NONE)
+        s->parts.count--;
+}
+
+/* ---- What rules call ---- */
+
+rlxvk_tensor gradient_operand(const gradient_call *c, uint32_t i)
+{
+    return tensor_of(c->graph, c->n.inputs[i]);
+}
+
+rlxvk_shape gradient_shape(const gradient_call *c, uint32_t i)
+{
+    return graph_node(c->graph, c->n.inputs[i])->shape;
+}
+
+bool gradient_wanted(const gradient_call *c, uint32_t i)
+{
+    return c->all->entries.items[c->n.inputs[i]].wanted;
+}
+
+void gradient_give(gradient_call *c, uint32_t i, rlxvk_tensor gradient)
+{
+    add_gradient(c->all, c->n.inputs[i], gradient);
+}
+
+void gradient_give_broadcast(gradient_call *c, uint32_t i, rlxvk_tensor gradient)
+{
+    if (gradient_wanted(c, i) && c->graph->status == RLXVK_OK)
+        gradient_give(c, i, gradient_unbroadcast(c->graph, gradient, gradient_shape(c, i)));
+}
+
+void gradient_give_part(gradient_call *c, uint32_t i, int32_t axis, int64_t start,
+                        rlxvk_tensor gradient)
+{
+    if (!gradient_wanted(c, i) || c->graph->status != RLXVK_OK)
+        return;
+    gradient = fit_dtype(c->all, c->n.inputs[i], gradient);
+    part p = {c->n.inputs[i], gradient.id - 1, axis, start};
+    if (c->graph->status == RLXVK_OK && graph_node(c->graph, p.gradient)->shape.dims[axis] > 0 &&
+        !VECTOR_PUSH(&c->all->parts, p))
+        graph_fail(c->graph, status_fail_memory("gradients"));
+}
+
+rlxvk_status gradient_none(gradient_call *c)
+{
+    (void)c;
+    return RLXVK_OK;
+}
+
+rlxvk_status gradient_identity(gradient_call *c)
+{
+    gradient_give(c, 0, c->dy);
+    return RLXVK_OK;
+}
+
+/* ---- The walk ---- */
+
+static rlxvk_status go_back(gradients *s, uint32_t first);
+
+/* Of the ops from `start` on, whose result stands for the node. */
+static rlxvk_status differentiate_expansion(gradients *s, uint32_t id, uint32_t start,
+                                            rlxvk_tensor result)
+{
+    rlxvk_status status = mark_wanted(s);
+    add_gradient(s, result.id - 1, tensor_of(s->graph, s->entries.items[id].gradient));
+    return status == RLXVK_OK ? go_back(s, start) : status;
+}
+
+static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
+{
+    rlxvk_graph *g = s->graph;
+    const op_family *family = node_row(n)->family;
+    char label[NODE_LABEL];
+    uint32_t start = (uint32_t)g->nodes.count;
+    rlxvk_tensor simpler = family->expand ? family->expand(g, n) : RLXVK_NONE;
+    if (g->status != RLXVK_OK)
+        return graph_status(g);
+    if (simpler.id)
+        return differentiate_expansion(s, id, start, simpler);
+    if (!family->vjp)
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "grad: %s has no gradient; put rlxvk_stop_gradient behind it, or take "
+                           "the gradient of what comes before it",
+                           op_node_label(g, id, label));
+    gradient_call call = {g, *n, tensor_of(g, id), tensor_of(g, s->entries.items[id].gradient), s};
+    return family->vjp(&call);
+}
+
+static rlxvk_status differentiate(gradients *s, uint32_t id)
+{
+    const node n = *graph_node(s->graph, id);
+    bool wanted = false;
+    for (uint32_t i = 0; i < n.input_count; i++)
+        wanted = wanted || s->entries.items[n.inputs[i]].wanted;
+    return wanted ? graph_fail(s->graph, apply_rule(s, id, &n)) : RLXVK_OK;
+}
+
+/* From the last node that there is down to `first`. Rules append nodes: those are gradients, which
+ * none has arrived for. */
+static rlxvk_status go_back(gradients *s, uint32_t first)
+{
+    rlxvk_status status = mark_wanted(s);
+    for (uint32_t id = (uint32_t)s->entries.count; id-- > first && status == RLXVK_OK;) {
+        settle_parts(s, id);
+        if (s->entries.items[id].gradient != NODE_NONE && s->entries.items[id].wanted)
+            status = differentiate(s, id);
+        if (status == RLXVK_OK)
+            status = graph_status(s->graph);
+    }
+    return status;
+}
+
+/* ---- rlxvk_grad ---- */
+
+static bool tensors_given(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
+                          const rlxvk_tensor *wrt, size_t count, rlxvk_tensor *out)
+{
+    if (!graph_ready(g, "grad") ||
+        graph_fail(g, status_require_items(wrt, count, "grad", "wrt")) != RLXVK_OK ||
+        graph_fail(g, status_require_items(out, count, "grad", "out_gradients")) != RLXVK_OK)
+        return false;
+    graph_fail(g, graph_take(g, loss, "grad", "loss", 0));
+    if (seed.id && g->status == RLXVK_OK)
+        graph_fail(g, graph_take(g, seed, "grad", "seed", 0));
+    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
+        if (graph_fail(g, graph_take(g, wrt[i], "grad", "wrt", i)) == RLXVK_OK &&
+            !is_continuous(rlxvk_tensor_dtype(g, wrt[i])))
+            graph_fail(g, status_fail(RLXVK_E_DTYPE,
+                                      "grad: wrt %zu is %s; gradients are of real "
+                                      "and complex tensors",
+                                      i, rlxvk_dtype_name(rlxvk_tensor_dtype(g, wrt[i]))));
+    return g->status == RLXVK_OK;
+}
+
+/* What the walk begins with. */
+static rlxvk_tensor begin(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, loss), given = shape;
+    char want[SHAPE_TEXT], have[SHAPE_TEXT];
+    if (seed.id)
+        given = rlxvk_tensor_shape(g, seed);
+    if (!shape_equal(&shape, &given))
+        graph_fail(g,
+                   status_fail(RLXVK_E_SHAPE, "grad: seed is %s, the loss %s; they must be alike",
+                               shape_text(&given, have), shape_text(&shape, want)));
+    else if (!is_continuous(rlxvk_tensor_dtype(g, loss)) ||
+             (!seed.id && rlxvk_tensor_dtype(g, loss) == RLXVK_C64))
+        graph_fail(g, status_fail(RLXVK_E_DTYPE, "grad: the loss is %s%s",
+                                  rlxvk_dtype_name(rlxvk_tensor_dtype(g, loss)),
+                                  is_continuous(rlxvk_tensor_dtype(g, loss))
+                                      ? "; give a seed, or take a real function of it"
+                                      : ", which has no gradient"));
+    else if (!seed.id && shape_numel(&shape) != 1)
+        graph_fail(g, status_fail(RLXVK_E_SHAPE,
+                                  "grad: the loss is %s; reduce it to one element, "
+                                  "or give a seed of its shape",
+                                  shape_text(&shape, have)));
+    else
+        return seed.id ? seed : gradient_filled(g, 1, RLXVK_F32, shape);
+    return RLXVK_NONE;
+}
+
+static rlxvk_status differentiate_all(gradients *s, rlxvk_tensor loss, rlxvk_tensor seed,
+                                      const rlxvk_tensor *wrt, size_t count, rlxvk_tensor *out)
+{
+    rlxvk_status status;
+    rlxvk_graph *g = s->graph;
+    TRY(grow(s));
+    for (size_t i = 0; i < count; i++)
+        s->entries.items[wrt[i].id - 1].wanted = true;
+    TRY(mark_wanted(s));
+    seed = begin(g, loss, seed);
+    TRY(graph_status(g));
+    add_gradient(s, loss.id - 1, seed);
+    TRY(go_back(s, 0));
+    for (size_t i = 0; i < count; i++) {
+        uint32_t id = wrt[i].id - 1, gradient = s->entries.items[id].gradient;
+        out[i] = gradient != NODE_NONE
+                     ? tensor_of(g, gradient)
+                     : gradient_filled(g, 0, (rlxvk_dtype)graph_node(g, id)->dtype,
+                                       graph_node(g, id)->shape);
+    }
+    TRY(graph_status(g));
+error:
+    return status;
+}
+
+void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
+                size_t count, rlxvk_tensor *out_gradients)
+{
+    gradients s = {.graph = g};
+    bool done =
+        tensors_given(g, loss, seed, wrt, count, out_gradients) &&
+        graph_fail(g, differentiate_all(&s, loss, seed, wrt, count, out_gradients)) == RLXVK_OK;
+    if (!done && out_gradients && count)
+        memset(out_gradients, 0, count * sizeof *out_gradients);
+    VECTOR_FREE(&s.entries);
+    VECTOR_FREE(&s.parts);
+}

@@ -1,0 +1,420 @@
+/*
+ * Optimizers: adamw (Loshchilov and Hutter 2019), sgd with momentum (Sutskever et al. 2013, in the
+ * form of PyTorch), lion (Chen et al. 2023). Operands: the parameter p, its gradient g, the running
+ * averages (m, and v of adamw), then optional data. In place they are params or inputs, written
+ * over, and the node is a view of p; else the results are packed one after the other, which is a
+ * copy of the operands that is then stepped.
+ */
+#include "args/train.h"
+#include "constants/train.h"
+#include "op/families.h"
+#include "op/gradient.h"
+#include "op/movement/layout.h"
+
+#include <rlxvk_train.h>
+
+#include <math.h>
+
+typedef struct optimizer_attributes {
+    float rate, beta1, beta2, eps, decay;
+    uint32_t step;
+    bool in_place, nesterov, scheduled, scaled;
+} optimizer_attributes;
+
+/* Running averages of an optimizer. */
+static uint32_t average_count(const node *n)
+{
+    return node_code(n) == OPTIMIZER_ADAMW ? 2 : 1;
+}
+
+/* Numbers that its schedule has. */
+static int64_t schedule_length(const node *n)
+{
+    return node_code(n) == OPTIMIZER_ADAMW ? 3 : 1;
+}
+
+/* Operand of p (0) and the averages (1, 2). */
+static uint32_t state_operand(uint32_t i)
+{
+    return i ? i + 1 : 0;
+}
+
+/* ---- Building ---- */
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor parameter, rlxvk_tensor gradient,
+                          const rlxvk_tensor *averages, const rlxvk_optimizer_data *data,
+                          optimizer_attributes a, rlxvk_tensor *out_averages)
+{
+    rlxvk_tensor operands[6] = {parameter, gradient};
+    uint32_t count = op == OP_adamw ? 2 : 1;
+    for (uint32_t i = 0; i < count; i++)
+        operands[2 + i] = averages[i];
+    operands[2 + count] = data ? data->schedule : RLXVK_NONE;
+    operands[3 + count] = data ? data->gradient_scale : RLXVK_NONE;
+    a.scheduled = data && data->schedule.id;
+    a.scaled = data && data->gradient_scale.id;
+    rlxvk_tensor result = op_build(g, op, operands, 4 + count, &a);
+    for (uint32_t i = 0; i < count && out_averages; i++)
+        out_averages[i] = RLXVK_NONE;
+    if (!result.id || a.in_place)
+        return result;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, parameter);
+    int64_t length = (int64_t)shape_numel(&shape);
+    for (uint32_t i = 0; i < count && out_averages; i++)
+        out_averages[i] =
+            rlxvk_reshape(g, rlxvk_narrow(g, result, 0, (i + 1) * length, length), shape);
+    return rlxvk_reshape(g, rlxvk_narrow(g, result, 0, 0, length), shape);
+}
+
+static bool options_given(rlxvk_graph *g, const void *options, const char *call)
+{
+    return graph_ready(g, call) &&
+           graph_fail(g, status_require(options, call, "options")) == RLXVK_OK;
+}
+
+rlxvk_tensor rlxvk_adamw(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
+                         rlxvk_tensor first, rlxvk_tensor second,
+                         const rlxvk_adamw_options *options, const rlxvk_optimizer_data *data,
+                         rlxvk_tensor *out_averages)
+{
+    if (!options_given(g, options, "adamw"))
+        return RLXVK_NONE;
+    return build(g, OP_adamw, parameter, gradient, (rlxvk_tensor[]){first, second}, data,
+                 (optimizer_attributes){.rate = options->learning_rate,
+                                        .beta1 = options->beta1,
+                                        .beta2 = options->beta2,
+                                        .eps = options->eps,
+                                        .decay = options->weight_decay,
+                                        .step = options->step,
+                                        .in_place = !out_averages},
+                 out_averages);
+}
+
+rlxvk_tensor rlxvk_sgd(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
+                       rlxvk_tensor momentum, const rlxvk_sgd_options *options,
+                       const rlxvk_optimizer_data *data, rlxvk_tensor *out_momentum)
+{
+    if (!options_given(g, options, "sgd"))
+        return RLXVK_NONE;
+    return build(g, OP_sgd, parameter, gradient, &momentum, data,
+                 (optimizer_attributes){.rate = options->learning_rate,
+                                        .beta1 = options->momentum,
+                                        .decay = options->weight_decay,
+                                        .nesterov = options->nesterov,
+                                        .in_place = !out_momentum},
+                 out_momentum);
+}
+
+rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gradient,
+                        rlxvk_tensor average, const rlxvk_lion_options *options,
+                        const rlxvk_optimizer_data *data, rlxvk_tensor *out_average)
+{
+    if (!options_given(g, options, "lion"))
+        return RLXVK_NONE;
+    return build(g, OP_lion, parameter, gradient, &average, data,
+                 (optimizer_attributes){.rate = options->learning_rate,
+                                        .beta1 = options->beta1,
+                                        .beta2 = options->beta2,
+                                        .decay = options->weight_decay,
+                                        .in_place = !out_average},
+                 out_average);
+}
+
+rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
+                                 float most)
+{
+    static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    rlxvk_tensor total = RLXVK_NONE;
+    if (!graph_ready(g, "gradient_clip") ||
+        graph_fail(g, status_require_items(gradients, count, "gradient_clip", "gradients")) !=
+            RLXVK_OK)
+        return RLXVK_NONE;
+    if (!(most > 0)) {
+        graph_fail(g, status_fail(RLXVK_E_ATTR, "gradient_clip: most is %g; must be above 0",
+                                  (double)most));
+        return RLXVK_NONE;
+    }
+    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++) {
+        rlxvk_tensor square = rlxvk_mul(g, gradients[i], gradients[i]);
+        rlxvk_shape shape = rlxvk_tensor_shape(g, square);
+        rlxvk_tensor sum = rlxvk_reduce_sum(g, square, axes, shape.rank, false);
+        total = total.id ? rlxvk_add(g, total, sum) : sum;
+    }
+    if (!total.id)
+        return gradient_scalar(g, 1);
+    rlxvk_tensor norm = rlxvk_add(g, rlxvk_sqrt(g, total), gradient_scalar(g, 1e-6));
+    return rlxvk_min(g, rlxvk_div(g, gradient_scalar(g, most), norm), gradient_scalar(g, 1));
+}
+
+/* ---- Inference ---- */
+
+static rlxvk_status check_leaf(const rlxvk_graph *g, const node *n, uint32_t i)
+{
+    uint16_t leaf = graph_node(g, n->inputs[i])->op;
+    if (leaf != OP_input && leaf != OP_param)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "operand %u is a %s; what is written in place must be an "
+                       "input or a param",
+                       i, op_table[leaf].name);
+    if (input_dtype(g, n, i) != RLXVK_F32)
+        return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; what trains is F32", i,
+                       rlxvk_dtype_name(input_dtype(g, n, i)));
+    for (uint32_t k = 0; k < n->input_count; k++)
+        if (k != i && n->inputs[k] == n->inputs[i])
+            return op_fail(n, RLXVK_E_ATTR, "operands %u and %u are one tensor; one is written", i,
+                           k);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_numbers(const node *n, const optimizer_attributes *a)
+{
+    const struct {
+        const char *name;
+        float value, most;
+    } numbers[] = {{"learning_rate", a->rate, INFINITY},
+                   {"beta1 or momentum", a->beta1, 1},
+                   {"beta2", a->beta2, 1},
+                   {"eps", a->eps, INFINITY},
+                   {"weight_decay", a->decay, INFINITY}};
+    for (size_t i = 0; i < ARRAY_COUNT(numbers); i++)
+        if (!(numbers[i].value >= 0 && numbers[i].value < numbers[i].most))
+            return op_fail(n, RLXVK_E_ATTR, "%s is %g; takes 0 up to, not with, %g",
+                           numbers[i].name, (double)numbers[i].value, (double)numbers[i].most);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_data(const rlxvk_graph *g, const node *n, uint32_t i, const char *name,
+                               int64_t length)
+{
+    char text[SHAPE_TEXT];
+    if ((int64_t)shape_numel(input_shape(g, n, i)) == length)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "%s is %s; takes %lld numbers", name,
+                   shape_text(input_shape(g, n, i), text), (long long)length);
+}
+
+static rlxvk_status optimizer_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    optimizer_attributes *a = attributes;
+    uint32_t averages = average_count(n), next = 2 + averages;
+    char have[SHAPE_TEXT], want[SHAPE_TEXT];
+    rlxvk_status status;
+    n->shape = *input_shape(g, n, 0);
+    n->dtype = RLXVK_F32;
+    if (node_code(n) == OPTIMIZER_ADAMW && a->step < 1 && !a->scheduled)
+        return op_fail(n, RLXVK_E_ATTR, "step is 0; the first is 1, or give a schedule");
+    if (n->input_count != next + a->scheduled + a->scaled)
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; takes %u with what is given as data",
+                       n->input_count, next + a->scheduled + a->scaled);
+    TRY(check_numbers(n, a));
+    for (uint32_t i = 1; i < next; i++)
+        if (!shape_equal(input_shape(g, n, i), &n->shape))
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "operand %u is %s, the parameter %s; they must be "
+                           "alike",
+                           i, shape_text(input_shape(g, n, i), have), shape_text(&n->shape, want));
+    if (a->scheduled)
+        TRY(check_data(g, n, next++, "schedule", schedule_length(n)));
+    if (a->scaled)
+        TRY(check_data(g, n, next, "gradient_scale", 1));
+    for (uint32_t i = 0; i <= averages && a->in_place; i++)
+        TRY(check_leaf(g, n, state_operand(i)));
+    if (!a->in_place)
+        n->shape = RLXVK_SHAPE((int64_t)(shape_numel(&n->shape) * (1 + averages)));
+error:
+    return status;
+}
+
+static bool optimizer_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    (void)g;
+    *out_offset = 0;
+    return ((const optimizer_attributes *)n->attributes)->in_place;
+}
+
+static uint32_t optimizer_writes(const node *n)
+{
+    if (!((const optimizer_attributes *)n->attributes)->in_place)
+        return 0;
+    return node_code(n) == OPTIMIZER_ADAMW ? 1 | 1 << 2 | 1 << 3 : 1 | 1 << 2;
+}
+
+/* ---- Lowering ---- */
+
+/* The parameter and the averages, to be read and written: the operands, or the result's parts with
+ * copies of them. */
+static rlxvk_status take_states(lowering *l, uint32_t id, operand out[3])
+{
+    const node *n = graph_node(l->graph, id);
+    const optimizer_attributes *a = n->attributes;
+    uint64_t numel = shape_numel(input_shape(l->graph, n, 0));
+    rlxvk_shape line = RLXVK_SHAPE((int64_t)numel);
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i <= average_count(n); i++) {
+        if (a->in_place) {
+            out[i] = lower_update(l, n->inputs[state_operand(i)]);
+            continue;
+        }
+        strided_copy copy = layout_dense_copy(&line);
+        copy.source[0] = 1;
+        operand part = lower_write(l, id);
+        lower_narrow(l, &part, i * numel, numel);
+        TRY(layout_emit_copy(l, &copy, lower_input(l, id, state_operand(i)), part));
+        out[i] = part;
+        out[i].access = ACCESS_READ | ACCESS_WRITE;
+    }
+error:
+    return status;
+}
+
+static struct optimizer_args make_arguments(const node *n, uint64_t numel, const operand o[6])
+{
+    const optimizer_attributes *a = n->attributes;
+    double step = a->step;
+    return (struct optimizer_args){.numel = (uint32_t)numel,
+                                   .parameter_offset = o[0].offset,
+                                   .gradient_offset = o[1].offset,
+                                   .first_offset = o[2].offset,
+                                   .second_offset = o[3].offset,
+                                   .schedule_offset = o[4].offset,
+                                   .scale_offset = o[5].offset,
+                                   .rate = a->rate,
+                                   .beta1 = a->beta1,
+                                   .beta2 = a->beta2,
+                                   .rest1 = (float)(1 - (double)a->beta1),
+                                   .rest2 = (float)(1 - (double)a->beta2),
+                                   .eps = a->eps,
+                                   .decay = a->decay,
+                                   .correction1 = (float)(1 - pow(a->beta1, step)),
+                                   .correction2 = (float)(1 - pow(a->beta2, step))};
+}
+
+/* Bindings without an operand of their own get the gradient's, which they only read. */
+static rlxvk_status optimizer_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const optimizer_attributes *a = n->attributes;
+    uint64_t numel = shape_numel(input_shape(l->graph, n, 0));
+    uint32_t averages = average_count(n), next = 2 + averages;
+    operand states[3], gradient = lower_input(l, id, 1), o[6];
+    dispatch d = {.kernel = KERNEL_OPTIMIZER};
+    rlxvk_status status;
+    if (numel == 0)
+        return RLXVK_OK;
+    TRY(take_states(l, id, states));
+    o[0] = states[0];
+    o[1] = gradient;
+    o[2] = states[1];
+    o[3] = averages == 2 ? states[2] : gradient;
+    o[4] = a->scheduled ? lower_input(l, id, next++) : gradient;
+    o[5] = a->scaled ? lower_input(l, id, next) : gradient;
+    struct optimizer_args args = make_arguments(n, numel, o);
+    bool quads =
+        (args.parameter_offset | args.gradient_offset | args.first_offset | args.second_offset) %
+            4 ==
+        0;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {OPTIMIZER_CODE, node_code(n)},
+                  {OPTIMIZER_VECTORS, quads}, {OPTIMIZER_NESTEROV, a->nesterov},
+                  {OPTIMIZER_SCHEDULED, a->scheduled}, {OPTIMIZER_SCALED, a->scaled});
+    lower_groups(l, &d, groups_for(MAX(quads ? numel / 4 : numel, 3), l->profile->workgroup_size));
+    TRY(lower_emit(l, &d, &args, sizeof args, o, ARRAY_COUNT(o)));
+error:
+    return status;
+}
+
+/* ---- Host ---- */
+
+typedef struct state {
+    double p, m, v;
+} state;
+
+/* The state after a step, and in *out_error how far f32 may be from it. */
+static state host_step_of(const node *n, const struct optimizer_args *k, double scale, state s,
+                          double gradient, state *out_error)
+{
+    const optimizer_attributes *a = n->attributes;
+    const double u = 0x1p-22;
+    double g = gradient * scale;
+    state e = {0};
+    if (node_code(n) == OPTIMIZER_SGD) {
+        double decayed = g + a->decay * s.p, size = fabs(g) + fabs(a->decay * s.p);
+        double m = a->beta1 * s.m + decayed, change = a->nesterov ? decayed + a->beta1 * m : m;
+        e.m = u * (fabs(a->beta1 * s.m) + size);
+        e.p = u * (fabs(s.p) + fabs(k->rate) * (2 * size + fabs(change) + fabs(m))) +
+              2 * k->rate * e.m;
+        *out_error = e;
+        return (state){s.p - k->rate * change, m, 0};
+    }
+    if (node_code(n) == OPTIMIZER_LION) {
+        double direction = a->beta1 * s.m + (1 - (double)a->beta1) * g;
+        double unsure = u * (fabs(a->beta1 * s.m) + fabs(g));
+        double m = a->beta2 * s.m + (1 - (double)a->beta2) * g;
+        double sign = (direction > 0) - (direction < 0);
+        e.m = u * (fabs(a->beta2 * s.m) + fabs(g));
+        e.p = u * (fabs(s.p) * (1 + k->rate * a->decay) + k->rate) +
+              (fabs(direction) <= unsure ? 2 * k->rate : 0); /* either sign */
+        *out_error = e;
+        return (state){s.p - k->rate * (a->decay * s.p + sign), m, 0};
+    }
+    double m = a->beta1 * s.m + (1 - (double)a->beta1) * g;
+    double v = a->beta2 * s.v + (1 - (double)a->beta2) * g * g;
+    double spread = sqrt(v / k->correction2) + a->eps, change = m / k->correction1 / spread;
+    e.m = u * (fabs(a->beta1 * s.m) + fabs(g));
+    e.v = u * (fabs(a->beta2 * s.v) + g * g);
+    e.p = u * fabs(s.p) * (1 + k->rate * a->decay) +
+          k->rate * (e.m / k->correction1 / spread + 4 * u * fabs(change));
+    *out_error = e;
+    return (state){s.p - k->rate * (a->decay * s.p + change), m, v};
+}
+
+static rlxvk_status optimizer_host(const host_call *call)
+{
+    const node *n = call->node;
+    const optimizer_attributes *a = n->attributes;
+    const host_tensor *in = call->inputs;
+    uint64_t numel = shape_numel(&in[0].node->shape);
+    uint32_t averages = average_count(n), next = 2 + averages;
+    struct optimizer_args k = make_arguments(n, numel, (operand[6]){{0}});
+    double scale = 1;
+    if (a->scheduled) {
+        const float *schedule = in[next++].words;
+        k.rate = schedule[0];
+        if (averages == 2) {
+            k.correction1 = schedule[1];
+            k.correction2 = schedule[2];
+        }
+    }
+    if (a->scaled)
+        scale = in[next].words[0];
+    for (uint64_t i = 0; i < numel; i++) {
+        state e, s = {in[0].words[i], in[2].words[i], averages == 2 ? in[3].words[i] : 0};
+        s = host_step_of(n, &k, scale, s, in[1].words[i], &e);
+        const double values[] = {s.p, s.m, s.v}, errors[] = {e.p, e.m, e.v};
+        for (uint32_t r = 0; r <= averages; r++) {
+            call->out[r * numel + i] = values[r];
+            if (call->bound)
+                call->bound[r * numel + i] = errors[r] + 1e-37;
+        }
+    }
+    return RLXVK_OK;
+}
+
+static void optimizer_describe(const node *n, text *out)
+{
+    const optimizer_attributes *a = n->attributes;
+    text_append(out, " learning_rate=%g weight_decay=%g%s%s%s", (double)a->rate, (double)a->decay,
+                a->in_place ? " in_place" : "", a->scheduled ? " scheduled" : "",
+                a->scaled ? " scaled" : "");
+}
+
+const op_family optimizer_family = {
+    .name = "optimizer",
+    .attribute_size = sizeof(optimizer_attributes),
+    .infer = optimizer_infer,
+    .view = optimizer_view,
+    .writes = optimizer_writes,
+    .lower = optimizer_lower,
+    .host = optimizer_host,
+    .vjp = gradient_none,
+    .describe = optimizer_describe,
+};

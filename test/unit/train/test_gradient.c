@@ -1,0 +1,301 @@
+/*
+ * rlxvk_grad beyond single ops, which `rlxvk conform --gradients` checks: what arrives from several
+ * readers, what flows nowhere, control flow, gradients of gradients, random graphs on the device
+ * against the host, and what is refused.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "op/evaluation.h"
+#include "support/harness.h"
+
+#include <rlxvk_train.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N 4
+
+static rlxvk_graph *new_graph(void)
+{
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    return g;
+}
+
+static rlxvk_tensor vector(rlxvk_graph *g, const char *name)
+{
+    return rlxvk_input(g, name, RLXVK_F32, RLXVK_SHAPE(N));
+}
+
+static rlxvk_tensor number(rlxvk_graph *g, float value)
+{
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &value, sizeof value);
+}
+
+static rlxvk_tensor total(rlxvk_graph *g, rlxvk_tensor t)
+{
+    static const int32_t axes[] = {0, 1, 2, 3};
+    return rlxvk_reduce_sum(g, t, axes, rlxvk_tensor_shape(g, t).rank, false);
+}
+
+/* Runs the graph with x = 0.5, 1, -1.5, 2; the first output. Destroys the graph. */
+static void run(rlxvk_graph *g, float *out, uint64_t length)
+{
+    const float x[N] = {0.5f, 1, -1.5f, 2};
+    rlxvk_executable *e = NULL;
+    rlxvk_run_input in = {.name = "x", .data = x, .length = N};
+    rlxvk_run_output to = {.index = 0, .buffer = out, .length = length};
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    expect_ok(rlxvk_run(e, &in, 1, &to, 1));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+static void expect_values(const float *got, const double wanted[N])
+{
+    for (int i = 0; i < N; i++) {
+        if (!(fabs(got[i] - wanted[i]) <= 1e-5 * fmax(1, fabs(wanted[i]))))
+            print_error("element %d is %.9g, wanted %.9g\n", i, got[i], wanted[i]);
+        assert_true(fabs(got[i] - wanted[i]) <= 1e-5 * fmax(1, fabs(wanted[i])));
+    }
+}
+
+/* The gradient of the loss with respect to x is the first output. */
+static void expect_gradient(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor x,
+                            const double wanted[N])
+{
+    rlxvk_tensor gradient;
+    float got[N];
+    rlxvk_grad(g, loss, RLXVK_NONE, &x, 1, &gradient);
+    rlxvk_graph_output(g, gradient);
+    run(g, got, N);
+    expect_values(got, wanted);
+}
+
+/* ---- What arrives ---- */
+
+/* y = x * x + x, read twice: 2 (2 x + 1). */
+static void several_readers_add_up(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = vector(g, "x"), y = rlxvk_add(g, rlxvk_mul(g, x, x), x);
+    expect_gradient(g, total(g, rlxvk_add(g, y, y)), x, (double[]){4, 6, -4, 10});
+}
+
+static void parts_are_put_together(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = vector(g, "x");
+    rlxvk_tensor first = rlxvk_narrow(g, x, 0, 0, 2), overlap = rlxvk_narrow(g, x, 0, 1, 2);
+    rlxvk_tensor square = rlxvk_mul(g, overlap, overlap);
+    rlxvk_tensor loss = rlxvk_add(g, total(g, first), total(g, square));
+    expect_gradient(g, loss, x, (double[]){1, 1 + 2, -3, 0}); /* nothing from the last */
+}
+
+static void what_does_not_reach_gives_zeros(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = vector(g, "x");
+    rlxvk_tensor stopped = rlxvk_mul(g, rlxvk_stop_gradient(g, x), number(g, 3));
+    rlxvk_tensor place = rlxvk_cast(g, rlxvk_argmax(g, x, 0, false), RLXVK_F32);
+    expect_gradient(g, rlxvk_add(g, total(g, stopped), place), x, (double[]){0, 0, 0, 0});
+}
+
+/* 0 where x is not positive: the NaN of the logarithm does not leak. */
+static void branches_not_taken_have_no_say(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = vector(g, "x");
+    rlxvk_tensor taken = rlxvk_where(g, rlxvk_gt(g, x, number(g, 0)), x, number(g, 1));
+    rlxvk_tensor y =
+        rlxvk_where(g, rlxvk_gt(g, x, number(g, 0)), rlxvk_log(g, taken), number(g, 0));
+    expect_gradient(g, total(g, y), x, (double[]){2, 1, 0, 0.5});
+}
+
+static void intermediate_tensors_have_gradients(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = vector(g, "x"), y = rlxvk_exp(g, x);
+    expect_gradient(g, total(g, rlxvk_mul(g, y, y)), y,
+                    (double[]){2 * exp(0.5), 2 * exp(1), 2 * exp(-1.5), 2 * exp(2)});
+}
+
+static void seeds_scale(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = vector(g, "x"), y = rlxvk_mul(g, x, x), gradient;
+    float got[N];
+    rlxvk_grad(g, y, x, &x, 1, &gradient);
+    rlxvk_graph_output(g, gradient);
+    run(g, got, N);
+    expect_values(got, (double[]){0.5, 2, 4.5, 8});
+}
+
+/* ---- Control flow and higher orders ---- */
+
+/* Three rounds of v = v * x: x^4, and 4 x^3. */
+static void loops_are_followed(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph(), *body = new_graph(), *condition = new_graph();
+    rlxvk_tensor inner = vector(body, "v"), factor = vector(body, "factor"), v[2];
+    rlxvk_graph_output(body, rlxvk_mul(body, inner, factor));
+    rlxvk_graph_output(body, factor);
+    vector(condition, "v");
+    vector(condition, "factor");
+    rlxvk_graph_output(condition, number(condition, 1));
+    v[0] = v[1] = vector(g, "x");
+    rlxvk_tensor x = v[0];
+    rlxvk_while(g, condition, body, 3, v, 2, v);
+    expect_gradient(g, total(g, v[0]), x, (double[]){0.5, 4, 4 * -3.375, 32});
+    rlxvk_graph_destroy(body);
+    rlxvk_graph_destroy(condition);
+}
+
+/* d^3 of the sum of x^4 sin x over powers of one: by rules of rules. */
+static void gradients_have_gradients(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = vector(g, "x"), square = rlxvk_mul(g, x, x), d;
+    rlxvk_tensor loss = total(g, rlxvk_mul(g, square, rlxvk_sin(g, x)));
+    const double xs[N] = {0.5, 1, -1.5, 2};
+    double wanted[N];
+    for (int i = 0; i < N; i++) /* (x^2 sin x)''' */
+        wanted[i] = 6 * cos(xs[i]) - 6 * xs[i] * sin(xs[i]) - xs[i] * xs[i] * cos(xs[i]);
+    for (int order = 1; order < 3; order++) {
+        rlxvk_grad(g, loss, RLXVK_NONE, &x, 1, &d);
+        loss = total(g, d);
+    }
+    expect_gradient(g, loss, x, wanted);
+}
+
+/* ---- Random graphs ---- */
+
+/* The gradients of the last output by all real leaves, on the device and by the reference. False
+ * where there are none, or an op on the way has none. */
+static bool check_random(uint64_t seed)
+{
+    random_source r = {seed};
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor wrt[64], gradients[64], seeds;
+    size_t count = 0, got_count, wanted_count;
+    random_graph(g, &r, 20 + (uint32_t)(seed % 180), false);
+    expect_ok(rlxvk_graph_status(g));
+    rlxvk_tensor loss = tensor_of(g, g->outputs.items[g->outputs.count - 1]);
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(g, loss);
+    for (uint32_t id = 0; id < g->nodes.count && count < 64; id++)
+        if (graph_node(g, id)->input_count == 0 && graph_node(g, id)->dtype == RLXVK_F32 &&
+            graph_node(g, id)->op != OP_constant)
+            wrt[count++] = tensor_of(g, id);
+    if (dtype != RLXVK_F32 || count == 0) {
+        rlxvk_graph_destroy(g);
+        return false;
+    }
+    seeds = rlxvk_input(g, "seed", RLXVK_F32, rlxvk_tensor_shape(g, loss));
+    rlxvk_grad(g, loss, seeds, wrt, count, gradients);
+    if (rlxvk_graph_status(g) == RLXVK_E_UNSUPPORTED) {
+        rlxvk_graph_destroy(g);
+        return false;
+    }
+    g->outputs.count = 0;
+    for (size_t i = 0; i < count; i++)
+        rlxvk_graph_output(g, gradients[i]);
+    expect_ok(rlxvk_graph_status(g));
+    rlxvk_executable *e = NULL;
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    float *got = run_seeded(e, g, seed, false, &got_count);
+    float *wanted = evaluate_seeded(g, seed, false, &wanted_count);
+    assert_int_equal(got_count, wanted_count);
+    double largest = 0;
+    for (size_t i = 0; i < got_count; i++)
+        largest = isfinite(wanted[i]) ? fmax(largest, fabs(wanted[i])) : largest;
+    for (size_t i = 0; i < got_count; i++) {
+        bool near = isnan(wanted[i])
+                        ? isnan(got[i])
+                        : got[i] == wanted[i] || fabs((double)got[i] - wanted[i]) <= 1e-3 * largest;
+        if (!near)
+            print_error("seed %llu: element %zu of %zu is %.9g, wanted %.9g, largest %.3g\n",
+                        (unsigned long long)seed, i, got_count, got[i], wanted[i], largest);
+        assert_true(near);
+    }
+    free(got);
+    free(wanted);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return true;
+}
+
+static void random_graphs_agree_with_the_host(void **state)
+{
+    (void)state;
+    size_t checked = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++)
+        checked += check_random(seed);
+    print_message("%zu of 60 graphs\n", checked);
+    assert_true(checked >= 30);
+}
+
+/* ---- Refusals ---- */
+
+static void refuse(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, rlxvk_tensor wrt,
+                   rlxvk_status status, const char *part)
+{
+    rlxvk_tensor gradient = loss;
+    rlxvk_grad(g, loss, seed, &wrt, 1, &gradient);
+    assert_int_equal(gradient.id, 0);
+    expect_error(rlxvk_graph_status(g), status, part);
+    rlxvk_graph_destroy(g);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph(), *other = new_graph();
+    rlxvk_tensor x = vector(g, "x"), foreign = vector(other, "x");
+    refuse(g, rlxvk_exp(g, x), RLXVK_NONE, x, RLXVK_E_SHAPE, "the loss is 4");
+    g = new_graph();
+    x = vector(g, "x");
+    refuse(g, rlxvk_exp(g, x), number(g, 1), x, RLXVK_E_SHAPE, "seed is scalar");
+    g = new_graph();
+    x = vector(g, "x");
+    refuse(g, total(g, x), RLXVK_NONE, foreign, RLXVK_E_DANGLING, "wrt");
+    g = new_graph();
+    x = rlxvk_input(g, "x", RLXVK_I32, RLXVK_SHAPE(N));
+    refuse(g, total(g, rlxvk_cast(g, x, RLXVK_F32)), RLXVK_NONE, x, RLXVK_E_DTYPE, "I32");
+    g = new_graph();
+    x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(1, 2, 3));
+    rlxvk_tensor rows = rlxvk_input(g, "rows", RLXVK_F32, RLXVK_SHAPE(1, 1, 3));
+    rlxvk_tensor written = rlxvk_write_rows(g, x, rows, number(g, 0));
+    refuse(g, total(g, written), RLXVK_NONE, rows, RLXVK_E_UNSUPPORTED, "write_rows");
+    rlxvk_graph_destroy(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_readers_add_up),
+        cmocka_unit_test(parts_are_put_together),
+        cmocka_unit_test(what_does_not_reach_gives_zeros),
+        cmocka_unit_test(branches_not_taken_have_no_say),
+        cmocka_unit_test(intermediate_tensors_have_gradients),
+        cmocka_unit_test(seeds_scale),
+        cmocka_unit_test(loops_are_followed),
+        cmocka_unit_test(gradients_have_gradients),
+        cmocka_unit_test(random_graphs_agree_with_the_host),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}

@@ -1,0 +1,104 @@
+/*
+ * Cases of optimizers. Keys: lr, beta1, beta2, eps, weight_decay, momentum, nesterov=1, step;
+ * in_place=1 writes p, m and v. result=m, v looks at these instead of p. schedule and scale are
+ * operands of these names.
+ */
+#include "conform/cases/cases.h"
+
+#include <string.h>
+
+static rlxvk_tensor optional(const case_spec *s, const rlxvk_tensor *inputs, const char *name)
+{
+    for (size_t i = 0; i < s->input_count; i++)
+        if (strcmp(s->inputs[i].name, name) == 0)
+            return inputs[i];
+    return RLXVK_NONE;
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor p = case_tensor(s, inputs, "p"), d = case_tensor(s, inputs, "g");
+    rlxvk_tensor m = case_tensor(s, inputs, "m"), results[3] = {RLXVK_NONE, m, RLXVK_NONE};
+    rlxvk_optimizer_data data = {optional(s, inputs, "schedule"), optional(s, inputs, "scale")};
+    bool in_place = case_integer(s, "in_place", 0) != 0;
+    rlxvk_tensor *out = in_place ? NULL : results + 1;
+    float rate = (float)case_real(s, "lr", 1e-3), decay = (float)case_real(s, "weight_decay", 0);
+    float beta1 = (float)case_real(s, "beta1", 0.9), beta2 = (float)case_real(s, "beta2", 0.999);
+    if (strcmp(s->row, "adamw") == 0) {
+        rlxvk_tensor v = case_tensor(s, inputs, "v");
+        rlxvk_adamw_options options = {rate,  beta1,
+                                       beta2, (float)case_real(s, "eps", 1e-8),
+                                       decay, (uint32_t)case_integer(s, "step", 1)};
+        results[0] = rlxvk_adamw(g, p, d, m, v, &options, &data, out);
+        results[2] = in_place ? v : results[2];
+    } else if (strcmp(s->row, "sgd") == 0) {
+        rlxvk_sgd_options options = {rate, (float)case_real(s, "momentum", 0.9), decay,
+                                     case_integer(s, "nesterov", 0) != 0};
+        results[0] = rlxvk_sgd(g, p, d, m, &options, &data, out);
+    } else {
+        rlxvk_lion_options options = {rate, beta1, beta2, decay};
+        results[0] = rlxvk_lion(g, p, d, m, &options, &data, out);
+    }
+    const char *result = case_word(s, "result", "p");
+    return results[strcmp(result, "p") == 0 ? 0 : strcmp(result, "m") == 0 ? 1 : 2];
+}
+
+static void generate(case_list *list)
+{
+    static const char *const rows[] = {"adamw weight_decay=0.01 step=3",
+                                       "adamw eps=1e-3 step=1 beta1=0 beta2=0.5",
+                                       "adamw step=1000000 weight_decay=0.1",
+                                       "sgd weight_decay=0.01",
+                                       "sgd nesterov=1 lr=0.1",
+                                       "sgd momentum=0 lr=0.5",
+                                       "lion weight_decay=0.1 beta2=0.99"};
+    static const char *const averages[] = {"m", "v"};
+    static const char *const shapes[] = {"scalar", "1", "0", "3", "2x3x5", "1027", "129x64"};
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        bool two = strncmp(rows[r], "adamw", 5) == 0;
+        for (size_t i = 0; i < COUNT(shapes); i++) {
+            const char *n = shapes[i];
+            case_add(list,
+                     two ? "%s in=p:f32:%s;g:f32:%s;m:f32:%s:unit;v:f32:%s:positive"
+                         : "%s in=p:f32:%s;g:f32:%s;m:f32:%s:unit",
+                     rows[r], n, n, n, n);
+            case_add(list,
+                     two ? "%s in_place=1 in=p:f32:%s;g:f32:%s:unit;m:f32:%s:unit;v:f32:%s:positive"
+                         : "%s in_place=1 in=p:f32:%s;g:f32:%s:unit;m:f32:%s:unit",
+                     rows[r], n, n, n, n);
+        }
+        case_add(list,
+                 two ? "%s in_place=1 result=m in=p:f32:517;g:f32:517;m:f32:517:zero;v:f32:517:zero"
+                     : "%s in_place=1 result=m in=p:f32:517;g:f32:517;m:f32:517:zero",
+                 rows[r]);
+        for (size_t i = 0; i < COUNT(averages) - !two; i++)
+            case_add(list,
+                     two ? "%s result=%s in=p:f32:513;g:f32:513;m:f32:513:unit;v:f32:513:positive"
+                         : "%s result=%s in=p:f32:513;g:f32:513;m:f32:513:unit",
+                     rows[r], averages[i]);
+        case_add(list,
+                 two ? "%s in=p:f32:64;g:f32:64;m:f32:64;v:f32:64:positive;"
+                       "schedule:f32:3:positive;scale:f32:1:positive"
+                     : "%s in=p:f32:64;g:f32:64;m:f32:64;schedule:f32:1:positive;"
+                       "scale:f32:1:positive",
+                 rows[r]);
+        case_add(list,
+                 two ? "%s in_place=1 in=p:f32:64;g:f32:64;m:f32:64;v:f32:64:positive;"
+                       "scale:f32:scalar:positive"
+                     : "%s in_place=1 in=p:f32:64;g:f32:64;m:f32:64;scale:f32:scalar:positive",
+                 rows[r]);
+    }
+    case_add(list, "adamw in_place=1 result=v step=2 in=p:f32:9x7;g:f32:9x7:zero;m:f32:9x7:zero;"
+                   "v:f32:9x7:zero");
+    case_add(list, "adamw step=2 in=p:f32:4099:large;g:f32:4099;m:f32:4099;v:f32:4099:positive");
+    case_add(list, "adamw expect=E_ATTR step=0 in=p:f32:3;g:f32:3;m:f32:3;v:f32:3");
+    case_add(list, "adamw expect=E_SHAPE in=p:f32:3;g:f32:4;m:f32:3;v:f32:3");
+    case_add(list, "adamw expect=E_ATTR beta1=1 in=p:f32:3;g:f32:3;m:f32:3;v:f32:3");
+    case_add(list, "adamw expect=E_SHAPE in=p:f32:3;g:f32:3;m:f32:3;v:f32:3;schedule:f32:2");
+    case_add(list, "sgd expect=E_DTYPE in_place=1 in=p:f16:3;g:f32:3;m:f32:3");
+    case_add(list, "lion expect=E_ATTR lr=-1 in=p:f32:3;g:f32:3;m:f32:3");
+}
+
+static const char *const rows[] = {"adamw", "sgd", "lion", NULL};
+
+const case_family train_cases = {rows, build, generate};

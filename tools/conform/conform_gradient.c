@@ -1,0 +1,388 @@
+/*
+ * Gradients of a conformance case against central differences.
+ *
+ * The loss is a sum of the result's words with random weights, the seed. Its derivative by a word
+ * of a leaf, on the host: differences over steps h and h / 2 (powers of two near 2^-7 of the word),
+ * and from both Richardson's extrapolation, good to h^4. Host functions compute in double from f32
+ * operands, so nothing but the operands is rounded; in graphs of several nodes, what lies between
+ * them is, and the steps' disagreement tells. Where it does, or at a kink, the word says nothing
+ * and is left out.
+ */
+#include "conform/conform.h"
+#include "op/evaluation.h"
+#include "op/gradient.h"
+#include "op/matmul/matmul.h"
+
+#include <rlxvk_train.h>
+
+#include <math.h>
+#include <string.h>
+
+#define SEED_NAME    "conform.seed"
+#define MOST_WORDS   40000u  /* of all nodes: more are passed over */
+#define MOST_WORK    600000u /* words evaluated for a leaf */
+#define MOST_PROBES  24u     /* words of a leaf that are looked at */
+#define RELATIVE     2e-4    /* accepted, of the leaf's largest gradient */
+#define DISAGREEMENT 2e-3    /* of the steps, above which a word says nothing */
+
+typedef struct check {
+    const conform_setup *setup;
+    const conform_case *given;
+    conform_result *result;
+    case_spec spec;
+    void *contents[CASE_MAX_INPUTS];
+    rlxvk_graph *graph, *plain; /* with gradients, and without */
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
+    size_t differentiated[CASE_MAX_INPUTS], count; /* leaves, in the order of the graph's outputs */
+    float *seed, *got[CASE_MAX_INPUTS];
+    uint64_t length;  /* words of the result */
+    double magnitude; /* of the terms of the last loss */
+    double largest;   /* of them */
+    bool special;     /* NaN or infinities among the operands: a product of theirs may be either */
+    evaluation reference;
+    rlxvk_executable *executable;
+} check;
+
+static uint64_t words_of(const rlxvk_graph *g, rlxvk_tensor t)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(g, t);
+    return shape_numel(&shape) * (rlxvk_tensor_dtype(g, t) == RLXVK_C64 ? 2 : 1);
+}
+
+/* Operands that nothing flows into: rotary tables, which say where things are, and the statistics
+ * that a norm is given. */
+static bool is_given(const case_spec *s, const char *name)
+{
+    static const char *const names[][2] = {{"rope", "cos"},
+                                           {"rope", "sin"},
+                                           {"rope_backward", "cos"},
+                                           {"rope_backward", "sin"},
+                                           {"fused_attention_block", "cos"},
+                                           {"fused_attention_block", "sin"},
+                                           {"batch_norm_inference", "mean"},
+                                           {"batch_norm_inference", "var"}};
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        if (strcmp(s->row, names[i][0]) == 0 && strcmp(name, names[i][1]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_differentiated(const case_spec *s, const case_input *leaf)
+{
+    if (is_given(s, leaf->name))
+        return false;
+    return leaf->dtype == RLXVK_F32 || leaf->dtype == RLXVK_C64;
+}
+
+/* ---- The host's side ---- */
+
+/* The loss with the leaves as they are set. */
+static rlxvk_status evaluate_loss(check *k, double *out)
+{
+    evaluation *v = &k->reference;
+    uint64_t first;
+    uint32_t id = conform_source(k->plain, k->output.id - 1, &first);
+    rlxvk_status status = evaluation_run(v);
+    *out = k->magnitude = k->largest = 0;
+    for (uint64_t i = 0; status == RLXVK_OK && i < k->length; i++) {
+        double term =
+            k->seed[i] * (v->exact[id] ? v->exact[id][first + i] : (double)v->words[id][first + i]);
+        *out += term;
+        k->magnitude += fabs(term);
+        k->largest = fmax(k->largest, fabs(term));
+    }
+    return status;
+}
+
+/* The loss at word + step, and how far that is from the word as f32. */
+static rlxvk_status probe(check *k, float *word, double step, double *out_loss,
+                          double *out_distance)
+{
+    float before = *word;
+    *word = (float)(before + step);
+    *out_distance = (double)*word - before;
+    rlxvk_status status = evaluate_loss(k, out_loss);
+    *word = before;
+    return status;
+}
+
+typedef struct slopes {
+    double middle, gap; /* of the central difference; of the right one over the left one */
+    double noise;       /* what doubles may make of it */
+} slopes;
+
+static rlxvk_status differences(check *k, float *word, double step, double loss, slopes *out)
+{
+    double right, left, forth, back;
+    rlxvk_status status;
+    TRY(probe(k, word, step, &right, &forth));
+    TRY(probe(k, word, -step, &left, &back));
+    out->middle = (right - left) / (forth - back);
+    out->gap = (right - loss) / forth - (left - loss) / back;
+    out->noise = 0x1p-50 * k->magnitude / (forth - back);
+error:
+    return status;
+}
+
+typedef struct derivative {
+    double value, unsure; /* by four times what the steps disagree */
+    bool smooth;          /* false at a kink, where the gap does not shrink with the step, and where
+                             too much is rounded */
+} derivative;
+
+static rlxvk_status derive_over(check *k, float *word, double step, double loss, double scale,
+                                derivative *out)
+{
+    slopes wide, narrow;
+    rlxvk_status status;
+    TRY(differences(k, word, step, loss, &wide));
+    TRY(differences(k, word, step / 2, loss, &narrow));
+    out->value = (4 * narrow.middle - wide.middle) / 3;
+    out->unsure = 4 * fabs(wide.middle - narrow.middle);
+    double accepted = DISAGREEMENT * fmax(scale, fabs(out->value));
+    out->smooth = isfinite(out->value) && out->unsure <= 4 * accepted &&
+                  fabs(2 * narrow.gap - wide.gap) + narrow.noise <= accepted / 20;
+error:
+    return status;
+}
+
+/* Over a step that goes by the word, or where that drowns in what else the loss adds up, not. */
+static rlxvk_status derive(check *k, float *word, double loss, double scale, derivative *out)
+{
+    double step = *word != 0 ? fmin(exp2(floor(log2(fabs(*word))) - 7), 0x1p-4) : 0x1p-10;
+    rlxvk_status status = derive_over(k, word, step, loss, scale, out);
+    if (status == RLXVK_OK && (!out->smooth || out->value == 0) && step < 0x1p-10)
+        status = derive_over(k, word, 0x1p-10, loss, scale, out);
+    return status;
+}
+
+/* ---- Building ---- */
+
+static rlxvk_status build(check *k)
+{
+    rlxvk_tensor ignored[CASE_MAX_INPUTS], wrt[CASE_MAX_INPUTS], gradients[CASE_MAX_INPUTS];
+    rlxvk_tensor output;
+    rlxvk_status status;
+    TRY(conform_build(&k->spec, &k->graph, ignored, &output));
+    for (size_t i = 0; i < k->spec.input_count; i++)
+        if (is_differentiated(&k->spec, &k->spec.inputs[i])) {
+            wrt[k->count] = ignored[i];
+            k->differentiated[k->count++] = i;
+        }
+    rlxvk_tensor seed = rlxvk_input(k->graph, SEED_NAME, rlxvk_tensor_dtype(k->graph, output),
+                                    rlxvk_tensor_shape(k->graph, output));
+    if (k->count)
+        rlxvk_grad(k->graph, output, seed, wrt, k->count, gradients);
+    for (size_t i = 0; i < k->count; i++)
+        rlxvk_graph_output(k->graph, gradients[i]);
+    if (rlxvk_graph_status(k->graph) != RLXVK_OK)
+        TRY(status_fail(rlxvk_graph_status(k->graph), "%s", rlxvk_graph_error(k->graph)));
+error:
+    return status;
+}
+
+/* Ops whose gradient is none of theirs: an estimate that is of use, or nothing on purpose; and
+ * those that write a leaf, which is another tensor before and behind them. */
+static bool is_estimated(const node *n)
+{
+    static const char *const rows[] = {"round", "quantize", "dequantize"};
+    const matmul_attributes *m = n->attributes;
+    if (node_row(n)->family->vjp == gradient_none || node_writes(n) ||
+        (n->op == OP_fused_matmul_bias_act && m->activation == RLXVK_ACTIVATION_ROUND))
+        return true;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        if (strcmp(node_row(n)->name, rows[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the case is of use here: a real or complex result that the leaves may move, small. */
+static bool is_suitable(const check *k)
+{
+    uint64_t words = 0;
+    const char *steps = case_word(&k->spec, "steps", case_word(&k->spec, "chain", ""));
+    if (strstr(steps, "round"))
+        return false;
+    for (uint32_t id = 0; id < k->plain->nodes.count; id++)
+        if (is_estimated(graph_node(k->plain, id)))
+            return false;
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(k->plain, k->output);
+    for (uint32_t id = 0; id < k->plain->nodes.count; id++)
+        words += words_of(k->plain, tensor_of(k->plain, id));
+    return words <= MOST_WORDS && (dtype == RLXVK_F32 || dtype == RLXVK_C64) &&
+           words_of(k->plain, k->output) > 0;
+}
+
+static rlxvk_status prepare(check *k)
+{
+    rlxvk_status status;
+    TRY(evaluation_create(k->plain, &k->reference));
+    for (size_t i = 0; i < k->spec.input_count; i++)
+        TRY(evaluation_set(&k->reference, k->leaves[i].id - 1, k->contents[i]));
+    k->length = words_of(k->plain, k->output);
+    k->seed = memory_zeroed(k->length + 1, sizeof *k->seed);
+    for (size_t i = 0; i < k->count; i++)
+        for (uint64_t w = 0; w < case_length(&k->spec.inputs[k->differentiated[i]]); w++)
+            k->special |= !isfinite(((const float *)k->contents[k->differentiated[i]])[w]);
+    TRY(k->seed ? RLXVK_OK : status_fail_memory("seed"));
+    TRY(fill_words("unit", k->setup->seed + k->given->number, k->length, k->seed));
+error:
+    return status;
+}
+
+/* ---- The device's side ---- */
+
+static rlxvk_status run(check *k)
+{
+    rlxvk_run_input inputs[CASE_MAX_INPUTS + 1];
+    rlxvk_run_output outputs[CASE_MAX_INPUTS];
+    rlxvk_compile_options options = {.precision = case_precision(&k->spec, k->setup->precision)};
+    size_t input_count = 0;
+    rlxvk_status status;
+    TRY(rlxvk_compile(k->setup->context, k->graph, &options, &k->executable));
+    rlxvk_plan_report plan;
+    rlxvk_executable_plan(k->executable, &plan);
+    k->result->verdict = plan.host_steps ? VERDICT_HOST_ONLY : VERDICT_PASSED;
+    for (size_t i = 0; i < k->spec.input_count; i++) {
+        const case_input *leaf = &k->spec.inputs[i];
+        if (case_is_raw(leaf))
+            TRY(rlxvk_set_param_bytes(k->executable, leaf->name, k->contents[i],
+                                      case_length(leaf)));
+        else if (case_is_param(leaf))
+            TRY(rlxvk_set_param(k->executable, leaf->name, k->contents[i], case_length(leaf)));
+        else
+            inputs[input_count++] =
+                (rlxvk_run_input){leaf->name, k->contents[i], case_length(leaf), RLXVK_AS_F32};
+    }
+    inputs[input_count++] = (rlxvk_run_input){SEED_NAME, k->seed, k->length, RLXVK_AS_F32};
+    for (size_t i = 0; i < k->count; i++) {
+        uint64_t length = case_length(&k->spec.inputs[k->differentiated[i]]);
+        k->got[i] = memory_zeroed(length + 1, sizeof(float));
+        TRY(k->got[i] ? RLXVK_OK : status_fail_memory("gradients"));
+        outputs[i] = (rlxvk_run_output){.index = i,
+                                        .buffer = k->got[i],
+                                        .length = length,
+                                        .encoding = RLXVK_AS_F32};
+    }
+    TRY(rlxvk_run(k->executable, inputs, input_count, outputs, k->count));
+error:
+    return status;
+}
+
+/* ---- Comparison ---- */
+
+static double largest_of(const float *words, uint64_t count)
+{
+    double largest = 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (isfinite(words[i]))
+            largest = fmax(largest, fabs((double)words[i]));
+    return largest;
+}
+
+static void judge(check *k, size_t index, uint64_t word, const derivative *wanted, double scale)
+{
+    conform_result *result = k->result;
+    double got = k->got[index][word],
+           bound = RELATIVE * scale + wanted->unsure + 1e-6 * fmax(k->largest, 1);
+    double error = isfinite(got) ? fabs(got - wanted->value) / bound : INFINITY;
+    result->elements++;
+    if (error > result->error) {
+        result->error = error;
+        if (error > 1) {
+            text out = {result->message, sizeof result->message, 0};
+            result->verdict = VERDICT_FAILED;
+            text_append(&out,
+                        "gradient of '%s' at %llu: got %.9g, the differences say %.9g; bound %.3g",
+                        k->spec.inputs[k->differentiated[index]].name, (unsigned long long)word,
+                        got, wanted->value, bound);
+        }
+    }
+}
+
+/* Words spread over the leaf, as many as the budget allows. */
+static rlxvk_status compare_leaf(check *k, size_t index, double loss)
+{
+    size_t leaf = k->differentiated[index];
+    uint64_t words = 1, count = case_length(&k->spec.inputs[leaf]);
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t id = 0; id < k->plain->nodes.count; id++)
+        words += words_of(k->plain, tensor_of(k->plain, id));
+    uint64_t probes = MIN(MIN(count, MOST_PROBES), MAX(MOST_WORK / (4 * words), 3));
+    double scale = largest_of(k->got[index], count);
+    for (uint64_t i = 0; i < probes && status == RLXVK_OK; i++) {
+        uint64_t word = MIN((i * count + count / 2) / probes, count - 1);
+        float *at = &k->reference.words[k->leaves[leaf].id - 1][word];
+        derivative d = {0};
+        status = derive(k, at, loss, scale, &d);
+        bool judged = d.smooth && (!k->special || isfinite(k->got[index][word]));
+        if (status == RLXVK_OK && judged)
+            judge(k, index, word, &d, fmax(scale, fabs(d.value)));
+    }
+    return status;
+}
+
+static rlxvk_status execute(check *k)
+{
+    double loss;
+    rlxvk_status status;
+    bool refusal = case_word(&k->spec, "expect", NULL) || case_word(&k->spec, "run", NULL);
+    k->result->passed_over = true;
+    k->result->verdict = VERDICT_UNSUPPORTED;
+    if (refusal)
+        return RLXVK_OK;
+    TRY(conform_fill(&k->spec, k->given, k->setup->seed, k->contents));
+    TRY(conform_build(&k->spec, &k->plain, k->leaves, &k->output));
+    TRY(rlxvk_graph_status(k->plain));
+    if (!is_suitable(k))
+        return RLXVK_OK;
+    TRY(build(k));
+    if (!k->count)
+        return RLXVK_OK;
+    TRY(prepare(k));
+    TRY(evaluate_loss(k, &loss));
+    if (!isfinite(loss) || fabs(loss) > 1e12)
+        return RLXVK_OK;
+    k->result->passed_over = false;
+    TRY(run(k));
+    for (size_t i = 0; i < k->count; i++)
+        TRY(compare_leaf(k, i, loss));
+    k->result->passed_over = k->result->elements == 0;
+error:
+    return status;
+}
+
+static void check_destroy(check *k)
+{
+    for (size_t i = 0; i < CASE_MAX_INPUTS; i++) {
+        if (!k->given->golden)
+            memory_free(k->contents[i]);
+        memory_free(k->got[i]);
+    }
+    memory_free(k->seed);
+    rlxvk_executable_destroy(k->executable);
+    if (k->reference.graph)
+        evaluation_destroy(&k->reference);
+    rlxvk_graph_destroy(k->graph);
+    rlxvk_graph_destroy(k->plain);
+}
+
+void conform_run_gradients(const conform_setup *setup, const conform_case *c, conform_result *out)
+{
+    check k = {.setup = setup, .given = c, .result = out};
+    rlxvk_status status = RLXVK_OK;
+    *out = (conform_result){.verdict = VERDICT_FAILED};
+    if (c->golden)
+        k.spec = c->golden->spec;
+    else
+        status = case_parse(c->line, &k.spec);
+    if (status == RLXVK_OK)
+        status = execute(&k);
+    if (status != RLXVK_OK) {
+        text message = {out->message, sizeof out->message, 0};
+        out->passed_over = false;
+        out->verdict = status == RLXVK_E_UNSUPPORTED ? VERDICT_UNSUPPORTED : VERDICT_FAILED;
+        text_append(&message, "%s: %s", rlxvk_status_name(status), rlxvk_last_error());
+    }
+    check_destroy(&k);
+}
