@@ -10,6 +10,7 @@
 #ifndef RLXVK_OP_H
 #define RLXVK_OP_H
 
+#include <math.h>
 #include <rlxvk_ops.h>
 #include "base/profile.h"
 #include "graph/graph.h"
@@ -140,6 +141,12 @@ typedef struct host_call {
     double *bound;
     rlxvk_precision precision; /* that `bound` is to allow for; the result stays exact */
 } host_call;
+
+/* A value as kernels that count denormals as 0, which they may, see it. */
+static inline double flush_denormal(double v)
+{
+    return fabs(v) < 0x1p-126 ? 0.0 * v : v;
+}
 
 /* ---- Families ---- */
 

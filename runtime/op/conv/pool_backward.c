@@ -4,7 +4,8 @@
  * holds all it needs in registers. Else one dispatch notes the cell that each window chooses;
  * another lets each cell look at the windows that cover it, so that nothing is added by atomics and
  * overlapping windows always add in the same order. Error of a cell that K windows of magnitudes S
- * choose: 0 for K <= 1, else 1e-7 + u (8 + 4 sqrt K) S.
+ * choose: 0 for K <= 1, else 1e-7 + u (8 + 4 sqrt K) S; and the whole S where a window chooses
+ * another cell when denormals count as 0.
  *
  * And the gradients of all pools: sums and means spread dy over the windows, by repeating it where
  * they tile x and as the gradient of a depthwise convolution where they do not.
@@ -178,7 +179,7 @@ error:
 typedef struct choice {
     double value;
     uint64_t cell;
-    bool made;
+    bool made, flushed; /* flushed: denormals count as 0 */
 } choice;
 
 /* The cells of the window at coordinates c, axis by axis, in their order. */
@@ -189,10 +190,12 @@ static void choose_cell(const host_call *call, const int64_t *c, uint32_t axis, 
     const rlxvk_pool_options *o = &((const pool_attributes *)call->node->attributes)->options;
     if (axis + 2 == x->rank) {
         double v = call->inputs[0].words[at];
+        if (best->flushed)
+            v = flush_denormal(v);
         if (node_code(call->node) == REDUCE_MIN)
             v = -v;
         if (v > best->value || (isnan(v) && !isnan(best->value)))
-            *best = (choice){v, at, true};
+            *best = (choice){v, at, true, best->flushed};
         return;
     }
     int64_t extent = x->dims[axis + 2];
@@ -203,7 +206,7 @@ static void choose_cell(const host_call *call, const int64_t *c, uint32_t axis, 
 }
 
 typedef struct arrival {
-    double magnitude;
+    double magnitude, doubtful; /* doubtful: of windows that may choose another cell */
     uint64_t count;
 } arrival;
 
@@ -216,20 +219,28 @@ static rlxvk_status pool_backward_host(const host_call *call)
     if (!arrivals)
         return status_fail_memory("pool_backward");
     for (uint64_t i = 0; i < windows; i++) {
-        choice best = {-INFINITY, 0, false};
+        choice best = {.value = -INFINITY}, flushed = {.value = -INFINITY, .flushed = true};
         double v = call->inputs[1].words[i];
         layout_host_coordinates(dy, i, c);
-        choose_cell(call, c, 0, (uint64_t)(c[0] * x->dims[1] + c[1]), &best);
+        uint64_t plane = (uint64_t)(c[0] * x->dims[1] + c[1]);
+        choose_cell(call, c, 0, plane, &best);
         if (!best.made)
             continue;
+        if (call->bound)
+            choose_cell(call, c, 0, plane, &flushed);
+        if (call->bound && flushed.cell != best.cell) {
+            arrivals[best.cell].doubtful += fabs(v);
+            arrivals[flushed.cell].doubtful += fabs(v);
+        }
         call->out[best.cell] += v;
         arrivals[best.cell].magnitude += fabs(v);
         arrivals[best.cell].count++;
     }
     for (uint64_t i = 0; i < numel && call->bound; i++)
-        call->bound[i] = arrivals[i].count > 1
-                             ? conv_bound((double)arrivals[i].count, arrivals[i].magnitude)
-                             : 0;
+        call->bound[i] =
+            arrivals[i].doubtful +
+            (arrivals[i].count > 1 ? conv_bound((double)arrivals[i].count, arrivals[i].magnitude)
+                                   : 0);
     memory_free(arrivals);
     return RLXVK_OK;
 }

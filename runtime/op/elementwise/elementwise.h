@@ -5,7 +5,6 @@
 #ifndef RLXVK_ELEMENTWISE_H
 #define RLXVK_ELEMENTWISE_H
 
-#include <math.h>
 #include "op/op.h"
 
 typedef struct cast_attributes {
@@ -38,9 +37,5 @@ void elementwise_host_rounded(const host_call *call, uint64_t i);
 /* Loosens the bound of element i by what flushing denormal operands to zero may change: `flushed`
  * is the reference value computed that way. A bound by the row becomes one of its own. */
 void elementwise_host_flush(const host_call *call, uint64_t i, double flushed);
-static inline double flush_denormal(double v)
-{
-    return fabs(v) < 0x1p-126 ? 0.0 * v : v;
-}
 
 #endif
