@@ -29,6 +29,14 @@ extern "C" {
 void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
                 size_t count, rlxvk_tensor *out_gradients);
 
+/* Marks a tensor that rlxvk_grad, called later, keeps from the forward pass until its gradient is
+ * made. What the graph has computed between marks, and before the first, is then not kept: the
+ * gradients compute it again from the marks before it, from inputs and params, once they get there.
+ * What comes behind the last mark is kept, and so are results of ops that write in place. A mark at
+ * the end of each of n equal layers leaves memory for n results and one layer, and makes a step a
+ * forward pass longer; rlxvk_executable_memory says how much is computed again. */
+void rlxvk_checkpoint(rlxvk_graph *g, rlxvk_tensor t);
+
 /* ---- Backward ops ---- */
 
 /* What rlxvk_grad builds, for those who write gradients of their own; each is an op like others,
