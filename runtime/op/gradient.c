@@ -300,21 +300,22 @@ static rlxvk_status differentiate_expansion(gradients *s, uint32_t id, uint32_t 
     return status == RLXVK_OK ? go_back(s, start) : status;
 }
 
-/* The node's expansion, which reads the values of its operands; RLXVK_NONE: has none. */
-static rlxvk_tensor expand_node(gradients *s, const node *n, rlxvk_tensor dy, uint32_t *out_start)
+/* The node's expansion, which reads the values of its operands; RLXVK_NONE: has none. `n` is left
+ * without operands. */
+static rlxvk_tensor expand_node(gradients *s, node *n, rlxvk_tensor dy, uint32_t *out_start)
 {
     rlxvk_graph *g = s->graph;
-    node reading = *n;
     rlxvk_tensor simpler = RLXVK_NONE;
     uint32_t *inputs = memory_allocate((n->input_count + 1) * sizeof *inputs);
     if (!inputs)
         graph_fail(g, status_fail_memory("gradients"));
     for (uint32_t i = 0; i < n->input_count && g->status == RLXVK_OK; i++)
         inputs[i] = value_of(s, n->inputs[i], dy).id - 1;
-    reading.inputs = inputs;
+    n->inputs = inputs;
     *out_start = (uint32_t)g->nodes.count;
     if (g->status == RLXVK_OK)
-        simpler = node_row(n)->family->expand(g, &reading);
+        simpler = node_row(n)->family->expand(g, n);
+    n->inputs = NULL;
     memory_free(inputs);
     return simpler;
 }
@@ -325,8 +326,9 @@ static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
     const op_family *family = node_row(n)->family;
     char label[NODE_LABEL];
     uint32_t start;
+    node reading = *n;
     rlxvk_tensor dy = tensor_of(g, s->entries.items[id].gradient);
-    rlxvk_tensor simpler = family->expand ? expand_node(s, n, dy, &start) : RLXVK_NONE;
+    rlxvk_tensor simpler = family->expand ? expand_node(s, &reading, dy, &start) : RLXVK_NONE;
     if (g->status != RLXVK_OK)
         return graph_status(g);
     if (simpler.id)
