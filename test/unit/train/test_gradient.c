@@ -333,6 +333,30 @@ static void checkpoints_save_memory(void **state)
 
 /* ---- Refusals ---- */
 
+/* Rows with labels below 0 are left out; one that is no class is found where asked for. */
+static void labels_are_checked(void **state)
+{
+    static const float x[6] = {0}, good[] = {2, -1}, bad[] = {0, 3};
+    float loss[2];
+    rlxvk_run_input inputs[] = {{.name = "x", .data = x, .length = 6},
+                                {.name = "labels", .data = good, .length = 2}};
+    rlxvk_run_output out = {.index = 0, .buffer = loss, .length = 2};
+    rlxvk_compile_options options = {.check_index = RLXVK_ON};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    (void)state;
+    rlxvk_tensor logits = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 3));
+    rlxvk_tensor labels = rlxvk_input(g, "labels", RLXVK_F32, RLXVK_SHAPE(2));
+    rlxvk_graph_output(g, rlxvk_softmax_cross_entropy(g, logits, labels));
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
+    assert_true(fabs(loss[0] - log(3)) < 1e-5 && loss[1] == 0);
+    inputs[1].data = bad;
+    expect_error(rlxvk_run(e, inputs, 2, &out, 1), RLXVK_E_INDEX_OOB, "3 at position 1");
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
 static void refuse(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, rlxvk_tensor wrt,
                    rlxvk_status status, const char *part)
 {
@@ -379,6 +403,7 @@ int main(void)
         cmocka_unit_test(gradients_have_gradients),
         cmocka_unit_test(random_graphs_agree_with_the_host),
         cmocka_unit_test(checkpoints_save_memory),
+        cmocka_unit_test(labels_are_checked),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
