@@ -241,6 +241,18 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
 rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
                                  float most);
 
+/* sum := keep sum + t, in place: the sum is an F32 param (or an input kept as a handle), t has its
+ * shape, keep is one number, an operand. Where it is 0 the sum starts anew as t, whatever it held,
+ * NaN included. The result is a view of the sum; no gradient flows through it. Error 2^-23 (|keep
+ * sum| + |t|). E_SHAPE, E_DTYPE, and E_ATTR as of what optimizers write.
+ *
+ * So a batch is done in parts: one executable adds the gradients of a part to a sum for each param,
+ * keep being 0 with the first part; another, which shares the params and sums (share_with), does
+ * that with the last part and then steps the optimizers with the sums as gradients. Where the loss
+ * is a mean their gradient_scale is 1 / parts. Dropout goes by a step operand that every part has
+ * its own of: executables count runs apart. */
+rlxvk_tensor rlxvk_accumulate(rlxvk_graph *g, rlxvk_tensor sum, rlxvk_tensor t, rlxvk_tensor keep);
+
 #ifdef __cplusplus
 }
 #endif
