@@ -172,6 +172,25 @@ rlxvk_tensor rlxvk_conv_backward_input(rlxvk_graph *g, rlxvk_tensor w, rlxvk_ten
 rlxvk_tensor rlxvk_conv_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                         const rlxvk_conv_options *options);
 
+/* ---- Dropout ---- */
+
+typedef struct rlxvk_dropout_options {
+    float rate;    /* what share is dropped, from 0 up to, not with, 1 */
+    uint64_t seed; /* which stream: two dropouts of one graph take two seeds */
+} rlxvk_dropout_options;
+
+/* x / (1 - rate) where an element is kept, else 0, also for NaN and infinities; with rate 0 x
+ * itself, a view. Element i, counted through the whole tensor, is kept where U >= rate, U the 24
+ * high bits of word i mod 4 of a block of Philox4x32-10 as a fraction: the key is the seed, its
+ * high word xor 0x44524F50, the counter (i div 4, 0, step) with the step in two words, the low one
+ * first. The mask is then the same on every device; nothing holds it: the gradient is this op on
+ * that of the result, and computing y again gives y again. `step` is one number, rounded to the
+ * nearest from 0 to 4294967040 (NaN: 0), counted up from step to step; RLXVK_NONE is the run's
+ * (rlxvk_set_rng; without advance_per_run every run drops the same), of which seed and backend do
+ * not matter. Error 1.8e-7 |y|. E_ATTR: rate; E_SHAPE: a step of several numbers. */
+rlxvk_tensor rlxvk_dropout(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_dropout_options *options,
+                           rlxvk_tensor step);
+
 /* ---- Optimizers ---- */
 
 /* One step each: the new parameter. With out pointers NULL the step is in place: the parameter and
@@ -229,6 +248,18 @@ rlxvk_tensor rlxvk_lion(rlxvk_graph *g, rlxvk_tensor parameter, rlxvk_tensor gra
  * gradient_scale it holds the whole gradient to `most`. A scalar. E_ATTR: most not above 0. */
 rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, size_t count,
                                  float most);
+
+/* sum := keep sum + t, in place: the sum is an F32 param (or an input kept as a handle), t has its
+ * shape, keep is one number, an operand. Where it is 0 the sum starts anew as t, whatever it held,
+ * NaN included. The result is a view of the sum; no gradient flows through it. Error 2^-23 (|keep
+ * sum| + |t|). E_SHAPE, E_DTYPE, and E_ATTR as of what optimizers write.
+ *
+ * So a batch is done in parts: one executable adds the gradients of a part to a sum for each param,
+ * keep being 0 with the first part; another, which shares the params and sums (share_with), does
+ * that with the last part and then steps the optimizers with the sums as gradients. Where the loss
+ * is a mean their gradient_scale is 1 / parts. Dropout goes by a step operand that every part has
+ * its own of: executables count runs apart. */
+rlxvk_tensor rlxvk_accumulate(rlxvk_graph *g, rlxvk_tensor sum, rlxvk_tensor t, rlxvk_tensor keep);
 
 #ifdef __cplusplus
 }

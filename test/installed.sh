@@ -102,7 +102,7 @@ for library in shared static; do
         fi
     done
 done
-check "there are eight examples" test "$(ls *.c | wc -l)" = 8
+check "there are ten examples" test "$(ls *.c | wc -l)" = 10
 cd ../installed || exit 1
 
 # ---- C, C++, Python, CMake ----

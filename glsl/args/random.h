@@ -1,4 +1,4 @@
-/* Random numbers, and sampling with them. */
+/* Random numbers, and what is made with them: samples, dropout. */
 #ifndef RLXVK_ARGS_RANDOM_H
 #define RLXVK_ARGS_RANDOM_H
 
@@ -29,6 +29,13 @@ struct sample_args {
     u32 key_low, key_high, seed_low, seed_high; /* seed 0: the plan's */
     u32 top_k;
     f32 top_p, inverse_temperature;
+};
+
+/* An element is kept where the 24 high bits of its word are `threshold` or more. */
+struct dropout_args {
+    u32 numel, x_offset, step_offset, y_offset;
+    u32 key_low, key_high, threshold;
+    f32 scale;
 };
 
 #endif

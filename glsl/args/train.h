@@ -1,4 +1,4 @@
-/* Optimizers. */
+/* Optimizers, and sums of gradients. */
 #ifndef RLXVK_ARGS_TRAIN_H
 #define RLXVK_ARGS_TRAIN_H
 
@@ -16,6 +16,10 @@ struct optimizer_args {
     u32 schedule_offset, scale_offset;
     f32 rate, beta1, beta2, rest1, rest2, eps, decay; /* rest: 1 - beta */
     f32 correction1, correction2;
+};
+
+struct accumulate_args {
+    u32 numel, sum_offset, t_offset, keep_offset;
 };
 
 #endif

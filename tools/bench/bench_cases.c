@@ -219,6 +219,7 @@ const bench_case bench_gpu_cases[] = {
      "b:f32:1x2048x64x128:unit;c:f32:1x2048x64x128:unit"},
     /* Shapes at the edges of what the variants were chosen for. */
     {"rng_normal 67108864", "rng_normal shape=67108864"},
+    {"dropout 67108864", "dropout rate=0.1 in=x:f32:67108864"},
     {"gelu 52428800", "gelu in=x:f32:52428800"},
     {"concat 8192x512 and 8192x400", "concat axis=1 in=a:f32:8192x512;b:f32:8192x400"},
     {"concat 8192x513 and 8192x401", "concat axis=1 in=a:f32:8192x513;b:f32:8192x401"},

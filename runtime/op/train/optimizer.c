@@ -10,6 +10,7 @@
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
+#include "op/train/train.h"
 
 #include <rlxvk_train.h>
 
@@ -148,24 +149,6 @@ rlxvk_tensor rlxvk_gradient_clip(rlxvk_graph *g, const rlxvk_tensor *gradients, 
 
 /* ---- Inference ---- */
 
-static rlxvk_status check_leaf(const rlxvk_graph *g, const node *n, uint32_t i)
-{
-    uint16_t leaf = graph_node(g, n->inputs[i])->op;
-    if (leaf != OP_input && leaf != OP_param)
-        return op_fail(n, RLXVK_E_ATTR,
-                       "operand %u is a %s; what is written in place must be an "
-                       "input or a param",
-                       i, op_table[leaf].name);
-    if (input_dtype(g, n, i) != RLXVK_F32)
-        return op_fail(n, RLXVK_E_DTYPE, "operand %u is %s; what trains is F32", i,
-                       rlxvk_dtype_name(input_dtype(g, n, i)));
-    for (uint32_t k = 0; k < n->input_count; k++)
-        if (k != i && n->inputs[k] == n->inputs[i])
-            return op_fail(n, RLXVK_E_ATTR, "operands %u and %u are one tensor; one is written", i,
-                           k);
-    return RLXVK_OK;
-}
-
 static rlxvk_status check_numbers(const node *n, const optimizer_attributes *a)
 {
     const struct {
@@ -181,16 +164,6 @@ static rlxvk_status check_numbers(const node *n, const optimizer_attributes *a)
             return op_fail(n, RLXVK_E_ATTR, "%s is %g; takes 0 up to, not with, %g",
                            numbers[i].name, (double)numbers[i].value, (double)numbers[i].most);
     return RLXVK_OK;
-}
-
-static rlxvk_status check_data(const rlxvk_graph *g, const node *n, uint32_t i, const char *name,
-                               int64_t length)
-{
-    char text[SHAPE_TEXT];
-    if ((int64_t)shape_numel(input_shape(g, n, i)) == length)
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "%s is %s; takes %lld numbers", name,
-                   shape_text(input_shape(g, n, i), text), (long long)length);
 }
 
 static rlxvk_status optimizer_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -214,11 +187,11 @@ static rlxvk_status optimizer_infer(const rlxvk_graph *g, node *n, void *attribu
                            "alike",
                            i, shape_text(input_shape(g, n, i), have), shape_text(&n->shape, want));
     if (a->scheduled)
-        TRY(check_data(g, n, next++, "schedule", schedule_length(n)));
+        TRY(train_check_numbers(g, n, next++, "schedule", schedule_length(n)));
     if (a->scaled)
-        TRY(check_data(g, n, next, "gradient_scale", 1));
+        TRY(train_check_numbers(g, n, next, "gradient_scale", 1));
     for (uint32_t i = 0; i <= averages && a->in_place; i++)
-        TRY(check_leaf(g, n, state_operand(i)));
+        TRY(train_check_written(g, n, state_operand(i)));
     if (!a->in_place)
         n->shape = RLXVK_SHAPE((int64_t)(shape_numel(&n->shape) * (1 + averages)));
 error:

@@ -1,8 +1,9 @@
 /*
  * Cases of rng_uniform, rng_normal (shape=; a= and b= are low and high, or mean and scale; key=;
- * op_seed=; in=like instead of shape=) and sample (temperature= top_k= top_p= seed= key=; in=x).
- * The run's seed is the default, 42, at step 0. twice=1 draws from two ops and returns both, one
- * after the other, so that default keys must differ.
+ * op_seed=; in=like instead of shape=), sample (temperature= top_k= top_p= seed= key=; in=x) and
+ * dropout (rate= seed=; shift=1 drops the first index of x's axis 0 by a view; in=x and maybe
+ * step). The run's seed is the default, 42, at step 0. twice=1 draws from two ops and returns both,
+ * one after the other, so that default keys must differ.
  */
 #include "conform/cases/cases.h"
 
@@ -31,8 +32,19 @@ static rlxvk_tensor draw(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor 
     return rlxvk_rng_normal(g, case_shape(s, "shape"), a, b, &stream);
 }
 
+static rlxvk_tensor drop(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_dropout_options o = {(float)case_real(s, "rate", 0.5),
+                               (uint64_t)case_integer(s, "seed", 0)};
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    return rlxvk_dropout(g, x, &o,
+                         s->input_count > 1 ? case_tensor(s, inputs, "step") : RLXVK_NONE);
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
+    if (strcmp(s->row, "dropout") == 0)
+        return drop(g, s, inputs);
     rlxvk_sample_options o = {.temperature = (float)case_real(s, "temperature", 1),
                               .top_k = (uint32_t)case_integer(s, "top_k", 0),
                               .top_p = (float)case_real(s, "top_p", 0),
@@ -145,8 +157,52 @@ static void generate_samples(case_list *list)
     case_add(list, "sample in=x:f32:3x0 expect=E_SHAPE");
 }
 
+static void generate_dropouts(case_list *list)
+{
+    static const char *const shapes[] = {
+        "1",      "2",    "3",    "4",    "5",    "8",    "9",       "7x3",   "2x0x3",          "0",
+        "scalar", "1025", "2047", "2048", "2049", "4096", "3x1x5x7", "70001", "2x2x2x2x2x2x2x3"};
+    static const char *const rates[] = {"0",    "0.1",        "0.5",          "0.9",
+                                        "1e-9", "0.99999994", "5.9604645e-08"};
+    static const char *const steps[] = {"0",       "0.5",       "0.49999997", "1",
+                                        "1.5",     "2.4999998", "7",          "8388607.5",
+                                        "8388609", "16777215",  "3e9",        "4294967040",
+                                        "1e30",    "inf",       "-3",         "-inf",
+                                        "nan"};
+    static const char *const fills[] = {"special", "large", "constant:nan", "constant:inf", "zero"};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        case_add(list, "dropout seed=%zu in=x:f32:%s", i, shapes[i]);
+        case_add(list, "dropout rate=0.1 seed=77 in=x:f32:%s;step:f32:1:constant:%zu", shapes[i],
+                 i);
+    }
+    for (size_t i = 0; i < COUNT(rates); i++) {
+        case_add(list, "dropout rate=%s seed=3 in=x:f32:5003", rates[i]);
+        case_add(list, "dropout rate=%s seed=3 in=x:f32:131:special;step:f32:scalar:constant:9",
+                 rates[i]);
+    }
+    for (size_t i = 0; i < COUNT(steps); i++)
+        case_add(list, "dropout seed=5 in=x:f32:67;step:f32:1x1:constant:%s", steps[i]);
+    for (size_t i = 0; i < COUNT(fills); i++)
+        case_add(list, "dropout rate=0.3 in=x:f32:517:%s", fills[i]);
+    for (int i = 0; i < 8; i++)
+        case_add(list, "dropout rate=0.25 seed=%lld shift=%d in=x:f32:%dx5;step:f32:1:index:9",
+                 0x123456789abcdefLL * (i + 1), i % 4, 40 + i);
+    case_add(list, "dropout backend=zero in=x:f32:33");
+    case_add(list, "dropout backend=minstd in=x:f32:33");
+    case_add(list, "dropout in=x:f16:77");
+    case_add(list, "dropout in=x:bf16:77;step:i32:1:constant:4");
+    case_add(list, "dropout in=x:i32:77:integers");
+    case_add(list, "dropout rate=1 in=x:f32:4 expect=E_ATTR");
+    case_add(list, "dropout rate=-0.1 in=x:f32:4 expect=E_ATTR");
+    case_add(list, "dropout rate=nan in=x:f32:4 expect=E_ATTR");
+    case_add(list, "dropout in=x:f32:4;step:f32:2 expect=E_SHAPE");
+    case_add(list, "dropout in=x:f32:4;step:f32:0 expect=E_SHAPE");
+    case_add(list, "dropout in=x:c64:4 expect=E_DTYPE");
+}
+
 static void generate(case_list *list)
 {
+    generate_dropouts(list);
     generate_numbers(list, "rng_uniform");
     generate_numbers(list, "rng_normal");
     generate_minstd(list, "rng_uniform");
@@ -157,5 +213,5 @@ static void generate(case_list *list)
     generate_samples(list);
 }
 
-static const char *const rows[] = {"rng_uniform", "rng_normal", "sample", NULL};
+static const char *const rows[] = {"rng_uniform", "rng_normal", "sample", "dropout", NULL};
 const case_family random_cases = {rows, build, generate};

@@ -1,7 +1,7 @@
 /*
  * Cases of optimizers. Keys: lr, beta1, beta2, eps, weight_decay, momentum, nesterov=1, step;
  * in_place=1 writes p, m and v. result=m, v looks at these instead of p. schedule and scale are
- * operands of these names.
+ * operands of these names. And accumulate: in=sum;t;keep, or where these shall be one, in=sum;keep.
  */
 #include "conform/cases/cases.h"
 
@@ -15,8 +15,17 @@ static rlxvk_tensor optional(const case_spec *s, const rlxvk_tensor *inputs, con
     return RLXVK_NONE;
 }
 
+static rlxvk_tensor accumulate(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor sum = case_tensor(s, inputs, "sum"), t = optional(s, inputs, "t");
+    t = case_shifted(g, s, "shift", t.id ? t : sum);
+    return rlxvk_accumulate(g, sum, t, case_tensor(s, inputs, "keep"));
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
+    if (strcmp(s->row, "accumulate") == 0)
+        return accumulate(g, s, inputs);
     rlxvk_tensor p = case_tensor(s, inputs, "p"), d = case_tensor(s, inputs, "g");
     rlxvk_tensor m = case_tensor(s, inputs, "m"), results[3] = {RLXVK_NONE, m, RLXVK_NONE};
     rlxvk_optimizer_data data = {optional(s, inputs, "schedule"), optional(s, inputs, "scale")};
@@ -43,8 +52,38 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     return results[strcmp(result, "p") == 0 ? 0 : strcmp(result, "m") == 0 ? 1 : 2];
 }
 
+static void generate_sums(case_list *list)
+{
+    static const char *const shapes[] = {"scalar", "1",     "0",    "3",    "4",      "5",
+                                         "2x3x5",  "2x0x3", "1023", "1027", "129x64", "70001"};
+    static const char *const keeps[] = {"0", "-0.0", "1", "0.5", "-2", "1e-30", "inf", "nan"};
+    static const char *const fills[] = {"special", "large", "constant:nan", "constant:inf", "zero"};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        case_add(list, "accumulate in=sum:f32:%s;t:f32:%s;keep:f32:1:one", shapes[i], shapes[i]);
+        case_add(list, "accumulate in=sum:f32:%s;t:f32:%s;keep:f32:scalar:unit", shapes[i],
+                 shapes[i]);
+    }
+    for (size_t k = 0; k < COUNT(keeps); k++)
+        for (size_t i = 0; i < COUNT(fills); i++) {
+            case_add(list, "accumulate in=sum:f32:261:%s;t:f32:261;keep:f32:1:constant:%s",
+                     fills[i], keeps[k]);
+            case_add(list, "accumulate in=sum:f32:261;t:f32:261:%s;keep:f32:1x1:constant:%s",
+                     fills[i], keeps[k]);
+        }
+    for (int shift = 0; shift < 5; shift++)
+        case_add(list, "accumulate shift=%d in=sum:f32:66;t:f32:%d;keep:f32:1:one", shift,
+                 66 + shift);
+    case_add(list, "accumulate in=sum:f32:66;t:f16:66;keep:i32:1:one");
+    case_add(list, "accumulate expect=E_SHAPE in=sum:f32:3;t:f32:4;keep:f32:1");
+    case_add(list, "accumulate expect=E_SHAPE in=sum:f32:3;t:f32:3;keep:f32:2");
+    case_add(list, "accumulate expect=E_DTYPE in=sum:f16:3;t:f32:3;keep:f32:1");
+    case_add(list, "accumulate expect=E_ATTR in=sum:f32:3;keep:f32:1");
+    case_add(list, "accumulate expect=E_DTYPE in=sum:f32:3;t:c64:3;keep:f32:1");
+}
+
 static void generate(case_list *list)
 {
+    generate_sums(list);
     static const char *const rows[] = {"adamw weight_decay=0.01 step=3",
                                        "adamw eps=1e-3 step=1 beta1=0 beta2=0.5",
                                        "adamw step=1000000 weight_decay=0.1",
@@ -99,6 +138,6 @@ static void generate(case_list *list)
     case_add(list, "lion expect=E_ATTR lr=-1 in=p:f32:3;g:f32:3;m:f32:3");
 }
 
-static const char *const rows[] = {"adamw", "sgd", "lion", NULL};
+static const char *const rows[] = {"adamw", "sgd", "lion", "accumulate", NULL};
 
 const case_family train_cases = {rows, build, generate};
