@@ -138,6 +138,18 @@ rlxvk_tensor rlxvk_mamba2_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor 
                                    rlxvk_tensor dy, rlxvk_tensor dstate, rlxvk_tensor *out_ddt,
                                    rlxvk_tensor *out_da, rlxvk_tensor *out_db, rlxvk_tensor *out_dc,
                                    rlxvk_tensor *out_dinitial);
+/* Of gated_delta_net, n at most 512 (above: E_UNSUPPORTED). With D = exp(g) M of the state before a
+ * step, e = v - D^T k, d = beta e, and G the gradient of the state behind it:
+ *   G += q dy^T / sqrt(n),  dd = G^T k,  dv = beta dd,  dbeta = dd . e,
+ *   dq = (D + k d^T) dy / sqrt(n),  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
+ * Error, found likewise, by columns of M and G: what a step takes over grows at most by
+ * exp(g) max(1, |1 - beta |k|^2|). */
+rlxvk_tensor rlxvk_gated_delta_net_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
+                                            rlxvk_tensor v, rlxvk_tensor decay, rlxvk_tensor beta,
+                                            rlxvk_tensor state, rlxvk_tensor dy,
+                                            rlxvk_tensor dstate, rlxvk_tensor *out_dk,
+                                            rlxvk_tensor *out_dv, rlxvk_tensor *out_ddecay,
+                                            rlxvk_tensor *out_dbeta, rlxvk_tensor *out_dinitial);
 
 /* ---- Losses ---- */
 

@@ -2,7 +2,10 @@
 #include "op/sequence/sequence_backward.h"
 #include "args/elementwise.h"
 #include "args/matmul.h"
+#include "args/sequence.h"
+#include "args/sequence_backward.h"
 #include "constants/matmul.h"
+#include "constants/sequence.h"
 #include "op/movement/layout.h"
 #include "op/sequence/sequence.h"
 
@@ -159,6 +162,47 @@ rlxvk_status sequence_emit_sum(lowering *l, uint32_t id, operand work, uint64_t 
                   {MATMUL_SUM_ACTIVATION, UNARY_NONE});
     lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+}
+
+rlxvk_status sequence_emit_ends(lowering *l, uint32_t id, const sequence_ends *ends, operand work)
+{
+    const node *n = graph_node(l->graph, id);
+    const backward_attributes *a = n->attributes;
+    operand none = lower_input(l, id, 0); /* read by none */
+    const operand operands[] = {a->carry ? lower_input(l, id, sequence_state_operand()) : none,
+                                a->final ? lower_input(l, id, sequence_final_operand(a)) : none,
+                                work};
+    struct state_scan_join_args args = {.states = (uint32_t)ends->states,
+                                        .segments = (uint32_t)ends->segments,
+                                        .before_offset = operands[0].offset,
+                                        .after_offset = operands[1].offset,
+                                        .start_at = ends->start_at,
+                                        .end_at = ends->end_at,
+                                        .decay_at = ends->decay_at};
+    dispatch d = {.kernel = KERNEL_STATE_SCAN_JOIN, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, STATE_SCAN_THREADS}, {STATE_SCAN_JOIN_BEFORE, a->carry},
+                  {STATE_SCAN_JOIN_AFTER, a->final});
+    lower_groups(l, &d, groups_for(ends->states, STATE_SCAN_THREADS));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+uint32_t sequence_take_words(const lowering *l, uint64_t *words, uint64_t count)
+{
+    uint64_t unit = l->profile->slot_alignment / sizeof(float);
+    uint64_t at = divide_up(*words, unit) * unit;
+    *words = at + count;
+    return (uint32_t)at;
+}
+
+rlxvk_status sequence_lower_work(lowering *l, uint32_t id, uint64_t words, operand *out)
+{
+    if (words > UINT32_MAX)
+        return op_fail(graph_node(l->graph, id), RLXVK_E_TOO_LARGE,
+                       "needs %llu words to work in, at most 2^32 - 1; split the batch",
+                       (unsigned long long)words);
+    rlxvk_status status = lower_temporary(l, sizeof(float) * words, out);
+    out->access = ACCESS_READ | ACCESS_WRITE;
+    return status;
 }
 
 uint32_t sequence_chunk(uint64_t steps)

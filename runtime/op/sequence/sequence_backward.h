@@ -50,6 +50,21 @@ rlxvk_status sequence_lower_idle(lowering *l, uint32_t id);
 rlxvk_status sequence_emit_sum(lowering *l, uint32_t id, operand work, uint64_t at, uint64_t parts,
                                uint64_t first, uint64_t count);
 
+/* States in work, the order of the tensors: what `segments` of the time start with and the gradients
+ * that come to their ends, from the initial state and dstate, or 0, and what segments do by
+ * themselves (state_scan_segment.comp), where there are more than one. */
+typedef struct sequence_ends {
+    uint64_t states, segments; /* states: words of one of all */
+    uint32_t start_at, end_at, decay_at;
+} sequence_ends;
+
+rlxvk_status sequence_emit_ends(lowering *l, uint32_t id, const sequence_ends *ends, operand work);
+
+/* Lays out words of work: `count`, from where a binding may start. */
+uint32_t sequence_take_words(const lowering *l, uint64_t *words, uint64_t count);
+/* A temporary of so many words, which is read and written; E_TOO_LARGE above 2^32 - 1. */
+rlxvk_status sequence_lower_work(lowering *l, uint32_t id, uint64_t words, operand *out);
+
 /* Steps between states that are kept: about the root of their number. */
 uint32_t sequence_chunk(uint64_t steps);
 

@@ -109,7 +109,7 @@ typedef struct job {
     scan_tile tile;
     uint64_t tiles, groups, segments, segment_steps;
     uint64_t tokens; /* of all batch rows */
-    operand inputs[6], state, final, y, work;
+    operand inputs[6], y, work;
     struct state_scan_backward_args args;
     uint32_t decay_at;
     uint64_t words;                 /* of work */
@@ -120,15 +120,6 @@ typedef struct job {
 static uint64_t states_of(const job *j)
 {
     return j->s.batch * j->s.heads * j->s.width * j->s.size;
-}
-
-/* `count` words of work, from where a binding may start. */
-static uint32_t take(const lowering *l, job *j, uint64_t count)
-{
-    uint64_t unit = l->profile->slot_alignment / sizeof(float);
-    uint64_t at = divide_up(j->words, unit) * unit;
-    j->words = at + count;
-    return (uint32_t)at;
 }
 
 static void cut_time(const lowering *l, job *j)
@@ -149,38 +140,33 @@ static rlxvk_status place_all(lowering *l, job *j)
     struct state_scan_backward_args *args = &j->args;
     const scan_tile *t = &j->tile;
     uint64_t first[SEQUENCE_OPERANDS + 1], threads = (uint64_t)t->lanes_c * t->lanes_k;
-    uint64_t slots = divide_up(j->segment_steps, args->chunk) + args->chunk;
+    uint64_t slots = divide_up(j->segment_steps, args->chunk) + args->chunk, ends = j->segments * states_of(j);
     for (uint32_t i = 0; i < ARRAY_COUNT(first); i++)
         first[i] = j->y.offset + sequence_result_first(l->graph, n, i);
     args->start_at = args->end_at = STATE_SCAN_ZERO;
     if (j->segments > 1 || a->carry) {
-        args->start_at = take(l, j, j->segments * states_of(j));
-        args->end_at = take(l, j, j->segments * states_of(j));
+        args->start_at = sequence_take_words(l, &j->words, ends);
+        args->end_at = sequence_take_words(l, &j->words, ends);
     }
     if (j->segments > 1)
-        j->decay_at = take(l, j, j->segments * states_of(j));
-    args->scratch_at = take(l, j, j->groups * slots * threads * t->own_c * t->own_k);
+        j->decay_at = sequence_take_words(l, &j->words, ends);
+    args->scratch_at = sequence_take_words(l, &j->words, j->groups * slots * threads * t->own_c * t->own_k);
     j->rates = j->by_head ? j->s.heads : j->s.width * j->s.size;
     j->rate_parts = j->s.batch * j->segments * (j->by_head ? j->tiles : 1);
     j->step_parts = j->by_head ? j->tiles * t->lanes_k : 0;
     args->channels_at = (uint32_t)first[0];
     if (t->tiles_k > 1)
-        args->channels_at = take(l, j, t->tiles_k * (first[j->by_head ? 1 : 2] - first[0]));
+        args->channels_at = sequence_take_words(l, &j->words, t->tiles_k * (first[j->by_head ? 1 : 2] - first[0]));
     args->rates_at = (uint32_t)first[2];
     if (j->by_head || j->rate_parts > 1)
-        args->rates_at = take(l, j, j->rate_parts * j->rates);
+        args->rates_at = sequence_take_words(l, &j->words, j->rate_parts * j->rates);
     args->vectors_at = (uint32_t)first[3];
     if (t->tiles_c > 1)
-        args->vectors_at = take(l, j, t->tiles_c * (first[5] - first[3]));
+        args->vectors_at = sequence_take_words(l, &j->words, t->tiles_c * (first[5] - first[3]));
     if (j->by_head)
-        args->steps_at = take(l, j, j->step_parts * j->tokens * j->s.heads);
+        args->steps_at = sequence_take_words(l, &j->words, j->step_parts * j->tokens * j->s.heads);
     args->initial_at = a->carry ? (uint32_t)first[5] : STATE_SCAN_ZERO;
-    if (j->words > UINT32_MAX)
-        return status_fail(RLXVK_E_TOO_LARGE,
-                           "%s needs %llu words to work in, which are not to be above 2^32 - 1; "
-                           "split the batch",
-                           node_row(n)->name, (unsigned long long)j->words);
-    return lower_temporary(l, sizeof(float) * j->words, &j->work);
+    return sequence_lower_work(l, j->id, j->words, &j->work);
 }
 
 static rlxvk_status plan_job(lowering *l, job *j)
@@ -197,8 +183,6 @@ static rlxvk_status plan_job(lowering *l, job *j)
     for (uint32_t i = 0; i < SEQUENCE_OPERANDS; i++)
         j->inputs[i] = lower_input(l, j->id, i);
     j->inputs[5] = lower_input(l, j->id, sequence_dy_operand(a));
-    j->state = a->carry ? lower_input(l, j->id, sequence_state_operand()) : j->inputs[0];
-    j->final = a->final ? lower_input(l, j->id, sequence_final_operand(a)) : j->inputs[0];
     j->y = lower_write(l, j->id);
     *args = (struct state_scan_backward_args){.batch = (uint32_t)j->s.batch,
                                               .steps = (uint32_t)j->s.steps,
@@ -243,25 +227,6 @@ static rlxvk_status emit_segments(lowering *l, job *j)
     SET_CONSTANTS(&d, {LOCAL_SIZE, STATE_SCAN_THREADS},
                   {STATE_SCAN_SEGMENT_KIND, j->by_head ? STATE_SCAN_MAMBA2 : STATE_SCAN_SELECTIVE});
     lower_groups(l, &d, groups_for(j->segments * states_of(j), STATE_SCAN_THREADS));
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
-}
-
-/* What segments start with, and what comes to their ends. */
-static rlxvk_status emit_join(lowering *l, job *j)
-{
-    const backward_attributes *a = graph_node(l->graph, j->id)->attributes;
-    struct state_scan_join_args args = {.states = (uint32_t)states_of(j),
-                                        .segments = (uint32_t)j->segments,
-                                        .before_offset = j->state.offset,
-                                        .after_offset = j->final.offset,
-                                        .start_at = j->args.start_at,
-                                        .end_at = j->args.end_at,
-                                        .decay_at = j->decay_at};
-    const operand operands[] = {j->state, j->final, j->work};
-    dispatch d = {.kernel = KERNEL_STATE_SCAN_JOIN, .node = j->id};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, STATE_SCAN_THREADS}, {STATE_SCAN_JOIN_BEFORE, a->carry},
-                  {STATE_SCAN_JOIN_AFTER, a->final});
-    lower_groups(l, &d, groups_for(states_of(j), STATE_SCAN_THREADS));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -317,9 +282,9 @@ static rlxvk_status state_scan_backward_lower(lowering *l, uint32_t id)
     TRY(plan_job(l, &j));
     if (j.segments > 1)
         TRY(emit_segments(l, &j));
-    j.work.access = ACCESS_READ | ACCESS_WRITE;
+    sequence_ends ends = {states_of(&j), j.segments, j.args.start_at, j.args.end_at, j.decay_at};
     if (j.segments > 1 || a->carry)
-        TRY(emit_join(l, &j));
+        TRY(sequence_emit_ends(l, id, &ends, j.work));
     TRY(emit_walk(l, &j));
     TRY(emit_sums(l, &j));
 error:

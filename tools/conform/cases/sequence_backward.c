@@ -34,11 +34,9 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     else if (row == MAMBA2)
         d[0] = rlxvk_mamba2_backward(g, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7], &d[1],
                                      &d[2], &d[3], &d[4], &d[5]);
-#ifdef LATER
     else
         d[0] = rlxvk_gated_delta_net_backward(g, o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7],
                                               &d[1], &d[2], &d[3], &d[4], &d[5]);
-#endif
     if (which >= 0 || !d[0].id)
         return d[which < 0 ? 0 : which];
     rlxvk_tensor packed = d[0];
@@ -151,10 +149,64 @@ static void generate_mamba2(case_list *list)
                    "b:f32:1x2x2x4;c:f32:1x2x2x4;dy:f32:1x2x2x3;dstate:f32:1x2x3x4");
 }
 
+/* s: steps, batch, heads, size; states as above. Keys are scaled to a length below one. */
+static void add_delta(case_list *list, const int *s, const char *extra, const char *g,
+                      const char *beta, int states)
+{
+    char carried[160] = "", given[60];
+    double reach = s[3] >= 64 ? 0.08 : s[3] > 8 ? 0.2 : 0.35;
+    snprintf(given, sizeof given, ":f32:%dx%dx%dx%d:unit", s[1], s[2], s[3], s[3]);
+    if (states)
+        snprintf(carried, sizeof carried, ";state%s%s%s", given, states > 1 ? ";dstate" : "",
+                 states > 1 ? given : "");
+    case_add(list,
+             "gated_delta_net_backward %sin=q:f32:%dx%dx%dx%d:unit;k:f32:%dx%dx%dx%d:range:-%g:%g;"
+             "v:f32:%dx%dx%dx%d:unit;g:f32:%dx%dx%d:%s;beta:f32:%dx%dx%d:%s;dy:f32:%dx%dx%dx%d:unit"
+             "%s",
+             extra, s[1], s[0], s[2], s[3], s[1], s[0], s[2], s[3], reach, reach, s[1], s[0], s[2],
+             s[3], s[1], s[0], s[2], g, s[1], s[0], s[2], beta, s[1], s[0], s[2], s[3], carried);
+}
+
+static void generate_delta(case_list *list)
+{
+    static const int shapes[][4] = {{1, 1, 1, 1},   {5, 2, 3, 3},   {64, 1, 2, 3},   {5, 2, 2, 64},
+                                    {64, 1, 1, 64}, {5, 1, 3, 128}, {1, 2, 1, 128},  {4, 1, 1, 256},
+                                    {3, 1, 1, 300}, {6, 4, 9, 17},  {1000, 1, 1, 2}, {9, 1, 40, 33},
+                                    {2, 1, 1, 512}};
+    static const int empty[][4] = {{0, 2, 1, 3}, {3, 0, 1, 3}, {3, 2, 0, 3}};
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        add_delta(list, shapes[i], "", "range:-2:0", "range:0:1", 0);
+        add_delta(list, shapes[i], "", "zero", "one", (int)i % 3);
+        add_delta(list, shapes[i], "", "range:-1:0", "range:0:1", 1 + (int)i % 2);
+    }
+    for (int i = 0; i < 6; i++) {
+        char extra[16];
+        snprintf(extra, sizeof extra, "part=%d ", i);
+        add_delta(list, shapes[1], extra, "range:-1:0", "range:0:1", 2);
+    }
+    for (size_t i = 0; i < COUNT(empty); i++)
+        for (int states = 0; states < 3; states++)
+            add_delta(list, empty[i], "", "zero", "one", states);
+    add_delta(list, shapes[1], "", "range:-50:-40", "range:0:1", 2);
+    add_delta(list, shapes[1], "", "range:0:0.5", "range:1:3", 2);
+    add_delta(list, shapes[1], "", "special", "one", 2);
+    add_delta(list, (int[]){2, 1, 1, 513}, "expect=E_UNSUPPORTED ", "zero", "one", 0);
+    add_delta(list, (int[]){2, 1, 1, 0}, "expect=E_SHAPE ", "zero", "one", 0);
+    static const char *const lines[] = {
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x2;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;dy:f32:1x2x2x3",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;dy:f32:1x2x2",
+        "in=q:f32:1x2x2x3;k:f32:1x2x2x3;v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;"
+        "state:f32:1x2x3x2;dy:f32:1x2x2x3"};
+    case_add_all(list, "gated_delta_net_backward expect=E_SHAPE", lines, COUNT(lines));
+    case_add(list, "gated_delta_net_backward expect=E_ARITY in=q:f32:1x2x2x3;k:f32:1x2x2x3;"
+                   "v:f32:1x2x2x3;g:f32:1x2x2;beta:f32:1x2x2;state:f32:1x2x3x3");
+}
+
 static void generate(case_list *list)
 {
     generate_selective(list);
     generate_mamba2(list);
+    generate_delta(list);
 }
 
 const case_family sequence_backward_cases = {.rows = rows, .build = build, .generate = generate};
