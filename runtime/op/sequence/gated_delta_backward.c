@@ -18,8 +18,8 @@
 
 #include <rlxvk_train.h>
 
-#define MOST_SIZE  512
-#define MOST_ROWS  8 /* of an invocation */
+#define MOST_SIZE    512
+#define MOST_ROWS    8 /* of an invocation */
 #define MOST_COLUMNS 4
 
 /* ---- Building ---- */
@@ -86,13 +86,15 @@ static uint64_t shared_bytes(const delta_tile *t)
 static delta_tile choose_tile(const lowering *l, uint64_t heads, uint64_t size)
 {
     const device_profile *profile = l->profile;
-    delta_tile t = {.own_i = power_above(size, MOST_ROWS), .own_j = power_above(size, MOST_COLUMNS)};
+    delta_tile t = {.own_i = power_above(size, MOST_ROWS),
+                    .own_j = power_above(size, MOST_COLUMNS)};
     t.lanes_i = power_above(divide_up(size, t.own_i), MOST_SIZE / MOST_ROWS);
     t.lanes_j = power_above(divide_up(size, t.own_j), profile->workgroup_size / t.lanes_i);
     t.lanes_j = MAX(t.lanes_j, 1);
-    while (t.lanes_j > 1 && (shared_bytes(&t) > profile->shared_memory_bytes ||
-                             (t.lanes_i * t.lanes_j > 64 &&
-                              !profile_filled(profile, heads * divide_up(size, t.lanes_j * t.own_j)))))
+    while (t.lanes_j > 1 &&
+           (shared_bytes(&t) > profile->shared_memory_bytes ||
+            (t.lanes_i * t.lanes_j > 64 &&
+             !profile_filled(profile, heads * divide_up(size, t.lanes_j * t.own_j)))))
         t.lanes_j /= 2;
     t.tiles = divide_up(size, (uint64_t)t.lanes_j * t.own_j);
     return t;

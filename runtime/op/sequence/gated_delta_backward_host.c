@@ -1,9 +1,9 @@
 /*
  * Reference of gated_delta_backward: head by head and column by column, states before all steps,
- * then back. What rounding to f32 may have done to a column of M, or G, goes beside it as the length
- * of a vector: a step takes it through A (I - beta k k^T), a symmetric matrix of norm A max(1,
- * |1 - beta |k|^2|), and adds the roundings of its own. Sums of K terms in any order: 8 + 4 sqrt K
- * roundings of their magnitudes. What may overflow in f32 has no bound.
+ * then back. What rounding to f32 may have done to a column of M, or G, goes beside it as the
+ * length of a vector: a step takes it through A (I - beta k k^T), a symmetric matrix of norm A
+ * max(1, |1 - beta |k|^2|), and adds the roundings of its own. Sums of K terms in any order: 8 + 4
+ * sqrt K roundings of their magnitudes. What may overflow in f32 has no bound.
  */
 #include "op/sequence/gated_delta.h"
 #include "op/sequence/sequence_backward.h"
@@ -58,8 +58,12 @@ static step begin_step(reference *r, uint64_t token, uint64_t j, const double *m
 {
     uint64_t n = r->size;
     double g = r->in[3].words[token], squares = 0, length = 0, found = 0, found_size = 0;
-    step s = {.token = token, .j = j, .q = r->in[0].words + token * n,
-              .k = r->in[1].words + token * n, .decay = exp(g), .beta = r->in[4].words[token]};
+    step s = {.token = token,
+              .j = j,
+              .q = r->in[0].words + token * n,
+              .k = r->in[1].words + token * n,
+              .decay = exp(g),
+              .beta = r->in[4].words[token]};
     for (uint64_t i = 0; i < n; i++) {
         double decayed = s.decay * m[i * n + j];
         r->decayed[i] = decayed;
@@ -161,8 +165,8 @@ static void walk_column(reference *r, uint64_t pair, uint64_t j)
     }
     walk_forward(r, token, j);
     for (uint64_t t = r->steps; t-- > 0;) {
-        step s = begin_step(r, token + t * r->heads, j, r->states + t * n * n,
-                            r->errors[t * n + j]);
+        step s =
+            begin_step(r, token + t * r->heads, j, r->states + t * n * n, r->errors[t * n + j]);
         step_back(r, &s, r->errors[(t + 1) * n + j]);
     }
     for (uint64_t i = 0; i < n && r->before; i++)

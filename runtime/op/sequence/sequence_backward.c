@@ -21,7 +21,8 @@ rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_ten
     rlxvk_tensor given[8], first = RLXVK_NONE;
     size_t count = 0;
     uint64_t at = 0;
-    for (size_t i = 0; i < 8; i++) /* what may be left out is, so that nothing slips into its place */
+    for (size_t i = 0; i < 8;
+         i++) /* what may be left out is, so that nothing slips into its place */
         if (operands[i].id || (i != 5 && i != 7))
             given[count++] = operands[i];
     rlxvk_tensor packed = op_build(g, op, given, count, &a);

@@ -50,9 +50,9 @@ rlxvk_status sequence_lower_idle(lowering *l, uint32_t id);
 rlxvk_status sequence_emit_sum(lowering *l, uint32_t id, operand work, uint64_t at, uint64_t parts,
                                uint64_t first, uint64_t count);
 
-/* States in work, the order of the tensors: what `segments` of the time start with and the gradients
- * that come to their ends, from the initial state and dstate, or 0, and what segments do by
- * themselves (state_scan_segment.comp), where there are more than one. */
+/* States in work, the order of the tensors: what `segments` of the time start with and the
+ * gradients that come to their ends, from the initial state and dstate, or 0, and what segments do
+ * by themselves (state_scan_segment.comp), where there are more than one. */
 typedef struct sequence_ends {
     uint64_t states, segments; /* states: words of one of all */
     uint32_t start_at, end_at, decay_at;

@@ -179,8 +179,9 @@ static rlxvk_status state_scan_host(const host_call *call)
 
 static rlxvk_status state_scan_vjp(gradient_call *c)
 {
-    return sequence_carry_vjp(c, node_code(&c->n) == STATE_SCAN_MAMBA2 ? OP_mamba2_backward
-                                                                       : OP_selective_scan_backward);
+    return sequence_carry_vjp(c, node_code(&c->n) == STATE_SCAN_MAMBA2
+                                     ? OP_mamba2_backward
+                                     : OP_selective_scan_backward);
 }
 
 const op_family state_scan_family = {.name = "state_scan",

@@ -18,10 +18,10 @@
 
 #include <rlxvk_train.h>
 
-#define MOST_OWN       4  /* channels, and numbers of a state, of an invocation */
-#define SMALL_TILE     1024 /* below, half of that: more invocations share the work */
-#define LEAST_SEGMENT  64   /* steps: below, finding its ends costs more than it gives */
-#define GROUPS_A_UNIT  2  /* workgroups to keep a compute unit busy */
+#define MOST_OWN      4    /* channels, and numbers of a state, of an invocation */
+#define SMALL_TILE    1024 /* below, half of that: more invocations share the work */
+#define LEAST_SEGMENT 64   /* steps: below, finding its ends costs more than it gives */
+#define GROUPS_A_UNIT 2    /* workgroups to keep a compute unit busy */
 
 /* ---- Building ---- */
 
@@ -112,9 +112,9 @@ typedef struct job {
     operand inputs[6], y, work;
     struct state_scan_backward_args args;
     uint32_t decay_at;
-    uint64_t words;                 /* of work */
+    uint64_t words;                  /* of work */
     uint64_t rate_parts, step_parts; /* of da, of ddt by head */
-    uint64_t rates;                 /* words of da */
+    uint64_t rates;                  /* words of da */
 } job;
 
 static uint64_t states_of(const job *j)
@@ -140,7 +140,8 @@ static rlxvk_status place_all(lowering *l, job *j)
     struct state_scan_backward_args *args = &j->args;
     const scan_tile *t = &j->tile;
     uint64_t first[SEQUENCE_OPERANDS + 1], threads = (uint64_t)t->lanes_c * t->lanes_k;
-    uint64_t slots = divide_up(j->segment_steps, args->chunk) + args->chunk, ends = j->segments * states_of(j);
+    uint64_t slots = divide_up(j->segment_steps, args->chunk) + args->chunk,
+             ends = j->segments * states_of(j);
     for (uint32_t i = 0; i < ARRAY_COUNT(first); i++)
         first[i] = j->y.offset + sequence_result_first(l->graph, n, i);
     args->start_at = args->end_at = STATE_SCAN_ZERO;
@@ -150,13 +151,15 @@ static rlxvk_status place_all(lowering *l, job *j)
     }
     if (j->segments > 1)
         j->decay_at = sequence_take_words(l, &j->words, ends);
-    args->scratch_at = sequence_take_words(l, &j->words, j->groups * slots * threads * t->own_c * t->own_k);
+    args->scratch_at =
+        sequence_take_words(l, &j->words, j->groups * slots * threads * t->own_c * t->own_k);
     j->rates = j->by_head ? j->s.heads : j->s.width * j->s.size;
     j->rate_parts = j->s.batch * j->segments * (j->by_head ? j->tiles : 1);
     j->step_parts = j->by_head ? j->tiles * t->lanes_k : 0;
     args->channels_at = (uint32_t)first[0];
     if (t->tiles_k > 1)
-        args->channels_at = sequence_take_words(l, &j->words, t->tiles_k * (first[j->by_head ? 1 : 2] - first[0]));
+        args->channels_at =
+            sequence_take_words(l, &j->words, t->tiles_k * (first[j->by_head ? 1 : 2] - first[0]));
     args->rates_at = (uint32_t)first[2];
     if (j->by_head || j->rate_parts > 1)
         args->rates_at = sequence_take_words(l, &j->words, j->rate_parts * j->rates);
@@ -236,14 +239,14 @@ static rlxvk_status emit_walk(lowering *l, job *j)
     const operand operands[] = {j->inputs[0], j->inputs[1], j->inputs[2], j->inputs[3],
                                 j->inputs[4], j->inputs[5], j->y,         j->work};
     dispatch d = {.kernel = KERNEL_STATE_SCAN_BACKWARD, .node = j->id};
-    SET_CONSTANTS(
-        &d, {LOCAL_SIZE, t->lanes_c * t->lanes_k},
-        {STATE_SCAN_BACKWARD_KIND, j->by_head ? STATE_SCAN_MAMBA2 : STATE_SCAN_SELECTIVE},
-        {STATE_SCAN_BACKWARD_LANES_C, t->lanes_c}, {STATE_SCAN_BACKWARD_LANES_K, t->lanes_k},
-        {STATE_SCAN_BACKWARD_OWN_C, t->own_c}, {STATE_SCAN_BACKWARD_OWN_K, t->own_k},
-        {STATE_SCAN_BACKWARD_CHANNEL_PARTS, t->tiles_k > 1},
-        {STATE_SCAN_BACKWARD_VECTOR_PARTS, t->tiles_c > 1},
-        {STATE_SCAN_BACKWARD_RATE_PARTS, j->rate_parts > 1});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, t->lanes_c * t->lanes_k},
+                  {STATE_SCAN_BACKWARD_KIND, j->by_head ? STATE_SCAN_MAMBA2 : STATE_SCAN_SELECTIVE},
+                  {STATE_SCAN_BACKWARD_LANES_C, t->lanes_c},
+                  {STATE_SCAN_BACKWARD_LANES_K, t->lanes_k}, {STATE_SCAN_BACKWARD_OWN_C, t->own_c},
+                  {STATE_SCAN_BACKWARD_OWN_K, t->own_k},
+                  {STATE_SCAN_BACKWARD_CHANNEL_PARTS, t->tiles_k > 1},
+                  {STATE_SCAN_BACKWARD_VECTOR_PARTS, t->tiles_c > 1},
+                  {STATE_SCAN_BACKWARD_RATE_PARTS, j->rate_parts > 1});
     lower_groups(l, &d, j->groups);
     return lower_emit(l, &d, &j->args, sizeof j->args, operands, ARRAY_COUNT(operands));
 }

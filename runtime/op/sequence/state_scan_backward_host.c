@@ -149,8 +149,8 @@ static double terms_of(const reference *r, uint32_t i)
 {
     double numbers = (double)r->s.size, width = (double)r->s.width;
     double tokens = (double)(r->s.batch * r->s.steps), all = r->by_head ? numbers * width : 1;
-    const double terms[] = {numbers, 2 * (r->by_head ? all : numbers), tokens * all,
-                            width,   width,                            1};
+    const double terms[] = {numbers, 2 * (r->by_head ? all : numbers), tokens * all, width, width,
+                            1};
     return terms[i];
 }
 

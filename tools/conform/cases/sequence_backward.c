@@ -14,10 +14,11 @@ enum scan { SELECTIVE, MAMBA2, DELTA };
 
 static const char *const rows[] = {"selective_scan_backward", "mamba2_backward",
                                    "gated_delta_net_backward", NULL};
-static const char *const names[][OPERANDS] = {
-    {"x", "delta", "a", "b", "c", "state", "dy", "dstate"},
-    {"x", "dt", "a", "b", "c", "state", "dy", "dstate"},
-    {"q", "k", "v", "g", "beta", "state", "dy", "dstate"}};
+static const char *const names[][OPERANDS] = {{"x", "delta", "a", "b", "c", "state", "dy",
+                                               "dstate"},
+                                              {"x", "dt", "a", "b", "c", "state", "dy", "dstate"},
+                                              {"q", "k", "v", "g", "beta", "state", "dy",
+                                               "dstate"}};
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
@@ -120,7 +121,9 @@ static void add_mamba2(case_list *list, const int *s, const char *extra, const c
 
 static void generate_mamba2(case_list *list)
 {
-    static const int empty[][5] = {{0, 2, 1, 3, 4}, {3, 0, 1, 3, 4}, {3, 2, 0, 3, 4},
+    static const int empty[][5] = {{0, 2, 1, 3, 4},
+                                   {3, 0, 1, 3, 4},
+                                   {3, 2, 0, 3, 4},
                                    {3, 2, 1, 0, 4}};
     static const int parts[] = {70, 2, 3, 5, 7};
     for (size_t i = 0; i < COUNT(scans); i++) {
