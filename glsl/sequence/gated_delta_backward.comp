@@ -252,12 +252,11 @@ vec3 retreat_row(place at, uint i, float dv[OWN_J])
     return sums;
 }
 
-/* One step back: `state` is that before it. */
+/* One step back, its operands read: `state` is that before it. Leaves sums over columns to join. */
 void retreat(place at, uint token)
 {
     uint thread = gl_LocalInvocationID.x;
     float sums[OWN_J], of_beta = 0.0, of_g = 0.0;
-    read_step(at, token);
     receive(at, sums);
     [[unroll]] for (uint j = 0u; j < OWN_J; j++)
         of_beta = fma(sums[j], rest[j], of_beta);
@@ -275,23 +274,26 @@ void retreat(place at, uint token)
     }
     column_parts[2u * OWN_I * THREADS + thread] = of_g;
     column_parts[(2u * OWN_I + 1u) * THREADS + thread] = of_beta;
-    barrier();
-    join_columns(at, token);
-    if (LANES_I == 1u) /* else the next step's barriers come before it writes */
-        barrier();
 }
 
 void walk_back(place at, uint token, uint slots, uint begin, uint end)
 {
     uint kept = slots - args.chunk;
-    for (uint t = begin; t < end; t++) {
+    for (uint t = begin; t + 1u < end; t++) {
         keep_state(slot_at(slots, kept + t - begin));
-        if (t + 1u < end)
-            repeat(at, token + t * args.heads);
+        repeat(at, token + t * args.heads);
     }
+    read_step(at, token + (end - 1u) * args.heads);
     for (uint t = end; t-- > begin;) {
-        recall_state(slot_at(slots, kept + t - begin));
         retreat(at, token + t * args.heads);
+        if (t > begin) { /* the next step's reads, while invocations wait for each other */
+            recall_state(slot_at(slots, kept + t - begin - 1u));
+            read_step(at, token + (t - 1u) * args.heads);
+        }
+        barrier();
+        join_columns(at, token + t * args.heads);
+        if (LANES_I == 1u) /* else the next step's barriers come before it writes */
+            barrier();
     }
 }
 

@@ -239,11 +239,10 @@ void retreat_one(uint i, uint j, float kept, inout vec2 over_k, inout vec2 over_
     gradient[o] = kept * g;
 }
 
-/* One step back: `state` is that before it. */
-void retreat(place at, uint token)
+/* One step back, its operands read: `state` is that before it. Leaves its sums to join. */
+void retreat(place at)
 {
     uint thread = gl_LocalInvocationID.x;
-    read_step(at, token);
     float shared_decay = BY_HEAD ? exponential(step_delta[0] * rate[0]) : 0.0, all = 0.0;
     vec2 over_k[OWN_C], over_c[OWN_K];
     [[unroll]] for (uint i = 0u; i < OWN_C; i++)
@@ -270,9 +269,23 @@ void retreat(place at, uint token)
     }
     if (BY_HEAD)
         parts[(OVER_K + 2u * OWN_K) * THREADS + thread] = all;
-    barrier();
-    join(at, token);
-    barrier();
+}
+
+/* Over the steps of a chunk; `state` is that before its last, the others are in slots from `kept`
+ * on. */
+void walk_back(place at, uint token, uint slots, uint kept, uint count)
+{
+    read_step(at, token + count - 1u);
+    for (uint t = count; t-- > 0u;) {
+        retreat(at);
+        if (t > 0u) { /* the next step's reads, while invocations wait for each other */
+            recall_state(slot_at(slots, kept + t - 1u));
+            read_step(at, token + t - 1u);
+        }
+        barrier();
+        join(at, token + t);
+        barrier();
+    }
 }
 
 /* ---- What is left at the segment's beginning ---- */
@@ -337,16 +350,13 @@ void main()
             recall_state(slot_at(slots, n));
         else if (!back)
             keep_state(slot_at(slots, n));
-        for (uint t = begin; t < end; t++) {
+        for (uint t = begin; t < end - (back ? 1u : 0u); t++) {
             if (back)
                 keep_state(slot_at(slots, slots - args.chunk + t - begin));
-            if (!back || t + 1u < end)
-                advance(at, token + t);
+            advance(at, token + t);
         }
-        for (uint t = end; back && t-- > begin;) {
-            recall_state(slot_at(slots, slots - args.chunk + t - begin));
-            retreat(at, token + t);
-        }
+        if (back)
+            walk_back(at, token + begin, slots, slots - args.chunk, end - begin);
     }
     if (BY_HEAD)
         store_head_rate(at);
