@@ -118,6 +118,47 @@ rlxvk_tensor rlxvk_gather_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor
 rlxvk_tensor rlxvk_take_along_axis_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor indices,
                                             int32_t axis, int64_t dim);
 
+/* ---- Sequence models ---- */
+
+/* Gradients of the scans of rlxvk_ops_domain.h with these operands, dy of the result's shape
+ * (E_SHAPE): of the first operand returned, of the others written, each of its operand's shape;
+ * each pointer may be NULL. With `state` the last is that of the initial state (else RLXVK_NONE),
+ * and dstate, which without one is not allowed (E_ARITY), is the gradient of the final state, or
+ * RLXVK_NONE: zeros. Without time steps it is handed on, and all else is zero. Of states those of
+ * about sqrt S steps are kept at a time, and a few segments of the time are walked over at once;
+ * the others are found again. Sums are in a fixed order. Gradients of a gradient, and of a scan
+ * that has its state in place: E_UNSUPPORTED. E_TOO_LARGE: results above 2^31 - 1 elements in all.
+ *
+ * Of selective_scan: with G, 0 behind the last step, and h' = exp(delta a) h_{t-1}, back in time
+ *   G += dy c,  dc = sum_ch dy h,  dx = delta sum_k G b,  db = sum_ch G delta x,
+ *   ddelta = sum_k G (a h' + b x),  da += G delta h',  G = exp(delta a) G.
+ * Error: what the roundings of every step, (6 + 2 |delta a|) 2^-24 of the magnitudes that made up h
+ * and G, carried on by the recurrences, come to, and 2^-24 (8 + 4 sqrt K) of the magnitudes of the
+ * K terms of a sum. No bound where those are above 1e36. */
+rlxvk_tensor rlxvk_selective_scan_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor delta,
+                                           rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c,
+                                           rlxvk_tensor dy, rlxvk_tensor *out_ddelta,
+                                           rlxvk_tensor *out_da, rlxvk_tensor *out_db,
+                                           rlxvk_tensor *out_dc);
+/* Of mamba2: the same with a and dt by head; ddt and da are summed over p and k, too. */
+rlxvk_tensor rlxvk_mamba2_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dt, rlxvk_tensor a,
+                                   rlxvk_tensor b, rlxvk_tensor c, rlxvk_tensor state,
+                                   rlxvk_tensor dy, rlxvk_tensor dstate, rlxvk_tensor *out_ddt,
+                                   rlxvk_tensor *out_da, rlxvk_tensor *out_db, rlxvk_tensor *out_dc,
+                                   rlxvk_tensor *out_dinitial);
+/* Of gated_delta_net, n at most 512 (above: E_UNSUPPORTED). With D = exp(g) M of the state before a
+ * step, e = v - D^T k, d = beta e, and G the gradient of the state behind it:
+ *   G += q dy^T / sqrt(n),  dd = G^T k,  dv = beta dd,  dbeta = dd . e,
+ *   dq = (D + k d^T) dy / sqrt(n),  dk = G d - D dv,  G -= k dv^T,  dg = sum G D,  G = exp(g) G.
+ * Error, found likewise, by columns of M and G: what a step takes over grows at most by
+ * exp(g) max(1, |1 - beta |k|^2|). */
+rlxvk_tensor rlxvk_gated_delta_net_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
+                                            rlxvk_tensor v, rlxvk_tensor decay, rlxvk_tensor beta,
+                                            rlxvk_tensor state, rlxvk_tensor dy,
+                                            rlxvk_tensor dstate, rlxvk_tensor *out_dk,
+                                            rlxvk_tensor *out_dv, rlxvk_tensor *out_ddecay,
+                                            rlxvk_tensor *out_dbeta, rlxvk_tensor *out_dinitial);
+
 /* ---- Losses ---- */
 
 /* -ln softmax(logits)[label] of each row of logits [.., C], C from 1 (E_SHAPE) to 2^24

@@ -246,6 +246,17 @@ const bench_case bench_gpu_cases[] = {
     {"attention_backward 8x16x512x64",
      "attention_backward layout=bhsd mask=none in=q:f32:8x16x512x64:unit;k:f32:8x16x512x64:unit;"
      "v:f32:8x16x512x64;dy:f32:8x16x512x64:unit"},
+    {"selective_scan_backward 4x2048, 4096 channels, state 16",
+     "selective_scan_backward in=x:f32:4x2048x4096:unit;delta:f32:4x2048x4096:range:0:1;"
+     "a:f32:4096x16:range:-1:-0.01;b:f32:4x2048x16:unit;c:f32:4x2048x16:unit;"
+     "dy:f32:4x2048x4096:unit"},
+    {"mamba2_backward 1x2048, 64 heads of 64, state 128",
+     "mamba2_backward in=x:f32:1x2048x64x64;dt:f32:1x2048x64:range:0:1;a:f32:64:range:-1:-0.01;"
+     "b:f32:1x2048x64x128:unit;c:f32:1x2048x64x128:unit;dy:f32:1x2048x64x64:unit"},
+    {"gated_delta_net_backward 1x2048, 32 heads of 128",
+     "gated_delta_net_backward in=q:f32:1x2048x32x128:unit;k:f32:1x2048x32x128:range:-0.08:0.08;"
+     "v:f32:1x2048x32x128;g:f32:1x2048x32:range:-2:0;beta:f32:1x2048x32:range:0:1;"
+     "dy:f32:1x2048x32x128:unit"},
     {"fft 100000 lines of 100", "fft in=x:c64:100000x100"},
     {"fft 3000 lines of 3000", "fft in=x:c64:3000x3000"},
     {"lstm 128 steps, 512 hidden, batch 64",

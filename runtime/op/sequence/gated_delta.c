@@ -9,7 +9,9 @@
 #include "args/sequence.h"
 #include "constants/sequence.h"
 #include "op/families.h"
+#include "op/sequence/gated_delta.h"
 #include "op/sequence/sequence.h"
+#include "op/sequence/sequence_backward.h"
 
 #include <math.h>
 
@@ -24,7 +26,7 @@ rlxvk_tensor rlxvk_gated_delta_net(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor 
     return sequence_build_carry(g, OP_gated_delta_net, operands, in_place, out_state);
 }
 
-static rlxvk_status gated_delta_infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_status gated_delta_check(const rlxvk_graph *g, const node *n, uint32_t most_size)
 {
     const rlxvk_shape *q = input_shape(g, n, 0);
     char buffer[SHAPE_TEXT];
@@ -32,14 +34,23 @@ static rlxvk_status gated_delta_infer(const rlxvk_graph *g, node *n, void *attri
     if (q->rank != 4 || q->dims[3] < 1)
         return op_fail(n, RLXVK_E_SHAPE, "q is %s; must be [B, S, H, n] with n of 1 or more",
                        shape_text(q, buffer));
-    if (q->dims[3] > MOST_SIZE)
-        return op_fail(n, RLXVK_E_UNSUPPORTED, "the state size is %lld; at most %d is supported",
-                       (long long)q->dims[3], MOST_SIZE);
+    if (q->dims[3] > most_size)
+        return op_fail(n, RLXVK_E_UNSUPPORTED, "the state size is %lld; at most %u is supported",
+                       (long long)q->dims[3], most_size);
     rlxvk_shape tokens = RLXVK_SHAPE(q->dims[0], q->dims[1], q->dims[2]);
     TRY(sequence_check_operand(g, n, 1, "k", *q));
     TRY(sequence_check_operand(g, n, 2, "v", *q));
     TRY(sequence_check_operand(g, n, 3, "g", tokens));
     TRY(sequence_check_operand(g, n, 4, "beta", tokens));
+error:
+    return status;
+}
+
+static rlxvk_status gated_delta_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *q = input_shape(g, n, 0);
+    rlxvk_status status;
+    TRY(gated_delta_check(g, n, MOST_SIZE));
     TRY(sequence_infer_carry(g, n, attributes, *q,
                              RLXVK_SHAPE(q->dims[0], q->dims[2], q->dims[3], q->dims[3])));
 error:
@@ -132,10 +143,16 @@ static rlxvk_status gated_delta_host(const host_call *call)
                                 walk_head);
 }
 
+static rlxvk_status gated_delta_vjp(gradient_call *c)
+{
+    return sequence_carry_vjp(c, OP_gated_delta_net_backward);
+}
+
 const op_family gated_delta_family = {.name = "gated_delta",
                                       .attribute_size = sizeof(carry_attributes),
                                       .infer = gated_delta_infer,
                                       .writes = sequence_carry_writes,
                                       .lower = gated_delta_lower,
                                       .host = gated_delta_host,
+                                      .vjp = gated_delta_vjp,
                                       .describe = sequence_describe_carry};

@@ -11,12 +11,10 @@
 #include "constants/sequence.h"
 #include "op/families.h"
 #include "op/sequence/sequence.h"
+#include "op/sequence/sequence_backward.h"
+#include "op/sequence/state_scan.h"
 
 #include <math.h>
-
-typedef struct scan_geometry {
-    uint64_t batch, steps, heads, width, size;
-} scan_geometry;
 
 rlxvk_tensor rlxvk_selective_scan(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor delta,
                                   rlxvk_tensor a, rlxvk_tensor b, rlxvk_tensor c)
@@ -39,7 +37,7 @@ static rlxvk_status check_size(const node *n, int64_t size)
                      : op_fail(n, RLXVK_E_SHAPE, "the state size is 0; must be 1 or more");
 }
 
-static rlxvk_status infer_selective(const rlxvk_graph *g, node *n, const carry_attributes *a)
+static rlxvk_status check_selective(const rlxvk_graph *g, const node *n)
 {
     const rlxvk_shape *x = input_shape(g, n, 0), *rates = input_shape(g, n, 2);
     char x_text[SHAPE_TEXT], a_text[SHAPE_TEXT];
@@ -52,12 +50,11 @@ static rlxvk_status infer_selective(const rlxvk_graph *g, node *n, const carry_a
     TRY(sequence_check_operand(g, n, 1, "delta", *x));
     TRY(sequence_check_operand(g, n, 3, "b", vectors));
     TRY(sequence_check_operand(g, n, 4, "c", vectors));
-    TRY(sequence_infer_carry(g, n, a, *x, RLXVK_SCALAR));
 error:
     return status;
 }
 
-static rlxvk_status infer_mamba2(const rlxvk_graph *g, node *n, const carry_attributes *a)
+static rlxvk_status check_mamba2(const rlxvk_graph *g, const node *n, rlxvk_shape *out_state)
 {
     const rlxvk_shape *x = input_shape(g, n, 0), *b = input_shape(g, n, 3);
     char x_text[SHAPE_TEXT], b_text[SHAPE_TEXT];
@@ -66,24 +63,34 @@ static rlxvk_status infer_mamba2(const rlxvk_graph *g, node *n, const carry_attr
         return op_fail(n, RLXVK_E_SHAPE, "x is %s and b is %s; must be [B, S, H, P], [B, S, H, n]",
                        shape_text(x, x_text), shape_text(b, b_text));
     rlxvk_shape vectors = RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2], b->dims[3]);
-    rlxvk_shape state = RLXVK_SHAPE(x->dims[0], x->dims[2], x->dims[3], b->dims[3]);
+    *out_state = RLXVK_SHAPE(x->dims[0], x->dims[2], x->dims[3], b->dims[3]);
     TRY(check_size(n, b->dims[3]));
     TRY(sequence_check_operand(g, n, 1, "dt", RLXVK_SHAPE(x->dims[0], x->dims[1], x->dims[2])));
     TRY(sequence_check_operand(g, n, 2, "a", RLXVK_SHAPE(x->dims[2])));
     TRY(sequence_check_operand(g, n, 3, "b", vectors));
     TRY(sequence_check_operand(g, n, 4, "c", vectors));
-    TRY(sequence_infer_carry(g, n, a, *x, state));
 error:
     return status;
 }
 
-static rlxvk_status state_scan_infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_status state_scan_check(const rlxvk_graph *g, const node *n, rlxvk_shape *out_state)
 {
-    return node_code(n) == STATE_SCAN_MAMBA2 ? infer_mamba2(g, n, attributes)
-                                             : infer_selective(g, n, attributes);
+    *out_state = RLXVK_SCALAR;
+    return node_code(n) == STATE_SCAN_MAMBA2 ? check_mamba2(g, n, out_state)
+                                             : check_selective(g, n);
 }
 
-static scan_geometry geometry_of(const rlxvk_shape *x, const rlxvk_shape *b)
+static rlxvk_status state_scan_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_shape state;
+    rlxvk_status status;
+    TRY(state_scan_check(g, n, &state));
+    TRY(sequence_infer_carry(g, n, attributes, *input_shape(g, n, 0), state));
+error:
+    return status;
+}
+
+scan_geometry state_scan_geometry(const rlxvk_shape *x, const rlxvk_shape *b)
 {
     bool by_head = x->rank == 4;
     return (scan_geometry){.batch = (uint64_t)x->dims[0],
@@ -124,7 +131,7 @@ static rlxvk_status state_scan_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const carry_attributes *a = n->attributes;
-    scan_geometry s = geometry_of(input_shape(l->graph, n, 0), input_shape(l->graph, n, 3));
+    scan_geometry s = state_scan_geometry(input_shape(l->graph, n, 0), input_shape(l->graph, n, 3));
     uint64_t result = shape_numel(input_shape(l->graph, n, 0)), channels = s.heads * s.width;
     uint32_t keep = choose_keep(l, &s), lanes = sequence_lanes(s.size, keep, STATE_SCAN_THREADS);
     operand operands[8];
@@ -141,7 +148,7 @@ static rlxvk_status state_scan_lower(lowering *l, uint32_t id)
 
 static scan_geometry host_geometry(const host_call *call)
 {
-    return geometry_of(&call->inputs[0].node->shape, &call->inputs[3].node->shape);
+    return state_scan_geometry(&call->inputs[0].node->shape, &call->inputs[3].node->shape);
 }
 
 /* The walk of one channel of one batch row. */
@@ -170,10 +177,18 @@ static rlxvk_status state_scan_host(const host_call *call)
     return sequence_host_states(call, s.batch * s.heads * s.width, s.size, walk_channel);
 }
 
+static rlxvk_status state_scan_vjp(gradient_call *c)
+{
+    return sequence_carry_vjp(c, node_code(&c->n) == STATE_SCAN_MAMBA2
+                                     ? OP_mamba2_backward
+                                     : OP_selective_scan_backward);
+}
+
 const op_family state_scan_family = {.name = "state_scan",
                                      .attribute_size = sizeof(carry_attributes),
                                      .infer = state_scan_infer,
                                      .writes = sequence_carry_writes,
                                      .lower = state_scan_lower,
                                      .host = state_scan_host,
+                                     .vjp = state_scan_vjp,
                                      .describe = sequence_describe_carry};
