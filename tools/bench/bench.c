@@ -18,7 +18,7 @@ typedef struct bench_job {
     const char *device, *filter, *variant, *family;
     rlxvk_precision precision;
     float seconds; /* of each case; 0: the usual */
-    bool json, tune, replay, start, start_child, pipelines, help;
+    bool json, tune, replay, start, start_child, pipelines, training, help;
     regex_t pattern;
     rlxvk_context *context;
     double copy_bytes, fma_flops; /* ceilings, a second */
@@ -132,6 +132,11 @@ static rlxvk_status bench(bench_job *j)
         return bench_replay(j->context);
     rlxvk_context_device(j->context, &device);
     bool cpu = device.kind == RLXVK_DEVICE_CPU;
+    if (j->training)
+        return bench_training(&(bench_training_setup){.context = j->context,
+                                                      .precision = j->precision,
+                                                      .filter = j->filter ? &j->pattern : NULL,
+                                                      .share = cpu ? 8 : 1});
     const bench_case *cases = cpu ? bench_cpu_cases : bench_gpu_cases;
     size_t count = cpu ? bench_cpu_case_count : bench_gpu_case_count;
     TRY(measure_ceilings(j, cases[0].line));
@@ -164,6 +169,8 @@ static const char help[] =
     "  --start       time to the first result of fresh processes, caches cold and warm, instead\n"
     "  --pipelines   creation times of the conformance cases' pipelines (--filter: of these\n"
     "                cases) instead, slowest first\n"
+    "  --training    whole training steps of GPT-2 124M, the byte model and ResNet-18 instead (on\n"
+    "                CPUs, of small ones like them), kept and recomputed, with their memory\n"
     "  --json        an array of {\"kernel\", \"case\", \"us\", \"gbps\", \"gflops\", "
     "\"ceiling\"}\n";
 
@@ -177,6 +184,7 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"start", no_argument, NULL, 's'},
                                              {"start-child", no_argument, NULL, 'S'},
                                              {"pipelines", no_argument, NULL, 'P'},
+                                             {"training", no_argument, NULL, 'T'},
                                              {"family", required_argument, NULL, 'F'},
                                              {"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
@@ -204,6 +212,7 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         j->start |= letter == 's';
         j->start_child |= letter == 'S';
         j->pipelines |= letter == 'P';
+        j->training |= letter == 'T';
         j->json |= letter == 'J';
         j->help |= letter == 'h';
     }
@@ -223,7 +232,8 @@ int command_bench(int argc, char **argv)
         return EXIT_USAGE;
     if (j.help)
         return print_help(help);
-    bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines);
+    bool table =
+        !(j.tune || j.replay || j.start || j.start_child || j.pipelines || j.training);
     rlxvk_status status = bench(&j);
     if (status != RLXVK_OK)
         report_status(status);

@@ -1,0 +1,32 @@
+/* Nets whose training is timed: parameters are added as they are needed, with small values. */
+#ifndef RLXVK_BENCH_NETS_H
+#define RLXVK_BENCH_NETS_H
+
+#include "base/base.h"
+
+#include <rlxvk_train.h>
+
+typedef struct bench_parameter {
+    rlxvk_tensor tensor;
+    uint64_t length;
+    float deviation, base; /* of values */
+    bool trained;
+} bench_parameter;
+
+typedef struct bench_net {
+    rlxvk_graph *graph;
+    VECTOR(bench_parameter) parameters; /* called p0, p1, .. */
+    bool recompute;                     /* keep only each block's result for the backward pass */
+} bench_net;
+
+/* Mean cross entropies, of inputs "x" and "y". *out_items: tokens or images a step. */
+
+/* Radford et al. 2019, 124M: 12 blocks of width 768, 12 heads, tied embeddings of 50,257; 8 x 1024
+ * tokens. `share` divides sizes, for slow devices. */
+rlxvk_tensor bench_gpt2(bench_net *n, int64_t share, uint64_t *out_items);
+/* The net of rlxvk train lm, 16 x 512 bytes. */
+rlxvk_tensor bench_byte_model(bench_net *n, int64_t share, uint64_t *out_items);
+/* He et al. 2015: ResNet-18, 64 images of 3 x 224 x 224, 1000 classes. */
+rlxvk_tensor bench_resnet18(bench_net *n, int64_t share, uint64_t *out_items);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * rlxvk bench --training: whole steps of training (forward, backward, clipping, optimizer) of nets
+ * that are known: time, memory, and what a run of one consists of. Times are medians of the clock,
+ * from the upload of a batch to the loss.
+ */
+#include "bench/bench.h"
+#include "bench/bench_nets.h"
+#include "cli/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STEPS   12 /* timed, behind two that are not */
+#define CLASSES 1000
+
+typedef struct task {
+    const char *name, *unit;
+    rlxvk_tensor (*build)(bench_net *n, int64_t share, uint64_t *out_items);
+    bool images; /* "x" holds pixels, not tokens */
+    bool sgd;    /* momentum; else AdamW */
+} task;
+
+static const task tasks[] = {{"gpt2 124M", "tokens", bench_gpt2, false, false},
+                             {"byte model", "tokens", bench_byte_model, false, false},
+                             {"resnet18", "images", bench_resnet18, true, true}};
+
+typedef struct training {
+    const bench_training_setup *setup;
+    const task *task;
+    bench_net net;
+    rlxvk_executable *executable;
+    float *x, *y;
+    uint64_t items, x_length;
+    uint32_t random;
+} training;
+
+/* Uniform, from -1 to 1. */
+static float uniform(training *t)
+{
+    t->random = t->random * 1664525u + 1013904223u;
+    return (float)(int32_t)t->random * 0x1p-31f;
+}
+
+/* ---- Building ---- */
+
+static rlxvk_tensor average(training *t, size_t of, int index)
+{
+    char name[24];
+    snprintf(name, sizeof name, "p%zu.%d", of, index);
+    return rlxvk_param(t->net.graph, name, RLXVK_F32,
+                       rlxvk_tensor_shape(t->net.graph, t->net.parameters.items[of].tensor));
+}
+
+static void step_parameter(training *t, size_t i, rlxvk_tensor gradient,
+                           const rlxvk_optimizer_data *data)
+{
+    static const rlxvk_sgd_options sgd = {.learning_rate = 1e-3f, .momentum = 0.9f};
+    static const rlxvk_adamw_options adamw = {1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 1};
+    rlxvk_graph *g = t->net.graph;
+    rlxvk_tensor p = t->net.parameters.items[i].tensor;
+    if (t->task->sgd)
+        rlxvk_sgd(g, p, gradient, average(t, i, 0), &sgd, data, NULL);
+    else
+        rlxvk_adamw(g, p, gradient, average(t, i, 0), average(t, i, 1), &adamw, data, NULL);
+}
+
+static rlxvk_status add_steps(training *t, rlxvk_tensor loss)
+{
+    size_t count = 0, most = t->net.parameters.count;
+    rlxvk_tensor *wrt = memory_zeroed(2 * most + 1, sizeof *wrt);
+    size_t *places = memory_zeroed(most + 1, sizeof *places);
+    rlxvk_status status = RLXVK_OK;
+    TRY(wrt && places ? RLXVK_OK : status_fail_memory("gradients"));
+    rlxvk_tensor *gradients = wrt + most;
+    for (size_t i = 0; i < most; i++)
+        if (t->net.parameters.items[i].trained) {
+            places[count] = i;
+            wrt[count++] = t->net.parameters.items[i].tensor;
+        }
+    rlxvk_grad(t->net.graph, loss, RLXVK_NONE, wrt, count, gradients);
+    rlxvk_optimizer_data data = {.gradient_scale =
+                                     rlxvk_gradient_clip(t->net.graph, gradients, count, 1)};
+    rlxvk_graph_output(t->net.graph, loss);
+    for (size_t i = 0; i < count; i++)
+        step_parameter(t, places[i], gradients[i], &data);
+error:
+    memory_free(wrt);
+    memory_free(places);
+    return status;
+}
+
+static rlxvk_status set_values(training *t)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < t->net.parameters.count && status == RLXVK_OK; i++) {
+        const bench_parameter *p = &t->net.parameters.items[i];
+        char name[16];
+        float *values = memory_allocate(p->length * sizeof *values);
+        if (!values)
+            return status_fail_memory("parameters");
+        for (uint64_t k = 0; k < p->length; k++)
+            values[k] = p->base + 1.7f * p->deviation * uniform(t);
+        snprintf(name, sizeof name, "p%zu", i);
+        status = rlxvk_set_param(t->executable, name, values, p->length);
+        memory_free(values);
+    }
+    return status;
+}
+
+static rlxvk_status make_batch(training *t)
+{
+    rlxvk_status status = RLXVK_OK;
+    t->x = memory_allocate(t->x_length * sizeof *t->x);
+    t->y = memory_allocate(t->items * sizeof *t->y);
+    TRY(t->x && t->y ? RLXVK_OK : status_fail_memory("batch"));
+    for (uint64_t i = 0; i < t->x_length; i++)
+        t->x[i] = t->task->images ? uniform(t) : floorf(fabsf(uniform(t)) * 319);
+    for (uint64_t i = 0; i < t->items; i++)
+        t->y[i] = floorf(fabsf(uniform(t)) * (t->task->images ? CLASSES - 1 : 319));
+error:
+    return status;
+}
+
+static rlxvk_status prepare(training *t)
+{
+    rlxvk_compile_options options = {.precision = t->setup->precision, .allow_unset = RLXVK_ON};
+    rlxvk_status status;
+    TRY(rlxvk_graph_create(&t->net.graph));
+    rlxvk_tensor loss = t->task->build(&t->net, t->setup->share, &t->items);
+    TRY(add_steps(t, loss));
+    t->x_length = t->items;
+    if (t->task->images) {
+        int64_t side = MAX(224 / t->setup->share, 32);
+        t->x_length *= (uint64_t)(3 * side * side);
+    }
+    TRY(rlxvk_compile(t->setup->context, t->net.graph, &options, &t->executable));
+    TRY(set_values(t));
+    TRY(make_batch(t));
+error:
+    return status;
+}
+
+/* ---- Timing ---- */
+
+static rlxvk_status run(training *t, float *out_loss)
+{
+    const rlxvk_run_input inputs[] = {{.name = "x", .data = t->x, .length = t->x_length},
+                                      {.name = "y", .data = t->y, .length = t->items}};
+    rlxvk_run_output output = {.index = 0, .buffer = out_loss, .length = 1};
+    return rlxvk_run(t->executable, inputs, 2, &output, 1);
+}
+
+static void print_line(const training *t, double seconds, const float losses[2])
+{
+    rlxvk_memory_report memory;
+    rlxvk_plan_report plan;
+    rlxvk_executable_memory(t->executable, &memory);
+    rlxvk_executable_plan(t->executable, &plan);
+    double bytes = (double)(memory.weight_bytes + memory.state_bytes + memory.scratch_bytes);
+    print_progress(NULL);
+    printf("%-12s%-11s %9.2f ms %10.0f %s/s  %8.1f MB (scratch %.1f, at least %.1f; computed again "
+           "%.1f)  %u submissions, %u host steps, %u dispatches; loss %.4f, then %.4f\n",
+           t->task->name, t->net.recompute ? " recompute" : "", 1e3 * seconds,
+           (double)t->items / seconds, t->task->unit, 1e-6 * bytes,
+           1e-6 * (double)memory.scratch_bytes, 1e-6 * (double)memory.scratch_lower_bound,
+           1e-6 * (double)memory.recomputed_bytes, plan.submissions_per_run, plan.host_steps,
+           plan.dispatches, (double)losses[0], (double)losses[1]);
+    fflush(stdout);
+}
+
+static rlxvk_status measure(training *t)
+{
+    double times[STEPS];
+    float losses[2], loss;
+    int steps = t->setup->share > 1 ? 3 : STEPS;
+    rlxvk_status status;
+    TRY(prepare(t));
+    TRY(run(t, &losses[0]));
+    TRY(run(t, &loss));
+    for (int i = 0; i < steps; i++) {
+        double start = clock_seconds();
+        TRY(run(t, &losses[1]));
+        times[i] = clock_seconds() - start;
+    }
+    print_line(t, bench_median(times, (size_t)steps), losses);
+error:
+    return status;
+}
+
+rlxvk_status bench_training(const bench_training_setup *setup)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < 2 * ARRAY_COUNT(tasks) && status == RLXVK_OK; i++) {
+        training t = {.setup = setup, .task = &tasks[i / 2], .net.recompute = i % 2, .random = 1};
+        if (setup->filter && regexec(setup->filter, t.task->name, 0, NULL, 0) != 0)
+            continue;
+        print_progress(t.task->name);
+        status = measure(&t);
+        memory_free(t.x);
+        memory_free(t.y);
+        rlxvk_executable_destroy(t.executable);
+        rlxvk_graph_destroy(t.net.graph);
+        VECTOR_FREE(&t.net.parameters);
+    }
+    return status;
+}
