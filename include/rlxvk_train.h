@@ -110,6 +110,15 @@ rlxvk_tensor rlxvk_gather_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor
 rlxvk_tensor rlxvk_take_along_axis_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor indices,
                                             int32_t axis, int64_t dim);
 
+/* Of grouped_matmul's w, [experts, K, N] or with transpose_w [experts, N, K]: of each expert the
+ * sum of x^T dy over the rows that name it, in their order; zeros where none does. x [.., K] and dy
+ * [.., N] have as many rows as idx numbers (E_SHAPE); an index that is no expert drops its row.
+ * E_ATTR: negative experts; E_INDEX_RANGE: more than 2^24. Error of a sum of R rows at most 1e-7 +
+ * u (8 + 4 sqrt R) sum |x dy|, u = 2^-24. */
+rlxvk_tensor rlxvk_grouped_matmul_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                                  rlxvk_tensor idx, int64_t experts,
+                                                  bool transpose_w);
+
 /* ---- Losses ---- */
 
 /* -ln softmax(logits)[label] of each row of logits [.., C], C from 1 (E_SHAPE) to 2^24
