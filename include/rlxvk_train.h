@@ -19,13 +19,16 @@ extern "C" {
  * order. `seed` is the gradient of something further with respect to the loss, of its shape;
  * RLXVK_NONE is 1 where the loss has one element. A wrt that the loss does not depend on gets
  * zeros. Nothing flows into indices, labels, masks, integers and BOOL, nor through what is constant
- * almost everywhere (comparisons, argmax, topk, random numbers); round, quantize and dequantize
- * pass it on as the identity. Gradients are tensors like others: they may be differentiated again,
- * be outputs, or be read by optimizers. They read the operands of the ops they go through, where
- * those have been written in place since, as they are then.
- * E_SHAPE: a loss of several elements without a seed, a seed of another shape. E_DTYPE: a wrt of
- * integers or BOOL, a complex loss without a seed. E_UNSUPPORTED: an op on the way has no gradient;
- * it is named with its node. */
+ * almost everywhere (comparisons, argmax, topk, random numbers), nor into packed weights, their
+ * scales and zero points. Estimates pass straight through what rounds: round, quantize and
+ * dequantize are the identity, qmatmul and qconv2d their sums times the multiplier before they are
+ * rounded and saturated, of x and w less their zero points and not of the I32 bias; of I8 tensors
+ * those that quantize, qmatmul and qconv2d make, and what is made of these alone, pass it on.
+ * Gradients are tensors like others: they may be differentiated again, be outputs, or be read by
+ * optimizers. They read the operands of the ops they go through, where those have been written in
+ * place since, as they are then. E_SHAPE: a loss of several elements without a seed, a seed of
+ * another shape. E_DTYPE: a wrt of integers or BOOL, a complex loss without a seed. E_UNSUPPORTED:
+ * an op on the way has no gradient; it is named with its node. */
 void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
                 size_t count, rlxvk_tensor *out_gradients);
 

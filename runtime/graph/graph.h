@@ -77,7 +77,8 @@ typedef enum storage { STORAGE_WORD, STORAGE_PAIR, STORAGE_RAW, STORAGE_HALF } s
 uint32_t dtype_storage_element_bytes(storage s);
 uint64_t dtype_storage_bytes(storage s, uint64_t numel); /* unaligned; at least 4 */
 rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b);
-bool dtype_is_integer(rlxvk_dtype t); /* I8..I64, U8, U32; not BOOL */
+bool dtype_is_integer(rlxvk_dtype t);    /* I8..I64, U8, U32; not BOOL */
+bool dtype_is_continuous(rlxvk_dtype t); /* stands for real or complex numbers */
 
 /* Host bytes of `from` -> words of a WORD or PAIR slot, and back (core 1.2, 1.3). `count` elements.
  */

@@ -31,11 +31,6 @@ typedef struct gradients {
     VECTOR(part) parts;    /* not yet put together */
 } gradients;
 
-static bool is_continuous(rlxvk_dtype t)
-{
-    return t == RLXVK_C64 || (!dtype_is_integer(t) && t != RLXVK_BOOL);
-}
-
 static rlxvk_status graph_status(const rlxvk_graph *g)
 {
     return g->status == RLXVK_OK ? RLXVK_OK : status_fail(g->status, "%s", g->error);
@@ -110,6 +105,19 @@ static rlxvk_status grow(gradients *s)
     return RLXVK_OK;
 }
 
+/* Whether the node hands on what flows to its result. Integers do where they stand for real
+ * numbers: what quantization makes, and what is made of that alone. */
+static bool passes_through(const gradients *s, const node *n)
+{
+    const op_family *family = node_row(n)->family;
+    if (family->vjp == gradient_none)
+        return false;
+    bool passes = dtype_is_continuous((rlxvk_dtype)n->dtype) || family->straight_through;
+    for (uint32_t i = 0; i < n->input_count && !passes && n->dtype == RLXVK_I8; i++)
+        passes = s->entries.items[n->inputs[i]].wanted && input_dtype(s->graph, n, i) == RLXVK_I8;
+    return passes;
+}
+
 /* Nodes that came since the last call: each depends on a wrt where an operand of it does. */
 static rlxvk_status mark_wanted(gradients *s)
 {
@@ -117,8 +125,7 @@ static rlxvk_status mark_wanted(gradients *s)
     rlxvk_status status = grow(s);
     for (; status == RLXVK_OK && s->marked < s->entries.count; s->marked++) {
         const node *n = graph_node(g, s->marked);
-        bool through =
-            is_continuous((rlxvk_dtype)n->dtype) && node_row(n)->family->vjp != gradient_none;
+        bool through = passes_through(s, n);
         for (uint32_t i = 0; i < n->input_count && through; i++)
             s->entries.items[s->marked].wanted |= s->entries.items[n->inputs[i]].wanted;
     }
@@ -338,7 +345,7 @@ static bool tensors_given(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
         graph_fail(g, graph_take(g, seed, "grad", "seed", 0));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
         if (graph_fail(g, graph_take(g, wrt[i], "grad", "wrt", i)) == RLXVK_OK &&
-            !is_continuous(rlxvk_tensor_dtype(g, wrt[i])))
+            !dtype_is_continuous(rlxvk_tensor_dtype(g, wrt[i])))
             graph_fail(g, status_fail(RLXVK_E_DTYPE,
                                       "grad: wrt %zu is %s; gradients are of real "
                                       "and complex tensors",
@@ -357,11 +364,11 @@ static rlxvk_tensor begin(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed)
         graph_fail(g,
                    status_fail(RLXVK_E_SHAPE, "grad: seed is %s, the loss %s; they must be alike",
                                shape_text(&given, have), shape_text(&shape, want)));
-    else if (!is_continuous(rlxvk_tensor_dtype(g, loss)) ||
+    else if (!dtype_is_continuous(rlxvk_tensor_dtype(g, loss)) ||
              (!seed.id && rlxvk_tensor_dtype(g, loss) == RLXVK_C64))
         graph_fail(g, status_fail(RLXVK_E_DTYPE, "grad: the loss is %s%s",
                                   rlxvk_dtype_name(rlxvk_tensor_dtype(g, loss)),
-                                  is_continuous(rlxvk_tensor_dtype(g, loss))
+                                  dtype_is_continuous(rlxvk_tensor_dtype(g, loss))
                                       ? "; give a seed, or take a real function of it"
                                       : ", which has no gradient"));
     else if (!seed.id && shape_numel(&shape) != 1)

@@ -1,0 +1,159 @@
+/*
+ * Gradients that differences do not tell, against the same written out with builder calls: what
+ * passes straight through integers, and what nothing flows into.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "graph/graph.h"
+#include "support/harness.h"
+
+#include <rlxvk_train.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+static rlxvk_graph *new_graph(void)
+{
+    rlxvk_graph *g = NULL;
+    expect_ok(rlxvk_graph_create(&g));
+    return g;
+}
+
+static rlxvk_tensor number(rlxvk_graph *g, float value)
+{
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &value, sizeof value);
+}
+
+static rlxvk_tensor leaf(rlxvk_graph *g, const char *name, rlxvk_shape shape)
+{
+    return rlxvk_input(g, name, RLXVK_F32, shape);
+}
+
+/* Runs the graph with these as outputs and destroys it: got[i] and wanted[i] must be as good as
+ * equal, and not all zeros. */
+static void expect_equal(rlxvk_graph *g, const rlxvk_tensor *got, const rlxvk_tensor *wanted,
+                         size_t count)
+{
+    rlxvk_executable *e = NULL;
+    size_t length, at = 0;
+    for (size_t i = 0; i < count; i++) {
+        rlxvk_graph_output(g, got[i]);
+        rlxvk_graph_output(g, wanted[i]);
+    }
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    float *values = run_seeded(e, g, 1, false, &length);
+    for (size_t i = 0; i < count; i++) {
+        rlxvk_shape shape = rlxvk_tensor_shape(g, got[i]), other = rlxvk_tensor_shape(g, wanted[i]);
+        size_t numel = shape_numel(&shape);
+        double largest = 0;
+        assert_true(shape_equal(&shape, &other));
+        for (size_t j = 0; j < numel; j++)
+            largest = fmax(largest, fabs((double)values[at + numel + j]));
+        assert_true(largest > 0);
+        for (size_t j = 0; j < numel; j++)
+            if (!(fabs((double)values[at + j] - values[at + numel + j]) <= 1e-5 * largest))
+                fail_msg("gradient %zu at %zu is %.9g, wanted %.9g", i, j, (double)values[at + j],
+                         (double)values[at + numel + j]);
+        at += 2 * numel;
+    }
+    assert_int_equal(at, length);
+    free(values);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+/* ---- Integers ---- */
+
+static rlxvk_tensor to_integers(rlxvk_graph *g, rlxvk_tensor x, float scale, int32_t zero_point)
+{
+    return rlxvk_quantize(
+        g, x, &(rlxvk_quantize_options){.scales = &scale, .zero_points = &zero_point, .count = 1});
+}
+
+static rlxvk_tensor to_reals(rlxvk_graph *g, rlxvk_tensor x, float scale, int32_t zero_point)
+{
+    return rlxvk_dequantize(
+        g, x, &(rlxvk_quantize_options){.scales = &scale, .zero_points = &zero_point, .count = 1});
+}
+
+static const rlxvk_requantize requantize = {.x_zero_point = 3,
+                                            .w_zero_point = -2,
+                                            .out_zero_point = 1,
+                                            .multiplier = 0.125f};
+
+/* dx = (multiplier dy) (w - zero point)^T, dw = (x - zero point)^T (multiplier dy). */
+static void qmatmul_passes_straight_through(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = leaf(g, "x", RLXVK_SHAPE(2, 3, 5)), w = leaf(g, "w", RLXVK_SHAPE(4, 5));
+    rlxvk_tensor seed = leaf(g, "seed", RLXVK_SHAPE(2, 3, 4)), got[2], wanted[2];
+    rlxvk_tensor bias = rlxvk_constant(g, RLXVK_I32, RLXVK_SHAPE(4), (int32_t[]){9, -9, 5, 0}, 16);
+    rlxvk_tensor xq = to_integers(g, x, 0.1f, 3);
+    rlxvk_tensor wq = rlxvk_transpose(g, to_integers(g, w, 0.2f, -2), (int32_t[]){1, 0}, 2);
+    rlxvk_tensor y = to_reals(g, rlxvk_qmatmul(g, xq, wq, bias, &requantize), 0.5f, 1);
+    rlxvk_grad(g, y, seed, (rlxvk_tensor[]){x, w}, 2, got);
+    rlxvk_tensor dy = rlxvk_mul(g, seed, number(g, requantize.multiplier));
+    rlxvk_tensor rows = rlxvk_reshape(g, to_reals(g, xq, 1, 3), RLXVK_SHAPE(6, 5));
+    rlxvk_matmul_options right = {.transpose_b = true}, left = {.transpose_a = true};
+    wanted[0] = rlxvk_matmul_with(g, dy, to_reals(g, wq, 1, -2), &right);
+    wanted[1] = rlxvk_matmul_with(g, rlxvk_reshape(g, dy, RLXVK_SHAPE(6, 4)), rows, &left);
+    expect_equal(g, got, wanted, 2);
+}
+
+static void qconv2d_passes_straight_through(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = leaf(g, "x", RLXVK_SHAPE(2, 4, 7, 6)),
+                 w = leaf(g, "w", RLXVK_SHAPE(6, 2, 3, 2));
+    rlxvk_tensor xq = to_integers(g, x, 0.1f, 3), wq = to_integers(g, w, 0.2f, -2), got[2],
+                 wanted[2];
+    rlxvk_qconv2d_options options = {.requantize = requantize,
+                                     .stride = {2, 1},
+                                     .padding = {1, 0},
+                                     .groups = 2};
+    rlxvk_conv_options of_gradient = {.kernel = {3, 2},
+                                      .stride = {2, 1},
+                                      .padding = {1, 0},
+                                      .groups = 2};
+    rlxvk_tensor y = rlxvk_qconv2d(g, xq, wq, RLXVK_NONE, &options);
+    rlxvk_tensor seed = leaf(g, "seed", rlxvk_tensor_shape(g, y));
+    rlxvk_grad(g, to_reals(g, y, 0.5f, 1), seed, (rlxvk_tensor[]){x, w}, 2, got);
+    rlxvk_tensor dy = rlxvk_mul(g, seed, number(g, requantize.multiplier));
+    wanted[0] = rlxvk_conv_backward_input(g, to_reals(g, wq, 1, -2), dy, (int64_t[]){7, 6, 0},
+                                          &of_gradient);
+    wanted[1] = rlxvk_conv_backward_weight(g, to_reals(g, xq, 1, 3), dy, &of_gradient);
+    expect_equal(g, got, wanted, 2);
+}
+
+/* Nothing flows through a cast to or from integers; reshaped integers pass on what they get. */
+static void casts_to_integers_stop(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = leaf(g, "x", RLXVK_SHAPE(6)), got[1], wanted[1];
+    rlxvk_tensor cast = rlxvk_cast(g, rlxvk_cast(g, x, RLXVK_I8), RLXVK_F32);
+    rlxvk_tensor q = rlxvk_reshape(g, to_integers(g, x, 0.5f, 0), RLXVK_SHAPE(2, 3));
+    rlxvk_tensor widened = rlxvk_reshape(g, rlxvk_cast(g, q, RLXVK_F32), RLXVK_SHAPE(6));
+    rlxvk_tensor seed = leaf(g, "seed", RLXVK_SHAPE(6));
+    rlxvk_tensor y = rlxvk_reshape(g, to_reals(g, q, 0.5f, 0), RLXVK_SHAPE(6));
+    rlxvk_grad(g, rlxvk_add(g, rlxvk_add(g, cast, widened), y), seed, &x, 1, got);
+    wanted[0] = seed;
+    expect_equal(g, got, wanted, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(qmatmul_passes_straight_through),
+        cmocka_unit_test(qconv2d_passes_straight_through),
+        cmocka_unit_test(casts_to_integers_stop),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}
