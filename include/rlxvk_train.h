@@ -154,11 +154,19 @@ rlxvk_tensor rlxvk_softmax_cross_entropy_dense_backward(rlxvk_graph *g, rlxvk_te
  * window's maximum (minimum) gets its dy [N, C, windows], added up in the order of the windows; a
  * NaN is more than any number. Windows that hold nothing but -Inf (+Inf) pass nothing on. dx has
  * the shape of x. Exact where a cell is chosen once, else off by at most 1e-7 +
- * u (8 + 4 sqrt K) S, of K windows with magnitudes S. Only dy has a gradient, and none yet. */
+ * u (8 + 4 sqrt K) S, of K windows with magnitudes S. Only dy has a gradient: pool_*_take. */
 rlxvk_tensor rlxvk_pool_max_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                      const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_min_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                      const rlxvk_pool_options *options);
+
+/* The way back: of values, which have the shape of x (E_SHAPE), each window takes the one at the
+ * cell that pool_*_backward would give its dy; 0 where it chooses none. Exact. Only values have a
+ * gradient. */
+rlxvk_tensor rlxvk_pool_max_take(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor values,
+                                 const rlxvk_pool_options *options);
+rlxvk_tensor rlxvk_pool_min_take(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor values,
+                                 const rlxvk_pool_options *options);
 
 /* The gradients of conv over 1, 2 or 3 axes, by its options. dy [N, Cout, spatial] may have fewer
  * windows along an axis than fit (E_SHAPE: more); those that are not there count as 0. Taps outside

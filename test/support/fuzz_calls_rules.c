@@ -9,3 +9,29 @@ rlxvk_tensor fuzz_call_grouped_matmul_backward_weight(fuzz_maker *m)
     int64_t experts = fuzz_bool(m->in) ? fuzz_dim(m) : fuzz_number(m);
     return rlxvk_grouped_matmul_backward_weight(m->g, x, dy, idx, experts, fuzz_bool(m->in));
 }
+
+static rlxvk_tensor pool_take(fuzz_maker *m, bool largest)
+{
+    uint32_t spatial = 1 + fuzz_below(m->in, 3), bits = fuzz_byte(m->in);
+    rlxvk_shape x = fuzz_shape(m, 2 + spatial);
+    rlxvk_pool_options o = {0};
+    for (uint32_t i = 0; i < spatial; i++) {
+        o.kernel[i] = bits & 1 ? 1 : x.dims[2 + i];
+        if (bits >= 128)
+            o.stride[i] = fuzz_number(m);
+        if (bits >= 250)
+            o.padding[i] = fuzz_number(m);
+    }
+    rlxvk_tensor image = f32(m, x), values = f32(m, x);
+    return (largest ? rlxvk_pool_max_take : rlxvk_pool_min_take)(m->g, image, values, &o);
+}
+
+rlxvk_tensor fuzz_call_pool_max_take(fuzz_maker *m)
+{
+    return pool_take(m, true);
+}
+
+rlxvk_tensor fuzz_call_pool_min_take(fuzz_maker *m)
+{
+    return pool_take(m, false);
+}
