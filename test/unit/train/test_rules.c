@@ -1,6 +1,6 @@
 /*
  * Gradients that differences do not tell, against the same written out with builder calls: what
- * passes straight through integers, and what nothing flows into.
+ * passes straight through integers, what nothing flows into, second orders.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,12 +148,55 @@ static void casts_to_integers_stop(void **state)
     expect_equal(g, got, wanted, 1);
 }
 
+/* ---- Second orders ---- */
+
+/* The gradients by q, k and v of the sum of the squares of the gradients of y and lse. */
+static void differentiate_twice(rlxvk_graph *g, const rlxvk_tensor wrt[3], rlxvk_tensor y,
+                                rlxvk_tensor lse, rlxvk_tensor out[3])
+{
+    static const int32_t axes[] = {0, 1, 2, 3};
+    rlxvk_tensor loss = rlxvk_add(g, rlxvk_reduce_sum(g, rlxvk_sin(g, y), axes, 4, false),
+                                  rlxvk_reduce_sum(g, rlxvk_mul(g, lse, lse), axes, 3, false));
+    rlxvk_tensor first[3], squares = number(g, 0);
+    rlxvk_grad(g, loss, RLXVK_NONE, wrt, 3, first);
+    for (size_t i = 0; i < 3; i++)
+        squares = rlxvk_add(g, squares,
+                            rlxvk_reduce_sum(g, rlxvk_mul(g, first[i], first[i]), axes, 4, false));
+    rlxvk_grad(g, squares, RLXVK_NONE, wrt, 3, out);
+}
+
+/* Causal attention with its log-sum-exp against one of matmul and softmax. */
+static void attention_is_differentiated_twice(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    const int32_t last = 3;
+    const float seen[] = {1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0};
+    rlxvk_tensor t[] = {leaf(g, "q", RLXVK_SHAPE(1, 2, 3, 4)),
+                        leaf(g, "k", RLXVK_SHAPE(1, 2, 5, 4)),
+                        leaf(g, "v", RLXVK_SHAPE(1, 2, 5, 4))};
+    rlxvk_tensor got[3], wanted[3], lse;
+    rlxvk_tensor mask = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, 3, 5), seen, sizeof seen);
+    rlxvk_attention_options options = {.mask = RLXVK_MASK_CUSTOM,
+                                       .layout = RLXVK_LAYOUT_BHSD,
+                                       .score_scale = 0.5f};
+    rlxvk_tensor y = rlxvk_attention_with_lse(g, t[0], t[1], t[2], mask, &options, &lse);
+    differentiate_twice(g, t, y, lse, got);
+    rlxvk_matmul_options transposed = {.transpose_b = true};
+    rlxvk_tensor s = rlxvk_mul(g, rlxvk_matmul_with(g, t[0], t[1], &transposed), number(g, 0.5f));
+    s = rlxvk_where(g, mask, s, number(g, -INFINITY));
+    lse = rlxvk_log(g, rlxvk_reduce_sum(g, rlxvk_exp(g, s), &last, 1, false));
+    differentiate_twice(g, t, rlxvk_matmul(g, rlxvk_softmax(g, s, 3), t[2]), lse, wanted);
+    expect_equal(g, got, wanted, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(qmatmul_passes_straight_through),
         cmocka_unit_test(qconv2d_passes_straight_through),
         cmocka_unit_test(casts_to_integers_stop),
+        cmocka_unit_test(attention_is_differentiated_twice),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
