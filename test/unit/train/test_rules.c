@@ -1,6 +1,6 @@
 /*
  * Gradients that differences do not tell, against the same written out with builder calls: what
- * passes straight through integers, what nothing flows into, second orders.
+ * passes straight through integers, what nothing flows into, custom ops, second orders.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static rlxvk_graph *new_graph(void)
 {
@@ -148,6 +149,107 @@ static void casts_to_integers_stop(void **state)
     expect_equal(g, got, wanted, 1);
 }
 
+/* ---- Custom ops ---- */
+
+/* scaled_sum: alpha a + b, alpha its attribute. */
+static bool infer_sum(const rlxvk_shape *inputs, size_t count, const void *attributes, size_t size,
+                      rlxvk_shape *out_shape, rlxvk_dtype *out_dtype)
+{
+    (void)attributes, (void)size, (void)out_dtype;
+    *out_shape = inputs[0];
+    return count == 2;
+}
+
+static int host_sum(const rlxvk_custom_view *inputs, size_t count, const void *attributes,
+                    size_t size, const rlxvk_shape *shape, float *out)
+{
+    float alpha;
+    memcpy(&alpha, attributes, size);
+    for (uint64_t i = 0; i < shape_numel(shape); i++)
+        out[i] = alpha * inputs[0].values[i] + inputs[1].values[i];
+    return count != 2;
+}
+
+/* How to write one: the gradient of a result becomes those of the operands, by builder calls. */
+static bool vjp_of_sum(const rlxvk_custom_gradient *call)
+{
+    float alpha;
+    memcpy(&alpha, call->attributes, sizeof alpha);
+    if (alpha == 0)
+        return false;
+    if (call->wanted[0])
+        call->d_inputs[0] = rlxvk_mul(call->graph, call->d_output, number(call->graph, alpha));
+    call->d_inputs[1] = call->d_output;
+    return true;
+}
+
+/* Of no shape that an operand has. */
+static bool wrong_vjp(const rlxvk_custom_gradient *call)
+{
+    call->d_inputs[0] = number(call->graph, 1);
+    return true;
+}
+
+static bool foreign_vjp(const rlxvk_custom_gradient *call)
+{
+    call->d_inputs[1] = (rlxvk_tensor){call->d_output.id, call->d_output.graph + 1};
+    return true;
+}
+
+static void register_sum(const char *name, bool (*vjp)(const rlxvk_custom_gradient *))
+{
+    expect_ok(rlxvk_custom_register(&(rlxvk_custom_op){
+        .name = name, .input_count = 2, .infer = infer_sum, .host = host_sum, .vjp = vjp}));
+}
+
+static rlxvk_tensor scaled_sum(rlxvk_graph *g, const char *name, rlxvk_tensor a, rlxvk_tensor b,
+                               float alpha)
+{
+    return rlxvk_custom(g, name, (rlxvk_tensor[]){a, b}, 2, &alpha, sizeof alpha);
+}
+
+/* Twice: the custom op lies on the way back, too. */
+static void custom_ops_bring_their_gradients(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = leaf(g, "x", RLXVK_SHAPE(2, 3)), w = leaf(g, "w", RLXVK_SHAPE(2, 3));
+    rlxvk_tensor first[2], got[4], wanted[4], seed = leaf(g, "seed", RLXVK_SHAPE(2, 3));
+    const rlxvk_tensor wrt[] = {x, w};
+    register_sum("scaled_sum", vjp_of_sum);
+    rlxvk_tensor s = scaled_sum(g, "scaled_sum", rlxvk_mul(g, x, x), w, 3);
+    rlxvk_grad(g, rlxvk_mul(g, s, s), seed, wrt, 2, got);
+    rlxvk_grad(g, got[0], seed, wrt, 2, got + 2);
+    s = rlxvk_add(g, rlxvk_mul(g, rlxvk_mul(g, x, x), number(g, 3)), w);
+    rlxvk_grad(g, rlxvk_mul(g, s, s), seed, wrt, 2, first);
+    rlxvk_grad(g, first[0], seed, wrt, 2, wanted + 2);
+    wanted[0] = first[0];
+    wanted[1] = first[1];
+    expect_equal(g, got, wanted, 4);
+}
+
+static void refuse(const char *name, float alpha, rlxvk_status status, const char *part)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = leaf(g, "x", RLXVK_SHAPE(2, 3)), dx;
+    rlxvk_grad(g, scaled_sum(g, name, x, x, alpha), x, &x, 1, &dx);
+    expect_error(rlxvk_graph_status(g), status, part);
+    assert_int_equal(dx.id, 0);
+    rlxvk_graph_destroy(g);
+}
+
+static void what_custom_ops_may_not_say(void **state)
+{
+    (void)state;
+    register_sum("plain_sum", NULL);
+    register_sum("wrong_sum", wrong_vjp);
+    register_sum("foreign_sum", foreign_vjp);
+    refuse("plain_sum", 1, RLXVK_E_UNSUPPORTED, "'plain_sum' was registered without a vjp");
+    refuse("scaled_sum", 0, RLXVK_E_CUSTOM, "'scaled_sum' refused to be differentiated");
+    refuse("wrong_sum", 1, RLXVK_E_SHAPE, "got a gradient of scalar");
+    refuse("foreign_sum", 1, RLXVK_E_DANGLING, "gradient of operand");
+}
+
 /* ---- Second orders ---- */
 
 /* The gradients by q, k and v of the sum of the squares of the gradients of y and lse. */
@@ -196,6 +298,8 @@ int main(void)
         cmocka_unit_test(qmatmul_passes_straight_through),
         cmocka_unit_test(qconv2d_passes_straight_through),
         cmocka_unit_test(casts_to_integers_stop),
+        cmocka_unit_test(custom_ops_bring_their_gradients),
+        cmocka_unit_test(what_custom_ops_may_not_say),
         cmocka_unit_test(attention_is_differentiated_twice),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
