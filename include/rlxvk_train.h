@@ -32,6 +32,14 @@ extern "C" {
 void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
                 size_t count, rlxvk_tensor *out_gradients);
 
+/* rlxvk_call of a body of one output whose gradient is said by `vjp`, in place of the body's own:
+ * for what is cheaper so, or to be estimated. vjp has the body's inputs, then its result and what
+ * arrived for that (of one shape; F32 or C64), and as outputs the gradients of the inputs, of their
+ * shapes. It is copied, and inlined where rlxvk_grad comes by, with the errors of bodies
+ * (rlxvk_ops.h); a gradient of another shape is E_SHAPE. What it is made of has gradients, too. */
+rlxvk_tensor rlxvk_custom_function(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_graph *vjp,
+                                   const rlxvk_tensor *inputs, size_t count);
+
 /* ---- Backward ops ---- */
 
 /* What rlxvk_grad builds, for those who write gradients of their own; each is an op like others,

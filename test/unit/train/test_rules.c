@@ -1,6 +1,7 @@
 /*
  * Gradients that differences do not tell, against the same written out with builder calls: what
- * passes straight through integers, what nothing flows into, custom ops, second orders.
+ * passes straight through integers, what nothing flows into, custom ops and functions, second
+ * orders.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -250,6 +251,73 @@ static void what_custom_ops_may_not_say(void **state)
     refuse("foreign_sum", 1, RLXVK_E_DANGLING, "gradient of operand");
 }
 
+/* ---- Custom functions ---- */
+
+/* round(a b), and for its gradients da = dy b, db = dy y: what differences would not say. */
+static void make_function(rlxvk_graph **body, rlxvk_graph **vjp)
+{
+    *body = new_graph();
+    *vjp = new_graph();
+    rlxvk_tensor a = leaf(*body, "a", RLXVK_SHAPE(2, 3)), b = leaf(*body, "b", RLXVK_SHAPE(2, 3));
+    rlxvk_graph_output(*body, rlxvk_round(*body, rlxvk_mul(*body, a, b)));
+    leaf(*vjp, "a", RLXVK_SHAPE(2, 3));
+    b = leaf(*vjp, "b", RLXVK_SHAPE(2, 3));
+    rlxvk_tensor y = leaf(*vjp, "y", RLXVK_SHAPE(2, 3)), dy = leaf(*vjp, "dy", RLXVK_SHAPE(2, 3));
+    rlxvk_graph_output(*vjp, rlxvk_mul(*vjp, dy, b));
+    rlxvk_graph_output(*vjp, rlxvk_mul(*vjp, dy, y));
+}
+
+/* Within a body of another call, and with all bodies gone before the gradients are taken. */
+static void custom_functions_say_their_gradients(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph(), *outer = new_graph(), *body, *vjp;
+    rlxvk_tensor a = leaf(g, "a", RLXVK_SHAPE(2, 3)), b = leaf(g, "b", RLXVK_SHAPE(2, 3)), y;
+    rlxvk_tensor seed = leaf(g, "seed", RLXVK_SHAPE(2, 3)), got[3], wanted[3];
+    rlxvk_tensor in[] = {leaf(outer, "a", RLXVK_SHAPE(2, 3)), leaf(outer, "b", RLXVK_SHAPE(2, 3))};
+    make_function(&body, &vjp);
+    rlxvk_graph_output(outer, rlxvk_custom_function(outer, body, vjp, in, 2));
+    rlxvk_graph_destroy(body);
+    rlxvk_graph_destroy(vjp);
+    rlxvk_call(g, outer, (rlxvk_tensor[]){a, b}, 2, &y, 1);
+    rlxvk_graph_destroy(outer);
+    rlxvk_grad(g, y, seed, (rlxvk_tensor[]){a, b}, 2, got);
+    got[2] = y;
+    wanted[0] = rlxvk_mul(g, seed, b);
+    wanted[2] = rlxvk_round(g, rlxvk_mul(g, a, b));
+    wanted[1] = rlxvk_mul(g, seed, wanted[2]);
+    expect_equal(g, got, wanted, 3);
+}
+
+static void what_custom_functions_may_not_be(void **state)
+{
+    (void)state;
+    rlxvk_graph *g = new_graph(), *body, *vjp;
+    rlxvk_tensor x = leaf(g, "x", RLXVK_SHAPE(2, 3)), both[] = {x, x}, d;
+    make_function(&body, &vjp);
+    assert_int_equal(rlxvk_custom_function(g, body, body, both, 2).id, 0);
+    expect_error(rlxvk_graph_status(g), RLXVK_E_ARITY, "custom_function: vjp");
+    rlxvk_graph_destroy(g);
+    g = new_graph();
+    x = leaf(g, "x", RLXVK_SHAPE(2, 3));
+    assert_int_equal(rlxvk_custom_function(g, vjp, vjp, both, 2).id, 0);
+    expect_error(rlxvk_graph_status(g), RLXVK_E_ARITY, "custom_function: body");
+    rlxvk_graph_destroy(g);
+    rlxvk_graph_destroy(vjp);
+    vjp = new_graph(); /* a gradient of another shape */
+    for (int i = 0; i < 4; i++)
+        leaf(vjp, (const char *[]){"a", "b", "y", "dy"}[i], RLXVK_SHAPE(2, 3));
+    rlxvk_graph_output(vjp, number(vjp, 1));
+    rlxvk_graph_output(vjp, number(vjp, 1));
+    g = new_graph();
+    both[0] = both[1] = x = leaf(g, "x", RLXVK_SHAPE(2, 3));
+    rlxvk_grad(g, rlxvk_custom_function(g, body, vjp, both, 2), x, &x, 1, &d);
+    expect_error(rlxvk_graph_status(g), RLXVK_E_SHAPE, "got a gradient of scalar");
+    rlxvk_graph_destroy(g);
+    rlxvk_graph_destroy(body);
+    rlxvk_graph_destroy(vjp);
+}
+
 /* ---- Second orders ---- */
 
 /* The gradients by q, k and v of the sum of the squares of the gradients of y and lse. */
@@ -300,6 +368,8 @@ int main(void)
         cmocka_unit_test(casts_to_integers_stop),
         cmocka_unit_test(custom_ops_bring_their_gradients),
         cmocka_unit_test(what_custom_ops_may_not_say),
+        cmocka_unit_test(custom_functions_say_their_gradients),
+        cmocka_unit_test(what_custom_functions_may_not_be),
         cmocka_unit_test(attention_is_differentiated_twice),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -6,7 +6,7 @@
  *   scan   length, save=1 (the trajectory), checkpoints; in=carry;b..;x.. (x.. [length, ..])
  *   while  limit, bound: goes on while all |carry| < bound; in=carry;b..
  *   if     in=predicate;carry;b..;x..; the other branch is exp(carry)
- *   call   in=carry;b..;x..
+ *   call   in=carry;b..;x..; custom_function: the same with a vjp, which is the body's gradient
  */
 #include "conform/cases/cases.h"
 
@@ -16,7 +16,7 @@ static const char *const names[] = {"carry", "b0", "b1", "x0", "x1"};
 
 enum { MOST_VALUES = COUNT(names) };
 
-enum body_kind { BODY_OF_STEP, BODY_OF_ROUND, BODY_OF_BRANCH, BODY_OF_OTHER };
+enum body_kind { BODY_OF_STEP, BODY_OF_ROUND, BODY_OF_BRANCH, BODY_OF_OTHER, BODY_OF_GRADIENT };
 
 typedef struct values {
     rlxvk_tensor items[MOST_VALUES];
@@ -47,20 +47,34 @@ static rlxvk_shape body_shape(const rlxvk_graph *g, const values *v, size_t i, b
     return s;
 }
 
+static rlxvk_tensor apply(rlxvk_graph *body, const values *v, const rlxvk_tensor *in)
+{
+    rlxvk_tensor h = in[0];
+    for (size_t i = 1; i < v->count; i++)
+        h = i <= v->broadcasts ? rlxvk_matmul(body, h, in[i]) : rlxvk_fma(body, h, in[i], h);
+    return rlxvk_sin(body, h);
+}
+
 static rlxvk_graph *make_body(const rlxvk_graph *g, const values *v, enum body_kind kind)
 {
     rlxvk_graph *body = NULL;
-    rlxvk_tensor in[MOST_VALUES] = {{0}}, h;
+    rlxvk_tensor in[MOST_VALUES] = {{0}}, d[MOST_VALUES] = {{0}}, h;
     if (rlxvk_graph_create(&body) != RLXVK_OK)
         return NULL;
     for (size_t i = 0; i < v->count; i++)
         in[i] = rlxvk_input(body, names[i], RLXVK_F32, body_shape(g, v, i, kind == BODY_OF_STEP));
-    h = in[0];
-    for (size_t i = 1; i < v->count && kind != BODY_OF_OTHER; i++)
-        h = i <= v->broadcasts ? rlxvk_matmul(body, h, in[i]) : rlxvk_fma(body, h, in[i], h);
-    rlxvk_graph_output(body, kind == BODY_OF_OTHER ? rlxvk_exp(body, h) : rlxvk_sin(body, h));
+    h = kind == BODY_OF_OTHER ? rlxvk_exp(body, in[0]) : apply(body, v, in);
+    if (kind != BODY_OF_GRADIENT)
+        rlxvk_graph_output(body, h);
     for (size_t i = 1; i < v->count && kind == BODY_OF_ROUND; i++)
         rlxvk_graph_output(body, in[i]);
+    if (kind == BODY_OF_GRADIENT) {
+        rlxvk_input(body, "y", RLXVK_F32, rlxvk_tensor_shape(body, h));
+        rlxvk_tensor dy = rlxvk_input(body, "dy", RLXVK_F32, rlxvk_tensor_shape(body, h));
+        rlxvk_grad(body, h, dy, in, v->count, d);
+        for (size_t i = 0; i < v->count; i++)
+            rlxvk_graph_output(body, d[i]);
+    }
     return body;
 }
 
@@ -107,9 +121,13 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         return build_scan(g, s, &v);
     if (strcmp(s->row, "while") == 0)
         return build_while(g, s, &v);
-    rlxvk_graph *body = make_body(g, &v, BODY_OF_BRANCH), *other = make_body(g, &v, BODY_OF_OTHER);
-    if (strcmp(s->row, "if") == 0)
+    bool branches = strcmp(s->row, "if") == 0;
+    rlxvk_graph *body = make_body(g, &v, BODY_OF_BRANCH);
+    rlxvk_graph *other = make_body(g, &v, branches ? BODY_OF_OTHER : BODY_OF_GRADIENT);
+    if (branches)
         y = rlxvk_if(g, case_tensor(s, inputs, "predicate"), body, other, v.items, v.count);
+    else if (strcmp(s->row, "custom_function") == 0)
+        y = rlxvk_custom_function(g, body, other, v.items, v.count);
     else
         rlxvk_call(g, body, v.items, v.count, &y, 1);
     rlxvk_graph_destroy(body);
@@ -170,33 +188,33 @@ static void generate_scans(case_list *list)
     case_add_all(list, "scan", refused, COUNT(refused));
 }
 
+#define CARRY    "carry:f32:3x4:range:0.2:0.9"
+#define MATRIX   "b0:f32:4x4:range:0.1:0.4"
+#define SEQUENCE "x0:f32:3x4:range:0.1:0.4"
+
 static void generate(case_list *list)
 {
     static const char *const lines[] = {
-        "while within=1e-5 limit=0 in=carry:f32:3x4:range:0.2:0.9",
-        "while within=1e-5 limit=5 in=carry:f32:3x4:range:0.2:0.9;b0:f32:4x4:range:0.1:0.4",
-        "while within=1e-5 limit=5 "
-        "in=carry:f32:3x4:range:0.2:0.9;b0:f32:4x4:range:0.1:0.4;b1:f32:4x4:range:0.1:0.4",
+        "while within=1e-5 limit=0 in=" CARRY,
+        "while within=1e-5 limit=5 in=" CARRY ";" MATRIX,
+        "while within=1e-5 limit=5 in=" CARRY ";" MATRIX ";b1:f32:4x4:range:0.1:0.4",
         /* ends at once, and on the way */
-        "while within=1e-5 limit=5 bound=0 in=carry:f32:3x4:range:0.2:0.9;b0:f32:4x4:range:0.1:0.4",
+        "while within=1e-5 limit=5 bound=0 in=" CARRY ";" MATRIX,
         "while within=1e-5 limit=9 bound=0.9 in=carry:f32:3x4:range:0.01:0.1;"
         "b0:f32:4x4:range:0.3:0.6",
-        "if within=1e-5 "
-        "in=predicate:bool:scalar:one;carry:f32:3x4:range:0.2:0.9;b0:f32:4x4:range:0.1:0.4",
-        "if within=1e-5 "
-        "in=predicate:bool:scalar:zero;carry:f32:3x4:range:0.2:0.9;b0:f32:4x4:range:0.1:0.4",
-        "if within=1e-5 "
-        "in=predicate:bool:3x1:bool;carry:f32:3x4:range:0.2:0.9;b0:f32:4x4:range:0.1:0.4;"
-        "x0:f32:3x4:range:0.1:0.4",
-        "call within=1e-5 in=carry:f32:3x4:range:0.2:0.9",
-        "call within=1e-5 "
-        "in=carry:f32:3x4:range:0.2:0.9;b0:f32:4x4:range:0.1:0.4;x0:f32:3x4:range:0.1:0.4;x1:f32:"
-        "1x4:range:0.1:0.4",
+        "if within=1e-5 in=predicate:bool:scalar:one;" CARRY ";" MATRIX,
+        "if within=1e-5 in=predicate:bool:scalar:zero;" CARRY ";" MATRIX,
+        "if within=1e-5 in=predicate:bool:3x1:bool;" CARRY ";" MATRIX ";" SEQUENCE,
+        "call within=1e-5 in=" CARRY,
+        "call within=1e-5 in=" CARRY ";" MATRIX ";" SEQUENCE ";x1:f32:1x4:range:0.1:0.4",
+        "custom_function within=1e-5 in=" CARRY,
+        "custom_function within=1e-5 in=" CARRY ";" MATRIX ";" SEQUENCE ";x1:f32:1x4:range:0.1:0.4",
+        "custom_function in=carry:f32:0x4",
     };
     generate_scans(list);
     case_add_all(list, "", lines, COUNT(lines));
 }
 
-static const char *const rows[] = {"scan", "while", "if", "call", NULL};
+static const char *const rows[] = {"scan", "while", "if", "call", "custom_function", NULL};
 
 const case_family control_cases = {rows, build, generate};
