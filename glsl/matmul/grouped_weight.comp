@@ -3,8 +3,8 @@
  * y[e] = the sum over the rows i that name expert e of a[i]^T b[i], a [rows, M], b [rows, N], y [E,
  * M, N]: a product through shared memory (tile.glsl) whose K are the expert's rows. These are a run
  * of `positions`, which starts[e * stride] begins, or, where there are no more rows than LISTED and
- * invocations, what the workgroup finds among the indices. Either way they ascend, so that the order
- * of the sums is fixed. Grid: tiles, then splits of the rows, then experts.
+ * invocations, what the workgroup finds among the indices. Either way they ascend, so that the
+ * order of the sums is fixed. Grid: tiles, then splits of the rows, then experts.
  *
  * Of the arguments, k is the number of rows, k_slice that of splits, bias_offset the indices',
  * batch_count that of experts, batch_dims[0] the stride of starts.
