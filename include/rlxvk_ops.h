@@ -550,6 +550,21 @@ typedef struct rlxvk_custom_kernel {
     rlxvk_custom_arguments arguments;
 } rlxvk_custom_kernel;
 
+/* What a custom op's `vjp` reads and fills: for rlxvk_grad it appends to the graph, by the builder
+ * calls of these headers, what hands the gradient of the result on to the operands. */
+typedef struct rlxvk_custom_gradient {
+    rlxvk_graph *graph;
+    const rlxvk_tensor *inputs;
+    size_t input_count;
+    const void *attributes;
+    size_t attribute_size;
+    rlxvk_tensor output, d_output; /* of one shape */
+    const bool *wanted;            /* by operand: whether its gradient is of use */
+    /* To fill: the gradient of each operand, of its shape (E_SHAPE); RLXVK_NONE, as it is given,
+     * where nothing flows. */
+    rlxvk_tensor *d_inputs;
+} rlxvk_custom_gradient;
+
 typedef struct rlxvk_custom_op {
     const char *name;
     uint32_t input_count; /* at most 7 */
@@ -561,6 +576,10 @@ typedef struct rlxvk_custom_op {
     int (*host)(const rlxvk_custom_view *inputs, size_t count, const void *attributes, size_t size,
                 const rlxvk_shape *shape, float *out);
     const rlxvk_custom_kernel *kernel; /* may be NULL */
+    /* False refuses: E_CUSTOM. Called by rlxvk_grad, once for each node of the op that a gradient
+     * arrives at, in the thread that differentiates; its graph is not to be destroyed. NULL: the op
+     * has no gradient, E_UNSUPPORTED. */
+    bool (*vjp)(const rlxvk_custom_gradient *call);
 } rlxvk_custom_op;
 
 /* Adds the op to the process's table; a second registration of a name replaces it for graphs built

@@ -19,13 +19,16 @@ extern "C" {
  * order. `seed` is the gradient of something further with respect to the loss, of its shape;
  * RLXVK_NONE is 1 where the loss has one element. A wrt that the loss does not depend on gets
  * zeros. Nothing flows into indices, labels, masks, integers and BOOL, nor through what is constant
- * almost everywhere (comparisons, argmax, topk, random numbers); round, quantize and dequantize
- * pass it on as the identity. Gradients are tensors like others: they may be differentiated again,
- * be outputs, or be read by optimizers. They read the operands of the ops they go through, where
- * those have been written in place since, as they are then.
- * E_SHAPE: a loss of several elements without a seed, a seed of another shape. E_DTYPE: a wrt of
- * integers or BOOL, a complex loss without a seed. E_UNSUPPORTED: an op on the way has no gradient;
- * it is named with its node. */
+ * almost everywhere (comparisons, argmax, topk, random numbers), nor into packed weights, their
+ * scales and zero points. Estimates pass straight through what rounds: round, quantize and
+ * dequantize are the identity, qmatmul and qconv2d their sums times the multiplier before they are
+ * rounded and saturated, of x and w less their zero points and not of the I32 bias; of I8 tensors
+ * those that quantize, qmatmul and qconv2d make, and what is made of these alone, pass it on.
+ * Gradients are tensors like others: they may be differentiated again, be outputs, or be read by
+ * optimizers. They read the operands of the ops they go through, where those have been written in
+ * place since, as they are then. E_SHAPE: a loss of several elements without a seed, a seed of
+ * another shape. E_DTYPE: a wrt of integers or BOOL, a complex loss without a seed. E_UNSUPPORTED:
+ * an op on the way has no gradient; it is named with its node. */
 void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
                 size_t count, rlxvk_tensor *out_gradients);
 
@@ -36,6 +39,14 @@ void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxv
  * the end of each of n equal layers leaves memory for n results and one layer, and makes a step a
  * forward pass longer; rlxvk_executable_memory says how much is computed again. */
 void rlxvk_checkpoint(rlxvk_graph *g, rlxvk_tensor t);
+
+/* rlxvk_call of a body of one output whose gradient is said by `vjp`, in place of the body's own:
+ * for what is cheaper so, or to be estimated. vjp has the body's inputs, then its result and what
+ * arrived for that (of one shape; F32 or C64), and as outputs the gradients of the inputs, of their
+ * shapes. It is copied, and inlined where rlxvk_grad comes by, with the errors of bodies
+ * (rlxvk_ops.h); a gradient of another shape is E_SHAPE. What it is made of has gradients, too. */
+rlxvk_tensor rlxvk_custom_function(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_graph *vjp,
+                                   const rlxvk_tensor *inputs, size_t count);
 
 /* ---- Backward ops ---- */
 
@@ -60,7 +71,8 @@ rlxvk_tensor rlxvk_rope_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor c
  * capped product: ds = p (dp - sum(p dp)), dz = ds (1 - (t / softcap)^2), dq = scale dz k, dk =
  * scale dz^T q, dv = p^T dy, dbias = ds, summed over what the mask is broadcast along. Rows without
  * allowed keys give 0. No scores are stored: memory beside the results is that of q. Gradients of
- * it itself: E_UNSUPPORTED. */
+ * it itself are taken of plain products and softmax, which do store the scores, several times Sq by
+ * Sk for each head: second orders are for small problems, with finite operands. */
 rlxvk_tensor rlxvk_attention_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
                                       rlxvk_tensor v, rlxvk_tensor dy, rlxvk_tensor mask,
                                       const rlxvk_attention_options *options, rlxvk_tensor *out_dk,
@@ -159,6 +171,17 @@ rlxvk_tensor rlxvk_gated_delta_net_backward(rlxvk_graph *g, rlxvk_tensor q, rlxv
                                             rlxvk_tensor *out_dv, rlxvk_tensor *out_ddecay,
                                             rlxvk_tensor *out_dbeta, rlxvk_tensor *out_dinitial);
 
+/* ---- Products ---- */
+
+/* Of grouped_matmul's w, [experts, K, N] or with transpose_w [experts, N, K]: of each expert the
+ * sum of x^T dy over the rows that name it, in their order; zeros where none does. x [.., K] and dy
+ * [.., N] have as many rows as idx numbers (E_SHAPE); an index that is no expert drops its row.
+ * E_ATTR: negative experts; E_INDEX_RANGE: more than 2^24. Error of a sum of R rows at most 1e-7 +
+ * u (8 + 4 sqrt R) sum |x dy|, u = 2^-24. */
+rlxvk_tensor rlxvk_grouped_matmul_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                                  rlxvk_tensor idx, int64_t experts,
+                                                  bool transpose_w);
+
 /* ---- Losses ---- */
 
 /* -ln softmax(logits)[label] of each row of logits [.., C], C from 1 (E_SHAPE) to 2^24
@@ -191,11 +214,19 @@ rlxvk_tensor rlxvk_softmax_cross_entropy_dense_backward(rlxvk_graph *g, rlxvk_te
  * window's maximum (minimum) gets its dy [N, C, windows], added up in the order of the windows; a
  * NaN is more than any number. Windows that hold nothing but -Inf (+Inf) pass nothing on. dx has
  * the shape of x. Exact where a cell is chosen once, else off by at most 1e-7 +
- * u (8 + 4 sqrt K) S, of K windows with magnitudes S. Only dy has a gradient, and none yet. */
+ * u (8 + 4 sqrt K) S, of K windows with magnitudes S. Only dy has a gradient: pool_*_take. */
 rlxvk_tensor rlxvk_pool_max_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                      const rlxvk_pool_options *options);
 rlxvk_tensor rlxvk_pool_min_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                      const rlxvk_pool_options *options);
+
+/* The way back: of values, which have the shape of x (E_SHAPE), each window takes the one at the
+ * cell that pool_*_backward would give its dy; 0 where it chooses none. Exact. Only values have a
+ * gradient. */
+rlxvk_tensor rlxvk_pool_max_take(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor values,
+                                 const rlxvk_pool_options *options);
+rlxvk_tensor rlxvk_pool_min_take(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor values,
+                                 const rlxvk_pool_options *options);
 
 /* The gradients of conv over 1, 2 or 3 axes, by its options. dy [N, Cout, spatial] may have fewer
  * windows along an axis than fit (E_SHAPE: more); those that are not there count as 0. Taps outside

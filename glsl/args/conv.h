@@ -19,6 +19,11 @@ struct pool_args {
  * the first maximum (minimum) of each. */
 #define POOL_NO_CELL 0xffffffffu
 
+/* pool_take: `numel` windows, `windows` of them in a plane of `cells`. */
+struct pool_take_args {
+    u32 numel, windows, cells, first_offset, values_offset, y_offset;
+};
+
 /* pool_backward: `numel` cells of dx. divide: multipliers of the extents and of the strides. */
 struct pool_backward_args {
     u32 numel;

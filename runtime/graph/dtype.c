@@ -46,6 +46,11 @@ bool dtype_is_integer(rlxvk_dtype t)
     return dtypes[t].integer;
 }
 
+bool dtype_is_continuous(rlxvk_dtype t)
+{
+    return !dtype_is_integer(t) && t != RLXVK_BOOL;
+}
+
 /* BOOL gives way to all, and all give way to C64. An integer and a float make F32, or F64 where
  * either has 64 bits. Of two of a kind the higher rank; F16 and BF16, of which neither holds the
  * other, make F32. */

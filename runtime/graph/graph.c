@@ -32,6 +32,19 @@ error:
     return status;
 }
 
+struct kept_graph {
+    rlxvk_graph *graph;
+    _Atomic uint32_t holders;
+};
+
+static void let_go(kept_graph *k)
+{
+    if (atomic_fetch_sub_explicit(&k->holders, 1, memory_order_acq_rel) != 1)
+        return;
+    rlxvk_graph_destroy(k->graph);
+    memory_free(k);
+}
+
 /* Nodes keep nothing of their own: inputs, attributes, names and data all lie in the arena. */
 void rlxvk_graph_destroy(rlxvk_graph *graph)
 {
@@ -41,6 +54,9 @@ void rlxvk_graph_destroy(rlxvk_graph *graph)
     VECTOR_FREE(&graph->nodes);
     VECTOR_FREE(&graph->outputs);
     VECTOR_FREE(&graph->checkpoints);
+    for (size_t i = 0; i < graph->kept.count; i++)
+        let_go(graph->kept.items[i]);
+    VECTOR_FREE(&graph->kept);
     memory_free(graph->names.ids);
     memory_free(graph);
 }
@@ -179,6 +195,7 @@ rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
     rlxvk_graph *copy = NULL;
     rlxvk_status status;
     TRY(rlxvk_graph_create(&copy));
+    TRY(graph_keep_all(copy, g));
     for (uint32_t id = 0; id < g->nodes.count; id++)
         if (graph_append(copy, graph_node(g, id)) == NODE_NONE)
             TRY(copy->status);
@@ -191,4 +208,44 @@ rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
 error:
     rlxvk_graph_destroy(copy);
     return status;
+}
+
+/* ---- Graphs that nodes point to ---- */
+
+const rlxvk_graph *graph_keep(rlxvk_graph *g, const rlxvk_graph *other)
+{
+    kept_graph *k = memory_zeroed(1, sizeof *k);
+    rlxvk_status status;
+    TRY(k ? RLXVK_OK : status_fail_memory("graph"));
+    atomic_init(&k->holders, 1);
+    TRY(graph_clone(other, &k->graph));
+    TRY(VECTOR_PUSH(&g->kept, k) ? RLXVK_OK : status_fail_memory("graph"));
+    return k->graph;
+error:
+    graph_fail(g, status);
+    if (k)
+        rlxvk_graph_destroy(k->graph);
+    memory_free(k);
+    return NULL;
+}
+
+static bool is_kept(const rlxvk_graph *g, const kept_graph *k)
+{
+    bool found = false;
+    for (size_t i = 0; i < g->kept.count && !found; i++)
+        found = g->kept.items[i] == k;
+    return found;
+}
+
+rlxvk_status graph_keep_all(rlxvk_graph *g, const rlxvk_graph *from)
+{
+    for (size_t i = 0; i < from->kept.count; i++) {
+        kept_graph *k = from->kept.items[i];
+        if (is_kept(g, k))
+            continue;
+        if (!VECTOR_PUSH(&g->kept, k))
+            return status_fail_memory("graph");
+        atomic_fetch_add_explicit(&k->holders, 1, memory_order_relaxed);
+    }
+    return RLXVK_OK;
 }

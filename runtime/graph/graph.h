@@ -35,6 +35,9 @@ typedef struct name_index {
     size_t count, capacity; /* a power of two, or 0 */
 } name_index;
 
+/* A graph that attributes of nodes point to; held by every graph with such nodes (graph_keep). */
+typedef struct kept_graph kept_graph;
+
 struct rlxvk_graph {
     uint32_t serial; /* what its tensors carry; never 0, never that of another graph */
     arena memory;
@@ -43,6 +46,7 @@ struct rlxvk_graph {
     VECTOR(uint32_t) outputs;
     VECTOR(uint32_t) checkpoints; /* nodes, ascending: rlxvk_checkpoint */
     uint64_t recomputed_bytes;    /* of values that gradients compute again */
+    VECTOR(kept_graph *) kept;
     uint64_t
         instances; /* bodies inlined so far, those inside them included: numbers random streams */
     uint64_t inlined;    /* nodes that those bodies had: bounded, since nesting multiplies them */
@@ -79,7 +83,8 @@ typedef enum storage { STORAGE_WORD, STORAGE_PAIR, STORAGE_RAW, STORAGE_HALF } s
 uint32_t dtype_storage_element_bytes(storage s);
 uint64_t dtype_storage_bytes(storage s, uint64_t numel); /* unaligned; at least 4 */
 rlxvk_dtype dtype_promote(rlxvk_dtype a, rlxvk_dtype b);
-bool dtype_is_integer(rlxvk_dtype t); /* I8..I64, U8, U32; not BOOL */
+bool dtype_is_integer(rlxvk_dtype t);    /* I8..I64, U8, U32; not BOOL */
+bool dtype_is_continuous(rlxvk_dtype t); /* stands for real or complex numbers */
 
 /* Host bytes of `from` -> words of a WORD or PAIR slot, and back (core 1.2, 1.3). `count` elements.
  */
@@ -106,6 +111,13 @@ rlxvk_status graph_take(const rlxvk_graph *g, rlxvk_tensor t, const char *call, 
 uint32_t graph_append(rlxvk_graph *g, const node *n);
 /* A copy of the graph's nodes and outputs that owns its memory (constants included). */
 rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out);
+
+/* A copy of `other` that lives as long as a graph that holds it; NULL after a failure, which
+ * sticks.
+ */
+const rlxvk_graph *graph_keep(rlxvk_graph *g, const rlxvk_graph *other);
+/* Holds what `from` holds, too: before nodes of it are copied. */
+rlxvk_status graph_keep_all(rlxvk_graph *g, const rlxvk_graph *from);
 
 /* ---- Names of inputs and params ---- */
 

@@ -33,72 +33,9 @@ typedef struct gradients {
     recompute again;
 } gradients;
 
-static bool is_continuous(rlxvk_dtype t)
-{
-    return t == RLXVK_C64 || (!dtype_is_integer(t) && t != RLXVK_BOOL);
-}
-
 static rlxvk_status graph_status(const rlxvk_graph *g)
 {
     return g->status == RLXVK_OK ? RLXVK_OK : status_fail(g->status, "%s", g->error);
-}
-
-/* ---- For those who write rules ---- */
-
-rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value)
-{
-    float f = (float)value;
-    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &f, sizeof f);
-}
-
-rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape)
-{
-    rlxvk_tensor t = gradient_scalar(g, value);
-    if (dtype == RLXVK_C64)
-        t = rlxvk_cast(g, t, RLXVK_C64);
-    return shape.rank ? rlxvk_expand(g, t, shape) : t;
-}
-
-static rlxvk_tensor sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
-{
-    return rlxvk_reduce_sum(g, t, axes, count, false);
-}
-
-/* The parts apart: reductions take real tensors. */
-static rlxvk_tensor complex_sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
-{
-    static const float units[2][2] = {{0, 1}, {0, -1}}; /* i, -i */
-    rlxvk_tensor i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[0], sizeof units[0]);
-    rlxvk_tensor minus_i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[1], sizeof units[1]);
-    rlxvk_tensor imaginary = rlxvk_cast(g, rlxvk_mul(g, t, minus_i), RLXVK_F32);
-    rlxvk_tensor real = sum(g, rlxvk_cast(g, t, RLXVK_F32), axes, count);
-    return rlxvk_add(g, rlxvk_mul(g, sum(g, imaginary, axes, count), i), real);
-}
-
-rlxvk_tensor gradient_unbroadcast(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape)
-{
-    rlxvk_shape from = rlxvk_tensor_shape(g, t);
-    int32_t axes[RLXVK_MAX_RANK];
-    size_t count = 0;
-    if (shape_equal(&from, &shape))
-        return t;
-    uint32_t missing = from.rank - MIN(shape.rank, from.rank);
-    for (uint32_t i = 0; i < from.rank; i++)
-        if (i < missing || (shape.dims[i - missing] == 1 && from.dims[i] != 1))
-            axes[count++] = (int32_t)i;
-    if (count)
-        t = (rlxvk_tensor_dtype(g, t) == RLXVK_C64 ? complex_sum : sum)(g, t, axes, count);
-    return rlxvk_reshape(g, t, shape);
-}
-
-rlxvk_tensor gradient_expand_to(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape,
-                                const int32_t *axes, size_t count)
-{
-    rlxvk_shape kept = shape;
-    for (size_t i = 0; i < count; i++)
-        kept.dims[axes[i]] = 1;
-    t = rlxvk_reshape(g, t, kept);
-    return shape.rank ? rlxvk_expand(g, t, shape) : t;
 }
 
 /* ---- What has arrived ---- */
@@ -118,6 +55,19 @@ static bool is_wanted(const gradients *s, uint32_t id)
     return s->entries.items[recompute_original(&s->again, id)].wanted;
 }
 
+/* Whether the node hands on what flows to its result. Integers do where they stand for real
+ * numbers: what quantization makes, and what is made of that alone. */
+static bool passes_through(const gradients *s, const node *n)
+{
+    const op_family *family = node_row(n)->family;
+    if (family->vjp == gradient_none)
+        return false;
+    bool passes = dtype_is_continuous((rlxvk_dtype)n->dtype) || family->straight_through;
+    for (uint32_t i = 0; i < n->input_count && !passes && n->dtype == RLXVK_I8; i++)
+        passes = is_wanted(s, n->inputs[i]) && input_dtype(s->graph, n, i) == RLXVK_I8;
+    return passes;
+}
+
 /* Nodes that came since the last call: each depends on a wrt where an operand of it does. */
 static rlxvk_status mark_wanted(gradients *s)
 {
@@ -125,8 +75,7 @@ static rlxvk_status mark_wanted(gradients *s)
     rlxvk_status status = grow(s);
     for (; status == RLXVK_OK && s->marked < s->entries.count; s->marked++) {
         const node *n = graph_node(g, s->marked);
-        bool through =
-            is_continuous((rlxvk_dtype)n->dtype) && node_row(n)->family->vjp != gradient_none;
+        bool through = passes_through(s, n);
         for (uint32_t i = 0; i < n->input_count && through; i++)
             s->entries.items[s->marked].wanted |= is_wanted(s, n->inputs[i]);
     }
@@ -380,7 +329,7 @@ static bool tensors_given(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
         graph_fail(g, graph_take(g, seed, "grad", "seed", 0));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
         if (graph_fail(g, graph_take(g, wrt[i], "grad", "wrt", i)) == RLXVK_OK &&
-            !is_continuous(rlxvk_tensor_dtype(g, wrt[i])))
+            !dtype_is_continuous(rlxvk_tensor_dtype(g, wrt[i])))
             graph_fail(g, status_fail(RLXVK_E_DTYPE,
                                       "grad: wrt %zu is %s; gradients are of real "
                                       "and complex tensors",
@@ -399,11 +348,11 @@ static rlxvk_tensor begin(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed)
         graph_fail(g,
                    status_fail(RLXVK_E_SHAPE, "grad: seed is %s, the loss %s; they must be alike",
                                shape_text(&given, have), shape_text(&shape, want)));
-    else if (!is_continuous(rlxvk_tensor_dtype(g, loss)) ||
+    else if (!dtype_is_continuous(rlxvk_tensor_dtype(g, loss)) ||
              (!seed.id && rlxvk_tensor_dtype(g, loss) == RLXVK_C64))
         graph_fail(g, status_fail(RLXVK_E_DTYPE, "grad: the loss is %s%s",
                                   rlxvk_dtype_name(rlxvk_tensor_dtype(g, loss)),
-                                  is_continuous(rlxvk_tensor_dtype(g, loss))
+                                  dtype_is_continuous(rlxvk_tensor_dtype(g, loss))
                                       ? "; give a seed, or take a real function of it"
                                       : ", which has no gradient"));
     else if (!seed.id && shape_numel(&shape) != 1)

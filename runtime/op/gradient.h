@@ -37,7 +37,7 @@ rlxvk_status gradient_none(gradient_call *c);
 /* As a family's `vjp`: the identity, or what passes for it. */
 rlxvk_status gradient_identity(gradient_call *c);
 
-/* ---- For those who write rules ---- */
+/* ---- For those who write rules: gradient_helpers.c ---- */
 
 rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value);
 /* `value` everywhere; F32 or C64. */

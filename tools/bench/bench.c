@@ -232,8 +232,7 @@ int command_bench(int argc, char **argv)
         return EXIT_USAGE;
     if (j.help)
         return print_help(help);
-    bool table =
-        !(j.tune || j.replay || j.start || j.start_child || j.pipelines || j.training);
+    bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines || j.training);
     rlxvk_status status = bench(&j);
     if (status != RLXVK_OK)
         report_status(status);

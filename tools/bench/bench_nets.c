@@ -40,7 +40,13 @@ static rlxvk_tensor mean_loss(bench_net *n, rlxvk_tensor logits, int64_t rows)
 
 /* ---- GPT-2 ---- */
 
-enum { GPT2_BLOCKS = 12, GPT2_HEADS = 12, GPT2_HEAD = 64, GPT2_CONTEXT = 1024, GPT2_TOKENS = 50257 };
+enum {
+    GPT2_BLOCKS = 12,
+    GPT2_HEADS = 12,
+    GPT2_HEAD = 64,
+    GPT2_CONTEXT = 1024,
+    GPT2_TOKENS = 50257
+};
 
 static rlxvk_tensor linear(bench_net *n, rlxvk_tensor x, int64_t inputs, int64_t outputs)
 {
@@ -77,8 +83,8 @@ rlxvk_tensor bench_gpt2(bench_net *n, int64_t share, uint64_t *out_items)
     rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows));
     rlxvk_tensor embedding = weight(n, RLXVK_SHAPE(tokens, width), 0.02);
     rlxvk_tensor places = weight(n, RLXVK_SHAPE(GPT2_CONTEXT, width), 0.02);
-    rlxvk_tensor h = rlxvk_reshape(g, rlxvk_gather(g, embedding, x, 0),
-                                   RLXVK_SHAPE(batch, GPT2_CONTEXT, width));
+    rlxvk_tensor h =
+        rlxvk_reshape(g, rlxvk_gather(g, embedding, x, 0), RLXVK_SHAPE(batch, GPT2_CONTEXT, width));
     h = rlxvk_reshape(g, rlxvk_add(g, h, places), RLXVK_SHAPE(rows, width));
     for (int i = 0; i < MAX(GPT2_BLOCKS / (int)share, 1); i++) {
         if (n->recompute)

@@ -53,6 +53,7 @@ attention_gradients attention_backward_build(rlxvk_graph *g, const rlxvk_tensor 
                                              const attention_backward_attributes *a);
 rlxvk_status attention_backward_lower(lowering *l, uint32_t id);
 rlxvk_status attention_backward_host(const host_call *call);
+rlxvk_tensor attention_backward_expand(rlxvk_graph *g, const node *n);
 
 /* The forward's dispatches of node `id`, in f32, with the log-sum-exp: y and then lse to `out`,
  * from its start on. The mask is operand number `mask`. */

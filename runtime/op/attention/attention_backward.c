@@ -333,5 +333,6 @@ const op_family attention_backward_family = {
     .infer = attention_backward_infer,
     .lower = attention_backward_lower,
     .host = attention_backward_host,
+    .expand = attention_backward_expand,
     .describe = attention_backward_describe,
 };

@@ -8,6 +8,7 @@
  * it, so that random ops of a body draw anew each time, in the order of full unrolling.
  */
 #include "op/compose/composite.h"
+#include "op/compose/control.h"
 #include "op/random/random.h"
 
 #include <string.h>
@@ -110,8 +111,8 @@ static uint32_t inline_node(inlining *in, uint32_t id)
 }
 
 /* Checks what every body must satisfy before anything is inlined. */
-static bool body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what, size_t inputs,
-                      size_t outputs)
+bool control_body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what, size_t inputs,
+                       size_t outputs)
 {
     if (!graph_ready(g, what) || graph_fail(g, status_require(body, what, "body")) != RLXVK_OK)
         return false;
@@ -168,6 +169,8 @@ static bool rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64
 static bool inlining_create(inlining *in, rlxvk_graph *g, const rlxvk_graph *body, const char *what)
 {
     *in = (inlining){.g = g, .body = body, .what = what};
+    if (graph_fail(g, graph_keep_all(g, body)) != RLXVK_OK)
+        return false;
     in->map = memory_zeroed(body->nodes.count + 1, sizeof *in->map);
     if (in->map)
         memset(in->map, 0xff, body->nodes.count * sizeof *in->map); /* NODE_NONE */
@@ -201,6 +204,13 @@ static bool inline_once(rlxvk_graph *g, const rlxvk_graph *body, const char *wha
     bool done = inlining_create(&in, g, body, what) && inline_round(&in, inputs, count, outputs);
     memory_free(in.map);
     return done;
+}
+
+bool control_inline(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
+                    const rlxvk_tensor *inputs, size_t count, rlxvk_tensor *outputs)
+{
+    return tensors_given(g, inputs, count, what) && rounds_fit(g, what, 1, body->nodes.count) &&
+           inline_once(g, body, what, inputs, count, outputs);
 }
 
 static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char *what)
@@ -237,9 +247,8 @@ void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inp
                 rlxvk_tensor *out_results, size_t result_count)
 {
     if (results_given(g, out_results, result_count, "call", "out_results") &&
-        body_fits(g, body, "call", count, result_count) &&
-        tensors_given(g, inputs, count, "call") && rounds_fit(g, "call", 1, body->nodes.count))
-        (void)inline_once(g, body, "call", inputs, count, out_results);
+        control_body_fits(g, body, "call", count, result_count))
+        (void)control_inline(g, body, "call", inputs, count, out_results);
     settle_results(g, out_results, result_count);
 }
 
@@ -249,8 +258,8 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
     rlxvk_tensor a, b;
     rlxvk_shape both;
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
-    if (!body_fits(g, then_body, "if: then", count, 1) ||
-        !body_fits(g, else_body, "if: else", count, 1) ||
+    if (!control_body_fits(g, then_body, "if: then", count, 1) ||
+        !control_body_fits(g, else_body, "if: else", count, 1) ||
         !writes_nothing(g, then_body, "if: then") || !writes_nothing(g, else_body, "if: else") ||
         !tensors_given(g, captures, count, "if") || !tensors_given(g, &predicate, 1, "if") ||
         !rounds_fit(g, "if", 1, then_body->nodes.count + else_body->nodes.count) ||
@@ -302,8 +311,8 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
         graph_fail(g, status_fail_memory("while"));
     if (count == 0)
         composite_fail(g, "while", RLXVK_E_ARITY, "nothing is carried; needs one value at least");
-    if (body_fits(g, condition, "while: condition", count, 1) &&
-        body_fits(g, body, "while: body", count, count) &&
+    if (control_body_fits(g, condition, "while: condition", count, 1) &&
+        control_body_fits(g, body, "while: body", count, count) &&
         tensors_given(g, carried, count, "while") &&
         rounds_fit(g, "while", max_iterations,
                    condition->nodes.count + body->nodes.count + count + 5) &&
@@ -350,7 +359,8 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
                       const rlxvk_tensor *values, size_t count)
 {
     size_t constants = 1 + o->broadcast_count;
-    if (!body_fits(g, body, "scan: body", count, 1) || !tensors_given(g, values, count, "scan") ||
+    if (!control_body_fits(g, body, "scan: body", count, 1) ||
+        !tensors_given(g, values, count, "scan") ||
         !rounds_fit(g, "scan", (uint64_t)MAX(o->length, 0), body->nodes.count + 2 * count + 2))
         return false;
     if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||

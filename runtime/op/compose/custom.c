@@ -1,9 +1,10 @@
 /*
  * Ops a user brings: shape inference, a host function, and optionally a SPIR-V kernel with a
- * function for its arguments and group counts. A boundary to every rewrite: never folded, never
- * fused. The attributes are opaque bytes.
+ * function for its arguments and group counts, and a function that appends its gradient. A boundary
+ * to every rewrite: never folded, never fused. The attributes are opaque bytes.
  */
 #include "op/compose/custom.h"
+#include "op/gradient.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -263,6 +264,39 @@ static rlxvk_status custom_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* The operands' gradients as the op's own function has them. */
+static rlxvk_status custom_vjp(gradient_call *c)
+{
+    const custom_attributes *a = c->n.attributes;
+    rlxvk_tensor inputs[CUSTOM_MAX_BINDINGS], d_inputs[CUSTOM_MAX_BINDINGS] = {{0}};
+    bool wanted[CUSTOM_MAX_BINDINGS];
+    char who[CALL_LABEL];
+    rlxvk_status status = RLXVK_OK;
+    if (!a->entry->op.vjp)
+        return op_fail(&c->n, RLXVK_E_UNSUPPORTED,
+                       "'%s' was registered without a vjp and so has no gradient; give it one, or "
+                       "put rlxvk_stop_gradient behind it",
+                       a->entry->name);
+    for (uint32_t i = 0; i < c->n.input_count; i++) {
+        inputs[i] = gradient_operand(c, i);
+        wanted[i] = gradient_wanted(c, i);
+    }
+    const rlxvk_custom_gradient call = {c->graph, inputs,  c->n.input_count,
+                                        a->bytes, a->size, gradient_result(c),
+                                        c->dy,    wanted,  d_inputs};
+    if (!a->entry->op.vjp(&call) && c->graph->status == RLXVK_OK)
+        return op_fail(&c->n, RLXVK_E_CUSTOM, "'%s' refused to be differentiated", a->entry->name);
+    for (uint32_t i = 0; i < c->n.input_count && c->graph->status == RLXVK_OK; i++) {
+        if (!d_inputs[i].id)
+            continue;
+        TRY(graph_take(c->graph, d_inputs[i], op_call_label(c->graph, "custom", who),
+                       "gradient of operand", i));
+        gradient_give(c, i, d_inputs[i]);
+    }
+error:
+    return status;
+}
+
 static void custom_describe(const node *n, text *out)
 {
     const custom_attributes *a = n->attributes;
@@ -278,5 +312,6 @@ const op_family custom_family = {
     .has_host = custom_has_host,
     .lower = custom_lower,
     .host = custom_host,
+    .vjp = custom_vjp,
     .describe = custom_describe,
 };

@@ -162,6 +162,7 @@ const op_family pool_family = {.name = "pool",
                                .lower = pool_lower,
                                .host = pool_host,
                                .vjp = pool_vjp,
+                               .expand = pool_expand,
                                .describe = pool_describe};
 
 /* ---- resize_nearest2x ---- */

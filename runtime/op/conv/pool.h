@@ -19,7 +19,8 @@ void pool_fill_axes(struct pool_args *args, const rlxvk_shape *x, const rlxvk_sh
                     const rlxvk_pool_options *o);
 void pool_describe(const node *n, text *out);
 
-/* The `vjp` of pool_*; pool_backward.c. */
+/* The `vjp` and the `expand` of pool_*; pool_gradient.c. */
 rlxvk_status pool_vjp(gradient_call *c);
+rlxvk_tensor pool_expand(rlxvk_graph *g, const node *n);
 
 #endif

@@ -7,8 +7,8 @@
  * choose: 0 for K <= 1, else 1e-7 + u (8 + 4 sqrt K) S; and the whole S where a window chooses
  * another cell when denormals count as 0.
  *
- * And the gradients of all pools: sums and means spread dy over the windows, by repeating it where
- * they tile x and as the gradient of a depthwise convolution where they do not.
+ * pool_max_take, pool_min_take: the way back. Of values of x's shape each window takes that at the
+ * cell it chooses in x; 0 where it chooses none.
  */
 #include "op/conv/pool.h"
 #include "args/rows.h"
@@ -23,15 +23,17 @@
 
 #define LONG_WINDOW 256 /* cells above which a workgroup goes through a window */
 
-static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_tensor dy,
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_tensor other,
                           const rlxvk_pool_options *options)
 {
     pool_attributes a = {0};
-    rlxvk_tensor inputs[] = {x, dy};
+    rlxvk_tensor inputs[] = {x, other};
     if (options)
         a.options = *options;
     return op_build(g, op, inputs, 2, &a);
 }
+
+/* ---- pool_max_backward, pool_min_backward ---- */
 
 rlxvk_tensor rlxvk_pool_max_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                      const rlxvk_pool_options *options)
@@ -245,117 +247,115 @@ static rlxvk_status pool_backward_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* What each window takes of the gradient: x chooses, which is constant almost everywhere. */
+static rlxvk_status pool_backward_vjp(gradient_call *c)
+{
+    const rlxvk_pool_options *o = &((const pool_attributes *)c->n.attributes)->options;
+    bool largest = node_code(&c->n) == REDUCE_MAX;
+    gradient_give(c, 1,
+                  (largest ? rlxvk_pool_max_take
+                           : rlxvk_pool_min_take)(c->graph, gradient_operand(c, 0), c->dy, o));
+    return RLXVK_OK;
+}
+
 const op_family pool_backward_family = {.name = "pool_backward",
                                         .attribute_size = sizeof(pool_attributes),
                                         .infer = pool_backward_infer,
                                         .lower = pool_backward_lower,
                                         .host = pool_backward_host,
+                                        .vjp = pool_backward_vjp,
                                         .describe = pool_describe};
 
-/* ---- Gradients of pools ---- */
+/* ---- pool_max_take, pool_min_take ---- */
 
-/* dy over the number of cells of x in each window: a division for each axis. */
-static rlxvk_tensor over_counts(gradient_call *c, const rlxvk_pool_options *o, const rlxvk_shape *x,
-                                rlxvk_tensor dy)
+rlxvk_tensor rlxvk_pool_max_take(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor values,
+                                 const rlxvk_pool_options *options)
 {
-    rlxvk_graph *g = c->graph;
-    for (uint32_t i = 0; i + 2 < x->rank && g->status == RLXVK_OK; i++) {
-        int64_t count = c->n.shape.dims[i + 2];
-        rlxvk_shape shape = {.rank = x->rank, .dims = {1, 1, 1, 1, 1}};
-        float *cells = memory_zeroed((size_t)MAX(count, 1), sizeof *cells);
-        shape.dims[i + 2] = count;
-        for (int64_t k = 0; k < count && cells; k++) {
-            int64_t start = k * o->stride[i] - o->padding[i];
-            int64_t end = MIN(start + o->kernel[i], x->dims[i + 2]);
-            cells[k] = (float)(end - MAX(start, 0));
-        }
-        if (cells)
-            dy = rlxvk_div(g, dy,
-                           rlxvk_constant(g, RLXVK_F32, shape, cells,
-                                          (size_t)count * sizeof *cells));
-        else
-            graph_fail(g, status_fail_memory("gradients"));
-        memory_free(cells);
+    return build(g, OP_pool_max_take, x, values, options);
+}
+
+rlxvk_tensor rlxvk_pool_min_take(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor values,
+                                 const rlxvk_pool_options *options)
+{
+    return build(g, OP_pool_min_take, x, values, options);
+}
+
+static rlxvk_status pool_take_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0), *values = input_shape(g, n, 1);
+    char want[SHAPE_TEXT], have[SHAPE_TEXT];
+    rlxvk_status status;
+    TRY(pool_check(n, x, &((pool_attributes *)attributes)->options, &n->shape));
+    if (!shape_equal(x, values))
+        TRY(op_fail(n, RLXVK_E_SHAPE, "values are %s, x is %s; they must be alike",
+                    shape_text(values, have), shape_text(x, want)));
+    n->dtype = (uint8_t)input_dtype(g, n, 1);
+error:
+    return status;
+}
+
+static rlxvk_status pool_take_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = input_shape(l->graph, n, 0);
+    struct pool_args windows = {.numel = (u32)shape_numel(&n->shape)};
+    operand first;
+    rlxvk_status status;
+    pool_fill_axes(&windows, x, &n->shape, &((const pool_attributes *)n->attributes)->options);
+    TRY(lower_temporary(l, (uint64_t)windows.numel * sizeof(u32), &first));
+    TRY(emit_first(l, id, &windows, first));
+    first.access = ACCESS_READ;
+    operand operands[] = {first, lower_input(l, id, 1), lower_write(l, id)};
+    struct pool_take_args args = {.numel = windows.numel,
+                                  .windows = (u32)shape_product(&n->shape, 2, n->shape.rank),
+                                  .cells = (u32)shape_product(x, 2, x->rank),
+                                  .first_offset = first.offset,
+                                  .values_offset = operands[1].offset,
+                                  .y_offset = operands[2].offset};
+    dispatch d = {.kernel = KERNEL_POOL_TAKE, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
+    lower_groups(l, &d, groups_for(args.numel, l->profile->workgroup_size));
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+error:
+    return status;
+}
+
+/* Exact, but where denormals that count as 0 make a window choose another cell. */
+static rlxvk_status pool_take_host(const host_call *call)
+{
+    const rlxvk_shape *x = &call->inputs[0].node->shape;
+    const float *values = call->inputs[1].words;
+    uint64_t windows = shape_numel(&call->node->shape);
+    int64_t c[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < windows; i++) {
+        choice best = {.value = -INFINITY}, flushed = {.value = -INFINITY, .flushed = true};
+        layout_host_coordinates(&call->node->shape, i, c);
+        uint64_t plane = (uint64_t)(c[0] * x->dims[1] + c[1]);
+        choose_cell(call, c, 0, plane, &best);
+        choose_cell(call, c, 0, plane, &flushed);
+        call->out[i] = best.made ? values[best.cell] : 0;
+        if (call->bound)
+            call->bound[i] = best.made && best.cell != flushed.cell
+                                 ? fabs((double)values[best.cell] - values[flushed.cell])
+                                 : 0;
     }
-    return dy;
-}
-
-/* Whether every cell is in one window and every window whole. */
-static bool windows_tile(const rlxvk_pool_options *o, const rlxvk_shape *x, const rlxvk_shape *y)
-{
-    for (uint32_t i = 0; i + 2 < x->rank; i++) {
-        int64_t count = y->dims[i + 2];
-        if (o->padding[i] || count * o->kernel[i] != x->dims[i + 2] ||
-            (count > 1 && o->stride[i] != o->kernel[i]))
-            return false;
-    }
-    return true;
-}
-
-/* Every window's dy in all its cells, windows that tile x. */
-static rlxvk_tensor repeated(rlxvk_graph *g, const rlxvk_pool_options *o, const rlxvk_shape *x,
-                             rlxvk_tensor dy)
-{
-    rlxvk_shape shape = rlxvk_tensor_shape(g, dy), apart = {2, {shape.dims[0], shape.dims[1]}};
-    rlxvk_shape wide = apart;
-    for (uint32_t i = 0; i + 2 < x->rank; i++) {
-        wide.dims[wide.rank++] = apart.dims[apart.rank++] = shape.dims[i + 2];
-        apart.dims[apart.rank++] = 1;
-        wide.dims[wide.rank++] = o->kernel[i];
-    }
-    return rlxvk_reshape(g, rlxvk_expand(g, rlxvk_reshape(g, dy, apart), wide), *x);
-}
-
-/* The sum over the windows that cover each cell: what a depthwise convolution by ones gives back.
- */
-static rlxvk_tensor spread(rlxvk_graph *g, const rlxvk_pool_options *o, const rlxvk_shape *x,
-                           rlxvk_tensor dy)
-{
-    rlxvk_conv_options window = {.groups = x->dims[1]};
-    rlxvk_shape ones = {x->rank, {x->dims[1], 1}};
-    for (uint32_t i = 0; i + 2 < x->rank; i++) {
-        ones.dims[i + 2] = o->kernel[i];
-        window.stride[i] = o->stride[i];
-        window.padding[i] = o->padding[i];
-    }
-    rlxvk_tensor w = gradient_filled(g, 1, RLXVK_F32, ones);
-    return rlxvk_conv_backward_input(g, w, dy, x->dims + 2, &window);
-}
-
-static double window_cells(const rlxvk_pool_options *o, uint32_t axes)
-{
-    double cells = 1;
-    for (uint32_t i = 0; i < axes; i++)
-        cells *= (double)o->kernel[i];
-    return cells;
-}
-
-static rlxvk_tensor pool_gradient(gradient_call *c)
-{
-    const rlxvk_pool_options *o = &((const pool_attributes *)c->n.attributes)->options;
-    rlxvk_graph *g = c->graph;
-    rlxvk_shape x = gradient_shape(c, 0);
-    uint32_t code = node_code(&c->n);
-    rlxvk_tensor dy = c->dy;
-    if (shape_numel(&x) == 0)
-        return gradient_filled(g, 0, RLXVK_F32, x);
-    if (code == REDUCE_MAX)
-        return rlxvk_pool_max_backward(g, gradient_operand(c, 0), dy, o);
-    if (code == REDUCE_MIN)
-        return rlxvk_pool_min_backward(g, gradient_operand(c, 0), dy, o);
-    if (code == REDUCE_MEAN && o->exclude_pad)
-        dy = over_counts(c, o, &x, dy);
-    else if (code == REDUCE_MEAN)
-        dy = rlxvk_mul(g, gradient_scalar(g, 1 / window_cells(o, x.rank - 2)), dy);
-    return windows_tile(o, &x, &c->n.shape) ? repeated(g, o, &x, dy) : spread(g, o, &x, dy);
-}
-
-rlxvk_status pool_vjp(gradient_call *c)
-{
-    if (node_code(&c->n) == REDUCE_PROD)
-        return op_fail(&c->n, RLXVK_E_UNSUPPORTED,
-                       "has no gradient; put rlxvk_stop_gradient behind it, or take the gradient "
-                       "of what comes before it");
-    gradient_give(c, 0, pool_gradient(c));
     return RLXVK_OK;
 }
+
+static rlxvk_status pool_take_vjp(gradient_call *c)
+{
+    const rlxvk_pool_options *o = &((const pool_attributes *)c->n.attributes)->options;
+    bool largest = node_code(&c->n) == REDUCE_MAX;
+    gradient_give(c, 1,
+                  (largest ? rlxvk_pool_max_backward
+                           : rlxvk_pool_min_backward)(c->graph, gradient_operand(c, 0), c->dy, o));
+    return RLXVK_OK;
+}
+
+const op_family pool_take_family = {.name = "pool_take",
+                                    .attribute_size = sizeof(pool_attributes),
+                                    .infer = pool_take_infer,
+                                    .lower = pool_take_lower,
+                                    .host = pool_take_host,
+                                    .vjp = pool_take_vjp,
+                                    .describe = pool_describe};

@@ -140,6 +140,14 @@ static rlxvk_status cast_host(const host_call *call)
     return RLXVK_OK;
 }
 
+/* To and from integers and BOOL: nothing. */
+static rlxvk_status cast_vjp(gradient_call *c)
+{
+    if (dtype_is_continuous((rlxvk_dtype)graph_node(c->graph, c->n.inputs[0])->dtype))
+        gradient_give(c, 0, c->dy);
+    return RLXVK_OK;
+}
+
 static void cast_describe(const node *n, text *out)
 {
     text_append(out, " to=%s", rlxvk_dtype_name((rlxvk_dtype)n->dtype));
@@ -157,7 +165,7 @@ const op_family cast_family = {
     .in_place = cast_in_place,
     .lower = cast_lower,
     .host = cast_host,
-    .vjp = gradient_identity,
+    .vjp = cast_vjp,
     .describe = cast_describe,
 };
 

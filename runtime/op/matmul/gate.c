@@ -6,9 +6,14 @@
  *   weight   = sig[id] / (sum of them + 1e-20) * scaling; sig[id] * scaling for top_k = 1
  *
  * Larger first, the lower index on ties, NaN last. [T, 2k]: ids, then weights. Limits: 1024 groups.
+ * Gradients flow from the weights to sig; the choice, and with it route, is constant almost
+ * everywhere.
  */
 #include "args/matmul.h"
 #include "op/families.h"
+#include "op/gradient.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 #include <string.h>
@@ -126,23 +131,21 @@ static float host_score(const float *route, uint64_t size)
 }
 
 /* Routes of the groups that stay, in order; id[r] is the r-th best expert of them. */
-static void host_choose(const rlxvk_gate_options *o, const float *route, const float *scores,
+static void host_choose(const rlxvk_gate_options *o, const float *route, const bool *stays,
                         uint64_t *ids)
 {
-    uint64_t size = (uint64_t)(o->num_experts / o->n_group), groups = (uint64_t)o->n_group;
-    for (uint64_t e = 0; e < size * groups; e++) {
+    uint64_t experts = (uint64_t)o->num_experts, size = experts / (uint64_t)o->n_group;
+    for (uint64_t e = 0; e < experts; e++) {
         uint64_t rank = 0;
-        if (rank_of(scores, groups, e / size) >= (uint64_t)o->topk_group)
-            continue;
-        for (uint64_t other = 0; other < size * groups; other++)
-            rank += rank_of(scores, groups, other / size) < (uint64_t)o->topk_group &&
-                    before(route[other], other, route[e], e);
-        if (rank < (uint64_t)o->top_k)
+        for (uint64_t other = 0; other < experts && stays[e / size]; other++)
+            rank += stays[other / size] && before(route[other], other, route[e], e);
+        if (stays[e / size] && rank < (uint64_t)o->top_k)
             ids[rank] = e;
     }
 }
 
-static void host_token(const host_call *c, uint64_t token, float *scores, uint64_t *ids)
+static void host_token(const host_call *c, uint64_t token, float *scores, bool *stays,
+                       uint64_t *ids)
 {
     const rlxvk_gate_options *o = &((const gate_attributes *)c->node->attributes)->options;
     uint64_t experts = (uint64_t)o->num_experts, k = (uint64_t)o->top_k;
@@ -152,7 +155,9 @@ static void host_token(const host_call *c, uint64_t token, float *scores, uint64
     double sum = 0, *out = c->out + token * 2 * k;
     for (uint64_t g = 0; g < (uint64_t)o->n_group; g++)
         scores[g] = host_score(route + g * size, size);
-    host_choose(o, route, scores, ids);
+    for (uint64_t g = 0; g < (uint64_t)o->n_group; g++)
+        stays[g] = rank_of(scores, (uint64_t)o->n_group, g) < (uint64_t)o->topk_group;
+    host_choose(o, route, stays, ids);
     for (uint64_t j = 0; j < k; j++)
         sum += sig[ids[j]];
     for (uint64_t j = 0; j < k; j++) {
@@ -167,13 +172,36 @@ static rlxvk_status group_limited_gate_host(const host_call *c)
 {
     const rlxvk_gate_options *o = &((const gate_attributes *)c->node->attributes)->options;
     float *scores = memory_zeroed((uint64_t)o->n_group, sizeof *scores);
+    bool *stays = memory_zeroed((uint64_t)o->n_group, sizeof *stays);
     uint64_t *ids = memory_zeroed((uint64_t)o->top_k, sizeof *ids);
-    rlxvk_status status = scores && ids ? RLXVK_OK : status_fail_memory("gate");
+    rlxvk_status status = scores && stays && ids ? RLXVK_OK : status_fail_memory("gate");
     for (uint64_t t = 0; status == RLXVK_OK && t < (uint64_t)c->node->shape.dims[0]; t++)
-        host_token(c, t, scores, ids);
+        host_token(c, t, scores, stays, ids);
     memory_free(scores);
+    memory_free(stays);
     memory_free(ids);
     return status;
+}
+
+/* With s the chosen of sig, S = sum s + 1e-20: ds = scaling (dw - sum(dw s) / S) / S. */
+static rlxvk_status group_limited_gate_vjp(gradient_call *c)
+{
+    const rlxvk_gate_options *o = &((const gate_attributes *)c->n.attributes)->options;
+    rlxvk_graph *g = c->graph;
+    int64_t k = o->top_k;
+    rlxvk_tensor ids = rlxvk_narrow(g, gradient_result(c), 1, 0, k),
+                 d = rlxvk_narrow(g, c->dy, 1, k, k);
+    d = rlxvk_mul(g, d, gradient_scalar(g, o->routed_scaling));
+    if (k > 1) {
+        const int32_t last = 1;
+        rlxvk_tensor chosen = rlxvk_take_along_axis(g, gradient_operand(c, 0), ids, 1);
+        rlxvk_tensor total = rlxvk_reduce_sum(g, chosen, &last, 1, true);
+        rlxvk_tensor share = rlxvk_reduce_sum(g, rlxvk_mul(g, d, chosen), &last, 1, true);
+        total = rlxvk_add(g, total, gradient_scalar(g, 1e-20));
+        d = rlxvk_div(g, rlxvk_sub(g, d, rlxvk_div(g, share, total)), total);
+    }
+    gradient_give(c, 0, rlxvk_take_along_axis_backward(g, d, ids, 1, o->num_experts));
+    return RLXVK_OK;
 }
 
 static void group_limited_gate_describe(const node *n, text *out)
@@ -189,5 +217,6 @@ const op_family group_limited_gate_family = {
     .infer = group_limited_gate_infer,
     .lower = group_limited_gate_lower,
     .host = group_limited_gate_host,
+    .vjp = group_limited_gate_vjp,
     .describe = group_limited_gate_describe,
 };

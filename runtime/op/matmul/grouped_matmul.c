@@ -9,7 +9,10 @@
 #include "constants/matmul.h"
 #include "op/matmul/experts.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/matmul/matmul.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 #include <string.h>
@@ -142,6 +145,23 @@ static rlxvk_status grouped_matmul_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static rlxvk_status grouped_matmul_vjp(gradient_call *c)
+{
+    bool transposed = ((const matmul_attributes *)c->n.attributes)->transpose_b;
+    rlxvk_tensor idx = gradient_operand(c, 2);
+    if (gradient_wanted(c, 0)) {
+        rlxvk_tensor dx =
+            rlxvk_grouped_matmul(c->graph, c->dy, gradient_operand(c, 1), idx, !transposed);
+        gradient_give(c, 0, rlxvk_reshape(c->graph, dx, gradient_shape(c, 0)));
+    }
+    if (gradient_wanted(c, 1))
+        gradient_give(c, 1,
+                      rlxvk_grouped_matmul_backward_weight(c->graph, gradient_operand(c, 0), c->dy,
+                                                           idx, gradient_shape(c, 1).dims[0],
+                                                           transposed));
+    return RLXVK_OK;
+}
+
 static uint64_t grouped_matmul_index_limit(const rlxvk_graph *g, const node *n,
                                            uint32_t *out_operand)
 {
@@ -162,6 +182,7 @@ const op_family grouped_matmul_family = {
     .infer = grouped_matmul_infer,
     .lower = grouped_matmul_lower,
     .host = grouped_matmul_host,
+    .vjp = grouped_matmul_vjp,
     .index_limit = grouped_matmul_index_limit,
     .describe = grouped_matmul_describe,
 };

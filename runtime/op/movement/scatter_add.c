@@ -67,12 +67,6 @@ static uint64_t row_words(const node *n)
 /* Workgroups that fill a device. */
 #define FEWEST_GROUPS 256
 
-/* Where the runs of the rows start. */
-typedef struct scatter_starts {
-    operand starts;
-    uint64_t stride;
-} scatter_starts;
-
 static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
 {
     uint64_t size = l->profile->workgroup_size;
@@ -103,8 +97,7 @@ static uint32_t key_bits(uint64_t rows)
     return bits;
 }
 
-static rlxvk_status emit_sums(lowering *l, const scatter_work *w, operand positions,
-                              const scatter_starts *s)
+static rlxvk_status emit_sums(lowering *l, const scatter_work *w, const scatter_runs *s)
 {
     bool quads = (w->columns | w->source.offset | w->y.offset) % 4 == 0;
     uint32_t size = l->profile->workgroup_size, width = quads ? 4 : 1;
@@ -116,14 +109,13 @@ static rlxvk_status emit_sums(lowering *l, const scatter_work *w, operand positi
                                         .updates_offset = w->source.offset / width,
                                         .y_offset = w->y.offset / width};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_SUM, .variant = w->class->row.name};
-    operand operands[] = {w->source, positions, s->starts, w->y};
+    operand operands[] = {w->source, s->positions, s->starts, w->y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {SCATTER_ADD_SUM_QUADS, quads});
     lower_groups(l, &d, groups_for(w->outer * w->rows * w->columns / width, size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status emit_runs(lowering *l, const scatter_work *w, operand positions,
-                              const scatter_starts *s)
+static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
 {
     uint32_t columns = 1;
     while (columns < SCATTER_LONG_COLUMNS && columns < w->columns)
@@ -138,51 +130,64 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, operand positi
                                          .updates_offset = w->source.offset,
                                          .y_offset = w->y.offset};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_LONG, .variant = w->class->row.name};
-    operand operands[] = {w->source, positions, s->starts, w->y};
+    operand operands[] = {w->source, s->positions, s->starts, w->y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, SCATTER_LONG_THREADS}, {SCATTER_ADD_LONG_COLUMNS, columns});
     lower_groups(l, &d, w->outer * w->rows * tiles);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
 /* A search for each row; of a sort of one pass, what its counts say. */
-static rlxvk_status find_starts(lowering *l, const scatter_work *w, const radix_sort *sort,
-                                scatter_starts *out)
+static rlxvk_status find_starts(lowering *l, uint64_t rows, uint64_t updates,
+                                const radix_sort *sort, scatter_runs *out)
 {
-    struct scatter_add_starts_args args = {(u32)w->rows, (u32)w->updates};
+    struct scatter_add_starts_args args = {(u32)rows, (u32)updates};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_STARTS};
     rlxvk_status status;
-    *out = (scatter_starts){sort->counts, sort->blocks};
+    *out = (scatter_runs){sort->values, sort->counts, sort->blocks};
     if (sort->bits <= RADIX_BITS)
         return RLXVK_OK;
     out->stride = 1;
-    TRY(lower_temporary(l, 4 * (w->rows + 1), &out->starts));
+    TRY(lower_temporary(l, 4 * (rows + 1), &out->starts));
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    lower_groups(l, &d, groups_for(w->rows + 1, l->profile->workgroup_size));
+    lower_groups(l, &d, groups_for(rows + 1, l->profile->workgroup_size));
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){sort->keys, out->starts}, 2));
     out->starts.access = ACCESS_READ;
 error:
     return status;
 }
 
-static rlxvk_status sort_and_add(lowering *l, const scatter_work *w, radix_sort *sort)
+static rlxvk_status find_runs(lowering *l, uint64_t rows, uint64_t updates, radix_sort *sort,
+                              scatter_runs *out)
 {
-    scatter_starts starts;
     rlxvk_status status;
     TRY(radix_sort_lower(l, sort));
-    TRY(find_starts(l, w, sort, &starts));
-    TRY(w->class->way == SCATTER_RUNS ? emit_runs(l, w, sort->values, &starts)
-                                      : emit_sums(l, w, sort->values, &starts));
+    TRY(find_starts(l, rows, updates, sort, out));
 error:
     return status;
 }
 
+rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, uint64_t updates,
+                                   bool clamped, scatter_runs *out)
+{
+    radix_sort sort = {.rows = 1, .extent = updates, .bits = key_bits(rows)};
+    rlxvk_status status;
+    TRY(radix_sort_keys(l, &sort, index, clamped ? RADIX_CLAMPED : RADIX_INDEX, (uint32_t)rows));
+    TRY(find_runs(l, rows, updates, &sort, out));
+error:
+    return status;
+}
+
+static rlxvk_status add_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
+{
+    return w->class->way == SCATTER_RUNS ? emit_runs(l, w, s) : emit_sums(l, w, s);
+}
+
 static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
 {
-    radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows)};
+    scatter_runs runs;
     rlxvk_status status;
-    TRY(radix_sort_keys(l, &sort, w->index, w->clamped ? RADIX_CLAMPED : RADIX_INDEX,
-                        (uint32_t)w->rows));
-    TRY(sort_and_add(l, w, &sort));
+    TRY(scatter_add_find_runs(l, w->index, w->rows, w->updates, w->clamped, &runs));
+    TRY(add_runs(l, w, &runs));
 error:
     return status;
 }
@@ -237,8 +242,13 @@ rlxvk_status scatter_add_emit(lowering *l, scatter_work *w)
 rlxvk_status scatter_add_emit_keyed(lowering *l, scatter_work *w, operand keys)
 {
     radix_sort sort = {.rows = 1, .extent = w->updates, .bits = key_bits(w->rows), .keys = keys};
+    scatter_runs runs;
+    rlxvk_status status;
     choose(l, w, true);
-    return sort_and_add(l, w, &sort);
+    TRY(find_runs(l, w->rows, w->updates, &sort, &runs));
+    TRY(add_runs(l, w, &runs));
+error:
+    return status;
 }
 
 static rlxvk_status scatter_add_lower(lowering *l, uint32_t id)

@@ -17,6 +17,15 @@ typedef struct scatter_work {
     const scatter_class *class;
 } scatter_work;
 
+/* The updates of each row: those at positions[start(r)] .. positions[start(r + 1) - 1], ascending,
+ * start(r) = starts[r * stride]. Rows are followed by one of what an index outside drops. */
+typedef struct scatter_runs {
+    operand positions, starts;
+    uint64_t stride;
+} scatter_runs;
+rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, uint64_t updates,
+                                   bool clamped, scatter_runs *out);
+
 /* The offsets of a scatter's operands in words, where they count pairs. */
 void scatter_add_count_words(scatter_work *w);
 rlxvk_status scatter_add_emit(lowering *l, scatter_work *w);

@@ -15,9 +15,11 @@
 #include "op/packed/dequant.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/packed/quant_format.h"
 #include "op/packed/quant_scheme.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct dequant_scaled_attributes {
@@ -277,6 +279,90 @@ static rlxvk_status dequant_scaled_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* ---- Gradient ---- */
+
+/* What each byte stands for: the codes in it, the lower one first, or a scale; 0 for no number. */
+static void fill_meanings(const quant_scheme_traits *t, bool of_scale, uint32_t byte, float *out)
+{
+    uint32_t count = of_scale ? 1 : 8 / t->code_bits;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t bits = count == 1 ? byte : byte >> (4 * i) & 15;
+        float value = of_scale ? t->scale_code(bits) : t->code(bits);
+        out[i] = isfinite(value) ? value : 0;
+    }
+}
+
+/* A leaf of bytes by a table, [its elements, what is in one]. I8 is looked up from -128 on. */
+static rlxvk_tensor decode_bytes(rlxvk_graph *g, rlxvk_tensor bytes, const quant_scheme_traits *t,
+                                 bool of_scale)
+{
+    float table[256 * 2];
+    uint32_t count = of_scale ? 1 : 8 / t->code_bits;
+    bool is_signed = rlxvk_tensor_dtype(g, bytes) == RLXVK_I8;
+    for (uint32_t i = 0; i < 256; i++)
+        fill_meanings(t, of_scale, is_signed ? i ^ 128 : i, table + (size_t)i * count);
+    rlxvk_tensor meanings =
+        rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(256, count), table, 256 * count * sizeof(float));
+    rlxvk_tensor index = rlxvk_reshape(g, rlxvk_cast(g, bytes, RLXVK_F32), RLXVK_SHAPE(-1));
+    if (is_signed)
+        index = rlxvk_add(g, index, gradient_scalar(g, 128));
+    return rlxvk_gather(g, meanings, index, 0);
+}
+
+/* One number for each row of a block, [blocks, n], as [blocks, 1, n], which broadcasts, where all
+ * of k is whole blocks, else as [k, n]. */
+static rlxvk_tensor spread_blocks(rlxvk_graph *g, const dequant_scaled_attributes *a, int64_t block,
+                                  rlxvk_tensor numbers)
+{
+    int64_t blocks = (a->k + block - 1) / block;
+    numbers = rlxvk_reshape(g, numbers, RLXVK_SHAPE(blocks, 1, a->n));
+    if (a->k % block == 0)
+        return numbers;
+    numbers = rlxvk_expand(g, numbers, RLXVK_SHAPE(blocks, block, a->n));
+    return rlxvk_narrow(g, rlxvk_reshape(g, numbers, RLXVK_SHAPE(-1, a->n)), 0, 0, a->k);
+}
+
+/* w [k, n] as the product has it. */
+static rlxvk_tensor decode_matrix(gradient_call *c)
+{
+    const dequant_scaled_attributes *a = c->n.attributes;
+    const quant_scheme_traits *t = quant_scheme_find(a->kind);
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor w = decode_bytes(g, gradient_operand(c, 1), t, false);
+    rlxvk_tensor scale = gradient_operand(c, 2);
+    w = rlxvk_narrow(g, rlxvk_reshape(g, w, RLXVK_SHAPE(-1)), 0, 0, a->k * a->n);
+    int64_t block = t->scale == SCALE_COLUMN ? a->k : MIN(a->block, a->k);
+    w = rlxvk_reshape(g, w,
+                      a->k % block == 0 ? RLXVK_SHAPE(a->k / block, block, a->n)
+                                        : RLXVK_SHAPE(a->k, a->n));
+    if (t->scale == SCALE_BYTE)
+        scale = decode_bytes(g, scale, t, true);
+    if (t->zero_point)
+        w = rlxvk_sub(g, w, spread_blocks(g, a, block, gradient_operand(c, 3)));
+    w = rlxvk_mul(g, w,
+                  t->scale == SCALE_COLUMN ? rlxvk_reshape(g, scale, RLXVK_SHAPE(1, -1))
+                                           : spread_blocks(g, a, block, scale));
+    if (t->global)
+        w = rlxvk_mul(g, w, rlxvk_reshape(g, gradient_operand(c, 3), RLXVK_SHAPE(1)));
+    return rlxvk_reshape(g, w, RLXVK_SHAPE(a->k, a->n));
+}
+
+/* Of x alone: dy times the decoded weights. */
+static rlxvk_status dequant_scaled_vjp(gradient_call *c)
+{
+    const dequant_scaled_attributes *a = c->n.attributes;
+    rlxvk_shape x = gradient_shape(c, 0);
+    if (shape_numel(&c->n.shape) == 0 || a->k == 0) {
+        gradient_give(c, 0, gradient_filled(c->graph, 0, RLXVK_F32, x));
+        return RLXVK_OK;
+    }
+    rlxvk_tensor dy = rlxvk_reshape(c->graph, c->dy, RLXVK_SHAPE(-1, a->n));
+    const rlxvk_matmul_options options = {.transpose_b = true};
+    rlxvk_tensor dx = rlxvk_matmul_with(c->graph, dy, decode_matrix(c), &options);
+    gradient_give(c, 0, rlxvk_reshape(c->graph, dx, x));
+    return RLXVK_OK;
+}
+
 /* ---- The family ---- */
 
 static rlxvk_status dequant_scaled_check_content(const node *n, uint32_t operand, const void *data,
@@ -306,6 +392,7 @@ const op_family dequant_scaled_family = {
     .infer = dequant_scaled_infer,
     .lower = dequant_scaled_lower,
     .host = dequant_scaled_host,
+    .vjp = dequant_scaled_vjp,
     .check_content = dequant_scaled_check_content,
     .describe = dequant_scaled_describe,
 };

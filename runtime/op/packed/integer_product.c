@@ -49,6 +49,15 @@ error:
     return status;
 }
 
+/* ---- Gradient ---- */
+
+rlxvk_tensor integer_centered(rlxvk_graph *g, uint32_t operand, int32_t zero_point)
+{
+    static const float one = 1;
+    const rlxvk_quantize_options options = {.scales = &one, .zero_points = &zero_point, .count = 1};
+    return rlxvk_dequantize(g, tensor_of(g, operand), &options);
+}
+
 /* ---- Host ---- */
 
 double integer_host_requantize(const rlxvk_requantize *r, int64_t sum)

@@ -27,6 +27,11 @@ void integer_operands(const lowering *l, uint32_t id, operand out[4]);
 rlxvk_status integer_emit(lowering *l, dispatch *d, const void *args, size_t size, operand o[4],
                           const struct integer_sum_args *sum);
 
+/* ---- Gradient ---- */
+
+/* An operand as real numbers, less its zero point. */
+rlxvk_tensor integer_centered(rlxvk_graph *g, uint32_t operand, int32_t zero_point);
+
 /* ---- Host ---- */
 
 int64_t integer_host_bias(const host_call *c, uint64_t output);

@@ -5,6 +5,7 @@
 #include "args/packed.h"
 #include "constants/packed.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/packed/integer_product.h"
 
 typedef struct qconv2d_attributes {
@@ -186,6 +187,22 @@ static rlxvk_status qconv2d_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* As of qmatmul: the sums before they are rounded. */
+static rlxvk_tensor qconv2d_expand(rlxvk_graph *g, const node *n)
+{
+    const rlxvk_qconv2d_options *o = &((const qconv2d_attributes *)n->attributes)->options;
+    const rlxvk_requantize *r = &o->requantize;
+    rlxvk_tensor x = integer_centered(g, n->inputs[0], r->x_zero_point);
+    rlxvk_tensor w = integer_centered(g, n->inputs[1], r->w_zero_point);
+    const rlxvk_conv_options options = {.kernel = {o->kernel[0], o->kernel[1]},
+                                        .stride = {o->stride[0], o->stride[1]},
+                                        .padding = {o->padding[0], o->padding[1]},
+                                        .dilation = {o->dilation[0], o->dilation[1]},
+                                        .groups = o->groups};
+    rlxvk_tensor sums = rlxvk_conv(g, x, w, RLXVK_NONE, &options);
+    return rlxvk_mul(g, sums, gradient_scalar(g, r->multiplier));
+}
+
 static void qconv2d_describe(const node *n, text *out)
 {
     const rlxvk_qconv2d_options *o = &((const qconv2d_attributes *)n->attributes)->options;
@@ -200,8 +217,10 @@ const op_family qconv2d_family = {
     .name = "qconv2d",
     .attribute_size = sizeof(qconv2d_attributes),
     .raw_inputs = 3,
+    .straight_through = true,
     .infer = qconv2d_infer,
     .lower = qconv2d_lower,
     .host = qconv2d_host,
+    .expand = qconv2d_expand,
     .describe = qconv2d_describe,
 };

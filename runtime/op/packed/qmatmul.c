@@ -5,6 +5,7 @@
 #include "args/packed.h"
 #include "constants/packed.h"
 #include "op/families.h"
+#include "op/gradient.h"
 #include "op/packed/integer_product.h"
 
 typedef struct qmatmul_attributes {
@@ -112,6 +113,16 @@ static rlxvk_status qmatmul_host(const host_call *c)
     return RLXVK_OK;
 }
 
+/* The product before rounding, saturation and zero point, whose gradients pass for those of x and w
+ * (straight-through); the bias is of integers. */
+static rlxvk_tensor qmatmul_expand(rlxvk_graph *g, const node *n)
+{
+    const rlxvk_requantize *r = &((const qmatmul_attributes *)n->attributes)->requantize;
+    rlxvk_tensor x = integer_centered(g, n->inputs[0], r->x_zero_point);
+    rlxvk_tensor w = integer_centered(g, n->inputs[1], r->w_zero_point);
+    return rlxvk_mul(g, rlxvk_matmul(g, x, w), gradient_scalar(g, r->multiplier));
+}
+
 static void qmatmul_describe(const node *n, text *out)
 {
     integer_describe(&((const qmatmul_attributes *)n->attributes)->requantize, out);
@@ -121,8 +132,10 @@ const op_family qmatmul_family = {
     .name = "qmatmul",
     .attribute_size = sizeof(qmatmul_attributes),
     .raw_inputs = 3,
+    .straight_through = true,
     .infer = qmatmul_infer,
     .lower = qmatmul_lower,
     .host = qmatmul_host,
+    .expand = qmatmul_expand,
     .describe = qmatmul_describe,
 };

@@ -197,6 +197,7 @@ const op_family quantize_family = {
     .name = "quantize",
     .attribute_size = sizeof(quantize_attributes),
     .raw_inputs = 1,
+    .straight_through = true,
     .foldable = true,
     .infer = quantize_infer,
     .in_place = quantize_in_place,

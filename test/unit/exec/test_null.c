@@ -23,7 +23,7 @@
 
 /* What the stand-ins live in. */
 typedef struct stand {
-    rlxvk_graph *graph, *other, *graphs[4];
+    rlxvk_graph *graph, *other, *graphs[5];
     rlxvk_executable *executables[4];
     rlxvk_context *context;
     rlxvk_status status; /* what the call gave, or its text */
@@ -99,6 +99,18 @@ static rlxvk_graph *body_of(stand *s)
     if (s->graphs[2])
         return s->graphs[2];
     rlxvk_graph *g = s->graphs[2] = new_graph();
+    rlxvk_graph_output(g, rlxvk_neg(g, leaf(s, g, RLXVK_F32, RLXVK_SHAPE(4, 4))));
+    return g;
+}
+
+/* Of body_of as a function with a gradient of its own. */
+static rlxvk_graph *vjp_of(stand *s)
+{
+    if (s->graphs[4])
+        return s->graphs[4];
+    rlxvk_graph *g = s->graphs[4] = new_graph();
+    for (int i = 0; i < 2; i++)
+        leaf(s, g, RLXVK_F32, RLXVK_SHAPE(4, 4));
     rlxvk_graph_output(g, rlxvk_neg(g, leaf(s, g, RLXVK_F32, RLXVK_SHAPE(4, 4))));
     return g;
 }

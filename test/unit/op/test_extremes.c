@@ -224,6 +224,8 @@ static void call_axes(const choice *c)
     CALL(rlxvk_take_along_axis(g, a, b, axis));
     CALL(rlxvk_scatter_add(g, a, b, v));
     CALL(rlxvk_topk(g, a, v));
+    CALL(rlxvk_grouped_matmul_backward_weight(g, a, a, b, v, false));
+    CALL(rlxvk_grouped_matmul_backward_weight(g, a, b, b, v, true));
     CALL(rlxvk_reshape(g, a, RLXVK_SHAPE(v, -1)));
     CALL(rlxvk_reshape(g, a, RLXVK_SHAPE(v, v, 0)));
     CALL(rlxvk_reshape(g, a, (rlxvk_shape){(uint32_t)v, {v, 2, 3, v}}));
@@ -240,6 +242,8 @@ static void call_axes(const choice *c)
 static void call_windows(const choice *c)
 {
     CALL(rlxvk_pool_max(g, a, OPTIONS(pool_options, .kernel = {v, v, v}, .padding = {1, 1, 1})));
+    CALL(rlxvk_pool_max_take(g, a, a, OPTIONS(pool_options, .kernel = {v, 2}, .stride = {v, v})));
+    CALL(rlxvk_pool_min_take(g, a, a, OPTIONS(pool_options, .kernel = {2, 2}, .padding = {v, v})));
     CALL(rlxvk_pool_mean(g, a, OPTIONS(pool_options, .kernel = {2, 2}, .stride = {v, v})));
     CALL(rlxvk_pool_sum(g, a, OPTIONS(pool_options, .kernel = {2, 2}, .padding = {v, v})));
     CALL(rlxvk_pool_min(g, a, OPTIONS(pool_options, .kernel = {2}, .padding = {v})));

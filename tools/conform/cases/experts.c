@@ -1,8 +1,8 @@
 /*
- * Cases of grouped_matmul (transpose_w; in=x;w;idx or expert_idx), dequant_grouped_matmul (format,
- * n; in=x;w;idx), dequant_moe_weights (format, k, n; in=w) and group_limited_gate (n_group,
- * topk_group, top_k, scaling, experts; in=sig;route). skip=S drops the first S rows or slabs of w
- * by a view.
+ * Cases of grouped_matmul (transpose_w; in=x;w;idx or expert_idx), its backward_weight
+ * (transpose_w, experts; in=x;dy;idx), dequant_grouped_matmul (format, n; in=x;w;idx),
+ * dequant_moe_weights (format, k, n; in=w) and group_limited_gate (n_group, topk_group, top_k,
+ * scaling, experts; in=sig;route). skip=S drops the first S rows or slabs of w by a view.
  */
 #include "conform/cases/cases.h"
 #include "op/packed/quant_format.h"
@@ -45,6 +45,13 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
                                          case_integer(s, "k", 0), n);
     if (strcmp(s->row, "dequant_grouped_matmul") == 0)
         return rlxvk_dequant_grouped_matmul(g, x, weights(g, s, inputs), idx, format_of(s), n);
+    if (strcmp(s->row, "grouped_matmul_backward_weight") == 0)
+        return rlxvk_grouped_matmul_backward_weight(g, case_shifted(g, s, "shift", x),
+                                                    case_shifted(g, s, "dy_shift",
+                                                                 case_tensor(s, inputs, "dy")),
+                                                    case_shifted(g, s, "idx_shift", idx),
+                                                    case_integer(s, "experts", 1),
+                                                    case_integer(s, "transpose_w", 0) != 0);
     return rlxvk_grouped_matmul(g, x, weights(g, s, inputs),
                                 idx.id ? idx : case_tensor(s, inputs, "expert_idx"),
                                 case_integer(s, "transpose_w", 0) != 0);
@@ -105,6 +112,65 @@ static void generate_grouped(case_list *list)
         "expect=E_ARITY in=x:f32:5x12;w:f32:4x12x7",
     };
     case_add_all(list, "grouped_matmul", lines, COUNT(lines));
+}
+
+/* ---- grouped_matmul_backward_weight ---- */
+
+static void add_weight(case_list *list, int m, int experts, int k, int n, int transposed)
+{
+    case_add(list,
+             "grouped_matmul_backward_weight experts=%d transpose_w=%d in=x:f32:%dx%d:unit;"
+             "dy:f32:%dx%d:unit;idx:f32:%d:%s:%d",
+             experts, transposed, m, k, m, n, m, (m + n) % 2 ? "badindex" : "index", experts);
+}
+
+static void generate_weights(case_list *list)
+{
+    static const int rows[] = {1, 2, 17, 63, 64, 65, 130, 700}, experts[] = {1, 4, 15, 16, 100};
+    static const int sizes[][2] = {{1, 1}, {5, 3}, {16, 64}, {33, 65}, {130, 7}, {64, 132}};
+    for (size_t m = 0; m < COUNT(rows); m++)
+        for (size_t e = 0; e < COUNT(experts); e++)
+            for (int t = 0; t < 2; t++) {
+                const int *size = sizes[(m + 2 * e + 3 * (size_t)t) % COUNT(sizes)];
+                add_weight(list, rows[m], experts[e], size[0], size[1], t);
+            }
+    static const char *const lines[] = {
+        "experts=3 in=x:f32:2x3x8;dy:f32:3x2x5;idx:f32:2x3:index:3",
+        "experts=2 in=x:f32:1x2x1x2x1x2x1x8;dy:f32:8x4;idx:i32:8:index:2",
+        "experts=3 in=x:f32:9x20:special;dy:f32:9x36;idx:f32:9:index:3",
+        "experts=3 in=x:f32:90x20;dy:f32:90x36:special;idx:f32:90:badindex:3",
+        "experts=3 in=x:f32:90x20:integers;dy:f32:90x36:integers;idx:f32:90:badindex:3",
+        "experts=3 in=x:f32:90x20:large;dy:f32:90x36:unit;idx:f32:90:badindex:3",
+        "experts=3 in=x:f32:90x20:offset;dy:f32:90x36;idx:f32:90:badindex:3",
+        "experts=3 in=x:f32:40x20;dy:f32:40x36:outliers;idx:f32:40:badindex:3",
+        "experts=4 in=x:f32:40x12;dy:f32:40x20;idx:f32:40:constant:-1",
+        "experts=4 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:constant:4",
+        "experts=4 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:constant:1.9",
+        "experts=4 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:constant:nan",
+        /* unused experts between used ones, all of one expert, parts joined */
+        "experts=300 in=x:f32:90x12;dy:f32:90x20;idx:f32:90:index:300",
+        "experts=7 in=x:f32:900x12;dy:f32:900x20;idx:f32:900:constant:3",
+        "experts=1 in=x:f32:5000x5;dy:f32:5000x3;idx:f32:5000:badindex:1",
+        "experts=2 transpose_w=1 in=x:f32:3000x33:unit;dy:f32:3000x40:unit;idx:f32:3000:badindex:2",
+        "experts=3 in=x:f32:500x40;dy:f32:500x70;idx:f32:500:badindex:3",
+        "experts=3 in=x:f32:0x12;dy:f32:0x20;idx:f32:0",
+        "experts=0 in=x:f32:5x12;dy:f32:5x20;idx:f32:5:zero",
+        "experts=4 in=x:f32:5x12;dy:f32:5x0;idx:f32:5:index:4",
+        "experts=4 in=x:f32:5x0;dy:f32:5x7;idx:f32:5:index:4",
+        "experts=5 in=x:f16:33x20;dy:f32:33x24;idx:f32:33:badindex:5",
+        "experts=5 transpose_w=1 in=x:bf16:93x21;dy:f16:93x24;idx:f32:93:badindex:5",
+        "experts=4 shift=2 dy_shift=2 idx_shift=2 in=x:f32:7x7;dy:f32:7x5;idx:f32:7:index:4",
+        "experts=4 shift=3 dy_shift=3 idx_shift=3 in=x:f32:97x7;dy:f32:97x5;idx:f32:97:index:4",
+        "experts=-1 expect=E_ATTR in=x:f32:5x12;dy:f32:5x7;idx:f32:5",
+        "experts=16777217 expect=E_INDEX_RANGE in=x:f32:5x1;dy:f32:5x1;idx:f32:5",
+        "experts=4 expect=E_SHAPE in=x:f32:5x12;dy:f32:6x7;idx:f32:5",
+        "experts=4 expect=E_SHAPE in=x:f32:5x12;dy:f32:5x7;idx:f32:6",
+        "experts=4 expect=E_SHAPE in=x:f32:12;dy:f32:1x7;idx:f32:1",
+        "experts=4 expect=E_SHAPE in=x:f32:1x12;dy:f32:7;idx:f32:1",
+        "experts=4 expect=E_DTYPE in=x:u8:5x12:bytes;dy:f32:5x7;idx:f32:5",
+        "experts=4 expect=E_ARITY in=x:f32:5x12;dy:f32:5x7",
+    };
+    case_add_all(list, "grouped_matmul_backward_weight", lines, COUNT(lines));
 }
 
 /* ---- packed experts ---- */
@@ -264,6 +330,7 @@ static void generate(case_list *list)
 {
     static const uint32_t thorough[] = {QUANT_Q8_0, QUANT_Q4_K, QUANT_Q6_K};
     generate_grouped(list);
+    generate_weights(list);
     for (size_t i = 0; i < COUNT(thorough); i++) {
         generate_packed_products(list, quant_format_find(thorough[i]));
         generate_packed_shapes(list, quant_format_find(thorough[i]));
@@ -276,7 +343,8 @@ static void generate(case_list *list)
     generate_gates(list);
 }
 
-static const char *const rows[] = {"grouped_matmul", "dequant_grouped_matmul",
-                                   "dequant_moe_weights", "group_limited_gate", NULL};
+static const char *const rows[] = {"grouped_matmul",         "grouped_matmul_backward_weight",
+                                   "dequant_grouped_matmul", "dequant_moe_weights",
+                                   "group_limited_gate",     NULL};
 
 const case_family experts_cases = {rows, build, generate};

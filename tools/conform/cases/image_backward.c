@@ -1,8 +1,8 @@
 /*
- * Cases of the gradients of pools and convolutions: pool_*_backward (x, dy; kernel, stride,
- * padding), conv_backward_input (w, dy; input_size, stride, padding, dilation, groups) and
- * conv_backward_weight (x, dy; kernel, the same). shift=n and dy_shift=n drop the first n of axis 0
- * of the first operand and of dy by a view.
+ * Cases of the gradients of pools and convolutions: pool_*_backward and pool_*_take (x, dy or
+ * values; kernel, stride, padding), conv_backward_input (w, dy; input_size, stride, padding,
+ * dilation, groups) and conv_backward_weight (x, dy; kernel, the same). shift=n and dy_shift=n drop
+ * the first n of axis 0 of the first operand and of dy by a view.
  */
 #include "conform/cases/cases.h"
 
@@ -23,15 +23,18 @@ static rlxvk_tensor build_pool(rlxvk_graph *g, const case_spec *s, rlxvk_tensor 
     take_values(s, "kernel", o.kernel);
     take_values(s, "stride", o.stride);
     take_values(s, "padding", o.padding);
-    return strcmp(s->row, "pool_max_backward") == 0 ? rlxvk_pool_max_backward(g, x, dy, &o)
-                                                    : rlxvk_pool_min_backward(g, x, dy, &o);
+    bool largest = strncmp(s->row, "pool_max", 8) == 0;
+    if (strstr(s->row, "_take"))
+        return (largest ? rlxvk_pool_max_take : rlxvk_pool_min_take)(g, x, dy, &o);
+    return (largest ? rlxvk_pool_max_backward : rlxvk_pool_min_backward)(g, x, dy, &o);
 }
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     bool of_input = strcmp(s->row, "conv_backward_input") == 0;
     rlxvk_tensor first = case_tensor(s, inputs, of_input ? "w" : "x");
-    rlxvk_tensor dy = case_shifted(g, s, "dy_shift", case_tensor(s, inputs, "dy"));
+    rlxvk_tensor dy = case_tensor(s, inputs, strstr(s->row, "_take") ? "values" : "dy");
+    dy = case_shifted(g, s, "dy_shift", dy);
     rlxvk_conv_options o = {.groups = case_integer(s, "groups", 0)};
     int64_t size[3] = {0};
     first = case_shifted(g, s, "shift", first);
@@ -96,6 +99,34 @@ static void generate_pools(case_list *list, const char *row)
         "expect=E_SHAPE kernel=9 in=x:f32:2x3x7;dy:f32:2x3x1",
         "expect=E_ATTR in=x:f32:2x3x7;dy:f32:2x3x7",
         "expect=E_DTYPE kernel=3 in=x:c64:2x3x7;dy:f32:2x3x5",
+    };
+    case_add_all(list, row, lines, COUNT(lines));
+}
+
+static void generate_takes(case_list *list, const char *row)
+{
+    static const char *const lines[] = {
+        "kernel=1 in=x:f32:1x1x1;values:f32:1x1x1",
+        "kernel=3 stride=2 padding=1 in=x:f32:1x1x5:iota;values:f32:1x1x5",
+        "kernel=3 padding=1 in=x:f32:2x3x17:special;values:f32:2x3x17:special",
+        "kernel=11 stride=5 padding=1 in=x:f32:2x3x9:special;values:f32:2x3x9",
+        "kernel=2,2 stride=2,2 in=x:f32:2x3x8x9;values:f32:2x3x8x9",
+        "kernel=3,3 stride=2,2 padding=1,1 in=x:f32:2x3x7x9:constant:-5;values:f32:2x3x7x9",
+        "kernel=3,3 padding=1,1 in=x:f32:2x3x7x9:integers;values:f32:2x3x7x9:large",
+        "kernel=1,5 padding=0,2 in=x:f32:2x3x7x9:neginf;values:f32:2x3x7x9",
+        "kernel=101,67 stride=9,9 in=x:f32:1x3x101x67:integers;values:f32:1x3x101x67",
+        "kernel=300 stride=150 padding=150 in=x:f32:2x2x700:special;values:f32:2x2x700",
+        "kernel=40,20 padding=20,10 in=x:f32:1x1x21x11:neginf;values:f32:1x1x21x11",
+        "kernel=3,3 stride=2,2 padding=1,1 in=x:f32:2x70x37x35;values:f32:2x70x37x35",
+        "kernel=3,3,3 stride=2,2,2 padding=1,1,1 in=x:f32:2x3x5x7x6:special;values:f32:2x3x5x7x6",
+        "kernel=2 in=x:f32:0x3x9;values:f32:0x3x9",
+        "kernel=2 padding=1 in=x:f32:2x3x0;values:f32:2x3x0",
+        "kernel=3,3 shift=1 dy_shift=2 in=x:f32:3x3x7x5;values:f32:4x3x7x5",
+        "kernel=3 in=x:f16:2x3x7;values:f32:2x3x7",
+        "expect=E_SHAPE kernel=3 in=x:f32:2x3x7;values:f32:2x3x5",
+        "expect=E_SHAPE kernel=9 in=x:f32:2x3x7;values:f32:2x3x7",
+        "expect=E_ATTR in=x:f32:2x3x7;values:f32:2x3x7",
+        "expect=E_DTYPE kernel=3 in=x:c64:2x3x7;values:f32:2x3x7",
     };
     case_add_all(list, row, lines, COUNT(lines));
 }
@@ -246,6 +277,8 @@ static void generate(case_list *list)
 {
     generate_pools(list, "pool_max_backward");
     generate_pools(list, "pool_min_backward");
+    generate_takes(list, "pool_max_take");
+    generate_takes(list, "pool_min_take");
     for (int axes = 1; axes <= 3; axes++)
         for (int i = 0; i < 36; i++)
             if (axes == 2 || i % 3 == axes / 2)
@@ -254,7 +287,12 @@ static void generate(case_list *list)
     generate_weights(list);
 }
 
-static const char *const rows[] = {"pool_max_backward", "pool_min_backward", "conv_backward_input",
-                                   "conv_backward_weight", NULL};
+static const char *const rows[] = {"pool_max_backward",
+                                   "pool_min_backward",
+                                   "pool_max_take",
+                                   "pool_min_take",
+                                   "conv_backward_input",
+                                   "conv_backward_weight",
+                                   NULL};
 
 const case_family image_backward_cases = {.rows = rows, .build = build, .generate = generate};

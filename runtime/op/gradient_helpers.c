@@ -1,0 +1,58 @@
+/* What rules of gradients are written with beside the builder calls. */
+#include "op/gradient.h"
+
+rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value)
+{
+    float f = (float)value;
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &f, sizeof f);
+}
+
+rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape)
+{
+    rlxvk_tensor t = gradient_scalar(g, value);
+    if (dtype == RLXVK_C64)
+        t = rlxvk_cast(g, t, RLXVK_C64);
+    return shape.rank ? rlxvk_expand(g, t, shape) : t;
+}
+
+static rlxvk_tensor sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
+{
+    return rlxvk_reduce_sum(g, t, axes, count, false);
+}
+
+/* The parts apart: reductions take real tensors. */
+static rlxvk_tensor complex_sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
+{
+    static const float units[2][2] = {{0, 1}, {0, -1}}; /* i, -i */
+    rlxvk_tensor i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[0], sizeof units[0]);
+    rlxvk_tensor minus_i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[1], sizeof units[1]);
+    rlxvk_tensor imaginary = rlxvk_cast(g, rlxvk_mul(g, t, minus_i), RLXVK_F32);
+    rlxvk_tensor real = sum(g, rlxvk_cast(g, t, RLXVK_F32), axes, count);
+    return rlxvk_add(g, rlxvk_mul(g, sum(g, imaginary, axes, count), i), real);
+}
+
+rlxvk_tensor gradient_unbroadcast(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape)
+{
+    rlxvk_shape from = rlxvk_tensor_shape(g, t);
+    int32_t axes[RLXVK_MAX_RANK];
+    size_t count = 0;
+    if (shape_equal(&from, &shape))
+        return t;
+    uint32_t missing = from.rank - MIN(shape.rank, from.rank);
+    for (uint32_t i = 0; i < from.rank; i++)
+        if (i < missing || (shape.dims[i - missing] == 1 && from.dims[i] != 1))
+            axes[count++] = (int32_t)i;
+    if (count)
+        t = (rlxvk_tensor_dtype(g, t) == RLXVK_C64 ? complex_sum : sum)(g, t, axes, count);
+    return rlxvk_reshape(g, t, shape);
+}
+
+rlxvk_tensor gradient_expand_to(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape,
+                                const int32_t *axes, size_t count)
+{
+    rlxvk_shape kept = shape;
+    for (size_t i = 0; i < count; i++)
+        kept.dims[axes[i]] = 1;
+    t = rlxvk_reshape(g, t, kept);
+    return shape.rank ? rlxvk_expand(g, t, shape) : t;
+}

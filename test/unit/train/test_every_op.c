@@ -1,0 +1,172 @@
+/*
+ * That every op of the table was thought of: it has a gradient, or stands here with why it has
+ * none. And that gradients can be built for what the ops' cases compute.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "conform/conform.h"
+#include "op/gradient.h"
+#include "support/harness.h"
+
+#include <rlxvk_train.h>
+
+#include <string.h>
+
+typedef enum why {
+    A_LEAF,          /* where gradients end */
+    CONSTANT,        /* a step function, or random numbers: constant almost everywhere */
+    ON_PURPOSE,      /* stops what flows */
+    FROZEN,          /* of packed weights, which nothing flows into */
+    WRITES_IN_PLACE, /* what it overwrites is gone; a step of training ends with it */
+    OF_THE_USER,     /* whoever registers the op brings it */
+    NOT_YET          /* E_UNSUPPORTED, by name */
+} why;
+
+static const struct {
+    const char *row;
+    why why;
+} without[] = {
+    {"input", A_LEAF},
+    {"param", A_LEAF},
+    {"constant", A_LEAF},
+    {"eq", CONSTANT},
+    {"ne", CONSTANT},
+    {"lt", CONSTANT},
+    {"le", CONSTANT},
+    {"gt", CONSTANT},
+    {"ge", CONSTANT},
+    {"argmax", CONSTANT},
+    {"argmin", CONSTANT},
+    {"topk", CONSTANT}, /* its result are indices */
+    {"rng_uniform", CONSTANT},
+    {"rng_normal", CONSTANT},
+    {"sample", CONSTANT},
+    {"stop_gradient", ON_PURPOSE},
+    {"dequant_gather", FROZEN},
+    {"dequant_moe_weights", FROZEN},
+    {"write_rows", WRITES_IN_PLACE},
+    {"adamw", WRITES_IN_PLACE},
+    {"sgd", WRITES_IN_PLACE},
+    {"lion", WRITES_IN_PLACE},
+    {"accumulate", WRITES_IN_PLACE},
+    {"custom", OF_THE_USER},
+    {"gated_delta_net_backward", NOT_YET},
+    {"mamba2_backward", NOT_YET},
+    {"selective_scan_backward", NOT_YET},
+};
+
+/* The row in that table; NULL: it has a gradient. */
+static const why *reason(const char *row)
+{
+    for (size_t i = 0; i < COUNT(without); i++)
+        if (strcmp(without[i].row, row) == 0)
+            return &without[i].why;
+    return NULL;
+}
+
+static bool hands_on(const op_family *family)
+{
+    return family->expand || (family->vjp && family->vjp != gradient_none);
+}
+
+static void every_op_was_thought_of(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < OP_COUNT; i++) {
+        const char *row = op_table[i].name;
+        const why *w = reason(row);
+        bool hands = hands_on(op_table[i].family);
+        if (!hands && !w)
+            fail_msg("%s has no gradient: give its family a vjp or an expand, or say in this file "
+                     "why it has none",
+                     row);
+        if (hands && w && *w != OF_THE_USER)
+            fail_msg("%s has a gradient; take it out of the list of those without", row);
+    }
+    for (size_t i = 0; i < COUNT(without); i++)
+        if (op_find(without[i].row) == OP_COUNT)
+            fail_msg("%s is no op", without[i].row);
+}
+
+/* ---- Building ---- */
+
+typedef struct tally {
+    size_t built, refused;
+    bool tried[OP_COUNT], done[OP_COUNT]; /* rows of which a case could be built, was */
+} tally;
+
+static size_t take_leaves(const case_spec *s, const rlxvk_tensor *leaves, rlxvk_tensor *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->input_count; i++)
+        if (s->inputs[i].dtype == RLXVK_F32 || s->inputs[i].dtype == RLXVK_C64)
+            out[count++] = leaves[i];
+    return count;
+}
+
+/* The case's graph with the gradients of all its leaves. An op may refuse what it says it has no
+ * gradient for (a state in place, long loops), but not every case. */
+static void build_case(const case_spec *s, const char *line, tally *t)
+{
+    rlxvk_graph *g = NULL;
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], wrt[CASE_MAX_INPUTS], d[CASE_MAX_INPUTS], y;
+    op_kind op = op_find(s->row);
+    expect_ok(conform_build(s, &g, leaves, &y));
+    size_t count = rlxvk_graph_status(g) == RLXVK_OK ? take_leaves(s, leaves, wrt) : 0;
+    rlxvk_dtype dtype = count ? rlxvk_tensor_dtype(g, y) : RLXVK_I32;
+    if (dtype == RLXVK_F32 || dtype == RLXVK_C64) {
+        rlxvk_tensor seed = rlxvk_input(g, "every_op.seed", dtype, rlxvk_tensor_shape(g, y));
+        rlxvk_grad(g, y, seed, wrt, count, d);
+        bool built = rlxvk_graph_status(g) == RLXVK_OK;
+        if (!built && rlxvk_graph_status(g) != RLXVK_E_UNSUPPORTED)
+            fail_msg("%s: %s", line, rlxvk_graph_error(g));
+        t->built += built;
+        t->refused += !built;
+        if (op != OP_COUNT) {
+            t->tried[op] = true;
+            t->done[op] |= built;
+        }
+    }
+    rlxvk_graph_destroy(g);
+}
+
+/* Cases that are refused, and of ops without gradients, are none of ours. */
+static bool is_ours(const case_spec *s)
+{
+    const why *w = reason(s->row);
+    return !case_word(s, "expect", NULL) && !(w && *w == NOT_YET) && !(w && *w == WRITES_IN_PLACE);
+}
+
+static void gradients_of_cases_can_be_built(void **state)
+{
+    (void)state;
+    struct case_list list = {0};
+    tally all = {0};
+    expect_ok(case_list_generate(&list));
+    for (size_t i = 0; i < list.lines.count; i++) {
+        case_spec s;
+        const char *line = list.lines.items[i];
+        expect_ok(case_parse(line, &s));
+        if (is_ours(&s))
+            build_case(&s, line, &all);
+    }
+    case_list_destroy(&list);
+    print_message("%zu cases, %zu refused\n", all.built, all.refused);
+    for (size_t i = 0; i < OP_COUNT; i++)
+        if (all.tried[i] && !all.done[i])
+            fail_msg("%s: gradients of none of its cases can be built", op_table[i].name);
+    assert_true(all.built > 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_was_thought_of),
+        cmocka_unit_test(gradients_of_cases_can_be_built),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
