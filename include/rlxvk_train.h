@@ -116,7 +116,7 @@ rlxvk_tensor rlxvk_take_along_axis_backward(rlxvk_graph *g, rlxvk_tensor dy, rlx
  * dW_hh = d^T h (h before each step), dbias the sum of d, dx = d W_ih. dy [B, S, Hd] has arrived for
  * y, dhn and dcn [B, Hd] for the final states, w_hh is [G Hd, Hd]. The gradients of the initial
  * states go to out_dh0, out_dc0; where these are NULL they are not found. Error of every result: 1e-6
- * and 1e-4 times the largest magnitude in it, of gradients that do not grow from step to step.
+ * and 2e-5 times the largest magnitude in it, of gradients that do not grow from step to step.
  * E_SHAPE; E_TOO_LARGE: Hd from 32768. Gradients of it itself: E_UNSUPPORTED.
  *
  * z [B, S, 4 Hd], W_ih x + W_hh h + bias, gates in the order i, f, g, o; c0, dhn and dcn may be

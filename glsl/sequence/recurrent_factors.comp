@@ -92,7 +92,8 @@ void make_factors(bool live, uint row, uint unit, uint state_at)
         gru(args.x_offset + at, args.h_offset + at, d_at, state_at);
     } else if (live) {
         float z = x[args.x_offset + at];
-        d[d_at] = CELL == RECURRENT_RNN ? gate_of(z, 2.0).y : z > 0.0 ? 1.0 : 0.0;
+        bool positive = floatBitsToUint(z) - 1u < INFINITY_BITS; /* denormals count, NaN does not */
+        d[d_at] = CELL == RECURRENT_RNN ? gate_of(z, 2.0).y : positive ? 1.0 : 0.0;
     }
 }
 

@@ -32,8 +32,8 @@ layout(set = 0, binding = 7) writeonly buffer state_out { float after[]; };
 const uint THREADS = gl_WorkGroupSize.x, LANES = QUADS * BANDS, SPLITS = THREADS / LANES;
 const uint AHEAD = 4; /* rows of W_hh asked for at a time */
 /* Of a thread's sums, as many as are joined at a time, so that each has a thread to finish it. */
-const uint FITTING = THREADS / (4 * LANES), PART = FITTING < ROWS ? FITTING : ROWS;
-const uint ROUNDS = ROWS / PART;
+const uint FITTING = THREADS < 8 * LANES ? 1 : THREADS / (4 * LANES);
+const uint PART = FITTING < ROWS ? FITTING : ROWS, ROUNDS = ROWS / PART;
 
 shared vec4 pool[PART * THREADS]; /* [PART, SPLITS, LANES] */
 

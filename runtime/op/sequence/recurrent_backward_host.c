@@ -161,7 +161,7 @@ static void run_row(walk *w)
         memcpy(out + state, w->dc, s->hidden * sizeof *out);
 }
 
-/* Of one result: 1e-6 and 1e-4 of its largest magnitude. */
+/* Of one result: 1e-6 and 2e-5 of its largest magnitude. */
 static void set_bound(const host_call *call, uint64_t first, uint64_t count)
 {
     double largest = 0;
@@ -169,7 +169,7 @@ static void set_bound(const host_call *call, uint64_t first, uint64_t count)
         if (isfinite(call->out[i]))
             largest = fmax(largest, fabs(call->out[i]));
     for (uint64_t i = first; call->bound && i < first + count; i++)
-        call->bound[i] = 1e-6 + 1e-4 * largest;
+        call->bound[i] = 1e-6 + 2e-5 * largest;
 }
 
 rlxvk_status recurrent_backward_host(const host_call *call)

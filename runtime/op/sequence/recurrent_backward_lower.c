@@ -261,7 +261,7 @@ static rlxvk_status emit_step(const step_job *t, uint64_t step)
     const operand operands[] = {j->d,     reading(j->kept), j->w,   j->dy,
                                 previous, next,             before, after};
     dispatch d = {.kernel = KERNEL_RECURRENT_SWEEP_STEP, .variant = c->row.name};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, recurrent_backward_threads(j->l->profile)},
+    SET_CONSTANTS(&d, {LOCAL_SIZE, recurrent_backward_threads(c, s, j->l->profile)},
                   {RECURRENT_SWEEP_STEP_CELL, s->cell}, {RECURRENT_SWEEP_STEP_QUADS, c->quads},
                   {RECURRENT_SWEEP_STEP_BANDS, c->bands}, {RECURRENT_SWEEP_STEP_ROWS, c->rows});
     lower_groups(j->l, &d,

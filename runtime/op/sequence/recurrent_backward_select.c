@@ -27,7 +27,7 @@ static const recurrent_backward_class classes[] = {
 /* clang-format on */
 
 /* Software drivers run them in turns, and are quicker with few. */
-uint32_t recurrent_backward_threads(const device_profile *profile)
+static uint32_t preferred_threads(const device_profile *profile)
 {
     uint32_t most = profile_is_software(profile) ? profile->workgroup_size
                                                  : profile->max_workgroup_invocations;
@@ -41,7 +41,15 @@ uint32_t recurrent_backward_lanes(const recurrent_sweep *s)
 
 uint32_t recurrent_backward_splits(const recurrent_sweep *s, const device_profile *profile)
 {
-    return MIN(recurrent_backward_threads(profile) / recurrent_backward_lanes(s), MOST_SPLITS);
+    return MIN(preferred_threads(profile) / recurrent_backward_lanes(s), MOST_SPLITS);
+}
+
+uint32_t recurrent_backward_threads(const recurrent_backward_class *c, const recurrent_sweep *s,
+                                    const device_profile *profile)
+{
+    if (!c->quads)
+        return recurrent_backward_lanes(s) * recurrent_backward_splits(s, profile);
+    return MAX(preferred_threads(profile), 4u * c->quads * c->bands); /* one a sum */
 }
 
 uint64_t recurrent_backward_quads(const recurrent_backward_class *c, const recurrent_sweep *s)
@@ -54,7 +62,7 @@ uint64_t recurrent_backward_quads(const recurrent_backward_class *c, const recur
 static choice_fit fit_alone(const recurrent_backward_class *c, const recurrent_sweep *s,
                             const device_profile *p)
 {
-    uint32_t threads = recurrent_backward_lanes(s) * recurrent_backward_splits(s, p);
+    uint32_t threads = recurrent_backward_threads(c, s, p);
     uint64_t weights = s->rows * s->hidden;
     return (choice_fit){
         .can = s->hidden <= RECURRENT_MOST_HIDDEN && s->rows <= RECURRENT_MOST_ROWS &&
@@ -71,11 +79,10 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const recurrent_sweep *s = problem;
     if (!c->quads)
         return fit_alone(c, s, p);
-    uint32_t threads = recurrent_backward_threads(p), lanes = (uint32_t)c->quads * c->bands;
+    uint32_t threads = recurrent_backward_threads(c, s, p), lanes = (uint32_t)c->quads * c->bands;
     uint64_t rows = (uint64_t)c->bands * c->rows, part = MIN(threads / (4 * lanes), c->rows);
     uint64_t bands = divide_up(s->batch, rows), quads = recurrent_backward_quads(c, s);
-    return (choice_fit){.can = 4 * lanes <= threads &&
-                               16 * quads * s->rows <= p->max_binding_bytes &&
+    return (choice_fit){.can = 16 * quads * s->rows <= p->max_binding_bytes &&
                                4 * bands * rows * s->rows <= p->max_binding_bytes,
                         .suits = 2 * s->batch >= rows,
                         .threads = threads,

@@ -16,12 +16,13 @@ typedef struct recurrent_backward_class {
 const recurrent_backward_class *recurrent_backward_select(const recurrent_sweep *s,
                                                           const device_profile *profile,
                                                           size_t forced);
-/* Invocations of a workgroup, a power of two. */
-uint32_t recurrent_backward_threads(const device_profile *profile);
 /* Of a workgroup that sweeps alone: threads that have quads of units side by side, and how many
  * groups of them share the rows of W_hh. */
 uint32_t recurrent_backward_lanes(const recurrent_sweep *s);
 uint32_t recurrent_backward_splits(const recurrent_sweep *s, const device_profile *profile);
+/* Invocations of a workgroup, a power of two. */
+uint32_t recurrent_backward_threads(const recurrent_backward_class *c, const recurrent_sweep *s,
+                                    const device_profile *profile);
 /* Quads of units that all tiles have for a row of W_hh. */
 uint64_t recurrent_backward_quads(const recurrent_backward_class *c, const recurrent_sweep *s);
 
