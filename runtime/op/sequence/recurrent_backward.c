@@ -196,4 +196,5 @@ const op_family recurrent_backward_family = {.name = "recurrent_backward",
                                              .infer = recurrent_backward_infer,
                                              .lower = recurrent_backward_lower,
                                              .host = recurrent_backward_host,
+                                             .expand = recurrent_backward_expand,
                                              .describe = recurrent_backward_describe};

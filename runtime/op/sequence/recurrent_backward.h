@@ -45,5 +45,6 @@ static inline uint64_t recurrent_sweep_state(const recurrent_sweep *s)
 
 rlxvk_status recurrent_backward_lower(lowering *l, uint32_t id);
 rlxvk_status recurrent_backward_host(const host_call *call);
+rlxvk_tensor recurrent_backward_expand(rlxvk_graph *g, const node *n);
 
 #endif
