@@ -50,13 +50,13 @@ struct recurrent_factors_args {
     u32 reversed;
     u32 has_before; /* 0: c0 is zero */
     u32 x_offset, h_offset, before_offset;
-    u32 d_offset, second;       /* second: from a slope of x to that of h (gru) */
+    u32 d_offset, second;      /* second: from a slope of x to that of h (gru) */
     u32 kept_offset, c_offset; /* [B, S, Hd] each */
 };
 
 #define RECURRENT_MOST_ROWS 512 /* of W_hh, where a workgroup sweeps alone */
-#define RECURRENT_SEED_H     1   /* bits of `seeds`: which gradients of final states there are */
-#define RECURRENT_SEED_C     2
+#define RECURRENT_SEED_H    1   /* bits of `seeds`: which gradients of final states there are */
+#define RECURRENT_SEED_C    2
 
 /* All steps. w [G Hd, Hd in quads]; d, kept and c as above; states [B, Hd]. */
 struct recurrent_sweep_args {

@@ -58,8 +58,8 @@ rlxvk_tensor fuzz_call_rnn_backward_gates(fuzz_maker *m)
 {
     sweep s;
     make_sweep(m, 1, &s);
-    rlxvk_tensor d = rlxvk_rnn_backward_gates(m->g, s.z, s.w, s.dy, s.state[0], s.relu, s.reversed,
-                                              s.out[0]);
+    rlxvk_tensor d =
+        rlxvk_rnn_backward_gates(m->g, s.z, s.w, s.dy, s.state[0], s.relu, s.reversed, s.out[0]);
     keep_results(m, &s);
     return d;
 }

@@ -108,9 +108,9 @@ static void make_lstm(expansion *e)
     rlxvk_tensor new = rlxvk_tanh(g, gate(e, z, 2)), out = rlxvk_sigmoid(g, gate(e, z, 3));
     cell_states(e, forget, mul(e, in, new), c);
     rlxvk_tensor shown = rlxvk_tanh(g, c[1]);
-    rlxvk_tensor parts[] = {
-        mul(e, new, sigmoid_slope(e, in)), mul(e, c[0], sigmoid_slope(e, forget)),
-        mul(e, in, tanh_slope(e, new)), mul(e, shown, sigmoid_slope(e, out))};
+    rlxvk_tensor parts[] = {mul(e, new, sigmoid_slope(e, in)),
+                            mul(e, c[0], sigmoid_slope(e, forget)), mul(e, in, tanh_slope(e, new)),
+                            mul(e, shown, sigmoid_slope(e, out))};
     e->slopes[0] = e->slopes[1] = rlxvk_concat(g, parts, 4, 2);
     e->kept = forget;
     e->c_slope = mul(e, out, tanh_slope(e, shown));
@@ -125,9 +125,9 @@ static void make_gru(expansion *e)
     rlxvk_tensor new = rlxvk_tanh(g, rlxvk_add(g, gate(e, x, 2), mul(e, r, from_h)));
     rlxvk_tensor fresh = rlxvk_sub(g, gradient_scalar(g, 1), z);
     rlxvk_tensor of_new = mul(e, fresh, tanh_slope(e, new));
-    rlxvk_tensor parts[] = {
-        mul(e, mul(e, of_new, from_h), sigmoid_slope(e, r)),
-        mul(e, rlxvk_sub(g, operand_of(e, 2), new), sigmoid_slope(e, z)), of_new};
+    rlxvk_tensor parts[] = {mul(e, mul(e, of_new, from_h), sigmoid_slope(e, r)),
+                            mul(e, rlxvk_sub(g, operand_of(e, 2), new), sigmoid_slope(e, z)),
+                            of_new};
     e->slopes[0] = rlxvk_concat(g, parts, 3, 2);
     parts[2] = mul(e, of_new, r);
     e->slopes[1] = rlxvk_concat(g, parts, 3, 2);
@@ -138,9 +138,8 @@ static void make_rnn(expansion *e)
 {
     rlxvk_graph *g = e->g;
     rlxvk_tensor z = operand_of(e, 0), zero = gradient_scalar(g, 0), one = gradient_scalar(g, 1);
-    e->slopes[0] = e->slopes[1] = e->a->relu
-                                      ? rlxvk_where(g, rlxvk_gt(g, z, zero), one, zero)
-                                      : tanh_slope(e, rlxvk_tanh(g, z));
+    e->slopes[0] = e->slopes[1] = e->a->relu ? rlxvk_where(g, rlxvk_gt(g, z, zero), one, zero)
+                                             : tanh_slope(e, rlxvk_tanh(g, z));
 }
 
 /* ---- The sweep ---- */

@@ -59,9 +59,8 @@ static void find_cell_states(walk *w)
         w->c[u] = optional(w, BACKWARD_C0, u);
     for (uint64_t i = 0; i < w->s.steps * hidden; i++) {
         uint64_t row = row_of(w, i / hidden), u = i % hidden;
-        w->c[hidden + i] =
-            sigmoid(value(w, 0, row, 1, u)) * w->c[i] +
-            sigmoid(value(w, 0, row, 0, u)) * tanh(value(w, 0, row, 2, u));
+        w->c[hidden + i] = sigmoid(value(w, 0, row, 1, u)) * w->c[i] +
+                           sigmoid(value(w, 0, row, 0, u)) * tanh(value(w, 0, row, 2, u));
     }
 }
 
@@ -100,7 +99,8 @@ static void step_unit(walk *w, uint64_t step, uint64_t u, double d[MOST_GATES])
 {
     const recurrent_sweep *s = &w->s;
     uint64_t row = row_of(w, step);
-    double dy = w->call->inputs[recurrent_sweep_weights(w->call->node) + 1].words[row * s->hidden + u];
+    double dy =
+        w->call->inputs[recurrent_sweep_weights(w->call->node) + 1].words[row * s->hidden + u];
     double dh = w->dh[u] + dy, z = value(w, 0, row, 0, u);
     if (s->cell == RECURRENT_LSTM)
         lstm(w, step, u, dh, d);
@@ -181,7 +181,8 @@ rlxvk_status recurrent_backward_host(const host_call *call)
               .reversed = a->reversed};
     const recurrent_sweep *s = &w.s;
     uint64_t half = s->batch * s->steps * s->rows, result = recurrent_sweep_result(s);
-    double *room = memory_zeroed(3 * s->hidden + s->rows + (s->steps + 1) * s->hidden, sizeof *room);
+    double *room =
+        memory_zeroed(3 * s->hidden + s->rows + (s->steps + 1) * s->hidden, sizeof *room);
     if (!room)
         return status_fail_memory("gradients of a recurrent net on the host");
     w.dh = room;

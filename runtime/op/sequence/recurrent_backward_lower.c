@@ -117,8 +117,8 @@ static rlxvk_status lay_out_units(const backward_job *j, uint64_t units, uint64_
                                   uint64_t count, operand target)
 {
     const recurrent_sweep *s = &j->s;
-    rlxvk_shape shape = RLXVK_SHAPE((int64_t)MAX(count / units, 1), (int64_t)s->rows,
-                                    (int64_t)MIN(count, units));
+    rlxvk_shape shape =
+        RLXVK_SHAPE((int64_t)MAX(count / units, 1), (int64_t)s->rows, (int64_t)MIN(count, units));
     strided_copy copy = layout_dense_copy(&shape);
     uint32_t w = recurrent_sweep_weights(graph_node(j->l->graph, j->id));
     copy.source_first = (int64_t)first;
@@ -161,23 +161,23 @@ static rlxvk_status lower_sequences(const backward_job *j)
     unused.access = ACCESS_WRITE;
     operand dh0 = initial ? initial_state(j, 0) : unused;
     operand dc0 = initial && s->states == 2 ? initial_state(j, 1) : dh0;
-    struct recurrent_sweep_args args = {
-        .batch = (uint32_t)s->batch,
-        .steps = (uint32_t)s->steps,
-        .hidden = (uint32_t)s->hidden,
-        .reversed = j->attributes->reversed,
-        .seeds = (is_given(j, BACKWARD_DHN) ? RECURRENT_SEED_H : 0) |
-                 (is_given(j, BACKWARD_DCN) ? RECURRENT_SEED_C : 0),
-        .initial = initial,
-        .d_offset = j->d.offset,
-        .second = second_part(s),
-        .kept_offset = j->kept.offset,
-        .c_offset = j->c_offset,
-        .dy_offset = j->dy.offset,
-        .dhn_offset = dhn.offset,
-        .dcn_offset = dcn.offset,
-        .dh0_offset = dh0.offset,
-        .dc0_offset = dc0.offset};
+    struct recurrent_sweep_args args = {.batch = (uint32_t)s->batch,
+                                        .steps = (uint32_t)s->steps,
+                                        .hidden = (uint32_t)s->hidden,
+                                        .reversed = j->attributes->reversed,
+                                        .seeds =
+                                            (is_given(j, BACKWARD_DHN) ? RECURRENT_SEED_H : 0) |
+                                            (is_given(j, BACKWARD_DCN) ? RECURRENT_SEED_C : 0),
+                                        .initial = initial,
+                                        .d_offset = j->d.offset,
+                                        .second = second_part(s),
+                                        .kept_offset = j->kept.offset,
+                                        .c_offset = j->c_offset,
+                                        .dy_offset = j->dy.offset,
+                                        .dhn_offset = dhn.offset,
+                                        .dcn_offset = dcn.offset,
+                                        .dh0_offset = dh0.offset,
+                                        .dc0_offset = dc0.offset};
     const operand operands[] = {j->d, reading(j->kept), j->w, j->dy, dhn, dcn, dh0, dc0};
     dispatch d = {.kernel = KERNEL_RECURRENT_SWEEP, .variant = j->class->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, lanes * splits}, {RECURRENT_SWEEP_CELL, s->cell},
@@ -191,9 +191,9 @@ static rlxvk_status lower_sequences(const backward_job *j)
 
 typedef struct step_job {
     const backward_job *j;
-    uint64_t columns;    /* the batch in whole tiles */
-    operand vectors[2];  /* what a step leaves to multiply with, in turn */
-    operand state;       /* dc, or what goes past the weights */
+    uint64_t columns;   /* the batch in whole tiles */
+    operand vectors[2]; /* what a step leaves to multiply with, in turn */
+    operand state;      /* dc, or what goes past the weights */
 } step_job;
 
 static rlxvk_status make_room(step_job *t)
@@ -258,8 +258,7 @@ static rlxvk_status emit_step(const step_job *t, uint64_t step)
     args.next_offset = next.offset;
     args.before_offset = before.offset;
     args.after_offset = after.offset;
-    const operand operands[] = {j->d,     reading(j->kept), j->w,   j->dy,
-                                previous, next,             before, after};
+    const operand operands[] = {j->d, reading(j->kept), j->w, j->dy, previous, next, before, after};
     dispatch d = {.kernel = KERNEL_RECURRENT_SWEEP_STEP, .variant = c->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, recurrent_backward_threads(c, s, j->l->profile)},
                   {RECURRENT_SWEEP_STEP_CELL, s->cell}, {RECURRENT_SWEEP_STEP_QUADS, c->quads},

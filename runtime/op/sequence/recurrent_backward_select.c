@@ -29,8 +29,8 @@ static const recurrent_backward_class classes[] = {
 /* Software drivers run them in turns, and are quicker with few. */
 static uint32_t preferred_threads(const device_profile *profile)
 {
-    uint32_t most = profile_is_software(profile) ? profile->workgroup_size
-                                                 : profile->max_workgroup_invocations;
+    uint32_t most =
+        profile_is_software(profile) ? profile->workgroup_size : profile->max_workgroup_invocations;
     return most >= MOST_THREADS ? MOST_THREADS : 128;
 }
 
@@ -64,13 +64,13 @@ static choice_fit fit_alone(const recurrent_backward_class *c, const recurrent_s
 {
     uint32_t threads = recurrent_backward_threads(c, s, p);
     uint64_t weights = s->rows * s->hidden;
-    return (choice_fit){
-        .can = s->hidden <= RECURRENT_MOST_HIDDEN && s->rows <= RECURRENT_MOST_ROWS &&
-               (!p->portable || s->steps <= PORTABLE_STEPS),
-        .suits = weights <= MOST_SWEEP_WEIGHTS &&
-                 (c->rows == 1 || (s->batch >= c->rows && s->batch > p->compute_units)),
-        .threads = threads,
-        .shared_bytes = (16ull * threads + 4ull * RECURRENT_MOST_ROWS) * c->rows};
+    return (
+        choice_fit){.can = s->hidden <= RECURRENT_MOST_HIDDEN && s->rows <= RECURRENT_MOST_ROWS &&
+                           (!p->portable || s->steps <= PORTABLE_STEPS),
+                    .suits = weights <= MOST_SWEEP_WEIGHTS &&
+                             (c->rows == 1 || (s->batch >= c->rows && s->batch > p->compute_units)),
+                    .threads = threads,
+                    .shared_bytes = (16ull * threads + 4ull * RECURRENT_MOST_ROWS) * c->rows};
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *p)
@@ -93,9 +93,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
 const choice_table recurrent_backward_choice = {CHOICE_ROWS(classes), .fit = fit,
                                                 .last_takes_all = true};
 
-const recurrent_backward_class *recurrent_backward_select(const recurrent_sweep *s,
-                                                          const device_profile *profile,
-                                                          size_t forced)
+const recurrent_backward_class *
+recurrent_backward_select(const recurrent_sweep *s, const device_profile *profile, size_t forced)
 {
     return choice_select(&recurrent_backward_choice, s, profile, forced);
 }

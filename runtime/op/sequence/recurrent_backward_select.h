@@ -13,9 +13,8 @@ typedef struct recurrent_backward_class {
 } recurrent_backward_class;
 
 /* There always is one. */
-const recurrent_backward_class *recurrent_backward_select(const recurrent_sweep *s,
-                                                          const device_profile *profile,
-                                                          size_t forced);
+const recurrent_backward_class *
+recurrent_backward_select(const recurrent_sweep *s, const device_profile *profile, size_t forced);
 /* Of a workgroup that sweeps alone: threads that have quads of units side by side, and how many
  * groups of them share the rows of W_hh. */
 uint32_t recurrent_backward_lanes(const recurrent_sweep *s);

@@ -88,9 +88,8 @@ static rlxvk_tensor result_part(const walk *w, rlxvk_tensor packed)
 static rlxvk_tensor half_of(const walk *w, const net *n, rlxvk_tensor t)
 {
     int64_t hidden = (int64_t)w->r.hidden;
-    return w->r.directions == 1
-               ? t
-               : rlxvk_narrow(w->g, t, 2, (int64_t)n->direction * hidden, hidden);
+    return w->r.directions == 1 ? t
+                                : rlxvk_narrow(w->g, t, 2, (int64_t)n->direction * hidden, hidden);
 }
 
 /* The h before each step, [B S, Hd]: `y` of the step that the net took before. */
@@ -123,8 +122,8 @@ static rlxvk_tensor run_layer(const walk *w, uint64_t layer, rlxvk_tensor x)
     rlxvk_tensor o[MOST_OPERANDS] = {x}, h, c;
     uint32_t at = recurrent_state_operand(&w->call->n);
     options.num_layers = 1;
-    o[1] = operand_part(w, 1, first,
-                        RLXVK_SHAPE((int64_t)rows, (int64_t)recurrent_columns(r, layer)));
+    o[1] =
+        operand_part(w, 1, first, RLXVK_SHAPE((int64_t)rows, (int64_t)recurrent_columns(r, layer)));
     o[2] = operand_part(w, 2, layer * rows * r->hidden,
                         RLXVK_SHAPE((int64_t)rows, (int64_t)r->hidden));
     for (uint32_t i = 3; i < at; i++)
@@ -145,11 +144,10 @@ static rlxvk_tensor gates_from(const walk *w, rlxvk_tensor a, rlxvk_tensor weigh
                                rlxvk_tensor bias)
 {
     const rlxvk_matmul_options transposed = {.transpose_b = true};
-    rlxvk_shape shape =
-        RLXVK_SHAPE((int64_t)w->r.batch, (int64_t)w->r.steps, (int64_t)w->r.rows);
-    rlxvk_tensor z = bias.id ? rlxvk_fused_matmul_bias_act(w->g, a, weights, bias,
-                                                           RLXVK_ACTIVATION_NONE, true)
-                             : rlxvk_matmul_with(w->g, a, weights, &transposed);
+    rlxvk_shape shape = RLXVK_SHAPE((int64_t)w->r.batch, (int64_t)w->r.steps, (int64_t)w->r.rows);
+    rlxvk_tensor z =
+        bias.id ? rlxvk_fused_matmul_bias_act(w->g, a, weights, bias, RLXVK_ACTIVATION_NONE, true)
+                : rlxvk_matmul_with(w->g, a, weights, &transposed);
     return rlxvk_reshape(w->g, z, shape);
 }
 
@@ -161,9 +159,8 @@ static void sweep(walk *w, const net *n, rlxvk_tensor dy, rlxvk_tensor out[2])
     uint32_t at = recurrent_state_operand(&w->call->n);
     rlxvk_shape vector = RLXVK_SHAPE((int64_t)r->rows);
     bool reversed = n->direction == 1;
-    rlxvk_tensor b_hh = w->code == RECURRENT_GRU
-                            ? operand_part(w, 4, n->index * r->rows, vector)
-                            : RLXVK_NONE;
+    rlxvk_tensor b_hh =
+        w->code == RECURRENT_GRU ? operand_part(w, 4, n->index * r->rows, vector) : RLXVK_NONE;
     rlxvk_tensor x = gates_from(w, n->x, n->w_ih, operand_part(w, 3, n->index * r->rows, vector));
     rlxvk_tensor h = gates_from(w, n->previous, n->w_hh, b_hh);
     rlxvk_tensor dhn = final_state(w, n, 0), dcn = final_state(w, n, 1);
@@ -172,8 +169,8 @@ static void sweep(walk *w, const net *n, rlxvk_tensor dy, rlxvk_tensor out[2])
     if (w->code == RECURRENT_GRU) {
         rlxvk_shape all = RLXVK_SHAPE((int64_t)r->batch, (int64_t)r->steps, (int64_t)r->hidden);
         rlxvk_tensor previous = rlxvk_reshape(g, n->previous, all);
-        out[0] = rlxvk_gru_backward_gates(g, x, h, previous, n->w_hh, dy, dhn, reversed, &out[1],
-                                          dh0);
+        out[0] =
+            rlxvk_gru_backward_gates(g, x, h, previous, n->w_hh, dy, dhn, reversed, &out[1], dh0);
         return;
     }
     x = rlxvk_add(g, x, h);
@@ -181,8 +178,8 @@ static void sweep(walk *w, const net *n, rlxvk_tensor dy, rlxvk_tensor out[2])
         out[0] = rlxvk_lstm_backward_gates(g, x, n->w_hh, dy, initial_state(w, n, 1), dhn, dcn,
                                            reversed, dh0, dc0);
     else
-        out[0] = rlxvk_rnn_backward_gates(g, x, n->w_hh, dy, dhn, w->a->options.relu, reversed,
-                                          dh0);
+        out[0] =
+            rlxvk_rnn_backward_gates(g, x, n->w_hh, dy, dhn, w->a->options.relu, reversed, dh0);
     out[1] = out[0];
 }
 
@@ -252,8 +249,7 @@ static void give_operand(walk *w, uint32_t i)
         w->pieces[i][k] = rlxvk_reshape(w->g, w->pieces[i][k], RLXVK_SHAPE(-1));
     if (w->g->status != RLXVK_OK)
         return;
-    rlxvk_tensor all =
-        nets > 1 ? rlxvk_concat(w->g, w->pieces[i], nets, 0) : w->pieces[i][0];
+    rlxvk_tensor all = nets > 1 ? rlxvk_concat(w->g, w->pieces[i], nets, 0) : w->pieces[i][0];
     gradient_give(w->call, i, rlxvk_reshape(w->g, all, gradient_shape(w->call, i)));
 }
 

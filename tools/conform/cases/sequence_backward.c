@@ -25,9 +25,10 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         results[0] = rlxvk_lstm_backward_gates(g, z, w, dy, case_tensor(s, inputs, "c0"), dhn,
                                                case_tensor(s, inputs, "dcn"), reversed, dh0, dc0);
     else if (is_row(s, "gru_backward_gates"))
-        results[0] = rlxvk_gru_backward_gates(
-            g, case_tensor(s, inputs, "x"), case_tensor(s, inputs, "h"),
-            case_tensor(s, inputs, "previous"), w, dy, dhn, reversed, &from_h, dh0);
+        results[0] =
+            rlxvk_gru_backward_gates(g, case_tensor(s, inputs, "x"), case_tensor(s, inputs, "h"),
+                                     case_tensor(s, inputs, "previous"), w, dy, dhn, reversed,
+                                     &from_h, dh0);
     else
         results[0] = rlxvk_rnn_backward_gates(g, z, w, dy, dhn, case_integer(s, "relu", 0) != 0,
                                               reversed, dh0);
@@ -68,9 +69,9 @@ static const char *const parts[] = {"", " part=1", " part=2"};
 /* On both sides of what one workgroup sweeps, and of whole quads, tiles and bands. */
 static void generate_shapes(case_list *list, size_t row)
 {
-    static const net nets[] = {{1, 1, 1},   {1, 2, 4},   {3, 17, 5},  {1, 40, 33}, {5, 6, 64},
-                               {2, 3, 128}, {1, 3, 129}, {3, 3, 150}, {2, 4, 171}, {1, 3, 300},
-                               {4, 3, 260}, {9, 3, 257}, {33, 2, 260}, {70, 3, 6}, {2, 300, 3}};
+    static const net nets[] = {{1, 1, 1},   {1, 2, 4},   {3, 17, 5},   {1, 40, 33}, {5, 6, 64},
+                               {2, 3, 128}, {1, 3, 129}, {3, 3, 150},  {2, 4, 171}, {1, 3, 300},
+                               {4, 3, 260}, {9, 3, 257}, {33, 2, 260}, {70, 3, 6},  {2, 300, 3}};
     char extra[64];
     for (size_t i = 0; i < COUNT(nets); i++) {
         snprintf(extra, sizeof extra, "%s%s", i % 2 ? " reversed=1" : "",
@@ -96,7 +97,7 @@ static void generate_states(case_list *list, size_t row)
 /* Every way that there is, over nets that it may not have been made for. */
 static void generate_variants(case_list *list, size_t row)
 {
-    static const char *const ways[] = {"sequences_4", "sequences",  "tiles_32x32", "tiles_16x16",
+    static const char *const ways[] = {"sequences_4", "sequences", "tiles_32x32", "tiles_16x16",
                                        "tiles_8x8",   "tiles_8x4", "tiles_4x4",   "tiles_4x1"};
     static const net nets[] = {{37, 3, 11}, {3, 4, 70}};
     char extra[96];
