@@ -14,6 +14,7 @@ layout(constant_id = 1) const uint CELL = RECURRENT_LSTM;
 layout(constant_id = 2) const uint ROWS = 1;
 layout(constant_id = 3) const uint LANES = 8;
 layout(constant_id = 4) const uint SPLITS = 16;
+layout(constant_id = 5) const uint AHEAD = 4; /* rows of W_hh asked for at a time */
 layout(push_constant) uniform block { recurrent_sweep_args args; };
 layout(set = 0, binding = 0) buffer gradients { float d[]; };
 layout(set = 0, binding = 1) readonly buffer factors { float kept[]; };
@@ -66,10 +67,15 @@ void multiply()
     vec4 sums[ROWS];
     [[unroll]] for (uint b = 0u; b < ROWS; b++)
         sums[b] = vec4(0.0);
-    for (uint k = split; k < rows && lane < quads; k += SPLITS) {
-        vec4 weight = w[k * quads + lane];
-        [[unroll]] for (uint b = 0u; b < ROWS; b++)
-            sums[b] = fma(weight, vec4(previous[k * ROWS + b]), sums[b]);
+    for (uint k = split; k < rows && lane < quads; k += AHEAD * SPLITS) {
+        vec4 weight[AHEAD];
+        [[unroll]] for (uint i = 0u; i < AHEAD; i++)
+            weight[i] = k + i * SPLITS < rows ? w[(k + i * SPLITS) * quads + lane] : vec4(0.0);
+        [[unroll]] for (uint i = 0u; i < AHEAD; i++) {
+            uint at = k + i * SPLITS;
+            [[unroll]] for (uint b = 0u; b < ROWS; b++)
+                sums[b] = fma(weight[i], vec4(at < rows ? previous[at * ROWS + b] : 0.0), sums[b]);
+        }
     }
     [[unroll]] for (uint b = 0u; b < ROWS; b++)
         pool[b * THREADS + gl_LocalInvocationID.x] = sums[b];

@@ -16,6 +16,7 @@ layout(constant_id = 1) const uint CELL = RECURRENT_LSTM;
 layout(constant_id = 2) const uint ROWS = 1;
 layout(constant_id = 3) const uint QUADS = 1;
 layout(constant_id = 4) const uint BANDS = 1;
+layout(constant_id = 5) const uint AHEAD = 4; /* rows of W_hh asked for at a time */
 layout(push_constant) uniform block { recurrent_sweep_step_args args; };
 layout(set = 0, binding = 0) buffer gradients { float d[]; };
 layout(set = 0, binding = 1) readonly buffer factors { float kept[]; };
@@ -30,7 +31,6 @@ layout(set = 0, binding = 7) writeonly buffer state_out { float after[]; };
 #include "sequence/recurrent_sweep.glsl"
 
 const uint THREADS = gl_WorkGroupSize.x, LANES = QUADS * BANDS, SPLITS = THREADS / LANES;
-const uint AHEAD = 4; /* rows of W_hh asked for at a time */
 /* Of a thread's sums, as many as are joined at a time, so that each has a thread to finish it. */
 const uint FITTING = THREADS < 8 * LANES ? 1 : THREADS / (4 * LANES);
 const uint PART = FITTING < ROWS ? FITTING : ROWS, ROUNDS = ROWS / PART;

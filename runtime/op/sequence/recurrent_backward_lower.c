@@ -148,6 +148,15 @@ error:
     return status;
 }
 
+/* Rows of W_hh that a thread asks for at a time: enough to hide how long memory takes, where
+ * registers last. */
+static uint32_t rows_ahead(const backward_job *j)
+{
+    if (j->l->profile->portable)
+        return 2;
+    return j->class->rows == 1 ? 8 : 4;
+}
+
 /* ---- A workgroup alone ---- */
 
 static rlxvk_status lower_sequences(const backward_job *j)
@@ -182,7 +191,7 @@ static rlxvk_status lower_sequences(const backward_job *j)
     dispatch d = {.kernel = KERNEL_RECURRENT_SWEEP, .variant = j->class->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, lanes * splits}, {RECURRENT_SWEEP_CELL, s->cell},
                   {RECURRENT_SWEEP_ROWS, j->class->rows}, {RECURRENT_SWEEP_LANES, lanes},
-                  {RECURRENT_SWEEP_SPLITS, splits});
+                  {RECURRENT_SWEEP_SPLITS, splits}, {RECURRENT_SWEEP_AHEAD, rows_ahead(j)});
     lower_groups(j->l, &d, divide_up(s->batch, j->class->rows));
     return lower_emit(j->l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -262,7 +271,8 @@ static rlxvk_status emit_step(const step_job *t, uint64_t step)
     dispatch d = {.kernel = KERNEL_RECURRENT_SWEEP_STEP, .variant = c->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, recurrent_backward_threads(c, s, j->l->profile)},
                   {RECURRENT_SWEEP_STEP_CELL, s->cell}, {RECURRENT_SWEEP_STEP_QUADS, c->quads},
-                  {RECURRENT_SWEEP_STEP_BANDS, c->bands}, {RECURRENT_SWEEP_STEP_ROWS, c->rows});
+                  {RECURRENT_SWEEP_STEP_BANDS, c->bands}, {RECURRENT_SWEEP_STEP_ROWS, c->rows},
+                  {RECURRENT_SWEEP_STEP_AHEAD, rows_ahead(j)});
     lower_groups(j->l, &d,
                  recurrent_backward_quads(c, s) / c->quads * (t->columns / (c->bands * c->rows)));
     return lower_emit(j->l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
