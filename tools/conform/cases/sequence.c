@@ -300,6 +300,8 @@ static void generate_refusals(case_list *list)
         "in=x:f32:1x2x3;w_ih:f32:6x3;w_hh:f32:6x2;b_ih:f32:6;b_hh:f32:6;h0:f32:1x2x2",
         "rnn hidden=2 expect=E_DTYPE in=x:u8:1x2x3;w_ih:f32:2x3;w_hh:f32:2x2;bias:f32:2",
         "lstm hidden=2 in=x:f16:1x4x3;w_ih:f16:8x3;w_hh:bf16:8x2;bias:f16:8",
+        "lstm hidden=2 in=x:f16:1x4x3;w_ih:f32:8x3;w_hh:bf16:8x2;bias:f32:8",
+        "gru hidden=2 in=x:f32:1x4x3;w_ih:f16:6x3;w_hh:bf16:6x2;b_ih:f32:6;b_hh:f16:6",
         "lstm hidden=3 in=x:f32:2x6x2:range:-90:90;w_ih:f32:12x2;w_hh:f32:12x3;bias:f32:12",
         "gru hidden=3 in=x:f32:2x6x2:range:-90:90;w_ih:f32:9x2;w_hh:f32:9x3;b_ih:f32:9;b_hh:f32:9",
         "lstm hidden=3 in=x:f32:2x6x2:special;w_ih:f32:12x2:one;w_hh:f32:12x3;bias:f32:12",

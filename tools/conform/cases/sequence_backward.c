@@ -69,9 +69,10 @@ static const char *const parts[] = {"", " part=1", " part=2"};
 /* On both sides of what one workgroup sweeps, and of whole quads, tiles and bands. */
 static void generate_shapes(case_list *list, size_t row)
 {
-    static const net nets[] = {{1, 1, 1},   {1, 2, 4},   {3, 17, 5},   {1, 40, 33}, {5, 6, 64},
-                               {2, 3, 128}, {1, 3, 129}, {3, 3, 150},  {2, 4, 171}, {1, 3, 300},
-                               {4, 3, 260}, {9, 3, 257}, {33, 2, 260}, {70, 3, 6},  {2, 300, 3}};
+    static const net nets[] = {{1, 1, 1},    {1, 2, 4},   {3, 17, 5},  {1, 40, 33},
+                               {5, 6, 64},   {2, 3, 128}, {1, 3, 129}, {3, 3, 150},
+                               {2, 4, 171},  {1, 3, 300}, {4, 3, 260}, {9, 3, 257},
+                               {33, 2, 260}, {70, 3, 6},  {2, 300, 3}, {1, 2, 1024}};
     char extra[64];
     for (size_t i = 0; i < COUNT(nets); i++) {
         snprintf(extra, sizeof extra, "%s%s", i % 2 ? " reversed=1" : "",
