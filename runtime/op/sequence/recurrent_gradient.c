@@ -151,12 +151,19 @@ static rlxvk_tensor gates_from(const walk *w, rlxvk_tensor a, rlxvk_tensor weigh
     return rlxvk_reshape(w->g, z, shape);
 }
 
+/* Where the gradient of the net's initial state goes; NULL: nothing wants it. */
+static rlxvk_tensor *initial_gradient(walk *w, const net *n, uint32_t state)
+{
+    uint32_t i = recurrent_state_operand(&w->call->n) + state;
+    bool wanted = w->a->carry && state < w->r.states && gradient_wanted(w->call, i);
+    return wanted ? &w->pieces[i][n->index] : NULL;
+}
+
 /* The sweep: in out[0] the gradients of the gates from x, in out[1] of those from h. */
 static void sweep(walk *w, const net *n, rlxvk_tensor dy, rlxvk_tensor out[2])
 {
     rlxvk_graph *g = w->g;
     const recurrent_geometry *r = &w->r;
-    uint32_t at = recurrent_state_operand(&w->call->n);
     rlxvk_shape vector = RLXVK_SHAPE((int64_t)r->rows);
     bool reversed = n->direction == 1;
     rlxvk_tensor b_hh =
@@ -164,8 +171,7 @@ static void sweep(walk *w, const net *n, rlxvk_tensor dy, rlxvk_tensor out[2])
     rlxvk_tensor x = gates_from(w, n->x, n->w_ih, operand_part(w, 3, n->index * r->rows, vector));
     rlxvk_tensor h = gates_from(w, n->previous, n->w_hh, b_hh);
     rlxvk_tensor dhn = final_state(w, n, 0), dcn = final_state(w, n, 1);
-    rlxvk_tensor *dh0 = w->a->carry ? &w->pieces[at][n->index] : NULL;
-    rlxvk_tensor *dc0 = w->a->carry && r->states == 2 ? &w->pieces[at + 1][n->index] : NULL;
+    rlxvk_tensor *dh0 = initial_gradient(w, n, 0), *dc0 = initial_gradient(w, n, 1);
     if (w->code == RECURRENT_GRU) {
         rlxvk_shape all = RLXVK_SHAPE((int64_t)r->batch, (int64_t)r->steps, (int64_t)r->hidden);
         rlxvk_tensor previous = rlxvk_reshape(g, n->previous, all);
