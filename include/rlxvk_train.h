@@ -182,6 +182,39 @@ rlxvk_tensor rlxvk_grouped_matmul_backward_weight(rlxvk_graph *g, rlxvk_tensor x
                                                   rlxvk_tensor idx, int64_t experts,
                                                   bool transpose_w);
 
+/* ---- Recurrent nets ---- */
+
+/* Of lstm, gru and rnn, one layer and direction: the gradients of the gates' values before their
+ * functions, in one sweep back over the steps (forth where the net is `reversed`). What is left of
+ * a net's gradient are products and sums of all steps at once: with d the result, dW_ih = d^T x,
+ * dW_hh = d^T h (h before each step), dbias the sum of d, dx = d W_ih. dy [B, S, Hd] has arrived
+ * for y, dhn and dcn [B, Hd] for the final states, w_hh is [G Hd, Hd]. The gradients of the initial
+ * states go to out_dh0, out_dc0; where these are NULL they are not found. Error of every result:
+ * 1e-6 and 2e-5 times the largest magnitude in it, of gradients that do not grow from step to step.
+ * E_SHAPE; E_TOO_LARGE: Hd from 32768. Gradients of it itself: of 1 to 256 steps (E_UNSUPPORTED).
+ *
+ * z [B, S, 4 Hd], W_ih x + W_hh h + bias, gates in the order i, f, g, o; c0, dhn and dcn may be
+ * RLXVK_NONE: zeros. With c' the cell state behind a step: dc += dh o (1 - tanh(c')^2), dz_i =
+ * dc g i (1 - i), dz_f = dc c f (1 - f), dz_g = dc i (1 - g^2), dz_o = dh tanh(c') o (1 - o), then
+ * dh = W_hh^T dz, dc = dc f for the step before. Result: dz. */
+rlxvk_tensor rlxvk_lstm_backward_gates(rlxvk_graph *g, rlxvk_tensor z, rlxvk_tensor w_hh,
+                                       rlxvk_tensor dy, rlxvk_tensor c0, rlxvk_tensor dhn,
+                                       rlxvk_tensor dcn, bool reversed, rlxvk_tensor *out_dh0,
+                                       rlxvk_tensor *out_dc0);
+/* from_x [B, S, 3 Hd], W_ih x + b_ih, from_h alike, W_hh h + b_hh, gates in the order r, z, n;
+ * previous [B, S, Hd], the h before each step; dhn may be RLXVK_NONE. dz = dh (h - n) z (1 - z),
+ * dn = dh (1 - z) (1 - n^2), dr = dn from_h_n r (1 - r), then dh = z dh + W_hh^T [dr, dz, dn r].
+ * Result: [dr, dz, dn], and in *out_from_h, which may be NULL, [dr, dz, dn r]. */
+rlxvk_tensor rlxvk_gru_backward_gates(rlxvk_graph *g, rlxvk_tensor from_x, rlxvk_tensor from_h,
+                                      rlxvk_tensor previous, rlxvk_tensor w_hh, rlxvk_tensor dy,
+                                      rlxvk_tensor dhn, bool reversed, rlxvk_tensor *out_from_h,
+                                      rlxvk_tensor *out_dh0);
+/* z [B, S, Hd]; dz = dh (1 - tanh(z)^2), or with `relu` dh where z > 0, else 0; then dh = W_hh^T
+ * dz. */
+rlxvk_tensor rlxvk_rnn_backward_gates(rlxvk_graph *g, rlxvk_tensor z, rlxvk_tensor w_hh,
+                                      rlxvk_tensor dy, rlxvk_tensor dhn, bool relu, bool reversed,
+                                      rlxvk_tensor *out_dh0);
+
 /* ---- Losses ---- */
 
 /* -ln softmax(logits)[label] of each row of logits [.., C], C from 1 (E_SHAPE) to 2^24

@@ -41,6 +41,46 @@ struct recurrent_tile_args {
     u32 bias_offset, c0_offset, c_offset;
 };
 
+/* Backward, of one layer and direction. RECURRENT_FACTOR_UNITS units of a batch row, over the steps
+ * of one part in `parts`. `before`: c0 (lstm), the previous h of all steps (gru). */
+#define RECURRENT_FACTOR_UNITS 32
+
+struct recurrent_factors_args {
+    u32 batch, steps, hidden, parts;
+    u32 reversed;
+    u32 has_before; /* 0: c0 is zero */
+    u32 x_offset, h_offset, before_offset;
+    u32 d_offset, second;      /* second: from a slope of x to that of h (gru) */
+    u32 kept_offset, c_offset; /* [B, S, Hd] each */
+};
+
+#define RECURRENT_MOST_ROWS 512 /* of W_hh, where a workgroup sweeps alone */
+#define RECURRENT_SEED_H    1   /* bits of `seeds`: which gradients of final states there are */
+#define RECURRENT_SEED_C    2
+
+/* All steps. w [G Hd, Hd in quads]; d, kept and c as above; states [B, Hd]. */
+struct recurrent_sweep_args {
+    u32 batch, steps, hidden, reversed;
+    u32 seeds, initial; /* initial: gradients of the initial states are asked for */
+    u32 d_offset, second, kept_offset, c_offset, dy_offset;
+    u32 dhn_offset, dcn_offset, dh0_offset, dc0_offset;
+};
+
+/* Bits of `flags`: `previous` is what the last step left to multiply with, [G Hd, columns]; it is
+ * dhn; `before` is given; no step is left, `next` is dh0. */
+#define RECURRENT_SWEEP_MULTIPLIES 1
+#define RECURRENT_SWEEP_SEEDED     2
+#define RECURRENT_SWEEP_CONTINUES  4
+#define RECURRENT_SWEEP_ENDS       8
+
+/* One step. *_first: of the element for batch row 0 and unit 0; *_batch: to the next row. */
+struct recurrent_sweep_step_args {
+    u32 batch, hidden, columns, flags;
+    u32 d_first, d_batch, second;
+    u32 kept_first, c_first, state_batch; /* state_batch: of kept, c and dy */
+    u32 dy_first, previous_offset, next_offset, before_offset, after_offset;
+};
+
 #define STATE_SCAN_SELECTIVE 0 /* a [C, n], delta [B, S, C] */
 #define STATE_SCAN_MAMBA2    1 /* a [H], delta [B, S, H]: one decay a head */
 #define STATE_SCAN_STEPS     8 /* between two reductions over the lanes */

@@ -263,6 +263,12 @@ const bench_case bench_gpu_cases[] = {
      "lstm hidden=512 layers=1 bidirectional=0 "
      "in=x:f32:64x128x512;w_ih:f32:1048576:range:-0.04:0.04;"
      "w_hh:f32:1048576:range:-0.04:0.04;bias:f32:2048:unit"},
+    {"lstm_backward_gates 512 steps, 1024 hidden, batch 1",
+     "lstm_backward_gates in=z:f32:1x512x4096;w_hh:f32:4096x1024:range:-0.03:0.03;"
+     "dy:f32:1x512x1024:unit"},
+    {"lstm_backward_gates 128 steps, 512 hidden, batch 64",
+     "lstm_backward_gates in=z:f32:64x128x2048;w_hh:f32:2048x512:range:-0.04:0.04;"
+     "dy:f32:64x128x512:unit"},
 };
 const size_t bench_gpu_case_count = ARRAY_COUNT(bench_gpu_cases);
 

@@ -202,5 +202,5 @@ const op_family recurrent_family = {.name = "recurrent",
                                     .writes = recurrent_writes,
                                     .lower = recurrent_lower,
                                     .host = recurrent_host,
-                                    .expand = recurrent_expand,
+                                    .vjp = recurrent_vjp,
                                     .describe = recurrent_describe};

@@ -48,7 +48,7 @@ static inline uint32_t recurrent_state_operand(const node *n)
 
 rlxvk_status recurrent_lower(lowering *l, uint32_t id);
 rlxvk_status recurrent_host(const host_call *call);
-/* In recurrent_expand.c. */
-rlxvk_tensor recurrent_expand(rlxvk_graph *g, const node *n);
+/* In recurrent_gradient.c. */
+rlxvk_status recurrent_vjp(gradient_call *call);
 
 #endif

@@ -224,13 +224,13 @@ static void add_net(case_list *list, size_t row, net n, bool carry, const char *
 
 static void generate_shapes(case_list *list, size_t row)
 {
-    static const net nets[] = {{1, 1, 1, 1, 1, 1},   {1, 2, 5, 4, 1, 1},   {3, 17, 5, 4, 2, 2},
-                               {3, 17, 5, 33, 1, 1}, {1, 17, 1, 33, 2, 1}, {3, 2, 5, 33, 2, 2},
-                               {1, 2, 5, 300, 1, 2}, {3, 3, 5, 300, 1, 1}, {1, 4, 7, 140, 1, 1},
-                               {5, 3, 3, 130, 1, 2}, {2, 9, 65, 64, 1, 2}, {9, 3, 4, 20, 1, 1},
-                               {70, 3, 2, 5, 1, 2},  {2, 3, 0, 6, 1, 1},   {2, 12, 3, 17, 3, 2},
-                               {1, 200, 2, 7, 1, 1}, {7, 3, 5, 150, 1, 2}, {8, 3, 5, 150, 1, 2},
-                               {33, 4, 3, 260, 1, 1}};
+    static const net nets[] = {{1, 1, 1, 1, 1, 1},    {1, 2, 5, 4, 1, 1},   {3, 17, 5, 4, 2, 2},
+                               {3, 17, 5, 33, 1, 1},  {1, 17, 1, 33, 2, 1}, {3, 2, 5, 33, 2, 2},
+                               {1, 2, 5, 300, 1, 2},  {3, 3, 5, 300, 1, 1}, {1, 4, 7, 140, 1, 1},
+                               {5, 3, 3, 130, 1, 2},  {2, 9, 65, 64, 1, 2}, {9, 3, 4, 20, 1, 1},
+                               {70, 3, 2, 5, 1, 2},   {2, 3, 0, 6, 1, 1},   {2, 12, 3, 17, 3, 2},
+                               {1, 200, 2, 7, 1, 1},  {7, 3, 5, 150, 1, 2}, {8, 3, 5, 150, 1, 2},
+                               {33, 4, 3, 260, 1, 1}, {1, 2000, 1, 2, 1, 1}};
     for (size_t i = 0; i < COUNT(nets); i++)
         add_net(list, row, nets[i], false, "");
 }
@@ -300,6 +300,8 @@ static void generate_refusals(case_list *list)
         "in=x:f32:1x2x3;w_ih:f32:6x3;w_hh:f32:6x2;b_ih:f32:6;b_hh:f32:6;h0:f32:1x2x2",
         "rnn hidden=2 expect=E_DTYPE in=x:u8:1x2x3;w_ih:f32:2x3;w_hh:f32:2x2;bias:f32:2",
         "lstm hidden=2 in=x:f16:1x4x3;w_ih:f16:8x3;w_hh:bf16:8x2;bias:f16:8",
+        "lstm hidden=2 in=x:f16:1x4x3;w_ih:f32:8x3;w_hh:bf16:8x2;bias:f32:8",
+        "gru hidden=2 in=x:f32:1x4x3;w_ih:f16:6x3;w_hh:bf16:6x2;b_ih:f32:6;b_hh:f16:6",
         "lstm hidden=3 in=x:f32:2x6x2:range:-90:90;w_ih:f32:12x2;w_hh:f32:12x3;bias:f32:12",
         "gru hidden=3 in=x:f32:2x6x2:range:-90:90;w_ih:f32:9x2;w_hh:f32:9x3;b_ih:f32:9;b_hh:f32:9",
         "lstm hidden=3 in=x:f32:2x6x2:special;w_ih:f32:12x2:one;w_hh:f32:12x3;bias:f32:12",

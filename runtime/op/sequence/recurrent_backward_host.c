@@ -1,0 +1,201 @@
+/* The sweep back in double precision: the equations of recurrent_backward.c, unit by unit. */
+#include "op/sequence/recurrent_backward.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_GATES 4
+
+typedef struct walk {
+    const host_call *call;
+    recurrent_sweep s;
+    bool reversed;
+    uint64_t b;
+    double *dh, *dc;   /* [hidden]: what arrives from the steps behind */
+    double *direct;    /* [hidden]: of dh, what goes past the weights (gru) */
+    double *gradients; /* [rows] of the step, of what comes from h */
+    double *c;         /* [steps + 1, hidden]: before each step in the order of the net (lstm) */
+} walk;
+
+static double sigmoid(double v)
+{
+    return v >= 0 ? 1 / (1 + exp(-v)) : exp(v) / (1 + exp(v));
+}
+
+/* v (1 - v) of a sigmoid's result, which may be 1 to the last bit */
+static double sigmoid_slope(double v)
+{
+    double e = exp(-fabs(v));
+    return e / (1 + e) / (1 + e);
+}
+
+static double tanh_slope(double v)
+{
+    return 4 * sigmoid_slope(2 * v);
+}
+
+/* Row of [B, S] of a step, counted in the order of the net. */
+static uint64_t row_of(const walk *w, uint64_t step)
+{
+    return w->b * w->s.steps + (w->reversed ? w->s.steps - 1 - step : step);
+}
+
+/* Element of one gate of an operand. */
+static double value(const walk *w, uint32_t operand, uint64_t row, uint64_t gate, uint64_t unit)
+{
+    return w->call->inputs[operand].words[row * w->s.rows + gate * w->s.hidden + unit];
+}
+
+static double optional(const walk *w, enum recurrent_optional which, uint64_t unit)
+{
+    uint32_t index = recurrent_sweep_optional(w->call->node, which);
+    return index == NODE_NONE ? 0 : w->call->inputs[index].words[w->b * w->s.hidden + unit];
+}
+
+static void find_cell_states(walk *w)
+{
+    uint64_t hidden = w->s.hidden;
+    for (uint64_t u = 0; u < hidden; u++)
+        w->c[u] = optional(w, BACKWARD_C0, u);
+    for (uint64_t i = 0; i < w->s.steps * hidden; i++) {
+        uint64_t row = row_of(w, i / hidden), u = i % hidden;
+        w->c[hidden + i] = sigmoid(value(w, 0, row, 1, u)) * w->c[i] +
+                           sigmoid(value(w, 0, row, 0, u)) * tanh(value(w, 0, row, 2, u));
+    }
+}
+
+static void lstm(walk *w, uint64_t step, uint64_t u, double dh, double d[MOST_GATES])
+{
+    uint64_t row = row_of(w, step);
+    double z[MOST_GATES];
+    for (uint64_t gate = 0; gate < 4; gate++)
+        z[gate] = value(w, 0, row, gate, u);
+    double before = w->c[step * w->s.hidden + u], behind = w->c[(step + 1) * w->s.hidden + u];
+    double dc = w->dc[u] + dh * (sigmoid(z[3]) * tanh_slope(behind));
+    d[0] = dc * (tanh(z[2]) * sigmoid_slope(z[0]));
+    d[1] = dc * (before * sigmoid_slope(z[1]));
+    d[2] = dc * (sigmoid(z[0]) * tanh_slope(z[2]));
+    d[3] = dh * (tanh(behind) * sigmoid_slope(z[3]));
+    w->dc[u] = dc * sigmoid(z[1]);
+}
+
+/* d: of r, z, n from x, and n from h. */
+static void gru(walk *w, uint64_t step, uint64_t u, double dh, double d[MOST_GATES])
+{
+    uint64_t row = row_of(w, step);
+    double r = value(w, 0, row, 0, u) + value(w, 1, row, 0, u);
+    double z = value(w, 0, row, 1, u) + value(w, 1, row, 1, u);
+    double from_h = value(w, 1, row, 2, u);
+    double n = value(w, 0, row, 2, u) + sigmoid(r) * from_h;
+    double previous = w->call->inputs[2].words[row * w->s.hidden + u];
+    d[2] = dh * (sigmoid(-z) * tanh_slope(n));
+    d[0] = d[2] * from_h * sigmoid_slope(r);
+    d[1] = dh * ((previous - tanh(n)) * sigmoid_slope(z));
+    d[3] = d[2] * sigmoid(r);
+    w->direct[u] = dh * sigmoid(z);
+}
+
+static void step_unit(walk *w, uint64_t step, uint64_t u, double d[MOST_GATES])
+{
+    const recurrent_sweep *s = &w->s;
+    uint64_t row = row_of(w, step);
+    double dy =
+        w->call->inputs[recurrent_sweep_weights(w->call->node) + 1].words[row * s->hidden + u];
+    double dh = w->dh[u] + dy, z = value(w, 0, row, 0, u);
+    if (s->cell == RECURRENT_LSTM)
+        lstm(w, step, u, dh, d);
+    else if (s->cell == RECURRENT_GRU)
+        gru(w, step, u, dh, d);
+    else
+        d[0] = dh * (s->cell == RECURRENT_RNN ? tanh_slope(z) : z > 0);
+}
+
+/* dh = W_hh^T d, and what goes past it */
+static void return_to_h(walk *w)
+{
+    const recurrent_sweep *s = &w->s;
+    const float *weights = w->call->inputs[recurrent_sweep_weights(w->call->node)].words;
+    memcpy(w->dh, w->direct, s->hidden * sizeof *w->dh);
+    for (uint64_t r = 0; r < s->rows; r++)
+        for (uint64_t u = 0; u < s->hidden; u++)
+            w->dh[u] += weights[r * s->hidden + u] * w->gradients[r];
+}
+
+static void sweep(walk *w)
+{
+    const recurrent_sweep *s = &w->s;
+    uint64_t second = s->batch * s->steps * s->rows;
+    for (uint64_t step = s->steps; step-- > 0;) {
+        for (uint64_t u = 0; u < s->hidden; u++) {
+            double d[MOST_GATES], *out = w->call->out + row_of(w, step) * s->rows + u;
+            step_unit(w, step, u, d);
+            for (uint64_t gate = 0; gate < s->gates; gate++) {
+                double h = s->cell == RECURRENT_GRU && gate == 2 ? d[3] : d[gate];
+                out[gate * s->hidden] = d[gate];
+                w->gradients[gate * s->hidden + u] = h;
+                if (s->cell == RECURRENT_GRU)
+                    out[second + gate * s->hidden] = h;
+            }
+        }
+        return_to_h(w);
+    }
+}
+
+static void run_row(walk *w)
+{
+    const recurrent_backward_attributes *a = w->call->node->attributes;
+    const recurrent_sweep *s = &w->s;
+    uint64_t state = recurrent_sweep_state(s);
+    double *out = w->call->out + recurrent_sweep_result(s) + w->b * s->hidden;
+    for (uint64_t u = 0; u < s->hidden; u++) {
+        w->dh[u] = optional(w, BACKWARD_DHN, u);
+        w->dc[u] = optional(w, BACKWARD_DCN, u);
+    }
+    if (s->cell == RECURRENT_LSTM)
+        find_cell_states(w);
+    sweep(w);
+    if (!a->initial)
+        return;
+    memcpy(out, w->dh, s->hidden * sizeof *out);
+    if (s->states == 2)
+        memcpy(out + state, w->dc, s->hidden * sizeof *out);
+}
+
+/* Of one result: 1e-6 and 2e-5 of its largest magnitude. */
+static void set_bound(const host_call *call, uint64_t first, uint64_t count)
+{
+    double largest = 0;
+    for (uint64_t i = first; i < first + count; i++)
+        if (isfinite(call->out[i]))
+            largest = fmax(largest, fabs(call->out[i]));
+    for (uint64_t i = first; call->bound && i < first + count; i++)
+        call->bound[i] = 1e-6 + 2e-5 * largest;
+}
+
+rlxvk_status recurrent_backward_host(const host_call *call)
+{
+    const recurrent_backward_attributes *a = call->node->attributes;
+    const rlxvk_shape *weights = &call->inputs[recurrent_sweep_weights(call->node)].node->shape;
+    walk w = {.call = call,
+              .s = recurrent_sweep_shaped(&call->inputs[0].node->shape, weights, call->node),
+              .reversed = a->reversed};
+    const recurrent_sweep *s = &w.s;
+    uint64_t half = s->batch * s->steps * s->rows, result = recurrent_sweep_result(s);
+    double *room =
+        memory_zeroed(3 * s->hidden + s->rows + (s->steps + 1) * s->hidden, sizeof *room);
+    if (!room)
+        return status_fail_memory("gradients of a recurrent net on the host");
+    w.dh = room;
+    w.dc = w.dh + s->hidden;
+    w.direct = w.dc + s->hidden;
+    w.gradients = w.direct + s->hidden;
+    w.c = w.gradients + s->rows;
+    for (; w.b < s->batch; w.b++)
+        run_row(&w);
+    for (uint64_t first = 0; first < result; first += half)
+        set_bound(call, first, half);
+    for (uint64_t i = 0; a->initial && i < s->states; i++)
+        set_bound(call, result + i * recurrent_sweep_state(s), recurrent_sweep_state(s));
+    memory_free(room);
+    return RLXVK_OK;
+}
