@@ -11,6 +11,7 @@
 #define REDUCE_MAX  2
 #define REDUCE_MIN  3
 #define REDUCE_PROD 4
+#define REDUCE_MAGNITUDE 5 /* the largest |x|, NaN left out; no op of its own */
 
 #define ARGREDUCE_MAX 0
 #define ARGREDUCE_MIN 1

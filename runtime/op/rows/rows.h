@@ -21,4 +21,17 @@ rlxvk_status reduce_rows(lowering *l, axis_view rows, uint32_t code, float divis
 rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint32_t code, operand x,
                            operand y);
 
+/* ---- By channel of [outer, channels, inner] (channels.c) ---- */
+
+/* Rows of which each belongs to one channel: row r to r / step % channels. */
+typedef struct channel_rows {
+    axis_view view;
+    uint64_t step;
+} channel_rows;
+channel_rows channel_rows_of(axis_view v);
+/* How the results of their chunks lie, [outer, channels, inner] again. */
+axis_view channel_rows_results(axis_view v, const channel_rows *rows, row_chunks chunks);
+/* y [channels] = reduction of x over all but the channels. */
+rlxvk_status reduce_channels(lowering *l, axis_view v, uint32_t code, operand x, operand y);
+
 #endif

@@ -1,0 +1,46 @@
+/* Results by channel of [outer, channels, inner]: which rows to take, and what becomes of a number
+ * for each of them. */
+#include "op/rows/rows.h"
+
+/* Rows shorter than this are taken side by side where there are more of them than they have
+ * elements. */
+#define SHORT_ROW 32
+
+static bool is_taken_across(axis_view v)
+{
+    return v.inner == 1 || (v.inner < SHORT_ROW && v.outer > v.inner);
+}
+
+channel_rows channel_rows_of(axis_view v)
+{
+    if (is_taken_across(v))
+        return (channel_rows){{1, v.outer, v.length * v.inner}, v.inner};
+    return (channel_rows){{v.outer * v.length, v.inner, 1}, 1};
+}
+
+axis_view channel_rows_results(axis_view v, const channel_rows *rows, row_chunks chunks)
+{
+    if (rows->view.inner == 1)
+        return (axis_view){v.outer, v.length, chunks.count};
+    return (axis_view){chunks.count, v.length, v.inner};
+}
+
+rlxvk_status reduce_channels(lowering *l, axis_view v, uint32_t code, operand x, operand y)
+{
+    channel_rows rows = channel_rows_of(v);
+    bool across = is_taken_across(v);
+    axis_view rest = across ? (axis_view){v.length, v.inner, 1} : (axis_view){1, v.outer, v.length};
+    operand part;
+    rlxvk_status status;
+    if (v.outer * v.inner == 0)
+        return reduce_rows(l, (axis_view){v.length, 0, 1}, code, 0, x, y);
+    if (rest.length == 1)
+        return reduce_rows(l, rows.view, code, 0, x, y);
+    if (rows.view.length == 1)
+        return reduce_rows(l, rest, code, 0, x, y);
+    TRY(lower_temporary(l, 4 * rest.outer * rest.length * rest.inner, &part));
+    TRY(reduce_rows(l, rows.view, code, 0, x, part));
+    TRY(reduce_rows(l, rest, code, 0, part, y));
+error:
+    return status;
+}
