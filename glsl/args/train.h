@@ -1,8 +1,9 @@
-/* Optimizers. */
+/* Optimizers, quantization-aware training. */
 #ifndef RLXVK_ARGS_TRAIN_H
 #define RLXVK_ARGS_TRAIN_H
 
 #include "args/types.h"
+#include "args/rows.h"
 
 #define OPTIMIZER_ADAMW 0
 #define OPTIMIZER_SGD   1
@@ -16,6 +17,46 @@ struct optimizer_args {
     u32 schedule_offset, scale_offset;
     f32 rate, beta1, beta2, rest1, rest2, eps, decay; /* rest: 1 - beta */
     f32 correction1, correction2;
+};
+
+#define FAKE_QUANTIZE_FORWARD            0
+#define FAKE_QUANTIZE_BACKWARD           1
+#define FAKE_QUANTIZE_LSQ                2
+#define FAKE_QUANTIZE_LSQ_BACKWARD_X     3
+#define FAKE_QUANTIZE_LSQ_BACKWARD_SCALE 4
+
+/* What an element becomes: itself rounded, or dy times an estimator. */
+#define FAKE_QUANTIZE_ROUND     0
+#define FAKE_QUANTIZE_CLIPPED   1
+#define FAKE_QUANTIZE_TANH      2
+#define FAKE_QUANTIZE_HARD_TANH 3
+
+/* How an element finds its channel: there is one; by its own index; all of a quad alike. */
+#define FAKE_QUANTIZE_ONE_CHANNEL 0
+#define FAKE_QUANTIZE_BY_ELEMENT  1
+#define FAKE_QUANTIZE_BY_QUAD     2
+
+/* x is [.., channels, inner]. A channel's scale is max(factor v, least), with v what stands for it;
+ * `most` of it at the edge, max(reach v, least most). */
+struct fake_quantize_args {
+    u32 numel, channels, inner;
+    u32 x_offset, scale_offset, dy_offset, y_offset;
+    f32 factor, reach, least, most;
+};
+
+/* fake_quantize_average: from the largest magnitude of each channel. */
+struct fake_quantize_average_args {
+    u32 channels;
+    u32 largest_offset, state_offset;
+    f32 most, decay, rest; /* rest: 1 - decay */
+};
+
+/* fake_quantize_sums: row r is of channel r / step % channels. */
+struct fake_quantize_sums_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, dy_offset, scale_offset, sums_offset;
+    u32 step, channels;
+    f32 least, most;
 };
 
 #endif
