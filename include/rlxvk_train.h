@@ -164,6 +164,44 @@ rlxvk_tensor rlxvk_conv_backward_input(rlxvk_graph *g, rlxvk_tensor w, rlxvk_ten
 rlxvk_tensor rlxvk_conv_backward_weight(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                         const rlxvk_conv_options *options);
 
+/* ---- Batch norm ---- */
+
+typedef struct rlxvk_batch_norm_options {
+    float eps;      /* 0 or more */
+    float momentum; /* 0 to 1: the batch's share of the new running averages */
+} rlxvk_batch_norm_options;
+
+/* Of x [N, C, ...], over all but C: (x - mean) / sqrt(var + eps) gamma + beta, var biased; gamma
+ * and beta are [C] or RLXVK_NONE (ones, zeros). Options NULL: 1e-5 and 0.1. running_mean and
+ * running_variance, [C], are both RLXVK_NONE or both F32 params, or inputs kept as handles, written
+ * in place: (1 - momentum) running + momentum times the batch's mean, and its unbiased variance
+ * (Ioffe and Szegedy 2015, in the form of PyTorch); rlxvk_batch_norm_inference reads them. var +
+ * eps == 0 gives beta. Limit: squares of deviations must fit f32. With n elements a channel, s = 1
+ * / sqrt(var + eps), xhat = (x - mean) s, R = s (max x - min x) of the channel, u = 2^-23 (24 +
+ * log2 n), error u |gamma| (R + 2 |xhat|) + 2^-22 |beta|. E_SHAPE: x below rank 2, less than two
+ * elements a channel, vectors that are not [C]; E_ATTR: eps or momentum out of range, averages that
+ * are no leaves; E_ARITY: one of them alone; E_DTYPE: not F32. */
+rlxvk_tensor rlxvk_batch_norm_training(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                       rlxvk_tensor beta, rlxvk_tensor running_mean,
+                                       rlxvk_tensor running_variance,
+                                       const rlxvk_batch_norm_options *options);
+
+/* What that begins with: [3, C] of the mean, what its rounding to f32 leaves of it, and s; writes
+ * the averages. Error of the mean 2^-23 |mean| + u (max x - min x), the second no larger; of s u s;
+ * of the averages as their parts'. */
+rlxvk_tensor rlxvk_batch_norm_statistics(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor running_mean,
+                                         rlxvk_tensor running_variance,
+                                         const rlxvk_batch_norm_options *options);
+
+/* Gradients of batch norm, through the statistics, which must be those of x, as the parameters must
+ * be those of x and dy: parameters [2, C], the sums of dy xhat, gamma's, and of dy, beta's; input s
+ * gamma (dy - mean(dy) - xhat mean(dy xhat)). Errors as of the norms above, a channel for a row. */
+rlxvk_tensor rlxvk_batch_norm_backward_parameters(rlxvk_graph *g, rlxvk_tensor x,
+                                                  rlxvk_tensor statistics, rlxvk_tensor dy);
+rlxvk_tensor rlxvk_batch_norm_backward_input(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                             rlxvk_tensor statistics, rlxvk_tensor parameters,
+                                             rlxvk_tensor dy);
+
 /* ---- Quantization-aware training ---- */
 
 /* Where a channel's scale comes from. With m the largest |x| of the channel (NaN left out, 0 of

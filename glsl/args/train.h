@@ -1,4 +1,4 @@
-/* Optimizers, quantization-aware training. */
+/* Optimizers, quantization-aware training, batch norm. */
 #ifndef RLXVK_ARGS_TRAIN_H
 #define RLXVK_ARGS_TRAIN_H
 
@@ -19,6 +19,11 @@ struct optimizer_args {
     f32 correction1, correction2;
 };
 
+/* How an element finds its channel: there is one; by its own index; all of a quad alike. */
+#define CHANNELS_ONE        0
+#define CHANNELS_BY_ELEMENT 1
+#define CHANNELS_BY_QUAD    2
+
 #define FAKE_QUANTIZE_FORWARD            0
 #define FAKE_QUANTIZE_BACKWARD           1
 #define FAKE_QUANTIZE_LSQ                2
@@ -30,11 +35,6 @@ struct optimizer_args {
 #define FAKE_QUANTIZE_CLIPPED   1
 #define FAKE_QUANTIZE_TANH      2
 #define FAKE_QUANTIZE_HARD_TANH 3
-
-/* How an element finds its channel: there is one; by its own index; all of a quad alike. */
-#define FAKE_QUANTIZE_ONE_CHANNEL 0
-#define FAKE_QUANTIZE_BY_ELEMENT  1
-#define FAKE_QUANTIZE_BY_QUAD     2
 
 /* x is [.., channels, inner]. A channel's scale is max(factor v, least), with v what stands for it;
  * `most` of it at the edge, max(reach v, least most). */
@@ -57,6 +57,37 @@ struct fake_quantize_sums_args {
     u32 x_offset, dy_offset, scale_offset, sums_offset;
     u32 step, channels;
     f32 least, most;
+};
+
+#define BATCH_NORM_STATISTICS          0
+#define BATCH_NORM_TRAINING            1
+#define BATCH_NORM_BACKWARD_PARAMETERS 2
+#define BATCH_NORM_BACKWARD_INPUT      3
+
+/* Statistics are [3, channels]: mean, what its rounding leaves of it, 1 / sqrt(var + eps). */
+
+/* batch_norm_join: a row is a channel, its elements are the moments of chunks (norm_partial), which
+ * lie [.., channels, inner]; chunks of row_length elements count along `inner`, or (across) before
+ * the channels. `count`: elements of a channel. */
+struct batch_norm_join_args {
+    STRUCT(row_args) rows;
+    u32 inner, across, chunk_length, row_length;
+    u32 statistics_offset, mean_offset, variance_offset;
+    f32 count, eps, momentum;
+};
+
+/* batch_norm_sums: as fake_quantize_sums; sums of dy xhat, then `plane` words on those of dy. */
+struct batch_norm_sums_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, dy_offset, statistics_offset, sums_offset;
+    u32 step, channels, plane;
+};
+
+/* batch_norm_elements: y, or the gradient of x (dy, and the sums above in beta's place). */
+struct batch_norm_elements_args {
+    u32 numel, channels, inner;
+    u32 x_offset, statistics_offset, gamma_offset, beta_offset, dy_offset, y_offset;
+    f32 count; /* elements of a channel */
 };
 
 #endif

@@ -12,9 +12,10 @@
 #include "train/fake_quantize.glsl"
 
 layout(constant_id = 1) const uint MODE = FAKE_QUANTIZE_ROUND;
-layout(constant_id = 2) const uint CHANNELS = FAKE_QUANTIZE_ONE_CHANNEL;
+layout(constant_id = 2) const uint CHANNELS = CHANNELS_ONE;
 layout(constant_id = 3) const bool VECTORS = false;
 layout(push_constant) uniform block { fake_quantize_args args; };
+#include "train/channels.glsl"
 layout(set = 0, binding = 0) readonly buffer source { float x[]; };
 layout(set = 0, binding = 0) readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) readonly buffer scales { float scale[]; };
@@ -59,32 +60,21 @@ float result_of(grid g, float v, float d)
 
 void take_one(uint i)
 {
-    uint channel =
-        CHANNELS == FAKE_QUANTIZE_ONE_CHANNEL ? 0u : i / args.inner % args.channels;
     float d = MODE == FAKE_QUANTIZE_ROUND ? 0.0 : dy[args.dy_offset + i];
-    y[args.y_offset + i] = result_of(channel_grid(channel), x[args.x_offset + i], d);
+    y[args.y_offset + i] = result_of(channel_grid(place_of(i).channel), x[args.x_offset + i], d);
 }
 
 void take_four(uint i)
 {
     vec4 v = x4[args.x_offset / 4u + i], d = vec4(0.0), result;
-    uint row = 0u, at = 0u, channel = 0u;
+    place p = place_of(4u * i);
+    grid g = channel_grid(p.channel);
     if (MODE != FAKE_QUANTIZE_ROUND)
         d = dy4[args.dy_offset / 4u + i];
-    if (CHANNELS != FAKE_QUANTIZE_ONE_CHANNEL) {
-        row = 4u * i / args.inner;
-        at = 4u * i - row * args.inner;
-        channel = row % args.channels;
-    }
-    grid g = channel_grid(channel);
     for (uint k = 0u; k < 4u; k++) {
-        if (CHANNELS == FAKE_QUANTIZE_BY_ELEMENT && at == args.inner) {
-            at = 0u;
-            channel = channel + 1u == args.channels ? 0u : channel + 1u;
-            g = channel_grid(channel);
-        }
-        at++;
         result[k] = result_of(g, v[k], d[k]);
+        if (next_place(p))
+            g = channel_grid(p.channel);
     }
     y4[args.y_offset / 4u + i] = result;
 }

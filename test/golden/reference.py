@@ -109,5 +109,57 @@ def fake_quantize():
              operands + [("dy", dy, shape)], ("ds", sums, [count]))
 
 
+# ---- Batch norm in training ----
+
+
+def batch_norm():
+    random.seed(12)
+    for number, (shape, eps, momentum) in enumerate(
+        [([6, 3], 1e-5, 0.1), ([2, 4, 5], 1e-3, 0.25), ([3, 2, 4, 4], 1e-5, 1.0)]
+    ):
+        where, count = channels(shape, 1)
+        x = f32([random.gauss(0.5, 2) for _ in where])
+        dy = f32([random.gauss(0, 1) for _ in where])
+        gamma, beta, means, variances = (
+            f32([random.uniform(0.3, 2) for _ in range(count)]) for _ in range(4)
+        )
+        attributes = "eps=%g momentum=%g" % (eps, momentum)
+        y, dx, parameters = [0.0] * len(x), [0.0] * len(x), [0.0] * (2 * count)
+        statistics, new_means, new_variances = [0.0] * (3 * count), [], []
+        for c in range(count):
+            mine = [i for i in range(len(x)) if where[i] == c]
+            n = len(mine)
+            mean = math.fsum(x[i] for i in mine) / n
+            variance = math.fsum((x[i] - mean) ** 2 for i in mine) / n
+            s = 1 / math.sqrt(variance + f32([eps])[0])
+            normal = {i: (x[i] - mean) * s for i in mine}
+            product = math.fsum(dy[i] * normal[i] for i in mine)
+            total = math.fsum(dy[i] for i in mine)
+            statistics[c], statistics[2 * count + c] = mean, s
+            parameters[c], parameters[count + c] = product, total
+            m = f32([momentum])[0]
+            new_means.append((1 - m) * means[c] + m * mean)
+            new_variances.append((1 - m) * variances[c] + m * variance * n / (n - 1))
+            for i in mine:
+                y[i] = normal[i] * gamma[c] + beta[c]
+                dx[i] = s * gamma[c] * (dy[i] - total / n - normal[i] * product / n)
+        vectors = [("gamma", gamma, [count]), ("beta", beta, [count])]
+        averages = [("mean", means, [count]), ("variance", variances, [count])]
+        operands = [("x", x, shape)]
+        case("batch_norm_training.%d" % number, attributes, operands + vectors + averages,
+             ("y", y, shape))
+        for k, (result, values) in enumerate([("mean", new_means), ("variance", new_variances)]):
+            case("batch_norm_statistics.%d" % (3 * number + k), attributes + " result=" + result,
+                 operands + averages, ("new_" + result, values, [count]))
+        case("batch_norm_statistics.%d" % (3 * number + 2), attributes, operands,
+             ("y", statistics, [3, count]))
+        operands.append(("dy", dy, shape))
+        case("batch_norm_backward_parameters.%d" % number, attributes, operands,
+             ("y", parameters, [2, count]))
+        case("batch_norm_backward_input.%d" % number, attributes, operands + vectors[:1],
+             ("dx", dx, shape))
+
+
 if __name__ == "__main__":
     fake_quantize()
+    batch_norm()

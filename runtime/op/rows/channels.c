@@ -14,32 +14,35 @@ static bool is_taken_across(axis_view v)
 channel_rows channel_rows_of(axis_view v)
 {
     if (is_taken_across(v))
-        return (channel_rows){{1, v.outer, v.length * v.inner}, v.inner};
-    return (channel_rows){{v.outer * v.length, v.inner, 1}, 1};
+        return (channel_rows){{1, v.outer, v.length * v.inner}, v.inner, true};
+    return (channel_rows){{v.outer * v.length, v.inner, 1}, 1, false};
 }
 
 axis_view channel_rows_results(axis_view v, const channel_rows *rows, row_chunks chunks)
 {
-    if (rows->view.inner == 1)
-        return (axis_view){v.outer, v.length, chunks.count};
-    return (axis_view){chunks.count, v.length, v.inner};
+    if (rows->across)
+        return (axis_view){chunks.count, v.length, v.inner};
+    return (axis_view){v.outer, v.length, chunks.count};
 }
 
-rlxvk_status reduce_channels(lowering *l, axis_view v, uint32_t code, operand x, operand y)
+rlxvk_status reduce_channels(lowering *l, axis_view v, uint64_t count, uint32_t code, operand x,
+                             operand y)
 {
     channel_rows rows = channel_rows_of(v);
-    bool across = is_taken_across(v);
-    axis_view rest = across ? (axis_view){v.length, v.inner, 1} : (axis_view){1, v.outer, v.length};
+    axis_view first = rows.view, rest = {count, v.outer, v.length};
     operand part;
     rlxvk_status status;
+    if (rows.across)
+        rest = (axis_view){count * v.length, v.inner, 1};
+    first.outer *= count;
     if (v.outer * v.inner == 0)
-        return reduce_rows(l, (axis_view){v.length, 0, 1}, code, 0, x, y);
+        return reduce_rows(l, (axis_view){count * v.length, 0, 1}, code, 0, x, y);
     if (rest.length == 1)
-        return reduce_rows(l, rows.view, code, 0, x, y);
-    if (rows.view.length == 1)
+        return reduce_rows(l, first, code, 0, x, y);
+    if (first.length == 1)
         return reduce_rows(l, rest, code, 0, x, y);
     TRY(lower_temporary(l, 4 * rest.outer * rest.length * rest.inner, &part));
-    TRY(reduce_rows(l, rows.view, code, 0, x, part));
+    TRY(reduce_rows(l, first, code, 0, x, part));
     TRY(reduce_rows(l, rest, code, 0, part, y));
 error:
     return status;

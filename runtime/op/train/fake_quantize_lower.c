@@ -7,6 +7,7 @@
 #include "op/movement/layout.h"
 #include "op/rows/rows.h"
 #include "op/train/fake_quantize.h"
+#include "op/train/train.h"
 
 /* Finds the largest magnitudes, [channels]. */
 static rlxvk_status emit_largest(lowering *l, uint32_t id, operand *out)
@@ -15,7 +16,7 @@ static rlxvk_status emit_largest(lowering *l, uint32_t id, operand *out)
     axis_view v = fake_quantize_channels(n, input_shape(l->graph, n, 0));
     rlxvk_status status;
     TRY(lower_temporary(l, 4 * v.length, out));
-    TRY(reduce_channels(l, v, REDUCE_MAGNITUDE, lower_input(l, id, 0), *out));
+    TRY(reduce_channels(l, v, 1, REDUCE_MAGNITUDE, lower_input(l, id, 0), *out));
     out->access = ACCESS_READ;
 error:
     return status;
@@ -58,13 +59,6 @@ error:
     return status;
 }
 
-static uint32_t channel_form(axis_view v)
-{
-    if (v.length == 1)
-        return FAKE_QUANTIZE_ONE_CHANNEL;
-    return v.inner % 4 ? FAKE_QUANTIZE_BY_ELEMENT : FAKE_QUANTIZE_BY_QUAD;
-}
-
 static rlxvk_status lower_elements(lowering *l, uint32_t id, uint32_t mode)
 {
     const node *n = graph_node(l->graph, id);
@@ -91,7 +85,7 @@ static rlxvk_status lower_elements(lowering *l, uint32_t id, uint32_t mode)
     bool quads = (args.x_offset | args.dy_offset | args.y_offset) % 4 == 0;
     dispatch d = {.kernel = KERNEL_FAKE_QUANTIZE};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {FAKE_QUANTIZE_MODE, mode},
-                  {FAKE_QUANTIZE_CHANNELS, channel_form(v)}, {FAKE_QUANTIZE_VECTORS, quads});
+                  {FAKE_QUANTIZE_CHANNELS, train_channels(v)}, {FAKE_QUANTIZE_VECTORS, quads});
     lower_groups(l, &d,
                  groups_for(quads ? MAX(args.numel / 4, 3) : args.numel,
                             l->profile->workgroup_size));
@@ -108,7 +102,7 @@ static rlxvk_status lower_sums(lowering *l, uint32_t id)
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2), y};
     rlxvk_status status;
     if (v.outer * v.inner == 0) /* sums of nothing */
-        return reduce_channels(l, v, REDUCE_SUM, operands[0], y);
+        return reduce_channels(l, v, 1, REDUCE_SUM, operands[0], y);
     channel_rows rows = channel_rows_of(v);
     row_tile tile = row_tile_plain(l, rows.view, 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, rows.view, &tile, 4 * tile.lanes);
@@ -128,7 +122,7 @@ static rlxvk_status lower_sums(lowering *l, uint32_t id)
     dispatch d = row_dispatch(l, KERNEL_FAKE_QUANTIZE_SUMS, &tile, &args.rows);
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     if (results.outer * results.inner > 1)
-        TRY(reduce_channels(l, results, REDUCE_SUM, sums, y));
+        TRY(reduce_channels(l, results, 1, REDUCE_SUM, sums, y));
 error:
     return status;
 }

@@ -73,6 +73,8 @@ static const struct shape_case {
               {"70x33x3", "axis=1 ", "outliers", 33, 8},
               {"3x129x40", "axis=1 ", "uniform", 129, 2},
               {"9000x2", "axis=1 ", "unit", 2, 8},
+              {"7000x1", "axis=1 ", "unit", 1, 8},
+              {"700x1x3", "axis=1 ", "unit", 1, 4},
               {"2x9001", "axis=0 ", "unit", 2, 4},
               {"66001", "", "unit", 1, 8},
               {"300x2x33", "axis=1 ", "unit", 2, 4},
