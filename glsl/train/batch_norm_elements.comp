@@ -26,8 +26,7 @@ layout(set = 0, binding = 4) readonly buffer upstream4 { vec4 dy4[]; };
 layout(set = 0, binding = 5) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 5) writeonly buffer target4 { vec4 y4[]; };
 
-/* Forward: (x - mean - rest) factor + shift. Backward: (dy - shift - (x - mean - rest) pull) factor.
- */
+/* With d = x - mean - rest: d factor + shift; backward (dy - shift - d pull) factor. */
 struct terms {
     float mean, rest, factor, shift, pull;
 };

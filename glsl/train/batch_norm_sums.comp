@@ -40,8 +40,8 @@ void main()
         add_compensated(high.x, low.x, sum_of_four(products));
         add_compensated(high.y, low.y, sum_of_four(d));
     }
-    vec2 sum = sums_of_lanes(vec2(compensated_value(high.x, low.x), compensated_value(high.y, low.y)),
-                             w.lane);
+    vec2 sum = vec2(compensated_value(high.x, low.x), compensated_value(high.y, low.y));
+    sum = sums_of_lanes(sum, w.lane);
     if (w.live && w.lane == 0u) {
         sums[args.sums_offset + w.o] = sum.x;
         sums[args.sums_offset + args.plane + w.o] = sum.y;

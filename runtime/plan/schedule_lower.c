@@ -36,8 +36,7 @@ static bool is_empty(const rlxvk_graph *g, uint32_t id)
     return shape_numel(&graph_node(g, id)->shape) == 0;
 }
 
-/* Whether a node makes no step: leaves, and what writes no operand and is a view or
- * empty. */
+/* Whether a node makes no step: leaves, and views and empty results that write no operand. */
 static bool is_silent(const schedule *s, uint32_t id)
 {
     const node *n = graph_node(s->graph, id);

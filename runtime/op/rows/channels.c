@@ -4,31 +4,31 @@
 
 /* Rows shorter than this are taken side by side where there are more of them than they have
  * elements. */
-#define SHORT_ROW 32
+#define SHORT_ROW 64
 
 static bool is_taken_across(axis_view v)
 {
     return v.inner == 1 || (v.inner < SHORT_ROW && v.outer > v.inner);
 }
 
-channel_rows channel_rows_of(axis_view v)
+channel_rows channels_rows(axis_view v)
 {
     if (is_taken_across(v))
         return (channel_rows){{1, v.outer, v.length * v.inner}, v.inner, true};
     return (channel_rows){{v.outer * v.length, v.inner, 1}, 1, false};
 }
 
-axis_view channel_rows_results(axis_view v, const channel_rows *rows, row_chunks chunks)
+axis_view channels_results(axis_view v, const channel_rows *rows, row_chunks chunks)
 {
     if (rows->across)
         return (axis_view){chunks.count, v.length, v.inner};
     return (axis_view){v.outer, v.length, chunks.count};
 }
 
-rlxvk_status reduce_channels(lowering *l, axis_view v, uint64_t count, uint32_t code, operand x,
+rlxvk_status channels_reduce(lowering *l, axis_view v, uint64_t count, uint32_t code, operand x,
                              operand y)
 {
-    channel_rows rows = channel_rows_of(v);
+    channel_rows rows = channels_rows(v);
     axis_view first = rows.view, rest = {count, v.outer, v.length};
     operand part;
     rlxvk_status status;

@@ -264,7 +264,7 @@ static rlxvk_status lower_gamma(lowering *l, norm_backward_work *w)
 
 static rlxvk_status lower_beta(lowering *l, const norm_backward_work *w)
 {
-    return reduce_channels(l, w->channels, 1, REDUCE_SUM, w->dy, w->target);
+    return channels_reduce(l, w->channels, 1, REDUCE_SUM, w->dy, w->target);
 }
 
 static rlxvk_status lower_both(lowering *l, norm_backward_work *w)

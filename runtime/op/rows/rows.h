@@ -30,11 +30,11 @@ typedef struct channel_rows {
     uint64_t step;
     bool across;
 } channel_rows;
-channel_rows channel_rows_of(axis_view v);
+channel_rows channels_rows(axis_view v);
 /* How the results of their chunks lie, [outer, channels, inner] again. */
-axis_view channel_rows_results(axis_view v, const channel_rows *rows, row_chunks chunks);
+axis_view channels_results(axis_view v, const channel_rows *rows, row_chunks chunks);
 /* y [count, channels] = reduction of x [count, outer, channels, inner] over all but these. */
-rlxvk_status reduce_channels(lowering *l, axis_view v, uint64_t count, uint32_t code, operand x,
+rlxvk_status channels_reduce(lowering *l, axis_view v, uint64_t count, uint32_t code, operand x,
                              operand y);
 
 #endif

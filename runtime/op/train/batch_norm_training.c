@@ -90,11 +90,6 @@ static uint32_t operand_count(const node *n, const batch_norm_training_attribute
     }
 }
 
-uint32_t batch_norm_gamma(const node *n)
-{
-    return node_code(n) == BATCH_NORM_TRAINING ? 2 : 4;
-}
-
 static rlxvk_status check_vector(const rlxvk_graph *g, const node *n, uint32_t i, const char *name,
                                  int64_t channels)
 {

@@ -1,11 +1,16 @@
 /*
- * Batch norm in training on the host: statistics of each channel from x, in double, not as the
- * operand has them rounded (where a node found it that knows eps); then its elements. What f32 may
- * make of them: see rlxvk_train.h.
+ * What batch norm in training has for operands, and its reference: statistics of each channel from
+ * x, in double, not as the operand has them rounded (where a node found it that knows eps); then
+ * its elements. What f32 may make of them: see rlxvk_train.h.
  */
 #include "op/train/batch_norm_training.h"
 
 #include <math.h>
+
+uint32_t batch_norm_gamma(const node *n)
+{
+    return node_code(n) == BATCH_NORM_TRAINING ? 2 : 4;
+}
 
 typedef struct channel {
     const float *x, *dy;

@@ -39,7 +39,7 @@ static rlxvk_status emit_join(lowering *l, uint32_t id, axis_view v, const chann
 {
     const node *n = graph_node(l->graph, id);
     const batch_norm_training_attributes *a = n->attributes;
-    axis_view parts = channel_rows_results(v, taken, chunks);
+    axis_view parts = channels_results(v, taken, chunks);
     axis_view rows = {parts.length, parts.outer * parts.inner, 1};
     row_tile tile = row_tile_plain(l, rows, 4, ROW_ANY_LENGTH);
     operand mean = a->running ? lower_update(l, n->inputs[1]) : moments;
@@ -69,7 +69,7 @@ static rlxvk_status lower_statistics(lowering *l, uint32_t id)
     rlxvk_status status;
     if (v.length == 0)
         return RLXVK_OK;
-    channel_rows rows = channel_rows_of(v);
+    channel_rows rows = channels_rows(v);
     row_tile tile = row_tile_plain(l, rows.view, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = chunks_of(rows.view, &tile);
     TRY(emit_moments(l, rows.view, &tile, chunks, lower_input(l, id, 0), &moments));
@@ -87,11 +87,11 @@ static rlxvk_status lower_parameters(lowering *l, uint32_t id)
                           lower_input(l, id, BATCH_NORM_KNOWN), y};
     rlxvk_status status;
     if (v.outer * v.inner == 0) /* sums of nothing */
-        return reduce_channels(l, v, 2, REDUCE_SUM, operands[0], y);
-    channel_rows rows = channel_rows_of(v);
+        return channels_reduce(l, v, 2, REDUCE_SUM, operands[0], y);
+    channel_rows rows = channels_rows(v);
     row_tile tile = row_tile_plain(l, rows.view, 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, rows.view, &tile, 4 * tile.lanes);
-    axis_view results = channel_rows_results(v, &rows, chunks);
+    axis_view results = channels_results(v, &rows, chunks);
     uint64_t plane = results.outer * results.length * results.inner;
     if (plane > v.length)
         TRY(lower_temporary(l, 8 * plane, &sums));
@@ -107,7 +107,7 @@ static rlxvk_status lower_parameters(lowering *l, uint32_t id)
     dispatch d = row_dispatch(l, KERNEL_BATCH_NORM_SUMS, &tile, &args.rows);
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     if (plane > v.length)
-        TRY(reduce_channels(l, results, 2, REDUCE_SUM, sums, y));
+        TRY(channels_reduce(l, results, 2, REDUCE_SUM, sums, y));
 error:
     return status;
 }

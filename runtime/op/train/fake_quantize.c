@@ -65,31 +65,7 @@ rlxvk_tensor rlxvk_fake_quantize_lsq_backward_scale(rlxvk_graph *g, rlxvk_tensor
 
 static bool has_dy(const node *n)
 {
-    return node_code(n) != FAKE_QUANTIZE_FORWARD && node_code(n) != FAKE_QUANTIZE_LSQ;
-}
-
-uint32_t fake_quantize_scale(const node *n)
-{
-    return has_dy(n) ? 2 : 1;
-}
-
-axis_view fake_quantize_channels(const node *n, const rlxvk_shape *x)
-{
-    const fake_quantize_attributes *a = n->attributes;
-    return a->per_axis ? op_axis_view(x, a->axis) : (axis_view){1, 1, shape_numel(x)};
-}
-
-double fake_quantize_most(const node *n)
-{
-    const fake_quantize_attributes *a = n->attributes;
-    return (double)((1u << (a->bits - 1)) - 1);
-}
-
-/* What an average has become may be less than what it began with. */
-double fake_quantize_least(const node *n)
-{
-    const fake_quantize_attributes *a = n->attributes;
-    return a->mode == RLXVK_SCALE_EMA ? 1e-20f : 1e-12f;
+    return fake_quantize_scale(n) == 2;
 }
 
 static rlxvk_status check_numbers(const node *n, fake_quantize_attributes *a)

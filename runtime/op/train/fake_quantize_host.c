@@ -1,6 +1,7 @@
 /*
- * Fake quantization on the host: element by element in double. Where x / s is so near to a
- * half-integer, or to the end of the grid, that rounding decides, either result is accepted.
+ * What fake quantization's nodes are, and its reference: element by element in double. Where x / s
+ * is so near to a half-integer, or to the end of the grid, that rounding decides, either result is
+ * accepted.
  */
 #include "op/train/fake_quantize.h"
 
@@ -10,6 +11,30 @@
 #define NEAR_HALF   1e-5
 #define NEAR_EDGE   1e-6
 #define LEAST_SCALE ((double)1e-12f)
+
+uint32_t fake_quantize_scale(const node *n)
+{
+    return node_code(n) == FAKE_QUANTIZE_FORWARD || node_code(n) == FAKE_QUANTIZE_LSQ ? 1 : 2;
+}
+
+axis_view fake_quantize_channels(const node *n, const rlxvk_shape *x)
+{
+    const fake_quantize_attributes *a = n->attributes;
+    return a->per_axis ? op_axis_view(x, a->axis) : (axis_view){1, 1, shape_numel(x)};
+}
+
+double fake_quantize_most(const node *n)
+{
+    const fake_quantize_attributes *a = n->attributes;
+    return (double)((1u << (a->bits - 1)) - 1);
+}
+
+/* What an average has become may be less than what it began with. */
+double fake_quantize_least(const node *n)
+{
+    const fake_quantize_attributes *a = n->attributes;
+    return a->mode == RLXVK_SCALE_EMA ? 1e-20f : 1e-12f;
+}
 
 static double round_away(double v)
 {
@@ -107,7 +132,7 @@ static void estimate_element(const walk *w, uint64_t i, rlxvk_estimator estimato
         c->out[i] = dy;
         bound = 0;
     } else if (estimator == RLXVK_ESTIMATOR_CLIPPED) {
-        c->out[i] = fabs(x) <= w->most * s ? dy : 0;
+        c->out[i] = fabs(x) <= w->most * s * (1 + 0x1p-40) ? dy : 0; /* the largest is on it */
         bound = fabs(fabs(z) - w->most) <= NEAR_EDGE * w->most ? fabs(dy) : 0;
     } else {
         double share = estimator == RLXVK_ESTIMATOR_TANH ? 1 - tanh(z) * tanh(z)

@@ -16,7 +16,7 @@ static rlxvk_status emit_largest(lowering *l, uint32_t id, operand *out)
     axis_view v = fake_quantize_channels(n, input_shape(l->graph, n, 0));
     rlxvk_status status;
     TRY(lower_temporary(l, 4 * v.length, out));
-    TRY(reduce_channels(l, v, 1, REDUCE_MAGNITUDE, lower_input(l, id, 0), *out));
+    TRY(channels_reduce(l, v, 1, REDUCE_MAGNITUDE, lower_input(l, id, 0), *out));
     out->access = ACCESS_READ;
 error:
     return status;
@@ -102,11 +102,11 @@ static rlxvk_status lower_sums(lowering *l, uint32_t id)
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2), y};
     rlxvk_status status;
     if (v.outer * v.inner == 0) /* sums of nothing */
-        return reduce_channels(l, v, 1, REDUCE_SUM, operands[0], y);
-    channel_rows rows = channel_rows_of(v);
+        return channels_reduce(l, v, 1, REDUCE_SUM, operands[0], y);
+    channel_rows rows = channels_rows(v);
     row_tile tile = row_tile_plain(l, rows.view, 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, rows.view, &tile, 4 * tile.lanes);
-    axis_view results = channel_rows_results(v, &rows, chunks);
+    axis_view results = channels_results(v, &rows, chunks);
     if (results.outer * results.inner > 1)
         TRY(lower_temporary(l, 4 * results.outer * results.length * results.inner, &sums));
     operands[3] = sums;
@@ -122,7 +122,7 @@ static rlxvk_status lower_sums(lowering *l, uint32_t id)
     dispatch d = row_dispatch(l, KERNEL_FAKE_QUANTIZE_SUMS, &tile, &args.rows);
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     if (results.outer * results.inner > 1)
-        TRY(reduce_channels(l, results, 1, REDUCE_SUM, sums, y));
+        TRY(channels_reduce(l, results, 1, REDUCE_SUM, sums, y));
 error:
     return status;
 }

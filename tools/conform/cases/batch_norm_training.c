@@ -70,10 +70,10 @@ static void generate_shape(case_list *list, const struct shape_case *c)
              c->dims, c->fill, c->channels, c->channels);
     case_add(list, "batch_norm_backward_parameters in=x:f32:%s:%s;dy:f32:%s", c->dims, c->fill,
              c->dims);
-    case_add(list, "batch_norm_backward_input in=x:f32:%s:%s;gamma:f32:%d;dy:f32:%s", c->dims,
-             c->fill, c->channels, c->dims);
-    case_add(list, "batch_norm_backward_input in=x:f32:%s:%s;dy:f32:%s:unit", c->dims, c->fill,
-             c->dims);
+    case_add(list, "batch_norm_backward_input eps=0.25 in=x:f32:%s:%s;gamma:f32:%d;dy:f32:%s",
+             c->dims, c->fill, c->channels, c->dims);
+    case_add(list, "batch_norm_backward_input eps=0.25 in=x:f32:%s:%s;dy:f32:%s:unit", c->dims,
+             c->fill, c->dims);
 }
 
 static const char *const statistics[] = {
