@@ -35,6 +35,8 @@ rlxvk_status channels_reduce(lowering *l, axis_view v, uint64_t count, uint32_t 
     if (rows.across)
         rest = (axis_view){count * v.length, v.inner, 1};
     first.outer *= count;
+    if (v.length == 0)
+        return RLXVK_OK;
     if (v.outer * v.inner == 0)
         return reduce_rows(l, (axis_view){count * v.length, 0, 1}, code, 0, x, y);
     if (rest.length == 1)

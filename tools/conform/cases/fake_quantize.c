@@ -62,6 +62,7 @@ static const struct shape_case {
               {"1", "", "uniform", 1, 2},
               {"1", "axis=0 ", "uniform", 1, 8},
               {"0", "", "uniform", 1, 8},
+              {"0x3", "axis=0 ", "uniform", 0, 8},
               {"0x3", "axis=1 ", "uniform", 3, 8},
               {"3x0", "axis=0 ", "uniform", 3, 8},
               {"7", "", "unit", 1, 3},
