@@ -641,10 +641,11 @@ void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_op
 
 /* Bytes by class: params and constants; inputs and what else lasts from run to run; what lives
  * within a run; what data pass through between host and device. And how well scratch was packed:
- * between the largest set live at one step and what no two tensors sharing memory would take. */
+ * between the largest set live at one step and what no two tensors sharing memory would take. And
+ * what gradients compute again instead of keeping it (rlxvk_checkpoint). */
 typedef struct rlxvk_memory_report {
     uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
-    uint64_t scratch_lower_bound, scratch_unshared;
+    uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;
     uint32_t block_count; /* allocations on the device, without staging */
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);

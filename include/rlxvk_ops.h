@@ -41,6 +41,9 @@ rlxvk_tensor rlxvk_constant(rlxvk_graph *g, rlxvk_dtype dtype, rlxvk_shape shape
 
 /* The identity; marks where gradients stop. A view, no work, of any dtype and storage. */
 rlxvk_tensor rlxvk_stop_gradient(rlxvk_graph *g, rlxvk_tensor x);
+/* x, for readers that are to run only once `earlier`, any tensor, has been made: a plan runs ops as
+ * early as it can, and so may hold for long what is needed late. */
+rlxvk_tensor rlxvk_after(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor earlier);
 
 /* Same elements in row-major order under another shape. One dim may be -1: as many as the others
  * leave. A view, no work. E_SHAPE: another number of elements; E_ATTR: a second -1, a dim below it,

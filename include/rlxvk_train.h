@@ -29,6 +29,14 @@ extern "C" {
 void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
                 size_t count, rlxvk_tensor *out_gradients);
 
+/* Marks a tensor that rlxvk_grad, called later, keeps from the forward pass until its gradient is
+ * made. What the graph has computed between marks, and before the first, is then not kept: the
+ * gradients compute it again from the marks before it, from inputs and params, once they get there.
+ * What comes behind the last mark is kept, and so are results of ops that write in place. A mark at
+ * the end of each of n equal layers leaves memory for n results and one layer, and makes a step a
+ * forward pass longer; rlxvk_executable_memory says how much is computed again. */
+void rlxvk_checkpoint(rlxvk_graph *g, rlxvk_tensor t);
+
 /* ---- Backward ops ---- */
 
 /* What rlxvk_grad builds, for those who write gradients of their own; each is an op like others,
@@ -115,8 +123,8 @@ rlxvk_tensor rlxvk_take_along_axis_backward(rlxvk_graph *g, rlxvk_tensor dy, rlx
 /* -ln softmax(logits)[label] of each row of logits [.., C], C from 1 (E_SHAPE) to 2^24
  * (E_INDEX_RANGE), by labels [..] (E_SHAPE): classes, rounded to the nearest. A label below -1/2
  * leaves its row out: loss and gradient are 0. One that is no class, or NaN, makes them NaN, as do
- * rows of which softmax is NaN. Nothing is summed over rows. Error at most 2^-23 (96 + C / 128 + 2
- * |loss|). */
+ * rows of which softmax is NaN; compiled with check_index, such a run is E_INDEX_OOB. Nothing is
+ * summed over rows. Error at most 2^-23 (96 + C / 128 + 2 |loss|). */
 rlxvk_tensor rlxvk_softmax_cross_entropy(rlxvk_graph *g, rlxvk_tensor logits, rlxvk_tensor labels);
 /* (softmax(logits) - [c == label]) d_loss, of the shape of logits; d_loss is [..]. With p of
  * softmax and m the row's largest logit, error at most 2^-23 |d_loss| ((112 + C / 128 + 2 |x - m|)

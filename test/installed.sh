@@ -19,7 +19,9 @@ cp -a "$stage" "$work/a copy"
 copy="$work/a copy$opt"
 mkdir "$work/elsewhere"
 cp -r test/examples test/installed "$work/elsewhere"
-awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' README.md >"$work/elsewhere/installed/program.c"
+readme_program() { awk -v wanted="$1" '/^```c$/ { inside = ++count == wanted; next } /^```/ { inside = 0 } inside' README.md; }
+readme_program 1 >"$work/elsewhere/installed/program.c"
+readme_program 2 >"$work/elsewhere/installed/train.c"
 nm --defined-only build/inside.a 2>/dev/null | awk '$2 == "T" && $3 ~ /^rlxvk_/ { print $3 }' >"$work/inside"
 cd "$work/elsewhere" || exit 1
 check "nothing installed names the source tree" lacks -rlF "$tree" "$prefix" "$stage"
@@ -109,6 +111,8 @@ result="0.119203 0.880797" # softmax(4, 6)
 flags=$(pkg-config --cflags --libs rlxvk)
 check "the README's program builds" eval "gcc -Wall -Wextra -Werror -o program program.c $flags"
 check "the README's program is right" test "$(./program)" = "$result"
+check "the README's training program builds" eval "gcc -Wall -Wextra -Werror -o train train.c $flags"
+check "the README's training program learns" test "$(./train)" = "0 1 1 0"
 check "C++17 builds" eval "g++ -std=c++17 -O1 -Wall -Wextra -Werror '-DVERSION=\"$version\"' -o smoke smoke.cpp $flags"
 check "C++17" ./smoke
 check "Python" python3 smoke.py "$prefix/lib/librlxvk.so.${version%%.*}" "$version"

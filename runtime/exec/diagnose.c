@@ -35,6 +35,7 @@ static void print_stats(rlxvk_executable *e, uint32_t id, const scan *s, const f
 static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);
+    bool skips = node_row(n)->family->skips;
     uint32_t operand;
     uint64_t limit = node_row(n)->family->index_limit(e->program->graph, n, &operand), count,
              bad = 0;
@@ -44,7 +45,7 @@ static rlxvk_status check_indices(rlxvk_executable *e, uint32_t id)
     rlxvk_status status = scan_read(e, n->inputs[operand], &words, &count);
     for (uint64_t i = 0; status == RLXVK_OK && words && i < count; i++) {
         double index = floor((double)words[i] + 0.5);
-        bool inside = index >= 0 && index < (double)limit; /* false for NaN */
+        bool inside = (index >= 0 || skips) && index < (double)limit; /* false for NaN */
         first = inside || bad ? first : i;
         bad += !inside;
     }

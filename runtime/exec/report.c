@@ -55,6 +55,7 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
         .staging_bytes = executable->staging.size + executable->read_staging.size,
         .scratch_lower_bound = p->plan.scratch_lower_bound,
         .scratch_unshared = p->plan.scratch_unshared,
+        .recomputed_bytes = p->graph->recomputed_bytes,
     };
     for (int c = 0; c < CLASS_COUNT; c++)
         out_report->block_count += (uint32_t)p->plan.blocks[c].count;

@@ -40,6 +40,7 @@ void rlxvk_graph_destroy(rlxvk_graph *graph)
     arena_destroy(&graph->memory);
     VECTOR_FREE(&graph->nodes);
     VECTOR_FREE(&graph->outputs);
+    VECTOR_FREE(&graph->checkpoints);
     memory_free(graph->names.ids);
     memory_free(graph);
 }
@@ -184,6 +185,7 @@ rlxvk_status graph_clone(const rlxvk_graph *g, rlxvk_graph **out)
     for (size_t i = 0; i < g->outputs.count; i++)
         if (!VECTOR_PUSH(&copy->outputs, g->outputs.items[i]))
             TRY(status_fail_memory("graph outputs"));
+    copy->recomputed_bytes = g->recomputed_bytes;
     *out = copy;
     return RLXVK_OK;
 error:

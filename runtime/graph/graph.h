@@ -41,6 +41,8 @@ struct rlxvk_graph {
     VECTOR(node) nodes;
     name_index names;
     VECTOR(uint32_t) outputs;
+    VECTOR(uint32_t) checkpoints; /* nodes, ascending: rlxvk_checkpoint */
+    uint64_t recomputed_bytes;    /* of values that gradients compute again */
     uint64_t
         instances; /* bodies inlined so far, those inside them included: numbers random streams */
     uint64_t inlined;    /* nodes that those bodies had: bounded, since nesting multiplies them */

@@ -7,6 +7,7 @@
  * list; those are gone through at once, down to where the expansion begins.
  */
 #include "op/gradient.h"
+#include "op/recompute.h"
 
 #include <rlxvk_train.h>
 
@@ -29,6 +30,7 @@ typedef struct gradients {
     VECTOR(entry) entries; /* of nodes 0 .. */
     uint32_t marked;       /* of them it is known whether they are wanted */
     VECTOR(part) parts;    /* not yet put together */
+    recompute again;
 } gradients;
 
 static bool is_continuous(rlxvk_dtype t)
@@ -110,6 +112,12 @@ static rlxvk_status grow(gradients *s)
     return RLXVK_OK;
 }
 
+/* Whether a gradient of the node is of use: a copy of one stands for it. */
+static bool is_wanted(const gradients *s, uint32_t id)
+{
+    return s->entries.items[recompute_original(&s->again, id)].wanted;
+}
+
 /* Nodes that came since the last call: each depends on a wrt where an operand of it does. */
 static rlxvk_status mark_wanted(gradients *s)
 {
@@ -120,7 +128,7 @@ static rlxvk_status mark_wanted(gradients *s)
         bool through =
             is_continuous((rlxvk_dtype)n->dtype) && node_row(n)->family->vjp != gradient_none;
         for (uint32_t i = 0; i < n->input_count && through; i++)
-            s->entries.items[s->marked].wanted |= s->entries.items[n->inputs[i]].wanted;
+            s->entries.items[s->marked].wanted |= is_wanted(s, n->inputs[i]);
     }
     return status;
 }
@@ -138,6 +146,7 @@ static rlxvk_tensor fit_dtype(gradients *s, uint32_t id, rlxvk_tensor t)
 static void add_gradient(gradients *s, uint32_t id, rlxvk_tensor t)
 {
     rlxvk_graph *g = s->graph;
+    id = recompute_original(&s->again, id);
     entry *e = &s->entries.items[id];
     char have[SHAPE_TEXT], want[SHAPE_TEXT], label[NODE_LABEL];
     if (g->status != RLXVK_OK || !t.id || !e->wanted)
@@ -217,9 +226,20 @@ static void settle_parts(gradients *s, uint32_t id)
 
 /* ---- What rules call ---- */
 
+/* What holds the value of node `id`, for what is made of the gradient `dy`. */
+static rlxvk_tensor value_of(gradients *s, uint32_t id, rlxvk_tensor dy)
+{
+    return tensor_of(s->graph, recompute_value(&s->again, id, dy.id - 1));
+}
+
 rlxvk_tensor gradient_operand(const gradient_call *c, uint32_t i)
 {
-    return tensor_of(c->graph, c->n.inputs[i]);
+    return value_of(c->all, c->n.inputs[i], c->dy);
+}
+
+rlxvk_tensor gradient_result(const gradient_call *c)
+{
+    return value_of(c->all, c->id, c->dy);
 }
 
 rlxvk_shape gradient_shape(const gradient_call *c, uint32_t i)
@@ -229,7 +249,7 @@ rlxvk_shape gradient_shape(const gradient_call *c, uint32_t i)
 
 bool gradient_wanted(const gradient_call *c, uint32_t i)
 {
-    return c->all->entries.items[c->n.inputs[i]].wanted;
+    return is_wanted(c->all, c->n.inputs[i]);
 }
 
 void gradient_give(gradient_call *c, uint32_t i, rlxvk_tensor gradient)
@@ -249,7 +269,7 @@ void gradient_give_part(gradient_call *c, uint32_t i, int32_t axis, int64_t star
     if (!gradient_wanted(c, i) || c->graph->status != RLXVK_OK)
         return;
     gradient = fit_dtype(c->all, c->n.inputs[i], gradient);
-    part p = {c->n.inputs[i], gradient.id - 1, axis, start};
+    part p = {recompute_original(&c->all->again, c->n.inputs[i]), gradient.id - 1, axis, start};
     if (c->graph->status == RLXVK_OK && graph_node(c->graph, p.gradient)->shape.dims[axis] > 0 &&
         !VECTOR_PUSH(&c->all->parts, p))
         graph_fail(c->graph, status_fail_memory("gradients"));
@@ -280,13 +300,35 @@ static rlxvk_status differentiate_expansion(gradients *s, uint32_t id, uint32_t 
     return status == RLXVK_OK ? go_back(s, start) : status;
 }
 
+/* The node's expansion, which reads the values of its operands; RLXVK_NONE: has none. `n` is left
+ * without operands. */
+static rlxvk_tensor expand_node(gradients *s, node *n, rlxvk_tensor dy, uint32_t *out_start)
+{
+    rlxvk_graph *g = s->graph;
+    rlxvk_tensor simpler = RLXVK_NONE;
+    uint32_t *inputs = memory_allocate((n->input_count + 1) * sizeof *inputs);
+    if (!inputs)
+        graph_fail(g, status_fail_memory("gradients"));
+    for (uint32_t i = 0; i < n->input_count && g->status == RLXVK_OK; i++)
+        inputs[i] = value_of(s, n->inputs[i], dy).id - 1;
+    n->inputs = inputs;
+    *out_start = (uint32_t)g->nodes.count;
+    if (g->status == RLXVK_OK)
+        simpler = node_row(n)->family->expand(g, n);
+    n->inputs = NULL;
+    memory_free(inputs);
+    return simpler;
+}
+
 static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
 {
     rlxvk_graph *g = s->graph;
     const op_family *family = node_row(n)->family;
     char label[NODE_LABEL];
-    uint32_t start = (uint32_t)g->nodes.count;
-    rlxvk_tensor simpler = family->expand ? family->expand(g, n) : RLXVK_NONE;
+    uint32_t start;
+    node reading = *n;
+    rlxvk_tensor dy = tensor_of(g, s->entries.items[id].gradient);
+    rlxvk_tensor simpler = family->expand ? expand_node(s, &reading, dy, &start) : RLXVK_NONE;
     if (g->status != RLXVK_OK)
         return graph_status(g);
     if (simpler.id)
@@ -296,7 +338,7 @@ static rlxvk_status apply_rule(gradients *s, uint32_t id, const node *n)
                            "grad: %s has no gradient; put rlxvk_stop_gradient behind it, or take "
                            "the gradient of what comes before it",
                            op_node_label(g, id, label));
-    gradient_call call = {g, *n, tensor_of(g, id), tensor_of(g, s->entries.items[id].gradient), s};
+    gradient_call call = {g, *n, id, dy, s};
     return family->vjp(&call);
 }
 
@@ -305,7 +347,7 @@ static rlxvk_status differentiate(gradients *s, uint32_t id)
     const node n = *graph_node(s->graph, id);
     bool wanted = false;
     for (uint32_t i = 0; i < n.input_count; i++)
-        wanted = wanted || s->entries.items[n.inputs[i]].wanted;
+        wanted = wanted || is_wanted(s, n.inputs[i]);
     return wanted ? graph_fail(s->graph, apply_rule(s, id, &n)) : RLXVK_OK;
 }
 
@@ -379,6 +421,7 @@ static rlxvk_status differentiate_all(gradients *s, rlxvk_tensor loss, rlxvk_ten
 {
     rlxvk_status status;
     rlxvk_graph *g = s->graph;
+    TRY(recompute_create(g, &s->again));
     TRY(grow(s));
     for (size_t i = 0; i < count; i++)
         s->entries.items[wrt[i].id - 1].wanted = true;
@@ -410,4 +453,5 @@ void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxv
         memset(out_gradients, 0, count * sizeof *out_gradients);
     VECTOR_FREE(&s.entries);
     VECTOR_FREE(&s.parts);
+    recompute_destroy(&s.again);
 }

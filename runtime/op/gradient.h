@@ -13,11 +13,15 @@
 struct gradient_call {
     rlxvk_graph *graph;
     node n;
-    rlxvk_tensor y, dy;    /* the node's result, and the gradient that arrived for it */
+    uint32_t id;           /* the node's */
+    rlxvk_tensor dy;       /* the gradient that arrived for its result */
     struct gradients *all; /* gradient.c's */
 };
 
+/* Operand i; the node's result. Asked for only where a rule reads them: behind checkpoints they are
+ * computed again. */
 rlxvk_tensor gradient_operand(const gradient_call *c, uint32_t i);
+rlxvk_tensor gradient_result(const gradient_call *c);
 rlxvk_shape gradient_shape(const gradient_call *c, uint32_t i);
 /* Whether a gradient for operand i is of use. Giving one that is not does no harm. */
 bool gradient_wanted(const gradient_call *c, uint32_t i);

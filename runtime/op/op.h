@@ -164,6 +164,8 @@ typedef struct op_family {
     bool matrix_layout;    /* lowering at precision F16 asks how matrices lie in lanes */
     bool keeps_storage;    /* the result is held as operand 0 is: raw bytes stay raw bytes */
     bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
+    bool waits;        /* as a view: who reads it comes after operand 1, which is not read itself */
+    bool skips;        /* indices below 0 are in order (index_limit): they leave something out */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
      * the attributes in place. */

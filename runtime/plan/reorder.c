@@ -3,21 +3,59 @@
  * with (RAW, WAW, WAR on the same bytes of the same value). Steps of one level are independent and
  * share one barrier. Stable, so deterministic.
  *
+ * What an op waits for without reading it (op_family.waits) is made at a lower level, too.
+ *
  * Sound because every conflict goes up: of two steps that conflict the later one has the higher
  * level, so sorting by level keeps their order. Values have no memory yet; what the layout reuses
  * adds hazards afterwards, not orders to keep. Levels cost memory: all results of one are alive at
  * once.
  */
+#include "op/view.h"
 #include "plan/marks.h"
 #include "plan/schedule.h"
 
 #include <stdlib.h>
 
-/* Marks are levels + 1 on the bytes of values: the lowest level that what comes next may have. */
-static uint32_t level_of(marks *m, const schedule *s, const step *at)
+/* What waits, of the nodes up to the last step's. */
+typedef struct waiting {
+    uint32_t *roots, *done; /* of a root, one more than the level it is made at */
+    uint32_t *lowest;       /* the level that readers of a node may have at least */
+    uint32_t next;
+} waiting;
+
+static rlxvk_status waiting_create(const rlxvk_graph *g, waiting *out)
 {
+    size_t count = g->nodes.count;
+    *out = (waiting){.roots = memory_zeroed(3 * count + 1, sizeof *out->roots)};
+    if (!out->roots)
+        return status_fail_memory("levels");
+    out->done = out->roots + count;
+    out->lowest = out->done + count;
+    view_roots(g, out->roots);
+    return RLXVK_OK;
+}
+
+/* Steps are in the order of their nodes still, and a node stands behind what it waits for. */
+static void waiting_reach(waiting *w, const rlxvk_graph *g, uint32_t end)
+{
+    for (; w->next < end; w->next++) {
+        const node *n = graph_node(g, w->next);
+        if (w->roots[w->next] == w->next)
+            continue;
+        w->lowest[w->next] = w->lowest[n->inputs[0]];
+        if (node_row(n)->family->waits)
+            w->lowest[w->next] = MAX(w->lowest[w->next], w->done[w->roots[n->inputs[1]]]);
+    }
+}
+
+/* Marks are levels + 1 on the bytes of values: the lowest level that what comes next may have. */
+static uint32_t level_of(marks *m, const schedule *s, const waiting *w, const step *at)
+{
+    const node *n = graph_node(s->graph, at->node);
     uint32_t level = 0;
     operand o;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        level = MAX(level, w->lowest[n->inputs[i]]);
     for (uint32_t i = 0; schedule_step_operand(s, at, i, &o); i++) {
         byte_range range = {o.value, o.first, o.size};
         level = MAX(level, marks_highest(m, MARK_WRITTEN, range));
@@ -78,12 +116,16 @@ rlxvk_status reorder_schedule(schedule *s)
 {
     marks m = {0};
     ranked *ranks = memory_allocate((s->steps.count + 1) * sizeof *ranks);
+    waiting w;
     rlxvk_status status;
+    TRY(waiting_create(s->graph, &w));
     TRY(ranks ? name_ranges(&m, s) : status_fail_memory("levels"));
     for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
-        ranks[i] = (ranked){level_of(&m, s, at), i};
+        waiting_reach(&w, s->graph, at->node);
+        ranks[i] = (ranked){level_of(&m, s, &w, at), i};
         note(&m, s, at, ranks[i].level);
+        w.done[at->node] = MAX(w.done[at->node], ranks[i].level + 1);
     }
     qsort(ranks, s->steps.count, sizeof *ranks, by_level);
     TRY(rearrange(s, ranks));
@@ -91,5 +133,6 @@ rlxvk_status reorder_schedule(schedule *s)
 error:
     marks_destroy(&m);
     memory_free(ranks);
+    memory_free(w.roots);
     return status;
 }

@@ -242,6 +242,13 @@ rlxvk_tensor fuzz_call_grad(fuzz_maker *m)
     return gradients[0];
 }
 
+rlxvk_tensor fuzz_call_checkpoint(fuzz_maker *m)
+{
+    rlxvk_tensor t = fuzz_any(m);
+    rlxvk_checkpoint(m->g, t);
+    return rlxvk_graph_status(m->g) == RLXVK_OK ? t : RLXVK_NONE;
+}
+
 /* ---- Optimizers ---- */
 
 static const rlxvk_optimizer_data *any_data(fuzz_maker *m, int64_t numbers,

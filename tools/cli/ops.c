@@ -1,5 +1,6 @@
 /* rlxvk ops: the op table as Markdown, a line per family; README.md carries it (make readme). */
 #include "cli/commands.h"
+#include "cli/ops_gradient.h"
 #include "conform/golden.h"
 #include "cli/output.h"
 #include "op/op.h"
@@ -11,23 +12,44 @@
 static const char help[] =
     "usage: rlxvk ops [--golden DIR]\n\n"
     "Prints the op table as Markdown: for every family its rows, where they\n"
-    "run, and how many conformance cases and golden vectors check them.\n\n"
+    "run, how many conformance cases and golden vectors check them, and which\n"
+    "operands have gradients.\n\n"
     "      --golden DIR  count the vectors of this folder\n";
+
+#define NAMES 256
 
 typedef struct counts {
     size_t cases[OP_COUNT], golden[OP_COUNT];
+    char gradients[OP_COUNT][NAMES]; /* operands, of the family under its first row */
 } counts;
 
-static void count_line(const char *line, size_t *per_row)
+static uint32_t first_of_family(uint32_t row)
+{
+    uint32_t first = 0;
+    while (op_table[first].family != op_table[row].family)
+        first++;
+    return first;
+}
+
+static op_kind row_of(const char *line)
 {
     char row[64] = "";
     size_t length = strcspn(line, " ");
     if (length >= sizeof row)
-        return;
+        return OP_COUNT;
     memcpy(row, line, length);
-    op_kind op = op_find(row);
-    if (op != OP_COUNT)
-        per_row[op]++;
+    return op_find(row);
+}
+
+static rlxvk_status count_case(const char *line, counts *out)
+{
+    op_kind op = row_of(line);
+    if (op == OP_COUNT)
+        return RLXVK_OK;
+    char *names = out->gradients[first_of_family(op)];
+    text list = {names, NAMES, strlen(names)};
+    out->cases[op]++;
+    return ops_gradient_names(line, &list);
 }
 
 static rlxvk_status count_all(const char *golden, counts *out)
@@ -37,11 +59,14 @@ static rlxvk_status count_all(const char *golden, counts *out)
     rlxvk_status status;
     TRY(case_list_generate(&cases));
     for (size_t i = 0; i < cases.lines.count; i++)
-        count_line(cases.lines.items[i], out->cases);
+        TRY(count_case(cases.lines.items[i], out));
     if (golden)
         TRY(golden_open(golden, &set));
-    for (size_t i = 0; i < set.cases.count; i++)
-        count_line(set.cases.items[i].spec.row, out->golden);
+    for (size_t i = 0; i < set.cases.count; i++) {
+        op_kind op = row_of(set.cases.items[i].spec.row);
+        if (op != OP_COUNT)
+            out->golden[op]++;
+    }
 error:
     case_list_destroy(&cases);
     golden_close(&set);
@@ -65,15 +90,8 @@ static void print_family(uint32_t first, const counts *c)
         cases += c->cases[i];
         golden += c->golden[i];
     }
-    printf(" | %s | %s | %zu | %zu |\n", where(family), family->host ? "yes" : "-", cases, golden);
-}
-
-static bool is_first_of_family(uint32_t row)
-{
-    for (uint32_t i = 0; i < row; i++)
-        if (op_table[i].family == op_table[row].family)
-            return false;
-    return true;
+    printf(" | %s | %s | %zu | %zu | %s |\n", where(family), family->host ? "yes" : "-", cases,
+           golden, *c->gradients[first] ? c->gradients[first] : "-");
 }
 
 int command_ops(int argc, char **argv)
@@ -97,10 +115,10 @@ int command_ops(int argc, char **argv)
         report_status(status);
         return EXIT_FAILED;
     }
-    printf(
-        "| family | rows | GPU | host reference | cases | golden |\n|---|---|---|---|---|---|\n");
+    printf("| family | rows | GPU | host reference | cases | golden | gradients of |\n"
+           "|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < OP_COUNT; i++)
-        if (is_first_of_family(i))
+        if (first_of_family(i) == i)
             print_family(i, &c);
     return EXIT_OK;
 }

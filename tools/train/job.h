@@ -5,11 +5,14 @@
 #include "train/trainer.h"
 
 typedef struct train_options {
-    const char *device, *data, *save, *resume, *curve;
+    const char *device, *data, *save, *resume, *curve, *out;
+    const char **texts; /* files; text_count of them */
+    size_t text_count;
     rlxvk_precision precision;
-    uint64_t epochs, batch, seed;
+    uint64_t epochs, steps, batch, seed;                   /* batch 0: the job's own; so is rate */
+    uint64_t width, ffn, blocks, heads, kv_heads, context; /* of lm */
     float rate;
-    bool json, help;
+    bool json, help, recompute, f32;
 } train_options;
 
 /* Ctrl-C: the step under way is the last. */
@@ -21,5 +24,7 @@ void train_report(const train_options *o, const trainer *t, const char *unit, do
 
 /* Handwritten digits: a convolutional net, 1,437 images to learn from and 360 to be tested with. */
 RLXVK_MUST_CHECK rlxvk_status train_digits(const train_options *o, rlxvk_context *context);
+/* A language model over bytes, on the text of files. */
+RLXVK_MUST_CHECK rlxvk_status train_lm(const train_options *o, rlxvk_context *context);
 
 #endif

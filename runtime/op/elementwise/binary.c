@@ -184,7 +184,8 @@ static void give_power(gradient_call *c, rlxvk_tensor a, rlxvk_tensor b)
     if (gradient_wanted(c, 1)) {
         rlxvk_tensor positive = rlxvk_gt(g, a, zero);
         rlxvk_tensor logarithm = rlxvk_log(g, rlxvk_where(g, positive, a, one));
-        gradient_give_broadcast(c, 1, rlxvk_mul(g, c->dy, rlxvk_mul(g, c->y, logarithm)));
+        gradient_give_broadcast(c, 1,
+                                rlxvk_mul(g, c->dy, rlxvk_mul(g, gradient_result(c), logarithm)));
     }
 }
 
@@ -194,7 +195,9 @@ static void give_quotient(gradient_call *c, rlxvk_tensor b)
     rlxvk_tensor first = rlxvk_div(g, c->dy, conjugate(c, b));
     gradient_give_broadcast(c, 0, first);
     if (gradient_wanted(c, 1))
-        gradient_give_broadcast(c, 1, rlxvk_neg(g, rlxvk_mul(g, first, conjugate(c, c->y))));
+        gradient_give_broadcast(c, 1,
+                                rlxvk_neg(g,
+                                          rlxvk_mul(g, first, conjugate(c, gradient_result(c)))));
 }
 
 static rlxvk_status binary_vjp(gradient_call *c)

@@ -80,11 +80,12 @@ static rlxvk_tensor complex_gradient(gradient_call *c)
     case UNARY_NEG:
         return rlxvk_neg(g, c->dy);
     case UNARY_EXP:
-        return rlxvk_mul(g, c->dy, rlxvk_conjugate(g, c->y));
+        return rlxvk_mul(g, c->dy, rlxvk_conjugate(g, gradient_result(c)));
     case UNARY_LOG:
         return rlxvk_div(g, c->dy, rlxvk_conjugate(g, gradient_operand(c, 0)));
     default: /* sqrt */
-        return rlxvk_div(g, c->dy, rlxvk_conjugate(g, rlxvk_add(g, c->y, c->y)));
+        return rlxvk_div(g, c->dy,
+                         rlxvk_conjugate(g, rlxvk_add(g, gradient_result(c), gradient_result(c))));
     }
 }
 

@@ -295,7 +295,7 @@ static rlxvk_status solve_vjp(gradient_call *c)
         return RLXVK_OK;
     }
     rlxvk_tensor dx = rlxvk_reshape(g, rlxvk_narrow(g, c->dy, 0, 0, numel), matrices);
-    rlxvk_tensor x = rlxvk_reshape(g, rlxvk_narrow(g, c->y, 0, 0, numel), matrices);
+    rlxvk_tensor x = rlxvk_reshape(g, rlxvk_narrow(g, gradient_result(c), 0, 0, numel), matrices);
     rlxvk_tensor a = rlxvk_reshape(g, gradient_operand(c, 0), RLXVK_SHAPE(s->batch, s->n, s->n));
     rlxvk_tensor turned = rlxvk_transpose(g, a, (int32_t[]){0, 2, 1}, 3);
     rlxvk_tensor db = rlxvk_batched_dense_solve(g, turned, dx);

@@ -1,5 +1,5 @@
 /*
- * Ops that only rename memory: reshape and stop_gradient. Both are always views of their operand,
+ * Ops that only rename memory: reshape, stop_gradient and after. All are always views of operand 0,
  * in every storage, so there is nothing to lower; the host form copies.
  */
 #include "op/gradient.h"
@@ -31,7 +31,7 @@ rlxvk_tensor rlxvk_stop_gradient(rlxvk_graph *g, rlxvk_tensor x)
     return op_build(g, OP_stop_gradient, &x, 1, NULL);
 }
 
-static rlxvk_status stop_gradient_infer(const rlxvk_graph *g, node *n, void *attributes)
+static rlxvk_status same_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     (void)attributes;
     n->shape = *input_shape(g, n, 0);
@@ -43,10 +43,30 @@ const op_family stop_gradient_family = {
     .name = "stop_gradient",
     .raw_inputs = 1,
     .pairs = true,
-    .infer = stop_gradient_infer,
+    .infer = same_infer,
     .view = whole_view,
     .host = copy_host,
     .vjp = gradient_none,
+};
+
+/* ---- after ---- */
+
+rlxvk_tensor rlxvk_after(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor earlier)
+{
+    rlxvk_tensor inputs[] = {x, earlier};
+    return op_build(g, OP_after, inputs, 2, NULL);
+}
+
+const op_family after_family = {
+    .name = "after",
+    .raw_inputs = 3,
+    .half_inputs = 3,
+    .pairs = true,
+    .waits = true,
+    .infer = same_infer,
+    .view = whole_view,
+    .host = copy_host,
+    .vjp = gradient_identity,
 };
 
 /* ---- reshape ---- */

@@ -349,7 +349,7 @@ static void give_extreme(gradient_call *c, const reduce_attributes *a)
     rlxvk_graph *g = c->graph;
     rlxvk_shape shape = gradient_shape(c, 0);
     rlxvk_tensor x = gradient_operand(c, 0);
-    rlxvk_tensor y = gradient_expand_to(g, c->y, shape, a->axes, a->axis_count);
+    rlxvk_tensor y = gradient_expand_to(g, gradient_result(c), shape, a->axes, a->axis_count);
     rlxvk_tensor is = rlxvk_cast(g, rlxvk_eq(g, x, y), RLXVK_F32);
     rlxvk_tensor count = rlxvk_reduce_sum(g, is, a->axes, a->axis_count, a->keep_dim);
     rlxvk_tensor share = rlxvk_div(g, c->dy, count);

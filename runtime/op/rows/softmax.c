@@ -112,7 +112,7 @@ static rlxvk_status softmax_host(const host_call *c)
 static rlxvk_status softmax_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
-    gradient_give(c, 0, rlxvk_softmax_backward(c->graph, c->y, c->dy, axis));
+    gradient_give(c, 0, rlxvk_softmax_backward(c->graph, gradient_result(c), c->dy, axis));
     return RLXVK_OK;
 }
 

@@ -284,10 +284,20 @@ static rlxvk_tensor softmax_loss_expand(rlxvk_graph *g, const node *n)
     return rlxvk_where(g, ignored, zero, all);
 }
 
+/* Labels below 0 leave their rows out. */
+static uint64_t softmax_loss_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+{
+    const rlxvk_shape *logits = input_shape(g, n, 0);
+    *out_operand = 1;
+    return (uint64_t)logits->dims[logits->rank - 1];
+}
+
 const op_family softmax_loss_family = {.name = "softmax_loss",
+                                       .skips = true,
                                        .infer = softmax_loss_infer,
                                        .in_place = softmax_loss_in_place,
                                        .lower = softmax_loss_lower,
                                        .host = softmax_loss_host,
                                        .vjp = softmax_loss_vjp,
-                                       .expand = softmax_loss_expand};
+                                       .expand = softmax_loss_expand,
+                                       .index_limit = softmax_loss_index_limit};

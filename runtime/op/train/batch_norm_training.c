@@ -266,11 +266,11 @@ static void give_statistics(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;
     rlxvk_shape shape = gradient_shape(c, 0);
-    rlxvk_tensor x = gradient_operand(c, 0), count = count_of(g, shape);
-    rlxvk_tensor scale = row_along(g, c->y, 2, shape);
+    rlxvk_tensor x = gradient_operand(c, 0), count = count_of(g, shape), y = gradient_result(c);
+    rlxvk_tensor scale = row_along(g, y, 2, shape);
     rlxvk_tensor pull = rlxvk_mul(g, rlxvk_mul(g, scale, scale), scale);
     pull = rlxvk_mul(g, pull, row_along(g, c->dy, 2, shape));
-    rlxvk_tensor change = rlxvk_mul(g, deviation_of(g, x, c->y), pull);
+    rlxvk_tensor change = rlxvk_mul(g, deviation_of(g, x, y), pull);
     change = rlxvk_sub(g, row_along(g, c->dy, 0, shape), change);
     gradient_give(c, 0, rlxvk_div(g, change, count));
 }

@@ -195,28 +195,25 @@ static rlxvk_status fake_quantize_vjp(gradient_call *c)
 {
     rlxvk_graph *g = c->graph;
     rlxvk_fake_quantize_options o = options_of(&c->n);
-    rlxvk_tensor x = gradient_operand(c, 0), scale = scale_operand(c);
-    switch (node_code(&c->n)) {
-    case FAKE_QUANTIZE_FORWARD:
-    case FAKE_QUANTIZE_BACKWARD:
-        gradient_give(c, node_code(&c->n) == FAKE_QUANTIZE_BACKWARD ? 1 : 0,
-                      o.estimator == RLXVK_ESTIMATOR_IDENTITY
-                          ? c->dy
-                          : rlxvk_fake_quantize_backward(g, x, c->dy, scale, &o));
-        break;
-    case FAKE_QUANTIZE_LSQ:
-        if (gradient_wanted(c, 0))
-            gradient_give(c, 0, rlxvk_fake_quantize_lsq_backward_x(g, x, scale, c->dy, &o));
-        if (gradient_wanted(c, 1))
-            gradient_give(c, 1, rlxvk_fake_quantize_lsq_backward_scale(g, x, scale, c->dy, &o));
-        break;
-    case FAKE_QUANTIZE_LSQ_BACKWARD_X:
-        gradient_give(c, 1, rlxvk_fake_quantize_lsq_backward_x(g, x, scale, c->dy, &o));
-        break;
-    default:
+    uint32_t code = node_code(&c->n), linear = has_dy(&c->n) ? 1 : 0;
+    if (code <= FAKE_QUANTIZE_BACKWARD && o.estimator == RLXVK_ESTIMATOR_IDENTITY) {
+        gradient_give(c, linear, c->dy);
+        return RLXVK_OK;
+    }
+    if (code == FAKE_QUANTIZE_LSQ_BACKWARD_SCALE) {
         if (gradient_wanted(c, 1))
             give_sum(c, &o);
+        return RLXVK_OK;
     }
+    rlxvk_tensor x = gradient_operand(c, 0), scale = scale_operand(c);
+    if (code == FAKE_QUANTIZE_LSQ && gradient_wanted(c, 1))
+        gradient_give(c, 1, rlxvk_fake_quantize_lsq_backward_scale(g, x, scale, c->dy, &o));
+    if (!gradient_wanted(c, linear))
+        return RLXVK_OK;
+    gradient_give(c, linear,
+                  code <= FAKE_QUANTIZE_BACKWARD
+                      ? rlxvk_fake_quantize_backward(g, x, c->dy, scale, &o)
+                      : rlxvk_fake_quantize_lsq_backward_x(g, x, scale, c->dy, &o));
     return RLXVK_OK;
 }
 

@@ -223,6 +223,33 @@ static rlxvk_tensor used_slots(rlxvk_graph *g, rlxvk_tensor x, int steps)
     return x;
 }
 
+/* What waits is done last in level order, which would have it first; through views, and where what
+ * it waits for is a view. */
+static void test_waiting(void **state)
+{
+    enum { STEPS = 5 };
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        planned p = {0};
+        assert_int_equal(rlxvk_graph_create(&p.graph), RLXVK_OK);
+        rlxvk_tensor x = rlxvk_input(p.graph, "x", RLXVK_F32, RLXVK_SHAPE(8, 8)), y = x;
+        rlxvk_tensor made = rlxvk_narrow(p.graph, used_slots(p.graph, x, STEPS), 0, 2, 3);
+        if (waits)
+            y = rlxvk_reshape(p.graph, rlxvk_after(p.graph, x, made), RLXVK_SHAPE(64));
+        y = used_slots(p.graph, y, 1);
+        rlxvk_graph_output(p.graph, y);
+        rlxvk_graph_output(p.graph, made);
+        schedule_options how = {.profile = &profile, .forbid_host = true, .reorder = true};
+        assert_int_equal(rlxvk_graph_status(p.graph), RLXVK_OK);
+        assert_int_equal(schedule_create(p.graph, &how, &p.schedule), RLXVK_OK);
+        assert_int_equal(p.schedule.steps.count, STEPS + 1);
+        for (uint32_t i = 0; i < p.schedule.steps.count; i++)
+            if (p.schedule.steps.items[i].node == y.id - 1)
+                assert_int_equal(i, waits ? STEPS : 1); /* level 0 has two steps */
+        release(&p);
+    }
+}
+
 /* A kernel that works in memory of its own declares that it reads and writes it, though nothing was
  * there before: no fault of the plan. */
 static void test_working_memory(void **state)
@@ -311,7 +338,7 @@ int main(void)
         cmocka_unit_test(test_small_blocks),       cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_scratch_ratio),      cmocka_unit_test(test_levels_share_barriers),
         cmocka_unit_test(test_working_memory),     cmocka_unit_test(test_empty_operands),
-        cmocka_unit_test(test_unwritten_is_found),
+        cmocka_unit_test(test_unwritten_is_found), cmocka_unit_test(test_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include <rlxvk_train.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,57 +185,77 @@ static void gradients_have_gradients(void **state)
 
 /* ---- Random graphs ---- */
 
-/* The gradients of the last output by all real leaves, on the device and by the reference. False
- * where there are none, or an op on the way has none. */
-static bool check_random(uint64_t seed)
+/* A random graph with the gradients of its last output by all real leaves as outputs; `marked`:
+ * behind checkpoints. NULL where there are none, or an op on the way has none. */
+static rlxvk_graph *random_gradients(uint64_t seed, bool marked)
 {
     random_source r = {seed};
     rlxvk_graph *g = new_graph();
     rlxvk_tensor wrt[64], gradients[64], seeds;
-    size_t count = 0, got_count, wanted_count;
+    size_t count = 0;
     random_graph(g, &r, 20 + (uint32_t)(seed % 180), false);
     expect_ok(rlxvk_graph_status(g));
     rlxvk_tensor loss = tensor_of(g, g->outputs.items[g->outputs.count - 1]);
-    rlxvk_dtype dtype = rlxvk_tensor_dtype(g, loss);
-    for (uint32_t id = 0; id < g->nodes.count && count < 64; id++)
+    for (uint32_t id = 0; id < g->nodes.count && count < 64; id++) {
         if (graph_node(g, id)->input_count == 0 && graph_node(g, id)->dtype == RLXVK_F32 &&
             graph_node(g, id)->op != OP_constant)
             wrt[count++] = tensor_of(g, id);
-    if (dtype != RLXVK_F32 || count == 0) {
-        rlxvk_graph_destroy(g);
-        return false;
+        if (marked && id % 11 == seed % 11)
+            rlxvk_checkpoint(g, tensor_of(g, id));
     }
-    seeds = rlxvk_input(g, "seed", RLXVK_F32, rlxvk_tensor_shape(g, loss));
-    rlxvk_grad(g, loss, seeds, wrt, count, gradients);
-    if (rlxvk_graph_status(g) == RLXVK_E_UNSUPPORTED) {
+    if (rlxvk_tensor_dtype(g, loss) == RLXVK_F32 && count) {
+        seeds = rlxvk_input(g, "seed", RLXVK_F32, rlxvk_tensor_shape(g, loss));
+        rlxvk_grad(g, loss, seeds, wrt, count, gradients);
+    }
+    if (rlxvk_tensor_dtype(g, loss) != RLXVK_F32 || count == 0 ||
+        rlxvk_graph_status(g) == RLXVK_E_UNSUPPORTED) {
         rlxvk_graph_destroy(g);
-        return false;
+        return NULL;
     }
     g->outputs.count = 0;
     for (size_t i = 0; i < count; i++)
         rlxvk_graph_output(g, gradients[i]);
     expect_ok(rlxvk_graph_status(g));
+    return g;
+}
+
+/* On the device against the host's values without checkpoints. */
+static void expect_near_host(const rlxvk_graph *g, uint64_t seed, const float *wanted, size_t count)
+{
     rlxvk_executable *e = NULL;
+    size_t got_count;
+    double largest = 0;
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     float *got = run_seeded(e, g, seed, false, &got_count);
-    float *wanted = evaluate_seeded(g, seed, false, &wanted_count);
-    assert_int_equal(got_count, wanted_count);
-    double largest = 0;
-    for (size_t i = 0; i < got_count; i++)
+    assert_int_equal(got_count, count);
+    for (size_t i = 0; i < count; i++)
         largest = isfinite(wanted[i]) ? fmax(largest, fabs(wanted[i])) : largest;
-    for (size_t i = 0; i < got_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bool near = isnan(wanted[i])
                         ? isnan(got[i])
                         : got[i] == wanted[i] || fabs((double)got[i] - wanted[i]) <= 1e-3 * largest;
         if (!near)
             print_error("seed %llu: element %zu of %zu is %.9g, wanted %.9g, largest %.3g\n",
-                        (unsigned long long)seed, i, got_count, got[i], wanted[i], largest);
+                        (unsigned long long)seed, i, count, got[i], wanted[i], largest);
         assert_true(near);
     }
     free(got);
-    free(wanted);
     rlxvk_executable_destroy(e);
+}
+
+static bool check_random(uint64_t seed)
+{
+    rlxvk_graph *g = random_gradients(seed, false), *marked = random_gradients(seed, true);
+    size_t count;
+    assert_int_equal(!g, !marked);
+    if (!g)
+        return false;
+    float *wanted = evaluate_seeded(g, seed, false, &count);
+    expect_near_host(g, seed, wanted, count);
+    expect_near_host(marked, seed, wanted, count);
+    free(wanted);
     rlxvk_graph_destroy(g);
+    rlxvk_graph_destroy(marked);
     return true;
 }
 
@@ -248,7 +269,93 @@ static void random_graphs_agree_with_the_host(void **state)
     assert_true(checked >= 30);
 }
 
+/* ---- Checkpoints ---- */
+
+#define LAYERS 12
+#define ROWS   512
+#define WIDTH  96
+
+/* x + w2 gelu(w1 norm(x)), over and over; the gradients of all weights are the outputs. */
+static rlxvk_graph *layers_graph(bool marked)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor wrt[2 * LAYERS + 1], gradients[2 * LAYERS + 1];
+    rlxvk_tensor x = wrt[2 * LAYERS] = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, WIDTH));
+    for (int i = 0; i < LAYERS; i++) {
+        char name[16];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "w%d.%d", i, k);
+            wrt[2 * i + k] =
+                rlxvk_param(g, name, RLXVK_F32,
+                            k ? RLXVK_SHAPE(4 * WIDTH, WIDTH) : RLXVK_SHAPE(WIDTH, 4 * WIDTH));
+        }
+        rlxvk_tensor h = rlxvk_layer_norm(g, x, RLXVK_NONE, RLXVK_NONE, -1, 1e-5f);
+        h = rlxvk_gelu(g, rlxvk_matmul(g, h, wrt[2 * i]));
+        x = rlxvk_add(g, x, rlxvk_matmul(g, h, wrt[2 * i + 1]));
+        if (marked && i + 1 < LAYERS)
+            rlxvk_checkpoint(g, x);
+    }
+    rlxvk_grad(g, total(g, rlxvk_mul(g, x, x)), RLXVK_NONE, wrt, 2 * LAYERS + 1, gradients);
+    for (int i = 0; i < 2 * LAYERS + 1; i++)
+        rlxvk_graph_output(g, gradients[i]);
+    expect_ok(rlxvk_graph_status(g));
+    return g;
+}
+
+static void checkpoints_save_memory(void **state)
+{
+    (void)state;
+    rlxvk_memory_report memory[2];
+    uint64_t hash[2];
+    for (int marked = 0; marked < 2; marked++) {
+        rlxvk_graph *g = layers_graph(marked);
+        rlxvk_executable *e = NULL;
+        size_t count;
+        expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+        float *got = run_seeded(e, g, 1, false, &count);
+        hash[marked] = hash_floats(got, count);
+        rlxvk_executable_memory(e, &memory[marked]);
+        free(got);
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+    }
+    print_message("scratch %llu KB, with checkpoints %llu KB; %llu KB computed again\n",
+                  (unsigned long long)memory[0].scratch_bytes / 1024,
+                  (unsigned long long)memory[1].scratch_bytes / 1024,
+                  (unsigned long long)memory[1].recomputed_bytes / 1024);
+    assert_true(hash[0] == hash[1]);
+    assert_int_equal(memory[0].recomputed_bytes, 0);
+    /* A layer: the norm, twice the wide product. */
+    assert_true(memory[1].recomputed_bytes >= (LAYERS - 1) * 9ull * ROWS * WIDTH * sizeof(float));
+    assert_true(memory[1].scratch_bytes < 0.4 * (double)memory[0].scratch_bytes);
+    assert_true((double)memory[1].scratch_bytes < 1.1 * (double)memory[1].scratch_lower_bound);
+}
+
 /* ---- Refusals ---- */
+
+/* Rows with labels below 0 are left out; one that is no class is found where asked for. */
+static void labels_are_checked(void **state)
+{
+    static const float x[6] = {0}, good[] = {2, -1}, bad[] = {0, 3};
+    float loss[2];
+    rlxvk_run_input inputs[] = {{.name = "x", .data = x, .length = 6},
+                                {.name = "labels", .data = good, .length = 2}};
+    rlxvk_run_output out = {.index = 0, .buffer = loss, .length = 2};
+    rlxvk_compile_options options = {.check_index = RLXVK_ON};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    (void)state;
+    rlxvk_tensor logits = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2, 3));
+    rlxvk_tensor labels = rlxvk_input(g, "labels", RLXVK_F32, RLXVK_SHAPE(2));
+    rlxvk_graph_output(g, rlxvk_softmax_cross_entropy(g, logits, labels));
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    expect_ok(rlxvk_run(e, inputs, 2, &out, 1));
+    assert_true(fabs(loss[0] - log(3)) < 1e-5 && loss[1] == 0);
+    inputs[1].data = bad;
+    expect_error(rlxvk_run(e, inputs, 2, &out, 1), RLXVK_E_INDEX_OOB, "3 at position 1");
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
 
 static void refuse(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, rlxvk_tensor wrt,
                    rlxvk_status status, const char *part)
@@ -295,6 +402,8 @@ int main(void)
         cmocka_unit_test(loops_are_followed),
         cmocka_unit_test(gradients_have_gradients),
         cmocka_unit_test(random_graphs_agree_with_the_host),
+        cmocka_unit_test(checkpoints_save_memory),
+        cmocka_unit_test(labels_are_checked),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);

@@ -1,7 +1,7 @@
 /*
- * Cases of the layout ops: reshape, stop_gradient, transpose, narrow, concat, expand, reverse. All
- * bit-exact copies, so the shapes are chosen for the paths of the copy: coalesced or not, words
- * moved one, two or four at a time, tiled, folded.
+ * Cases of the layout ops: reshape, stop_gradient, after, transpose, narrow, concat, expand,
+ * reverse. All bit-exact copies, so the shapes are chosen for the paths of the copy: coalesced or
+ * not, words moved one, two or four at a time, tiled, folded.
  *
  * Besides the attributes: shift=n drops the first n rows of x by a view, so that operands start
  * inside their slot; flip=1 computes each concat part instead of taking a leaf; nest=n concatenates
@@ -57,6 +57,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         return rlxvk_expand(g, x, target_shape(s));
     if (strcmp(s->row, "stop_gradient") == 0)
         return rlxvk_stop_gradient(g, x);
+    if (strcmp(s->row, "after") == 0)
+        return rlxvk_after(g, x, rlxvk_exp(g, inputs[1]));
     if (strcmp(s->row, "narrow") == 0)
         return rlxvk_narrow(g, x, (int32_t)case_integer(s, "axis", 0), case_integer(s, "start", 0),
                             case_integer(s, "length", 0));
@@ -116,6 +118,8 @@ static void generate_views(case_list *list)
     for (size_t i = 0; i < COUNT(leaves); i++)
         case_add(list, "stop_gradient in=%s", leaves[i]);
     case_add(list, "stop_gradient shift=2 in=x:f32:5x3");
+    for (size_t i = 0; i < COUNT(leaves); i += 2)
+        case_add(list, "after in=%s;y:f32:2x3", leaves[i]);
 }
 
 static void generate_transposes(case_list *list)
@@ -395,7 +399,7 @@ static void generate(case_list *list)
     generate_refusals(list);
 }
 
-static const char *const rows[] = {"reshape", "stop_gradient", "transpose", "narrow",
-                                   "concat",  "expand",        "reverse",   NULL};
+static const char *const rows[] = {"reshape", "stop_gradient", "after",   "transpose", "narrow",
+                                   "concat",  "expand",        "reverse", NULL};
 
 const case_family movement_cases = {.rows = rows, .build = build, .generate = generate};
