@@ -296,6 +296,112 @@ typedef struct rlxvk_dropout_options {
 rlxvk_tensor rlxvk_dropout(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_dropout_options *options,
                            rlxvk_tensor step);
 
+/* ---- Batch norm ---- */
+
+typedef struct rlxvk_batch_norm_options {
+    float eps;      /* 0 or more */
+    float momentum; /* 0 to 1: the batch's share of the new running averages */
+} rlxvk_batch_norm_options;
+
+/* Of x [N, C, ...], over all but C: (x - mean) / sqrt(var + eps) gamma + beta, var biased; gamma
+ * and beta are [C] or RLXVK_NONE (ones, zeros). Options NULL: 1e-5 and 0.1. running_mean and
+ * running_variance, [C], are both RLXVK_NONE or both F32 params, or inputs kept as handles, written
+ * in place: (1 - momentum) running + momentum times the batch's mean, and its unbiased variance
+ * (Ioffe and Szegedy 2015, in the form of PyTorch); rlxvk_batch_norm_inference reads them. var +
+ * eps == 0 gives beta. Limit: squares of deviations must fit f32. With n elements a channel, s = 1
+ * / sqrt(var + eps), xhat = (x - mean) s, R = s (max x - min x) of the channel, u = 2^-23 (24 +
+ * log2 n), error u |gamma| (R + 2 |xhat|) + 2^-22 |beta|. E_SHAPE: x below rank 2, less than two
+ * elements a channel, vectors that are not [C]; E_ATTR: eps or momentum out of range, averages that
+ * are no leaves; E_ARITY: one of them alone; E_DTYPE: not F32. */
+rlxvk_tensor rlxvk_batch_norm_training(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                       rlxvk_tensor beta, rlxvk_tensor running_mean,
+                                       rlxvk_tensor running_variance,
+                                       const rlxvk_batch_norm_options *options);
+
+/* What that begins with: [3, C] of the mean, what its rounding to f32 leaves of it, and s; writes
+ * the averages. Error of the mean 2^-23 |mean| + u (max x - min x), the second no larger; of s u s;
+ * of the averages as their parts'. */
+rlxvk_tensor rlxvk_batch_norm_statistics(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor running_mean,
+                                         rlxvk_tensor running_variance,
+                                         const rlxvk_batch_norm_options *options);
+
+/* Gradients of batch norm, through the statistics, which must be those of x, as the parameters must
+ * be those of x and dy: parameters [2, C], the sums of dy xhat, gamma's, and of dy, beta's; input s
+ * gamma (dy - mean(dy) - xhat mean(dy xhat)). Errors as of the norms above, a channel for a row. */
+rlxvk_tensor rlxvk_batch_norm_backward_parameters(rlxvk_graph *g, rlxvk_tensor x,
+                                                  rlxvk_tensor statistics, rlxvk_tensor dy);
+rlxvk_tensor rlxvk_batch_norm_backward_input(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                             rlxvk_tensor statistics, rlxvk_tensor parameters,
+                                             rlxvk_tensor dy);
+
+/* ---- Quantization-aware training ---- */
+
+/* Where a channel's scale comes from. With m the largest |x| of the channel (NaN left out, 0 of
+ * nothing), qmax = 2^(bits - 1) - 1, cur = max(m / qmax, 1e-12):
+ *   PER_BATCH  cur
+ *   EMA        cur where the state is 0 or less, else decay state + (1 - decay) cur; the state is
+ *              written over with it
+ *   FIXED      max(state, 1e-12) */
+typedef enum rlxvk_scale_mode {
+    RLXVK_SCALE_PER_BATCH,
+    RLXVK_SCALE_EMA,
+    RLXVK_SCALE_FIXED
+} rlxvk_scale_mode;
+
+/* What passes for the derivative of a step function, s the scale, held constant:
+ *   IDENTITY 1, CLIPPED 1 where |x| <= qmax s, else 0, TANH 1 - tanh(x / s)^2,
+ *   HARD_TANH max(0, 1 - |x / (qmax s)|) */
+typedef enum rlxvk_estimator {
+    RLXVK_ESTIMATOR_IDENTITY,
+    RLXVK_ESTIMATOR_CLIPPED,
+    RLXVK_ESTIMATOR_TANH,
+    RLXVK_ESTIMATOR_HARD_TANH
+} rlxvk_estimator;
+
+typedef struct rlxvk_fake_quantize_options {
+    uint32_t bits; /* 2 .. 8; 0: 8 */
+    bool per_axis; /* a scale for every index of `axis`, else one */
+    int32_t axis;
+    rlxvk_scale_mode mode;     /* not read by those with a learned scale (lsq) */
+    rlxvk_estimator estimator; /* of gradients alone; nor is this */
+    float decay;               /* EMA: 0 up to, not with, 1 */
+} rlxvk_fake_quantize_options;
+
+/* clamp(round(x / s), -qmax, qmax) s, halves away from zero, as quantizing and dequantizing would
+ * leave x: F32, of x's shape. NaN stays. `state` (not with PER_BATCH: RLXVK_NONE) is F32 with an
+ * element a channel, or, FIXED, one for all; of EMA an F32 param or an input kept as a handle,
+ * written in place, that rlxvk_read_param reads and 0 begins. The gradient of x is
+ * rlxvk_fake_quantize_backward, the state has none. Error: of the state 2^-22 of it; of the result
+ * 2^-22 |y|, 2^-21 of EMA, or one step s where x / s lies within 1e-5, relative, of a half-integer.
+ * E_ATTR: bits, mode, estimator or decay out of range, a state of EMA that is no leaf. E_SHAPE: a
+ * state of other length; E_ARITY: one that is missing, or too many; E_DTYPE: not F32. */
+rlxvk_tensor rlxvk_fake_quantize(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor state,
+                                 const rlxvk_fake_quantize_options *options);
+
+/* dy times the estimator. `scale` is the forward op's state, of EMA as it is after that (not less
+ * than 1e-20); PER_BATCH finds it in x again. Where CLIPPED passes nothing on, the result is 0, as
+ * it is for NaN. Error 1e-6 |dy|; CLIPPED is exact, but either way where |x| is within 1e-6,
+ * relative, of qmax s. Only dy has a gradient. Errors as above. */
+rlxvk_tensor rlxvk_fake_quantize_backward(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                          rlxvk_tensor scale,
+                                          const rlxvk_fake_quantize_options *options);
+
+/* The same with a scale that is learned (Esser et al. 2020): s = max(scale, 1e-12), an element a
+ * channel or one for all. Gradients, both for the caller to scale, as by 1 / sqrt(count qmax):
+ *   x      dy where |x / s| <= qmax, else 0
+ *   scale  of its shape: the channel's sum of psi dy; with z = x / s, psi = round(z) - z where |z|
+ *          <= qmax, else qmax with the sign of z
+ * Error of the sum of n terms 2^-24 (8 + 2 sqrt n) sum |psi dy|, and where z is within 1e-5 of a
+ * half-integer |dy|, within 1e-6 of qmax qmax |dy| besides, both relative. */
+rlxvk_tensor rlxvk_fake_quantize_lsq(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor scale,
+                                     const rlxvk_fake_quantize_options *options);
+rlxvk_tensor rlxvk_fake_quantize_lsq_backward_x(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor scale,
+                                                rlxvk_tensor dy,
+                                                const rlxvk_fake_quantize_options *options);
+rlxvk_tensor rlxvk_fake_quantize_lsq_backward_scale(rlxvk_graph *g, rlxvk_tensor x,
+                                                    rlxvk_tensor scale, rlxvk_tensor dy,
+                                                    const rlxvk_fake_quantize_options *options);
+
 /* ---- Optimizers ---- */
 
 /* One step each: the new parameter. With out pointers NULL the step is in place: the parameter and

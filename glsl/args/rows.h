@@ -6,11 +6,12 @@
 
 /* ---- reduce, argreduce, softmax, cumsum ---- */
 
-#define REDUCE_SUM  0
-#define REDUCE_MEAN 1
-#define REDUCE_MAX  2
-#define REDUCE_MIN  3
-#define REDUCE_PROD 4
+#define REDUCE_SUM       0
+#define REDUCE_MEAN      1
+#define REDUCE_MAX       2
+#define REDUCE_MIN       3
+#define REDUCE_PROD      4
+#define REDUCE_MAGNITUDE 5 /* the largest |x|, NaN left out; no op of its own */
 
 #define ARGREDUCE_MAX 0
 #define ARGREDUCE_MIN 1

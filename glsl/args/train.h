@@ -1,8 +1,9 @@
-/* Optimizers, and sums of gradients. */
+/* Optimizers, sums of gradients, quantization-aware training, batch norm. */
 #ifndef RLXVK_ARGS_TRAIN_H
 #define RLXVK_ARGS_TRAIN_H
 
 #include "args/types.h"
+#include "args/rows.h"
 
 #define OPTIMIZER_ADAMW 0
 #define OPTIMIZER_SGD   1
@@ -20,6 +21,77 @@ struct optimizer_args {
 
 struct accumulate_args {
     u32 numel, sum_offset, t_offset, keep_offset;
+};
+
+/* How an element finds its channel: there is one; by its own index; all of a quad alike. */
+#define CHANNELS_ONE        0
+#define CHANNELS_BY_ELEMENT 1
+#define CHANNELS_BY_QUAD    2
+
+#define FAKE_QUANTIZE_FORWARD            0
+#define FAKE_QUANTIZE_BACKWARD           1
+#define FAKE_QUANTIZE_LSQ                2
+#define FAKE_QUANTIZE_LSQ_BACKWARD_X     3
+#define FAKE_QUANTIZE_LSQ_BACKWARD_SCALE 4
+
+/* What an element becomes: itself rounded, or dy times an estimator. */
+#define FAKE_QUANTIZE_ROUND     0
+#define FAKE_QUANTIZE_CLIPPED   1
+#define FAKE_QUANTIZE_TANH      2
+#define FAKE_QUANTIZE_HARD_TANH 3
+
+/* x is [.., channels, inner]. A channel's scale is max(factor v, least), with v what stands for it;
+ * `most` of it at the edge, max(reach v, least most). */
+struct fake_quantize_args {
+    u32 numel, channels, inner;
+    u32 x_offset, scale_offset, dy_offset, y_offset;
+    f32 factor, reach, least, most;
+};
+
+/* fake_quantize_average: from the largest magnitude of each channel. */
+struct fake_quantize_average_args {
+    u32 channels;
+    u32 largest_offset, state_offset;
+    f32 most, decay, rest; /* rest: 1 - decay */
+};
+
+/* fake_quantize_sums: row r is of channel r / step % channels. */
+struct fake_quantize_sums_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, dy_offset, scale_offset, sums_offset;
+    u32 step, channels;
+    f32 least, most;
+};
+
+#define BATCH_NORM_STATISTICS          0
+#define BATCH_NORM_TRAINING            1
+#define BATCH_NORM_BACKWARD_PARAMETERS 2
+#define BATCH_NORM_BACKWARD_INPUT      3
+
+/* Statistics are [3, channels]: mean, what its rounding leaves of it, 1 / sqrt(var + eps). */
+
+/* batch_norm_join: a row is a channel, its elements are the moments of chunks (norm_partial), which
+ * lie [.., channels, inner]; chunks of row_length elements count along `inner`, or (across) before
+ * the channels. `count`: elements of a channel. */
+struct batch_norm_join_args {
+    STRUCT(row_args) rows;
+    u32 inner, across, chunk_length, row_length;
+    u32 statistics_offset, mean_offset, variance_offset;
+    f32 count, eps, momentum;
+};
+
+/* batch_norm_sums: as fake_quantize_sums; sums of dy xhat, then `plane` words on those of dy. */
+struct batch_norm_sums_args {
+    STRUCT(row_args) rows;
+    u32 x_offset, dy_offset, statistics_offset, sums_offset;
+    u32 step, channels, plane;
+};
+
+/* batch_norm_elements: y, or the gradient of x (dy, and the sums above in beta's place). */
+struct batch_norm_elements_args {
+    u32 numel, channels, inner;
+    u32 x_offset, statistics_offset, gamma_offset, beta_offset, dy_offset, y_offset;
+    f32 count; /* elements of a channel */
 };
 
 #endif

@@ -28,9 +28,16 @@ float identity()
     return CODE == REDUCE_PROD ? 1.0 : 0.0;
 }
 
-/* NaN wins over any number. */
+float magnitude_of(float v)
+{
+    return is_nan(v) ? 0.0 : abs(v);
+}
+
+/* NaN wins over any number; of magnitudes it is none. */
 float combine(float a, float b)
 {
+    if (CODE == REDUCE_MAGNITUDE)
+        return max(magnitude_of(a), magnitude_of(b));
     if (CODE == REDUCE_MAX)
         return row_larger(a, b);
     if (CODE == REDUCE_MIN)

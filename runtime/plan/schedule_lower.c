@@ -36,12 +36,12 @@ static bool is_empty(const rlxvk_graph *g, uint32_t id)
     return shape_numel(&graph_node(g, id)->shape) == 0;
 }
 
-/* Whether a node makes no step: leaves, views that are not writers, empty results. */
+/* Whether a node makes no step: leaves, and views and empty results that write no operand. */
 static bool is_silent(const schedule *s, uint32_t id)
 {
     const node *n = graph_node(s->graph, id);
     const value *v = &s->values.items[id];
-    if (n->input_count == 0 || is_empty(s->graph, id))
+    if (n->input_count == 0 || (is_empty(s->graph, id) && !node_writes(n)))
         return true;
     return v->root != id && !v->in_concat && !node_writes(n);
 }

@@ -115,6 +115,17 @@ const bench_case bench_gpu_cases[] = {
      "in=x:f32:8x512x64x64;gamma:f32:512;dy:f32:8x512x64x64"},
     {"gather_backward 65536 rows of 1024 to 32000",
      "gather_backward axis=0 dim=32000 in=dy:f32:65536x1024;idx:f32:65536:index:32000"},
+    {"batch_norm_training 64x64x112x112",
+     "batch_norm_training in=x:f32:64x64x112x112;gamma:f32:64;beta:f32:64"},
+    {"batch_norm_training 256x512x7x7",
+     "batch_norm_training in=x:f32:256x512x7x7;gamma:f32:512;beta:f32:512"},
+    {"batch_norm_backward 64x64x112x112",
+     "batch_norm_backward_input in=x:f32:64x64x112x112;gamma:f32:64;dy:f32:64x64x112x112"},
+    {"fake_quantize 67108864", "fake_quantize in=x:f32:67108864"},
+    {"fake_quantize 4096x16384 by row", "fake_quantize axis=0 in=x:f32:4096x16384"},
+    {"fake_quantize_lsq_backward_scale 4096x16384 by column",
+     "fake_quantize_lsq_backward_scale axis=1 "
+     "in=x:f32:4096x16384;scale:f32:16384:positive;dy:f32:4096x16384"},
     {"adamw 100000000",
      "adamw in_place=1 "
      "in=p:f32:100000000;g:f32:100000000;m:f32:100000000;v:f32:100000000:positive"},

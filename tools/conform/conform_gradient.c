@@ -50,7 +50,7 @@ static uint64_t words_of(const rlxvk_graph *g, rlxvk_tensor t)
 }
 
 /* Operands that nothing flows into: rotary tables, which say where things are, the statistics that
- * a norm is given, and what packed weights are scaled by. */
+ * a norm is given, what packed weights are scaled by; steps, whose derivatives are estimates. */
 static bool is_given(const case_spec *s, const char *name)
 {
     static const char *const names[][2] = {{"rope", "cos"},
@@ -62,7 +62,13 @@ static bool is_given(const case_spec *s, const char *name)
                                            {"batch_norm_inference", "mean"},
                                            {"batch_norm_inference", "var"},
                                            {"dequant_matmul_scaled", "scale"},
-                                           {"dequant_matmul_scaled", "extra"}};
+                                           {"dequant_matmul_scaled", "extra"},
+                                           {"fake_quantize_backward", "x"},
+                                           {"fake_quantize_backward", "scale"},
+                                           {"fake_quantize_lsq_backward_x", "x"},
+                                           {"fake_quantize_lsq_backward_x", "scale"},
+                                           {"fake_quantize_lsq_backward_scale", "x"},
+                                           {"fake_quantize_lsq_backward_scale", "scale"}};
     for (size_t i = 0; i < ARRAY_COUNT(names); i++)
         if (strcmp(s->row, names[i][0]) == 0 && strcmp(name, names[i][1]) == 0)
             return true;
@@ -187,7 +193,8 @@ error:
  * those that write a leaf, which is another tensor before and behind them. */
 static bool is_estimated(const node *n)
 {
-    static const char *const rows[] = {"round", "quantize", "dequantize"};
+    static const char *const rows[] = {"round", "quantize", "dequantize", "fake_quantize",
+                                       "fake_quantize_lsq"};
     const matmul_attributes *m = n->attributes;
     if (node_row(n)->family->vjp == gradient_none || node_writes(n) ||
         (n->op == OP_fused_matmul_bias_act && m->activation == RLXVK_ACTIVATION_ROUND))

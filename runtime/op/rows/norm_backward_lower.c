@@ -262,25 +262,9 @@ static rlxvk_status lower_gamma(lowering *l, norm_backward_work *w)
     return quads ? lower_columns(l, w, quads) : lower_products(l, w);
 }
 
-/* The innermost axes first, as a reduction does. */
 static rlxvk_status lower_beta(lowering *l, const norm_backward_work *w)
 {
-    axis_view v = w->channels;
-    operand sums = w->dy;
-    rlxvk_status status;
-    if (v.inner == 1 || v.outer == 1) {
-        TRY(reduce_rows(l,
-                        v.inner == 1 ? (axis_view){1, v.outer, v.length}
-                                     : (axis_view){v.length, v.inner, 1},
-                        REDUCE_SUM, 0, w->dy, w->target));
-    } else {
-        TRY(lower_temporary(l, 4 * v.outer * v.length, &sums));
-        TRY(reduce_rows(l, (axis_view){v.outer * v.length, v.inner, 1}, REDUCE_SUM, 0, w->dy,
-                        sums));
-        TRY(reduce_rows(l, (axis_view){1, v.outer, v.length}, REDUCE_SUM, 0, sums, w->target));
-    }
-error:
-    return status;
+    return channels_reduce(l, w->channels, 1, REDUCE_SUM, w->dy, w->target);
 }
 
 static rlxvk_status lower_both(lowering *l, norm_backward_work *w)

@@ -21,4 +21,20 @@ rlxvk_status reduce_rows(lowering *l, axis_view rows, uint32_t code, float divis
 rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint32_t code, operand x,
                            operand y);
 
+/* ---- By channel of [outer, channels, inner] (channels.c) ---- */
+
+/* Rows of which each belongs to one channel: row r to r / step % channels. They lie along `inner`,
+ * or across, along `outer`. */
+typedef struct channel_rows {
+    axis_view view;
+    uint64_t step;
+    bool across;
+} channel_rows;
+channel_rows channels_rows(axis_view v);
+/* How the results of their chunks lie, [outer, channels, inner] again. */
+axis_view channels_results(axis_view v, const channel_rows *rows, row_chunks chunks);
+/* y [count, channels] = reduction of x [count, outer, channels, inner] over all but these. */
+rlxvk_status channels_reduce(lowering *l, axis_view v, uint64_t count, uint32_t code, operand x,
+                             operand y);
+
 #endif

@@ -265,7 +265,7 @@ static void walk_layers(walk *w)
     w->inputs[0] = gradient_operand(w->call, 0);
     for (uint64_t layer = 0; layer + 1 < w->r.layers && w->g->status == RLXVK_OK; layer++)
         w->inputs[layer + 1] = run_layer(w, layer, w->inputs[layer]);
-    w->inputs[w->r.layers] = result_part(w, w->call->y);
+    w->inputs[w->r.layers] = result_part(w, gradient_result(w->call));
     for (uint64_t layer = w->r.layers; layer-- > 0 && w->g->status == RLXVK_OK;)
         dy = walk_layer(w, layer, dy);
     if (dy.id)

@@ -209,6 +209,15 @@ static void call_axes(const choice *c)
     CALL(rlxvk_rms_norm(g, a, b, NONE, axis, 0.1f));
     CALL(rlxvk_batch_norm_inference(g, a, b, b, b, b, 0.1f, axis));
     CALL(rlxvk_group_norm(g, a, NONE, NONE, v, 0.1f));
+    CALL(rlxvk_fake_quantize(g, a, NONE, OPTIONS(fake_quantize_options, (uint32_t)v)));
+    CALL(rlxvk_fake_quantize(g, a, NONE, OPTIONS(fake_quantize_options, 4, true, axis)));
+    CALL(rlxvk_fake_quantize(g, a, b,
+                             OPTIONS(fake_quantize_options, 4, true, axis, RLXVK_SCALE_EMA)));
+    CALL(rlxvk_fake_quantize_backward(g, a, a, b,
+                                      OPTIONS(fake_quantize_options, 4, true, axis,
+                                              RLXVK_SCALE_FIXED)));
+    CALL(rlxvk_fake_quantize_lsq_backward_scale(g, a, b, a,
+                                                OPTIONS(fake_quantize_options, 2, true, axis)));
     CALL(rlxvk_transpose(g, a, (int32_t[]){axis, 0}, 2));
     CALL(rlxvk_transpose(g, a, (int32_t[]){1, axis, 0}, 3));
     CALL(rlxvk_narrow(g, a, axis, 0, 1));
@@ -453,6 +462,11 @@ static void call_plain(const choice *c)
     CALL(rlxvk_fused_residual_ln(g, a, a, NONE, b, NONE, 0.1f));
     CALL(rlxvk_fused_swiglu(g, a, true));
     CALL(rlxvk_layer_norm2d(g, a, b, b, 0.1f));
+    CALL(rlxvk_batch_norm_training(g, a, NONE, NONE, NONE, NONE, NULL));
+    CALL(rlxvk_batch_norm_statistics(g, a, b, one, NULL));
+    CALL(rlxvk_batch_norm_backward_parameters(g, a, b, a));
+    CALL(rlxvk_fake_quantize(g, a, NONE, NULL));
+    CALL(rlxvk_fake_quantize_lsq_backward_scale(g, a, one, a, NULL));
     CALL(rlxvk_resize_nearest2x(g, a));
     CALL(rlxvk_write_rows(g, a, b, one));
     CALL(rlxvk_grouped_matmul(g, a, b, b, false));

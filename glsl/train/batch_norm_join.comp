@@ -1,0 +1,75 @@
+#version 450
+/*
+ * Statistics of the channels of a batch from the moments of chunks of them, and (RUNNING) the
+ * running averages. A lane adds up squares with compensation: it may join many chunks.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "args/train.h"
+
+layout(constant_id = 1) const bool RUNNING = false;
+layout(push_constant) uniform block { batch_norm_join_args args; };
+#include "lib/rows.glsl"
+#include "rows/norm_moments.glsl"
+layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
+layout(set = 0, binding = 1) restrict writeonly buffer target { float statistics[]; };
+layout(set = 0, binding = 2) buffer means { float running_mean[]; };
+layout(set = 0, binding = 3) buffer variances { float running_variance[]; };
+
+ROW_TREE(vec4, join_lanes, scratch, join_moments)
+
+/* Chunk i of a channel. */
+vec4 moments_of(uint channel, uint i)
+{
+    uint before = i / args.inner, within = i % args.inner;
+    uint at = 3u * ((before * args.rows.outputs + channel) * args.inner + within);
+    uint first = (args.across != 0u ? before : within) * args.chunk_length;
+    float elements = float(min(args.chunk_length, args.row_length - first));
+    return vec4(elements, parts[at], parts[at + 1u], parts[at + 2u]);
+}
+
+vec4 moments_of_lane(row_work w)
+{
+    vec4 all = vec4(0.0);
+    float low = 0.0;
+    for (uint i = w.lane; i < w.end; i += args.rows.lanes) {
+        vec4 part = moments_of(w.o, i);
+        if (all.x == 0.0) {
+            all = part;
+            continue;
+        }
+        float count = all.x + part.x, weight = part.x / count;
+        float apart = (part.y - all.y) + (part.z - all.z);
+        add_compensated(all.y, all.z, apart * weight);
+        add_compensated(all.w, low, part.w + apart * apart * (all.x * weight));
+        all.x = count;
+    }
+    all.w = compensated_value(all.w, low);
+    return all;
+}
+
+float averaged(float before, float now)
+{
+    return fma(args.momentum, now, (1.0 - args.momentum) * before);
+}
+
+void main()
+{
+    row_work w = row_whole();
+    vec4 all = join_lanes(moments_of_lane(w), w.lane);
+    if (!w.live || w.lane != 0u)
+        return;
+    precise float mean = all.y + all.z;
+    precise float part = mean - all.y;
+    precise float rest = (all.y - (mean - part)) + (all.z - part);
+    uint to = args.statistics_offset + w.o;
+    statistics[to] = mean;
+    statistics[to + args.rows.outputs] = rest;
+    statistics[to + 2u * args.rows.outputs] = norm_scale(all.w / args.count, args.eps);
+    if (RUNNING) {
+        uint m = args.mean_offset + w.o, v = args.variance_offset + w.o;
+        running_mean[m] = averaged(running_mean[m], mean);
+        running_variance[v] = averaged(running_variance[v], all.w / (args.count - 1.0));
+    }
+}
