@@ -95,7 +95,7 @@ static rlxvk_status set_values(training *t)
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < t->net.parameters.count && status == RLXVK_OK; i++) {
         const bench_parameter *p = &t->net.parameters.items[i];
-        char name[16];
+        char name[24];
         float *values = memory_allocate(p->length * sizeof *values);
         if (!values)
             return status_fail_memory("parameters");
@@ -191,6 +191,8 @@ error:
 rlxvk_status bench_training(const bench_training_setup *setup)
 {
     rlxvk_status status = RLXVK_OK;
+    if (setup->share > 1)
+        printf("sizes divided by %lld\n", (long long)setup->share);
     for (size_t i = 0; i < 2 * ARRAY_COUNT(tasks) && status == RLXVK_OK; i++) {
         training t = {.setup = setup, .task = &tasks[i / 2], .net.recompute = i % 2, .random = 1};
         if (setup->filter && regexec(setup->filter, t.task->name, 0, NULL, 0) != 0)
