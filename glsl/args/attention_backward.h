@@ -26,7 +26,8 @@ struct attention_backward_args {
 struct attention_delta_args {
     u32 rows, heads, queries, width;
     u32 dy_offset, y_offset, batch_stride, head_stride, seq_stride;
-    u32 dlse_offset, delta_offset; /* ATTENTION_NO_LSE: no gradient of the log-sum-exp */
+    u32 lse_offset, stats_offset;
+    u32 dlse_offset; /* ATTENTION_NO_LSE: no gradient of the log-sum-exp */
 };
 
 #endif

@@ -1,7 +1,8 @@
 #version 450
 /*
- * delta = dy . y of every row, less the gradient of its log-sum-exp where that has one. LANES
- * invocations share a row; their sums are joined in a tree.
+ * The log-sum-exp of every row, as the forward pass left it behind y, and with all of them delta =
+ * dy . y, less the gradient of the log-sum-exp where that has one. LANES invocations share a row;
+ * their sums are joined in a tree.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,9 +20,13 @@ layout(set = 0, binding = 0) readonly buffer upstream
 {
     float dy[];
 };
-layout(set = 0, binding = 1) buffer target
+layout(set = 0, binding = 1) readonly buffer source
 {
     float y[];
+};
+layout(set = 0, binding = 2) writeonly buffer target
+{
+    float stats[];
 };
 
 shared float sums[LANES * ROWS];
@@ -46,5 +51,6 @@ void main()
     if (column != 0u || row >= args.rows)
         return;
     float less = args.dlse_offset == ATTENTION_NO_LSE ? 0.0 : dy[args.dlse_offset + row];
-    y[args.delta_offset + row] = sums[lane] - less;
+    stats[args.stats_offset + row] = y[args.lse_offset + row];
+    stats[args.stats_offset + args.rows + row] = sums[lane] - less;
 }

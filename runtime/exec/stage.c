@@ -13,6 +13,7 @@ rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph)
     rewrite_options how = {.fusion = o->fusion,
                            .regions = o->regions,
                            .profile = &p->device->choice.profile,
+                           .precision = o->precision,
                            .on_host = o->on_host};
     rlxvk_status status;
     TRY(op_verify(graph));

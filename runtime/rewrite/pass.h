@@ -51,6 +51,9 @@ rlxvk_status pass_drop_dead(rlxvk_graph *g);
 uint32_t fold_constant(pass *p, uint32_t id);
 uint32_t region_split(pass *p, uint32_t id);
 
+/* Attention that gradients need with its log-sum-exp (share_attention.c). Context: the options. */
+uint32_t share_attention(pass *p, uint32_t id);
+
 /* Copies views that outlive their tensor's content (detach.c). */
 rlxvk_status detach_views(rlxvk_graph *g);
 

@@ -9,8 +9,9 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
      * fusing leaves. */
-    static const rewrite_rule passes[] = {region_split,       fold_constant, fuse_matmul_bias_act,
-                                          fuse_residual_norm, fuse_swiglu,   fold_constant};
+    static const rewrite_rule passes[] = {region_split,         fold_constant,      share_attention,
+                                          fuse_matmul_bias_act, fuse_residual_norm, fuse_swiglu,
+                                          fold_constant};
     enum { legal = 2 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;

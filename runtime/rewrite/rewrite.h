@@ -13,6 +13,7 @@ typedef struct rewrite_options {
     bool regions;                  /* elementwise regions; needs the profile */
     const device_profile *profile; /* what regions may grow to; may be NULL */
     const bool *on_host;           /* OP_COUNT flags: rows that regions leave alone; may be NULL */
+    rlxvk_precision precision;     /* that products will have */
 } rewrite_options;
 
 /* All passes, in place: detach overwritten views, fold constants, fuse patterns, join elementwise

@@ -91,7 +91,8 @@ static rlxvk_status attention_vjp(gradient_call *c)
         c->graph,
         (rlxvk_tensor[]){gradient_operand(c, 0), gradient_operand(c, 1), gradient_operand(c, 2),
                          c->dy, masked ? gradient_operand(c, 3) : RLXVK_NONE},
-        &(attention_backward_attributes){a->options, a->with_lse, biased && gradient_wanted(c, 3)});
+        &(attention_backward_attributes){a->options, a->with_lse, biased && gradient_wanted(c, 3),
+                                         false});
     gradient_give(c, 0, d.q);
     gradient_give(c, 1, d.k);
     gradient_give(c, 2, d.v);
@@ -106,6 +107,8 @@ static void attention_describe(const node *n, text *out)
     attention_describe_options(&a->options, out);
     if (a->with_lse)
         text_append(out, " with_lse=1");
+    if (a->exact)
+        text_append(out, " exact=1");
 }
 
 const op_family attention_family = {.name = "attention",

@@ -8,13 +8,16 @@
 typedef struct attention_attributes {
     rlxvk_attention_options options; /* layout, head counts, head_dim and score_scale resolved */
     bool with_lse;
+    bool exact; /* f32 at every precision: what gradients are made with */
 } attention_attributes;
 
-/* Of attention_backward; operands q, k, v, dy, and the mask where there is one. */
+/* Of attention_backward; operands q, k, v, dy, an attention of them with its log-sum-exp (unless
+ * there are no scores), and the mask where there is one. */
 typedef struct attention_backward_attributes {
     rlxvk_attention_options options;
-    bool with_lse;  /* dy is packed: of y, followed by that of lse [B, H, Sq] */
-    bool with_bias; /* the mask is BIAS and its gradient wanted */
+    bool with_lse;     /* dy is packed: of y, followed by that of lse [B, H, Sq] */
+    bool with_bias;    /* the mask is BIAS and its gradient wanted */
+    bool with_forward; /* the attention is among the operands */
 } attention_backward_attributes;
 
 typedef struct attention_gradients {
@@ -48,17 +51,22 @@ rlxvk_status attention_resolve(const rlxvk_graph *g, const node *n, uint32_t mas
                                rlxvk_attention_options *o);
 void attention_describe_options(const rlxvk_attention_options *o, text *out);
 
-/* The node and views of its parts; inputs[4] may be RLXVK_NONE. */
+/* Whether both attend alike. */
+bool attention_same(const attention_attributes *a, const attention_attributes *b);
+
+/* Which operand of attention_backward is the mask, if there is one. */
+static inline uint32_t attention_backward_mask(const attention_backward_attributes *a)
+{
+    return a->with_forward ? 5 : 4;
+}
+/* The node, the attention it needs, and views of its parts; inputs are q, k, v, dy, and the mask,
+ * which may be RLXVK_NONE. */
 attention_gradients attention_backward_build(rlxvk_graph *g, const rlxvk_tensor inputs[5],
                                              const attention_backward_attributes *a);
 rlxvk_status attention_backward_lower(lowering *l, uint32_t id);
 rlxvk_status attention_backward_host(const host_call *call);
 rlxvk_tensor attention_backward_expand(rlxvk_graph *g, const node *n);
 
-/* The forward's dispatches of node `id`, in f32, with the log-sum-exp: y and then lse to `out`,
- * from its start on. The mask is operand number `mask`. */
-rlxvk_status attention_emit_rows(lowering *l, uint32_t id, const rlxvk_attention_options *o,
-                                 uint32_t mask, operand out);
 rlxvk_status attention_lower(lowering *l, uint32_t id);
 rlxvk_status attention_host(const host_call *call);
 

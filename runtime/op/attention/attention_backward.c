@@ -1,7 +1,8 @@
 /*
  * attention_backward: the gradients of an attention, packed: dq, dk, dv and, where asked for,
- * dbias, each as its tensor is. The log-sum-exp of every row is found anew by the forward's
- * kernels, then delta = dy . y; from these and the operands each pass finds the weights it needs,
+ * dbias, each as its tensor is. y and the log-sum-exp of every row come from an attention of the
+ * same operands, which is the forward pass's own where that is f32 (rewrite/share_attention.c);
+ * from them delta = dy . y, and from these and the operands each pass finds the weights it needs,
  * tile by tile (attention_backward.comp). Where too few workgroups share the work, several walk
  * over parts of the rows, and their results are added in order.
  *
@@ -28,13 +29,50 @@ static rlxvk_tensor part_of(rlxvk_graph *g, rlxvk_tensor packed, int64_t *start,
     return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, at, count), shape);
 }
 
+/* Whether the node could be built: what is wrong is then said of it, and not of the attention that
+ * it needs. */
+static bool takes(rlxvk_graph *g, const rlxvk_tensor inputs[5], attention_backward_attributes a)
+{
+    uint32_t ids[5], count = 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        if (i < 4 || inputs[i].id) {
+            if (graph_take(g, inputs[i], "attention_backward", "operand", i) != RLXVK_OK)
+                return false;
+            ids[count++] = inputs[i].id - 1;
+        }
+    }
+    node n = {.op = OP_attention_backward,
+              .building = g,
+              .input_count = count,
+              .inputs = ids,
+              .attributes = &a,
+              .attribute_size = sizeof a};
+    return op_check(g, &n, &a) == RLXVK_OK;
+}
+
+/* y and the log-sum-exps, packed; RLXVK_NONE where there are none. */
+static rlxvk_tensor forward_of(rlxvk_graph *g, const rlxvk_tensor inputs[5],
+                               const rlxvk_attention_options *o)
+{
+    const rlxvk_tensor operands[] = {inputs[0], inputs[1], inputs[2], inputs[4]};
+    attention_attributes a = {.options = *o, .with_lse = true, .exact = true};
+    rlxvk_shape q = rlxvk_tensor_shape(g, inputs[0]), k = rlxvk_tensor_shape(g, inputs[1]);
+    if (shape_numel(&q) == 0 || shape_numel(&k) == 0)
+        return RLXVK_NONE;
+    return op_build(g, OP_attention, operands, ARRAY_COUNT(operands), &a);
+}
+
 attention_gradients attention_backward_build(rlxvk_graph *g, const rlxvk_tensor inputs[5],
                                              const attention_backward_attributes *a)
 {
     attention_backward_attributes copy = *a;
     /* Without one of the four the mask must not slip into its place. */
     bool given = inputs[0].id && inputs[1].id && inputs[2].id && inputs[3].id;
-    rlxvk_tensor packed = op_build(g, OP_attention_backward, inputs, given ? 5 : 3, &copy);
+    rlxvk_tensor all[] = {inputs[0], inputs[1], inputs[2], inputs[3], RLXVK_NONE, inputs[4]};
+    if (graph_ready(g, "attention_backward") && takes(g, inputs, copy))
+        all[4] = forward_of(g, inputs, &copy.options);
+    copy.with_forward = all[4].id != 0;
+    rlxvk_tensor packed = op_build(g, OP_attention_backward, all, given ? 6 : 3, &copy);
     attention_gradients d = {0};
     int64_t start = 0;
     if (!packed.id)
@@ -83,13 +121,16 @@ static rlxvk_status attention_backward_infer(const rlxvk_graph *g, node *n, void
     attention_backward_attributes *a = attributes;
     const rlxvk_shape *q = input_shape(g, n, 0);
     rlxvk_status status;
-    TRY(attention_resolve(g, n, 4, &a->options));
+    uint32_t mask = attention_backward_mask(a);
+    TRY(attention_resolve(g, n, mask, &a->options));
     attention_geometry s = attention_geometry_of(&a->options, q, input_shape(g, n, 1), NULL);
     uint64_t results = shape_numel(q), keys = shape_numel(input_shape(g, n, 1)), numel;
     uint64_t rows = results ? (uint64_t)(s.batch * s.heads * s.queries) : 0;
-    uint64_t bias = a->with_bias ? shape_numel(input_shape(g, n, 4)) : 0;
+    uint64_t bias = a->with_bias ? shape_numel(input_shape(g, n, mask)) : 0;
     rlxvk_shape packed = RLXVK_SHAPE((int64_t)(results + rows));
     TRY(check_gradient(n, input_shape(g, n, 3), a->with_lse ? &packed : q));
+    if (a->with_forward)
+        TRY(check_gradient(n, input_shape(g, n, 4), &packed));
     n->shape = RLXVK_SHAPE((int64_t)(results + 2 * keys + bias));
     if (!shape_numel_checked(&n->shape, &numel) || results + 2 * rows > INT32_MAX)
         return op_fail(n, RLXVK_E_TOO_LARGE,
@@ -109,7 +150,7 @@ typedef struct job {
     attention_geometry a;
     attention_backward_plan plan;
     struct attention_backward_args arguments;
-    operand operands[6]; /* q, dy, k, v, the mask (or q again), y with lse and delta */
+    operand operands[6]; /* q, dy, k, v, the mask (or q again), log-sum-exps and deltas */
     uint64_t results, keys;
 } job;
 
@@ -117,31 +158,30 @@ static void set_arguments(job *j)
 {
     const attention_geometry *a = &j->a;
     const rlxvk_attention_options *o = &j->attributes->options;
-    j->arguments =
-        (struct attention_backward_args){.batch = (uint32_t)a->batch,
-                                         .heads = (uint32_t)a->heads,
-                                         .kv_heads = (uint32_t)a->kv_heads,
-                                         .queries = (uint32_t)a->queries,
-                                         .keys = (uint32_t)a->keys,
-                                         .width = (uint32_t)a->width,
-                                         .q_offset = j->operands[0].offset,
-                                         .dy_offset = j->operands[1].offset,
-                                         .q_batch = a->q.batch,
-                                         .q_head = a->q.head,
-                                         .q_seq = a->q.seq,
-                                         .k_offset = j->operands[2].offset,
-                                         .v_offset = j->operands[3].offset,
-                                         .kv_batch = a->kv.batch,
-                                         .kv_head = a->kv.head,
-                                         .kv_seq = a->kv.seq,
-                                         .mask_offset = j->operands[4].offset,
-                                         .mask_batch = a->mask_batch,
-                                         .mask_head = a->mask_head,
-                                         .mask_query = a->mask_query,
-                                         .mask_key = a->mask_key,
-                                         .lse_offset = j->operands[5].offset + (uint32_t)j->results,
-                                         .scale = o->score_scale,
-                                         .softcap = o->softcap};
+    j->arguments = (struct attention_backward_args){.batch = (uint32_t)a->batch,
+                                                    .heads = (uint32_t)a->heads,
+                                                    .kv_heads = (uint32_t)a->kv_heads,
+                                                    .queries = (uint32_t)a->queries,
+                                                    .keys = (uint32_t)a->keys,
+                                                    .width = (uint32_t)a->width,
+                                                    .q_offset = j->operands[0].offset,
+                                                    .dy_offset = j->operands[1].offset,
+                                                    .q_batch = a->q.batch,
+                                                    .q_head = a->q.head,
+                                                    .q_seq = a->q.seq,
+                                                    .k_offset = j->operands[2].offset,
+                                                    .v_offset = j->operands[3].offset,
+                                                    .kv_batch = a->kv.batch,
+                                                    .kv_head = a->kv.head,
+                                                    .kv_seq = a->kv.seq,
+                                                    .mask_offset = j->operands[4].offset,
+                                                    .mask_batch = a->mask_batch,
+                                                    .mask_head = a->mask_head,
+                                                    .mask_query = a->mask_query,
+                                                    .mask_key = a->mask_key,
+                                                    .lse_offset = j->operands[5].offset,
+                                                    .scale = o->score_scale,
+                                                    .softcap = o->softcap};
     attention_band(o, a, &j->arguments.reach, &j->arguments.window);
 }
 
@@ -153,15 +193,16 @@ static bool has_whole_quads(const struct attention_backward_args *a)
     return all % 4 == 0;
 }
 
-/* y and the log-sum-exp of every row, and delta behind them. */
+/* The log-sum-exp of every row, and behind all of them the deltas. */
 static rlxvk_status emit_rows(lowering *l, job *j)
 {
     const attention_geometry *a = &j->a;
     uint64_t rows = (uint64_t)(a->batch * a->heads * a->queries);
-    operand *y = &j->operands[5];
+    operand *stats = &j->operands[5];
     rlxvk_status status;
-    TRY(lower_temporary(l, sizeof(float) * (j->results + 2 * rows), y));
-    TRY(attention_emit_rows(l, j->id, &j->attributes->options, 4, *y));
+    TRY(lower_temporary(l, sizeof(float) * 2 * rows, stats));
+    const operand operands[] = {j->operands[1], lower_input(l, j->id, 4), *stats};
+    stats->access = ACCESS_READ;
     uint32_t lanes = 1, threads = l->profile->workgroup_size;
     while (lanes < a->width && lanes < 32)
         lanes *= 2;
@@ -170,22 +211,20 @@ static rlxvk_status emit_rows(lowering *l, job *j)
         .heads = (uint32_t)a->heads,
         .queries = (uint32_t)a->queries,
         .width = (uint32_t)a->width,
-        .dy_offset = j->operands[1].offset,
-        .y_offset = y->offset,
+        .dy_offset = operands[0].offset,
+        .y_offset = operands[1].offset,
         .batch_stride = a->q.batch,
         .head_stride = a->q.head,
         .seq_stride = a->q.seq,
-        .dlse_offset = j->attributes->with_lse ? j->operands[1].offset + (uint32_t)j->results
-                                               : ATTENTION_NO_LSE,
-        .delta_offset = y->offset + (uint32_t)(j->results + rows)};
-    operand operands[2] = {j->operands[1], *y};
-    operands[1].access = ACCESS_READ | ACCESS_WRITE;
-    y->access = ACCESS_READ;
+        .lse_offset = operands[1].offset + (uint32_t)j->results,
+        .stats_offset = stats->offset,
+        .dlse_offset =
+            j->attributes->with_lse ? operands[0].offset + (uint32_t)j->results : ATTENTION_NO_LSE};
     dispatch d = {.kernel = KERNEL_ATTENTION_DELTA, .node = j->id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {ATTENTION_DELTA_LANES, lanes},
                   {ATTENTION_DELTA_ROWS, threads / lanes});
     lower_groups(l, &d, groups_for(rows, threads / lanes));
-    status = lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+    TRY(lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands)));
 error:
     return status;
 }
@@ -292,7 +331,8 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     const attention_backward_attributes *a = n->attributes;
     const rlxvk_shape *q = input_shape(l->graph, n, 0), *k = input_shape(l->graph, n, 1);
-    const rlxvk_shape *mask = n->input_count == 5 ? input_shape(l->graph, n, 4) : NULL;
+    uint32_t at = attention_backward_mask(a);
+    const rlxvk_shape *mask = n->input_count > at ? input_shape(l->graph, n, at) : NULL;
     job j = {.id = id, .attributes = a, .results = shape_numel(q), .keys = shape_numel(k)};
     uint64_t bias = a->with_bias ? shape_numel(mask) : 0;
     rlxvk_status status;
@@ -303,9 +343,9 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
                                        variant_choose(l, CHOICE_attention_backward, NULL, NULL));
     for (size_t i = 0; i < ARRAY_COUNT(order); i++)
         j.operands[i] = lower_input(l, id, order[i]);
-    j.operands[4] = lower_input(l, id, mask ? 4 : 0);
+    j.operands[4] = lower_input(l, id, mask ? at : 0);
     j.operands[5] = j.operands[0]; /* read by none where there are no rows or no keys */
-    if (j.results && j.keys)
+    if (a->with_forward)
         TRY(emit_rows(l, &j));
     set_arguments(&j);
     TRY(emit_pass(l, &j, ATTENTION_OF_QUERIES, 0, j.results));

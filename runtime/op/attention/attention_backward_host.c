@@ -187,7 +187,8 @@ rlxvk_status attention_backward_host(const host_call *call)
 {
     const host_tensor *in = call->inputs;
     const attention_backward_attributes *attributes = call->node->attributes;
-    bool masked = call->node->input_count == 5;
+    uint32_t mask = attention_backward_mask(attributes);
+    bool masked = call->node->input_count > mask;
     int64_t q = (int64_t)shape_numel(&in[0].node->shape);
     int64_t k = (int64_t)shape_numel(&in[1].node->shape);
     reference r = {.o = &attributes->options,
@@ -195,7 +196,7 @@ rlxvk_status attention_backward_host(const host_call *call)
                    .k = in[1].words,
                    .v = in[2].words,
                    .dy = in[3].words,
-                   .mask = masked ? in[4].words : NULL,
+                   .mask = masked ? in[mask].words : NULL,
                    .dlse = attributes->with_lse ? in[3].words + q : NULL,
                    .out = call->out,
                    .bound = call->bound,
@@ -204,7 +205,7 @@ rlxvk_status attention_backward_host(const host_call *call)
                    .dbias = attributes->with_bias ? q + 2 * k : -1};
     uint64_t count = shape_numel(&call->node->shape);
     r.a = attention_geometry_of(r.o, &in[0].node->shape, &in[1].node->shape,
-                                masked ? &in[4].node->shape : NULL);
+                                masked ? &in[mask].node->shape : NULL);
     r.pairs = memory_zeroed((size_t)MAX(r.a.keys, 1), sizeof *r.pairs);
     if (!r.pairs)
         return status_fail_memory("attention weights");

@@ -168,7 +168,8 @@ static rlxvk_tensor product_gradient(const expansion *e, rlxvk_tensor ds)
 static expansion expansion_of(rlxvk_graph *g, const node *n)
 {
     const attention_backward_attributes *attributes = n->attributes;
-    const rlxvk_shape *mask = n->input_count == 5 ? input_shape(g, n, 4) : NULL;
+    uint32_t at = attention_backward_mask(attributes);
+    const rlxvk_shape *mask = n->input_count > at ? input_shape(g, n, at) : NULL;
     expansion e = {.g = g, .o = &attributes->options};
     e.a = attention_geometry_of(e.o, input_shape(g, n, 0), input_shape(g, n, 1), mask);
     const attention_geometry *a = &e.a;
@@ -199,7 +200,8 @@ rlxvk_tensor attention_backward_expand(rlxvk_graph *g, const node *n)
 {
     const attention_backward_attributes *attributes = n->attributes;
     expansion e = expansion_of(g, n);
-    rlxvk_tensor mask = n->input_count == 5 ? tensor_of(g, n->inputs[4]) : RLXVK_NONE, dlse;
+    uint32_t at = attention_backward_mask(attributes);
+    rlxvk_tensor mask = n->input_count > at ? tensor_of(g, n->inputs[at]) : RLXVK_NONE, dlse;
     int64_t heads = e.a.heads, key_heads = e.a.kv_heads;
     if (shape_numel(&e.scores) == 0 || e.a.width == 0)
         return gradient_filled(g, 0, RLXVK_F32, n->shape);

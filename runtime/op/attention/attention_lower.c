@@ -183,34 +183,17 @@ static attention_shape plan_shape(const attention_geometry *a)
                              (uint64_t)a->queries, (uint64_t)a->keys,  (uint64_t)a->width};
 }
 
-static attention_geometry geometry_of(const lowering *l, const node *n,
-                                      const rlxvk_attention_options *o, uint32_t mask)
-{
-    return attention_geometry_of(o, input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
-                                 n->input_count > mask ? input_shape(l->graph, n, mask) : NULL);
-}
-
-rlxvk_status attention_emit_rows(lowering *l, uint32_t id, const rlxvk_attention_options *o,
-                                 uint32_t mask, operand out)
-{
-    const node *n = graph_node(l->graph, id);
-    attention_attributes attributes = {.options = *o, .with_lse = true};
-    job j = {.attributes = &attributes, .a = geometry_of(l, n, o, mask)};
-    attention_shape shape = plan_shape(&j.a);
-    j.plan = attention_select(&shape, l->profile, VARIANT_NONE);
-    set_operands(l, id, n->input_count > mask ? mask : 0, out, &j);
-    return emit_f32(l, id, &j, &shape);
-}
-
 rlxvk_status attention_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     job j = {.attributes = n->attributes};
-    j.a = geometry_of(l, n, &j.attributes->options, 3);
+    j.a = attention_geometry_of(&j.attributes->options, input_shape(l->graph, n, 0),
+                                input_shape(l->graph, n, 1),
+                                n->input_count > 3 ? input_shape(l->graph, n, 3) : NULL);
     attention_shape shape = plan_shape(&j.a);
     attention_matrix_plan matrix =
         attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
-    bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts &&
+    bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts && !j.attributes->exact &&
                     mask_code(j.attributes->options.mask) == ATTENTION_BAND;
     j.plan = attention_select(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
     set_operands(l, id, n->input_count == 4 ? 3 : 0, lower_write(l, id), &j);

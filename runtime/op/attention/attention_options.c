@@ -216,6 +216,14 @@ error:
     return status;
 }
 
+bool attention_same(const attention_attributes *a, const attention_attributes *b)
+{
+    const rlxvk_attention_options *x = &a->options, *y = &b->options;
+    return x->num_heads == y->num_heads && x->num_kv_heads == y->num_kv_heads &&
+           x->head_dim == y->head_dim && x->mask == y->mask && x->window == y->window &&
+           x->score_scale == y->score_scale && x->softcap == y->softcap && x->layout == y->layout;
+}
+
 void attention_describe_options(const rlxvk_attention_options *o, text *out)
 {
     text_append(out, " layout=%s num_heads=%lld num_kv_heads=%lld head_dim=%lld mask=%s",
