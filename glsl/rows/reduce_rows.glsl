@@ -28,16 +28,24 @@ float identity()
     return CODE == REDUCE_PROD ? 1.0 : 0.0;
 }
 
-float magnitude_of(float v)
+/* What counts of an element. */
+float taken(float v)
 {
-    return is_nan(v) ? 0.0 : abs(v);
+    if (CODE == REDUCE_MAGNITUDE)
+        return is_nan(v) ? 0.0 : abs(v);
+    return v;
+}
+
+vec4 taken(vec4 v)
+{
+    return vec4(taken(v.x), taken(v.y), taken(v.z), taken(v.w));
 }
 
 /* NaN wins over any number; of magnitudes it is none. */
 float combine(float a, float b)
 {
     if (CODE == REDUCE_MAGNITUDE)
-        return max(magnitude_of(a), magnitude_of(b));
+        return max(a, b);
     if (CODE == REDUCE_MAX)
         return row_larger(a, b);
     if (CODE == REDUCE_MIN)
@@ -69,8 +77,8 @@ float fold(uint base, uint r, uint end)
         float a = identity(), b = a, c = a, d = a;
         for (uint k = 0u; k < 8u && r + reach < end; k++) {
             uint at = base + r * args.rows.inner;
-            float xa = x[at], xb = x[at + stride];
-            float xc = x[at + 2u * stride], xd = x[at + 3u * stride];
+            float xa = taken(x[at]), xb = taken(x[at + stride]);
+            float xc = taken(x[at + 2u * stride]), xd = taken(x[at + 3u * stride]);
             a = combine(a, xa);
             b = combine(b, xb);
             c = combine(c, xc);
@@ -80,7 +88,7 @@ float fold(uint base, uint r, uint end)
         absorb(high, low, combine(combine(a, b), combine(c, d)));
     }
     for (; r < end; r += args.rows.lanes)
-        absorb(high, low, x[base + r * args.rows.inner]);
+        absorb(high, low, taken(x[base + r * args.rows.inner]));
     return ADDS ? compensated_value(high, low) : high;
 }
 
@@ -94,7 +102,7 @@ float fold_quads(uint base, uint r, uint end)
             uint at = r + 4u * k * args.rows.lanes;
             v[k] = vec4(identity());
             if (at < end)
-                v[k] = x4[(base + at) >> 2];
+                v[k] = taken(x4[(base + at) >> 2]);
         }
         [[unroll]] for (uint k = 1u; k < FLIGHT; k++)
             v[0] = combine(v[0], v[k]);

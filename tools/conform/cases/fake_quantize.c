@@ -182,6 +182,9 @@ static const char *const learned_others[] = {
     "expect=E_ATTR bits=11 in=x:f32:3;scale:f32:1;dy:f32:3",
     "expect=E_DTYPE in=x:f32:3;scale:i32:1;dy:f32:3"};
 
+static const char *const classes[] = {"subgroup_quads", "subgroup_words", "shared_quads",
+                                      "shared_words"};
+
 static void generate(case_list *list)
 {
     for (size_t i = 0; i < COUNT(shapes); i++) {
@@ -192,6 +195,10 @@ static void generate(case_list *list)
     case_add_all(list, "fake_quantize_backward", backward_others, COUNT(backward_others));
     case_add_all(list, "fake_quantize_lsq_backward_x", learned_others, COUNT(learned_others));
     case_add_all(list, "fake_quantize_lsq_backward_scale", learned_others, COUNT(learned_others));
+    for (size_t i = 0; i < COUNT(classes); i++) { /* of the reduction to magnitudes */
+        case_add(list, "fake_quantize variant=rows=%s axis=0 in=x:f32:33x132:special", classes[i]);
+        case_add(list, "fake_quantize variant=rows=%s in=x:f32:20000", classes[i]);
+    }
     for (int bits = 2; bits <= 8; bits++)
         case_add(list, "fake_quantize bits=%d axis=0 in=x:f32:3x500", bits);
     case_add(list, "fake_quantize_lsq expect=E_SHAPE in=x:f32:3;scale:f32:3");
