@@ -44,6 +44,8 @@ static bool arguments(const rlxvk_custom_call *call)
 int main(void)
 {
     const rlxvk_custom_kernel kernel = {words, sizeof words / sizeof *words, 16, arguments};
+    const rlxvk_custom_op op = {
+        .name = "leaky_relu", .input_count = 1, .infer = infer, .host = host, .kernel = &kernel};
     rlxvk_context *context = NULL;
     rlxvk_graph *g = NULL;
     rlxvk_executable *executables[2] = {NULL};
@@ -51,8 +53,8 @@ int main(void)
     int right = 0;
     for (int i = 0; i < COUNT; i++)
         x[i] = sinf((float)i);
-    if (rlxvk_custom_register(&(rlxvk_custom_op){"leaky_relu", 1, infer, host, &kernel}) ||
-        rlxvk_context_create(NULL, &context) || rlxvk_graph_create(&g))
+    if (rlxvk_custom_register(&op) || rlxvk_context_create(NULL, &context) ||
+        rlxvk_graph_create(&g))
         goto error;
     rlxvk_tensor input = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(COUNT));
     rlxvk_graph_output(g, rlxvk_custom(g, "leaky_relu", &input, 1, &slope, sizeof slope));

@@ -95,11 +95,11 @@ static rlxvk_status make_factors(backward_job *j)
     rlxvk_status status = RLXVK_OK;
     j->d = lower_write(j->l, j->id);
     j->d.access = ACCESS_READ | ACCESS_WRITE;
-    j->kept = j->d; /* read by none where there are no steps, written by none of rnn */
+    j->kept = lower_input(j->l, j->id, 0); /* read by none where there are no steps */
     if (all == 0)
         return RLXVK_OK;
     lower_narrow(j->l, &j->d, 0, recurrent_sweep_result(s));
-    j->kept = j->d;
+    j->kept = j->d; /* written by none of rnn */
     if (kept)
         TRY(lower_temporary(j->l, sizeof(float) * all * s->states, &j->kept));
     j->c_offset = j->kept.offset + (uint32_t)(s->states == 2 ? all : 0);
