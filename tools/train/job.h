@@ -12,7 +12,7 @@ typedef struct train_options {
     uint64_t epochs, steps, batch, seed;                   /* batch 0: the job's own; so is rate */
     uint64_t width, ffn, blocks, heads, kv_heads, context; /* of lm */
     float rate;
-    bool json, help, recompute, f32;
+    bool json, help, recompute, exact;
 } train_options;
 
 /* Ctrl-C: the step under way is the last. */

@@ -165,7 +165,7 @@ static rlxvk_status keep(lm *m)
     if (o->save)
         TRY(trainer_save(&m->trainer, o->save));
     if (o->out)
-        TRY(lm_export(m->trainer.executable, &m->shape, !o->f32, o->out));
+        TRY(lm_export(m->trainer.executable, &m->shape, !o->exact, o->out));
     if (o->curve)
         TRY(trainer_draw(&m->trainer, "language model: loss of each step, nats a byte", o->curve));
 error:

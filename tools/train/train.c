@@ -23,7 +23,7 @@ static const char help[] =
     "  --data DIR     digits: where the examples are (default test/data)\n"
     "  --text FILE... lm: the text; every twentieth part of it is held back\n"
     "  --out FILE     lm: write the model as GGUF, for rlxvk generate\n"
-    "  --f32          lm: ... with weights of f32, not f16\n"
+    "  --exact        lm: ... with weights of f32, not f16\n"
     "  --steps N      lm: steps (default 3000)\n"
     "  --width N      lm: of the residual stream (default 256)\n"
     "  --blocks N     lm: layers (default 6)\n"
@@ -45,7 +45,7 @@ static const char help[] =
 
 static const struct option long_options[] = {
     {"epochs", required_argument, NULL, 'e'},   {"text", required_argument, NULL, 't'},
-    {"out", required_argument, NULL, 'O'},      {"f32", no_argument, NULL, 'F'},
+    {"out", required_argument, NULL, 'O'},      {"exact", no_argument, NULL, 'F'},
     {"steps", required_argument, NULL, 'n'},    {"width", required_argument, NULL, 'w'},
     {"blocks", required_argument, NULL, 'B'},   {"heads", required_argument, NULL, 'H'},
     {"kv-heads", required_argument, NULL, 'K'}, {"ffn", required_argument, NULL, 'f'},
@@ -107,7 +107,7 @@ static bool set_option(train_options *o, int letter)
         o->texts[o->text_count++] = optarg;
         return true;
     case 'F':
-        return o->f32 = true;
+        return o->exact = true;
     case 'm':
         return o->recompute = true;
     case 'J':
