@@ -77,6 +77,20 @@ rlxvk_status op_require_dtype(const rlxvk_graph *g, const node *n, uint32_t inde
                    rlxvk_dtype_name(dtype), rlxvk_dtype_name(wanted), remedy);
 }
 
+rlxvk_status op_require_writable(const rlxvk_graph *g, const node *n, uint32_t i)
+{
+    uint16_t op = graph_node(g, n->inputs[i])->op;
+    if (op != OP_input && op != OP_param)
+        return op_fail(n, RLXVK_E_ATTR,
+                       "operand %u is written in place but is a %s; it must be an input or a param",
+                       i, op_table[op].name);
+    for (uint32_t k = 0; k < n->input_count; k++)
+        if (k != i && n->inputs[k] == n->inputs[i])
+            return op_fail(n, RLXVK_E_ATTR, "operands %u and %u are one tensor; one is written", i,
+                           k);
+    return RLXVK_OK;
+}
+
 uint32_t op_first_in_place(const rlxvk_graph *g, const node *n)
 {
     (void)g, (void)n;

@@ -300,6 +300,8 @@ rlxvk_status op_axis(const node *n, int32_t axis, uint32_t rank, int32_t *out);
 /* E_DTYPE unless operand `index` has this dtype; `remedy`: what to do about it. */
 rlxvk_status op_require_dtype(const rlxvk_graph *g, const node *n, uint32_t index,
                               rlxvk_dtype wanted, const char *remedy);
+/* E_ATTR unless operand i may be written in place: a leaf that is no other operand. */
+rlxvk_status op_require_writable(const rlxvk_graph *g, const node *n, uint32_t i);
 /* As `in_place` of a family: operand 0 alone; whoever writes an element has read all it needs. */
 uint32_t op_first_in_place(const rlxvk_graph *g, const node *n);
 /* Shape of operand i. */

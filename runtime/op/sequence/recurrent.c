@@ -140,7 +140,7 @@ static rlxvk_status check_states(const rlxvk_graph *g, const node *n, const recu
                            shape_text(input_shape(g, n, i), got_text),
                            shape_text(&wanted, wanted_text));
         if (in_place)
-            TRY(sequence_check_written(g, n, i));
+            TRY(op_require_writable(g, n, i));
     }
 error:
     return status;

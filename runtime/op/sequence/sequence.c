@@ -6,20 +6,6 @@
 
 #define STATE_OPERAND 5
 
-rlxvk_status sequence_check_written(const rlxvk_graph *g, const node *n, uint32_t i)
-{
-    uint16_t op = graph_node(g, n->inputs[i])->op;
-    if (op != OP_input && op != OP_param)
-        return op_fail(n, RLXVK_E_ATTR,
-                       "operand %u is written in place but is a %s; it must be an input or a param",
-                       i, op_table[op].name);
-    for (uint32_t k = 0; k < n->input_count; k++)
-        if (k != i && n->inputs[k] == n->inputs[i])
-            return op_fail(n, RLXVK_E_ATTR,
-                           "operand %u is written in place and cannot be operand %u too", i, k);
-    return RLXVK_OK;
-}
-
 rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_t i,
                                     const char *name, rlxvk_shape wanted)
 {
@@ -61,7 +47,7 @@ rlxvk_status sequence_infer_carry(const rlxvk_graph *g, node *n, const carry_att
     if (a->carry)
         TRY(sequence_check_operand(g, n, STATE_OPERAND, "state", state));
     if (a->in_place)
-        TRY(sequence_check_written(g, n, STATE_OPERAND));
+        TRY(op_require_writable(g, n, STATE_OPERAND));
     n->dtype = (uint8_t)input_dtype(g, n, 0);
     n->shape = result;
     if (a->carry && !a->in_place)

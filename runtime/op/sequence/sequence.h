@@ -12,8 +12,6 @@ typedef struct carry_attributes { /* mamba2, gated_delta_net; selective_scan has
     bool carry, in_place;
 } carry_attributes;
 
-/* E_ATTR unless operand i may be written in place: a leaf that is no other operand. */
-rlxvk_status sequence_check_written(const rlxvk_graph *g, const node *n, uint32_t i);
 /* E_SHAPE unless operand i has the given dims. */
 rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_t i,
                                     const char *name, rlxvk_shape wanted);

@@ -10,7 +10,6 @@
 #include "op/train/batch_norm_training.h"
 #include "op/families.h"
 #include "op/gradient.h"
-#include "op/sequence/sequence.h"
 
 #include <rlxvk_train.h>
 
@@ -133,7 +132,7 @@ static rlxvk_status infer_statistics(const rlxvk_graph *g, node *n,
     for (uint32_t i = 1; i < n->input_count; i++) {
         TRY(op_require_dtype(g, n, i, RLXVK_F32, "averages are F32"));
         TRY(check_vector(g, n, i, names[i], x->dims[1]));
-        TRY(sequence_check_written(g, n, i));
+        TRY(op_require_writable(g, n, i));
     }
     n->shape = RLXVK_SHAPE(3, x->dims[1]);
     return RLXVK_OK;

@@ -7,7 +7,6 @@
 #include "op/train/fake_quantize.h"
 #include "op/families.h"
 #include "op/gradient.h"
-#include "op/sequence/sequence.h"
 
 #include <math.h>
 
@@ -102,7 +101,7 @@ static rlxvk_status check_scale(const rlxvk_graph *g, const node *n, fake_quanti
                        node_code(n) >= FAKE_QUANTIZE_LSQ ? "scale" : "state",
                        shape_text(scale, shape), (unsigned long long)channels);
     if (a->mode == RLXVK_SCALE_EMA && !has_dy(n))
-        TRY(sequence_check_written(g, n, i));
+        TRY(op_require_writable(g, n, i));
 error:
     return status;
 }
