@@ -16,6 +16,7 @@ typedef struct bench_parameter {
 typedef struct bench_net {
     rlxvk_graph *graph;
     VECTOR(bench_parameter) parameters; /* called p0, p1, .. */
+    rlxvk_tensor x;                     /* the input that is no label */
     bool recompute;                     /* keep only each block's result for the backward pass */
 } bench_net;
 

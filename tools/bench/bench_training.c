@@ -6,6 +6,7 @@
 #include "bench/bench.h"
 #include "bench/bench_nets.h"
 #include "cli/output.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -129,11 +130,8 @@ static rlxvk_status prepare(training *t)
     TRY(rlxvk_graph_create(&t->net.graph));
     rlxvk_tensor loss = t->task->build(&t->net, t->setup->share, &t->items);
     TRY(add_steps(t, loss));
-    t->x_length = t->items;
-    if (t->task->images) {
-        int64_t side = MAX(224 / t->setup->share, 32);
-        t->x_length *= (uint64_t)(3 * side * side);
-    }
+    rlxvk_shape x = rlxvk_tensor_shape(t->net.graph, t->net.x);
+    t->x_length = shape_numel(&x);
     TRY(rlxvk_compile(t->setup->context, t->net.graph, &options, &t->executable));
     TRY(set_values(t));
     TRY(make_batch(t));
