@@ -1,7 +1,7 @@
 /*
  * rlxvk bench --training: whole steps of training (forward, backward, clipping, optimizer) of nets
  * that are known: time, memory, and what a run of one consists of. Times are medians of the clock,
- * from the upload of a batch to the loss.
+ * from a batch on the device, as params hold it, to the loss on the host.
  */
 #include "bench/bench.h"
 #include "bench/bench_nets.h"
@@ -31,7 +31,6 @@ typedef struct training {
     const task *task;
     bench_net net;
     rlxvk_executable *executable;
-    float *x, *y;
     uint64_t items, x_length;
     uint32_t random;
 } training;
@@ -109,17 +108,21 @@ static rlxvk_status set_values(training *t)
     return status;
 }
 
-static rlxvk_status make_batch(training *t)
+static rlxvk_status set_batch(training *t)
 {
-    rlxvk_status status = RLXVK_OK;
-    t->x = memory_allocate(t->x_length * sizeof *t->x);
-    t->y = memory_allocate(t->items * sizeof *t->y);
-    TRY(t->x && t->y ? RLXVK_OK : status_fail_memory("batch"));
+    bool images = t->task->images;
+    float *x = memory_allocate(t->x_length * sizeof *x), *y = memory_allocate(t->items * sizeof *y);
+    rlxvk_status status;
+    TRY(x && y ? RLXVK_OK : status_fail_memory("batch"));
     for (uint64_t i = 0; i < t->x_length; i++)
-        t->x[i] = t->task->images ? uniform(t) : floorf(fabsf(uniform(t)) * 319);
+        x[i] = images ? uniform(t) : floorf(fabsf(uniform(t)) * 319);
     for (uint64_t i = 0; i < t->items; i++)
-        t->y[i] = floorf(fabsf(uniform(t)) * (t->task->images ? CLASSES - 1 : 319));
+        y[i] = floorf(fabsf(uniform(t)) * (images ? CLASSES - 1 : 319));
+    TRY(rlxvk_set_param(t->executable, "x", x, t->x_length));
+    TRY(rlxvk_set_param(t->executable, "y", y, t->items));
 error:
+    memory_free(x);
+    memory_free(y);
     return status;
 }
 
@@ -134,7 +137,7 @@ static rlxvk_status prepare(training *t)
     t->x_length = shape_numel(&x);
     TRY(rlxvk_compile(t->setup->context, t->net.graph, &options, &t->executable));
     TRY(set_values(t));
-    TRY(make_batch(t));
+    TRY(set_batch(t));
 error:
     return status;
 }
@@ -143,10 +146,8 @@ error:
 
 static rlxvk_status run(training *t, float *out_loss)
 {
-    const rlxvk_run_input inputs[] = {{.name = "x", .data = t->x, .length = t->x_length},
-                                      {.name = "y", .data = t->y, .length = t->items}};
     rlxvk_run_output output = {.index = 0, .buffer = out_loss, .length = 1};
-    return rlxvk_run(t->executable, inputs, 2, &output, 1);
+    return rlxvk_run(t->executable, NULL, 0, &output, 1);
 }
 
 static void print_line(const training *t, double seconds, const float losses[2])
@@ -197,8 +198,6 @@ rlxvk_status bench_training(const bench_training_setup *setup)
             continue;
         print_progress(t.task->name);
         status = measure(&t);
-        memory_free(t.x);
-        memory_free(t.y);
         rlxvk_executable_destroy(t.executable);
         rlxvk_graph_destroy(t.net.graph);
         VECTOR_FREE(&t.net.parameters);
