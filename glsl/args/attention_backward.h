@@ -7,6 +7,7 @@
 #define ATTENTION_OF_QUERIES 0 /* what a pass of attention_backward finds: dq */
 #define ATTENTION_OF_KEYS    1 /* dk and dv */
 #define ATTENTION_OF_BIAS    2
+#define ATTENTION_OF_ALL     3 /* dq, dk and dv */
 
 /* Strides as in attention_args: q, dy and dq alike, k, v, dk and dv alike, the mask and dbias
  * alike. */
@@ -20,6 +21,7 @@ struct attention_backward_args {
     u32 reach, window;
     u32 chunk;                         /* 0, for attention.glsl */
     u32 out_offset, parts, part_words; /* parts: each sums some steps, to a place of its own */
+    u32 dq_offset, dq_words;           /* of a part's dq, where one pass finds all */
     f32 scale, softcap;
 };
 

@@ -1,10 +1,15 @@
 #version 450
 /*
- * Gradients of an attention, in three passes of one form: a workgroup owns a tile of rows and walks
- * over tiles of other rows. OF_QUERIES owns queries and walks over keys (dq += dz k); OF_KEYS owns
- * keys and walks over the queries of every head of its kv head (dk += dz^T q, dv += p^T dy);
- * OF_BIAS owns a tile of the bias and walks over what that is broadcast along (dbias += ds). Each
- * step finds the weights p anew, from the log-sum-exp of the rows: none are stored.
+ * Gradients of an attention, in passes of one form: a workgroup owns a tile of rows and walks over
+ * tiles of other rows. OF_QUERIES owns queries and walks over keys (dq += dz k); OF_KEYS owns keys
+ * and walks over the queries of every head of its kv head (dk += dz^T q, dv += p^T dy); OF_BIAS
+ * owns a tile of the bias and walks over what that is broadcast along (dbias += ds). Each step
+ * finds the weights p anew, from the log-sum-exp of the rows: none are stored.
+ *
+ * OF_ALL is OF_KEYS and OF_QUERIES with the weights found once, five products a step in place of
+ * seven. A workgroup takes the tiles of one of `parts` parts of the keys, one after the other, and
+ * has a dq of its own in memory, to which each step adds; the dq of all parts are summed behind it.
+ * An invocation adds to the same elements in every step, so that none waits for another.
  *
  * All products are sums of outer products from shared memory into registers, as in
  * attention_prefill: an invocation has 4 ROW_QUADS of the own rows, four of the others, and 4
@@ -80,6 +85,14 @@ layout(set = 0, binding = 6) writeonly buffer target
 {
     float y[];
 };
+layout(set = 0, binding = 7) buffer query_target
+{
+    float dq[];
+};
+layout(set = 0, binding = 7) buffer query_target_quads
+{
+    vec4 dq4[];
+};
 layout(set = 0, binding = 6) writeonly buffer target_quads
 {
     vec4 y4[];
@@ -87,7 +100,8 @@ layout(set = 0, binding = 6) writeonly buffer target_quads
 
 #include "attention/attention.glsl"
 
-const bool OF_KEYS = PASS == ATTENTION_OF_KEYS;
+const bool OF_ALL = PASS == ATTENTION_OF_ALL;
+const bool OF_KEYS = PASS == ATTENTION_OF_KEYS || OF_ALL; /* own rows are keys */
 const bool OF_BIAS = PASS == ATTENTION_OF_BIAS;
 const uint DEPTH = 16;
 const uint THREADS = ROW_THREADS * COLUMN_THREADS;
@@ -96,29 +110,34 @@ const uint OWN_QUADS = ROW_THREADS * ROW_QUADS;
 const uint OWN = 4 * OWN_QUADS;
 const uint OTHERS = 4 * COLUMN_THREADS;
 const uint TILE_COLUMN_QUADS = COLUMN_THREADS * COLUMN_QUADS;
-const uint PITCH = OWN_QUADS + 1; /* of an other row's weights */
+const uint PITCH = OWN_QUADS + 1;            /* of an other row's weights */
+const uint OWN_PITCH = COLUMN_THREADS + 1u; /* of an own row's */
 /* Quads that an invocation carries into a slice. */
 const uint OWN_LOADS = OWN_QUADS * DEPTH / THREADS;
 const uint OTHER_LOADS = COLUMN_THREADS * DEPTH / THREADS;
 const uint VALUE_SLICE = VALUE_ROWS * TILE_COLUMN_QUADS;
 const uint V_LOADS = (VALUE_SLICE + THREADS - 1) / THREADS;
 const uint SCORE_SLICE = DEPTH * (OWN_QUADS + COLUMN_THREADS);
-const uint WEIGHTS = OTHERS * PITCH;
+const uint OTHER_WEIGHTS = OTHERS * PITCH, OWN_WEIGHTS = OF_ALL ? OWN * OWN_PITCH : 0u;
+const uint WEIGHTS = OWN_WEIGHTS > OTHER_WEIGHTS ? OWN_WEIGHTS : OTHER_WEIGHTS;
 const uint SUMS = OF_BIAS ? ROWS : ROWS * COLUMN_QUADS;
 
 shared vec4 weights[WEIGHTS > SCORE_SLICE ? WEIGHTS : SCORE_SLICE]; /* or slices */
 shared vec4 values[OF_BIAS ? 1 : VALUE_SLICE];
-shared uint unsafe_value; /* 1 + the last product where a NaN or Inf was seen */
-shared uint kept_step;    /* 1 + the last step the mask keeps a pair of */
+shared uint unsafe_mark; /* of the last product where a NaN or Inf was seen */
+shared uint kept_mark;   /* of the last step the mask keeps a pair of */
 
 uint lane, ty, tx;
 uint own_first, own_count, other_first, other_count;
 uint q_at, k_at, mask_at, row_at; /* of this step's head */
+uint query_target_at;             /* of the workgroup's own dq */
+uint mark;                        /* counts steps and products, from 1 on */
 vec4 next[OWN_LOADS + OTHER_LOADS > V_LOADS ? OWN_LOADS + OTHER_LOADS : V_LOADS];
 vec4 s[ROWS]; /* scores, then p */
 vec4 g[ROWS]; /* dp, then ds or dz */
 vec4 first_sums[SUMS];
 vec4 second_sums[OF_KEYS ? SUMS : 1u];
+vec4 query_sums[OF_ALL ? 4u * COLUMN_QUADS : 1u];
 
 /* Row 4 m + e of an invocation, and its other row c, in their tiles. */
 uint row_of(uint r)
@@ -320,16 +339,17 @@ void find_weights(bool edge)
 
 /* ---- Products over the other rows ---- */
 
-void fetch_values(uint product, uint row)
+void fetch_values(uint product, bool own, uint first)
 {
     [[unroll]] for (uint i = 0; i < V_LOADS; i++)
     {
-        uint e = i * THREADS + lane;
-        next[i] = load_other(product, row + e / TILE_COLUMN_QUADS, e % TILE_COLUMN_QUADS * 4u);
+        uint e = i * THREADS + lane, row = first + e / TILE_COLUMN_QUADS;
+        uint d = e % TILE_COLUMN_QUADS * 4u;
+        next[i] = own ? load_own(product, row, d) : load_other(product, row, d);
     }
 }
 
-void store_values(bool edge, uint mark)
+void store_values(bool edge)
 {
     bool unsafe = false;
     [[unroll]] for (uint i = 0; i < V_LOADS; i++)
@@ -341,32 +361,42 @@ void store_values(bool edge, uint mark)
                                                     uvec4(0x7f800000u)));
     }
     if (unsafe)
-        unsafe_value = mark;
+        unsafe_mark = mark;
 }
 
-/* The weights to shared memory, and with a slice of values into sums; all of it for either product.
- */
-#define DEFINE_PRODUCT(store, multiply, multiply_guarded, add, product, held, sums)                \
+/* Weights to shared memory for the sums over the other rows, and for those over the own. */
+#define DEFINE_STORE(store, held)                                                                  \
     void store()                                                                                   \
     {                                                                                              \
         [[unroll]] for (uint c = 0; c < 4u; c++) [[unroll]] for (uint m = 0; m < ROW_QUADS; m++)   \
             weights[other_of(c) * PITCH + m * ROW_THREADS + ty] =                                  \
                 vec4(held[m * 4u][c], held[m * 4u + 1u][c], held[m * 4u + 2u][c],                  \
                      held[m * 4u + 3u][c]);                                                        \
-    }                                                                                              \
+    }
+DEFINE_STORE(store_p, s)
+DEFINE_STORE(store_dz, g)
+void store_own_dz()
+{
+    [[unroll]] for (uint r = 0; r < ROWS; r++) weights[row_of(r) * OWN_PITCH + tx] =
+        g[r] * args.scale;
+}
+
+/* The sum over `count` rows of weights and values, `quads` quads of weights a row and invocation.
+ */
+#define DEFINE_PRODUCT(add, multiply, multiply_guarded, store, sums, pitch, quads, product, own)   \
     void multiply(uint base)                                                                       \
     {                                                                                              \
         [[dont_unroll]] for (uint x0 = 0; x0 < VALUE_ROWS; x0 += UNROLL)                           \
         {                                                                                          \
-            uint rows_at = (base + x0) * PITCH + ty, columns_at = x0 * TILE_COLUMN_QUADS + tx;     \
+            uint rows_at = (base + x0) * pitch + ty, columns_at = x0 * TILE_COLUMN_QUADS + tx;     \
             [[unroll]] for (uint x = 0; x < UNROLL; x++)                                           \
             {                                                                                      \
                 vec4 b[COLUMN_QUADS];                                                              \
                 [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) b[n] =                          \
                     values[columns_at + x * TILE_COLUMN_QUADS + n * COLUMN_THREADS];               \
-                [[unroll]] for (uint m = 0; m < ROW_QUADS; m++)                                    \
+                [[unroll]] for (uint m = 0; m < quads; m++)                                        \
                 {                                                                                  \
-                    vec4 a = weights[rows_at + x * PITCH + m * ROW_THREADS];                       \
+                    vec4 a = weights[rows_at + x * pitch + m * ROW_THREADS];                       \
                     [[unroll]] for (uint e = 0; e < 4u; e++)                                       \
                         [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)                         \
                     {                                                                              \
@@ -380,9 +410,9 @@ void store_values(bool edge, uint mark)
     void multiply_guarded(uint base)                                                               \
     {                                                                                              \
         [[dont_unroll]] for (uint x = 0; x < VALUE_ROWS; x++)                                      \
-            [[unroll]] for (uint m = 0; m < ROW_QUADS; m++)                                        \
+            [[unroll]] for (uint m = 0; m < quads; m++)                                            \
         {                                                                                          \
-            vec4 a = weights[(base + x) * PITCH + m * ROW_THREADS + ty];                           \
+            vec4 a = weights[(base + x) * pitch + m * ROW_THREADS + ty];                           \
             [[unroll]] for (uint e = 0; e < 4u;                                                    \
                             e++) if ((floatBitsToUint(a[e]) & 0x7fffffffu) != 0u)                  \
                 [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)                                 \
@@ -390,38 +420,89 @@ void store_values(bool edge, uint mark)
                 a[e] * values[x * TILE_COLUMN_QUADS + n * COLUMN_THREADS + tx];                    \
         }                                                                                          \
     }                                                                                              \
-    void add(bool edge, uint mark)                                                                 \
+    void add(bool edge)                                                                            \
     {                                                                                              \
-        uint count = min(OTHERS, other_count - other_first);                                       \
-        fetch_values(product, 0u);                                                                 \
+        uint count =                                                                               \
+            own ? min(OWN, own_count - own_first) : min(OTHERS, other_count - other_first);        \
+        mark++;                                                                                    \
+        fetch_values(product, own, 0u);                                                            \
         barrier();                                                                                 \
         store();                                                                                   \
         [[dont_unroll]] for (uint base = 0; base < count; base += VALUE_ROWS)                      \
         {                                                                                          \
             if (base > 0u)                                                                         \
                 barrier();                                                                         \
-            store_values(edge, mark);                                                              \
+            store_values(edge);                                                                    \
             barrier();                                                                             \
             if (base + VALUE_ROWS < count)                                                         \
-                fetch_values(product, base + VALUE_ROWS);                                          \
-            if (edge && unsafe_value == mark)                                                      \
+                fetch_values(product, own, base + VALUE_ROWS);                                     \
+            if (edge && unsafe_mark == mark)                                                       \
                 multiply_guarded(base);                                                            \
             else                                                                                   \
                 multiply(base);                                                                    \
         }                                                                                          \
     }
-DEFINE_PRODUCT(store_dz, multiply_dz, multiply_guarded_dz, add_dz, 0u, g, first_sums)
-DEFINE_PRODUCT(store_p, multiply_p, multiply_guarded_p, add_p, 1u, s, second_sums)
+DEFINE_PRODUCT(add_dz, multiply_dz, multiply_guarded_dz, store_dz, first_sums, PITCH, ROW_QUADS, 0u,
+               false)
+DEFINE_PRODUCT(add_p, multiply_p, multiply_guarded_p, store_p, second_sums, PITCH, ROW_QUADS, 1u,
+               false)
+DEFINE_PRODUCT(add_own_dz, multiply_own_dz, multiply_guarded_own_dz, store_own_dz, query_sums,
+               OWN_PITCH, 1u, 0u, true)
 
-void process(uint step)
+/* ---- The workgroup's own dq ---- */
+
+uint query_place(uint e)
+{
+    return q_at + (other_first + e * COLUMN_THREADS + ty) * args.q_seq;
+}
+
+#define EACH_OF_QUERIES(statement)                                                                 \
+    [[unroll]] for (uint e = 0; e < 4u; e++) if (other_first + e * COLUMN_THREADS + ty <           \
+                                                 other_count)                                      \
+        [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)                                         \
+    {                                                                                              \
+        uint d = (n * COLUMN_THREADS + tx) * 4u, at = query_target_at + query_place(e) + d;        \
+        statement;                                                                                 \
+    }
+
+vec4 load_sum(uint at, uint d)
+{
+    uint left = args.width - d;
+    if (d >= args.width)
+        return vec4(0.0);
+    if (WHOLE)
+        return dq4[at >> 2];
+    return vec4(dq[at], left > 1u ? dq[at + 1u] : 0.0, left > 2u ? dq[at + 2u] : 0.0,
+                left > 3u ? dq[at + 3u] : 0.0);
+}
+
+void store_sum(uint at, uint d, vec4 value)
+{
+    if (WHOLE) {
+        if (d < args.width)
+            dq4[at >> 2] = value;
+        return;
+    }
+    [[unroll]] for (uint i = 0; i < 4u; i++) if (d + i < args.width) dq[at + i] = value[i];
+}
+
+void add_queries(bool edge)
+{
+    EACH_OF_QUERIES(query_sums[e * COLUMN_QUADS + n] = load_sum(at, d))
+    add_own_dz(edge);
+    EACH_OF_QUERIES(store_sum(at, d, query_sums[e * COLUMN_QUADS + n]))
+}
+
+void process()
 {
     bool edge = is_edge();
+    mark++;
     if (MASK != ATTENTION_BAND) {
         barrier();
         if (keeps_any())
-            kept_step = step + 1u;
+            kept_mark = mark;
         barrier();
-        if (kept_step != step + 1u)
+        if (kept_mark != mark)
             return;
     }
     fetch_slice(1u, 0u);
@@ -435,8 +516,10 @@ void process(uint step)
         return;
     }
     if (OF_KEYS)
-        add_p(edge, 2u * step + 1u);
-    add_dz(edge, 2u * step + 2u);
+        add_p(edge);
+    add_dz(edge);
+    if (OF_ALL)
+        add_queries(edge);
 }
 
 /* ---- Results ---- */
@@ -524,17 +607,23 @@ void find_place()
     ty = (lane >> 1 & 1u) | (lane >> 3 & 2u) | (block / (COLUMN_THREADS / 8u) * 4u);
 }
 
-void begin()
+void clear_sums()
 {
-    find_place();
-    if (lane == 0u) {
-        unsafe_value = 0u;
-        kept_step = 0u;
-    }
     [[unroll]] for (uint r = 0; r < SUMS; r++) first_sums[r] = vec4(0.0);
     if (OF_KEYS) [[unroll]]
         for (uint r = 0; r < SUMS; r++)
             second_sums[r] = vec4(0.0);
+}
+
+void begin()
+{
+    find_place();
+    mark = 0u;
+    if (lane == 0u) {
+        unsafe_mark = 0u;
+        kept_mark = 0u;
+    }
+    clear_sums();
     own_count = OF_KEYS ? args.keys : args.queries;
     other_count = OF_KEYS ? args.queries : args.keys;
     barrier();
@@ -555,9 +644,9 @@ uint tiles_of(uint count, uint tile)
 }
 
 /* The steps of this part: all shared out alike. */
-uint part_begin(uint steps, uint part)
+uint part_begin(uint steps, uint parts, uint part)
 {
-    return min(steps, part * tiles_of(steps, args.parts));
+    return min(steps, part * tiles_of(steps, parts));
 }
 
 /* Workgroups of later queries come first: under a causal mask they have the most to do. */
@@ -572,40 +661,83 @@ void walk_keys(uint item, uint part)
     set_head(head / args.heads, head % args.heads);
     uint first = band_begin(own_first) / OTHERS;
     uint end = tiles_of(band_end(min(own_first + OWN, args.queries) - 1u), OTHERS);
-    uint steps = end - min(first, end), last = part_begin(steps, part + 1u);
-    [[dont_unroll]] for (uint step = part_begin(steps, part); step < last; step++)
+    uint steps = end - min(first, end), last = part_begin(steps, args.parts, part + 1u);
+    [[dont_unroll]] for (uint step = part_begin(steps, args.parts, part); step < last; step++)
     {
         other_first = (first + step) * OTHERS;
-        process(step);
+        process();
     }
     store_rows(part);
 }
 
-/* Queries that see any of the keys from own_first on: [begin, end) */
+/* Tiles of queries that see any of the keys from own_first on: [first, end) */
+void find_queries(out uint first, out uint end)
+{
+    uint own_end = min(own_first + OWN, args.keys);
+    first = (max(own_first + 1u, args.reach) - args.reach) / OTHERS;
+    end = args.queries;
+    if (args.window != 0u)
+        end = min(end, max(own_end + args.window, args.reach) - args.reach);
+    end = tiles_of(end, OTHERS);
+}
+
+/* A tile of keys, over the queries of every head of its kv head. */
+void walk_tile(uint b, uint kv_head, uint parts, uint part)
+{
+    uint group = args.heads / args.kv_heads, first, end;
+    find_queries(first, end);
+    uint tiles = end - min(first, end), steps = group * tiles;
+    uint last = part_begin(steps, parts, part + 1u);
+    k_at = b * args.kv_batch + kv_head * args.kv_head;
+    [[dont_unroll]] for (uint step = part_begin(steps, parts, part); step < last; step++)
+    {
+        set_head(b, kv_head * group + step / tiles);
+        other_first = (first + step % tiles) * OTHERS;
+        process();
+    }
+    store_rows(OF_ALL ? 0u : part);
+}
+
 void walk_queries(uint item, uint part)
 {
-    uint heads = args.batch * args.kv_heads, b = item % heads / args.kv_heads;
-    uint group = args.heads / args.kv_heads, kv_head = item % heads % args.kv_heads;
+    uint heads = args.batch * args.kv_heads;
     if (item / heads >= tiles_of(args.keys, OWN))
         return;
     own_first = item / heads * OWN;
     begin();
-    uint own_end = min(own_first + OWN, args.keys);
-    uint first = (max(own_first + 1u, args.reach) - args.reach) / OTHERS;
-    uint end = args.queries;
-    if (args.window != 0u)
-        end = min(end, max(own_end + args.window, args.reach) - args.reach);
-    end = tiles_of(end, OTHERS);
-    uint tiles = end - min(first, end), steps = group * tiles;
-    uint last = part_begin(steps, part + 1u);
-    k_at = b * args.kv_batch + kv_head * args.kv_head;
-    [[dont_unroll]] for (uint step = part_begin(steps, part); step < last; step++)
+    walk_tile(item % heads / args.kv_heads, item % args.kv_heads, args.parts, part);
+}
+
+void clear_queries(uint b, uint kv_head)
+{
+    uint group = args.heads / args.kv_heads, tiles = tiles_of(args.queries, OTHERS);
+    [[dont_unroll]] for (uint step = 0; step < group * tiles; step++)
     {
         set_head(b, kv_head * group + step / tiles);
-        other_first = (first + step % tiles) * OTHERS;
-        process(step);
+        other_first = step % tiles * OTHERS;
+        EACH_OF_QUERIES(store_sum(at, d, vec4(0.0)))
     }
-    store_rows(part);
+}
+
+/* Tiles forth and back over the parts, so that under a causal mask all have as much to do. */
+void walk_all(uint item, uint part)
+{
+    uint b = item / args.kv_heads, kv_head = item % args.kv_heads;
+    uint tiles = tiles_of(args.keys, OWN);
+    if (b >= args.batch)
+        return;
+    begin();
+    query_target_at = args.dq_offset + part * args.dq_words;
+    clear_queries(b, kv_head);
+    [[dont_unroll]] for (uint round = 0; round * args.parts < tiles; round++)
+    {
+        uint tile = round * args.parts + ((round & 1u) == 0u ? part : args.parts - 1u - part);
+        own_first = tile * OWN;
+        if (own_first < args.keys) {
+            clear_sums();
+            walk_tile(b, kv_head, 1u, 0u);
+        }
+    }
 }
 
 /* What the bias has, a workgroup owns one of; what it has not, the workgroup walks over. */
@@ -625,14 +757,14 @@ void walk_bias(uint item, uint part)
     uint j = item % own_j, i = item / own_j % own_i;
     uint h = item / (own_j * own_i) % own_h, b = item / (own_j * own_i * own_h);
     uint steps = args.width == 0u ? 0u : other_b * other_h * other_i * other_j;
-    uint last = part_begin(steps, part + 1u);
-    [[dont_unroll]] for (uint step = part_begin(steps, part); step < last; step++)
+    uint last = part_begin(steps, args.parts, part + 1u);
+    [[dont_unroll]] for (uint step = part_begin(steps, args.parts, part); step < last; step++)
     {
         other_first = (j + step % other_j) * OTHERS;
         own_first = (i + step / other_j % other_i) * OWN;
         set_head(b + step / (other_j * other_i * other_h),
                  h + step / (other_j * other_i) % other_h);
-        process(step);
+        process();
     }
     own_first = i * OWN;
     other_first = j * OTHERS;
@@ -644,6 +776,8 @@ void main()
     uint item = group_index() / args.parts, part = group_index() % args.parts;
     if (PASS == ATTENTION_OF_QUERIES)
         walk_keys(item, part);
+    else if (OF_ALL)
+        walk_all(item, part);
     else if (OF_KEYS)
         walk_queries(item, part);
     else

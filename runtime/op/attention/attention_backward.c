@@ -189,7 +189,7 @@ static bool has_whole_quads(const struct attention_backward_args *a)
 {
     uint32_t all = a->width | a->q_offset | a->dy_offset | a->q_batch | a->q_head | a->q_seq |
                    a->k_offset | a->v_offset | a->kv_batch | a->kv_head | a->kv_seq |
-                   a->out_offset | a->part_words | a->part_words / 2;
+                   a->out_offset | a->part_words | a->part_words / 2 | a->dq_offset | a->dq_words;
     return all % 4 == 0;
 }
 
@@ -276,7 +276,7 @@ static void set_constants(const job *j, uint32_t pass, dispatch *d)
     static const uint32_t masks[] = {ATTENTION_BAND, ATTENTION_BAND, ATTENTION_BAND,
                                      ATTENTION_CUSTOM, ATTENTION_BIAS};
     const attention_backward_plan *p = &j->plan;
-    uint32_t of = pass == ATTENTION_OF_KEYS;
+    uint32_t of = pass == ATTENTION_OF_KEYS || pass == ATTENTION_OF_ALL;
     const rlxvk_attention_options *o = &j->attributes->options;
     SET_CONSTANTS(
         d, {LOCAL_SIZE, p->threads[of]}, {ATTENTION_BACKWARD_PASS, pass},
@@ -287,6 +287,20 @@ static void set_constants(const job *j, uint32_t pass, dispatch *d)
         {ATTENTION_BACKWARD_ROW_QUADS, p->class->row_quads[of]},
         {ATTENTION_BACKWARD_COLUMN_QUADS, pass == ATTENTION_OF_BIAS ? 1 : p->column_quads},
         {ATTENTION_BACKWARD_VALUE_ROWS, p->value_rows}, {ATTENTION_BACKWARD_UNROLL, p->unroll});
+}
+
+/* `dq`: written where the pass finds all, else any. */
+static rlxvk_status emit_dispatch(lowering *l, job *j, uint32_t pass, uint64_t groups, operand out,
+                                  operand dq)
+{
+    const operand operands[] = {j->operands[0], j->operands[1], j->operands[2], j->operands[3],
+                                j->operands[4], j->operands[5], out,            dq};
+    dispatch d = {.kernel = KERNEL_ATTENTION_BACKWARD,
+                  .node = j->id,
+                  .variant = j->plan.class->row.name};
+    set_constants(j, pass, &d);
+    lower_groups(l, &d, groups);
+    return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
 /* Words [first, first + words) of the result. */
@@ -306,21 +320,32 @@ static rlxvk_status emit_pass(lowering *l, job *j, uint32_t pass, uint64_t first
     j->arguments.out_offset = out.offset;
     j->arguments.parts = (uint32_t)parts;
     j->arguments.part_words = (uint32_t)words;
-    const operand operands[] = {j->operands[0],
-                                j->operands[1],
-                                j->operands[2],
-                                j->operands[3],
-                                j->operands[4],
-                                j->operands[5],
-                                out};
-    dispatch d = {.kernel = KERNEL_ATTENTION_BACKWARD,
-                  .node = j->id,
-                  .variant = j->plan.class->row.name};
-    set_constants(j, pass, &d);
-    lower_groups(l, &d, blocks * parts);
-    TRY(lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands)));
+    TRY(emit_dispatch(l, j, pass, blocks * parts, out, out));
     if (parts > 1)
         TRY(emit_sum(l, j, out, parts, words, y));
+error:
+    return status;
+}
+
+/* dq, dk and dv in one pass. */
+static rlxvk_status emit_all(lowering *l, job *j)
+{
+    uint64_t parts = j->plan.key_parts, blocks = (uint64_t)(j->a.batch * j->a.kv_heads);
+    operand y = lower_write(l, j->id), dq = y, rest = y, partial;
+    rlxvk_status status;
+    lower_narrow(l, &dq, 0, j->results);
+    lower_narrow(l, &rest, j->results, 2 * j->keys);
+    partial = dq;
+    if (parts > 1)
+        TRY(lower_temporary(l, sizeof(float) * parts * j->results, &partial));
+    j->arguments.out_offset = rest.offset;
+    j->arguments.parts = (uint32_t)parts;
+    j->arguments.part_words = (uint32_t)(2 * j->keys);
+    j->arguments.dq_offset = partial.offset;
+    j->arguments.dq_words = (uint32_t)j->results;
+    TRY(emit_dispatch(l, j, ATTENTION_OF_ALL, blocks * parts, rest, partial));
+    if (parts > 1)
+        TRY(emit_sum(l, j, partial, parts, j->results, dq));
 error:
     return status;
 }
@@ -348,8 +373,12 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id)
     if (a->with_forward)
         TRY(emit_rows(l, &j));
     set_arguments(&j);
-    TRY(emit_pass(l, &j, ATTENTION_OF_QUERIES, 0, j.results));
-    TRY(emit_pass(l, &j, ATTENTION_OF_KEYS, j.results, 2 * j.keys));
+    if (j.plan.key_parts && j.results && j.keys) {
+        TRY(emit_all(l, &j));
+    } else {
+        TRY(emit_pass(l, &j, ATTENTION_OF_QUERIES, 0, j.results));
+        TRY(emit_pass(l, &j, ATTENTION_OF_KEYS, j.results, 2 * j.keys));
+    }
     TRY(emit_pass(l, &j, ATTENTION_OF_BIAS, j.results + 2 * j.keys, bias));
 error:
     return status;

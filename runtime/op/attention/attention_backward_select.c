@@ -19,10 +19,12 @@
 /* clang-format off */
 static const attention_backward_class classes[] = {
     /* {name, settings}, row threads and quads (queries, keys), column threads, least and most
-     * width, value rows, unroll */
-    {{"tile_64x64", ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8},
-    {{"tile_mixed", ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4},
-    {{"tile_32x64", ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4},
+     * width, value rows, unroll, most parts */
+    {{"joined_128x64", ON_NATIVE}, {16, 16}, {1, 2}, 16,  0,  64, 16, 8, 8},
+    {{"joined_64x64",  ON_NATIVE}, {16, 16}, {1, 1}, 16,  0, 128, 16, 8, 8},
+    {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0},
+    {{"tile_mixed",    ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4, 0},
+    {{"tile_32x64",    ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4, 0},
 };
 /* clang-format on */
 
@@ -31,7 +33,29 @@ uint64_t attention_backward_shared_bytes(const attention_backward_plan *p)
     uint64_t own_quads = MAX(p->own[0], p->own[1]) / 4, others = p->others;
     uint64_t weights = others * (own_quads + 1), slice = DEPTH * (own_quads + others / 4);
     uint64_t values = (uint64_t)p->value_rows * p->class->column_threads * p->column_quads;
+    if (p->class->most_parts) /* ... and own rows' */
+        weights = MAX(weights, 4 * own_quads * (others / 4 + 1));
     return QUAD_BYTES * (MAX(weights, slice) + values) + FLAG_BYTES;
+}
+
+/* So many that they keep all units as busy as can be, two on each; the fewest such. */
+static uint32_t choose_key_parts(const attention_backward_plan *p, const attention_shape *s,
+                                 const device_profile *profile)
+{
+    uint64_t blocks = s->batch * s->kv_heads, places = 2 * (uint64_t)profile->compute_units;
+    uint64_t words = s->batch * s->heads * s->queries * s->width;
+    uint64_t fit = MIN(profile->max_binding_bytes / sizeof(float), (uint64_t)INT32_MAX);
+    uint64_t most = MIN(p->class->most_parts, divide_up(s->keys, p->own[1])), best = 1;
+    double best_share = 0;
+    for (uint64_t parts = 1; parts <= MIN(most, fit / MAX(words, 1)); parts++) {
+        uint64_t groups = blocks * parts, rounds = divide_up(groups, places);
+        double share = (double)groups / (double)MAX(rounds * places, 1);
+        if (share > 1.02 * best_share) {
+            best = parts;
+            best_share = share;
+        }
+    }
+    return (uint32_t)best;
 }
 
 static bool make_plan(const attention_backward_class *c, const attention_shape *s,
@@ -52,6 +76,7 @@ static bool make_plan(const attention_backward_class *c, const attention_shape *
     out->unroll = MIN(out->value_rows, c->unroll);
     if (profile->portable)
         out->unroll = out->column_quads > 2 ? 2 : 4;
+    out->key_parts = c->most_parts ? choose_key_parts(out, s, profile) : 0;
     return s->width >= c->least_width && s->width <= c->most_width;
 }
 
@@ -61,6 +86,8 @@ static bool suits(const attention_backward_plan *p, const attention_shape *s,
 {
     uint64_t queries = s->batch * s->heads * divide_up(s->queries, p->own[0]);
     uint64_t keys = s->batch * s->kv_heads * divide_up(s->keys, p->own[1]);
+    if (p->key_parts)
+        queries = keys = s->batch * s->kv_heads * p->key_parts;
     return 2 * s->queries > p->own[0] && 2 * s->keys > p->own[1] &&
            profile_filled(profile, MIN(queries, keys));
 }

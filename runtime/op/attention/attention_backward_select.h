@@ -11,6 +11,7 @@ typedef struct attention_backward_class {
     uint8_t column_threads;
     uint16_t least_width, most_width;
     uint8_t value_rows, unroll;
+    uint8_t most_parts; /* of the keys, where one pass finds all; 0: a pass for dq, one for dk, dv */
 } attention_backward_class;
 
 typedef struct attention_backward_plan {
@@ -18,6 +19,7 @@ typedef struct attention_backward_plan {
     uint32_t threads[2], own[2]; /* of a workgroup, and rows of its tile: queries, keys */
     uint32_t others;             /* rows of a tile it walks over */
     uint32_t column_quads, value_rows, unroll;
+    uint32_t key_parts; /* with a workgroup and a dq of its own each; 0: two passes */
 } attention_backward_plan;
 
 attention_backward_plan attention_backward_select(const attention_shape *shape,
@@ -27,5 +29,4 @@ uint64_t attention_backward_shared_bytes(const attention_backward_plan *p);
  * result of `words` for itself. */
 uint64_t attention_backward_parts(uint64_t blocks, uint64_t steps, uint64_t words,
                                   const device_profile *profile);
-
 #endif
