@@ -42,17 +42,11 @@ static void print_result(bench_job *j, const char *label, const bench_result *r)
         print_json_string(stdout, r->kernel);
         printf(", \"case\": ");
         print_json_string(stdout, label);
-        const struct {
-            const char *key;
-            double value;
-        } figures[] = {{"us", r->microseconds},
-                       {"gbps", gbps},
-                       {"gflops", gflops},
-                       {"ceiling", fraction(j, r)}};
-        for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
-            printf(", \"%s\": ", figures[i].key);
-            print_json_number(stdout, figures[i].value);
-        }
+        const json_figure figures[] = {{"us", r->microseconds},
+                                       {"gbps", gbps},
+                                       {"gflops", gflops},
+                                       {"ceiling", fraction(j, r)}};
+        print_json_figures(stdout, figures, ARRAY_COUNT(figures));
         printf("}");
     } else
         printf("%-38s %-20s %11.1f %9.1f %10.1f %7.1f%%%s\n", label, r->kernel, r->microseconds,
@@ -136,7 +130,8 @@ static rlxvk_status bench(bench_job *j)
         return bench_training(&(bench_training_setup){.context = j->context,
                                                       .precision = j->precision,
                                                       .filter = j->filter ? &j->pattern : NULL,
-                                                      .share = cpu ? 8 : 1});
+                                                      .share = cpu ? 8 : 1,
+                                                      .json = j->json});
     const bench_case *cases = cpu ? bench_cpu_cases : bench_gpu_cases;
     size_t count = cpu ? bench_cpu_case_count : bench_gpu_case_count;
     TRY(measure_ceilings(j, cases[0].line));
@@ -172,7 +167,10 @@ static const char help[] =
     "  --training    whole training steps of GPT-2 124M, the byte model and ResNet-18 instead (on\n"
     "                CPUs, of small ones like them), kept and recomputed, with their memory\n"
     "  --json        an array of {\"kernel\", \"case\", \"us\", \"gbps\", \"gflops\", "
-    "\"ceiling\"}\n";
+    "\"ceiling\"}\n"
+    "                with --training of {\"net\", \"precision\", \"recompute\", \"ms\", "
+    "\"items_per_second\",\n"
+    "                \"bytes\", \"scratch_bytes\", ..}\n";
 
 static const struct option long_options[] = {{"filter", required_argument, NULL, 'f'},
                                              {"device", required_argument, NULL, 'd'},

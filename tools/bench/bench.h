@@ -65,6 +65,7 @@ typedef struct bench_training_setup {
     rlxvk_precision precision;
     const regex_t *filter; /* of the nets' names; NULL: all */
     int64_t share;         /* what sizes are divided by, for slow devices */
+    bool json;             /* print an array of objects */
 } bench_training_setup;
 
 /* Whole training steps. In bench_training.c. */

@@ -39,6 +39,13 @@
             "attention layout=bhsd mask=" MASK " in=q:f32:1x" #H "x" #Q "x" #D                     \
             ":unit;k:f32:1x" #HKV "x" #K "x" #D ":unit;v:f32:1x" #HKV "x" #K "x" #D                \
     }
+/* Both passes in one graph, which share what they can. */
+#define ATTENTION_AND_GRADIENT(SHAPE)                                                              \
+    {                                                                                              \
+        "attention and gradient causal " SHAPE,                                                    \
+            "attention gradient=beside layout=bhsd mask=causal in=q:f32:" SHAPE                    \
+            ":unit;k:f32:" SHAPE ":unit;v:f32:" SHAPE ":unit;dy:f32:" SHAPE ":unit"                \
+    }
 
 /* Eight ops on N elements, as one kernel and as eight. */
 #define CHAIN(LABEL, REGIONS, STEPS, N)                                                            \
@@ -113,6 +120,9 @@ const bench_case bench_gpu_cases[] = {
     {"group_norm_backward 8x512x64x64, 32 groups",
      "group_norm_backward_input groups=32 "
      "in=x:f32:8x512x64x64;gamma:f32:512;dy:f32:8x512x64x64"},
+    {"group_norm gradient 8x512x64x64, 32 groups",
+     "group_norm gradient=alone groups=32 "
+     "in=x:f32:8x512x64x64;gamma:f32:512;beta:f32:512;dy:f32:8x512x64x64"},
     {"gather_backward 65536 rows of 1024 to 32000",
      "gather_backward axis=0 dim=32000 in=dy:f32:65536x1024;idx:f32:65536:index:32000"},
     {"batch_norm_training 64x64x112x112",
@@ -257,6 +267,8 @@ const bench_case bench_gpu_cases[] = {
     {"attention_backward 8x16x512x64",
      "attention_backward layout=bhsd mask=none in=q:f32:8x16x512x64:unit;k:f32:8x16x512x64:unit;"
      "v:f32:8x16x512x64;dy:f32:8x16x512x64:unit"},
+    ATTENTION_AND_GRADIENT("1x32x2048x128"),
+    ATTENTION_AND_GRADIENT("8x12x1024x64"),
     {"selective_scan_backward 4x2048, 4096 channels, state 16",
      "selective_scan_backward in=x:f32:4x2048x4096:unit;delta:f32:4x2048x4096:range:0:1;"
      "a:f32:4096x16:range:-1:-0.01;b:f32:4x2048x16:unit;c:f32:4x2048x16:unit;"
@@ -277,6 +289,10 @@ const bench_case bench_gpu_cases[] = {
     {"lstm_backward_gates 512 steps, 1024 hidden, batch 1",
      "lstm_backward_gates in=z:f32:1x512x4096;w_hh:f32:4096x1024:range:-0.03:0.03;"
      "dy:f32:1x512x1024:unit"},
+    {"lstm and gradient 512 steps, 1024 hidden, batch 1",
+     "lstm gradient=beside hidden=1024 layers=1 bidirectional=0 "
+     "in=x:f32:1x512x1024;w_ih:f32:4194304:range:-0.03:0.03;"
+     "w_hh:f32:4194304:range:-0.03:0.03;bias:f32:4096:unit;dy:f32:1x512x1024:unit"},
     {"lstm_backward_gates 128 steps, 512 hidden, batch 64",
      "lstm_backward_gates in=z:f32:64x128x2048;w_hh:f32:2048x512:range:-0.04:0.04;"
      "dy:f32:64x128x512:unit"},
@@ -304,6 +320,14 @@ const bench_case bench_cpu_cases[] = {
     QUANT_CASES(64, 1024, 3584, 3808, 2016, 2940),
     ATTENTION("causal 1x4x256x64", "causal", 4, 4, 256, 256, 64),
     ATTENTION("decode 8 heads (2 kv) 2048x64", "none", 8, 2, 1, 2048, 64),
+    ATTENTION_AND_GRADIENT("1x4x256x64"),
+    {"group_norm gradient 1x64x64x64, 32 groups",
+     "group_norm gradient=alone groups=32 "
+     "in=x:f32:1x64x64x64;gamma:f32:64;beta:f32:64;dy:f32:1x64x64x64"},
+    {"lstm and gradient 64 steps, 128 hidden, batch 1",
+     "lstm gradient=beside hidden=128 layers=1 bidirectional=0 "
+     "in=x:f32:1x64x128;w_ih:f32:65536:range:-0.09:0.09;w_hh:f32:65536:range:-0.09:0.09;"
+     "bias:f32:512:unit;dy:f32:1x64x128:unit"},
     /* Convolution. */
     {"conv 3x3 1x32x56x56 -> 64", "conv padding=1,1 in=x:f32:1x32x56x56:unit;w:f32:64x32x3x3:unit"},
     {"conv 1x1 1x128x28x28 -> 128", "conv in=x:f32:1x128x28x28:unit;w:f32:128x128x1x1:unit"},

@@ -31,9 +31,8 @@ static rlxvk_tensor vector(bench_net *n, int64_t length, double base)
     return add_parameter(n, RLXVK_SHAPE(length), 0, base, true);
 }
 
-static rlxvk_tensor mean_loss(bench_net *n, rlxvk_tensor logits, int64_t rows)
+static rlxvk_tensor mean_loss(bench_net *n, rlxvk_tensor logits, rlxvk_tensor y)
 {
-    rlxvk_tensor y = rlxvk_param(n->graph, "y", RLXVK_F32, RLXVK_SHAPE(rows));
     rlxvk_tensor losses = rlxvk_softmax_cross_entropy(n->graph, logits, y);
     return rlxvk_reduce_mean(n->graph, losses, (int32_t[]){0}, 1, false);
 }
@@ -80,7 +79,7 @@ rlxvk_tensor bench_gpt2(bench_net *n, int64_t share, uint64_t *out_items)
     rlxvk_graph *g = n->graph;
     int64_t batch = MAX(8 / share, 1), heads = MAX(GPT2_HEADS / share, 1);
     int64_t width = heads * GPT2_HEAD, rows = batch * GPT2_CONTEXT, tokens = GPT2_TOKENS / share;
-    rlxvk_tensor x = n->x = rlxvk_param(g, "x", RLXVK_F32, RLXVK_SHAPE(rows));
+    rlxvk_tensor x = n->x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows));
     rlxvk_tensor embedding = weight(n, RLXVK_SHAPE(tokens, width), 0.02);
     rlxvk_tensor places = weight(n, RLXVK_SHAPE(GPT2_CONTEXT, width), 0.02);
     rlxvk_tensor h =
@@ -93,7 +92,8 @@ rlxvk_tensor bench_gpt2(bench_net *n, int64_t share, uint64_t *out_items)
     }
     rlxvk_matmul_options tied = {.transpose_b = true};
     *out_items = (uint64_t)rows;
-    return mean_loss(n, rlxvk_matmul_with(g, normalize(n, h, width), embedding, &tied), rows);
+    rlxvk_tensor y = rlxvk_input(g, "y", RLXVK_F32, RLXVK_SHAPE(rows));
+    return mean_loss(n, rlxvk_matmul_with(g, normalize(n, h, width), embedding, &tied), y);
 }
 
 /* ---- The byte model ---- */
@@ -113,8 +113,8 @@ rlxvk_tensor bench_byte_model(bench_net *n, int64_t share, uint64_t *out_items)
         lm_tensor t = lm_tensor_at(&shape, i);
         p[i] = add_parameter(n, lm_tensor_shape(&t), t.deviation, t.base, true);
     }
-    rlxvk_tensor x = n->x = rlxvk_param(n->graph, "x", RLXVK_F32, RLXVK_SHAPE(rows));
-    rlxvk_tensor y = rlxvk_param(n->graph, "y", RLXVK_F32, RLXVK_SHAPE(rows));
+    rlxvk_tensor x = n->x = rlxvk_input(n->graph, "x", RLXVK_F32, RLXVK_SHAPE(rows));
+    rlxvk_tensor y = rlxvk_input(n->graph, "y", RLXVK_F32, RLXVK_SHAPE(rows));
     loss = p ? lm_loss(n->graph, &shape, p, x, y, batch, n->recompute) : RLXVK_NONE;
     memory_free(p);
     *out_items = (uint64_t)rows;
@@ -156,6 +156,7 @@ rlxvk_tensor bench_resnet18(bench_net *n, int64_t share, uint64_t *out_items)
     rlxvk_graph *g = n->graph;
     int64_t batch = MAX(64 / (share * share), 2), side = MAX(224 / share, 32), classes = 1000;
     rlxvk_tensor x = n->x = rlxvk_param(g, "x", RLXVK_F32, RLXVK_SHAPE(batch, 3, side, side));
+    rlxvk_tensor y = rlxvk_param(g, "y", RLXVK_F32, RLXVK_SHAPE(batch));
     x = rlxvk_relu(g, conv_norm(n, x, 64, 7, 2));
     x = rlxvk_pool_max(g, x, &pool);
     for (int64_t stage = 0, width = 64; stage < 4; stage++, width *= 2)
@@ -167,5 +168,5 @@ rlxvk_tensor bench_resnet18(bench_net *n, int64_t share, uint64_t *out_items)
     x = rlxvk_reduce_mean(g, x, (int32_t[]){2, 3}, 2, false);
     rlxvk_tensor w = weight(n, RLXVK_SHAPE(512, classes), 0.04);
     *out_items = (uint64_t)batch;
-    return mean_loss(n, rlxvk_add(g, rlxvk_matmul(g, x, w), vector(n, classes, 0)), batch);
+    return mean_loss(n, rlxvk_add(g, rlxvk_matmul(g, x, w), vector(n, classes, 0)), y);
 }

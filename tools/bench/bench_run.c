@@ -1,7 +1,14 @@
-/* One bench case: copies of the op on leaves of their own, random content, timed runs. */
+/*
+ * One bench case: copies of the op on leaves of their own, random content, timed runs.
+ *
+ * gradient=alone times the gradients of all leaves but "dy", which is that of the result, instead
+ * of the result; gradient=beside both, in one graph.
+ */
 #include "cli/option.h"
 #include "bench/bench.h"
 #include "exec/state.h"
+
+#include <rlxvk_train.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,6 +48,16 @@ double bench_median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare_doubles);
     return count ? values[count / 2] : 0;
+}
+
+static bool has_gradient(const case_spec *s)
+{
+    return case_word(s, "gradient", NULL) != NULL;
+}
+
+static bool has_result(const case_spec *s)
+{
+    return strcmp(case_word(s, "gradient", "beside"), "beside") == 0;
 }
 
 /* ---- Work of one op ---- */
@@ -88,12 +105,13 @@ static double count_flops(const case_spec *s, const rlxvk_shape *y)
         const rlxvk_shape *x = leaf_shape(s, "x");
         return 2 * elements(y) * (double)x->dims[x->rank - 1];
     }
-    if (strncmp(s->row, "attention", 9) == 0) { /* two products, or the five of its gradients */
+    if (strncmp(s->row, "attention", 9) == 0) { /* two products, the five of its gradients, both */
         bool causal = strcmp(case_word(s, "mask", "none"), "causal") == 0;
         const rlxvk_shape *q = leaf_shape(s, "q");
         double queries = (double)q->dims[2], keys = (double)leaf_shape(s, "k")->dims[2];
         double seen = causal ? keys - (queries - 1) / 2 : keys; /* of a query, on average */
-        return (strcmp(s->row, "attention") == 0 ? 4 : 10) * elements(q) * seen;
+        double products = strcmp(s->row, "attention") == 0 ? (has_gradient(s) ? 7 : 2) : 5;
+        return 2 * products * elements(q) * seen;
     }
     return count_conv_flops(s, y);
 }
@@ -104,14 +122,15 @@ static double leaf_bytes(const case_input *leaf)
     return (double)case_length(leaf) * (case_is_raw(leaf) ? 1 : word);
 }
 
-/* Every operand once, but of a gathered table only the rows that are read. */
+/* Every operand and gradient once, but of a gathered table only the rows that are read. */
 static double count_bytes(const case_spec *s, const rlxvk_shape *y)
 {
     bool complex = strcmp(s->row, "fft") == 0;
-    double bytes = (complex ? 8 : 4) * elements(y);
+    double bytes = has_result(s) ? (complex ? 8 : 4) * elements(y) : 0;
     for (size_t i = 0; i < s->input_count; i++) {
         bool table = strcmp(s->row, "gather") == 0 && i == 0;
-        bytes += table ? 4 * elements(y) : leaf_bytes(&s->inputs[i]);
+        bool differentiated = has_gradient(s) && strcmp(s->inputs[i].name, "dy") != 0;
+        bytes += table ? 4 * elements(y) : leaf_bytes(&s->inputs[i]) * (differentiated ? 2 : 1);
     }
     return bytes;
 }
@@ -122,6 +141,19 @@ static void leaf_name(const bench *b, size_t input, uint32_t copy, char out[40])
 {
     text name = {out, 40, 0};
     text_append(&name, "%s%u", b->spec.inputs[input].name, copy);
+}
+
+static void output_gradients(const bench *b, const rlxvk_tensor *leaves, rlxvk_tensor y)
+{
+    rlxvk_tensor wrt[CASE_MAX_INPUTS], gradients[CASE_MAX_INPUTS];
+    rlxvk_tensor dy = case_tensor(&b->spec, leaves, "dy");
+    size_t count = 0;
+    for (size_t i = 0; i < b->spec.input_count; i++)
+        if (leaves[i].id != dy.id)
+            wrt[count++] = leaves[i];
+    rlxvk_grad(b->graph, y, dy, wrt, count, gradients);
+    for (size_t i = 0; i < count; i++)
+        rlxvk_graph_output(b->graph, gradients[i]);
 }
 
 static rlxvk_status build(bench *b, rlxvk_shape *out_shape)
@@ -142,7 +174,10 @@ static rlxvk_status build(bench *b, rlxvk_shape *out_shape)
                 rlxvk_param(b->graph, name, b->spec.inputs[i].dtype, b->spec.inputs[i].shape);
         }
         y = family->build(b->graph, &b->spec, leaves);
-        rlxvk_graph_output(b->graph, y);
+        if (has_result(&b->spec))
+            rlxvk_graph_output(b->graph, y);
+        if (has_gradient(&b->spec))
+            output_gradients(b, leaves, y);
         *out_shape = rlxvk_tensor_shape(b->graph, y);
     }
     if (rlxvk_graph_status(b->graph) != RLXVK_OK)

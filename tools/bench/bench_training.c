@@ -1,12 +1,12 @@
 /*
  * rlxvk bench --training: whole steps of training (forward, backward, clipping, optimizer) of nets
  * that are known: time, memory, and what a run of one consists of. Times are medians of the clock,
- * from a batch on the device, as params hold it, to the loss on the host.
+ * to the loss: from the upload of tokens, or from images that lie on the device as params do.
  */
 #include "bench/bench.h"
 #include "bench/bench_nets.h"
 #include "cli/output.h"
-#include "graph/graph.h"
+#include "exec/state.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +31,7 @@ typedef struct training {
     const task *task;
     bench_net net;
     rlxvk_executable *executable;
+    float *x, *y;
     uint64_t items, x_length;
     uint32_t random;
 } training;
@@ -108,21 +109,17 @@ static rlxvk_status set_values(training *t)
     return status;
 }
 
-static rlxvk_status set_batch(training *t)
+static rlxvk_status make_batch(training *t)
 {
-    bool images = t->task->images;
-    float *x = memory_allocate(t->x_length * sizeof *x), *y = memory_allocate(t->items * sizeof *y);
-    rlxvk_status status;
-    TRY(x && y ? RLXVK_OK : status_fail_memory("batch"));
+    rlxvk_status status = RLXVK_OK;
+    t->x = memory_allocate(t->x_length * sizeof *t->x);
+    t->y = memory_allocate(t->items * sizeof *t->y);
+    TRY(t->x && t->y ? RLXVK_OK : status_fail_memory("batch"));
     for (uint64_t i = 0; i < t->x_length; i++)
-        x[i] = images ? uniform(t) : floorf(fabsf(uniform(t)) * 319);
+        t->x[i] = t->task->images ? uniform(t) : floorf(fabsf(uniform(t)) * 319);
     for (uint64_t i = 0; i < t->items; i++)
-        y[i] = floorf(fabsf(uniform(t)) * (images ? CLASSES - 1 : 319));
-    TRY(rlxvk_set_param(t->executable, "x", x, t->x_length));
-    TRY(rlxvk_set_param(t->executable, "y", y, t->items));
+        t->y[i] = floorf(fabsf(uniform(t)) * (t->task->images ? CLASSES - 1 : 319));
 error:
-    memory_free(x);
-    memory_free(y);
     return status;
 }
 
@@ -137,7 +134,11 @@ static rlxvk_status prepare(training *t)
     t->x_length = shape_numel(&x);
     TRY(rlxvk_compile(t->setup->context, t->net.graph, &options, &t->executable));
     TRY(set_values(t));
-    TRY(set_batch(t));
+    TRY(make_batch(t));
+    if (t->task->images) {
+        TRY(rlxvk_set_param(t->executable, "x", t->x, t->x_length));
+        TRY(rlxvk_set_param(t->executable, "y", t->y, t->items));
+    }
 error:
     return status;
 }
@@ -146,61 +147,110 @@ error:
 
 static rlxvk_status run(training *t, float *out_loss)
 {
+    const rlxvk_run_input inputs[] = {{.name = "x", .data = t->x, .length = t->x_length},
+                                      {.name = "y", .data = t->y, .length = t->items}};
     rlxvk_run_output output = {.index = 0, .buffer = out_loss, .length = 1};
-    return rlxvk_run(t->executable, NULL, 0, &output, 1);
+    return rlxvk_run(t->executable, inputs, t->task->images ? 0 : 2, &output, 1);
 }
 
-static void print_line(const training *t, double seconds, const float losses[2])
-{
+typedef struct step_report {
     rlxvk_memory_report memory;
     rlxvk_plan_report plan;
-    rlxvk_executable_memory(t->executable, &memory);
-    rlxvk_executable_plan(t->executable, &plan);
-    double bytes = (double)(memory.weight_bytes + memory.state_bytes + memory.scratch_bytes);
-    print_progress(NULL);
+    double seconds, rate, bytes;
+    float losses[2];
+} step_report;
+
+static void print_text(const training *t, const step_report *r)
+{
     printf("%-12s%-11s %9.2f ms %10.0f %s/s  %8.1f MB (scratch %.1f, at least %.1f; computed again "
            "%.1f)  %u submissions, %u host steps, %u dispatches; loss %.4f, then %.4f\n",
-           t->task->name, t->net.recompute ? " recompute" : "", 1e3 * seconds,
-           (double)t->items / seconds, t->task->unit, 1e-6 * bytes,
-           1e-6 * (double)memory.scratch_bytes, 1e-6 * (double)memory.scratch_lower_bound,
-           1e-6 * (double)memory.recomputed_bytes, plan.submissions_per_run, plan.host_steps,
-           plan.dispatches, (double)losses[0], (double)losses[1]);
-    fflush(stdout);
+           t->task->name, t->net.recompute ? " recompute" : "", 1e3 * r->seconds, r->rate,
+           t->task->unit, 1e-6 * r->bytes, 1e-6 * (double)r->memory.scratch_bytes,
+           1e-6 * (double)r->memory.scratch_lower_bound, 1e-6 * (double)r->memory.recomputed_bytes,
+           r->plan.submissions_per_run, r->plan.host_steps, r->plan.dispatches,
+           (double)r->losses[0], (double)r->losses[1]);
 }
 
-static rlxvk_status measure(training *t)
+static void print_object(const training *t, const step_report *r, bool first)
+{
+    const json_figure figures[] = {{"sizes_divided_by", (double)t->setup->share},
+                                   {"ms", 1e3 * r->seconds},
+                                   {"items_per_second", r->rate},
+                                   {"bytes", r->bytes},
+                                   {"scratch_bytes", (double)r->memory.scratch_bytes},
+                                   {"scratch_lower_bound", (double)r->memory.scratch_lower_bound},
+                                   {"recomputed_bytes", (double)r->memory.recomputed_bytes},
+                                   {"submissions", r->plan.submissions_per_run},
+                                   {"host_steps", r->plan.host_steps},
+                                   {"dispatches", r->plan.dispatches},
+                                   {"first_loss", (double)r->losses[0]},
+                                   {"last_loss", (double)r->losses[1]}};
+    printf("%s\n  {\"net\": ", first ? "" : ",");
+    print_json_string(stdout, t->task->name);
+    printf(", \"items\": \"%s\", \"precision\": \"%s\", \"recompute\": %s", t->task->unit,
+           rlxvk_precision_name(t->executable->program->options.precision),
+           t->net.recompute ? "true" : "false");
+    print_json_figures(stdout, figures, ARRAY_COUNT(figures));
+    printf("}");
+}
+
+static rlxvk_status measure(training *t, step_report *out)
 {
     double times[STEPS];
-    float losses[2], loss;
+    float loss;
     int steps = t->setup->share > 1 ? 3 : STEPS;
     rlxvk_status status;
     TRY(prepare(t));
-    TRY(run(t, &losses[0]));
+    TRY(run(t, &out->losses[0]));
     TRY(run(t, &loss));
     for (int i = 0; i < steps; i++) {
         double start = clock_seconds();
-        TRY(run(t, &losses[1]));
+        TRY(run(t, &out->losses[1]));
         times[i] = clock_seconds() - start;
     }
-    print_line(t, bench_median(times, (size_t)steps), losses);
+    out->seconds = bench_median(times, (size_t)steps);
+    out->rate = (double)t->items / out->seconds;
+    rlxvk_executable_memory(t->executable, &out->memory);
+    rlxvk_executable_plan(t->executable, &out->plan);
+    out->bytes =
+        (double)(out->memory.weight_bytes + out->memory.state_bytes + out->memory.scratch_bytes);
 error:
     return status;
+}
+
+static void training_destroy(training *t)
+{
+    memory_free(t->x);
+    memory_free(t->y);
+    rlxvk_executable_destroy(t->executable);
+    rlxvk_graph_destroy(t->net.graph);
+    VECTOR_FREE(&t->net.parameters);
 }
 
 rlxvk_status bench_training(const bench_training_setup *setup)
 {
     rlxvk_status status = RLXVK_OK;
-    if (setup->share > 1)
+    uint32_t printed = 0;
+    if (setup->json)
+        printf("[");
+    else if (setup->share > 1)
         printf("sizes divided by %lld\n", (long long)setup->share);
     for (size_t i = 0; i < 2 * ARRAY_COUNT(tasks) && status == RLXVK_OK; i++) {
         training t = {.setup = setup, .task = &tasks[i / 2], .net.recompute = i % 2, .random = 1};
+        step_report report;
         if (setup->filter && regexec(setup->filter, t.task->name, 0, NULL, 0) != 0)
             continue;
         print_progress(t.task->name);
-        status = measure(&t);
-        rlxvk_executable_destroy(t.executable);
-        rlxvk_graph_destroy(t.net.graph);
-        VECTOR_FREE(&t.net.parameters);
+        status = measure(&t, &report);
+        print_progress(NULL);
+        if (status == RLXVK_OK && setup->json)
+            print_object(&t, &report, printed++ == 0);
+        else if (status == RLXVK_OK)
+            print_text(&t, &report);
+        fflush(stdout);
+        training_destroy(&t);
     }
+    if (setup->json)
+        printf("\n]\n");
     return status;
 }

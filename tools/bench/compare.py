@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Times rlxvk beside PyTorch on one GPU, in one run, and prints the README's performance table.
 
-    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges]
+    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --training]
 
 Needs python3; PyTorch with CUDA for the second column (cuBLAS, cuDNN, cuFFT; exact f32, no TF32). Every row names a case of
-`rlxvk bench`, whose time, bytes and operations are used; PyTorch does the same work on operands that no cache holds.
+`rlxvk bench`, or several whose times add, and their time, bytes and operations are used; PyTorch does the same work on
+operands that no cache holds. With --training, a second table has the whole steps of `rlxvk bench --training` (compare_nets.py).
 """
 import argparse
 import json
@@ -46,6 +47,7 @@ def time_us(torch, function, sets):
     times = []
     for _ in range(RUNS):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda._sleep(burst * 100000)  # cycles, in which the host gets ahead: calls of autograd are slow to start
         begin.record()
         for i in range(burst):
             function(*sets[i % len(sets)])
@@ -82,9 +84,23 @@ def transform(lines, length):
     return run
 
 
+def gradient(function, *shapes, whole=False):
+    """What autograd makes of the function's result on operands of these shapes; `whole`: the function's own pass, too."""
+    def run(t, f):
+        sets = []
+        for leaves in operands(t, *shapes):
+            y = function(t, f, *[x.requires_grad_() for x in leaves])
+            sets.append([leaves, None if whole else y, t.rand_like(y)])
+        def call(leaves, y, dy):
+            y = function(t, f, *leaves) if y is None else y
+            return t.autograd.grad(y, leaves, dy, retain_graph=not whole)
+        return time_us(t, call, sets)
+    return run
+
+
 NORM = lambda n: lambda t, f, x: f.layer_norm(x, (n,))
 RMS = lambda n: lambda t, f, x: f.rms_norm(x, (n,))
-# (title, label of the bench case, unit, PyTorch or None)
+# (title, label of the bench case or tuple of several, unit, PyTorch or None)
 ROWS = [
     ("copy of 64M elements", "copy 67108864", "TB/s", rows(lambda t, f, x: x.clone(), (1 << 26,))),
     ("add of 64M elements", "add 67108864", "TB/s", rows(lambda t, f, a, b: a + b, (1 << 26,), (1 << 26,))),
@@ -173,28 +189,119 @@ EDGE_ROWS = [
 ]
 
 
+def lstm_and_gradient(batch, steps, hidden):
+    def run(t, f):
+        layer = t.nn.LSTM(hidden, hidden, batch_first=True, device="cuda")
+        sets = [[x.requires_grad_(), dy] for x, dy in operands(t, (batch, steps, hidden), (batch, steps, hidden))]
+        return time_us(t, lambda x, dy: t.autograd.grad(layer(x)[0], [x, *layer.parameters()], dy), sets)
+    return run
+
+
+def adamw(count):
+    def run(t, f):
+        p = t.nn.Parameter(t.rand(count, device="cuda"))
+        p.grad = t.rand(count, device="cuda")
+        return time_us(t, t.optim.AdamW([p], fused=True).step, [[]])
+    return run
+
+
+def cross_entropy(timed, lines, classes):
+    def run(t, f):
+        labels = t.randint(classes, (lines,), device="cuda")
+        return timed(lambda t, f, x: f.cross_entropy(x, labels, reduction="none"), (lines, classes))(t, f)
+    return run
+
+
+NORM_PARTS = lambda norm, shape: tuple(f"{norm}_backward_{part} {shape}" for part in ("input", "parameters"))
+CONV = ((32, 256, 56, 56), (256, 256, 3, 3))
+TRAINING_ROWS = [
+    *[(f"causal attention and its gradient {'x'.join(map(str, shape))}",
+       f"attention and gradient causal {'x'.join(map(str, shape))}", "TFLOP/s",
+       gradient(lambda t, f, q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=True), *[shape] * 3, whole=True))
+      for shape in ((1, 32, 2048, 128), (8, 12, 1024, 64))],
+    ("gradient of layer norm 4096x4096", NORM_PARTS("layer_norm", "4096x4096"), "TB/s",
+     gradient(lambda t, f, x, w, b: f.layer_norm(x, (4096,), w, b), (4096, 4096), (4096,), (4096,))),
+    ("gradient of rms norm 32768x1024", NORM_PARTS("rms_norm", "32768x1024"), "TB/s",
+     gradient(lambda t, f, x, w: f.rms_norm(x, (1024,), w, 1e-5), (32768, 1024), (1024,))),
+    ("gradient of group norm 8x512x64x64, 32 groups", "group_norm gradient 8x512x64x64, 32 groups", "TB/s",
+     gradient(lambda t, f, x, w, b: f.group_norm(x, 32, w, b), (8, 512, 64, 64), (512,), (512,))),
+    ("gradient of softmax 4096x4096", "softmax_backward 4096x4096", "TB/s",
+     gradient(lambda t, f, x: t.softmax(x, -1), (4096, 4096))),
+    ("gradient of gelu of 64M", "activation_backward gelu 67108864", "TB/s", gradient(lambda t, f, x: f.gelu(x), (1 << 26,))),
+    ("cross entropy 4096x32000", "cross entropy 4096x32000", "TB/s", cross_entropy(rows, 4096, 32000)),
+    ("its gradient", "cross entropy backward 4096x32000", "TB/s", cross_entropy(gradient, 4096, 32000)),
+    ("gradient of conv 3x3 32x256x56x56 -> 256 by its input", "conv_backward_input 3x3 32x256x56x56 -> 256", "TFLOP/s",
+     rows(lambda t, f, dy, w: t.nn.grad.conv2d_input(CONV[0], w, dy, padding=1), *CONV)),
+    ("by its weight", "conv_backward_weight 3x3 32x256x56x56 -> 256", "TFLOP/s",
+     rows(lambda t, f, x, dy: t.nn.grad.conv2d_weight(x, CONV[1], dy, padding=1), CONV[0], CONV[0])),
+    ("gradient of max pool 3x3/2 32x64x112x112", "pool_max_backward 3x3/2 32x64x112x112", "TB/s",
+     gradient(lambda t, f, x: f.max_pool2d(x, 3, 2, 1), (32, 64, 112, 112))),
+    ("gradient of an embedding, 65,536 ids of 32000x1024", "gather_backward 65536 rows of 1024 to 32000", "TB/s",
+     gradient(lambda t, f, w: f.embedding(t.randint(32000, (65536,), device="cuda"), w), (32000, 1024))),
+    ("lstm, 512 steps, 1024 hidden, batch 1", "lstm 512 steps, 1024 hidden, batch 1", "TB/s", lstm(1, 512, 1024)),
+    ("the same and its gradient", "lstm and gradient 512 steps, 1024 hidden, batch 1", "TB/s", lstm_and_gradient(1, 512, 1024)),
+    ("AdamW on 100M values", "adamw 100000000", "TB/s", adamw(100000000)),
+]
+
+
+def run_bench(program, *options):
+    out = subprocess.run([program, "bench", "--json", *options], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(out)
+
+
+def labels_of(row):
+    return (row[1],) if isinstance(row[1], str) else row[1]
+
+
 def bench(program, table):
-    labels = "|".join("^" + re.escape(label).replace("\\ ", " ") + "$" for _, label, _, _ in table)
-    out = subprocess.run([program, "bench", "--json", "--filter", labels], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return {row["case"]: row for row in json.loads(out)}
+    labels = [label for row in table for label in labels_of(row)]
+    cases = "|".join("^" + re.escape(label).replace("\\ ", " ") + "$" for label in labels)
+    return {row["case"]: row for row in run_bench(program, "--filter", cases)}
+
+
+def added(parts):
+    """One row of several, whose rates are those over all their time."""
+    if not all(parts):
+        return None
+    us = sum(part["us"] for part in parts)
+    return {"us": us, **{key: sum(part[key] * part["us"] for part in parts) / us for key in ("gbps", "gflops", "ceiling")}}
 
 
 def text_us(us):
     return f"{us / 1e3:.2f} ms" if us >= 1e3 else f"{us:.0f} us" if us >= 100 else f"{us:.1f} us"
 
 
+def print_steps(program, torch):
+    if torch:
+        import compare_nets
+    print("\n| training step | time | a second | memory | PyTorch | of PyTorch's speed | its memory |")
+    print("|---|---|---|---|---|---|---|")
+    for precision in ("f32", "f16", "bf16"):
+        for step in run_bench(program, "--training", "--precision", precision):
+            title = f"{step['net']}, {precision}{', recomputing' if step['recompute'] else ''}"
+            beside = ("", "", "")
+            if torch:
+                ms, size = compare_nets.measure(step["net"], precision, step["recompute"])
+                beside = (f"{ms:.1f} ms", f"{100 * ms / step['ms']:.0f} %", f"{size / 1e9:.2f} GB")
+            print(f"| {title} | {step['ms']:.1f} ms | {step['items_per_second']:,.0f} {step['items']} | "
+                  f"{step['bytes'] / 1e9:.2f} GB | {beside[0]} | {beside[1]} | {beside[2]} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/bin/rlxvk")
     parser.add_argument("--skip-torch", action="store_true")
-    parser.add_argument("--edges", action="store_true", help="the shapes no variant was chosen for, instead")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--edges", action="store_true", help="the shapes no variant was chosen for, instead")
+    other.add_argument("--training", action="store_true", help="gradients and whole training steps, instead")
     arguments = parser.parse_args()
     torch, functional = (None, None) if arguments.skip_torch else load_torch()
-    table = EDGE_ROWS if arguments.edges else ROWS
+    table = EDGE_ROWS if arguments.edges else TRAINING_ROWS if arguments.training else ROWS
     results = bench(arguments.program, table)
     print("| work | time | rate | of ceiling | PyTorch | of PyTorch's speed |\n|---|---|---|---|---|---|")
-    for title, label, unit, function in table:
-        row = results.get(label)
+    for entry in table:
+        title, _, unit, function = entry
+        row = added([results.get(label) for label in labels_of(entry)])
         if not row:
             print(f"| {title} | not run | | | | |")
             continue
@@ -204,6 +311,8 @@ def main():
             torch.cuda.empty_cache()
         beside = (text_us(peer), f"{100 * peer / row['us']:.0f} %") if peer else ("", "")
         print(f"| {title} | {text_us(row['us'])} | {rate:.3g} {unit} | {100 * row['ceiling']:.0f} % | {beside[0]} | {beside[1]} |", flush=True)
+    if arguments.training:
+        print_steps(arguments.program, torch)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,14 @@ void print_json_number(FILE *file, double number)
     fputs(digits, file);
 }
 
+void print_json_figures(FILE *file, const json_figure *figures, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fprintf(file, ", \"%s\": ", figures[i].key);
+        print_json_number(file, figures[i].value);
+    }
+}
+
 void print_html(FILE *file, const char *string)
 {
     static const char *const entities[256] = {

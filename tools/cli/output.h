@@ -26,6 +26,12 @@ const char *write_error_text(int error);
 void print_json_string(FILE *file, const char *string);
 /* A JSON number of nine digits; null for NaN and infinities. */
 void print_json_number(FILE *file, double number);
+typedef struct json_figure {
+    const char *key;
+    double value;
+} json_figure;
+/* Members of an object that has others before them: `, "key": number` each. */
+void print_json_figures(FILE *file, const json_figure *figures, size_t count);
 void print_html(FILE *file, const char *string);
 
 /* Replaces the progress line on standard error, when that is a terminal; NULL clears it. */

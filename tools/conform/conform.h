@@ -12,6 +12,7 @@
 
 #include "conform/cases/table.h"
 #include "conform/golden.h"
+#include "op/evaluation.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -70,6 +71,17 @@ uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)
 
 /* See the top. */
 double conform_error(float got, double reference, double bound);
+
+typedef struct conform_word {
+    uint32_t node;
+    uint64_t element;
+} conform_word;
+
+/* What the precision may add to the error of each word, of a graph whose leaves are set; evaluates
+ * it, time and again (conform_precision.c). E_TOO_LARGE: that would take too long. */
+RLXVK_MUST_CHECK rlxvk_status conform_precision_errors(evaluation *v, rlxvk_precision precision,
+                                                       const conform_word *words, size_t count,
+                                                       double *out);
 
 /* ---- Report ---- */
 

@@ -94,6 +94,7 @@ static void lost_output_fails_every_command(void **state)
         "bench --help",
         "bench --filter '^copy'",
         "bench --filter '^copy' --json",
+        "bench --training --filter '^none' --json",
         "generate --help",
         "generate " MODEL " -p The -n 2 --greedy",
         "generate " MODEL " -p The -n 2 --greedy --json",
@@ -257,6 +258,19 @@ static void several_ops_can_be_named(void **state)
     assert_int_equal(run("conform --op abs,neg --case 0"), 2);
 }
 
+static void training_is_timed_in_json(void **state)
+{
+    (void)state;
+    assert_int_equal(run("bench --training --filter '^byte' --precision f16 --json"), 0);
+    assert_string_equal(got.err, "");
+    assert_ptr_equal(strstr(got.out, "[\n  {\"net\": \"byte model\", "), got.out);
+    assert_says(got.out, "\"precision\": \"f16\", \"recompute\": false, ");
+    assert_says(got.out, "},\n  {\"net\": \"byte model\", ");
+    assert_says(got.out, "\"precision\": \"f16\", \"recompute\": true, ");
+    assert_says(got.out, ", \"host_steps\": 0, ");
+    assert_says(got.out, "}\n]\n");
+}
+
 static void the_version_is_the_library_s(void **state)
 {
     char wanted[64];
@@ -294,6 +308,7 @@ int main(void)
         cmocka_unit_test(numbers_are_decimal_and_within_limits),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),
+        cmocka_unit_test(training_is_timed_in_json),
         cmocka_unit_test(the_version_is_the_library_s),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,178 @@
+"""The nets of tools/bench/bench_nets.c in PyTorch: time and memory of whole training steps, for compare.py --training.
+
+The same architectures, batches, losses, clipping and optimizers as tools/bench/bench_training.c, eager. A step goes from a
+batch in (pinned) memory of the host to the loss there; precisions but f32 are autocast's, without a scaled loss, and then
+convolutions have channels last, as PyTorch advises.
+"""
+import functools
+import statistics
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+STEPS = 12  # timed, behind two that are not
+DTYPES = {"f32": None, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+def attend(q, k, v):
+    """Causal, of [batch, context, heads, size] and as many or fewer heads of keys; to [batch, context, heads * size]."""
+    k, v = (x.repeat_interleave(q.shape[2] // x.shape[2], 2) for x in (k, v))
+    y = functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), is_causal=True)
+    return y.transpose(1, 2).flatten(2)
+
+
+class Gpt2Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.attention_norm, self.norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.all, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        x = x + self.output(attend(*self.all(self.attention_norm(x)).unflatten(-1, (3, self.heads, -1)).unbind(2)))
+        return x + self.down(functional.gelu(self.up(self.norm(x)), approximate="tanh"))
+
+
+class Gpt2(nn.Module):
+    def __init__(self, tokens=50257, context=1024, width=768, heads=12, blocks=12):
+        super().__init__()
+        self.embedding, self.places = nn.Embedding(tokens, width), nn.Embedding(context, width)
+        self.blocks = nn.ModuleList(Gpt2Block(width, heads) for _ in range(blocks))
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x, run):
+        x = self.embedding(x) + self.places.weight
+        for block in self.blocks:
+            x = run(block, x)
+        return functional.linear(self.norm(x), self.embedding.weight)
+
+
+class ByteBlock(nn.Module):
+    def __init__(self, width, heads, kv_heads, ffn, context):
+        super().__init__()
+        self.size = width // heads
+        linear = lambda inputs, outputs: nn.Linear(inputs, outputs, bias=False)
+        self.attention_norm, self.norm = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
+        self.query, self.key, self.value = (linear(width, n * self.size) for n in (heads, kv_heads, kv_heads))
+        self.output = linear(width, width)
+        self.gate, self.up, self.down = linear(width, ffn), linear(width, ffn), linear(ffn, width)
+        frequencies = 10000.0 ** (-2 * torch.arange(self.size // 2) / self.size)
+        angles = torch.arange(context)[:, None, None] * frequencies
+        self.register_buffer("cosines", angles.cos())
+        self.register_buffer("sines", angles.sin())
+
+    def rotate(self, x):
+        a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+        return torch.stack((a * self.cosines - b * self.sines, a * self.sines + b * self.cosines), -1).flatten(-2)
+
+    def forward(self, x):
+        h = self.attention_norm(x)
+        q, k, v = (part(h).unflatten(-1, (-1, self.size)) for part in (self.query, self.key, self.value))
+        x = x + self.output(attend(self.rotate(q), self.rotate(k), v))
+        h = self.norm(x)
+        return x + self.down(functional.silu(self.gate(h)) * self.up(h))
+
+
+class ByteModel(nn.Module):
+    def __init__(self, vocabulary=320, context=512, width=256, heads=4, kv_heads=2, ffn=768, blocks=6):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.blocks = nn.ModuleList(ByteBlock(width, heads, kv_heads, ffn, context) for _ in range(blocks))
+        self.norm, self.output = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, x, run):
+        x = self.embedding(x)
+        for block in self.blocks:
+            x = run(block, x)
+        return self.output(self.norm(x))
+
+
+def conv_norm(inputs, outputs, kernel, stride):
+    return nn.Sequential(nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outputs))
+
+
+class Residual(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.first, self.second = conv_norm(inputs, outputs, 3, stride), conv_norm(outputs, outputs, 3, 1)
+        self.side = conv_norm(inputs, outputs, 1, stride) if stride != 1 else nn.Identity()
+
+    def forward(self, x):
+        y = self.second(functional.relu(self.first(x), inplace=True))
+        return functional.relu(y + self.side(x), inplace=True)
+
+
+class ResNet18(nn.Module):
+    def __init__(self, classes=1000):
+        super().__init__()
+        self.stem = conv_norm(3, 64, 7, 2)
+        self.blocks = nn.ModuleList(Residual(max(64, 32 << stage) if not block else 64 << stage, 64 << stage,
+                                             2 if stage and not block else 1)
+                                    for stage in range(4) for block in range(2))
+        self.output = nn.Linear(512, classes)
+
+    def forward(self, x, run):
+        x = functional.max_pool2d(functional.relu(self.stem(x), inplace=True), 3, 2, 1)
+        for block in self.blocks:
+            x = run(block, x)
+        return self.output(x.mean((2, 3)))
+
+
+def tokens(batch, context):
+    return torch.randint(319, (batch, context)), torch.randint(319, (batch, context))
+
+
+# By the names of `rlxvk bench --training`: the net, and its batch.
+NETS = {"gpt2 124M": (Gpt2, lambda: tokens(8, 1024)),
+        "byte model": (ByteModel, lambda: tokens(16, 512)),
+        "resnet18": (ResNet18, lambda: (torch.rand(64, 3, 224, 224) * 2 - 1, torch.randint(999, (64,))))}
+
+
+def build(name, precision):
+    """A net on the device, its optimizer, and a batch on the host."""
+    make, batch = NETS[name]
+    net, (x, y) = make().cuda(), batch()
+    for p in net.parameters():
+        if p.dim() == 2:
+            nn.init.normal_(p, std=0.02)
+    if x.dim() == 4:
+        optimizer = torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9, foreach=True)
+        if precision != "f32":
+            net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+    else:
+        optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, fused=True)
+    return net, optimizer, x.pin_memory(), y.flatten().pin_memory()
+
+
+def measure(name, precision, recompute):
+    """Milliseconds of a step, and the most bytes that were allocated at once while the timed ones ran."""
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_allocated()
+    net, optimizer, x, y = build(name, precision)
+    kept = lambda block, h: block(h)
+    run = functools.partial(checkpoint, use_reentrant=False, preserve_rng_state=False) if recompute else kept
+
+    def step():
+        on_device, labels = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
+        with torch.autocast("cuda", DTYPES[precision], enabled=precision != "f32"):
+            loss = functional.cross_entropy(net(on_device, run).flatten(0, -2), labels)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        return loss.item()
+
+    times = []
+    for turn in range(2 + STEPS):
+        torch.cuda.synchronize()
+        if turn == 2:  # cuDNN has tried its algorithms
+            torch.cuda.reset_peak_memory_stats()
+        begin = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(times[2:]), torch.cuda.max_memory_allocated() - before
