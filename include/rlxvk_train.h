@@ -35,9 +35,10 @@ void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxv
 /* Marks a tensor that rlxvk_grad, called later, keeps from the forward pass until its gradient is
  * made. What the graph has computed between marks, and before the first, is then not kept: the
  * gradients compute it again from the marks before it, from inputs and params, once they get there.
- * What comes behind the last mark is kept, and so are results of ops that write in place. A mark at
- * the end of each of n equal layers leaves memory for n results and one layer, and makes a step a
- * forward pass longer; rlxvk_executable_memory says how much is computed again. */
+ * What comes behind the last mark is kept, and so are what params alone make and results of ops
+ * that write in place. A mark at the end of each of n equal layers leaves memory for n results and
+ * one layer, and makes a step a forward pass longer; rlxvk_executable_memory says how much is
+ * computed again. */
 void rlxvk_checkpoint(rlxvk_graph *g, rlxvk_tensor t);
 
 /* rlxvk_call of a body of one output whose gradient is said by `vjp`, in place of the body's own:
