@@ -11,6 +11,8 @@
 #include "args/matmul.h"
 #include "op/matmul/matmul_select.h"
 
+#include <math.h>
+
 #define ANY           UINT64_MAX
 #define LEAST_SLICE   256 /* K elements below which a split costs more than it gives */
 #define SLICE_UNIT    64  /* a multiple of every step */
@@ -27,7 +29,7 @@
 #define ZIGZAG  TILE_LOOP_ZIGZAG
 #define LIMITS  0, 0, ANY, ANY, ANY, 0
 #define FROM(m) m, 0, ANY, ANY, ANY, 0
-#define MANY    0, 0, ANY, ANY, ANY, 8
+#define MANY    0, 0, ANY, ANY, ANY, 5
 const matmul_class matmul_classes[] = {
     /* {name, settings}, form, threads, tile, registers, step, loop, rates, least m n, most m n k,
      * least tiles a compute unit */
@@ -133,30 +135,44 @@ uint64_t matmul_groups(const matmul_class *c, const matmul_shape *s, const devic
 #define TILE_START     40.0     /* elements of K that starting and ending a tile costs */
 #define REGISTERS      65536    /* of a unit; an invocation has those of its sums and these more: */
 #define REGISTERS_MORE 64u
+#define LOOP_MORE      96u  /* of loops that are not plain, with sums of 8 x 8 */
 #define ROWS_MORE      56u  /* form rows, where b goes through shared memory */
 #define HALF_SPEED     1.5  /* groups of 32 invocations at which a unit is at half its speed */
 #define FULL_SPEED     16   /* and at its full one */
 #define ROWS_WAIT      10.0 /* workgroups of form rows that a unit could do while one waits */
 
-/* Of its rate, with this many workgroups to a unit. */
+/* Workgroups that fit on a unit. */
+static uint64_t most_resident(const matmul_class *c, uint64_t sums, uint64_t more)
+{
+    return MAX(REGISTERS / ((sums + more) * c->threads), 1u);
+}
+
+/* Of its rate, with this many workgroups on a unit. */
 static double unit_speed(const matmul_class *c, uint64_t groups)
 {
-    uint64_t most = REGISTERS / (c->register_m * c->register_n + REGISTERS_MORE);
-    double resident = (double)MIN(MAX(most, c->threads), groups * c->threads) / 32;
+    double resident = (double)(groups * c->threads) / 32;
     double speed = resident / (resident + HALF_SPEED) * (FULL_SPEED + HALF_SPEED) / FULL_SPEED;
     return MIN(speed, 1.0);
 }
 
-/* Workgroups of a unit, one after the other, that take as long. Those of form rows wait for memory
- * most of the time, and as long whether alone or with as many as fit. */
-static double unit_turns(const matmul_class *c, const matmul_shape *s, uint64_t groups)
+/* Workgroups of a unit, one after the other, that take as long. As many as fit begin together and
+ * end together, and a unit that is free takes as many again, whether others have any: so what is
+ * begun is a whole round, less so after several. Those of form rows wait for memory most of the
+ * time, and as long whether alone or with as many as fit. */
+static double unit_turns(const matmul_class *c, const matmul_shape *s, double groups)
 {
-    if (c->form != MATMUL_FORM_ROWS)
-        return (double)groups / unit_speed(c, groups);
-    uint64_t more = s->transpose_b ? ROWS_MORE : REGISTERS_MORE;
-    uint64_t registers = matmul_rows(c, s->m) * c->register_n + more;
-    uint64_t resident = MAX(REGISTERS / (registers * c->threads), 1u);
-    return (double)groups + ROWS_WAIT * (double)divide_up(groups, resident);
+    uint64_t sums = (uint64_t)c->register_m * c->register_n;
+    if (c->form == MATMUL_FORM_ROWS) {
+        uint64_t more = s->transpose_b ? ROWS_MORE : REGISTERS_MORE;
+        double fit = (double)most_resident(c, matmul_rows(c, s->m) * c->register_n, more);
+        return ceil(groups) + ROWS_WAIT * ceil(ceil(groups) / fit);
+    }
+    uint64_t resident = most_resident(c, sums, c->loop && sums >= 64 ? LOOP_MORE : REGISTERS_MORE);
+    if (groups <= (double)resident)
+        return ceil(groups) / unit_speed(c, (uint64_t)ceil(groups));
+    double rounds = groups / (double)resident;
+    double idle = (ceil(rounds) * (double)resident - groups) / floor(rounds);
+    return (groups + idle) / unit_speed(c, resident);
 }
 
 static uint64_t slice_of(const matmul_shape *s, uint64_t splits)
@@ -169,8 +185,9 @@ static double estimate(const matmul_class *c, const matmul_shape *s, const devic
 {
     uint64_t units = MAX(profile->compute_units, 1u), slice = slice_of(s, splits);
     splits = s->k ? divide_up(s->k, slice) : 1;
-    uint64_t groups = divide_up(matmul_groups(c, s, profile) * splits, units);
-    bool hard = s->transpose_b || s->k % 4 != 0 || s->n % 4 != 0; /* to bring b in */
+    double groups = (double)(matmul_groups(c, s, profile) * splits) / (double)units;
+    /* To bring a or b in. */
+    bool hard = s->transpose_b || s->k % 4 != 0 || s->n % 4 != 0 || (s->transpose_a && s->m % 4);
     double depth = (double)round_up(slice, c->step) + TILE_START;
     double work = unit_turns(c, s, groups) * (double)tile_rows(c, s) * c->tile_n * depth * 100 /
                   (hard ? c->rate_along : c->rate);
