@@ -254,7 +254,7 @@ static struct norm_args arguments(const norm_work *w, row_chunks chunks)
 /* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
 static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
-    uint32_t held = quads ? quads : ROW_MOST_QUADS;
+    uint32_t held = quads ? quads : w->tile.form->held;
     struct norm_args args = arguments(w, row_unbroken(w->view));
     dispatch d = row_dispatch_either(l, kernels, &w->tile, &args.rows);
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};

@@ -13,6 +13,8 @@
 #define CPU_THREADS 256
 /* Lanes for each compute unit that few rows are spread over. */
 #define LANES_WANTED 256
+/* Workgroups for each compute unit that take rows after one another. */
+#define GROUPS_AHEAD 4
 /* Lanes that ragged rows need for the words before and after their quads. */
 #define RAGGED_LANES 8
 
@@ -80,7 +82,7 @@ uint32_t row_quads(axis_view view, const row_tile *tile)
     uint64_t quads = divide_up(view.length, 4ull * tile->lanes);
     if (tile->form->form == ROW_FORM_RAGGED) /* which has words of its row outside them */
         quads = MAX(divide_up(view.length / 4, tile->lanes), 1);
-    if (quads > ROW_MOST_QUADS)
+    if (quads > tile->form->held)
         return 0;
     return tile->form->times ? (uint32_t)quads : power_of_two_from(quads, ROW_MOST_QUADS);
 }
@@ -134,8 +136,11 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
                       const struct row_args *rows)
 {
     dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
+    uint64_t groups = divide_up(rows->outputs, tile->size / tile->lanes);
+    if (tile->form->traits & ROW_AHEAD)
+        groups = MIN(groups, GROUPS_AHEAD * (uint64_t)MAX(l->profile->compute_units, 1));
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
-    lower_groups(l, &d, divide_up(rows->outputs, tile->size / tile->lanes));
+    lower_groups(l, &d, groups);
     return d;
 }
 

@@ -30,13 +30,13 @@ row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t 
 /* For kernels that come in one class only, the last. */
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most);
 /* Quads of registers with which a lane keeps its part of a row, few different numbers; 0 where that
- * takes more than ROW_MOST_QUADS. */
+ * takes more than its class holds. */
 #define ROW_MOST_QUADS 8
 uint32_t row_quads(axis_view view, const row_tile *tile);
-/* Whether a workgroup is to hold what it can of longer rows, too. */
+/* Whether a workgroup is to take longer rows, too, of which lanes hold what they can at a time. */
 static inline bool row_is_long(const row_tile *tile)
 {
-    return tile->form->threads > ROW_TILE_LARGEST;
+    return tile->form->traits & (ROW_REREAD | ROW_FLOWS);
 }
 /* The form of kernels that know quads and words only. */
 static inline uint32_t row_plain_form(const row_tile *tile)

@@ -17,16 +17,21 @@
 
 /* clang-format off */
 static const row_class classes[] = {
-    /* {name, settings, conditions}, subgroups, form, threads, times */
-    {{"long_quads",      ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,  1024, 8},
-    {{"long_ragged",     ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED, 1024, 8},
-    {{"subgroup_quads",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256, 4},
-    {{"subgroup_span",   ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_SPAN,    256, 4},
-    {{"subgroup_ragged", ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  256, 4},
-    {{"subgroup_words",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_WORDS,   256, 4},
-    {{"columns",         ON_NATIVE, 0},              false, ROW_FORM_COLUMNS, 256, 0},
-    {{"shared_quads",    ON_NATIVE, 0},              false, ROW_FORM_QUADS,     0, 4},
-    {{"shared_words",    ON_ALL,    0},              false, ROW_FORM_WORDS,     0, 0},
+    /* {name, settings, conditions}, subgroups, form, threads, times, held, traits */
+    {{"stream_quads",    ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256,  8,  4, ROW_FLOWS},
+    {{"stream_ragged",   ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  256,  8,  4, ROW_FLOWS},
+    {{"long_quads",      ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,  1024,  8,  8, ROW_REREAD},
+    {{"long_ragged",     ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED, 1024,  8,  8, ROW_REREAD},
+    {{"ahead_quads",     ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   512, 16, 25, ROW_AHEAD},
+    {{"ahead_ragged",    ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  512, 16, 25, ROW_AHEAD},
+    {{"ahead_1024",      ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,  1024,  8,  8, ROW_AHEAD},
+    {{"subgroup_quads",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256,  4,  8, 0},
+    {{"subgroup_span",   ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_SPAN,    256,  4,  8, 0},
+    {{"subgroup_ragged", ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  256,  4,  8, 0},
+    {{"subgroup_words",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_WORDS,   256,  4,  8, 0},
+    {{"columns",         ON_NATIVE, 0},              false, ROW_FORM_COLUMNS, 256,  0,  0, 0},
+    {{"shared_quads",    ON_NATIVE, 0},              false, ROW_FORM_QUADS,     0,  4,  8, 0},
+    {{"shared_words",    ON_ALL,    0},              false, ROW_FORM_WORDS,     0,  0,  8, 0},
 };
 /* clang-format on */
 const row_class *const rows_plain = &classes[ARRAY_COUNT(classes) - 1];
@@ -47,6 +52,19 @@ static bool has_form(const row_class *c, const row_shape *s)
     }
 }
 
+/* Rows, for workgroups that take one, or some, each. */
+static bool are_enough(const row_class *c, const row_shape *s, uint32_t compute_units)
+{
+    switch (c->traits) {
+    case ROW_FLOWS:
+        return s->rows >= 4ull * compute_units;
+    case ROW_AHEAD:
+        return s->rows >= 2ull * compute_units;
+    default:
+        return s->length <= 4 * LONGEST_HELD || 2 * s->rows >= compute_units;
+    }
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *p)
 {
     const row_class *c = row;
@@ -59,10 +77,10 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
         f.shared_bytes = 4 * ROW_SPAN_WORDS + SCRATCH_BYTES;
         f.suits = s->length <= LONGEST_SPAN;
     }
-    if (c->threads > 256) {
-        f.can = f.can && s->traits & ROW_REREAD;
-        f.suits = s->length > LONGEST_HELD &&
-                  (s->length <= 4 * LONGEST_HELD || 2 * s->rows >= p->compute_units);
+    if (c->traits) {
+        bool fits = c->traits != ROW_AHEAD || s->length <= 4ull * c->held * c->threads;
+        f.can = f.can && s->traits & c->traits && fits;
+        f.suits = s->length > LONGEST_HELD && are_enough(c, s, p->compute_units);
     }
     return f;
 }

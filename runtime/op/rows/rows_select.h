@@ -7,11 +7,13 @@
 
 /* What a kernel's rows are or may be. */
 enum row_trait {
-    ROW_WHOLE = 1,  /* whole quads at multiples of four, in every operand */
-    ROW_ALIKE = 2,  /* equally far from multiples of four in every operand */
-    ROW_COPIED = 4, /* through shared memory, by kernels that can */
-    ROW_REREAD = 8, /* longer than what registers hold, by kernels that can */
-    ROW_PARTED = 16 /* in quads of neighbouring rows, as row_traits found */
+    ROW_WHOLE = 1,   /* whole quads at multiples of four, in every operand */
+    ROW_ALIKE = 2,   /* equally far from multiples of four in every operand */
+    ROW_COPIED = 4,  /* through shared memory, by kernels that can */
+    ROW_REREAD = 8,  /* longer than what registers hold, by kernels that can */
+    ROW_PARTED = 16, /* in quads of neighbouring rows, as row_traits found */
+    ROW_AHEAD = 32,  /* by kernels that can load a row while they are at the one before */
+    ROW_FLOWS = 64   /* read once and not kept, by kernels that can */
 };
 
 typedef struct row_shape {
@@ -33,6 +35,9 @@ typedef struct row_class {
     uint16_t threads; /* of a workgroup; 0: the profile's */
     uint16_t times;   /* how much of a row a lane takes, against what the family asks for; 0: the
                          lanes follow the profile (row_tile_plain) */
+    uint8_t held;     /* quads that a lane has in registers at most */
+    uint32_t traits;  /* rows longer than these (ROW_REREAD, ROW_FLOWS), or one after another
+                         (ROW_AHEAD), by kernels that can */
 } row_class;
 
 /* The row for any shape and device: lanes follow the profile. */
