@@ -136,11 +136,8 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
                       const struct row_args *rows)
 {
     dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
-    uint64_t groups = divide_up(rows->outputs, tile->size / tile->lanes);
-    if (tile->form->traits & ROW_AHEAD)
-        groups = MIN(groups, GROUPS_AHEAD * (uint64_t)MAX(l->profile->compute_units, 1));
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
-    lower_groups(l, &d, groups);
+    lower_groups(l, &d, divide_up(rows->outputs, tile->size / tile->lanes));
     return d;
 }
 
@@ -148,4 +145,14 @@ dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const
                              const struct row_args *rows)
 {
     return row_dispatch(l, kernels[tile->form->subgroups], tile, rows);
+}
+
+dispatch row_dispatch_ahead(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
+                            const struct row_args *rows)
+{
+    dispatch d = row_dispatch_either(l, kernels, tile, rows);
+    uint64_t most = GROUPS_AHEAD * (uint64_t)MAX(l->profile->compute_units, 1);
+    if (tile->form->trait == ROW_AHEAD)
+        lower_groups(l, &d, MIN(divide_up(rows->outputs, tile->size / tile->lanes), most));
+    return d;
 }

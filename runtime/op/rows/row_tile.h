@@ -36,7 +36,7 @@ uint32_t row_quads(axis_view view, const row_tile *tile);
 /* Whether a workgroup is to take longer rows, too, of which lanes hold what they can at a time. */
 static inline bool row_is_long(const row_tile *tile)
 {
-    return tile->form->traits & (ROW_REREAD | ROW_FLOWS);
+    return tile->form->trait & (ROW_REREAD | ROW_FLOWS);
 }
 /* The form of kernels that know quads and words only. */
 static inline uint32_t row_plain_form(const row_tile *tile)
@@ -66,5 +66,8 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
 /* The same of a kernel that comes with and without subgroup operations. */
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
                              const struct row_args *rows);
+/* And of one whose workgroups go on to further rows where the class is for ROW_AHEAD. */
+dispatch row_dispatch_ahead(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
+                            const struct row_args *rows);
 
 #endif

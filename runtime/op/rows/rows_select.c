@@ -17,7 +17,7 @@
 
 /* clang-format off */
 static const row_class classes[] = {
-    /* {name, settings, conditions}, subgroups, form, threads, times, held, traits */
+    /* {name, settings, conditions}, subgroups, form, threads, times, held, trait */
     {{"stream_quads",    ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256,  8,  4, ROW_FLOWS},
     {{"stream_ragged",   ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  256,  8,  4, ROW_FLOWS},
     {{"long_quads",      ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,  1024,  8,  8, ROW_REREAD},
@@ -25,6 +25,7 @@ static const row_class classes[] = {
     {{"ahead_quads",     ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   512, 16, 25, ROW_AHEAD},
     {{"ahead_ragged",    ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  512, 16, 25, ROW_AHEAD},
     {{"ahead_1024",      ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,  1024,  8,  8, ROW_AHEAD},
+    {{"summed_quads",    ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256,  4,  4, ROW_SUMMED},
     {{"subgroup_quads",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256,  4,  8, 0},
     {{"subgroup_span",   ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_SPAN,    256,  4,  8, 0},
     {{"subgroup_ragged", ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  256,  4,  8, 0},
@@ -52,16 +53,19 @@ static bool has_form(const row_class *c, const row_shape *s)
     }
 }
 
-/* Rows, for workgroups that take one, or some, each. */
-static bool are_enough(const row_class *c, const row_shape *s, uint32_t compute_units)
+/* Long rows, enough of them for workgroups that take one, or some, each. */
+static bool suits_trait(const row_class *c, const row_shape *s, uint32_t compute_units)
 {
-    switch (c->traits) {
+    switch (c->trait) {
+    case ROW_REREAD:
+        return s->length > LONGEST_HELD &&
+               (s->length <= 4 * LONGEST_HELD || 2 * s->rows >= compute_units);
     case ROW_FLOWS:
-        return s->rows >= 4ull * compute_units;
+        return s->length > LONGEST_HELD && s->rows >= 4ull * compute_units;
     case ROW_AHEAD:
-        return s->rows >= 2ull * compute_units;
+        return s->length > LONGEST_HELD && s->rows >= 2ull * compute_units;
     default:
-        return s->length <= 4 * LONGEST_HELD || 2 * s->rows >= compute_units;
+        return true;
     }
 }
 
@@ -77,10 +81,11 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
         f.shared_bytes = 4 * ROW_SPAN_WORDS + SCRATCH_BYTES;
         f.suits = s->length <= LONGEST_SPAN;
     }
-    if (c->traits) {
-        bool fits = c->traits != ROW_AHEAD || s->length <= 4ull * c->held * c->threads;
-        f.can = f.can && s->traits & c->traits && fits;
-        f.suits = s->length > LONGEST_HELD && are_enough(c, s, p->compute_units);
+    if (c->trait) {
+        bool fits = s->length <= 4ull * c->held * c->threads;
+        bool keeps = c->trait & (ROW_AHEAD | ROW_SUMMED);
+        f.can = f.can && s->traits & c->trait && (fits || !keeps);
+        f.suits = suits_trait(c, s, p->compute_units);
     }
     return f;
 }

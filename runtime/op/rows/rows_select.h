@@ -13,7 +13,8 @@ enum row_trait {
     ROW_REREAD = 8,  /* longer than what registers hold, by kernels that can */
     ROW_PARTED = 16, /* in quads of neighbouring rows, as row_traits found */
     ROW_AHEAD = 32,  /* by kernels that can load a row while they are at the one before */
-    ROW_FLOWS = 64   /* read once and not kept, by kernels that can */
+    ROW_FLOWS = 64,  /* read once and not kept, by kernels that can */
+    ROW_SUMMED = 128 /* added up by column, the next row coming in meanwhile */
 };
 
 typedef struct row_shape {
@@ -36,8 +37,7 @@ typedef struct row_class {
     uint16_t times;   /* how much of a row a lane takes, against what the family asks for; 0: the
                          lanes follow the profile (row_tile_plain) */
     uint8_t held;     /* quads that a lane has in registers at most */
-    uint32_t traits;  /* rows longer than these (ROW_REREAD, ROW_FLOWS), or one after another
-                         (ROW_AHEAD), by kernels that can */
+    uint8_t trait;    /* of rows that it is for: ROW_REREAD, ROW_FLOWS and what follows; 0: any */
 } row_class;
 
 /* The row for any shape and device: lanes follow the profile. */

@@ -47,10 +47,10 @@ static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_
                                 operand y)
 {
     struct softmax_args args = arguments(v, &tile, row_unbroken(v), x, y);
-    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
+    dispatch d = row_dispatch_ahead(l, kernels, &tile, &args.rows);
     SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads ? quads : tile.form->held},
                   {SOFTMAX_ROWS_FORM, tile.form->form}, {SOFTMAX_ROWS_LONG, quads == 0},
-                  {SOFTMAX_ROWS_AHEAD, tile.form->traits == ROW_AHEAD});
+                  {SOFTMAX_ROWS_AHEAD, tile.form->trait == ROW_AHEAD});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 

@@ -104,11 +104,11 @@ static rlxvk_status lower_whole(lowering *l, const loss_work *w, row_tile tile, 
                                      .d_offset = w->d_loss.offset,
                                      .y_offset = w->y.offset};
     const uint32_t *kernels = w->backward ? backward_kernels : forward_kernels;
-    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
+    dispatch d = row_dispatch_ahead(l, kernels, &tile, &args.rows);
     operand operands[] = {w->logits, w->labels, w->backward ? w->d_loss : w->y, w->y};
     SET_CONSTANTS(&d, {SOFTMAX_LOSS_ROWS_QUADS, quads ? quads : tile.form->held},
                   {SOFTMAX_LOSS_ROWS_FORM, tile.form->form}, {SOFTMAX_LOSS_ROWS_LONG, quads == 0},
-                  {SOFTMAX_LOSS_ROWS_AHEAD, tile.form->traits == ROW_AHEAD});
+                  {SOFTMAX_LOSS_ROWS_AHEAD, tile.form->trait == ROW_AHEAD});
     return lower_emit(l, &d, &args, sizeof args, operands, w->backward ? 4 : 3);
 }
 
