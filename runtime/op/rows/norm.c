@@ -316,10 +316,8 @@ static rlxvk_status lower_columns(lowering *l, const norm_work *w)
     args.rows.outputs /= 4;
     dispatch d = row_dispatch(l, KERNEL_NORM_COLUMNS, &w->tile, &args.rows);
     operand operands[] = {w->x, w->gamma, w->beta, w->y};
-    uint32_t held = 1;
-    while (held * w->tile.lanes < w->view.length)
-        held *= 2;
-    SET_CONSTANTS(&d, {NORM_COLUMNS_FLAGS, w->flags}, {NORM_COLUMNS_HELD, held});
+    SET_CONSTANTS(&d, {NORM_COLUMNS_FLAGS, w->flags},
+                  {NORM_COLUMNS_HELD, row_column_held(w->view, &w->tile)});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

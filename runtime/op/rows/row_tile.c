@@ -87,6 +87,11 @@ uint32_t row_quads(axis_view view, const row_tile *tile)
     return tile->form->times ? (uint32_t)quads : power_of_two_from(quads, ROW_MOST_QUADS);
 }
 
+uint32_t row_column_held(axis_view view, const row_tile *tile)
+{
+    return power_of_two_from(divide_up(view.length, tile->lanes), ROW_COLUMN_HELD);
+}
+
 uint32_t row_traits(axis_view view, const operand *operands, uint32_t count)
 {
     bool whole = view.inner == 1 && view.length % 4 == 0, alike = view.inner == 1;

@@ -33,6 +33,8 @@ row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, ui
  * takes more than its class holds. */
 #define ROW_MOST_QUADS 8
 uint32_t row_quads(axis_view view, const row_tile *tile);
+/* The same of ROW_FORM_COLUMNS, of which all fit. */
+uint32_t row_column_held(axis_view view, const row_tile *tile);
 /* Whether a workgroup is to take longer rows, too, of which lanes hold what they can at a time. */
 static inline bool row_is_long(const row_tile *tile)
 {
