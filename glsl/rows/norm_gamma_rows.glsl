@@ -73,7 +73,7 @@ void main()
 {
     row_work set = row_whole(), w = row_of_set(set, 0u);
     float count = float(args.rows.extent), pivot = pivot_of(w);
-    vec4 v[QUADS], u[QUADS], total[QUADS], shift[QUADS], next[AHEAD ? QUADS : 1];
+    vec4 v[QUADS], u[QUADS], total[QUADS], shift[QUADS], next[QUADS];
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         total[k] = shift[k] = vec4(0.0);
         v[k] = x_of(w, k);

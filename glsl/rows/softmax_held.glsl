@@ -25,6 +25,12 @@ float block_origin(float top)
     return is_plain(top) ? top : 0.0;
 }
 
+vec4 held_quad(row_work w, uint k)
+{
+    uvec4 r = row_quad(w, k);
+    return load_quad(w, r, row_live(r, w.end));
+}
+
 void main()
 {
     row_work w = row_formed(row_whole(), args.x_offset);
@@ -51,10 +57,8 @@ void main()
             rest = join_statistics(rest, block);
         }
     }
-    [[unroll]] for (uint k = 0u; k < HELD; k++) {
-        uvec4 r = row_quad(w, k);
-        v[k] = load_quad(w, r, row_live(r, w.end));
-    }
+    [[unroll]] for (uint k = 0u; k < HELD; k++)
+        v[k] = held_quad(w, k);
     vec2 beside = load_beside(w);
     uint apart = row_slots() * gl_NumWorkGroups.x;
     for (uint first = row_slots() * group_index();; first += apart) {
@@ -64,21 +68,22 @@ void main()
             next = row_formed(row_at(w.o + apart), args.x_offset);
         [[unroll]] for (uint b = 0u; b < BLOCKS; b++) {
             largest most = largest(-INFINITY, 0u);
-            [[unroll]] for (uint k = BLOCK_QUADS * b; k < BLOCK_QUADS * (b + 1u); k++)
-                if (k < HELD)
-                    take_largest(most, v[k]);
+            [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++)
+                if (BLOCK_QUADS * b + i < HELD)
+                    take_largest(most, v[BLOCK_QUADS * b + i]);
             tops[b] = largest_value(most);
             sums[b] = 0.0;
             m = row_larger(m, tops[b]);
-            [[unroll]] for (uint k = BLOCK_QUADS * b; k < BLOCK_QUADS * (b + 1u); k++) {
-                if (k >= HELD)
-                    continue;
-                v[k] = decay(v[k] - block_origin(tops[b]));
-                sums[b] += sum_of(v[k]);
+            [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++) {
+                uint k = BLOCK_QUADS * b + i;
+                if (k < HELD) {
+                    v[k] = decay(v[k] - block_origin(tops[b]));
+                    sums[b] += sum_of(v[k]);
 #ifndef ROW_VALUES
-                if (AHEAD)
-                    v[k] = load_quad(next, row_quad(next, k), row_live(row_quad(next, k), next.end));
+                    if (AHEAD)
+                        v[k] = held_quad(next, k);
 #endif
+                }
             }
         }
         m = largest_of_lanes(m, w.lane);
@@ -94,10 +99,8 @@ void main()
         [[unroll]] for (uint k = 0u; k < HELD; k++) {
             uvec4 r = row_quad(w, k);
             store_quad(w, terms, r, row_live(r, w.end), v[k] * tops[k / BLOCK_QUADS]);
-            if (AHEAD) {
-                r = row_quad(next, k);
-                v[k] = load_quad(next, r, row_live(r, next.end));
-            }
+            if (AHEAD)
+                v[k] = held_quad(next, k);
         }
         if (LONG) {
             for (uint k = QUADS; row_goes_on(w, k); k += QUADS) {
