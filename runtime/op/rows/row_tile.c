@@ -149,7 +149,7 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
                              const struct row_args *rows)
 {
-    return row_dispatch(l, kernels[tile->form->subgroups], tile, rows);
+    return row_dispatch(l, kernels[row_class_shuffles(tile->form)], tile, rows);
 }
 
 dispatch row_dispatch_ahead(const lowering *l, const uint32_t kernels[2], const row_tile *tile,

@@ -31,7 +31,6 @@ typedef struct row_shape {
 
 typedef struct row_class {
     choice_row row;
-    bool subgroups;   /* lanes are joined by shuffles: the kernels named _subgroup */
     uint8_t form;     /* ROW_FORM_ */
     uint16_t threads; /* of a workgroup; 0: the profile's */
     uint16_t times;   /* how much of a row a lane takes, against what the family asks for; 0: the
@@ -39,6 +38,12 @@ typedef struct row_class {
     uint8_t held;     /* quads that a lane has in registers at most */
     uint8_t trait;    /* of rows that it is for: ROW_REREAD, ROW_FLOWS and what follows; 0: any */
 } row_class;
+
+/* Lanes are joined by shuffles: the kernels named _subgroup. */
+static inline bool row_class_shuffles(const row_class *c)
+{
+    return c->row.conditions & NEEDS_SHUFFLES;
+}
 
 /* The row for any shape and device: lanes follow the profile. */
 extern const row_class *const rows_plain;

@@ -154,8 +154,8 @@ static void check_tile(axis_view v, uint32_t traits, const device_profile *p, co
     uint32_t quads = row_quads(v, &tile);
     assert_true(tile.lanes > 0 && (tile.lanes & (tile.lanes - 1)) == 0);
     assert_true(tile.size % tile.lanes == 0 && tile.size <= p->max_workgroup_invocations);
-    assert_true(tile.form->subgroups || tile.size <= ROW_TILE_LARGEST);
-    assert_true(!tile.form->subgroups || tile.size % p->subgroup_size == 0);
+    assert_true(row_class_shuffles(tile.form) || tile.size <= ROW_TILE_LARGEST);
+    assert_true(!row_class_shuffles(tile.form) || tile.size % p->subgroup_size == 0);
     assert_true(tile.lane_stride == (v.inner == 1 ? 1 : tile.size / tile.lanes));
     assert_true(quads == 0 || 4ull * quads * tile.lanes >= v.length);
     assert_true(chunks.length * chunks.count >= v.length);
