@@ -8,7 +8,7 @@
 #include "constants/rows.h"
 #include "op/rows/norm_backward.h"
 
-/* Rows that a lane sums one after the other; fewer where that leaves the device idle. */
+/* Rows that a lane sums one after the other at most, and that a workgroup does at least. */
 #define MOST_ROWS   64
 #define FEWEST_ROWS 16
 /* Workgroups for each compute unit; of those that load ahead, which hold more registers. */
@@ -224,7 +224,7 @@ static rlxvk_status lower_columns(lowering *l, const norm_backward_work *w, uint
     uint64_t wanted = (ahead ? GROUPS_AHEAD : GROUPS_WANTED) *
                       (uint64_t)MAX(l->profile->compute_units, 1) * slots;
     uint64_t each = divide_up(w->rows.outer, wanted);
-    each = MIN(MAX(each, FEWEST_ROWS), MOST_ROWS);
+    each = MIN(MAX(each, divide_up(FEWEST_ROWS, slots)), MOST_ROWS);
     axis_view sets = {divide_up(w->rows.outer, each), w->rows.length, 1};
     uint64_t groups = divide_up(sets.outer, slots);
     uint64_t width = sets.length * (w->flags & NORM_HAS_BETA ? 2 : 1);
