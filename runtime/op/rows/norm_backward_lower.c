@@ -13,7 +13,7 @@
 #define FEWEST_ROWS 16
 /* Workgroups for each compute unit; of those that load ahead, which hold more registers. */
 #define GROUPS_WANTED 4
-#define GROUPS_AHEAD  2
+#define GROUPS_SUMMED 2
 /* Elements of a row that a large workgroup holds, of x and of dy. */
 #define LONGEST_HELD 16384
 
@@ -216,12 +216,12 @@ error:
     return status;
 }
 
-/* Rows in sets, each a sum of its own. */
+/* Rows in sets, a sum for those that a workgroup takes. */
 static rlxvk_status lower_columns(lowering *l, const norm_backward_work *w, uint32_t quads)
 {
     uint64_t slots = w->tile.size / w->tile.lanes;
     bool ahead = w->tile.form->trait == ROW_SUMMED;
-    uint64_t wanted = (ahead ? GROUPS_AHEAD : GROUPS_WANTED) *
+    uint64_t wanted = (ahead ? GROUPS_SUMMED : GROUPS_WANTED) *
                       (uint64_t)MAX(l->profile->compute_units, 1) * slots;
     uint64_t each = divide_up(w->rows.outer, wanted);
     each = MIN(MAX(each, divide_up(FEWEST_ROWS, slots)), MOST_ROWS);
