@@ -142,8 +142,8 @@ struct norm_statistics_args {
     f32 eps;
 };
 
-/* norm_gamma: `count` rows of rows.extent elements, `each` of them for each of rows.outputs sums,
- * or (NORM_HAS_BETA) pairs of sums. */
+/* norm_gamma: `count` rows of rows.extent elements, `each` of them for each of rows.outputs sets;
+ * the sets of a workgroup make one sum, or (NORM_HAS_BETA) pair of sums. */
 struct norm_gamma_args {
     STRUCT(row_args) rows;
     u32 count, each;

@@ -67,20 +67,15 @@ row_work row_formed(row_work w, uint offset)
     return w;
 }
 
-uint span_rows()
-{
-    return gl_WorkGroupSize.x >> findMSB(args.rows.lanes);
-}
-
 uint span_first()
 {
-    return group_index() * span_rows() * args.rows.extent;
+    return group_index() * row_slots() * args.rows.extent;
 }
 
 uint span_count()
 {
-    uint rows = group_index() * span_rows();
-    rows = min(max(args.rows.outputs, rows) - rows, span_rows());
+    uint rows = group_index() * row_slots();
+    rows = min(max(args.rows.outputs, rows) - rows, row_slots());
     return rows * args.rows.extent;
 }
 

@@ -38,19 +38,31 @@ struct row_work {
     bool live;
 };
 
-row_work row_whole()
+/* Rows side by side in a workgroup. */
+uint row_slots()
+{
+    return gl_WorkGroupSize.x >> findMSB(args.rows.lanes);
+}
+
+/* The row of result o, none of which is cut. */
+row_work row_at(uint o)
 {
     row_work w;
-    uint lanes = findMSB(args.rows.lanes), stride = args.rows.lane_stride;
-    uint slot = stride == 1u ? row_thread() >> lanes : row_thread() & (stride - 1u);
     w.lane = row_lane();
-    w.o = group_index() * (gl_WorkGroupSize.x >> lanes) + slot;
-    w.live = w.o < args.rows.outputs;
+    w.o = o;
+    w.live = o < args.rows.outputs;
     w.first = 0u;
     w.head = 0u;
     w.end = w.live ? args.rows.extent : 0u;
-    w.start = row_start(w.o, 1u);
+    w.start = row_start(o, 1u);
     return w;
+}
+
+row_work row_whole()
+{
+    uint lanes = findMSB(args.rows.lanes), stride = args.rows.lane_stride;
+    uint slot = stride == 1u ? row_thread() >> lanes : row_thread() & (stride - 1u);
+    return row_at(group_index() * row_slots() + slot);
 }
 
 /* Which chunk of its row result o is. */
@@ -78,8 +90,8 @@ uint row_first_chunk(uint o)
 
 /*
  * Defines type name(value, lane): `combine` over the lanes of each row, lower lanes on its left;
- * every lane gets the same result. Call it in uniform control flow, and once: its scratch is not
- * free again. With subgroups lane_stride must be 1.
+ * every lane gets the same result. Call it in uniform control flow; its scratch is not free again
+ * until another tree has been. With subgroups lane_stride must be 1.
  */
 #ifdef ROW_SUBGROUPS
 #define ROW_BUTTERFLY(type, combine, value, at, lanes)                                             \

@@ -1,8 +1,8 @@
 /*
- * Sums of dy xhat by column over `each` rows after one another, for each of rows.outputs sets of
- * rows. Rows lie whole in memory and fit the registers of their lanes, QUADS (constant 3) times
- * four elements of x, of dy and of the sums: one read of x and dy, statistics on the way. Lanes
- * keep to their columns.
+ * Sums of dy xhat by column over `each` rows after one another, those of the rows side by side in a
+ * workgroup added up. Rows lie whole in memory and fit the registers of their lanes, QUADS
+ * (constant 3) times four elements of x, of dy and of the sums: one read of x and dy, statistics on
+ * the way. Lanes keep to their columns. AHEAD (constant 4): x of the next row comes in meanwhile.
  */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -10,6 +10,7 @@
 layout(constant_id = 1) const uint FLAGS = 0;
 layout(constant_id = 2) const uint FORM = ROW_FORM_WORDS;
 layout(constant_id = 3) const uint QUADS = 1;
+layout(constant_id = 4) const bool AHEAD = false;
 layout(push_constant) uniform block { norm_gamma_args args; };
 #include "lib/rows.glsl"
 #include "lib/row_quads.glsl"
@@ -25,34 +26,77 @@ const bool IS_RMS = (FLAGS & NORM_IS_RMS) != 0u;
 ROW_TREE(float, sum_of_lanes, scratch, row_add)
 ROW_TREE(float, squares_of_lanes, scratch_of_squares, row_add)
 
+shared vec4 columns[ROW_THREADS];
+
+/* For the first row's lanes, the sum over the rows that the workgroup has side by side. */
+vec4 sum_of_rows(vec4 v)
+{
+    uint t = row_thread();
+    if (args.rows.lanes == gl_WorkGroupSize.x)
+        return v;
+    barrier();
+    columns[t] = v;
+    barrier();
+    for (uint other = t + args.rows.lanes; other < gl_WorkGroupSize.x; other += args.rows.lanes)
+        v += columns[other];
+    return v;
+}
+
+/* Row i of those that are the thread's, none where there are no more. */
+row_work row_of_set(row_work set, uint i)
+{
+    row_work w = set;
+    w.o = set.o * args.each + i;
+    w.start = w.o * args.rows.extent;
+    w.end = set.live && i < args.each && w.o < args.count ? args.rows.extent : 0u;
+    return w;
+}
+
+float pivot_of(row_work w)
+{
+    return !IS_RMS && w.end > 0u ? x[args.x_offset + w.start] : 0.0;
+}
+
+vec4 x_of(row_work w, uint k)
+{
+    uvec4 r = row_quad(w, k);
+    return read_x(args.x_offset + w.start + r, row_live(r, w.end), 0.0);
+}
+
+vec4 dy_of(row_work w, uint k)
+{
+    uvec4 r = row_quad(w, k);
+    return read_dy(args.dy_offset + w.start + r, row_live(r, w.end), 0.0);
+}
+
 void main()
 {
-    row_work w = row_whole();
-    float count = float(args.rows.extent);
-    vec4 v[QUADS], u[QUADS], total[QUADS], shift[QUADS];
-    [[unroll]] for (uint k = 0u; k < QUADS; k++)
+    row_work set = row_whole(), w = row_of_set(set, 0u);
+    float count = float(args.rows.extent), pivot = pivot_of(w);
+    vec4 v[QUADS], u[QUADS], total[QUADS], shift[QUADS], next[QUADS];
+    [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         total[k] = shift[k] = vec4(0.0);
-    for (uint i = 0u; i < args.each; i++) {
-        uint row = w.o * args.each + i, start = row * args.rows.extent;
-        uint end = w.live && row < args.count ? args.rows.extent : 0u;
-        float pivot = 0.0, offset = 0.0, sum = 0.0, squares = 0.0;
-        [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-            uvec4 r = row_quad(w, k);
-            bvec4 live = row_live(r, end);
-            v[k] = read_x(args.x_offset + start + r, live, 0.0);
-            u[k] = read_dy(args.dy_offset + start + r, live, 0.0);
+        v[k] = x_of(w, k);
+    }
+    for (uint i = 1u; i <= args.each; i++) {
+        row_work after = row_of_set(set, i);
+        float next_pivot = pivot_of(after), offset = 0.0, sum = 0.0, squares = 0.0;
+        [[unroll]] for (uint k = 0u; k < QUADS; k++)
+            u[k] = dy_of(w, k);
+        if (AHEAD) {
+            [[unroll]] for (uint k = 0u; k < QUADS; k++)
+                next[k] = x_of(after, k);
         }
         if (!IS_RMS) {
-            pivot = end > 0u ? x[args.x_offset + start] : 0.0;
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-                v[k] = mix(vec4(0.0), v[k] - pivot, row_live(row_quad(w, k), end));
+                v[k] = mix(vec4(0.0), v[k] - pivot, row_live(row_quad(w, k), w.end));
                 sum += (v[k].x + v[k].y) + (v[k].z + v[k].w);
             }
             offset = sum_of_lanes(sum, w.lane) / count;
         }
         [[unroll]] for (uint k = 0u; k < QUADS; k++) {
             if (!IS_RMS)
-                v[k] = mix(vec4(0.0), v[k] - offset, row_live(row_quad(w, k), end));
+                v[k] = mix(vec4(0.0), v[k] - offset, row_live(row_quad(w, k), w.end));
             squares += dot(v[k], v[k]);
         }
         squares = squares_of_lanes(squares, w.lane);
@@ -63,13 +107,17 @@ void main()
             total[k] += u[k] * (v[k] * scale);
             if (BOTH)
                 shift[k] += u[k];
+            v[k] = AHEAD ? next[k] : x_of(after, k);
         }
+        w = after;
+        pivot = next_pivot;
     }
+    uint to = args.sums_offset + group_index() * args.rows.extent * (BOTH ? 2u : 1u);
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
-        uvec4 r = row_quad(w, k);
-        uint to = args.sums_offset + w.o * args.rows.extent * (BOTH ? 2u : 1u);
-        write_sums(to + r, row_live(r, w.end), total[k]);
+        uvec4 r = row_quad(set, k);
+        bvec4 live = row_live(r, row_thread() < args.rows.lanes ? set.end : 0u);
+        write_sums(to + r, live, sum_of_rows(total[k]));
         if (BOTH)
-            write_sums(to + args.rows.extent + r, row_live(r, w.end), shift[k]);
+            write_sums(to + args.rows.extent + r, live, sum_of_rows(shift[k]));
     }
 }

@@ -17,46 +17,8 @@ layout(set = 0, binding = 0) restrict readonly buffer source4 { vec4 x4[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { float y[]; };
 
 const uint FLIGHT = 8u; /* quads on their way at once */
+#include "rows/reduce.glsl"
 const bool ADDS = CODE == REDUCE_SUM || CODE == REDUCE_MEAN;
-
-float identity()
-{
-    if (CODE == REDUCE_MAX)
-        return -INFINITY;
-    if (CODE == REDUCE_MIN)
-        return INFINITY;
-    return CODE == REDUCE_PROD ? 1.0 : 0.0;
-}
-
-/* What counts of an element. */
-float taken(float v)
-{
-    if (CODE == REDUCE_MAGNITUDE)
-        return is_nan(v) ? 0.0 : abs(v);
-    return v;
-}
-
-vec4 taken(vec4 v)
-{
-    return vec4(taken(v.x), taken(v.y), taken(v.z), taken(v.w));
-}
-
-/* NaN wins over any number; of magnitudes it is none. */
-float combine(float a, float b)
-{
-    if (CODE == REDUCE_MAGNITUDE)
-        return max(a, b);
-    if (CODE == REDUCE_MAX)
-        return row_larger(a, b);
-    if (CODE == REDUCE_MIN)
-        return a < b || is_nan(a) ? a : b;
-    return CODE == REDUCE_PROD ? a * b : a + b;
-}
-
-vec4 combine(vec4 a, vec4 b)
-{
-    return vec4(combine(a.x, b.x), combine(a.y, b.y), combine(a.z, b.z), combine(a.w, b.w));
-}
 
 ROW_TREE(float, join_lanes, scratch, combine)
 

@@ -3,7 +3,9 @@
  * y = (x - mean) scale gamma + beta with the statistics of the channel, or (BACKWARD) the gradient
  * of x, from the sums of dy xhat and dy that stand in beta's place. An invocation takes one
  * element, or (VECTORS) four neighbours, where all operands begin at multiples of four; the
- * elements beyond the last four then fall to the first invocations. y may be x or dy.
+ * elements beyond the last four then fall to the first invocations. Workgroups go from the end of
+ * the tensor to its start: what the statistics or sums read last may still be in a cache. y may be
+ * x or dy.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -77,7 +79,9 @@ void take_four(uint i)
 
 void main()
 {
-    uint i = global_index(), count = VECTORS ? args.numel / 4u : args.numel;
+    uint groups = gl_NumWorkGroups.x * gl_NumWorkGroups.y * gl_NumWorkGroups.z;
+    uint i = (groups - 1u - group_index()) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    uint count = VECTORS ? args.numel / 4u : args.numel;
     if (VECTORS && i < args.numel % 4u)
         take_one(count * 4u + i);
     if (i >= count)

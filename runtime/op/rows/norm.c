@@ -254,7 +254,7 @@ static struct norm_args arguments(const norm_work *w, row_chunks chunks)
 /* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
 static rlxvk_status lower_whole(lowering *l, const norm_work *w, uint32_t quads)
 {
-    uint32_t held = quads ? quads : ROW_MOST_QUADS;
+    uint32_t held = quads ? quads : w->tile.form->held;
     struct norm_args args = arguments(w, row_unbroken(w->view));
     dispatch d = row_dispatch_either(l, kernels, &w->tile, &args.rows);
     operand operands[] = {w->x, w->residual, w->bias, w->gamma, w->beta, w->sum, w->y};
@@ -272,9 +272,9 @@ static rlxvk_status emit_partial(lowering *l, const norm_work *w, row_chunks chu
     operand sum = w->flags & NORM_KEEPS_SUM ? w->sum : statistics;
     operand operands[] = {w->x, w->residual, w->bias, sum, statistics};
     SET_CONSTANTS(&d,
-                  {NORM_PARTIAL_FLAGS,
+                  {NORM_PARTIAL_ROWS_FLAGS,
                    w->flags & ~(NORM_HAS_GAMMA | NORM_HAS_BETA | NORM_BY_CHANNEL | NORM_BY_QUADS)},
-                  {NORM_PARTIAL_FORM, w->form});
+                  {NORM_PARTIAL_ROWS_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -316,10 +316,8 @@ static rlxvk_status lower_columns(lowering *l, const norm_work *w)
     args.rows.outputs /= 4;
     dispatch d = row_dispatch(l, KERNEL_NORM_COLUMNS, &w->tile, &args.rows);
     operand operands[] = {w->x, w->gamma, w->beta, w->y};
-    uint32_t held = 1;
-    while (held * w->tile.lanes < w->view.length)
-        held *= 2;
-    SET_CONSTANTS(&d, {NORM_COLUMNS_FLAGS, w->flags}, {NORM_COLUMNS_HELD, held});
+    SET_CONSTANTS(&d, {NORM_COLUMNS_FLAGS, w->flags},
+                  {NORM_COLUMNS_HELD, row_column_held(w->view, &w->tile)});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

@@ -8,11 +8,12 @@
 #include "constants/rows.h"
 #include "op/rows/norm_backward.h"
 
-/* Rows that a lane sums one after the other; fewer where that leaves the device idle. */
+/* Rows that a lane sums one after the other at most, and that a workgroup does at least. */
 #define MOST_ROWS   64
 #define FEWEST_ROWS 16
-/* Workgroups for each compute unit. */
+/* Workgroups for each compute unit; of those that load ahead, which hold more registers. */
 #define GROUPS_WANTED 4
+#define GROUPS_SUMMED 2
 /* Elements of a row that a large workgroup holds, of x and of dy. */
 #define LONGEST_HELD 16384
 
@@ -68,7 +69,8 @@ static rlxvk_status emit_partial(lowering *l, const norm_backward_work *w, const
                              .eps = w->eps};
     dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, tile, &args.rows);
     operand operands[] = {w->x, w->x, w->x, parts, parts};
-    SET_CONSTANTS(&d, {NORM_PARTIAL_FLAGS, w->flags & NORM_IS_RMS}, {NORM_PARTIAL_FORM, w->form});
+    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, w->flags & NORM_IS_RMS},
+                  {NORM_PARTIAL_ROWS_FORM, w->form});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -214,19 +216,22 @@ error:
     return status;
 }
 
-/* Rows in sets, each a sum of its own. */
+/* Rows in sets, a sum for those that a workgroup takes. */
 static rlxvk_status lower_columns(lowering *l, const norm_backward_work *w, uint32_t quads)
 {
     uint64_t slots = w->tile.size / w->tile.lanes;
-    uint64_t wanted = GROUPS_WANTED * (uint64_t)MAX(l->profile->compute_units, 1) * slots;
+    bool ahead = w->tile.form->trait == ROW_SUMMED;
+    uint64_t wanted = (ahead ? GROUPS_SUMMED : GROUPS_WANTED) *
+                      (uint64_t)MAX(l->profile->compute_units, 1) * slots;
     uint64_t each = divide_up(w->rows.outer, wanted);
-    each = MIN(MAX(each, FEWEST_ROWS), MOST_ROWS);
+    each = MIN(MAX(each, divide_up(FEWEST_ROWS, slots)), MOST_ROWS);
     axis_view sets = {divide_up(w->rows.outer, each), w->rows.length, 1};
+    uint64_t groups = divide_up(sets.outer, slots);
     uint64_t width = sets.length * (w->flags & NORM_HAS_BETA ? 2 : 1);
     operand sums = w->target;
     rlxvk_status status;
-    if (sets.outer > 1)
-        TRY(lower_temporary(l, 4 * sets.outer * width, &sums));
+    if (groups > 1)
+        TRY(lower_temporary(l, 4 * groups * width, &sums));
     struct norm_gamma_args args = {.rows = row_arguments(sets, &w->tile, row_unbroken(sets)),
                                    .count = (u32)w->rows.outer,
                                    .each = (u32)each,
@@ -236,10 +241,10 @@ static rlxvk_status lower_columns(lowering *l, const norm_backward_work *w, uint
                                    .eps = w->eps};
     dispatch d = row_dispatch_either(l, gamma_kernels, &w->tile, &args.rows);
     SET_CONSTANTS(&d, {NORM_GAMMA_ROWS_FLAGS, w->flags}, {NORM_GAMMA_ROWS_FORM, w->tile.form->form},
-                  {NORM_GAMMA_ROWS_QUADS, quads});
+                  {NORM_GAMMA_ROWS_QUADS, quads}, {NORM_GAMMA_ROWS_AHEAD, ahead});
     TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->dy, sums}, 3));
-    if (sets.outer > 1)
-        TRY(reduce_rows(l, (axis_view){1, sets.outer, width}, REDUCE_SUM, 0, sums, w->target));
+    if (groups > 1)
+        TRY(reduce_rows(l, (axis_view){1, groups, width}, REDUCE_SUM, 0, sums, w->target));
 error:
     return status;
 }
@@ -252,7 +257,7 @@ static uint32_t hold_columns(lowering *l, norm_backward_work *w)
     w->form = traits ? ROW_FORM_QUADS : ROW_FORM_WORDS;
     if (w->groups || w->channels.inner != 1)
         return 0;
-    w->tile = row_tile_choose(l, w->rows, traits, 4, 4 * ROW_MOST_QUADS);
+    w->tile = row_tile_choose(l, w->rows, traits | ROW_SUMMED, 4, 4 * ROW_MOST_QUADS);
     return row_quads(w->rows, &w->tile);
 }
 

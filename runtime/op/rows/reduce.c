@@ -130,12 +130,31 @@ static bool reduce_view(const rlxvk_graph *g, const node *n, uint64_t *out_offse
 
 static const uint32_t kernels[] = {KERNEL_REDUCE, KERNEL_REDUCE_SUBGROUP};
 
+/* Elements of a row that many lanes are to share although its neighbours are next to each of them.
+ */
+#define FEWEST_IN_COLUMN 128
+
 /* One reduced run, with everything inside it reduced already. */
 typedef struct pass {
     axis_view view;
     uint32_t code;
     float divisor; /* of the last pass of a mean */
 } pass;
+
+/* Rows of which workgroups have quads side by side. */
+static rlxvk_status emit_columns(lowering *l, const pass *p, row_tile tile, operand x, operand y)
+{
+    axis_view quads = {p->view.outer, p->view.length, p->view.inner / 4};
+    struct reduce_args args = {.rows = row_arguments(quads, &tile, row_unbroken(quads)),
+                               .x_offset = x.offset,
+                               .y_offset = y.offset,
+                               .divisor = p->divisor};
+    dispatch d = row_dispatch(l, KERNEL_REDUCE_COLUMNS, &tile, &args.rows);
+    x.access = ACCESS_READ;
+    SET_CONSTANTS(&d, {REDUCE_COLUMNS_CODE, p->code},
+                  {REDUCE_COLUMNS_HELD, row_column_held(p->view, &tile)});
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
+}
 
 static rlxvk_status emit_pass(lowering *l, const pass *p, row_tile tile, row_chunks chunks,
                               operand x, operand y)
@@ -155,6 +174,15 @@ static row_tile choose_tile(lowering *l, axis_view v, const operand *x)
     return row_tile_choose(l, v, row_traits(v, x, 1) & ROW_WHOLE, 8, ROW_ANY_LENGTH);
 }
 
+/* Of rows that are not cut. */
+static row_tile choose_whole(lowering *l, axis_view v, operand x, operand y)
+{
+    uint32_t parted = v.length < FEWEST_IN_COLUMN ? 0 : ROW_PARTED;
+    uint32_t traits = row_traits(v, &x, 1) & ROW_WHOLE;
+    traits |= row_traits(v, (operand[]){x, y}, 2) & parted;
+    return row_tile_choose(l, v, traits, 8, ROW_ANY_LENGTH);
+}
+
 rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint32_t code, operand x,
                            operand y)
 {
@@ -163,18 +191,21 @@ rlxvk_status reduce_chunks(lowering *l, axis_view rows, row_chunks chunks, uint3
 
 static rlxvk_status lower_pass(lowering *l, pass p, operand x, operand y)
 {
-    row_tile tile = choose_tile(l, p.view, &x);
-    row_chunks chunks = row_chunks_choose(l->profile, p.view, &tile, 8 * tile.lanes);
+    row_tile tile = choose_whole(l, p.view, x, y);
+    row_chunks chunks = row_unbroken(p.view);
     rlxvk_status status = RLXVK_OK;
+    if (tile.form->form != ROW_FORM_COLUMNS)
+        chunks = row_chunks_choose(l->profile, p.view, &tile, 8 * tile.lanes);
     if (chunks.count > 1) {
         operand sums;
         TRY(lower_temporary(l, 4 * p.view.outer * chunks.count * p.view.inner, &sums));
         TRY(reduce_chunks(l, p.view, chunks, p.code == REDUCE_MEAN ? REDUCE_SUM : p.code, x, sums));
         p.view.length = chunks.count;
-        tile = choose_tile(l, p.view, &sums);
+        tile = choose_whole(l, p.view, sums, y);
         x = sums;
     }
-    TRY(emit_pass(l, &p, tile, row_unbroken(p.view), x, y));
+    TRY(tile.form->form == ROW_FORM_COLUMNS ? emit_columns(l, &p, tile, x, y)
+                                            : emit_pass(l, &p, tile, row_unbroken(p.view), x, y));
 error:
     return status;
 }

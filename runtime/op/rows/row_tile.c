@@ -13,6 +13,8 @@
 #define CPU_THREADS 256
 /* Lanes for each compute unit that few rows are spread over. */
 #define LANES_WANTED 256
+/* Workgroups for each compute unit that take rows after one another. */
+#define GROUPS_AHEAD 4
 /* Lanes that ragged rows need for the words before and after their quads. */
 #define RAGGED_LANES 8
 
@@ -80,9 +82,14 @@ uint32_t row_quads(axis_view view, const row_tile *tile)
     uint64_t quads = divide_up(view.length, 4ull * tile->lanes);
     if (tile->form->form == ROW_FORM_RAGGED) /* which has words of its row outside them */
         quads = MAX(divide_up(view.length / 4, tile->lanes), 1);
-    if (quads > ROW_MOST_QUADS)
+    if (quads > tile->form->held)
         return 0;
     return tile->form->times ? (uint32_t)quads : power_of_two_from(quads, ROW_MOST_QUADS);
+}
+
+uint32_t row_column_held(axis_view view, const row_tile *tile)
+{
+    return power_of_two_from(divide_up(view.length, tile->lanes), ROW_COLUMN_HELD);
 }
 
 uint32_t row_traits(axis_view view, const operand *operands, uint32_t count)
@@ -142,5 +149,15 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
                              const struct row_args *rows)
 {
-    return row_dispatch(l, kernels[tile->form->subgroups], tile, rows);
+    return row_dispatch(l, kernels[row_class_shuffles(tile->form)], tile, rows);
+}
+
+dispatch row_dispatch_ahead(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
+                            const struct row_args *rows)
+{
+    dispatch d = row_dispatch_either(l, kernels, tile, rows);
+    uint64_t most = GROUPS_AHEAD * (uint64_t)MAX(l->profile->compute_units, 1);
+    if (tile->form->trait == ROW_AHEAD)
+        lower_groups(l, &d, MIN(divide_up(rows->outputs, tile->size / tile->lanes), most));
+    return d;
 }

@@ -30,13 +30,15 @@ row_tile row_tile_choose(lowering *l, axis_view view, uint32_t traits, uint32_t 
 /* For kernels that come in one class only, the last. */
 row_tile row_tile_plain(const lowering *l, axis_view view, uint32_t per_lane, uint32_t most);
 /* Quads of registers with which a lane keeps its part of a row, few different numbers; 0 where that
- * takes more than ROW_MOST_QUADS. */
+ * takes more than its class holds. */
 #define ROW_MOST_QUADS 8
 uint32_t row_quads(axis_view view, const row_tile *tile);
-/* Whether a workgroup is to hold what it can of longer rows, too. */
+/* The same of ROW_FORM_COLUMNS, of which all fit. */
+uint32_t row_column_held(axis_view view, const row_tile *tile);
+/* Whether a workgroup is to take longer rows, too, of which lanes hold what they can at a time. */
 static inline bool row_is_long(const row_tile *tile)
 {
-    return tile->form->threads > ROW_TILE_LARGEST;
+    return tile->form->trait & (ROW_REREAD | ROW_FLOWS);
 }
 /* The form of kernels that know quads and words only. */
 static inline uint32_t row_plain_form(const row_tile *tile)
@@ -66,5 +68,8 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
 /* The same of a kernel that comes with and without subgroup operations. */
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
                              const struct row_args *rows);
+/* And of one whose workgroups go on to further rows where the class is for ROW_AHEAD. */
+dispatch row_dispatch_ahead(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
+                            const struct row_args *rows);
 
 #endif

@@ -17,16 +17,22 @@
 
 /* clang-format off */
 static const row_class classes[] = {
-    /* {name, settings, conditions}, subgroups, form, threads, times */
-    {{"long_quads",      ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,  1024, 8},
-    {{"long_ragged",     ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED, 1024, 8},
-    {{"subgroup_quads",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_QUADS,   256, 4},
-    {{"subgroup_span",   ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_SPAN,    256, 4},
-    {{"subgroup_ragged", ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_RAGGED,  256, 4},
-    {{"subgroup_words",  ON_NATIVE, NEEDS_SHUFFLES}, true,  ROW_FORM_WORDS,   256, 4},
-    {{"columns",         ON_NATIVE, 0},              false, ROW_FORM_COLUMNS, 256, 0},
-    {{"shared_quads",    ON_NATIVE, 0},              false, ROW_FORM_QUADS,     0, 4},
-    {{"shared_words",    ON_ALL,    0},              false, ROW_FORM_WORDS,     0, 0},
+    /* {name, settings, conditions}, form, threads, times, held, trait */
+    {{"stream_quads",    ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,   256,  8,  4, ROW_FLOWS},
+    {{"stream_ragged",   ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_RAGGED,  256,  8,  4, ROW_FLOWS},
+    {{"long_quads",      ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,  1024,  8,  8, ROW_REREAD},
+    {{"long_ragged",     ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_RAGGED, 1024,  8,  8, ROW_REREAD},
+    {{"ahead_quads",     ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,   512, 16, 25, ROW_AHEAD},
+    {{"ahead_ragged",    ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_RAGGED,  512, 16, 25, ROW_AHEAD},
+    {{"ahead_1024",      ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,  1024,  8,  8, ROW_AHEAD},
+    {{"summed_quads",    ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,   256,  4,  4, ROW_SUMMED},
+    {{"subgroup_quads",  ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,   256,  4,  8, 0},
+    {{"subgroup_span",   ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_SPAN,    256,  4,  8, 0},
+    {{"subgroup_ragged", ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_RAGGED,  256,  4,  8, 0},
+    {{"subgroup_words",  ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_WORDS,   256,  4,  8, 0},
+    {{"columns",         ON_NATIVE, 0},              ROW_FORM_COLUMNS, 256,  0,  0, 0},
+    {{"shared_quads",    ON_NATIVE, 0},              ROW_FORM_QUADS,     0,  4,  8, 0},
+    {{"shared_words",    ON_ALL,    0},              ROW_FORM_WORDS,     0,  0,  8, 0},
 };
 /* clang-format on */
 const row_class *const rows_plain = &classes[ARRAY_COUNT(classes) - 1];
@@ -47,22 +53,39 @@ static bool has_form(const row_class *c, const row_shape *s)
     }
 }
 
+/* Long rows, enough of them for workgroups that take one, or some, each. */
+static bool suits_trait(const row_class *c, const row_shape *s, uint32_t compute_units)
+{
+    switch (c->trait) {
+    case ROW_REREAD:
+        return s->length > LONGEST_HELD &&
+               (s->length <= 4 * LONGEST_HELD || 2 * s->rows >= compute_units);
+    case ROW_FLOWS:
+        return s->length > LONGEST_HELD && s->rows >= 4ull * compute_units;
+    case ROW_AHEAD:
+        return s->length > LONGEST_HELD && s->rows >= 2ull * compute_units;
+    default:
+        return true;
+    }
+}
+
 static choice_fit fit(const void *row, const void *problem, const device_profile *p)
 {
     const row_class *c = row;
     const row_shape *s = problem;
     uint32_t threads = c->threads ? c->threads : p->workgroup_size, size = p->subgroup_size;
-    bool joins = !c->subgroups ||
+    bool joins = !row_class_shuffles(c) ||
                  (s->inner == 1 && size >= LEAST_SUBGROUP && threads / size <= MOST_SUBGROUPS);
     choice_fit f = {.can = joins && has_form(c, s), .suits = true, .threads = threads};
     if (c->form == ROW_FORM_SPAN) {
         f.shared_bytes = 4 * ROW_SPAN_WORDS + SCRATCH_BYTES;
         f.suits = s->length <= LONGEST_SPAN;
     }
-    if (c->threads > 256) {
-        f.can = f.can && s->traits & ROW_REREAD;
-        f.suits = s->length > LONGEST_HELD &&
-                  (s->length <= 4 * LONGEST_HELD || 2 * s->rows >= p->compute_units);
+    if (c->trait) {
+        bool fits = s->length <= 4ull * c->held * c->threads;
+        bool keeps = c->trait & (ROW_AHEAD | ROW_SUMMED);
+        f.can = f.can && s->traits & c->trait && (fits || !keeps);
+        f.suits = suits_trait(c, s, p->compute_units);
     }
     return f;
 }

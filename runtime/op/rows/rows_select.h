@@ -7,11 +7,14 @@
 
 /* What a kernel's rows are or may be. */
 enum row_trait {
-    ROW_WHOLE = 1,  /* whole quads at multiples of four, in every operand */
-    ROW_ALIKE = 2,  /* equally far from multiples of four in every operand */
-    ROW_COPIED = 4, /* through shared memory, by kernels that can */
-    ROW_REREAD = 8, /* longer than what registers hold, by kernels that can */
-    ROW_PARTED = 16 /* in quads of neighbouring rows, as row_traits found */
+    ROW_WHOLE = 1,   /* whole quads at multiples of four, in every operand */
+    ROW_ALIKE = 2,   /* equally far from multiples of four in every operand */
+    ROW_COPIED = 4,  /* through shared memory, by kernels that can */
+    ROW_REREAD = 8,  /* longer than what registers hold, by kernels that can */
+    ROW_PARTED = 16, /* in quads of neighbouring rows, as row_traits found */
+    ROW_AHEAD = 32,  /* by kernels that can load a row while they are at the one before */
+    ROW_FLOWS = 64,  /* read once and not kept, by kernels that can */
+    ROW_SUMMED = 128 /* added up by column, the next row coming in meanwhile */
 };
 
 typedef struct row_shape {
@@ -28,12 +31,19 @@ typedef struct row_shape {
 
 typedef struct row_class {
     choice_row row;
-    bool subgroups;   /* lanes are joined by shuffles: the kernels named _subgroup */
     uint8_t form;     /* ROW_FORM_ */
     uint16_t threads; /* of a workgroup; 0: the profile's */
     uint16_t times;   /* how much of a row a lane takes, against what the family asks for; 0: the
                          lanes follow the profile (row_tile_plain) */
+    uint8_t held;     /* quads that a lane has in registers at most */
+    uint8_t trait;    /* of rows that it is for: ROW_REREAD, ROW_FLOWS and what follows; 0: any */
 } row_class;
+
+/* Lanes are joined by shuffles: the kernels named _subgroup. */
+static inline bool row_class_shuffles(const row_class *c)
+{
+    return c->row.conditions & NEEDS_SHUFFLES;
+}
 
 /* The row for any shape and device: lanes follow the profile. */
 extern const row_class *const rows_plain;

@@ -16,16 +16,27 @@ static row_chunks chunks_of(axis_view rows, const row_tile *tile)
     return (row_chunks){(uint32_t)divide_up(rows.length, length), length};
 }
 
-static rlxvk_status emit_moments(lowering *l, axis_view rows, const row_tile *tile,
+static const uint32_t moments_kernels[] = {KERNEL_NORM_PARTIAL, KERNEL_NORM_PARTIAL_SUBGROUP};
+static const uint32_t sums_kernels[] = {KERNEL_BATCH_NORM_SUMS, KERNEL_BATCH_NORM_SUMS_SUBGROUP};
+
+/* Traits of rows that stay whole quads when they are cut at multiples of four; their form. */
+static uint32_t traits_of(axis_view rows, const operand *operands, uint32_t count)
+{
+    return row_traits(rows, operands, count) & ROW_WHOLE;
+}
+static uint32_t form_of(uint32_t traits)
+{
+    return traits & ROW_WHOLE ? ROW_FORM_QUADS : ROW_FORM_WORDS;
+}
+
+static rlxvk_status emit_moments(lowering *l, axis_view rows, const row_tile *tile, uint32_t form,
                                  row_chunks chunks, operand x, operand *out)
 {
     struct norm_args args = {.rows = row_arguments(rows, tile, chunks), .x_offset = x.offset};
-    dispatch d = row_dispatch(l, KERNEL_NORM_PARTIAL, tile, &args.rows);
-    bool quads = row_traits(rows, &x, 1) & ROW_WHOLE;
+    dispatch d = row_dispatch_either(l, moments_kernels, tile, &args.rows);
     rlxvk_status status;
     TRY(lower_temporary(l, 12ull * args.rows.outputs, out));
-    SET_CONSTANTS(&d, {NORM_PARTIAL_FLAGS, 0},
-                  {NORM_PARTIAL_FORM, quads ? ROW_FORM_QUADS : ROW_FORM_WORDS});
+    SET_CONSTANTS(&d, {NORM_PARTIAL_ROWS_FLAGS, 0}, {NORM_PARTIAL_ROWS_FORM, form});
     operand operands[] = {x, x, x, *out, *out};
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     out->access = ACCESS_READ;
@@ -70,9 +81,11 @@ static rlxvk_status lower_statistics(lowering *l, uint32_t id)
     if (v.length == 0)
         return RLXVK_OK;
     channel_rows rows = channels_rows(v);
-    row_tile tile = row_tile_plain(l, rows.view, 4, 4 * ROW_MOST_QUADS);
+    operand x = lower_input(l, id, 0);
+    uint32_t traits = traits_of(rows.view, &x, 1);
+    row_tile tile = row_tile_choose(l, rows.view, traits, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = chunks_of(rows.view, &tile);
-    TRY(emit_moments(l, rows.view, &tile, chunks, lower_input(l, id, 0), &moments));
+    TRY(emit_moments(l, rows.view, &tile, form_of(traits), chunks, x, &moments));
     TRY(emit_join(l, id, v, &rows, chunks, moments));
 error:
     return status;
@@ -89,7 +102,8 @@ static rlxvk_status lower_parameters(lowering *l, uint32_t id)
     if (v.outer * v.inner == 0) /* sums of nothing */
         return channels_reduce(l, v, 2, REDUCE_SUM, operands[0], y);
     channel_rows rows = channels_rows(v);
-    row_tile tile = row_tile_plain(l, rows.view, 8, ROW_ANY_LENGTH);
+    uint32_t traits = traits_of(rows.view, operands, 2);
+    row_tile tile = row_tile_choose(l, rows.view, traits, 8, ROW_ANY_LENGTH);
     row_chunks chunks = row_chunks_choose(l->profile, rows.view, &tile, 4 * tile.lanes);
     axis_view results = channels_results(v, &rows, chunks);
     uint64_t plane = results.outer * results.length * results.inner;
@@ -104,7 +118,8 @@ static rlxvk_status lower_parameters(lowering *l, uint32_t id)
                                         .step = (u32)rows.step,
                                         .channels = (u32)v.length,
                                         .plane = (u32)plane};
-    dispatch d = row_dispatch(l, KERNEL_BATCH_NORM_SUMS, &tile, &args.rows);
+    dispatch d = row_dispatch_either(l, sums_kernels, &tile, &args.rows);
+    SET_CONSTANTS(&d, {BATCH_NORM_SUMS_ROWS_FORM, form_of(traits)});
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     if (plane > v.length)
         TRY(channels_reduce(l, results, 2, REDUCE_SUM, sums, y));

@@ -112,6 +112,26 @@ static size_t index_of(const char *name)
     return choice_find_row(&choice_families[CHOICE_rows], name, strlen(name));
 }
 
+/* What kernels can do with rows longer than those that small workgroups hold. */
+static void long_rows(void **state)
+{
+    (void)state;
+    uint32_t odd = ROW_ALIKE | HELD, whole = ROW_WHOLE | odd;
+    size_t ahead = index_of("ahead_quads"), stream = index_of("stream_quads");
+    row_shape rows = {1, 32000, 999, whole | ROW_FLOWS | ROW_AHEAD};
+    assert_string_equal(choose(rows, big_gpu(), VARIANT_NONE), "stream_quads");
+    assert_string_equal(choose(rows, big_gpu(), ahead), "ahead_quads");
+    rows.traits = odd | ROW_FLOWS;
+    assert_string_equal(choose(rows, big_gpu(), VARIANT_NONE), "stream_ragged");
+    rows.traits = whole;
+    assert_string_equal(choose(rows, big_gpu(), stream), "long_quads");
+    assert_string_equal(choose(rows, big_gpu(), ahead), "long_quads");
+    rows = (row_shape){1, 65536, 999, whole | ROW_AHEAD};
+    assert_string_equal(choose(rows, big_gpu(), ahead), "long_quads");
+    rows = (row_shape){1, 32000, 99, whole | ROW_FLOWS};
+    assert_string_equal(choose(rows, big_gpu(), VARIANT_NONE), "long_quads");
+}
+
 /* A forced row is taken wherever it can be, and passed over elsewhere. */
 static void forced(void **state)
 {
@@ -134,8 +154,8 @@ static void check_tile(axis_view v, uint32_t traits, const device_profile *p, co
     uint32_t quads = row_quads(v, &tile);
     assert_true(tile.lanes > 0 && (tile.lanes & (tile.lanes - 1)) == 0);
     assert_true(tile.size % tile.lanes == 0 && tile.size <= p->max_workgroup_invocations);
-    assert_true(tile.form->subgroups || tile.size <= ROW_TILE_LARGEST);
-    assert_true(!tile.form->subgroups || tile.size % p->subgroup_size == 0);
+    assert_true(row_class_shuffles(tile.form) || tile.size <= ROW_TILE_LARGEST);
+    assert_true(!row_class_shuffles(tile.form) || tile.size % p->subgroup_size == 0);
     assert_true(tile.lane_stride == (v.inner == 1 ? 1 : tile.size / tile.lanes));
     assert_true(quads == 0 || 4ull * quads * tile.lanes >= v.length);
     assert_true(chunks.length * chunks.count >= v.length);
@@ -147,13 +167,19 @@ static void tiles_cover(void **state)
 {
     (void)state;
     static const uint64_t extents[] = {1, 4, 31, 320, 1024, 4096, 32000, 1u << 20};
-    static const char *const variants[] = {NULL, "rows=subgroup_words", "rows=shared_quads",
-                                           "rows=long_quads", "rows=subgroup_ragged"};
+    static const char *const variants[] = {NULL,
+                                           "rows=subgroup_words",
+                                           "rows=shared_quads",
+                                           "rows=long_quads",
+                                           "rows=subgroup_ragged",
+                                           "rows=stream_quads",
+                                           "rows=ahead_quads"};
     const device_profile profiles[] = {big_gpu(), baseline(), software(), tiny_subgroups()};
     for (size_t i = 0; i < 512 * ARRAY_COUNT(profiles) * ARRAY_COUNT(variants); i++) {
         axis_view v = {extents[i % 8], extents[i / 8 % 8], extents[i / 64 % 8]};
         uint32_t whole = v.inner == 1 && v.length % 4 == 0 ? ROW_WHOLE : 0;
-        check_tile(v, whole | ROW_ALIKE | HELD, &profiles[i / 512 % 4], variants[i / 2048]);
+        check_tile(v, whole | ROW_ALIKE | HELD | ROW_AHEAD | ROW_FLOWS, &profiles[i / 512 % 4],
+                   variants[i / 2048]);
     }
 }
 
@@ -173,8 +199,8 @@ static void whole_rows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(classes), cmocka_unit_test(forms),
-                                       cmocka_unit_test(forced), cmocka_unit_test(tiles_cover),
-                                       cmocka_unit_test(whole_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(classes),     cmocka_unit_test(forms),
+                                       cmocka_unit_test(long_rows),   cmocka_unit_test(forced),
+                                       cmocka_unit_test(tiles_cover), cmocka_unit_test(whole_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,15 +99,26 @@ static void add_losses(case_list *list, const char *attributes, const char *shap
              attributes, shape, fill, rows, labels, rows);
 }
 
+static void add_forms(case_list *list, const char *class)
+{
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        char variant[64], labels[64];
+        snprintf(variant, sizeof variant, "variant=rows=%s", class);
+        snprintf(labels, sizeof labels, "badindex:%s", strchr(lengths[i], 'x') + 1);
+        add_losses(list, variant, lengths[i], i % 3 ? "uniform" : "range:-60:60", labels);
+    }
+}
+
 static void generate_forms(case_list *list)
 {
+    static const char *const own[] = {"stream_quads", "stream_ragged", "ahead_quads",
+                                      "ahead_ragged"};
     for (size_t c = 0; c < COUNT(classes); c++)
-        for (size_t i = 0; i < COUNT(lengths); i++) {
-            char variant[64], labels[64];
-            snprintf(variant, sizeof variant, "variant=rows=%s", classes[c]);
-            snprintf(labels, sizeof labels, "badindex:%s", strchr(lengths[i], 'x') + 1);
-            add_losses(list, variant, lengths[i], i % 3 ? "uniform" : "range:-60:60", labels);
-        }
+        add_forms(list, classes[c]);
+    for (size_t c = 0; c < COUNT(own); c++)
+        add_forms(list, own[c]);
+    /* More rows than there are workgroups on a large device. */
+    add_losses(list, "variant=rows=ahead_quads", "650x16400", "uniform", "badindex:16400");
 }
 
 static void generate_losses(case_list *list)

@@ -138,7 +138,7 @@ static void generate_others(case_list *list, const char *norm)
                                          "expect=E_SHAPE in=x:f32:3x5;dy:f32:5x3",
                                          "expect=E_ATTR eps=-1 in=x:f32:3x5;dy:f32:3x5"};
     static const char *const classes[] = {"subgroup_quads", "subgroup_words", "subgroup_ragged",
-                                          "shared_quads", "shared_words"};
+                                          "shared_quads",   "shared_words",   "summed_quads"};
     static const int sizes[][2] = {{70, 8}, {33, 132}, {9, 1024}, {5, 4096}, {3, 8191}};
     char head[64];
     snprintf(head, sizeof head, "%s_backward_input", norm);

@@ -182,7 +182,7 @@ static void generate_classes(case_list *list)
 static void generate_forms(case_list *list)
 {
     static const char *const classes[] = {"subgroup_span", "subgroup_ragged", "long_quads",
-                                          "long_ragged"};
+                                          "long_ragged",   "ahead_quads",     "ahead_ragged"};
     static const char *const shapes[] = {"131x33:special",  "70x256:uniform",  "70x257:special",
                                          "9x8:neginf",      "5x11:uniform",    "2x8192:uniform",
                                          "3x8193:uniform",  "2x32768:special", "2x32770:uniform",
@@ -193,10 +193,21 @@ static void generate_forms(case_list *list)
             case_add(list, "softmax axis=1 variant=rows=%s in=x:f32:%s", classes[c], shapes[s]);
 }
 
+/* Quads of rows side by side, on both sides of what a lane and a workgroup take. */
+static void generate_columns(case_list *list, const char *row)
+{
+    static const char *const shapes[] = {"128x4:special",   "129x300:uniform",  "2x200x12:special",
+                                         "3x512x36:neginf", "2x513x36:uniform", "160x2052:uniform"};
+    for (size_t s = 0; s < COUNT(shapes); s++)
+        case_add(list, "%s axes=-2 variant=rows=columns in=x:f32:%s", row, shapes[s]);
+}
+
 static void generate(case_list *list)
 {
-    for (size_t i = 0; i < COUNT(reduce_builders); i++)
+    for (size_t i = 0; i < COUNT(reduce_builders); i++) {
         generate_reductions(list, rows[i]);
+        generate_columns(list, rows[i]);
+    }
     /* On a device with 64 rows a workgroup: more workgroups than one grid dimension has. */
     generate_softmax(list);
     generate_cumsum(list);

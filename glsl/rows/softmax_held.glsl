@@ -1,0 +1,129 @@
+/*
+ * main() of softmax and of cross entropy, of rows that fit the registers of their lanes, QUADS
+ * (constant 1) times four elements each: one read. Where rows are LONG (constant 3) what is beyond
+ * that comes first, and is read again where it is to be written.
+ *
+ * AHEAD (constant 4): a workgroup takes rows after one another, as far apart as there are
+ * workgroups, and loads a quad of the next as soon as it is done with one.
+ *
+ * A lane takes exponentials in blocks, from the maximum of each, while others of its quads still
+ * come in; the row's maximum is known later and scales them, as it does their sums.
+ *
+ * The includer declares the constants and has load_quad, load_beside (what else a row needs) and,
+ * with ROW_VALUES, row_terms, terms_of and store_quad, of e = exp(x - m); else finish_row.
+ */
+#define BLOCK_QUADS 4u
+const uint BLOCKS = (HELD + 3u) >> 2;
+
+ROW_TREE(float, largest_of_lanes, scratch, row_larger)
+ROW_TREE(float, sum_of_lanes, scratch_of_sum, row_add)
+
+/* Of a maximum that is not plain, 0: -Inf then gives exponentials of 0, others nothing that counts.
+ */
+float block_origin(float top)
+{
+    return is_plain(top) ? top : 0.0;
+}
+
+vec4 held_quad(row_work w, uint k)
+{
+    uvec4 r = row_quad(w, k);
+    return load_quad(w, r, row_live(r, w.end));
+}
+
+void main()
+{
+    row_work w = row_formed(row_whole(), args.x_offset);
+    vec4 v[HELD];
+    vec2 rest = vec2(-INFINITY, 0.0);
+#ifdef ROW_SPANS
+    if (SPAN)
+        span_load();
+#endif
+    if (LONG) { /* all registers are free for it */
+        for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
+            largest most = largest(-INFINITY, 0u);
+            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+                uvec4 r = row_rest(w, first + k);
+                v[k] = load_quad(w, r, rest_live(r, w.end));
+            }
+            [[unroll]] for (uint k = 0u; k < QUADS; k++)
+                take_largest(most, v[k]);
+            vec2 block = vec2(largest_value(most), 0.0);
+            if (is_plain(block.x)) {
+                [[unroll]] for (uint k = 0u; k < QUADS; k++)
+                    block.y += sum_of(decay(v[k] - block.x));
+            }
+            rest = join_statistics(rest, block);
+        }
+    }
+    [[unroll]] for (uint k = 0u; k < HELD; k++)
+        v[k] = held_quad(w, k);
+    vec2 beside = load_beside(w);
+    uint apart = row_slots() * gl_NumWorkGroups.x;
+    for (uint first = row_slots() * group_index();; first += apart) {
+        float tops[BLOCKS], sums[BLOCKS], m = rest.x;
+        row_work next = w;
+        if (AHEAD)
+            next = row_formed(row_at(w.o + apart), args.x_offset);
+        [[unroll]] for (uint b = 0u; b < BLOCKS; b++) {
+            largest most = largest(-INFINITY, 0u);
+            [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++)
+                if (BLOCK_QUADS * b + i < HELD)
+                    take_largest(most, v[BLOCK_QUADS * b + i]);
+            tops[b] = largest_value(most);
+            sums[b] = 0.0;
+            m = row_larger(m, tops[b]);
+            [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++) {
+                uint k = BLOCK_QUADS * b + i;
+                if (k < HELD) {
+                    v[k] = decay(v[k] - block_origin(tops[b]));
+                    sums[b] += sum_of(v[k]);
+#ifndef ROW_VALUES
+                    if (AHEAD)
+                        v[k] = held_quad(next, k);
+#endif
+                }
+            }
+        }
+        m = largest_of_lanes(m, w.lane);
+        float s = LONG ? rest.y * decay(rest.x - m) : 0.0;
+        [[unroll]] for (uint b = 0u; b < BLOCKS; b++) {
+            tops[b] = decay(tops[b] - m);
+            s += sums[b] * tops[b];
+        }
+        s = sum_of_lanes(s, w.lane);
+
+#ifdef ROW_VALUES
+        row_terms terms = terms_of(m, s, beside);
+        [[unroll]] for (uint k = 0u; k < HELD; k++) {
+            uvec4 r = row_quad(w, k);
+            store_quad(w, terms, r, row_live(r, w.end), v[k] * tops[k / BLOCK_QUADS]);
+            if (AHEAD)
+                v[k] = held_quad(next, k);
+        }
+        if (LONG) {
+            for (uint k = QUADS; row_goes_on(w, k); k += QUADS) {
+                [[unroll]] for (uint i = 0u; i < QUADS; i++) {
+                    uvec4 r = row_rest(w, k + i);
+                    v[i] = load_quad(w, r, rest_live(r, w.end));
+                }
+                [[unroll]] for (uint i = 0u; i < QUADS; i++) {
+                    uvec4 r = row_rest(w, k + i);
+                    store_quad(w, terms, r, rest_live(r, w.end), decay(v[i] - m));
+                }
+            }
+        }
+#else
+        finish_row(w, m, s, beside);
+#endif
+        if (!AHEAD || first + apart >= args.rows.outputs)
+            break;
+        w = next;
+        beside = load_beside(w);
+    }
+#ifdef ROW_SPANS
+    if (SPAN)
+        span_store();
+#endif
+}
