@@ -3,7 +3,7 @@
  * One time step of one recurrent layer. A workgroup has a tile of units in one direction and ROWS
  * (constant 2) batch rows; RECURRENT_STEP_LANES lanes share the columns of a unit's rows of W_hh.
  * `previous` may be y of the step before, and c0 may be c: elements written are read by their
- * writer only. Constant 1: the cell.
+ * writer only. Constant 1: the cell; 3: rows of W_hh and of h are aligned quads.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -13,11 +13,14 @@
 
 layout(constant_id = 1) const uint CELL = RECURRENT_LSTM;
 layout(constant_id = 2) const uint ROWS = 1;
+layout(constant_id = 3) const bool WHOLE = false;
 layout(push_constant) uniform block { recurrent_step_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer projection { float p[]; };
 layout(set = 0, binding = 1) restrict readonly buffer weights { float w[]; };
+layout(set = 0, binding = 1) restrict readonly buffer weight_quads { vec4 w4[]; };
 layout(set = 0, binding = 2) readonly buffer hidden_bias { float bias[]; };
 layout(set = 0, binding = 3) readonly buffer previous_h { float previous[]; };
+layout(set = 0, binding = 3) readonly buffer previous_h_quads { vec4 previous4[]; };
 layout(set = 0, binding = 4) readonly buffer previous_c { float c0[]; };
 layout(set = 0, binding = 5) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 6) writeonly buffer cell_state { float c[]; };
@@ -30,24 +33,40 @@ const uint UNITS = RECURRENT_STEP_THREADS / RECURRENT_STEP_LANES;
 shared float partial[4u * ROWS][RECURRENT_STEP_THREADS];
 shared float sums[4u * ROWS][UNITS];
 
+/* Four columns at a time, or one. */
+vec4 load_h(uint at)
+{
+    return WHOLE ? previous4[at / 4u] : vec4(previous[at], 0.0, 0.0, 0.0);
+}
+vec4 load_weights(uint at)
+{
+    return WHOLE ? w4[at / 4u] : vec4(w[at], 0.0, 0.0, 0.0);
+}
+float add_product(float sum, vec4 a, vec4 b)
+{
+    sum = fma(a.x, b.x, sum);
+    return WHOLE ? fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, sum))) : sum;
+}
+
 void multiply(uint unit, uint direction, uint first_row)
 {
+    const uint columns = WHOLE ? 4u : 1u;
     uint lane = gl_LocalInvocationID.x % RECURRENT_STEP_LANES;
     uint matrix = args.w_offset + direction * gate_count() * args.hidden * args.hidden;
     float sum[4u * ROWS];
     [[unroll]] for (uint i = 0u; i < 4u * ROWS; i++)
         sum[i] = 0.0;
     uint end = args.has_previous != 0u && unit < args.hidden ? args.hidden : 0u;
-    for (uint k = lane; k < end; k += RECURRENT_STEP_LANES) {
-        float h[ROWS];
+    for (uint k = lane * columns; k < end; k += RECURRENT_STEP_LANES * columns) {
+        vec4 h[ROWS];
         [[unroll]] for (uint b = 0u; b < ROWS; b++) {
             uint row = min(first_row + b, args.batch - 1u);
-            h[b] = previous[args.h_first[direction] + row * args.h_batch + k];
+            h[b] = load_h(args.h_first[direction] + row * args.h_batch + k);
         }
         [[unroll]] for (uint gate = 0u; gate < gate_count(); gate++) {
-            float weight = w[matrix + (gate * args.hidden + unit) * args.hidden + k];
+            vec4 weight = load_weights(matrix + (gate * args.hidden + unit) * args.hidden + k);
             [[unroll]] for (uint b = 0u; b < ROWS; b++)
-                sum[gate * ROWS + b] = fma(weight, h[b], sum[gate * ROWS + b]);
+                sum[gate * ROWS + b] = add_product(sum[gate * ROWS + b], weight, h[b]);
         }
     }
     [[unroll]] for (uint i = 0u; i < gate_count() * ROWS; i++)

@@ -119,6 +119,12 @@ static struct recurrent_step_args step_arguments(const recurrent_job *j, uint64_
     return args;
 }
 
+/* Whether rows of W_hh and of h, in either direction, begin with a quad. */
+static bool has_whole_quads(const struct recurrent_step_args *a)
+{
+    return (a->hidden | a->w_offset | a->h_batch | a->h_first[0] | a->h_first[1]) % 4 == 0;
+}
+
 static rlxvk_status emit_step(const recurrent_job *j, const recurrent_class *class, uint64_t step,
                               operand c)
 {
@@ -142,7 +148,7 @@ static rlxvk_status emit_step(const recurrent_job *j, const recurrent_class *cla
     args.c_offset = c.offset;
     const operand operands[] = {p, w, bias, h, c0, j->y, c};
     SET_CONSTANTS(&d, {LOCAL_SIZE, RECURRENT_STEP_THREADS}, {RECURRENT_STEP_CELL, j->cell},
-                  {RECURRENT_STEP_ROWS, rows});
+                  {RECURRENT_STEP_ROWS, rows}, {RECURRENT_STEP_WHOLE, has_whole_quads(&args)});
     lower_groups(j->l, &d, divide_up(r->hidden, units) * r->directions * divide_up(r->batch, rows));
     return lower_emit(j->l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
