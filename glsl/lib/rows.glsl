@@ -44,25 +44,19 @@ uint row_slots()
     return gl_WorkGroupSize.x >> findMSB(args.rows.lanes);
 }
 
-/* The row of result o, none of which is cut. */
-row_work row_at(uint o)
+row_work row_whole()
 {
     row_work w;
+    uint lanes = findMSB(args.rows.lanes), stride = args.rows.lane_stride;
+    uint slot = stride == 1u ? row_thread() >> lanes : row_thread() & (stride - 1u);
     w.lane = row_lane();
-    w.o = o;
-    w.live = o < args.rows.outputs;
+    w.o = group_index() * row_slots() + slot;
+    w.live = w.o < args.rows.outputs;
     w.first = 0u;
     w.head = 0u;
     w.end = w.live ? args.rows.extent : 0u;
-    w.start = row_start(o, 1u);
+    w.start = row_start(w.o, 1u);
     return w;
-}
-
-row_work row_whole()
-{
-    uint lanes = findMSB(args.rows.lanes), stride = args.rows.lane_stride;
-    uint slot = stride == 1u ? row_thread() >> lanes : row_thread() & (stride - 1u);
-    return row_at(group_index() * row_slots() + slot);
 }
 
 /* Which chunk of its row result o is. */

@@ -3,17 +3,15 @@
  * (constant 1) times four elements each: one read. Where rows are LONG (constant 3) what is beyond
  * that comes first, and is read again where it is to be written.
  *
- * AHEAD (constant 4): a workgroup takes rows after one another, as far apart as there are
- * workgroups, and loads a quad of the next as soon as it is done with one.
- *
  * A lane takes exponentials in blocks, from the maximum of each, while others of its quads still
- * come in; the row's maximum is known later and scales them, as it does their sums.
+ * come in; the row's maximum is known later and scales them, as it does their sums. A long row's
+ * are one block, as registers are few.
  *
  * The includer declares the constants and has load_quad, load_beside (what else a row needs) and,
  * with ROW_VALUES, row_terms, terms_of and store_quad, of e = exp(x - m); else finish_row.
  */
-#define BLOCK_QUADS 4u
-const uint BLOCKS = (HELD + 3u) >> 2;
+const uint BLOCK_QUADS = LONG ? HELD : 4u;
+const uint BLOCKS = (HELD + BLOCK_QUADS - 1u) / BLOCK_QUADS;
 
 ROW_TREE(float, largest_of_lanes, scratch, row_larger)
 ROW_TREE(float, sum_of_lanes, scratch_of_sum, row_add)
@@ -23,12 +21,6 @@ ROW_TREE(float, sum_of_lanes, scratch_of_sum, row_add)
 float block_origin(float top)
 {
     return is_plain(top) ? top : 0.0;
-}
-
-vec4 held_quad(row_work w, uint k)
-{
-    uvec4 r = row_quad(w, k);
-    return load_quad(w, r, row_live(r, w.end));
 }
 
 void main()
@@ -57,71 +49,57 @@ void main()
             rest = join_statistics(rest, block);
         }
     }
-    [[unroll]] for (uint k = 0u; k < HELD; k++)
-        v[k] = held_quad(w, k);
+    [[unroll]] for (uint k = 0u; k < HELD; k++) {
+        uvec4 r = row_quad(w, k);
+        v[k] = load_quad(w, r, row_live(r, w.end));
+    }
     vec2 beside = load_beside(w);
-    uint apart = row_slots() * gl_NumWorkGroups.x;
-    for (uint first = row_slots() * group_index();; first += apart) {
-        float tops[BLOCKS], sums[BLOCKS], m = rest.x;
-        row_work next = w;
-        if (AHEAD)
-            next = row_formed(row_at(w.o + apart), args.x_offset);
-        [[unroll]] for (uint b = 0u; b < BLOCKS; b++) {
-            largest most = largest(-INFINITY, 0u);
-            [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++)
-                if (BLOCK_QUADS * b + i < HELD)
-                    take_largest(most, v[BLOCK_QUADS * b + i]);
-            tops[b] = largest_value(most);
-            sums[b] = 0.0;
-            m = row_larger(m, tops[b]);
-            [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++) {
-                uint k = BLOCK_QUADS * b + i;
-                if (k < HELD) {
-                    v[k] = decay(v[k] - block_origin(tops[b]));
-                    sums[b] += sum_of(v[k]);
-#ifndef ROW_VALUES
-                    if (AHEAD)
-                        v[k] = held_quad(next, k);
-#endif
-                }
+    float tops[BLOCKS], sums[BLOCKS], m = rest.x;
+    [[unroll]] for (uint b = 0u; b < BLOCKS; b++) {
+        largest most = largest(-INFINITY, 0u);
+        [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++)
+            if (BLOCK_QUADS * b + i < HELD)
+                take_largest(most, v[BLOCK_QUADS * b + i]);
+        tops[b] = largest_value(most);
+        sums[b] = 0.0;
+        m = row_larger(m, tops[b]);
+        [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++) {
+            uint k = BLOCK_QUADS * b + i;
+            if (k < HELD) {
+                v[k] = decay(v[k] - block_origin(tops[b]));
+                sums[b] += sum_of(v[k]);
             }
         }
-        m = largest_of_lanes(m, w.lane);
-        float s = LONG ? rest.y * decay(rest.x - m) : 0.0;
-        [[unroll]] for (uint b = 0u; b < BLOCKS; b++) {
-            tops[b] = decay(tops[b] - m);
-            s += sums[b] * tops[b];
-        }
-        s = sum_of_lanes(s, w.lane);
+    }
+    m = largest_of_lanes(m, w.lane);
+    float s = LONG ? rest.y * decay(rest.x - m) : 0.0;
+    [[unroll]] for (uint b = 0u; b < BLOCKS; b++) {
+        tops[b] = decay(tops[b] - m);
+        s += sums[b] * tops[b];
+    }
+    s = sum_of_lanes(s, w.lane);
 
 #ifdef ROW_VALUES
-        row_terms terms = terms_of(m, s, beside);
-        [[unroll]] for (uint k = 0u; k < HELD; k++) {
-            uvec4 r = row_quad(w, k);
-            store_quad(w, terms, r, row_live(r, w.end), v[k] * tops[k / BLOCK_QUADS]);
-            if (AHEAD)
-                v[k] = held_quad(next, k);
-        }
-        if (LONG) {
-            for (uint k = QUADS; row_goes_on(w, k); k += QUADS) {
-                [[unroll]] for (uint i = 0u; i < QUADS; i++) {
-                    uvec4 r = row_rest(w, k + i);
-                    v[i] = load_quad(w, r, rest_live(r, w.end));
-                }
-                [[unroll]] for (uint i = 0u; i < QUADS; i++) {
-                    uvec4 r = row_rest(w, k + i);
-                    store_quad(w, terms, r, rest_live(r, w.end), decay(v[i] - m));
-                }
+    row_terms terms = terms_of(m, s, beside);
+    [[unroll]] for (uint k = 0u; k < HELD; k++) {
+        uvec4 r = row_quad(w, k);
+        store_quad(w, terms, r, row_live(r, w.end), v[k] * tops[k / BLOCK_QUADS]);
+    }
+    if (LONG) {
+        for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
+            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+                uvec4 r = row_rest(w, first + k);
+                v[k] = load_quad(w, r, rest_live(r, w.end));
+            }
+            [[unroll]] for (uint k = 0u; k < QUADS; k++) {
+                uvec4 r = row_rest(w, first + k);
+                store_quad(w, terms, r, rest_live(r, w.end), decay(v[k] - m));
             }
         }
-#else
-        finish_row(w, m, s, beside);
-#endif
-        if (!AHEAD || first + apart >= args.rows.outputs)
-            break;
-        w = next;
-        beside = load_beside(w);
     }
+#else
+    finish_row(w, m, s, beside);
+#endif
 #ifdef ROW_SPANS
     if (SPAN)
         span_store();

@@ -8,7 +8,6 @@
 layout(constant_id = 1) const uint QUADS = 1;
 layout(constant_id = 2) const uint FORM = ROW_FORM_WORDS;
 layout(constant_id = 3) const bool LONG = false;
-layout(constant_id = 4) const bool AHEAD = false;
 layout(push_constant) uniform block { softmax_loss_args args; };
 layout(set = 0, binding = 1) restrict readonly buffer row_labels { float labels[]; };
 #include "lib/rows.glsl"

@@ -11,7 +11,7 @@
 /* Rows that a lane sums one after the other at most, and that a workgroup does at least. */
 #define MOST_ROWS   64
 #define FEWEST_ROWS 16
-/* Workgroups for each compute unit; of those that load ahead, which hold more registers. */
+/* Workgroups for each compute unit; of ROW_SUMMED, which hold more registers. */
 #define GROUPS_WANTED 4
 #define GROUPS_SUMMED 2
 /* Elements of a row that a large workgroup holds, of x and of dy. */

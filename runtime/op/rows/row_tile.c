@@ -13,8 +13,6 @@
 #define CPU_THREADS 256
 /* Lanes for each compute unit that few rows are spread over. */
 #define LANES_WANTED 256
-/* Workgroups for each compute unit that take rows after one another. */
-#define GROUPS_AHEAD 4
 /* Lanes that ragged rows need for the words before and after their quads. */
 #define RAGGED_LANES 8
 
@@ -150,14 +148,4 @@ dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const
                              const struct row_args *rows)
 {
     return row_dispatch(l, kernels[row_class_shuffles(tile->form)], tile, rows);
-}
-
-dispatch row_dispatch_ahead(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
-                            const struct row_args *rows)
-{
-    dispatch d = row_dispatch_either(l, kernels, tile, rows);
-    uint64_t most = GROUPS_AHEAD * (uint64_t)MAX(l->profile->compute_units, 1);
-    if (tile->form->trait == ROW_AHEAD)
-        lower_groups(l, &d, MIN(divide_up(rows->outputs, tile->size / tile->lanes), most));
-    return d;
 }

@@ -68,8 +68,5 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
 /* The same of a kernel that comes with and without subgroup operations. */
 dispatch row_dispatch_either(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
                              const struct row_args *rows);
-/* And of one whose workgroups go on to further rows where the class is for ROW_AHEAD. */
-dispatch row_dispatch_ahead(const lowering *l, const uint32_t kernels[2], const row_tile *tile,
-                            const struct row_args *rows);
 
 #endif

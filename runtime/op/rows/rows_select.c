@@ -22,9 +22,6 @@ static const row_class classes[] = {
     {{"stream_ragged",   ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_RAGGED,  256,  8,  4, ROW_FLOWS},
     {{"long_quads",      ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,  1024,  8,  8, ROW_REREAD},
     {{"long_ragged",     ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_RAGGED, 1024,  8,  8, ROW_REREAD},
-    {{"ahead_quads",     ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,   512, 16, 25, ROW_AHEAD},
-    {{"ahead_ragged",    ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_RAGGED,  512, 16, 25, ROW_AHEAD},
-    {{"ahead_1024",      ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,  1024,  8,  8, ROW_AHEAD},
     {{"summed_quads",    ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,   256,  4,  4, ROW_SUMMED},
     {{"subgroup_quads",  ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_QUADS,   256,  4,  8, 0},
     {{"subgroup_span",   ON_NATIVE, NEEDS_SHUFFLES}, ROW_FORM_SPAN,    256,  4,  8, 0},
@@ -62,8 +59,6 @@ static bool suits_trait(const row_class *c, const row_shape *s, uint32_t compute
                (s->length <= 4 * LONGEST_HELD || 2 * s->rows >= compute_units);
     case ROW_FLOWS:
         return s->length > LONGEST_HELD && s->rows >= 4ull * compute_units;
-    case ROW_AHEAD:
-        return s->length > LONGEST_HELD && s->rows >= 2ull * compute_units;
     default:
         return true;
     }
@@ -83,8 +78,7 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     }
     if (c->trait) {
         bool fits = s->length <= 4ull * c->held * c->threads;
-        bool keeps = c->trait & (ROW_AHEAD | ROW_SUMMED);
-        f.can = f.can && s->traits & c->trait && (fits || !keeps);
+        f.can = f.can && s->traits & c->trait && (fits || c->trait != ROW_SUMMED);
         f.suits = suits_trait(c, s, p->compute_units);
     }
     return f;

@@ -12,9 +12,8 @@ enum row_trait {
     ROW_COPIED = 4,  /* through shared memory, by kernels that can */
     ROW_REREAD = 8,  /* longer than what registers hold, by kernels that can */
     ROW_PARTED = 16, /* in quads of neighbouring rows, as row_traits found */
-    ROW_AHEAD = 32,  /* by kernels that can load a row while they are at the one before */
-    ROW_FLOWS = 64,  /* read once and not kept, by kernels that can */
-    ROW_SUMMED = 128 /* added up by column, the next row coming in meanwhile */
+    ROW_FLOWS = 32,  /* read once and not kept, by kernels that can */
+    ROW_SUMMED = 64  /* added up by column, the next row coming in meanwhile */
 };
 
 typedef struct row_shape {

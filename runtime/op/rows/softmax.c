@@ -47,10 +47,9 @@ static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_
                                 operand y)
 {
     struct softmax_args args = arguments(v, &tile, row_unbroken(v), x, y);
-    dispatch d = row_dispatch_ahead(l, kernels, &tile, &args.rows);
+    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads ? quads : tile.form->held},
-                  {SOFTMAX_ROWS_FORM, tile.form->form}, {SOFTMAX_ROWS_LONG, quads == 0},
-                  {SOFTMAX_ROWS_AHEAD, tile.form->trait == ROW_AHEAD});
+                  {SOFTMAX_ROWS_FORM, tile.form->form}, {SOFTMAX_ROWS_LONG, quads == 0});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
@@ -77,7 +76,7 @@ static rlxvk_status softmax_lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
-    uint32_t traits = row_traits(v, (operand[]){x, y}, 2) | ROW_COPIED | ROW_REREAD | ROW_AHEAD;
+    uint32_t traits = row_traits(v, (operand[]){x, y}, 2) | ROW_COPIED | ROW_REREAD;
     row_tile tile = row_tile_choose(l, v, traits, 4, 4 * ROW_MOST_QUADS);
     uint32_t quads = row_quads(v, &tile);
     if (quads || row_is_long(&tile))

@@ -104,11 +104,10 @@ static rlxvk_status lower_whole(lowering *l, const loss_work *w, row_tile tile, 
                                      .d_offset = w->d_loss.offset,
                                      .y_offset = w->y.offset};
     const uint32_t *kernels = w->backward ? backward_kernels : forward_kernels;
-    dispatch d = row_dispatch_ahead(l, kernels, &tile, &args.rows);
+    dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     operand operands[] = {w->logits, w->labels, w->backward ? w->d_loss : w->y, w->y};
     SET_CONSTANTS(&d, {SOFTMAX_LOSS_ROWS_QUADS, quads ? quads : tile.form->held},
-                  {SOFTMAX_LOSS_ROWS_FORM, tile.form->form}, {SOFTMAX_LOSS_ROWS_LONG, quads == 0},
-                  {SOFTMAX_LOSS_ROWS_AHEAD, tile.form->trait == ROW_AHEAD});
+                  {SOFTMAX_LOSS_ROWS_FORM, tile.form->form}, {SOFTMAX_LOSS_ROWS_LONG, quads == 0});
     return lower_emit(l, &d, &args, sizeof args, operands, w->backward ? 4 : 3);
 }
 
@@ -169,8 +168,8 @@ static rlxvk_status softmax_loss_lower(lowering *l, uint32_t id)
     operand both[] = {w.logits, w.y};
     if (w.backward)
         w.d_loss = lower_input(l, id, 2);
-    uint32_t traits = row_traits(w.view, both, w.backward ? 2 : 1) | ROW_REREAD | ROW_AHEAD |
-                      (w.backward ? 0 : ROW_FLOWS);
+    uint32_t traits =
+        row_traits(w.view, both, w.backward ? 2 : 1) | ROW_REREAD | (w.backward ? 0 : ROW_FLOWS);
     row_tile tile = row_tile_choose(l, w.view, traits, 4, 4 * ROW_MOST_QUADS);
     uint32_t quads = row_quads(w.view, &tile);
     if (quads || row_is_long(&tile))

@@ -117,17 +117,13 @@ static void long_rows(void **state)
 {
     (void)state;
     uint32_t odd = ROW_ALIKE | HELD, whole = ROW_WHOLE | odd;
-    size_t ahead = index_of("ahead_quads"), stream = index_of("stream_quads");
-    row_shape rows = {1, 32000, 999, whole | ROW_FLOWS | ROW_AHEAD};
+    size_t stream = index_of("stream_quads");
+    row_shape rows = {1, 32000, 999, whole | ROW_FLOWS};
     assert_string_equal(choose(rows, big_gpu(), VARIANT_NONE), "stream_quads");
-    assert_string_equal(choose(rows, big_gpu(), ahead), "ahead_quads");
     rows.traits = odd | ROW_FLOWS;
     assert_string_equal(choose(rows, big_gpu(), VARIANT_NONE), "stream_ragged");
     rows.traits = whole;
     assert_string_equal(choose(rows, big_gpu(), stream), "long_quads");
-    assert_string_equal(choose(rows, big_gpu(), ahead), "long_quads");
-    rows = (row_shape){1, 65536, 999, whole | ROW_AHEAD};
-    assert_string_equal(choose(rows, big_gpu(), ahead), "long_quads");
     rows = (row_shape){1, 32000, 99, whole | ROW_FLOWS};
     assert_string_equal(choose(rows, big_gpu(), VARIANT_NONE), "long_quads");
 }
@@ -172,13 +168,12 @@ static void tiles_cover(void **state)
                                            "rows=shared_quads",
                                            "rows=long_quads",
                                            "rows=subgroup_ragged",
-                                           "rows=stream_quads",
-                                           "rows=ahead_quads"};
+                                           "rows=stream_quads"};
     const device_profile profiles[] = {big_gpu(), baseline(), software(), tiny_subgroups()};
     for (size_t i = 0; i < 512 * ARRAY_COUNT(profiles) * ARRAY_COUNT(variants); i++) {
         axis_view v = {extents[i % 8], extents[i / 8 % 8], extents[i / 64 % 8]};
         uint32_t whole = v.inner == 1 && v.length % 4 == 0 ? ROW_WHOLE : 0;
-        check_tile(v, whole | ROW_ALIKE | HELD | ROW_AHEAD | ROW_FLOWS, &profiles[i / 512 % 4],
+        check_tile(v, whole | ROW_ALIKE | HELD | ROW_FLOWS, &profiles[i / 512 % 4],
                    variants[i / 2048]);
     }
 }

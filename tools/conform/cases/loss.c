@@ -111,14 +111,11 @@ static void add_forms(case_list *list, const char *class)
 
 static void generate_forms(case_list *list)
 {
-    static const char *const own[] = {"stream_quads", "stream_ragged", "ahead_quads",
-                                      "ahead_ragged"};
+    static const char *const own[] = {"stream_quads", "stream_ragged"};
     for (size_t c = 0; c < COUNT(classes); c++)
         add_forms(list, classes[c]);
     for (size_t c = 0; c < COUNT(own); c++)
         add_forms(list, own[c]);
-    /* More rows than there are workgroups on a large device. */
-    add_losses(list, "variant=rows=ahead_quads", "650x16400", "uniform", "badindex:16400");
 }
 
 static void generate_losses(case_list *list)

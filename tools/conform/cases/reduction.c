@@ -182,7 +182,7 @@ static void generate_classes(case_list *list)
 static void generate_forms(case_list *list)
 {
     static const char *const classes[] = {"subgroup_span", "subgroup_ragged", "long_quads",
-                                          "long_ragged",   "ahead_quads",     "ahead_ragged"};
+                                          "long_ragged"};
     static const char *const shapes[] = {"131x33:special",  "70x256:uniform",  "70x257:special",
                                          "9x8:neginf",      "5x11:uniform",    "2x8192:uniform",
                                          "3x8193:uniform",  "2x32768:special", "2x32770:uniform",
