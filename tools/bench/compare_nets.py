@@ -1,7 +1,7 @@
 """The nets of tools/bench/bench_nets.c in PyTorch: time and memory of whole training steps, for compare.py --training.
 
 The same architectures, batches, losses, clipping and optimizers as tools/bench/bench_training.c, eager. A step goes from a
-batch in (pinned) memory of the host to the loss there; precisions but f32 are autocast's, without a scaled loss, and then
+batch on the device to the loss on the host; precisions but f32 are autocast's, without a scaled loss, and then
 convolutions have channels last, as PyTorch advises.
 """
 import functools
@@ -133,7 +133,7 @@ NETS = {"gpt2 124M": (Gpt2, lambda: tokens(8, 1024)),
 
 
 def build(name, precision):
-    """A net on the device, its optimizer, and a batch on the host."""
+    """A net, its optimizer and a batch, on the device."""
     make, batch = NETS[name]
     net, (x, y) = make().cuda(), batch()
     for p in net.parameters():
@@ -145,7 +145,7 @@ def build(name, precision):
             net, x = net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     else:
         optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, fused=True)
-    return net, optimizer, x.pin_memory(), y.flatten().pin_memory()
+    return net, optimizer, x.cuda(), y.flatten().cuda()
 
 
 def measure(name, precision, recompute):
@@ -157,9 +157,8 @@ def measure(name, precision, recompute):
     run = functools.partial(checkpoint, use_reentrant=False, preserve_rng_state=False) if recompute else kept
 
     def step():
-        on_device, labels = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
         with torch.autocast("cuda", DTYPES[precision], enabled=precision != "f32"):
-            loss = functional.cross_entropy(net(on_device, run).flatten(0, -2), labels)
+            loss = functional.cross_entropy(net(x, run).flatten(0, -2), y)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
