@@ -286,15 +286,22 @@ static void set_constants(const job *j, uint32_t pass, dispatch *d)
         {ATTENTION_BACKWARD_COLUMN_THREADS, p->class->column_threads},
         {ATTENTION_BACKWARD_ROW_QUADS, p->class->row_quads[of]},
         {ATTENTION_BACKWARD_COLUMN_QUADS, pass == ATTENTION_OF_BIAS ? 1 : p->column_quads},
-        {ATTENTION_BACKWARD_VALUE_ROWS, p->value_rows}, {ATTENTION_BACKWARD_UNROLL, p->unroll});
+        {ATTENTION_BACKWARD_VALUE_ROWS, p->value_rows}, {ATTENTION_BACKWARD_UNROLL, p->unroll},
+        {ATTENTION_BACKWARD_TURNS, p->class->turns});
 }
 
 /* `dq`: written where the pass finds all, else any. */
 static rlxvk_status emit_dispatch(lowering *l, job *j, uint32_t pass, uint64_t groups, operand out,
                                   operand dq)
 {
-    const operand operands[] = {j->operands[0], j->operands[1], j->operands[2], j->operands[3],
-                                j->operands[4], j->operands[5], out,            dq};
+    const operand operands[] = {j->operands[0],
+                                j->operands[1],
+                                j->operands[2],
+                                j->operands[3],
+                                j->operands[4],
+                                j->operands[5],
+                                out,
+                                dq};
     dispatch d = {.kernel = KERNEL_ATTENTION_BACKWARD,
                   .node = j->id,
                   .variant = j->plan.class->row.name};

@@ -1,10 +1,11 @@
 /*
  * The classes of attention_backward. Large tiles read less shared memory for each product and take
  * more registers, above all where they own keys, which have two sums; portable drivers run the
- * invocations of a group in turns and compile unrolled code slowly. The last row has no conditions
- * but the baseline's. On an H200 1x32x2048x128 causal takes 5.0 ms with tile_mixed, 5.2 with
- * tile_32x64, 6.7 with 64 keys or slices of 16 rows; 8x16x512x64 takes 1.39 with tile_64x64, 1.48
- * with tile_32x64. Of the 5.0 ms the forward pass for the log-sum-exp has 0.95.
+ * invocations of a group in turns and compile unrolled code slowly. One pass in place of two makes
+ * five products of seven, and needs a dq for each part of the keys. The last row has no conditions
+ * but the baseline's. On an H200, with the forward pass: 1x32x2048x128 causal takes 4.3 ms with
+ * joined_64x128 (5.1 with 64 other rows), 5.0 with tile_mixed; 8x12x1024x64 1.75 with joined_64x64
+ * (1.84 by 128 invocations, 2.16 with 128 own rows), 2.15 with tile_64x64.
  */
 #include "op/attention/attention_backward_select.h"
 #include "op/attention/attention.h"
@@ -19,12 +20,12 @@
 /* clang-format off */
 static const attention_backward_class classes[] = {
     /* {name, settings}, row threads and quads (queries, keys), column threads, least and most
-     * width, value rows, unroll, most parts */
-    {{"joined_128x64", ON_NATIVE}, {16, 16}, {1, 2}, 16,  0,  64, 16, 8, 8},
-    {{"joined_64x64",  ON_NATIVE}, {16, 16}, {1, 1}, 16,  0, 128, 16, 8, 8},
-    {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0},
-    {{"tile_mixed",    ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4, 0},
-    {{"tile_32x64",    ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4, 0},
+     * width, value rows, unroll, turns, most parts */
+    {{"joined_64x64",  ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 8},
+    {{"joined_64x128", ON_NATIVE}, { 8,  8}, {2, 2}, 32, 65, 128, 16, 8, 1, 4},
+    {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 0},
+    {{"tile_mixed",    ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4, 0, 0},
+    {{"tile_32x64",    ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4, 0, 0},
 };
 /* clang-format on */
 
@@ -35,7 +36,7 @@ uint64_t attention_backward_shared_bytes(const attention_backward_plan *p)
     uint64_t values = (uint64_t)p->value_rows * p->class->column_threads * p->column_quads;
     if (p->class->most_parts) /* ... and own rows' */
         weights = MAX(weights, 4 * own_quads * (others / 4 + 1));
-    return QUAD_BYTES * (MAX(weights, slice) + values) + FLAG_BYTES;
+    return QUAD_BYTES * (MAX(weights, slice * (p->class->turns + 1u)) + values) + FLAG_BYTES;
 }
 
 /* So many that they keep all units as busy as can be, two on each; the fewest such. */
@@ -45,7 +46,8 @@ static uint32_t choose_key_parts(const attention_backward_plan *p, const attenti
     uint64_t blocks = s->batch * s->kv_heads, places = 2 * (uint64_t)profile->compute_units;
     uint64_t words = s->batch * s->heads * s->queries * s->width;
     uint64_t fit = MIN(profile->max_binding_bytes / sizeof(float), (uint64_t)INT32_MAX);
-    uint64_t most = MIN(p->class->most_parts, divide_up(s->keys, p->own[1])), best = 1;
+    uint64_t tiles = divide_up(s->keys, p->own[1]), best = 1;
+    uint64_t most = MIN(p->class->most_parts, MAX(tiles / 2, 1)); /* forth and back: alike */
     double best_share = 0;
     for (uint64_t parts = 1; parts <= MIN(most, fit / MAX(words, 1)); parts++) {
         uint64_t groups = blocks * parts, rounds = divide_up(groups, places);

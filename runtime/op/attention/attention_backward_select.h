@@ -11,7 +11,9 @@ typedef struct attention_backward_class {
     uint8_t column_threads;
     uint16_t least_width, most_width;
     uint8_t value_rows, unroll;
-    uint8_t most_parts; /* of the keys, where one pass finds all; 0: a pass for dq, one for dk, dv */
+    bool turns; /* of two slices, one is written while the other is read */
+    /* Of the keys, where one pass finds all; 0: a pass for dq, one for dk and dv. */
+    uint8_t most_parts;
 } attention_backward_class;
 
 typedef struct attention_backward_plan {
