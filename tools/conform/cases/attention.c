@@ -397,6 +397,29 @@ static void generate_backward_masks(case_list *list)
     add_backward(list, "mask=bias bias=1 part=3", 2, 2, 2, 300, 300, 8, "mask:f32:300:unit;");
 }
 
+/* All gradients in one pass: parts that share out the keys forth and back, tiles of queries that no
+ * first tile of keys visits, or that a mask drops. */
+static void generate_backward_joined(case_list *list)
+{
+    static const char *const lines[] = {
+        "mask=causal in=q:f32:2x2x300x8:unit;k:f32:2x2x300x8:unit;v:f32:2x2x300x8:unit;"
+        "dy:f32:2x2x300x8:unit",
+        "mask=sliding window=70 in=q:f32:1x4x400x8:unit;k:f32:1x2x400x8:unit;"
+        "v:f32:1x2x400x8:unit;dy:f32:1x4x400x8:unit",
+        "mask=none in=q:f32:1x2x70x64:unit;k:f32:1x1x513x64:unit;v:f32:1x1x513x64:unit;"
+        "dy:f32:1x2x70x64:unit",
+        "mask=causal in=q:f32:1x2x600x6:special;k:f32:1x2x530x6:special;v:f32:1x2x530x6:special;"
+        "dy:f32:1x2x600x6:unit",
+        "mask=causal in=q:f32:1x2x40x6:unit;k:f32:1x1x300x6:unit;v:f32:1x1x300x6:unit;"
+        "dy:f32:1x2x40x6:unit",
+        "mask=custom prefix=100 in=q:f32:1x2x200x8:unit;k:f32:1x2x300x8:unit;v:f32:1x2x300x8:unit;"
+        "mask:f32:300:iota;dy:f32:1x2x200x8:unit",
+        "mask=custom in=q:f32:1x2x140x8:unit;k:f32:1x2x300x8:unit;v:f32:1x2x300x8:unit;"
+        "mask:f32:1x140x300:bool;dy:f32:1x2x140x8:unit"};
+    case_add_all(list, "attention_backward layout=bhsd variant=attention_backward=joined_64x64",
+                 lines, COUNT(lines));
+}
+
 static void generate_backward_edges(case_list *list)
 {
     static const char *const lines[] = {
@@ -447,6 +470,7 @@ static void generate(case_list *list)
     generate_halves(list);
     generate_backward_sizes(list);
     generate_backward_masks(list);
+    generate_backward_joined(list);
     generate_backward_edges(list);
 }
 
