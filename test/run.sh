@@ -74,14 +74,16 @@ RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse 
 stage "conform, each kernel variant" conform_by_ops --each-variant --sparse=1000
 wait
 stage "sanitizers" test/sanitize.sh
-# Fuzzing takes its time on the clock, on one processor, beside what is mostly of one thread, too. `make fuzz` takes longer.
-RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-20} BUILD=build/asan stage "fuzzing under sanitizers" test/fuzz.sh &
+# Fuzzing is of one thread, beside what mostly is, too. `make fuzz` takes longer.
+fuzzing() {
+    RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-20} stage "fuzzing under sanitizers" test/fuzz.sh
+    RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=1000 stage "sequences under validation" test/fuzz.sh build/asan/fuzz/sequence
+}
+BUILD=build/asan fuzzing &
 stage "rebuilding after a change" test/rebuild.sh
 stage "following the lists of how to add things" test/extend.sh
 stage "installed copies" test/installed.sh
 wait
-RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=1000 BUILD=build/asan stage "sequences under validation" \
-    test/fuzz.sh build/asan/fuzz/sequence
 
 read -r passed failed < <(awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }' "$counts")
 echo "$passed passed, $failed failed" | tee "$BUILD/test/summary.tmp"
