@@ -64,7 +64,7 @@ stage "conform" conform_by_ops
 stage "conform, golden vectors" conform_by_ops --golden test/golden
 stage "conform, gradients" conform_by_ops --gradients
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
-    VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_by_ops --sparse=2
+    VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_by_ops --sparse=3
     VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" conform_by_ops --golden test/golden
     VK_ICD_FILENAMES=$swiftshader stage "gradients on SwiftShader" conform_by_ops --gradients --sparse=4
 else
