@@ -11,7 +11,7 @@ PYTHON  ?= python3
 WARNINGS := -Wall -Wextra -Wstrict-prototypes -Wpointer-arith -Wvla -Wno-missing-field-initializers
 FLAGS_release  := -O2 -DNDEBUG
 FLAGS_debug    := -O0 -g3
-FLAGS_asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+FLAGS_asan     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 FLAGS_tsan     := -O1 -g -fsanitize=thread
 FLAGS_libfuzzer := $(FLAGS_asan) -fsanitize=fuzzer-no-link
 FLAGS_coverage := -O0 -g --coverage

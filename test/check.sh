@@ -5,6 +5,8 @@ unset BUILD BASE config MAKEFLAGS MAKELEVEL
 tree=$PWD work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
+# What other tests had Mesa's drivers compile stays of use.
+export MESA_SHADER_CACHE_DIR=${MESA_SHADER_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}}
 export VK_ICD_FILENAMES=${VK_ICD_FILENAMES:-$lavapipe} RLXVK_NO_TUNING=1 XDG_CACHE_HOME=$work/cache
 passed=0 failed=0
 

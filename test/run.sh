@@ -32,16 +32,17 @@ stage() {
     ((f == 0)) || tail -n 25 <<<"$out"
 }
 
-# Every case, or every EVERYth, by two processes that take turns: drivers compile pipelines, most of the time, one after the other.
-conform_in_halves() {
-    local every=${EVERY:-1} half out=$BUILD/test/half status=0 pids=()
-    for half in 0 1; do
-        "$program" conform "$@" --sparse=$((2 * every)) --phase=$((half * every)) --jobs 1 >"$out$half" 2>&1 &
-        pids+=($!)
-    done
-    for half in 0 1; do wait "${pids[$half]}" || status=1; done
-    cat "$out"[01]
-    cat "$out"[01] | awk '/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3 } END { print p + 0 " passed, " f + 0 " failed" }'
+# The cases by two processes at a time, a few ops each, those of most cases first: drivers compile pipelines, most of the time, on
+# one thread, and cases of one op share them.
+conform_by_ops() {
+    local -x out=$BUILD/test/ops
+    local status
+    rm -rf "$out" && mkdir -p "$out" || return 1
+    "$program" conform "$@" --list | cut -d ' ' -f 1 | sort | uniq -c | sort -k 1,1rn -k 2 | awk '{ print $2 }' | xargs -n 3 |
+        tr ' ' ',' | xargs -P 2 -I{} bash -c '"$0" conform --op "$@" --jobs 1 >"$out/$1" 2>&1' "$program" {} "$@"
+    status=$?
+    cat "$out"/*
+    cat "$out"/* | awk '/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3 } END { print p + 0 " passed, " f + 0 " failed" }'
     return $status
 }
 
@@ -59,28 +60,30 @@ units=("${units[@]##*/}")
 printf '%s\n' "${units[@]%.c}" |
     awk -v last="$counts.last" 'BEGIN { while ((getline < last) > 0) seconds[$4] = $3 } { print seconds[$1] + 0, $1 }' |
     sort -k 1,1rn -k 2 | cut -d ' ' -f 2 | xargs -P 2 -I{} bash -c 'stage "$1" "$BUILD/test/$1"' _ {}
-stage "conform" conform_in_halves
-stage "conform, golden vectors" conform_in_halves --golden test/golden
-stage "conform, gradients" conform_in_halves --gradients
+stage "conform" conform_by_ops
+stage "conform, golden vectors" conform_by_ops --golden test/golden
+stage "conform, gradients" conform_by_ops --gradients
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
-    EVERY=2 VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_in_halves
-    VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" conform_in_halves --golden test/golden
-    VK_ICD_FILENAMES=$swiftshader stage "gradients on SwiftShader" "$program" conform --gradients --sparse=4
+    VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_by_ops --sparse=3
+    VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" conform_by_ops --golden test/golden
+    VK_ICD_FILENAMES=$swiftshader stage "gradients on SwiftShader" conform_by_ops --gradients --sparse=4
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
 fi
-stage "conform, each kernel variant" "$program" conform --each-variant --sparse=1000 --jobs 1 &
 RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse --jobs 1 &
+stage "conform, each kernel variant" conform_by_ops --each-variant --sparse=1000
 wait
 stage "sanitizers" test/sanitize.sh
-# Fuzzing takes its time on the clock, beside what else is of one thread.
-BUILD=build/asan JOBS=3 stage "fuzzing under sanitizers" test/fuzz.sh &
+# Fuzzing is of one thread, beside what mostly is, too. `make fuzz` takes longer.
+fuzzing() {
+    RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-20} stage "fuzzing under sanitizers" test/fuzz.sh
+    RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=1000 stage "sequences under validation" test/fuzz.sh build/asan/fuzz/sequence
+}
+BUILD=build/asan fuzzing &
 stage "rebuilding after a change" test/rebuild.sh
 stage "following the lists of how to add things" test/extend.sh
 stage "installed copies" test/installed.sh
 wait
-RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=1000 BUILD=build/asan stage "sequences under validation" \
-    test/fuzz.sh build/asan/fuzz/sequence
 
 read -r passed failed < <(awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }' "$counts")
 echo "$passed passed, $failed failed" | tee "$BUILD/test/summary.tmp"

@@ -170,18 +170,21 @@ static void generate_gathers(case_list *list, const quant_format *b)
 }
 
 /* One row and many, several blocks, an odd count of columns, a view at an odd byte offset where the
- * block's size is odd; decoded alone. */
+ * block's size is odd; decoded alone. How many of few rows share a decoding goes around the
+ * formats, as each count is a pipeline more: 2, 3, or 4 as of many rows. */
 static void generate_selection(case_list *list, const quant_format *b)
 {
     const char *f = b->name;
     int across = b->block_elements == 1 ? 45 : 3;
     int e = (int)b->block_elements * across, s = (int)b->block_bytes * across;
+    int few = 2 + (int)b->type % 3;
     add_product(list, b, 1, 67, across, "uniform");
-    add_product(list, b, 3, 5, across, "unit");
+    add_product(list, b, few, 5, across, "unit");
     add_product(list, b, 40, 66, across, "uniform");
-    case_add(list, "dequant_matmul format=%s skip=4 in=x:f32:2x%d;w:u8:9x%d:quant:%s", f, e, s, f);
+    case_add(list, "dequant_matmul format=%s skip=4 in=x:f32:%dx%d;w:u8:9x%d:quant:%s", f, few, e,
+             s, f);
     case_add(list, "dequant_matmul format=%s in=x:f32:0x%d;w:u8:5x%d:quant:%s", f, e, s, f);
-    case_add(list, "dequant_matmul format=%s in=x:f32:3x0;w:u8:5x0:quant:%s", f, f);
+    case_add(list, "dequant_matmul format=%s in=x:f32:%dx0;w:u8:5x0:quant:%s", f, few, f);
     case_add(list, "dequant_gather format=%s k=%d in=w:u8:13x%d:quant:%s;idx:f32:20:badindex:13", f,
              e, s, f);
     case_add(list, "dequant_gather format=%s k=%d skip=4 in=w:u8:9x%d:quant:%s;idx:f32:2x3:index:5",

@@ -88,7 +88,8 @@ static void generate_special(case_list *list, const char *row)
     case_add(list, "%s eps=1e-12 in=x:f16:5x64;gamma:bf16:64;beta:f16:64", row);
 }
 
-/* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. */
+/* Every class of row kernel, over rows of a part of a workgroup, of all of it, and in chunks. Which
+ * vectors there are goes with the shape: devices with one class compile no more than that. */
 static void generate_classes(case_list *list, const char *row)
 {
     static const char *const classes[] = {"subgroup_quads", "subgroup_words", "shared_quads",
@@ -99,7 +100,7 @@ static void generate_classes(case_list *list, const char *row)
         const int *s = shapes[i % COUNT(shapes)];
         case_add(list, "%s eps=1e-5 variant=rows=%s in=x:f32:%dx%d:%s;residual:f32:%dx%d:unit%s",
                  row, classes[i / COUNT(shapes)], s[0], s[1], fills[i % COUNT(fills)], s[0], s[1],
-                 vectors((unsigned)i % 8, s[1], text, sizeof text));
+                 vectors((unsigned)(i % COUNT(shapes)) * 3 % 8, s[1], text, sizeof text));
     }
 }
 
