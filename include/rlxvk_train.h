@@ -71,9 +71,10 @@ rlxvk_tensor rlxvk_rope_backward(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor c
  * of its tensor's shape. Each of the three may be NULL. With p the weights, dp = dy v^T, t the
  * capped product: ds = p (dp - sum(p dp)), dz = ds (1 - (t / softcap)^2), dq = scale dz k, dk =
  * scale dz^T q, dv = p^T dy, dbias = ds, summed over what the mask is broadcast along. Rows without
- * allowed keys give 0. No scores are stored: memory beside the results is that of q. Gradients of
- * it itself are taken of plain products and softmax, which do store the scores, several times Sq by
- * Sk for each head: second orders are for small problems, with finite operands. */
+ * allowed keys give 0. No scores are stored: memory beside the results is that of y, and on large
+ * devices of up to eight dq, which are summed. Gradients of it itself are taken of plain products
+ * and softmax, which do store the scores, several times Sq by Sk for each head: second orders are
+ * for small problems, with finite operands. */
 rlxvk_tensor rlxvk_attention_backward(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
                                       rlxvk_tensor v, rlxvk_tensor dy, rlxvk_tensor mask,
                                       const rlxvk_attention_options *options, rlxvk_tensor *out_dk,
