@@ -127,12 +127,29 @@ struct norm_args {
 #define NORM_BACKWARD_BETA  16
 #define NORM_BACKWARD_BOTH  24 /* gamma and beta, [2, n] */
 
-/* norm_backward, norm_backward_partial, norm_backward_finish. */
+/* Words that norm_backward leaves for a chunk, and norm_backward_join for a row. */
+#define NORM_CHUNK_SUMS 5
+
+/* norm_backward, norm_backward_finish. */
 struct norm_backward_args {
     STRUCT(row_args) rows;
     u32 x_offset, dy_offset, gamma_offset, dx_offset;
     f32 eps;
     u32 groups, group_channels, spatial; /* NORM_BY_CHANNEL only */
+};
+
+/* norm_backward_join: its rows are the chunks of a row, which is pieces of piece_length elements,
+ * `chunks` each. */
+struct norm_backward_join_args {
+    STRUCT(row_args) rows;
+    u32 chunks, chunk_length, piece_length;
+    f32 eps;
+};
+
+/* norm_backward_channels: its rows are the chunks, `chunks` each, of all pieces of a channel. */
+struct norm_backward_channels_args {
+    STRUCT(row_args) rows;
+    u32 chunks, channels, group_channels, target_offset;
 };
 
 /* norm_statistics: its rows are the chunks of a row of row_length elements, `chunk_length` each. */

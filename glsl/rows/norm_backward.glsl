@@ -4,12 +4,10 @@
  */
 layout(constant_id = 1) const uint FLAGS = 0;
 layout(constant_id = 2) const uint FORM = ROW_FORM_WORDS;
+layout(constant_id = 3) const uint QUADS = 1;
 
 #include "args/rows.h"
-#ifdef NORM_HOLDS
-layout(constant_id = 3) const uint QUADS = 1;
 #include "lib/row_forms.glsl"
-#endif
 #include "lib/row_quads.glsl"
 #include "rows/norm_moments.glsl"
 
@@ -19,30 +17,21 @@ const bool BY_QUADS = (FLAGS & NORM_BY_QUADS) != 0u;
 QUAD_INPUT(0, x, true)
 QUAD_INPUT(1, dy, true)
 QUAD_INPUT(2, gamma, !RAGGED && !BY_CHANNEL)
-#ifdef NORM_HOLDS
 SHIFTED_INPUT(gamma)
-#endif
 
-/* dy gamma of elements r of `row`, at `at` of x. */
-vec4 weighted(uint row, uvec4 at, uvec4 r, bvec4 live)
+/* dy gamma of elements r of the row of result o, at `at` of x. */
+vec4 weighted(uint o, uvec4 at, uvec4 r, bvec4 live)
 {
     vec4 w = read_dy(args.dy_offset + at, live, 0.0);
     if ((FLAGS & NORM_HAS_GAMMA) == 0u)
         return w;
     if (BY_CHANNEL) {
-        uint first = row % args.groups * args.group_channels;
+        uint first = o / args.rows.chunks % args.groups * args.group_channels;
         if (BY_QUADS)
             return w * (live.x ? gamma[args.gamma_offset + first + r.x / args.spatial] : 0.0);
         return w * read_gamma(args.gamma_offset + first + r / args.spatial, live, 0.0);
     }
-#ifdef NORM_HOLDS
     if (RAGGED)
         return w * shifted_gamma(r, live, args.gamma_offset, args.rows.extent);
-#endif
     return w * read_gamma(args.gamma_offset + r, live, 0.0);
-}
-
-float sum_of_quad(vec4 v)
-{
-    return (v.x + v.y) + (v.z + v.w);
 }

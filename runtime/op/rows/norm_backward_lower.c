@@ -1,8 +1,9 @@
 /*
- * Dispatches of the norms' gradients. Input: rows that fit registers are read and written once;
- * longer ones take their statistics, then the sums of w and w xhat by chunk, then dx. Gamma: sets
- * of rows that fit registers leave a sum for each column, else statistics come first and products
- * are summed by chunk; the sums are then added up as any others.
+ * Dispatches of the norms' gradients. Input: rows that fit registers are read and written once; of
+ * longer ones each chunk is read once for all its sums, which are joined, and then again for dx.
+ * Gamma: of groups of long channels from sums like these; sets of rows that fit registers leave a
+ * sum for each column; else statistics come first and products are summed by chunk, then added up
+ * as any others.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -14,6 +15,10 @@
 /* Workgroups for each compute unit; of ROW_SUMMED, which hold more registers. */
 #define GROUPS_WANTED 4
 #define GROUPS_SUMMED 2
+/* Elements of a chunk, of rows that could do without. */
+#define SHORTEST_CHUNK 1024
+/* Elements of a channel of one row that are worth NORM_CHUNK_SUMS words. */
+#define SHORTEST_CHANNEL 8
 /* Elements of a row that a large workgroup holds, of x and of dy. */
 #define LONGEST_HELD 16384
 
@@ -22,8 +27,8 @@ static const uint32_t gamma_kernels[] = {KERNEL_NORM_GAMMA, KERNEL_NORM_GAMMA_SU
 
 typedef struct norm_backward_work {
     axis_view rows, channels;
-    row_tile tile; /* of the rows */
-    uint32_t form; /* of their chunks, where they are long */
+    row_tile tile; /* of the rows, in sets */
+    uint32_t form; /* of the chunks that their statistics are made of */
     uint32_t flags, groups, group_channels, spatial;
     float eps;
     operand x, gamma, dy, target;
@@ -50,6 +55,13 @@ static norm_backward_work describe_work(const lowering *l, uint32_t id)
         w.spatial = (uint32_t)w.channels.inner;
     }
     return w;
+}
+
+/* What the kernels of the input gradient are specialized to, with lanes as in `tile`. */
+static uint32_t flags_of(const norm_backward_work *w, const row_tile *tile)
+{
+    bool quads = w->flags & NORM_BY_CHANNEL && w->spatial % 4 == 0;
+    return w->flags | (quads && tile->form->form == ROW_FORM_QUADS ? NORM_BY_QUADS : 0);
 }
 
 /* ---- Statistics of rows ---- */
@@ -98,50 +110,98 @@ error:
     return status;
 }
 
-/* ---- Input ---- */
+/* ---- Rows in chunks ---- */
 
-static struct norm_backward_args input_arguments(const norm_backward_work *w, const row_tile *tile,
-                                                 row_chunks chunks)
+/* Rows cut into chunks that fit the registers of their lanes, `quads` of them each. */
+typedef struct cut_rows {
+    axis_view view;
+    row_chunks chunks;
+    row_tile tile;
+    uint32_t quads;
+} cut_rows;
+
+static cut_rows cut(lowering *l, axis_view view, uint32_t traits)
 {
-    return (struct norm_backward_args){.rows = row_arguments(w->rows, tile, chunks),
+    uint64_t most =
+        (uint64_t)NORM_CHUNK_ELEMENTS * row_tile_plain(l, view, 4, 4 * ROW_MOST_QUADS).lanes;
+    uint64_t wanted = divide_up(GROUPS_WANTED * (uint64_t)MAX(l->profile->compute_units, 1),
+                                view.outer * view.inner);
+    uint64_t count = MAX(divide_up(view.length, most), MIN(wanted, view.length / SHORTEST_CHUNK));
+    uint64_t length = round_up(divide_up(view.length, count), 4);
+    cut_rows c = {.view = view, .chunks = {(uint32_t)divide_up(view.length, length), length}};
+    axis_view pieces = {view.outer * c.chunks.count, MIN(length, view.length), view.inner};
+    c.tile = row_tile_choose(l, pieces, traits, 4, 4 * ROW_MOST_QUADS);
+    c.quads = row_quads(pieces, &c.tile);
+    return c;
+}
+
+static struct norm_backward_args arguments(const norm_backward_work *w, const cut_rows *c,
+                                           operand target)
+{
+    return (struct norm_backward_args){.rows = row_arguments(c->view, &c->tile, c->chunks),
                                        .x_offset = w->x.offset,
                                        .dy_offset = w->dy.offset,
                                        .gamma_offset = w->gamma.offset,
-                                       .dx_offset = w->target.offset,
+                                       .dx_offset = target.offset,
                                        .eps = w->eps,
                                        .groups = w->groups,
                                        .group_channels = w->group_channels,
                                        .spatial = w->spatial};
 }
 
-static rlxvk_status lower_held(lowering *l, const norm_backward_work *w, uint32_t quads)
+/* The gradient of rows that are not cut, or the sums of chunks. */
+static rlxvk_status emit_rows(lowering *l, const norm_backward_work *w, const cut_rows *c,
+                              bool sums, operand target)
 {
-    struct norm_backward_args args = input_arguments(w, &w->tile, row_unbroken(w->rows));
-    dispatch d = row_dispatch_either(l, input_kernels, &w->tile, &args.rows);
-    operand operands[] = {w->x, w->dy, w->gamma, w->target};
-    SET_CONSTANTS(&d, {NORM_BACKWARD_ROWS_FLAGS, w->flags},
-                  {NORM_BACKWARD_ROWS_FORM, w->tile.form->form}, {NORM_BACKWARD_ROWS_QUADS, quads});
+    struct norm_backward_args args = arguments(w, c, target);
+    dispatch d = row_dispatch_either(l, input_kernels, &c->tile, &args.rows);
+    operand operands[] = {w->x, w->dy, w->gamma, target};
+    SET_CONSTANTS(&d, {NORM_BACKWARD_ROWS_FLAGS, flags_of(w, &c->tile)},
+                  {NORM_BACKWARD_ROWS_FORM, c->tile.form->form},
+                  {NORM_BACKWARD_ROWS_QUADS, c->quads}, {NORM_BACKWARD_ROWS_SUMS, sums});
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status lower_long(lowering *l, const norm_backward_work *w)
+/* The sums of chunks, and what they say of the whole rows that they are pieces of. */
+static rlxvk_status emit_known(lowering *l, const norm_backward_work *w, const cut_rows *c,
+                               operand *sums, operand *known)
 {
-    row_tile tile = row_tile_plain(l, w->rows, 4, 4 * ROW_MOST_QUADS);
-    struct norm_backward_args args = input_arguments(w, &tile, chunks_of(w, &tile));
-    operand statistics, sums;
+    uint64_t pieces = w->rows.length / c->view.length * c->chunks.count;
+    axis_view view = {w->rows.outer, pieces, w->rows.inner};
+    row_tile tile = row_tile_plain(l, view, 1, 4 * ROW_MOST_QUADS);
+    struct norm_backward_join_args args = {.rows = row_arguments(view, &tile, row_unbroken(view)),
+                                           .chunks = c->chunks.count,
+                                           .chunk_length = (u32)c->chunks.length,
+                                           .piece_length = (u32)c->view.length,
+                                           .eps = w->eps};
+    uint64_t words = NORM_CHUNK_SUMS * w->rows.inner * w->rows.outer;
+    dispatch d = row_dispatch(l, KERNEL_NORM_BACKWARD_JOIN, &tile, &args.rows);
     rlxvk_status status;
-    TRY(emit_statistics(l, w, &statistics));
-    TRY(lower_temporary(l, 8ull * args.rows.outputs, &sums));
-    dispatch d = row_dispatch(l, KERNEL_NORM_BACKWARD_PARTIAL, &tile, &args.rows);
-    SET_CONSTANTS(&d, {NORM_BACKWARD_PARTIAL_FLAGS, w->flags},
-                  {NORM_BACKWARD_PARTIAL_FORM, w->form});
-    operand partial[] = {w->x, w->dy, w->gamma, statistics, sums};
-    TRY(lower_emit(l, &d, &args, sizeof args, partial, ARRAY_COUNT(partial)));
-    d = row_dispatch(l, KERNEL_NORM_BACKWARD_FINISH, &tile, &args.rows);
-    SET_CONSTANTS(&d, {NORM_BACKWARD_FINISH_FLAGS, w->flags}, {NORM_BACKWARD_FINISH_FORM, w->form});
-    sums.access = ACCESS_READ;
-    operand finish[] = {w->x, w->dy, w->gamma, statistics, sums, w->target};
-    TRY(lower_emit(l, &d, &args, sizeof args, finish, ARRAY_COUNT(finish)));
+    TRY(lower_temporary(l, 4 * words * pieces, sums));
+    TRY(emit_rows(l, w, c, true, *sums));
+    TRY(lower_temporary(l, 4 * words, known));
+    sums->access = ACCESS_READ;
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){*sums, *known}, 2));
+    known->access = ACCESS_READ;
+error:
+    return status;
+}
+
+/* ---- Input ---- */
+
+static rlxvk_status lower_long(lowering *l, const norm_backward_work *w, uint32_t traits)
+{
+    cut_rows c = cut(l, w->rows, traits);
+    struct norm_backward_args args = arguments(w, &c, w->target);
+    operand sums, known;
+    rlxvk_status status;
+    TRY(emit_known(l, w, &c, &sums, &known));
+    dispatch d = row_dispatch(l, KERNEL_NORM_BACKWARD_FINISH, &c.tile, &args.rows);
+    SET_CONSTANTS(&d, {NORM_BACKWARD_FINISH_FLAGS, flags_of(w, &c.tile)},
+                  {NORM_BACKWARD_FINISH_FORM, c.tile.form->form},
+                  {NORM_BACKWARD_FINISH_QUADS, c.quads});
+    operand operands[] = {w->x, w->dy, w->gamma, known, w->target};
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
 error:
     return status;
 }
@@ -150,19 +210,16 @@ static rlxvk_status lower_input_gradient(lowering *l, norm_backward_work *w)
 {
     operand operands[] = {w->x, w->dy, w->target, w->gamma};
     uint32_t given = w->flags & NORM_HAS_GAMMA && !w->groups ? 4 : 3;
-    uint32_t traits = (row_traits(w->rows, operands, given) & ROW_WHOLE) |
-                      (row_traits(w->rows, operands, 3) & ROW_ALIKE);
-    if (traits & ROW_WHOLE && w->rows.length <= LONGEST_HELD)
+    uint32_t whole = row_traits(w->rows, operands, given) & ROW_WHOLE;
+    uint32_t traits = whole | (row_traits(w->rows, operands, 3) & ROW_ALIKE);
+    if (whole && w->rows.length <= LONGEST_HELD)
         traits |= ROW_REREAD; /* which is to ask for large workgroups: nothing is read twice */
-    w->tile = row_tile_choose(l, w->rows, traits, 4, 4 * ROW_MOST_QUADS);
-    w->form = row_plain_form(&w->tile);
-    if (w->groups) {
-        w->flags |= NORM_BY_CHANNEL;
-        if (w->spatial % 4 == 0 && w->form == ROW_FORM_QUADS)
-            w->flags |= NORM_BY_QUADS;
-    }
-    uint32_t quads = row_quads(w->rows, &w->tile);
-    return quads ? lower_held(l, w, quads) : lower_long(l, w);
+    w->flags |= w->groups ? NORM_BY_CHANNEL : 0;
+    cut_rows c = {.view = w->rows,
+                  .chunks = row_unbroken(w->rows),
+                  .tile = row_tile_choose(l, w->rows, traits, 4, 4 * ROW_MOST_QUADS)};
+    c.quads = row_quads(w->rows, &c.tile);
+    return c.quads ? emit_rows(l, w, &c, false, w->target) : lower_long(l, w, whole);
 }
 
 /* ---- Gamma and beta ---- */
@@ -216,6 +273,41 @@ error:
     return status;
 }
 
+/* Whether a channel has elements enough side by side that sums for them are few. */
+static bool has_long_channels(const norm_backward_work *w)
+{
+    return w->groups && w->channels.inner >= SHORTEST_CHANNEL;
+}
+
+/* Of groups: chunks lie in one channel each, so that their sums do for both. */
+static rlxvk_status lower_channels(lowering *l, const norm_backward_work *w)
+{
+    axis_view channels = {w->channels.outer * w->channels.length, w->channels.inner, 1};
+    cut_rows c = cut(l, channels, row_traits(channels, (operand[]){w->x, w->dy}, 2) & ROW_WHOLE);
+    axis_view view = {w->channels.length, w->channels.outer * c.chunks.count, 1};
+    row_tile tile = row_tile_plain(l, view, 1, ROW_ANY_LENGTH);
+    row_chunks chunks = row_chunks_choose(l->profile, view, &tile, tile.lanes);
+    bool both = w->flags & NORM_HAS_BETA;
+    uint64_t results = (both ? 2 : 1) * view.outer;
+    operand parts, known, sums = w->target;
+    rlxvk_status status;
+    TRY(emit_known(l, w, &c, &parts, &known));
+    if (chunks.count > 1)
+        TRY(lower_temporary(l, 4 * results * chunks.count, &sums));
+    struct norm_backward_channels_args args = {.rows = row_arguments(view, &tile, chunks),
+                                               .chunks = c.chunks.count,
+                                               .channels = (u32)view.outer,
+                                               .group_channels = w->group_channels,
+                                               .target_offset = sums.offset};
+    dispatch d = row_dispatch(l, KERNEL_NORM_BACKWARD_CHANNELS, &tile, &args.rows);
+    SET_CONSTANTS(&d, {NORM_BACKWARD_CHANNELS_BOTH, both});
+    TRY(lower_emit(l, &d, &args, sizeof args, (operand[]){parts, known, sums}, 3));
+    if (chunks.count > 1)
+        TRY(reduce_rows(l, (axis_view){results, chunks.count, 1}, REDUCE_SUM, 0, sums, w->target));
+error:
+    return status;
+}
+
 /* Rows in sets, a sum for those that a workgroup takes. */
 static rlxvk_status lower_columns(lowering *l, const norm_backward_work *w, uint32_t quads)
 {
@@ -263,6 +355,8 @@ static uint32_t hold_columns(lowering *l, norm_backward_work *w)
 
 static rlxvk_status lower_gamma(lowering *l, norm_backward_work *w)
 {
+    if (has_long_channels(w))
+        return lower_channels(l, w);
     uint32_t quads = hold_columns(l, w);
     return quads ? lower_columns(l, w, quads) : lower_products(l, w);
 }
@@ -278,9 +372,9 @@ static rlxvk_status lower_both(lowering *l, norm_backward_work *w)
     norm_backward_work beta = *w;
     uint32_t quads = hold_columns(l, w);
     rlxvk_status status;
-    if (quads) {
+    if (quads || has_long_channels(w)) {
         w->flags |= NORM_HAS_BETA;
-        return lower_columns(l, w, quads);
+        return quads ? lower_columns(l, w, quads) : lower_channels(l, w);
     }
     lower_narrow(l, &w->target, 0, channels);
     lower_narrow(l, &beta.target, channels, channels);

@@ -1,0 +1,62 @@
+#version 450
+/*
+ * What the gradients of the elements of long rows need, from the sums of their chunks
+ * (norm_backward), NORM_CHUNK_SUMS words a row: mean, as a sum of two, s = 1 / sqrt(var + eps),
+ * mean(w) and mean(w xhat).
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "args/rows.h"
+
+layout(push_constant) uniform block { norm_backward_join_args args; };
+#include "lib/rows.glsl"
+#include "rows/norm_moments.glsl"
+layout(set = 0, binding = 0) restrict readonly buffer partial { float parts[]; };
+layout(set = 0, binding = 1) restrict writeonly buffer target { float known[]; };
+
+/* Of a set of elements: its moments, the sum of w and that of w times the deviation from its
+ * mean. */
+struct norm_sums {
+    vec4 moments;
+    float weights, products;
+};
+
+/* The products move to the common mean by what the means are apart, never by a mean itself. */
+norm_sums join_sums(norm_sums a, norm_sums b)
+{
+    float na = a.moments.x, nb = b.moments.x, n = na + nb;
+    if (na == 0.0)
+        return b;
+    if (nb == 0.0)
+        return a;
+    float apart = (b.moments.y - a.moments.y) + (b.moments.z - a.moments.z);
+    float moved = apart * (b.weights * (na / n) - a.weights * (nb / n));
+    return norm_sums(join_moments(a.moments, b.moments), a.weights + b.weights,
+                     a.products + b.products + moved);
+}
+
+ROW_TREE(norm_sums, join_lanes, scratch, join_sums)
+
+void main()
+{
+    row_work w = row_whole();
+    norm_sums all = norm_sums(vec4(0.0), 0.0, 0.0);
+    for (uint c = w.lane; c < w.end; c += args.rows.lanes) {
+        uint at = NORM_CHUNK_SUMS * (w.start + c * args.rows.inner);
+        uint first = c % args.chunks * args.chunk_length;
+        float elements = float(min(args.chunk_length, args.piece_length - first));
+        vec4 moments = vec4(elements, parts[at], parts[at + 1u], parts[at + 2u]);
+        all = join_sums(all, norm_sums(moments, parts[at + 3u], parts[at + 4u]));
+    }
+    all = join_lanes(all, w.lane);
+    if (w.live && w.lane == 0u) {
+        uint to = NORM_CHUNK_SUMS * w.o;
+        float n = all.moments.x, scale = norm_scale(all.moments.w / n, args.eps);
+        known[to] = all.moments.y;
+        known[to + 1u] = all.moments.z;
+        known[to + 2u] = scale;
+        known[to + 3u] = all.weights / n;
+        known[to + 4u] = all.products / n * scale;
+    }
+}
