@@ -112,6 +112,8 @@ rlxvk_tensor rlxvk_layer_norm2d_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, r
 rlxvk_tensor rlxvk_layer_norm2d_backward_beta(rlxvk_graph *g, rlxvk_tensor dy);
 rlxvk_tensor rlxvk_group_norm_backward_input(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
                                              rlxvk_tensor dy, int64_t num_groups, float eps);
+rlxvk_tensor rlxvk_group_norm_backward_parameters(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                                  int64_t num_groups, float eps);
 rlxvk_tensor rlxvk_group_norm_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                              int64_t num_groups, float eps);
 rlxvk_tensor rlxvk_group_norm_backward_beta(rlxvk_graph *g, rlxvk_tensor dy, int64_t num_groups);

@@ -221,6 +221,12 @@ rlxvk_tensor fuzz_call_group_norm_backward_input(fuzz_maker *m)
     return rlxvk_group_norm_backward_input(m->g, x, t[1], t[2], fuzz_number(m), fuzz_real(m));
 }
 
+rlxvk_tensor fuzz_call_group_norm_backward_parameters(fuzz_maker *m)
+{
+    rlxvk_tensor t[3], x = norm_operands(m, 2 + fuzz_below(m->in, 4), t);
+    return rlxvk_group_norm_backward_parameters(m->g, x, t[2], fuzz_number(m), fuzz_real(m));
+}
+
 rlxvk_tensor fuzz_call_group_norm_backward_gamma(fuzz_maker *m)
 {
     rlxvk_tensor t[3], x = norm_operands(m, 2 + fuzz_below(m->in, 4), t);

@@ -88,6 +88,13 @@ rlxvk_tensor rlxvk_layer_norm2d_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, r
     return op_build(g, OP_layer_norm2d_backward_gamma, (rlxvk_tensor[]){x, dy}, 2, &a);
 }
 
+rlxvk_tensor rlxvk_group_norm_backward_parameters(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
+                                                  int64_t num_groups, float eps)
+{
+    norm_backward_attributes a = {.axis = 1, .eps = eps, .num_groups = num_groups};
+    return op_build(g, OP_group_norm_backward_parameters, (rlxvk_tensor[]){x, dy}, 2, &a);
+}
+
 rlxvk_tensor rlxvk_group_norm_backward_gamma(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor dy,
                                              int64_t num_groups, float eps)
 {
@@ -263,7 +270,7 @@ static rlxvk_tensor norm_backward_expand(rlxvk_graph *g, const node *n)
         rlxvk_tensor gamma = sum_of_channels(&e, rlxvk_reshape(g, product, e.shape), a->axis);
         if (norm_backward_part(n) == NORM_BACKWARD_GAMMA)
             return gamma;
-        rlxvk_tensor both[] = {gamma, sum_of_channels(&e, dy, a->axis)};
+        rlxvk_tensor both[] = {gamma, sum_of_channels(&e, rlxvk_reshape(g, dy, e.shape), a->axis)};
         return rlxvk_reshape(g, rlxvk_concat(g, both, 2, 0), n->shape);
     }
     rlxvk_tensor pull = rlxvk_mul(g, normal, row_mean(&e, product));

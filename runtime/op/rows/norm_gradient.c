@@ -50,18 +50,28 @@ static rlxvk_tensor beta_gradient(const gradient_call *c, const norm_attributes 
     return count ? rlxvk_reduce_sum(c->graph, c->dy, axes, count, false) : c->dy;
 }
 
+static rlxvk_tensor both_gradients(const gradient_call *c, const norm_attributes *a)
+{
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor x = gradient_operand(c, 0);
+    switch (node_code(&c->n)) {
+    case NORM_RMS:
+        return rlxvk_rms_norm_backward_parameters(g, x, c->dy, a->axis, a->eps);
+    case NORM_GROUP:
+        return rlxvk_group_norm_backward_parameters(g, x, c->dy, a->num_groups, a->eps);
+    default:
+        return rlxvk_layer_norm_backward_parameters(g, x, c->dy, a->axis, a->eps);
+    }
+}
+
 /* gamma's and beta's, from one read of x and dy. False: this norm has no op for it. */
 static bool give_parameters(gradient_call *c, const norm_attributes *a, const norm_roles *r)
 {
     rlxvk_graph *g = c->graph;
-    uint32_t code = node_code(&c->n);
     if (r->gamma == NODE_NONE || !gradient_wanted(c, r->gamma) || r->beta == NODE_NONE ||
-        !gradient_wanted(c, r->beta) || (code != NORM_LAYER && code != NORM_RMS))
+        !gradient_wanted(c, r->beta) || node_code(&c->n) == NORM_LAYER_2D)
         return false;
-    rlxvk_tensor x = gradient_operand(c, 0);
-    rlxvk_tensor both = code == NORM_RMS
-                            ? rlxvk_rms_norm_backward_parameters(g, x, c->dy, a->axis, a->eps)
-                            : rlxvk_layer_norm_backward_parameters(g, x, c->dy, a->axis, a->eps);
+    rlxvk_tensor both = both_gradients(c, a);
     uint32_t operands[] = {r->gamma, r->beta};
     for (uint32_t i = 0; i < 2; i++)
         gradient_give(c, operands[i],

@@ -38,17 +38,25 @@ static rlxvk_tensor build_gamma(rlxvk_graph *g, const case_spec *s, rlxvk_tensor
                                           : rlxvk_layer_norm_backward_gamma(g, x, dy, axis, eps);
 }
 
+static rlxvk_tensor build_parameters(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x,
+                                     rlxvk_tensor dy)
+{
+    int32_t axis = (int32_t)case_integer(s, "axis", -1);
+    float eps = (float)case_real(s, "eps", 1e-5);
+    if (strncmp(s->row, "group", 5) == 0)
+        return rlxvk_group_norm_backward_parameters(g, x, dy, case_integer(s, "groups", 1), eps);
+    return strncmp(s->row, "rms", 3) == 0
+               ? rlxvk_rms_norm_backward_parameters(g, x, dy, axis, eps)
+               : rlxvk_layer_norm_backward_parameters(g, x, dy, axis, eps);
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_tensor x = operand(g, s, inputs, "x"), dy = operand(g, s, inputs, "dy");
     if (strstr(s->row, "_input"))
         return build_input(g, s, x, case_tensor(s, inputs, "gamma"), dy);
     if (strstr(s->row, "_parameters"))
-        return (strncmp(s->row, "rms", 3) == 0
-                    ? rlxvk_rms_norm_backward_parameters
-                    : rlxvk_layer_norm_backward_parameters)(g, x, dy,
-                                                            (int32_t)case_integer(s, "axis", -1),
-                                                            (float)case_real(s, "eps", 1e-5));
+        return build_parameters(g, s, x, dy);
     if (strstr(s->row, "_gamma"))
         return build_gamma(g, s, x, dy);
     if (strncmp(s->row, "layer_norm2d", 12) == 0)
@@ -124,6 +132,7 @@ static void generate_others(case_list *list, const char *norm)
         "variant=rows=long_quads in=x:f32:2x16384;gamma:f32:16384;dy:f32:2x16384",
         "variant=rows=long_quads scratch=1 in=x:f32:2x16380;dy:f32:2x16380",
         "in=x:f32:2x16388;gamma:f32:16388;dy:f32:2x16388",
+        "eps=1e-6 in=x:f32:2x20000:range:999:1001;gamma:f32:20000;dy:f32:2x20000:offset",
         "expect=E_SHAPE in=x:f32:scalar;dy:f32:scalar",
         "expect=E_SHAPE in=x:f32:3x5;dy:f32:5x3",
         "expect=E_SHAPE in=x:f32:3x5;gamma:f32:3;dy:f32:3x5",
@@ -134,6 +143,7 @@ static void generate_others(case_list *list, const char *norm)
                                          "shift=1 in=x:f32:50x13;dy:f32:50x13",
                                          "in=x:f32:4200x64:offset;dy:f32:4200x64:offset",
                                          "in=x:f32:1100x20;dy:f32:1100x20:unit",
+                                         "in=x:f32:30x300:range:999:1001;dy:f32:30x300:offset",
                                          "in=x:f16:5x64;dy:f32:5x64",
                                          "expect=E_SHAPE in=x:f32:3x5;dy:f32:5x3",
                                          "expect=E_ATTR eps=-1 in=x:f32:3x5;dy:f32:3x5"};
@@ -181,9 +191,36 @@ static void generate_images(case_list *list)
                  c->groups, c->dims, c->fill, c->channels, c->dims);
         case_add(list, "group_norm_backward_input groups=%d in=x:f32:%s:%s;dy:f32:%s", c->groups,
                  c->dims, c->fill, c->dims);
-        case_add(list, "group_norm_backward_gamma groups=%d in=x:f32:%s:%s;dy:f32:%s", c->groups,
-                 c->dims, c->fill, c->dims);
+        for (size_t both = 0; both < 2; both++)
+            case_add(list, "group_norm_backward_%s groups=%d in=x:f32:%s:%s;dy:f32:%s", sums[both],
+                     c->groups, c->dims, c->fill, c->dims);
         case_add(list, "group_norm_backward_beta groups=%d in=dy:f32:%s", c->groups, c->dims);
+    }
+}
+
+/* Channels of one chunk, of several, and of quads as of words, by each class of kernel. */
+static void generate_chunks(case_list *list)
+{
+    static const struct chunk_case {
+        const char *dims;
+        int channels, groups;
+        const char *fill;
+    } chunks[] = {{"2x4x70x64", 4, 2, "range:999:1001"},
+                  {"1x6x49x57", 6, 1, "offset"},
+                  {"3x12x28x28", 12, 1, "range:-1001:-999"}};
+    static const char *const classes[] = {"subgroup_quads", "subgroup_words", "shared_quads",
+                                          "shared_words", "long_quads"};
+    for (size_t i = 0; i < COUNT(chunks) * COUNT(classes); i++) {
+        const struct chunk_case *c = &chunks[i % COUNT(chunks)];
+        const char *name = classes[i / COUNT(chunks)];
+        case_add(list,
+                 "group_norm_backward_input variant=rows=%s groups=%d "
+                 "in=x:f32:%s:%s;gamma:f32:%d;dy:f32:%s:offset",
+                 name, c->groups, c->dims, c->fill, c->channels, c->dims);
+        case_add(list,
+                 "group_norm_backward_parameters variant=rows=%s groups=%d "
+                 "in=x:f32:%s:%s;dy:f32:%s:offset",
+                 name, c->groups, c->dims, c->fill, c->dims);
     }
 }
 
@@ -200,15 +237,25 @@ static void generate_refusals(case_list *list)
         "expect=E_ATTR groups=4 in=x:f32:2x6x5;dy:f32:2x6x5",
         "expect=E_ATTR groups=0 in=x:f32:2x6x5;dy:f32:2x6x5",
         "expect=E_SHAPE groups=2 in=x:f32:2x6x5;gamma:f32:3;dy:f32:2x6x5"};
+    static const char *const parameters[] = {
+        "groups=3 in=x:f32:2x6;dy:f32:2x6",
+        "groups=2 in=x:f32:500x6;dy:f32:500x6",
+        "groups=1 in=x:f32:5000x2x8:range:999:1001;dy:f32:5000x2x8:offset",
+        "groups=3 eps=0 in=x:f32:2x6x5:constant:0.1;dy:f32:2x6x5",
+        "groups=2 shift=1 in=x:f32:3x6x16;dy:f32:3x6x16",
+        "groups=2 in=x:f32:2x0x5;dy:f32:2x0x5",
+        "expect=E_ATTR groups=4 in=x:f32:2x6;dy:f32:2x6"};
     static const char *const layers[] = {"expect=E_SHAPE in=x:f32:2x8x5;dy:f32:2x8x5",
                                          "expect=E_SHAPE in=x:f32:2x8x5x7;dy:f32:2x8x7x5",
                                          "shift=1 in=x:f32:3x5x3x3;gamma:f32:5;dy:f32:3x5x3x3",
                                          "scratch=5 in=x:f32:3x5x3x3;gamma:f32:5;dy:f32:3x5x3x3"};
     case_add_all(list, "group_norm_backward_input", groups, COUNT(groups));
     case_add_all(list, "layer_norm2d_backward_input", layers, COUNT(layers));
-    case_add(list, "group_norm_backward_gamma groups=3 in=x:f32:2x6;dy:f32:2x6");
-    case_add(list, "group_norm_backward_gamma groups=2 in=x:f32:500x6;dy:f32:500x6");
-    case_add(list, "group_norm_backward_gamma expect=E_ATTR groups=4 in=x:f32:2x6;dy:f32:2x6");
+    for (size_t both = 0; both < 2; both++) {
+        char head[40];
+        snprintf(head, sizeof head, "group_norm_backward_%s", sums[both]);
+        case_add_all(list, head, parameters, COUNT(parameters));
+    }
     case_add(list, "layer_norm2d_backward_gamma expect=E_SHAPE in=x:f32:2x8x5;dy:f32:2x8x5");
     case_add(list, "layer_norm2d_backward_beta expect=E_SHAPE in=dy:f32:2x8x5");
 }
@@ -225,15 +272,15 @@ static void generate(case_list *list)
                  shapes[i].dims, shapes[i].fill);
     case_add(list, "rms_norm_backward_beta expect=E_AXIS axis=2 in=dy:f32:3x5");
     generate_images(list);
+    generate_chunks(list);
     generate_refusals(list);
 }
 
-static const char *const rows[] = {"layer_norm_backward_parameters", "rms_norm_backward_parameters",
-                                   "layer_norm_backward_input",      "layer_norm_backward_gamma",
-                                   "rms_norm_backward_input",        "rms_norm_backward_gamma",
-                                   "rms_norm_backward_beta",         "layer_norm2d_backward_input",
-                                   "layer_norm2d_backward_gamma",    "layer_norm2d_backward_beta",
-                                   "group_norm_backward_input",      "group_norm_backward_gamma",
-                                   "group_norm_backward_beta",       NULL};
+static const char *const rows[] = {
+    "layer_norm_backward_parameters", "rms_norm_backward_parameters", "layer_norm_backward_input",
+    "layer_norm_backward_gamma",      "rms_norm_backward_input",      "rms_norm_backward_gamma",
+    "rms_norm_backward_beta",         "layer_norm2d_backward_input",  "layer_norm2d_backward_gamma",
+    "layer_norm2d_backward_beta",     "group_norm_backward_input",    "group_norm_backward_gamma",
+    "group_norm_backward_parameters", "group_norm_backward_beta",     NULL};
 
 const case_family norm_backward_cases = {.rows = rows, .build = build, .generate = generate};
