@@ -65,13 +65,18 @@ uint row_chunk(uint o)
     return o / args.rows.inner % args.rows.chunks;
 }
 
-row_work row_part()
+/* w with what its result, a chunk, has of the row. */
+row_work row_cut(row_work w)
 {
-    row_work w = row_whole();
     w.first = row_chunk(w.o) * args.rows.chunk_length;
     w.end = w.live ? min(w.first + args.rows.chunk_length, args.rows.extent) : 0u;
     w.start = row_start(w.o, args.rows.chunks);
     return w;
+}
+
+row_work row_part()
+{
+    return row_cut(row_whole());
 }
 
 /* The result that is the first chunk of the row of result o; those of its other chunks follow,

@@ -1,6 +1,7 @@
 #version 450
 /* Input gradient of the chunks of long rows from what norm_backward_join knows of the rows; a chunk
- * fits the registers of its lanes. dx may be x or dy. */
+ * fits the registers of its lanes. The last come first: they are what caches still hold of the
+ * reading for the sums. dx may be x or dy. */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
@@ -14,9 +15,11 @@ QUAD_OUTPUT(4, dx)
 
 void main()
 {
-    row_work w = row_part();
+    row_work w = row_whole();
     if (!w.live)
         return;
+    w.o = args.rows.outputs - 1u - w.o;
+    w = row_cut(w);
     vec4 v[QUADS], u[QUADS];
     [[unroll]] for (uint k = 0u; k < QUADS; k++) {
         uvec4 r = w.first + row_quad(w, k), at = w.start + r * args.rows.inner;
