@@ -3,9 +3,9 @@
  * more registers, above all where they own keys, which have two sums; portable drivers run the
  * invocations of a group in turns and compile unrolled code slowly. One pass in place of two makes
  * five products of seven, and needs a dq for each part of the keys. The last row has no conditions
- * but the baseline's. On an H200, with the forward pass: 1x32x2048x128 causal takes 4.3 ms with
- * joined_64x128 (5.1 with 64 other rows), 5.0 with tile_mixed; 8x12x1024x64 1.75 with joined_64x64
- * (1.84 by 128 invocations, 2.16 with 128 own rows), 2.15 with tile_64x64.
+ * but the baseline's. On an H200, with the forward pass: 1x32x2048x128 causal takes 4.13 ms with
+ * joined_64x128 (4.19 without turns, 5.1 with 64 other rows), 5.02 with tile_mixed; 8x12x1024x64
+ * 1.70 with joined_64x64 (1.71 with turns, 1.84 by 128 invocations), 2.14 with tile_64x64.
  */
 #include "op/attention/attention_backward_select.h"
 #include "op/attention/attention.h"
@@ -20,12 +20,12 @@
 /* clang-format off */
 static const attention_backward_class classes[] = {
     /* {name, settings}, row threads and quads (queries, keys), column threads, least and most
-     * width, value rows, unroll, turns, most parts */
-    {{"joined_64x64",  ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 8},
-    {{"joined_64x128", ON_NATIVE}, { 8,  8}, {2, 2}, 32, 65, 128, 16, 8, 1, 4},
-    {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 0},
-    {{"tile_mixed",    ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4, 0, 0},
-    {{"tile_32x64",    ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4, 0, 0},
+     * width, value rows, unroll, turns, most parts, resident */
+    {{"joined_64x64",  ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 8, 2},
+    {{"joined_64x128", ON_NATIVE}, { 8,  8}, {2, 2}, 32, 65, 128, 16, 8, 1, 8, 1},
+    {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 0, 0},
+    {{"tile_mixed",    ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4, 0, 0, 0},
+    {{"tile_32x64",    ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4, 0, 0, 0},
 };
 /* clang-format on */
 
@@ -39,11 +39,12 @@ uint64_t attention_backward_shared_bytes(const attention_backward_plan *p)
     return QUAD_BYTES * (MAX(weights, slice * (p->class->turns + 1u)) + values) + FLAG_BYTES;
 }
 
-/* So many that they keep all units as busy as can be, two on each; the fewest such. */
+/* So many that they keep all units as busy as can be; the fewest such. */
 static uint32_t choose_key_parts(const attention_backward_plan *p, const attention_shape *s,
                                  const device_profile *profile)
 {
-    uint64_t blocks = s->batch * s->kv_heads, places = 2 * (uint64_t)profile->compute_units;
+    uint64_t blocks = s->batch * s->kv_heads;
+    uint64_t places = p->class->resident * (uint64_t)profile->compute_units;
     uint64_t words = s->batch * s->heads * s->queries * s->width;
     uint64_t fit = MIN(profile->max_binding_bytes / sizeof(float), (uint64_t)INT32_MAX);
     uint64_t tiles = divide_up(s->keys, p->own[1]), best = 1;

@@ -14,6 +14,7 @@ typedef struct attention_backward_class {
     bool turns; /* of two slices, one is written while the other is read */
     /* Of the keys, where one pass finds all; 0: a pass for dq, one for dk and dv. */
     uint8_t most_parts;
+    uint8_t resident; /* workgroups of that pass on a compute unit at a time */
 } attention_backward_class;
 
 typedef struct attention_backward_plan {
