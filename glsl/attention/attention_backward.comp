@@ -191,16 +191,6 @@ void process()
 
 /* ---- Results ---- */
 
-void store_quad(uint at, uint d, vec4 value)
-{
-    if (WHOLE) {
-        if (d < args.width)
-            y4[(at + d) >> 2] = value;
-        return;
-    }
-    [[unroll]] for (uint e = 0; e < 4u; e++) if (d + e < args.width) y[at + d + e] = value[e];
-}
-
 void store_rows(uint part)
 {
     uint base = args.out_offset + part * args.part_words + (OF_KEYS ? k_at : q_at);

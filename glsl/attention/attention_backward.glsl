@@ -21,6 +21,22 @@ DEFINE_LOAD(load_q, q, q4)
 DEFINE_LOAD(load_dy, dy, dy4)
 DEFINE_LOAD(load_k, k, k4)
 DEFINE_LOAD(load_v, v, v4)
+DEFINE_LOAD(load_dq, dq, dq4)
+
+/* And are not stored. */
+#define DEFINE_QUAD_STORE(name, words, quads)                                                      \
+    void name(uint row, uint d, vec4 value)                                                        \
+    {                                                                                              \
+        if (WHOLE) {                                                                               \
+            if (d < args.width)                                                                    \
+                quads[(row + d) >> 2] = value;                                                     \
+            return;                                                                                \
+        }                                                                                          \
+        [[unroll]] for (uint e = 0; e < 4u; e++) if (d + e < args.width) words[row + d + e] =      \
+            value[e];                                                                              \
+    }
+DEFINE_QUAD_STORE(store_quad, y, y4)
+DEFINE_QUAD_STORE(store_dq, dq, dq4)
 
 /* Of product 0, the scores: q and k; of product 1: dy and v. */
 vec4 load_query(uint product, uint i, uint d)
@@ -322,34 +338,13 @@ uint query_of(uint r)
         [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)                                         \
     {                                                                                              \
         uint d = (n * COLUMN_THREADS + tx) * 4u;                                                   \
-        uint at = query_target_at + q_at + query_of(r) * args.q_seq + d;                           \
+        uint row = query_target_at + q_at + query_of(r) * args.q_seq;                              \
         statement;                                                                                 \
     }
 
-vec4 load_sum(uint at, uint d)
-{
-    uint left = args.width - d;
-    if (d >= args.width)
-        return vec4(0.0);
-    if (WHOLE)
-        return dq4[at >> 2];
-    return vec4(dq[at], left > 1u ? dq[at + 1u] : 0.0, left > 2u ? dq[at + 2u] : 0.0,
-                left > 3u ? dq[at + 3u] : 0.0);
-}
-
-void store_sum(uint at, uint d, vec4 value)
-{
-    if (WHOLE) {
-        if (d < args.width)
-            dq4[at >> 2] = value;
-        return;
-    }
-    [[unroll]] for (uint i = 0; i < 4u; i++) if (d + i < args.width) dq[at + i] = value[i];
-}
-
 void clear_queries()
 {
-    EACH_OF_QUERIES(store_sum(at, d, vec4(0.0)))
+    EACH_OF_QUERIES(store_dq(row, d, vec4(0.0)))
 }
 
 void add_queries(bool edge)
@@ -358,7 +353,7 @@ void add_queries(bool edge)
         for (uint i = 0; i < 4u * QUERY_QUADS * COLUMN_QUADS; i++)
             query_sums[i] = vec4(0.0);
     else
-        EACH_OF_QUERIES(query_sums[r * COLUMN_QUADS + n] = load_sum(at, d))
+        EACH_OF_QUERIES(query_sums[r * COLUMN_QUADS + n] = load_dq(row, d))
     add_own_dz(edge);
-    EACH_OF_QUERIES(store_sum(at, d, query_sums[r * COLUMN_QUADS + n]))
+    EACH_OF_QUERIES(store_dq(row, d, query_sums[r * COLUMN_QUADS + n]))
 }
