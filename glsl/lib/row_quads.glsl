@@ -23,6 +23,11 @@ uvec4 row_quad(row_work w, uint k)
     return w.lane + lanes * (4u * k + uvec4(0u, 1u, 2u, 3u));
 }
 
+float sum_of_quad(vec4 v)
+{
+    return (v.x + v.y) + (v.z + v.w);
+}
+
 /* Which of a row_quad lie below `end`; of a ragged row's quads all or none. */
 bvec4 row_live(uvec4 r, uint end)
 {

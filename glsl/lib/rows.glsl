@@ -65,6 +65,12 @@ uint row_chunk(uint o)
     return o / args.rows.inner % args.rows.chunks;
 }
 
+/* The row of a view that is not cut, of which result o is a chunk. */
+uint row_of_chunk(uint o)
+{
+    return o / args.rows.inner / args.rows.chunks * args.rows.inner + o % args.rows.inner;
+}
+
 /* w with what its result, a chunk, has of the row. */
 row_work row_cut(row_work w)
 {

@@ -27,7 +27,7 @@ void main()
         v[k] = read_x(args.x_offset + at, live, 0.0);
         u[k] = weighted(w.o, at, r, live);
     }
-    uint row = w.o / args.rows.inner / args.rows.chunks * args.rows.inner + w.o % args.rows.inner;
+    uint row = row_of_chunk(w.o);
     uint from = NORM_CHUNK_SUMS * row;
     float mean = known[from], rest = known[from + 1u], scale = known[from + 2u];
     float shift = known[from + 3u], pull = known[from + 4u];

@@ -16,11 +16,6 @@ layout(push_constant) uniform block { norm_backward_args args; };
 layout(constant_id = 4) const bool SUMS = false;
 QUAD_OUTPUT(3, dx)
 
-float sum_of_quad(vec4 v)
-{
-    return (v.x + v.y) + (v.z + v.w);
-}
-
 vec3 add_sums(vec3 a, vec3 b)
 {
     return a + b;

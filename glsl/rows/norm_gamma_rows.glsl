@@ -90,7 +90,7 @@ void main()
         if (!IS_RMS) {
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 v[k] = mix(vec4(0.0), v[k] - pivot, row_live(row_quad(w, k), w.end));
-                sum += (v[k].x + v[k].y) + (v[k].z + v[k].w);
+                sum += sum_of_quad(v[k]);
             }
             offset = sum_of_lanes(sum, w.lane) / count;
         }

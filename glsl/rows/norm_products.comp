@@ -21,7 +21,7 @@ ROW_TREE(float, sum_of_lanes, scratch, row_add)
 void main()
 {
     row_work w = row_part();
-    uint row = w.o / args.rows.inner / args.rows.chunks * args.rows.inner + w.o % args.rows.inner;
+    uint row = row_of_chunk(w.o);
     uint first = row / args.channels * args.outer_step +
                  row % args.channels / args.group_channels * args.group_step;
     float high = 0.0, low = 0.0;

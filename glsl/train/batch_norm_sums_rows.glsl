@@ -16,15 +16,10 @@ const uint FLIGHT = 2u; /* quads of each operand on their way at once */
 
 ROW_TREE(vec2, sums_of_lanes, scratch, row_add)
 
-float sum_of_four(vec4 v)
-{
-    return (v.x + v.y) + (v.z + v.w);
-}
-
 void main()
 {
     row_work w = row_part();
-    uint row = w.o / args.rows.inner / args.rows.chunks * args.rows.inner + w.o % args.rows.inner;
+    uint row = row_of_chunk(w.o);
     uint channel = args.statistics_offset + row / args.step % args.channels;
     float mean = statistics[channel], rest = statistics[channel + args.channels];
     float scale = statistics[channel + 2u * args.channels];
@@ -41,8 +36,8 @@ void main()
             products += d[i] * (((v[i] - mean) - rest) * scale);
             shifts += d[i];
         }
-        add_compensated(high.x, low.x, sum_of_four(products));
-        add_compensated(high.y, low.y, sum_of_four(shifts));
+        add_compensated(high.x, low.x, sum_of_quad(products));
+        add_compensated(high.y, low.y, sum_of_quad(shifts));
     }
     vec2 sum = vec2(compensated_value(high.x, low.x), compensated_value(high.y, low.y));
     sum = sums_of_lanes(sum, w.lane);

@@ -41,7 +41,7 @@ float psi_of(grid g, float v)
 void main()
 {
     row_work w = row_part();
-    uint row = w.o / args.rows.inner / args.rows.chunks * args.rows.inner + w.o % args.rows.inner;
+    uint row = row_of_chunk(w.o);
     float s = at_least(scale[args.scale_offset + row / args.step % args.channels], args.least);
     grid g = grid_of(s, 0.0);
     float high = 0.0, low = 0.0;
