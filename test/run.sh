@@ -62,9 +62,9 @@ printf '%s\n' "${units[@]%.c}" |
     sort -k 1,1rn -k 2 | cut -d ' ' -f 2 | xargs -P 2 -I{} bash -c 'stage "$1" "$BUILD/test/$1"' _ {}
 stage "conform" conform_by_ops
 stage "conform, golden vectors" conform_by_ops --golden test/golden
-stage "conform, gradients" conform_by_ops --gradients
+stage "conform, gradients" conform_by_ops --gradients --sparse=2
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
-    VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_by_ops --sparse=3
+    VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_by_ops --sparse=4
     VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" conform_by_ops --golden test/golden
     VK_ICD_FILENAMES=$swiftshader stage "gradients on SwiftShader" conform_by_ops --gradients --sparse=3
 else
@@ -76,8 +76,8 @@ wait
 stage "sanitizers" test/sanitize.sh
 # Fuzzing is of one thread, beside what mostly is, too. `make fuzz` takes longer.
 fuzzing() {
-    RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-20} stage "fuzzing under sanitizers" test/fuzz.sh
-    RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=1000 stage "sequences under validation" test/fuzz.sh build/asan/fuzz/sequence
+    RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10} stage "fuzzing under sanitizers" test/fuzz.sh
+    RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 stage "sequences under validation" test/fuzz.sh build/asan/fuzz/sequence
 }
 BUILD=build/asan fuzzing &
 stage "rebuilding after a change" test/rebuild.sh

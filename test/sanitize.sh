@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds everything with ASan and UBSan and runs the unit tests and a sparse conformance pass under them. What is left
-# behind, and where leaks are looked for, the programs decide themselves (test/support/balance.c).
+# behind, and where leaks are looked for, the programs decide themselves (test/support/balance.c). Tests of numbers alone, which
+# take the same paths through the host's code again and again, are left out.
 set -u
 unset BUILD BASE MAKEFLAGS
 cd "$(dirname "$0")/.."
@@ -21,9 +22,10 @@ run() {
 }
 
 export -f run
+numbers='^test_(extremes|fft|large)$'
 units=(test/unit/*/test_*.c)
 units=("${units[@]##*/}")
-printf '%s\n' 'rlxvk conform --sparse --jobs 1' "${units[@]%.c}" |
+printf '%s\n' 'rlxvk conform --sparse=16 --jobs 1' "${units[@]%.c}" | grep -vE "$numbers" |
     xargs -P "$jobs" -I{} bash -c 'run build/asan/test/{}' >build/asan/results
 grep -v '^[0-9]* passed, 0 failed' build/asan/results
 awk '/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3 } END { print p + 0 " passed, " f + 0 " failed"; exit f > 0 }' build/asan/results
