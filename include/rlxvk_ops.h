@@ -283,6 +283,31 @@ typedef enum rlxvk_quant_format {
 rlxvk_tensor rlxvk_dequant_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
                                   rlxvk_quant_format format);
 
+/* Which half of a projection's product is the gate. */
+typedef enum rlxvk_projection_gate {
+    RLXVK_GATE_NONE = 0,
+    RLXVK_GATE_SECOND = 1,
+    RLXVK_GATE_FIRST = 2
+} rlxvk_projection_gate;
+
+/* What a projection has beside its product; zero: nothing. */
+typedef struct rlxvk_projection_options {
+    bool packed;               /* w is packed, as in rlxvk_dequant_matmul */
+    rlxvk_quant_format format; /* then its format */
+    rlxvk_tensor gamma;        /* [k] F32; x / sqrt(mean(x^2) + epsilon) * gamma stands for x */
+    float epsilon;             /* from 0 on */
+    rlxvk_projection_gate gate;
+    rlxvk_tensor residual; /* of the result's shape, F32 */
+} rlxvk_projection_options;
+
+/* residual + z, z = w x [.., n], or with a gate up * silu(gate) of its halves [.., n / 2]: a
+ * product and what stands around it in a transformer. x [.., k] F32; w [n, k] F32, F16 or BF16, or
+ * packed. One dispatch where x is one row; else as the ops it stands for, which rewriting joins
+ * likewise. Error as of those. E_SHAPE: w, gamma or residual do not fit, or an odd n with a gate;
+ * else as rlxvk_dequant_matmul. `options` NULL: a plain product. */
+rlxvk_tensor rlxvk_projection(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w,
+                              const rlxvk_projection_options *options);
+
 /* Rows of a packed table of k-element rows, decoded: indices [I..] -> [I.., k]. An index that is
  * NaN or outside the table gives a row of zeros. Error at most 2^-23 (|scale term| +
  * |min term|). Errors as rlxvk_dequant_matmul. */

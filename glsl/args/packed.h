@@ -2,6 +2,7 @@
 #ifndef RLXVK_ARGS_PACKED_H
 #define RLXVK_ARGS_PACKED_H
 
+#include "args/projection.h"
 #include "args/types.h"
 
 /* Formats: format.def. Packed rows lie row_bytes apart from byte w_offset; a row has `units` units
@@ -17,10 +18,11 @@
 #define DEQUANT_MATMUL_COLUMNS 64
 
 /* w holds n rows of `units` units, n for each expert. Without experts, experts is 0. index_offset
- * is that of dequant_matvec. */
+ * and parts are dequant_matvec's. */
 struct dequant_product_args {
     u32 m, n, units, experts, row_bytes, last_word;
     u32 w_offset, x_offset, y_offset, index_offset;
+    STRUCT(projection_args) parts;
 };
 
 #define DEQUANT_INDEXED    0 /* order of dequant_gather; its `rows`, transposed, are columns */

@@ -21,7 +21,9 @@ layout(constant_id = 7) const uint ACTIVATION = UNARY_NONE;
 layout(constant_id = 8) const uint REG_M = 1;
 layout(constant_id = 9) const uint REG_N = 1;
 
+#ifndef MATMUL_ARGS /* an expression for them */
 layout(push_constant) uniform block { matmul_args args; };
+#endif
 
 /* Three views of each operand: one word, two, four. */
 layout(set = 0, binding = 0) readonly buffer a_view { uint a_words[]; };

@@ -11,14 +11,24 @@
  *
  * Lanes are joined in shared memory in a fixed order. SWAPPED: b is really the left operand of the
  * node, so y is transposed on its way out. Grid: column tiles, then splits of K, then batch,
- * folded. Workgroups of a power of two, 32 to 128.
+ * folded. Workgroups of a power of two, 32 to 128. With PARTS, it is a projection of one vector by b
+ * [N, K], K in quads and not sliced.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
+#include "args/projection.h"
+layout(push_constant) uniform block { matvec_args whole; };
+#define args        whole.product
+#define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
 
 layout(constant_id = 10) const uint SWAPPED = 0;
+layout(constant_id = 11) const uint PARTS = 0; /* PROJECTION_... */
+layout(set = 0, binding = 2) readonly buffer gammas { float gamma[]; };
+layout(set = 0, binding = 2) readonly buffer gamma_vectors { vec4 gamma4[]; };
+layout(set = 0, binding = 4) readonly buffer residuals { float residual[]; };
+#include "lib/projection.glsl"
 
 const uint LANES = gl_WorkGroupSize.x;
 const uint LANES_N = TRANSPOSE_B != 0 ? 1 : 32;             /* lanes along N */
@@ -46,9 +56,14 @@ void add_along_k(uvec2 base, uint column, uint k, uint k_end)
 {
     vec4 b[REG_N];
     [[unroll]] for (uint c = 0; c < REG_N; c++)
-        b[c] = read_b4(base.y + min(column + c, args.n - 1) * args.k + k, quad_count(k, k_end));
+        b[c] = read_b4(base.y + min(weight_row(column, c, REG_N, args.n), args.n - 1) * args.k + k,
+                       quad_count(k, k_end));
     [[unroll]] for (uint r = 0; r < REG_M; r++) {
         vec4 a = fetch_a(base.x, r, k, k_end);
+        if (NORMALIZED) {
+            add_squares(a);
+            a *= load_gamma(whole.parts.gamma_offset + k, whole.parts.gamma_offset % 4 == 0);
+        }
         [[unroll]] for (uint c = 0; c < REG_N; c++)
             sum[r * REG_N + c] += dot(a, b[c]);
     }
@@ -83,6 +98,19 @@ void join_lanes(uint lane)
     barrier();
 }
 
+/* The outputs of a projection: one for each column, or for two where gated. */
+void store_projection(uint tile, uint lane)
+{
+    const uint outputs = GATED ? REG_N / 2 : REG_N;
+    uint columns = GATED ? args.n / 2 : args.n, first = GATED ? tile / 2 : tile;
+    if (NORMALIZED)
+        factor = row_factor(args.k, whole.parts.epsilon);
+    for (uint c = lane; c < outputs && first + c < columns; c += LANES)
+        y[args.y_offset + first + c] =
+            projected(joined[c * LANES], GATED ? joined[(c + outputs) * LANES] : 0.0,
+                      whole.parts.residual_offset + first + c);
+}
+
 void main()
 {
     uint tiles = (args.n + COLUMNS - 1) / COLUMNS;
@@ -105,6 +133,10 @@ void main()
             add_along_n(base, column, k, k_end);
     }
     join_lanes(lane);
+    if (PARTS != 0) {
+        store_projection(tile, lane);
+        return;
+    }
 
     uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
     for (uint i = lane; i < SUMS * LANES_N; i += LANES) {

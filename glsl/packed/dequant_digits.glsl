@@ -110,11 +110,19 @@ void store_run(run a, uint exponent, uint span, uint place)
         stage[(place * DIGITS + d) * STAGE_STEP + span] = digits[d];
 }
 
+void normalize_run(inout run a, uint element)
+{
+    [[unroll]] for (uint i = 0; i < RUN_ELEMENTS / 4; i++)
+        a.x[i] = normalized(a.x[i], element + 4 * i, true);
+}
+
 /* The chunk from `first` on, which was loaded last. Neighbours store the two runs of a group. */
 void store_chunk(uint first)
 {
     [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
         uint i = v * gl_WorkGroupSize.x + thread(), place = i % 4, span = buffer_of(first) + i / 4;
+        if (NORMALIZED && i < 2 * CHUNK && 2 * first + i < 2 * args.units)
+            normalize_run(ahead[v], RUN_ELEMENTS * (2 * first + i));
         uint exponent = run_exponent(ahead[v]);
         float total = run_sum(ahead[v]);
         exponent = max(exponent, subgroupShuffleXor(exponent, 1));
@@ -140,7 +148,7 @@ void load_words(uint packed, uint first_column, uint unit)
 {
     uint index = min(unit, args.units - SPAN);
     [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
-        uint block = column_start(packed, first_column + c) + index / BLOCK_UNITS * BLOCK_BYTES;
+        uint block = column_start(packed, first_column, c) + index / BLOCK_UNITS * BLOCK_BYTES;
         next_words[c] = unit_words[](load_k_unit(block, index % BLOCK_UNITS),
                                      load_k_unit(block, index % BLOCK_UNITS | 1));
     }
@@ -231,7 +239,8 @@ void store_sums(uint first_column, uint row, uint team, uint lane, float sum[SUM
     [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
         for (uint reach = TEAM / 2; reach > 0; reach /= 2)
             sum[c] += subgroupShuffleXor(sum[c], reach);
-        if (lane == c % TEAM)
-            store_sum(first_column, row, c, sum[c]);
     }
+    [[unroll]] for (uint c = 0; c < OUTPUTS; c++)
+        if (lane == c % TEAM)
+            store_sum(first_column, row, c, sum[c], GATED ? sum[c + OUTPUTS] : 0.0);
 }

@@ -33,16 +33,18 @@ void load_ahead(uint first_row, uint first)
     }
 }
 
-/* What was loaded last. */
-void store_chunk()
+/* What was loaded last, the units from `first` on. */
+void store_chunk(uint first)
 {
     const uint runs = DISTANCE / RUN_ELEMENTS;
     [[unroll]] for (uint i = 0; i < SHARE; i++) {
         uint row = number(i) / (CHUNK * UNIT_VECTORS), v = number(i) % (CHUNK * UNIT_VECTORS);
         uint run = v / RUN_VECTORS, k = v % RUN_VECTORS;
         uint unit = run / (2 * runs) * runs + run % runs, second = run / runs % 2;
-        uint at = row * STAGE_PLACES * STAGE_STEP + unit;
+        uint at = row * STAGE_PLACES * STAGE_STEP + unit, element = first * UNIT_ELEMENTS + 4 * v;
         if (row < ROWS) {
+            if (NORMALIZED && element < args.units * UNIT_ELEMENTS)
+                ahead[i] = normalized(ahead[i], element, true);
             stage[at + (second * RUN_VECTORS + k) * STAGE_STEP] = ahead[i];
             if (AFFINE)
                 stage[at + (UNIT_VECTORS + second) * STAGE_STEP][k] =
@@ -56,7 +58,8 @@ vec4 load_vector(uint first_row, uint r, uint unit, uint staged, uint second, ui
 {
     if (CHUNK != 0)
         return stage[(r * STAGE_PLACES + second * RUN_VECTORS + k) * STAGE_STEP + staged];
-    return load_x(row_start(first_row + r) + unit_position(unit) + second * DISTANCE + 4 * k);
+    uint element = unit_position(unit) + second * DISTANCE + 4 * k;
+    return normalized(load_x(row_start(first_row + r) + element), element, false);
 }
 
 /* ---- Products ---- */
@@ -165,7 +168,7 @@ unit_words next_w[COLUMNS];
 void load_words(uint packed, uint first_column, uint unit)
 {
     [[unroll]] for (uint c = 0; c < COLUMNS; c++)
-        next_w[c] = load_row_unit(column_start(packed, first_column + c),
+        next_w[c] = load_row_unit(column_start(packed, first_column, c),
                                   min(unit, args.units - 1));
 }
 
@@ -196,6 +199,9 @@ void add_units(uint packed, uint first_column, uint first_row, uint units, uint 
                inout float sum[SUMS])
 {
     uint step = CHUNK == 0 ? units : CHUNK;
+    if (NORMALIZED && CHUNK == 0)
+        for (uint v = gl_LocalInvocationID.x; v < units * UNIT_VECTORS; v += gl_WorkGroupSize.x)
+            add_squares(load_x(args.x_offset + 4 * v));
     if (CHUNK != 0 && units != 0)
         load_ahead(first_row, 0);
 #if DEQUANT_GROUP == DEQUANT_COMMON
@@ -205,7 +211,7 @@ void add_units(uint packed, uint first_column, uint first_row, uint units, uint 
     for (uint first = 0; first < units; first += step) {
         if (CHUNK != 0) {
             barrier();
-            store_chunk();
+            store_chunk(first);
             barrier();
             load_ahead(first_row, first + step); /* a condition would cost more than the loads */
         }
@@ -254,9 +260,10 @@ void store_sums(uint first_column, uint first_row, uint team, uint lane, float s
     if (TEAM > 1) {
         uint first = team * TEAM;
         add_over_team(first, lane, sum);
-        for (uint i = lane; i < SUMS; i += TEAM)
-            store_sum(first_column, first_row, i, partial(i * gl_WorkGroupSize.x + first));
+        for (uint i = lane; i < OUTPUTS; i += TEAM)
+            store_sum(first_column, first_row, i, partial(i * gl_WorkGroupSize.x + first),
+                      GATED ? partial((i + OUTPUTS) * gl_WorkGroupSize.x + first) : 0.0);
     } else
-        [[unroll]] for (uint i = 0; i < SUMS; i++)
-            store_sum(first_column, first_row, i, sum[i]);
+        [[unroll]] for (uint i = 0; i < OUTPUTS; i++)
+            store_sum(first_column, first_row, i, sum[i], GATED ? sum[i + OUTPUTS] : 0.0);
 }

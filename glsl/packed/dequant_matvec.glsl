@@ -1,7 +1,8 @@
 /*
  * y[r][j] = sum over p of x[r][p] * w[j][p]: w packed, n rows of units * 32 elements; made for few
  * rows r. With EXPERTS, w holds such a matrix for each expert, row r is multiplied with that of the
- * expert that index[r] names, and is zeros where it names none; ROWS is 1.
+ * expert that index[r] names, and is zeros where it names none; ROWS is 1. With PARTS, it is a
+ * projection of the only row (lib/projection.glsl); a team's COLUMNS are two to an output where gated.
  *
  * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w;
  * its members walk the rows' units together, so that neighbours read neighbouring bytes. Rows and
@@ -23,14 +24,19 @@ layout(constant_id = 10) const uint ROWS = 1;
 layout(constant_id = 11) const bool EXPERTS = false;
 layout(constant_id = 12) const bool LOOKUP = false;
 layout(constant_id = 13) const uint CHUNK = 0; /* power of two from 8 on, or 0 */
-#define DEQUANT_GRID_BINDING 4
+layout(constant_id = 14) const uint PARTS = 0; /* PROJECTION_... */
+#define DEQUANT_GRID_BINDING 5
 #define DEQUANT_LOOKUP       LOOKUP
 #include "packed/dequant.glsl"
 #include "packed/dequant_source.glsl"
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 layout(set = 0, binding = 3) readonly restrict buffer indices { float index[]; };
+layout(set = 0, binding = 3) readonly restrict buffer gammas { float gamma[]; };
+layout(set = 0, binding = 3) readonly restrict buffer gamma_vectors { vec4 gamma4[]; };
+layout(set = 0, binding = 4) readonly restrict buffer residuals { float residual[]; };
+#include "lib/projection.glsl"
 
-const uint SUMS = COLUMNS * ROWS;
+const uint SUMS = COLUMNS * ROWS, OUTPUTS = GATED ? SUMS / 2 : SUMS;
 /* Several rows of x in shared memory. Then the members of two teams alternate: pairs of neighbours
  * read the same x, which halves what reading it costs the memory's banks. */
 const bool SHARED_ROWS = ROWS > 1 && CHUNK != 0;
@@ -41,10 +47,20 @@ uint row_start(uint row)
     return args.x_offset + min(row, args.m - 1) * args.units * UNIT_ELEMENTS;
 }
 
-/* First byte of the column's weights; `packed`: that of the matrix. */
-uint column_start(uint packed, uint column)
+/* First byte of the weights of the team's column c; `packed`: that of the matrix. */
+uint column_start(uint packed, uint first_column, uint c)
 {
-    return packed + min(column, args.n - 1) * args.row_bytes;
+    return packed + min(weight_row(first_column, c, COLUMNS, args.n), args.n - 1) * args.row_bytes;
+}
+
+/* Elements `element` .. + 3 of the only row are multiplied by gamma, and counted if they are new. */
+vec4 normalized(vec4 v, uint element, bool is_new)
+{
+    if (!NORMALIZED)
+        return v;
+    if (is_new)
+        add_squares(v);
+    return v * load_gamma(args.parts.gamma_offset + element, X_ALIGNED);
 }
 
 /* Integers need neighbours to be those of a subgroup, whose size divides the workgroup's. */
@@ -57,11 +73,14 @@ uint thread()
 #endif
 }
 
-void store_sum(uint first_column, uint first_row, uint i, float value)
+/* Output i of the team, from its sum and, where GATED, the other half's. */
+void store_sum(uint first_column, uint first_row, uint i, float sum, float other)
 {
-    uint column = first_column + i / ROWS, row = first_row + i % ROWS;
-    if (column < args.n && row < args.m)
-        y[args.y_offset + row * args.n + column] = value;
+    uint column = (GATED ? first_column / 2 : first_column) + i / ROWS, row = first_row + i % ROWS;
+    uint columns = GATED ? args.n / 2 : args.n;
+    if (column < columns && row < args.m)
+        y[args.y_offset + row * columns + column] =
+            projected(sum, other, args.parts.residual_offset + row * columns + column);
 }
 
 #ifdef DEQUANT_INTEGERS
@@ -90,5 +109,7 @@ void main()
 
     add_units(packed, first_column, first_row, units, lane, sum);
 
+    if (NORMALIZED)
+        factor = row_factor(args.units * UNIT_ELEMENTS, args.parts.epsilon);
     store_sums(first_column, first_row, team, lane, sum);
 }

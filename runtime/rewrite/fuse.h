@@ -11,6 +11,7 @@
 
 #include "op/elementwise/elementwise.h"
 #include "op/matmul/matmul.h"
+#include "op/packed/projection.h"
 #include "op/rows/rows.h"
 #include "rewrite/pass.h"
 
@@ -24,6 +25,7 @@ typedef struct fusion {
         matmul_attributes matmul;
         norm_attributes norm;
         swiglu_attributes swiglu;
+        projection_attributes projection;
     } attributes;
 } fusion;
 
@@ -35,11 +37,13 @@ bool fuse_match_matmul_bias_act(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_residual_norm(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_swiglu(const pass *p, uint32_t id, fusion *out);
+bool fuse_match_projection(const pass *p, uint32_t id, fusion *out);
 
 /* The rules made of them. */
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
 uint32_t fuse_residual_norm(pass *p, uint32_t id);
 uint32_t fuse_swiglu(pass *p, uint32_t id);
+uint32_t fuse_projection(pass *p, uint32_t id);
 
 /* The rule of a pattern: emits what `match` fills in. */
 uint32_t fuse_replace(pass *p, uint32_t id, fusion_match match);

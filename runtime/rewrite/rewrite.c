@@ -9,10 +9,10 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
      * fusing leaves. */
-    static const rewrite_rule passes[] = {region_split,         fold_constant,      share_attention,
-                                          fuse_matmul_bias_act, fuse_residual_norm, fuse_swiglu,
-                                          fold_constant};
-    enum { legal = 2 };
+    static const rewrite_rule passes[] = {region_split,    split_projection,     fold_constant,
+                                          share_attention, fuse_matmul_bias_act, fuse_swiglu,
+                                          fuse_projection, fuse_residual_norm,   fold_constant};
+    enum { legal = 3 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
     TRY(pass_drop_dead(g));

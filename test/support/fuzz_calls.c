@@ -286,6 +286,24 @@ rlxvk_tensor fuzz_call_dequant_matmul(fuzz_maker *m)
     return rlxvk_dequant_matmul(m->g, x, packed(m, format, fuzz_dim(m), k), format);
 }
 
+rlxvk_tensor fuzz_call_projection(fuzz_maker *m)
+{
+    uint32_t block, bits = fuzz_byte(m->in);
+    rlxvk_projection_options o = {.packed = bits & 1, .epsilon = bits & 2 ? 1e-5f : 0};
+    rlxvk_quant_format format = any_format(m, &block);
+    int64_t k = times(block, 1 + fuzz_below(m->in, 2)), n = times(fuzz_dim(m), 2);
+    int64_t rows = bits & 4 ? 1 : fuzz_dim(m);
+    o.gate = (rlxvk_projection_gate)(bits >> 3 & 3);
+    o.format = format;
+    if (bits & 32)
+        o.gamma = f32(m, RLXVK_SHAPE(k));
+    if (bits & 64)
+        o.residual = f32(m, RLXVK_SHAPE(rows, o.gate ? n / 2 : n));
+    rlxvk_tensor x = f32(m, RLXVK_SHAPE(rows, k));
+    return rlxvk_projection(m->g, x, o.packed ? packed(m, format, n, k) : matrix(m, k, n, true),
+                            &o);
+}
+
 rlxvk_tensor fuzz_call_dequant_gather(fuzz_maker *m)
 {
     uint32_t block;

@@ -193,6 +193,7 @@ typedef struct product {
     bool swapped, has_bias;
     uint32_t activation; /* UNARY_... */
     uint64_t slice, splits;
+    const projection_parts *parts; /* NULL: none */
 } product;
 
 static void swap_operands(product *p)
@@ -258,7 +259,7 @@ static void set_vector_constants(const product *p, dispatch *d)
     while (rows < p->problem.shape.m)
         rows *= 2;
     SET_CONSTANTS(d, {MATVEC_REG_M, rows}, {MATVEC_REG_N, matmul_vector_columns(rows)},
-                  {MATVEC_SWAPPED, p->swapped});
+                  {MATVEC_SWAPPED, p->swapped}, {MATVEC_PARTS, p->parts ? p->parts->bits : 0});
 }
 
 static void set_rows_constants(const product *p, dispatch *d)
@@ -302,11 +303,12 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
                                        [MATMUL_FORM_TILED] = KERNEL_MATMUL_TILED,
                                        [MATMUL_FORM_ROWS] = KERNEL_MATMUL_ROWS};
     dispatch d = {.kernel = kernels[p->class->form], .node = id, .variant = p->class->row.name};
-    struct matmul_args args = make_arguments(p);
-    const operand operands[] = {p->a, p->b, p->bias, p->y};
+    struct matvec_args args = {make_arguments(p), projection_arguments(p->parts)};
+    const operand operands[] = {p->a, p->b, p->bias, p->y, p->parts ? p->parts->residual : p->a};
+    size_t size = d.kernel == KERNEL_MATVEC ? sizeof args : sizeof args.product;
     set_constants(l, p, &d);
     lower_groups(l, &d, groups * p->splits);
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+    return lower_emit(l, &d, &args, size, operands, kernel_table[d.kernel].binding_count);
 }
 
 /* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
@@ -368,6 +370,30 @@ rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r)
         TRY(matmul_emit_sum(l, id, r, p.y, p.splits));
 error:
     return status;
+}
+
+bool matmul_projects(const matmul_shape *s, const device_profile *profile)
+{
+    const matmul_class *c = matmul_select(s, profile, VARIANT_NONE);
+    return s->m == 1 && s->batch == 1 && s->transpose_b && s->k % 4 == 0 &&
+           c->form == MATMUL_FORM_VECTOR && matmul_slice(c, s, profile) >= s->k;
+}
+
+rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_request *r,
+                                    const projection_parts *parts)
+{
+    const matmul_shape *s = &r->problem.shape;
+    product p = {.class = matmul_select(s, l->profile, VARIANT_NONE),
+                 .problem = r->problem,
+                 .a = r->a,
+                 .b = r->b,
+                 .bias = parts->gamma,
+                 .y = r->y,
+                 .activation = UNARY_NONE,
+                 .slice = s->k,
+                 .splits = 1,
+                 .parts = parts};
+    return emit_product(l, id, &p, matmul_groups(p.class, s, l->profile));
 }
 
 static rlxvk_status matmul_lower(lowering *l, uint32_t id)

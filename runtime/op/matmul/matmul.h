@@ -2,7 +2,7 @@
 #ifndef RLXVK_MATMUL_H
 #define RLXVK_MATMUL_H
 
-#include "args/matmul.h"
+#include "args/projection.h"
 #include "op/matmul/matmul_select.h"
 #include "op/op.h"
 
@@ -28,6 +28,20 @@ typedef struct matmul_problem {
 void matmul_problem_make(const rlxvk_shape *a, const rlxvk_shape *b, bool transpose_a,
                          bool transpose_b, matmul_problem *out);
 
+/* What a projection has beside its product, of one row of x (op/packed/projection.c). */
+typedef struct projection_parts {
+    uint32_t bits; /* PROJECTION_... */
+    float epsilon;
+    operand gamma, residual; /* anything that can be bound, where there is none */
+} projection_parts;
+
+static inline struct projection_args projection_arguments(const projection_parts *parts)
+{
+    if (!parts)
+        return (struct projection_args){0};
+    return (struct projection_args){parts->gamma.offset, parts->residual.offset, parts->epsilon};
+}
+
 /* One product to be emitted as part of any node's work: y = activation(a b + bias), a bias per
  * column. */
 typedef struct matmul_request {
@@ -50,6 +64,11 @@ static inline uint32_t matmul_storage_code(const lowering *l, const operand *o)
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
 rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
+/* Whether matmul_emit_projection can do the shape on a device. */
+bool matmul_projects(const matmul_shape *s, const device_profile *profile);
+/* The product with the parts of a projection, in one dispatch. */
+rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_request *r,
+                                    const projection_parts *parts);
 
 rlxvk_status matmul_host(const host_call *call);
 /* What a precision (see rlxvk_precision) may add to the error of a sum of `terms` products of

@@ -178,16 +178,15 @@ error:
     return status;
 }
 
-static struct dequant_product_args product_arguments(const rlxvk_graph *g, const node *n,
-                                                     const operand operands[5])
+struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint64_t columns,
+                                                      const dequant_attributes *a,
+                                                      const operand operands[5])
 {
-    const dequant_attributes *a = n->attributes;
-    uint64_t columns = (uint64_t)n->shape.dims[n->shape.rank - 1];
     return (struct dequant_product_args){
-        .m = (uint32_t)shape_product(&n->shape, 0, n->shape.rank - 1),
+        .m = (uint32_t)shape_product(x, 0, x->rank - 1),
         .n = (uint32_t)columns,
         .units = (uint32_t)(a->k / DEQUANT_UNIT_ELEMENTS),
-        .row_bytes = (uint32_t)(shape_numel(input_shape(g, n, 1)) / columns),
+        .row_bytes = (uint32_t)quant_row_bytes(a->format, (uint64_t)a->k),
         .last_word = dequant_last_word(&operands[0]),
         .w_offset = operands[0].offset,
         .x_offset = operands[1].offset,
@@ -196,22 +195,37 @@ static struct dequant_product_args product_arguments(const rlxvk_graph *g, const
 }
 
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
-                                  const operand operands[5])
+                                  const operand operands[5], const projection_parts *parts)
 {
-    dequant_vector_shape shape = {args->m, args->n, args->units, args->experts != 0,
-                                  quant_format_find(d->constants[DEQUANT_FORMAT])->integers};
+    uint32_t bits = parts ? parts->bits : 0;
+    struct dequant_product_args whole = *args;
+    whole.parts = projection_arguments(parts);
+    operand bound[] = {operands[0], operands[1], operands[2],
+                       operands[3], operands[0], operands[4]};
+    dequant_vector_shape shape = {args->m,
+                                  args->n,
+                                  args->units,
+                                  args->experts != 0,
+                                  quant_format_find(d->constants[DEQUANT_FORMAT])->integers,
+                                  bits & PROJECTION_NORM};
     dequant_vector_class c =
         dequant_vector_select(&shape, l->profile,
                               variant_named(&l->variants, CHOICE_dequant_vector));
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
     if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
         d->variant = c.row.name; /* else the plan is to show what was asked for */
-    SET_CONSTANTS(d, {LOCAL_SIZE, c.threads}, {DEQUANT_MATVEC_X_ALIGNED, args->x_offset % 4 == 0},
-                  {DEQUANT_MATVEC_TEAM, c.team}, {DEQUANT_MATVEC_COLUMNS, c.columns},
-                  {DEQUANT_MATVEC_ROWS, c.rows}, {DEQUANT_MATVEC_EXPERTS, args->experts != 0},
-                  {DEQUANT_MATVEC_LOOKUP, c.lookup}, {DEQUANT_MATVEC_CHUNK, c.chunk});
+    if (parts) {
+        bound[3] = parts->gamma;
+        bound[4] = parts->residual;
+    }
+    SET_CONSTANTS(d, {LOCAL_SIZE, c.threads},
+                  {DEQUANT_MATVEC_X_ALIGNED, (args->x_offset | whole.parts.gamma_offset) % 4 == 0},
+                  {DEQUANT_MATVEC_PARTS, bits}, {DEQUANT_MATVEC_TEAM, c.team},
+                  {DEQUANT_MATVEC_COLUMNS, c.columns}, {DEQUANT_MATVEC_ROWS, c.rows},
+                  {DEQUANT_MATVEC_EXPERTS, args->experts != 0}, {DEQUANT_MATVEC_LOOKUP, c.lookup},
+                  {DEQUANT_MATVEC_CHUNK, c.chunk});
     lower_groups(l, d, dequant_vector_groups(&c, &shape));
-    return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
+    return lower_emit(l, d, &whole, sizeof whole, bound, kernel_table[d->kernel].binding_count);
 }
 
 const dequant_tile_class *dequant_tile(const lowering *l, uint64_t rows)
@@ -292,7 +306,9 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     operand w = lower_input(l, id, 1);
     operand operands[] = {w, lower_input(l, id, 0), lower_write(l, id), w,
                           dequant_grid_operand(l, id, 2, &w)};
-    struct dequant_product_args args = product_arguments(l->graph, n, operands);
+    struct dequant_product_args args =
+        dequant_product_arguments(input_shape(l->graph, n, 0),
+                                  (uint64_t)n->shape.dims[n->shape.rank - 1], a, operands);
     dispatch d = {.node = id};
     if (quant_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
@@ -304,7 +320,7 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     dequant_set_format(&d, a->format, &operands[0]);
     d.variant = class->row.name;
     if (class->form == DEQUANT_FORM_VECTOR)
-        return dequant_lower_matvec(l, &d, &args, operands);
+        return dequant_lower_matvec(l, &d, &args, operands, NULL);
     const dequant_tile_class *tile = dequant_tile(l, args.m);
     return dequant_lower_tiled(l, &d, &args, operands, tile, divide_up(args.m, tile->rows));
 }

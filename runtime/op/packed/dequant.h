@@ -4,7 +4,7 @@
 #define RLXVK_DEQUANT_H
 
 #include "args/packed.h"
-#include "op/op.h"
+#include "op/matmul/matmul.h"
 #include "op/packed/dequant_select.h"
 
 typedef struct dequant_attributes {
@@ -46,12 +46,17 @@ void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kern
 /* Operand `index` of the node, its last; the packed one again where the format has no grid. */
 operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed);
 /* The two kernels of products, after dequant_set_format. Operands: w, x, y, the indices or the plan
- * of experts (without experts w again), the grid. The tiled one: `blocks` of a tile's rows. */
+ * of experts (without experts w again), the grid. `parts`: of a projection of one row, or NULL. The
+ * tiled one: `blocks` of a tile's rows. */
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
-                                  const operand operands[5]);
+                                  const operand operands[5], const projection_parts *parts);
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], const dequant_tile_class *c,
                                  uint64_t blocks);
+/* The arguments of a dequant_matmul with the attributes, whose operands these are. */
+struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint64_t columns,
+                                                      const dequant_attributes *a,
+                                                      const operand operands[5]);
 /* The tiles for so many rows, of an expert where there are experts. */
 const dequant_tile_class *dequant_tile(const lowering *l, uint64_t rows);
 uint32_t dequant_tile_height(uint32_t rows);

@@ -158,7 +158,7 @@ static rlxvk_status lower_packed(lowering *l, uint32_t id, operand operands[5])
     d.variant = class->row.name;
     dequant_set_format(&d, a->format, &operands[0]);
     if (!class->sorted)
-        return dequant_lower_matvec(l, &d, &args, operands);
+        return dequant_lower_matvec(l, &d, &args, operands, NULL);
     TRY(experts_sort(l, id, args.m, args.experts, tile->rows, &operands[3], &blocks));
     TRY(dequant_lower_tiled(l, &d, &args, operands, tile, blocks.count));
 error:

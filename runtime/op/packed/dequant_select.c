@@ -90,14 +90,15 @@ uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vect
     return divide_up(s->n, columns) * divide_up(s->m, c->rows);
 }
 
-uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c)
+uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
     uint64_t places = UNIT_BYTES / 16 + 2, step = c->chunk + 2u; /* of a row: vectors and sums */
+    uint64_t squares = sizeof(float) * (s->normalized ? c->threads : 1);
     uint64_t stage = c->chunk ? 16 * c->rows * places * step : 16;
     uint64_t sums = c->team > 1 ? sizeof(float) * c->rows * c->columns * c->threads : 0;
     if (c->integers) /* spans of two chunks, with 16 bytes of factors each */
-        return (DEQUANT_SPAN * UNIT_BYTES + 16) * (2 * c->chunk / DEQUANT_SPAN + 1u);
-    return MAX(stage, sums) + sizeof(float) * MOST_LEVELS;
+        return (DEQUANT_SPAN * UNIT_BYTES + 16) * (2 * c->chunk / DEQUANT_SPAN + 1u) + squares;
+    return MAX(stage, sums) + sizeof(float) * MOST_LEVELS + squares;
 }
 
 /* Not more invocations, rows and shared memory than the shape has use for. Teams of the rows with
@@ -137,7 +138,7 @@ static choice_fit vector_fit(const void *row, const void *problem, const device_
     return (choice_fit){.can = !c->integers || integers,
                         .suits = vector_suits(c, s, groups * c->threads, profile),
                         .threads = c->threads,
-                        .shared_bytes = dequant_vector_shared_bytes(&fitted),
+                        .shared_bytes = dequant_vector_shared_bytes(&fitted, s),
                         .groups = groups};
 }
 

@@ -37,6 +37,7 @@ typedef struct dequant_vector_shape {
     uint64_t m, n, units; /* of x, of w; units of 32 elements in a row */
     bool experts;         /* rows of x have matrices of their own */
     bool integers;        /* a kernel takes x of this format in integers */
+    bool normalized;      /* x is normalized on the way: PROJECTION_NORM */
 } dequant_vector_shape;
 
 #define DEQUANT_SPAN 2 /* units that an invocation takes at once with integers */
@@ -57,7 +58,8 @@ typedef struct dequant_vector_class {
 dequant_vector_class dequant_vector_select(const dequant_vector_shape *shape,
                                            const device_profile *profile, size_t forced);
 uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *shape);
-uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c);
+uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c,
+                                     const dequant_vector_shape *shape);
 
 /* ---- dequant_tile: the tiles of the tiled form ---- */
 

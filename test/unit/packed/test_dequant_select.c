@@ -133,7 +133,7 @@ static void check(const dequant_vector_class *c, const dequant_vector_shape *s,
     assert_true(dequant_vector_groups(c, s) * columns * c->rows >= s->m * s->n);
     assert_true(!c->integers || (c->chunk % (2 * c->team) == 0 && c->team <= p->subgroup_size));
     assert_true(c->threads <= p->max_workgroup_invocations);
-    assert_true(dequant_vector_shared_bytes(c) <= p->shared_memory_bytes);
+    assert_true(dequant_vector_shared_bytes(c, s) <= p->shared_memory_bytes);
 }
 
 static void every_shape_fits(void **state)

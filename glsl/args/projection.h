@@ -1,0 +1,25 @@
+/* Projections: products of one row with what stands before and behind them. */
+#ifndef RLXVK_ARGS_PROJECTION_H
+#define RLXVK_ARGS_PROJECTION_H
+
+#include "args/matmul.h"
+
+/* Bits of PARTS: x / sqrt(mean x^2 + epsilon) * gamma stands for x; of the halves of the product's
+ * row, up and gate or, with the third, gate and up, up * silu(gate) is left; the residual is added.
+ */
+#define PROJECTION_NORM       1
+#define PROJECTION_GATED      2
+#define PROJECTION_GATE_FIRST 4
+#define PROJECTION_RESIDUAL   8
+
+struct projection_args {
+    u32 gamma_offset, residual_offset;
+    f32 epsilon;
+};
+
+struct matvec_args {
+    STRUCT(matmul_args) product;
+    STRUCT(projection_args) parts;
+};
+
+#endif
