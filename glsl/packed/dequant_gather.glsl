@@ -4,7 +4,9 @@
  *   TRANSPOSED  y[e][p][j] = element p of row j of matrix e, of matrices with `rows` rows each
  *   ALL         y[j][p] = element p of row j, as words or rounded to halves (STORAGE), in fours
  * In the last two a scale that is the code of NaN counts as 0, as in products. One invocation
- * decodes one unit; of plain rows (BLOCK_UNITS 0: f32, f16, bf16; never ALL) one element.
+ * decodes one unit; of plain rows (BLOCK_UNITS 0: f32, f16, bf16; never ALL) one element. With ALL
+ * the workgroup's units, which are neighbours, pass through shared memory, so that neighbours store
+ * what lies side by side.
  */
 #include "lib/common.glsl"
 #include "args/packed.h"
@@ -21,6 +23,13 @@ layout(set = 0, binding = 1) readonly restrict buffer indices { float index[]; }
 layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
 layout(set = 0, binding = 2) writeonly restrict buffer target_quads { vec4 y_quads[]; };
 layout(set = 0, binding = 2) writeonly restrict buffer target_pairs { uvec2 y_pairs[]; };
+
+/* Fours of a unit: of the same place in their units side by side. */
+const uint UNIT_FOURS = UNIT_ELEMENTS / 4, RUNS = DISTANCE / RUN_ELEMENTS;
+const uint STAGED = ORDER == DEQUANT_ALL ? gl_WorkGroupSize.x : 1;
+const bool HALVES = STORAGE != MATMUL_WORDS;
+shared vec4 staged_words[HALVES ? 1 : UNIT_FOURS * STAGED];
+shared uvec2 staged_halves[HALVES ? UNIT_FOURS * STAGED : 1];
 
 const uint NO_ROW = 0xffffffff;
 
@@ -49,24 +58,40 @@ uvec2 narrowed(vec4 v)
                  packHalf2x16(vec2(to_f16(v.z), to_f16(v.w))));
 }
 
-/* `at` is a multiple of four. */
-void write_fours(uint at, uvec4 codes, float scale, float bias)
+/* The invocation's fours `first` .. + 3. */
+void stage_run(uint first, uvec4 codes, float scale, float bias)
 {
     for (uint i = 0; i < RUN_ELEMENTS / 4; i++) {
         precise vec4 value = scale * code_values(codes[i]) + bias;
-        if (STORAGE == MATMUL_WORDS)
-            y_quads[at / 4 + i] = value;
+        uint at = (first + i) * STAGED + gl_LocalInvocationID.x;
+        if (HALVES)
+            staged_halves[at] = narrowed(value);
         else
-            y_pairs[at / 4 + i] = narrowed(value);
+            staged_words[at] = value;
+    }
+}
+
+/* All units count through the rows, which have whole groups of RUNS: so do their elements. */
+void store_all()
+{
+    uint first = group_index() * STAGED;
+    barrier();
+    for (uint i = gl_LocalInvocationID.x; i < UNIT_FOURS * STAGED; i += STAGED) {
+        uint run = i / (RUN_ELEMENTS / 4), second = run / RUNS % 2;
+        uint unit = run / (2 * RUNS) * RUNS + run % RUNS;
+        uint from = (second * UNIT_FOURS / 2 + i % (RUN_ELEMENTS / 4)) * STAGED + unit;
+        uint to = args.y_offset / 4 + first * UNIT_FOURS + i;
+        if (first + unit >= args.count)
+            continue;
+        if (HALVES)
+            y_pairs[to] = staged_halves[from];
+        else
+            y_quads[to] = staged_words[from];
     }
 }
 
 void write_run(uint at, uvec4 codes, float scale, float bias)
 {
-    if (ORDER == DEQUANT_ALL) {
-        write_fours(at, codes, scale, bias);
-        return;
-    }
     for (uint i = 0; i < RUN_ELEMENTS; i++) {
         float code = code_at(codes[i >> 2] >> (i & 3) * 8, MASK, 0, CENTER);
         precise float value = scale * code + bias;
@@ -86,6 +111,15 @@ float plain_value(uint element)
 void main()
 {
     uint i = global_index(), length = args.units * (BLOCK_UNITS == 0 ? 1 : UNIT_ELEMENTS);
+    if (ORDER == DEQUANT_ALL) {
+        uint index = min(i, args.count - 1);
+        unit_codes all = decode_row_unit(args.w_offset + index / args.units * args.row_bytes,
+                                         index % args.units);
+        stage_run(0, all.first, all.scale.x, all.bias.x);
+        stage_run(UNIT_FOURS / 2, all.second, all.scale.y, all.bias.y);
+        store_all();
+        return;
+    }
     if (i >= args.count)
         return;
     uint unit, row, at; /* element p of the row goes to y[at + p * stride()] */
