@@ -29,6 +29,21 @@ float to_f16(float v)
     return uintBitsToFloat(sign | floatBitsToUint(float(whole) * 5.9604644775390625e-8));
 }
 
+/*
+ * The same as far as additions are rounded to the nearest, in a third of the instructions: what is
+ * added makes the last bit of the sum that of the result. Of a NaN or an infinity nothing is lost,
+ * as that is small then.
+ */
+float near_f16(float v)
+{
+    uint exponent = floatBitsToUint(v) & 0x7f800000u;
+    exponent = exponent < 0x38800000u ? 0x38800000u : exponent; /* 2^-14: multiples of 2^-24 */
+    float large = uintBitsToFloat(exponent + 0x06c00000u);      /* 1.5 * 2^13 times as much */
+    precise float rounded = v + large;
+    rounded -= large;
+    return abs(rounded) > 65504.0 ? rounded * INFINITY : rounded;
+}
+
 float to_bf16(float v)
 {
     uint bits = floatBitsToUint(v);

@@ -53,7 +53,7 @@ uint pack_pair(float low, float high)
 {
     if (TO == MATRIX_BF16)
         return floatBitsToUint(to_bf16(low)) >> 16 | floatBitsToUint(to_bf16(high));
-    return packHalf2x16(vec2(to_f16(low), to_f16(high)));
+    return packHalf2x16(vec2(near_f16(low), near_f16(high)));
 }
 
 uvec4 pack_octet(float v[8])
@@ -72,7 +72,7 @@ float scaled(float x, int e)
 /* What rounding to f16 leaves; nothing where it left no number. */
 float remainder_of(float v)
 {
-    float rounded = to_f16(v);
+    float rounded = near_f16(v);
     return is_nan(rounded) || is_inf(rounded) ? 0.0 : v - rounded;
 }
 
