@@ -1,8 +1,9 @@
 /*
  * The parts of a projection, for kernels of one row of x: they declare PARTS, `gamma`, `gamma4` and
  * `residual` first. A kernel multiplies x by gamma as it brings it, and adds what it brought to
- * `squares`, each element once in the workgroup; the sums are multiplied by row_factor() in the end.
- * Of a pair of weight rows half the matrix apart one invocation has both sums, where GATED.
+ * `squares`, each element once in the workgroup; the sum of all squares is made beside the other
+ * sums, between barriers that those need anyway, and gives the `factor` of all of them. Of a pair of
+ * weight rows half the matrix apart one invocation has both sums, where GATED.
  */
 #include "args/projection.h"
 #include "elementwise/activation.glsl"
@@ -10,7 +11,6 @@
 const bool NORMALIZED = (PARTS & PROJECTION_NORM) != 0;
 const bool GATED = (PARTS & PROJECTION_GATED) != 0;
 
-shared float square_sums[NORMALIZED ? gl_WorkGroupSize.x : 1];
 float squares = 0.0;
 float factor = 1.0; /* of all sums */
 
@@ -26,23 +26,11 @@ vec4 load_gamma(uint element, bool aligned)
     return vec4(gamma[element], gamma[element + 1], gamma[element + 2], gamma[element + 3]);
 }
 
-/* 1 / sqrt(mean x^2 + epsilon), x having k elements. Eight at a time: a barrier costs more than an
- * addition. */
-float row_factor(uint k, float epsilon)
+/* The factor from the sum of all squares of k elements: 1 / sqrt(mean x^2 + epsilon). */
+void set_factor(float sum, uint k, float epsilon)
 {
-    uint lane = gl_LocalInvocationID.x;
-    square_sums[lane] = squares;
-    for (uint width = gl_WorkGroupSize.x; width > 1;) {
-        uint next = width > 8 ? width / 8 : 1;
-        barrier();
-        if (lane < next)
-            for (uint j = lane + next; j < width; j += next)
-                square_sums[lane] += square_sums[j];
-        width = next;
-    }
-    barrier();
-    float v = square_sums[0] / float(k) + epsilon;
-    return v == 0.0 || is_inf(v) ? 0.0 : inversesqrt(v);
+    float v = sum / float(k) + epsilon;
+    factor = v == 0.0 || is_inf(v) ? 0.0 : inversesqrt(v);
 }
 
 /* Which weight row is the c-th of `columns` that begin with output first. */

@@ -36,7 +36,9 @@ const uint LANE_COLUMNS = TRANSPOSE_B != 0 ? REG_N : 4;     /* columns of a lane
 const uint COLUMNS = LANES_N * LANE_COLUMNS;                /* of the workgroup */
 const uint SUMS = REG_M * LANE_COLUMNS;
 
-shared float joined[SUMS * LANES];
+const uint JOINED = NORMALIZED ? SUMS + 1 : SUMS; /* the squares as one sum more */
+
+shared float joined[JOINED * LANES];
 
 float sum[SUMS];
 
@@ -89,10 +91,12 @@ void join_lanes(uint lane)
 {
     [[unroll]] for (uint i = 0; i < SUMS; i++)
         joined[i * LANES + lane] = sum[i];
+    if (NORMALIZED)
+        joined[SUMS * LANES + lane] = squares;
     for (uint half_width = LANES / 2; half_width >= LANES_N; half_width /= 2) {
         barrier();
         if (lane < half_width)
-            for (uint i = 0; i < SUMS; i++)
+            for (uint i = 0; i < JOINED; i++)
                 joined[i * LANES + lane] += joined[i * LANES + lane + half_width];
     }
     barrier();
@@ -104,7 +108,7 @@ void store_projection(uint tile, uint lane)
     const uint outputs = GATED ? REG_N / 2 : REG_N;
     uint columns = GATED ? args.n / 2 : args.n, first = GATED ? tile / 2 : tile;
     if (NORMALIZED)
-        factor = row_factor(args.k, whole.parts.epsilon);
+        set_factor(joined[SUMS * LANES], args.k, whole.parts.epsilon);
     for (uint c = lane; c < outputs && first + c < columns; c += LANES)
         y[args.y_offset + first + c] =
             projected(joined[c * LANES], GATED ? joined[(c + outputs) * LANES] : 0.0,

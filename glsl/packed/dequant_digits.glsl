@@ -43,6 +43,9 @@ float run_sum(run a)
     return (part.x + part.y) + (part.z + part.w);
 }
 
+/* Of the x that each subgroup brought. */
+shared float square_sums[NORMALIZED ? gl_WorkGroupSize.x : 1];
+
 /* The runs that the invocation brings of the next chunk. */
 run ahead[CHUNK == 0 ? 1 : (2 * CHUNK + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x];
 
@@ -116,9 +119,19 @@ void normalize_run(inout run a, uint element)
         a.x[i] = normalized(a.x[i], element + 4 * i, true);
 }
 
+/* Adds this chunk's to what the subgroup had before, which its first lane alone knows. */
+void count_squares(uint first)
+{
+    for (uint reach = gl_SubgroupSize / 2; reach > 0; reach /= 2)
+        squares += subgroupShuffleXor(squares, reach);
+    if (gl_SubgroupInvocationID == 0)
+        square_sums[gl_SubgroupID] = first == 0 ? squares : square_sums[gl_SubgroupID] + squares;
+}
+
 /* The chunk from `first` on, which was loaded last. Neighbours store the two runs of a group. */
 void store_chunk(uint first)
 {
+    squares = 0;
     [[unroll]] for (uint v = 0; v < ahead.length(); v++) {
         uint i = v * gl_WorkGroupSize.x + thread(), place = i % 4, span = buffer_of(first) + i / 4;
         if (NORMALIZED && i < 2 * CHUNK && 2 * first + i < 2 * args.units)
@@ -137,6 +150,8 @@ void store_chunk(uint first)
             }
         }
     }
+    if (NORMALIZED)
+        count_squares(first);
 }
 
 /* ---- Codes ---- */
@@ -233,9 +248,14 @@ void add_units(uint packed, uint first_column, uint row, uint units, uint lane,
     }
 }
 
-/* The team is within a subgroup. */
+/* The team is within a subgroup. The last chunk was stored before the last barrier. */
 void store_sums(uint first_column, uint row, uint team, uint lane, float sum[SUMS])
 {
+    float square_sum = 0;
+    for (uint i = 0; NORMALIZED && i < gl_NumSubgroups; i++)
+        square_sum += square_sums[i];
+    if (NORMALIZED)
+        set_factor(square_sum, args.units * UNIT_ELEMENTS, args.parts.epsilon);
     [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
         for (uint reach = TEAM / 2; reach > 0; reach /= 2)
             sum[c] += subgroupShuffleXor(sum[c], reach);

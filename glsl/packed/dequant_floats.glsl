@@ -230,6 +230,33 @@ float partial(uint at)
     return stage[at / 4][at % 4];
 }
 
+/* The squares of all invocations: those of the first square_width are left to be added up. */
+shared float square_sums[NORMALIZED ? gl_WorkGroupSize.x : 1];
+uint square_width = gl_WorkGroupSize.x;
+
+/* To be called between barriers. */
+void put_squares()
+{
+    if (NORMALIZED)
+        square_sums[gl_LocalInvocationID.x] = squares;
+}
+void fold_squares()
+{
+    uint next = square_width > 8 ? square_width / 8 : 1;
+    if (NORMALIZED && gl_LocalInvocationID.x < next)
+        for (uint j = gl_LocalInvocationID.x + next; j < square_width; j += next)
+            square_sums[gl_LocalInvocationID.x] += square_sums[j];
+    square_width = next;
+}
+void take_factor()
+{
+    float sum = 0;
+    for (uint i = 0; NORMALIZED && i < square_width; i++)
+        sum += square_sums[i];
+    if (NORMALIZED)
+        set_factor(sum, args.units * UNIT_ELEMENTS, args.parts.epsilon);
+}
+
 /*
  * Leaves sum i of the team at partial i * workgroup of its first lane. Eight at a time: a barrier
  * costs more than an addition.
@@ -240,6 +267,7 @@ void add_over_team(uint first, uint lane, float sum[SUMS])
     barrier(); /* x was read before */
     [[unroll]] for (uint i = 0; i < SUMS; i++)
         put_partial(i * threads + first + lane, sum[i]);
+    put_squares();
     barrier();
     for (uint width = TEAM; width > 1;) {
         uint next = width > 8 ? width / 8 : 1; /* max of the two is 0 on a SwiftShader */
@@ -250,6 +278,7 @@ void add_over_team(uint first, uint lane, float sum[SUMS])
                 total += partial(at + j);
             put_partial(at, total);
         }
+        fold_squares();
         width = next;
         barrier();
     }
@@ -260,10 +289,16 @@ void store_sums(uint first_column, uint first_row, uint team, uint lane, float s
     if (TEAM > 1) {
         uint first = team * TEAM;
         add_over_team(first, lane, sum);
+        take_factor();
         for (uint i = lane; i < OUTPUTS; i += TEAM)
             store_sum(first_column, first_row, i, partial(i * gl_WorkGroupSize.x + first),
                       GATED ? partial((i + OUTPUTS) * gl_WorkGroupSize.x + first) : 0.0);
-    } else
-        [[unroll]] for (uint i = 0; i < OUTPUTS; i++)
-            store_sum(first_column, first_row, i, sum[i], GATED ? sum[i + OUTPUTS] : 0.0);
+        return;
+    }
+    put_squares();
+    if (NORMALIZED)
+        barrier();
+    take_factor();
+    [[unroll]] for (uint i = 0; i < OUTPUTS; i++)
+        store_sum(first_column, first_row, i, sum[i], GATED ? sum[i + OUTPUTS] : 0.0);
 }

@@ -109,7 +109,5 @@ void main()
 
     add_units(packed, first_column, first_row, units, lane, sum);
 
-    if (NORMALIZED)
-        factor = row_factor(args.units * UNIT_ELEMENTS, args.parts.epsilon);
     store_sums(first_column, first_row, team, lane, sum);
 }

@@ -258,8 +258,9 @@ static void set_vector_constants(const product *p, dispatch *d)
     uint32_t rows = 1;
     while (rows < p->problem.shape.m)
         rows *= 2;
-    SET_CONSTANTS(d, {MATVEC_REG_M, rows}, {MATVEC_REG_N, matmul_vector_columns(rows)},
-                  {MATVEC_SWAPPED, p->swapped}, {MATVEC_PARTS, p->parts ? p->parts->bits : 0});
+    uint32_t columns = p->parts ? MATMUL_PROJECTION_COLUMNS : matmul_vector_columns(rows);
+    SET_CONSTANTS(d, {MATVEC_REG_M, rows}, {MATVEC_REG_N, columns}, {MATVEC_SWAPPED, p->swapped},
+                  {MATVEC_PARTS, p->parts ? p->parts->bits : 0});
 }
 
 static void set_rows_constants(const product *p, dispatch *d)
@@ -393,7 +394,7 @@ rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_reque
                  .slice = s->k,
                  .splits = 1,
                  .parts = parts};
-    return emit_product(l, id, &p, matmul_groups(p.class, s, l->profile));
+    return emit_product(l, id, &p, divide_up(s->n, MATMUL_PROJECTION_COLUMNS));
 }
 
 static rlxvk_status matmul_lower(lowering *l, uint32_t id)

@@ -50,6 +50,7 @@ uint64_t matmul_shared_bytes(const matmul_class *c, const matmul_shape *s);
 uint32_t matmul_rows(const matmul_class *c, uint64_t m);
 /* Columns that a matvec workgroup makes of a b that is [N, K], for this many vectors. */
 uint32_t matmul_vector_columns(uint64_t vectors);
+#define MATMUL_PROJECTION_COLUMNS 4u /* of one vector that is normalized on the way */
 /* Workgroups that cover y once. */
 uint64_t matmul_groups(const matmul_class *c, const matmul_shape *shape,
                        const device_profile *profile);
