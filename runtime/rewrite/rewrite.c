@@ -1,6 +1,7 @@
 /*
  * The order of the passes. Views are detached first: fusing moves reads, and what a view must not
- * see is told by where its readers stand in the graph as built. Regions come last, since they take
+ * see is told by where its readers stand in the graph as built. What is computed twice is shared
+ * before patterns are looked for, which then see who reads it. Regions come last, since they take
  * what no pattern wanted. Dead nodes are dropped before each pass, for they would count as readers.
  */
 #include "rewrite/fuse.h"
@@ -19,6 +20,8 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
     TRY(detach_views(g));
     for (size_t i = 0; i < count; i++) {
         TRY(pass_drop_dead(g));
+        if (i == legal)
+            TRY(share_nodes(g));
         TRY(rewrite_run_pass(g, passes[i], options));
     }
     TRY(pass_drop_dead(g));
