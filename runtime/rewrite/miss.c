@@ -13,6 +13,7 @@ static const struct {
     {"residual + norm", fuse_match_residual_norm},
     {"residual and norm in one step", fuse_match_norm_pair},
     {"SwiGLU", fuse_match_swiglu},
+    {"convolution + what follows", fuse_match_conv},
 };
 
 /* Why a match, of all things, was not replaced. */

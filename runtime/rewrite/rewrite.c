@@ -1,8 +1,9 @@
 /*
  * The order of the passes. Views are detached first: fusing moves reads, and what a view must not
  * see is told by where its readers stand in the graph as built. What is computed twice is shared
- * before patterns are looked for, which then see who reads it. Regions come last, since they take
- * what no pattern wanted. Dead nodes are dropped before each pass, for they would count as readers.
+ * before patterns are looked for, which then see who reads it, and again what these have made
+ * twice. Regions come last, since they take what no pattern wanted. Dead nodes are dropped before
+ * each pass, for they would count as readers.
  */
 #include "rewrite/fuse.h"
 
@@ -10,9 +11,10 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
      * fusing leaves. */
-    static const rewrite_rule passes[] = {region_split,         fold_constant,      share_attention,
-                                          fuse_matmul_bias_act, fuse_residual_norm, fuse_swiglu,
-                                          fold_constant};
+    static const rewrite_rule passes[] = {region_split,       fold_constant,
+                                          share_attention,    fuse_matmul_bias_act,
+                                          fuse_residual_norm, fuse_swiglu,
+                                          fuse_conv,          fold_constant};
     enum { legal = 2 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
@@ -24,6 +26,9 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
             TRY(share_nodes(g));
         TRY(rewrite_run_pass(g, passes[i], options));
     }
+    TRY(pass_drop_dead(g));
+    if (options->fusion)
+        TRY(share_nodes(g));
     TRY(pass_drop_dead(g));
     if (options->regions)
         TRY(region_make_all(g, options));
