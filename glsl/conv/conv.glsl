@@ -19,10 +19,10 @@
 
 layout(constant_id = 1) const uint DEPTH = 0;
 layout(constant_id = 2) const uint TRANSPOSED = 0;
+layout(constant_id = 3) const uint SWAPPED = 0;
 /* Channels and positions of y that an invocation sums in registers. */
 layout(constant_id = 4) const uint REG_M = 1;
 layout(constant_id = 5) const uint REG_N = 1;
-layout(constant_id = 3) const uint SWAPPED = 0;
 
 layout(push_constant) uniform block { conv_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };

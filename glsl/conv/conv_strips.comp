@@ -14,13 +14,13 @@
 #include "args/conv.h"
 #include "lib/divide.glsl"
 
+layout(constant_id = 1) const uint WEIGHTS = 1; /* quads of weights of a workgroup's planes */
 layout(constant_id = 2) const uint QUADS = 0;   /* bits of CONV_QUADS_... */
 layout(constant_id = 3) const uint ACROSS = 3;  /* taps along a row */
 layout(constant_id = 4) const uint DOWN = 0;    /* taps down the rows where each is to have code of
                                                    its own; 0: args.down of them */
 layout(constant_id = 5) const uint STRIDE = 1;  /* along a row */
 layout(constant_id = 6) const uint SHIFT = 0;   /* cells by which quads start left of the taps */
-layout(constant_id = 1) const uint WEIGHTS = 1; /* quads of weights of a workgroup's planes */
 
 layout(push_constant) uniform block { conv_strips_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
