@@ -32,12 +32,18 @@ static bool is_activation(const node *n)
     return op_table[n->op].family == op_table[OP_relu].family;
 }
 
-/* In a rewritten graph what was fused already is where a pattern may go on. */
-static bool is_conv(const pass *p, const node *n)
+/* In a rewritten graph what was fused already is where a pattern may go on; behind a residual, with
+ * an activation only. */
+static bool goes_on(const pass *p, const node *n, bool activated)
 {
     const conv_attributes *a = n->attributes;
-    return n->op == OP_conv || (p->why && n->op == OP_fused_conv && !a->has_residual &&
-                                a->activation == RLXVK_ACTIVATION_NONE);
+    return p->why && n->op == OP_fused_conv && a->activation == RLXVK_ACTIVATION_NONE &&
+           (activated || !a->has_residual);
+}
+
+static bool is_conv(const pass *p, const node *n)
+{
+    return n->op == OP_conv || goes_on(p, n, false);
 }
 
 /* [C, 1, ..], after ones, for a result [N, C, ..]. */
@@ -80,7 +86,10 @@ static bool walk_activation(const pass *p, const node *n, chain *c)
     if (!is_activation(n))
         return walk_norm(p, n, c);
     c->activation = activation_of(node_code(n));
-    return walk_norm(p, below(p, c, n, 0), c);
+    n = below(p, c, n, 0);
+    if (goes_on(p, n, true))
+        c->conv = n;
+    return c->conv || walk_norm(p, n, c);
 }
 
 /* ---- Guards ---- */

@@ -163,7 +163,7 @@ static void leaves_what_it_must(void **state)
         {"norm is an output", image, .norm = true, .relu = true, .extra = NORM_OUTPUT, .fused = 1,
          .left = 1, .why = "is a graph output"},
         {"sum read twice", image, .residual = image, .relu = true, .extra = SUM_TWICE, .fused = 1,
-         .left = 1},
+         .left = 1, .why = "fused_conv %3 has 2 readers"},
         {"activation on both sides", image, .residual = image, .relu = true, .relu_before = true,
          .fused = 1, .left = 1},
         {"residual of a row", image, .residual = RLXVK_SHAPE(6), .relu = true, .left = 2,
