@@ -73,6 +73,21 @@ typedef struct rlxvk_conv_options {
 rlxvk_tensor rlxvk_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
                         const rlxvk_conv_options *options);
 
+/* What fused_conv does besides. */
+typedef struct rlxvk_fused_conv_options {
+    rlxvk_conv_options window;
+    rlxvk_activation activation; /* zero: none */
+    bool activation_first;       /* before the residual is added, not after */
+} rlxvk_fused_conv_options;
+
+/* conv and what often follows it, in one step: activation(conv(x, w) * scale + bias + residual).
+ * bias: [Cout], or, with scales, [2, Cout], the scales first; residual: of the result's shape;
+ * either may be RLXVK_NONE. E_SHAPE, also as conv; E_ATTR: no such activation. The error of conv,
+ * with S of all that is added, carried through the activation, and the activation's own. Compiling
+ * makes it of conv, batch_norm_inference, add and an activation by itself (option `fusion`). */
+rlxvk_tensor rlxvk_fused_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                              rlxvk_tensor residual, const rlxvk_fused_conv_options *options);
+
 /* The adjoint of conv (also over 1 or 3 axes): x [N, Cin, spatial], w [Cin, Cout/groups, kernel],
  * bias [Cout] or RLXVK_NONE -> [N, Cout, (in - 1) s - 2p + d (k - 1) + output_padding + 1], at
  * least 1 (E_SHAPE). 0 <= output_padding < max(s, d) (E_ATTR). Cells no tap reaches hold the bias.

@@ -52,6 +52,11 @@ struct resize_nearest2x_args {
 #define CONV_QUADS_Y 1
 #define CONV_QUADS_W 2
 #define CONV_QUADS_X 4 /* of conv_strips */
+/* Bits of an epilogue (conv/epilogue.glsl). SCALE comes with BIAS: [2, channels]. */
+#define CONV_EPILOGUE_BIAS          1
+#define CONV_EPILOGUE_SCALE         2
+#define CONV_EPILOGUE_RESIDUAL      4
+#define CONV_EPILOGUE_RESIDUAL_LAST 8 /* added behind the activation */
 /* SOURCE of conv_tiled: how x is found and, with that, the order of K.
  * CELLS: any window; which taps are inside x is found by comparing coordinates.
  * BITS: the same by a bit for each tap of each axis, CONV_TAP_BITS at most.
@@ -74,7 +79,7 @@ struct conv_args {
     u32 k_slice, splits; /* what one split sums of channels * taps; splits of it */
     u32 in_size[3], out_size[3], kernel[3], stride[3], padding[3], dilation[3];
     u32 divide[3];
-    u32 x_offset, w_offset, bias_offset, y_offset;
+    u32 x_offset, w_offset, bias_offset, residual_offset, y_offset;
 };
 
 /* conv_strips: `count` strips of four columns of y, `strips` in each of `rows` rows of a plane. m:
@@ -85,12 +90,12 @@ struct conv_strips_args {
     u32 in_size[2], padding[2];
     u32 down, stride;
     u32 divide[4];
-    u32 x_offset, w_offset, bias_offset, y_offset;
+    u32 x_offset, w_offset, bias_offset, residual_offset, y_offset;
 };
 
 /* Sums `splits` partial results of `count` elements; a channel has `cells` of them in a row. */
 struct conv_sum_args {
-    u32 count, splits, cells, channels, bias_offset, y_offset;
+    u32 count, splits, cells, channels, bias_offset, residual_offset, y_offset;
 };
 
 /* Images [.., channels, image_size] and windows [.., window_count], rows first; `count` elements

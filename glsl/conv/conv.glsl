@@ -1,6 +1,6 @@
 /*
- * Shared by the convolution kernels: y[b, g, m, o] = bias[g, m] + sum over channels c of the group
- * and taps t of w[g, m, c, t] x[b, g, c, source(o, t)].
+ * Shared by the convolution kernels: y[b, g, m, o] = sum over channels c of the group and taps t of
+ * w[g, m, c, t] x[b, g, c, source(o, t)], and what its epilogue makes of that.
  *
  * Spatial axes are always three, slowest first; DEPTH 0 says that the first one is 1 everywhere.
  * conv: source = o stride - padding + t dilation. TRANSPOSED: source = (o + padding - t dilation) /
@@ -19,20 +19,20 @@
 
 layout(constant_id = 1) const uint DEPTH = 0;
 layout(constant_id = 2) const uint TRANSPOSED = 0;
-layout(constant_id = 3) const uint HAS_BIAS = 0;
+layout(constant_id = 3) const uint SWAPPED = 0;
 /* Channels and positions of y that an invocation sums in registers. */
 layout(constant_id = 4) const uint REG_M = 1;
 layout(constant_id = 5) const uint REG_N = 1;
-layout(constant_id = 12) const uint SWAPPED = 0;
 
 layout(push_constant) uniform block { conv_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 0) readonly restrict buffer source4 { vec4 x_quads[]; };
 layout(set = 0, binding = 1) readonly restrict buffer filters { float w[]; };
 layout(set = 0, binding = 1) readonly restrict buffer filters4 { vec4 w_quads[]; };
-layout(set = 0, binding = 2) readonly restrict buffer offsets { float bias[]; };
-layout(set = 0, binding = 3) writeonly buffer target { float y[]; };
-layout(set = 0, binding = 3) writeonly buffer target4 { vec4 y_quads[]; };
+layout(set = 0, binding = 2) writeonly buffer target { float y[]; };
+layout(set = 0, binding = 2) writeonly buffer target4 { vec4 y_quads[]; };
+#define EPILOGUE_BINDING 3
+#include "conv/epilogue.glsl"
 
 /* ---- Sizes ---- */
 
@@ -199,7 +199,7 @@ uint y_m_stride()
     return volume(out_size()) * (SWAPPED != 0 ? image_count() : 1);
 }
 
-float bias_of(uint group, uint m)
+vec2 terms_of(uint group, uint m)
 {
-    return HAS_BIAS != 0 ? bias[args.bias_offset + group * args.m + m] : 0.0;
+    return channel_terms(group * args.m + m, args.groups * args.m);
 }

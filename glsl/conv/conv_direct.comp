@@ -79,8 +79,9 @@ void main()
         if (!target_cell(place, cell) || n >= args.positions)
             continue;
         [[unroll]] for (uint i = 0; i < REG_M; i++)
-            if (m0 + i < args.m)
-                y[y_at + (m0 + i) * y_step + cell] =
-                    sum[i * REG_N + j] + bias_of(group, m0 + i);
+            if (m0 + i < args.m) {
+                uint to = y_at + (m0 + i) * y_step + cell;
+                y[to] = finish(sum[i * REG_N + j], terms_of(group, m0 + i), to);
+            }
     }
 }

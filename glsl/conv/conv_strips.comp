@@ -14,22 +14,22 @@
 #include "args/conv.h"
 #include "lib/divide.glsl"
 
-layout(constant_id = 1) const uint HAS_BIAS = 0;
+layout(constant_id = 1) const uint WEIGHTS = 1; /* quads of weights of a workgroup's planes */
 layout(constant_id = 2) const uint QUADS = 0;   /* bits of CONV_QUADS_... */
 layout(constant_id = 3) const uint ACROSS = 3;  /* taps along a row */
 layout(constant_id = 4) const uint DOWN = 0;    /* taps down the rows where each is to have code of
                                                    its own; 0: args.down of them */
 layout(constant_id = 5) const uint STRIDE = 1;  /* along a row */
 layout(constant_id = 6) const uint SHIFT = 0;   /* cells by which quads start left of the taps */
-layout(constant_id = 7) const uint WEIGHTS = 1; /* quads of weights of a workgroup's planes */
 
 layout(push_constant) uniform block { conv_strips_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 0) readonly restrict buffer source4 { vec4 x_quads[]; };
 layout(set = 0, binding = 1) readonly restrict buffer filters { float w[]; };
-layout(set = 0, binding = 2) readonly restrict buffer offsets { float bias[]; };
-layout(set = 0, binding = 3) writeonly restrict buffer target { float y[]; };
-layout(set = 0, binding = 3) writeonly restrict buffer target4 { vec4 y_quads[]; };
+layout(set = 0, binding = 2) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 2) writeonly restrict buffer target4 { vec4 y_quads[]; };
+#define EPILOGUE_BINDING 3
+#include "conv/epilogue.glsl"
 
 const bool QUADS_X = (QUADS & CONV_QUADS_X) != 0;
 const uint CELLS = SHIFT + 3 * STRIDE + ACROSS; /* of a row of x */
@@ -151,13 +151,12 @@ void main()
             float again = careful_sum(first + ivec2(0, e * STRIDE), x_at, w_at);
             sum = mix(sum, vec4(again), equal(uvec4(e), uvec4(0, 1, 2, 3)));
         }
-    if (HAS_BIAS != 0)
-        sum += bias[args.bias_offset + channel_of(plane)];
+    vec2 terms = channel_terms(channel_of(plane), args.channels);
     uint y_at = args.y_offset + (plane * args.rows + row) * args.columns + column;
     if ((QUADS & CONV_QUADS_Y) != 0)
-        y_quads[y_at >> 2] = sum;
+        y_quads[y_at >> 2] = finish_quad(sum, terms, y_at);
     else
         [[unroll]] for (uint e = 0; e < 4; e++)
             if (column + e < args.columns)
-                y[y_at + e] = sum[e];
+                y[y_at + e] = finish(sum[e], terms, y_at + e);
 }

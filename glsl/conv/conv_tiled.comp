@@ -312,6 +312,11 @@ uvec2 part_place(uvec2 first, uint i)
                          column / 4 * (THREADS_N * 4) + column % 4);
 }
 
+void write_one(uint at, float value, vec2 terms)
+{
+    y[at] = finish(value, terms, at);
+}
+
 /* Rolled: one copy of long code. */
 void write_carefully(uint group, uvec2 first, uint k_begin, uint y_base)
 {
@@ -319,31 +324,48 @@ void write_carefully(uint group, uvec2 first, uint k_begin, uint y_base)
         uvec2 at = part_place(first, i);
         uint y_at;
         if (at.x < args.m && target_position(at.y, group, y_at))
-            y[y_base + y_at + at.x * y_m_stride()] =
-                careful_sum(group, at.x, at.y, k_begin, last) + bias_of(group, at.x);
+            write_one(y_base + y_at + at.x * y_m_stride(),
+                      careful_sum(group, at.x, at.y, k_begin, last), terms_of(group, at.x));
     }
+}
+
+/* Four positions of channel m, and where they lie, from the start of the channel's part. */
+void write_quad(uint group, uint m, uvec4 at, bvec4 real, vec4 value)
+{
+    if (m >= args.m)
+        return;
+    vec2 terms = terms_of(group, m);
+    at += m * y_m_stride();
+    if ((QUADS & CONV_QUADS_Y) != 0 && real.x)
+        y_quads[at.x >> 2] = finish_quad(value, terms, at.x);
+    else if ((QUADS & CONV_QUADS_Y) == 0)
+        [[unroll]] for (uint e = 0; e < 4; e++)
+            if (real[e])
+                write_one(at[e], value[e], terms);
 }
 
 void write_sums(uint group, uvec2 first, uint y_base)
 {
-    uint step = y_m_stride();
     [[unroll]] for (uint j = 0; j < PARTS_N; j++) {
-        uint n = part_place(first, j * 4).y, y_at[4];
-        bool real[4];
-        [[unroll]] for (uint e = 0; e < 4; e++)
-            real[e] = target_position(n + e, group, y_at[e]);
-        [[unroll]] for (uint i = 0; i < REG_M; i++) {
-            uint m = part_place(first, i * REG_N).x;
-            if (m >= args.m || n >= args.positions)
-                continue;
-            vec4 result = sum[i * PARTS_N + j] + bias_of(group, m);
-            if ((QUADS & CONV_QUADS_Y) != 0)
-                y_quads[(y_base + y_at[0] + m * step) >> 2] = result;
-            else
-                [[unroll]] for (uint e = 0; e < 4; e++)
-                    if (real[e])
-                        y[y_base + y_at[e] + m * step] = result[e];
+        uint n = part_place(first, j * 4).y;
+        uvec4 at;
+        bvec4 real;
+        [[unroll]] for (uint e = 0; e < 4; e++) {
+            uint place;
+            real[e] = target_position(n + e, group, place);
+            at[e] = y_base + place;
         }
+        /* Rolled, on a copy: `sum` must stay in registers. */
+        if (LONG_EPILOGUE) {
+            vec4 copy[REG_M];
+            [[unroll]] for (uint i = 0; i < REG_M; i++)
+                copy[i] = sum[i * PARTS_N + j];
+            [[dont_unroll]] for (uint i = 0; i < REG_M; i++)
+                write_quad(group, part_place(first, i * REG_N).x, at, real, copy[i]);
+        } else
+            [[unroll]] for (uint i = 0; i < REG_M; i++)
+                write_quad(group, part_place(first, i * REG_N).x, at, real,
+                           sum[i * PARTS_N + j]);
     }
 }
 

@@ -70,3 +70,15 @@ double activation_tolerance(uint32_t code, double x, double y, double *out_more)
     *out_more = activations[code].more(x, y);
     return row->atol + row->rtol * fabs(y) + *out_more;
 }
+
+double activation_carry(uint32_t code, double x, double tolerance, double *out_bound)
+{
+    double y = activation_host(code, x), more;
+    *out_bound = 0;
+    if (!isfinite(x) || !isfinite(y))
+        return y; /* must be met as it is */
+    double up = fabs(activation_host(code, x + tolerance) - y);
+    double down = fabs(activation_host(code, x - tolerance) - y);
+    *out_bound = fmax(fmax(up, down), tolerance) + activation_tolerance(code, x, y, &more);
+    return y;
+}

@@ -32,18 +32,21 @@ typedef struct fusion {
 /* Whether the pattern ends in old node `id`, and may be replaced. */
 typedef bool (*fusion_match)(const pass *p, uint32_t id, fusion *out);
 
-/* The patterns; miss.c has their names. A pair is no fusion: *out is not filled. */
+/* The patterns; miss.c has their names. *out is not filled by a pair, which is no fusion, nor by
+ * convolutions, which take more than one node. */
 bool fuse_match_matmul_bias_act(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_residual_norm(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_swiglu(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_projection(const pass *p, uint32_t id, fusion *out);
+bool fuse_match_conv(const pass *p, uint32_t id, fusion *out);
 
 /* The rules made of them. */
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
 uint32_t fuse_residual_norm(pass *p, uint32_t id);
 uint32_t fuse_swiglu(pass *p, uint32_t id);
 uint32_t fuse_projection(pass *p, uint32_t id);
+uint32_t fuse_conv(pass *p, uint32_t id);
 
 /* The rule of a pattern: emits what `match` fills in. */
 uint32_t fuse_replace(pass *p, uint32_t id, fusion_match match);

@@ -14,6 +14,7 @@ static const struct {
     {"residual and norm in one step", fuse_match_norm_pair},
     {"SwiGLU", fuse_match_swiglu},
     {"projection", fuse_match_projection},
+    {"convolution + what follows", fuse_match_conv},
 };
 
 /* Why a match, of all things, was not replaced. */

@@ -55,6 +55,9 @@ uint32_t split_projection(pass *p, uint32_t id); /* fuse_projection.c */
 /* Attention that gradients need with its log-sum-exp (share_attention.c). Context: the options. */
 uint32_t share_attention(pass *p, uint32_t id);
 
+/* Makes one of equal nodes (share_nodes.c). */
+rlxvk_status share_nodes(rlxvk_graph *g);
+
 /* Copies views that outlive their tensor's content (detach.c). */
 rlxvk_status detach_views(rlxvk_graph *g);
 

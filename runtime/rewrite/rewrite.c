@@ -1,7 +1,9 @@
 /*
  * The order of the passes. Views are detached first: fusing moves reads, and what a view must not
- * see is told by where its readers stand in the graph as built. Regions come last, since they take
- * what no pattern wanted. Dead nodes are dropped before each pass, for they would count as readers.
+ * see is told by where its readers stand in the graph as built. What is computed twice is shared
+ * before patterns are looked for, which then see who reads it, and again what these have made
+ * twice. Regions come last, since they take what no pattern wanted. Dead nodes are dropped before
+ * each pass, for they would count as readers.
  */
 #include "rewrite/fuse.h"
 
@@ -11,7 +13,8 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
      * fusing leaves. */
     static const rewrite_rule passes[] = {region_split,    split_projection,     fold_constant,
                                           share_attention, fuse_matmul_bias_act, fuse_swiglu,
-                                          fuse_projection, fuse_residual_norm,   fold_constant};
+                                          fuse_projection, fuse_residual_norm,   fuse_conv,
+                                          fold_constant};
     enum { legal = 3 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
@@ -19,8 +22,13 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
     TRY(detach_views(g));
     for (size_t i = 0; i < count; i++) {
         TRY(pass_drop_dead(g));
+        if (i == legal)
+            TRY(share_nodes(g));
         TRY(rewrite_run_pass(g, passes[i], options));
     }
+    TRY(pass_drop_dead(g));
+    if (options->fusion)
+        TRY(share_nodes(g));
     TRY(pass_drop_dead(g));
     if (options->regions)
         TRY(region_make_all(g, options));

@@ -16,8 +16,8 @@ typedef struct rewrite_options {
     rlxvk_precision precision;     /* that products will have */
 } rewrite_options;
 
-/* All passes, in place: detach overwritten views, fold constants, fuse patterns, join elementwise
- * nodes, drop dead ones. Verifies the result. */
+/* All passes, in place: detach overwritten views, fold constants, share what is computed twice,
+ * fuse patterns, join elementwise nodes, drop dead ones. Verifies the result. */
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 
 /* Sum-and-norm pairs to be lowered as one step (the sum has other readers). Appends to *pairs. */

@@ -18,8 +18,13 @@ static rlxvk_conv_options window(fuzz_maker *m, uint32_t spatial)
     return o;
 }
 
-/* Of an image [n, ci, spatial], its weights and bias; transposed ones begin with ci. */
-static rlxvk_tensor convolution(fuzz_maker *m, bool transposed)
+/* An image [n, ci, spatial], its weights and bias; transposed ones begin with ci. */
+typedef struct convolution {
+    rlxvk_tensor image, weights, bias;
+    rlxvk_conv_options options;
+} convolution;
+
+static convolution draw_convolution(fuzz_maker *m, bool transposed)
 {
     uint32_t spatial = 1 + fuzz_below(m->in, 3), bits = fuzz_byte(m->in);
     rlxvk_conv_options o = window(m, spatial);
@@ -35,18 +40,33 @@ static rlxvk_tensor convolution(fuzz_maker *m, bool transposed)
     if (bits >= 250)
         o.kernel[0] = fuzz_number(m);
     rlxvk_tensor image = f32(m, x), weights = f32(m, w);
-    rlxvk_tensor bias = fuzz_maybe(m, RLXVK_SHAPE(out));
-    return (transposed ? rlxvk_conv_transpose2d : rlxvk_conv)(m->g, image, weights, bias, &o);
+    return (convolution){image, weights, fuzz_maybe(m, RLXVK_SHAPE(out)), o};
 }
 
 rlxvk_tensor fuzz_call_conv(fuzz_maker *m)
 {
-    return convolution(m, false);
+    convolution c = draw_convolution(m, false);
+    return rlxvk_conv(m->g, c.image, c.weights, c.bias, &c.options);
 }
 
 rlxvk_tensor fuzz_call_conv_transpose2d(fuzz_maker *m)
 {
-    return convolution(m, true);
+    convolution c = draw_convolution(m, true);
+    return rlxvk_conv_transpose2d(m->g, c.image, c.weights, c.bias, &c.options);
+}
+
+/* The residual is a convolution, too, or is none. */
+rlxvk_tensor fuzz_call_fused_conv(fuzz_maker *m)
+{
+    convolution c = draw_convolution(m, false);
+    uint32_t bits = fuzz_byte(m->in);
+    rlxvk_fused_conv_options o = {c.options, (rlxvk_activation)fuzz_below(m->in, 19), bits & 1};
+    rlxvk_tensor residual = RLXVK_NONE;
+    if (bits & 2 && c.bias.id)
+        c.bias = f32(m, RLXVK_SHAPE(2, shape_of(m, c.bias).dims[0]));
+    if (bits & 4)
+        residual = rlxvk_conv(m->g, c.image, c.weights, RLXVK_NONE, &c.options);
+    return rlxvk_fused_conv(m->g, c.image, c.weights, c.bias, residual, &o);
 }
 
 rlxvk_tensor fuzz_call_im2col(fuzz_maker *m)

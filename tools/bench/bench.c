@@ -18,7 +18,7 @@ typedef struct bench_job {
     const char *device, *filter, *variant, *family;
     rlxvk_precision precision;
     float seconds; /* of each case; 0: the usual */
-    bool json, tune, replay, start, start_child, pipelines, training, help;
+    bool json, tune, replay, start, start_child, pipelines, training, inference, help;
     regex_t pattern;
     rlxvk_context *context;
     double copy_bytes, fma_flops; /* ceilings, a second */
@@ -126,12 +126,13 @@ static rlxvk_status bench(bench_job *j)
         return bench_replay(j->context);
     rlxvk_context_device(j->context, &device);
     bool cpu = device.kind == RLXVK_DEVICE_CPU;
-    if (j->training)
-        return bench_training(&(bench_training_setup){.context = j->context,
-                                                      .precision = j->precision,
-                                                      .filter = j->filter ? &j->pattern : NULL,
-                                                      .share = cpu ? 8 : 1,
-                                                      .json = j->json});
+    if (j->training || j->inference)
+        return (j->training ? bench_training : bench_inference)(
+            &(bench_net_setup){.context = j->context,
+                               .precision = j->precision,
+                               .filter = j->filter ? &j->pattern : NULL,
+                               .share = cpu ? 8 : 1,
+                               .json = j->json});
     const bench_case *cases = cpu ? bench_cpu_cases : bench_gpu_cases;
     size_t count = cpu ? bench_cpu_case_count : bench_gpu_case_count;
     TRY(measure_ceilings(j, cases[0].line));
@@ -166,11 +167,12 @@ static const char help[] =
     "                cases) instead, slowest first\n"
     "  --training    whole training steps of GPT-2 124M, the byte model and ResNet-18 instead (on\n"
     "                CPUs, of small ones like them), kept and recomputed, with their memory\n"
+    "  --inference   whole runs of ResNet-50 and BERT-base instead (on CPUs, of small ones)\n"
     "  --json        an array of {\"kernel\", \"case\", \"us\", \"gbps\", \"gflops\", "
     "\"ceiling\"}\n"
     "                with --training of {\"net\", \"precision\", \"recompute\", \"ms\", "
     "\"items_per_second\",\n"
-    "                \"bytes\", \"scratch_bytes\", ..}\n";
+    "                \"bytes\", \"scratch_bytes\", ..}, with --inference without \"recompute\"\n";
 
 static const struct option long_options[] = {{"filter", required_argument, NULL, 'f'},
                                              {"device", required_argument, NULL, 'd'},
@@ -183,6 +185,7 @@ static const struct option long_options[] = {{"filter", required_argument, NULL,
                                              {"start-child", no_argument, NULL, 'S'},
                                              {"pipelines", no_argument, NULL, 'P'},
                                              {"training", no_argument, NULL, 'T'},
+                                             {"inference", no_argument, NULL, 'I'},
                                              {"family", required_argument, NULL, 'F'},
                                              {"json", no_argument, NULL, 'J'},
                                              {"help", no_argument, NULL, 'h'},
@@ -211,6 +214,7 @@ static bool parse_options(bench_job *j, int argc, char **argv)
         j->start_child |= letter == 'S';
         j->pipelines |= letter == 'P';
         j->training |= letter == 'T';
+        j->inference |= letter == 'I';
         j->json |= letter == 'J';
         j->help |= letter == 'h';
     }
@@ -230,7 +234,8 @@ int command_bench(int argc, char **argv)
         return EXIT_USAGE;
     if (j.help)
         return print_help(help);
-    bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines || j.training);
+    bool table = !(j.tune || j.replay || j.start || j.start_child || j.pipelines || j.training ||
+                   j.inference);
     rlxvk_status status = bench(&j);
     if (status != RLXVK_OK)
         report_status(status);

@@ -60,16 +60,17 @@ RLXVK_MUST_CHECK rlxvk_status bench_pipelines(const char *device, const char *va
 /* Fused multiply-adds a second, times two. In bench_ceiling.c. */
 RLXVK_MUST_CHECK rlxvk_status bench_fma_ceiling(rlxvk_context *context, double *out_flops);
 
-typedef struct bench_training_setup {
+typedef struct bench_net_setup {
     rlxvk_context *context;
     rlxvk_precision precision;
     const regex_t *filter; /* of the nets' names; NULL: all */
     int64_t share;         /* what sizes are divided by, for slow devices */
     bool json;             /* print an array of objects */
-} bench_training_setup;
+} bench_net_setup;
 
-/* Whole training steps. In bench_training.c. */
-RLXVK_MUST_CHECK rlxvk_status bench_training(const bench_training_setup *setup);
+/* Whole training steps; whole runs of trained nets. In bench_training.c, bench_inference.c. */
+RLXVK_MUST_CHECK rlxvk_status bench_training(const bench_net_setup *setup);
+RLXVK_MUST_CHECK rlxvk_status bench_inference(const bench_net_setup *setup);
 
 double bench_median(double *values, size_t count); /* sorts them */
 

@@ -163,6 +163,15 @@ const bench_case bench_gpu_cases[] = {
     {"conv 3x3 32x256x56x56 -> 256",
      "conv padding=1,1 in=x:f32:32x256x56x56:unit;w:f32:256x256x3x3:unit"},
     {"conv 1x1 32x256x56x56 -> 64", "conv in=x:f32:32x256x56x56:unit;w:f32:64x256x1x1:unit"},
+    {"conv 3x3 32x256x56x56 -> 256, norm, relu",
+     "fused_conv activation=relu padding=1,1 in=x:f32:32x256x56x56:unit;w:f32:256x256x3x3:unit;"
+     "bias:f32:2x256:unit"},
+    {"conv 3x3 32x256x56x56 -> 256, norm, silu",
+     "fused_conv activation=silu padding=1,1 in=x:f32:32x256x56x56:unit;w:f32:256x256x3x3:unit;"
+     "bias:f32:2x256:unit"},
+    {"conv 1x1 32x64x56x56 -> 256, norm, residual, relu",
+     "fused_conv activation=relu in=x:f32:32x64x56x56:unit;w:f32:256x64x1x1:unit;"
+     "bias:f32:2x256:unit;residual:f32:32x256x56x56:unit"},
     {"conv 7x7 s2 32x3x224x224 -> 64",
      "conv stride=2,2 padding=3,3 in=x:f32:32x3x224x224:unit;w:f32:64x3x7x7:unit"},
     {"conv 3x3 1x512x7x7 -> 512",

@@ -21,6 +21,30 @@ static rlxvk_tensor add_parameter(bench_net *n, rlxvk_shape shape, double deviat
     return VECTOR_PUSH(&n->parameters, p) ? p.tensor : RLXVK_NONE;
 }
 
+float bench_uniform(uint32_t *random)
+{
+    *random = *random * 1664525u + 1013904223u;
+    return (float)(int32_t)*random * 0x1p-31f;
+}
+
+rlxvk_status bench_set_parameters(const bench_net *n, rlxvk_executable *e, uint32_t *random)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < n->parameters.count && status == RLXVK_OK; i++) {
+        const bench_parameter *p = &n->parameters.items[i];
+        char name[24];
+        float *values = memory_allocate(p->length * sizeof *values);
+        if (!values)
+            return status_fail_memory("parameters");
+        for (uint64_t k = 0; k < p->length; k++)
+            values[k] = p->base + 1.7f * p->deviation * bench_uniform(random);
+        snprintf(name, sizeof name, "p%zu", i);
+        status = rlxvk_set_param(e, name, values, p->length);
+        memory_free(values);
+    }
+    return status;
+}
+
 static rlxvk_tensor weight(bench_net *n, rlxvk_shape shape, double deviation)
 {
     return add_parameter(n, shape, deviation, 0, true);
@@ -137,6 +161,8 @@ static rlxvk_tensor conv_norm(bench_net *n, rlxvk_tensor x, int64_t outputs, int
     rlxvk_tensor gamma = vector(n, outputs, 1), beta = vector(n, outputs, 0);
     rlxvk_tensor mean = add_parameter(n, RLXVK_SHAPE(outputs), 0, 0, false);
     rlxvk_tensor variance = add_parameter(n, RLXVK_SHAPE(outputs), 0, 1, false);
+    if (n->infer)
+        return rlxvk_batch_norm_inference(g, x, gamma, beta, mean, variance, norm.eps, 1);
     return rlxvk_batch_norm_training(g, x, gamma, beta, mean, variance, &norm);
 }
 
@@ -150,23 +176,100 @@ static rlxvk_tensor residual(bench_net *n, rlxvk_tensor x, int64_t outputs, int6
     return rlxvk_relu(g, rlxvk_add(g, y, x));
 }
 
-rlxvk_tensor bench_resnet18(bench_net *n, int64_t share, uint64_t *out_items)
+static rlxvk_tensor stem(bench_net *n, rlxvk_tensor x)
 {
     static const rlxvk_pool_options pool = {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}};
+    return rlxvk_pool_max(n->graph, rlxvk_relu(n->graph, conv_norm(n, x, 64, 7, 2)), &pool);
+}
+
+/* Logits of the planes' means. */
+static rlxvk_tensor classify(bench_net *n, rlxvk_tensor x, int64_t width, int64_t classes)
+{
+    rlxvk_graph *g = n->graph;
+    x = rlxvk_reduce_mean(g, x, (int32_t[]){2, 3}, 2, false);
+    rlxvk_tensor w = weight(n, RLXVK_SHAPE(width, classes), 0.04);
+    return rlxvk_add(g, rlxvk_matmul(g, x, w), vector(n, classes, 0));
+}
+
+rlxvk_tensor bench_resnet18(bench_net *n, int64_t share, uint64_t *out_items)
+{
     rlxvk_graph *g = n->graph;
     int64_t batch = MAX(64 / (share * share), 2), side = MAX(224 / share, 32), classes = 1000;
     rlxvk_tensor x = n->x = rlxvk_param(g, "x", RLXVK_F32, RLXVK_SHAPE(batch, 3, side, side));
     rlxvk_tensor y = rlxvk_param(g, "y", RLXVK_F32, RLXVK_SHAPE(batch));
-    x = rlxvk_relu(g, conv_norm(n, x, 64, 7, 2));
-    x = rlxvk_pool_max(g, x, &pool);
+    x = stem(n, x);
     for (int64_t stage = 0, width = 64; stage < 4; stage++, width *= 2)
         for (int block = 0; block < 2; block++) {
             if (n->recompute)
                 rlxvk_checkpoint(g, x);
             x = residual(n, x, width, stage && !block ? 2 : 1);
         }
-    x = rlxvk_reduce_mean(g, x, (int32_t[]){2, 3}, 2, false);
-    rlxvk_tensor w = weight(n, RLXVK_SHAPE(512, classes), 0.04);
     *out_items = (uint64_t)batch;
-    return mean_loss(n, rlxvk_add(g, rlxvk_matmul(g, x, w), vector(n, classes, 0)), y);
+    return mean_loss(n, classify(n, x, 512, classes), y);
+}
+
+/* ---- ResNet-50 ---- */
+
+static rlxvk_tensor bottleneck(bench_net *n, rlxvk_tensor x, int64_t width, int64_t stride)
+{
+    rlxvk_graph *g = n->graph;
+    bool widens = rlxvk_tensor_shape(g, x).dims[1] != 4 * width;
+    rlxvk_tensor y = rlxvk_relu(g, conv_norm(n, x, width, 1, 1));
+    y = rlxvk_relu(g, conv_norm(n, y, width, 3, stride));
+    y = conv_norm(n, y, 4 * width, 1, 1);
+    if (widens)
+        x = conv_norm(n, x, 4 * width, 1, stride);
+    return rlxvk_relu(g, rlxvk_add(g, y, x));
+}
+
+rlxvk_tensor bench_resnet50(bench_net *n, int64_t share, uint64_t *out_items)
+{
+    static const int blocks[] = {3, 4, 6, 3};
+    rlxvk_graph *g = n->graph;
+    int64_t batch = MAX(32 / (share * share), 1), side = MAX(224 / share, 32);
+    rlxvk_tensor x = n->x = rlxvk_param(g, "x", RLXVK_F32, RLXVK_SHAPE(batch, 3, side, side));
+    x = stem(n, x);
+    for (int64_t stage = 0, width = 64; stage < 4; stage++, width *= 2)
+        for (int block = 0; block < blocks[stage]; block++)
+            x = bottleneck(n, x, width, stage && !block ? 2 : 1);
+    *out_items = (uint64_t)batch;
+    return classify(n, x, 2048, 1000);
+}
+
+/* ---- BERT ---- */
+
+enum { BERT_BLOCKS = 12, BERT_HEADS = 12, BERT_HEAD = 64, BERT_CONTEXT = 128, BERT_TOKENS = 30522 };
+
+static rlxvk_tensor bert_block(bench_net *n, rlxvk_tensor x, int64_t batch, int64_t heads)
+{
+    rlxvk_graph *g = n->graph;
+    int64_t width = heads * BERT_HEAD, rows = batch * BERT_CONTEXT;
+    rlxvk_shape apart = RLXVK_SHAPE(batch, BERT_CONTEXT, heads, BERT_HEAD);
+    rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BSHD};
+    rlxvk_tensor part[3], all = linear(n, x, width, 3 * width);
+    for (int64_t i = 0; i < 3; i++)
+        part[i] = rlxvk_reshape(g, rlxvk_narrow(g, all, 1, i * width, width), apart);
+    rlxvk_tensor y = rlxvk_attention(g, part[0], part[1], part[2], RLXVK_NONE, &options);
+    y = linear(n, rlxvk_reshape(g, y, RLXVK_SHAPE(rows, width)), width, width);
+    x = normalize(n, rlxvk_add(g, x, y), width);
+    y = linear(n, rlxvk_gelu(g, linear(n, x, width, 4 * width)), 4 * width, width);
+    return normalize(n, rlxvk_add(g, x, y), width);
+}
+
+rlxvk_tensor bench_bert(bench_net *n, int64_t share, uint64_t *out_items)
+{
+    rlxvk_graph *g = n->graph;
+    int64_t batch = MAX(32 / share, 1), heads = MAX(BERT_HEADS / share, 1);
+    int64_t width = heads * BERT_HEAD, rows = batch * BERT_CONTEXT, tokens = BERT_TOKENS / share;
+    rlxvk_tensor x = n->x = rlxvk_param(g, "x", RLXVK_F32, RLXVK_SHAPE(rows));
+    rlxvk_tensor embedding = weight(n, RLXVK_SHAPE(tokens, width), 0.02);
+    rlxvk_tensor places = weight(n, RLXVK_SHAPE(BERT_CONTEXT, width), 0.02);
+    rlxvk_tensor h =
+        rlxvk_reshape(g, rlxvk_gather(g, embedding, x, 0), RLXVK_SHAPE(batch, BERT_CONTEXT, width));
+    h = normalize(n, rlxvk_reshape(g, rlxvk_add(g, h, places), RLXVK_SHAPE(rows, width)), width);
+    for (int i = 0; i < MAX(BERT_BLOCKS / (int)share, 1); i++)
+        h = bert_block(n, h, batch, heads);
+    h = rlxvk_narrow(g, rlxvk_reshape(g, h, RLXVK_SHAPE(batch, BERT_CONTEXT, width)), 1, 0, 1);
+    *out_items = (uint64_t)rows;
+    return rlxvk_tanh(g, linear(n, rlxvk_reshape(g, h, RLXVK_SHAPE(batch, width)), width, width));
 }

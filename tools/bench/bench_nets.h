@@ -1,4 +1,5 @@
-/* Nets whose training is timed: parameters are added as they are needed, with small values. */
+/* Nets whose steps of training, or runs, are timed: parameters are added as they are needed, with
+ * small values. */
 #ifndef RLXVK_BENCH_NETS_H
 #define RLXVK_BENCH_NETS_H
 
@@ -18,7 +19,14 @@ typedef struct bench_net {
     VECTOR(bench_parameter) parameters; /* called p0, p1, .. */
     rlxvk_tensor x;                     /* the input that is no label */
     bool recompute;                     /* keep only each block's result for the backward pass */
+    bool infer;                         /* norms by statistics that are given, not the batch's */
 } bench_net;
+
+/* Uniform, from -1 to 1. */
+float bench_uniform(uint32_t *random);
+/* Gives all parameters their values. */
+RLXVK_MUST_CHECK rlxvk_status bench_set_parameters(const bench_net *n, rlxvk_executable *e,
+                                                   uint32_t *random);
 
 /* Mean cross entropies, of inputs "x" and "y". *out_items: tokens or images a step. */
 
@@ -29,5 +37,14 @@ rlxvk_tensor bench_gpt2(bench_net *n, int64_t share, uint64_t *out_items);
 rlxvk_tensor bench_byte_model(bench_net *n, int64_t share, uint64_t *out_items);
 /* He et al. 2015: ResNet-18, 64 images of 3 x 224 x 224, 1000 classes. */
 rlxvk_tensor bench_resnet18(bench_net *n, int64_t share, uint64_t *out_items);
+
+/* ---- Results of inference, of param "x" ---- */
+
+/* He et al. 2015: ResNet-50 with its strides at the 3x3 convolutions, 32 images of 3 x 224 x 224:
+ * logits of 1000 classes. */
+rlxvk_tensor bench_resnet50(bench_net *n, int64_t share, uint64_t *out_items);
+/* Devlin et al. 2018: BERT-base, 12 blocks of width 768, 12 heads; 32 x 128 tokens, of which all
+ * are attended to: the pooled first token of each line. */
+rlxvk_tensor bench_bert(bench_net *n, int64_t share, uint64_t *out_items);
 
 #endif

@@ -85,7 +85,7 @@ static double count_conv_flops(const case_spec *s, const rlxvk_shape *y)
 {
     const rlxvk_shape *w = leaf_shape(s, "w");
     double row = w->dims[0] ? elements(w) / (double)w->dims[0] : 0;
-    if (strcmp(s->row, "conv") == 0)
+    if (strcmp(s->row, "conv") == 0 || strcmp(s->row, "fused_conv") == 0)
         return 2 * elements(y) * row;
     if (strcmp(s->row, "conv_backward_input") == 0)
         return 2 * elements(leaf_shape(s, "dy")) * row;

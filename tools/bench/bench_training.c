@@ -27,7 +27,7 @@ static const task tasks[] = {{"gpt2 124M", "tokens", bench_gpt2, false, false},
                              {"resnet18", "images", bench_resnet18, true, true}};
 
 typedef struct training {
-    const bench_training_setup *setup;
+    const bench_net_setup *setup;
     const task *task;
     bench_net net;
     rlxvk_executable *executable;
@@ -35,13 +35,6 @@ typedef struct training {
     uint64_t items, x_length;
     uint32_t random;
 } training;
-
-/* Uniform, from -1 to 1. */
-static float uniform(training *t)
-{
-    t->random = t->random * 1664525u + 1013904223u;
-    return (float)(int32_t)t->random * 0x1p-31f;
-}
 
 /* ---- Building ---- */
 
@@ -91,24 +84,6 @@ error:
     return status;
 }
 
-static rlxvk_status set_values(training *t)
-{
-    rlxvk_status status = RLXVK_OK;
-    for (size_t i = 0; i < t->net.parameters.count && status == RLXVK_OK; i++) {
-        const bench_parameter *p = &t->net.parameters.items[i];
-        char name[24];
-        float *values = memory_allocate(p->length * sizeof *values);
-        if (!values)
-            return status_fail_memory("parameters");
-        for (uint64_t k = 0; k < p->length; k++)
-            values[k] = p->base + 1.7f * p->deviation * uniform(t);
-        snprintf(name, sizeof name, "p%zu", i);
-        status = rlxvk_set_param(t->executable, name, values, p->length);
-        memory_free(values);
-    }
-    return status;
-}
-
 static rlxvk_status make_batch(training *t)
 {
     rlxvk_status status = RLXVK_OK;
@@ -116,9 +91,10 @@ static rlxvk_status make_batch(training *t)
     t->y = memory_allocate(t->items * sizeof *t->y);
     TRY(t->x && t->y ? RLXVK_OK : status_fail_memory("batch"));
     for (uint64_t i = 0; i < t->x_length; i++)
-        t->x[i] = t->task->images ? uniform(t) : floorf(fabsf(uniform(t)) * 319);
+        t->x[i] = t->task->images ? bench_uniform(&t->random)
+                                  : floorf(fabsf(bench_uniform(&t->random)) * 319);
     for (uint64_t i = 0; i < t->items; i++)
-        t->y[i] = floorf(fabsf(uniform(t)) * (t->task->images ? CLASSES - 1 : 319));
+        t->y[i] = floorf(fabsf(bench_uniform(&t->random)) * (t->task->images ? CLASSES - 1 : 319));
 error:
     return status;
 }
@@ -133,7 +109,7 @@ static rlxvk_status prepare(training *t)
     rlxvk_shape x = rlxvk_tensor_shape(t->net.graph, t->net.x);
     t->x_length = shape_numel(&x);
     TRY(rlxvk_compile(t->setup->context, t->net.graph, &options, &t->executable));
-    TRY(set_values(t));
+    TRY(bench_set_parameters(&t->net, t->executable, &t->random));
     TRY(make_batch(t));
     if (t->task->images) {
         TRY(rlxvk_set_param(t->executable, "x", t->x, t->x_length));
@@ -227,7 +203,7 @@ static void training_destroy(training *t)
     VECTOR_FREE(&t->net.parameters);
 }
 
-rlxvk_status bench_training(const bench_training_setup *setup)
+rlxvk_status bench_training(const bench_net_setup *setup)
 {
     rlxvk_status status = RLXVK_OK;
     uint32_t printed = 0;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Times rlxvk beside PyTorch on one GPU, in one run, and prints the README's performance table.
 
-    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --training]
+    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --training | --inference]
 
 Needs python3; PyTorch with CUDA for the second column (cuBLAS, cuDNN, cuFFT; exact f32, no TF32). Every row names a case of
 `rlxvk bench`, or several whose times add, and their time, bytes and operations are used; PyTorch does the same work on
-operands that no cache holds. With --training, a second table has the whole steps of `rlxvk bench --training` (compare_nets.py).
+operands that no cache holds. With --training, a second table has the whole steps of `rlxvk bench --training` (compare_nets.py);
+with --inference, the only table has the whole runs of `rlxvk bench --inference`.
 """
 import argparse
 import json
@@ -287,6 +288,19 @@ def print_steps(program, torch):
                   f"{step['bytes'] / 1e9:.2f} GB | {beside[0]} | {beside[1]} | {beside[2]} |", flush=True)
 
 
+def print_runs(program, torch):
+    if torch:
+        import compare_nets
+    print("| run, f32 | on the device | by the clock | a second | memory | PyTorch | of PyTorch's speed |\n|---|---|---|---|---|---|---|")
+    for run in run_bench(program, "--inference"):
+        beside = ("", "")
+        if torch:
+            ms = compare_nets.measure_runs(run["net"])
+            beside = (f"{ms:.2f} ms", f"{100 * ms / run['ms']:.0f} %")
+        print(f"| {run['net']} | {run['ms']:.2f} ms | {run['clock_ms']:.2f} ms | {run['items_per_second']:,.0f} {run['items']} | "
+              f"{run['bytes'] / 1e9:.2f} GB | {beside[0]} | {beside[1]} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/bin/rlxvk")
@@ -294,8 +308,12 @@ def main():
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--edges", action="store_true", help="the shapes no variant was chosen for, instead")
     other.add_argument("--training", action="store_true", help="gradients and whole training steps, instead")
+    other.add_argument("--inference", action="store_true", help="whole runs of nets, instead")
     arguments = parser.parse_args()
     torch, functional = (None, None) if arguments.skip_torch else load_torch()
+    if arguments.inference:
+        print_runs(arguments.program, torch)
+        return
     table = EDGE_ROWS if arguments.edges else TRAINING_ROWS if arguments.training else ROWS
     results = bench(arguments.program, table)
     print("| work | time | rate | of ceiling | PyTorch | of PyTorch's speed |\n|---|---|---|---|---|---|")

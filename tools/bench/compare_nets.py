@@ -1,4 +1,5 @@
-"""The nets of tools/bench/bench_nets.c in PyTorch: time and memory of whole training steps, for compare.py --training.
+"""The nets of tools/bench/bench_nets.c in PyTorch: time and memory of whole training steps, for compare.py --training, and
+time of whole runs, for compare.py --inference.
 
 The same architectures, batches, losses, clipping and optimizers as tools/bench/bench_training.c, eager. A step goes from a
 batch on the device to the loss on the host; precisions but f32 are autocast's, without a scaled loss, and then
@@ -14,13 +15,14 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 STEPS = 12  # timed, behind two that are not
+RUNS = 30  # of inference, behind five that are not
 DTYPES = {"f32": None, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
-def attend(q, k, v):
-    """Causal, of [batch, context, heads, size] and as many or fewer heads of keys; to [batch, context, heads * size]."""
+def attend(q, k, v, causal=True):
+    """Of [batch, context, heads, size] and as many or fewer heads of keys; to [batch, context, heads * size]."""
     k, v = (x.repeat_interleave(q.shape[2] // x.shape[2], 2) for x in (k, v))
-    y = functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), is_causal=True)
+    y = functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), is_causal=causal)
     return y.transpose(1, 2).flatten(2)
 
 
@@ -122,6 +124,60 @@ class ResNet18(nn.Module):
         return self.output(x.mean((2, 3)))
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        self.down, self.middle = conv_norm(inputs, width, 1, 1), conv_norm(width, width, 3, stride)
+        self.up = conv_norm(width, 4 * width, 1, 1)
+        self.side = conv_norm(inputs, 4 * width, 1, stride) if inputs != 4 * width else nn.Identity()
+
+    def forward(self, x):
+        y = functional.relu(self.down(x), inplace=True)
+        y = self.up(functional.relu(self.middle(y), inplace=True))
+        return functional.relu(y + self.side(x), inplace=True)
+
+
+class ResNet50(nn.Module):
+    def __init__(self, classes=1000):
+        super().__init__()
+        self.stem = conv_norm(3, 64, 7, 2)
+        blocks, inputs = [], 64
+        for stage, count in enumerate((3, 4, 6, 3)):
+            for block in range(count):
+                blocks.append(Bottleneck(inputs, 64 << stage, 2 if stage and not block else 1))
+                inputs = 256 << stage
+        self.blocks, self.output = nn.Sequential(*blocks), nn.Linear(2048, classes)
+
+    def forward(self, x):
+        x = functional.max_pool2d(functional.relu(self.stem(x), inplace=True), 3, 2, 1)
+        return self.output(self.blocks(x).mean((2, 3)))
+
+
+class BertBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.attention_norm, self.norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.all, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        y = attend(*self.all(x).unflatten(-1, (3, self.heads, -1)).unbind(2), causal=False)
+        x = self.attention_norm(x + self.output(y))
+        return self.norm(x + self.down(functional.gelu(self.up(x))))
+
+
+class Bert(nn.Module):
+    def __init__(self, vocabulary=30522, context=128, width=768, heads=12, blocks=12):
+        super().__init__()
+        self.embedding, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+        self.norm, self.pool = nn.LayerNorm(width), nn.Linear(width, width)
+        self.blocks = nn.Sequential(*(BertBlock(width, heads) for _ in range(blocks)))
+
+    def forward(self, x):
+        return self.pool(self.blocks(self.norm(self.embedding(x) + self.places.weight))[:, 0]).tanh()
+
+
 def tokens(batch, context):
     return torch.randint(319, (batch, context)), torch.randint(319, (batch, context))
 
@@ -130,6 +186,11 @@ def tokens(batch, context):
 NETS = {"gpt2 124M": (Gpt2, lambda: tokens(8, 1024)),
         "byte model": (ByteModel, lambda: tokens(16, 512)),
         "resnet18": (ResNet18, lambda: (torch.rand(64, 3, 224, 224) * 2 - 1, torch.randint(999, (64,))))}
+
+
+# By the names of `rlxvk bench --inference`.
+TRAINED = {"resnet50": (ResNet50, lambda: torch.rand(32, 3, 224, 224) * 2 - 1),
+           "bert base": (Bert, lambda: torch.randint(3000, (32, 128)))}
 
 
 def build(name, precision):
@@ -175,3 +236,28 @@ def measure(name, precision, recompute):
         torch.cuda.synchronize()
         times.append(1e3 * (time.perf_counter() - begin))
     return statistics.median(times[2:]), torch.cuda.max_memory_allocated() - before
+
+
+def time_runs(net, x):
+    """Milliseconds of a run on the device."""
+    times = []
+    for _ in range(5 + RUNS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        net(x)
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end))
+    return statistics.median(times[5:])
+
+
+def measure_runs(name):
+    """Milliseconds of a run in f32, images in the better of both layouts."""
+    torch.cuda.empty_cache()
+    make, batch = TRAINED[name]
+    net, x = make().cuda().eval(), batch().cuda()
+    with torch.inference_mode():
+        times = [time_runs(net, x)]
+        if x.dim() == 4:
+            times.append(time_runs(net.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)))
+    return min(times)

@@ -14,6 +14,7 @@
 #include "conform/conform.h"
 #include "exec/state.h"
 #include "op/gradient.h"
+#include "op/conv/conv.h"
 #include "op/matmul/matmul.h"
 
 #include <rlxvk_train.h>
@@ -202,8 +203,10 @@ static bool is_estimated(const node *n)
     static const char *const rows[] = {"round", "quantize", "dequantize", "fake_quantize",
                                        "fake_quantize_lsq"};
     const matmul_attributes *m = n->attributes;
+    const conv_attributes *c = n->attributes;
     if (node_row(n)->family->vjp == gradient_none || node_writes(n) ||
-        (n->op == OP_fused_matmul_bias_act && m->activation == RLXVK_ACTIVATION_ROUND))
+        (n->op == OP_fused_matmul_bias_act && m->activation == RLXVK_ACTIVATION_ROUND) ||
+        (n->op == OP_fused_conv && c->activation == RLXVK_ACTIVATION_ROUND))
         return true;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
         if (strcmp(node_row(n)->name, rows[i]) == 0)

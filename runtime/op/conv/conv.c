@@ -2,8 +2,9 @@
  * Convolutions over one to three spatial axes and their transposes: the sums of conv.glsl, x [N,
  * groups * channels, spatial], y [N, groups * m, spatial]. w is [groups * m, channels, taps] for
  * conv and [groups * channels, m, taps] for its transpose, which is one dense convolution for each
- * phase of y (conv.glsl).
+ * phase of y (conv.glsl). fused_conv is conv with what often follows it, in one kernel.
  */
+#include "op/activation.h"
 #include "op/conv/conv.h"
 #include "op/conv/conv_emit.h"
 #include "op/families.h"
@@ -35,6 +36,21 @@ rlxvk_tensor rlxvk_conv_transpose2d(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor
                                     rlxvk_tensor bias, const rlxvk_conv_options *options)
 {
     return build(g, OP_conv_transpose2d, (rlxvk_tensor[]){x, w, bias}, options);
+}
+
+rlxvk_tensor rlxvk_fused_conv(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                              rlxvk_tensor residual, const rlxvk_fused_conv_options *options)
+{
+    conv_attributes attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.has_bias = bias.id != 0;
+    attributes.has_residual = residual.id != 0;
+    if (options) {
+        attributes.options = options->window;
+        attributes.activation = options->activation;
+        attributes.activation_first = options->activation_first;
+    }
+    return op_build(g, OP_fused_conv, (rlxvk_tensor[]){x, w, bias, residual}, 4, &attributes);
 }
 
 /* ---- Infer ---- */
@@ -98,14 +114,36 @@ static rlxvk_status forward_size(const node *n, const rlxvk_conv_options *o, uin
     return conv_window_count(n, o, axis, in, out);
 }
 
+/* [channels]; of fused_conv, [2, channels], too. */
 static rlxvk_status check_bias(const rlxvk_graph *g, const node *n)
 {
-    const rlxvk_shape *bias = n->input_count == 3 ? input_shape(g, n, 2) : NULL;
+    const rlxvk_shape *bias = conv_bias_input(n) ? input_shape(g, n, conv_bias_input(n)) : NULL;
+    bool fused = node_code(n) == CONV_FUSED;
+    long long channels = n->shape.dims[1];
     char buffer[SHAPE_TEXT];
-    if (bias && (bias->rank != 1 || bias->dims[0] != n->shape.dims[1]))
-        return op_fail(n, RLXVK_E_SHAPE, "bias is %s; y has %lld channels, so it must be [%lld]",
-                       shape_text(bias, buffer), (long long)n->shape.dims[1],
-                       (long long)n->shape.dims[1]);
+    if (!bias || (bias->rank == 1 && bias->dims[0] == channels) ||
+        (fused && bias->rank == 2 && bias->dims[0] == 2 && bias->dims[1] == channels))
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "bias is %s; y has %lld channels, so it must be [%lld]%s",
+                   shape_text(bias, buffer), channels, channels,
+                   fused ? ", or [2, channels] with scales" : "");
+}
+
+static rlxvk_status check_epilogue(const rlxvk_graph *g, const node *n, const conv_attributes *a)
+{
+    uint32_t count = 2u + a->has_bias + a->has_residual;
+    char buffer[SHAPE_TEXT], y[SHAPE_TEXT];
+    if (node_code(n) != CONV_FUSED)
+        return RLXVK_OK;
+    if (n->input_count != count)
+        return op_fail(n, RLXVK_E_ARITY, "%u operands; its attributes name %u", n->input_count,
+                       count);
+    if ((unsigned)a->activation > UNARY_COUNT)
+        return op_fail(n, RLXVK_E_ATTR, "activation %d is none of 0 .. %d", (int)a->activation,
+                       UNARY_COUNT);
+    if (a->has_residual && !shape_equal(input_shape(g, n, count - 1), &n->shape))
+        return op_fail(n, RLXVK_E_SHAPE, "residual is %s; it must be shaped as y, %s",
+                       shape_text(input_shape(g, n, count - 1), buffer), shape_text(&n->shape, y));
     return RLXVK_OK;
 }
 
@@ -127,6 +165,7 @@ static rlxvk_status conv_infer(const rlxvk_graph *g, node *n, void *attributes)
         else
             TRY(forward_size(n, o, i, x->dims[2 + i], out));
     }
+    TRY(check_epilogue(g, n, attributes));
     TRY(check_bias(g, n));
     n->dtype = (uint8_t)input_dtype(g, n, 0);
 error:
@@ -134,6 +173,24 @@ error:
 }
 
 /* ---- Lower ---- */
+
+static conv_epilogue epilogue_of(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const conv_attributes *a = n->attributes;
+    uint32_t bias = conv_bias_input(n), residual = conv_residual_input(n);
+    conv_epilogue e = {.activation = a->activation};
+    if (bias) {
+        bool scaled = input_shape(l->graph, n, bias)->rank == 2;
+        e.bits |= CONV_EPILOGUE_BIAS | (scaled ? CONV_EPILOGUE_SCALE : 0);
+        e.bias = lower_input(l, id, bias);
+    }
+    if (residual) {
+        e.bits |= CONV_EPILOGUE_RESIDUAL | (a->activation_first ? CONV_EPILOGUE_RESIDUAL_LAST : 0);
+        e.residual = lower_input(l, id, residual);
+    }
+    return e;
+}
 
 static rlxvk_status conv_lower(lowering *l, uint32_t id)
 {
@@ -143,9 +200,8 @@ static rlxvk_status conv_lower(lowering *l, uint32_t id)
                       .x = lower_input(l, id, 0),
                       .w = lower_input(l, id, 1),
                       .y = lower_write(l, id),
-                      .has_bias = n->input_count == 3,
+                      .epilogue = epilogue_of(l, id),
                       .transposed = node_code(n) == CONV_TRANSPOSE};
-    p.bias = p.has_bias ? lower_input(l, id, 2) : p.x;
     return conv_lower_problem(l, &p, input_shape(l->graph, n, 0), &n->shape, o);
 }
 
@@ -196,11 +252,45 @@ static rlxvk_status conv_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
+/* Row `row` of a bias with scales, along the channels of y. */
+static rlxvk_tensor along_channels(rlxvk_graph *g, const node *n, rlxvk_tensor bias, int64_t row)
+{
+    rlxvk_shape shape = {.rank = n->shape.rank};
+    for (uint32_t i = 0; i < shape.rank; i++)
+        shape.dims[i] = i == 1 ? n->shape.dims[1] : 1;
+    return rlxvk_reshape(g, rlxvk_narrow(g, bias, 0, row, 1), shape);
+}
+
+static rlxvk_tensor conv_expand(rlxvk_graph *g, const node *n)
+{
+    const conv_attributes *a = n->attributes;
+    uint32_t bias = conv_bias_input(n), residual = conv_residual_input(n);
+    if (node_code(n) != CONV_FUSED)
+        return RLXVK_NONE;
+    rlxvk_tensor terms = bias ? tensor_of(g, n->inputs[bias]) : RLXVK_NONE;
+    bool scaled = bias && input_shape(g, n, bias)->rank == 2;
+    rlxvk_tensor y = rlxvk_conv(g, tensor_of(g, n->inputs[0]), tensor_of(g, n->inputs[1]),
+                                scaled ? RLXVK_NONE : terms, &a->options);
+    if (scaled)
+        y = rlxvk_fma(g, y, along_channels(g, n, terms, 0), along_channels(g, n, terms, 1));
+    if (residual && !a->activation_first)
+        y = rlxvk_add(g, y, tensor_of(g, n->inputs[residual]));
+    if (a->activation != RLXVK_ACTIVATION_NONE)
+        y = op_build(g, activation_op(activation_code(a->activation)), &y, 1, NULL);
+    return residual && a->activation_first ? rlxvk_add(g, y, tensor_of(g, n->inputs[residual])) : y;
+}
+
 /* ---- The family ---- */
 
 static void conv_describe(const node *n, text *out)
 {
-    conv_describe_options(&((const conv_attributes *)n->attributes)->options, out);
+    const conv_attributes *a = n->attributes;
+    conv_describe_options(&a->options, out);
+    if (a->has_residual)
+        text_append(out, " residual");
+    if (a->activation != RLXVK_ACTIVATION_NONE)
+        text_append(out, " activation=%s%s", activation_name(a->activation),
+                    a->activation_first ? " first" : "");
 }
 
 const op_family conv_family = {.name = "conv",
@@ -209,4 +299,5 @@ const op_family conv_family = {.name = "conv",
                                .lower = conv_lower,
                                .host = conv_host,
                                .vjp = conv_vjp,
+                               .expand = conv_expand,
                                .describe = conv_describe};

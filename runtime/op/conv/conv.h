@@ -10,7 +10,23 @@
 typedef struct conv_attributes {
     rlxvk_conv_options options;    /* kernel taken from w, defaults filled for every spatial axis */
     int64_t input_size[CONV_AXES]; /* of conv_backward_input */
+    /* fused_conv only: which of its operands are there, and what becomes of them. */
+    bool has_bias, has_residual, activation_first;
+    rlxvk_activation activation;
 } conv_attributes;
+
+/* Operand numbers of a convolution's bias and residual; 0: it has none. */
+static inline uint32_t conv_bias_input(const node *n)
+{
+    bool fused = node_code(n) == CONV_FUSED;
+    return (fused ? ((const conv_attributes *)n->attributes)->has_bias : n->input_count == 3) ? 2
+                                                                                              : 0;
+}
+static inline uint32_t conv_residual_input(const node *n)
+{
+    bool fused = node_code(n) == CONV_FUSED;
+    return fused && ((const conv_attributes *)n->attributes)->has_residual ? n->input_count - 1 : 0;
+}
 
 /* x of rank 3 to 5, w of the same; by these names. */
 rlxvk_status conv_check_ranks(const node *n, const char *x_name, const rlxvk_shape *x,

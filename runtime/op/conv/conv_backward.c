@@ -142,7 +142,6 @@ static rlxvk_status conv_backward_input_lower(lowering *l, uint32_t id)
                       .w = lower_input(l, id, 0),
                       .y = lower_write(l, id),
                       .transposed = true};
-    p.bias = p.x;
     return conv_lower_problem(l, &p, input_shape(l->graph, n, 1), &n->shape,
                               &((const conv_attributes *)n->attributes)->options);
 }
@@ -155,7 +154,6 @@ static rlxvk_status conv_backward_weight_lower(lowering *l, uint32_t id)
                       .w = lower_input(l, id, 1),
                       .y = lower_write(l, id),
                       .swapped = true};
-    p.bias = p.x;
     return conv_lower_problem(l, &p, input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                               &((const conv_attributes *)n->attributes)->options);
 }

@@ -2,6 +2,7 @@
  * K is split, the sum of the parts. */
 #include "op/conv/conv_emit.h"
 #include "constants/conv.h"
+#include "op/activation.h"
 #include "op/movement/layout.h"
 
 #define MOST_UNROLLED 49 /* taps that get code of their own in conv_strips */
@@ -9,6 +10,24 @@
 static uint32_t out_cells(const conv_problem *p)
 {
     return p->args.out_size[0] * p->args.out_size[1] * p->args.out_size[2];
+}
+
+/* ---- Epilogues ---- */
+
+static void set_epilogue(dispatch *d, const conv_epilogue *e)
+{
+    SET_CONSTANTS(d, {EPILOGUE_BITS, e->bits},
+                  {EPILOGUE_ACTIVATION, activation_code(e->activation)});
+}
+
+/* What is bound; the stand-in where nothing is read. */
+static operand bias_of(const conv_epilogue *e, operand stand_in)
+{
+    return e->bits & CONV_EPILOGUE_BIAS ? e->bias : stand_in;
+}
+static operand residual_of(const conv_epilogue *e, operand stand_in)
+{
+    return e->bits & CONV_EPILOGUE_RESIDUAL ? e->residual : stand_in;
 }
 
 /* ---- conv_direct, conv_tiled ---- */
@@ -19,7 +38,8 @@ static uint32_t quad_bits(const conv_problem *p)
     const struct conv_args *a = &p->args;
     uint64_t images = p->swapped ? a->positions / MAX(out_cells(p), 1) : 1;
     uint64_t line = p->swapped ? (uint64_t)a->kernel[0] * a->kernel[1] * a->kernel[2] : p->shape.k;
-    bool y = !p->transposed && (p->y.offset | images * out_cells(p)) % 4 == 0;
+    uint64_t offsets = p->y.offset | p->epilogue.residual.offset;
+    bool y = !p->transposed && (offsets | images * out_cells(p)) % 4 == 0;
     bool w = !p->transposed && (p->w.offset | line) % 4 == 0;
     return (y ? CONV_QUADS_Y : 0u) | (w ? CONV_QUADS_W : 0u);
 }
@@ -52,12 +72,13 @@ static rlxvk_status emit_product(lowering *l, conv_problem *p)
     dispatch d = {.kernel = tiled ? KERNEL_CONV_TILED : KERNEL_CONV_DIRECT,
                   .node = p->node,
                   .variant = c->row.name};
-    const operand operands[] = {p->x, p->w, p->bias, p->y};
-    bool adds_bias = p->has_bias && p->splits == 1; /* else conv_sum does */
+    const conv_epilogue none = {0}, *e = p->splits == 1 ? &p->epilogue : &none; /* conv_sum's */
+    const operand operands[] = {p->x, p->w, p->y, bias_of(e, p->x), residual_of(e, p->x)};
     SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads ? c->threads : l->profile->workgroup_size},
                   {CONV_DEPTH, p->deep}, {CONV_TRANSPOSED, p->transposed},
-                  {CONV_HAS_BIAS, adds_bias}, {CONV_REG_M, c->register_m},
-                  {CONV_REG_N, c->register_n}, {CONV_SWAPPED, p->swapped});
+                  {CONV_REG_M, c->register_m}, {CONV_REG_N, c->register_n},
+                  {CONV_SWAPPED, p->swapped});
+    set_epilogue(&d, e);
     if (tiled)
         SET_CONSTANTS(&d, {CONV_TILED_TILE_M, c->tile_m}, {CONV_TILED_TILE_N, c->tile_n},
                       {CONV_TILED_STEP, c->step}, {CONV_TILED_LOOP, c->loop},
@@ -75,12 +96,15 @@ static rlxvk_status emit_sum(lowering *l, const conv_problem *p, operand y)
                                  .splits = (u32)p->splits,
                                  .cells = out_cells(p),
                                  .channels = p->args.groups * p->args.m,
-                                 .bias_offset = p->bias.offset,
+                                 .bias_offset = p->args.bias_offset,
+                                 .residual_offset = p->args.residual_offset,
                                  .y_offset = y.offset};
     operand partial = p->y;
     partial.access = ACCESS_READ;
-    const operand operands[] = {partial, p->has_bias ? p->bias : partial, y};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {CONV_SUM_HAS_BIAS, p->has_bias});
+    const conv_epilogue *e = &p->epilogue;
+    const operand operands[] = {partial, y, bias_of(e, partial), residual_of(e, partial)};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
+    set_epilogue(&d, e);
     lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
@@ -130,6 +154,7 @@ static struct conv_strips_args strips_args(const conv_problem *p)
                                      .x_offset = a->x_offset,
                                      .w_offset = a->w_offset,
                                      .bias_offset = a->bias_offset,
+                                     .residual_offset = a->residual_offset,
                                      .y_offset = p->y.offset};
 }
 
@@ -139,10 +164,11 @@ static rlxvk_status emit_strips(lowering *l, const conv_problem *p)
     const conv_planes *planes = &p->shape.planes;
     struct conv_strips_args args = strips_args(p);
     bool quads_x = (args.x_offset | args.in_size[1]) % 4 == 0;
-    bool quads_y = (args.y_offset | args.columns) % 4 == 0;
+    bool quads_y = (args.y_offset | args.residual_offset | args.columns) % 4 == 0;
     dispatch d = {.kernel = KERNEL_CONV_STRIPS, .node = p->node, .variant = c->row.name};
-    const operand operands[] = {p->x, p->w, p->bias, p->y};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads}, {CONV_STRIPS_HAS_BIAS, p->has_bias},
+    const conv_epilogue *e = &p->epilogue;
+    const operand operands[] = {p->x, p->w, p->y, bias_of(e, p->x), residual_of(e, p->x)};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, c->threads},
                   {CONV_STRIPS_QUADS,
                    (quads_y ? CONV_QUADS_Y : 0u) | (quads_x ? CONV_QUADS_X : 0u)},
                   {CONV_STRIPS_ACROSS, planes->across},
@@ -151,6 +177,7 @@ static rlxvk_status emit_strips(lowering *l, const conv_problem *p)
                   {CONV_STRIPS_STRIDE, p->args.stride[2]},
                   {CONV_STRIPS_SHIFT, quads_x ? (0u - args.padding[1]) % 4 : 0},
                   {CONV_STRIPS_WEIGHTS, (u32)conv_strip_weights(c, &p->shape)});
+    set_epilogue(&d, e);
     lower_groups(l, &d, conv_groups(c, &p->shape, l->profile));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }

@@ -6,12 +6,20 @@
 #include "op/conv/conv.h"
 #include "op/conv/conv_select.h"
 
+/* What is done to the sums (conv/epilogue.glsl); zeros: nothing. */
+typedef struct conv_epilogue {
+    uint32_t bits; /* CONV_EPILOGUE_... */
+    rlxvk_activation activation;
+    operand bias, residual; /* where the bits say that they are there */
+} conv_epilogue;
+
 typedef struct conv_problem {
     uint32_t node;
     const conv_class *class;
     conv_shape shape;
-    operand x, w, bias, y;
-    bool has_bias, transposed;
+    operand x, w, y;
+    conv_epilogue epilogue;
+    bool transposed;
     bool swapped; /* a gradient of w, as conv.glsl has it; its "w" is dy */
     bool deep;    /* three spatial axes */
     uint64_t slice, splits;

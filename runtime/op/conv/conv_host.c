@@ -1,5 +1,6 @@
 /* The convolutions on the host, in double: conv by gathering, its transpose by scattering x over y.
  * Both note the sum of the terms' magnitudes, on which the bound rests. */
+#include "op/activation.h"
 #include "op/conv/conv.h"
 
 #include <math.h>
@@ -110,7 +111,36 @@ static void sum_planes(const geometry *g, bool transposed, const float *x_words,
                 }
 }
 
-/* out = the sums of x by w, with a bias if there is one. */
+/* ---- Epilogues ---- */
+
+/* Ends element i, of a sum of so many terms. */
+static void finish(const host_call *c, uint64_t i, uint64_t channel, double terms, sums y)
+{
+    const conv_attributes *a = c->node->attributes;
+    uint32_t bias = conv_bias_input(c->node), residual = conv_residual_input(c->node);
+    bool scaled = bias && c->inputs[bias].node->shape.rank == 2;
+    uint64_t channels = (uint64_t)c->node->shape.dims[1];
+    double added = residual ? c->inputs[residual].words[i] : 0, bound;
+    if (scaled) {
+        y.value[i] *= c->inputs[bias].words[channel];
+        y.magnitude[i] *= fabs((double)c->inputs[bias].words[channel]);
+    }
+    if (bias)
+        add(y, i, c->inputs[bias].words[scaled ? channels + channel : channel]);
+    if (residual && !a->activation_first)
+        add(y, i, added);
+    bound = conv_bound(terms, y.magnitude[i]);
+    if (a->activation != RLXVK_ACTIVATION_NONE)
+        y.value[i] = activation_carry(activation_code(a->activation), y.value[i], bound, &bound);
+    if (residual && a->activation_first) {
+        y.value[i] += added;
+        bound += 0x1p-23 * fabs(y.value[i]);
+    }
+    if (c->bound)
+        c->bound[i] = bound;
+}
+
+/* out = the sums of x by w, and what the epilogue makes of them. */
 static rlxvk_status convolve(const host_call *c, const host_tensor *x, const host_tensor *w,
                              bool transposed)
 {
@@ -122,12 +152,8 @@ static rlxvk_status convolve(const host_call *c, const host_tensor *x, const hos
         return status_fail_memory("convolution");
     sums y = {c->out, magnitude};
     sum_planes(&g, transposed, x->words, w->words, y);
-    for (uint64_t i = 0; i < numel; i++) {
-        if (c->node->input_count == 3)
-            add(y, i, c->inputs[2].words[i / out % (uint64_t)(g.groups * g.outputs)]);
-        if (c->bound)
-            c->bound[i] = conv_bound(terms, magnitude[i]);
-    }
+    for (uint64_t i = 0; i < numel; i++)
+        finish(c, i, i / out % (uint64_t)(g.groups * g.outputs), terms, y);
     memory_free(magnitude);
     return RLXVK_OK;
 }

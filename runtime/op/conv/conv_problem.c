@@ -162,7 +162,8 @@ rlxvk_status conv_lower_problem(lowering *l, conv_problem *p, const rlxvk_shape 
                        "the phases of this stride have 2^31 cells or more; use a smaller one");
     p->args.x_offset = p->x.offset;
     p->args.w_offset = p->w.offset;
-    p->args.bias_offset = p->bias.offset;
+    p->args.bias_offset = p->epilogue.bias.offset;
+    p->args.residual_offset = p->epilogue.residual.offset;
     p->class = conv_select(&p->shape, l->profile, choose(l, p));
     p->slice = conv_slice(p->class, &p->shape, l->profile);
     p->splits = p->slice < p->shape.k ? divide_up(p->shape.k, p->slice) : 1;

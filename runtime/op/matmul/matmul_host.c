@@ -13,18 +13,6 @@
 
 #include <math.h>
 
-static double apply(uint32_t code, double z, double tolerance, double *bound)
-{
-    double y = activation_host(code, z), more;
-    *bound = 0;
-    if (!isfinite(z) || !isfinite(y))
-        return y; /* must be met as it is */
-    double up = fabs(activation_host(code, z + tolerance) - y);
-    double down = fabs(activation_host(code, z - tolerance) - y);
-    *bound = fmax(fmax(up, down), tolerance) + activation_tolerance(code, z, y, &more);
-    return y;
-}
-
 /* ---- products ---- */
 
 typedef struct matrix {
@@ -102,7 +90,7 @@ static void element(const host_call *c, const matrix *a, const matrix *b, uint64
     magnitude += fabs((double)c->inputs[2].words[j]);
     *bound = 1e-7 + 0x1p-24 * (8 + 4 * sqrt((double)k)) * magnitude + extra;
     if (attributes->activation != RLXVK_ACTIVATION_NONE)
-        *out = apply(activation_code(attributes->activation), *out, *bound, bound);
+        *out = activation_carry(activation_code(attributes->activation), *out, *bound, bound);
 }
 
 rlxvk_status matmul_host(const host_call *c)

@@ -9,6 +9,7 @@
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
+#include "op/rows/rows.h"
 
 #include <math.h>
 
@@ -135,14 +136,14 @@ static rlxvk_tensor along_channels(const gradient_call *c, uint32_t i)
     return rlxvk_reshape(c->graph, gradient_operand(c, i), shape);
 }
 
-/* 1 / sqrt(var + eps) along the channels, 0 for a root of 0. */
-static rlxvk_tensor scale_of(const gradient_call *c)
+/* 1 / sqrt(var + eps), 0 for a root of 0. The sum is 0 just where var is -eps: asked so, it is read
+ * once. */
+static rlxvk_tensor scale_of(rlxvk_graph *g, const node *n, rlxvk_tensor variance)
 {
-    const batch_norm_attributes *a = c->n.attributes;
-    rlxvk_graph *g = c->graph;
-    rlxvk_tensor zero = gradient_scalar(g, 0);
-    rlxvk_tensor square = rlxvk_add(g, along_channels(c, 2), gradient_scalar(g, a->eps));
-    return rlxvk_where(g, rlxvk_eq(g, square, zero), zero, rlxvk_rsqrt(g, square));
+    const batch_norm_attributes *a = n->attributes;
+    rlxvk_tensor less = gradient_scalar(g, -a->eps);
+    rlxvk_tensor scale = rlxvk_rsqrt(g, rlxvk_sub(g, variance, less));
+    return rlxvk_where(g, rlxvk_eq(g, variance, less), gradient_scalar(g, 0), scale);
 }
 
 /* t summed over all but the channels, for operand i. */
@@ -165,7 +166,7 @@ static rlxvk_status batch_norm_vjp(gradient_call *c)
     const batch_norm_attributes *a = c->n.attributes;
     rlxvk_graph *g = c->graph;
     uint32_t beta = 3u + a->has_gamma;
-    rlxvk_tensor scale = scale_of(c);
+    rlxvk_tensor scale = scale_of(g, &c->n, along_channels(c, 2));
     if (a->has_gamma && gradient_wanted(c, 3)) {
         rlxvk_tensor deviation = rlxvk_sub(g, gradient_operand(c, 0), along_channels(c, 1));
         give_vector(c, 3, rlxvk_mul(g, c->dy, rlxvk_mul(g, deviation, scale)));
@@ -178,6 +179,54 @@ static rlxvk_status batch_norm_vjp(gradient_call *c)
         gradient_give(c, 0, rlxvk_mul(g, c->dy, scale));
     return RLXVK_OK;
 }
+
+/* ---- As a scale and a shift ---- */
+
+bool batch_norm_is_of_channels(const node *n)
+{
+    return ((const batch_norm_attributes *)n->attributes)->channel_axis == 1;
+}
+
+/* Ones above zeros: which of the two rows an element is in. */
+static rlxvk_tensor first_row(rlxvk_graph *g, int64_t channels)
+{
+    size_t size = 2 * (size_t)channels * sizeof(float);
+    float *ones = memory_zeroed(1, size + 1);
+    if (!ones) {
+        graph_fail(g, status_fail_memory("batch norm"));
+        return RLXVK_NONE;
+    }
+    for (int64_t i = 0; i < channels; i++)
+        ones[i] = 1;
+    rlxvk_tensor rows = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(2, channels), ones, size);
+    memory_free(ones);
+    return rows;
+}
+
+/* As one expression, each value read once, so that it is one elementwise region: both rows are
+ * factor * scale + addend, of factors 1 and bias - mean, and addends 0 and beta. */
+rlxvk_tensor batch_norm_terms(rlxvk_graph *g, const node *n, const rlxvk_tensor *operands,
+                              rlxvk_tensor bias)
+{
+    const batch_norm_attributes *a = n->attributes;
+    int64_t channels = n->shape.dims[a->channel_axis];
+    rlxvk_tensor flat[5], first = first_row(g, channels);
+    for (uint32_t i = 1; i < n->input_count; i++)
+        flat[i] = rlxvk_tensor_shape(g, operands[i]).rank == 1
+                      ? operands[i]
+                      : rlxvk_reshape(g, operands[i], RLXVK_SHAPE(channels));
+    rlxvk_tensor scale = scale_of(g, n, flat[2]);
+    if (a->has_gamma)
+        scale = rlxvk_mul(g, scale, flat[3]);
+    rlxvk_tensor less = bias.id ? rlxvk_sub(g, bias, flat[1]) : rlxvk_neg(g, flat[1]);
+    rlxvk_tensor factor = rlxvk_where(g, first, first, less);
+    if (!a->has_beta)
+        return rlxvk_mul(g, factor, scale);
+    rlxvk_tensor addend = rlxvk_where(g, first, gradient_scalar(g, 0), flat[3u + a->has_gamma]);
+    return rlxvk_fma(g, factor, scale, addend);
+}
+
+/* ---- The family ---- */
 
 static void batch_norm_describe(const node *n, text *out)
 {

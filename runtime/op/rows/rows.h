@@ -13,6 +13,13 @@ typedef struct norm_attributes {
     int64_t num_groups; /* group_norm only, else 0 */
 } norm_attributes;
 
+/* Of a batch_norm_inference: whether its channels are axis 1. */
+bool batch_norm_is_of_channels(const node *n);
+/* [2, channels], scales and then shifts: the norm of x + bias is x scale + shift. operands[i] is in
+ * `g` what the node's operand i is, from 1 on; bias [channels] or RLXVK_NONE. */
+rlxvk_tensor batch_norm_terms(rlxvk_graph *g, const node *n, const rlxvk_tensor *operands,
+                              rlxvk_tensor bias);
+
 /* y [outer, inner] = reduction of the rows of x [outer, length, inner] by a REDUCE_ code;
  * `divisor`: of REDUCE_MEAN. */
 rlxvk_status reduce_rows(lowering *l, axis_view rows, uint32_t code, float divisor, operand x,

@@ -95,6 +95,7 @@ static void lost_output_fails_every_command(void **state)
         "bench --filter '^copy'",
         "bench --filter '^copy' --json",
         "bench --training --filter '^none' --json",
+        "bench --inference --filter '^none' --json",
         "generate --help",
         "generate " MODEL " -p The -n 2 --greedy",
         "generate " MODEL " -p The -n 2 --greedy --json",
@@ -271,6 +272,17 @@ static void training_is_timed_in_json(void **state)
     assert_says(got.out, "}\n]\n");
 }
 
+static void inference_is_timed_in_json(void **state)
+{
+    (void)state;
+    assert_int_equal(run("bench --inference --filter '^resnet' --json"), 0);
+    assert_string_equal(got.err, "");
+    assert_ptr_equal(strstr(got.out, "[\n  {\"net\": \"resnet50\", "), got.out);
+    assert_says(got.out, "\"items\": \"images\", \"precision\": \"f32\", ");
+    assert_says(got.out, ", \"host_steps\": 0, ");
+    assert_says(got.out, "}\n]\n");
+}
+
 static void the_version_is_the_library_s(void **state)
 {
     char wanted[64];
@@ -309,6 +321,7 @@ int main(void)
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),
         cmocka_unit_test(training_is_timed_in_json),
+        cmocka_unit_test(inference_is_timed_in_json),
         cmocka_unit_test(the_version_is_the_library_s),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -264,6 +264,8 @@ static void call_windows(const choice *c)
     CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .groups = v)));
     CALL(rlxvk_conv(g, a, b, NONE, OPTIONS(conv_options, .output_padding = {0, v})));
     CALL(rlxvk_conv(g, a, b, one, OPTIONS(conv_options, .stride = {v}, .padding = {v})));
+    CALL(rlxvk_fused_conv(g, a, b, one, a, OPTIONS(fused_conv_options, .window.padding = {v, v})));
+    CALL(rlxvk_fused_conv(g, a, b, NONE, NONE, OPTIONS(fused_conv_options, .activation = 99)));
     CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .kernel = {v, v})));
     CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .stride = {v, v})));
     CALL(rlxvk_conv_transpose2d(g, a, b, NONE, OPTIONS(conv_options, .padding = {v, v})));

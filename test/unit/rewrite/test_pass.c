@@ -5,6 +5,8 @@
  */
 #include "support/rewritten.h"
 
+#include <rlxvk_ops_domain.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -185,6 +187,10 @@ static void survives_failing_allocations(void **state)
     rlxvk_tensor k = floats(g, RLXVK_SHAPE(4), (float[]){1, 2, 3, 4});
     rlxvk_graph_output(g, build_norm(g, false, sum, -1));
     rlxvk_graph_output(g, rlxvk_add(g, k, k));
+    rlxvk_tensor y = rlxvk_conv(g, input(g, "image", RLXVK_SHAPE(1, 2, 3, 3)),
+                                param(g, "w", RLXVK_SHAPE(4, 2, 1, 1)), RLXVK_NONE, NULL);
+    y = rlxvk_batch_norm_inference(g, y, k, k, k, param(g, "variance", RLXVK_SHAPE(4)), 0.1f, 1);
+    rlxvk_graph_output(g, rlxvk_relu(g, y));
     for (uint64_t nth = 1; !done; nth++) {
         rlxvk_graph *copy = NULL;
         memory_fail_at(nth);

@@ -1,9 +1,10 @@
 /*
- * Cases of conv, conv_transpose2d, im2col and col2im.
+ * Cases of conv, conv_transpose2d, fused_conv, im2col and col2im.
  *
  * Keys: kernel, stride, padding, dilation, output_padding (one value a spatial axis), groups; size
- * (col2im: height, width); shift=n drops the first n of x's first axis, and w_shift=n of w's, so
- * that they start inside their slots. Case files of others give `dims`, which the shapes show.
+ * (col2im: height, width); activation=NAME, activation_first=1 (fused_conv); shift=n drops the
+ * first n of x's first axis, w_shift=n of w's and residual_shift=n of the residual's, so that they
+ * start inside their slots. Case files of others give `dims`, which the shapes show.
  */
 #include "conform/cases/cases.h"
 
@@ -53,6 +54,12 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         return rlxvk_col2im(g, x, size[0], size[1], &options);
     rlxvk_tensor w = operand(g, s, inputs, "w", "w_shift");
     rlxvk_tensor bias = case_tensor(s, inputs, "bias");
+    if (strcmp(s->row, "fused_conv") == 0) {
+        rlxvk_fused_conv_options fused = {options, case_activation(s, "activation"),
+                                          case_integer(s, "activation_first", 0)};
+        rlxvk_tensor residual = operand(g, s, inputs, "residual", "residual_shift");
+        return rlxvk_fused_conv(g, x, w, bias, residual, &fused);
+    }
     return strcmp(s->row, "conv") == 0 ? rlxvk_conv(g, x, w, bias, &options)
                                        : rlxvk_conv_transpose2d(g, x, w, bias, &options);
 }
@@ -242,6 +249,99 @@ static void generate_transposed(case_list *list)
     case_add_all(list, "conv_transpose2d", lines, COUNT(lines));
 }
 
+/* Every activation, with and without what may stand around it. */
+static void generate_activations(case_list *list)
+{
+    static const char *const names[] = {
+        "none",
+#define ACTIVATION(code, NAME, row, ...) #row,
+#include "args/activation.def"
+    };
+    static const char *const biases[] = {"", ";bias:f32:12:unit", ";bias:f32:2x12:unit"};
+    static const char *const residuals[] = {"", ";residual:f32:2x12x7x9:unit"};
+    for (int i = 0; i < (int)COUNT(names) * 6; i++) {
+        bool positive = strcmp(names[i / 6], "log") == 0 || strstr(names[i / 6], "sqrt");
+        case_add(list,
+                 "fused_conv activation=%s activation_first=%d groups=2 padding=1,1 dilation=1,2 "
+                 "in=x:f32:2x6x7x9:%s;w:f32:12x3x3x2:%s%s%s",
+                 names[i / 6], i / 12 % 2, positive ? "positive" : "unit",
+                 positive ? "positive" : "unit", positive ? "" : biases[i % 3],
+                 residuals[i / 3 % 2]);
+    }
+}
+
+static void generate_fused(case_list *list)
+{
+    static const char *const lines[] = {
+        "in=x:f32:1x1x1;w:f32:1x1x1",
+        "activation=relu in=x:f32:1x1x1x1x1;w:f32:1x1x1x1x1;bias:f32:2x1;residual:f32:1x1x1x1x1",
+        "activation=relu in=x:f32:0x3x5x5;w:f32:4x3x3x3;bias:f32:4;residual:f32:0x4x3x3",
+        "activation=relu in=x:f32:2x0x5x5;w:f32:4x0x3x3;bias:f32:2x4;residual:f32:2x4x3x3",
+        /* over one and three axes, odd channels */
+        "activation=silu stride=2 padding=1 in=x:f32:2x5x19;w:f32:7x5x3;bias:f32:2x7;"
+        "residual:f32:2x7x10",
+        "activation=relu padding=1,1,1 in=x:f32:1x3x5x6x7;w:f32:37x3x3x3x3;bias:f32:37;"
+        "residual:f32:1x37x5x6x7",
+        "activation=gelu activation_first=1 stride=1,2,1 in=x:f32:2x33x4x5x6;w:f32:35x33x1x1x1;"
+        "residual:f32:2x35x4x3x6",
+        /* around tiles */
+        "activation=relu padding=1,1 in=x:f32:1x16x16x16;w:f32:32x16x3x3;bias:f32:2x32;"
+        "residual:f32:1x32x16x16",
+        "activation=relu padding=1,1 in=x:f32:2x17x13x11;w:f32:65x17x3x3;bias:f32:2x65;"
+        "residual:f32:2x65x13x11",
+        "activation=tanh in=x:f32:2x64x9x13;w:f32:129x64x1x1;bias:f32:2x129;"
+        "residual:f32:2x129x9x13",
+        "activation=relu in=x:f32:3x40x4x5;w:f32:33x40x1x1;bias:f32:2x33;residual:f32:3x33x4x5",
+        "activation=relu groups=2 padding=1,1 in=x:f32:2x66x8x8;w:f32:70x33x3x3;bias:f32:2x70;"
+        "residual:f32:2x70x8x8",
+        "activation=relu padding=1,1 in=x:f32:2x64x7x7;w:f32:40x64x3x3;bias:f32:40;"
+        "residual:f32:2x40x7x7",
+        "activation=sigmoid stride=2,2 padding=3,3 in=x:f32:1x3x32x32;w:f32:24x3x7x7;bias:f32:24",
+        /* sums in parts */
+        "activation=relu in=x:f32:1x1200x1x1:unit;w:f32:10x1200x1x1:unit;bias:f32:2x10;"
+        "residual:f32:1x10x1x1",
+        "activation=silu activation_first=1 padding=1,1 in=x:f32:1x130x3x3:unit;"
+        "w:f32:20x130x3x3:unit;bias:f32:20;residual:f32:1x20x3x3",
+        /* depthwise, with several outputs a channel too */
+        "activation=relu groups=37 padding=1,1 in=x:f32:3x37x9x9;w:f32:37x1x3x3;bias:f32:2x37;"
+        "residual:f32:3x37x9x9",
+        "activation=silu groups=6 padding=3,3 in=x:f32:2x6x28x28;w:f32:6x1x7x7;bias:f32:2x6;"
+        "residual:f32:2x6x28x28",
+        "activation=relu groups=5 padding=2,2 in=x:f32:2x5x14x14;w:f32:15x1x5x5;bias:f32:15",
+        /* values */
+        "activation=relu padding=1,1 in=x:f32:2x5x6x6:special;w:f32:33x5x3x3;bias:f32:2x33;"
+        "residual:f32:2x33x6x6",
+        "activation=relu padding=1,1 in=x:f32:2x5x6x6;w:f32:33x5x3x3:special;bias:f32:33",
+        "activation=relu padding=1,1 in=x:f32:2x5x6x6;w:f32:33x5x3x3;bias:f32:33:special;"
+        "residual:f32:2x33x6x6",
+        "activation=relu padding=1,1 in=x:f32:2x5x6x6;w:f32:33x5x3x3;bias:f32:33;"
+        "residual:f32:2x33x6x6:special",
+        "activation=gelu padding=1,1 activation_first=1 in=x:f32:2x5x6x6:special;w:f32:33x5x3x3;"
+        "residual:f32:2x33x6x6",
+        "groups=4 padding=1,1 in=x:f32:1x4x8x8;w:f32:4x1x3x3:special;bias:f32:2x4;"
+        "residual:f32:1x4x8x8",
+        "activation=relu padding=1,1 in=x:f32:2x5x9x9:integers;w:f32:33x5x3x3:integers;"
+        "bias:f32:2x33:integers;residual:f32:2x33x9x9:integers",
+        "activation=relu padding=1,1 in=x:f32:1x6x9x9;w:f16:10x6x3x3;bias:f16:10",
+        /* views */
+        "activation=relu shift=1 residual_shift=1 padding=1,1 in=x:f32:3x5x7x7;w:f32:9x5x3x3;"
+        "bias:f32:2x9;residual:f32:3x9x7x7",
+        "activation=relu shift=1 residual_shift=1 groups=3 padding=1,1 in=x:f32:3x3x6x7;"
+        "w:f32:3x1x3x3;bias:f32:2x3;residual:f32:3x3x6x7",
+        /* refused */
+        "expect=E_ATTR activation=swish in=x:f32:1x3x5x5;w:f32:4x3x3x3",
+        "expect=E_SHAPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;bias:f32:3",
+        "expect=E_SHAPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;bias:f32:4x2",
+        "expect=E_SHAPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;bias:f32:3x4",
+        "expect=E_SHAPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;residual:f32:1x4x1x1",
+        "expect=E_SHAPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;residual:f32:4x3x3",
+        "expect=E_ATTR output_padding=1,0 in=x:f32:1x3x5x5;w:f32:4x3x3x3",
+        "expect=E_DTYPE in=x:f32:1x3x5x5;w:f32:4x3x3x3;residual:u8:1x4x3x3:bytes",
+    };
+    generate_activations(list);
+    case_add_all(list, "fused_conv", lines, COUNT(lines));
+}
+
 static void generate_columns(case_list *list)
 {
     static const char *const forward[] = {
@@ -354,10 +454,12 @@ static void generate(case_list *list)
     generate_forward(list);
     generate_edges(list);
     generate_transposed(list);
+    generate_fused(list);
     generate_columns(list);
     generate_refusals(list);
 }
 
-static const char *const rows[] = {"conv", "conv_transpose2d", "im2col", "col2im", NULL};
+static const char *const rows[] = {"conv",   "conv_transpose2d", "fused_conv",
+                                   "im2col", "col2im",           NULL};
 
 const case_family conv_cases = {.rows = rows, .build = build, .generate = generate};

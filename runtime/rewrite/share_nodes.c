@@ -1,0 +1,129 @@
+/*
+ * Common subexpressions: a node that computes what an earlier one has computed is that one. Two are
+ * the same if op, dtype, shape, operands and attributes are, bit by bit, and, of constants, the
+ * content. Operands are compared in the new list, so one pass in order shares whole chains.
+ *
+ * Left alone: inputs and params; what writes in place, and what reads memory that is written
+ * between the two; the caller's own code, which may have effects; outputs with names of their own.
+ * Random numbers follow from attributes and operands alone: equal nodes are one draw.
+ */
+#include "op/view.h"
+#include "rewrite/pass.h"
+
+#include <string.h>
+
+/* What is known of the old nodes, and those met so far: open addressing, NODE_NONE: free. */
+typedef struct shares {
+    bool *outputs;
+    bool *written; /* its memory is a leaf's that some node writes */
+    uint32_t *table;
+    size_t places; /* a power of two */
+} shares;
+
+/* ---- What is known ---- */
+
+static void find_written(const rlxvk_graph *g, const uint32_t *roots, bool *written)
+{
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        uint32_t writes = node_writes(n);
+        for (uint32_t i = 0; i < n->input_count && writes >> i; i++)
+            if (writes >> i & 1)
+                written[roots[n->inputs[i]]] = true;
+    }
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        written[id] = written[roots[id]];
+}
+
+static bool can_share(const node *n)
+{
+    bool callers = n->op == OP_custom || n->op == OP_custom_function;
+    return !graph_is_named(n) && !callers && !node_writes(n);
+}
+
+/* ---- Equality ---- */
+
+static bool same_name(const node *a, const node *b)
+{
+    return a->name && b->name ? strcmp(a->name, b->name) == 0 : a->name == b->name;
+}
+
+static bool reads_written(const shares *s, const node *n)
+{
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (s->written[n->inputs[i]])
+            return true;
+    return false;
+}
+
+/* Whether old node `id` is what the earlier `first` is. */
+static bool is_same(const pass *p, uint32_t first, uint32_t id)
+{
+    const shares *s = p->context;
+    const node *a = &p->nodes[first], *b = &p->nodes[id];
+    if (a->op != b->op || a->dtype != b->dtype || a->input_count != b->input_count ||
+        a->attribute_size != b->attribute_size || a->data_size != b->data_size ||
+        !shape_equal(&a->shape, &b->shape))
+        return false;
+    for (uint32_t i = 0; i < a->input_count; i++)
+        if (p->map[a->inputs[i]] != p->map[b->inputs[i]])
+            return false;
+    if ((a->attribute_size && memcmp(a->attributes, b->attributes, a->attribute_size) != 0) ||
+        (a->data_size && memcmp(a->data, b->data, a->data_size) != 0))
+        return false;
+    return (!s->outputs[id] || same_name(a, b)) &&
+           (!reads_written(s, b) || !rewrite_writes_between(p, first, id));
+}
+
+/* Attributes are left to is_same, and all but the start of a constant, which may be long. */
+static size_t hash_of(const pass *p, const node *n)
+{
+    uint64_t hash = n->op, start = 0;
+    memcpy(&start, n->data ? n->data : &start, MIN(n->data_size, sizeof start));
+    const uint64_t words[] = {n->dtype, shape_numel(&n->shape), start};
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        hash = (hash ^ p->map[n->inputs[i]]) * 0x9e3779b97f4a7c15u;
+    return (size_t)(hash >> 32);
+}
+
+/* ---- The pass ---- */
+
+static uint32_t share_node(pass *p, uint32_t id)
+{
+    const shares *s = p->context;
+    const node *n = &p->nodes[id];
+    if (!can_share(n))
+        return NODE_NONE;
+    size_t place = hash_of(p, n) & (s->places - 1);
+    while (s->table[place] != NODE_NONE && !is_same(p, s->table[place], id))
+        place = (place + 1) & (s->places - 1);
+    if (s->table[place] != NODE_NONE)
+        return p->map[s->table[place]];
+    s->table[place] = id;
+    return NODE_NONE;
+}
+
+rlxvk_status share_nodes(rlxvk_graph *g)
+{
+    size_t count = g->nodes.count + 1, places = 2;
+    while (places < 2 * count)
+        places *= 2;
+    uint32_t *words = memory_allocate((count + places) * sizeof *words);
+    bool *flags = memory_zeroed(2 * count, sizeof *flags);
+    shares s = {flags, flags + count, words + count, places};
+    rlxvk_status status;
+    TRY(words && flags ? RLXVK_OK : status_fail_memory("shared nodes"));
+    view_roots(g, words);
+    for (size_t i = 0; i < g->outputs.count; i++)
+        s.outputs[g->outputs.items[i]] = true;
+    find_written(g, words, s.written);
+    for (size_t i = 0; i < places; i++)
+        s.table[i] = NODE_NONE;
+    TRY(rewrite_run_pass(g, share_node, &s));
+error:
+    memory_free(words);
+    memory_free(flags);
+    return status;
+}

@@ -1,0 +1,171 @@
+/*
+ * rlxvk bench --inference: whole runs of nets that are known: time on the device, time by the clock
+ * from the call to the result on the host, memory, and what a run consists of. What a net is given
+ * lies on the device as params do. Times are medians.
+ */
+#include "bench/bench.h"
+#include "bench/bench_nets.h"
+#include "cli/output.h"
+#include "exec/state.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define RUNS 30 /* timed, behind three that are not */
+
+typedef struct task {
+    const char *name, *unit;
+    rlxvk_tensor (*build)(bench_net *n, int64_t share, uint64_t *out_items);
+    float least, most; /* of what it is given */
+    bool whole;        /* numbers, not pixels */
+} task;
+
+static const task tasks[] = {{"resnet50", "images", bench_resnet50, -1, 1, false},
+                             {"bert base", "tokens", bench_bert, 0, 3000, true}};
+
+typedef struct inference {
+    const bench_net_setup *setup;
+    const task *task;
+    bench_net net;
+    rlxvk_executable *executable;
+    float *result;
+    uint64_t items, length;
+    uint32_t random;
+} inference;
+
+typedef struct run_report {
+    rlxvk_memory_report memory;
+    rlxvk_plan_report plan;
+    double device, clock; /* seconds */
+} run_report;
+
+static rlxvk_status set_input(inference *t)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(t->net.graph, t->net.x);
+    uint64_t count = shape_numel(&shape);
+    float *x = memory_allocate(count * sizeof *x);
+    rlxvk_status status = x ? RLXVK_OK : status_fail_memory("input");
+    for (uint64_t i = 0; i < count && x; i++) {
+        float part = 0.5f + 0.5f * bench_uniform(&t->random);
+        x[i] = t->task->least + part * (t->task->most - t->task->least);
+        x[i] = t->task->whole ? floorf(x[i]) : x[i];
+    }
+    if (status == RLXVK_OK)
+        status = rlxvk_set_param(t->executable, "x", x, count);
+    memory_free(x);
+    return status;
+}
+
+static rlxvk_status prepare(inference *t)
+{
+    rlxvk_compile_options options = {.precision = t->setup->precision, .time_runs = RLXVK_ON};
+    rlxvk_status status;
+    TRY(rlxvk_graph_create(&t->net.graph));
+    rlxvk_tensor y = t->task->build(&t->net, t->setup->share, &t->items);
+    rlxvk_graph_output(t->net.graph, y);
+    rlxvk_shape shape = rlxvk_tensor_shape(t->net.graph, y);
+    t->length = shape_numel(&shape);
+    t->result = memory_allocate(t->length * sizeof *t->result);
+    TRY(t->result ? RLXVK_OK : status_fail_memory("result"));
+    TRY(rlxvk_compile(t->setup->context, t->net.graph, &options, &t->executable));
+    TRY(bench_set_parameters(&t->net, t->executable, &t->random));
+    TRY(set_input(t));
+error:
+    return status;
+}
+
+/* By the clock alone where the device has no timestamps. */
+static rlxvk_status time_run(inference *t, bool stamps, double *out_device, double *out_clock)
+{
+    rlxvk_run_output output = {.index = 0, .buffer = t->result, .length = t->length};
+    double start = clock_seconds(), microseconds;
+    rlxvk_status status;
+    TRY(rlxvk_run(t->executable, NULL, 0, &output, 1));
+    *out_device = *out_clock = clock_seconds() - start;
+    if (stamps) {
+        TRY(rlxvk_executable_run_time(t->executable, &microseconds));
+        *out_device = 1e-6 * microseconds;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status measure(inference *t, run_report *out)
+{
+    double device[RUNS + 3], clock[RUNS + 3];
+    size_t runs = t->setup->share > 1 ? 3 : RUNS;
+    rlxvk_device_info info;
+    rlxvk_status status;
+    TRY(prepare(t));
+    rlxvk_context_device(t->setup->context, &info);
+    for (size_t i = 0; i < runs + 3; i++)
+        TRY(time_run(t, info.timestamps, &device[i], &clock[i]));
+    out->device = bench_median(device + 3, runs);
+    out->clock = bench_median(clock + 3, runs);
+    rlxvk_executable_memory(t->executable, &out->memory);
+    rlxvk_executable_plan(t->executable, &out->plan);
+error:
+    return status;
+}
+
+static void print_report(const inference *t, const run_report *r, bool first)
+{
+    double bytes =
+        (double)(r->memory.weight_bytes + r->memory.state_bytes + r->memory.scratch_bytes);
+    double rate = (double)t->items / r->device;
+    const json_figure figures[] = {{"sizes_divided_by", (double)t->setup->share},
+                                   {"ms", 1e3 * r->device},
+                                   {"clock_ms", 1e3 * r->clock},
+                                   {"items_per_second", rate},
+                                   {"bytes", bytes},
+                                   {"scratch_bytes", (double)r->memory.scratch_bytes},
+                                   {"host_steps", r->plan.host_steps},
+                                   {"dispatches", r->plan.dispatches}};
+    if (!t->setup->json) {
+        printf("%-12s %9.2f ms, %.2f by the clock %10.0f %s/s  %8.1f MB (scratch %.1f)  %u host "
+               "steps, %u dispatches\n",
+               t->task->name, 1e3 * r->device, 1e3 * r->clock, rate, t->task->unit, 1e-6 * bytes,
+               1e-6 * (double)r->memory.scratch_bytes, r->plan.host_steps, r->plan.dispatches);
+        return;
+    }
+    printf("%s\n  {\"net\": ", first ? "" : ",");
+    print_json_string(stdout, t->task->name);
+    printf(", \"items\": \"%s\", \"precision\": \"%s\"", t->task->unit,
+           rlxvk_precision_name(t->executable->program->options.precision));
+    print_json_figures(stdout, figures, ARRAY_COUNT(figures));
+    printf("}");
+}
+
+static void inference_destroy(inference *t)
+{
+    memory_free(t->result);
+    rlxvk_executable_destroy(t->executable);
+    rlxvk_graph_destroy(t->net.graph);
+    VECTOR_FREE(&t->net.parameters);
+}
+
+rlxvk_status bench_inference(const bench_net_setup *setup)
+{
+    rlxvk_status status = RLXVK_OK;
+    uint32_t printed = 0;
+    if (setup->json)
+        printf("[");
+    else if (setup->share > 1)
+        printf("sizes divided by %lld\n", (long long)setup->share);
+    for (size_t i = 0; i < ARRAY_COUNT(tasks) && status == RLXVK_OK; i++) {
+        inference t = {.setup = setup, .task = &tasks[i], .net.infer = true, .random = 1};
+        run_report report;
+        if (setup->filter && regexec(setup->filter, t.task->name, 0, NULL, 0) != 0)
+            continue;
+        print_progress(t.task->name);
+        status = measure(&t, &report);
+        print_progress(NULL);
+        if (status == RLXVK_OK)
+            print_report(&t, &report, printed++ == 0);
+        fflush(stdout);
+        inference_destroy(&t);
+    }
+    if (setup->json)
+        printf("\n]\n");
+    return status;
+}
