@@ -17,7 +17,7 @@
 #include <getopt.h>
 #include <string.h>
 
-#define DEFAULT_TOKENS 128
+enum { DEFAULT_TOKENS = 128, CONTEXT_UNIT = 64 };
 
 typedef struct options {
     const char *model, *prompt, *device, *logits;
@@ -137,12 +137,28 @@ static uint64_t count_new_tokens(const session *s, const llama_config *config)
     return MIN(s->options->tokens, context - prompt);
 }
 
+/* What prompt and new tokens need, rounded up. */
+static rlxvk_status plan_context(const session *s, const llama_config *config, uint64_t *out)
+{
+    uint64_t tokens = count_new_tokens(s, config), context = (uint64_t)config->context;
+    if (s->prompt.count == 0)
+        return status_fail(RLXVK_E_RANGE, "an empty prompt; give at least one token");
+    if (!size_add(s->prompt.count, tokens, out) || *out > context)
+        return status_fail(RLXVK_E_RANGE,
+                           "%zu prompt tokens and %llu new ones exceed the model's context of %llu",
+                           s->prompt.count, (unsigned long long)tokens,
+                           (unsigned long long)context);
+    *out = MIN(round_up(*out, CONTEXT_UNIT), context);
+    return RLXVK_OK;
+}
+
 static rlxvk_status open_session(session *s)
 {
     const options *o = s->options;
     rlxvk_context_options device = {0};
     rlxvk_device_info found;
     llama_config config;
+    uint64_t capacity = 0;
     double start = clock_seconds();
     rlxvk_status status;
     if (o->logits)
@@ -156,8 +172,12 @@ static rlxvk_status open_session(session *s)
         TRY(status_fail_memory("logits"));
     TRY(option_device(o->device, &found, &device));
     TRY(rlxvk_context_create(&device, &s->context));
-    TRY(llama_load(s->context, s->file, s->prompt.count, count_new_tokens(s, &config),
-                   o->greedy ? NULL : &o->sampling, o->seed, &s->model));
+    TRY(plan_context(s, &config, &capacity));
+    const llama_options model = {.capacity = capacity,
+                                 .sampling = o->greedy ? NULL : &o->sampling,
+                                 .seed = o->seed};
+    TRY(llama_load(s->context, s->file, &model, &s->model));
+    TRY(llama_prepare(s->model, s->prompt.count));
     s->load_seconds = clock_seconds() - start;
 error:
     return status;
@@ -168,8 +188,8 @@ static rlxvk_status run_prompt(session *s)
     const char *path = s->options->logits;
     rlxvk_status status;
     double start = clock_seconds();
-    TRY(llama_prefill(s->model, s->prompt.items, s->prompt.count,
-                      (llama_result){path ? s->logits : NULL, &s->next}));
+    TRY(llama_extend(s->model, s->prompt.items, s->prompt.count,
+                     (llama_result){path ? s->logits : NULL, &s->next}));
     s->first_seconds = clock_seconds() - start;
     if (path) {
         rlxvk_shape shape = RLXVK_SHAPE(llama_configuration(s->model)->vocabulary);
@@ -186,7 +206,8 @@ static rlxvk_status time_prompt(session *s)
     uint32_t token;
     double start = clock_seconds();
     rlxvk_status status;
-    TRY(llama_prefill(s->model, s->prompt.items, s->prompt.count, (llama_result){NULL, &token}));
+    llama_rewind(s->model);
+    TRY(llama_extend(s->model, s->prompt.items, s->prompt.count, (llama_result){NULL, &token}));
     s->prompt_seconds = clock_seconds() - start;
 error:
     return status;
@@ -315,7 +336,7 @@ static rlxvk_status print_results(const session *s)
            "decode %zu tokens, %.1f tokens/s; %s; %u + %u GPU dispatches, %u host ops]\n",
            s->load_seconds - report.compile_seconds, report.compile_seconds, s->first_seconds,
            s->prompt.count, rate((double)s->prompt.count, s->prompt_seconds), s->made.count,
-           rate((double)s->timed_steps, s->decode_seconds), device.name, report.prefill_dispatches,
+           rate((double)s->timed_steps, s->decode_seconds), device.name, report.chunk_dispatches,
            report.decode_dispatches, report.host_ops);
     return RLXVK_OK;
 }

@@ -1,28 +1,43 @@
 /*
- * A model as two executables over one set of weights and caches: the prompt's and the decode
- * step's. Whichever ran last has left the caches' content for the next. Rows of the cache at and
- * after `position` are never read.
+ * A model as executables over one set of weights and caches: the step's, which owns them, and those
+ * of chunks by length, compiled when first needed. Whichever ran last has left the caches' content
+ * for the next. Rows of the cache at and after `position` are never read.
  */
 #include "cli/clock.h"
 #include "model/llama_internal.h"
 
-enum { CAPACITY_UNIT = 64 };
-
-static rlxvk_status plan_lengths(llama *m, uint64_t prompt_length, uint64_t new_tokens)
+static rlxvk_status plan_capacity(llama *m, const llama_options *options)
 {
-    uint64_t total, context = (uint64_t)m->config.context;
-    if (prompt_length == 0)
-        return status_fail(RLXVK_E_RANGE, "llama: an empty prompt; give at least one token");
-    if (!size_add(prompt_length, new_tokens, &total) || total > context)
-        return status_fail(
-            RLXVK_E_RANGE,
-            "llama: %llu prompt tokens and %llu new ones exceed the model's context of %llu",
-            (unsigned long long)prompt_length, (unsigned long long)new_tokens,
-            (unsigned long long)context);
-    m->prompt_length = (int64_t)prompt_length;
-    m->capacity = (int64_t)MIN(round_up(total, CAPACITY_UNIT), context);
-    m->tokens = memory_zeroed(prompt_length, sizeof *m->tokens);
-    return m->tokens ? RLXVK_OK : status_fail_memory("prompt");
+    uint64_t context = (uint64_t)m->config.context;
+    uint64_t capacity = options->capacity ? options->capacity : context;
+    if (capacity > context)
+        return status_fail(RLXVK_E_RANGE,
+                           "llama: a sequence of %llu tokens exceeds the model's context of %llu",
+                           (unsigned long long)capacity, (unsigned long long)context);
+    m->capacity = (int64_t)capacity;
+    return RLXVK_OK;
+}
+
+static uint64_t cache_bytes(const llama *m)
+{
+    const llama_config *c = &m->config;
+    return 2 * sizeof(float) * (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->capacity);
+}
+
+/* Before anything is uploaded; what does not fit is told by the driver later at the latest. */
+static rlxvk_status check_memory(const llama *m, const gguf_file *file, uint64_t device_bytes)
+{
+    uint64_t weights = 0;
+    for (uint64_t i = 0; i < file->tensor_count; i++)
+        weights += file->tensors[i].size;
+    if (device_bytes == 0 || weights + cache_bytes(m) <= device_bytes)
+        return RLXVK_OK;
+    return status_fail(
+        RLXVK_E_TOO_LARGE,
+        "llama: weights of %llu MiB and a cache of %llu MiB, for %lld tokens, exceed "
+        "the device's memory of %llu MiB; ask for a smaller context",
+        (unsigned long long)(weights >> 20), (unsigned long long)(cache_bytes(m) >> 20),
+        (long long)m->capacity, (unsigned long long)(device_bytes >> 20));
 }
 
 /* Rows not yet written are masked, but a mask does not stop what is no number. */
@@ -31,95 +46,82 @@ static rlxvk_status clear_caches(llama *m)
     const llama_config *c = &m->config;
     size_t count = (size_t)(c->kv_heads * m->capacity * c->head_dim);
     float *zeros = memory_zeroed(count, sizeof *zeros);
-    char name[CACHE_NAME];
     rlxvk_status status = RLXVK_OK;
     if (!zeros)
         return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
-        llama_cache_name(name, i % 2, i / 2);
-        TRY(rlxvk_bind_handle(m->prefill, name, zeros, count));
-        TRY(rlxvk_unbind_handle(m->prefill, name)); /* keeps the content, drops the host's copy */
+        TRY(rlxvk_bind_handle(m->decode, m->cache_names[i], zeros, count));
+        /* keeps the content, drops the host's copy */
+        TRY(rlxvk_unbind_handle(m->decode, m->cache_names[i]));
     }
 error:
     memory_free(zeros);
     return status;
 }
 
-/* Takes the graph over. */
-static rlxvk_status compile(llama *m, rlxvk_context *context, rlxvk_graph *graph,
-                            const rlxvk_compile_options *options, rlxvk_executable **out)
-{
-    double start = clock_seconds();
-    rlxvk_status status = rlxvk_compile(context, graph, options, out);
-    m->compile_seconds += clock_seconds() - start;
-    rlxvk_graph_destroy(graph);
-    return status;
-}
+/* ---- Graphs ---- */
 
-static rlxvk_status compile_prefill(llama *m, rlxvk_context *context)
-{
-    rlxvk_graph *graph = NULL;
-    rlxvk_status status;
-    TRY(llama_build_graph(m, m->prompt_length, false, &graph));
-    TRY(compile(m, context, graph, NULL, &m->prefill));
-error:
-    return status;
-}
-
-static rlxvk_status cache_names(llama *m, const char ***out)
+static rlxvk_status name_caches(llama *m)
 {
     size_t count = 2 * (size_t)m->config.blocks;
-    const char **names = arena_allocate(&m->memory, count * sizeof *names);
-    for (size_t i = 0; names && i < count; i++) {
+    m->cache_names = arena_allocate(&m->memory, count * sizeof *m->cache_names);
+    for (size_t i = 0; m->cache_names && i < count; i++) {
         char *name = arena_allocate(&m->memory, CACHE_NAME);
         if (!name)
             return status_fail_memory("cache names");
         llama_cache_name(name, i % 2, (int64_t)i / 2);
-        names[i] = name;
+        m->cache_names[i] = name;
     }
-    *out = names;
-    return names ? RLXVK_OK : status_fail_memory("cache names");
+    return m->cache_names ? RLXVK_OK : status_fail_memory("cache names");
 }
 
-static rlxvk_status compile_decode(llama *m, rlxvk_context *context)
+static rlxvk_status compile(llama *m, llama_kind kind, int64_t rows, rlxvk_executable **out)
 {
+    rlxvk_compile_options options = {0};
     rlxvk_graph *graph = NULL;
-    rlxvk_compile_options options = {.share_with = m->prefill,
-                                     .shared_input_count = 2 * (size_t)m->config.blocks};
-    const char **names;
+    double start = clock_seconds();
     rlxvk_status status;
-    TRY(cache_names(m, &names));
-    options.shared_inputs = names;
-    TRY(llama_build_graph(m, 1, true, &graph));
-    TRY(compile(m, context, graph, &options, &m->decode));
+    if (m->decode) {
+        options.share_with = m->decode;
+        options.shared_inputs = m->cache_names;
+        options.shared_input_count = 2 * (size_t)m->config.blocks;
+    }
+    TRY(llama_build_graph(m, kind, rows, &graph));
+    TRY(rlxvk_compile(m->context, graph, &options, out));
 error:
+    rlxvk_graph_destroy(graph);
+    m->compile_seconds += clock_seconds() - start;
     return status;
 }
 
-rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t prompt_length,
-                        uint64_t new_tokens, const rlxvk_sample_options *sampling, uint64_t seed,
+rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const llama_options *options,
                         llama **out)
 {
+    static const llama_options defaults = {0};
     rlxvk_device_info device;
     rlxvk_plan_report loaded;
     llama *m = memory_zeroed(1, sizeof *m);
     rlxvk_status status;
     if (!m)
         return status_fail_memory("model");
+    if (!options)
+        options = &defaults;
     rlxvk_context_device(context, &device);
-    m->seed = seed;
-    if (sampling)
-        m->sampling = *sampling;
+    m->context = context;
+    m->seed = options->seed;
+    if (options->sampling)
+        m->sampling = *options->sampling;
     TRY(llama_read_config(file, &m->config));
-    TRY(plan_lengths(m, prompt_length, new_tokens));
+    TRY(plan_capacity(m, options));
+    TRY(check_memory(m, file, device.device_memory_bytes));
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
-    TRY(compile_prefill(m, context));
-    TRY(llama_upload(m, m->prefill));
+    TRY(name_caches(m));
+    TRY(compile(m, LLAMA_STEP, 1, &m->decode));
+    TRY(llama_upload(m, m->decode));
     TRY(clear_caches(m));
-    TRY(compile_decode(m, context));
+    llama_rewind(m);
     rlxvk_executable_plan(m->decode, &loaded);
     m->loaded_submissions = loaded.submissions;
-    m->weights = (llama_weights){0};
     *out = m;
     return RLXVK_OK;
 error:
@@ -131,9 +133,10 @@ void llama_destroy(llama *m)
 {
     if (!m)
         return;
+    for (int kind = 0; kind < LLAMA_KINDS; kind++)
+        for (int i = 0; i < CHUNK_LENGTHS; i++)
+            rlxvk_executable_destroy(m->chunks[kind][i]);
     rlxvk_executable_destroy(m->decode);
-    rlxvk_executable_destroy(m->prefill);
-    memory_free(m->tokens);
     arena_destroy(&m->memory);
     memory_free(m);
 }
@@ -143,18 +146,38 @@ const llama_config *llama_configuration(const llama *m)
     return &m->config;
 }
 
-static rlxvk_status check_token(const llama *m, uint32_t id)
+/* ---- Runs ---- */
+
+void llama_rewind(llama *m)
 {
-    if (id < (uint64_t)m->config.vocabulary)
-        return RLXVK_OK;
-    return status_fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld", id,
-                       (long long)m->config.vocabulary);
+    m->position = 0;
+    m->draws = 0;
 }
 
-/* Runs one of the two graphs and reads what is asked for. */
+static rlxvk_status check_room(const llama *m, size_t count)
+{
+    if (count > 0 && count <= (uint64_t)(m->capacity - m->position))
+        return RLXVK_OK;
+    return status_fail(RLXVK_E_RANGE,
+                       "llama: %zu tokens from position %lld on; takes one or more, and the cache "
+                       "was made for %lld",
+                       count, (long long)m->position, (long long)m->capacity);
+}
+
+static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] >= (uint64_t)m->config.vocabulary)
+            return status_fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld",
+                               ids[i], (long long)m->config.vocabulary);
+    return RLXVK_OK;
+}
+
+/* Runs a graph, whose draw is the next, and reads what is asked for. */
 static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
                         llama_result result)
 {
+    rlxvk_rng_options rng = {.seed = m->seed, .step = m->draws};
     float token;
     rlxvk_run_output outputs[2];
     size_t wanted = 0;
@@ -165,6 +188,7 @@ static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *in
                                                .length = (size_t)m->config.vocabulary};
     if (result.token)
         outputs[wanted++] = (rlxvk_run_output){.index = 1, .buffer = &token, .length = 1};
+    TRY(rlxvk_set_rng(e, &rng));
     TRY(rlxvk_run(e, inputs, count, outputs, wanted));
     if (result.token)
         *result.token = (uint32_t)token;
@@ -172,59 +196,127 @@ error:
     return status;
 }
 
-rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count, llama_result result)
+/* The graph of a chunk that holds `count` tokens from `position` on, and its rows. */
+static rlxvk_status find_chunk(llama *m, int64_t position, size_t count, int64_t *out_rows,
+                               rlxvk_executable **out)
 {
-    rlxvk_run_input input = {.name = "tokens", .data = m->tokens, .length = count};
-    rlxvk_rng_options rng = {.seed = m->seed};
-    rlxvk_status status;
-    if (count != (size_t)m->prompt_length)
-        return status_fail(RLXVK_E_LENGTH,
-                           "llama: a prompt of %zu tokens; the model was loaded for %lld", count,
-                           (long long)m->prompt_length);
-    for (size_t i = 0; i < count; i++) {
-        TRY(check_token(m, ids[i]));
-        m->tokens[i] = (float)ids[i];
-    }
-    TRY(rlxvk_set_rng(m->prefill, &rng));
-    rng = (rlxvk_rng_options){.seed = m->seed, .step = 1, .advance_per_run = true};
-    TRY(rlxvk_set_rng(m->decode, &rng));
-    TRY(run(m, m->prefill, &input, 1, result));
-    m->position = (int64_t)count;
+    llama_kind kind = position == 0 ? LLAMA_OPENING : LLAMA_CHUNK;
+    int length = 0;
+    rlxvk_status status = RLXVK_OK;
+    while (count > (size_t)SMALLEST_CHUNK << length)
+        length++;
+    *out_rows = MIN((int64_t)SMALLEST_CHUNK << length, m->capacity);
+    rlxvk_executable **chunk = &m->chunks[kind][length];
+    if (!*chunk)
+        TRY(compile(m, kind, *out_rows, chunk));
+    m->last_chunk = *out = *chunk;
 error:
     return status;
 }
 
-rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
+/* Pads with the last token: as good a number as any that the prompt leads to. */
+static rlxvk_status run_chunk(llama *m, const uint32_t *ids, size_t count, llama_result result)
+{
+    float position = (float)m->position, last = (float)count - 1;
+    rlxvk_executable *chunk;
+    int64_t rows;
+    rlxvk_status status;
+    TRY(find_chunk(m, m->position, count, &rows, &chunk));
+    for (size_t i = 0; i < (size_t)rows; i++)
+        m->tokens[i] = (float)ids[MIN(i, count - 1)];
+    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = m->tokens, .length = (size_t)rows},
+                                      {.name = "last", .data = &last, .length = 1},
+                                      {.name = "position", .data = &position, .length = 1}};
+    TRY(run(m, chunk, inputs, m->position ? 3 : 2, result));
+    m->position += (int64_t)count;
+error:
+    return status;
+}
+
+static rlxvk_status run_step(llama *m, uint32_t id, llama_result result)
 {
     float token = (float)id, position = (float)m->position;
-    rlxvk_run_input inputs[] = {{.name = "tokens", .data = &token, .length = 1},
-                                {.name = "position", .data = &position, .length = 1}};
+    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = &token, .length = 1},
+                                      {.name = "position", .data = &position, .length = 1}};
     rlxvk_status status;
-    TRY(check_token(m, id));
-    if (m->position >= m->capacity)
-        return status_fail(RLXVK_E_RANGE,
-                           "llama: position %lld; the cache was made for %lld tokens",
-                           (long long)m->position, (long long)m->capacity);
     TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), result));
     m->position++;
 error:
     return status;
 }
 
+/* How many of `count` tokens the next run takes; a single one runs as a step. */
+static size_t chunk_length(size_t count)
+{
+    return MIN(count, (size_t)LARGEST_CHUNK);
+}
+
+rlxvk_status llama_prepare(llama *m, size_t count)
+{
+    rlxvk_executable *chunk;
+    int64_t rows, position = m->position;
+    rlxvk_status status;
+    TRY(check_room(m, count));
+    for (size_t n; count > 0; count -= n, position += (int64_t)n) {
+        n = chunk_length(count);
+        if (n > 1)
+            TRY(find_chunk(m, position, n, &rows, &chunk));
+    }
+error:
+    return status;
+}
+
+rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count, llama_result result)
+{
+    rlxvk_status status;
+    TRY(check_room(m, count));
+    TRY(check_tokens(m, ids, count));
+    for (size_t n; count > 0; count -= n, ids += n) {
+        n = chunk_length(count);
+        llama_result wanted = n == count ? result : (llama_result){NULL, NULL};
+        TRY(n > 1 ? run_chunk(m, ids, n, wanted) : run_step(m, *ids, wanted));
+    }
+    m->draws++;
+error:
+    return status;
+}
+
+rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
+{
+    return llama_extend(m, &id, 1, result);
+}
+
+/* ---- Report ---- */
+
+static void add_report(rlxvk_executable *e, llama_report *out)
+{
+    rlxvk_plan_report plan;
+    rlxvk_memory_report memory;
+    if (!e)
+        return;
+    rlxvk_executable_plan(e, &plan);
+    rlxvk_executable_memory(e, &memory);
+    out->graphs++;
+    out->host_ops += plan.host_steps;
+    out->device_bytes += memory.scratch_bytes;
+}
+
 void llama_usage(const llama *m, llama_report *out)
 {
-    rlxvk_plan_report prefill, decode;
-    rlxvk_memory_report first, second;
-    rlxvk_executable_plan(m->prefill, &prefill);
-    rlxvk_executable_plan(m->decode, &decode);
-    rlxvk_executable_memory(m->prefill, &first);
-    rlxvk_executable_memory(m->decode, &second);
-    *out = (llama_report){.prefill_dispatches = prefill.dispatches,
-                          .decode_dispatches = decode.dispatches,
-                          .host_ops = prefill.host_steps + decode.host_steps,
-                          .decode_runs = decode.runs,
-                          .decode_submissions = decode.submissions - m->loaded_submissions,
-                          .device_bytes = first.weight_bytes + first.state_bytes +
-                                          first.scratch_bytes + second.scratch_bytes,
+    rlxvk_plan_report step, chunk = {0};
+    rlxvk_memory_report memory;
+    rlxvk_executable_plan(m->decode, &step);
+    rlxvk_executable_memory(m->decode, &memory);
+    if (m->last_chunk)
+        rlxvk_executable_plan(m->last_chunk, &chunk);
+    *out = (llama_report){.chunk_dispatches = chunk.dispatches,
+                          .decode_dispatches = step.dispatches,
+                          .decode_runs = step.runs,
+                          .decode_submissions = step.submissions - m->loaded_submissions,
+                          .device_bytes = memory.weight_bytes + memory.state_bytes,
                           .compile_seconds = m->compile_seconds};
+    add_report(m->decode, out);
+    for (int kind = 0; kind < LLAMA_KINDS; kind++)
+        for (int i = 0; i < CHUNK_LENGTHS; i++)
+            add_report(m->chunks[kind][i], out);
 }

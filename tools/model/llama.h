@@ -2,9 +2,10 @@
  * A llama-architecture model of a GGUF file on one device: rotary attention with grouped heads over
  * a resident key/value cache, gated feed-forward blocks, RMS norms.
  *
- * The prompt runs as one graph of all its rows, every further token as a graph of one row; both are
- * compiled by llama_load and share weights and cache. A token's run uploads its id and position and
- * reads back the next token, chosen on the device, or the logits where they are asked for.
+ * Prompts run in chunks of a few fixed lengths, every further token by itself. The graph of a chunk
+ * is compiled when one of its length is first run; all share weights and cache. A token's run
+ * uploads its id and position and reads back the next token, chosen on the device, or the logits
+ * where they are asked for.
  */
 #ifndef RLXVK_LLAMA_H
 #define RLXVK_LLAMA_H
@@ -31,18 +32,22 @@ RLXVK_MUST_CHECK rlxvk_status llama_read_config(const gguf_file *file, llama_con
 
 typedef struct llama llama;
 
+/* Zero means the default. */
+typedef struct llama_options {
+    uint64_t capacity;                    /* most tokens of a sequence; the model's context */
+    const rlxvk_sample_options *sampling; /* how tokens are chosen; NULL: greedy */
+    uint64_t seed;                        /* of random numbers, drawn anew at every position */
+} llama_options;
+
 /*
- * Compiles for prompts of exactly `prompt_length` tokens and up to `new_tokens` decode steps after
- * it, and uploads the weights; the file may be closed afterwards. Tokens are chosen by `sampling`
- * (NULL: greedy) with random numbers of `seed`, drawn anew at every position. The context must
- * outlive the model. E_RANGE: prompt and new tokens exceed the context length; E_UNKNOWN_NAME,
- * E_SHAPE: a tensor is missing or has other dims than the metadata say; E_UNSUPPORTED: as
- * llama_read_config, or tensors of types that no kernel reads (listed); else as rlxvk_compile.
+ * Compiles the step and uploads the weights. Context and file must outlive the model. `options` may
+ * be NULL. E_RANGE: a capacity above the model's context; E_TOO_LARGE: weights and cache exceed the
+ * device's memory; E_UNKNOWN_NAME, E_SHAPE: a tensor is missing or has other dims than the metadata
+ * say; E_UNSUPPORTED: as llama_read_config, or tensors of types that no kernel reads (listed); else
+ * as rlxvk_compile.
  */
 RLXVK_MUST_CHECK rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file,
-                                         uint64_t prompt_length, uint64_t new_tokens,
-                                         const rlxvk_sample_options *sampling, uint64_t seed,
-                                         llama **out);
+                                         const llama_options *options, llama **out);
 void llama_destroy(llama *m); /* takes NULL */
 
 const llama_config *llama_configuration(const llama *m);
@@ -53,19 +58,25 @@ typedef struct llama_result {
     uint32_t *token; /* the next one, chosen on the device */
 } llama_result;
 
-/* Runs a prompt from position 0; may be called again for another one of the same length.
- * E_LENGTH: not prompt_length ids; E_INDEX_OOB: an id outside the vocabulary. */
-RLXVK_MUST_CHECK rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count,
-                                            llama_result result);
-/* Appends one token to the sequence. E_RANGE: the cache is full; E_INDEX_OOB. */
+/* Appends tokens to the sequence, as many as the cache holds, one or more; the result is the last
+ * one's. E_RANGE: the cache is full, or no token; E_INDEX_OOB: an id outside the vocabulary; else
+ * as rlxvk_compile and rlxvk_run. */
+RLXVK_MUST_CHECK rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count,
+                                           llama_result result);
+/* Compiles what extending by `count` tokens needs and has not been used yet. As llama_extend. */
+RLXVK_MUST_CHECK rlxvk_status llama_prepare(llama *m, size_t count);
+/* llama_extend by one token. */
 RLXVK_MUST_CHECK rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result);
+/* Back to an empty sequence. */
+void llama_rewind(llama *m);
 
 typedef struct llama_report {
-    uint32_t prefill_dispatches, decode_dispatches; /* GPU dispatches of a run */
-    uint32_t host_ops;                              /* steps on the host, both graphs */
-    uint64_t decode_runs, decode_submissions;       /* so far */
-    uint64_t device_bytes;                          /* weights, cache, scratch */
-    double compile_seconds; /* of llama_load: plans, pipelines, command buffers of both graphs */
+    uint32_t chunk_dispatches, decode_dispatches; /* GPU dispatches of the last chunk; of a step */
+    uint32_t graphs;                              /* compiled so far */
+    uint32_t host_ops;                            /* steps on the host, all graphs */
+    uint64_t decode_runs, decode_submissions;     /* so far */
+    uint64_t device_bytes;                        /* weights, cache, scratch */
+    double compile_seconds; /* plans, pipelines, command buffers of the graphs so far */
 } llama_report;
 void llama_usage(const llama *m, llama_report *out);
 

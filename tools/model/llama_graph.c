@@ -1,28 +1,19 @@
 /*
- * The model as a graph, for all rows of a prompt at once or for one further token.
+ * The model as a graph: for a chunk of a prompt, from position 0 or any other on, or for one
+ * further token.
  *
  *   x = embedding[tokens]
  *   each block: x += Wo attention(rope(Wq h), rope(Wk h), Wv h), h = rms_norm(x)
  *               x += Wdown (silu(Wgate h) * Wup h),             h = rms_norm(x)
  *   logits = Wout rms_norm(x)
  *
- * New keys and values go into the caches, [kv heads, capacity, head size], in place. A prompt
- * starts at position 0, so its rows see each other alone and attention reads the rows themselves; a
- * further token reads the whole cache under a mask made on the device from its position.
+ * New keys and values go into the caches, [kv heads, capacity, head size], in place. The rows of an
+ * opening see each other alone, and attention reads the rows themselves; all others read the whole
+ * cache under a mask made on the device from their positions.
  */
-#include "model/llama_internal.h"
+#include "model/llama_builder.h"
 
 #include <stdio.h>
-
-typedef struct builder {
-    rlxvk_graph *graph;
-    const llama *model;
-    const llama_config *config;
-    int64_t rows;
-    bool decode;
-    rlxvk_status status; /* of what is not the graph's own */
-    rlxvk_tensor embedding, position, mask, cosines, sines;
-} builder;
 
 void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block)
 {
@@ -145,7 +136,9 @@ static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
     project(b, &b->model->weights.blocks[block].query_key_value, x, part);
     cache[0] = store(b, false, block, part[1]);
     cache[1] = store(b, true, block, part[2]);
-    if (b->decode) {
+    if (b->kind == LLAMA_CHUNK) {
+        y = llama_chunk_attention(b, part[0], cache);
+    } else if (b->kind == LLAMA_STEP) {
         rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BHSD, .mask = RLXVK_MASK_CUSTOM};
         rlxvk_shape whole = RLXVK_SHAPE(1, kv, b->model->capacity, d);
         y = rlxvk_attention(g, rlxvk_reshape(g, part[0], RLXVK_SHAPE(1, h, 1, d)),
@@ -177,14 +170,14 @@ static rlxvk_tensor feed_forward(builder *b, const llama_block *block, rlxvk_ten
     return apply_linear(b, &block->down, y);
 }
 
-/* Only the last row of the last block is asked for: all others end with their keys and values. */
+/* Only the last token of the last block is asked for: all others end with their keys and values. */
 static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 {
     const llama_block *block = &b->model->weights.blocks[index];
     rlxvk_tensor y = attend(b, index, normalize(b, x, block->attention_norm));
-    if (index == b->config->blocks - 1 && b->rows > 1) {
-        y = rlxvk_narrow(b->graph, y, 0, b->rows - 1, 1);
-        x = rlxvk_narrow(b->graph, x, 0, b->rows - 1, 1);
+    if (index == b->config->blocks - 1 && b->kind != LLAMA_STEP) {
+        y = rlxvk_gather(b->graph, y, b->last, 0);
+        x = rlxvk_gather(b->graph, x, b->last, 0);
     }
     x = rlxvk_add(b->graph, x, apply_linear(b, &block->attention_output, y));
     y = feed_forward(b, block, normalize(b, x, block->ffn_norm));
@@ -193,30 +186,6 @@ static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 
 /* ---- What all blocks share ---- */
 
-/* 1 for the cache's rows up to the position, less those that have left the window. */
-static rlxvk_tensor decode_mask(builder *b)
-{
-    rlxvk_graph *g = b->graph;
-    int64_t capacity = b->model->capacity;
-    float window = (float)b->config->window;
-    float *counting = memory_zeroed((size_t)capacity, sizeof *counting);
-    if (!counting) {
-        b->status = status_fail_memory("decode mask");
-        return RLXVK_NONE;
-    }
-    for (int64_t i = 0; i < capacity; i++)
-        counting[i] = (float)i;
-    rlxvk_tensor rows = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, capacity), counting,
-                                       (size_t)capacity * sizeof *counting);
-    memory_free(counting);
-    rlxvk_tensor position = rlxvk_reshape(g, b->position, RLXVK_SHAPE(1, 1));
-    rlxvk_tensor mask = rlxvk_le(g, rows, position);
-    if (b->config->window == 0 || b->config->window >= capacity)
-        return mask;
-    rlxvk_tensor length = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, 1), &window, sizeof window);
-    return rlxvk_mul(g, mask, rlxvk_gt(g, rows, rlxvk_sub(g, position, length)));
-}
-
 static void place(builder *b)
 {
     static const float start = 0;
@@ -224,21 +193,24 @@ static void place(builder *b)
     int64_t half = b->config->rotated / 2;
     rlxvk_tensor table =
         rlxvk_param(g, ROPE_TABLE, RLXVK_F32, RLXVK_SHAPE(b->model->capacity, b->config->rotated));
-    if (b->decode) {
-        b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(1));
-        b->mask = decode_mask(b);
-        table = rlxvk_gather(g, table, b->position, 0);
-    } else {
+    if (b->kind != LLAMA_STEP)
+        b->last = rlxvk_input(g, "last", RLXVK_F32, RLXVK_SHAPE(1));
+    if (b->kind == LLAMA_OPENING) {
         b->position = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &start, sizeof start);
         table = rlxvk_narrow(g, table, 0, 0, b->rows);
+    } else {
+        b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_tensor positions = llama_positions(b);
+        b->mask = llama_mask(b, positions);
+        table = rlxvk_gather(g, table, positions, 0);
     }
     b->cosines = rlxvk_narrow(g, table, 1, 0, half);
     b->sines = rlxvk_narrow(g, table, 1, half, half);
 }
 
-rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_graph **out)
+rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out)
 {
-    builder b = {.model = m, .config = &m->config, .rows = rows, .decode = decode};
+    builder b = {.model = m, .config = &m->config, .kind = kind, .rows = rows};
     rlxvk_status status;
     TRY(rlxvk_graph_create(&b.graph));
     rlxvk_tensor x = embed(&b);

@@ -39,15 +39,30 @@ typedef struct llama_weights {
     llama_block *blocks;
 } llama_weights;
 
+/* What a graph runs. */
+typedef enum llama_kind {
+    LLAMA_STEP,    /* one token anywhere */
+    LLAMA_OPENING, /* a chunk from position 0 on */
+    LLAMA_CHUNK,   /* a chunk from any position on */
+    LLAMA_KINDS
+} llama_kind;
+
+/* Chunks are 8, 16, .. 512 rows long, and no longer than the cache. */
+enum { CHUNK_LENGTHS = 7, SMALLEST_CHUNK = 8, LARGEST_CHUNK = SMALLEST_CHUNK << 6 };
+
 struct llama {
     llama_config config;
-    llama_weights weights; /* points into the file: for llama_load only */
-    int64_t prompt_length, capacity, position;
+    llama_weights weights; /* points into the file */
+    rlxvk_context *context;
+    int64_t capacity, position;
     rlxvk_sample_options sampling;
-    uint64_t seed;
-    float *tokens; /* prompt_length of them, as the device takes them */
-    rlxvk_executable *prefill, *decode;
-    double compile_seconds;      /* of both */
+    uint64_t seed, draws;                                 /* tokens chosen since position 0 */
+    rlxvk_executable *decode;                             /* owns weights and caches */
+    rlxvk_executable *chunks[LLAMA_KINDS][CHUNK_LENGTHS]; /* NULL: not used yet */
+    rlxvk_executable *last_chunk;                         /* that ran; NULL: none */
+    const char **cache_names;
+    float tokens[LARGEST_CHUNK]; /* as the device takes them */
+    double compile_seconds;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
 };
@@ -62,10 +77,11 @@ bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype);
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
 
 /*
- * The graph of `rows` tokens. Inputs: "tokens" [rows]; the caches; decode graphs also have
- * "position" [1]. The others start at position 0. Output 0: logits [1, vocabulary] of the last row.
+ * The graph of `rows` tokens; a step's are 1. Inputs: "tokens" [rows]; the caches; "position" [1]
+ * of the first row, but for openings; of chunks "last" [1], the row whose logits count. Output 0:
+ * logits [1, vocabulary]; output 1: the token chosen by them.
  */
-rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_graph **out);
+rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out);
 
 #define ROPE_TABLE "rope.table" /* param [capacity, rotated]: a row's cosines, then its sines */
 #define CACHE_NAME 32

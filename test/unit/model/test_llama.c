@@ -13,7 +13,7 @@
 
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
-enum { MOST_VALUES = 512, NEW_TOKENS = 48 };
+enum { MOST_VALUES = 512, LENGTH = 256 };
 
 #define assert_ok(call)                                                                            \
     do {                                                                                           \
@@ -129,13 +129,14 @@ static void check_golden(const gguf_file *file, const char *json, const char *en
     read_numbers(json, entry, "margin", &want.margin);
     for (size_t i = 0; i < want.ids.count; i++)
         ids[i] = (uint32_t)want.ids.values[i];
-    assert_ok(llama_load(context, file, want.ids.count, NEW_TOKENS, NULL, 0, &m));
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = LENGTH}, &m));
     assert_int_equal(llama_configuration(m)->vocabulary, want.logits.count);
-    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, &chosen}));
+    assert_ok(llama_extend(m, ids, want.ids.count, (llama_result){logits, &chosen}));
     check_logits(logits, &want.logits, entry);
     check_tokens(m, logits, chosen, want.logits.count, &want);
     check_report(m);
-    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, NULL}));
+    llama_rewind(m);
+    assert_ok(llama_extend(m, ids, want.ids.count, (llama_result){logits, NULL}));
     check_logits(logits, &want.logits, entry);
     llama_destroy(m);
 }
@@ -179,7 +180,7 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
         copy_file("test/data/docs-5m-f16.gguf", path);
         assert_ok(gguf_result(gguf_open(path, &file)));
         assert_int_equal(truncate(path, length), 0);
-        assert_int_equal(llama_load(context, file, 2, 2, NULL, 0, &m), RLXVK_E_FILE);
+        assert_int_equal(llama_load(context, file, NULL, &m), RLXVK_E_FILE);
         assert_non_null(strstr(rlxvk_last_error(), path));
         gguf_close(file);
     }
@@ -194,6 +195,7 @@ typedef struct small_model {
     builder b;
     uint64_t payload;
     size_t tensors;
+    uint32_t context;         /* 0: 100 */
     bool tied, biased, mixed; /* mixed: keys as halves, so that nothing joins with them */
 } small_model;
 
@@ -229,7 +231,7 @@ static void add_keys(small_model *m)
     builder *b = &m->b;
     put_text(b, "general.architecture", "llama");
     put_u32(b, "llama.block_count", BLOCKS);
-    put_u32(b, "llama.context_length", 100);
+    put_u32(b, "llama.context_length", m->context ? m->context : 100);
     put_u32(b, "llama.embedding_length", WIDTH);
     put_u32(b, "llama.feed_forward_length", FFN);
     put_u32(b, "llama.attention.head_count", HEADS);
@@ -281,34 +283,43 @@ static gguf_file *make_small_model(small_model *m)
     return file;
 }
 
-/* The last logits of a prompt of `count` ids, of which the last `steps` run one by one. */
-static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, size_t steps,
-                      float *logits)
+/* The last logits of `count` ids, of which all but the last `steps` come in chunks of up to
+ * `chunk`, and these one by one. */
+static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, size_t chunk,
+                      size_t steps, float *logits)
 {
     llama *m = NULL;
-    assert_ok(llama_load(context, file, count - steps, steps, NULL, 0, &m));
-    assert_ok(llama_prefill(m, ids, count - steps, (llama_result){logits, NULL}));
-    for (size_t i = count - steps; i < count; i++)
-        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50}, &m));
+    for (size_t at = 0, n; at < count; at += n) {
+        n = at < count - steps ? MIN(chunk, count - steps - at) : 1;
+        assert_ok(llama_prepare(m, n));
+        assert_ok(llama_extend(m, ids + at, n, (llama_result){logits, NULL}));
+    }
     check_report(m);
     llama_destroy(m);
 }
 
+enum { LONG_PROMPT = 49 };
+
+/* All at once; in chunks, padded or not, that lie anywhere; token by token. */
 static void compare_paths(bool tied, bool biased, bool mixed)
 {
     static small_model m;
-    static const uint32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
-    float whole[WORDS], stepped[WORDS];
+    static const size_t chunks[][2] = {{49, 1}, {30, 6}, {8, 0}, {5, 11}, {47, 0}, {1, 0}};
+    uint32_t ids[LONG_PROMPT];
+    float whole[WORDS], parted[WORDS];
     memset(&m, 0, sizeof m);
     m.tied = tied, m.biased = biased, m.mixed = mixed;
+    for (size_t i = 0; i < LONG_PROMPT; i++)
+        ids[i] = (uint32_t)(i * i + 3 * i + i / 7) % WORDS;
     gguf_file *file = make_small_model(&m);
-    run_small(file, ids, ARRAY_COUNT(ids), 0, whole);
-    for (size_t steps = 1; steps < ARRAY_COUNT(ids); steps += 5) {
-        run_small(file, ids, ARRAY_COUNT(ids), steps, stepped);
+    run_small(file, ids, LONG_PROMPT, LONG_PROMPT, 0, whole);
+    for (size_t c = 0; c < ARRAY_COUNT(chunks); c++) {
+        run_small(file, ids, LONG_PROMPT, chunks[c][0], chunks[c][1], parted);
         for (size_t i = 0; i < WORDS; i++)
-            if (!(fabsf(whole[i] - stepped[i]) <= 1e-5f * (1 + fabsf(whole[i]))))
-                fail_msg("%zu steps, logit %zu: %g in one run, %g in steps", steps, i,
-                         (double)whole[i], (double)stepped[i]);
+            if (!(fabsf(whole[i] - parted[i]) <= 1e-5f * (1 + fabsf(whole[i]))))
+                fail_msg("chunks of %zu, then %zu steps, logit %zu: %g, not %g", chunks[c][0],
+                         chunks[c][1], i, (double)parted[i], (double)whole[i]);
     }
     gguf_close(file);
 }
@@ -335,13 +346,13 @@ static void test_allocation_failure(void **state)
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     first = memory_allocation_count();
-    assert_ok(llama_load(context, file, 3, 3, NULL, 0, &m));
+    assert_ok(llama_load(context, file, NULL, &m));
     total = memory_allocation_count() - first;
     llama_destroy(m);
     for (uint64_t n = 1; n <= total; n += n < 40 ? 1 : 1 + total / 60) {
         m = NULL;
         memory_fail_at(n);
-        rlxvk_status status = llama_load(context, file, 3, 3, NULL, 0, &m);
+        rlxvk_status status = llama_load(context, file, NULL, &m);
         memory_fail_at(0);
         if (status == RLXVK_OK) /* a pipeline cache or the like did without */
             llama_destroy(m);
@@ -421,7 +432,7 @@ static void test_refusals(void **state)
         memcpy(bytes, content.data, content.length);
         apply_patch(bytes, content.length, &patches[i]);
         assert_ok(gguf_result(gguf_parse(bytes, content.length, NULL, &file)));
-        rlxvk_status status = llama_load(context, file, 4, 4, NULL, 0, &m);
+        rlxvk_status status = llama_load(context, file, NULL, &m);
         if (status != patches[i].status || !strstr(rlxvk_last_error(), patches[i].mentions))
             fail_msg("patch %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
         assert_null(m);
@@ -472,19 +483,87 @@ static void test_lengths(void **state)
     llama *m = NULL;
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
-    assert_int_equal(llama_load(context, file, 0, 4, NULL, 0, &m), RLXVK_E_RANGE);
-    assert_int_equal(llama_load(context, file, 99, 2, NULL, 0, &m), RLXVK_E_RANGE);
-    assert_int_equal(llama_load(context, file, 2, UINT64_MAX, NULL, 0, &m), RLXVK_E_RANGE);
+    assert_int_equal(llama_load(context, file, &(llama_options){.capacity = 101}, &m),
+                     RLXVK_E_RANGE);
     assert_null(m);
-    assert_ok(llama_load(context, file, 2, 98, NULL, 0, &m));
-    assert_int_equal(llama_prefill(m, ids, 1, (llama_result){logits, NULL}), RLXVK_E_LENGTH);
-    assert_int_equal(llama_prefill(m, ids + 1, 2, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
-    assert_ok(llama_prefill(m, ids, 2, (llama_result){logits, NULL}));
+    assert_ok(llama_load(context, file, NULL, &m));
+    assert_int_equal(llama_extend(m, ids, 0, (llama_result){logits, NULL}), RLXVK_E_RANGE);
+    assert_int_equal(llama_extend(m, ids + 1, 2, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
+    assert_int_equal(llama_prepare(m, 101), RLXVK_E_RANGE);
+    assert_ok(llama_extend(m, ids, 2, (llama_result){logits, NULL}));
     assert_int_equal(llama_decode(m, WORDS, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
+    assert_int_equal(llama_extend(m, ids, 99, (llama_result){logits, NULL}), RLXVK_E_RANGE);
     for (int i = 0; i < 98; i++)
         assert_ok(llama_decode(m, 1, (llama_result){logits, NULL}));
     assert_int_equal(llama_decode(m, 1, (llama_result){logits, NULL}), RLXVK_E_RANGE);
     llama_destroy(m);
+    gguf_close(file);
+}
+
+/* Prompts of any length run on a graph for each length of chunks. */
+static void one_graph_a_length(void **state)
+{
+    (void)state;
+    static small_model s;
+    static const size_t lengths[] = {3, 8, 7, 1, 5};
+    static const uint32_t ids[64] = {1, 2, 3};
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    llama_report report;
+    assert_ok(llama_load(context, file, NULL, &m));
+    for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
+        llama_rewind(m);
+        assert_ok(llama_extend(m, ids, lengths[i], (llama_result){NULL, NULL}));
+    }
+    llama_usage(m, &report);
+    assert_int_equal(report.graphs, 2); /* a chunk's and the step's */
+    assert_ok(llama_prepare(m, 12));
+    llama_usage(m, &report);
+    assert_int_equal(report.graphs, 3);
+    assert_ok(llama_extend(m, ids, 12, (llama_result){NULL, NULL}));
+    llama_usage(m, &report);
+    assert_int_equal(report.graphs, 3);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+/* Longer than the longest chunk: the same as in parts, up to the last place of the cache. */
+static void a_prompt_of_several_chunks(void **state)
+{
+    (void)state;
+    static small_model s;
+    static uint32_t ids[1100];
+    float whole[WORDS], parted[WORDS];
+    memset(&s, 0, sizeof s);
+    s.context = ARRAY_COUNT(ids);
+    for (size_t i = 0; i < ARRAY_COUNT(ids); i++)
+        ids[i] = (uint32_t)(i * 7 + i / 5) % WORDS;
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    assert_ok(llama_load(context, file, NULL, &m));
+    assert_ok(llama_extend(m, ids, ARRAY_COUNT(ids), (llama_result){whole, NULL}));
+    llama_rewind(m);
+    for (size_t at = 0; at < ARRAY_COUNT(ids); at += 100)
+        assert_ok(llama_extend(m, ids + at, 100, (llama_result){parted, NULL}));
+    for (size_t i = 0; i < WORDS; i++)
+        assert_true(fabsf(whole[i] - parted[i]) <= 1e-5f * (1 + fabsf(whole[i])));
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+/* A cache that no device has room for is refused before anything is made. */
+static void a_cache_beyond_the_device(void **state)
+{
+    (void)state;
+    static small_model s;
+    memset(&s, 0, sizeof s);
+    s.context = 1 << 30;
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    assert_int_equal(llama_load(context, file, NULL, &m), RLXVK_E_TOO_LARGE);
+    assert_non_null(strstr(rlxvk_last_error(), "a cache of 131072 MiB"));
+    assert_null(m);
     gguf_close(file);
 }
 
@@ -501,6 +580,9 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_features_refused),
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(one_graph_a_length),
+        cmocka_unit_test(a_prompt_of_several_chunks),
+        cmocka_unit_test(a_cache_beyond_the_device),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

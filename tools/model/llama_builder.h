@@ -1,0 +1,25 @@
+/* Shared by the files that make graphs: a graph of a model under construction. */
+#ifndef RLXVK_LLAMA_BUILDER_H
+#define RLXVK_LLAMA_BUILDER_H
+
+#include "model/llama_internal.h"
+
+typedef struct builder {
+    rlxvk_graph *graph;
+    const llama *model;
+    const llama_config *config;
+    llama_kind kind;
+    int64_t rows;
+    rlxvk_status status; /* of what is not the graph's own */
+    rlxvk_tensor embedding, position, last, mask, cosines, sines;
+} builder;
+
+/* Row r is at `position` + r: [rows], not beyond the cache. */
+rlxvk_tensor llama_positions(builder *b);
+/* [rows, capacity]: 1 for the cache's rows up to each position, less those that have left the
+ * window. */
+rlxvk_tensor llama_mask(builder *b, rlxvk_tensor positions);
+/* Of query rows [n, heads * d] over a whole cache, keys and values, after its write. */
+rlxvk_tensor llama_chunk_attention(builder *b, rlxvk_tensor query, const rlxvk_tensor cache[2]);
+
+#endif
