@@ -6,10 +6,10 @@
 #include "cli/clock.h"
 #include "model/llama_internal.h"
 
-static rlxvk_status plan_capacity(llama *m, const llama_options *options)
+static rlxvk_status plan_capacity(llama *m)
 {
     uint64_t context = (uint64_t)m->config.context;
-    uint64_t capacity = options->capacity ? options->capacity : context;
+    uint64_t capacity = m->options.capacity ? m->options.capacity : context;
     if (capacity > context)
         return status_fail(RLXVK_E_RANGE,
                            "llama: a sequence of %llu tokens exceeds the model's context of %llu",
@@ -25,11 +25,9 @@ static uint64_t cache_bytes(const llama *m)
 }
 
 /* Before anything is uploaded; what does not fit is told by the driver later at the latest. */
-static rlxvk_status check_memory(const llama *m, const gguf_file *file, uint64_t device_bytes)
+static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
 {
-    uint64_t weights = 0;
-    for (uint64_t i = 0; i < file->tensor_count; i++)
-        weights += file->tensors[i].size;
+    uint64_t weights = m->file_bytes;
     if (device_bytes == 0 || weights + cache_bytes(m) <= device_bytes)
         return RLXVK_OK;
     return status_fail(
@@ -77,7 +75,7 @@ static rlxvk_status name_caches(llama *m)
 
 static rlxvk_status compile(llama *m, llama_kind kind, int64_t rows, rlxvk_executable **out)
 {
-    rlxvk_compile_options options = {0};
+    rlxvk_compile_options options = {.precision = m->options.precision};
     rlxvk_graph *graph = NULL;
     double start = clock_seconds();
     rlxvk_status status;
@@ -108,12 +106,14 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const lla
         options = &defaults;
     rlxvk_context_device(context, &device);
     m->context = context;
-    m->seed = options->seed;
+    m->options = *options;
     if (options->sampling)
         m->sampling = *options->sampling;
+    for (uint64_t i = 0; i < file->tensor_count; i++)
+        m->file_bytes += file->tensors[i].size;
     TRY(llama_read_config(file, &m->config));
-    TRY(plan_capacity(m, options));
-    TRY(check_memory(m, file, device.device_memory_bytes));
+    TRY(plan_capacity(m));
+    TRY(check_memory(m, device.device_memory_bytes));
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
     TRY(name_caches(m));
     TRY(compile(m, LLAMA_STEP, 1, &m->decode));
@@ -154,9 +154,14 @@ void llama_rewind(llama *m)
     m->draws = 0;
 }
 
+uint64_t llama_room(const llama *m)
+{
+    return (uint64_t)(m->capacity - m->position);
+}
+
 static rlxvk_status check_room(const llama *m, size_t count)
 {
-    if (count > 0 && count <= (uint64_t)(m->capacity - m->position))
+    if (count > 0 && count <= llama_room(m))
         return RLXVK_OK;
     return status_fail(RLXVK_E_RANGE,
                        "llama: %zu tokens from position %lld on; takes one or more, and the cache "
@@ -177,7 +182,7 @@ static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t cou
 static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
                         llama_result result)
 {
-    rlxvk_rng_options rng = {.seed = m->seed, .step = m->draws};
+    rlxvk_rng_options rng = {.seed = m->options.seed, .step = m->draws};
     float token;
     rlxvk_run_output outputs[2];
     size_t wanted = 0;

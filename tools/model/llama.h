@@ -37,6 +37,9 @@ typedef struct llama_options {
     uint64_t capacity;                    /* most tokens of a sequence; the model's context */
     const rlxvk_sample_options *sampling; /* how tokens are chosen; NULL: greedy */
     uint64_t seed;                        /* of random numbers, drawn anew at every position */
+    rlxvk_precision precision;            /* of matrix products */
+    /* Called now and then while weights are uploaded; may be NULL. */
+    void (*progress)(uint64_t done_bytes, uint64_t total_bytes);
 } llama_options;
 
 /*
@@ -67,6 +70,8 @@ RLXVK_MUST_CHECK rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t
 RLXVK_MUST_CHECK rlxvk_status llama_prepare(llama *m, size_t count);
 /* llama_extend by one token. */
 RLXVK_MUST_CHECK rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result);
+/* How many more tokens the cache holds. */
+uint64_t llama_room(const llama *m);
 /* Back to an empty sequence. */
 void llama_rewind(llama *m);
 

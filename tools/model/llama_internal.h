@@ -53,10 +53,12 @@ enum { CHUNK_LENGTHS = 7, SMALLEST_CHUNK = 8, LARGEST_CHUNK = SMALLEST_CHUNK << 
 struct llama {
     llama_config config;
     llama_weights weights; /* points into the file */
+    uint64_t file_bytes;   /* of all tensors */
     rlxvk_context *context;
     int64_t capacity, position;
+    llama_options options;
     rlxvk_sample_options sampling;
-    uint64_t seed, draws;                                 /* tokens chosen since position 0 */
+    uint64_t draws;                                       /* tokens chosen since position 0 */
     rlxvk_executable *decode;                             /* owns weights and caches */
     rlxvk_executable *chunks[LLAMA_KINDS][CHUNK_LENGTHS]; /* NULL: not used yet */
     rlxvk_executable *last_chunk;                         /* that ran; NULL: none */

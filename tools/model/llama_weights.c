@@ -233,8 +233,10 @@ error:
 
 /* Payloads pass through one buffer, as large as the largest. */
 typedef struct upload {
+    const llama *model;
     rlxvk_executable *executable;
     VECTOR(uint8_t) bytes;
+    uint64_t done; /* bytes of matrices */
 } upload;
 
 /* The payloads of some tensors, one behind the other. *out may be their place in
@@ -308,6 +310,9 @@ static rlxvk_status upload_matrix(upload *u, const char *name, const gguf_tensor
     rlxvk_status status;
     TRY(read_tensors(u, parts, count, &bytes, &size));
     TRY(rlxvk_set_param_bytes(u->executable, name, bytes, size));
+    u->done += size;
+    if (u->model->options.progress)
+        u->model->options.progress(u->done, u->model->file_bytes);
 error:
     return status;
 }
@@ -376,7 +381,7 @@ error:
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable)
 {
     const llama_weights *w = &m->weights;
-    upload u = {.executable = executable};
+    upload u = {.model = m, .executable = executable};
     rlxvk_status status;
     TRY(upload_matrix(&u, w->embedding->name, &w->embedding, 1));
     TRY(upload_vector(&u, w->output_norm));
