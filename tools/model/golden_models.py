@@ -119,7 +119,7 @@ def is_kept_f32(name, shape):
     return len(shape) == 1 or re.search(r"(mlp|block_sparse_moe)\.(gate|shared_expert_gate)\.weight$", name)
 
 
-def random_values(generator, name, shape):
+def random_values(generator, name, shape, gemma):
     """As the file holds them. Scores of attention spread enough that each key a token sees or misses counts."""
     noise = generator.standard_normal(shape)
     if is_norm(name):
@@ -127,7 +127,7 @@ def random_values(generator, name, shape):
     elif name.endswith("bias"):
         values = 0.3 * noise
     elif "embed_tokens" in name:
-        values = 0.5 * noise
+        values = noise * (1 / math.sqrt(shape[1]) if gemma else 0.5)  # gemma's are scaled up
     else:
         sharp = re.search(r"[qk]_proj|qkv_proj|\.gate\.weight$", name)
         values = noise * (1.8 if sharp else 1.2) / math.sqrt(shape[-1])
@@ -150,7 +150,7 @@ class Export:
     def fill(self, model, generator):
         with torch.no_grad():
             for name, parameter in model.named_parameters():
-                stored = random_values(generator, name, tuple(parameter.shape))
+                stored = random_values(generator, name, tuple(parameter.shape), self.gemma)
                 values = stored.astype(np.float64)
                 if self.gemma and is_norm(name):
                     values = values - 1  # transformers adds 1 to it

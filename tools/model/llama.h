@@ -1,6 +1,7 @@
 /*
- * A llama-architecture model of a GGUF file on one device: rotary attention with grouped heads over
- * a resident key/value cache, gated feed-forward blocks, RMS norms.
+ * A language model of a GGUF file on one device: the llama architecture and its relatives, which
+ * share rotary attention with grouped heads over a resident key/value cache, gated feed-forward
+ * layers, or experts of them, and RMS norms.
  *
  * Prompts run in chunks of a few fixed lengths, every further token by itself. The graph of a chunk
  * is compiled when one of its length is first run; all share weights and cache. A token's run
@@ -14,16 +15,53 @@
 
 #include <rlxvk_ops.h>
 
+/* One kind of models: what sets it apart from the others. Names are of tensors in a block; NULL:
+ * there is none of this role. */
+typedef struct llama_architecture {
+    const char *name;                        /* general.architecture, and in front of its keys */
+    const char *query_norm, *key_norm;       /* over each head */
+    const char *after_attention, *after_ffn; /* norms of what a half of a block adds */
+    const char *joined_attention;            /* query, key and value in one matrix */
+    const char *joined_ffn;                  /* gate and up */
+    bool neighbours; /* elements 2i and 2i + 1 of a head rotate together, not those of its halves */
+    bool gelu;       /* of the gate, the tanh form; else silu */
+    bool embedding_root; /* embeddings times the root of the width */
+    bool scaled;         /* has keys for the scales of embedding, residual, attention and logits */
+    bool experts;        /* may have them */
+    bool shared_expert;  /* ... and one for all tokens, by a gate of its own */
+    bool even_shares;    /* the chosen experts' shares add up to 1 */
+    int64_t window;      /* without key; 0: none */
+    int64_t window_period; /* of so many blocks the last sees all; 0: all have the window */
+    int64_t wide_blocks; /* models of so many scale scores by width / heads, not by the head size */
+    double local_base;   /* of rotation in blocks with a window; 0: as in the others */
+    double attention_cap, logit_cap; /* without keys; 0: none */
+} llama_architecture;
+
+/* How rotation is stretched. */
+typedef enum llama_rope_scaling { LLAMA_ROPE_LINEAR, LLAMA_ROPE_YARN } llama_rope_scaling;
+
 /* The metadata of a model, checked: all counts are positive, heads are a multiple of kv_heads. */
 typedef struct llama_config {
+    const llama_architecture *architecture;
     int64_t blocks, context; /* layers; longest sequence */
     int64_t width, ffn;      /* of the residual stream; of the feed-forward layer */
     int64_t heads, kv_heads, head_dim;
     int64_t rotated;    /* leading elements of a head that rotate, even */
     int64_t vocabulary; /* rows of the embedding */
     int64_t window;     /* keys a query sees, itself included; 0: all */
+    int64_t window_period;
+    int64_t experts, chosen, expert_ffn; /* 0: a dense model; experts of a token */
+    int64_t shared_ffn;                  /* of the shared expert; 0: there is none */
     double epsilon;
-    double rope_base, rope_factor; /* positions are divided by the factor */
+    double rope_base, rope_local_base; /* the latter 0: as the first */
+    llama_rope_scaling rope_scaling;
+    double rope_factor;          /* of the longest wavelengths, at least */
+    double rope_amplitude;       /* of sines and cosines */
+    double yarn_fast, yarn_slow; /* turns in the original context between which yarn goes over */
+    int64_t original_context;
+    double embedding_scale, residual_scale, logit_scale; /* 1: none */
+    double attention_scale;                              /* of scores; 0: by the head size */
+    double attention_cap, logit_cap;                     /* 0: none */
 } llama_config;
 
 /* E_UNSUPPORTED: another architecture, or a feature of it that there is no code for;

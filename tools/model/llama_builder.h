@@ -11,15 +11,25 @@ typedef struct builder {
     llama_kind kind;
     int64_t rows;
     rlxvk_status status; /* of what is not the graph's own */
-    rlxvk_tensor embedding, position, last, mask, cosines, sines;
+    rlxvk_tensor embedding, position, last;
+    /* Of blocks that see all, and of those with a window. */
+    rlxvk_tensor mask[2], cosines[2], sines[2];
 } builder;
 
 /* Row r is at `position` + r: [rows], not beyond the cache. */
 rlxvk_tensor llama_positions(builder *b);
 /* [rows, capacity]: 1 for the cache's rows up to each position, less those that have left the
- * window. */
-rlxvk_tensor llama_mask(builder *b, rlxvk_tensor positions);
+ * window; 0: none leaves. */
+rlxvk_tensor llama_mask(builder *b, rlxvk_tensor positions, int64_t window);
+/* With the model's scale and cap. */
+rlxvk_attention_options llama_attention_options(const builder *b, rlxvk_attention_layout layout,
+                                                rlxvk_attention_mask mask);
 /* Of query rows [n, heads * d] over a whole cache, keys and values, after its write. */
-rlxvk_tensor llama_chunk_attention(builder *b, rlxvk_tensor query, const rlxvk_tensor cache[2]);
+rlxvk_tensor llama_chunk_attention(builder *b, rlxvk_tensor query, const rlxvk_tensor cache[2],
+                                   bool local);
+/* What the experts that `scores` [n, experts] choose make of rows [n, width]. */
+rlxvk_tensor llama_experts(builder *b, const llama_block *block, rlxvk_tensor x,
+                           rlxvk_tensor scores);
+rlxvk_tensor llama_number(builder *b, double value); /* [1] */
 
 #endif

@@ -24,9 +24,10 @@ static rlxvk_tensor counting(builder *b, rlxvk_shape shape, int64_t count)
     return out;
 }
 
-static rlxvk_tensor number(builder *b, float value)
+rlxvk_tensor llama_number(builder *b, double value)
 {
-    return rlxvk_constant(b->graph, RLXVK_F32, RLXVK_SHAPE(1), &value, sizeof value);
+    float single = (float)value;
+    return rlxvk_constant(b->graph, RLXVK_F32, RLXVK_SHAPE(1), &single, sizeof single);
 }
 
 rlxvk_tensor llama_positions(builder *b)
@@ -34,36 +35,47 @@ rlxvk_tensor llama_positions(builder *b)
     rlxvk_tensor behind, positions;
     if (b->rows == 1)
         return b->position;
-    behind = number(b, (float)(b->model->capacity - 1));
+    behind = llama_number(b, (double)(b->model->capacity - 1));
     positions = rlxvk_add(b->graph, b->position, counting(b, RLXVK_SHAPE(b->rows), b->rows));
     return rlxvk_min(b->graph, positions, behind);
 }
 
-rlxvk_tensor llama_mask(builder *b, rlxvk_tensor positions)
+rlxvk_tensor llama_mask(builder *b, rlxvk_tensor positions, int64_t window)
 {
     rlxvk_graph *g = b->graph;
-    int64_t capacity = b->model->capacity, window = b->config->window;
+    int64_t capacity = b->model->capacity;
     rlxvk_tensor rows = counting(b, RLXVK_SHAPE(1, capacity), capacity);
     positions = rlxvk_reshape(g, positions, RLXVK_SHAPE(b->rows, 1));
     rlxvk_tensor mask = rlxvk_le(g, rows, positions);
     if (window == 0 || window >= capacity)
         return mask;
-    rlxvk_tensor first = rlxvk_sub(g, positions, number(b, (float)window));
+    rlxvk_tensor first = rlxvk_sub(g, positions, llama_number(b, (double)window));
     return rlxvk_mul(g, mask, rlxvk_gt(g, rows, first));
 }
 
-rlxvk_tensor llama_chunk_attention(builder *b, rlxvk_tensor query, const rlxvk_tensor cache[2])
+rlxvk_attention_options llama_attention_options(const builder *b, rlxvk_attention_layout layout,
+                                                rlxvk_attention_mask mask)
+{
+    return (rlxvk_attention_options){.layout = layout,
+                                     .mask = mask,
+                                     .score_scale = (float)b->config->attention_scale,
+                                     .softcap = (float)b->config->attention_cap};
+}
+
+rlxvk_tensor llama_chunk_attention(builder *b, rlxvk_tensor query, const rlxvk_tensor cache[2],
+                                   bool local)
 {
     static const int32_t swapped[] = {0, 2, 1, 3};
     const llama_config *c = b->config;
     int64_t n = b->rows, capacity = b->model->capacity, d = c->head_dim;
     rlxvk_graph *g = b->graph;
-    rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BHSD, .mask = RLXVK_MASK_CUSTOM};
+    rlxvk_attention_options options =
+        llama_attention_options(b, RLXVK_LAYOUT_BHSD, RLXVK_MASK_CUSTOM);
     rlxvk_shape whole = RLXVK_SHAPE(1, c->kv_heads, capacity, d);
     rlxvk_tensor q = rlxvk_reshape(g, query, RLXVK_SHAPE(1, n, c->heads, d));
     rlxvk_tensor y =
         rlxvk_attention(g, rlxvk_transpose(g, q, swapped, 4), rlxvk_reshape(g, cache[0], whole),
                         rlxvk_reshape(g, cache[1], whole),
-                        rlxvk_reshape(g, b->mask, RLXVK_SHAPE(1, n, capacity)), &options);
+                        rlxvk_reshape(g, b->mask[local], RLXVK_SHAPE(1, n, capacity)), &options);
     return rlxvk_transpose(g, y, swapped, 4);
 }

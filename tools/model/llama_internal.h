@@ -15,6 +15,8 @@ typedef struct linear {
     const gguf_tensor *parts[LINEAR_PARTS];
     const gguf_tensor *biases[LINEAR_PARTS]; /* NULL: zeros, or none at all */
     uint32_t part_count;
+    uint32_t
+        roles; /* of a group's: query, key, value or gate, up; as many as parts, or all in one */
     uint32_t type;           /* of quant_format.h */
     int64_t inputs, outputs; /* columns; rows of all parts */
     bool has_bias;
@@ -26,15 +28,27 @@ typedef struct linear_group {
     uint32_t count;
 } linear_group;
 
+/* Matrices of one role of all experts, one below the other. */
+typedef struct expert_matrices {
+    const gguf_tensor *tensor;
+    int64_t inputs, outputs;
+} expert_matrices;
+
 typedef struct llama_block {
     const gguf_tensor *attention_norm, *ffn_norm;
-    linear_group query_key_value, gate_up;
+    const gguf_tensor *query_norm, *key_norm, *after_attention, *after_ffn; /* NULL: none */
+    linear_group query_key_value, gate_up; /* the latter, and down, of dense models */
     linear attention_output, down;
+    linear router; /* from here on of experts */
+    expert_matrices expert_gate, expert_up, expert_down;
+    linear_group shared_gate_up;
+    linear shared_down, shared_router; /* where the model has a shared expert */
 } llama_block;
 
 typedef struct llama_weights {
     const gguf_tensor *embedding, *output_norm;
-    const gguf_tensor *rope_divisors; /* NULL: ones */
+    const gguf_tensor *rope_divisors;          /* NULL: ones */
+    const gguf_tensor *rope_long, *rope_short; /* instead, beyond the original context or in it */
     linear output;
     llama_block *blocks;
 } llama_weights;
@@ -69,6 +83,16 @@ struct llama {
     arena memory;
 };
 
+/* E_UNKNOWN_NAME, E_UNSUPPORTED. */
+rlxvk_status llama_find_architecture(const gguf_file *file, const llama_architecture **out);
+/* Whether a block's queries see a window of keys only. */
+bool llama_is_local(const llama_config *c, int64_t block);
+/* Whether blocks with a window, or without, are there and rotate in their own way. */
+bool llama_has_table(const llama_config *c, bool local);
+/* The rotary table, [capacity, rotated], of the blocks with a window or without; `divisors` are one
+ * a pair, or NULL. */
+void llama_fill_table(const llama *m, bool local, const float *divisors, float *table);
+
 /* Finds and checks every tensor; no param is made larger than `binding_limit` by joining. */
 rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *config,
                                 uint64_t binding_limit, arena *memory, llama_weights *out);
@@ -85,8 +109,11 @@ rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
  */
 rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out);
 
-#define ROPE_TABLE "rope.table" /* param [capacity, rotated]: a row's cosines, then its sines */
-#define CACHE_NAME 32
+/* Params [capacity, rotated]: a row's cosines, then its sines. The second is of blocks with a
+ * window, where they rotate in their own way. */
+#define ROPE_TABLE       "rope.table"
+#define LOCAL_ROPE_TABLE "rope.table.local"
+#define CACHE_NAME       32
 void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block);
 
 #endif

@@ -372,7 +372,8 @@ typedef struct patch {
 } patch;
 
 static const patch patches[] = {
-    {"\5\0\0\0\0\0\0\0llama", "\5\0\0\0\0\0\0\0qwen2", 0, RLXVK_E_UNSUPPORTED, "qwen2"},
+    {"\5\0\0\0\0\0\0\0llama", "\5\0\0\0\0\0\0\0mamba", 0, RLXVK_E_UNSUPPORTED,
+     "'mamba'; those that run are llama, qwen2,"},
     {"llama.block_count", "llama.block_counx", 0, RLXVK_E_UNKNOWN_NAME, "llama.block_count"},
     {"llama.attention.layer_norm_rms", "llama.attention.layer_norm_rmx", 0, RLXVK_E_UNKNOWN_NAME,
      "layer_norm_rms_epsilon"},
@@ -448,9 +449,10 @@ static void test_features_refused(void **state)
     static const struct {
         const char *key, *word;
         uint32_t number;
-    } cases[] = {{"llama.rope.scaling.type", "yarn", 0},
+    } cases[] = {{"llama.rope.scaling.type", "dynamic", 0},
                  {"llama.tensor_data_layout", "Meta AI original pth", 0},
-                 {"llama.expert_count", NULL, 8},
+                 {"llama.expert_gating_func", NULL, 2},
+                 {"llama.rope.dimension_sections", NULL, 3},
                  {"llama.attention.value_length", NULL, 4}};
     static builder b;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
