@@ -13,13 +13,9 @@
 
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
-enum { MOST_VALUES = 512, LENGTH = 256 };
+#include "unit/model/golden_numbers.h"
 
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        if ((call) != RLXVK_OK)                                                                    \
-            fail_msg("%s: %s", #call, rlxvk_last_error());                                         \
-    } while (0)
+enum { LENGTH = 256 };
 
 static rlxvk_context *context;
 
@@ -37,45 +33,6 @@ static int close_context(void **state)
 }
 
 /* ---- Golden values ---- */
-
-typedef struct numbers {
-    double values[MOST_VALUES];
-    size_t count;
-} numbers;
-
-typedef struct golden {
-    numbers ids, logits, greedy, margin;
-} golden;
-
-/* The array of `name` in the object of `entry`; the file has no nested objects of these names. */
-static void read_numbers(const char *json, const char *entry, const char *name, numbers *out)
-{
-    char key[64];
-    snprintf(key, sizeof key, "\"%s\":", entry);
-    const char *at = strstr(json, key);
-    assert_non_null(at);
-    snprintf(key, sizeof key, "\"%s\":", name);
-    assert_non_null(at = strstr(at, key));
-    assert_non_null(at = strchr(at, '['));
-    for (out->count = 0; *at != ']' && out->count < MOST_VALUES;) {
-        char *end;
-        out->values[out->count++] = strtod(at + 1, &end);
-        assert_true(end > at + 1);
-        at = end + strspn(end, " \n\r\t");
-    }
-    assert_int_equal(*at, ']');
-}
-
-static char *read_text(const char *path)
-{
-    file_content content;
-    assert_ok(file_read(path, &content));
-    char *copy = memory_zeroed(content.length + 1, 1);
-    assert_non_null(copy);
-    memcpy(copy, content.data, content.length);
-    file_free(&content);
-    return copy;
-}
 
 static uint32_t best_of(const float *logits, size_t count)
 {
@@ -123,10 +80,7 @@ static void check_golden(const gguf_file *file, const char *json, const char *en
     uint32_t ids[MOST_VALUES], chosen;
     float logits[MOST_VALUES];
     llama *m = NULL;
-    read_numbers(json, entry, "ids", &want.ids);
-    read_numbers(json, entry, "last_logits", &want.logits);
-    read_numbers(json, entry, "greedy", &want.greedy);
-    read_numbers(json, entry, "margin", &want.margin);
+    read_golden(json, entry, &want);
     for (size_t i = 0; i < want.ids.count; i++)
         ids[i] = (uint32_t)want.ids.values[i];
     assert_ok(llama_load(context, file, &(llama_options){.capacity = LENGTH}, &m));
@@ -189,7 +143,16 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
 
 /* ---- A small model with everything optional ---- */
 
-enum { WIDTH = 16, HEADS = 2, KV_HEADS = 1, HEAD = 8, FFN = 24, WORDS = 32, BLOCKS = 2 };
+enum {
+    WIDTH = 32,
+    HEADS = 4,
+    KV_HEADS = 2,
+    HEAD = 8,
+    FFN = 32,
+    WORDS = 32,
+    BLOCKS = 2,
+    EXPERTS = 3
+};
 
 typedef struct small_model {
     builder b;
@@ -197,15 +160,18 @@ typedef struct small_model {
     size_t tensors;
     uint32_t context;         /* 0: 100 */
     bool tied, biased, mixed; /* mixed: keys as halves, so that nothing joins with them */
+    bool experts;             /* of two blocks' width; packed: as Q8_0, else as its values in f32 */
+    bool packed;
 } small_model;
 
 static void add_tensor(small_model *m, uint32_t type, uint64_t columns, uint64_t rows,
                        const char *format, int block)
 {
     char name[64];
-    uint64_t dims[] = {columns, rows};
+    bool slabs = strstr(format, "_exps");
+    uint64_t dims[] = {columns, slabs ? rows / EXPERTS : rows, EXPERTS};
     snprintf(name, sizeof name, format, block);
-    put_tensor(&m->b, name, type, m->payload, rows == 1 ? 1 : 2, dims);
+    put_tensor(&m->b, name, type, m->payload, slabs ? 3 : rows == 1 ? 1 : 2, dims);
     m->payload = round_up(m->payload + quant_row_bytes(type, columns) * rows, 32);
     m->tensors++;
 }
@@ -219,9 +185,17 @@ static void add_block_tensors(small_model *m, int block)
     add_tensor(m, QUANT_F32, WIDTH, KV_HEADS * HEAD, "blk.%d.attn_v.weight", block);
     add_tensor(m, QUANT_F32, HEADS * HEAD, WIDTH, "blk.%d.attn_output.weight", block);
     add_tensor(m, QUANT_F32, WIDTH, 1, "blk.%d.ffn_norm.weight", block);
-    add_tensor(m, QUANT_F32, WIDTH, FFN, "blk.%d.ffn_gate.weight", block);
-    add_tensor(m, keys, WIDTH, FFN, "blk.%d.ffn_up.weight", block);
-    add_tensor(m, QUANT_F32, FFN, WIDTH, "blk.%d.ffn_down.weight", block);
+    if (m->experts) {
+        uint32_t type = m->packed ? QUANT_Q8_0 : QUANT_F32;
+        add_tensor(m, QUANT_F32, WIDTH, EXPERTS, "blk.%d.ffn_gate_inp.weight", block);
+        add_tensor(m, type, WIDTH, EXPERTS * FFN, "blk.%d.ffn_gate_exps.weight", block);
+        add_tensor(m, type, WIDTH, EXPERTS * FFN, "blk.%d.ffn_up_exps.weight", block);
+        add_tensor(m, type, FFN, EXPERTS * WIDTH, "blk.%d.ffn_down_exps.weight", block);
+    } else {
+        add_tensor(m, QUANT_F32, WIDTH, FFN, "blk.%d.ffn_gate.weight", block);
+        add_tensor(m, keys, WIDTH, FFN, "blk.%d.ffn_up.weight", block);
+        add_tensor(m, QUANT_F32, FFN, WIDTH, "blk.%d.ffn_down.weight", block);
+    }
     if (m->biased)
         add_tensor(m, QUANT_F32, KV_HEADS * HEAD, 1, "blk.%d.attn_k.bias", block);
 }
@@ -242,23 +216,37 @@ static void add_keys(small_model *m)
     put(b, 0x3727c5ac, 4); /* 1e-5 */
     put_u32(b, "llama.attention.sliding_window", 5);
     put_u32(b, "llama.rope.dimension_count", 6);
+    put_u32(b, "llama.expert_count", m->experts ? EXPERTS : 0);
+    put_u32(b, "llama.expert_used_count", 2);
     put_text(b, "llama.rope.scaling.type", "linear");
     put_key(b, "llama.rope.scaling.factor", GGUF_F32);
     put(b, 0x40000000, 4); /* 2 */
 }
 
-/* Values in [-1, 1), scaled so that the sums of a row stay near 1; halves read the same words. */
+/* Values in [-1, 1), scaled so that the sums of a row stay near 1; halves and bytes read the same
+ * words. Those of experts are what Q8_0 can hold. */
 static void fill_payload(small_model *m, gguf_file *file)
 {
+    enum { BLOCK = 32 };
     uint32_t state = 12345;
     for (uint64_t i = 0; i < file->tensor_count; i++) {
         const gguf_tensor *t = &file->tensors[i];
+        bool expert = strstr(t->name, "_exps");
+        uint64_t part = expert ? BLOCK : 1;
         uint8_t *to = m->b.bytes + (t->data - m->b.bytes);
-        for (uint64_t k = 0; k < t->numel; k++) {
-            state = state * 1664525 + 1013904223;
-            float value = ((float)(state >> 8) / 8388608.0f - 1) * (t->rank == 1 ? 1.0f : 0.5f);
-            assert_ok(
-                quant_encode_row(t->type, &value, 1, to + k * (t->type == QUANT_F16 ? 2 : 4)));
+        for (uint64_t k = 0; k < t->numel; k += part) {
+            float values[BLOCK];
+            uint8_t bytes[BLOCK * sizeof(float)];
+            for (uint64_t j = 0; j < part; j++) {
+                state = state * 1664525 + 1013904223;
+                values[j] = ((float)(state >> 8) / 8388608.0f - 1) * (t->rank == 1 ? 1.0f : 0.4f);
+            }
+            if (expert) {
+                assert_ok(quant_encode_row(QUANT_Q8_0, values, part, bytes));
+                assert_ok(quant_decode_row(QUANT_Q8_0, bytes, part, values));
+            }
+            assert_ok(quant_encode_row(t->type, values, part, bytes));
+            memcpy(to + quant_row_bytes(t->type, k), bytes, quant_row_bytes(t->type, part));
         }
     }
 }
@@ -266,8 +254,8 @@ static void fill_payload(small_model *m, gguf_file *file)
 static gguf_file *make_small_model(small_model *m)
 {
     gguf_file *file = NULL;
-    uint64_t tensors = 2 + !m->tied + 1 + BLOCKS * (9 + (uint64_t)m->biased);
-    put_header(&m->b, 3, tensors, 12);
+    uint64_t tensors = 2 + !m->tied + 1 + BLOCKS * (9 + (uint64_t)m->biased + m->experts);
+    put_header(&m->b, 3, tensors, 14);
     add_keys(m);
     add_tensor(m, QUANT_F32, WIDTH, WORDS, "token_embd.weight", 0);
     add_tensor(m, QUANT_F32, WIDTH, 1, "output_norm.weight", 0);
@@ -334,6 +322,23 @@ static void test_small_tied_biased_mixed(void **state)
 {
     (void)state;
     compare_paths(true, true, true);
+}
+
+/* The same values packed and not; the experts' own sums are test_models'. */
+static void test_packed_experts(void **state)
+{
+    (void)state;
+    static small_model plain = {.experts = true}, packed = {.experts = true, .packed = true};
+    static const uint32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+    float expected[WORDS], logits[WORDS];
+    gguf_file *file = make_small_model(&plain);
+    run_small(file, ids, ARRAY_COUNT(ids), ARRAY_COUNT(ids), 2, expected);
+    gguf_close(file);
+    file = make_small_model(&packed);
+    run_small(file, ids, ARRAY_COUNT(ids), ARRAY_COUNT(ids), 2, logits);
+    gguf_close(file);
+    for (size_t i = 0; i < WORDS; i++)
+        assert_true(fabsf(logits[i] - expected[i]) <= 1e-4f * (1 + fabsf(expected[i])));
 }
 
 /* Whichever allocation fails, loading reports just that, and cleans up. */
@@ -564,7 +569,7 @@ static void a_cache_beyond_the_device(void **state)
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     assert_int_equal(llama_load(context, file, NULL, &m), RLXVK_E_TOO_LARGE);
-    assert_non_null(strstr(rlxvk_last_error(), "a cache of 131072 MiB"));
+    assert_non_null(strstr(rlxvk_last_error(), "a cache of 262144 MiB"));
     assert_null(m);
     gguf_close(file);
 }
@@ -578,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_file_cut_short_while_loading_is_an_error),
         cmocka_unit_test(test_small_plain),
         cmocka_unit_test(test_small_tied_biased_mixed),
+        cmocka_unit_test(test_packed_experts),
         cmocka_unit_test(test_allocation_failure),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_features_refused),

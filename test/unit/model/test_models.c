@@ -1,0 +1,141 @@
+/*
+ * Every architecture: the models of test/data/models, made by tools/model/golden_models.py, against
+ * the logits and tokens that transformers computed from them.
+ */
+#include "model/llama.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+#include "unit/model/golden_numbers.h"
+
+#define FOLDER "test/data/models"
+
+static rlxvk_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    return rlxvk_context_create(NULL, &context) == RLXVK_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    rlxvk_context_destroy(context);
+    return 0;
+}
+
+static void check_logits(const char *model, const char *how, const float *logits,
+                         const numbers *want)
+{
+    for (size_t i = 0; i < want->count; i++)
+        if (!(fabs((double)logits[i] - want->values[i]) <= 2e-4 * (1 + fabs(want->values[i]))))
+            fail_msg("%s, %s: logit %zu is %.7g, not %.7g", model, how, i, (double)logits[i],
+                     want->values[i]);
+}
+
+static void check_sum(const char *model, const float *logits, size_t count, size_t position,
+                      double want)
+{
+    double sum = 0, magnitude = 1;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)logits[i];
+        magnitude += fabs((double)logits[i]);
+    }
+    if (!(fabs(sum - want) <= 2e-4 * magnitude))
+        fail_msg("%s, position %zu: the logits' sum is %.7g, not %.7g", model, position, sum, want);
+}
+
+/* At once, token by token, and in chunks that lie anywhere; then the tokens that follow, as long as
+ * one logit is clearly the best. */
+static void check_model(const char *name, llama *m, const golden *want, const numbers *sums)
+{
+    static const size_t cuts[] = {0, 9, 12, 29, 31};
+    uint32_t ids[MOST_VALUES], chosen = 0;
+    float logits[MOST_VALUES];
+    size_t count = want->ids.count, words = want->logits.count;
+    assert_int_equal(llama_configuration(m)->vocabulary, words);
+    assert_int_equal(sums->count, count);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = (uint32_t)want->ids.values[i];
+    assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
+    check_logits(name, "whole prompt", logits, &want->logits);
+    llama_rewind(m);
+    for (size_t i = 0; i < count; i++) {
+        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
+        check_sum(name, logits, words, i, sums->values[i]);
+    }
+    check_logits(name, "token by token", logits, &want->logits);
+    llama_rewind(m);
+    for (size_t c = 0; c < ARRAY_COUNT(cuts); c++) {
+        size_t end = c + 1 < ARRAY_COUNT(cuts) ? cuts[c + 1] : count;
+        assert_ok(llama_extend(m, ids + cuts[c], end - cuts[c], (llama_result){logits, &chosen}));
+        check_sum(name, logits, words, end - 1, sums->values[end - 1]);
+    }
+    check_logits(name, "in chunks", logits, &want->logits);
+    for (size_t i = 0; i < want->greedy.count && want->margin.values[i] >= 1e-3; i++) {
+        if (chosen != (uint32_t)want->greedy.values[i])
+            fail_msg("%s: token %zu is %u, not %g", name, i, chosen, want->greedy.values[i]);
+        if (i + 1 < want->greedy.count)
+            assert_ok(llama_decode(m, chosen, (llama_result){NULL, &chosen}));
+    }
+}
+
+static void check_file(const char *name)
+{
+    static golden want;
+    static numbers sums;
+    char path[512];
+    gguf_file *file = NULL;
+    llama *m = NULL;
+    snprintf(path, sizeof path, FOLDER "/%s.json", name);
+    char *json = read_text(path);
+    read_golden(json, NULL, &want);
+    read_numbers(json, NULL, "sums", &sums);
+    memory_free(json);
+    snprintf(path, sizeof path, FOLDER "/%s.gguf", name);
+    assert_ok(gguf_result(gguf_open(path, &file)));
+    if (llama_load(context, file, NULL, &m) != RLXVK_OK)
+        fail_msg("%s: %s", name, rlxvk_last_error());
+    check_model(name, m, &want, &sums);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+static void architectures(void **state)
+{
+    DIR *folder = opendir(FOLDER);
+    int checked = 0;
+    (void)state;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char name[256];
+        size_t length = strlen(entry->d_name);
+        if (length < 6 || length >= sizeof name || strcmp(entry->d_name + length - 5, ".gguf") != 0)
+            continue;
+        memcpy(name, entry->d_name, length - 5);
+        name[length - 5] = 0;
+        check_file(name);
+        print_message("%s\n", name);
+        checked++;
+    }
+    if (folder)
+        closedir(folder);
+    if (checked == 0) {
+        print_message(FOLDER " holds no model: NOTHING IS CHECKED; tools/model/golden_models.py "
+                             "makes them\n");
+        skip();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(architectures)};
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
