@@ -89,7 +89,7 @@ static bool is_small(const llama_config *c)
 
 static void check_model(gguf_file *file)
 {
-    llama m = {.capacity = 4};
+    llama m = {.capacity = 4, .stride = 4, .sequences = 1};
     if (llama_read_config(file, &m.config) == RLXVK_OK) {
         const llama_config *c = &m.config;
         reached.models++;

@@ -14,14 +14,21 @@ static rlxvk_status plan_capacity(llama *m)
         return status_fail(RLXVK_E_RANGE,
                            "llama: a sequence of %llu tokens exceeds the model's context of %llu",
                            (unsigned long long)capacity, (unsigned long long)context);
-    m->capacity = (int64_t)capacity;
-    return RLXVK_OK;
+    m->capacity = m->stride = (int64_t)capacity;
+    m->sequences = MAX((int64_t)m->options.sequences, 1);
+    /* The padding of the shortest chunk must not reach into the next sequence's rows. */
+    if (m->sequences > 1)
+        m->stride += SMALLEST_CHUNK;
+    m->positions = arena_allocate(&m->memory, (size_t)m->sequences * sizeof *m->positions);
+    m->step_numbers = arena_allocate(&m->memory, 3 * (size_t)m->sequences * sizeof(float));
+    return m->positions && m->step_numbers ? RLXVK_OK : status_fail_memory("sequences");
 }
 
 static uint64_t cache_bytes(const llama *m)
 {
     const llama_config *c = &m->config;
-    return 2 * sizeof(float) * (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->capacity);
+    return 2 * sizeof(float) *
+           (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->sequences * m->stride);
 }
 
 /* Before anything is uploaded; what does not fit is told by the driver later at the latest. */
@@ -42,7 +49,7 @@ static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
-    size_t count = (size_t)(c->kv_heads * m->capacity * c->head_dim);
+    size_t count = (size_t)(c->kv_heads * m->sequences * m->stride * c->head_dim);
     float *zeros = memory_zeroed(count, sizeof *zeros);
     rlxvk_status status = RLXVK_OK;
     if (!zeros)
@@ -116,7 +123,7 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const lla
     TRY(check_memory(m, device.device_memory_bytes));
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
     TRY(name_caches(m));
-    TRY(compile(m, LLAMA_STEP, 1, &m->decode));
+    TRY(compile(m, LLAMA_STEP, m->sequences, &m->decode));
     TRY(llama_upload(m, m->decode));
     TRY(clear_caches(m));
     llama_rewind(m);
@@ -148,15 +155,26 @@ const llama_config *llama_configuration(const llama *m)
 
 /* ---- Runs ---- */
 
+static int64_t *position_of(llama *m)
+{
+    return &m->positions[m->sequence];
+}
+
 void llama_rewind(llama *m)
 {
-    m->position = 0;
-    m->draws = 0;
+    *position_of(m) = 0;
+    if (m->sequences == 1)
+        m->draws = 0;
+}
+
+void llama_select(llama *m, uint32_t sequence)
+{
+    m->sequence = sequence < m->sequences ? sequence : 0;
 }
 
 uint64_t llama_room(const llama *m)
 {
-    return (uint64_t)(m->capacity - m->position);
+    return (uint64_t)(m->capacity - m->positions[m->sequence]);
 }
 
 static rlxvk_status check_room(const llama *m, size_t count)
@@ -166,7 +184,7 @@ static rlxvk_status check_room(const llama *m, size_t count)
     return status_fail(RLXVK_E_RANGE,
                        "llama: %zu tokens from position %lld on; takes one or more, and the cache "
                        "was made for %lld",
-                       count, (long long)m->position, (long long)m->capacity);
+                       count, (long long)m->positions[m->sequence], (long long)m->capacity);
 }
 
 static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t count)
@@ -178,94 +196,110 @@ static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t cou
     return RLXVK_OK;
 }
 
-/* Runs a graph, whose draw is the next, and reads what is asked for. */
+/* Runs a graph that ends in `rows` rows, with the next draw, and reads what is asked for. */
 static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
-                        llama_result result)
+                        size_t rows, float *logits, float *tokens)
 {
     rlxvk_rng_options rng = {.seed = m->options.seed, .step = m->draws};
-    float token;
     rlxvk_run_output outputs[2];
     size_t wanted = 0;
     rlxvk_status status;
-    if (result.logits)
+    if (logits)
         outputs[wanted++] = (rlxvk_run_output){.index = 0,
-                                               .buffer = result.logits,
-                                               .length = (size_t)m->config.vocabulary};
-    if (result.token)
-        outputs[wanted++] = (rlxvk_run_output){.index = 1, .buffer = &token, .length = 1};
+                                               .buffer = logits,
+                                               .length = rows * (size_t)m->config.vocabulary};
+    if (tokens)
+        outputs[wanted++] = (rlxvk_run_output){.index = 1, .buffer = tokens, .length = rows};
     TRY(rlxvk_set_rng(e, &rng));
     TRY(rlxvk_run(e, inputs, count, outputs, wanted));
+error:
+    return status;
+}
+
+/* Runs one that ends in the selected sequence's last row. */
+static rlxvk_status run_last(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs,
+                             size_t count, llama_result result)
+{
+    float token;
+    rlxvk_status status;
+    TRY(run(m, e, inputs, count, 1, result.logits, result.token ? &token : NULL));
     if (result.token)
         *result.token = (uint32_t)token;
 error:
     return status;
 }
 
-/* The graph of a chunk that holds `count` tokens from `position` on, and its rows. */
-static rlxvk_status find_chunk(llama *m, int64_t position, size_t count, int64_t *out_rows,
-                               rlxvk_executable **out)
+/* What a run of some tokens is: a chunk, or a step where `rows` is 1. */
+typedef struct chunk {
+    size_t tokens;
+    int64_t rows;
+    int length; /* 8 << length rows, where the cache has as many */
+} chunk;
+
+/* The next of `count` tokens from `position` on. Where one sequence follows another, no padding may
+ * reach beyond its rows. */
+static chunk next_chunk(const llama *m, int64_t position, size_t count)
+{
+    chunk next = {.tokens = MIN(count, (size_t)LARGEST_CHUNK)};
+    if (m->sequences == 1 && count == 1)
+        return (chunk){.tokens = 1, .rows = 1};
+    while (next.tokens > (size_t)SMALLEST_CHUNK << next.length)
+        next.length++;
+    while (m->sequences > 1 && next.length > 0 &&
+           position + ((int64_t)SMALLEST_CHUNK << next.length) > m->stride)
+        next.length--;
+    next.rows = MIN((int64_t)SMALLEST_CHUNK << next.length, m->stride);
+    next.tokens = MIN(next.tokens, (size_t)next.rows);
+    return next;
+}
+
+static rlxvk_status find_chunk(llama *m, int64_t position, chunk c, rlxvk_executable **out)
 {
     llama_kind kind = position == 0 ? LLAMA_OPENING : LLAMA_CHUNK;
-    int length = 0;
+    rlxvk_executable **found = c.rows == 1 ? &m->decode : &m->chunks[kind][c.length];
     rlxvk_status status = RLXVK_OK;
-    while (count > (size_t)SMALLEST_CHUNK << length)
-        length++;
-    *out_rows = MIN((int64_t)SMALLEST_CHUNK << length, m->capacity);
-    rlxvk_executable **chunk = &m->chunks[kind][length];
-    if (!*chunk)
-        TRY(compile(m, kind, *out_rows, chunk));
-    m->last_chunk = *out = *chunk;
+    if (!*found)
+        TRY(compile(m, kind, c.rows, found));
+    *out = *found;
 error:
     return status;
 }
 
 /* Pads with the last token: as good a number as any that the prompt leads to. */
-static rlxvk_status run_chunk(llama *m, const uint32_t *ids, size_t count, llama_result result)
+static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
 {
-    float position = (float)m->position, last = (float)count - 1;
-    rlxvk_executable *chunk;
-    int64_t rows;
+    float position = (float)*position_of(m), last = (float)c.tokens - 1;
+    float sequence = (float)m->sequence;
+    rlxvk_run_input inputs[4] = {{.name = "tokens", .data = m->tokens, .length = (size_t)c.rows}};
+    size_t count = 1;
+    rlxvk_executable *e;
     rlxvk_status status;
-    TRY(find_chunk(m, m->position, count, &rows, &chunk));
-    for (size_t i = 0; i < (size_t)rows; i++)
-        m->tokens[i] = (float)ids[MIN(i, count - 1)];
-    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = m->tokens, .length = (size_t)rows},
-                                      {.name = "last", .data = &last, .length = 1},
-                                      {.name = "position", .data = &position, .length = 1}};
-    TRY(run(m, chunk, inputs, m->position ? 3 : 2, result));
-    m->position += (int64_t)count;
+    TRY(find_chunk(m, *position_of(m), c, &e));
+    for (size_t i = 0; i < (size_t)c.rows; i++)
+        m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
+    if (c.rows > 1)
+        inputs[count++] = (rlxvk_run_input){.name = "last", .data = &last, .length = 1};
+    if (c.rows == 1 || position > 0)
+        inputs[count++] = (rlxvk_run_input){.name = "position", .data = &position, .length = 1};
+    if (m->sequences > 1)
+        inputs[count++] = (rlxvk_run_input){.name = "sequence", .data = &sequence, .length = 1};
+    TRY(run_last(m, e, inputs, count, result));
+    if (c.rows > 1)
+        m->last_chunk = e;
+    *position_of(m) += (int64_t)c.tokens;
 error:
     return status;
-}
-
-static rlxvk_status run_step(llama *m, uint32_t id, llama_result result)
-{
-    float token = (float)id, position = (float)m->position;
-    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = &token, .length = 1},
-                                      {.name = "position", .data = &position, .length = 1}};
-    rlxvk_status status;
-    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), result));
-    m->position++;
-error:
-    return status;
-}
-
-/* How many of `count` tokens the next run takes; a single one runs as a step. */
-static size_t chunk_length(size_t count)
-{
-    return MIN(count, (size_t)LARGEST_CHUNK);
 }
 
 rlxvk_status llama_prepare(llama *m, size_t count)
 {
-    rlxvk_executable *chunk;
-    int64_t rows, position = m->position;
+    rlxvk_executable *e;
+    int64_t position = *position_of(m);
     rlxvk_status status;
     TRY(check_room(m, count));
-    for (size_t n; count > 0; count -= n, position += (int64_t)n) {
-        n = chunk_length(count);
-        if (n > 1)
-            TRY(find_chunk(m, position, n, &rows, &chunk));
+    for (chunk c; count > 0; count -= c.tokens, position += (int64_t)c.tokens) {
+        c = next_chunk(m, position, count);
+        TRY(find_chunk(m, position, c, &e));
     }
 error:
     return status;
@@ -276,10 +310,9 @@ rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count, llama_res
     rlxvk_status status;
     TRY(check_room(m, count));
     TRY(check_tokens(m, ids, count));
-    for (size_t n; count > 0; count -= n, ids += n) {
-        n = chunk_length(count);
-        llama_result wanted = n == count ? result : (llama_result){NULL, NULL};
-        TRY(n > 1 ? run_chunk(m, ids, n, wanted) : run_step(m, *ids, wanted));
+    for (chunk c; count > 0; count -= c.tokens, ids += c.tokens) {
+        c = next_chunk(m, *position_of(m), count);
+        TRY(run_chunk(m, ids, c, c.tokens == count ? result : (llama_result){NULL, NULL}));
     }
     m->draws++;
 error:
@@ -289,6 +322,47 @@ error:
 rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
 {
     return llama_extend(m, &id, 1, result);
+}
+
+/* An idle sequence's row runs, too: it is written behind its end, where nothing is read. */
+static rlxvk_status place_step(llama *m, const uint32_t *ids, float *tokens, float *positions)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (int64_t s = 0; s < m->sequences; s++) {
+        tokens[s] = 0;
+        positions[s] = (float)MIN(m->positions[s], m->stride - 1);
+        if (ids[s] == LLAMA_IDLE)
+            continue;
+        TRY(check_tokens(m, &ids[s], 1));
+        if (m->positions[s] >= m->capacity)
+            return status_fail(RLXVK_E_RANGE,
+                               "llama: sequence %lld is full: the cache was made for %lld tokens",
+                               (long long)s, (long long)m->capacity);
+        tokens[s] = (float)ids[s];
+    }
+error:
+    return status;
+}
+
+rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
+{
+    size_t many = (size_t)m->sequences;
+    float *in = m->step_numbers, *out = in + many, *positions = out + many;
+    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = in, .length = many},
+                                      {.name = "position", .data = positions, .length = many}};
+    rlxvk_status status;
+    TRY(place_step(m, ids, in, positions));
+    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), many, logits, tokens ? out : NULL));
+    for (size_t s = 0; s < many; s++) {
+        if (ids[s] == LLAMA_IDLE)
+            continue;
+        m->positions[s]++;
+        if (tokens)
+            tokens[s] = (uint32_t)out[s];
+    }
+    m->draws++;
+error:
+    return status;
 }
 
 /* ---- Report ---- */

@@ -72,6 +72,7 @@ typedef struct llama llama;
 
 /* Zero means the default. */
 typedef struct llama_options {
+    uint32_t sequences;                   /* at once, each of its own length; 1 */
     uint64_t capacity;                    /* most tokens of a sequence; the model's context */
     const rlxvk_sample_options *sampling; /* how tokens are chosen; NULL: greedy */
     uint64_t seed;                        /* of random numbers, drawn anew at every position */
@@ -110,8 +111,17 @@ RLXVK_MUST_CHECK rlxvk_status llama_prepare(llama *m, size_t count);
 RLXVK_MUST_CHECK rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result);
 /* How many more tokens the cache holds. */
 uint64_t llama_room(const llama *m);
+/* The sequence that the calls above and below are about, from 0 on; 0 at first. */
+void llama_select(llama *m, uint32_t sequence);
 /* Back to an empty sequence. */
 void llama_rewind(llama *m);
+
+#define LLAMA_IDLE UINT32_MAX
+/* Appends ids[s] to every sequence s at once, but where it is LLAMA_IDLE. `logits`, of every
+ * sequence a row, and `tokens` may be NULL; idle sequences' are of no meaning, their tokens left as
+ * they are. Errors as llama_extend. */
+RLXVK_MUST_CHECK rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits,
+                                         uint32_t *tokens);
 
 typedef struct llama_report {
     uint32_t chunk_dispatches, decode_dispatches; /* GPU dispatches of the last chunk; of a step */

@@ -8,8 +8,7 @@
  */
 #include "model/llama_builder.h"
 
-/* 0, 1, 2, ... as a constant. */
-static rlxvk_tensor counting(builder *b, rlxvk_shape shape, int64_t count)
+rlxvk_tensor llama_counting(builder *b, rlxvk_shape shape, int64_t count)
 {
     size_t bytes = (size_t)count * sizeof(float);
     float *values = memory_zeroed((size_t)count, sizeof *values);
@@ -33,18 +32,18 @@ rlxvk_tensor llama_number(builder *b, double value)
 rlxvk_tensor llama_positions(builder *b)
 {
     rlxvk_tensor behind, positions;
-    if (b->rows == 1)
+    if (b->kind == LLAMA_STEP)
         return b->position;
-    behind = llama_number(b, (double)(b->model->capacity - 1));
-    positions = rlxvk_add(b->graph, b->position, counting(b, RLXVK_SHAPE(b->rows), b->rows));
+    behind = llama_number(b, (double)(b->model->stride - 1));
+    positions = rlxvk_add(b->graph, b->position, llama_counting(b, RLXVK_SHAPE(b->rows), b->rows));
     return rlxvk_min(b->graph, positions, behind);
 }
 
 rlxvk_tensor llama_mask(builder *b, rlxvk_tensor positions, int64_t window)
 {
     rlxvk_graph *g = b->graph;
-    int64_t capacity = b->model->capacity;
-    rlxvk_tensor rows = counting(b, RLXVK_SHAPE(1, capacity), capacity);
+    int64_t capacity = b->model->stride;
+    rlxvk_tensor rows = llama_counting(b, RLXVK_SHAPE(1, capacity), capacity);
     positions = rlxvk_reshape(g, positions, RLXVK_SHAPE(b->rows, 1));
     rlxvk_tensor mask = rlxvk_le(g, rows, positions);
     if (window == 0 || window >= capacity)
@@ -67,15 +66,16 @@ rlxvk_tensor llama_chunk_attention(builder *b, rlxvk_tensor query, const rlxvk_t
 {
     static const int32_t swapped[] = {0, 2, 1, 3};
     const llama_config *c = b->config;
-    int64_t n = b->rows, capacity = b->model->capacity, d = c->head_dim;
+    int64_t n = b->rows, capacity = b->model->stride, d = c->head_dim;
     rlxvk_graph *g = b->graph;
     rlxvk_attention_options options =
         llama_attention_options(b, RLXVK_LAYOUT_BHSD, RLXVK_MASK_CUSTOM);
     rlxvk_shape whole = RLXVK_SHAPE(1, c->kv_heads, capacity, d);
     rlxvk_tensor q = rlxvk_reshape(g, query, RLXVK_SHAPE(1, n, c->heads, d));
     rlxvk_tensor y =
-        rlxvk_attention(g, rlxvk_transpose(g, q, swapped, 4), rlxvk_reshape(g, cache[0], whole),
-                        rlxvk_reshape(g, cache[1], whole),
+        rlxvk_attention(g, rlxvk_transpose(g, q, swapped, 4),
+                        rlxvk_reshape(g, llama_own_cache(b, cache[0]), whole),
+                        rlxvk_reshape(g, llama_own_cache(b, cache[1]), whole),
                         rlxvk_reshape(g, b->mask[local], RLXVK_SHAPE(1, n, capacity)), &options);
     return rlxvk_transpose(g, y, swapped, 4);
 }

@@ -10,7 +10,7 @@
  * and what an architecture has beside that: norms of each head's query and key, norms of what is
  * added to x, scales, soft caps, windows, experts.
  *
- * New keys and values go into the caches, [kv heads, capacity, head size], in place. The rows of an
+ * New keys and values go into the caches, [kv heads, rows, head size], in place. The rows of an
  * opening see each other alone, and attention reads the rows themselves; all others read the whole
  * cache under a mask made on the device from their positions.
  */
@@ -137,15 +137,17 @@ static rlxvk_tensor store(builder *b, bool values, int64_t block, rlxvk_tensor r
     int64_t heads = b->config->kv_heads, d = b->config->head_dim;
     char name[CACHE_NAME];
     llama_cache_name(name, values, block);
-    rlxvk_tensor cache =
-        rlxvk_input(b->graph, name, RLXVK_F32, RLXVK_SHAPE(heads, b->model->capacity, d));
+    rlxvk_tensor cache = rlxvk_input(b->graph, name, RLXVK_F32,
+                                     RLXVK_SHAPE(heads, b->model->sequences * b->model->stride, d));
+    if (b->kind == LLAMA_STEP && b->rows > 1)
+        return llama_store_each(b, cache, rows);
     if (b->rows == 1)
         rows = rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(heads, 1, d));
     else
         rows =
             rlxvk_transpose(b->graph, rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(b->rows, heads, d)),
                             heads_first, 3);
-    return rlxvk_write_rows(b->graph, cache, rows, b->position);
+    return rlxvk_write_rows(b->graph, cache, rows, b->cache_row);
 }
 
 static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
@@ -160,10 +162,12 @@ static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
     cache[1] = store(b, true, block, part[2]);
     if (b->kind == LLAMA_CHUNK) {
         y = llama_chunk_attention(b, part[0], cache, local);
+    } else if (b->kind == LLAMA_STEP && n > 1) {
+        y = llama_step_attention(b, part[0], cache, local);
     } else if (b->kind == LLAMA_STEP) {
         rlxvk_attention_options options =
             llama_attention_options(b, RLXVK_LAYOUT_BHSD, RLXVK_MASK_CUSTOM);
-        rlxvk_shape whole = RLXVK_SHAPE(1, kv, b->model->capacity, d);
+        rlxvk_shape whole = RLXVK_SHAPE(1, kv, b->model->stride, d);
         y = rlxvk_attention(g, rlxvk_reshape(g, part[0], RLXVK_SHAPE(1, h, 1, d)),
                             rlxvk_reshape(g, cache[0], whole), rlxvk_reshape(g, cache[1], whole),
                             b->mask[local], &options);
@@ -255,7 +259,7 @@ static void turn(builder *b, bool local, const char *name, rlxvk_tensor position
     rlxvk_graph *g = b->graph;
     int64_t half = b->config->rotated / 2;
     rlxvk_tensor table =
-        rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(b->model->capacity, b->config->rotated));
+        rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(b->model->stride, b->config->rotated));
     table = b->kind == LLAMA_OPENING ? rlxvk_narrow(g, table, 0, 0, b->rows)
                                      : rlxvk_gather(g, table, positions, 0);
     b->cosines[local] = rlxvk_narrow(g, table, 1, 0, half);
@@ -270,14 +274,18 @@ static void place(builder *b)
     rlxvk_tensor positions = RLXVK_NONE;
     if (b->kind != LLAMA_STEP)
         b->last = rlxvk_input(g, "last", RLXVK_F32, RLXVK_SHAPE(1));
+    if (b->kind != LLAMA_STEP && b->model->sequences > 1)
+        b->sequence = rlxvk_input(g, "sequence", RLXVK_F32, RLXVK_SHAPE(1));
     if (b->kind == LLAMA_OPENING) {
         b->position = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &start, sizeof start);
     } else {
-        b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(1));
+        b->position =
+            rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(b->kind == LLAMA_STEP ? b->rows : 1));
         positions = llama_positions(b);
         b->mask[0] = llama_mask(b, positions, 0);
         b->mask[1] = llama_mask(b, positions, c->window);
     }
+    b->cache_row = llama_cache_row(b, positions);
     if (llama_has_table(c, false))
         turn(b, false, ROPE_TABLE, positions);
     if (llama_has_table(c, true)) {

@@ -55,7 +55,7 @@ typedef struct llama_weights {
 
 /* What a graph runs. */
 typedef enum llama_kind {
-    LLAMA_STEP,    /* one token anywhere */
+    LLAMA_STEP,    /* one token anywhere, of a model with one sequence; else one of each */
     LLAMA_OPENING, /* a chunk from position 0 on */
     LLAMA_CHUNK,   /* a chunk from any position on */
     LLAMA_KINDS
@@ -69,7 +69,11 @@ struct llama {
     llama_weights weights; /* points into the file */
     uint64_t file_bytes;   /* of all tensors */
     rlxvk_context *context;
-    int64_t capacity, position;
+    int64_t capacity;   /* most tokens of a sequence */
+    int64_t stride;     /* the caches' rows of a sequence, at least as many */
+    int64_t *positions; /* of each sequence: its length */
+    int64_t sequences;
+    uint32_t sequence; /* the selected one */
     llama_options options;
     rlxvk_sample_options sampling;
     uint64_t draws;                                       /* tokens chosen since position 0 */
@@ -78,6 +82,7 @@ struct llama {
     rlxvk_executable *last_chunk;                         /* that ran; NULL: none */
     const char **cache_names;
     float tokens[LARGEST_CHUNK]; /* as the device takes them */
+    float *step_numbers;         /* of a step: tokens in and out, positions, of each sequence */
     double compile_seconds;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
@@ -89,7 +94,7 @@ rlxvk_status llama_find_architecture(const gguf_file *file, const llama_architec
 bool llama_is_local(const llama_config *c, int64_t block);
 /* Whether blocks with a window, or without, are there and rotate in their own way. */
 bool llama_has_table(const llama_config *c, bool local);
-/* The rotary table, [capacity, rotated], of the blocks with a window or without; `divisors` are one
+/* The rotary table, [stride, rotated], of the blocks with a window or without; `divisors` are one
  * a pair, or NULL. */
 void llama_fill_table(const llama *m, bool local, const float *divisors, float *table);
 
@@ -109,7 +114,7 @@ rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
  */
 rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out);
 
-/* Params [capacity, rotated]: a row's cosines, then its sines. The second is of blocks with a
+/* Params [stride, rotated]: a row's cosines, then its sines. The second is of blocks with a
  * window, where they rotate in their own way. */
 #define ROPE_TABLE       "rope.table"
 #define LOCAL_ROPE_TABLE "rope.table.local"

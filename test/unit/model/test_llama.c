@@ -507,6 +507,92 @@ static void test_lengths(void **state)
     gguf_close(file);
 }
 
+/* Sequences of different lengths side by side, of which one ends and another takes its place: each
+ * as if it were alone. */
+static void many_sequences(void **state)
+{
+    (void)state;
+    enum { MANY = 3, STEPS = 14 };
+    static small_model s;
+    static const size_t lengths[MANY + 1] = {3, 21, 34, 9};
+    uint32_t ids[MANY + 1][50], next[MANY];
+    static float alone[WORDS], logits[MANY][WORDS];
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *single = NULL, *m = NULL;
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50}, &single));
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50, .sequences = MANY}, &m));
+    for (uint32_t i = 0; i <= MANY; i++)
+        for (uint32_t k = 0; k < 50; k++)
+            ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
+    for (uint32_t i = 0; i < MANY; i++) {
+        llama_select(m, i);
+        assert_ok(llama_extend(m, ids[i], lengths[i] - 1, (llama_result){NULL, NULL}));
+        assert_ok(llama_extend(m, ids[i] + lengths[i] - 1, 1, (llama_result){NULL, NULL}));
+    }
+    size_t place[MANY] = {0, 1, 2}, at[MANY] = {lengths[0], lengths[1], lengths[2]};
+    for (size_t step = 0; step < STEPS; step++) {
+        if (step == 6) { /* another one instead of the second */
+            place[1] = MANY;
+            at[1] = lengths[MANY];
+            llama_select(m, 1);
+            llama_rewind(m);
+            assert_ok(llama_extend(m, ids[MANY], lengths[MANY], (llama_result){NULL, NULL}));
+        }
+        for (size_t i = 0; i < MANY; i++)
+            next[i] = step % 5 == i ? LLAMA_IDLE : ids[place[i]][at[i]++];
+        assert_ok(llama_step(m, next, logits[0], NULL));
+        for (size_t i = 0; i < MANY; i++) {
+            if (next[i] == LLAMA_IDLE)
+                continue;
+            llama_rewind(single);
+            assert_ok(llama_extend(single, ids[place[i]], at[i], (llama_result){alone, NULL}));
+            for (size_t k = 0; k < WORDS; k++)
+                if (!(fabsf(logits[i][k] - alone[k]) <= 1e-5f * (1 + fabsf(alone[k]))))
+                    fail_msg("step %zu, sequence %zu, logit %zu: %g, alone %g", step, i, k,
+                             (double)logits[i][k], (double)alone[k]);
+        }
+    }
+    llama_destroy(single);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+/* The last rows of a sequence do not reach into the next one's, whatever the chunks. */
+static void full_neighbours(void **state)
+{
+    (void)state;
+    static small_model s;
+    uint32_t ids[40], next[] = {5, LLAMA_IDLE};
+    float before[WORDS], after[2][WORDS];
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    for (uint32_t i = 0; i < 40; i++)
+        ids[i] = i * 7 % WORDS;
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 40, .sequences = 2}, &m));
+    llama_select(m, 1);
+    assert_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
+    for (size_t cut = 1; cut < 40; cut += 6) {
+        llama_select(m, 0);
+        llama_rewind(m);
+        assert_ok(llama_extend(m, ids, cut, (llama_result){NULL, NULL}));
+        assert_ok(llama_extend(m, ids + cut, 40 - cut, (llama_result){NULL, NULL}));
+    }
+    assert_int_equal(llama_step(m, next, NULL, NULL), RLXVK_E_RANGE);
+    next[0] = LLAMA_IDLE;
+    next[1] = 6;
+    assert_ok(llama_step(m, next, after[0], NULL));
+    llama_select(m, 1);
+    llama_rewind(m);
+    assert_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
+    assert_ok(llama_extend(m, &next[1], 1, (llama_result){before, NULL}));
+    for (size_t i = 0; i < WORDS; i++)
+        assert_true(fabsf(after[1][i] - before[i]) <= 1e-5f * (1 + fabsf(before[i])));
+    llama_destroy(m);
+    gguf_close(file);
+}
+
 /* Prompts of any length run on a graph for each length of chunks. */
 static void one_graph_a_length(void **state)
 {
@@ -588,6 +674,8 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_features_refused),
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(many_sequences),
+        cmocka_unit_test(full_neighbours),
         cmocka_unit_test(one_graph_a_length),
         cmocka_unit_test(a_prompt_of_several_chunks),
         cmocka_unit_test(a_cache_beyond_the_device),
