@@ -10,7 +10,7 @@
 #include <float.h>
 #include <getopt.h>
 
-enum { DEFAULT_TOKENS = 128 };
+enum { DEFAULT_TOKENS = 128, DEFAULT_PARALLEL = 8, MOST_PARALLEL = 1024 };
 
 /* ---- Options ---- */
 
@@ -21,6 +21,10 @@ static const char help[] =
     "      --file FILE      read it from FILE, less a newline at its end; - is standard input\n"
     "      --interactive    answer line after line of standard input, all in one context; lines\n"
     "                       are continued as they are: no chat template is put around them\n"
+    "      --batch FILE     continue every line of FILE, less empty ones, several at once; a line\n"
+    "                       each in their order, newlines in it written \\n, backslashes \\\\\n"
+    "      --parallel N     of a batch N at once (default 8); one that ends makes room for the "
+    "next\n"
     "  -n, --tokens N       at most N new tokens (default 128, or what the context leaves)\n"
     "      --ctx N          room for N tokens in all (default: what prompt and new tokens need;\n"
     "                       with --interactive the model's context)\n"
@@ -44,6 +48,7 @@ static const struct option long_options[] = {
     {"logits", required_argument, NULL, 'l'}, {"json", no_argument, NULL, 'J'},
     {"file", required_argument, NULL, 'f'},   {"interactive", no_argument, NULL, 'i'},
     {"ctx", required_argument, NULL, 'c'},    {"precision", required_argument, NULL, 'x'},
+    {"batch", required_argument, NULL, 'b'},  {"parallel", required_argument, NULL, 'a'},
     {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
 };
 
@@ -55,6 +60,8 @@ static bool set_number(generate_options *o, int letter)
         return o->tokens_given = parse_number("tokens", optarg, 0, UINT32_MAX, &o->tokens);
     case 'c':
         return parse_number("ctx", optarg, 1, UINT32_MAX, &o->context);
+    case 'a':
+        return parse_number("parallel", optarg, 1, MOST_PARALLEL, &o->parallel);
     case 'x':
         return parse_precision(optarg, &o->precision);
     case 's':
@@ -75,8 +82,11 @@ static bool set_number(generate_options *o, int letter)
 
 static bool set_option(generate_options *o, int letter)
 {
-    const char **const words[128] = {
-        ['p'] = &o->prompt, ['d'] = &o->device, ['l'] = &o->logits, ['f'] = &o->file};
+    const char **const words[128] = {['p'] = &o->prompt,
+                                     ['d'] = &o->device,
+                                     ['l'] = &o->logits,
+                                     ['f'] = &o->file,
+                                     ['b'] = &o->batch};
     bool *const flags[128] = {
         ['g'] = &o->greedy, ['J'] = &o->json, ['h'] = &o->help, ['i'] = &o->interactive};
     if (letter > 0 && letter < 128 && words[letter])
@@ -91,15 +101,18 @@ static bool set_option(generate_options *o, int letter)
 /* Options that go together; otherwise prints which do not. */
 static bool check_options(const generate_options *o)
 {
-    const char *alone = o->json ? "--json" : o->logits ? "--logits" : NULL;
+    int prompts = (o->prompt != NULL) + (o->file != NULL) + (o->batch != NULL);
+    const char *several = o->interactive ? "--interactive" : o->batch ? "--batch" : NULL;
     if (!o->model)
         report_error("no model file; name one: rlxvk generate MODEL.gguf -p TEXT");
-    else if (o->prompt && o->file)
-        report_error("a prompt by -p and one by --file; give one of them");
-    else if (!o->prompt && !o->file && !o->interactive)
-        report_error("no prompt; give one with -p or --file");
-    else if (o->interactive && alone)
-        report_error("--interactive does not go with %s", alone);
+    else if (prompts > 1)
+        report_error("more than one of -p, --file and --batch; give one of them");
+    else if (prompts == 0 && !o->interactive)
+        report_error("no prompt; give one with -p, --file or --batch");
+    else if (o->interactive && (o->json || o->batch))
+        report_error("--interactive does not go with %s", o->json ? "--json" : "--batch");
+    else if (several && o->logits)
+        report_error("%s does not go with --logits", several);
     else
         return true;
     return false;
@@ -108,6 +121,7 @@ static bool check_options(const generate_options *o)
 static bool parse_options(generate_options *o, int argc, char **argv)
 {
     *o = (generate_options){.tokens = DEFAULT_TOKENS,
+                            .parallel = DEFAULT_PARALLEL,
                             .sampling = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f}};
     for (int letter; (letter = getopt_long(argc, argv, "hp:n:", long_options, NULL)) != -1;)
         if (!set_option(o, letter))
@@ -129,7 +143,7 @@ int command_generate(int argc, char **argv)
     if (o.help)
         return print_help(help);
     TRY(generate_open(&s));
-    TRY(o.interactive ? generate_turns(&s) : generate_text(&s));
+    TRY(o.interactive ? generate_turns(&s) : o.batch ? generate_batch(&s) : generate_text(&s));
     TRY(generate_print(&s));
 error:
     generate_close(&s);

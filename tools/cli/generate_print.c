@@ -39,18 +39,62 @@ static rlxvk_status print_text(const token_text *made)
     return complete ? RLXVK_OK : status_fail_memory("text");
 }
 
-static rlxvk_status print_json(const session *s, const char *device, const llama_report *report)
+rlxvk_status generate_print_line(const session *s, const token_list *made)
+{
+    token_text text = {0};
+    rlxvk_status status;
+    TRY(tokenizer_decode(s->tokenizer, made->items, made->count, &text));
+    for (size_t i = 0; i < text.count; i++) {
+        char c = text.items[i];
+        if (c == '\n' || c == '\\')
+            putchar('\\');
+        putchar(c == '\n' ? 'n' : c);
+    }
+    putchar('\n');
+    fflush(stdout);
+error:
+    VECTOR_FREE(&text);
+    return status;
+}
+
+/* The members of one answer. */
+static rlxvk_status print_answer(const session *s, const token_list *prompt, const token_list *ids)
 {
     token_text made = {0};
     rlxvk_status status;
-    TRY(tokenizer_decode(s->tokenizer, s->made.items, s->made.count, &made));
+    TRY(tokenizer_decode(s->tokenizer, ids->items, ids->count, &made));
+    print_ids("prompt_ids", prompt);
+    print_ids("ids", ids);
+    printf("\"text\":");
+    TRY(print_text(&made));
+error:
+    VECTOR_FREE(&made);
+    return status;
+}
+
+static rlxvk_status print_answers(const session *s)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (s->items.count == 0)
+        return print_answer(s, &s->prompt, &s->made);
+    printf("\"answers\":[");
+    for (size_t i = 0; i < s->items.count; i++) {
+        printf("%s{", i ? "," : "");
+        TRY(print_answer(s, &s->items.items[i].prompt, &s->items.items[i].made));
+        printf("}");
+    }
+    printf("]");
+error:
+    return status;
+}
+
+static rlxvk_status print_json(const session *s, const char *device, const llama_report *report)
+{
+    rlxvk_status status;
     printf("{\"device\":");
     print_json_string(stdout, device);
     printf(",");
-    print_ids("prompt_ids", &s->prompt);
-    print_ids("ids", &s->made);
-    printf("\"text\":");
-    TRY(print_text(&made));
+    TRY(print_answers(s));
     const struct {
         const char *name;
         double value;
@@ -71,7 +115,6 @@ static rlxvk_status print_json(const session *s, const char *device, const llama
     printf(",\"speeds_leave_out\":\"loading, compiling, first runs\",\"host_ops\":%u}\n",
            report->host_ops);
 error:
-    VECTOR_FREE(&made);
     return status;
 }
 
@@ -79,6 +122,11 @@ rlxvk_status generate_print(const session *s)
 {
     rlxvk_device_info device;
     llama_report report;
+    size_t prompt = s->prompt.count, made = s->made.count;
+    for (size_t i = 0; i < s->items.count; i++) {
+        prompt += s->items.items[i].prompt.count;
+        made += s->items.items[i].made.count;
+    }
     rlxvk_context_device(s->context, &device);
     llama_usage(s->model, &report);
     if (s->options->json)
@@ -87,7 +135,7 @@ rlxvk_status generate_print(const session *s)
            "tokens, %.1f tokens/s; decode %zu tokens, %.1f tokens/s (without loading, compiling, "
            "first runs); %s; %u + %u GPU dispatches, %u host ops]\n",
            s->load_seconds, report.compile_seconds, s->first_token_seconds, s->first_seconds,
-           s->prompt.count, rate((double)s->timed_prompt, s->prompt_seconds), s->made.count,
+           prompt, rate((double)s->timed_prompt, s->prompt_seconds), made,
            rate((double)s->timed_steps, s->decode_seconds), device.name, report.chunk_dispatches,
            report.decode_dispatches, report.host_ops);
     return RLXVK_OK;

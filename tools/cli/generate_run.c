@@ -43,14 +43,15 @@ static rlxvk_status read_prompt(const generate_options *o, token_text *out)
 {
     file_content content = {0};
     rlxvk_status status = RLXVK_OK;
+    const char *path = o->batch ? o->batch : o->file;
     if (o->prompt)
         return append(out, o->prompt, strlen(o->prompt));
-    if (!o->file)
+    if (!path)
         return RLXVK_OK;
-    if (strcmp(o->file, "-") == 0) {
+    if (strcmp(path, "-") == 0) {
         TRY(read_standard_input(out));
     } else {
-        TRY(file_read(o->file, &content));
+        TRY(file_read(path, &content));
         TRY(append(out, (const char *)content.data, content.length));
     }
     if (out->count && out->items[out->count - 1] == '\n')
@@ -60,10 +61,42 @@ error:
     return status;
 }
 
-/* The default number of tokens gives way to a short context; a number asked for does not. */
-static uint64_t count_new_tokens(const session *s, uint64_t context)
+static rlxvk_status encode_prompt(session *s, const char *bytes, size_t length, token_list *out)
 {
-    uint64_t prompt = s->prompt.count;
+    return tokenizer_encode(s->tokenizer, bytes, length, tokenizer_adds_bos(s->tokenizer), out);
+}
+
+/* A prompt for each line that is not empty. */
+static rlxvk_status encode_lines(session *s)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t at = 0, end; at < s->text.count; at = end + 1) {
+        for (end = at; end < s->text.count && s->text.items[end] != '\n';)
+            end++;
+        if (end == at)
+            continue;
+        if (!VECTOR_PUSH(&s->items, ((batch_item){.done = false})))
+            TRY(status_fail_memory("prompts"));
+        batch_item *item = &s->items.items[s->items.count - 1];
+        TRY(encode_prompt(s, s->text.items + at, end - at, &item->prompt));
+    }
+    if (s->items.count == 0)
+        status = status_fail(RLXVK_E_RANGE, "'%s' holds no prompt", s->options->batch);
+error:
+    return status;
+}
+
+static size_t longest_prompt(const session *s)
+{
+    size_t longest = s->prompt.count;
+    for (size_t i = 0; i < s->items.count; i++)
+        longest = MAX(longest, s->items.items[i].prompt.count);
+    return longest;
+}
+
+/* The default number of tokens gives way to a short context; a number asked for does not. */
+static uint64_t count_new_tokens(const session *s, size_t prompt, uint64_t context)
+{
     if (s->options->tokens_given || prompt >= context)
         return s->options->tokens;
     return MIN(s->options->tokens, context - prompt);
@@ -74,14 +107,15 @@ static uint64_t count_new_tokens(const session *s, uint64_t context)
 static rlxvk_status plan_context(const session *s, const llama_config *config, uint64_t *out)
 {
     const generate_options *o = s->options;
+    size_t prompt = longest_prompt(s);
     uint64_t context = o->context ? o->context : (uint64_t)config->context;
-    uint64_t tokens = count_new_tokens(s, context), needed;
-    if (s->prompt.count == 0 && !o->interactive)
+    uint64_t tokens = count_new_tokens(s, prompt, context), needed;
+    if (prompt == 0 && !o->interactive)
         return status_fail(RLXVK_E_RANGE, "an empty prompt; give at least one token");
-    if (!size_add(s->prompt.count, tokens, &needed) || (needed > context && !o->interactive))
+    if (!size_add(prompt, tokens, &needed) || (needed > context && !o->interactive))
         return status_fail(RLXVK_E_RANGE,
-                           "%zu prompt tokens and %llu new ones exceed the %s of %llu",
-                           s->prompt.count, (unsigned long long)tokens,
+                           "%zu prompt tokens and %llu new ones exceed the %s of %llu", prompt,
+                           (unsigned long long)tokens,
                            o->context ? "room asked for by --ctx," : "model's context",
                            (unsigned long long)context);
     *out = context;
@@ -104,6 +138,7 @@ static rlxvk_status load_model(session *s, const llama_config *config)
     llama_options model = {.sampling = o->greedy ? NULL : &o->sampling,
                            .seed = o->seed,
                            .precision = o->precision,
+                           .sequences = (uint32_t)MIN(MAX(s->items.count, 1), o->parallel),
                            .progress = show_loading};
     rlxvk_status status;
     TRY(plan_context(s, config, &model.capacity));
@@ -130,9 +165,10 @@ rlxvk_status generate_open(session *s)
     TRY(llama_read_config(s->file, &config));
     TRY(tokenizer_create(s->file, &s->tokenizer));
     TRY(read_prompt(o, &s->text));
-    if (s->text.count || !o->interactive)
-        TRY(tokenizer_encode(s->tokenizer, s->text.items, s->text.count,
-                             tokenizer_adds_bos(s->tokenizer), &s->prompt));
+    if (o->batch)
+        TRY(encode_lines(s));
+    else if (s->text.count || !o->interactive)
+        TRY(encode_prompt(s, s->text.items, s->text.count, &s->prompt));
     if (!(s->logits = memory_zeroed((size_t)config.vocabulary, sizeof *s->logits)))
         TRY(status_fail_memory("logits"));
     TRY(option_device(o->device, &found, &device));
@@ -149,6 +185,11 @@ void generate_close(session *s)
     VECTOR_FREE(&s->text);
     VECTOR_FREE(&s->prompt);
     VECTOR_FREE(&s->made);
+    for (size_t i = 0; i < s->items.count; i++) {
+        VECTOR_FREE(&s->items.items[i].prompt);
+        VECTOR_FREE(&s->items.items[i].made);
+    }
+    VECTOR_FREE(&s->items);
     memory_free(s->logits);
     llama_destroy(s->model);
     rlxvk_context_destroy(s->context);
@@ -167,8 +208,7 @@ static void stream(const session *s, uint32_t id)
     fflush(stdout);
 }
 
-/* Appends ids to the model's sequence; the token that follows them is the next. */
-static rlxvk_status run_prompt(session *s, const token_list *ids)
+rlxvk_status generate_run_prompt(session *s, const token_list *ids)
 {
     float *logits = s->options->logits ? s->logits : NULL;
     double start, seconds;
@@ -187,17 +227,22 @@ error:
     return status;
 }
 
+void generate_time_step(session *s, double seconds, uint64_t tokens)
+{
+    if (s->first_seconds == s->first_token_seconds) {
+        s->first_seconds += seconds;
+    } else {
+        s->decode_seconds += seconds;
+        s->timed_steps += tokens;
+    }
+}
+
 static rlxvk_status run_step(session *s)
 {
     double start = clock_seconds();
     rlxvk_status status;
     TRY(llama_decode(s->model, s->next, (llama_result){NULL, &s->next}));
-    if (s->first_seconds == s->first_token_seconds) {
-        s->first_seconds += clock_seconds() - start;
-    } else {
-        s->decode_seconds += clock_seconds() - start;
-        s->timed_steps++;
-    }
+    generate_time_step(s, clock_seconds() - start, 1);
 error:
     return status;
 }
@@ -226,15 +271,15 @@ rlxvk_status generate_text(session *s)
     const char *path = s->options->logits;
     uint64_t context = s->prompt.count + llama_room(s->model);
     rlxvk_status status;
-    TRY(run_prompt(s, &s->prompt));
+    TRY(generate_run_prompt(s, &s->prompt));
     if (path) {
         rlxvk_shape shape = RLXVK_SHAPE(llama_configuration(s->model)->vocabulary);
         TRY(npy_write_f32(path, s->logits, &shape));
     }
-    TRY(run_tokens(s, count_new_tokens(s, context)));
+    TRY(run_tokens(s, count_new_tokens(s, s->prompt.count, context)));
     /* Drivers put off compiling to the first run, and memory is touched then. */
     llama_rewind(s->model);
-    TRY(run_prompt(s, &s->prompt));
+    TRY(generate_run_prompt(s, &s->prompt));
 error:
     return status;
 }
@@ -271,7 +316,7 @@ static rlxvk_status answer(session *s, const token_list *turn)
                            "the context is full: %llu tokens are left, and the line has %zu; --ctx "
                            "makes room for more",
                            (unsigned long long)room, turn->count);
-    TRY(run_prompt(s, turn));
+    TRY(generate_run_prompt(s, turn));
     TRY(run_tokens(s, MIN(s->options->tokens, room - turn->count)));
     printf("\n");
 error:

@@ -122,12 +122,56 @@ static void a_full_context(void **state)
     assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_FAILED);
 }
 
+/* Lines in their order, each as its prompt alone would go on, whatever runs beside it. */
+static void batches(void **state)
+{
+    static const char *const prompts[] = {"The open", "Files are", "Once", "The system call is",
+                                          "A"};
+    static const char *const parallel[] = {"1", "2", "8"};
+    char expected[4096] = "", text[8192];
+    (void)state;
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
+        const char *answer = continue_text("-p", prompts[i]);
+        assert_null(strpbrk(answer, "\n\\"));
+        strcat(strcat(expected, answer), "\n");
+    }
+    write_prompt("The open\n\nFiles are\nOnce\nThe system call is\nA");
+    for (size_t i = 0; i < sizeof parallel / sizeof *parallel; i++) {
+        const char *const words[] = {MODEL,        "--batch",   PROMPT,     "-n", "12",
+                                     "--parallel", parallel[i], "--greedy", NULL};
+        assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+        assert_true(number_after(text, "; prompt 45 tokens, ") > 0);
+        assert_true(number_after(text, "; decode 60 tokens, ") > 0);
+        *strstr(text, "\n[load ") = 0;
+        assert_string_equal(text, expected);
+    }
+}
+
+static void batch_json(void **state)
+{
+    static const char *const words[] = {MODEL, "--batch",  PROMPT,   "-n",
+                                        "1",   "--greedy", "--json", NULL};
+    char text[4096];
+    (void)state;
+    write_prompt("The open\nThe\n");
+    assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+    const char *second = strstr(text, "},{\"prompt_ids\":[1,87,107,104],\"ids\":[");
+    assert_non_null(second);
+    assert_non_null(strstr(text, "\"answers\":[{\"prompt_ids\":[1,87,"));
+    assert_true(number_after(text, "\"first_token_seconds\":") > 0);
+}
+
 static void refusals(void **state)
 {
     static const struct {
         const char *words[8];
         int code;
     } cases[] = {{{MODEL, "-p", "a", "--file", PROMPT}, EXIT_USAGE},
+                 {{MODEL, "-p", "a", "--batch", PROMPT}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT, "--interactive"}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT, "--logits", "x.npy"}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT, "--parallel", "0"}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT}, EXIT_FAILED},
                  {{MODEL, "--interactive", "--json"}, EXIT_USAGE},
                  {{MODEL, "--interactive", "--logits", "x.npy"}, EXIT_USAGE},
                  {{MODEL, "-p", "a", "--precision", "f8"}, EXIT_USAGE},
@@ -137,6 +181,7 @@ static void refusals(void **state)
                  {{MODEL, "--file", "no/such/file"}, EXIT_FAILED}};
     char text[256];
     (void)state;
+    write_prompt("\n\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(run_command(command_generate, cases[i].words, text, sizeof text),
                          cases[i].code);
@@ -151,6 +196,8 @@ int main(void)
         cmocka_unit_test(prompts_from_files),
         cmocka_unit_test(turns_share_a_context),
         cmocka_unit_test(a_full_context),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(batch_json),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
