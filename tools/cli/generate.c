@@ -27,7 +27,7 @@ static const char help[] =
     "next\n"
     "  -n, --tokens N       at most N new tokens (default 128, or what the context leaves)\n"
     "      --ctx N          room for N tokens in all (default: what prompt and new tokens need;\n"
-    "                       with --interactive the model's context)\n"
+    "                       with --interactive 4096, or the model's context)\n"
     "      --greedy         always the most likely token\n"
     "      --temperature T  divide the logits by T (default 0.8; 0 is greedy)\n"
     "      --top-k K        of the K most likely tokens only (default 40; 0 is all)\n"

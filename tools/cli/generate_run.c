@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CONTEXT_UNIT = 64, READ_SIZE = 65536 };
+enum { CONTEXT_UNIT = 64, READ_SIZE = 65536, TURNS_CONTEXT = 4096 };
 
 /* ---- Loading ---- */
 
@@ -118,9 +118,9 @@ static rlxvk_status plan_context(const session *s, const llama_config *config, u
                            (unsigned long long)tokens,
                            o->context ? "room asked for by --ctx," : "model's context",
                            (unsigned long long)context);
-    *out = context;
-    if (!o->context && !o->interactive)
-        *out = MIN(round_up(needed, CONTEXT_UNIT), context);
+    if (o->interactive)
+        needed = MAX(needed, TURNS_CONTEXT);
+    *out = o->context ? context : MIN(round_up(needed, CONTEXT_UNIT), context);
     return RLXVK_OK;
 }
 

@@ -52,6 +52,7 @@ typedef struct llama_config {
     int64_t window_period;
     int64_t experts, chosen, expert_ffn; /* 0: a dense model; experts of a token */
     int64_t shared_ffn;                  /* of the shared expert; 0: there is none */
+    bool even_shares;                    /* the chosen experts' shares add up to 1 */
     double epsilon;
     double rope_base, rope_local_base; /* the latter 0: as the first */
     llama_rope_scaling rope_scaling;

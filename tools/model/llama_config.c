@@ -125,6 +125,7 @@ static rlxvk_status read_experts(const reader *r)
 {
     llama_config *c = r->config;
     const llama_architecture *a = c->architecture;
+    char key[KEY_LENGTH];
     rlxvk_status status;
     TRY(read_count(r, "expert_count", 0, &c->experts));
     if (c->experts == 0)
@@ -134,6 +135,9 @@ static rlxvk_status read_experts(const reader *r)
                            (long long)c->experts, a->name);
     TRY(read_positive(r, "expert_used_count", -1, &c->chosen));
     TRY(read_positive(r, "expert_feed_forward_length", c->ffn, &c->expert_ffn));
+    c->even_shares = a->even_shares;
+    if (find_key(r, "expert_weights_norm", key) && !gguf_get_bool(r->file, key, &c->even_shares))
+        return status_fail(RLXVK_E_RANGE, "llama: key '%s' is no truth value", key);
     if (a->shared_expert)
         TRY(read_count(r, "expert_shared_feed_forward_length", 0, &c->shared_ffn));
     if (c->chosen > c->experts)
@@ -175,13 +179,14 @@ static rlxvk_status read_period(const reader *r)
         return RLXVK_OK;
     if (!pair->is_array)
         return read_count(r, "attention.sliding_window_pattern", 0, &c->window_period);
-    uint64_t local, first = 0;
-    while (gguf_element_u64(pair, first, &local) && local)
+    uint64_t first = 0;
+    bool local = false;
+    while (gguf_element_bool(pair, first, &local) && local)
         first++;
     c->window_period = first < pair->count ? (int64_t)first + 1 : 0;
     for (uint64_t i = 0; i < pair->count; i++)
-        if (!gguf_element_u64(pair, i, &local) ||
-            (local != 0) != (first == pair->count || i % (first + 1) < first))
+        if (!gguf_element_bool(pair, i, &local) ||
+            local != (first == pair->count || i % (first + 1) < first))
             return status_fail(RLXVK_E_UNSUPPORTED, "llama: key '%s' has no period from block 0 on",
                                key);
     return RLXVK_OK;

@@ -28,7 +28,7 @@ static rlxvk_tensor share(builder *b, rlxvk_tensor scores, rlxvk_tensor ids)
     static const int32_t last[] = {-1};
     rlxvk_graph *g = b->graph;
     rlxvk_tensor shares = rlxvk_take_along_axis(g, rlxvk_softmax(g, scores, -1), ids, -1);
-    if (!b->config->architecture->even_shares)
+    if (!b->config->even_shares)
         return shares;
     return rlxvk_div(g, shares, rlxvk_reduce_sum(g, shares, last, 1, true));
 }

@@ -424,14 +424,12 @@ static rlxvk_status upload_rotations(const llama *m, upload *u, bool local, cons
 {
     const gguf_tensor *divisors = rope_divisors(m);
     size_t half = (size_t)m->config.rotated / 2, count = (size_t)m->stride * 2 * half;
-    float *table = memory_zeroed(count + half, sizeof *table), *divisor = NULL;
+    float *table, *divisor = NULL;
     rlxvk_status status = RLXVK_OK;
     if (!llama_has_table(&m->config, local))
-        goto error;
-    if (!table) {
-        status = status_fail_memory("rotary table");
-        goto error;
-    }
+        return RLXVK_OK;
+    if (!(table = memory_zeroed(count + half, sizeof *table)))
+        return status_fail_memory("rotary table");
     if (divisors)
         TRY(read_values(u, divisors, half, divisor = table + count));
     llama_fill_table(m, local, divisor, table);

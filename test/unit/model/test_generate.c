@@ -161,6 +161,19 @@ static void batch_json(void **state)
     assert_true(number_after(text, "\"first_token_seconds\":") > 0);
 }
 
+static void precisions(void **state)
+{
+    static const char *const names[] = {"f16", "bf16", "split"};
+    char text[4096];
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const words[] = {MODEL,      "-p",          "The open", "-n", "12",
+                                     "--greedy", "--precision", names[i],   NULL};
+        assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+        assert_true(number_after(text, "; decode 12 tokens, ") > 0);
+    }
+}
+
 static void refusals(void **state)
 {
     static const struct {
@@ -198,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_full_context),
         cmocka_unit_test(batches),
         cmocka_unit_test(batch_json),
+        cmocka_unit_test(precisions),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

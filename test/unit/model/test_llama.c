@@ -1,7 +1,7 @@
 /* Language models: golden logits and tokens of the bundled ones, prompt runs against token runs of
  * a small random one with everything optional, refusal of broken files. */
 #include "unit/model/gguf_builder.h"
-#include "model/llama.h"
+#include "model/llama_internal.h"
 #include "op/packed/quant_format.h"
 
 #include <math.h>
@@ -481,6 +481,61 @@ static void test_features_refused(void **state)
     }
 }
 
+/* Which blocks have a window, by a number or a list. */
+static void window_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t flags[8];
+        uint64_t count; /* of flags; 0: by a number, in flags[0] */
+        rlxvk_status status;
+        const char *local; /* of the first six blocks */
+    } cases[] = {{{2}, 0, RLXVK_OK, "101010"},
+                 {{0}, 0, RLXVK_OK, "111111"},
+                 {{1, 1, 0, 1, 1, 0, 1}, 7, RLXVK_OK, "110110"},
+                 {{1, 1, 1}, 3, RLXVK_OK, "111111"},
+                 {{0, 0, 0}, 3, RLXVK_OK, "000000"},
+                 {{1, 0, 0, 1}, 4, RLXVK_E_UNSUPPORTED, NULL}};
+    static builder b;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        static const char key[] = "gemma3.attention.sliding_window_pattern";
+        static const uint64_t dims[] = {WIDTH, WORDS};
+        gguf_file *file = NULL;
+        llama_config config;
+        memset(&b, 0, sizeof b);
+        put_header(&b, 3, 6, 9);
+        put_text(&b, "general.architecture", "gemma3");
+        put_u32(&b, "gemma3.block_count", 6);
+        put_u32(&b, "gemma3.context_length", 64);
+        put_u32(&b, "gemma3.embedding_length", WIDTH);
+        put_u32(&b, "gemma3.feed_forward_length", FFN);
+        put_u32(&b, "gemma3.attention.head_count", HEADS);
+        put_u32(&b, "gemma3.attention.sliding_window", 8);
+        put_key(&b, "gemma3.attention.layer_norm_rms_epsilon", GGUF_F32);
+        put(&b, 0x3727c5ac, 4); /* 1e-5 */
+        if (cases[i].count)
+            put_array(&b, key, GGUF_BOOL, cases[i].count);
+        else
+            put_u32(&b, key, cases[i].flags[0]);
+        for (uint64_t k = 0; k < cases[i].count; k++)
+            put(&b, cases[i].flags[k], 1);
+        put_tensor(&b, "token_embd.weight", QUANT_F32, 0, 2, dims);
+        for (int k = 1; k < 6; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "filler.%d", k);
+            put_tensor(&b, name, QUANT_F32, (uint64_t)k * WIDTH * WORDS * 4, 2, dims);
+        }
+        put_data(&b, 32, 6 * WIDTH * WORDS * 4);
+        assert_ok(gguf_result(gguf_parse(b.bytes, b.length, NULL, &file)));
+        rlxvk_status status = llama_read_config(file, &config);
+        if (status != cases[i].status)
+            fail_msg("case %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
+        for (int k = 0; cases[i].local && k < 6; k++)
+            assert_int_equal(llama_is_local(&config, k), cases[i].local[k] == '1');
+        gguf_close(file);
+    }
+}
+
 static void test_lengths(void **state)
 {
     (void)state;
@@ -673,6 +728,7 @@ int main(void)
         cmocka_unit_test(test_allocation_failure),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_features_refused),
+        cmocka_unit_test(window_patterns),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(many_sequences),
         cmocka_unit_test(full_neighbours),
