@@ -1,5 +1,5 @@
 /*
- * Model files: parsing, metadata, tokenizer, text to ids and back, the configuration of a llama
+ * Model files: parsing, metadata, tokenizer, text to ids and back, the configuration of a language
  * model, its tensors and its graphs. No weight is uploaded. Any file may be refused; what is
  * accepted must be consistent.
  */
@@ -71,7 +71,7 @@ static void check_tokenizer(gguf_file *file, const uint8_t *bytes, size_t size)
 static void check_built(const llama *m, llama_kind kind)
 {
     rlxvk_graph *g = NULL;
-    rlxvk_status status = llama_build_graph(m, kind, kind == LLAMA_STEP ? 1 : 2, &g);
+    rlxvk_status status = llama_build_graph(m, kind, kind == LLAMA_STEP ? m->sequences : 2, &g);
     if (status == RLXVK_OK) {
         reached.graphs++;
         status = op_verify(g);
@@ -98,8 +98,9 @@ static void check_model(gguf_file *file)
                    "an impossible model is accepted");
         if (llama_find_weights(file, c, UINT32_MAX, &m.memory, &m.weights) == RLXVK_OK &&
             is_small(c))
-            for (llama_kind kind = LLAMA_STEP; kind < LLAMA_KINDS; kind++)
-                check_built(&m, kind);
+            for (m.sequences = 1; m.sequences <= 2; m.sequences++)
+                for (llama_kind kind = LLAMA_STEP; kind < LLAMA_KINDS; kind++)
+                    check_built(&m, kind);
     }
     arena_destroy(&m.memory);
 }

@@ -105,37 +105,62 @@ static void check_file(const char *name)
     if (llama_load(context, file, NULL, &m) != RLXVK_OK)
         fail_msg("%s: %s", name, rlxvk_last_error());
     check_model(name, m, &want, &sums);
+    print_message("%s\n", name);
     llama_destroy(m);
     gguf_close(file);
 }
 
-static void architectures(void **state)
+/* The name less the ending; false where it ends in another way. */
+static bool cut_ending(const char *file, const char *ending, char name[256])
+{
+    size_t length = strlen(file), tail = strlen(ending);
+    if (length <= tail || length >= 256 || strcmp(file + length - tail, ending) != 0)
+        return false;
+    memcpy(name, file, length - tail);
+    name[length - tail] = 0;
+    return true;
+}
+
+/* Calls `visit` for every file of that ending; how many there are. */
+static int visit_all(const char *ending, void (*visit)(const char *name))
 {
     DIR *folder = opendir(FOLDER);
-    int checked = 0;
-    (void)state;
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        char name[256];
-        size_t length = strlen(entry->d_name);
-        if (length < 6 || length >= sizeof name || strcmp(entry->d_name + length - 5, ".gguf") != 0)
-            continue;
-        memcpy(name, entry->d_name, length - 5);
-        name[length - 5] = 0;
-        check_file(name);
-        print_message("%s\n", name);
-        checked++;
-    }
+    int count = 0;
+    char name[256];
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (cut_ending(entry->d_name, ending, name)) {
+            visit(name);
+            count++;
+        }
     if (folder)
         closedir(folder);
-    if (checked == 0) {
-        print_message(FOLDER " holds no model: NOTHING IS CHECKED; tools/model/golden_models.py "
-                             "makes them\n");
-        skip();
-    }
+    return count;
+}
+
+static void ignore(const char *name)
+{
+    (void)name;
+}
+
+/* No file without the other one of its pair. */
+static void pairs(void **state)
+{
+    (void)state;
+    assert_int_equal(visit_all(".gguf", ignore), visit_all(".json", ignore));
+}
+
+static void architectures(void **state)
+{
+    (void)state;
+    if (visit_all(".gguf", check_file) > 0)
+        return;
+    print_message(FOLDER " holds no model: NOTHING IS CHECKED; tools/model/golden_models.py makes "
+                         "them\n");
+    skip();
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(architectures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs), cmocka_unit_test(architectures)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
