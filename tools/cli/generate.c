@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <getopt.h>
+#include <string.h>
 
 enum { DEFAULT_TOKENS = 128, DEFAULT_PARALLEL = 8, MOST_PARALLEL = 1024 };
 
@@ -111,6 +112,8 @@ static bool check_options(const generate_options *o)
         report_error("no prompt; give one with -p, --file or --batch");
     else if (o->interactive && (o->json || o->batch))
         report_error("--interactive does not go with %s", o->json ? "--json" : "--batch");
+    else if (o->interactive && o->file && strcmp(o->file, "-") == 0)
+        report_error("--interactive reads standard input itself; give a prompt in another way");
     else if (several && o->logits)
         report_error("%s does not go with --logits", several);
     else

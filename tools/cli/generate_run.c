@@ -142,7 +142,9 @@ static rlxvk_status load_model(session *s, const llama_config *config)
                            .progress = show_loading};
     rlxvk_status status;
     TRY(plan_context(s, config, &model.capacity));
+    print_progress("compiling");
     TRY(llama_load(s->context, s->file, &model, &s->model));
+    print_progress("compiling");
     if (s->prompt.count)
         TRY(llama_prepare(s->model, s->prompt.count));
 error:

@@ -186,6 +186,7 @@ static void refusals(void **state)
                  {{MODEL, "--batch", PROMPT, "--parallel", "0"}, EXIT_USAGE},
                  {{MODEL, "--batch", PROMPT}, EXIT_FAILED},
                  {{MODEL, "--interactive", "--json"}, EXIT_USAGE},
+                 {{MODEL, "--interactive", "--file", "-"}, EXIT_USAGE},
                  {{MODEL, "--interactive", "--logits", "x.npy"}, EXIT_USAGE},
                  {{MODEL, "-p", "a", "--precision", "f8"}, EXIT_USAGE},
                  {{MODEL, "-p", "a", "--ctx", "0"}, EXIT_USAGE},
