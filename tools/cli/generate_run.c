@@ -102,7 +102,7 @@ static uint64_t count_new_tokens(const session *s, size_t prompt, uint64_t conte
     return MIN(s->options->tokens, context - prompt);
 }
 
-/* What is asked for, else what prompt and new tokens need, rounded up, or all for a conversation.
+/* What is asked for, else what prompt and new tokens need, rounded up; a conversation needs more.
  */
 static rlxvk_status plan_context(const session *s, const llama_config *config, uint64_t *out)
 {
@@ -231,7 +231,7 @@ error:
 
 void generate_time_step(session *s, double seconds, uint64_t tokens)
 {
-    if (s->first_seconds == s->first_token_seconds) {
+    if (s->steps++ == 0) {
         s->first_seconds += seconds;
     } else {
         s->decode_seconds += seconds;
