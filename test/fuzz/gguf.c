@@ -1,5 +1,5 @@
 /*
- * Model files: parsing, metadata, tokenizer, text to ids and back, the configuration of a llama
+ * Model files: parsing, metadata, tokenizer, text to ids and back, the configuration of a language
  * model, its tensors and its graphs. No weight is uploaded. Any file may be refused; what is
  * accepted must be consistent.
  */
@@ -68,10 +68,10 @@ static void check_tokenizer(gguf_file *file, const uint8_t *bytes, size_t size)
 
 /* ---- Model ---- */
 
-static void check_built(const llama *m, bool decode)
+static void check_built(const llama *m, llama_kind kind)
 {
     rlxvk_graph *g = NULL;
-    rlxvk_status status = llama_build_graph(m, decode ? 1 : m->prompt_length, decode, &g);
+    rlxvk_status status = llama_build_graph(m, kind, kind == LLAMA_STEP ? m->sequences : 2, &g);
     if (status == RLXVK_OK) {
         reached.graphs++;
         status = op_verify(g);
@@ -89,7 +89,7 @@ static bool is_small(const llama_config *c)
 
 static void check_model(gguf_file *file)
 {
-    llama m = {.prompt_length = 2, .capacity = 4};
+    llama m = {.capacity = 4, .stride = 4, .sequences = 1};
     if (llama_read_config(file, &m.config) == RLXVK_OK) {
         const llama_config *c = &m.config;
         reached.models++;
@@ -97,10 +97,10 @@ static void check_model(gguf_file *file)
                        c->heads % c->kv_heads == 0 && c->rotated % 2 == 0,
                    "an impossible model is accepted");
         if (llama_find_weights(file, c, UINT32_MAX, &m.memory, &m.weights) == RLXVK_OK &&
-            is_small(c)) {
-            check_built(&m, false);
-            check_built(&m, true);
-        }
+            is_small(c))
+            for (m.sequences = 1; m.sequences <= 2; m.sequences++)
+                for (llama_kind kind = LLAMA_STEP; kind < LLAMA_KINDS; kind++)
+                    check_built(&m, kind);
     }
     arena_destroy(&m.memory);
 }

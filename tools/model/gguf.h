@@ -162,6 +162,7 @@ bool gguf_get_string(const gguf_file *file, const char *key, gguf_string *out);
 bool gguf_element_u64(const gguf_pair *pair, uint64_t index, uint64_t *out);
 bool gguf_element_i64(const gguf_pair *pair, uint64_t index, int64_t *out);
 bool gguf_element_f64(const gguf_pair *pair, uint64_t index, double *out);
+bool gguf_element_bool(const gguf_pair *pair, uint64_t index, bool *out);
 
 /* The views of a string array; they live as long as the file. E_UNKNOWN_NAME: no string array of
  * that key. */

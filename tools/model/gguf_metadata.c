@@ -216,13 +216,17 @@ bool gguf_get_f64(const gguf_file *file, const char *key, double *out)
     return gguf_element_f64(find_single(file, key), 0, out);
 }
 
+bool gguf_element_bool(const gguf_pair *pair, uint64_t index, bool *out)
+{
+    if (pair == NULL || pair->type != GGUF_BOOL || index >= pair->count)
+        return false;
+    *out = pair->value[index] != 0;
+    return true;
+}
+
 bool gguf_get_bool(const gguf_file *file, const char *key, bool *out)
 {
-    const gguf_pair *pair = find_single(file, key);
-    if (pair == NULL || pair->type != GGUF_BOOL)
-        return false;
-    *out = pair->value[0] != 0;
-    return true;
+    return gguf_element_bool(find_single(file, key), 0, out);
 }
 
 bool gguf_get_string(const gguf_file *file, const char *key, gguf_string *out)

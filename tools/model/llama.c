@@ -1,125 +1,134 @@
 /*
- * A model as two executables over one set of weights and caches: the prompt's and the decode
- * step's. Whichever ran last has left the caches' content for the next. Rows of the cache at and
- * after `position` are never read.
+ * A model as executables over one set of weights and caches: the step's, which owns them, and those
+ * of chunks by length, compiled when first needed. Whichever ran last has left the caches' content
+ * for the next. Rows of the cache at and after `position` are never read.
  */
 #include "cli/clock.h"
 #include "model/llama_internal.h"
 
-enum { CAPACITY_UNIT = 64 };
-
-static rlxvk_status plan_lengths(llama *m, uint64_t prompt_length, uint64_t new_tokens)
+static rlxvk_status plan_capacity(llama *m)
 {
-    uint64_t total, context = (uint64_t)m->config.context;
-    if (prompt_length == 0)
-        return status_fail(RLXVK_E_RANGE, "llama: an empty prompt; give at least one token");
-    if (!size_add(prompt_length, new_tokens, &total) || total > context)
-        return status_fail(
-            RLXVK_E_RANGE,
-            "llama: %llu prompt tokens and %llu new ones exceed the model's context of %llu",
-            (unsigned long long)prompt_length, (unsigned long long)new_tokens,
-            (unsigned long long)context);
-    m->prompt_length = (int64_t)prompt_length;
-    m->capacity = (int64_t)MIN(round_up(total, CAPACITY_UNIT), context);
-    m->tokens = memory_zeroed(prompt_length, sizeof *m->tokens);
-    return m->tokens ? RLXVK_OK : status_fail_memory("prompt");
+    uint64_t context = (uint64_t)m->config.context;
+    uint64_t capacity = m->options.capacity ? m->options.capacity : context;
+    if (capacity > context)
+        return status_fail(RLXVK_E_RANGE,
+                           "llama: a sequence of %llu tokens exceeds the model's context of %llu",
+                           (unsigned long long)capacity, (unsigned long long)context);
+    m->capacity = m->stride = (int64_t)capacity;
+    m->sequences = MAX((int64_t)m->options.sequences, 1);
+    /* The padding of the shortest chunk must not reach into the next sequence's rows. */
+    if (m->sequences > 1)
+        m->stride += SMALLEST_CHUNK;
+    m->positions = arena_allocate(&m->memory, (size_t)m->sequences * sizeof *m->positions);
+    m->step_numbers = arena_allocate(&m->memory, 3 * (size_t)m->sequences * sizeof(float));
+    return m->positions && m->step_numbers ? RLXVK_OK : status_fail_memory("sequences");
+}
+
+static uint64_t cache_bytes(const llama *m)
+{
+    const llama_config *c = &m->config;
+    return 2 * sizeof(float) *
+           (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->sequences * m->stride);
+}
+
+/* Before anything is uploaded; what does not fit is told by the driver later at the latest. */
+static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
+{
+    uint64_t weights = m->file_bytes;
+    if (device_bytes == 0 || weights + cache_bytes(m) <= device_bytes)
+        return RLXVK_OK;
+    return status_fail(
+        RLXVK_E_TOO_LARGE,
+        "llama: weights of %llu MiB and a cache of %llu MiB, for %lld tokens, exceed "
+        "the device's memory of %llu MiB; ask for a smaller context",
+        (unsigned long long)(weights >> 20), (unsigned long long)(cache_bytes(m) >> 20),
+        (long long)m->capacity, (unsigned long long)(device_bytes >> 20));
 }
 
 /* Rows not yet written are masked, but a mask does not stop what is no number. */
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
-    size_t count = (size_t)(c->kv_heads * m->capacity * c->head_dim);
+    size_t count = (size_t)(c->kv_heads * m->sequences * m->stride * c->head_dim);
     float *zeros = memory_zeroed(count, sizeof *zeros);
-    char name[CACHE_NAME];
     rlxvk_status status = RLXVK_OK;
     if (!zeros)
         return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
-        llama_cache_name(name, i % 2, i / 2);
-        TRY(rlxvk_bind_handle(m->prefill, name, zeros, count));
-        TRY(rlxvk_unbind_handle(m->prefill, name)); /* keeps the content, drops the host's copy */
+        TRY(rlxvk_bind_handle(m->decode, m->cache_names[i], zeros, count));
+        /* keeps the content, drops the host's copy */
+        TRY(rlxvk_unbind_handle(m->decode, m->cache_names[i]));
     }
 error:
     memory_free(zeros);
     return status;
 }
 
-/* Takes the graph over. */
-static rlxvk_status compile(llama *m, rlxvk_context *context, rlxvk_graph *graph,
-                            const rlxvk_compile_options *options, rlxvk_executable **out)
-{
-    double start = clock_seconds();
-    rlxvk_status status = rlxvk_compile(context, graph, options, out);
-    m->compile_seconds += clock_seconds() - start;
-    rlxvk_graph_destroy(graph);
-    return status;
-}
+/* ---- Graphs ---- */
 
-static rlxvk_status compile_prefill(llama *m, rlxvk_context *context)
-{
-    rlxvk_graph *graph = NULL;
-    rlxvk_status status;
-    TRY(llama_build_graph(m, m->prompt_length, false, &graph));
-    TRY(compile(m, context, graph, NULL, &m->prefill));
-error:
-    return status;
-}
-
-static rlxvk_status cache_names(llama *m, const char ***out)
+static rlxvk_status name_caches(llama *m)
 {
     size_t count = 2 * (size_t)m->config.blocks;
-    const char **names = arena_allocate(&m->memory, count * sizeof *names);
-    for (size_t i = 0; names && i < count; i++) {
+    m->cache_names = arena_allocate(&m->memory, count * sizeof *m->cache_names);
+    for (size_t i = 0; m->cache_names && i < count; i++) {
         char *name = arena_allocate(&m->memory, CACHE_NAME);
         if (!name)
             return status_fail_memory("cache names");
         llama_cache_name(name, i % 2, (int64_t)i / 2);
-        names[i] = name;
+        m->cache_names[i] = name;
     }
-    *out = names;
-    return names ? RLXVK_OK : status_fail_memory("cache names");
+    return m->cache_names ? RLXVK_OK : status_fail_memory("cache names");
 }
 
-static rlxvk_status compile_decode(llama *m, rlxvk_context *context)
+static rlxvk_status compile(llama *m, llama_kind kind, int64_t rows, rlxvk_executable **out)
 {
+    rlxvk_compile_options options = {.precision = m->options.precision};
     rlxvk_graph *graph = NULL;
-    rlxvk_compile_options options = {.share_with = m->prefill,
-                                     .shared_input_count = 2 * (size_t)m->config.blocks};
-    const char **names;
+    double start = clock_seconds();
     rlxvk_status status;
-    TRY(cache_names(m, &names));
-    options.shared_inputs = names;
-    TRY(llama_build_graph(m, 1, true, &graph));
-    TRY(compile(m, context, graph, &options, &m->decode));
+    if (m->decode) {
+        options.share_with = m->decode;
+        options.shared_inputs = m->cache_names;
+        options.shared_input_count = 2 * (size_t)m->config.blocks;
+    }
+    TRY(llama_build_graph(m, kind, rows, &graph));
+    TRY(rlxvk_compile(m->context, graph, &options, out));
 error:
+    rlxvk_graph_destroy(graph);
+    m->compile_seconds += clock_seconds() - start;
     return status;
 }
 
-rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, uint64_t prompt_length,
-                        uint64_t new_tokens, const rlxvk_sample_options *sampling, uint64_t seed,
+rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const llama_options *options,
                         llama **out)
 {
+    static const llama_options defaults = {0};
     rlxvk_device_info device;
     rlxvk_plan_report loaded;
     llama *m = memory_zeroed(1, sizeof *m);
     rlxvk_status status;
     if (!m)
         return status_fail_memory("model");
+    if (!options)
+        options = &defaults;
     rlxvk_context_device(context, &device);
-    m->seed = seed;
-    if (sampling)
-        m->sampling = *sampling;
+    m->context = context;
+    m->options = *options;
+    if (options->sampling)
+        m->sampling = *options->sampling;
+    for (uint64_t i = 0; i < file->tensor_count; i++)
+        m->file_bytes += file->tensors[i].size;
     TRY(llama_read_config(file, &m->config));
-    TRY(plan_lengths(m, prompt_length, new_tokens));
+    TRY(plan_capacity(m));
+    TRY(check_memory(m, device.device_memory_bytes));
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
-    TRY(compile_prefill(m, context));
-    TRY(llama_upload(m, m->prefill));
+    TRY(name_caches(m));
+    TRY(compile(m, LLAMA_STEP, m->sequences, &m->decode));
+    TRY(llama_upload(m, m->decode));
     TRY(clear_caches(m));
-    TRY(compile_decode(m, context));
+    llama_rewind(m);
     rlxvk_executable_plan(m->decode, &loaded);
     m->loaded_submissions = loaded.submissions;
-    m->weights = (llama_weights){0};
     *out = m;
     return RLXVK_OK;
 error:
@@ -131,9 +140,10 @@ void llama_destroy(llama *m)
 {
     if (!m)
         return;
+    for (int kind = 0; kind < LLAMA_KINDS; kind++)
+        for (int i = 0; i < CHUNK_LENGTHS; i++)
+            rlxvk_executable_destroy(m->chunks[kind][i]);
     rlxvk_executable_destroy(m->decode);
-    rlxvk_executable_destroy(m->prefill);
-    memory_free(m->tokens);
     arena_destroy(&m->memory);
     memory_free(m);
 }
@@ -143,88 +153,249 @@ const llama_config *llama_configuration(const llama *m)
     return &m->config;
 }
 
-static rlxvk_status check_token(const llama *m, uint32_t id)
+/* ---- Runs ---- */
+
+static int64_t *position_of(llama *m)
 {
-    if (id < (uint64_t)m->config.vocabulary)
-        return RLXVK_OK;
-    return status_fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld", id,
-                       (long long)m->config.vocabulary);
+    return &m->positions[m->sequence];
 }
 
-/* Runs one of the two graphs and reads what is asked for. */
-static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
-                        llama_result result)
+void llama_rewind(llama *m)
 {
-    float token;
+    *position_of(m) = 0;
+    if (m->sequences == 1)
+        m->draws = 0;
+}
+
+void llama_select(llama *m, uint32_t sequence)
+{
+    m->sequence = sequence < m->sequences ? sequence : 0;
+}
+
+uint64_t llama_room(const llama *m)
+{
+    return (uint64_t)(m->capacity - m->positions[m->sequence]);
+}
+
+static rlxvk_status check_room(const llama *m, size_t count)
+{
+    if (count > 0 && count <= llama_room(m))
+        return RLXVK_OK;
+    return status_fail(RLXVK_E_RANGE,
+                       "llama: %zu tokens from position %lld on; takes one or more, and the cache "
+                       "was made for %lld",
+                       count, (long long)m->positions[m->sequence], (long long)m->capacity);
+}
+
+static rlxvk_status check_tokens(const llama *m, const uint32_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] >= (uint64_t)m->config.vocabulary)
+            return status_fail(RLXVK_E_INDEX_OOB, "llama: token %u; the vocabulary has %lld",
+                               ids[i], (long long)m->config.vocabulary);
+    return RLXVK_OK;
+}
+
+/* Runs a graph that ends in `rows` rows, with the next draw, and reads what is asked for. */
+static rlxvk_status run(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count,
+                        size_t rows, float *logits, float *tokens)
+{
+    rlxvk_rng_options rng = {.seed = m->options.seed, .step = m->draws};
     rlxvk_run_output outputs[2];
     size_t wanted = 0;
     rlxvk_status status;
-    if (result.logits)
+    if (logits)
         outputs[wanted++] = (rlxvk_run_output){.index = 0,
-                                               .buffer = result.logits,
-                                               .length = (size_t)m->config.vocabulary};
-    if (result.token)
-        outputs[wanted++] = (rlxvk_run_output){.index = 1, .buffer = &token, .length = 1};
+                                               .buffer = logits,
+                                               .length = rows * (size_t)m->config.vocabulary};
+    if (tokens)
+        outputs[wanted++] = (rlxvk_run_output){.index = 1, .buffer = tokens, .length = rows};
+    TRY(rlxvk_set_rng(e, &rng));
     TRY(rlxvk_run(e, inputs, count, outputs, wanted));
+error:
+    return status;
+}
+
+/* Runs one that ends in the selected sequence's last row. */
+static rlxvk_status run_last(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs,
+                             size_t count, llama_result result)
+{
+    float token;
+    rlxvk_status status;
+    TRY(run(m, e, inputs, count, 1, result.logits, result.token ? &token : NULL));
     if (result.token)
         *result.token = (uint32_t)token;
 error:
     return status;
 }
 
-rlxvk_status llama_prefill(llama *m, const uint32_t *ids, size_t count, llama_result result)
+/* What a run of some tokens is: a chunk, or a step where `rows` is 1. */
+typedef struct chunk {
+    size_t tokens;
+    int64_t rows;
+    int length; /* 8 << length rows, where the cache has as many */
+} chunk;
+
+/* The next of `count` tokens from `position` on. Where one sequence follows another, no padding may
+ * reach beyond its rows. */
+static chunk next_chunk(const llama *m, int64_t position, size_t count)
 {
-    rlxvk_run_input input = {.name = "tokens", .data = m->tokens, .length = count};
-    rlxvk_rng_options rng = {.seed = m->seed};
+    chunk next = {.tokens = MIN(count, (size_t)LARGEST_CHUNK)};
+    if (m->sequences == 1 && count == 1)
+        return (chunk){.tokens = 1, .rows = 1};
+    while (next.tokens > (size_t)SMALLEST_CHUNK << next.length)
+        next.length++;
+    while (m->sequences > 1 && next.length > 0 &&
+           position + ((int64_t)SMALLEST_CHUNK << next.length) > m->stride)
+        next.length--;
+    next.rows = MIN((int64_t)SMALLEST_CHUNK << next.length, m->stride);
+    next.tokens = MIN(next.tokens, (size_t)next.rows);
+    return next;
+}
+
+static rlxvk_status find_chunk(llama *m, int64_t position, chunk c, rlxvk_executable **out)
+{
+    llama_kind kind = position == 0 ? LLAMA_OPENING : LLAMA_CHUNK;
+    rlxvk_executable **found = c.rows == 1 ? &m->decode : &m->chunks[kind][c.length];
+    rlxvk_status status = RLXVK_OK;
+    if (!*found)
+        TRY(compile(m, kind, c.rows, found));
+    *out = *found;
+error:
+    return status;
+}
+
+/* Pads with the last token: as good a number as any that the prompt leads to. */
+static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
+{
+    float position = (float)*position_of(m), last = (float)c.tokens - 1;
+    float sequence = (float)m->sequence;
+    rlxvk_run_input inputs[4] = {{.name = "tokens", .data = m->tokens, .length = (size_t)c.rows}};
+    size_t count = 1;
+    rlxvk_executable *e;
     rlxvk_status status;
-    if (count != (size_t)m->prompt_length)
-        return status_fail(RLXVK_E_LENGTH,
-                           "llama: a prompt of %zu tokens; the model was loaded for %lld", count,
-                           (long long)m->prompt_length);
-    for (size_t i = 0; i < count; i++) {
-        TRY(check_token(m, ids[i]));
-        m->tokens[i] = (float)ids[i];
+    TRY(find_chunk(m, *position_of(m), c, &e));
+    for (size_t i = 0; i < (size_t)c.rows; i++)
+        m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
+    if (c.rows > 1)
+        inputs[count++] = (rlxvk_run_input){.name = "last", .data = &last, .length = 1};
+    if (c.rows == 1 || position > 0)
+        inputs[count++] = (rlxvk_run_input){.name = "position", .data = &position, .length = 1};
+    if (m->sequences > 1)
+        inputs[count++] = (rlxvk_run_input){.name = "sequence", .data = &sequence, .length = 1};
+    TRY(run_last(m, e, inputs, count, result));
+    if (c.rows > 1)
+        m->last_chunk = e;
+    *position_of(m) += (int64_t)c.tokens;
+error:
+    return status;
+}
+
+rlxvk_status llama_prepare(llama *m, size_t count)
+{
+    rlxvk_executable *e;
+    int64_t position = *position_of(m);
+    rlxvk_status status;
+    TRY(check_room(m, count));
+    for (chunk c; count > 0; count -= c.tokens, position += (int64_t)c.tokens) {
+        c = next_chunk(m, position, count);
+        TRY(find_chunk(m, position, c, &e));
     }
-    TRY(rlxvk_set_rng(m->prefill, &rng));
-    rng = (rlxvk_rng_options){.seed = m->seed, .step = 1, .advance_per_run = true};
-    TRY(rlxvk_set_rng(m->decode, &rng));
-    TRY(run(m, m->prefill, &input, 1, result));
-    m->position = (int64_t)count;
+error:
+    return status;
+}
+
+rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count, llama_result result)
+{
+    rlxvk_status status;
+    TRY(check_room(m, count));
+    TRY(check_tokens(m, ids, count));
+    for (chunk c; count > 0; count -= c.tokens, ids += c.tokens) {
+        c = next_chunk(m, *position_of(m), count);
+        TRY(run_chunk(m, ids, c, c.tokens == count ? result : (llama_result){NULL, NULL}));
+    }
+    m->draws++;
 error:
     return status;
 }
 
 rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
 {
-    float token = (float)id, position = (float)m->position;
-    rlxvk_run_input inputs[] = {{.name = "tokens", .data = &token, .length = 1},
-                                {.name = "position", .data = &position, .length = 1}};
-    rlxvk_status status;
-    TRY(check_token(m, id));
-    if (m->position >= m->capacity)
-        return status_fail(RLXVK_E_RANGE,
-                           "llama: position %lld; the cache was made for %lld tokens",
-                           (long long)m->position, (long long)m->capacity);
-    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), result));
-    m->position++;
+    return llama_extend(m, &id, 1, result);
+}
+
+/* An idle sequence's row runs, too: it is written behind its end, where nothing is read. */
+static rlxvk_status place_step(llama *m, const uint32_t *ids, float *tokens, float *positions)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (int64_t s = 0; s < m->sequences; s++) {
+        tokens[s] = 0;
+        positions[s] = (float)MIN(m->positions[s], m->stride - 1);
+        if (ids[s] == LLAMA_IDLE)
+            continue;
+        TRY(check_tokens(m, &ids[s], 1));
+        if (m->positions[s] >= m->capacity)
+            return status_fail(RLXVK_E_RANGE,
+                               "llama: sequence %lld is full: the cache was made for %lld tokens",
+                               (long long)s, (long long)m->capacity);
+        tokens[s] = (float)ids[s];
+    }
 error:
     return status;
 }
 
+rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
+{
+    size_t many = (size_t)m->sequences;
+    float *in = m->step_numbers, *out = in + many, *positions = out + many;
+    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = in, .length = many},
+                                      {.name = "position", .data = positions, .length = many}};
+    rlxvk_status status;
+    TRY(place_step(m, ids, in, positions));
+    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), many, logits, tokens ? out : NULL));
+    for (size_t s = 0; s < many; s++) {
+        if (ids[s] == LLAMA_IDLE)
+            continue;
+        m->positions[s]++;
+        if (tokens)
+            tokens[s] = (uint32_t)out[s];
+    }
+    m->draws++;
+error:
+    return status;
+}
+
+/* ---- Report ---- */
+
+static void add_report(rlxvk_executable *e, llama_report *out)
+{
+    rlxvk_plan_report plan;
+    rlxvk_memory_report memory;
+    if (!e)
+        return;
+    rlxvk_executable_plan(e, &plan);
+    rlxvk_executable_memory(e, &memory);
+    out->graphs++;
+    out->host_ops += plan.host_steps;
+    out->device_bytes += memory.scratch_bytes;
+}
+
 void llama_usage(const llama *m, llama_report *out)
 {
-    rlxvk_plan_report prefill, decode;
-    rlxvk_memory_report first, second;
-    rlxvk_executable_plan(m->prefill, &prefill);
-    rlxvk_executable_plan(m->decode, &decode);
-    rlxvk_executable_memory(m->prefill, &first);
-    rlxvk_executable_memory(m->decode, &second);
-    *out = (llama_report){.prefill_dispatches = prefill.dispatches,
-                          .decode_dispatches = decode.dispatches,
-                          .host_ops = prefill.host_steps + decode.host_steps,
-                          .decode_runs = decode.runs,
-                          .decode_submissions = decode.submissions - m->loaded_submissions,
-                          .device_bytes = first.weight_bytes + first.state_bytes +
-                                          first.scratch_bytes + second.scratch_bytes,
+    rlxvk_plan_report step, chunk = {0};
+    rlxvk_memory_report memory;
+    rlxvk_executable_plan(m->decode, &step);
+    rlxvk_executable_memory(m->decode, &memory);
+    if (m->last_chunk)
+        rlxvk_executable_plan(m->last_chunk, &chunk);
+    *out = (llama_report){.chunk_dispatches = chunk.dispatches,
+                          .decode_dispatches = step.dispatches,
+                          .decode_runs = step.runs,
+                          .decode_submissions = step.submissions - m->loaded_submissions,
+                          .device_bytes = memory.weight_bytes + memory.state_bytes,
                           .compile_seconds = m->compile_seconds};
+    add_report(m->decode, out);
+    for (int kind = 0; kind < LLAMA_KINDS; kind++)
+        for (int i = 0; i < CHUNK_LENGTHS; i++)
+            add_report(m->chunks[kind][i], out);
 }

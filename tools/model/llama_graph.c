@@ -1,28 +1,22 @@
 /*
- * The model as a graph, for all rows of a prompt at once or for one further token.
+ * The model as a graph: for a chunk of a prompt, from position 0 or any other on, or for one
+ * further token.
  *
  *   x = embedding[tokens]
  *   each block: x += Wo attention(rope(Wq h), rope(Wk h), Wv h), h = rms_norm(x)
  *               x += Wdown (silu(Wgate h) * Wup h),             h = rms_norm(x)
  *   logits = Wout rms_norm(x)
  *
- * New keys and values go into the caches, [kv heads, capacity, head size], in place. A prompt
- * starts at position 0, so its rows see each other alone and attention reads the rows themselves; a
- * further token reads the whole cache under a mask made on the device from its position.
+ * and what an architecture has beside that: norms of each head's query and key, norms of what is
+ * added to x, scales, soft caps, windows, experts.
+ *
+ * New keys and values go into the caches, [kv heads, rows, head size], in place. The rows of an
+ * opening see each other alone, and attention reads the rows themselves; all others read the whole
+ * cache under a mask made on the device from their positions.
  */
-#include "model/llama_internal.h"
+#include "model/llama_builder.h"
 
 #include <stdio.h>
-
-typedef struct builder {
-    rlxvk_graph *graph;
-    const llama *model;
-    const llama_config *config;
-    int64_t rows;
-    bool decode;
-    rlxvk_status status; /* of what is not the graph's own */
-    rlxvk_tensor embedding, position, mask, cosines, sines;
-} builder;
 
 void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block)
 {
@@ -78,28 +72,41 @@ static rlxvk_tensor embed(builder *b)
     return rlxvk_cast(b->graph, rlxvk_gather(b->graph, b->embedding, tokens, 0), RLXVK_F32);
 }
 
+/* Over the last axis. */
 static rlxvk_tensor normalize(builder *b, rlxvk_tensor x, const gguf_tensor *scale)
 {
     rlxvk_tensor gamma =
-        rlxvk_param(b->graph, scale->name, RLXVK_F32, RLXVK_SHAPE(b->config->width));
+        rlxvk_param(b->graph, scale->name, RLXVK_F32, RLXVK_SHAPE((int64_t)scale->numel));
     return rlxvk_rms_norm(b->graph, x, gamma, RLXVK_NONE, -1, (float)b->config->epsilon);
 }
 
 /* ---- Attention ---- */
 
-static rlxvk_tensor rotate(builder *b, rlxvk_tensor x)
+static rlxvk_tensor rotate(builder *b, rlxvk_tensor x, bool local)
 {
+    bool neighbours = b->config->architecture->neighbours;
     rlxvk_rope_options options = {.head_dim = b->config->head_dim,
                                   .n_rot = b->config->rotated,
-                                  .style = RLXVK_ROPE_GPTJ,
+                                  .style = neighbours ? RLXVK_ROPE_GPTJ : RLXVK_ROPE_NEOX,
                                   .table = RLXVK_ROPE_TABLE_PER_POSITION};
-    return rlxvk_rope(b->graph, x, b->cosines, b->sines, &options);
+    return rlxvk_rope(b->graph, x, b->cosines[local], b->sines[local], &options);
+}
+
+/* Each head of rows [n, heads * d] by itself. */
+static rlxvk_tensor normalize_heads(builder *b, rlxvk_tensor x, const gguf_tensor *scale)
+{
+    rlxvk_shape rows = rlxvk_tensor_shape(b->graph, x);
+    int64_t d = b->config->head_dim;
+    x = rlxvk_reshape(b->graph, x, RLXVK_SHAPE(rows.dims[0], -1, d));
+    return rlxvk_reshape(b->graph, normalize(b, x, scale), rows);
 }
 
 /* Query, key and value from the group's products. Where one product holds query and key, one
- * rotation serves both. */
-static void project(builder *b, const linear_group *group, rlxvk_tensor x, rlxvk_tensor out[3])
+ * rotation serves both, unless their heads are to be normalized first. */
+static void project(builder *b, const llama_block *block, bool local, rlxvk_tensor x,
+                    rlxvk_tensor out[3])
 {
+    const linear_group *group = &block->query_key_value;
     int64_t d = b->config->head_dim;
     int64_t widths[] = {b->config->heads * d, b->config->kv_heads * d, b->config->kv_heads * d};
     uint32_t part = 0;
@@ -107,14 +114,19 @@ static void project(builder *b, const linear_group *group, rlxvk_tensor x, rlxvk
         const linear *l = &group->items[i];
         rlxvk_tensor y = apply_linear(b, l, x);
         int64_t at = 0, rotating = 0;
-        for (uint32_t k = part; k < part + l->part_count && k < 2; k++)
+        for (uint32_t k = part; !block->query_norm && k < part + l->roles && k < 2; k++)
             rotating += widths[k];
         rlxvk_tensor turned = y;
         if (rotating)
             turned =
-                rotate(b, rotating == l->outputs ? y : rlxvk_narrow(b->graph, y, -1, 0, rotating));
-        for (uint32_t k = 0; k < l->part_count; k++, at += widths[part++])
+                rotate(b, rotating == l->outputs ? y : rlxvk_narrow(b->graph, y, -1, 0, rotating),
+                       local);
+        for (uint32_t k = 0; k < l->roles; k++, at += widths[part++])
             out[part] = rlxvk_narrow(b->graph, at < rotating ? turned : y, -1, at, widths[part]);
+    }
+    if (block->query_norm) {
+        out[0] = rotate(b, normalize_heads(b, out[0], block->query_norm), local);
+        out[1] = rotate(b, normalize_heads(b, out[1], block->key_norm), local);
     }
 }
 
@@ -125,37 +137,45 @@ static rlxvk_tensor store(builder *b, bool values, int64_t block, rlxvk_tensor r
     int64_t heads = b->config->kv_heads, d = b->config->head_dim;
     char name[CACHE_NAME];
     llama_cache_name(name, values, block);
-    rlxvk_tensor cache =
-        rlxvk_input(b->graph, name, RLXVK_F32, RLXVK_SHAPE(heads, b->model->capacity, d));
+    rlxvk_tensor cache = rlxvk_input(b->graph, name, RLXVK_F32,
+                                     RLXVK_SHAPE(heads, b->model->sequences * b->model->stride, d));
+    if (b->kind == LLAMA_STEP && b->rows > 1)
+        return llama_store_each(b, cache, rows);
     if (b->rows == 1)
         rows = rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(heads, 1, d));
     else
         rows =
             rlxvk_transpose(b->graph, rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(b->rows, heads, d)),
                             heads_first, 3);
-    return rlxvk_write_rows(b->graph, cache, rows, b->position);
+    return rlxvk_write_rows(b->graph, cache, rows, b->cache_row);
 }
 
 static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
 {
     const llama_config *c = b->config;
     int64_t n = b->rows, h = c->heads, kv = c->kv_heads, d = c->head_dim;
+    bool local = llama_is_local(c, block);
     rlxvk_graph *g = b->graph;
     rlxvk_tensor part[3], cache[2], y;
-    project(b, &b->model->weights.blocks[block].query_key_value, x, part);
+    project(b, &b->model->weights.blocks[block], local, x, part);
     cache[0] = store(b, false, block, part[1]);
     cache[1] = store(b, true, block, part[2]);
-    if (b->decode) {
-        rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BHSD, .mask = RLXVK_MASK_CUSTOM};
-        rlxvk_shape whole = RLXVK_SHAPE(1, kv, b->model->capacity, d);
+    if (b->kind == LLAMA_CHUNK) {
+        y = llama_chunk_attention(b, part[0], cache, local);
+    } else if (b->kind == LLAMA_STEP && n > 1) {
+        y = llama_step_attention(b, part[0], cache, local);
+    } else if (b->kind == LLAMA_STEP) {
+        rlxvk_attention_options options =
+            llama_attention_options(b, RLXVK_LAYOUT_BHSD, RLXVK_MASK_CUSTOM);
+        rlxvk_shape whole = RLXVK_SHAPE(1, kv, b->model->stride, d);
         y = rlxvk_attention(g, rlxvk_reshape(g, part[0], RLXVK_SHAPE(1, h, 1, d)),
                             rlxvk_reshape(g, cache[0], whole), rlxvk_reshape(g, cache[1], whole),
-                            b->mask, &options);
+                            b->mask[local], &options);
     } else {
-        rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BSHD,
-                                           .mask =
-                                               c->window ? RLXVK_MASK_SLIDING : RLXVK_MASK_CAUSAL,
-                                           .window = c->window};
+        rlxvk_attention_options options =
+            llama_attention_options(b, RLXVK_LAYOUT_BSHD,
+                                    local ? RLXVK_MASK_SLIDING : RLXVK_MASK_CAUSAL);
+        options.window = local ? c->window : 0;
         rlxvk_shape rows = RLXVK_SHAPE(1, n, kv, d);
         y = rlxvk_attention(g, rlxvk_reshape(g, part[0], RLXVK_SHAPE(1, n, h, d)),
                             rlxvk_reshape(g, part[1], rows), rlxvk_reshape(g, part[2], rows),
@@ -166,87 +186,138 @@ static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
 
 /* ---- Blocks ---- */
 
-static rlxvk_tensor feed_forward(builder *b, const llama_block *block, rlxvk_tensor x)
+static rlxvk_tensor activate(builder *b, rlxvk_tensor gate)
 {
-    const linear_group *group = &block->gate_up;
-    rlxvk_tensor y = apply_linear(b, &group->items[0], x);
-    if (group->count == 1)
-        y = rlxvk_fused_swiglu(b->graph, y, true);
-    else
-        y = rlxvk_mul(b->graph, rlxvk_silu(b->graph, y), apply_linear(b, &group->items[1], x));
-    return apply_linear(b, &block->down, y);
+    return b->config->architecture->gelu ? rlxvk_gelu_approx(b->graph, gate)
+                                         : rlxvk_silu(b->graph, gate);
 }
 
-/* Only the last row of the last block is asked for: all others end with their keys and values. */
+static rlxvk_tensor feed_forward(builder *b, const linear_group *group, const linear *down,
+                                 rlxvk_tensor x)
+{
+    rlxvk_tensor y = apply_linear(b, &group->items[0], x);
+    if (group->count == 1 && !b->config->architecture->gelu) {
+        y = rlxvk_fused_swiglu(b->graph, y, true);
+    } else {
+        int64_t half = group->items[0].outputs / 2;
+        bool joined = group->count == 1;
+        rlxvk_tensor gate = joined ? rlxvk_narrow(b->graph, y, -1, 0, half) : y;
+        rlxvk_tensor up = joined ? rlxvk_narrow(b->graph, y, -1, half, half)
+                                 : apply_linear(b, &group->items[1], x);
+        y = rlxvk_mul(b->graph, activate(b, gate), up);
+    }
+    return apply_linear(b, down, y);
+}
+
+/* The experts of each row, and the one that is all rows', as far as its gate lets it. */
+static rlxvk_tensor expert_layer(builder *b, const llama_block *block, rlxvk_tensor x)
+{
+    rlxvk_graph *g = b->graph;
+    rlxvk_tensor y = llama_experts(b, block, x, apply_linear(b, &block->router, x));
+    if (b->config->shared_ffn == 0)
+        return y;
+    rlxvk_tensor gate = rlxvk_sigmoid(g, apply_linear(b, &block->shared_router, x));
+    rlxvk_tensor shared = feed_forward(b, &block->shared_gate_up, &block->shared_down, x);
+    return rlxvk_add(g, y, rlxvk_mul(g, gate, shared));
+}
+
+/* x * factor, which is mostly 1. */
+static rlxvk_tensor scale(builder *b, rlxvk_tensor x, double factor)
+{
+    return factor == 1 ? x : rlxvk_mul(b->graph, x, llama_number(b, factor));
+}
+
+/* What a half of a block adds to the residual stream. */
+static rlxvk_tensor join(builder *b, rlxvk_tensor x, rlxvk_tensor y, const gguf_tensor *norm)
+{
+    if (norm)
+        y = normalize(b, y, norm);
+    return rlxvk_add(b->graph, x, scale(b, y, b->config->residual_scale));
+}
+
+/* Only the last token of the last block is asked for: all others end with their keys and values. */
 static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 {
     const llama_block *block = &b->model->weights.blocks[index];
     rlxvk_tensor y = attend(b, index, normalize(b, x, block->attention_norm));
-    if (index == b->config->blocks - 1 && b->rows > 1) {
-        y = rlxvk_narrow(b->graph, y, 0, b->rows - 1, 1);
-        x = rlxvk_narrow(b->graph, x, 0, b->rows - 1, 1);
+    if (index == b->config->blocks - 1 && b->kind != LLAMA_STEP) {
+        y = rlxvk_gather(b->graph, y, b->last, 0);
+        x = rlxvk_gather(b->graph, x, b->last, 0);
     }
-    x = rlxvk_add(b->graph, x, apply_linear(b, &block->attention_output, y));
-    y = feed_forward(b, block, normalize(b, x, block->ffn_norm));
-    return rlxvk_add(b->graph, x, y);
+    x = join(b, x, apply_linear(b, &block->attention_output, y), block->after_attention);
+    y = normalize(b, x, block->ffn_norm);
+    y = b->config->experts ? expert_layer(b, block, y)
+                           : feed_forward(b, &block->gate_up, &block->down, y);
+    return join(b, x, y, block->after_ffn);
 }
 
 /* ---- What all blocks share ---- */
 
-/* 1 for the cache's rows up to the position, less those that have left the window. */
-static rlxvk_tensor decode_mask(builder *b)
+/* The rows of a rotary table that the graph's tokens have. */
+static void turn(builder *b, bool local, const char *name, rlxvk_tensor positions)
 {
     rlxvk_graph *g = b->graph;
-    int64_t capacity = b->model->capacity;
-    float window = (float)b->config->window;
-    float *counting = memory_zeroed((size_t)capacity, sizeof *counting);
-    if (!counting) {
-        b->status = status_fail_memory("decode mask");
-        return RLXVK_NONE;
-    }
-    for (int64_t i = 0; i < capacity; i++)
-        counting[i] = (float)i;
-    rlxvk_tensor rows = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, capacity), counting,
-                                       (size_t)capacity * sizeof *counting);
-    memory_free(counting);
-    rlxvk_tensor position = rlxvk_reshape(g, b->position, RLXVK_SHAPE(1, 1));
-    rlxvk_tensor mask = rlxvk_le(g, rows, position);
-    if (b->config->window == 0 || b->config->window >= capacity)
-        return mask;
-    rlxvk_tensor length = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, 1), &window, sizeof window);
-    return rlxvk_mul(g, mask, rlxvk_gt(g, rows, rlxvk_sub(g, position, length)));
+    int64_t half = b->config->rotated / 2;
+    rlxvk_tensor table =
+        rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(b->model->stride, b->config->rotated));
+    table = b->kind == LLAMA_OPENING ? rlxvk_narrow(g, table, 0, 0, b->rows)
+                                     : rlxvk_gather(g, table, positions, 0);
+    b->cosines[local] = rlxvk_narrow(g, table, 1, 0, half);
+    b->sines[local] = rlxvk_narrow(g, table, 1, half, half);
 }
 
 static void place(builder *b)
 {
     static const float start = 0;
+    const llama_config *c = b->config;
     rlxvk_graph *g = b->graph;
-    int64_t half = b->config->rotated / 2;
-    rlxvk_tensor table =
-        rlxvk_param(g, ROPE_TABLE, RLXVK_F32, RLXVK_SHAPE(b->model->capacity, b->config->rotated));
-    if (b->decode) {
-        b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(1));
-        b->mask = decode_mask(b);
-        table = rlxvk_gather(g, table, b->position, 0);
-    } else {
+    rlxvk_tensor positions = RLXVK_NONE;
+    if (b->kind != LLAMA_STEP)
+        b->last = rlxvk_input(g, "last", RLXVK_F32, RLXVK_SHAPE(1));
+    if (b->kind != LLAMA_STEP && b->model->sequences > 1)
+        b->sequence = rlxvk_input(g, "sequence", RLXVK_F32, RLXVK_SHAPE(1));
+    if (b->kind == LLAMA_OPENING) {
         b->position = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &start, sizeof start);
-        table = rlxvk_narrow(g, table, 0, 0, b->rows);
+    } else {
+        b->position =
+            rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(b->kind == LLAMA_STEP ? b->rows : 1));
+        positions = llama_positions(b);
+        b->mask[0] = llama_mask(b, positions, 0);
+        b->mask[1] = llama_mask(b, positions, c->window);
     }
-    b->cosines = rlxvk_narrow(g, table, 1, 0, half);
-    b->sines = rlxvk_narrow(g, table, 1, half, half);
+    b->cache_row = llama_cache_row(b, positions);
+    if (llama_has_table(c, false))
+        turn(b, false, ROPE_TABLE, positions);
+    if (llama_has_table(c, true)) {
+        turn(b, true, LOCAL_ROPE_TABLE, positions);
+    } else {
+        b->cosines[1] = b->cosines[0];
+        b->sines[1] = b->sines[0];
+    }
 }
 
-rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_graph **out)
+/* softcap of logits / scale */
+static rlxvk_tensor finish(builder *b, rlxvk_tensor logits)
 {
-    builder b = {.model = m, .config = &m->config, .rows = rows, .decode = decode};
+    double cap = b->config->logit_cap;
+    logits = scale(b, logits, 1 / b->config->logit_scale);
+    if (cap == 0)
+        return logits;
+    return scale(b, rlxvk_tanh(b->graph, scale(b, logits, 1 / cap)), cap);
+}
+
+rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out)
+{
+    builder b = {.model = m, .config = &m->config, .kind = kind, .rows = rows};
     rlxvk_status status;
     TRY(rlxvk_graph_create(&b.graph));
-    rlxvk_tensor x = embed(&b);
+    rlxvk_tensor x = scale(&b, embed(&b), m->config.embedding_scale);
     place(&b);
     TRY(b.status);
     for (int64_t i = 0; i < m->config.blocks; i++)
         x = add_block(&b, i, x);
     x = apply_linear(&b, &m->weights.output, normalize(&b, x, m->weights.output_norm));
+    x = finish(&b, x);
     rlxvk_graph_output(b.graph, x);
     rlxvk_graph_output(b.graph, rlxvk_sample(b.graph, x, &m->sampling));
     if (rlxvk_graph_status(b.graph) != RLXVK_OK)

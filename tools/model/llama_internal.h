@@ -15,6 +15,8 @@ typedef struct linear {
     const gguf_tensor *parts[LINEAR_PARTS];
     const gguf_tensor *biases[LINEAR_PARTS]; /* NULL: zeros, or none at all */
     uint32_t part_count;
+    uint32_t
+        roles; /* of a group's: query, key, value or gate, up; as many as parts, or all in one */
     uint32_t type;           /* of quant_format.h */
     int64_t inputs, outputs; /* columns; rows of all parts */
     bool has_bias;
@@ -26,31 +28,75 @@ typedef struct linear_group {
     uint32_t count;
 } linear_group;
 
+/* Matrices of one role of all experts, one below the other. */
+typedef struct expert_matrices {
+    const gguf_tensor *tensor;
+    int64_t inputs, outputs;
+} expert_matrices;
+
 typedef struct llama_block {
     const gguf_tensor *attention_norm, *ffn_norm;
-    linear_group query_key_value, gate_up;
+    const gguf_tensor *query_norm, *key_norm, *after_attention, *after_ffn; /* NULL: none */
+    linear_group query_key_value, gate_up; /* the latter, and down, of dense models */
     linear attention_output, down;
+    linear router; /* from here on of experts */
+    expert_matrices expert_gate, expert_up, expert_down;
+    linear_group shared_gate_up;
+    linear shared_down, shared_router; /* where the model has a shared expert */
 } llama_block;
 
 typedef struct llama_weights {
     const gguf_tensor *embedding, *output_norm;
-    const gguf_tensor *rope_divisors; /* NULL: ones */
+    const gguf_tensor *rope_divisors;          /* NULL: ones */
+    const gguf_tensor *rope_long, *rope_short; /* instead, beyond the original context or in it */
     linear output;
     llama_block *blocks;
 } llama_weights;
 
+/* What a graph runs. */
+typedef enum llama_kind {
+    LLAMA_STEP,    /* one token anywhere, of a model with one sequence; else one of each */
+    LLAMA_OPENING, /* a chunk from position 0 on */
+    LLAMA_CHUNK,   /* a chunk from any position on */
+    LLAMA_KINDS
+} llama_kind;
+
+/* Chunks are 8, 16, .. 512 rows long, and no longer than the cache. */
+enum { CHUNK_LENGTHS = 7, SMALLEST_CHUNK = 8, LARGEST_CHUNK = SMALLEST_CHUNK << 6 };
+
 struct llama {
     llama_config config;
-    llama_weights weights; /* points into the file: for llama_load only */
-    int64_t prompt_length, capacity, position;
+    llama_weights weights; /* points into the file */
+    uint64_t file_bytes;   /* of all tensors */
+    rlxvk_context *context;
+    int64_t capacity;   /* most tokens of a sequence */
+    int64_t stride;     /* the caches' rows of a sequence, at least as many */
+    int64_t *positions; /* of each sequence: its length */
+    int64_t sequences;
+    uint32_t sequence; /* the selected one */
+    llama_options options;
     rlxvk_sample_options sampling;
-    uint64_t seed;
-    float *tokens; /* prompt_length of them, as the device takes them */
-    rlxvk_executable *prefill, *decode;
-    double compile_seconds;      /* of both */
+    uint64_t draws;                                       /* tokens chosen since position 0 */
+    rlxvk_executable *decode;                             /* owns weights and caches */
+    rlxvk_executable *chunks[LLAMA_KINDS][CHUNK_LENGTHS]; /* NULL: not used yet */
+    rlxvk_executable *last_chunk;                         /* that ran; NULL: none */
+    const char **cache_names;
+    float tokens[LARGEST_CHUNK]; /* as the device takes them */
+    float *step_numbers;         /* of a step: tokens in and out, positions, of each sequence */
+    double compile_seconds;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
 };
+
+/* E_UNKNOWN_NAME, E_UNSUPPORTED. */
+rlxvk_status llama_find_architecture(const gguf_file *file, const llama_architecture **out);
+/* Whether a block's queries see a window of keys only. */
+bool llama_is_local(const llama_config *c, int64_t block);
+/* Whether blocks with a window, or without, are there and rotate in their own way. */
+bool llama_has_table(const llama_config *c, bool local);
+/* The rotary table, [stride, rotated], of the blocks with a window or without; `divisors` are one
+ * a pair, or NULL. */
+void llama_fill_table(const llama *m, bool local, const float *divisors, float *table);
 
 /* Finds and checks every tensor; no param is made larger than `binding_limit` by joining. */
 rlxvk_status llama_find_weights(const gguf_file *file, const llama_config *config,
@@ -62,13 +108,17 @@ bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype);
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
 
 /*
- * The graph of `rows` tokens. Inputs: "tokens" [rows]; the caches; decode graphs also have
- * "position" [1]. The others start at position 0. Output 0: logits [1, vocabulary] of the last row.
+ * The graph of `rows` tokens; a step's are 1. Inputs: "tokens" [rows]; the caches; "position" [1]
+ * of the first row, but for openings; of chunks "last" [1], the row whose logits count. Output 0:
+ * logits [1, vocabulary]; output 1: the token chosen by them.
  */
-rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_graph **out);
+rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out);
 
-#define ROPE_TABLE "rope.table" /* param [capacity, rotated]: a row's cosines, then its sines */
-#define CACHE_NAME 32
+/* Params [stride, rotated]: a row's cosines, then its sines. The second is of blocks with a
+ * window, where they rotate in their own way. */
+#define ROPE_TABLE       "rope.table"
+#define LOCAL_ROPE_TABLE "rope.table.local"
+#define CACHE_NAME       32
 void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "op/packed/quant_format.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,16 +64,24 @@ static void find_tensor(const search *s, int64_t block, const char *name, const 
     *out = gguf_find_tensor(s->file, full);
 }
 
-static rlxvk_status check_dims(const gguf_tensor *t, int64_t columns, int64_t rows)
+static rlxvk_status check_dims(const gguf_tensor *t, int64_t columns, int64_t rows, int64_t slabs)
 {
-    if (t->rank <= 2 && t->dims[0] == (uint64_t)columns && t->dims[1] == (uint64_t)rows)
+    if (t->rank <= 3 && t->dims[0] == (uint64_t)columns && t->dims[1] == (uint64_t)rows &&
+        t->dims[2] == (uint64_t)slabs)
         return RLXVK_OK;
     return status_fail(
         RLXVK_E_SHAPE,
-        "llama: tensor '%s' has rank %u and dims %llu x %llu; the metadata ask for %lld x "
-        "%lld",
+        "llama: tensor '%s' has rank %u and dims %llu x %llu x %llu; the metadata ask for %lld x "
+        "%lld x %lld",
         t->name, t->rank, (unsigned long long)t->dims[0], (unsigned long long)t->dims[1],
-        (long long)columns, (long long)rows);
+        (unsigned long long)t->dims[2], (long long)columns, (long long)rows, (long long)slabs);
+}
+
+/* Remembers a matrix that no kernel reads. */
+static void note_type(search *s, const gguf_tensor *t)
+{
+    if (!has_kernel(t->type) && t->type < TYPE_LIMIT && s->refused[t->type]++ == 0)
+        s->first_refused[t->type] = t->name;
 }
 
 static rlxvk_status find_vector(const search *s, int64_t block, const char *name,
@@ -85,7 +92,7 @@ static rlxvk_status find_vector(const search *s, int64_t block, const char *name
     find_tensor(s, block, name, suffix, full, out);
     if (!*out && !optional)
         return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
-    return *out ? check_dims(*out, length, 1) : RLXVK_OK;
+    return *out ? check_dims(*out, length, 1, 1) : RLXVK_OK;
 }
 
 static rlxvk_status find_matrix(search *s, int64_t block, const char *name, int64_t columns,
@@ -96,10 +103,8 @@ static rlxvk_status find_matrix(search *s, int64_t block, const char *name, int6
     find_tensor(s, block, name, "weight", full, out);
     if (!*out)
         return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
-    TRY(check_dims(*out, columns, rows));
-    uint32_t type = (*out)->type;
-    if (!has_kernel(type) && type < TYPE_LIMIT && s->refused[type]++ == 0)
-        s->first_refused[type] = (*out)->name;
+    TRY(check_dims(*out, columns, rows, 1));
+    note_type(s, *out);
 error:
     return status;
 }
@@ -160,6 +165,7 @@ static rlxvk_status add_linear(search *s, int64_t block, const char *name, int64
     }
     l->parts[l->part_count] = matrix;
     l->biases[l->part_count++] = bias;
+    l->roles++;
     l->outputs += rows;
     l->has_bias = l->has_bias || bias;
     TRY(name_linear(s, l));
@@ -180,19 +186,87 @@ error:
 
 /* ---- The model ---- */
 
+/* Roles of one group in a matrix of their own each, or all in the one called `joined`. */
+static rlxvk_status find_group(search *s, int64_t block, const char *joined,
+                               const char *const *names, const int64_t *rows, uint32_t count,
+                               linear_group *group)
+{
+    int64_t all = 0;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < count; all += rows[i++])
+        if (!joined)
+            TRY(add_linear(s, block, names[i], s->config->width, rows[i], group));
+    if (joined) {
+        TRY(add_linear(s, block, joined, s->config->width, all, group));
+        group->items[0].roles = count;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status find_experts(search *s, int64_t block, const char *name, int64_t columns,
+                                 int64_t rows, expert_matrices *out)
+{
+    char full[NAME_LENGTH];
+    const gguf_tensor *t;
+    rlxvk_status status;
+    find_tensor(s, block, name, "weight", full, &t);
+    if (!t)
+        return status_fail(RLXVK_E_UNKNOWN_NAME, "llama: tensor '%s' is missing", full);
+    TRY(check_dims(t, columns, rows, s->config->experts));
+    note_type(s, t);
+    *out = (expert_matrices){.tensor = t, .inputs = columns, .outputs = rows};
+error:
+    return status;
+}
+
+static rlxvk_status find_expert_layer(search *s, int64_t b, llama_block *out)
+{
+    static const char *const names[] = {"ffn_gate_shexp", "ffn_up_shexp"};
+    const llama_config *c = s->config;
+    const int64_t shared[] = {c->shared_ffn, c->shared_ffn};
+    rlxvk_status status;
+    TRY(single_linear(s, b, "ffn_gate_inp", c->width, c->experts, &out->router));
+    TRY(find_experts(s, b, "ffn_gate_exps", c->width, c->expert_ffn, &out->expert_gate));
+    TRY(find_experts(s, b, "ffn_up_exps", c->width, c->expert_ffn, &out->expert_up));
+    TRY(find_experts(s, b, "ffn_down_exps", c->expert_ffn, c->width, &out->expert_down));
+    if (c->shared_ffn == 0)
+        return RLXVK_OK;
+    TRY(single_linear(s, b, "ffn_gate_inp_shexp", c->width, 1, &out->shared_router));
+    TRY(find_group(s, b, NULL, names, shared, ARRAY_COUNT(names), &out->shared_gate_up));
+    TRY(single_linear(s, b, "ffn_down_shexp", c->shared_ffn, c->width, &out->shared_down));
+error:
+    return status;
+}
+
+/* Of a role that the architecture may not have. */
+static rlxvk_status find_norm(const search *s, int64_t block, const char *name, int64_t length,
+                              const gguf_tensor **out)
+{
+    return name ? find_vector(s, block, name, "weight", false, length, out) : RLXVK_OK;
+}
+
 static rlxvk_status find_block(search *s, int64_t b, llama_block *out)
 {
+    static const char *const attention[] = {"attn_q", "attn_k", "attn_v"};
+    static const char *const ffn[] = {"ffn_gate", "ffn_up"};
     const llama_config *c = s->config;
+    const llama_architecture *a = c->architecture;
     int64_t queries = c->heads * c->head_dim, keys = c->kv_heads * c->head_dim;
+    const int64_t attention_rows[] = {queries, keys, keys}, ffn_rows[] = {c->ffn, c->ffn};
     rlxvk_status status;
-    TRY(find_vector(s, b, "attn_norm", "weight", false, c->width, &out->attention_norm));
-    TRY(add_linear(s, b, "attn_q", c->width, queries, &out->query_key_value));
-    TRY(add_linear(s, b, "attn_k", c->width, keys, &out->query_key_value));
-    TRY(add_linear(s, b, "attn_v", c->width, keys, &out->query_key_value));
+    TRY(find_norm(s, b, "attn_norm", c->width, &out->attention_norm));
+    TRY(find_norm(s, b, "ffn_norm", c->width, &out->ffn_norm));
+    TRY(find_norm(s, b, a->query_norm, c->head_dim, &out->query_norm));
+    TRY(find_norm(s, b, a->key_norm, c->head_dim, &out->key_norm));
+    TRY(find_norm(s, b, a->after_attention, c->width, &out->after_attention));
+    TRY(find_norm(s, b, a->after_ffn, c->width, &out->after_ffn));
+    TRY(find_group(s, b, a->joined_attention, attention, attention_rows, ARRAY_COUNT(attention),
+                   &out->query_key_value));
     TRY(single_linear(s, b, "attn_output", queries, c->width, &out->attention_output));
-    TRY(find_vector(s, b, "ffn_norm", "weight", false, c->width, &out->ffn_norm));
-    TRY(add_linear(s, b, "ffn_gate", c->width, c->ffn, &out->gate_up));
-    TRY(add_linear(s, b, "ffn_up", c->width, c->ffn, &out->gate_up));
+    if (c->experts)
+        return find_expert_layer(s, b, out);
+    TRY(find_group(s, b, a->joined_ffn, ffn, ffn_rows, ARRAY_COUNT(ffn), &out->gate_up));
     TRY(single_linear(s, b, "ffn_down", c->ffn, c->width, &out->down));
 error:
     return status;
@@ -209,6 +283,8 @@ static rlxvk_status find_ends(search *s, llama_weights *out)
                       &out->output));
     TRY(find_vector(s, -1, "output_norm", "weight", false, c->width, &out->output_norm));
     TRY(find_vector(s, -1, "rope_freqs", "weight", true, c->rotated / 2, &out->rope_divisors));
+    TRY(find_vector(s, -1, "rope_factors_long", "weight", true, c->rotated / 2, &out->rope_long));
+    TRY(find_vector(s, -1, "rope_factors_short", "weight", true, c->rotated / 2, &out->rope_short));
 error:
     return status;
 }
@@ -233,8 +309,10 @@ error:
 
 /* Payloads pass through one buffer, as large as the largest. */
 typedef struct upload {
+    const llama *model;
     rlxvk_executable *executable;
     VECTOR(uint8_t) bytes;
+    uint64_t done; /* bytes of matrices */
 } upload;
 
 /* The payloads of some tensors, one behind the other. *out may be their place in
@@ -308,6 +386,9 @@ static rlxvk_status upload_matrix(upload *u, const char *name, const gguf_tensor
     rlxvk_status status;
     TRY(read_tensors(u, parts, count, &bytes, &size));
     TRY(rlxvk_set_param_bytes(u->executable, name, bytes, size));
+    u->done += size;
+    if (u->model->options.progress)
+        u->model->options.progress(u->done, u->model->file_bytes);
 error:
     return status;
 }
@@ -331,42 +412,63 @@ error:
     return status;
 }
 
-/* Pair i turns by position / factor * base^(-2i / rotated) / divisor[i]. */
-static rlxvk_status upload_rotations(const llama *m, upload *u)
+static const gguf_tensor *rope_divisors(const llama *m)
 {
-    const llama_config *c = &m->config;
-    const gguf_tensor *divisors = m->weights.rope_divisors;
-    size_t half = (size_t)c->rotated / 2;
-    size_t count = (size_t)m->capacity * 2 * half;
-    float *table = memory_zeroed(count + half, sizeof *table), *divisor;
+    const llama_weights *w = &m->weights;
+    if (w->rope_long && w->rope_short)
+        return m->capacity > m->config.original_context ? w->rope_long : w->rope_short;
+    return w->rope_divisors;
+}
+
+static rlxvk_status upload_rotations(const llama *m, upload *u, bool local, const char *name)
+{
+    const gguf_tensor *divisors = rope_divisors(m);
+    size_t half = (size_t)m->config.rotated / 2, count = (size_t)m->stride * 2 * half;
+    float *table, *divisor = NULL;
     rlxvk_status status = RLXVK_OK;
-    if (!table)
+    if (!llama_has_table(&m->config, local))
+        return RLXVK_OK;
+    if (!(table = memory_zeroed(count + half, sizeof *table)))
         return status_fail_memory("rotary table");
-    divisor = table + count;
-    for (size_t i = 0; i < half; i++)
-        divisor[i] = 1;
     if (divisors)
-        TRY(read_values(u, divisors, half, divisor));
-    for (size_t p = 0; p < (size_t)m->capacity; p++)
-        for (size_t i = 0; i < half; i++) {
-            double frequency = pow(c->rope_base, -2.0 * (double)i / (double)c->rotated);
-            double angle = (double)p / c->rope_factor * frequency / (double)divisor[i];
-            table[p * 2 * half + i] = (float)cos(angle);
-            table[(p * 2 + 1) * half + i] = (float)sin(angle);
-        }
-    TRY(rlxvk_set_param(u->executable, ROPE_TABLE, table, count));
+        TRY(read_values(u, divisors, half, divisor = table + count));
+    llama_fill_table(m, local, divisor, table);
+    TRY(rlxvk_set_param(u->executable, name, table, count));
 error:
     memory_free(table);
     return status;
 }
 
+static rlxvk_status upload_experts(upload *u, const llama_block *block)
+{
+    const expert_matrices *const matrices[] = {&block->expert_gate, &block->expert_up,
+                                               &block->expert_down};
+    rlxvk_status status;
+    TRY(upload_linear(u, &block->router));
+    for (size_t i = 0; i < ARRAY_COUNT(matrices); i++)
+        TRY(upload_matrix(u, matrices[i]->tensor->name, &matrices[i]->tensor, 1));
+    if (u->model->config.shared_ffn) {
+        TRY(upload_linear(u, &block->shared_router));
+        TRY(upload_group(u, &block->shared_gate_up));
+        TRY(upload_linear(u, &block->shared_down));
+    }
+error:
+    return status;
+}
+
 static rlxvk_status upload_block(upload *u, const llama_block *block)
 {
-    rlxvk_status status;
-    TRY(upload_vector(u, block->attention_norm));
+    rlxvk_status status = RLXVK_OK;
+    const gguf_tensor *const vectors[] = {block->attention_norm,  block->ffn_norm,
+                                          block->query_norm,      block->key_norm,
+                                          block->after_attention, block->after_ffn};
+    for (size_t i = 0; i < ARRAY_COUNT(vectors); i++)
+        if (vectors[i])
+            TRY(upload_vector(u, vectors[i]));
     TRY(upload_group(u, &block->query_key_value));
     TRY(upload_linear(u, &block->attention_output));
-    TRY(upload_vector(u, block->ffn_norm));
+    if (u->model->config.experts)
+        return upload_experts(u, block);
     TRY(upload_group(u, &block->gate_up));
     TRY(upload_linear(u, &block->down));
 error:
@@ -376,7 +478,7 @@ error:
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable)
 {
     const llama_weights *w = &m->weights;
-    upload u = {.executable = executable};
+    upload u = {.model = m, .executable = executable};
     rlxvk_status status;
     TRY(upload_matrix(&u, w->embedding->name, &w->embedding, 1));
     TRY(upload_vector(&u, w->output_norm));
@@ -384,7 +486,8 @@ rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable)
         TRY(upload_linear(&u, &w->output));
     for (int64_t b = 0; b < m->config.blocks; b++)
         TRY(upload_block(&u, &w->blocks[b]));
-    TRY(upload_rotations(m, &u));
+    TRY(upload_rotations(m, &u, false, ROPE_TABLE));
+    TRY(upload_rotations(m, &u, true, LOCAL_ROPE_TABLE));
 error:
     VECTOR_FREE(&u.bytes);
     return status;

@@ -5,7 +5,10 @@
  *
  *   gpt-2      's|'t|'re|'ve|'m|'ll|'d | ?L+ | ?N+ | ?[^\s L N]+ | \s+(?!\S) | \s+
  *   llama-bpe  the contractions in any case | [^\r\n L N]?L+ | N{1,3} | ?[^\s L N]+[\r\n]* |
- * \s*[\r\n]+ | \s+(?!\S) | \s+ qwen2      as llama-bpe, but one N at a time
+ *              \s*[\r\n]+ | \s+(?!\S) | \s+
+ *   qwen2      as llama-bpe, but one N at a time
+ *   smollm     each N by itself first, then gpt2 on what is between them; so do refact, starcoder
+ *              and command-r
  *
  * A byte that is not UTF-8 is a character of its own, of no class. Every position matches the last
  * alternative at least, so a piece is never empty.
@@ -21,6 +24,7 @@ struct presplit_flavour {
     bool modern;          /* the llama-bpe forms of all alternatives */
     uint32_t digit_limit; /* modern: numbers in one piece */
     bool add_bos;
+    bool lone_digits; /* each number by itself; the text before one ends there */
 };
 
 static const presplit_flavour flavours[] = {
@@ -28,6 +32,10 @@ static const presplit_flavour flavours[] = {
     {"gpt-2", false, 0, false},
     {"llama-bpe", true, 3, true},
     {"qwen2", true, 1, false},
+    {.name = "smollm", .lone_digits = true},
+    {.name = "refact", .lone_digits = true},
+    {.name = "starcoder", .lone_digits = true},
+    {.name = "command-r", .lone_digits = true},
 };
 
 const presplit_flavour *presplit_find(gguf_string name)
@@ -48,6 +56,7 @@ enum character_class { CLASS_END, CLASS_LETTER, CLASS_NUMBER, CLASS_SPACE, CLASS
 typedef struct scanner {
     const uint8_t *bytes;
     size_t length;
+    bool ends_at_number;
 } scanner;
 
 static enum character_class class_at(const scanner *s, size_t at, size_t *size)
@@ -61,7 +70,7 @@ static enum character_class class_at(const scanner *s, size_t at, size_t *size)
     if (unicode_is_letter(point))
         return CLASS_LETTER;
     if (unicode_is_number(point))
-        return CLASS_NUMBER;
+        return s->ends_at_number ? CLASS_END : CLASS_NUMBER;
     return unicode_is_space(point) ? CLASS_SPACE : CLASS_OTHER;
 }
 
@@ -150,7 +159,7 @@ static size_t match_space(const scanner *s, const presplit_flavour *flavour, siz
     }
     if (flavour->modern && newline > at)
         return newline;
-    return end < s->length && last > at ? last : end;
+    return class_at(s, end, &size) != CLASS_END && last > at ? last : end;
 }
 
 size_t presplit_next(const presplit_flavour *flavour, const char *bytes, size_t start,
@@ -159,7 +168,11 @@ size_t presplit_next(const presplit_flavour *flavour, const char *bytes, size_t 
     static size_t (*const matchers[])(const scanner *, const presplit_flavour *,
                                       size_t) = {match_contraction, match_letters, match_numbers,
                                                  match_others, match_space};
-    scanner s = {(const uint8_t *)bytes, length};
+    scanner s = {(const uint8_t *)bytes, length, false};
+    size_t size;
+    if (flavour->lone_digits && class_at(&s, start, &size) == CLASS_NUMBER)
+        return start + size;
+    s.ends_at_number = flavour->lone_digits;
     for (size_t i = 0; i < ARRAY_COUNT(matchers); i++) {
         size_t end = matchers[i](&s, flavour, start);
         if (end > start)

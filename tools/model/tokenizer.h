@@ -1,7 +1,7 @@
 /*
  * Text to token ids and back, as a GGUF file's tokenizer.ggml.* keys define it: `llama`
  * (SentencePiece-like, merges by score) and `gpt2` (byte-level BPE, merges by rank) with the
- * pre-split flavours default, gpt-2, llama-bpe and qwen2.
+ * pre-split flavours default, gpt-2, llama-bpe, qwen2, smollm, refact, starcoder and command-r.
  */
 #ifndef RLXVK_TOKENIZER_H
 #define RLXVK_TOKENIZER_H

@@ -226,7 +226,8 @@ rlxvk_status bpe_prepare(tokenizer *t, gguf_file *file)
     t->flavour = presplit_find(name);
     if (t->flavour == NULL)
         return status_fail(RLXVK_E_UNSUPPORTED,
-                           "tokenizer.ggml.pre '%.*s': known are default, gpt-2, llama-bpe, qwen2",
+                           "tokenizer.ggml.pre '%.*s': known are default, gpt-2, llama-bpe, qwen2, "
+                           "smollm, refact, starcoder, command-r",
                            (int)MIN(name.length, 100), name.data);
     TRY(read_merges(t, file));
     TRY(find_specials(t));

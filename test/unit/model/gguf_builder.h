@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct builder {
-    uint8_t bytes[65536];
+    uint8_t bytes[1 << 17];
     size_t length;
     bool narrow;    /* version 1 */
     uint64_t fault; /* offset that the error must name */

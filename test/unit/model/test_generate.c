@@ -3,12 +3,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "cli/commands.h"
 #include "support/command.h"
 
-#define MODEL "test/data/docs-5m-q4_k_m.gguf"
+#define PROMPT "build/test/prompt.txt"
+#define MODEL  "test/data/docs-5m-q4_k_m.gguf"
 
 /* What is done once (load, compile, first runs) stands beside the speeds and not in them. */
 static void json_figures(void **state)
@@ -17,6 +20,7 @@ static void json_figures(void **state)
         "\"load_seconds\":",
         "\"compile_seconds\":",
         "\"first_run_seconds\":",
+        "\"first_token_seconds\":",
         "\"decode_tokens_per_second\":",
         "\"prompt_tokens_per_second\":",
     };
@@ -38,7 +42,9 @@ static void last_line(void **state)
     assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
     assert_true(number_after(text, "\n[load ") >= 0);
     assert_true(number_after(text, " s, compile ") > 0);
+    assert_true(number_after(text, " s, first token ") > 0);
     assert_true(number_after(text, " s, first runs ") > 0);
+    assert_non_null(strstr(text, "(without loading, compiling, first runs)"));
     assert_true(number_after(text, "; prompt 9 tokens, ") > 0);
     assert_true(number_after(text, "; decode 6 tokens, ") > 0);
 }
@@ -54,12 +60,160 @@ static void no_step(void **state)
     assert_true(number_after(text, "\"decode_tokens_per_second\":") == 0);
 }
 
+static void write_prompt(const char *content)
+{
+    FILE *file = fopen(PROMPT, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The text before the line of figures. */
+static const char *continue_text(const char *how, const char *value)
+{
+    static char text[4096];
+    const char *const words[] = {MODEL, how, value, "-n", "12", "--greedy", NULL};
+    assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+    char *figures = strstr(text, "\n[load ");
+    assert_non_null(figures);
+    *figures = 0;
+    return text;
+}
+
+static void prompts_from_files(void **state)
+{
+    char expected[4096];
+    (void)state;
+    snprintf(expected, sizeof expected, "%s", continue_text("-p", "The open"));
+    write_prompt("The open\n");
+    assert_string_equal(continue_text("--file", PROMPT), expected);
+    assert_non_null(freopen(PROMPT, "r", stdin));
+    assert_string_equal(continue_text("--file", "-"), expected);
+}
+
+/* Each answer is what would follow all that was said before. */
+static void turns_share_a_context(void **state)
+{
+    static const char *const words[] = {MODEL, "--interactive", "-n", "12", "--greedy", NULL};
+    char text[4096], said[1024] = "The open", expected[4096] = "";
+    (void)state;
+    for (int turn = 0; turn < 3; turn++) {
+        const char *answer = continue_text("-p", said);
+        strcat(strcat(expected, answer), "\n");
+        strcat(strcat(said, answer), "\nand the file");
+    }
+    write_prompt("The open\n\nand the file\nand the file");
+    assert_non_null(freopen(PROMPT, "r", stdin));
+    assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+    char *figures = strstr(text, "\n[load ");
+    assert_non_null(figures);
+    *figures = 0;
+    assert_string_equal(text, expected);
+}
+
+/* A line that the context has no room for ends the conversation, with an error. */
+static void a_full_context(void **state)
+{
+    static const char *const words[] = {MODEL, "--interactive", "--ctx", "24", "-n", "64", NULL};
+    char text[4096];
+    (void)state;
+    write_prompt("The open\nand");
+    assert_non_null(freopen(PROMPT, "r", stdin));
+    assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_FAILED);
+}
+
+/* Lines in their order, each as its prompt alone would go on, whatever runs beside it. */
+static void batches(void **state)
+{
+    static const char *const prompts[] = {"The open", "Files are", "Once", "The system call is",
+                                          "A"};
+    static const char *const parallel[] = {"1", "2", "8"};
+    char expected[4096] = "", text[8192];
+    (void)state;
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
+        const char *answer = continue_text("-p", prompts[i]);
+        assert_null(strpbrk(answer, "\n\\"));
+        strcat(strcat(expected, answer), "\n");
+    }
+    write_prompt("The open\n\nFiles are\nOnce\nThe system call is\nA");
+    for (size_t i = 0; i < sizeof parallel / sizeof *parallel; i++) {
+        const char *const words[] = {MODEL,        "--batch",   PROMPT,     "-n", "12",
+                                     "--parallel", parallel[i], "--greedy", NULL};
+        assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+        assert_true(number_after(text, "; prompt 45 tokens, ") > 0);
+        assert_true(number_after(text, "; decode 60 tokens, ") > 0);
+        *strstr(text, "\n[load ") = 0;
+        assert_string_equal(text, expected);
+    }
+}
+
+static void batch_json(void **state)
+{
+    static const char *const words[] = {MODEL, "--batch",  PROMPT,   "-n",
+                                        "1",   "--greedy", "--json", NULL};
+    char text[4096];
+    (void)state;
+    write_prompt("The open\nThe\n");
+    assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+    const char *second = strstr(text, "},{\"prompt_ids\":[1,87,107,104],\"ids\":[");
+    assert_non_null(second);
+    assert_non_null(strstr(text, "\"answers\":[{\"prompt_ids\":[1,87,"));
+    assert_true(number_after(text, "\"first_token_seconds\":") > 0);
+}
+
+static void precisions(void **state)
+{
+    static const char *const names[] = {"f16", "bf16", "split"};
+    char text[4096];
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const words[] = {MODEL,      "-p",          "The open", "-n", "12",
+                                     "--greedy", "--precision", names[i],   NULL};
+        assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
+        assert_true(number_after(text, "; decode 12 tokens, ") > 0);
+    }
+}
+
+static void refusals(void **state)
+{
+    static const struct {
+        const char *words[8];
+        int code;
+    } cases[] = {{{MODEL, "-p", "a", "--file", PROMPT}, EXIT_USAGE},
+                 {{MODEL, "-p", "a", "--batch", PROMPT}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT, "--interactive"}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT, "--logits", "x.npy"}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT, "--parallel", "0"}, EXIT_USAGE},
+                 {{MODEL, "--batch", PROMPT}, EXIT_FAILED},
+                 {{MODEL, "--interactive", "--json"}, EXIT_USAGE},
+                 {{MODEL, "--interactive", "--file", "-"}, EXIT_USAGE},
+                 {{MODEL, "--interactive", "--logits", "x.npy"}, EXIT_USAGE},
+                 {{MODEL, "-p", "a", "--precision", "f8"}, EXIT_USAGE},
+                 {{MODEL, "-p", "a", "--ctx", "0"}, EXIT_USAGE},
+                 {{MODEL, "-p", "The open", "--ctx", "12", "-n", "4"}, EXIT_FAILED},
+                 {{MODEL, "-p", "a", "--ctx", "1000000"}, EXIT_FAILED},
+                 {{MODEL, "--file", "no/such/file"}, EXIT_FAILED}};
+    char text[256];
+    (void)state;
+    write_prompt("\n\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(run_command(command_generate, cases[i].words, text, sizeof text),
+                         cases[i].code);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_figures),
         cmocka_unit_test(last_line),
         cmocka_unit_test(no_step),
+        cmocka_unit_test(prompts_from_files),
+        cmocka_unit_test(turns_share_a_context),
+        cmocka_unit_test(a_full_context),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(batch_json),
+        cmocka_unit_test(precisions),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Language models: golden logits and tokens of the bundled ones, prompt runs against token runs of
  * a small random one with everything optional, refusal of broken files. */
 #include "unit/model/gguf_builder.h"
-#include "model/llama.h"
+#include "model/llama_internal.h"
 #include "op/packed/quant_format.h"
 
 #include <math.h>
@@ -13,13 +13,9 @@
 
 #include <cmocka.h> /* after base.h, whose status_fail() it hides */
 
-enum { MOST_VALUES = 512, NEW_TOKENS = 48 };
+#include "unit/model/golden_numbers.h"
 
-#define assert_ok(call)                                                                            \
-    do {                                                                                           \
-        if ((call) != RLXVK_OK)                                                                    \
-            fail_msg("%s: %s", #call, rlxvk_last_error());                                         \
-    } while (0)
+enum { LENGTH = 256 };
 
 static rlxvk_context *context;
 
@@ -37,45 +33,6 @@ static int close_context(void **state)
 }
 
 /* ---- Golden values ---- */
-
-typedef struct numbers {
-    double values[MOST_VALUES];
-    size_t count;
-} numbers;
-
-typedef struct golden {
-    numbers ids, logits, greedy, margin;
-} golden;
-
-/* The array of `name` in the object of `entry`; the file has no nested objects of these names. */
-static void read_numbers(const char *json, const char *entry, const char *name, numbers *out)
-{
-    char key[64];
-    snprintf(key, sizeof key, "\"%s\":", entry);
-    const char *at = strstr(json, key);
-    assert_non_null(at);
-    snprintf(key, sizeof key, "\"%s\":", name);
-    assert_non_null(at = strstr(at, key));
-    assert_non_null(at = strchr(at, '['));
-    for (out->count = 0; *at != ']' && out->count < MOST_VALUES;) {
-        char *end;
-        out->values[out->count++] = strtod(at + 1, &end);
-        assert_true(end > at + 1);
-        at = end + strspn(end, " \n\r\t");
-    }
-    assert_int_equal(*at, ']');
-}
-
-static char *read_text(const char *path)
-{
-    file_content content;
-    assert_ok(file_read(path, &content));
-    char *copy = memory_zeroed(content.length + 1, 1);
-    assert_non_null(copy);
-    memcpy(copy, content.data, content.length);
-    file_free(&content);
-    return copy;
-}
 
 static uint32_t best_of(const float *logits, size_t count)
 {
@@ -123,19 +80,17 @@ static void check_golden(const gguf_file *file, const char *json, const char *en
     uint32_t ids[MOST_VALUES], chosen;
     float logits[MOST_VALUES];
     llama *m = NULL;
-    read_numbers(json, entry, "ids", &want.ids);
-    read_numbers(json, entry, "last_logits", &want.logits);
-    read_numbers(json, entry, "greedy", &want.greedy);
-    read_numbers(json, entry, "margin", &want.margin);
+    read_golden(json, entry, &want);
     for (size_t i = 0; i < want.ids.count; i++)
         ids[i] = (uint32_t)want.ids.values[i];
-    assert_ok(llama_load(context, file, want.ids.count, NEW_TOKENS, NULL, 0, &m));
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = LENGTH}, &m));
     assert_int_equal(llama_configuration(m)->vocabulary, want.logits.count);
-    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, &chosen}));
+    assert_ok(llama_extend(m, ids, want.ids.count, (llama_result){logits, &chosen}));
     check_logits(logits, &want.logits, entry);
     check_tokens(m, logits, chosen, want.logits.count, &want);
     check_report(m);
-    assert_ok(llama_prefill(m, ids, want.ids.count, (llama_result){logits, NULL}));
+    llama_rewind(m);
+    assert_ok(llama_extend(m, ids, want.ids.count, (llama_result){logits, NULL}));
     check_logits(logits, &want.logits, entry);
     llama_destroy(m);
 }
@@ -179,7 +134,7 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
         copy_file("test/data/docs-5m-f16.gguf", path);
         assert_ok(gguf_result(gguf_open(path, &file)));
         assert_int_equal(truncate(path, length), 0);
-        assert_int_equal(llama_load(context, file, 2, 2, NULL, 0, &m), RLXVK_E_FILE);
+        assert_int_equal(llama_load(context, file, NULL, &m), RLXVK_E_FILE);
         assert_non_null(strstr(rlxvk_last_error(), path));
         gguf_close(file);
     }
@@ -188,22 +143,35 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
 
 /* ---- A small model with everything optional ---- */
 
-enum { WIDTH = 16, HEADS = 2, KV_HEADS = 1, HEAD = 8, FFN = 24, WORDS = 32, BLOCKS = 2 };
+enum {
+    WIDTH = 32,
+    HEADS = 4,
+    KV_HEADS = 2,
+    HEAD = 8,
+    FFN = 32,
+    WORDS = 32,
+    BLOCKS = 2,
+    EXPERTS = 3
+};
 
 typedef struct small_model {
     builder b;
     uint64_t payload;
     size_t tensors;
+    uint32_t context;         /* 0: 100 */
     bool tied, biased, mixed; /* mixed: keys as halves, so that nothing joins with them */
+    bool experts;             /* of two blocks' width; packed: as Q8_0, else as its values in f32 */
+    bool packed;
 } small_model;
 
 static void add_tensor(small_model *m, uint32_t type, uint64_t columns, uint64_t rows,
                        const char *format, int block)
 {
     char name[64];
-    uint64_t dims[] = {columns, rows};
+    bool slabs = strstr(format, "_exps");
+    uint64_t dims[] = {columns, slabs ? rows / EXPERTS : rows, EXPERTS};
     snprintf(name, sizeof name, format, block);
-    put_tensor(&m->b, name, type, m->payload, rows == 1 ? 1 : 2, dims);
+    put_tensor(&m->b, name, type, m->payload, slabs ? 3 : rows == 1 ? 1 : 2, dims);
     m->payload = round_up(m->payload + quant_row_bytes(type, columns) * rows, 32);
     m->tensors++;
 }
@@ -217,9 +185,17 @@ static void add_block_tensors(small_model *m, int block)
     add_tensor(m, QUANT_F32, WIDTH, KV_HEADS * HEAD, "blk.%d.attn_v.weight", block);
     add_tensor(m, QUANT_F32, HEADS * HEAD, WIDTH, "blk.%d.attn_output.weight", block);
     add_tensor(m, QUANT_F32, WIDTH, 1, "blk.%d.ffn_norm.weight", block);
-    add_tensor(m, QUANT_F32, WIDTH, FFN, "blk.%d.ffn_gate.weight", block);
-    add_tensor(m, keys, WIDTH, FFN, "blk.%d.ffn_up.weight", block);
-    add_tensor(m, QUANT_F32, FFN, WIDTH, "blk.%d.ffn_down.weight", block);
+    if (m->experts) {
+        uint32_t type = m->packed ? QUANT_Q8_0 : QUANT_F32;
+        add_tensor(m, QUANT_F32, WIDTH, EXPERTS, "blk.%d.ffn_gate_inp.weight", block);
+        add_tensor(m, type, WIDTH, EXPERTS * FFN, "blk.%d.ffn_gate_exps.weight", block);
+        add_tensor(m, type, WIDTH, EXPERTS * FFN, "blk.%d.ffn_up_exps.weight", block);
+        add_tensor(m, type, FFN, EXPERTS * WIDTH, "blk.%d.ffn_down_exps.weight", block);
+    } else {
+        add_tensor(m, QUANT_F32, WIDTH, FFN, "blk.%d.ffn_gate.weight", block);
+        add_tensor(m, keys, WIDTH, FFN, "blk.%d.ffn_up.weight", block);
+        add_tensor(m, QUANT_F32, FFN, WIDTH, "blk.%d.ffn_down.weight", block);
+    }
     if (m->biased)
         add_tensor(m, QUANT_F32, KV_HEADS * HEAD, 1, "blk.%d.attn_k.bias", block);
 }
@@ -229,7 +205,7 @@ static void add_keys(small_model *m)
     builder *b = &m->b;
     put_text(b, "general.architecture", "llama");
     put_u32(b, "llama.block_count", BLOCKS);
-    put_u32(b, "llama.context_length", 100);
+    put_u32(b, "llama.context_length", m->context ? m->context : 100);
     put_u32(b, "llama.embedding_length", WIDTH);
     put_u32(b, "llama.feed_forward_length", FFN);
     put_u32(b, "llama.attention.head_count", HEADS);
@@ -240,23 +216,37 @@ static void add_keys(small_model *m)
     put(b, 0x3727c5ac, 4); /* 1e-5 */
     put_u32(b, "llama.attention.sliding_window", 5);
     put_u32(b, "llama.rope.dimension_count", 6);
+    put_u32(b, "llama.expert_count", m->experts ? EXPERTS : 0);
+    put_u32(b, "llama.expert_used_count", 2);
     put_text(b, "llama.rope.scaling.type", "linear");
     put_key(b, "llama.rope.scaling.factor", GGUF_F32);
     put(b, 0x40000000, 4); /* 2 */
 }
 
-/* Values in [-1, 1), scaled so that the sums of a row stay near 1; halves read the same words. */
+/* Values in [-1, 1), scaled so that the sums of a row stay near 1; halves and bytes read the same
+ * words. Those of experts are what Q8_0 can hold. */
 static void fill_payload(small_model *m, gguf_file *file)
 {
+    enum { BLOCK = 32 };
     uint32_t state = 12345;
     for (uint64_t i = 0; i < file->tensor_count; i++) {
         const gguf_tensor *t = &file->tensors[i];
+        bool expert = strstr(t->name, "_exps");
+        uint64_t part = expert ? BLOCK : 1;
         uint8_t *to = m->b.bytes + (t->data - m->b.bytes);
-        for (uint64_t k = 0; k < t->numel; k++) {
-            state = state * 1664525 + 1013904223;
-            float value = ((float)(state >> 8) / 8388608.0f - 1) * (t->rank == 1 ? 1.0f : 0.5f);
-            assert_ok(
-                quant_encode_row(t->type, &value, 1, to + k * (t->type == QUANT_F16 ? 2 : 4)));
+        for (uint64_t k = 0; k < t->numel; k += part) {
+            float values[BLOCK];
+            uint8_t bytes[BLOCK * sizeof(float)];
+            for (uint64_t j = 0; j < part; j++) {
+                state = state * 1664525 + 1013904223;
+                values[j] = ((float)(state >> 8) / 8388608.0f - 1) * (t->rank == 1 ? 1.0f : 0.4f);
+            }
+            if (expert) {
+                assert_ok(quant_encode_row(QUANT_Q8_0, values, part, bytes));
+                assert_ok(quant_decode_row(QUANT_Q8_0, bytes, part, values));
+            }
+            assert_ok(quant_encode_row(t->type, values, part, bytes));
+            memcpy(to + quant_row_bytes(t->type, k), bytes, quant_row_bytes(t->type, part));
         }
     }
 }
@@ -264,8 +254,8 @@ static void fill_payload(small_model *m, gguf_file *file)
 static gguf_file *make_small_model(small_model *m)
 {
     gguf_file *file = NULL;
-    uint64_t tensors = 2 + !m->tied + 1 + BLOCKS * (9 + (uint64_t)m->biased);
-    put_header(&m->b, 3, tensors, 12);
+    uint64_t tensors = 2 + !m->tied + 1 + BLOCKS * (9 + (uint64_t)m->biased + m->experts);
+    put_header(&m->b, 3, tensors, 14);
     add_keys(m);
     add_tensor(m, QUANT_F32, WIDTH, WORDS, "token_embd.weight", 0);
     add_tensor(m, QUANT_F32, WIDTH, 1, "output_norm.weight", 0);
@@ -281,34 +271,43 @@ static gguf_file *make_small_model(small_model *m)
     return file;
 }
 
-/* The last logits of a prompt of `count` ids, of which the last `steps` run one by one. */
-static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, size_t steps,
-                      float *logits)
+/* The last logits of `count` ids, of which all but the last `steps` come in chunks of up to
+ * `chunk`, and these one by one. */
+static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, size_t chunk,
+                      size_t steps, float *logits)
 {
     llama *m = NULL;
-    assert_ok(llama_load(context, file, count - steps, steps, NULL, 0, &m));
-    assert_ok(llama_prefill(m, ids, count - steps, (llama_result){logits, NULL}));
-    for (size_t i = count - steps; i < count; i++)
-        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50}, &m));
+    for (size_t at = 0, n; at < count; at += n) {
+        n = at < count - steps ? MIN(chunk, count - steps - at) : 1;
+        assert_ok(llama_prepare(m, n));
+        assert_ok(llama_extend(m, ids + at, n, (llama_result){logits, NULL}));
+    }
     check_report(m);
     llama_destroy(m);
 }
 
+enum { LONG_PROMPT = 49 };
+
+/* All at once; in chunks, padded or not, that lie anywhere; token by token. */
 static void compare_paths(bool tied, bool biased, bool mixed)
 {
     static small_model m;
-    static const uint32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
-    float whole[WORDS], stepped[WORDS];
+    static const size_t chunks[][2] = {{49, 1}, {30, 6}, {8, 0}, {5, 11}, {47, 0}, {1, 0}};
+    uint32_t ids[LONG_PROMPT];
+    float whole[WORDS], parted[WORDS];
     memset(&m, 0, sizeof m);
     m.tied = tied, m.biased = biased, m.mixed = mixed;
+    for (size_t i = 0; i < LONG_PROMPT; i++)
+        ids[i] = (uint32_t)(i * i + 3 * i + i / 7) % WORDS;
     gguf_file *file = make_small_model(&m);
-    run_small(file, ids, ARRAY_COUNT(ids), 0, whole);
-    for (size_t steps = 1; steps < ARRAY_COUNT(ids); steps += 5) {
-        run_small(file, ids, ARRAY_COUNT(ids), steps, stepped);
+    run_small(file, ids, LONG_PROMPT, LONG_PROMPT, 0, whole);
+    for (size_t c = 0; c < ARRAY_COUNT(chunks); c++) {
+        run_small(file, ids, LONG_PROMPT, chunks[c][0], chunks[c][1], parted);
         for (size_t i = 0; i < WORDS; i++)
-            if (!(fabsf(whole[i] - stepped[i]) <= 1e-5f * (1 + fabsf(whole[i]))))
-                fail_msg("%zu steps, logit %zu: %g in one run, %g in steps", steps, i,
-                         (double)whole[i], (double)stepped[i]);
+            if (!(fabsf(whole[i] - parted[i]) <= 1e-5f * (1 + fabsf(whole[i]))))
+                fail_msg("chunks of %zu, then %zu steps, logit %zu: %g, not %g", chunks[c][0],
+                         chunks[c][1], i, (double)parted[i], (double)whole[i]);
     }
     gguf_close(file);
 }
@@ -325,6 +324,23 @@ static void test_small_tied_biased_mixed(void **state)
     compare_paths(true, true, true);
 }
 
+/* The same values packed and not; the experts' own sums are test_models'. */
+static void test_packed_experts(void **state)
+{
+    (void)state;
+    static small_model plain = {.experts = true}, packed = {.experts = true, .packed = true};
+    static const uint32_t ids[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+    float expected[WORDS], logits[WORDS];
+    gguf_file *file = make_small_model(&plain);
+    run_small(file, ids, ARRAY_COUNT(ids), ARRAY_COUNT(ids), 2, expected);
+    gguf_close(file);
+    file = make_small_model(&packed);
+    run_small(file, ids, ARRAY_COUNT(ids), ARRAY_COUNT(ids), 2, logits);
+    gguf_close(file);
+    for (size_t i = 0; i < WORDS; i++)
+        assert_true(fabsf(logits[i] - expected[i]) <= 1e-4f * (1 + fabsf(expected[i])));
+}
+
 /* Whichever allocation fails, loading reports just that, and cleans up. */
 static void test_allocation_failure(void **state)
 {
@@ -335,13 +351,13 @@ static void test_allocation_failure(void **state)
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     first = memory_allocation_count();
-    assert_ok(llama_load(context, file, 3, 3, NULL, 0, &m));
+    assert_ok(llama_load(context, file, NULL, &m));
     total = memory_allocation_count() - first;
     llama_destroy(m);
     for (uint64_t n = 1; n <= total; n += n < 40 ? 1 : 1 + total / 60) {
         m = NULL;
         memory_fail_at(n);
-        rlxvk_status status = llama_load(context, file, 3, 3, NULL, 0, &m);
+        rlxvk_status status = llama_load(context, file, NULL, &m);
         memory_fail_at(0);
         if (status == RLXVK_OK) /* a pipeline cache or the like did without */
             llama_destroy(m);
@@ -361,7 +377,8 @@ typedef struct patch {
 } patch;
 
 static const patch patches[] = {
-    {"\5\0\0\0\0\0\0\0llama", "\5\0\0\0\0\0\0\0qwen2", 0, RLXVK_E_UNSUPPORTED, "qwen2"},
+    {"\5\0\0\0\0\0\0\0llama", "\5\0\0\0\0\0\0\0mamba", 0, RLXVK_E_UNSUPPORTED,
+     "'mamba'; those that run are llama, qwen2,"},
     {"llama.block_count", "llama.block_counx", 0, RLXVK_E_UNKNOWN_NAME, "llama.block_count"},
     {"llama.attention.layer_norm_rms", "llama.attention.layer_norm_rmx", 0, RLXVK_E_UNKNOWN_NAME,
      "layer_norm_rms_epsilon"},
@@ -421,7 +438,7 @@ static void test_refusals(void **state)
         memcpy(bytes, content.data, content.length);
         apply_patch(bytes, content.length, &patches[i]);
         assert_ok(gguf_result(gguf_parse(bytes, content.length, NULL, &file)));
-        rlxvk_status status = llama_load(context, file, 4, 4, NULL, 0, &m);
+        rlxvk_status status = llama_load(context, file, NULL, &m);
         if (status != patches[i].status || !strstr(rlxvk_last_error(), patches[i].mentions))
             fail_msg("patch %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
         assert_null(m);
@@ -437,9 +454,10 @@ static void test_features_refused(void **state)
     static const struct {
         const char *key, *word;
         uint32_t number;
-    } cases[] = {{"llama.rope.scaling.type", "yarn", 0},
+    } cases[] = {{"llama.rope.scaling.type", "dynamic", 0},
                  {"llama.tensor_data_layout", "Meta AI original pth", 0},
-                 {"llama.expert_count", NULL, 8},
+                 {"llama.expert_gating_func", NULL, 2},
+                 {"llama.rope.dimension_sections", NULL, 3},
                  {"llama.attention.value_length", NULL, 4}};
     static builder b;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
@@ -463,6 +481,61 @@ static void test_features_refused(void **state)
     }
 }
 
+/* Which blocks have a window, by a number or a list. */
+static void window_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t flags[8];
+        uint64_t count; /* of flags; 0: by a number, in flags[0] */
+        rlxvk_status status;
+        const char *local; /* of the first six blocks */
+    } cases[] = {{{2}, 0, RLXVK_OK, "101010"},
+                 {{0}, 0, RLXVK_OK, "111111"},
+                 {{1, 1, 0, 1, 1, 0, 1}, 7, RLXVK_OK, "110110"},
+                 {{1, 1, 1}, 3, RLXVK_OK, "111111"},
+                 {{0, 0, 0}, 3, RLXVK_OK, "000000"},
+                 {{1, 0, 0, 1}, 4, RLXVK_E_UNSUPPORTED, NULL}};
+    static builder b;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        static const char key[] = "gemma3.attention.sliding_window_pattern";
+        static const uint64_t dims[] = {WIDTH, WORDS};
+        gguf_file *file = NULL;
+        llama_config config;
+        memset(&b, 0, sizeof b);
+        put_header(&b, 3, 6, 9);
+        put_text(&b, "general.architecture", "gemma3");
+        put_u32(&b, "gemma3.block_count", 6);
+        put_u32(&b, "gemma3.context_length", 64);
+        put_u32(&b, "gemma3.embedding_length", WIDTH);
+        put_u32(&b, "gemma3.feed_forward_length", FFN);
+        put_u32(&b, "gemma3.attention.head_count", HEADS);
+        put_u32(&b, "gemma3.attention.sliding_window", 8);
+        put_key(&b, "gemma3.attention.layer_norm_rms_epsilon", GGUF_F32);
+        put(&b, 0x3727c5ac, 4); /* 1e-5 */
+        if (cases[i].count)
+            put_array(&b, key, GGUF_BOOL, cases[i].count);
+        else
+            put_u32(&b, key, cases[i].flags[0]);
+        for (uint64_t k = 0; k < cases[i].count; k++)
+            put(&b, cases[i].flags[k], 1);
+        put_tensor(&b, "token_embd.weight", QUANT_F32, 0, 2, dims);
+        for (int k = 1; k < 6; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "filler.%d", k);
+            put_tensor(&b, name, QUANT_F32, (uint64_t)k * WIDTH * WORDS * 4, 2, dims);
+        }
+        put_data(&b, 32, 6 * WIDTH * WORDS * 4);
+        assert_ok(gguf_result(gguf_parse(b.bytes, b.length, NULL, &file)));
+        rlxvk_status status = llama_read_config(file, &config);
+        if (status != cases[i].status)
+            fail_msg("case %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
+        for (int k = 0; cases[i].local && k < 6; k++)
+            assert_int_equal(llama_is_local(&config, k), cases[i].local[k] == '1');
+        gguf_close(file);
+    }
+}
+
 static void test_lengths(void **state)
 {
     (void)state;
@@ -472,19 +545,173 @@ static void test_lengths(void **state)
     llama *m = NULL;
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
-    assert_int_equal(llama_load(context, file, 0, 4, NULL, 0, &m), RLXVK_E_RANGE);
-    assert_int_equal(llama_load(context, file, 99, 2, NULL, 0, &m), RLXVK_E_RANGE);
-    assert_int_equal(llama_load(context, file, 2, UINT64_MAX, NULL, 0, &m), RLXVK_E_RANGE);
+    assert_int_equal(llama_load(context, file, &(llama_options){.capacity = 101}, &m),
+                     RLXVK_E_RANGE);
     assert_null(m);
-    assert_ok(llama_load(context, file, 2, 98, NULL, 0, &m));
-    assert_int_equal(llama_prefill(m, ids, 1, (llama_result){logits, NULL}), RLXVK_E_LENGTH);
-    assert_int_equal(llama_prefill(m, ids + 1, 2, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
-    assert_ok(llama_prefill(m, ids, 2, (llama_result){logits, NULL}));
+    assert_ok(llama_load(context, file, NULL, &m));
+    assert_int_equal(llama_extend(m, ids, 0, (llama_result){logits, NULL}), RLXVK_E_RANGE);
+    assert_int_equal(llama_extend(m, ids + 1, 2, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
+    assert_int_equal(llama_prepare(m, 101), RLXVK_E_RANGE);
+    assert_ok(llama_extend(m, ids, 2, (llama_result){logits, NULL}));
     assert_int_equal(llama_decode(m, WORDS, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
+    assert_int_equal(llama_extend(m, ids, 99, (llama_result){logits, NULL}), RLXVK_E_RANGE);
     for (int i = 0; i < 98; i++)
         assert_ok(llama_decode(m, 1, (llama_result){logits, NULL}));
     assert_int_equal(llama_decode(m, 1, (llama_result){logits, NULL}), RLXVK_E_RANGE);
     llama_destroy(m);
+    gguf_close(file);
+}
+
+/* Sequences of different lengths side by side, of which one ends and another takes its place: each
+ * as if it were alone. */
+static void many_sequences(void **state)
+{
+    (void)state;
+    enum { MANY = 3, STEPS = 14 };
+    static small_model s;
+    static const size_t lengths[MANY + 1] = {3, 21, 34, 9};
+    uint32_t ids[MANY + 1][50], next[MANY];
+    static float alone[WORDS], logits[MANY][WORDS];
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *single = NULL, *m = NULL;
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50}, &single));
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50, .sequences = MANY}, &m));
+    for (uint32_t i = 0; i <= MANY; i++)
+        for (uint32_t k = 0; k < 50; k++)
+            ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
+    for (uint32_t i = 0; i < MANY; i++) {
+        llama_select(m, i);
+        assert_ok(llama_extend(m, ids[i], lengths[i] - 1, (llama_result){NULL, NULL}));
+        assert_ok(llama_extend(m, ids[i] + lengths[i] - 1, 1, (llama_result){NULL, NULL}));
+    }
+    size_t place[MANY] = {0, 1, 2}, at[MANY] = {lengths[0], lengths[1], lengths[2]};
+    for (size_t step = 0; step < STEPS; step++) {
+        if (step == 6) { /* another one instead of the second */
+            place[1] = MANY;
+            at[1] = lengths[MANY];
+            llama_select(m, 1);
+            llama_rewind(m);
+            assert_ok(llama_extend(m, ids[MANY], lengths[MANY], (llama_result){NULL, NULL}));
+        }
+        for (size_t i = 0; i < MANY; i++)
+            next[i] = step % 5 == i ? LLAMA_IDLE : ids[place[i]][at[i]++];
+        assert_ok(llama_step(m, next, logits[0], NULL));
+        for (size_t i = 0; i < MANY; i++) {
+            if (next[i] == LLAMA_IDLE)
+                continue;
+            llama_rewind(single);
+            assert_ok(llama_extend(single, ids[place[i]], at[i], (llama_result){alone, NULL}));
+            for (size_t k = 0; k < WORDS; k++)
+                if (!(fabsf(logits[i][k] - alone[k]) <= 1e-5f * (1 + fabsf(alone[k]))))
+                    fail_msg("step %zu, sequence %zu, logit %zu: %g, alone %g", step, i, k,
+                             (double)logits[i][k], (double)alone[k]);
+        }
+    }
+    llama_destroy(single);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+/* The last rows of a sequence do not reach into the next one's, whatever the chunks. */
+static void full_neighbours(void **state)
+{
+    (void)state;
+    static small_model s;
+    uint32_t ids[40], next[] = {5, LLAMA_IDLE};
+    float before[WORDS], after[2][WORDS];
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    for (uint32_t i = 0; i < 40; i++)
+        ids[i] = i * 7 % WORDS;
+    assert_ok(llama_load(context, file, &(llama_options){.capacity = 40, .sequences = 2}, &m));
+    llama_select(m, 1);
+    assert_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
+    for (size_t cut = 1; cut < 40; cut += 6) {
+        llama_select(m, 0);
+        llama_rewind(m);
+        assert_ok(llama_extend(m, ids, cut, (llama_result){NULL, NULL}));
+        assert_ok(llama_extend(m, ids + cut, 40 - cut, (llama_result){NULL, NULL}));
+    }
+    assert_int_equal(llama_step(m, next, NULL, NULL), RLXVK_E_RANGE);
+    next[0] = LLAMA_IDLE;
+    next[1] = 6;
+    assert_ok(llama_step(m, next, after[0], NULL));
+    llama_select(m, 1);
+    llama_rewind(m);
+    assert_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
+    assert_ok(llama_extend(m, &next[1], 1, (llama_result){before, NULL}));
+    for (size_t i = 0; i < WORDS; i++)
+        assert_true(fabsf(after[1][i] - before[i]) <= 1e-5f * (1 + fabsf(before[i])));
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+/* Prompts of any length run on a graph for each length of chunks. */
+static void one_graph_a_length(void **state)
+{
+    (void)state;
+    static small_model s;
+    static const size_t lengths[] = {3, 8, 7, 1, 5};
+    static const uint32_t ids[64] = {1, 2, 3};
+    memset(&s, 0, sizeof s);
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    llama_report report;
+    assert_ok(llama_load(context, file, NULL, &m));
+    for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
+        llama_rewind(m);
+        assert_ok(llama_extend(m, ids, lengths[i], (llama_result){NULL, NULL}));
+    }
+    llama_usage(m, &report);
+    assert_int_equal(report.graphs, 2); /* a chunk's and the step's */
+    assert_ok(llama_prepare(m, 12));
+    llama_usage(m, &report);
+    assert_int_equal(report.graphs, 3);
+    assert_ok(llama_extend(m, ids, 12, (llama_result){NULL, NULL}));
+    llama_usage(m, &report);
+    assert_int_equal(report.graphs, 3);
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+/* Longer than the longest chunk: the same as in parts, up to the last place of the cache. */
+static void a_prompt_of_several_chunks(void **state)
+{
+    (void)state;
+    static small_model s;
+    static uint32_t ids[1100];
+    float whole[WORDS], parted[WORDS];
+    memset(&s, 0, sizeof s);
+    s.context = ARRAY_COUNT(ids);
+    for (size_t i = 0; i < ARRAY_COUNT(ids); i++)
+        ids[i] = (uint32_t)(i * 7 + i / 5) % WORDS;
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    assert_ok(llama_load(context, file, NULL, &m));
+    assert_ok(llama_extend(m, ids, ARRAY_COUNT(ids), (llama_result){whole, NULL}));
+    llama_rewind(m);
+    for (size_t at = 0; at < ARRAY_COUNT(ids); at += 100)
+        assert_ok(llama_extend(m, ids + at, 100, (llama_result){parted, NULL}));
+    for (size_t i = 0; i < WORDS; i++)
+        assert_true(fabsf(whole[i] - parted[i]) <= 1e-5f * (1 + fabsf(whole[i])));
+    llama_destroy(m);
+    gguf_close(file);
+}
+
+/* A cache that no device has room for is refused before anything is made. */
+static void a_cache_beyond_the_device(void **state)
+{
+    (void)state;
+    static small_model s;
+    memset(&s, 0, sizeof s);
+    s.context = 1 << 30;
+    gguf_file *file = make_small_model(&s);
+    llama *m = NULL;
+    assert_int_equal(llama_load(context, file, NULL, &m), RLXVK_E_TOO_LARGE);
+    assert_non_null(strstr(rlxvk_last_error(), "a cache of 262144 MiB"));
+    assert_null(m);
     gguf_close(file);
 }
 
@@ -497,10 +724,17 @@ int main(void)
         cmocka_unit_test(a_file_cut_short_while_loading_is_an_error),
         cmocka_unit_test(test_small_plain),
         cmocka_unit_test(test_small_tied_biased_mixed),
+        cmocka_unit_test(test_packed_experts),
         cmocka_unit_test(test_allocation_failure),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_features_refused),
+        cmocka_unit_test(window_patterns),
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(many_sequences),
+        cmocka_unit_test(full_neighbours),
+        cmocka_unit_test(one_graph_a_length),
+        cmocka_unit_test(a_prompt_of_several_chunks),
+        cmocka_unit_test(a_cache_beyond_the_device),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

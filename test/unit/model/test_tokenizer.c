@@ -206,6 +206,9 @@ static void test_presplit(void **state)
     check_pieces("llama-bpe", "Hello| world|'S| |123|4|!!\n\n|  | x|\tabc|(foo|)| =\n\n|   | y");
     check_pieces("llama-bpe", "a|  \n \n|b\xe4\xb8\xad\xe6\x96\x87|\xe3\x80\x82|12|\xff\xfe");
     check_pieces("qwen2", "x|1|2|3| |4|'re|\n  \n|   | end");
+    check_pieces("smollm", "Hello| world|'s| |1|2|3|4|!!|  | x|  |5| a|7|'|S|  ");
+    check_pieces("refact", "v|1|.|2|\n\n|3| =| |\xd9\xa3|\xd9\xa3");
+    check_pieces("starcoder", "I|'ll|  | go|1| go");
     assert_null(presplit_find((gguf_string){"gpt-3", 5}));
 }
 

@@ -1,0 +1,195 @@
+/*
+ * Every architecture: the models of test/data/models, made by tools/model/golden_models.py, against
+ * the logits and tokens that transformers computed from them.
+ */
+#include "model/llama.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h> /* after base.h, whose status_fail() it hides */
+
+#include "unit/model/golden_numbers.h"
+
+#define FOLDER "test/data/models"
+
+static rlxvk_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    return rlxvk_context_create(NULL, &context) == RLXVK_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    rlxvk_context_destroy(context);
+    return 0;
+}
+
+static void check_logits(const char *model, const char *how, const float *logits,
+                         const numbers *want)
+{
+    for (size_t i = 0; i < want->count; i++)
+        if (!(fabs((double)logits[i] - want->values[i]) <= 5e-5 * (1 + fabs(want->values[i]))))
+            fail_msg("%s, %s: logit %zu is %.7g, not %.7g", model, how, i, (double)logits[i],
+                     want->values[i]);
+}
+
+static void check_sum(const char *model, const float *logits, size_t count, size_t position,
+                      double want)
+{
+    double sum = 0, magnitude = 1;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)logits[i];
+        magnitude += fabs((double)logits[i]);
+    }
+    if (!(fabs(sum - want) <= 5e-5 * magnitude))
+        fail_msg("%s, position %zu: the logits' sum is %.7g, not %.7g", model, position, sum, want);
+}
+
+/* At once, token by token, and in chunks that lie anywhere; then the tokens that follow, as long as
+ * one logit is clearly the best. */
+static void check_model(const char *name, llama *m, const golden *want, const numbers *sums)
+{
+    static const size_t cuts[] = {0, 9, 12, 29, 31};
+    uint32_t ids[MOST_VALUES], chosen = 0;
+    float logits[MOST_VALUES];
+    size_t count = want->ids.count, words = want->logits.count;
+    assert_int_equal(llama_configuration(m)->vocabulary, words);
+    assert_int_equal(sums->count, count);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = (uint32_t)want->ids.values[i];
+    assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
+    check_logits(name, "whole prompt", logits, &want->logits);
+    llama_rewind(m);
+    for (size_t i = 0; i < count; i++) {
+        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
+        check_sum(name, logits, words, i, sums->values[i]);
+    }
+    check_logits(name, "token by token", logits, &want->logits);
+    llama_rewind(m);
+    for (size_t c = 0; c < ARRAY_COUNT(cuts); c++) {
+        size_t end = c + 1 < ARRAY_COUNT(cuts) ? cuts[c + 1] : count;
+        assert_ok(llama_extend(m, ids + cuts[c], end - cuts[c], (llama_result){logits, &chosen}));
+        check_sum(name, logits, words, end - 1, sums->values[end - 1]);
+    }
+    check_logits(name, "in chunks", logits, &want->logits);
+    for (size_t i = 0; i < want->greedy.count && want->margin.values[i] >= 1e-3; i++) {
+        if (chosen != (uint32_t)want->greedy.values[i])
+            fail_msg("%s: token %zu is %u, not %g", name, i, chosen, want->greedy.values[i]);
+        if (i + 1 < want->greedy.count)
+            assert_ok(llama_decode(m, chosen, (llama_result){NULL, &chosen}));
+    }
+}
+
+/* Three sequences of different lengths beside one another, one step for all at a time. */
+static void check_many(const char *name, const gguf_file *file, const golden *want,
+                       const numbers *sums)
+{
+    enum { MANY = 3, STEPS = 8 };
+    static const size_t starts[MANY] = {31, 4, 17};
+    static float logits[MANY * MOST_VALUES];
+    uint32_t ids[MOST_VALUES], next[MANY];
+    size_t words = want->logits.count;
+    llama *m = NULL;
+    assert_ok(llama_load(context, file, &(llama_options){.sequences = MANY}, &m));
+    for (size_t i = 0; i < want->ids.count; i++)
+        ids[i] = (uint32_t)want->ids.values[i];
+    for (uint32_t s = 0; s < MANY; s++) {
+        llama_select(m, s);
+        assert_ok(llama_extend(m, ids, starts[s], (llama_result){NULL, NULL}));
+    }
+    for (size_t step = 0; step < STEPS; step++) {
+        for (size_t s = 0; s < MANY; s++)
+            next[s] = ids[starts[s] + step];
+        assert_ok(llama_step(m, next, logits, NULL));
+        for (size_t s = 0; s < MANY; s++)
+            check_sum(name, logits + s * words, words, starts[s] + step,
+                      sums->values[starts[s] + step]);
+    }
+    llama_destroy(m);
+}
+
+static void check_file(const char *name)
+{
+    static golden want;
+    static numbers sums;
+    char path[512];
+    gguf_file *file = NULL;
+    llama *m = NULL;
+    snprintf(path, sizeof path, FOLDER "/%s.json", name);
+    char *json = read_text(path);
+    read_golden(json, NULL, &want);
+    read_numbers(json, NULL, "sums", &sums);
+    memory_free(json);
+    snprintf(path, sizeof path, FOLDER "/%s.gguf", name);
+    assert_ok(gguf_result(gguf_open(path, &file)));
+    if (llama_load(context, file, NULL, &m) != RLXVK_OK)
+        fail_msg("%s: %s", name, rlxvk_last_error());
+    check_model(name, m, &want, &sums);
+    llama_destroy(m);
+    check_many(name, file, &want, &sums);
+    print_message("%s\n", name);
+    gguf_close(file);
+}
+
+/* The name less the ending; false where it ends in another way. */
+static bool cut_ending(const char *file, const char *ending, char name[256])
+{
+    size_t length = strlen(file), tail = strlen(ending);
+    if (length <= tail || length >= 256 || strcmp(file + length - tail, ending) != 0)
+        return false;
+    memcpy(name, file, length - tail);
+    name[length - tail] = 0;
+    return true;
+}
+
+/* Calls `visit` for every file of that ending; how many there are. */
+static int visit_all(const char *ending, void (*visit)(const char *name))
+{
+    DIR *folder = opendir(FOLDER);
+    int count = 0;
+    char name[256];
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (cut_ending(entry->d_name, ending, name)) {
+            visit(name);
+            count++;
+        }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+static void ignore(const char *name)
+{
+    (void)name;
+}
+
+/* No file without the other one of its pair. */
+static void pairs(void **state)
+{
+    (void)state;
+    assert_int_equal(visit_all(".gguf", ignore), visit_all(".json", ignore));
+}
+
+static void architectures(void **state)
+{
+    (void)state;
+    if (visit_all(".gguf", check_file) > 0)
+        return;
+    print_message(FOLDER " holds no model: NOTHING IS CHECKED; tools/model/golden_models.py makes "
+                         "them\n");
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pairs), cmocka_unit_test(architectures)};
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

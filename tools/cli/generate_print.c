@@ -1,0 +1,142 @@
+/* What rlxvk generate says of a run: a line of figures, or all of it as JSON. */
+#include "cli/generate.h"
+#include "cli/output.h"
+#include "model/utf8.h"
+
+#include <string.h>
+
+static double rate(double count, double per)
+{
+    return per > 0 ? count / per : 0;
+}
+
+static void print_ids(const char *key, const token_list *ids)
+{
+    printf("\"%s\":[", key);
+    for (size_t i = 0; i < ids->count; i++)
+        printf("%s%u", i ? "," : "", ids->items[i]);
+    printf("],");
+}
+
+/* What is no UTF-8 (a generation may end inside a character) becomes U+FFFD. */
+static rlxvk_status print_text(const token_text *made)
+{
+    VECTOR(char) clean = {0};
+    for (size_t at = 0, size; at < made->count; at += size) {
+        const char *from = made->items + at;
+        uint32_t point = utf8_decode((const uint8_t *)from, made->count - at, &size);
+        bool broken = point == UTF8_INVALID || point == 0;
+        size_t length = broken ? 3 : size;
+        if (!VECTOR_RESERVE(&clean, length + 1))
+            break;
+        memcpy(clean.items + clean.count, broken ? "\xef\xbf\xbd" : from, length);
+        clean.count += length;
+    }
+    bool complete = VECTOR_PUSH(&clean, '\0');
+    if (complete)
+        print_json_string(stdout, clean.items);
+    VECTOR_FREE(&clean);
+    return complete ? RLXVK_OK : status_fail_memory("text");
+}
+
+rlxvk_status generate_print_line(const session *s, const token_list *made)
+{
+    token_text text = {0};
+    rlxvk_status status;
+    TRY(tokenizer_decode(s->tokenizer, made->items, made->count, &text));
+    for (size_t i = 0; i < text.count; i++) {
+        char c = text.items[i];
+        if (c == '\n' || c == '\\')
+            putchar('\\');
+        putchar(c == '\n' ? 'n' : c);
+    }
+    putchar('\n');
+    fflush(stdout);
+error:
+    VECTOR_FREE(&text);
+    return status;
+}
+
+/* The members of one answer. */
+static rlxvk_status print_answer(const session *s, const token_list *prompt, const token_list *ids)
+{
+    token_text made = {0};
+    rlxvk_status status;
+    TRY(tokenizer_decode(s->tokenizer, ids->items, ids->count, &made));
+    print_ids("prompt_ids", prompt);
+    print_ids("ids", ids);
+    printf("\"text\":");
+    TRY(print_text(&made));
+error:
+    VECTOR_FREE(&made);
+    return status;
+}
+
+static rlxvk_status print_answers(const session *s)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (s->items.count == 0)
+        return print_answer(s, &s->prompt, &s->made);
+    printf("\"answers\":[");
+    for (size_t i = 0; i < s->items.count; i++) {
+        printf("%s{", i ? "," : "");
+        TRY(print_answer(s, &s->items.items[i].prompt, &s->items.items[i].made));
+        printf("}");
+    }
+    printf("]");
+error:
+    return status;
+}
+
+static rlxvk_status print_json(const session *s, const char *device, const llama_report *report)
+{
+    rlxvk_status status;
+    printf("{\"device\":");
+    print_json_string(stdout, device);
+    printf(",");
+    TRY(print_answers(s));
+    const struct {
+        const char *name;
+        double value;
+    } figures[] = {
+        {"load_seconds", s->load_seconds},
+        {"compile_seconds", report->compile_seconds},
+        {"first_run_seconds", s->first_seconds},
+        {"first_token_seconds", s->first_token_seconds},
+        {"prompt_tokens_per_second", rate((double)s->timed_prompt, s->prompt_seconds)},
+        {"decode_tokens_per_second", rate((double)s->timed_steps, s->decode_seconds)},
+        {"submissions_per_token",
+         rate((double)report->decode_submissions, (double)report->decode_runs)},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
+        printf(",\"%s\":", figures[i].name);
+        print_json_number(stdout, figures[i].value);
+    }
+    printf(",\"speeds_leave_out\":\"loading, compiling, first runs\",\"host_ops\":%u}\n",
+           report->host_ops);
+error:
+    return status;
+}
+
+rlxvk_status generate_print(const session *s)
+{
+    rlxvk_device_info device;
+    llama_report report;
+    size_t prompt = s->prompt.count, made = s->made.count;
+    for (size_t i = 0; i < s->items.count; i++) {
+        prompt += s->items.items[i].prompt.count;
+        made += s->items.items[i].made.count;
+    }
+    rlxvk_context_device(s->context, &device);
+    llama_usage(s->model, &report);
+    if (s->options->json)
+        return print_json(s, device.name, &report);
+    printf("\n[load %.2f s, compile %.2f s, first token %.3f s, first runs %.2f s; prompt %zu "
+           "tokens, %.1f tokens/s; decode %zu tokens, %.1f tokens/s (without loading, compiling, "
+           "first runs); %s; %u + %u GPU dispatches, %u host ops]\n",
+           s->load_seconds, report.compile_seconds, s->first_token_seconds, s->first_seconds,
+           prompt, rate((double)s->timed_prompt, s->prompt_seconds), made,
+           rate((double)s->timed_steps, s->decode_seconds), device.name, report.chunk_dispatches,
+           report.decode_dispatches, report.host_ops);
+    return RLXVK_OK;
+}

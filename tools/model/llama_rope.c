@@ -1,0 +1,65 @@
+/*
+ * Rotary tables: pair i at position p turns by p * frequency(i), with frequency(i) = base^(-2i /
+ * rotated) / divisor(i), stretched for contexts longer than those of the training:
+ *
+ *   linear   every frequency by the factor
+ *   yarn     those that make fewer than `slow` turns in the original context by the factor, those
+ *            with more than `fast` not at all, and between these pairs, counted in pairs, in part
+ *
+ * In blocks with a window that rotate in their own way nothing is stretched.
+ */
+#include "model/llama_internal.h"
+
+#include <math.h>
+
+bool llama_is_local(const llama_config *c, int64_t block)
+{
+    return c->window > 0 &&
+           (c->window_period == 0 || block % c->window_period < c->window_period - 1);
+}
+
+bool llama_has_table(const llama_config *c, bool local)
+{
+    if (c->rope_local_base == 0)
+        return !local;
+    for (int64_t i = 0; i < c->blocks; i++)
+        if (llama_is_local(c, i) == local)
+            return true;
+    return false;
+}
+
+/* The pair, as a real number, that makes so many turns in the original context. */
+static double pair_of(const llama_config *c, double turns)
+{
+    double wavelength = (double)c->original_context / turns;
+    return (double)c->rotated * log(wavelength / (2 * 3.14159265358979323846)) /
+           (2 * log(c->rope_base));
+}
+
+/* What the frequency of pair i is divided by. */
+static double stretch(const llama_config *c, int64_t i)
+{
+    if (c->rope_scaling == LLAMA_ROPE_LINEAR)
+        return c->rope_factor;
+    double low = fmax(floor(pair_of(c, c->yarn_fast)), 0);
+    double high = fmin(ceil(pair_of(c, c->yarn_slow)), (double)c->rotated - 1);
+    double part = fmin(fmax(((double)i - low) / fmax(high - low, 0.001), 0), 1);
+    return 1 / (part / c->rope_factor + 1 - part);
+}
+
+void llama_fill_table(const llama *m, bool local, const float *divisors, float *table)
+{
+    const llama_config *c = &m->config;
+    bool own = local && c->rope_local_base > 0;
+    double base = own ? c->rope_local_base : c->rope_base;
+    double amplitude = own ? 1 : c->rope_amplitude;
+    int64_t half = c->rotated / 2;
+    for (int64_t i = 0; i < half; i++) {
+        double divisor = own ? 1 : stretch(c, i) * (divisors ? (double)divisors[i] : 1);
+        double frequency = pow(base, -2.0 * (double)i / (double)c->rotated) / divisor;
+        for (int64_t p = 0; p < m->stride; p++) {
+            table[p * 2 * half + i] = (float)(amplitude * cos((double)p * frequency));
+            table[(p * 2 + 1) * half + i] = (float)(amplitude * sin((double)p * frequency));
+        }
+    }
+}
