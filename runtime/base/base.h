@@ -45,6 +45,8 @@ void *memory_allocate(size_t size);              /* uninitialized; NULL when out
 void *memory_zeroed(size_t count, size_t size);  /* overflow-checked product */
 void *memory_resize(void *pointer, size_t size); /* as realloc; the old block survives a failure */
 void memory_free(void *pointer);
+/* As memcpy; of many megabytes by several threads (spread.c). */
+void memory_copy(void *to, const void *from, size_t size);
 char *memory_copy_string(const char *text); /* NULL in, NULL out */
 
 /* Test hooks: fail the n-th allocation from now (1 = the next; 0 = never), and the number made so
@@ -95,6 +97,14 @@ void *arena_allocate(arena *a, size_t size); /* zeroed, 16-byte aligned; NULL wh
 void *arena_copy(arena *a, const void *bytes, size_t size);
 char *arena_copy_string(arena *a, const char *text);
 void arena_destroy(arena *a);
+
+/* ---- Threads (spread.c) ---- */
+
+/* Calls work(argument, part) for parts 0 .. count - 1, by up to `most` threads, and waits for all.
+ * A part must not say what went wrong by status_fail: last errors are each thread's own. */
+typedef void spread_work(void *argument, size_t part);
+void spread_over_threads(size_t count, size_t most, spread_work *work, void *argument);
+#define SPREAD_BYTES ((size_t)4 << 20) /* that are worth a part of their own */
 
 /* ---- Growable arrays: struct { T *items; size_t count, capacity; } ---- */
 

@@ -88,14 +88,10 @@ static rlxvk_status check_content(rlxvk_executable *e, const param_state *p, con
 
 /* ---- Writing ---- */
 
-/* Data of `dtype` -> the slot's bytes. */
+/* Data of `dtype` -> the slot's bytes, which are others. */
 static rlxvk_status convert(const node *n, storage held, const param_data *d, void *to)
 {
     uint64_t numel = shape_numel(&n->shape);
-    if (held == STORAGE_RAW || (held == STORAGE_HALF && d->dtype == (rlxvk_dtype)n->dtype)) {
-        memcpy(to, d->data, d->bytes);
-        return RLXVK_OK;
-    }
     if (held != STORAGE_HALF) {
         dtype_widen(d->dtype, d->data, d->bytes / rlxvk_dtype_size(d->dtype), to);
         dtype_round((rlxvk_dtype)n->dtype, to, numel);
@@ -119,14 +115,15 @@ static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param
         return RLXVK_OK;
     const node *n = graph_node(e->program->graph, p->leaf->node);
     location to = state_location(e, p->leaf->node);
-    bool verbatim = program_held(e->program, p->leaf->node) == STORAGE_RAW ||
-                    (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32);
+    storage held = program_held(e->program, p->leaf->node);
+    bool verbatim = held == STORAGE_RAW || (n->dtype == RLXVK_F32 && d->dtype == RLXVK_F32) ||
+                    (held == STORAGE_HALF && d->dtype == (rlxvk_dtype)n->dtype);
     if (verbatim)
         return transfer_write(e, &to, d->data, d->bytes);
     void *slot_bytes = memory_zeroed(1, state_slot_bytes(e, p->leaf->node));
     if (!slot_bytes)
         return status_fail_memory("param");
-    TRY(convert(n, program_held(e->program, p->leaf->node), d, slot_bytes));
+    TRY(convert(n, held, d, slot_bytes));
     TRY(transfer_write(e, &to, slot_bytes, state_slot_bytes(e, p->leaf->node)));
 error:
     memory_free(slot_bytes);

@@ -101,7 +101,7 @@ static bool slots_reserve(pipeline_store *store, size_t entry_count)
 typedef struct creation {
     device *d;
     pipeline_entry *entries; /* the missing ones */
-    size_t count, next;
+    size_t count;
 } creation;
 
 typedef uint32_t *transformation(const uint32_t *words, uint32_t count, uint32_t *out_count);
@@ -205,28 +205,10 @@ static void entry_create(device *d, pipeline_entry *entry)
 
 /* Creating pipelines needs no lock, the driver's cache included; entries are written by one thread.
  */
-static void *creation_work(void *argument)
+static void creation_work(void *argument, size_t part)
 {
-    creation *c = argument;
-    for (;;) {
-        size_t i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED);
-        if (i >= c->count)
-            return NULL;
-        entry_create(c->d, &c->entries[i]);
-    }
-}
-
-static void creation_spread(creation *c)
-{
-    pthread_t threads[THREAD_LIMIT];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = MIN(MIN((size_t)MAX(cores, 1), THREAD_LIMIT), c->count), started = 0;
-    /* This thread works too, and does all of it where no other can be started. */
-    while (started + 1 < wanted && !pthread_create(&threads[started], NULL, creation_work, c))
-        started++;
-    creation_work(c);
-    for (size_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
+    const creation *c = argument;
+    entry_create(c->d, &c->entries[part]);
 }
 
 static rlxvk_status creation_check(const creation *c)
@@ -247,7 +229,7 @@ static rlxvk_status entries_create(device *d, size_t first)
     creation c = {.d = d,
                   .entries = store->entries.items + first,
                   .count = store->entries.count - first};
-    creation_spread(&c);
+    spread_over_threads(c.count, THREAD_LIMIT, creation_work, &c);
     return creation_check(&c);
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,7 +52,7 @@ void input_close(input_file *file)
     memory_free(file);
 }
 
-rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size, void *out)
+static rlxvk_status read_range(const input_file *file, uint64_t offset, uint64_t size, void *out)
 {
     uint8_t *to = out;
     for (uint64_t done = 0; done < size;) {
@@ -69,6 +70,32 @@ rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size, 
         done += got > 0 ? (uint64_t)got : 0;
     }
     return RLXVK_OK;
+}
+
+typedef struct reading {
+    const input_file *file;
+    uint64_t offset, size;
+    uint8_t *to;
+    atomic_bool failed;
+} reading;
+
+static void read_part(void *argument, size_t part)
+{
+    reading *r = argument;
+    uint64_t at = part * SPREAD_BYTES;
+    if (read_range(r->file, r->offset + at, MIN(r->size - at, SPREAD_BYTES), r->to + at) !=
+        RLXVK_OK)
+        r->failed = true;
+}
+
+/* Much is read by several threads. What cannot be read is read again, for the error to be this
+ * thread's. */
+rlxvk_status input_read(const input_file *file, uint64_t offset, uint64_t size, void *out)
+{
+    reading r = {file, offset, size, out, size <= SPREAD_BYTES};
+    if (!r.failed)
+        spread_over_threads((size_t)divide_up(size, SPREAD_BYTES), SIZE_MAX, read_part, &r);
+    return r.failed ? read_range(file, offset, size, out) : RLXVK_OK;
 }
 
 rlxvk_status file_read(const char *path, file_content *out)

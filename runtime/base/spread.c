@@ -1,0 +1,68 @@
+/* Work spread over threads that live no longer than the call: pipelines, and what is copied by the
+ * gigabyte. */
+#define _POSIX_C_SOURCE 200809L
+#include "base/base.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREAD_LIMIT = 8 };
+
+typedef struct spread {
+    spread_work *work;
+    void *argument;
+    size_t count;
+    _Atomic size_t next;
+} spread;
+
+static void *take_parts(void *argument)
+{
+    spread *s = argument;
+    for (;;) {
+        size_t part = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+        if (part >= s->count)
+            return NULL;
+        s->work(s->argument, part);
+    }
+}
+
+void spread_over_threads(size_t count, size_t most, spread_work *work, void *argument)
+{
+    spread s = {work, argument, count, 0};
+    pthread_t threads[THREAD_LIMIT];
+    size_t cores = (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), started = 0;
+    size_t wanted = MIN(MIN(cores, MIN(most, (size_t)THREAD_LIMIT)), count);
+    /* This thread works too, and does all of it where no other can be started. */
+    while (started + 1 < wanted && !pthread_create(&threads[started], NULL, take_parts, &s))
+        started++;
+    take_parts(&s);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* ---- Copies ---- */
+
+typedef struct copying {
+    uint8_t *to;
+    const uint8_t *from;
+    size_t size;
+} copying;
+
+static void copy_part(void *argument, size_t part)
+{
+    const copying *c = argument;
+    size_t at = part * SPREAD_BYTES;
+    memcpy(c->to + at, c->from + at, MIN(c->size - at, SPREAD_BYTES));
+}
+
+void memory_copy(void *to, const void *from, size_t size)
+{
+    copying c = {to, from, size};
+    if (size <= SPREAD_BYTES) {
+        memcpy(to, from, size);
+        return;
+    }
+    spread_over_threads((size_t)divide_up(size, SPREAD_BYTES), SIZE_MAX, copy_part, &c);
+}
