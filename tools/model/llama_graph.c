@@ -8,7 +8,7 @@
  *
  * New keys and values go into the caches, [kv heads, capacity, head size], in place. A prompt
  * starts at position 0, so its rows see each other alone and attention reads the rows themselves; a
- * further token reads the whole cache under a mask made on the device from its position.
+ * further token is one step of attention over the caches, up to its position.
  */
 #include "model/llama_internal.h"
 
@@ -20,8 +20,7 @@ typedef struct builder {
     const llama_config *config;
     int64_t rows;
     bool decode;
-    rlxvk_status status; /* of what is not the graph's own */
-    rlxvk_tensor embedding, position, mask, cosines, sines;
+    rlxvk_tensor embedding, position, cosines, sines;
 } builder;
 
 void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block)
@@ -96,8 +95,8 @@ static rlxvk_tensor rotate(builder *b, rlxvk_tensor x)
     return rlxvk_rope(b->graph, x, b->cosines, b->sines, &options);
 }
 
-/* Query, key and value from the group's products. Where one product holds query and key, one
- * rotation serves both. */
+/* Query, key and value from the group's products, rotated unless a step does it. Where one product
+ * holds query and key, one rotation serves both. */
 static void project(builder *b, const linear_group *group, rlxvk_tensor x, rlxvk_tensor out[3])
 {
     int64_t d = b->config->head_dim;
@@ -107,7 +106,7 @@ static void project(builder *b, const linear_group *group, rlxvk_tensor x, rlxvk
         const linear *l = &group->items[i];
         rlxvk_tensor y = apply_linear(b, l, x);
         int64_t at = 0, rotating = 0;
-        for (uint32_t k = part; k < part + l->part_count && k < 2; k++)
+        for (uint32_t k = part; !b->decode && k < part + l->part_count && k < 2; k++)
             rotating += widths[k];
         rlxvk_tensor turned = y;
         if (rotating)
@@ -118,22 +117,44 @@ static void project(builder *b, const linear_group *group, rlxvk_tensor x, rlxvk
     }
 }
 
-/* rows [n, kv heads * d] into the cache; the whole cache afterwards. */
-static rlxvk_tensor store(builder *b, bool values, int64_t block, rlxvk_tensor rows)
+static rlxvk_tensor cache_input(builder *b, bool values, int64_t block)
+{
+    rlxvk_shape shape = RLXVK_SHAPE(b->config->kv_heads, b->model->capacity, b->config->head_dim);
+    char name[CACHE_NAME];
+    llama_cache_name(name, values, block);
+    return rlxvk_input(b->graph, name, RLXVK_F32, shape);
+}
+
+/* rows [n, kv heads * d] into the cache. */
+static void store(builder *b, bool values, int64_t block, rlxvk_tensor rows)
 {
     static const int32_t heads_first[] = {1, 0, 2};
     int64_t heads = b->config->kv_heads, d = b->config->head_dim;
-    char name[CACHE_NAME];
-    llama_cache_name(name, values, block);
-    rlxvk_tensor cache =
-        rlxvk_input(b->graph, name, RLXVK_F32, RLXVK_SHAPE(heads, b->model->capacity, d));
     if (b->rows == 1)
         rows = rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(heads, 1, d));
     else
         rows =
             rlxvk_transpose(b->graph, rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(b->rows, heads, d)),
                             heads_first, 3);
-    return rlxvk_write_rows(b->graph, cache, rows, b->position);
+    rlxvk_write_rows(b->graph, cache_input(b, values, block), rows, b->position);
+}
+
+/* One further row [1, ..] of query, key and value. */
+static rlxvk_tensor attend_step(builder *b, int64_t block, const rlxvk_tensor rows[3])
+{
+    const llama_config *c = b->config;
+    rlxvk_attention_step_options options = {.heads = c->heads,
+                                            .kv_heads = c->kv_heads,
+                                            .head_dim = c->head_dim,
+                                            .n_rot = c->rotated,
+                                            .style = RLXVK_ROPE_GPTJ,
+                                            .window = c->window};
+    rlxvk_tensor part[3];
+    for (int i = 0; i < 3; i++)
+        part[i] = rlxvk_reshape(b->graph, rows[i], RLXVK_SHAPE(1, 1, -1));
+    return rlxvk_attention_step(b->graph, part[0], part[1], part[2], cache_input(b, false, block),
+                                cache_input(b, true, block), b->position, b->cosines, b->sines,
+                                &options);
 }
 
 static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
@@ -141,17 +162,13 @@ static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
     const llama_config *c = b->config;
     int64_t n = b->rows, h = c->heads, kv = c->kv_heads, d = c->head_dim;
     rlxvk_graph *g = b->graph;
-    rlxvk_tensor part[3], cache[2], y;
+    rlxvk_tensor part[3], y;
     project(b, &b->model->weights.blocks[block].query_key_value, x, part);
-    cache[0] = store(b, false, block, part[1]);
-    cache[1] = store(b, true, block, part[2]);
     if (b->decode) {
-        rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BHSD, .mask = RLXVK_MASK_CUSTOM};
-        rlxvk_shape whole = RLXVK_SHAPE(1, kv, b->model->capacity, d);
-        y = rlxvk_attention(g, rlxvk_reshape(g, part[0], RLXVK_SHAPE(1, h, 1, d)),
-                            rlxvk_reshape(g, cache[0], whole), rlxvk_reshape(g, cache[1], whole),
-                            b->mask, &options);
+        y = attend_step(b, block, part);
     } else {
+        store(b, false, block, part[1]);
+        store(b, true, block, part[2]);
         rlxvk_attention_options options = {.layout = RLXVK_LAYOUT_BSHD,
                                            .mask =
                                                c->window ? RLXVK_MASK_SLIDING : RLXVK_MASK_CAUSAL,
@@ -193,30 +210,6 @@ static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 
 /* ---- What all blocks share ---- */
 
-/* 1 for the cache's rows up to the position, less those that have left the window. */
-static rlxvk_tensor decode_mask(builder *b)
-{
-    rlxvk_graph *g = b->graph;
-    int64_t capacity = b->model->capacity;
-    float window = (float)b->config->window;
-    float *counting = memory_zeroed((size_t)capacity, sizeof *counting);
-    if (!counting) {
-        b->status = status_fail_memory("decode mask");
-        return RLXVK_NONE;
-    }
-    for (int64_t i = 0; i < capacity; i++)
-        counting[i] = (float)i;
-    rlxvk_tensor rows = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, capacity), counting,
-                                       (size_t)capacity * sizeof *counting);
-    memory_free(counting);
-    rlxvk_tensor position = rlxvk_reshape(g, b->position, RLXVK_SHAPE(1, 1));
-    rlxvk_tensor mask = rlxvk_le(g, rows, position);
-    if (b->config->window == 0 || b->config->window >= capacity)
-        return mask;
-    rlxvk_tensor length = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1, 1), &window, sizeof window);
-    return rlxvk_mul(g, mask, rlxvk_gt(g, rows, rlxvk_sub(g, position, length)));
-}
-
 static void place(builder *b)
 {
     static const float start = 0;
@@ -226,7 +219,6 @@ static void place(builder *b)
         rlxvk_param(g, ROPE_TABLE, RLXVK_F32, RLXVK_SHAPE(b->model->capacity, b->config->rotated));
     if (b->decode) {
         b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(1));
-        b->mask = decode_mask(b);
         table = rlxvk_gather(g, table, b->position, 0);
     } else {
         b->position = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &start, sizeof start);
@@ -243,7 +235,6 @@ rlxvk_status llama_build_graph(const llama *m, int64_t rows, bool decode, rlxvk_
     TRY(rlxvk_graph_create(&b.graph));
     rlxvk_tensor x = embed(&b);
     place(&b);
-    TRY(b.status);
     for (int64_t i = 0; i < m->config.blocks; i++)
         x = add_block(&b, i, x);
     x = apply_linear(&b, &m->weights.output, normalize(&b, x, m->weights.output_norm));
