@@ -30,6 +30,34 @@ rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_te
                                         rlxvk_tensor beta, rlxvk_tensor mean, rlxvk_tensor var,
                                         float eps, int32_t channel_axis);
 
+/* ---- Attention over caches ---- */
+
+typedef struct rlxvk_attention_step_options {
+    int64_t heads, kv_heads; /* H and Hkv, which divides it; 0 kv heads: H */
+    int64_t head_dim;        /* D, 1 to 256 */
+    int64_t n_rot;           /* rotated columns of a head, even, as D is then, at most D; 0: none */
+    rlxvk_rope_style style;
+    int64_t window;    /* keys that a row sees at most, its own included; 0: all */
+    float score_scale; /* 0: 1/sqrt(D) */
+    float softcap;     /* 0: off */
+} rlxvk_attention_step_options;
+
+/* A decode step's attention, in one dispatch for few rows: new rows q [B, n, H * D], k and v [B, n,
+ * Hkv * D] are rotated (q and k, as by rlxvk_rope), k and v written in place into the caches [B,
+ * Hkv, R, D] ([Hkv, R, D] where B is 1), inputs or params, and q attends to the caches. position
+ * [B]: where each sequence's rows go; new row i goes to cache row p + i, p = floor(position + 0.5)
+ * (outside the cache: dropped), and sees cache rows j with p + i - window < j <= p + i. A sequence
+ * at a negative position, or NaN, is idle: its result is zeros, its caches stay. cos, sin [B * n,
+ * columns >= n_rot / 2]: a row for each new row; RLXVK_NONE both where n_rot is 0. The result is
+ * [B, n, H * D]; readers of the caches built later see their new content. Error of the result as
+ * rlxvk_attention's, of the rotated rows as rlxvk_rope's. No gradient. E_ATTR: options, or a cache
+ * that is computed or another operand too; E_SHAPE; E_DTYPE unless caches and rows are of one
+ * dtype; E_ARITY: n_rot above 0 without tables. */
+rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                                  rlxvk_tensor key_cache, rlxvk_tensor value_cache,
+                                  rlxvk_tensor position, rlxvk_tensor cos, rlxvk_tensor sin,
+                                  const rlxvk_attention_step_options *options);
+
 /* ---- Pooling and resizing ---- */
 
 /* One entry per spatial axis, outermost first; those beyond must be 0 (E_ATTR). */

@@ -4,23 +4,43 @@
 
 #include "args/types.h"
 
-#define ATTENTION_BAND   0 /* keys [query + reach - window, query + reach) */
-#define ATTENTION_CUSTOM 1
-#define ATTENTION_BIAS   2
-#define ATTENTION_NO_LSE 0xFFFFFFFFu
+#define ATTENTION_BAND     0 /* keys [query + reach - window, query + reach) */
+#define ATTENTION_CUSTOM   1
+#define ATTENTION_BIAS     2
+#define ATTENTION_POSITION 3 /* the band of query 0's row of the keys, which `mask` holds */
+#define ATTENTION_NO_LSE   0xFFFFFFFFu
 
-/* Element strides by batch, head and sequence; a window of 0 is unlimited. */
+/* Element strides by batch, head and sequence, y's as q's; a window of 0 is unlimited. */
 struct attention_args {
     u32 batch, heads, group; /* group: query heads of one kv head */
     u32 queries, keys, width;
     u32 q_offset, q_batch, q_head, q_seq;
     u32 k_offset, v_offset, kv_batch, kv_head, kv_seq;
-    u32 y_offset, y_batch, y_head, y_seq;
+    u32 y_offset;
     u32 mask_offset, mask_batch, mask_head, mask_query, mask_key;
     u32 lse_offset; /* in y's buffer, or ATTENTION_NO_LSE */
     u32 reach, window;
     u32 chunk; /* keys of a workgroup; 0: all, and the result is final */
     f32 scale, softcap;
+};
+
+/* Cosines and sines: a row of each for every new row. */
+struct rotation_table {
+    u32 cos_offset, sin_offset, columns;
+};
+
+/* An attention over caches, whose rows from the position on come from new rows of k and v. */
+struct attention_step_args {
+    STRUCT(attention_args) attention;
+    STRUCT(rotation_table) table;
+    u32 new_k, new_v;
+};
+
+struct attention_append_args {
+    u32 numel; /* of the new rows of k */
+    u32 rows, heads, width, capacity;
+    u32 k_offset, v_offset, position_offset, new_k, new_v;
+    STRUCT(rotation_table) table;
 };
 
 struct attention_merge_args {

@@ -1,7 +1,7 @@
 /*
  * What the attention kernels share: which keys a query may see, how a product becomes a score, and
- * where partial results lie. Scores are in units of log2. Include after `args`, MASK, SOFTCAP,
- * `mask` and `y` are declared.
+ * where partial results lie. Scores are in units of log2. Include after `args`, MASK, SOFTCAP and
+ * `mask` are declared.
  *
  * Partial results, when keys are split into chunks: for every row and chunk o [width rounded up to
  * quads], then, behind all of them, (m, l); o counts only where l is not 0.
@@ -9,15 +9,29 @@
 #include "args/attention.h"
 #include "attention/attention_softmax.glsl"
 
+const bool MASKED = MASK == ATTENTION_CUSTOM || MASK == ATTENTION_BIAS;
+
+uint reach = args.reach; /* 0: no query sees any key */
+
+/* ATTENTION_POSITION: the band of batch b, which is idle at a negative position. */
+void find_reach(uint b)
+{
+    const float most = 3e9; /* behind every key; i + reach does not wrap */
+    if (MASK != ATTENTION_POSITION)
+        return;
+    float first = floor(mask[args.mask_offset + b * args.mask_batch] + 0.5);
+    reach = is_nan(first) || first < 0.0 ? 0u : uint(first < most ? first : most) + 1u;
+}
+
 /* First key and one past the last key of the band of query i. */
 uint band_begin(uint i)
 {
-    uint end = i + args.reach;
+    uint end = i + reach;
     return args.window != 0u && end > args.window ? end - args.window : 0u;
 }
 uint band_end(uint i)
 {
-    return min(args.keys, i + args.reach);
+    return reach == 0u ? 0u : min(args.keys, i + reach);
 }
 
 /* What the mask adds to the score: 0, the bias, or -Inf for a dropped key. A NaN in a CUSTOM
@@ -26,7 +40,7 @@ float mask_term(uint row, uint i, uint j)
 {
     bool outside = j < band_begin(i) || j >= band_end(i);
     float term = 0.0;
-    if (MASK != ATTENTION_BAND) /* without a branch, so that many are under way */
+    if (MASKED) /* without a branch, so that many are under way */
         term = mask[row + i * args.mask_query + min(j, args.keys - 1u) * args.mask_key];
     if (MASK == ATTENTION_CUSTOM)
         term = is_nan(term) || term >= 0.5 ? 0.0 : NEGATIVE_INFINITY;
@@ -64,10 +78,9 @@ uint partial_row(uint row, uint chunk)
 {
     return (row * chunk_count() + chunk) * (args.width + 3u & ~3u);
 }
-void store_statistics(uint row, uint chunk, float m, float l)
+/* Where (m, l) of a row's chunk lie. */
+uint statistics_at(uint row, uint chunk)
 {
     uint rows = args.batch * args.heads * args.queries;
-    uint at = partial_row(rows, 0u) + 2u * (row * chunk_count() + chunk);
-    y[at] = m;
-    y[at + 1u] = l;
+    return partial_row(rows, 0u) + 2u * (row * chunk_count() + chunk);
 }

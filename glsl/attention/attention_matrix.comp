@@ -2,7 +2,7 @@
 #pragma use_vulkan_memory_model
 /*
  * Attention for many queries on the device's matrix units: q, k, v and the weights rounded to f16,
- * sums, maxima and the online softmax in f32. Bands only (causal, sliding, none).
+ * sums, maxima and the online softmax in f32. Bands only.
  *
  * A workgroup takes UNIT_M queries of one head a subgroup and walks over the keys in tiles of
  * TILE_KEYS. k and v go through shared memory, converted on the way, rows skewed by one octet; the
@@ -36,6 +36,7 @@ layout(constant_id = 7) const uint PARTS = 8;       /* subgroups */
 layout(constant_id = 8) const uint ROWS = 2;        /* MATRIX_LANES UNIT_M / subgroup size */
 layout(constant_id = 9) const uint TILE_KEYS = 64;  /* in whole UNIT_K, each UNIT_N or twice that */
 layout(constant_id = 10) const bool DIRECT = false; /* UNIT_K is UNIT_N then */
+layout(constant_id = 11) const uint MASK = ATTENTION_BAND; /* or ATTENTION_POSITION */
 layout(push_constant) uniform block { attention_args args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) readonly buffer k_source { float k[]; };
@@ -46,7 +47,6 @@ layout(set = 0, binding = 2) readonly buffer v_quads { vec4 v4[]; };
 layout(set = 0, binding = 3) readonly buffer mask_source { float mask[]; };
 layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 
-const uint MASK = ATTENTION_BAND;
 #include "attention/attention.glsl"
 #include "matmul/matrix_layout.glsl"
 
@@ -161,6 +161,7 @@ void main()
     uint b = head / args.heads, h = head % args.heads;
     if (item / heads >= tiles)
         return;
+    find_reach(b);
     uint first_tile_query = (tiles - 1 - item / heads) * TILE_QUERIES;
     uint first_query = first_tile_query + gl_SubgroupID * UNIT_M;
     uint work_at = gl_SubgroupID * WORK;
@@ -268,7 +269,7 @@ void main()
 
     float inverse[ROWS]; /* sum is 0 or 1 and more: its maximum weighs 1 */
     bool is_empty[ROWS];
-    uint y_base = args.y_offset + b * args.y_batch + h * args.y_head;
+    uint y_base = args.y_offset + b * args.q_batch + h * args.q_head;
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         uint query = first_query + row_of(r * OWN);
         [[unroll]] for (uint lanes = 1; lanes < LANES; lanes *= 2)
@@ -290,7 +291,7 @@ void main()
             float x = DIRECT ? o[i][e]
                              : uintBitsToFloat(work[work_at + row_of(e) * UNIT_N + column_of(e)]);
             if (query < args.queries)
-                y[y_base + query * args.y_seq + i * UNIT_N + column_of(e)] =
+                y[y_base + query * args.q_seq + i * UNIT_N + column_of(e)] =
                     is_empty[e / OWN] ? 0.0 : x * inverse[e / OWN];
         }
         if (!DIRECT)

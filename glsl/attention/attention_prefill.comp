@@ -396,9 +396,9 @@ void add_values(uint tile, uint end, bool edge)
 void process_tile(uint tile, uint end)
 {
     uint first_key = tile * TILE_KEYS;
-    bool edge = MASK != ATTENTION_BAND || first_key + TILE_KEYS > band_end(first_query) ||
+    bool edge = MASKED || first_key + TILE_KEYS > band_end(first_query) ||
                 first_key < band_begin(first_query + TILE_QUERIES - 1u);
-    if (MASK != ATTENTION_BAND) {
+    if (MASKED) {
         if (keeps_any(first_key))
             kept_tile = tile + 1u;
         barrier();
@@ -440,9 +440,11 @@ void finish_row(uint b, uint h, uint chunk)
     bool empty = floatBitsToUint(l) == 0u;
     float factor = empty ? 0.0 : args.chunk != 0u ? 1.0 : 1.0 / l;
     row_scales[lane % TILE_ROW_QUADS][lane / TILE_ROW_QUADS] = factor;
-    if (i < args.queries && args.chunk != 0u)
-        store_statistics(row, chunk, maximum, l);
-    else if (i < args.queries && args.lse_offset != ATTENTION_NO_LSE)
+    if (i < args.queries && args.chunk != 0u) {
+        uint at = statistics_at(row, chunk);
+        y[at] = maximum;
+        y[at + 1u] = l;
+    } else if (i < args.queries && args.lse_offset != ATTENTION_NO_LSE)
         y[args.lse_offset + row] = log_sum(maximum, l);
 }
 
@@ -458,11 +460,11 @@ void store_rows(uint b, uint h, uint chunk)
         finish_row(b, h, chunk);
     barrier();
     uint first_row = (b * args.heads + h) * args.queries;
-    uint base = args.y_offset + b * args.y_batch + h * args.y_head;
+    uint base = args.y_offset + b * args.q_batch + h * args.q_head;
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         float factor = row_scales[(r >> 2) * ROW_THREADS + ty][r & 3u];
         uint i = first_query + row_of(r);
-        uint at = args.chunk != 0u ? partial_row(first_row + i, chunk) : base + i * args.y_seq;
+        uint at = args.chunk != 0u ? partial_row(first_row + i, chunk) : base + i * args.q_seq;
         [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) {
             vec4 w = o[r * COLUMN_QUADS + n];
             w = floatBitsToUint(factor) == 0u ? vec4(0.0) : w * factor;
@@ -491,6 +493,7 @@ void main()
     if (item / heads >= tiles)
         return;
     find_place();
+    find_reach(b);
     first_query = (tiles - 1u - item / heads) * TILE_QUERIES;
     q_base = args.q_offset + b * args.q_batch + h * args.q_head;
     k_base = args.k_offset + b * args.kv_batch + h / args.group * args.kv_head;

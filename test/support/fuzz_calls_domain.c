@@ -189,6 +189,30 @@ rlxvk_tensor fuzz_call_gated_delta_net(fuzz_maker *m)
     return y;
 }
 
+/* ---- Attention over caches ---- */
+
+rlxvk_tensor fuzz_call_attention_step(fuzz_maker *m)
+{
+    int64_t b = fuzz_dim(m), n = fuzz_dim(m), group = fuzz_dim(m), rotated = fuzz_dim(m);
+    rlxvk_attention_step_options o = {.kv_heads = fuzz_dim(m),
+                                      .head_dim = fuzz_dim(m),
+                                      .style = (rlxvk_rope_style)any_of(m, 2),
+                                      .window = fuzz_number(m),
+                                      .score_scale = fuzz_real(m),
+                                      .softcap = fuzz_bool(m->in) ? fuzz_real(m) : 0};
+    o.heads = times(o.kv_heads, group);
+    o.n_rot = fuzz_bool(m->in) ? times(2, rotated) : 0;
+    rlxvk_shape rows = RLXVK_SHAPE(b, n, times(o.kv_heads, o.head_dim));
+    rlxvk_shape table = RLXVK_SHAPE(times(b, n), rotated);
+    rlxvk_tensor keys = fuzz_ranked(m, RLXVK_F32, 4), values, cos = fuzz_maybe(m, table);
+    if (fuzz_byte(m->in) & 7)
+        keys = f32(m, RLXVK_SHAPE(b, o.kv_heads, fuzz_dim(m), o.head_dim));
+    values = f32(m, shape_of(m, keys));
+    return rlxvk_attention_step(m->g, f32(m, RLXVK_SHAPE(b, n, times(o.heads, o.head_dim))),
+                                f32(m, rows), f32(m, rows), keys, values, f32(m, RLXVK_SHAPE(b)),
+                                cos, cos.id ? f32(m, table) : RLXVK_NONE, &o);
+}
+
 /* ---- 8-bit integers ---- */
 
 static rlxvk_tensor quantized(fuzz_maker *m, rlxvk_dtype dtype,

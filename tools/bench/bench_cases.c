@@ -39,6 +39,15 @@
             "attention layout=bhsd mask=" MASK " in=q:f32:1x" #H "x" #Q "x" #D                     \
             ":unit;k:f32:1x" #HKV "x" #K "x" #D ":unit;v:f32:1x" #HKV "x" #K "x" #D                \
     }
+/* A decode step of 32 heads over 8 of a cache. */
+#define STEP(R, AT)                                                                                \
+    {                                                                                              \
+        "attention_step 32 heads (8 kv) row " #AT " of " #R "x128",                                \
+            "attention_step heads=32 kv_heads=8 head_dim=128 n_rot=128 style=gptj at=" #AT         \
+            " in=q:f32:1x1x4096:unit;k:f32:1x1x1024:unit;v:f32:1x1x1024:unit;"                     \
+            "keys:f32:8x" #R "x128:unit;values:f32:8x" #R                                          \
+            "x128:unit;cos:f32:1x64:unit;sin:f32:1x64:unit"                                        \
+    }
 /* Both passes in one graph, which share what they can. */
 #define ATTENTION_AND_GRADIENT(SHAPE)                                                              \
     {                                                                                              \
@@ -105,6 +114,9 @@ const bench_case bench_gpu_cases[] = {
     ATTENTION("causal 1x128x1024x64", "causal", 128, 128, 1024, 1024, 64),
     ATTENTION("decode 64 heads (8 kv) 7680x64", "none", 64, 8, 1, 7680, 64),
     ATTENTION("decode 32 heads (8 kv) 256x128", "none", 32, 8, 1, 256, 128),
+    STEP(256, 255),
+    STEP(4096, 1023),
+    STEP(32768, 32767),
     ATTENTION("8 heads, 64 queries of 16384x128", "causal", 8, 8, 64, 16384, 128),
     /* Gradients. */
     BACKWARD("layer_norm", 4096, 4096),
@@ -352,6 +364,7 @@ const bench_case bench_cpu_cases[] = {
     QUANT_CASES(64, 1024, 3584, 3808, 2016, 2940),
     ATTENTION("causal 1x4x256x64", "causal", 4, 4, 256, 256, 64),
     ATTENTION("decode 8 heads (2 kv) 2048x64", "none", 8, 2, 1, 2048, 64),
+    STEP(256, 255),
     ATTENTION_AND_GRADIENT("1x4x256x64"),
     {"group_norm gradient 1x64x64x64, 32 groups",
      "group_norm gradient=alone groups=32 "

@@ -105,12 +105,14 @@ static double count_flops(const case_spec *s, const rlxvk_shape *y)
         const rlxvk_shape *x = leaf_shape(s, "x");
         return 2 * elements(y) * (double)x->dims[x->rank - 1];
     }
-    if (strncmp(s->row, "attention", 9) == 0) { /* two products, the five of its gradients, both */
+    bool attends = strcmp(s->row, "attention") == 0;
+    if (attends || strcmp(s->row, "attention_backward") == 0) {
         bool causal = strcmp(case_word(s, "mask", "none"), "causal") == 0;
         const rlxvk_shape *q = leaf_shape(s, "q");
         double queries = (double)q->dims[2], keys = (double)leaf_shape(s, "k")->dims[2];
         double seen = causal ? keys - (queries - 1) / 2 : keys; /* of a query, on average */
-        double products = strcmp(s->row, "attention") == 0 ? (has_gradient(s) ? 7 : 2) : 5;
+        /* Two products, the five of its gradients, both. */
+        double products = attends ? (has_gradient(s) ? 7 : 2) : 5;
         return 2 * products * elements(q) * seen;
     }
     return count_conv_flops(s, y);

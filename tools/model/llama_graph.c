@@ -11,8 +11,9 @@
  * added to x, scales, soft caps, windows, experts.
  *
  * New keys and values go into the caches, [kv heads, rows, head size], in place. The rows of an
- * opening see each other alone, and attention reads the rows themselves; all others read the whole
- * cache under a mask made on the device from their positions.
+ * opening see each other alone, and attention reads the rows themselves; all others are a step of
+ * attention over the caches, up to their positions, or, with many sequences in a cache, read the
+ * whole of it under a mask made on the device from their positions.
  */
 #include "model/llama_builder.h"
 
@@ -82,12 +83,16 @@ static rlxvk_tensor normalize(builder *b, rlxvk_tensor x, const gguf_tensor *sca
 
 /* ---- Attention ---- */
 
+static rlxvk_rope_style rope_style(const builder *b)
+{
+    return b->config->architecture->neighbours ? RLXVK_ROPE_GPTJ : RLXVK_ROPE_NEOX;
+}
+
 static rlxvk_tensor rotate(builder *b, rlxvk_tensor x, bool local)
 {
-    bool neighbours = b->config->architecture->neighbours;
     rlxvk_rope_options options = {.head_dim = b->config->head_dim,
                                   .n_rot = b->config->rotated,
-                                  .style = neighbours ? RLXVK_ROPE_GPTJ : RLXVK_ROPE_NEOX,
+                                  .style = rope_style(b),
                                   .table = RLXVK_ROPE_TABLE_PER_POSITION};
     return rlxvk_rope(b->graph, x, b->cosines[local], b->sines[local], &options);
 }
@@ -101,20 +106,27 @@ static rlxvk_tensor normalize_heads(builder *b, rlxvk_tensor x, const gguf_tenso
     return rlxvk_reshape(b->graph, normalize(b, x, scale), rows);
 }
 
-/* Query, key and value from the group's products. Where one product holds query and key, one
- * rotation serves both, unless their heads are to be normalized first. */
+/* Attention that turns queries and keys by itself. */
+static bool is_step(const builder *b)
+{
+    return b->kind != LLAMA_OPENING && b->model->sequences == 1;
+}
+
+/* Query, key and value from the group's products, rotated unless a step does it. Where one product
+ * holds query and key, one rotation serves both, unless their heads are to be normalized first. */
 static void project(builder *b, const llama_block *block, bool local, rlxvk_tensor x,
                     rlxvk_tensor out[3])
 {
     const linear_group *group = &block->query_key_value;
     int64_t d = b->config->head_dim;
+    bool joint = !is_step(b) && !block->query_norm;
     int64_t widths[] = {b->config->heads * d, b->config->kv_heads * d, b->config->kv_heads * d};
     uint32_t part = 0;
     for (uint32_t i = 0; i < group->count; i++) {
         const linear *l = &group->items[i];
         rlxvk_tensor y = apply_linear(b, l, x);
         int64_t at = 0, rotating = 0;
-        for (uint32_t k = part; !block->query_norm && k < part + l->roles && k < 2; k++)
+        for (uint32_t k = part; joint && k < part + l->roles && k < 2; k++)
             rotating += widths[k];
         rlxvk_tensor turned = y;
         if (rotating)
@@ -124,10 +136,20 @@ static void project(builder *b, const llama_block *block, bool local, rlxvk_tens
         for (uint32_t k = 0; k < l->roles; k++, at += widths[part++])
             out[part] = rlxvk_narrow(b->graph, at < rotating ? turned : y, -1, at, widths[part]);
     }
-    if (block->query_norm) {
-        out[0] = rotate(b, normalize_heads(b, out[0], block->query_norm), local);
-        out[1] = rotate(b, normalize_heads(b, out[1], block->key_norm), local);
+    for (int i = 0; i < 2 && block->query_norm; i++) {
+        out[i] = normalize_heads(b, out[i], i ? block->key_norm : block->query_norm);
+        if (!is_step(b))
+            out[i] = rotate(b, out[i], local);
     }
+}
+
+static rlxvk_tensor cache_input(builder *b, bool values, int64_t block)
+{
+    rlxvk_shape shape = RLXVK_SHAPE(b->config->kv_heads, b->model->sequences * b->model->stride,
+                                    b->config->head_dim);
+    char name[CACHE_NAME];
+    llama_cache_name(name, values, block);
+    return rlxvk_input(b->graph, name, RLXVK_F32, shape);
 }
 
 /* rows [n, kv heads * d] into the cache; the whole cache afterwards. */
@@ -135,11 +157,8 @@ static rlxvk_tensor store(builder *b, bool values, int64_t block, rlxvk_tensor r
 {
     static const int32_t heads_first[] = {1, 0, 2};
     int64_t heads = b->config->kv_heads, d = b->config->head_dim;
-    char name[CACHE_NAME];
-    llama_cache_name(name, values, block);
-    rlxvk_tensor cache = rlxvk_input(b->graph, name, RLXVK_F32,
-                                     RLXVK_SHAPE(heads, b->model->sequences * b->model->stride, d));
-    if (b->kind == LLAMA_STEP && b->rows > 1)
+    rlxvk_tensor cache = cache_input(b, values, block);
+    if (b->kind == LLAMA_STEP)
         return llama_store_each(b, cache, rows);
     if (b->rows == 1)
         rows = rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(heads, 1, d));
@@ -150,6 +169,27 @@ static rlxvk_tensor store(builder *b, bool values, int64_t block, rlxvk_tensor r
     return rlxvk_write_rows(b->graph, cache, rows, b->cache_row);
 }
 
+/* Further rows [n, ..] of query, key and value. */
+static rlxvk_tensor attend_step(builder *b, int64_t block, bool local, const rlxvk_tensor rows[3])
+{
+    const llama_config *c = b->config;
+    rlxvk_attention_options plain = llama_attention_options(b, RLXVK_LAYOUT_BSHD, RLXVK_MASK_NONE);
+    rlxvk_attention_step_options options = {.heads = c->heads,
+                                            .kv_heads = c->kv_heads,
+                                            .head_dim = c->head_dim,
+                                            .n_rot = c->rotated,
+                                            .style = rope_style(b),
+                                            .window = local ? c->window : 0,
+                                            .score_scale = plain.score_scale,
+                                            .softcap = plain.softcap};
+    rlxvk_tensor part[3];
+    for (int i = 0; i < 3; i++)
+        part[i] = rlxvk_reshape(b->graph, rows[i], RLXVK_SHAPE(1, b->rows, -1));
+    return rlxvk_attention_step(b->graph, part[0], part[1], part[2], cache_input(b, false, block),
+                                cache_input(b, true, block), b->position, b->cosines[local],
+                                b->sines[local], &options);
+}
+
 static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
 {
     const llama_config *c = b->config;
@@ -158,19 +198,14 @@ static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
     rlxvk_graph *g = b->graph;
     rlxvk_tensor part[3], cache[2], y;
     project(b, &b->model->weights.blocks[block], local, x, part);
+    if (is_step(b))
+        return rlxvk_reshape(g, attend_step(b, block, local, part), RLXVK_SHAPE(n, h * d));
     cache[0] = store(b, false, block, part[1]);
     cache[1] = store(b, true, block, part[2]);
     if (b->kind == LLAMA_CHUNK) {
         y = llama_chunk_attention(b, part[0], cache, local);
-    } else if (b->kind == LLAMA_STEP && n > 1) {
-        y = llama_step_attention(b, part[0], cache, local);
     } else if (b->kind == LLAMA_STEP) {
-        rlxvk_attention_options options =
-            llama_attention_options(b, RLXVK_LAYOUT_BHSD, RLXVK_MASK_CUSTOM);
-        rlxvk_shape whole = RLXVK_SHAPE(1, kv, b->model->stride, d);
-        y = rlxvk_attention(g, rlxvk_reshape(g, part[0], RLXVK_SHAPE(1, h, 1, d)),
-                            rlxvk_reshape(g, cache[0], whole), rlxvk_reshape(g, cache[1], whole),
-                            b->mask[local], &options);
+        y = llama_step_attention(b, part[0], cache, local);
     } else {
         rlxvk_attention_options options =
             llama_attention_options(b, RLXVK_LAYOUT_BSHD,

@@ -46,6 +46,20 @@ attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const
 void attention_band(const rlxvk_attention_options *o, const attention_geometry *a,
                     uint32_t *out_reach, uint32_t *out_window);
 
+/* An attention on the host. first[b] is the key at which query 0 of batch b stands, ATTENTION_IDLE
+ * where it sees none; NULL: the last query stands at the last key. */
+#define ATTENTION_IDLE (INT64_MIN / 2)
+typedef struct attention_reference {
+    const rlxvk_attention_options *o;
+    attention_geometry a;
+    const float *q, *k, *v, *mask;
+    const int64_t *first;
+    bool with_lse;
+    bool moderate;  /* f16 holds all of q, k, v */
+    double *scores; /* of one row; -INFINITY where a key is dropped */
+} attention_reference;
+rlxvk_status attention_run_reference(const host_call *call, attention_reference *r);
+
 /* Checks operands and options, the mask being operand number `mask`, and resolves the options. */
 rlxvk_status attention_resolve(const rlxvk_graph *g, const node *n, uint32_t mask,
                                rlxvk_attention_options *o);
@@ -66,6 +80,12 @@ attention_gradients attention_backward_build(rlxvk_graph *g, const rlxvk_tensor 
 rlxvk_status attention_backward_lower(lowering *l, uint32_t id);
 rlxvk_status attention_backward_host(const host_call *call);
 rlxvk_tensor attention_backward_expand(rlxvk_graph *g, const node *n);
+
+/* Rotates q [rows, x_row] into operands[3], by operands q, cosines, sines, y, whose offsets it
+ * sets. */
+struct rope_args;
+rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
+                       const operand operands[4], bool neighbours, bool back);
 
 rlxvk_status attention_lower(lowering *l, uint32_t id);
 rlxvk_status attention_host(const host_call *call);

@@ -1,6 +1,6 @@
 /* Where batches, heads and positions lie in the tensors of an attention, whichever layout they
  * have. Infer has accepted shapes and options before. */
-#include "op/attention/attention.h"
+#include "op/attention/attention_step.h"
 
 static attention_strides strides_of(rlxvk_attention_layout layout, int64_t heads, int64_t sequence,
                                     int64_t width)
@@ -44,6 +44,22 @@ attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const
     a.kv = strides_of(o->layout, a.kv_heads, a.keys, a.width);
     if (mask)
         set_mask_strides(&a, mask);
+    return a;
+}
+
+attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache)
+{
+    const rlxvk_attention_step_options *o =
+        &((const attention_step_attributes *)n->attributes)->options;
+    attention_geometry a = {.batch = n->shape.dims[0],
+                            .heads = o->heads,
+                            .kv_heads = o->kv_heads,
+                            .queries = n->shape.dims[1],
+                            .keys = cache->dims[cache->rank - 2],
+                            .width = o->head_dim,
+                            .mask_batch = 1};
+    a.q = strides_of(RLXVK_LAYOUT_BSHD, a.heads, a.queries, a.width);
+    a.kv = strides_of(RLXVK_LAYOUT_BHSD, a.kv_heads, a.keys, a.width);
     return a;
 }
 

@@ -7,24 +7,16 @@
 
 #include <math.h>
 
-typedef struct reference {
-    const rlxvk_attention_options *o;
-    attention_geometry a;
-    const float *q, *k, *v, *mask;
-    bool moderate;  /* all of q, k, v */
-    double *scores; /* of one row; -INFINITY where a key is dropped */
-} reference;
-
 typedef struct row {
     int64_t b, h, i;
     double score_bound; /* on the error of any score */
     double magnitude;   /* the largest sum of |scale q k| */
 } row;
 
-static bool in_band(const reference *r, int64_t i, int64_t j)
+static bool in_band(const attention_reference *r, const row *at, int64_t j)
 {
     const rlxvk_attention_options *o = r->o;
-    int64_t last = i + MAX(0, r->a.keys - r->a.queries);
+    int64_t last = at->i + (r->first ? r->first[at->b] : MAX(0, r->a.keys - r->a.queries));
     if (o->mask == RLXVK_MASK_CAUSAL)
         return j <= last;
     if (o->mask == RLXVK_MASK_SLIDING)
@@ -32,29 +24,30 @@ static bool in_band(const reference *r, int64_t i, int64_t j)
     return true;
 }
 
-static float mask_value(const reference *r, const row *at, int64_t j)
+static float mask_value(const attention_reference *r, const row *at, int64_t j)
 {
     const attention_geometry *a = &r->a;
     return r->mask[at->b * a->mask_batch + at->h * a->mask_head + at->i * a->mask_query +
                    j * a->mask_key];
 }
 
-static bool allowed(const reference *r, const row *at, int64_t j)
+static bool allowed(const attention_reference *r, const row *at, int64_t j)
 {
     if (r->o->mask == RLXVK_MASK_CUSTOM)
         return !(mask_value(r, at, j) < 0.5f);
     if (r->o->mask == RLXVK_MASK_BIAS)
         return mask_value(r, at, j) != -INFINITY;
-    return in_band(r, at->i, j);
+    return in_band(r, at, j);
 }
 
-static const float *key_row(const reference *r, const float *tensor, const row *at, int64_t j)
+static const float *key_row(const attention_reference *r, const float *tensor, const row *at,
+                            int64_t j)
 {
     int64_t kv_head = at->h * r->a.kv_heads / r->a.heads;
     return tensor + at->b * r->a.kv.batch + kv_head * r->a.kv.head + j * r->a.kv.seq;
 }
 
-static double score(const reference *r, row *at, int64_t j)
+static double score(const attention_reference *r, row *at, int64_t j)
 {
     const float *q = r->q + at->b * r->a.q.batch + at->h * r->a.q.head + at->i * r->a.q.seq;
     const float *k = key_row(r, r->k, at, j);
@@ -74,7 +67,7 @@ static double score(const reference *r, row *at, int64_t j)
 }
 
 /* Fills the scores; returns their maximum, which NaNs do not take part in. */
-static double fill_scores(reference *r, row *at)
+static double fill_scores(attention_reference *r, row *at)
 {
     double maximum = -INFINITY;
     for (int64_t j = 0; j < r->a.keys; j++) {
@@ -85,7 +78,7 @@ static double fill_scores(reference *r, row *at)
 }
 
 /* y = sum p v / sum p into y[width]; returns the sum of p. */
-static double weigh_values(const reference *r, const row *at, double maximum, double *y,
+static double weigh_values(const attention_reference *r, const row *at, double maximum, double *y,
                            double *out_largest)
 {
     double total = 0;
@@ -108,32 +101,30 @@ static double weigh_values(const reference *r, const row *at, double maximum, do
 }
 
 /* Whether f16 holds every element. */
-static bool is_moderate(const host_tensor *t)
+static bool is_moderate(const float *words, int64_t count)
 {
-    uint64_t count = shape_numel(&t->node->shape);
-    for (uint64_t i = 0; i < count; i++)
-        if (!(fabsf(t->words[i]) < 65504))
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabsf(words[i]) < 65504))
             return false;
     return true;
 }
 
 /* What precision f16 adds: scores off by up to 2^-10 of their magnitude move the weights, and
  * weights and values are rounded. Where f16 does not hold the operands, anything may come. */
-static void add_precision(const reference *r, const host_call *call, const row *at, double largest,
-                          int64_t place, int64_t lse)
+static void add_precision(const attention_reference *r, const host_call *call, const row *at,
+                          double largest, int64_t place, int64_t lse)
 {
     double score = ldexp(at->magnitude, -10);
     double extra = (2 * expm1(2 * score) + 0x1p-9) * largest;
     for (int64_t d = 0; d < r->a.width; d++)
         call->bound[place + d] += r->moderate ? extra : INFINITY;
-    if (((const attention_attributes *)call->node->attributes)->with_lse)
+    if (r->with_lse)
         call->bound[lse] += r->moderate ? score : INFINITY;
 }
 
-static void run_row(reference *r, const host_call *call, row *at)
+static void run_row(attention_reference *r, const host_call *call, row *at)
 {
     const attention_geometry *a = &r->a;
-    const attention_attributes *attributes = call->node->attributes;
     int64_t place = at->b * a->q.batch + at->h * a->q.head + at->i * a->q.seq;
     int64_t results = a->batch * a->heads * a->queries * a->width;
     int64_t lse = results + (at->b * a->heads + at->h) * a->queries + at->i;
@@ -141,12 +132,31 @@ static void run_row(reference *r, const host_call *call, row *at)
     double total = weigh_values(r, at, maximum, call->out + place, &largest);
     for (int64_t d = 0; d < a->width && call->bound; d++)
         call->bound[place + d] = 1e-6 + 5e-5 * largest;
-    if (attributes->with_lse)
+    if (r->with_lse)
         call->out[lse] = total == 0 ? -INFINITY : maximum + log(total);
-    if (attributes->with_lse && call->bound)
+    if (r->with_lse && call->bound)
         call->bound[lse] = 1e-6 + 4e-6 * fabs(call->out[lse]) + at->score_bound;
     if (call->bound && call->precision == RLXVK_PRECISION_F16)
         add_precision(r, call, at, largest, place, lse);
+}
+
+rlxvk_status attention_run_reference(const host_call *call, attention_reference *r)
+{
+    const attention_geometry *a = &r->a;
+    int64_t keys = a->batch * a->kv_heads * a->keys * a->width;
+    r->moderate = is_moderate(r->q, a->batch * a->heads * a->queries * a->width) &&
+                  is_moderate(r->k, keys) && is_moderate(r->v, keys);
+    r->scores = memory_zeroed((size_t)MAX(a->keys, 1), sizeof *r->scores);
+    if (!r->scores)
+        return status_fail_memory("attention scores");
+    for (row at = {0}; at.b < a->batch; at.b++)
+        for (at.h = 0; at.h < a->heads; at.h++)
+            for (at.i = 0; at.i < a->queries; at.i++) {
+                at.score_bound = at.magnitude = 0;
+                run_row(r, call, &at);
+            }
+    memory_free(r->scores);
+    return RLXVK_OK;
 }
 
 rlxvk_status attention_host(const host_call *call)
@@ -154,23 +164,13 @@ rlxvk_status attention_host(const host_call *call)
     const host_tensor *in = call->inputs;
     const attention_attributes *attributes = call->node->attributes;
     bool masked = call->node->input_count == 4;
-    reference r = {.o = &attributes->options,
-                   .q = in[0].words,
-                   .k = in[1].words,
-                   .v = in[2].words,
-                   .mask = masked ? in[3].words : NULL};
-    r.moderate = is_moderate(&in[0]) && is_moderate(&in[1]) && is_moderate(&in[2]);
+    attention_reference r = {.o = &attributes->options,
+                             .q = in[0].words,
+                             .k = in[1].words,
+                             .v = in[2].words,
+                             .mask = masked ? in[3].words : NULL,
+                             .with_lse = attributes->with_lse};
     r.a = attention_geometry_of(r.o, &in[0].node->shape, &in[1].node->shape,
                                 masked ? &in[3].node->shape : NULL);
-    r.scores = memory_zeroed((size_t)MAX(r.a.keys, 1), sizeof *r.scores);
-    if (!r.scores)
-        return status_fail_memory("attention scores");
-    for (row at = {0}; at.b < r.a.batch; at.b++)
-        for (at.h = 0; at.h < r.a.heads; at.h++)
-            for (at.i = 0; at.i < r.a.queries; at.i++) {
-                at.score_bound = at.magnitude = 0;
-                run_row(&r, call, &at);
-            }
-    memory_free(r.scores);
-    return RLXVK_OK;
+    return attention_run_reference(call, &r);
 }

@@ -14,7 +14,8 @@
 #define QUAD_BYTES  16
 #define FLAG_BYTES  64 /* single shared words, rounded up */
 #define LEAST_CHUNK 64
-#define LEAST_TILES 4 /* of a chunk: below, a merge costs more than it gives */
+#define LEAST_TILES 4   /* of a chunk: below, a merge costs more than it gives */
+#define MOST_JOINED 512 /* partial results: of more one workgroup would be the last for long */
 /* Loops of an invocation end silently after 65,535 rounds on a software driver. */
 #define PORTABLE_CHUNK 16384
 
@@ -93,6 +94,7 @@ static void split_rows(attention_plan *p, const attention_shape *s, const device
     p->tile_keys = chunk;
     p->chunks = MAX(1, divide_up(s->keys, chunk));
     p->chunk = p->chunks > 1 ? chunk : 0;
+    p->joins = p->chunk && p->rows * p->chunks <= MOST_JOINED;
 }
 
 static void plan_rows(attention_plan *p, const attention_shape *s, const device_profile *profile)

@@ -40,6 +40,7 @@ typedef struct attention_plan {
     uint32_t lanes, lane_quads, keys; /* rows: lanes of a key, their quads; keys at a time */
     uint32_t chunk;                   /* keys of a workgroup; 0: all of them */
     uint64_t blocks, chunks;          /* workgroups = blocks * chunks */
+    bool joins;                       /* rows: several chunks, in the same dispatch */
 } attention_plan;
 
 /* The first class that suits; there always is one. */

@@ -6,6 +6,7 @@
  */
 #include "args/attention.h"
 #include "constants/attention.h"
+#include "op/attention/attention.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -133,6 +134,20 @@ error:
 
 /* ---- Lower ---- */
 
+rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
+                       const operand operands[4], bool neighbours, bool back)
+{
+    dispatch d = {.kernel = KERNEL_ROPE, .node = id};
+    arguments->x_offset = operands[0].offset;
+    arguments->cos_offset = operands[1].offset;
+    arguments->sin_offset = operands[2].offset;
+    arguments->y_offset = operands[3].offset;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {ROPE_NEIGHBOURS, neighbours},
+                  {ROPE_BACK, back});
+    lower_groups(l, &d, groups_for(arguments->pairs, l->profile->workgroup_size));
+    return lower_emit(l, &d, arguments, sizeof *arguments, operands, 4);
+}
+
 static rlxvk_status rope_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -149,16 +164,8 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
                                   .batch_rows = (uint32_t)r.batch_rows,
                                   .table_batch = per_token ? (uint32_t)r.sequence : 0,
                                   .columns = (uint32_t)r.columns,
-                                  .x_offset = operands[0].offset,
-                                  .x_row = (uint32_t)r.row_length,
-                                  .y_offset = operands[3].offset,
-                                  .cos_offset = operands[1].offset,
-                                  .sin_offset = operands[2].offset};
-    dispatch d = {.kernel = KERNEL_ROPE, .node = id};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
-                  {ROPE_NEIGHBOURS, o->style == RLXVK_ROPE_GPTJ}, {ROPE_BACK, turns_back(n)});
-    lower_groups(l, &d, groups_for(arguments.pairs, l->profile->workgroup_size));
-    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+                                  .x_row = (uint32_t)r.row_length};
+    return rope_emit(l, id, &arguments, operands, o->style == RLXVK_ROPE_GPTJ, turns_back(n));
 }
 
 /* ---- Host ---- */

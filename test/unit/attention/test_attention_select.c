@@ -114,9 +114,13 @@ static void splits(void **state)
     (void)state;
     device_profile gpu = big_gpu(), cpu = software();
     attention_shape few = of(32, 8, 1, 64, 128), many = of(32, 8, 1, 32768, 128);
+    attention_shape one_head = of(8, 1, 1, 32768, 128);
     attention_shape chunked = of(8, 8, 64, 32768, 128), full = of(32, 32, 2048, 2048, 128);
     assert_int_equal(attention_select(&few, &gpu, VARIANT_NONE).chunk, 0);
     assert_true(attention_select(&many, &gpu, VARIANT_NONE).chunks >= 64);
+    assert_true(attention_select(&many, &gpu, VARIANT_NONE).joins);
+    assert_false(attention_select(&few, &gpu, VARIANT_NONE).joins);      /* nothing to join */
+    assert_false(attention_select(&one_head, &gpu, VARIANT_NONE).joins); /* too much for one */
     attention_plan p = attention_select(&chunked, &gpu, VARIANT_NONE);
     assert_true(p.blocks * p.chunks >= gpu.compute_units);
     assert_int_equal(attention_select(&full, &gpu, VARIANT_NONE).chunk, 0);

@@ -406,6 +406,15 @@ static void indexing_errors(void **state)
     BAD(RLXVK_E_ATTR, "operand 1 is the cache", rlxvk_write_rows(g, l.cache, l.cache, l.t1));
     BAD(RLXVK_E_SHAPE, "position 4", rlxvk_write_rows(g, l.cache, l.t234, l.v4));
     BAD(RLXVK_E_ARITY, "operand 2 is RLXVK_NONE", rlxvk_write_rows(g, l.cache, l.t234, NONE));
+    rlxvk_attention_step_options step = {.heads = 2, .head_dim = 2};
+    BAD(RLXVK_E_ATTR, "heads 0, kv_heads 0",
+        rlxvk_attention_step(g, l.t234, l.t234, l.t234, l.cache, l.cache, l.t1, NONE, NONE, NULL));
+    BAD(RLXVK_E_SHAPE, "q 2x3x4, k 3x4",
+        rlxvk_attention_step(g, l.t234, l.m34, l.t234, l.cache, l.cache, l.t1, NONE, NONE, &step));
+    BAD(RLXVK_E_SHAPE, "each is [2,2,R,2]",
+        rlxvk_attention_step(g, l.t234, l.t234, l.t234, l.cache, l.cache, l.t1, NONE, NONE, &step));
+    BAD(RLXVK_E_ARITY, "operand 2 is RLXVK_NONE",
+        rlxvk_attention_step(g, l.t234, l.t234, NONE, l.cache, l.cache, l.t1, NONE, NONE, &step));
 }
 
 /* After an error every builder passes quietly, whatever it is given. */

@@ -313,6 +313,12 @@ static void call_models(const choice *c)
                              OPTIONS(attention_options, v, 0, v, RLXVK_MASK_CUSTOM,
                                      .layout = layout)));
     }
+    CALL(rlxvk_attention_step(g, a, a, a, a, b, one, NONE, NONE,
+                              OPTIONS(attention_step_options, v, .head_dim = 2)));
+    CALL(rlxvk_attention_step(g, a, a, a, a, b, one, a, a,
+                              OPTIONS(attention_step_options, 1, v, v, v)));
+    CALL(rlxvk_attention_step(g, a, a, a, a, b, one, a, a,
+                              OPTIONS(attention_step_options, 1, 1, 4, 2, axis, v)));
     CALL(rlxvk_axial_rope2d(g, a, OPTIONS(axial_rope2d_options, v, v, 4)));
     CALL(rlxvk_axial_rope2d(g, a, OPTIONS(axial_rope2d_options, 1, 3, v)));
     CALL(rlxvk_axial_rope2d(g, a, OPTIONS(axial_rope2d_options, 1, 3, 4, v)));

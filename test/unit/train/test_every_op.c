@@ -49,6 +49,7 @@ static const struct {
     {"dequant_gather", FROZEN},
     {"dequant_moe_weights", FROZEN},
     {"write_rows", WRITES_IN_PLACE},
+    {"attention_step", WRITES_IN_PLACE},
     {"adamw", WRITES_IN_PLACE},
     {"sgd", WRITES_IN_PLACE},
     {"lion", WRITES_IN_PLACE},

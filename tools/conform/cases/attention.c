@@ -145,6 +145,7 @@ static void generate_sizes(case_list *list)
                     widths[w]);
     add(list, bands[1], 2, 4, 2, 70, 70, 80);
     add(list, bands[0], 2, 4, 2, 33, 70, 100);
+    add(list, bands[0], 1, 4, 1, 1, 132000, 8); /* too many chunks to join in one dispatch */
     static const int windows[] = {1, 2, 4, 64, 100, 1000};
     for (size_t i = 0; i < COUNT(lengths); i++)
         for (size_t j = 0; j < COUNT(windows); j++)

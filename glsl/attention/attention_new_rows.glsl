@@ -1,0 +1,83 @@
+/*
+ * What attention_step has that attention_decode has not: keys and values of which the last are new
+ * rows, and rotated queries.
+ */
+
+const uint ROUND = GROUPS < ROWS * QUADS ? GROUPS : ROWS * QUADS; /* quads of a lane */
+
+/* Which new row of its sequence a key is; args.queries or more: none. */
+uint new_row_of(uint key)
+{
+    return key - (reach - 1u);
+}
+uint new_token(uint row)
+{
+    return b * args.queries + row;
+}
+uint new_row_at(uint row)
+{
+    return (new_token(row) * (args.heads / args.group) + kv_head) * args.width;
+}
+
+/* Columns 4 * quad .. + 3; 0 beyond the width. */
+#define DEFINE_QUAD(name, column_of)                                                               \
+    vec4 name(uint row, uint token, uint quad)                                                     \
+    {                                                                                              \
+        vec4 value;                                                                                \
+        [[unroll]] for (uint c = 0; c < 4u; c++) {                                                 \
+            uint d = quad * 4u + c;                                                                \
+            float x = column_of(row, token, min(d, args.width - 1u));                              \
+            value[c] = d < args.width ? x : 0.0;                                                   \
+        }                                                                                          \
+        return value;                                                                              \
+    }
+#define COLUMN_OF_V(row, token, d) new_v[(row) + (d)]
+DEFINE_QUAD(new_quad_of_q, rotated_q)
+DEFINE_QUAD(new_quad_of_k, rotated_k)
+DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
+
+vec4 read_k(uint key, uint quad)
+{
+    uint row = new_row_of(key);
+    if (row < args.queries)
+        return new_quad_of_k(step_args.new_k + new_row_at(row), new_token(row), quad);
+    return load_k(args.k_offset + kv_row + key * args.kv_seq, quad);
+}
+vec4 read_v(uint key, uint quad)
+{
+    uint row = new_row_of(key);
+    if (row < args.queries)
+        return new_quad_of_v(step_args.new_v + new_row_at(row), 0u, quad);
+    return load_v(args.v_offset + kv_row + key * args.kv_seq, quad);
+}
+
+/* The groups of lanes rotate a quad each for all of them. */
+void hold_queries()
+{
+    float factor = score_factor();
+    [[unroll]] for (uint first = 0; first < ROWS * QUADS; first += ROUND) {
+        uint item = first + min(group, ROUND - 1u), i = row_query[item / QUADS];
+        vec4 value = vec4(0.0);
+        if (i != NO_ROW)
+            value = new_quad_of_q(row_q[item / QUADS], new_token(i), item % QUADS * LANES + column);
+        scratch[lane] = value * factor;
+        barrier();
+        [[unroll]] for (uint x = 0; x < ROUND; x++)
+            if (first + x < ROWS * QUADS)
+                held[first + x] = scratch[x * LANES + column];
+        barrier();
+    }
+}
+
+/* The chunk's new rows into the caches. */
+void append_rows()
+{
+    for (uint e = lane; e < args.queries * args.width && reach != 0u; e += THREADS) {
+        uint row = e / args.width, d = e % args.width, key = reach - 1u + row;
+        if (key < first_key || key >= min(first_key + CHUNK, args.keys))
+            continue;
+        uint at = kv_row + key * args.kv_seq + d;
+        k[args.k_offset + at] = rotated_k(step_args.new_k + new_row_at(row), new_token(row), d);
+        v[args.v_offset + at] = new_v[step_args.new_v + new_row_at(row) + d];
+    }
+}

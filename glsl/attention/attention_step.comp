@@ -1,0 +1,38 @@
+#version 450
+/*
+ * Attention for few new rows over caches: attention_decode.glsl over k and v in place, where the
+ * rows from the position on, which are new, are read where they come from and rotated on the way,
+ * as q is. The first workgroup of a chunk's row blocks writes its new rows into the caches; none
+ * reads them there.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "args/attention.h"
+
+layout(constant_id = 11) const uint ROTATED = 0; /* columns of a head */
+layout(constant_id = 12) const bool NEIGHBOURS = false;
+layout(push_constant) uniform block { attention_step_args step_args; };
+layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
+layout(set = 0, binding = 1) buffer k_source { float k[]; };
+layout(set = 0, binding = 2) buffer v_source { float v[]; };
+layout(set = 0, binding = 1) buffer k_quads { vec4 k4[]; };
+layout(set = 0, binding = 2) buffer v_quads { vec4 v4[]; };
+layout(set = 0, binding = 3) readonly buffer mask_source { float mask[]; };
+layout(set = 0, binding = 4) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 5) coherent buffer parts { float partial[]; };
+layout(set = 0, binding = 5) coherent buffer parts_quads { vec4 partial4[]; };
+layout(set = 0, binding = 6) coherent restrict buffer counts { uint arrivals[]; };
+layout(set = 0, binding = 7) readonly buffer new_k_source { float new_k[]; };
+layout(set = 0, binding = 8) readonly buffer new_v_source { float new_v[]; };
+layout(set = 0, binding = 9) readonly buffer cosines { float cos_table[]; };
+layout(set = 0, binding = 10) readonly buffer sines { float sin_table[]; };
+
+#define args  step_args.attention
+#define table step_args.table
+#include "attention/attention_rotation.glsl"
+DEFINE_ROTATED(rotated_q, q)
+DEFINE_ROTATED(rotated_k, new_k)
+
+#define APPEND
+#include "attention/attention_decode.glsl"

@@ -1,0 +1,173 @@
+/*
+ * A step of attention over caches: new rows of q and k are rotated, those of k and v written into
+ * the caches in place, from each sequence's position on, and
+ *
+ *   y_i = softmax(cap(scale q_i K^T)) V   over cache rows j, p + i - window < j <= p + i
+ *
+ * What a sequence's rows are to see is read from memory, so that one recorded run serves every
+ * position. attention_step_lower.c has the dispatches, attention_step_host.c the oracle. The caches
+ * must be leaves, so that what is written outlives the run. Limits as attention's.
+ */
+#include "op/attention/attention_step.h"
+#include "op/families.h"
+
+#include <math.h>
+#include <string.h>
+
+rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                                  rlxvk_tensor key_cache, rlxvk_tensor value_cache,
+                                  rlxvk_tensor position, rlxvk_tensor cos, rlxvk_tensor sin,
+                                  const rlxvk_attention_step_options *options)
+{
+    attention_step_attributes a;
+    memset(&a, 0, sizeof a);
+    if (options)
+        a.options = *options;
+    rlxvk_tensor operands[] = {q, k, v, key_cache, value_cache, position, cos, sin};
+    /* Without one of the first six a table must not slip into its place. */
+    size_t count = 6;
+    for (size_t i = 0; i < 6; i++)
+        if (!operands[i].id)
+            count = MIN(count, 5);
+    return op_build(g, OP_attention_step, operands, count == 6 ? ARRAY_COUNT(operands) : count, &a);
+}
+
+/* ---- Infer ---- */
+
+static bool is_count(int64_t n, int64_t least, int64_t most)
+{
+    return n >= least && n <= most;
+}
+
+static rlxvk_status check_options(const node *n, rlxvk_attention_step_options *o)
+{
+    if (o->kv_heads == 0)
+        o->kv_heads = o->heads;
+    if (!is_count(o->heads, 1, INT32_MAX) || !is_count(o->kv_heads, 1, o->heads) ||
+        o->heads % o->kv_heads)
+        return op_fail(n, RLXVK_E_ATTR, "heads %lld, kv_heads %lld; kv_heads must divide heads",
+                       (long long)o->heads, (long long)o->kv_heads);
+    if (!is_count(o->head_dim, 1, ATTENTION_MAX_WIDTH))
+        return op_fail(n, RLXVK_E_ATTR, "head_dim %lld; must be 1 to %d", (long long)o->head_dim,
+                       ATTENTION_MAX_WIDTH);
+    bool odd = o->n_rot % 2 || (o->n_rot > 0 && o->head_dim % 2);
+    if (!is_count(o->n_rot, 0, o->head_dim) || odd || (unsigned)o->style > RLXVK_ROPE_GPTJ)
+        return op_fail(
+            n, RLXVK_E_ATTR,
+            "n_rot %lld of head_dim %lld, style %d; both must be even where one rotates, "
+            "n_rot at most head_dim; styles are 0 and 1",
+            (long long)o->n_rot, (long long)o->head_dim, (int)o->style);
+    if (!is_count(o->window, 0, INT32_MAX))
+        return op_fail(n, RLXVK_E_ATTR, "window %lld; it is 0 (all) to 2^31 - 1",
+                       (long long)o->window);
+    if (!(o->softcap >= 0) || !isfinite(o->softcap) || !isfinite(o->score_scale))
+        return op_fail(n, RLXVK_E_ATTR, "score_scale %g, softcap %g; softcap is 0 (off) or more",
+                       (double)o->score_scale, (double)o->softcap);
+    if (o->score_scale == 0)
+        o->score_scale = (float)(1 / sqrt((double)o->head_dim));
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_rows(const rlxvk_graph *g, const node *n,
+                               const rlxvk_attention_step_options *o)
+{
+    const rlxvk_shape *q = input_shape(g, n, STEP_Q), *k = input_shape(g, n, STEP_K);
+    const rlxvk_shape *v = input_shape(g, n, STEP_V);
+    char q_text[SHAPE_TEXT], k_text[SHAPE_TEXT], v_text[SHAPE_TEXT];
+    if (q->rank == 3 && q->dims[2] == o->heads * o->head_dim && k->rank == 3 &&
+        k->dims[0] == q->dims[0] && k->dims[1] == q->dims[1] &&
+        k->dims[2] == o->kv_heads * o->head_dim && shape_equal(k, v))
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "q %s, k %s, v %s; takes [B,n,%lld], and twice [B,n,%lld]",
+                   shape_text(q, q_text), shape_text(k, k_text), shape_text(v, v_text),
+                   (long long)(o->heads * o->head_dim), (long long)(o->kv_heads * o->head_dim));
+}
+
+static rlxvk_status check_caches(const rlxvk_graph *g, const node *n,
+                                 const rlxvk_attention_step_options *o)
+{
+    const rlxvk_shape *keys = input_shape(g, n, STEP_KEYS), *p = input_shape(g, n, STEP_POSITION);
+    int64_t batch = input_shape(g, n, STEP_Q)->dims[0];
+    char keys_text[SHAPE_TEXT], other_text[SHAPE_TEXT];
+    uint32_t first = keys->rank == 4; /* the axis of heads */
+    bool fits = (keys->rank == 3 && batch == 1) || (keys->rank == 4 && keys->dims[0] == batch);
+    if (!fits || keys->dims[first] != o->kv_heads || keys->dims[first + 2] != o->head_dim ||
+        !shape_equal(keys, input_shape(g, n, STEP_VALUES)))
+        return op_fail(n, RLXVK_E_SHAPE, "caches %s and %s; each is [%lld,%lld,R,%lld]",
+                       shape_text(keys, keys_text),
+                       shape_text(input_shape(g, n, STEP_VALUES), other_text), (long long)batch,
+                       (long long)o->kv_heads, (long long)o->head_dim);
+    if (p->rank > 1 || shape_numel(p) != (uint64_t)batch)
+        return op_fail(n, RLXVK_E_SHAPE, "position %s; must be one number for each of %lld",
+                       shape_text(p, other_text), (long long)batch);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_tables(const rlxvk_graph *g, const node *n,
+                                 const rlxvk_attention_step_options *o)
+{
+    const rlxvk_shape *q = input_shape(g, n, STEP_Q);
+    char cos_text[SHAPE_TEXT], sin_text[SHAPE_TEXT];
+    if (n->input_count == 6 && o->n_rot == 0)
+        return RLXVK_OK;
+    if (n->input_count != 8)
+        return op_fail(n, RLXVK_E_ARITY, "n_rot %lld with %u tables; takes cos and sin, or neither",
+                       (long long)o->n_rot, n->input_count - 6u);
+    const rlxvk_shape *cos = input_shape(g, n, STEP_COS), *sin = input_shape(g, n, STEP_SIN);
+    if (shape_equal(cos, sin) && cos->rank == 2 && cos->dims[0] == q->dims[0] * q->dims[1] &&
+        cos->dims[1] >= o->n_rot / 2)
+        return RLXVK_OK;
+    return op_fail(n, RLXVK_E_SHAPE, "cos %s, sin %s; both are [%lld,%lld], or wider",
+                   shape_text(cos, cos_text), shape_text(sin, sin_text),
+                   (long long)(q->dims[0] * q->dims[1]), (long long)o->n_rot / 2);
+}
+
+static rlxvk_status attention_step_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    rlxvk_attention_step_options *o = &((attention_step_attributes *)attributes)->options;
+    rlxvk_dtype dtype = input_dtype(g, n, STEP_Q);
+    rlxvk_status status;
+    TRY(check_options(n, o));
+    TRY(check_rows(g, n, o));
+    TRY(check_caches(g, n, o));
+    TRY(check_tables(g, n, o));
+    for (uint32_t i = STEP_K; i <= STEP_VALUES; i++)
+        TRY(op_require_dtype(g, n, i, dtype, "rows and caches are of one dtype; insert a cast"));
+    TRY(op_require_writable(g, n, STEP_KEYS));
+    TRY(op_require_writable(g, n, STEP_VALUES));
+    n->shape = *input_shape(g, n, STEP_Q);
+    n->dtype = (uint8_t)dtype;
+error:
+    return status;
+}
+
+static uint32_t attention_step_writes(const node *n)
+{
+    (void)n;
+    return 1u << STEP_KEYS | 1u << STEP_VALUES;
+}
+
+/* ---- The family ---- */
+
+static void attention_step_describe(const node *n, text *out)
+{
+    const rlxvk_attention_step_options *o =
+        &((const attention_step_attributes *)n->attributes)->options;
+    text_append(out, " heads=%lld kv_heads=%lld head_dim=%lld n_rot=%lld style=%s score_scale=%g",
+                (long long)o->heads, (long long)o->kv_heads, (long long)o->head_dim,
+                (long long)o->n_rot, o->style == RLXVK_ROPE_GPTJ ? "gptj" : "neox",
+                (double)o->score_scale);
+    if (o->window)
+        text_append(out, " window=%lld", (long long)o->window);
+    if (o->softcap > 0)
+        text_append(out, " softcap=%g", (double)o->softcap);
+}
+
+const op_family attention_step_family = {.name = "attention_step",
+                                         .attribute_size = sizeof(attention_step_attributes),
+                                         .matrix_layout = true,
+                                         .infer = attention_step_infer,
+                                         .writes = attention_step_writes,
+                                         .lower = attention_step_lower,
+                                         .host = attention_step_host,
+                                         .describe = attention_step_describe};

@@ -1,0 +1,31 @@
+/* attention_step's operands and geometry, private to its files. */
+#ifndef RLXVK_ATTENTION_STEP_H
+#define RLXVK_ATTENTION_STEP_H
+
+#include "op/attention/attention.h"
+
+#include <rlxvk_ops_domain.h>
+
+enum attention_step_operand {
+    STEP_Q,
+    STEP_K,
+    STEP_V,
+    STEP_KEYS,
+    STEP_VALUES,
+    STEP_POSITION,
+    STEP_COS,
+    STEP_SIN
+};
+
+/* The options resolved: kv_heads and score_scale not 0. */
+typedef struct attention_step_attributes {
+    rlxvk_attention_step_options options;
+} attention_step_attributes;
+
+/* q and the result by rows, the caches by heads; the position stands in the mask's place. */
+attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache);
+
+rlxvk_status attention_step_lower(lowering *l, uint32_t id);
+rlxvk_status attention_step_host(const host_call *call);
+
+#endif

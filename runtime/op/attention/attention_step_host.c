@@ -1,0 +1,122 @@
+/*
+ * The oracle of attention_step: rows rotated, then written, then an attention over what the caches
+ * hold after that. Tolerance of the rotated rows: that of rope.
+ */
+#include "op/attention/attention_step.h"
+
+#include <math.h>
+
+typedef struct step_reference {
+    const rlxvk_attention_step_options *o;
+    attention_geometry a;
+    const host_tensor *in;
+    float *q, *keys, *values; /* rotated; the caches' new contents */
+    int64_t *first;
+} step_reference;
+
+/* Column d of a head, turned by row `token` of the tables; what its terms add up to without signs
+ * in *out_terms, 0 where it is not turned. */
+static double rotated(const step_reference *r, const float *head, int64_t token, int64_t d,
+                      double *out_terms)
+{
+    int64_t middle = r->o->n_rot / 2;
+    *out_terms = 0;
+    if (d >= r->o->n_rot)
+        return head[d];
+    bool neighbours = r->o->style == RLXVK_ROPE_GPTJ;
+    int64_t pair = neighbours ? d / 2 : d % middle;
+    bool second = neighbours ? d % 2 : d >= middle;
+    int64_t a = neighbours ? 2 * pair : pair, b = neighbours ? 2 * pair + 1 : pair + middle;
+    int64_t at = token * r->in[STEP_COS].node->shape.dims[1] + pair;
+    double c = r->in[STEP_COS].words[at], s = r->in[STEP_SIN].words[at];
+    *out_terms =
+        second ? fabs(head[b] * c) + fabs(head[a] * s) : fabs(head[a] * c) + fabs(head[b] * s);
+    return second ? head[b] * c + head[a] * s : head[a] * c - head[b] * s;
+}
+
+static void rotate_queries(step_reference *r)
+{
+    int64_t heads = r->a.batch * r->a.queries * r->a.heads, width = r->a.width;
+    double terms;
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t d = 0; d < width; d++)
+            r->q[h * width + d] =
+                (float)rotated(r, r->in[STEP_Q].words + h * width, h / r->a.heads, d, &terms);
+}
+
+/* New row `token` into the caches, its results in the call's words from `out` on. */
+static void write_row(step_reference *r, const host_call *call, int64_t out, int64_t token,
+                      int64_t row)
+{
+    int64_t b = token / r->a.queries, width = r->a.width;
+    int64_t cache = r->a.batch * r->a.kv_heads * r->a.keys * width;
+    for (int64_t h = 0; h < r->a.kv_heads; h++)
+        for (int64_t d = 0; d < width; d++) {
+            int64_t from = (token * r->a.kv_heads + h) * width;
+            int64_t to = ((b * r->a.kv_heads + h) * r->a.keys + row) * width + d;
+            double terms, k = rotated(r, r->in[STEP_K].words + from, token, d, &terms);
+            call->out[out + to] = k;
+            call->out[out + cache + to] = r->in[STEP_V].words[from + d];
+            if (call->bound && terms > 0)
+                call->bound[out + to] = 1e-7 + ldexp(8 + 4 * sqrt(2.0), -24) * terms;
+        }
+}
+
+static void write_rows(step_reference *r, const host_call *call, int64_t out)
+{
+    const attention_geometry *a = &r->a;
+    for (int64_t b = 0; b < a->batch; b++) {
+        double first = floor((double)r->in[STEP_POSITION].words[b] + 0.5);
+        r->first[b] = first >= 0 ? (int64_t)fmin(first, 0x1p40) : ATTENTION_IDLE;
+        for (int64_t i = 0; i < a->queries; i++)
+            if (r->first[b] >= 0 && r->first[b] + i < a->keys)
+                write_row(r, call, out, b * a->queries + i, r->first[b] + i);
+    }
+}
+
+static rlxvk_status run(step_reference *r, const host_call *call)
+{
+    const attention_geometry *a = &r->a;
+    const rlxvk_attention_options options = {.mask = r->o->window ? RLXVK_MASK_SLIDING
+                                                                  : RLXVK_MASK_CAUSAL,
+                                             .window = r->o->window,
+                                             .score_scale = r->o->score_scale,
+                                             .softcap = r->o->softcap};
+    int64_t results = a->batch * a->queries * a->heads * a->width;
+    int64_t cache = a->batch * a->kv_heads * a->keys * a->width;
+    for (int64_t e = 0; e < cache; e++) {
+        call->out[results + e] = r->in[STEP_KEYS].words[e];
+        call->out[results + cache + e] = r->in[STEP_VALUES].words[e];
+    }
+    rotate_queries(r);
+    write_rows(r, call, results);
+    for (int64_t e = 0; e < cache; e++) {
+        r->keys[e] = (float)call->out[results + e];
+        r->values[e] = (float)call->out[results + cache + e];
+    }
+    attention_reference reference = {
+        .o = &options, .a = *a, .q = r->q, .k = r->keys, .v = r->values, .first = r->first};
+    return attention_run_reference(call, &reference);
+}
+
+rlxvk_status attention_step_host(const host_call *call)
+{
+    const node *n = call->node;
+    step_reference r = {.o = &((const attention_step_attributes *)n->attributes)->options,
+                        .a = attention_step_geometry(n, &call->inputs[STEP_KEYS].node->shape),
+                        .in = call->inputs};
+    uint64_t cache = shape_numel(&call->inputs[STEP_KEYS].node->shape);
+    rlxvk_status status;
+    r.q = memory_zeroed(shape_numel(&n->shape) + 1, sizeof *r.q);
+    r.keys = memory_zeroed(cache + 1, sizeof *r.keys);
+    r.values = memory_zeroed(cache + 1, sizeof *r.values);
+    r.first = memory_zeroed((size_t)r.a.batch + 1, sizeof *r.first);
+    TRY(r.q && r.keys && r.values && r.first ? RLXVK_OK : status_fail_memory("attention step"));
+    TRY(run(&r, call));
+error:
+    memory_free(r.q);
+    memory_free(r.keys);
+    memory_free(r.values);
+    memory_free(r.first);
+    return status;
+}

@@ -1,0 +1,155 @@
+/*
+ * attention_step in one dispatch where the kernel for few rows takes it, and the device as many
+ * bindings. Else in order: new rows into the caches, queries rotated, an attention over the caches.
+ */
+#include "op/attention/attention_step.h"
+#include "constants/attention.h"
+#include "op/attention/attention_lower.h"
+
+typedef struct step_job {
+    const rlxvk_attention_step_options *o;
+    attention_job attention; /* operands: q, both caches, position, y */
+    operand new_k, new_v, cosines, sines;
+} step_job;
+
+/* Without a rotation no table is read; something has to be bound. */
+static step_job make_job(const lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    step_job j = {.o = &((const attention_step_attributes *)n->attributes)->options,
+                  .new_k = lower_input(l, id, STEP_K),
+                  .new_v = lower_input(l, id, STEP_V)};
+    bool rotates = j.o->n_rot > 0;
+    j.cosines = rotates ? lower_input(l, id, STEP_COS) : j.new_k;
+    j.sines = rotates ? lower_input(l, id, STEP_SIN) : j.new_k;
+    j.attention =
+        (attention_job){.a = attention_step_geometry(n, input_shape(l->graph, n, STEP_KEYS)),
+                        .mask = ATTENTION_POSITION,
+                        .window = (uint32_t)j.o->window,
+                        .scale = j.o->score_scale,
+                        .softcap = j.o->softcap,
+                        .operands = {lower_input(l, id, STEP_Q),
+                                     lower_update(l, n->inputs[STEP_KEYS]),
+                                     lower_update(l, n->inputs[STEP_VALUES]),
+                                     lower_input(l, id, STEP_POSITION), lower_write(l, id)}};
+    return j;
+}
+
+static struct rotation_table table_of(const lowering *l, uint32_t id, const step_job *j)
+{
+    const node *n = graph_node(l->graph, id);
+    if (j->o->n_rot == 0)
+        return (struct rotation_table){0};
+    return (struct rotation_table){j->cosines.offset, j->sines.offset,
+                                   (uint32_t)input_shape(l->graph, n, STEP_COS)->dims[1]};
+}
+
+/* ---- One dispatch ---- */
+
+_Static_assert((int)ATTENTION_STEP_MASK == (int)ATTENTION_DECODE_MASK &&
+                   (int)ATTENTION_STEP_JOIN == (int)ATTENTION_DECODE_JOIN,
+               "attention_decode.glsl has the constants of both");
+
+static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
+{
+    const attention_job *a = &j->attention;
+    attention_set_arguments(&j->attention);
+    struct attention_step_args arguments = {.attention = a->arguments,
+                                            .table = table_of(l, id, j),
+                                            .new_k = j->new_k.offset,
+                                            .new_v = j->new_v.offset};
+    dispatch d = {.kernel = KERNEL_ATTENTION_STEP, .node = id, .variant = a->plan.class->row.name};
+    operand memory[2];
+    rlxvk_status status;
+    j->attention.plan.joins = a->plan.chunk != 0;
+    TRY(attention_join_memory(l, a, memory));
+    operand operands[] = {a->operands[0], a->operands[1], a->operands[2], a->operands[3],
+                          a->operands[4], memory[0],      memory[1],      j->new_k,
+                          j->new_v,       j->cosines,     j->sines};
+    attention_set_rows(a, &d);
+    SET_CONSTANTS(&d, {ATTENTION_STEP_ROTATED, (uint32_t)j->o->n_rot},
+                  {ATTENTION_STEP_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ});
+    lower_groups(l, &d, a->plan.blocks * a->plan.chunks);
+    TRY(lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands)));
+error:
+    return status;
+}
+
+/* ---- In order ---- */
+
+static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
+{
+    const attention_geometry *a = &j->attention.a;
+    const operand *o = j->attention.operands;
+    operand operands[] = {o[1], o[2], o[3], j->new_k, j->new_v, j->cosines, j->sines};
+    uint32_t rows = (uint32_t)(a->batch * a->queries);
+    struct attention_append_args arguments = {.numel = rows * (uint32_t)(a->kv_heads * a->width),
+                                              .rows = (uint32_t)a->queries,
+                                              .heads = (uint32_t)a->kv_heads,
+                                              .width = (uint32_t)a->width,
+                                              .capacity = (uint32_t)a->keys,
+                                              .k_offset = o[1].offset,
+                                              .v_offset = o[2].offset,
+                                              .position_offset = o[3].offset,
+                                              .new_k = j->new_k.offset,
+                                              .new_v = j->new_v.offset,
+                                              .table = table_of(l, id, j)};
+    dispatch d = {.kernel = KERNEL_ATTENTION_APPEND, .node = id};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
+                  {ATTENTION_APPEND_ROTATED, (uint32_t)j->o->n_rot},
+                  {ATTENTION_APPEND_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ});
+    lower_groups(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
+    return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
+}
+
+/* q, the attention's operand, becomes what it is after its rotation. */
+static rlxvk_status emit_rotation(lowering *l, uint32_t id, step_job *j)
+{
+    const attention_geometry *a = &j->attention.a;
+    uint32_t row = (uint32_t)(a->heads * a->width), rows = (uint32_t)(a->batch * a->queries);
+    operand *q = &j->attention.operands[0], rotated;
+    struct rope_args arguments = {.pairs = rows * row / 2,
+                                  .row_pairs = row / 2,
+                                  .head_pairs = (uint32_t)a->width / 2,
+                                  .rotated_pairs = (uint32_t)j->o->n_rot / 2,
+                                  .sequence = (uint32_t)a->queries,
+                                  .batch_rows = (uint32_t)a->queries,
+                                  .table_batch = (uint32_t)a->queries,
+                                  .columns = table_of(l, id, j).columns,
+                                  .x_row = row};
+    rlxvk_status status = RLXVK_OK;
+    if (j->o->n_rot == 0)
+        return status;
+    TRY(lower_temporary(l, sizeof(float) * rows * row, &rotated));
+    TRY(rope_emit(l, id, &arguments, (operand[]){*q, j->cosines, j->sines, rotated},
+                  j->o->style == RLXVK_ROPE_GPTJ, false));
+    *q = rotated;
+    q->access = ACCESS_READ;
+error:
+    return status;
+}
+
+static rlxvk_status emit_in_order(lowering *l, uint32_t id, step_job *j)
+{
+    operand *caches = &j->attention.operands[1];
+    rlxvk_status status;
+    TRY(emit_append(l, id, j));
+    TRY(emit_rotation(l, id, j));
+    caches[0].access = caches[1].access = ACCESS_READ;
+    TRY(attention_job_emit(l, id, &j->attention));
+error:
+    return status;
+}
+
+rlxvk_status attention_step_lower(lowering *l, uint32_t id)
+{
+    step_job j = make_job(l, id);
+    if (j.attention.a.batch == 0 || j.attention.a.queries == 0)
+        return RLXVK_OK;
+    attention_job_plan(l, &j.attention);
+    bool bindable =
+        kernel_find(KERNEL_ATTENTION_STEP)->binding_count <= l->profile->storage_buffers_per_stage;
+    if (bindable && j.attention.plan.class->form == ATTENTION_FORM_ROWS)
+        return emit_step(l, id, &j);
+    return emit_in_order(l, id, &j);
+}

@@ -1,0 +1,171 @@
+/*
+ * Cases of attention_step: heads, kv_heads, head_dim, n_rot, style=neox|gptj, window, score_scale,
+ * softcap; in=q;k;v;keys;values;position;cos;sin. at=0,7,-1 in place of a position: a constant.
+ *
+ * Besides: show=keys or values returns what a cache holds afterwards; twice=1 takes a second step
+ * with the first one's result as q, behind the first one's rows.
+ */
+#include "conform/cases/cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_SEQUENCES 8
+
+static rlxvk_attention_step_options options_of(const case_spec *s)
+{
+    bool neighbours = strcmp(case_word(s, "style", "neox"), "gptj") == 0;
+    return (rlxvk_attention_step_options){.heads = case_integer(s, "heads", 0),
+                                          .kv_heads = case_integer(s, "kv_heads", 0),
+                                          .head_dim = case_integer(s, "head_dim", 0),
+                                          .n_rot = case_integer(s, "n_rot", 0),
+                                          .style = neighbours ? RLXVK_ROPE_GPTJ : RLXVK_ROPE_NEOX,
+                                          .window = case_integer(s, "window", 0),
+                                          .score_scale = (float)case_real(s, "score_scale", 0),
+                                          .softcap = (float)case_real(s, "softcap", 0)};
+}
+
+static rlxvk_tensor position_of(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs,
+                                int64_t rows_before)
+{
+    int32_t at[MOST_SEQUENCES];
+    float values[MOST_SEQUENCES];
+    size_t count = case_integers(s, "at", at, MOST_SEQUENCES);
+    if (count == 0)
+        return case_tensor(s, inputs, "position");
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)(at[i] + rows_before);
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE((int64_t)count), values,
+                          count * sizeof *values);
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    static const char *const names[] = {"q", "k", "v", "keys", "values", "cos", "sin"};
+    rlxvk_attention_step_options options = options_of(s);
+    const char *show = case_word(s, "show", "y");
+    rlxvk_tensor o[COUNT(names)], y;
+    for (size_t i = 0; i < COUNT(names); i++)
+        o[i] = case_tensor(s, inputs, names[i]);
+    y = rlxvk_attention_step(g, o[0], o[1], o[2], o[3], o[4], position_of(g, s, inputs, 0), o[5],
+                             o[6], &options);
+    if (case_integer(s, "twice", 0))
+        y = rlxvk_attention_step(g, y, o[1], o[2], o[3], o[4],
+                                 position_of(g, s, inputs, rlxvk_tensor_shape(g, o[0]).dims[1]),
+                                 o[5], o[6], &options);
+    if (!y.id)
+        return y;
+    return strcmp(show, "keys") == 0 ? o[3] : strcmp(show, "values") == 0 ? o[4] : y;
+}
+
+typedef struct step_case {
+    int batch, rows, heads, kv_heads, width, rotated;
+    const char *style;
+    int capacity;
+    const char *at, *more;
+} step_case;
+
+static void add(case_list *list, const step_case *c, const char *show)
+{
+    char tables[128] = "";
+    if (c->rotated)
+        snprintf(tables, sizeof tables, ";cos:f32:%dx%d:unit;sin:f32:%dx%d:unit",
+                 c->batch * c->rows, c->width / 2, c->batch * c->rows, c->width / 2);
+    case_add(list,
+             "attention_step heads=%d kv_heads=%d head_dim=%d n_rot=%d style=%s at=%s %s %s "
+             "in=q:f32:%dx%dx%d:unit;k:f32:%dx%dx%d:unit;v:f32:%dx%dx%d:unit;"
+             "keys:f32:%dx%dx%dx%d:unit;values:f32:%dx%dx%dx%d:unit%s",
+             c->heads, c->kv_heads, c->width, c->rotated, c->style, c->at, c->more, show, c->batch,
+             c->rows, c->heads * c->width, c->batch, c->rows, c->kv_heads * c->width, c->batch,
+             c->rows, c->kv_heads * c->width, c->batch, c->kv_heads, c->capacity, c->width,
+             c->batch, c->kv_heads, c->capacity, c->width, tables);
+}
+
+/* Of a kv head with four rows or more, software drivers take 256 keys a chunk; with one, 1,024. */
+static const step_case cases[] = {
+    {1, 1, 4, 4, 64, 64, "gptj", 40, "0", ""},
+    {1, 1, 4, 4, 64, 64, "gptj", 40, "17", ""},
+    {1, 1, 4, 4, 64, 64, "neox", 40, "39", ""},
+    {1, 1, 4, 4, 64, 64, "neox", 40, "40", ""},
+    {1, 1, 4, 4, 64, 64, "neox", 40, "1000", "window=5"},
+    {1, 1, 4, 4, 64, 64, "neox", 40, "-1", ""},
+    {1, 1, 4, 2, 64, 0, "neox", 40, "17", ""},
+    {3, 1, 4, 1, 64, 32, "neox", 700, "0,699,254", ""},
+    {3, 1, 4, 1, 64, 32, "gptj", 700, "255,256,257", ""},
+    {3, 1, 4, 1, 64, 32, "gptj", 700, "-7,511,512", "window=100"},
+    {2, 2, 4, 1, 64, 64, "neox", 700, "255,-2", ""},
+    {2, 2, 4, 1, 64, 64, "gptj", 700, "254,699", "softcap=2"},
+    {2, 5, 4, 1, 64, 64, "gptj", 700, "253,697", ""},
+    {2, 5, 4, 1, 64, 64, "neox", 700, "510,0", "window=3"},
+    {2, 5, 4, 1, 64, 64, "neox", 700, "510,600", "window=300 score_scale=0.5"},
+    {1, 8, 4, 1, 64, 64, "neox", 700, "400", ""},
+    {1, 1, 8, 1, 128, 128, "gptj", 600, "599", ""},
+    {1, 1, 16, 1, 128, 128, "neox", 600, "555", ""},
+    {1, 5, 16, 1, 64, 64, "gptj", 600, "400", "softcap=30"},
+    {2, 2, 8, 2, 80, 80, "neox", 300, "290,3", ""},
+    {2, 1, 4, 2, 6, 4, "neox", 50, "20,49", ""},
+    {2, 2, 4, 2, 6, 6, "gptj", 50, "20,49", ""},
+    {3, 5, 4, 2, 6, 2, "neox", 50, "20,46,-5", ""},
+    {2, 5, 8, 1, 6, 6, "neox", 900, "777,255", "window=600"},
+    {2, 1, 2, 2, 64, 64, "neox", 2500, "1023,2499", ""},
+    {1, 2, 1, 1, 256, 256, "neox", 1100, "1030", ""},
+    {1, 3, 3, 1, 7, 0, "gptj", 9, "5", ""},
+    {2, 33, 4, 2, 64, 64, "neox", 100, "0,50", ""},
+    {2, 33, 4, 2, 64, 64, "gptj", 100, "67,80", ""},
+    {3, 33, 4, 1, 64, 32, "neox", 300, "-1,99,260", "window=20"},
+    {2, 33, 2, 2, 80, 80, "gptj", 70, "10,20", "softcap=5"},
+    {2, 33, 2, 1, 6, 4, "neox", 70, "10,35", ""},
+    {1, 33, 4, 4, 128, 128, "gptj", 200, "100", ""},
+    {1, 33, 1, 1, 64, 0, "neox", 17000, "16980", ""},
+    {2, 1, 4, 1, 64, 32, "neox", 700, "300,20", "twice=1 within=1e-6"},
+    {2, 5, 4, 1, 64, 64, "gptj", 700, "250,680", "twice=1 within=1e-6"},
+    {1, 33, 4, 1, 64, 64, "gptj", 100, "20", "twice=1 within=1e-6"},
+    {1, 1, 2, 1, 64, 64, "gptj", 0, "0", ""},
+    {0, 1, 2, 1, 64, 0, "gptj", 10, "0", "expect=E_SHAPE"},
+    {2, 1, 2, 1, 64, 0, "gptj", 10, "0", "expect=E_SHAPE"},
+    {1, 1, 3, 2, 64, 0, "gptj", 10, "0", "expect=E_ATTR"},
+    {1, 1, 2, 1, 64, 66, "gptj", 10, "0", "expect=E_ATTR"},
+    {1, 1, 2, 1, 7, 4, "gptj", 10, "0", "expect=E_ATTR"},
+};
+
+static void generate(case_list *list)
+{
+    static const char *const shows[] = {"", "show=keys", "show=values"};
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (size_t k = 0; k < (strstr(cases[i].more, "expect") ? 1 : COUNT(shows)); k++)
+            add(list, &cases[i], shows[k]);
+    static const char *const lines[] = {
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:constant:7.5",
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:scalar:constant:7.4",
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:constant:-0.5",
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:constant:-0.6",
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:constant:nan",
+        "window=9 in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:constant:inf",
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:constant:1e20",
+        "in=q:f32:1x2x16;k:f32:1x2x8;v:f32:1x2x8;keys:f32:1x20x8:constant:nan;"
+        "values:f32:1x20x8:constant:inf;position:i32:1:zero",
+        "in=q:f32:1x12x16;k:f32:1x12x8;v:f32:1x12x8;keys:f32:1x20x8:constant:nan;"
+        "values:f32:1x20x8:constant:inf;position:f32:1:zero",
+        "in=q:f32:1x0x16;k:f32:1x0x8;v:f32:1x0x8;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:zero",
+        "n_rot=4 expect=E_ARITY in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;"
+        "values:f32:1x20x8;position:f32:1:zero",
+        "expect=E_SHAPE in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x4;"
+        "values:f32:1x20x4;position:f32:1:zero"};
+    for (size_t k = 0; k < COUNT(shows); k++)
+        for (size_t i = 0; i < COUNT(lines); i++)
+            if (k == 0 || !strstr(lines[i], "expect"))
+                case_add(list, "attention_step heads=2 kv_heads=1 head_dim=8 %s %s", shows[k],
+                         lines[i]);
+}
+
+static const char *const rows[] = {"attention_step", NULL};
+
+const case_family attention_step_cases = {.rows = rows, .build = build, .generate = generate};
