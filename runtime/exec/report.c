@@ -73,6 +73,8 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
     uint32_t host = (uint32_t)p->host_step_count;
     *out_report = (rlxvk_plan_report){
         .dispatches = (uint32_t)p->schedule.steps.count - host,
+        .loops = (uint32_t)p->plan.loops.count,
+        .executed_dispatches = program_executed(p),
         .barriers = p->plan.barrier_count,
         .host_steps = host,
         .segments = (uint32_t)p->plan.segments.count,

@@ -3,6 +3,9 @@
  * liveness (place.c). Addresses run over the concatenation of equal blocks and no value straddles a
  * block edge.
  *
+ * What a loop's step reads before any step of it has written it, from before the loop or from the
+ * step before, lives as long as the loop.
+ *
  * In place: where a family allows it and an operand dies at the very step that first writes the
  * result, both share one placement (a "group").
  */
@@ -60,6 +63,27 @@ static void mark_live(const schedule *s, plan *p)
 static void pin(plan *p, uint32_t root, uint8_t class)
 {
     p->slots[root].class = class;
+}
+
+/* Whether a value's first touch, in this step, finds something there: of one that is touched by
+ * several steps, as working memory of a single one begins with nothing. */
+static bool found_there(const slot *v, uint32_t index, const operand *o)
+{
+    return v->first == index && v->last > index && (o->access & ACCESS_READ);
+}
+
+static void stretch_over_loop(const schedule *s, const schedule_loop *l, plan *p)
+{
+    uint32_t last = l->first + l->count - 1;
+    operand o;
+    for (uint32_t i = l->first; i <= last; i++)
+        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++) {
+            slot *v = &p->slots[o.value];
+            if (v->first >= l->first && !found_there(v, i, &o))
+                continue;
+            v->first = MIN(v->first, l->first);
+            v->last = MAX(v->last, last);
+        }
 }
 
 /* What must outlive a run, or is there before its first step, is pinned: liveness by steps knows
@@ -183,6 +207,18 @@ static void try_in_place(layout *l, uint32_t id, uint32_t operand_id)
         l->group[to] = find_group(l, from);
 }
 
+/* A slot that lives as long as a loop is needed in its next round, whichever step is its last. */
+static bool outlives_round(const layout *l, uint32_t root, uint32_t index)
+{
+    bool outlives = false;
+    for (size_t i = 0; i < l->s->loops.count && !outlives; i++) {
+        const schedule_loop *at = &l->s->loops.items[i];
+        outlives = index - at->first < at->count && l->p->slots[root].first <= at->first &&
+                   l->p->slots[root].last >= at->first + at->count - 1;
+    }
+    return outlives;
+}
+
 static void group_in_place(layout *l)
 {
     for (uint32_t i = 0; i < l->s->steps.count; i++) {
@@ -191,7 +227,8 @@ static void group_in_place(layout *l)
         const op_family *family = node_row(n)->family;
         uint32_t mask = family->in_place && !at->host ? family->in_place(l->s->graph, n) : 0;
         for (uint32_t k = 0; k < n->input_count && k < 32; k++)
-            if ((mask >> k & 1) && others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
+            if ((mask >> k & 1) && !outlives_round(l, l->s->values.items[n->inputs[k]].root, i) &&
+                others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
                 try_in_place(l, at->node, n->inputs[k]);
     }
 }
@@ -290,6 +327,8 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
     }
     if (status == RLXVK_OK) {
         mark_live(s, p);
+        for (size_t i = 0; i < s->loops.count; i++)
+            stretch_over_loop(s, &s->loops.items[i], p);
         choose_classes(s, options, p);
         status = place_pinned(&l);
     }
