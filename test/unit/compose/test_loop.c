@@ -54,6 +54,13 @@ static uint32_t roll(dice *d, uint32_t below)
     return (uint32_t)(d->state >> 33) % below;
 }
 
+static rlxvk_tensor param(rlxvk_graph *g, const char *name)
+{
+    uint32_t id = op_find_param(g, name);
+    return id != NODE_NONE ? tensor_of(g, id)
+                           : rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(COLUMNS, COLUMNS));
+}
+
 /* Of the values so far, all of 3x4 and about as large as the inputs. */
 static rlxvk_tensor random_node(rlxvk_graph *g, dice *d, const rlxvk_tensor *values, size_t count)
 {
@@ -70,10 +77,7 @@ static rlxvk_tensor random_node(rlxvk_graph *g, dice *d, const rlxvk_tensor *val
         return rlxvk_softmax(g, a, axis);
     case 4:
         return rlxvk_where(g, rlxvk_lt(g, a, b), a, rlxvk_neg(g, b));
-    case 5:
-        return rlxvk_tanh(g, rlxvk_matmul(g, a,
-                                          rlxvk_param(g, roll(d, 2) ? "w" : "v", RLXVK_F32,
-                                                      RLXVK_SHAPE(COLUMNS, COLUMNS))));
+    case 5: return rlxvk_tanh(g, rlxvk_matmul(g, a, param(g, roll(d, 2) ? "w" : "v")));
     case 6:
         return rlxvk_reverse(g, a, &axis, 1);
     case 7:
