@@ -174,6 +174,8 @@ typedef struct op_family {
     bool straight_through; /* gradients flow through the result although it is of integers */
     bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
     bool waits;        /* as a view: who reads it comes after operand 1, which is not read itself */
+    bool elementwise;  /* one dispatch, in which only who writes an element reads what was there */
+    bool replaces;     /* with two operands: the first becomes a copy of the second */
     bool opens_loop;   /* the nodes from behind this one to the one that closes it are a loop */
     bool skips;        /* indices below 0 are in order (index_limit): they leave something out */
 

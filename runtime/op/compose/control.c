@@ -48,7 +48,7 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
         !inlining_writes_nothing(g, else_body, "if: else") ||
         !inlining_tensors_given(g, captures, count, "if") ||
         !inlining_tensors_given(g, &predicate, 1, "if") ||
-        !inlining_rounds_fit(g, "if", 1, then_body->nodes.count + else_body->nodes.count) ||
+        !inlining_rounds_fit(g, "if", 1, then_body->nodes.count + else_body->nodes.count, "") ||
         !inlining_once(g, then_body, "if: then", captures, &a) ||
         !inlining_once(g, else_body, "if: else", captures, &b) ||
         !inlining_same_kind(g, a, b, "if: the branches differ"))
@@ -110,9 +110,9 @@ void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph
         while_fits(g, condition, body, carried, count)) {
         uint64_t nodes = condition->nodes.count + body->nodes.count + count + 5;
         const rlxvk_graph *const bodies[] = {condition, body};
-        bool replays = replay_suits(g, max_iterations, nodes, bodies, carried, count);
+        bool replays = replay_suits(g, "while", max_iterations, nodes, bodies, carried, count, 0);
         memmove(out_values, carried, count * sizeof *carried);
-        if (inlining_rounds_fit(g, "while", replays ? 1 : max_iterations, nodes))
+        if (g->status == RLXVK_OK)
             (replays ? replay_while : unroll_while)(g, condition, body, max_iterations, out_values,
                                                     count);
     }
@@ -215,8 +215,9 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
         return RLXVK_NONE;
     uint64_t nodes = body->nodes.count + 2 * count + 2;
     const rlxvk_graph *const bodies[2] = {body};
-    bool replays = replay_suits(g, (uint64_t)o.length, nodes, bodies, values, count);
-    if (!inlining_rounds_fit(g, "scan", replays ? 1 : (uint64_t)o.length, nodes))
+    bool replays = replay_suits(g, "scan", (uint64_t)o.length, nodes, bodies, values, count,
+                                o.broadcast_count);
+    if (g->status != RLXVK_OK)
         return RLXVK_NONE;
     return (replays ? replay_scan : unroll_scan)(g, body, values, count, &o);
 }

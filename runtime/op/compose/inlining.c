@@ -136,15 +136,16 @@ bool inlining_tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t 
     return g->status == RLXVK_OK;
 }
 
-bool inlining_rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes)
+bool inlining_rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes,
+                         const char *why)
 {
     uint64_t total;
     if (!size_multiply(rounds, nodes, &total) || total > INLINING_MOST_NODES - g->inlined)
         composite_fail(g, what, RLXVK_E_TOO_LARGE,
                        "%llu rounds of %llu nodes, and %llu of earlier bodies; at most %u "
-                       "in all",
+                       "in all%s",
                        (unsigned long long)rounds, (unsigned long long)nodes,
-                       (unsigned long long)g->inlined, INLINING_MOST_NODES);
+                       (unsigned long long)g->inlined, INLINING_MOST_NODES, why);
     else
         g->inlined += total;
     return g->status == RLXVK_OK;
@@ -213,7 +214,7 @@ bool inlining_call(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
                    const rlxvk_tensor *inputs, size_t count, rlxvk_tensor *outputs)
 {
     return inlining_tensors_given(g, inputs, count, what) &&
-           inlining_rounds_fit(g, what, 1, body->nodes.count) &&
+           inlining_rounds_fit(g, what, 1, body->nodes.count, "") &&
            inlining_once(g, body, what, inputs, outputs);
 }
 

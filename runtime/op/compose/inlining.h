@@ -30,8 +30,10 @@ bool inlining_body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *wha
 bool inlining_writes_nothing(rlxvk_graph *g, const rlxvk_graph *body, const char *what);
 bool inlining_tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t count,
                             const char *what);
-/* Counts what is about to be inlined, with all that earlier calls inlined into the graph. */
-bool inlining_rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes);
+/* Counts what is about to be inlined, with all that earlier calls inlined into the graph. `why`:
+ * the end of the error's sentence. */
+bool inlining_rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes,
+                         const char *why);
 bool inlining_same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char *what);
 
 /* outputs = body(inputs), of a body that fits, checked and counted. */

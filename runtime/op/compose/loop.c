@@ -314,6 +314,8 @@ static rlxvk_status loop_update_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     operand target = lower_update(l, n->inputs[0]), value = lower_input(l, id, 1);
     bool stores = n->input_count == 3;
+    if (!stores && value.value == target.value && value.first == target.first)
+        return RLXVK_OK; /* produced there, or handed on as it is */
     return emit_row(l, stores ? LOOP_ROW_STORE : LOOP_ROW_COPY, word_count(l, &value, n->inputs[1]),
                     stores ? lower_input(l, id, 2) : value, value, target, loop_of(n));
 }
@@ -337,6 +339,7 @@ static rlxvk_status loop_update_host(const host_call *call)
 
 const op_family loop_update_family = {.name = "loop_update",
                                       .attribute_size = sizeof(loop_attributes),
+                                      .replaces = true,
                                       .pairs = true,
                                       .infer = loop_update_infer,
                                       .view = first_operand_view,

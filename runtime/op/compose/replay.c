@@ -38,25 +38,37 @@ rlxvk_tensor replay_truth(rlxvk_graph *g, rlxvk_tensor t)
 
 /* ---- What can be replayed ---- */
 
-/* A body that writes a leaf, which a view from before the loop would see change, or that must be
- * looked at after every step, is unrolled. */
-static bool node_suits(const rlxvk_graph *body, uint32_t id)
+/* What in a body writes a leaf, which a view from before the loop would see change, or must be
+ * looked at after every step; NULL: nothing. */
+static const char *find_unsuited(const rlxvk_graph *body)
 {
-    const node *n = graph_node(body, id);
-    return !node_has_effect(body, n) && !node_row(n)->family->singular_flags;
+    const char *row = NULL;
+    for (uint32_t id = 0; id < body->nodes.count && !row; id++) {
+        const node *n = graph_node(body, id);
+        if (node_has_effect(body, n) || node_row(n)->family->singular_flags)
+            row = node_row(n)->name;
+    }
+    return row;
 }
 
-bool replay_suits(const rlxvk_graph *g, uint64_t rounds, uint64_t nodes,
-                  const rlxvk_graph *const bodies[2], const rlxvk_tensor *values, size_t count)
+bool replay_suits(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes,
+                  const rlxvk_graph *const bodies[2], const rlxvk_tensor *values, size_t count,
+                  size_t fixed)
 {
     uint64_t total, limit = g->unroll_nodes ? g->unroll_nodes : REPLAY_UNROLL_NODES;
     bool suits = rounds > 1 && (!size_multiply(rounds, nodes, &total) || total > limit);
+    char why[96] = "";
+    text t = {why, sizeof why, 0};
+    for (int b = 0; b < 2 && bodies[b] && suits; b++) {
+        const char *row = find_unsuited(bodies[b]);
+        if (row)
+            text_append(&t, "; a body with %s is not replayed", row);
+    }
     for (size_t i = 0; i < count && suits; i++)
-        suits = op_node_storage(g, values[i].id - 1) != STORAGE_RAW;
-    for (int b = 0; b < 2 && bodies[b]; b++)
-        for (uint32_t id = 0; id < bodies[b]->nodes.count && suits; id++)
-            suits = node_suits(bodies[b], id);
-    return suits;
+        if ((i == 0 || i > fixed) && !*why && op_node_storage(g, values[i].id - 1) == STORAGE_RAW)
+            text_append(&t, "; value %zu is bytes, which is not replayed: cast it to F32", i);
+    suits = suits && !*why;
+    return inlining_rounds_fit(g, what, suits ? 1 : rounds, nodes, why) && suits;
 }
 
 /* ---- One body ---- */

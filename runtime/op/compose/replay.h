@@ -7,9 +7,12 @@
 #define REPLAY_UNROLL_NODES 4096u /* rounds of no more nodes in all are unrolled; the default */
 
 /* Whether rounds of so many nodes, of these bodies, replay: they are many, and nothing in them
- * needs a node of its own in every round. `values`: what is carried and what is sliced. */
-bool replay_suits(const rlxvk_graph *g, uint64_t rounds, uint64_t nodes,
-                  const rlxvk_graph *const bodies[2], const rlxvk_tensor *values, size_t count);
+ * needs a node of its own in every round. `values`: what is carried or sliced, but for `fixed` of
+ * them behind the first. Counts what
+ * is to be inlined; false with the graph failed where that is too much. */
+bool replay_suits(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes,
+                  const rlxvk_graph *const bodies[2], const rlxvk_tensor *values, size_t count,
+                  size_t fixed);
 
 /* As rlxvk_scan, of arguments that are checked. */
 rlxvk_tensor replay_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
