@@ -207,18 +207,6 @@ static void try_in_place(layout *l, uint32_t id, uint32_t operand_id)
         l->group[to] = find_group(l, from);
 }
 
-/* A slot that lives as long as a loop is needed in its next round, whichever step is its last. */
-static bool outlives_round(const layout *l, uint32_t root, uint32_t index)
-{
-    bool outlives = false;
-    for (size_t i = 0; i < l->s->loops.count && !outlives; i++) {
-        const schedule_loop *at = &l->s->loops.items[i];
-        outlives = index - at->first < at->count && l->p->slots[root].first <= at->first &&
-                   l->p->slots[root].last >= at->first + at->count - 1;
-    }
-    return outlives;
-}
-
 static void group_in_place(layout *l)
 {
     for (uint32_t i = 0; i < l->s->steps.count; i++) {
@@ -227,8 +215,7 @@ static void group_in_place(layout *l)
         const op_family *family = node_row(n)->family;
         uint32_t mask = family->in_place && !at->host ? family->in_place(l->s->graph, n) : 0;
         for (uint32_t k = 0; k < n->input_count && k < 32; k++)
-            if ((mask >> k & 1) && !outlives_round(l, l->s->values.items[n->inputs[k]].root, i) &&
-                others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
+            if ((mask >> k & 1) && others_agree(l, n, mask, l->s->values.items[n->inputs[k]].root))
                 try_in_place(l, at->node, n->inputs[k]);
     }
 }
