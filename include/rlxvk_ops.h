@@ -478,10 +478,10 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
  * with the same results bit for bit, unless it writes params or inputs in place, solves linear
  * systems, or carries or slices bytes (U8, I8 leaves). More than 1,000,000 nodes of all bodies
  * inlined into a graph, nodes of bodies inside them included, is E_TOO_LARGE; so are more than 2^30
- * rounds. A gradient through a replayed loop unrolls it (E_UNSUPPORTED beyond those nodes). Random
- * ops in a body draw anew each time. E_ARITY: another number of inputs or outputs than values;
- * E_SHAPE: a value of another shape or dtype than what it binds to; E_ATTR: a graph as its own
- * body. An error that sticks to a body comes to the graph. */
+ * rounds that slice, save rows or draw random numbers. A gradient through a replayed loop unrolls
+ * it (E_UNSUPPORTED beyond those nodes). Random ops in a body draw anew each time. E_ARITY: another
+ * number of inputs or outputs than values; E_SHAPE: a value of another shape or dtype than what it
+ * binds to; E_ATTR: a graph as its own body. An error that sticks to a body comes to the graph. */
 
 /* body(inputs): one tensor for each of its outputs. After an error they are RLXVK_NONE. */
 void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,

@@ -99,20 +99,25 @@ uint64_t program_executed(const program *p)
     return sum;
 }
 
+/* Of what is recorded of a segment, but for what is left of groups. */
+static uint64_t program_replays(const program *p, uint32_t segment)
+{
+    return divide_up(program_times(p, segment), p->plan.segments.items[segment].rounds);
+}
+
 uint32_t program_submissions(const program *p)
 {
     uint64_t replays = 0, hosts = 0, looks = 0, runs = 0;
     for (uint32_t i = 0; i < p->plan.segments.count; i++) {
         const segment *g = &p->plan.segments.items[i];
-        *(g->host ? &hosts : &replays) += divide_up(program_times(p, i), g->rounds);
+        *(g->host ? &hosts : &replays) += program_replays(p, i);
         runs += !g->host;
     }
     if (p->plan.loops.count == 0)
         return (uint32_t)runs;
     for (size_t i = 0; i < p->plan.loops.count; i++)
-        looks += p->plan.loops.items[i].stop != NODE_NONE
-                     ? program_times(p, p->plan.loops.items[i].first)
-                     : 0;
+        if (p->plan.loops.items[i].stop != NODE_NONE)
+            looks += program_replays(p, p->plan.loops.items[i].first);
     return (uint32_t)MIN(replays / QUEUE_BATCH_LOOPS + hosts + looks + 1, UINT32_MAX);
 }
 

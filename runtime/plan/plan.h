@@ -57,7 +57,7 @@ typedef struct plan_loop {
 
 /* A loop of dispatches alone is recorded in groups of so many rounds, and of no more dispatches. */
 #define PLAN_GROUP_ROUNDS     256
-#define PLAN_GROUP_DISPATCHES 4096
+#define PLAN_GROUP_DISPATCHES 1024
 
 typedef struct plan_options {
     uint64_t max_block_bytes, max_binding_bytes, alignment;

@@ -357,9 +357,10 @@ static rlxvk_status loop_end_infer(const rlxvk_graph *g, node *n, void *attribut
     TRY(require_op(g, n, 0, OP_loop_begin));
     for (uint32_t i = 1; i < n->input_count; i++)
         TRY(require_op(g, n, i, OP_loop_update));
-    if (a->steps < 1 || a->steps > LOOP_MOST_STEPS || a->rows < 0 || a->rows > a->steps)
-        return op_fail(n, RLXVK_E_TOO_LARGE, "%lld steps, %lld rows; at most %d steps",
-                       (long long)a->steps, (long long)a->rows, LOOP_MOST_STEPS);
+    int64_t most = a->counted ? LOOP_MOST_COUNTED : UINT32_MAX;
+    if (a->steps < 1 || a->steps > most || a->rows < 0 || a->rows > a->steps)
+        return op_fail(n, RLXVK_E_TOO_LARGE, "%lld steps, %lld rows; at most %lld steps",
+                       (long long)a->steps, (long long)a->rows, (long long)most);
     (void)take_first(g, n);
 error:
     return status;

@@ -24,7 +24,7 @@ typedef struct loop_attributes {
     uint64_t counted; /* loop_end: somebody reads the clock */
 } loop_attributes;
 
-#define LOOP_MOST_STEPS (1 << 30)
+#define LOOP_MOST_COUNTED (1 << 30) /* steps, where somebody reads the clock */
 
 /* Whether the carry after step t is saved as a row: those of ceil((k + 1) steps / rows) - 1. */
 static inline bool loop_saves(int64_t steps, int64_t rows, int64_t t)

@@ -261,6 +261,7 @@ static void check_mode(const scheme *s, const rlxvk_graph *unrolled, const rlxvk
 
 static void test_random_bodies(void **state)
 {
+    static const char *const rows[] = {"sin", "softmax", "matmul", "loop_update"};
     static const struct {
         const char *name;
         rlxvk_compile_options options;
@@ -273,6 +274,8 @@ static void test_random_bodies(void **state)
         {"keep all", {.check_plan = RLXVK_ON, .keep_all = RLXVK_ON}},
         {"profiled", {.check_plan = RLXVK_ON, .profile = RLXVK_ON}},
         {"host", {.check_plan = RLXVK_ON, .force_host = RLXVK_ON}},
+        {"some on the host",
+         {.check_plan = RLXVK_ON, .regions = RLXVK_OFF, .host_ops = rows, .host_op_count = 4}},
     };
     const char *seeds = getenv("RLXVK_TEST_LOOP_SEEDS");
     uint64_t most = seeds ? strtoull(seeds, NULL, 10) : 120;
