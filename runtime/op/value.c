@@ -205,11 +205,11 @@ rlxvk_status value_map_create(const rlxvk_graph *g, bool keep_all, value_map *ou
     placement *places = memory_zeroed(count + 1, sizeof *places);
     uint32_t *words = memory_zeroed(5 * count + 1, sizeof *words);
     bool *half = memory_zeroed(2 * count + 1, sizeof *half);
-    carrying c = {words + 2 * count, words + 3 * count, words + 4 * count, half + count};
     if (!map.items || !places || !words || !half) {
         status = status_fail_memory("value map");
         value_map_destroy(&map);
     } else {
+        carrying c = {words + 2 * count, words + 3 * count, words + 4 * count, half + count};
         count_uses(g, words);
         place_views(g, places);
         if (!keep_all)

@@ -366,7 +366,7 @@ static void test_long_loops_take_no_more(void **state)
     run_counting(c, out, 2);
     assert_true(out[0] == (float)steps && out[1] == (float)(steps + 5));
     rlxvk_plan_report z = plan_of(c);
-    assert_true(z.submissions > before + 1);
+    assert_true(z.submissions > before + (steps >= 20000));
     assert_true(z.submissions <= before + z.submissions_per_run);
     expect_ok(rlxvk_executable_run_time(c, &microseconds));
     assert_true(microseconds > (double)steps * 0.01);
