@@ -69,7 +69,7 @@ static rlxvk_status execute_range(rlxvk_executable *e, uint32_t first, uint32_t 
 static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop)
 {
     const plan_loop *l = &e->program->plan.loops.items[loop];
-    uint32_t group = e->program->plan.segments.items[l->first].rounds;
+    uint32_t group = l->inner ? 1 : e->program->plan.segments.items[l->first].rounds;
     uint64_t groups = l->times / group, next_look = 1;
     bool goes_on = true;
     rlxvk_status status = RLXVK_OK;
@@ -83,7 +83,7 @@ static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop)
         TRY(look(e, loop, &goes_on));
         next_look = i + 1 + MIN(i + 1, MOST_GROUPS_UNSEEN);
     }
-    if (goes_on && l->times % group)
+    if (goes_on && group > 1 && e->rests[l->first])
         TRY(add_commands(e, e->rests[l->first]));
 error:
     return status;

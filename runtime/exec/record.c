@@ -103,20 +103,13 @@ error:
     return status;
 }
 
-/* The loop that a segment of several rounds is; its times are no less. */
-static uint32_t rounds_left(const plan *p, uint32_t index)
-{
-    const segment *g = &p->segments.items[index];
-    return g->rounds > 1 ? (uint32_t)(p->loops.items[g->opens - 1].times % g->rounds) : 0;
-}
-
 rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
 {
     const plan *p = &e->program->plan;
     rlxvk_status status;
     TRY(record_rounds(e, index, e->segments[index], p->segments.items[index].rounds));
     if (e->rests[index])
-        TRY(record_rounds(e, index, e->rests[index], rounds_left(p, index)));
+        TRY(record_rounds(e, index, e->rests[index], p->segments.items[index].rest));
 error:
     return status;
 }
@@ -133,7 +126,7 @@ static rlxvk_status record_segments(rlxvk_executable *e)
         if (e->program->plan.segments.items[i].host)
             continue;
         TRY(command_buffers_allocate(e->device, e->pool, 1, &e->segments[i]));
-        if (rounds_left(&e->program->plan, i))
+        if (e->program->plan.segments.items[i].rest)
             TRY(command_buffers_allocate(e->device, e->pool, 1, &e->rests[i]));
         TRY(record_segment(e, i));
     }

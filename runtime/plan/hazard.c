@@ -81,8 +81,10 @@ static rlxvk_status plan_loops(const schedule *s, plan *p)
         segment *at = &p->segments.items[first];
         plan_loop l = {first, end - first, from->times, from->stop, at->opens};
         uint32_t rounds = MIN(PLAN_GROUP_DISPATCHES / from->count, PLAN_GROUP_ROUNDS);
-        if (l.count == 1 && !at->host && !l.inner)
+        if (l.count == 1 && !at->host && !l.inner) {
             at->rounds = (uint32_t)MIN(MAX(rounds, 1), from->times);
+            at->rest = (uint32_t)(from->times % at->rounds);
+        }
         at->opens = i + 1;
         if (!VECTOR_PUSH(&p->loops, l))
             return status_fail_memory("loops");
@@ -100,7 +102,7 @@ static rlxvk_status plan_segments(const schedule *s, plan *p)
         segment *last = p->segments.count ? &p->segments.items[p->segments.count - 1] : NULL;
         if (last && !host && !last->host && !schedule_loop_edge(s, i))
             last->count++;
-        else if (!VECTOR_PUSH(&p->segments, ((segment){i, 1, host, hosts, 0, 1})))
+        else if (!VECTOR_PUSH(&p->segments, ((segment){i, 1, host, hosts, 0, 1, 0})))
             return status_fail_memory("segments");
         hosts += host;
     }

@@ -44,7 +44,8 @@ typedef struct segment {
     bool host;
     uint32_t hosts_before; /* segments of one host step each before it */
     uint32_t opens;        /* the outermost loop that begins with it, + 1; 0: none */
-    uint32_t rounds;       /* more than 1: it is a whole loop, recorded so many times over */
+    uint32_t rounds, rest; /* more than 1: it is a whole loop, recorded so many times over; and the
+                            * rounds that are left of such groups */
 } segment;
 
 /* Segments that are done again and again. */
