@@ -118,8 +118,8 @@ static uint32_t count_needless(const plan *p, const step_order *order, const uin
     for (uint32_t k = 0; k < order->count; k++)
         at_step[order->items[k]] |= needed[epochs[k]];
     for (uint32_t k = 1; k < order->count; k++) {
-        uint32_t i = order->items[k], kind = p->barriers[i].kind;
-        needless += kind != HAZARD_NONE && kind != HAZARD_LOOP && !at_step[i];
+        uint32_t i = order->items[k];
+        needless += p->barriers[i].kind != HAZARD_NONE && !at_step[i];
         at_step[i] = true; /* counted */
     }
     return needless;

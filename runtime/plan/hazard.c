@@ -120,6 +120,35 @@ static bool begins_loop(const schedule *s, uint32_t index, uint32_t *out_last)
     return false;
 }
 
+/* Whether a round's steps up to its first barrier meet those behind its last, `since` which they
+ * are, in the round before. All of the loop is marked. */
+static bool rounds_meet(const schedule *s, const plan *p, marks *m, const schedule_loop *l,
+                        uint32_t since)
+{
+    bool meet = false;
+    for (uint32_t i = l->first; i < l->first + l->count && !meet; i++) {
+        if (i > l->first && p->barriers[i].kind != HAZARD_NONE)
+            break;
+        meet = step_hazard(s, p, m, since, i).kind != HAZARD_NONE;
+    }
+    return meet;
+}
+
+/* Takes away the barriers between the rounds of loops that end with step `last`, where the barriers
+ * inside suffice. */
+static void spare_barriers(const schedule *s, plan *p, marks *m, uint32_t last, uint32_t since)
+{
+    for (size_t i = 0; i < s->loops.count; i++) {
+        const schedule_loop *l = &s->loops.items[i];
+        barrier *b = &p->barriers[l->first];
+        if (l->first + l->count - 1 != last || b->kind != HAZARD_LOOP ||
+            rounds_meet(s, p, m, l, since))
+            continue;
+        b->kind = HAZARD_NONE;
+        p->barrier_count--;
+    }
+}
+
 rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan *p)
 {
     marks m = {0};
@@ -147,6 +176,8 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
         }
         p->barriers[i] = b;
         remember(s, p, &m, i);
+        if (!options->full_barrier)
+            spare_barriers(s, p, &m, i, since);
     }
     p->visits += m.visits;
 error:
