@@ -156,9 +156,17 @@ static rlxvk_status check_read(const schedule *s, uint32_t index, const operand 
     return RLXVK_OK;
 }
 
-/* A write gives the value content and spoils that of all others it reaches. The step that a value's
- * life begins with, in a later round of a loop, gives it anew. */
-static void note_write(const plan *p, uint32_t index, const operand *o, content *contents)
+/* Whether a value's life begins with this operand, in a later round of a loop anew: with a write,
+ * or as the step's own working memory. */
+static bool begins_life(const schedule *s, const plan *p, uint32_t index, const operand *o)
+{
+    bool working = o->value >= s->graph->nodes.count;
+    return index == p->slots[o->value].first && (o->access & ACCESS_WRITE) &&
+           (working || !(o->access & ACCESS_READ));
+}
+
+/* A write gives the value content and spoils that of all others it reaches. */
+static void note_write(const plan *p, const operand *o, content *contents)
 {
     operand whole = {.value = o->value, .size = p->slots[o->value].bytes};
     for (uint32_t v = 0; v < p->value_count; v++) {
@@ -168,8 +176,6 @@ static void note_write(const plan *p, uint32_t index, const operand *o, content 
             contents[v].spoiled = true;
     }
     contents[o->value].any = true;
-    if (index == p->slots[o->value].first && !(o->access & ACCESS_READ))
-        contents[o->value].spoiled = false;
 }
 
 /* Which value's bytes a step reads must be what that value's last writer left there. */
@@ -182,11 +188,13 @@ static rlxvk_status check_contents(const schedule *s, const plan *p, const step_
         contents[v].any = comes_from_outside(s, v);
     for (uint32_t k = 0; k < order->count; k++) {
         uint32_t i = order->items[k];
-        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++)
+        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++) {
+            contents[o.value].spoiled &= !begins_life(s, p, i, &o);
             TRY(check_read(s, i, &o, &contents[o.value]));
+        }
         for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++)
             if ((o.access & ACCESS_WRITE) && o.size)
-                note_write(p, i, &o, contents);
+                note_write(p, &o, contents);
     }
     for (uint32_t v = 0; v < p->value_count; v++)
         if (contents[v].spoiled && p->slots[v].class != CLASS_SCRATCH)

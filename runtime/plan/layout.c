@@ -65,11 +65,11 @@ static void pin(plan *p, uint32_t root, uint8_t class)
     p->slots[root].class = class;
 }
 
-/* Whether a value's first touch, in this step, finds something there: of one that is touched by
- * several steps, as working memory of a single one begins with nothing. */
-static bool found_there(const slot *v, uint32_t index, const operand *o)
+/* Whether a value's first touch, in this step, finds something there. Working memory begins with
+ * nothing. */
+static bool found_there(const schedule *s, const slot *v, uint32_t index, const operand *o)
 {
-    return v->first == index && v->last > index && (o->access & ACCESS_READ);
+    return v->first == index && (o->access & ACCESS_READ) && o->value < s->graph->nodes.count;
 }
 
 static void stretch_over_loop(const schedule *s, const schedule_loop *l, plan *p)
@@ -79,7 +79,7 @@ static void stretch_over_loop(const schedule *s, const schedule_loop *l, plan *p
     for (uint32_t i = l->first; i <= last; i++)
         for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++) {
             slot *v = &p->slots[o.value];
-            if (v->first >= l->first && !found_there(v, i, &o))
+            if (v->first >= l->first && !found_there(s, v, i, &o))
                 continue;
             v->first = MIN(v->first, l->first);
             v->last = MAX(v->last, last);
