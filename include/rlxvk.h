@@ -318,6 +318,11 @@ const char *rlxvk_graph_error(const rlxvk_graph *graph);
  * tensor may be an output, also twice. */
 void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
 
+/* Loops built from now on (rlxvk_scan, rlxvk_while) whose rounds come to no more than `nodes` nodes
+ * in all are unrolled: their nodes fuse across rounds. Longer ones have their body recorded once
+ * and replayed. 0: the default, 4096. */
+void rlxvk_graph_set_unroll_limit(rlxvk_graph *graph, uint64_t nodes);
+
 /* Gives a tensor a name for errors, dumps and traces. The text is copied; NULL takes the name away.
  * Inputs and params keep theirs (E_ATTR). */
 void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
@@ -654,7 +659,10 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
  * either kind between which it changes from one to the other. */
 typedef struct rlxvk_plan_report {
     uint32_t dispatches, barriers, host_steps, segments, submissions_per_run;
-    uint64_t runs, submissions; /* counted since compile */
+    uint64_t runs, submissions;   /* counted since compile */
+    uint32_t loops;               /* that replay: their dispatches are counted once above */
+    uint64_t executed_dispatches; /* of a run, each as often as it is replayed; of a while that
+                                   * stops early, at most */
 } rlxvk_plan_report;
 void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
 
@@ -669,6 +677,7 @@ typedef struct rlxvk_step_time {
     uint32_t node_id;
     bool gpu;
     double microseconds;
+    uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round */
 } rlxvk_step_time;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
                                                        rlxvk_step_time *steps, size_t capacity,

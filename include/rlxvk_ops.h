@@ -498,10 +498,15 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
 /* Bodies are graphs of their own, built with the same calls. Their inputs bind by position in the
  * order they were made; their params are the parent's of the same name (E_PARAM_CONFLICT when the
  * shape differs; a new one is added). A body is inlined at build time and may be destroyed after
- * the call. More than 1,000,000 nodes of all bodies inlined into a graph, nodes of bodies inside
- * them included, is E_TOO_LARGE. Random ops in a body draw anew each time. E_ARITY: another number
- * of inputs or outputs than values; E_SHAPE: a value of another shape or dtype than what it binds
- * to; E_ATTR: a graph as its own body. An error that sticks to a body comes to the graph. */
+ * the call. Loops are unrolled as long as their rounds come to few nodes
+ * (rlxvk_graph_set_unroll_limit); beyond that the body is inlined once, recorded once and replayed,
+ * with the same results bit for bit, unless it writes params or inputs in place, solves linear
+ * systems, or carries or slices bytes (U8, I8 leaves). More than 1,000,000 nodes of all bodies
+ * inlined into a graph, nodes of bodies inside them included, is E_TOO_LARGE; so are more than 2^30
+ * rounds that slice, save rows or draw random numbers. A gradient through a replayed loop unrolls
+ * it (E_UNSUPPORTED beyond those nodes). Random ops in a body draw anew each time. E_ARITY: another
+ * number of inputs or outputs than values; E_SHAPE: a value of another shape or dtype than what it
+ * binds to; E_ATTR: a graph as its own body. An error that sticks to a body comes to the graph. */
 
 /* body(inputs): one tensor for each of its outputs. After an error they are RLXVK_NONE. */
 void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inputs, size_t count,
@@ -517,7 +522,8 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
 /* Repeats carried = body(carried) while every element of condition(carried) is non-zero, at most
  * max_iterations times (0: the initial values). Both graphs have `count` inputs; the body has
  * `count` outputs of the carried shapes, the condition one, and neither writes in place (E_ATTR).
- * Gives the final values. */
+ * Gives the final values. One that replays ends soon after its condition fails: rlxvk_submit, too,
+ * waits for it, looking at the condition now and then. */
 void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
                  uint32_t max_iterations, const rlxvk_tensor *carried, size_t count,
                  rlxvk_tensor *out_values);

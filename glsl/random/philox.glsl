@@ -1,7 +1,7 @@
 /*
  * Philox4x32-10 (Salmon et al., SC'11): ten rounds of two 32 x 32 -> 64 bit products. And the
  * state that random ops read at run time: seed and step as u64 in two words each, then the
- * backend.
+ * backend, then what is added to the upper word of every key.
  */
 #define PHILOX_KEY_STEP uvec2(0x9E3779B9u, 0xBB67AE85u)
 

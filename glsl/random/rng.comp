@@ -233,7 +233,7 @@ void main()
         uvec2 seed = args.use_op_seed != 0u ? uvec2(args.op_seed, 0u)
                                             : uvec2(state[offset], state[offset + 1u]);
         uvec2 step = uvec2(state[offset + 2u], state[offset + 3u]);
-        uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high));
+        uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high + state[offset + 5u]));
         for (uint k = 0u; k < args.pairs && 4u * quad < args.numel; k++) {
             philox_pair(quad, quad + apart, step, key);
             quad += 2u * apart;

@@ -190,7 +190,8 @@ uint draw(uvec2 kept, uint row)
     uvec2 seed = (args.seed_low | args.seed_high) != 0u
                      ? uvec2(args.seed_low, args.seed_high)
                      : uvec2(state[offset], state[offset + 1u]);
-    uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high)), best = uvec2(0u, ~0u);
+    uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high + state[offset + 5u]));
+    uvec2 best = uvec2(0u, ~0u);
     key.y ^= 0x53414D50u;
     for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x) {
         float s = scaled(i);

@@ -85,6 +85,13 @@ static void dump_step(const program *p, uint32_t index)
     SAY("  %4u %c %s", index, p->plan.barriers[index].kind ? '|' : ' ', buffer);
 }
 
+static void dump_loop(const program *p, const schedule_loop *steps, const plan_loop *l)
+{
+    SAY("  loop: steps %u to %u, %llu times%s, recorded %u times", steps->first,
+        steps->first + steps->count - 1, (unsigned long long)l->times,
+        l->stop == NODE_NONE ? "" : " at most", p->plan.segments.items[l->first].rounds);
+}
+
 void dump_plan(const program *p)
 {
     static const char *const names[] = {"weights", "state", "scratch"};
@@ -95,6 +102,8 @@ void dump_plan(const program *p)
         p->options.precision != RLXVK_PRECISION_F32)
         SAY("  precision %s: this device has no matrix units for it; products run in f32",
             rlxvk_precision_name(p->options.precision));
+    for (size_t i = 0; i < plan->loops.count; i++)
+        dump_loop(p, &p->schedule.loops.items[i], &plan->loops.items[i]);
     for (uint32_t i = 0; i < p->schedule.steps.count; i++)
         dump_step(p, i);
     for (int c = 0; c < CLASS_COUNT; c++)
@@ -112,7 +121,7 @@ void dump_plan(const program *p)
 
 void dump_barriers(const program *p)
 {
-    static const char *const names[] = {"", "RAW", "WAW", "WAR", "forced"};
+    static const char *const names[] = {"", "RAW", "WAW", "WAR", "forced", "next round"};
     for (uint32_t i = 0; i < p->schedule.steps.count; i++) {
         const barrier *b = &p->plan.barriers[i];
         if (b->kind != HAZARD_NONE)
@@ -145,6 +154,9 @@ void dump_summary(const program *p)
     SAY("%u dispatches, %u barriers, %u host steps, cached %d, %u submissions per run",
         (uint32_t)p->schedule.steps.count - host, p->plan.barrier_count, host, p->options.cached,
         program_submissions(p));
+    if (p->plan.loops.count)
+        SAY("%zu loops that replay: %llu dispatches executed", p->plan.loops.count,
+            (unsigned long long)program_executed(p));
     for (uint32_t i = 0; i < KERNEL_LIMIT && counts[i].count; i++)
         SAY("  %s %u", kernel_find(counts[i].kernel)->name, counts[i].count);
 }

@@ -77,12 +77,48 @@ const program_leaf *program_find_param(const program *p, const char *name)
     return id == NODE_NONE ? NULL : &p->params[p->leaf_index[id]];
 }
 
+/* ---- What a run does ---- */
+
+uint64_t program_times(const program *p, uint32_t segment)
+{
+    uint64_t times = 1;
+    for (size_t i = 0; i < p->plan.loops.count; i++) {
+        const plan_loop *l = &p->plan.loops.items[i];
+        if (segment - l->first < l->count && !size_multiply(times, l->times, &times))
+            times = UINT64_MAX;
+    }
+    return times;
+}
+
+uint64_t program_executed(const program *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->plan.segments.count; i++)
+        if (!p->plan.segments.items[i].host)
+            sum += p->plan.segments.items[i].count * program_times(p, i);
+    return sum;
+}
+
+/* Of what is recorded of a segment, but for what is left of groups. */
+static uint64_t program_replays(const program *p, uint32_t segment)
+{
+    return divide_up(program_times(p, segment), p->plan.segments.items[segment].rounds);
+}
+
 uint32_t program_submissions(const program *p)
 {
-    uint32_t submissions = 0;
-    for (size_t i = 0; i < p->plan.segments.count; i++)
-        submissions += !p->plan.segments.items[i].host;
-    return submissions;
+    uint64_t replays = 0, hosts = 0, looks = 0, runs = 0;
+    for (uint32_t i = 0; i < p->plan.segments.count; i++) {
+        const segment *g = &p->plan.segments.items[i];
+        *(g->host ? &hosts : &replays) += program_replays(p, i);
+        runs += !g->host;
+    }
+    if (p->plan.loops.count == 0)
+        return (uint32_t)runs;
+    for (size_t i = 0; i < p->plan.loops.count; i++)
+        if (p->plan.loops.items[i].stop != NODE_NONE)
+            looks += program_replays(p, p->plan.loops.items[i].first);
+    return (uint32_t)MIN(replays / QUEUE_BATCH_LOOPS + hosts + looks + 1, UINT32_MAX);
 }
 
 /* ---- Holders ---- */

@@ -59,8 +59,16 @@ rlxvk_status program_list(program *p);
 const program_leaf *program_find_input(const program *p, const char *name);
 const program_leaf *program_find_param(const program *p, const char *name);
 
-/* How often a run submits: before each host step that follows dispatches, and at the end. */
+/* Command buffers of one submission, where loops replay them. */
+#define QUEUE_BATCH_LOOPS 32
+
+/* How often a run submits at most: before each host step that follows dispatches, when loops have
+ * filled a batch, and at the end. */
 uint32_t program_submissions(const program *p);
+/* Dispatches of a run, with every round of its loops. */
+uint64_t program_executed(const program *p);
+/* How often a run executes a segment: the rounds of all loops it is in. */
+uint64_t program_times(const program *p, uint32_t segment);
 
 /* How a node of the rewritten graph is held, packed halves included. */
 static inline storage program_held(const program *p, uint32_t id)

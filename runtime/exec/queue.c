@@ -32,11 +32,16 @@ error:
     return status;
 }
 
+/* One submission after the other, since the deadline is each one's: a run of loops makes many. */
 rlxvk_status queue_wait(rlxvk_executable *e, uint64_t reach)
 {
-    rlxvk_status status =
-        vk_timeline_wait(e->device, e->timeline, reach, e->program->options.timeout_ns);
+    rlxvk_status status = RLXVK_OK;
+    uint64_t next = e->program->plan.loops.count ? MIN(e->reached + 1, reach) : reach;
+    for (; next <= reach && status == RLXVK_OK; next++)
+        status = vk_timeline_wait(e->device, e->timeline, next, e->program->options.timeout_ns);
     e->lost = e->lost || status != RLXVK_OK;
+    if (status == RLXVK_OK)
+        e->reached = MAX(e->reached, reach);
     return status;
 }
 

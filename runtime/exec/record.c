@@ -71,10 +71,23 @@ static void record_timestamp(rlxvk_executable *e, VkCommandBuffer c, uint32_t qu
         e->device->fn.CmdWriteTimestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, e->queries, query);
 }
 
-rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
+/* The steps of a segment once; with timestamps from `query` on where it is not NULL. */
+static void record_steps(rlxvk_executable *e, VkCommandBuffer c, const segment *g, uint32_t *query)
+{
+    for (uint32_t s = g->first; s < g->first + g->count; s++) {
+        if (e->program->plan.barriers[s].kind != HAZARD_NONE)
+            command_barrier(e->device, c, SCOPE_COMPUTE, SCOPE_COMPUTE);
+        record_dispatch(e, c, e->program->schedule.steps.items[s].dispatch);
+        if (query && (e->program->options.profiled || s + 1 == g->first + g->count))
+            record_timestamp(e, c, ++*query);
+    }
+}
+
+/* `rounds` of a segment. What is timed is the first of them. */
+static rlxvk_status record_rounds(rlxvk_executable *e, uint32_t index, VkCommandBuffer c,
+                                  uint32_t rounds)
 {
     const segment *g = &e->program->plan.segments.items[index];
-    VkCommandBuffer c = e->segments[index];
     uint32_t query = record_first_query(e, index), count = record_last_query(e, index) - query + 1;
     rlxvk_status status;
     TRY(command_begin(e->device, c));
@@ -82,15 +95,21 @@ rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
         e->device->fn.CmdResetQueryPool(c, e->queries, query, count);
     command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST, ALL_DEVICE);
     record_timestamp(e, c, query);
-    for (uint32_t s = g->first; s < g->first + g->count; s++) {
-        if (e->program->plan.barriers[s].kind != HAZARD_NONE)
-            command_barrier(e->device, c, SCOPE_COMPUTE, SCOPE_COMPUTE);
-        record_dispatch(e, c, e->program->schedule.steps.items[s].dispatch);
-        if (e->program->options.profiled || s + 1 == g->first + g->count)
-            record_timestamp(e, c, ++query);
-    }
+    for (uint32_t i = 0; i < rounds; i++)
+        record_steps(e, c, g, i == 0 ? &query : NULL);
     command_barrier(e->device, c, SCOPE_COMPUTE, ALL_DEVICE | SCOPE_HOST);
     TRY(command_end(e->device, c));
+error:
+    return status;
+}
+
+rlxvk_status record_segment(rlxvk_executable *e, uint32_t index)
+{
+    const plan *p = &e->program->plan;
+    rlxvk_status status;
+    TRY(record_rounds(e, index, e->segments[index], p->segments.items[index].rounds));
+    if (e->rests[index])
+        TRY(record_rounds(e, index, e->rests[index], p->segments.items[index].rest));
 error:
     return status;
 }
@@ -100,12 +119,15 @@ static rlxvk_status record_segments(rlxvk_executable *e)
     uint32_t count = (uint32_t)e->program->plan.segments.count;
     rlxvk_status status = RLXVK_OK;
     e->segments = memory_zeroed(count + 1, sizeof *e->segments);
-    if (!e->segments)
+    e->rests = memory_zeroed(count + 1, sizeof *e->rests);
+    if (!e->segments || !e->rests)
         return status_fail_memory("segments");
     for (uint32_t i = 0; i < count; i++) {
         if (e->program->plan.segments.items[i].host)
             continue;
         TRY(command_buffers_allocate(e->device, e->pool, 1, &e->segments[i]));
+        if (e->program->plan.segments.items[i].rest)
+            TRY(command_buffers_allocate(e->device, e->pool, 1, &e->rests[i]));
         TRY(record_segment(e, i));
     }
 error:
@@ -173,12 +195,70 @@ rlxvk_status record_copy_readback(rlxvk_executable *e, output_state *out)
     return record_staged(e, &staged, &from, false);
 }
 
+/* ---- Loops ---- */
+
+static rlxvk_status record_stop(rlxvk_executable *e, uint32_t index)
+{
+    location from = state_location(e, e->program->plan.loops.items[index].stop);
+    buffer_range word = {location_block(&from)->buffer, from.offset, 4};
+    buffer_range copy = {e->stop_words.buffer, 4 * (uint64_t)index, 4};
+    return record_copy(e, e->stops[index], word, copy, ALL_DEVICE | SCOPE_HOST);
+}
+
+/* The copies of the words that end loops. */
+static rlxvk_status record_stops(rlxvk_executable *e)
+{
+    const plan *p = &e->program->plan;
+    uint32_t count = (uint32_t)p->loops.count;
+    rlxvk_status status = RLXVK_OK;
+    if (!(e->stops = memory_zeroed(count + 1, sizeof *e->stops)))
+        return status_fail_memory("loops");
+    for (uint32_t i = 0; i < count; i++) {
+        if (p->loops.items[i].stop == NODE_NONE)
+            continue;
+        if (!e->stop_words.size)
+            TRY(memory_block_create(e->device, MEMORY_READBACK, 4 * (uint64_t)count,
+                                    &e->stop_words));
+        TRY(command_buffers_allocate(e->device, e->pool, 1, &e->stops[i]));
+        TRY(record_stop(e, i));
+    }
+error:
+    return status;
+}
+
+uint32_t record_loop_query(const rlxvk_executable *e, uint32_t loop)
+{
+    const program *p = e->program;
+    return (uint32_t)(p->schedule.steps.count + 2 * p->plan.segments.count) + 2 * loop;
+}
+
+/* Where a loop begins and ends: its segments keep the times of their last replay alone. */
+static rlxvk_status record_stamps(rlxvk_executable *e)
+{
+    uint32_t count = 2 * (uint32_t)e->program->plan.loops.count;
+    rlxvk_status status = RLXVK_OK;
+    if (!e->queries || count == 0)
+        return RLXVK_OK;
+    if (!(e->stamps = memory_zeroed(count, sizeof *e->stamps)))
+        return status_fail_memory("loops");
+    TRY(command_buffers_allocate(e->device, e->pool, count, e->stamps));
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t query = record_loop_query(e, 0) + i;
+        TRY(command_begin(e->device, e->stamps[i]));
+        e->device->fn.CmdResetQueryPool(e->stamps[i], e->queries, query, 1);
+        record_timestamp(e, e->stamps[i], query);
+        TRY(command_end(e->device, e->stamps[i]));
+    }
+error:
+    return status;
+}
+
 static rlxvk_status create_queries(rlxvk_executable *e)
 {
     VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                   .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                  .queryCount = (uint32_t)(e->program->schedule.steps.count +
-                                                           2 * e->program->plan.segments.count)};
+                                  .queryCount =
+                                      record_loop_query(e, (uint32_t)e->program->plan.loops.count)};
     rlxvk_status status = RLXVK_OK;
     if ((e->program->options.profiled || e->program->options.timed) &&
         e->device->choice.timestamps && info.queryCount)
@@ -193,6 +273,8 @@ rlxvk_status record_all(rlxvk_executable *e)
     TRY(write_sets(e));
     TRY(create_queries(e));
     TRY(record_segments(e));
+    TRY(record_stops(e));
+    TRY(record_stamps(e));
     for (size_t i = 0; i < e->program->input_count; i++)
         if (e->inputs[i].leaf->node != NODE_NONE)
             TRY(record_upload(e, &e->inputs[i]));

@@ -52,7 +52,8 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
         .weight_bytes = bytes[CLASS_WEIGHTS],
         .state_bytes = bytes[CLASS_STATE],
         .scratch_bytes = bytes[CLASS_SCRATCH],
-        .staging_bytes = executable->staging.size + executable->read_staging.size,
+        .staging_bytes =
+            executable->staging.size + executable->read_staging.size + executable->stop_words.size,
         .scratch_lower_bound = p->plan.scratch_lower_bound,
         .scratch_unshared = p->plan.scratch_unshared,
         .recomputed_bytes = p->graph->recomputed_bytes,
@@ -73,6 +74,8 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
     uint32_t host = (uint32_t)p->host_step_count;
     *out_report = (rlxvk_plan_report){
         .dispatches = (uint32_t)p->schedule.steps.count - host,
+        .loops = (uint32_t)p->plan.loops.count,
+        .executed_dispatches = program_executed(p),
         .barriers = p->plan.barrier_count,
         .host_steps = host,
         .segments = (uint32_t)p->plan.segments.count,

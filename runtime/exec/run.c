@@ -4,36 +4,13 @@
  * compiles, except the blocking path for inputs and outputs too large to stage.
  */
 #include "exec/check.h"
-#include "exec/host_step.h"
+#include "exec/execute.h"
 #include "exec/queue.h"
-#include "exec/record.h"
 #include "exec/rng.h"
 #include "exec/ticket.h"
 #include "exec/upload.h"
 
 /* ---- Execution ---- */
-
-static rlxvk_status execute_segments(rlxvk_executable *e)
-{
-    const host_step *next = e->host_steps;
-    rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < e->program->plan.segments.count; i++) {
-        const segment *g = &e->program->plan.segments.items[i];
-        if (!g->host) {
-            if (!e->program->options.cached) {
-                TRY(queue_wait_all(e));
-                TRY(record_segment(e, i));
-            }
-            e->batch[e->batch_count++] = e->segments[i];
-            continue;
-        }
-        TRY(queue_submit_batch(e));
-        TRY(queue_wait_all(e));
-        TRY(host_step_run(e, next++));
-    }
-error:
-    return status;
-}
 
 static void advance_handles(rlxvk_executable *e)
 {
@@ -102,7 +79,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
     TRY(rng_upload(e, index));
     if (e->row_feeds_pending)
         e->batch[e->batch_count++] = e->feeds.rows;
-    TRY(execute_segments(e));
+    TRY(execute_all(e));
     TRY(diagnose_before_feeds(e, t));
     if (e->feeds.copies)
         e->batch[e->batch_count++] = e->feeds.copies;

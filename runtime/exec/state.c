@@ -40,7 +40,7 @@ const VkCommandBuffer *state_output_readback(const output_state *out)
 static bool make_tables(rlxvk_executable *e)
 {
     const program *p = e->program;
-    size_t most = p->input_count + p->result_count + p->schedule.steps.count + 8;
+    size_t most = p->input_count + p->result_count + p->schedule.steps.count + QUEUE_BATCH_ROOM;
     e->locations = memory_zeroed(p->plan.value_count + 1, sizeof *e->locations);
     e->params = memory_zeroed(p->param_count + 1, sizeof *e->params);
     e->inputs = memory_zeroed(p->input_count + 1, sizeof *e->inputs);
@@ -107,7 +107,8 @@ static void free_memory(rlxvk_executable *e)
     for (size_t i = 0; i < e->borrowed.count; i++)
         pool_release(e->context, e->borrowed.items[i]);
     VECTOR_FREE(&e->borrowed);
-    memory_block *blocks[] = {&e->staging, &e->read_staging, &e->chunk_up, &e->chunk_down};
+    memory_block *blocks[] = {&e->staging, &e->read_staging, &e->chunk_up, &e->chunk_down,
+                              &e->stop_words};
     for (size_t i = 0; i < ARRAY_COUNT(blocks); i++)
         memory_block_destroy(e->device, blocks[i]);
 }
@@ -175,8 +176,8 @@ void state_destroy(rlxvk_executable *e)
     destroy_objects(e);
     free_leaves(e);
     free_memory(e);
-    void *tables[] = {e->locations, e->params, e->inputs, e->outputs, e->tickets,
-                      e->given,     e->batch,  e->sets,   e->segments};
+    void *tables[] = {e->locations, e->params, e->inputs,   e->outputs, e->tickets, e->given,
+                      e->batch,     e->sets,   e->segments, e->rests,   e->stops,   e->stamps};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
     program_release(e->program);

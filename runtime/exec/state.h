@@ -99,6 +99,10 @@ struct rlxvk_executable {
     VkDescriptorPool descriptors;
     VkDescriptorSet *sets;     /* per dispatch */
     VkCommandBuffer *segments; /* per plan segment; NULL for host ones */
+    VkCommandBuffer *rests;    /* likewise: the rounds that are left of a loop's groups; or NULL */
+    VkCommandBuffer *stops;    /* per plan loop: copies the word that ends it; or NULL */
+    VkCommandBuffer *stamps;   /* two per plan loop: timestamps of its begin and end; or NULL */
+    memory_block stop_words;   /* one per plan loop */
     VkCommandBuffer transfer;
     feed_commands feeds;
     VkPipeline row_pipeline; /* of row feeds; NULL until the first is registered */
@@ -112,6 +116,7 @@ struct rlxvk_executable {
     ticket_state *tickets;  /* max_in_flight */
     VkCommandBuffer *batch; /* command buffers of one submission */
     uint32_t batch_count;
+    uint64_t reached;              /* timeline value that was waited for */
     const rlxvk_run_input **given; /* per input, during submit: its data */
     rlxvk_rng_options rng;
     input_state *rng_input; /* NULL: no random ops */
@@ -120,6 +125,9 @@ struct rlxvk_executable {
 };
 
 #define ALL_DEVICE (SCOPE_COMPUTE | SCOPE_TRANSFER)
+
+/* The room for what a run submits at a time, beside its inputs, outputs and steps. */
+#define QUEUE_BATCH_ROOM (QUEUE_BATCH_LOOPS + 8)
 
 /* The location of a node, its view offset included; bytes = the view's. */
 location state_location(const rlxvk_executable *e, uint32_t id);

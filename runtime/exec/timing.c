@@ -51,6 +51,14 @@ static const char *step_name(const rlxvk_executable *e, const step *s)
     return kernel_find(e->program->schedule.dispatches.items[s->dispatch].kernel)->name;
 }
 
+static uint64_t step_executions(const rlxvk_executable *e, uint32_t step)
+{
+    uint32_t i = 0;
+    for (const segment *g = e->program->plan.segments.items; step - g[i].first >= g[i].count;)
+        i++;
+    return program_times(e->program, i);
+}
+
 rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
 {
     size_t count = e->program->schedule.steps.count;
@@ -69,6 +77,8 @@ rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
         if (s->host)
             continue;
         text_append(&t, "\"node\":%u,\"step\":%zu", s->node, i);
+        if (e->program->plan.loops.count)
+            text_append(&t, ",\"times\":%llu", (unsigned long long)step_executions(e, (uint32_t)i));
         trace_detail_name(&t, graph_node(e->program->graph, s->node)->name);
         trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
                    submitted_at + (double)(ticks[2 * i] - first) * period,
@@ -101,12 +111,17 @@ rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, doubl
     TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
     TRY(check_timed(e, e->program->options.timed || e->program->options.profiled,
                     "executable_run_time", "time_runs"));
-    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries; i++) {
-        if (e->program->plan.segments.items[i].host)
-            continue;
-        TRY(read_query(e, record_first_query(e, i), &begin));
-        TRY(read_query(e, record_last_query(e, i), &end));
-        sum += end - begin;
+    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries;) {
+        const segment *g = &e->program->plan.segments.items[i];
+        uint32_t loop = g->opens;
+        bool timed = loop || !g->host;
+        if (timed) {
+            uint32_t first = loop ? record_loop_query(e, loop - 1) : record_first_query(e, i);
+            TRY(read_query(e, first, &begin));
+            TRY(read_query(e, loop ? first + 1 : record_last_query(e, i), &end));
+            sum += end - begin;
+        }
+        i += loop ? e->program->plan.loops.items[loop - 1].count : 1;
     }
     *out_microseconds = (double)sum * tick_microseconds(e);
 error:
@@ -136,6 +151,7 @@ rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_
                               .node = n->name ? n->name : "",
                               .node_id = s->node,
                               .gpu = !s->host,
+                              .times = step_executions(e, (uint32_t)i),
                               .microseconds = (double)(ticks[2 * i + 1] - ticks[2 * i]) * period};
     }
     *out_count = count;

@@ -49,7 +49,9 @@ struct rlxvk_graph {
     VECTOR(kept_graph *) kept;
     uint64_t
         instances; /* bodies inlined so far, those inside them included: numbers random streams */
-    uint64_t inlined;    /* nodes that those bodies had: bounded, since nesting multiplies them */
+    uint64_t inlined;      /* nodes that those bodies had: bounded, since nesting multiplies them */
+    uint64_t unroll_nodes; /* rlxvk_graph_set_unroll_limit; 0: the default */
+    uint64_t replayed; /* random ops that the steps of loops stand for, beyond those in the list */
     uint64_t random_ops; /* among the first random_counted nodes (op/random/random_state.c) */
     uint32_t random_counted;
     rlxvk_status status; /* sticky */

@@ -173,11 +173,48 @@ rlxvk_status evaluation_node(evaluation *v, uint32_t id)
     return status;
 }
 
+/* The node that closes the loop that `begin` opens. */
+static uint32_t closing_node(const rlxvk_graph *g, uint32_t begin)
+{
+    op_loop loop;
+    uint32_t id = begin + 1;
+    while (!node_closes_loop(graph_node(g, id), &loop) || graph_node(g, id)->inputs[0] != begin)
+        id++;
+    return id;
+}
+
+static rlxvk_status evaluate_range(evaluation *v, uint32_t first, uint32_t end);
+
+/* The nodes behind `begin`, to the one that closes the loop. */
+static rlxvk_status evaluate_loop(evaluation *v, uint32_t begin, uint32_t *out_end)
+{
+    uint32_t end = closing_node(v->graph, begin);
+    const node *n = graph_node(v->graph, end);
+    rlxvk_status status = RLXVK_OK;
+    op_loop loop = {0};
+    (void)node_closes_loop(n, &loop);
+    for (uint64_t i = 0; i < loop.times && status == RLXVK_OK; i++) {
+        status = evaluate_range(v, begin + 1, end + 1);
+        if (loop.stop != NODE_NONE && v->words[n->inputs[loop.stop]][0] == 0)
+            break;
+    }
+    *out_end = end;
+    return status;
+}
+
 /* Nodes are in execution order: operands are always done. */
-rlxvk_status evaluation_run(evaluation *v)
+static rlxvk_status evaluate_range(evaluation *v, uint32_t first, uint32_t end)
 {
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t id = 0; id < v->graph->nodes.count && status == RLXVK_OK; id++)
+    for (uint32_t id = first; id < end && status == RLXVK_OK; id++) {
         status = evaluation_node(v, id);
+        if (status == RLXVK_OK && node_row(graph_node(v->graph, id))->family->opens_loop)
+            status = evaluate_loop(v, id, &id);
+    }
     return status;
+}
+
+rlxvk_status evaluation_run(evaluation *v)
+{
+    return evaluate_range(v, 0, (uint32_t)v->graph->nodes.count);
 }

@@ -152,6 +152,14 @@ static inline double flush_denormal(double v)
 
 typedef struct gradient_call gradient_call; /* op/gradient.h */
 
+/* How often a loop is gone through: what stands between the node that opens it and the one that
+ * closes it, which has the first as operand 0. */
+typedef struct op_loop {
+    uint64_t times;
+    uint32_t stop; /* operand of the closing node whose first word, once 0, says that no further
+                    * step changes anything; NODE_NONE: none does */
+} op_loop;
+
 /* In the order in which a family's file has them. */
 typedef struct op_family {
     const char *name;
@@ -166,6 +174,9 @@ typedef struct op_family {
     bool straight_through; /* gradients flow through the result although it is of integers */
     bool reinterprets; /* as a view, gives the same words another dtype: none of a packed leaf */
     bool waits;        /* as a view: who reads it comes after operand 1, which is not read itself */
+    bool elementwise;  /* one dispatch, in which only who writes an element reads what was there */
+    bool replaces;     /* with two operands: the first becomes a copy of the second */
+    bool opens_loop;   /* the nodes from behind this one to the one that closes it are a loop */
     bool skips;        /* indices below 0 are in order (index_limit): they leave something out */
 
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
@@ -176,9 +187,11 @@ typedef struct op_family {
     /* Whether the result is the operands one after the other, so that what produces one may write
      * it there straight away. NULL: never. */
     bool (*joins)(const node *n);
-    /* Bit i: operand i, a leaf, is read and written in place. Where the node is a view (of operand
-     * 0), the result is that operand's new content. NULL: writes none. */
+    /* Bit i: operand i, a leaf or what a loop carries, is read and written in place. Where the node
+     * is a view (of operand 0), the result is that operand's new content. NULL: writes none. */
     uint32_t (*writes)(const node *n);
+    /* Whether the node closes a loop, and how often that is gone through. NULL: closes none. */
+    bool (*closes_loop)(const node *n, op_loop *out);
     /* Bit i: the output may take operand i's slot when that operand dies here and has the output's
      * size. NULL: none. */
     uint32_t (*in_place)(const rlxvk_graph *g, const node *n);
@@ -255,6 +268,20 @@ static inline uint32_t node_writes(const node *n)
 {
     const op_family *family = node_row(n)->family;
     return family->writes ? family->writes(n) : 0;
+}
+/* Whether it writes a leaf in place: what a loop carries is seen by the loop's readers alone. */
+static inline bool node_has_effect(const rlxvk_graph *g, const node *n)
+{
+    uint32_t writes = node_writes(n);
+    bool leaf = false;
+    for (uint32_t i = 0; i < n->input_count && writes >> i && !leaf; i++)
+        leaf = (writes >> i & 1) && graph_node(g, n->inputs[i])->input_count == 0;
+    return leaf;
+}
+static inline bool node_closes_loop(const node *n, op_loop *out)
+{
+    const op_family *family = node_row(n)->family;
+    return family->closes_loop && family->closes_loop(n, out);
 }
 /* What is set before the first run and stays, but for ops that write in place. */
 static inline bool node_is_weight(const node *n)

@@ -37,6 +37,8 @@ static void sort_node(recompute *r, uint32_t id)
         fixed = fixed && r->fixed[n->inputs[i]];
         all_kept = all_kept && r->kept[n->inputs[i]];
     }
+    for (uint32_t i = 0; i < n->input_count && node_writes(n) >> i; i++)
+        r->kept[n->inputs[i]] |= node_writes(n) >> i & 1; /* a loop's */
     r->fixed[id] = fixed;
     r->kept[id] |= fixed || n->input_count == 0 || node_writes(n) ||
                    (all_kept && view_is(g, n, NULL)); /* costs nothing */

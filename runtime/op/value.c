@@ -6,6 +6,7 @@
 typedef struct placement { /* a non-root: whose slot it lies in, and where */
     uint32_t parent;
     uint64_t offset;
+    bool produced; /* there, although it is no view */
 } placement;
 
 /* Uses by operands and outputs. */
@@ -47,9 +48,78 @@ static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *p
         for (uint32_t i = 0; i < n->input_count; i++) {
             uint32_t p = n->inputs[i];
             if (can_join(g, p, uses, places))
-                places[p] = (placement){c, offset};
+                places[p] = (placement){c, offset, true};
             offset += shape_numel(&graph_node(g, p)->shape);
         }
+    }
+}
+
+/* ---- What a loop hands to its next step ---- */
+
+typedef struct carrying {
+    uint32_t *roots;     /* of views */
+    uint32_t *last_read; /* of a root, so far */
+    uint32_t *loop;      /* of a carry: the node that opens its loop */
+    bool *paired;        /* read by who may be lowered together with it, before its turn */
+} carrying;
+
+/* Whether `v` reads what the carry holds only where it writes. */
+static bool overwrites(const rlxvk_graph *g, const carrying *c, uint32_t v, uint32_t carry)
+{
+    const node *n = graph_node(g, v);
+    const op_family *family = node_row(n)->family;
+    uint32_t mask = family->in_place && family->elementwise ? family->in_place(g, n) : 0;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (c->roots[n->inputs[i]] == carry && (i >= 32 || !(mask >> i & 1)))
+            return false;
+    return true;
+}
+
+/* Whether value `v` may be produced in the carry's slot: in the loop, by who owns its memory, with
+ * nobody behind it reading what the carry held. */
+static bool can_replace(const rlxvk_graph *g, const carrying *c, const placement *places,
+                        uint32_t carry, uint32_t v)
+{
+    const node *n = graph_node(g, v);
+    const op_family *family = node_row(n)->family;
+    return places[v].parent == NODE_NONE && n->input_count && !node_writes(n) && !c->paired[v] &&
+           v > c->loop[carry] && c->last_read[carry] <= v && !family->lower_pair &&
+           !(family->joins && family->joins(n)) && op_node_storage(g, v) != STORAGE_RAW &&
+           overwrites(g, c, v, carry);
+}
+
+static void note_reads(const rlxvk_graph *g, uint32_t id, const placement *places, carrying *c)
+{
+    const node *n = graph_node(g, id);
+    const op_family *family = node_row(n)->family;
+    bool is_view = places[id].parent != NODE_NONE && !places[id].produced && !node_writes(n);
+    for (uint32_t i = 0; i < n->input_count && !is_view; i++) {
+        uint32_t *last = &c->last_read[c->roots[n->inputs[i]]];
+        if (family->opens_loop)
+            c->loop[n->inputs[i]] = id;
+        else
+            *last = MAX(*last, id);
+    }
+}
+
+/* In order, so that the last reader so far is the last of the loop. */
+static void place_carried(const rlxvk_graph *g, placement *places, carrying *c)
+{
+    view_roots(g, c->roots);
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        for (uint32_t i = 0; i < n->input_count; i++)
+            c->paired[n->inputs[i]] |= node_row(n)->family->lower_pair != NULL;
+        if (node_row(n)->family->replaces) /* what another carry gets */
+            c->last_read[c->roots[n->inputs[1]]] = id;
+    }
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        bool replaces = node_row(n)->family->replaces && n->input_count == 2;
+        if (!replaces)
+            note_reads(g, id, places, c);
+        else if (can_replace(g, c, places, n->inputs[0], n->inputs[1]))
+            places[n->inputs[1]] = (placement){n->inputs[0], 0, true};
     }
 }
 
@@ -114,8 +184,8 @@ static void resolve(const rlxvk_graph *g, const placement *places, const uint32_
     for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
         value *v = &map->items[id];
         v->root = id;
-        v->in_concat = places[id].parent != NODE_NONE && places[id].parent > id;
-        if (v->in_concat)
+        v->in_concat = places[id].produced;
+        if (v->in_concat && places[id].parent > id)
             place_in_root(places, id, map);
     }
     for (uint32_t id = 0; id < g->nodes.count; id++) {
@@ -133,17 +203,20 @@ rlxvk_status value_map_create(const rlxvk_graph *g, bool keep_all, value_map *ou
     rlxvk_status status = RLXVK_OK;
     value_map map = {memory_zeroed(count + 1, sizeof *map.items), count};
     placement *places = memory_zeroed(count + 1, sizeof *places);
-    uint32_t *words = memory_zeroed(2 * count + 1, sizeof *words);
-    bool *half = memory_zeroed(count + 1, sizeof *half);
+    uint32_t *words = memory_zeroed(5 * count + 1, sizeof *words);
+    bool *half = memory_zeroed(2 * count + 1, sizeof *half);
     if (!map.items || !places || !words || !half) {
         status = status_fail_memory("value map");
         value_map_destroy(&map);
     } else {
+        carrying c = {words + 2 * count, words + 3 * count, words + 4 * count, half + count};
         count_uses(g, words);
         place_views(g, places);
         if (!keep_all)
             place_parts(g, words, places);
         choose_half(g, places, words + count, half);
+        if (!keep_all)
+            place_carried(g, places, &c);
         resolve(g, places, words + count, half, &map);
         *out = map;
     }

@@ -1,6 +1,7 @@
 /*
  * Which slot every node lives in. A root owns a slot; a view (reshape, leading narrow, a part
- * written straight into its concat) lives inside its root's. Made before lowering, pure.
+ * written straight into its concat, what a loop's next step gets) lives inside its root's. Made
+ * before lowering, pure.
  */
 #ifndef RLXVK_VALUE_H
 #define RLXVK_VALUE_H
@@ -11,7 +12,7 @@ typedef struct value {
     uint32_t root;   /* node id of the slot's owner; itself for a root */
     uint64_t offset; /* elements from the start of the root's slot */
     uint8_t storage; /* enum storage */
-    bool in_concat;  /* a producer that writes into its concat's slot */
+    bool in_concat;  /* a producer that writes into its concat's slot, or a loop's carry's */
 } value;
 
 typedef struct value_map {

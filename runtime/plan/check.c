@@ -26,44 +26,102 @@ static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_
     return false;
 }
 
-/* epochs[i]: barriers and segment boundaries up to and including the one before step i. */
-static void number_epochs(const schedule *s, const plan *p, uint32_t *epochs)
+/* The steps in the order of execution, with two rounds of every loop: what a round leaves to the
+ * next is the same from then on. */
+typedef VECTOR(uint32_t) step_order;
+
+static bool is_loop_edge(const schedule *s, uint32_t index)
+{
+    for (size_t i = 0; i < s->loops.count; i++) {
+        const schedule_loop *l = &s->loops.items[i];
+        if (index == l->first || index == l->first + l->count)
+            return true;
+    }
+    return false;
+}
+
+/* The loop that begins with step `first` and is the largest below `size` steps; NULL: none. */
+static const schedule_loop *loop_from(const schedule *s, uint32_t first, uint32_t size)
+{
+    const schedule_loop *found = NULL;
+    for (size_t i = 0; i < s->loops.count; i++) {
+        const schedule_loop *l = &s->loops.items[i];
+        if (l->first == first && l->count < size && (!found || l->count > found->count))
+            found = l;
+    }
+    return found;
+}
+
+/* Steps [first, end); `size`: loops from `first` on are in question that have fewer steps. */
+static bool list_steps(const schedule *s, uint32_t first, uint32_t end, uint32_t size,
+                       step_order *out)
+{
+    for (uint32_t i = first; i < end;) {
+        const schedule_loop *l = loop_from(s, i, i == first ? size : UINT32_MAX);
+        if (!l) {
+            if (!VECTOR_PUSH(out, i++))
+                return false;
+            continue;
+        }
+        for (int round = 0; round < 2; round++)
+            if (!list_steps(s, i, i + l->count, l->count, out))
+                return false;
+        i += l->count;
+    }
+    return true;
+}
+
+/* epochs[k]: barriers and segment boundaries up to and including the one before the k-th in the
+ * order. */
+static void number_epochs(const schedule *s, const plan *p, const step_order *order,
+                          uint32_t *epochs)
 {
     uint32_t epoch = 0;
-    for (uint32_t i = 0; i < s->steps.count; i++) {
-        bool boundary = i > 0 && (s->steps.items[i].host || s->steps.items[i - 1].host);
-        if (boundary || p->barriers[i].kind != HAZARD_NONE)
+    for (uint32_t k = 0; k < order->count; k++) {
+        uint32_t i = order->items[k];
+        uint32_t before = k > 0 ? order->items[k - 1] : i;
+        bool boundary = k > 0 && (s->steps.items[i].host || s->steps.items[before].host);
+        /* Rounds follow one another in one command buffer: its barrier alone is between them. */
+        bool edge = before < i && is_loop_edge(s, i);
+        if (boundary || edge || p->barriers[i].kind != HAZARD_NONE)
             epoch++;
-        epochs[i] = epoch;
+        epochs[k] = epoch;
     }
 }
 
 /* needed[e]: some conflicting pair has the e-th barrier alone between its steps, so that the plan
  * without it would be unsound. A pair with two or more between them proves neither needed. */
-static rlxvk_status check_barriers(const schedule *s, const plan *p, const uint32_t *epochs,
-                                   bool *needed)
+static rlxvk_status check_barriers(const schedule *s, const plan *p, const step_order *order,
+                                   const uint32_t *epochs, bool *needed)
 {
-    for (uint32_t j = 0; j < s->steps.count; j++)
+    for (uint32_t j = 0; j < order->count; j++)
         for (uint32_t i = 0; i < j; i++) {
-            if (epochs[j] - epochs[i] > 1 || !steps_conflict(s, p, i, j))
+            uint32_t earlier = order->items[i], later = order->items[j];
+            if (epochs[j] - epochs[i] > 1 || !steps_conflict(s, p, earlier, later))
                 continue;
             if (epochs[j] == epochs[i])
                 return status_fail(
                     RLXVK_E_RANGE,
                     "plan: steps %u (node %u) and %u (node %u) touch the same bytes with "
                     "no barrier between them",
-                    i, s->steps.items[i].node, j, s->steps.items[j].node);
+                    earlier, s->steps.items[earlier].node, later, s->steps.items[later].node);
             needed[epochs[j]] = true;
         }
     return RLXVK_OK;
 }
 
-static uint32_t count_needless(const schedule *s, const plan *p, const uint32_t *epochs,
-                               const bool *needed)
+/* A barrier of a loop's body is needed where either round needs it. */
+static uint32_t count_needless(const plan *p, const step_order *order, const uint32_t *epochs,
+                               const bool *needed, bool *at_step)
 {
     uint32_t needless = 0;
-    for (uint32_t i = 1; i < s->steps.count; i++)
-        needless += p->barriers[i].kind != HAZARD_NONE && !needed[epochs[i]];
+    for (uint32_t k = 0; k < order->count; k++)
+        at_step[order->items[k]] |= needed[epochs[k]];
+    for (uint32_t k = 1; k < order->count; k++) {
+        uint32_t i = order->items[k];
+        needless += p->barriers[i].kind != HAZARD_NONE && !at_step[i];
+        at_step[i] = true; /* counted */
+    }
     return needless;
 }
 
@@ -98,6 +156,15 @@ static rlxvk_status check_read(const schedule *s, uint32_t index, const operand 
     return RLXVK_OK;
 }
 
+/* Whether a value's life begins with this operand, in a later round of a loop anew: with a write,
+ * or as the step's own working memory. */
+static bool begins_life(const schedule *s, const plan *p, uint32_t index, const operand *o)
+{
+    bool working = o->value >= s->graph->nodes.count;
+    return index == p->slots[o->value].first && (o->access & ACCESS_WRITE) &&
+           (working || !(o->access & ACCESS_READ));
+}
+
 /* A write gives the value content and spoils that of all others it reaches. */
 static void note_write(const plan *p, const operand *o, content *contents)
 {
@@ -112,15 +179,19 @@ static void note_write(const plan *p, const operand *o, content *contents)
 }
 
 /* Which value's bytes a step reads must be what that value's last writer left there. */
-static rlxvk_status check_contents(const schedule *s, const plan *p, content *contents)
+static rlxvk_status check_contents(const schedule *s, const plan *p, const step_order *order,
+                                   content *contents)
 {
     operand o;
     rlxvk_status status = RLXVK_OK;
     for (uint32_t v = 0; v < p->value_count; v++)
         contents[v].any = comes_from_outside(s, v);
-    for (uint32_t i = 0; i < s->steps.count; i++) {
-        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++)
+    for (uint32_t k = 0; k < order->count; k++) {
+        uint32_t i = order->items[k];
+        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++) {
+            contents[o.value].spoiled &= !begins_life(s, p, i, &o);
             TRY(check_read(s, i, &o, &contents[o.value]));
+        }
         for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++)
             if ((o.access & ACCESS_WRITE) && o.size)
                 note_write(p, &o, contents);
@@ -134,18 +205,21 @@ error:
 
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless)
 {
-    size_t steps = s->steps.count;
+    step_order order = {0};
+    bool listed = list_steps(s, 0, (uint32_t)s->steps.count, UINT32_MAX, &order);
+    size_t steps = order.count;
     uint32_t *epochs = memory_zeroed(steps + 1, sizeof *epochs);
-    bool *needed = memory_zeroed(steps + 2, sizeof *needed);
+    bool *needed = memory_zeroed(2 * steps + 3, sizeof *needed);
     content *contents = memory_zeroed(p->value_count + 1, sizeof *contents);
     rlxvk_status status;
-    TRY(epochs && needed && contents ? RLXVK_OK : status_fail_memory("plan check"));
-    number_epochs(s, p, epochs);
-    TRY(check_barriers(s, p, epochs, needed));
-    TRY(check_contents(s, p, contents));
+    TRY(listed && epochs && needed && contents ? RLXVK_OK : status_fail_memory("plan check"));
+    number_epochs(s, p, &order, epochs);
+    TRY(check_barriers(s, p, &order, epochs, needed));
+    TRY(check_contents(s, p, &order, contents));
     if (out_needless)
-        *out_needless = count_needless(s, p, epochs, needed);
+        *out_needless = count_needless(p, &order, epochs, needed, needed + steps + 2);
 error:
+    VECTOR_FREE(&order);
     memory_free(epochs);
     memory_free(needed);
     memory_free(contents);

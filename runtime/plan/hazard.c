@@ -62,19 +62,91 @@ static rlxvk_status name_ranges(const schedule *s, const plan *p, marks *m)
     return marks_seal(m);
 }
 
+/* The segment that step `at` is the first of, or the end for the step behind the last. */
+static uint32_t segment_at(const plan *p, uint32_t at)
+{
+    uint32_t i = 0;
+    while (i < p->segments.count && p->segments.items[i].first < at)
+        i++;
+    return i;
+}
+
+/* Inner loops come first, so that the outermost is noted last. */
+static rlxvk_status plan_loops(const schedule *s, plan *p)
+{
+    for (uint32_t i = 0; i < s->loops.count; i++) {
+        const schedule_loop *from = &s->loops.items[i];
+        uint32_t first = segment_at(p, from->first);
+        uint32_t end = segment_at(p, from->first + from->count);
+        segment *at = &p->segments.items[first];
+        plan_loop l = {first, end - first, from->times, from->stop, at->opens};
+        uint32_t rounds = MIN(PLAN_GROUP_DISPATCHES / from->count, PLAN_GROUP_ROUNDS);
+        if (l.count == 1 && !at->host && !l.inner) {
+            at->rounds = (uint32_t)MIN(MAX(rounds, 1), from->times);
+            at->rest = (uint32_t)(from->times % at->rounds);
+        }
+        at->opens = i + 1;
+        if (!VECTOR_PUSH(&p->loops, l))
+            return status_fail_memory("loops");
+    }
+    return RLXVK_OK;
+}
+
 /* Runs of dispatches are recorded once and submitted as one; a host step waits for the segment
  * before it and is waited for by the one after it. */
 static rlxvk_status plan_segments(const schedule *s, plan *p)
 {
+    uint32_t hosts = 0;
     for (uint32_t i = 0; i < s->steps.count; i++) {
         bool host = s->steps.items[i].host;
         segment *last = p->segments.count ? &p->segments.items[p->segments.count - 1] : NULL;
-        if (last && !host && !last->host)
+        if (last && !host && !last->host && !schedule_loop_edge(s, i))
             last->count++;
-        else if (!VECTOR_PUSH(&p->segments, (segment){i, 1, host}))
+        else if (!VECTOR_PUSH(&p->segments, ((segment){i, 1, host, hosts, 0, 1, 0})))
             return status_fail_memory("segments");
+        hosts += host;
     }
-    return RLXVK_OK;
+    return plan_loops(s, p);
+}
+
+/* A loop's first step follows its last, whatever is between them. */
+static bool begins_loop(const schedule *s, uint32_t index, uint32_t *out_last)
+{
+    for (uint32_t i = 0; i < s->loops.count; i++)
+        if (s->loops.items[i].first == index) {
+            *out_last = index + s->loops.items[i].count - 1;
+            return true;
+        }
+    return false;
+}
+
+/* Whether a round's steps up to its first barrier meet those behind its last, `since` which they
+ * are, in the round before. All of the loop is marked. */
+static bool rounds_meet(const schedule *s, const plan *p, marks *m, const schedule_loop *l,
+                        uint32_t since)
+{
+    bool meet = false;
+    for (uint32_t i = l->first; i < l->first + l->count && !meet; i++) {
+        if (i > l->first && p->barriers[i].kind != HAZARD_NONE)
+            break;
+        meet = step_hazard(s, p, m, since, i).kind != HAZARD_NONE;
+    }
+    return meet;
+}
+
+/* Takes away the barriers between the rounds of loops that end with step `last`, where the barriers
+ * inside suffice. */
+static void spare_barriers(const schedule *s, plan *p, marks *m, uint32_t last, uint32_t since)
+{
+    for (size_t i = 0; i < s->loops.count; i++) {
+        const schedule_loop *l = &s->loops.items[i];
+        barrier *b = &p->barriers[l->first];
+        if (l->first + l->count - 1 != last || b->kind != HAZARD_LOOP ||
+            rounds_meet(s, p, m, l, since))
+            continue;
+        b->kind = HAZARD_NONE;
+        p->barrier_count--;
+    }
 }
 
 rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan *p)
@@ -87,10 +159,15 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
         return RLXVK_OK;
     TRY(name_ranges(s, p, &m));
     for (uint32_t i = 0; i < s->steps.count; i++) {
-        /* The wait at either side of a host step orders more than a barrier would. */
-        if (s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host))
+        uint32_t last;
+        /* The wait at either side of a host step orders more than a barrier would; commands begin
+         * with a barrier, and so does what is recorded on either side of a loop's edge. */
+        if (s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host) ||
+            schedule_loop_edge(s, i))
             since = i;
         barrier b = step_hazard(s, p, &m, since, i);
+        if (begins_loop(s, i, &last))
+            b = (barrier){HAZARD_LOOP, 0, last};
         if (options->full_barrier && i > since && b.kind == HAZARD_NONE)
             b = (barrier){HAZARD_FORCED, 0, i - 1};
         if (b.kind != HAZARD_NONE) {
@@ -99,6 +176,8 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
         }
         p->barriers[i] = b;
         remember(s, p, &m, i);
+        if (!options->full_barrier)
+            spare_barriers(s, p, &m, i, since);
     }
     p->visits += m.visits;
 error:

@@ -3,6 +3,9 @@
  * liveness (place.c). Addresses run over the concatenation of equal blocks and no value straddles a
  * block edge.
  *
+ * What a loop's step reads before any step of it has written it, from before the loop or from the
+ * step before, lives as long as the loop.
+ *
  * In place: where a family allows it and an operand dies at the very step that first writes the
  * result, both share one placement (a "group").
  */
@@ -60,6 +63,27 @@ static void mark_live(const schedule *s, plan *p)
 static void pin(plan *p, uint32_t root, uint8_t class)
 {
     p->slots[root].class = class;
+}
+
+/* Whether a value's first touch, in this step, finds something there. Working memory begins with
+ * nothing. */
+static bool found_there(const schedule *s, const slot *v, uint32_t index, const operand *o)
+{
+    return v->first == index && (o->access & ACCESS_READ) && o->value < s->graph->nodes.count;
+}
+
+static void stretch_over_loop(const schedule *s, const schedule_loop *l, plan *p)
+{
+    uint32_t last = l->first + l->count - 1;
+    operand o;
+    for (uint32_t i = l->first; i <= last; i++)
+        for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &o); m++) {
+            slot *v = &p->slots[o.value];
+            if (v->first >= l->first && !found_there(s, v, i, &o))
+                continue;
+            v->first = MIN(v->first, l->first);
+            v->last = MAX(v->last, last);
+        }
 }
 
 /* What must outlive a run, or is there before its first step, is pinned: liveness by steps knows
@@ -290,6 +314,8 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
     }
     if (status == RLXVK_OK) {
         mark_live(s, p);
+        for (size_t i = 0; i < s->loops.count; i++)
+            stretch_over_loop(s, &s->loops.items[i], p);
         choose_classes(s, options, p);
         status = place_pinned(&l);
     }

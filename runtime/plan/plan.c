@@ -23,6 +23,7 @@ void plan_destroy(plan *p)
     memory_free(p->slots);
     memory_free(p->barriers);
     VECTOR_FREE(&p->segments);
+    VECTOR_FREE(&p->loops);
     for (int c = 0; c < CLASS_COUNT; c++)
         VECTOR_FREE(&p->blocks[c]);
     *p = (plan){0};

@@ -29,7 +29,8 @@ typedef struct slot {
     uint32_t first, last;  /* live steps, closed; scratch only */
 } slot;
 
-enum hazard_kind { HAZARD_NONE, HAZARD_RAW, HAZARD_WAW, HAZARD_WAR, HAZARD_FORCED };
+/* HAZARD_LOOP: between the rounds of a loop, before its first step. */
+enum hazard_kind { HAZARD_NONE, HAZARD_RAW, HAZARD_WAW, HAZARD_WAR, HAZARD_FORCED, HAZARD_LOOP };
 
 typedef struct barrier {
     uint8_t kind;     /* enum hazard_kind; HAZARD_NONE: no barrier before this step */
@@ -37,11 +38,27 @@ typedef struct barrier {
     uint32_t earlier; /* the earlier step, the last of several */
 } barrier;
 
-/* A maximal run of dispatches, or one host step. */
+/* A maximal run of dispatches inside or outside of loops, or one host step. */
 typedef struct segment {
     uint32_t first, count; /* steps */
     bool host;
+    uint32_t hosts_before; /* segments of one host step each before it */
+    uint32_t opens;        /* the outermost loop that begins with it, + 1; 0: none */
+    uint32_t rounds, rest; /* more than 1: it is a whole loop, recorded so many times over; and the
+                            * rounds that are left of such groups */
 } segment;
+
+/* Segments that are done again and again. */
+typedef struct plan_loop {
+    uint32_t first, count; /* segments */
+    uint64_t times;
+    uint32_t stop;  /* as the schedule's */
+    uint32_t inner; /* the next loop inside that begins with the same segment, + 1; 0: none */
+} plan_loop;
+
+/* A loop of dispatches alone is recorded in groups of so many rounds, and of no more dispatches. */
+#define PLAN_GROUP_ROUNDS     256
+#define PLAN_GROUP_DISPATCHES 1024
 
 typedef struct plan_options {
     uint64_t max_block_bytes, max_binding_bytes, alignment;
@@ -59,6 +76,7 @@ typedef struct plan {
     uint32_t value_count;
     barrier *barriers; /* per step */
     VECTOR(segment) segments;
+    VECTOR(plan_loop) loops;              /* as the schedule's */
     VECTOR(uint64_t) blocks[CLASS_COUNT]; /* bytes of each block */
     uint64_t class_bytes[CLASS_COUNT];
     uint64_t scratch_peak, scratch_lower_bound, scratch_unshared;

@@ -3,6 +3,9 @@
  * with (RAW, WAW, WAR on the same bytes of the same value). Steps of one level are independent and
  * share one barrier. Stable, so deterministic.
  *
+ * A loop's steps stay together: their levels are above those of all steps before it, and below
+ * those of all behind it.
+ *
  * What an op waits for without reading it (op_family.waits) is made at a lower level, too.
  *
  * Sound because every conflict goes up: of two steps that conflict the later one has the higher
@@ -115,6 +118,7 @@ static rlxvk_status rearrange(schedule *s, const ranked *ranks)
 rlxvk_status reorder_schedule(schedule *s)
 {
     marks m = {0};
+    uint32_t lowest = 0, highest = 0; /* of levels, since the last edge of a loop and so far */
     ranked *ranks = memory_allocate((s->steps.count + 1) * sizeof *ranks);
     waiting w;
     rlxvk_status status;
@@ -123,7 +127,10 @@ rlxvk_status reorder_schedule(schedule *s)
     for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
         waiting_reach(&w, s->graph, at->node);
-        ranks[i] = (ranked){level_of(&m, s, &w, at), i};
+        if (schedule_loop_edge(s, i))
+            lowest = highest + 1;
+        ranks[i] = (ranked){MAX(level_of(&m, s, &w, at), lowest), i};
+        highest = MAX(highest, ranks[i].level);
         note(&m, s, at, ranks[i].level);
         w.done[at->node] = MAX(w.done[at->node], ranks[i].level + 1);
     }

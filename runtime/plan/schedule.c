@@ -6,6 +6,7 @@ void schedule_destroy(schedule *s)
     value_map_destroy(&s->values);
     VECTOR_FREE(&s->dispatches);
     VECTOR_FREE(&s->steps);
+    VECTOR_FREE(&s->loops);
     VECTOR_FREE(&s->queries);
     for (size_t i = 0; i < s->temporaries.count; i++)
         memory_free(s->temporaries.items[i].content);

@@ -31,11 +31,20 @@ typedef struct step {
     bool host;
 } step;
 
+/* Steps that are done again and again. Inner loops stand before those they are in. */
+typedef struct schedule_loop {
+    uint32_t first, count; /* steps; at least one */
+    uint64_t times;
+    uint32_t stop; /* node whose first word, once 0, says that nothing changes any more; NODE_NONE:
+                    * none */
+} schedule_loop;
+
 typedef struct schedule {
     const rlxvk_graph *graph; /* borrowed */
     value_map values;
     VECTOR(dispatch) dispatches;
-    VECTOR(step) steps;            /* in execution order */
+    VECTOR(step) steps; /* in execution order */
+    VECTOR(schedule_loop) loops;
     VECTOR(temporary) temporaries; /* value id = node count + index */
     VECTOR(variant_query) queries; /* where a kernel variant had to be chosen */
     uint64_t visits;               /* tree nodes looked at by reorder_schedule */
@@ -57,7 +66,17 @@ static inline uint32_t schedule_value_count(const schedule *s)
 /* What a step touches, host steps included, one operand at a time: false past the last. */
 bool schedule_step_operand(const schedule *s, const step *at, uint32_t index, operand *out);
 
-/* Rearranges the steps into dependency levels. */
+/* Whether a loop begins at this step, or ends before it: no step crosses that. */
+static inline bool schedule_loop_edge(const schedule *s, uint32_t index)
+{
+    bool edge = false;
+    for (size_t i = 0; i < s->loops.count && !edge; i++)
+        edge = index == s->loops.items[i].first ||
+               index == s->loops.items[i].first + s->loops.items[i].count;
+    return edge;
+}
+
+/* Rearranges the steps into dependency levels, apart before, in and behind loops. */
 rlxvk_status reorder_schedule(schedule *s);
 
 #endif

@@ -79,11 +79,33 @@ error:
     return status;
 }
 
+/* Which step each loop that is open begins with, by node. */
+typedef VECTOR(schedule_loop) open_loops;
+
+static rlxvk_status note_loop(schedule *s, open_loops *open, uint32_t id)
+{
+    const node *n = graph_node(s->graph, id);
+    uint32_t steps = (uint32_t)s->steps.count;
+    op_loop loop;
+    if (node_row(n)->family->opens_loop && !VECTOR_PUSH(open, (schedule_loop){.first = steps}))
+        return status_fail_memory("loops");
+    if (!node_closes_loop(n, &loop))
+        return RLXVK_OK;
+    schedule_loop l = open->items[--open->count];
+    l.count = steps - l.first;
+    l.times = loop.times;
+    l.stop = loop.stop == NODE_NONE ? NODE_NONE : n->inputs[loop.stop];
+    if (l.count && !VECTOR_PUSH(&s->loops, l))
+        return status_fail_memory("loops");
+    return RLXVK_OK;
+}
+
 /* Lowers all nodes in order. A pair is lowered together, where its first stands, unless one of the
  * two is forced to the host. */
 static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
 {
     const rlxvk_graph *g = s->graph;
+    open_loops open = {0};
     uint32_t *partners = pair_partners(options->pairs, options->pair_count, g->nodes.count);
     rlxvk_status status = partners ? RLXVK_OK : status_fail_memory("pairs");
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
@@ -93,7 +115,10 @@ static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *
         /* The pair's second is done where its first stands: the node id that is lower. */
         if (!is_silent(s, id) && (pair == NODE_NONE || id < pair))
             status = lower_node(l, s, options, id, pair);
+        if (status == RLXVK_OK)
+            status = note_loop(s, &open, id);
     }
+    VECTOR_FREE(&open);
     memory_free(partners);
     return status;
 }

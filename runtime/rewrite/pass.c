@@ -22,17 +22,11 @@ uint32_t *rewrite_count_uses(const rlxvk_graph *g)
     return uses;
 }
 
-/* Whether it must stay although nobody reads it. */
-static bool has_effect(const node *n)
-{
-    return node_writes(n) != 0;
-}
-
 uint32_t *rewrite_count_writes(const rlxvk_graph *g)
 {
     uint32_t *writes = memory_zeroed(g->nodes.count + 1, sizeof *writes);
     for (uint32_t id = 0; writes && id < g->nodes.count; id++)
-        writes[id + 1] = writes[id] + has_effect(graph_node(g, id));
+        writes[id + 1] = writes[id] + (node_writes(graph_node(g, id)) != 0);
     return writes;
 }
 
@@ -124,7 +118,7 @@ static void mark_live(const rlxvk_graph *g, bool *live)
         live[g->outputs.items[i]] = true;
     for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
         const node *n = graph_node(g, id);
-        live[id] = live[id] || has_effect(n);
+        live[id] = live[id] || node_has_effect(g, n);
         for (uint32_t i = 0; i < n->input_count && live[id]; i++)
             live[n->inputs[i]] = true;
     }

@@ -597,7 +597,9 @@ rlxvk_tensor fuzz_call_while(fuzz_maker *m)
         rlxvk_graph_destroy(condition);
         return rlxvk_copy(m->g, in[0]);
     }
-    rlxvk_while(m->g, condition, body, fuzz_below(m->in, 4), in, count, out);
+    uint32_t rounds = fuzz_below(m->in, 8); /* 4 and more: so many less, and they replay */
+    rlxvk_graph_set_unroll_limit(m->g, rounds >= 4);
+    rlxvk_while(m->g, condition, body, rounds % 4, in, count, out);
     rlxvk_graph_destroy(condition);
     rlxvk_graph_destroy(body);
     for (size_t i = 1; i < count; i++)
@@ -625,6 +627,7 @@ rlxvk_tensor fuzz_call_scan(fuzz_maker *m)
         step[count] = in[0];
         in[count++] = fuzz_fit(m, rlxvk_tensor_dtype(m->g, in[0]), s);
     }
+    rlxvk_graph_set_unroll_limit(m->g, bits >> 2 & 1); /* 1: all replay */
     if (bits >= 240)
         o.checkpoints = fuzz_number(m);
     if (bits >= 250)

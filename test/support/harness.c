@@ -2,6 +2,7 @@
 #include "support/harness.h"
 #include "exec/context.h"
 #include "op/evaluation.h"
+#include "op/random/random.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +95,7 @@ float *run_seeded(rlxvk_executable *e, const rlxvk_graph *g, uint64_t seed, bool
     size_t count = 0;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (n->op != OP_input && n->op != OP_param)
+        if ((n->op != OP_input && n->op != OP_param) || random_is_state(n))
             continue;
         float *values = leaf_content(n, seed, exact);
         size_t length = shape_numel(&n->shape);
@@ -119,7 +120,7 @@ float *evaluate_seeded(const rlxvk_graph *g, uint64_t seed, bool exact, size_t *
     expect_ok(evaluation_create(g, &v));
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (n->op != OP_input && n->op != OP_param)
+        if ((n->op != OP_input && n->op != OP_param) || random_is_state(n))
             continue;
         float *values = leaf_content(n, seed, exact);
         expect_ok(evaluation_set(&v, id, values));

@@ -1,230 +1,14 @@
 /*
- * Control flow by inlining at build time: both branches of an if, `max_iterations` rounds of a
- * while, every step of a scan become ordinary nodes of the graph (core definitions: Where selects,
- * so a discarded branch's NaN never leaks).
- *
- * A body is a graph whose inputs bind by position in id order; its params are those of the parent
- * by name. Each inlining takes the next instance number, and the instances inside the body follow
- * it, so that random ops of a body draw anew each time, in the order of full unrolling.
+ * Control flow: both branches of an if, the rounds of a short while, the steps of a short scan
+ * become ordinary nodes of the graph (core definitions: Where selects, so a discarded branch's NaN
+ * never leaks); long loops have their body in the graph once (replay.h).
  */
 #include "op/compose/composite.h"
-#include "op/compose/control.h"
-#include "op/random/random.h"
+#include "op/compose/inlining.h"
+#include "op/compose/loop.h"
+#include "op/compose/replay.h"
 
 #include <string.h>
-
-#define NODE_LIMIT     1000000u
-#define INSTANCE_SHIFT 32
-
-typedef struct inlining {
-    rlxvk_graph *g;
-    const rlxvk_graph *body;
-    const char *what; /* "while body", for errors */
-    const rlxvk_tensor *inputs;
-    size_t input_count, next_input;
-    uint64_t instance;
-    uint32_t *map; /* body node -> node; what does not change with the round stays from the first */
-} inlining;
-
-static size_t body_inputs(const rlxvk_graph *body)
-{
-    size_t count = 0;
-    for (uint32_t id = 0; id < body->nodes.count; id++)
-        count += graph_node(body, id)->op == OP_input && !random_is_state(graph_node(body, id));
-    return count;
-}
-
-static uint32_t bind_input(inlining *in, const node *n)
-{
-    char want[SHAPE_TEXT], have[SHAPE_TEXT];
-    if (random_is_state(n)) {
-        uint32_t id = graph_find(in->g, OP_input, RNG_STATE_NAME);
-        return id == NODE_NONE ? graph_append(in->g, n) : id;
-    }
-    rlxvk_tensor t = in->inputs[in->next_input++];
-    const node *given = graph_node(in->g, t.id - 1);
-    if (given->dtype == n->dtype && shape_equal(&given->shape, &n->shape))
-        return t.id - 1;
-    composite_fail(in->g, in->what, RLXVK_E_SHAPE,
-                   "input '%s' is %s %s, given %s %s; cast or reshape the value", n->name,
-                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                   rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have));
-    return NODE_NONE;
-}
-
-static uint32_t bind_param(inlining *in, const node *n)
-{
-    uint32_t id = graph_find(in->g, OP_param, n->name);
-    char want[SHAPE_TEXT], have[SHAPE_TEXT];
-    if (id == NODE_NONE)
-        return graph_append(in->g, n);
-    const node *known = graph_node(in->g, id);
-    if (known->dtype == n->dtype && shape_equal(&known->shape, &n->shape))
-        return id;
-    composite_fail(in->g, in->what, RLXVK_E_PARAM_CONFLICT,
-                   "param '%s' is %s %s in the body and %s %s outside; declare both alike", n->name,
-                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                   rlxvk_dtype_name((rlxvk_dtype)known->dtype), shape_text(&known->shape, have));
-    return NODE_NONE;
-}
-
-/* Random ops of an inlined body draw from streams of their own. */
-static void shift_stream(const node *n, uint64_t instance, void *attributes)
-{
-    const op_family *family = node_row(n)->family;
-    if (family == op_table[OP_rng_uniform].family)
-        ((rng_attributes *)attributes)->stream.key += instance << INSTANCE_SHIFT;
-    else if (family == op_table[OP_sample].family)
-        ((sample_attributes *)attributes)->options.stream.key += instance << INSTANCE_SHIFT;
-}
-
-static uint32_t copy_node(inlining *in, const node *n)
-{
-    uint64_t attributes[64];
-    uint32_t result = NODE_NONE, *inputs = memory_zeroed(n->input_count + 1, sizeof *inputs);
-    if (!inputs || n->attribute_size > sizeof attributes) {
-        graph_fail(in->g, status_fail_memory("inlined operands"));
-    } else {
-        if (n->attributes)
-            memcpy(attributes, n->attributes, n->attribute_size);
-        for (uint32_t i = 0; i < n->input_count; i++)
-            inputs[i] = in->map[n->inputs[i]];
-        shift_stream(n, in->instance, attributes);
-        result = op_append(in->g, (op_kind)n->op, inputs, n->input_count,
-                           n->attributes ? attributes : NULL, n->name);
-    }
-    memory_free(inputs);
-    return result;
-}
-
-static uint32_t inline_node(inlining *in, uint32_t id)
-{
-    const node *n = graph_node(in->body, id);
-    bool same = n->op == OP_param || n->op == OP_constant || random_is_state(n);
-    if (same && in->map[id] != NODE_NONE)
-        return in->map[id];
-    if (n->op == OP_input)
-        return bind_input(in, n);
-    if (n->op == OP_param)
-        return bind_param(in, n);
-    return n->op == OP_constant ? graph_append(in->g, n) : copy_node(in, n);
-}
-
-/* Checks what every body must satisfy before anything is inlined. */
-bool control_body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what, size_t inputs,
-                       size_t outputs)
-{
-    if (!graph_ready(g, what) || graph_fail(g, status_require(body, what, "body")) != RLXVK_OK)
-        return false;
-    if (body == g)
-        composite_fail(g, what, RLXVK_E_ATTR,
-                       "needs a graph of its own; a graph cannot be its own body");
-    else if (body->status != RLXVK_OK)
-        composite_fail(g, what, body->status, "%s", body->error);
-    else if (body_inputs(body) != inputs)
-        composite_fail(g, what, RLXVK_E_ARITY, "%zu inputs; %zu values are bound to them",
-                       body_inputs(body), inputs);
-    else if (body->outputs.count != outputs)
-        composite_fail(g, what, RLXVK_E_ARITY, "%zu outputs; needs %zu", body->outputs.count,
-                       outputs);
-    return g->status == RLXVK_OK;
-}
-
-/* Bodies whose result may be thrown away must not leave anything else behind. */
-static bool writes_nothing(rlxvk_graph *g, const rlxvk_graph *body, const char *what)
-{
-    for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
-        if (node_writes(graph_node(body, id)))
-            composite_fail(g, what, RLXVK_E_ATTR,
-                           "%s writes an operand in place, taken or not; write after it",
-                           node_row(graph_node(body, id))->name);
-    return g->status == RLXVK_OK;
-}
-
-static bool tensors_given(rlxvk_graph *g, const rlxvk_tensor *tensors, size_t count,
-                          const char *what)
-{
-    char who[CALL_LABEL];
-    graph_fail(g, status_require_items(tensors, count, what, "values"));
-    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        graph_fail(g, graph_take(g, tensors[i], op_call_label(g, what, who), "value", i));
-    return g->status == RLXVK_OK;
-}
-
-/* Counts what is about to be inlined, with all that earlier calls inlined into the graph. */
-static bool rounds_fit(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t nodes)
-{
-    uint64_t total;
-    if (!size_multiply(rounds, nodes, &total) || total > NODE_LIMIT - g->inlined)
-        composite_fail(g, what, RLXVK_E_TOO_LARGE,
-                       "%llu rounds of %llu nodes, and %llu of earlier bodies; at most %u "
-                       "in all",
-                       (unsigned long long)rounds, (unsigned long long)nodes,
-                       (unsigned long long)g->inlined, NODE_LIMIT);
-    else
-        g->inlined += total;
-    return g->status == RLXVK_OK;
-}
-
-static bool inlining_create(inlining *in, rlxvk_graph *g, const rlxvk_graph *body, const char *what)
-{
-    *in = (inlining){.g = g, .body = body, .what = what};
-    if (graph_fail(g, graph_keep_all(g, body)) != RLXVK_OK)
-        return false;
-    in->map = memory_zeroed(body->nodes.count + 1, sizeof *in->map);
-    if (in->map)
-        memset(in->map, 0xff, body->nodes.count * sizeof *in->map); /* NODE_NONE */
-    else
-        graph_fail(g, status_fail_memory("inlined body"));
-    return in->map;
-}
-
-/* Appends the body's nodes with its inputs bound; fills outputs (as many as the body has). */
-static bool inline_round(inlining *in, const rlxvk_tensor *inputs, size_t count,
-                         rlxvk_tensor *outputs)
-{
-    rlxvk_graph *g = in->g;
-    const rlxvk_graph *body = in->body;
-    in->inputs = inputs;
-    in->input_count = count;
-    in->next_input = 0;
-    in->instance = g->instances + 1;
-    for (uint32_t id = 0; id < body->nodes.count && g->status == RLXVK_OK; id++)
-        in->map[id] = inline_node(in, id);
-    for (size_t i = 0; i < body->outputs.count && g->status == RLXVK_OK; i++)
-        outputs[i] = tensor_of(g, in->map[body->outputs.items[i]]);
-    g->instances += 1 + body->instances;
-    return g->status == RLXVK_OK;
-}
-
-static bool inline_once(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
-                        const rlxvk_tensor *inputs, size_t count, rlxvk_tensor *outputs)
-{
-    inlining in;
-    bool done = inlining_create(&in, g, body, what) && inline_round(&in, inputs, count, outputs);
-    memory_free(in.map);
-    return done;
-}
-
-bool control_inline(rlxvk_graph *g, const rlxvk_graph *body, const char *what,
-                    const rlxvk_tensor *inputs, size_t count, rlxvk_tensor *outputs)
-{
-    return tensors_given(g, inputs, count, what) && rounds_fit(g, what, 1, body->nodes.count) &&
-           inline_once(g, body, what, inputs, count, outputs);
-}
-
-static bool same_kind(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b, const char *what)
-{
-    rlxvk_shape x = rlxvk_tensor_shape(g, a), y = rlxvk_tensor_shape(g, b);
-    char left[SHAPE_TEXT], right[SHAPE_TEXT];
-    if (shape_equal(&x, &y) && rlxvk_tensor_dtype(g, a) == rlxvk_tensor_dtype(g, b))
-        return true;
-    composite_fail(g, what, RLXVK_E_SHAPE,
-                   "%s %s against %s %s; both must have one shape and dtype",
-                   rlxvk_dtype_name(rlxvk_tensor_dtype(g, a)), shape_text(&x, left),
-                   rlxvk_dtype_name(rlxvk_tensor_dtype(g, b)), shape_text(&y, right));
-    return false;
-}
 
 /* False when there is nowhere to put the results or nothing to do. */
 static bool results_given(rlxvk_graph *g, const rlxvk_tensor *results, size_t count,
@@ -247,8 +31,8 @@ void rlxvk_call(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *inp
                 rlxvk_tensor *out_results, size_t result_count)
 {
     if (results_given(g, out_results, result_count, "call", "out_results") &&
-        control_body_fits(g, body, "call", count, result_count))
-        (void)control_inline(g, body, "call", inputs, count, out_results);
+        inlining_body_fits(g, body, "call", count, result_count))
+        (void)inlining_call(g, body, "call", inputs, count, out_results);
     settle_results(g, out_results, result_count);
 }
 
@@ -258,14 +42,16 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
     rlxvk_tensor a, b;
     rlxvk_shape both;
     char left[SHAPE_TEXT], right[SHAPE_TEXT];
-    if (!control_body_fits(g, then_body, "if: then", count, 1) ||
-        !control_body_fits(g, else_body, "if: else", count, 1) ||
-        !writes_nothing(g, then_body, "if: then") || !writes_nothing(g, else_body, "if: else") ||
-        !tensors_given(g, captures, count, "if") || !tensors_given(g, &predicate, 1, "if") ||
-        !rounds_fit(g, "if", 1, then_body->nodes.count + else_body->nodes.count) ||
-        !inline_once(g, then_body, "if: then", captures, count, &a) ||
-        !inline_once(g, else_body, "if: else", captures, count, &b) ||
-        !same_kind(g, a, b, "if: the branches differ"))
+    if (!inlining_body_fits(g, then_body, "if: then", count, 1) ||
+        !inlining_body_fits(g, else_body, "if: else", count, 1) ||
+        !inlining_writes_nothing(g, then_body, "if: then") ||
+        !inlining_writes_nothing(g, else_body, "if: else") ||
+        !inlining_tensors_given(g, captures, count, "if") ||
+        !inlining_tensors_given(g, &predicate, 1, "if") ||
+        !inlining_rounds_fit(g, "if", 1, then_body->nodes.count + else_body->nodes.count, "") ||
+        !inlining_once(g, then_body, "if: then", captures, &a) ||
+        !inlining_once(g, else_body, "if: else", captures, &b) ||
+        !inlining_same_kind(g, a, b, "if: the branches differ"))
         return RLXVK_NONE;
     rlxvk_shape p = rlxvk_tensor_shape(g, predicate), out = rlxvk_tensor_shape(g, a);
     if (!shape_broadcast(&p, &out, &both) || !shape_equal(&both, &out)) {
@@ -280,60 +66,57 @@ rlxvk_tensor rlxvk_if(rlxvk_graph *g, rlxvk_tensor predicate, const rlxvk_graph 
 
 /* ---- while ---- */
 
-static rlxvk_tensor scalar_constant(rlxvk_graph *g, float value)
+static bool while_fits(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
+                       const rlxvk_tensor *carried, size_t count)
 {
-    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &value, sizeof value);
+    if (count == 0)
+        composite_fail(g, "while", RLXVK_E_ARITY, "nothing is carried; needs one value at least");
+    return inlining_body_fits(g, condition, "while: condition", count, 1) &&
+           inlining_body_fits(g, body, "while: body", count, count) &&
+           inlining_tensors_given(g, carried, count, "while") &&
+           inlining_writes_nothing(g, condition, "while: condition") &&
+           inlining_writes_nothing(g, body, "while: body");
 }
 
-/* Whether every element is non-zero, as a scalar 0 or 1. */
-static rlxvk_tensor truth(rlxvk_graph *g, rlxvk_tensor t)
+/* values: the initial ones, which become the final ones. */
+static void unroll_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
+                         uint32_t rounds, rlxvk_tensor *values, size_t count)
 {
-    static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-    rlxvk_shape s = rlxvk_tensor_shape(g, t);
-    rlxvk_tensor p = rlxvk_cast(g, rlxvk_ne(g, t, scalar_constant(g, 0)), RLXVK_F32);
-    if (shape_numel(&s) == 1)
-        return rlxvk_reshape(g, p, RLXVK_SCALAR);
-    /* min with 1: nothing to reduce is true */
-    return rlxvk_min(g, rlxvk_reduce_min(g, p, axes, s.rank, false), scalar_constant(g, 1));
+    inlining test = {0}, work = {0};
+    rlxvk_tensor active = RLXVK_NONE, goes_on, *next = memory_zeroed(count, sizeof *next);
+    if (!next)
+        graph_fail(g, status_fail_memory("while"));
+    else if (inlining_create(&test, g, condition, "while: condition"))
+        (void)inlining_create(&work, g, body, "while: body");
+    for (uint32_t i = 0; i < rounds && g->status == RLXVK_OK; i++) {
+        if (!inlining_round(&test, values, &goes_on) || !inlining_round(&work, values, next))
+            break;
+        rlxvk_tensor p = replay_truth(g, goes_on);
+        active = active.id ? rlxvk_mul(g, active, p) : p;
+        for (size_t k = 0; k < count && inlining_same_kind(g, next[k], values[k], "while: body");
+             k++)
+            values[k] = rlxvk_where(g, active, next[k], values[k]);
+    }
+    memory_free(next);
+    memory_free(test.map);
+    memory_free(work.map);
 }
 
 void rlxvk_while(rlxvk_graph *g, const rlxvk_graph *condition, const rlxvk_graph *body,
                  uint32_t max_iterations, const rlxvk_tensor *carried, size_t count,
                  rlxvk_tensor *out_values)
 {
-    inlining test = {0}, work = {0};
-    rlxvk_tensor active = RLXVK_NONE, goes_on, *next;
-    if (!results_given(g, out_values, count, "while", "out_values")) {
-        settle_results(g, out_values, count);
-        return;
-    }
-    if (!(next = memory_zeroed(count + 1, sizeof *next)))
-        graph_fail(g, status_fail_memory("while"));
-    if (count == 0)
-        composite_fail(g, "while", RLXVK_E_ARITY, "nothing is carried; needs one value at least");
-    if (control_body_fits(g, condition, "while: condition", count, 1) &&
-        control_body_fits(g, body, "while: body", count, count) &&
-        tensors_given(g, carried, count, "while") &&
-        rounds_fit(g, "while", max_iterations,
-                   condition->nodes.count + body->nodes.count + count + 5) &&
-        writes_nothing(g, condition, "while: condition") &&
-        writes_nothing(g, body, "while: body") &&
-        inlining_create(&test, g, condition, "while: condition") &&
-        inlining_create(&work, g, body, "while: body"))
+    if (results_given(g, out_values, count, "while", "out_values") &&
+        while_fits(g, condition, body, carried, count)) {
+        uint64_t nodes = condition->nodes.count + body->nodes.count + count + 5;
+        const rlxvk_graph *const bodies[] = {condition, body};
+        bool replays = replay_suits(g, "while", max_iterations, nodes, bodies, carried, count, 0);
         memmove(out_values, carried, count * sizeof *carried);
-    for (uint32_t i = 0; i < max_iterations && g->status == RLXVK_OK; i++) {
-        if (!inline_round(&test, out_values, count, &goes_on) ||
-            !inline_round(&work, out_values, count, next))
-            break;
-        rlxvk_tensor p = truth(g, goes_on);
-        active = active.id ? rlxvk_mul(g, active, p) : p;
-        for (size_t k = 0; k < count && same_kind(g, next[k], out_values[k], "while: body"); k++)
-            out_values[k] = rlxvk_where(g, active, next[k], out_values[k]);
+        if (g->status == RLXVK_OK)
+            (replays ? replay_while : unroll_while)(g, condition, body, max_iterations, out_values,
+                                                    count);
     }
     settle_results(g, out_values, count);
-    memory_free(next);
-    memory_free(test.map);
-    memory_free(work.map);
 }
 
 /* ---- scan ---- */
@@ -359,9 +142,8 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
                       const rlxvk_tensor *values, size_t count)
 {
     size_t constants = 1 + o->broadcast_count;
-    if (!control_body_fits(g, body, "scan: body", count, 1) ||
-        !tensors_given(g, values, count, "scan") ||
-        !rounds_fit(g, "scan", (uint64_t)MAX(o->length, 0), body->nodes.count + 2 * count + 2))
+    if (!inlining_body_fits(g, body, "scan: body", count, 1) ||
+        !inlining_tensors_given(g, values, count, "scan"))
         return false;
     if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||
         o->checkpoints < 0 || (o->checkpoints && !o->save_trajectory))
@@ -386,33 +168,20 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
     return g->status == RLXVK_OK;
 }
 
-/* Whether the carry after step t is a row of the trajectory: all, or those of ceil((k+1) L / K)
- * - 1. */
-static bool is_saved(const rlxvk_scan_options *o, int64_t t)
-{
-    if (o->checkpoints == 0 || o->checkpoints == o->length)
-        return true;
-    int64_t k = (t + 1) * o->checkpoints / o->length - 1;
-    return k >= 0 && ((k + 1) * o->length + o->checkpoints - 1) / o->checkpoints - 1 == t;
-}
-
 static rlxvk_tensor empty_trajectory(rlxvk_graph *g, rlxvk_tensor carry)
 {
     return rlxvk_constant(g, rlxvk_tensor_dtype(g, carry), rows_like(g, carry, 0), "", 0);
 }
 
-rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
-                        size_t count, const rlxvk_scan_options *options)
+static rlxvk_tensor unroll_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
+                                size_t count, const rlxvk_scan_options *options)
 {
-    rlxvk_scan_options o = options ? *options : (rlxvk_scan_options){0};
-    rlxvk_tensor carry, result = RLXVK_NONE, *now, *rows = NULL;
+    const rlxvk_scan_options o = *options;
     size_t saved = 0, constants = 1 + o.broadcast_count;
+    int64_t kept = o.checkpoints ? o.checkpoints : o.length;
+    rlxvk_tensor carry = values[0], result = RLXVK_NONE, *now = memory_zeroed(count, sizeof *now);
+    rlxvk_tensor *rows = memory_zeroed((size_t)o.length + 1, sizeof *rows);
     inlining in;
-    if (!scan_fits(g, body, &o, values, count))
-        return RLXVK_NONE;
-    carry = values[0];
-    now = memory_zeroed(count, sizeof *now);
-    rows = memory_zeroed((size_t)o.length + 1, sizeof *rows);
     if (!inlining_create(&in, g, body, "scan: body") || !now || !rows)
         graph_fail(g, status_fail_memory("scan"));
     for (int64_t t = 0; t < o.length && g->status == RLXVK_OK; t++) {
@@ -421,11 +190,11 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
         now[0] = carry;
         for (size_t i = constants; i < count; i++)
             now[i] = row_of(g, values[i], t);
-        if (!inline_round(&in, now, count, &next) ||
-            !same_kind(g, next, carry, "scan: body result and carry"))
+        if (!inlining_round(&in, now, &next) ||
+            !inlining_same_kind(g, next, carry, "scan: body result and carry"))
             break;
         carry = next;
-        if (o.save_trajectory && is_saved(&o, t))
+        if (o.save_trajectory && loop_saves(o.length, kept, t))
             rows[saved++] = rlxvk_reshape(g, carry, rows_like(g, carry, 1));
     }
     if (g->status == RLXVK_OK)
@@ -436,4 +205,19 @@ rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_ten
     memory_free(rows);
     memory_free(in.map);
     return result;
+}
+
+rlxvk_tensor rlxvk_scan(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_tensor *values,
+                        size_t count, const rlxvk_scan_options *options)
+{
+    rlxvk_scan_options o = options ? *options : (rlxvk_scan_options){0};
+    if (!scan_fits(g, body, &o, values, count))
+        return RLXVK_NONE;
+    uint64_t nodes = body->nodes.count + 2 * count + 2;
+    const rlxvk_graph *const bodies[2] = {body};
+    bool replays = replay_suits(g, "scan", (uint64_t)o.length, nodes, bodies, values, count,
+                                o.broadcast_count);
+    if (g->status != RLXVK_OK)
+        return RLXVK_NONE;
+    return (replays ? replay_scan : unroll_scan)(g, body, values, count, &o);
 }

@@ -4,7 +4,7 @@
  * second graph, (inputs, result, gradient) -> gradients of the inputs, which is inlined by then;
  * nothing goes into the body.
  */
-#include "op/compose/control.h"
+#include "op/compose/inlining.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -22,12 +22,12 @@ rlxvk_tensor rlxvk_custom_function(rlxvk_graph *g, const rlxvk_graph *body, cons
 {
     rlxvk_tensor result = RLXVK_NONE, *operands = NULL;
     function_attributes a = {NULL};
-    if (!control_body_fits(g, body, "custom_function: body", count, 1) ||
-        !control_body_fits(g, vjp, "custom_function: vjp", count + 2, count))
+    if (!inlining_body_fits(g, body, "custom_function: body", count, 1) ||
+        !inlining_body_fits(g, vjp, "custom_function: vjp", count + 2, count))
         return RLXVK_NONE;
     if (!(operands = memory_zeroed(count + 1, sizeof *operands)))
         graph_fail(g, status_fail_memory("custom_function"));
-    else if (control_inline(g, body, "custom_function: body", inputs, count, operands) &&
+    else if (inlining_call(g, body, "custom_function: body", inputs, count, operands) &&
              (a.vjp = graph_keep(g, vjp)) != NULL) {
         if (count)
             memcpy(operands + 1, inputs, count * sizeof *inputs);
@@ -72,7 +72,7 @@ static rlxvk_status custom_function_vjp(gradient_call *c)
         values[i] = gradient_operand(c, i + 1);
     values[count] = gradient_result(c);
     values[count + 1] = c->dy;
-    if (control_inline(c->graph, a->vjp, "custom_function: vjp", values, count + 2, gradients))
+    if (inlining_call(c->graph, a->vjp, "custom_function: vjp", values, count + 2, gradients))
         for (uint32_t i = 0; i < count; i++)
             gradient_give(c, i + 1, gradients[i]);
     memory_free(values);

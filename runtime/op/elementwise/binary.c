@@ -237,6 +237,7 @@ static rlxvk_status binary_vjp(gradient_call *c)
 
 const op_family binary_family = {
     .name = "binary",
+    .elementwise = true,
     .pairs = true,
     .foldable = true,
     .infer = binary_infer,
@@ -299,6 +300,7 @@ static rlxvk_status compare_host(const host_call *call)
 
 const op_family compare_family = {
     .name = "compare",
+    .elementwise = true,
     .pairs = true,
     .foldable = true,
     .infer = compare_infer,

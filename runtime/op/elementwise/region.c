@@ -314,6 +314,7 @@ static void region_describe(const node *n, text *out)
 
 const op_family region_family = {
     .name = "region",
+    .elementwise = true,
     .attribute_size = sizeof(region_attributes),
     .infer = region_infer,
     .in_place = region_in_place,

@@ -59,6 +59,7 @@ static rlxvk_status fma_vjp(gradient_call *c)
 
 const op_family fma_family = {
     .name = "fma",
+    .elementwise = true,
     .foldable = true,
     .infer = fma_infer,
     .in_place = elementwise_in_place,
@@ -122,6 +123,7 @@ static rlxvk_status where_vjp(gradient_call *c)
 
 const op_family where_family = {
     .name = "where",
+    .elementwise = true,
     .pairs = true,
     .foldable = true,
     .infer = where_infer,

@@ -102,6 +102,7 @@ static rlxvk_status unary_vjp(gradient_call *c)
 
 const op_family unary_family = {
     .name = "unary",
+    .elementwise = true,
     .pairs = true,
     .foldable = true,
     .infer = unary_infer,

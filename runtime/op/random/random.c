@@ -216,7 +216,7 @@ static void philox_host(const host_call *c, const rng_source *s)
     const rng_attributes *a = c->node->attributes;
     uint64_t numel = shape_numel(&c->node->shape);
     uint64_t seed = a->stream.has_op_seed ? float_bits(a->stream.op_seed) : s->seed;
-    uint64_t mixed = seed + a->stream.key * GOLDEN_RATIO;
+    uint64_t mixed = random_mixed(s, seed, a->stream.key);
     for (uint64_t i = 0; i < numel; i++) {
         if (node_code(c->node) == RNG_UNIFORM) {
             c->out[i] = host_uniform(a, unit(stream_word(s, mixed, i)));

@@ -24,17 +24,26 @@ static const rlxvk_rng_options rng_defaults = {.seed = 42};
 /* The state's input; added where there is none. */
 rlxvk_tensor random_state(rlxvk_graph *g);
 bool random_is_state(const node *n);
-/* How many random ops there are already: the default key of the next. */
+/* How many random ops there are already, with loops unrolled: the default key of the next. */
 uint64_t random_ops(rlxvk_graph *g);
 
-/* seed low, high, step low, high, backend, zeros; as the bits of f32 words. */
+/* seed low, high, step low, high, backend, shift, zeros; as the bits of f32 words. The shift is
+ * added to the upper word of every mixed seed: the instances that a loop has gone through, times
+ * the golden ratio (op/compose/loop.c). */
+#define RNG_STATE_SHIFT 5
 void random_state_write(const rlxvk_rng_options *options, float words[RNG_STATE_WORDS]);
 
 /* Seed, step and backend as the state holds them. */
 typedef struct rng_source {
     uint64_t seed, step;
-    uint32_t backend;
+    uint32_t backend, shift;
 } rng_source;
+
+/* The mixed seed of a stream, from the state's seed or an op's own. */
+static inline uint64_t random_mixed(const rng_source *s, uint64_t seed, uint64_t key)
+{
+    return seed + key * GOLDEN_RATIO + ((uint64_t)s->shift << 32);
+}
 
 rng_source random_source_of(const host_tensor *state);
 

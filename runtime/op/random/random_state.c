@@ -47,7 +47,7 @@ uint64_t random_ops(rlxvk_graph *g)
         g->random_ops +=
             family == op_table[OP_rng_uniform].family || family == op_table[OP_sample].family;
     }
-    return g->random_ops;
+    return g->random_ops + g->replayed;
 }
 
 rng_source random_source_of(const host_tensor *state)
@@ -55,5 +55,5 @@ rng_source random_source_of(const host_tensor *state)
     uint32_t bits[RNG_STATE_WORDS];
     memcpy(bits, state->words, sizeof bits);
     return (rng_source){bits[0] | (uint64_t)bits[1] << 32, bits[2] | (uint64_t)bits[3] << 32,
-                        bits[4]};
+                        bits[4], bits[RNG_STATE_SHIFT]};
 }

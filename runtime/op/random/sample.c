@@ -185,7 +185,7 @@ static uint32_t host_choice(const rlxvk_sample_options *o, const rng_source *s, 
 {
     bool greedy = o->temperature < SAMPLE_GREEDY_AT;
     size_t count = list_tokens(z, vocabulary, greedy ? 1 : 1 / o->temperature, tokens);
-    uint64_t mixed = (o->seed ? o->seed : s->seed) + o->stream.key * GOLDEN_RATIO;
+    uint64_t mixed = random_mixed(s, o->seed ? o->seed : s->seed, o->stream.key);
     uint64_t top_k = effective_top_k(o, vocabulary);
     if (count == 0 || greedy)
         return count ? tokens[0].index : 0;

@@ -22,6 +22,7 @@ typedef enum why {
     ON_PURPOSE,      /* stops what flows */
     FROZEN,          /* of packed weights, which nothing flows into */
     WRITES_IN_PLACE, /* what it overwrites is gone; a step of training ends with it */
+    PART_OF_A_LOOP,  /* whose results expand to its steps */
     OF_THE_USER,     /* whoever registers the op brings it */
     NOT_YET          /* E_UNSUPPORTED, by name */
 } why;
@@ -54,6 +55,12 @@ static const struct {
     {"sgd", WRITES_IN_PLACE},
     {"lion", WRITES_IN_PLACE},
     {"accumulate", WRITES_IN_PLACE},
+    {"loop_carry", PART_OF_A_LOOP},
+    {"loop_begin", PART_OF_A_LOOP},
+    {"loop_slice", PART_OF_A_LOOP},
+    {"loop_random", PART_OF_A_LOOP},
+    {"loop_update", PART_OF_A_LOOP},
+    {"loop_end", PART_OF_A_LOOP},
     {"custom", OF_THE_USER},
     {"gated_delta_net_backward", NOT_YET},
     {"mamba2_backward", NOT_YET},

@@ -3,6 +3,8 @@
  * flows through them. All bodies are h = carry, times each matrix b.., h x + h for each x.., and
  * the sine of that.
  *
+ * unroll=1: all that is longer than one round replays a recorded body.
+ *
  *   scan   length, save=1 (the trajectory), checkpoints; in=carry;b..;x.. (x.. [length, ..])
  *   while  limit, bound: goes on while all |carry| < bound; in=carry;b..
  *   if     in=predicate;carry;b..;x..; the other branch is exp(carry)
@@ -117,6 +119,7 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 {
     values v = take_values(s, inputs);
     rlxvk_tensor y = RLXVK_NONE;
+    rlxvk_graph_set_unroll_limit(g, (uint64_t)case_integer(s, "unroll", 0));
     if (strcmp(s->row, "scan") == 0)
         return build_scan(g, s, &v);
     if (strcmp(s->row, "while") == 0)
@@ -163,6 +166,10 @@ static void generate_scans(case_list *list)
         {5, "save=1 checkpoints=2"},
         {5, "save=1 checkpoints=3"},
         {5, "save=1 checkpoints=5"},
+        {5, "unroll=1"},
+        {5, "unroll=1 save=1"},
+        {5, "unroll=1 save=1 checkpoints=2"},
+        {5, "unroll=1 save=1 checkpoints=3"},
     };
     for (size_t i = 0; i < COUNT(forms); i++)
         for (size_t k = 0; k < COUNT(operands); k++) {
@@ -198,9 +205,13 @@ static void generate(case_list *list)
         "while within=1e-5 limit=0 in=" CARRY,
         "while within=1e-5 limit=5 in=" CARRY ";" MATRIX,
         "while within=1e-5 limit=5 in=" CARRY ";" MATRIX ";b1:f32:4x4:range:0.1:0.4",
+        "while within=1e-5 unroll=1 limit=5 in=" CARRY ";" MATRIX,
         /* ends at once, and on the way */
         "while within=1e-5 limit=5 bound=0 in=" CARRY ";" MATRIX,
         "while within=1e-5 limit=9 bound=0.9 in=carry:f32:3x4:range:0.01:0.1;"
+        "b0:f32:4x4:range:0.3:0.6",
+        "while within=1e-5 unroll=1 limit=5 bound=0 in=" CARRY ";" MATRIX,
+        "while within=1e-5 unroll=1 limit=9 bound=0.9 in=carry:f32:3x4:range:0.01:0.1;"
         "b0:f32:4x4:range:0.3:0.6",
         "if within=1e-5 in=predicate:bool:scalar:one;" CARRY ";" MATRIX,
         "if within=1e-5 in=predicate:bool:scalar:zero;" CARRY ";" MATRIX,

@@ -1,0 +1,122 @@
+/*
+ * Executing a plan. Segments of dispatches are batched, host steps wait for what is before them.
+ * Loops replay what is recorded: nothing is made for a round, and rounds follow one another on the
+ * device without the host waiting for any, unless a host step is among them.
+ *
+ * A loop that may stop before its end copies the word that says so to the host, which looks after
+ * 1, 2, 4 .. groups of rounds: what is done in vain is no more than what was of use, or 8 groups.
+ * Rounds done after the stop change nothing (op_loop.stop).
+ */
+#include "exec/execute.h"
+#include "exec/host_step.h"
+#include "exec/queue.h"
+#include "exec/record.h"
+
+#include <string.h>
+
+#define MOST_GROUPS_UNSEEN 8
+
+static rlxvk_status add_commands(rlxvk_executable *e, VkCommandBuffer commands)
+{
+    e->batch[e->batch_count++] = commands;
+    bool full = e->program->plan.loops.count && e->batch_count >= QUEUE_BATCH_LOOPS;
+    return full ? queue_submit_batch(e) : RLXVK_OK;
+}
+
+static rlxvk_status execute_segment(rlxvk_executable *e, uint32_t index)
+{
+    const segment *g = &e->program->plan.segments.items[index];
+    rlxvk_status status;
+    if (!g->host)
+        return add_commands(e, e->segments[index]);
+    TRY(queue_submit_batch(e));
+    TRY(queue_wait_all(e));
+    TRY(host_step_run(e, &e->host_steps[g->hosts_before]));
+error:
+    return status;
+}
+
+/* Whether the loop's word says that it goes on; waits for it. */
+static rlxvk_status look(rlxvk_executable *e, uint32_t loop, bool *out_goes_on)
+{
+    uint32_t word;
+    rlxvk_status status;
+    TRY(add_commands(e, e->stops[loop]));
+    TRY(queue_submit_batch(e));
+    TRY(queue_wait_all(e));
+    TRY(memory_block_invalidate(e->device, &e->stop_words, 0, e->stop_words.size));
+    memcpy(&word, e->stop_words.mapped + 4 * (size_t)loop, sizeof word);
+    *out_goes_on = word != 0;
+error:
+    return status;
+}
+
+static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop);
+
+/* Segments [first, end); `opens`: the loop that the first of them begins, + 1. */
+static rlxvk_status execute_range(rlxvk_executable *e, uint32_t first, uint32_t end, uint32_t opens)
+{
+    const plan *p = &e->program->plan;
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = first; i < end && status == RLXVK_OK;) {
+        uint32_t loop = i == first ? opens : p->segments.items[i].opens;
+        status = loop ? execute_loop(e, loop - 1) : execute_segment(e, i);
+        i += loop ? p->loops.items[loop - 1].count : 1;
+    }
+    return status;
+}
+
+static rlxvk_status execute_loop(rlxvk_executable *e, uint32_t loop)
+{
+    const plan_loop *l = &e->program->plan.loops.items[loop];
+    uint32_t group = l->inner ? 1 : e->program->plan.segments.items[l->first].rounds;
+    uint64_t groups = l->times / group, next_look = 1;
+    bool goes_on = true;
+    rlxvk_status status = RLXVK_OK;
+    for (uint64_t i = 0; i < groups && goes_on; i++) {
+        if (group > 1)
+            TRY(add_commands(e, e->segments[l->first]));
+        else
+            TRY(execute_range(e, l->first, l->first + l->count, l->inner));
+        if (l->stop == NODE_NONE || i + 1 < next_look)
+            continue;
+        TRY(look(e, loop, &goes_on));
+        next_look = i + 1 + MIN(i + 1, MOST_GROUPS_UNSEEN);
+    }
+    if (goes_on && group > 1 && e->rests[l->first])
+        TRY(add_commands(e, e->rests[l->first]));
+error:
+    return status;
+}
+
+/* Every run records anew what it executes. */
+static rlxvk_status record_again(rlxvk_executable *e)
+{
+    rlxvk_status status;
+    TRY(queue_wait_all(e));
+    for (uint32_t i = 0; i < e->program->plan.segments.count; i++)
+        if (!e->program->plan.segments.items[i].host)
+            TRY(record_segment(e, i));
+error:
+    return status;
+}
+
+rlxvk_status execute_all(rlxvk_executable *e)
+{
+    const plan *p = &e->program->plan;
+    rlxvk_status status = RLXVK_OK;
+    if (!e->program->options.cached)
+        TRY(record_again(e));
+    for (uint32_t i = 0; i < p->segments.count;) {
+        uint32_t loop = p->segments.items[i].opens;
+        if (loop && e->stamps)
+            TRY(add_commands(e, e->stamps[2 * (loop - 1)]));
+        uint32_t end = i + (loop ? p->loops.items[loop - 1].count : 1);
+        TRY(execute_range(e, i, end, loop));
+        if (loop && e->stamps)
+            TRY(add_commands(e, e->stamps[2 * (loop - 1) + 1]));
+        i = end;
+    }
+error:
+    return status;
+}
