@@ -70,7 +70,7 @@ const char *rlxvk_version(void);
 /* One row a status: X(name, number, text). The texts are what rlxvk_status_text returns. The
  * numbers are part of the binary interface: a status keeps its own for good, and one that is
  * withdrawn is never given to another. Every status here is raised by this version of the library:
- * those of features to come (symbolic dims, active extents) join the table with what raises them.
+ * those of features to come (active extents) join the table with what raises them.
  */
 #define RLXVK_STATUS_TABLE(X)                                                                      \
     /* Building and compiling a graph */                                                           \
@@ -110,7 +110,10 @@ const char *rlxvk_version(void);
     X(E_DEVICE_LOST, 43, "device lost")                                                            \
     X(E_TIMEOUT, 44, "deadline passed")                                                            \
     X(E_VULKAN, 45, "Vulkan call failed")                                                          \
-    X(E_FILE, 46, "file cannot be read or written")
+    X(E_FILE, 46, "file cannot be read or written")                                                \
+    /* Symbolic dims */                                                                            \
+    X(E_UNBOUND_SYMBOL, 50, "a symbol has no size yet")                                            \
+    X(E_BIND_CONFLICT, 51, "two sizes for one symbol")
 
 typedef enum rlxvk_status {
     RLXVK_OK = 0,
@@ -181,6 +184,27 @@ bool rlxvk_shape_equal(rlxvk_shape a, rlxvk_shape b);
  * rank above RLXVK_MAX_RANK or a negative dim; E_TOO_LARGE: above 2^31 - 1, which no tensor may
  * have, or with a dim of 0 among others whose product overflows. Nothing is written then. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *out_count);
+
+/*
+ * Symbolic dims. A dim >= 0 is a number. rlxvk_symbol(id) stands for a size that is given later, by
+ * rlxvk_graph_bind: it may be a dim of inputs and params and a size that a builder takes (reshape,
+ * expand, narrow, random numbers, topk, ...). What has no number follows from it: a tensor's shape
+ * says so in codes, which are sizes of its graph as well. One symbol is one size everywhere in a
+ * graph. Users' own symbols begin at RLXVK_USER_SYMBOL.
+ */
+typedef enum rlxvk_symbol_id {
+    RLXVK_BATCH = 0,
+    RLXVK_SEQ = 1,
+    RLXVK_ROWS = 2, /* BATCH * SEQ where those are bound and it is not */
+    RLXVK_PAST_SEQ = 3,
+    RLXVK_USER_SYMBOL = 16
+} rlxvk_symbol_id;
+int64_t rlxvk_symbol(uint32_t id);
+
+typedef struct rlxvk_binding {
+    uint32_t symbol; /* id */
+    int64_t size;    /* >= 0 */
+} rlxvk_binding;
 
 /* "F32", "BOOL", ...; "?" for a value that is no dtype. */
 const char *rlxvk_dtype_name(rlxvk_dtype dtype);
@@ -322,9 +346,45 @@ void rlxvk_graph_output(rlxvk_graph *graph, rlxvk_tensor tensor);
  * Inputs and params keep theirs (E_ATTR). */
 void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 
-/* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. */
+/* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. In a graph with
+ * symbols the shape has their codes and those of dims made of them. These are recognized at
+ * examples; a shape that was asked for and does not hold at a binding makes that binding E_SHAPE.
+ */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
+
+/* ---- Graphs with symbolic dims ---- */
+
+/* Dims made of others, as sizes for builders of this graph: a + b, a * b. Numbers give numbers. A
+ * dim that is negative and no symbol is E_SHAPE, one that prints as ? E_UNSUPPORTED, overflow
+ * E_TOO_LARGE; the error sticks to the graph and 0 is returned. */
+int64_t rlxvk_dim_add(rlxvk_graph *graph, int64_t a, int64_t b);
+int64_t rlxvk_dim_multiply(rlxvk_graph *graph, int64_t a, int64_t b);
+
+/* Writes "BATCHx(SEQ+PAST_SEQ)x64" or "scalar", cut to `size` bytes: a shape of this graph, or,
+ * without one, of symbols and numbers. "?" is a dim whose dependence on the symbols was not
+ * recognized; it is no size that a builder takes. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_text(const rlxvk_graph *graph, rlxvk_shape shape,
+                                               char *buffer, size_t size);
+
+/* Every builder call on a graph with symbols is tried at three examples, which are sizes for all
+ * symbols; where they do not fit (a length that a window divides, a symbol that meets a number)
+ * others are looked for. Gives the search its start: the first example has this size. Before or
+ * after the symbol is used; E_RANGE for a negative size, E_SHAPE where the graph cannot have it.
+ * The error sticks to the graph. */
+void rlxvk_set_symbol_example(rlxvk_graph *graph, uint32_t symbol, int64_t size);
+
+/*
+ * The graph with symbols replaced by sizes, as if it had been built with these numbers: shapes are
+ * inferred anew, names, outputs and checkpoints stay. Symbols that are not bound stay symbols,
+ * those that the graph does not have are ignored, and ROWS is BATCH * SEQ where it is not bound
+ * itself. What takes no symbols takes the result: rlxvk_grad, ops that compute with sizes in a way
+ * that their contract names. E_RANGE: a size below 0. E_BIND_CONFLICT: two sizes for one symbol.
+ * The errors of builders where a node cannot have these sizes.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_bind(const rlxvk_graph *graph,
+                                               const rlxvk_binding *bindings, size_t count,
+                                               rlxvk_graph **out_graph);
 
 /* ---- Executable: compiled once, replayed ---- */
 
@@ -435,7 +495,7 @@ typedef struct rlxvk_compile_options {
  * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
  * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value), E_NULL (a
  * name in a list), E_CUSTOM (a custom kernel refuses its shapes), those of share_with above,
- * E_DEVICE_LOST, E_VULKAN.
+ * E_UNBOUND_SYMBOL (a graph with symbols), E_DEVICE_LOST, E_VULKAN.
  *
  * An executable is used by one thread at a time; different ones may run on different threads. It
  * must be destroyed before its context.

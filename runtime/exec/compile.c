@@ -112,6 +112,9 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
     TRY(status_require(context, "compile", "context"));
     TRY(status_require(graph, "compile", "graph"));
     TRY(status_require(out_executable, "compile", "out_executable"));
+    if (graph->symbols && graph->status == RLXVK_OK)
+        TRY(status_fail(RLXVK_E_UNBOUND_SYMBOL,
+                        "compile: the graph has symbols; bind them first, with rlxvk_graph_bind"));
     TRY(check_sharing(context, given));
     TRY(options_resolve(context, given, &resolved));
     if (given->share_with) /* rows fed to what is about to be shared land first */

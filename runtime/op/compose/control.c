@@ -7,6 +7,7 @@
  * by name. Each inlining takes the next instance number, and the instances inside the body follow
  * it, so that random ops of a body draw anew each time, in the order of full unrolling.
  */
+#include "op/bind.h"
 #include "op/compose/composite.h"
 #include "op/compose/control.h"
 #include "op/random/random.h"
@@ -39,16 +40,18 @@ static uint32_t bind_input(inlining *in, const node *n)
     char want[SHAPE_TEXT], have[SHAPE_TEXT];
     if (random_is_state(n)) {
         uint32_t id = graph_find(in->g, OP_input, RNG_STATE_NAME);
-        return id == NODE_NONE ? graph_append(in->g, n) : id;
+        return id == NODE_NONE ? op_append_leaf(in->g, n) : id;
     }
     rlxvk_tensor t = in->inputs[in->next_input++];
-    const node *given = graph_node(in->g, t.id - 1);
-    if (given->dtype == n->dtype && shape_equal(&given->shape, &n->shape))
+    rlxvk_shape given = rlxvk_tensor_shape(in->g, t);
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(in->g, t);
+    if (dtype == n->dtype && shape_equal(&given, &n->shape))
         return t.id - 1;
     composite_fail(in->g, in->what, RLXVK_E_SHAPE,
                    "input '%s' is %s %s, given %s %s; cast or reshape the value", n->name,
-                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                   rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have));
+                   rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                   symbol_shape_text(in->g, &n->shape, want), rlxvk_dtype_name(dtype),
+                   symbol_shape_text(in->g, &given, have));
     return NODE_NONE;
 }
 
@@ -57,14 +60,17 @@ static uint32_t bind_param(inlining *in, const node *n)
     uint32_t id = graph_find(in->g, OP_param, n->name);
     char want[SHAPE_TEXT], have[SHAPE_TEXT];
     if (id == NODE_NONE)
-        return graph_append(in->g, n);
+        return op_append_given(in->g, n, NULL);
     const node *known = graph_node(in->g, id);
-    if (known->dtype == n->dtype && shape_equal(&known->shape, &n->shape))
+    rlxvk_shape shape = rlxvk_tensor_shape(in->g, tensor_of(in->g, id));
+    if (known->dtype == n->dtype && shape_equal(&shape, &n->shape))
         return id;
     composite_fail(in->g, in->what, RLXVK_E_PARAM_CONFLICT,
                    "param '%s' is %s %s in the body and %s %s outside; declare both alike", n->name,
-                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                   rlxvk_dtype_name((rlxvk_dtype)known->dtype), shape_text(&known->shape, have));
+                   rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                   symbol_shape_text(in->g, &n->shape, want),
+                   rlxvk_dtype_name((rlxvk_dtype)known->dtype),
+                   symbol_shape_text(in->g, &shape, have));
     return NODE_NONE;
 }
 
@@ -78,20 +84,19 @@ static void shift_stream(const node *n, uint64_t instance, void *attributes)
         ((sample_attributes *)attributes)->options.stream.key += instance << INSTANCE_SHIFT;
 }
 
-static uint32_t copy_node(inlining *in, const node *n)
+/* Node `given` of the body, as its builder call gave it. */
+static uint32_t copy_node(inlining *in, const node *given, instance_attributes *attributes)
 {
-    uint64_t attributes[64];
-    uint32_t result = NODE_NONE, *inputs = memory_zeroed(n->input_count + 1, sizeof *inputs);
-    if (!inputs || n->attribute_size > sizeof attributes) {
+    node n = *given;
+    uint32_t result = NODE_NONE, *inputs = memory_zeroed(n.input_count + 1, sizeof *inputs);
+    if (!inputs) {
         graph_fail(in->g, status_fail_memory("inlined operands"));
     } else {
-        if (n->attributes)
-            memcpy(attributes, n->attributes, n->attribute_size);
-        for (uint32_t i = 0; i < n->input_count; i++)
-            inputs[i] = in->map[n->inputs[i]];
-        shift_stream(n, in->instance, attributes);
-        result = op_append(in->g, (op_kind)n->op, inputs, n->input_count,
-                           n->attributes ? attributes : NULL, n->name);
+        for (uint32_t i = 0; i < n.input_count; i++)
+            inputs[i] = in->map[n.inputs[i]];
+        n.inputs = inputs;
+        shift_stream(&n, in->instance, attributes);
+        result = op_append_given(in->g, &n, n.attributes ? attributes : NULL);
     }
     memory_free(inputs);
     return result;
@@ -99,15 +104,17 @@ static uint32_t copy_node(inlining *in, const node *n)
 
 static uint32_t inline_node(inlining *in, uint32_t id)
 {
-    const node *n = graph_node(in->body, id);
-    bool same = n->op == OP_param || n->op == OP_constant || random_is_state(n);
+    static const binding_list none = {0};
+    instance_attributes room;
+    const node n = bind_translate(in->body, id, &none, in->g, &room);
+    bool same = n.op == OP_param || n.op == OP_constant || random_is_state(&n);
     if (same && in->map[id] != NODE_NONE)
         return in->map[id];
-    if (n->op == OP_input)
-        return bind_input(in, n);
-    if (n->op == OP_param)
-        return bind_param(in, n);
-    return n->op == OP_constant ? graph_append(in->g, n) : copy_node(in, n);
+    if (n.op == OP_input)
+        return bind_input(in, &n);
+    if (n.op == OP_param)
+        return bind_param(in, &n);
+    return n.op == OP_constant ? op_append_leaf(in->g, &n) : copy_node(in, &n, &room);
 }
 
 /* Checks what every body must satisfy before anything is inlined. */
@@ -291,7 +298,7 @@ static rlxvk_tensor truth(rlxvk_graph *g, rlxvk_tensor t)
     static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
     rlxvk_shape s = rlxvk_tensor_shape(g, t);
     rlxvk_tensor p = rlxvk_cast(g, rlxvk_ne(g, t, scalar_constant(g, 0)), RLXVK_F32);
-    if (shape_numel(&s) == 1)
+    if (dim_elements(g, &s) == 1)
         return rlxvk_reshape(g, p, RLXVK_SCALAR);
     /* min with 1: nothing to reduce is true */
     return rlxvk_min(g, rlxvk_reduce_min(g, p, axes, s.rank, false), scalar_constant(g, 1));
@@ -361,6 +368,7 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
     size_t constants = 1 + o->broadcast_count;
     if (!control_body_fits(g, body, "scan: body", count, 1) ||
         !tensors_given(g, values, count, "scan") ||
+        !composite_number(g, "scan", "length", o->length) ||
         !rounds_fit(g, "scan", (uint64_t)MAX(o->length, 0), body->nodes.count + 2 * count + 2))
         return false;
     if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||
@@ -377,6 +385,8 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
                        RLXVK_MAX_RANK, RLXVK_MAX_RANK);
     for (size_t i = constants; i < count && g->status == RLXVK_OK; i++) {
         rlxvk_shape s = rlxvk_tensor_shape(g, values[i]);
+        if (s.rank && !composite_number(g, "scan", "a sequence's first dim", s.dims[0]))
+            break;
         if (s.rank == 0 || s.dims[0] != o->length)
             composite_fail(g, "scan", RLXVK_E_SHAPE,
                            "sequence %zu has %lld steps, not %lld; its first dim is the length",

@@ -277,6 +277,25 @@ static rlxvk_status vulkan(void)
     return run_into(VK_ERROR_UNKNOWN);
 }
 
+static rlxvk_status unbound_symbol(void)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_graph_output(g, input(g, "x", RLXVK_SHAPE(rlxvk_symbol(RLXVK_SEQ))));
+    rlxvk_status status = rlxvk_compile(shared_context, g, NULL, &e);
+    rlxvk_graph_destroy(g);
+    return status;
+}
+
+static rlxvk_status bind_conflict(void)
+{
+    const rlxvk_binding two[] = {{RLXVK_SEQ, 3}, {RLXVK_SEQ, 4}};
+    rlxvk_graph *g = new_graph(), *bound = NULL;
+    rlxvk_status status = rlxvk_graph_bind(g, two, 2, &bound);
+    rlxvk_graph_destroy(g);
+    return status;
+}
+
 /* ---- The table ---- */
 
 static const struct {
@@ -319,6 +338,8 @@ static const struct {
     {RLXVK_E_TIMEOUT, 44, "E_TIMEOUT", timeout},
     {RLXVK_E_VULKAN, 45, "E_VULKAN", vulkan},
     {RLXVK_E_FILE, 46, "E_FILE", file},
+    {RLXVK_E_UNBOUND_SYMBOL, 50, "E_UNBOUND_SYMBOL", unbound_symbol},
+    {RLXVK_E_BIND_CONFLICT, 51, "E_BIND_CONFLICT", bind_conflict},
 };
 
 #define ONE(name, number, text) +1
