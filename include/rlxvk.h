@@ -113,7 +113,9 @@ const char *rlxvk_version(void);
     X(E_FILE, 46, "file cannot be read or written")                                                \
     /* Symbolic dims */                                                                            \
     X(E_UNBOUND_SYMBOL, 50, "a symbol has no size yet")                                            \
-    X(E_BIND_CONFLICT, 51, "two sizes for one symbol")
+    X(E_BIND_CONFLICT, 51, "two sizes for one symbol")                                             \
+    X(E_BIND_AMBIGUOUS, 52, "lengths do not tell the sizes of symbols")                            \
+    X(E_HANDLE_SHAPE, 53, "a handle does not fit the binding")
 
 typedef enum rlxvk_status {
     RLXVK_OK = 0,
@@ -187,10 +189,11 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *
 
 /*
  * Symbolic dims. A dim >= 0 is a number. rlxvk_symbol(id) stands for a size that is given later, by
- * rlxvk_graph_bind: it may be a dim of inputs and params and a size that a builder takes (reshape,
- * expand, narrow, random numbers, topk, ...). What has no number follows from it: a tensor's shape
- * says so in codes, which are sizes of its graph as well. One symbol is one size everywhere in a
- * graph. Users' own symbols begin at RLXVK_USER_SYMBOL.
+ * rlxvk_graph_bind or rlxvk_bind_symbols, or by the lengths of a run's inputs: it may be a dim of
+ * inputs and params and a size that a builder takes (reshape, expand, narrow, random numbers, topk,
+ * ...). What has no number follows from it: a tensor's shape says so in codes, which are sizes of
+ * its graph as well. One symbol is one size everywhere in a graph. Users' own symbols begin at
+ * RLXVK_USER_SYMBOL.
  */
 typedef enum rlxvk_symbol_id {
     RLXVK_BATCH = 0,
@@ -488,6 +491,11 @@ typedef struct rlxvk_compile_options {
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
+    /* Sizes of symbols. With all of them the executable is one of numbers, as rlxvk_graph_bind and
+     * a compile would make it; of those that are left out rlxvk_bind_symbols and runs decide. */
+    const rlxvk_binding *bindings;
+    size_t binding_count;
+    uint32_t cached_bindings; /* programs kept for a graph with symbols; 0 means 8; at most 1024 */
 } rlxvk_compile_options;
 
 /*
@@ -495,7 +503,7 @@ typedef struct rlxvk_compile_options {
  * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
  * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value), E_NULL (a
  * name in a list), E_CUSTOM (a custom kernel refuses its shapes), those of share_with above,
- * E_UNBOUND_SYMBOL (a graph with symbols), E_DEVICE_LOST, E_VULKAN.
+ * those of rlxvk_graph_bind, E_DEVICE_LOST, E_VULKAN.
  *
  * An executable is used by one thread at a time; different ones may run on different threads. It
  * must be destroyed before its context.
@@ -504,14 +512,49 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_
                                             const rlxvk_compile_options *options,
                                             rlxvk_executable **out_executable);
 
+/*
+ * Executables of graphs with symbols. The graph is compiled once for each binding that comes up and
+ * kept; the ones used longest ago go first (cached_bindings). All calls work on the binding in
+ * force: that of the last rlxvk_bind_symbols or run.
+ *
+ * A run whose inputs have the lengths of the binding in force keeps it. Otherwise their lengths
+ * tell the sizes: one symbol without a size in an input's shape is length / (product of its other
+ * dims), or the root of that where it stands there several times; symbols that another input tells
+ * count as known; ROWS is BATCH * SEQ; what no input tells stays as it was. E_LENGTH: no multiple;
+ * E_BIND_AMBIGUOUS: two symbols that nothing tells, no whole root, or beside a dim of 0;
+ * E_BIND_CONFLICT: two inputs tell two sizes, or ROWS is not BATCH * SEQ; E_UNBOUND_SYMBOL: a
+ * symbol without a size. Then as rlxvk_compile, the first time. A run that fails after that leaves
+ * the new binding in force.
+ *
+ * Params and inputs whose shape has no symbol are one for all bindings: they are uploaded once.
+ * Params may be set, and feeds and random options, before anything is bound; a param with symbols
+ * in its shape is set for each binding (E_UNBOUND_SYMBOL before). Inputs with symbols are to be
+ * given again after another binding was in force. Handles go along; one whose shape changes is
+ * E_HANDLE_SHAPE, and the binding stays what it was: unbind it first. Calls that need a binding are
+ * E_UNBOUND_SYMBOL before there is one; reports are zeros then. Constants belong to each program.
+ */
+
+/* Binds symbols for the coming runs; those not named keep their sizes. Waits for all tickets where
+ * the binding changes. E_RANGE, E_BIND_CONFLICT (two sizes for one), E_UNBOUND_SYMBOL (a symbol
+ * has no size), E_HANDLE_SHAPE, E_UNSUPPORTED (an executable of numbers), and as rlxvk_compile;
+ * after an error the binding is what it was. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_symbols(rlxvk_executable *executable,
+                                                 const rlxvk_binding *bindings, size_t count);
+
+/* The symbols of an executable and their present sizes, -1 before any is bound. Writes at most
+ * `capacity`; *out_count is how many there are: none in one of numbers. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *executable,
+                                                       rlxvk_binding *bindings, size_t capacity,
+                                                       size_t *out_count);
+
 /* Waits for pending work, past any deadline, then frees everything. Safe after E_DEVICE_LOST and
  * E_TIMEOUT. */
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
-/* A second executable of the same plan: own memory with a copy of the content, own handle table,
- * shared pipelines and plan. Independent of the source afterwards: it may run on another thread,
- * and either may be destroyed first. Waits for the source's tickets. E_OUT_OF_*_MEMORY,
- * E_DEVICE_LOST, E_TIMEOUT. */
+/* A second executable of the same plan (of symbols: of the binding in force): own memory with a
+ * copy of the content, own handle table, shared pipelines and plan. Independent of the source
+ * afterwards: it may run on another thread, and either may be destroyed first. Waits for the
+ * source's tickets. E_OUT_OF_*_MEMORY, E_DEVICE_LOST, E_TIMEOUT. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
@@ -528,6 +571,7 @@ typedef struct rlxvk_tensor_info {
     bool resident; /* the device's content is the authority */
     bool fed;      /* a feed or row feed ends in this input, or begins in this output */
     bool shared;   /* its memory is, or was, another executable's too */
+    char shape_text[128]; /* "BATCHxSEQx64": `shape` is symbolic where the graph is */
 } rlxvk_tensor_info;
 
 /* Lists them in the order in which the graph was built; outputs by index. Writes at most `capacity`
@@ -542,7 +586,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *e
                                                        rlxvk_tensor_info *infos, size_t capacity,
                                                        size_t *out_count);
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
-/* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. */
+/* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. With
+ * symbols: as they are bound. */
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 
@@ -709,6 +754,14 @@ typedef struct rlxvk_memory_report {
     uint32_t block_count; /* allocations on the device, without staging */
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
+
+/* The programs of an executable of a graph with symbols: how many are kept, and how often a change
+ * of binding found one, made one, or gave one up. */
+typedef struct rlxvk_family_report {
+    uint32_t members, capacity;
+    uint64_t hits, misses, evictions;
+} rlxvk_family_report;
+void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report);
 
 /* What a run consists of: dispatches on the device and steps on the host, and the segments of
  * either kind between which it changes from one to the other. */
