@@ -150,14 +150,17 @@ static rlxvk_status make_member(rlxvk_executable *e, const binding_list *sizes, 
 {
     family *f = e->family;
     rlxvk_graph *bound = NULL;
+    status_sentence before;
     rlxvk_status status;
     *out = (family_member){.feeds_version = UINT64_MAX};
     TRY(take_sizes(f, sizes, out));
     TRY(bind_graph(f->graph, sizes, &bound));
+    status_save(&before);
     do
         status = compile_member(e, bound, &out->state);
     while (status == RLXVK_E_OUT_OF_DEVICE_MEMORY && evict(f));
     TRY(status);
+    status_restore(&before); /* of what needed more room */
     TRY(apply_params(f, out->state));
 error:
     rlxvk_graph_destroy(bound);

@@ -9,6 +9,7 @@
 #ifndef RLXVK_SYMBOL_H
 #define RLXVK_SYMBOL_H
 
+#include <rlxvk_symbols.h>
 #include "graph/graph.h"
 
 #define SYMBOL_EXAMPLES 3

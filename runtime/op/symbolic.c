@@ -318,19 +318,23 @@ static rlxvk_status fail_at(const attempt *a, uint32_t k, rlxvk_status status, c
 static rlxvk_status fit_example(attempt *a, uint32_t k)
 {
     const symbol_table *t = a->g->symbols;
-    char first[512] = "";
+    status_sentence before, first;
     search s = {.attempt = a, .example = k, .count = t->sizes[k].count};
+    status_save(&before);
     rlxvk_status status = check_at(a, k, example_of(a->g, k), t->sizes[k].items);
     if (status == RLXVK_OK || !is_about_sizes(status) || s.count == 0)
         return status;
-    text_append(&(text){.buffer = first, .size = sizeof first}, "%s", rlxvk_last_error());
+    status_save(&first);
     uint32_t nodes = (uint32_t)a->g->nodes.count + 1;
     s.trials = MIN(MOST_TRIALS, MAX(MOST_APPENDED / nodes, 32));
     if (!(s.sizes = memory_zeroed(s.count, sizeof *s.sizes)))
         return status_fail_memory("symbols");
     bool found = find_sizes(&s);
     memory_free(s.sizes);
-    return found ? RLXVK_OK : fail_at(a, k, status, first);
+    if (!found)
+        return fail_at(a, k, status, first.text);
+    status_restore(&before);
+    return RLXVK_OK;
 }
 
 /* ---- Appending ---- */

@@ -10,6 +10,7 @@
 
 #include <rlxvk_train.h>
 #include <rlxvk_quant.h>
+#include <rlxvk_symbols.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,6 +5,8 @@
 #include "graph/graph.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
+
+#include <rlxvk_symbols.h>
 #include "vk/vk.h"
 
 #include <setjmp.h>

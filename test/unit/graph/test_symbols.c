@@ -482,10 +482,12 @@ static void examples_are_found(void **state)
     rlxvk_graph *g = new_graph();
     rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(B, S));
     (void)state;
+    status_fail(RLXVK_E_FILE, "an error of before");
     rlxvk_tensor folded = rlxvk_reshape(g, x, RLXVK_SHAPE(B, -1, 24));
     expect_shape(g, folded, "BATCHx(SEQ/24)x24");
     rlxvk_tensor tail = rlxvk_narrow(g, x, 1, 1000, 8);
     expect_shape(g, tail, "BATCHx8");
+    assert_string_equal(rlxvk_last_error(), "an error of before"); /* attempts are none */
     expect_ok(rlxvk_graph_status(g));
     rlxvk_graph_destroy(g);
     g = new_graph();
