@@ -186,7 +186,7 @@ static family_feed *feed_of(family *f, uint32_t input)
 rlxvk_status family_note_feed(family *f, const char *call, const char *name,
                               enum family_feed_kind kind, size_t index)
 {
-    uint32_t input = name_input(f->graph, name);
+    uint32_t input = program_input_of(f->graph, name);
     family_feed *feed;
     if (input == NODE_NONE)
         return name_unknown(f->graph, call, "input", name);

@@ -23,7 +23,7 @@ typedef struct given_input {
 static rlxvk_status look_up(const rlxvk_graph *g, const char *call, const rlxvk_run_input *item,
                             given_input *out)
 {
-    uint32_t id = name_input(g, item->name);
+    uint32_t id = program_input_of(g, item->name);
     if (id == NODE_NONE)
         return name_unknown(g, call, "input", item->name);
     const node *n = graph_node(g, id);

@@ -19,12 +19,6 @@ static void list_names(const rlxvk_graph *source, const char *row, text *out)
     }
 }
 
-uint32_t name_input(const rlxvk_graph *source, const char *name)
-{
-    uint32_t id = name ? op_find_input(source, name) : NODE_NONE;
-    return id == NODE_NONE || random_is_state(graph_node(source, id)) ? NODE_NONE : id;
-}
-
 rlxvk_status name_unknown(const rlxvk_graph *source, const char *call, const char *row,
                           const char *name)
 {
@@ -35,7 +29,7 @@ rlxvk_status name_unknown(const rlxvk_graph *source, const char *call, const cha
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "%s: '%s' is a param, not an input; set it with rlxvk_set_param", call,
                            name);
-    if (name_input(source, name) != NODE_NONE)
+    if (program_input_of(source, name) != NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "%s: '%s' is an input, not a param; give it to rlxvk_run, or keep it on "
                            "the device with rlxvk_bind_handle",

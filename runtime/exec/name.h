@@ -7,8 +7,6 @@
 /* NULL when the graph as built has none of it, or the name is NULL. */
 input_state *name_find_input(rlxvk_executable *e, const char *name);
 param_state *name_find_param(rlxvk_executable *e, const char *name);
-/* The input of a graph that a caller may name; NODE_NONE: there is none. */
-uint32_t name_input(const rlxvk_graph *source, const char *name);
 /* Why there is no leaf of this row ("input", "param") with this name: E_UNKNOWN_NAME, naming those
  * there are, or saying that it is one of the other kind and what to do with it; E_NULL for no name
  * at all. */
