@@ -137,12 +137,13 @@ static rlxvk_status bind_some(const rlxvk_graph *source, const binding_list *siz
     for (uint32_t id = 0; id < source->nodes.count; id++) {
         instance_attributes room;
         node n = bind_translate(source, id, sizes, to, &room);
-        bool checked = n.input_count || symbol_in_shape(&t->nodes.items[id].shape);
+        const symbol_node *known = id < t->nodes.count ? &t->nodes.items[id] : NULL;
+        bool checked = n.input_count || (known && symbol_in_shape(&known->shape));
         uint32_t made =
             checked ? op_append_given(to, &n, n.attributes ? &room : NULL) : op_append_leaf(to, &n);
         if (made == NODE_NONE)
             return status_fail(to->status, "%s", to->error);
-        to->symbols->nodes.items[id].told = t->nodes.items[id].told;
+        to->symbols->nodes.items[id].told = known && known->told;
     }
 error:
     return status;

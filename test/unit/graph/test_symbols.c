@@ -698,6 +698,21 @@ static void bound_graphs_have_gradients(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* A symbol that no node has yet: the dims made of it are known, the nodes are as they were. */
+static void unused_symbols_bind(void **state)
+{
+    rlxvk_graph *g = build_at(build_rows, 2, 5), *wanted = build_at(build_rows, 2, 5);
+    rlxvk_graph *same = NULL, *bound = NULL;
+    (void)state;
+    assert_int_equal(rlxvk_dim_add(g, rlxvk_dim_add(g, S, 2), -2 + 5), rlxvk_dim_add(g, S, 5));
+    expect_ok(rlxvk_graph_bind(g, NULL, 0, &same));
+    expect_ok(rlxvk_graph_bind(same, &(rlxvk_binding){RLXVK_SEQ, 3}, 1, &bound));
+    expect_alike(bound, wanted);
+    rlxvk_graph *all[] = {g, wanted, same, bound};
+    for (size_t k = 0; k < ARRAY_COUNT(all); k++)
+        rlxvk_graph_destroy(all[k]);
+}
+
 /* Sizes of 0 bind, too. */
 static void empty_batches_bind(void **state)
 {
@@ -746,6 +761,7 @@ int main(void)
         cmocka_unit_test(misuses_are_named),
         cmocka_unit_test(bindings_are_checked),
         cmocka_unit_test(bound_graphs_have_gradients),
+        cmocka_unit_test(unused_symbols_bind),
         cmocka_unit_test(empty_batches_bind),
         cmocka_unit_test(running_out_of_memory_is_told),
     };
