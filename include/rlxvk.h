@@ -70,7 +70,7 @@ const char *rlxvk_version(void);
 /* One row a status: X(name, number, text). The texts are what rlxvk_status_text returns. The
  * numbers are part of the binary interface: a status keeps its own for good, and one that is
  * withdrawn is never given to another. Every status here is raised by this version of the library:
- * those of features to come (symbolic dims, active extents) join the table with what raises them.
+ * those of features to come (active extents) join the table with what raises them.
  */
 #define RLXVK_STATUS_TABLE(X)                                                                      \
     /* Building and compiling a graph */                                                           \
@@ -110,7 +110,12 @@ const char *rlxvk_version(void);
     X(E_DEVICE_LOST, 43, "device lost")                                                            \
     X(E_TIMEOUT, 44, "deadline passed")                                                            \
     X(E_VULKAN, 45, "Vulkan call failed")                                                          \
-    X(E_FILE, 46, "file cannot be read or written")
+    X(E_FILE, 46, "file cannot be read or written")                                                \
+    /* Symbolic dims */                                                                            \
+    X(E_UNBOUND_SYMBOL, 50, "a symbol has no size yet")                                            \
+    X(E_BIND_CONFLICT, 51, "two sizes for one symbol")                                             \
+    X(E_BIND_AMBIGUOUS, 52, "lengths do not tell the sizes of symbols")                            \
+    X(E_HANDLE_SHAPE, 53, "a handle does not fit the binding")
 
 typedef enum rlxvk_status {
     RLXVK_OK = 0,
@@ -181,6 +186,27 @@ bool rlxvk_shape_equal(rlxvk_shape a, rlxvk_shape b);
  * rank above RLXVK_MAX_RANK or a negative dim; E_TOO_LARGE: above 2^31 - 1, which no tensor may
  * have, or with a dim of 0 among others whose product overflows. Nothing is written then. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *out_count);
+
+/*
+ * Symbolic dims. A dim >= 0 is a number. rlxvk_symbol(id) stands for a size that is given later
+ * (rlxvk_symbols.h): it may be a dim of inputs and params and a size that a builder takes (reshape,
+ * expand, narrow, random numbers, topk, ...). What has no number follows from it: a tensor's shape
+ * says so in codes, which are sizes of its graph as well. One symbol is one size everywhere in a
+ * graph. Users' own symbols begin at RLXVK_USER_SYMBOL.
+ */
+typedef enum rlxvk_symbol_id {
+    RLXVK_BATCH = 0,
+    RLXVK_SEQ = 1,
+    RLXVK_ROWS = 2, /* BATCH * SEQ where those are bound and it is not */
+    RLXVK_PAST_SEQ = 3,
+    RLXVK_USER_SYMBOL = 16
+} rlxvk_symbol_id;
+int64_t rlxvk_symbol(uint32_t id);
+
+typedef struct rlxvk_binding {
+    uint32_t symbol; /* id */
+    int64_t size;    /* >= 0 */
+} rlxvk_binding;
 
 /* "F32", "BOOL", ...; "?" for a value that is no dtype. */
 const char *rlxvk_dtype_name(rlxvk_dtype dtype);
@@ -327,7 +353,10 @@ void rlxvk_graph_set_unroll_limit(rlxvk_graph *graph, uint64_t nodes);
  * Inputs and params keep theirs (E_ATTR). */
 void rlxvk_graph_set_name(rlxvk_graph *graph, rlxvk_tensor tensor, const char *name);
 
-/* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. */
+/* Shape and dtype of a tensor; rank 0 and F32 for what is no tensor of the graph. In a graph with
+ * symbols the shape has their codes and those of dims made of them. These are recognized at
+ * examples; a shape that was asked for and does not hold at a binding makes that binding E_SHAPE.
+ */
 rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor);
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor);
 
@@ -433,6 +462,12 @@ typedef struct rlxvk_compile_options {
     rlxvk_executable *share_with;
     const char *const *shared_inputs;
     size_t shared_input_count;
+    /* Sizes of symbols. With all of them the executable is one of numbers, as rlxvk_graph_bind and
+     * a compile would make it; of those that are left out rlxvk_bind_symbols and runs decide
+     * (rlxvk_symbols.h). */
+    const rlxvk_binding *bindings;
+    size_t binding_count;
+    uint32_t cached_bindings; /* programs kept for a graph with symbols; 0 means 8; at most 1024 */
 } rlxvk_compile_options;
 
 /*
@@ -440,7 +475,7 @@ typedef struct rlxvk_compile_options {
  * be destroyed or compiled again. Errors: the graph's sticky error, E_NO_OUTPUTS, E_UNSUPPORTED,
  * E_TOO_LARGE (with the sizes), E_OUT_OF_*_MEMORY, E_ATTR (bad option or switch value), E_NULL (a
  * name in a list), E_CUSTOM (a custom kernel refuses its shapes), those of share_with above,
- * E_DEVICE_LOST, E_VULKAN.
+ * those of rlxvk_graph_bind, E_DEVICE_LOST, E_VULKAN.
  *
  * An executable is used by one thread at a time; different ones may run on different threads. It
  * must be destroyed before its context.
@@ -453,10 +488,10 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_
  * E_TIMEOUT. */
 void rlxvk_executable_destroy(rlxvk_executable *executable);
 
-/* A second executable of the same plan: own memory with a copy of the content, own handle table,
- * shared pipelines and plan. Independent of the source afterwards: it may run on another thread,
- * and either may be destroyed first. Waits for the source's tickets. E_OUT_OF_*_MEMORY,
- * E_DEVICE_LOST, E_TIMEOUT. */
+/* A second executable of the same plan (of symbols: of the binding in force): own memory with a
+ * copy of the content, own handle table, shared pipelines and plan. Independent of the source
+ * afterwards: it may run on another thread, and either may be destroyed first. Waits for the
+ * source's tickets. E_OUT_OF_*_MEMORY, E_DEVICE_LOST, E_TIMEOUT. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_clone(rlxvk_executable *executable,
                                           rlxvk_executable **out_executable);
 
@@ -473,6 +508,7 @@ typedef struct rlxvk_tensor_info {
     bool resident; /* the device's content is the authority */
     bool fed;      /* a feed or row feed ends in this input, or begins in this output */
     bool shared;   /* its memory is, or was, another executable's too */
+    char shape_text[128]; /* "BATCHxSEQx64": `shape` is symbolic where the graph is */
 } rlxvk_tensor_info;
 
 /* Lists them in the order in which the graph was built; outputs by index. Writes at most `capacity`
@@ -487,7 +523,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *e
                                                        rlxvk_tensor_info *infos, size_t capacity,
                                                        size_t *out_count);
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable);
-/* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. */
+/* Shape and declared dtype of output `index`; rank 0 and F32 when there is no such output. With
+ * symbols: as they are bound. */
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index);
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index);
 

@@ -26,6 +26,12 @@ extern "C" {
 
 /* ---- Leaves and views ---- */
 
+/* Sizes that builders take may be symbolic (rlxvk_symbol, and dims of the graph's own tensors):
+ * dims of inputs, params, reshape, expand, narrow, topk, random numbers, scatter_add,
+ * custom_packed, regions, pooling windows, col2im, axial_rope2d. A constant's are numbers, and what
+ * computes with sizes while it builds takes numbers (E_UNSUPPORTED): the length of scan, and of the
+ * transforms made of other ops the axis that they transform. */
+
 /* A value given at run time, or kept on the device as a handle. Names: unique per graph
  * (E_DUP_NAME), 1-255 bytes of UTF-8; those that begin with "rlxvk." are the library's (E_ATTR). */
 rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape);
@@ -678,6 +684,13 @@ rlxvk_tensor rlxvk_transpose(rlxvk_graph *g, rlxvk_tensor x, const int32_t *perm
  * together, as rows of axis 0 do; raw bytes only so, from a multiple of 4 bytes on (E_DTYPE). */
 rlxvk_tensor rlxvk_narrow(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t start,
                           int64_t length);
+
+typedef struct rlxvk_narrow_options {
+    bool clamp_tail; /* a range that would end behind the axis ends with it: the last `length` */
+} rlxvk_narrow_options;
+
+rlxvk_tensor rlxvk_narrow_with(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t start,
+                               int64_t length, const rlxvk_narrow_options *options);
 
 /* The parts one after the other along the axis. Same rank, same dims off the axis (E_SHAPE), same
  * dtype (E_DTYPE); at least one part (E_ARITY), none of them RLXVK_NONE (E_DANGLING). */

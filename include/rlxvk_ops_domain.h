@@ -404,8 +404,8 @@ rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, siz
                         bool inverse, rlxvk_fft_norm norm);
 
 /* Builders made of other ops. All act on the last axis; half(n) = n / 2 + 1; lengths and hops below
- * 1 are E_ATTR; n = 0 is the length at hand where an n may be left out. out_im may be NULL where
- * the imaginary part is not wanted. */
+ * 1 are E_ATTR; n = 0 is the length at hand where an n may be left out. The last axis and n are
+ * numbers: E_UNSUPPORTED for symbols. out_im may be NULL where the imaginary part is not wanted. */
 
 /* Zeros appended, or the end cut off, so that the last axis has n elements. */
 rlxvk_tensor rlxvk_pad_last(rlxvk_graph *g, rlxvk_tensor x, int64_t n);

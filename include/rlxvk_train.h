@@ -28,7 +28,8 @@ extern "C" {
  * optimizers. They read the operands of the ops they go through, where those have been written in
  * place since, as they are then. E_SHAPE: a loss of several elements without a seed, a seed of
  * another shape. E_DTYPE: a wrt of integers or BOOL, a complex loss without a seed. E_UNSUPPORTED:
- * an op on the way has no gradient; it is named with its node. */
+ * an op on the way has no gradient; it is named with its node; or the graph has symbols, which
+ * rlxvk_graph_bind takes away. */
 void rlxvk_grad(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed, const rlxvk_tensor *wrt,
                 size_t count, rlxvk_tensor *out_gradients);
 

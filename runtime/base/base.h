@@ -32,6 +32,14 @@ rlxvk_status status_fail_memory(const char *what);
 rlxvk_status status_fail_within(rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The last error, kept across attempts whose failure is no error of the call. */
+#define LAST_ERROR_SIZE 1024
+typedef struct status_sentence {
+    char text[LAST_ERROR_SIZE];
+} status_sentence;
+void status_save(status_sentence *out);
+void status_restore(const status_sentence *saved);
+
 /* E_NULL naming the call and its argument unless the pointer is there; of an array, which may be
  * NULL where it has no items. */
 rlxvk_status status_require(const void *pointer, const char *call, const char *argument);

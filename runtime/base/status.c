@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LAST_ERROR_SIZE 1024
-
 static _Thread_local char last_error[LAST_ERROR_SIZE];
 
 static const struct {
@@ -69,6 +67,16 @@ rlxvk_status status_fail_within(rlxvk_status status, const char *format, ...)
     text_append(&t, ": %s", last_error);
     memcpy(last_error, sentence, t.length + 1);
     return status;
+}
+
+void status_save(status_sentence *out)
+{
+    memcpy(out->text, last_error, sizeof(last_error));
+}
+
+void status_restore(const status_sentence *saved)
+{
+    memcpy(last_error, saved->text, sizeof(last_error));
 }
 
 rlxvk_status status_require(const void *pointer, const char *call, const char *argument)

@@ -4,6 +4,7 @@
  */
 #include "exec/compile.h"
 #include "exec/copy.h"
+#include "exec/member.h"
 #include "exec/scan.h"
 
 static void report_bad(const rlxvk_graph *g, uint32_t id, const scan *s, const float *words,
@@ -64,8 +65,9 @@ rlxvk_status rlxvk_first_bad_node(rlxvk_executable *executable, const rlxvk_run_
     rlxvk_executable *e = NULL;
     rlxvk_bad_node found = {0};
     rlxvk_status status;
-    TRY(status_require(executable, "first_bad_node", "executable"));
     TRY(status_require_items(inputs, input_count, "first_bad_node", "inputs"));
+    TRY(member_bind_run(executable, "first_bad_node", inputs, input_count));
+    TRY(state_require(executable, "first_bad_node"));
     TRY(status_require(out_node, "first_bad_node", "out_node"));
     options = options_for_nodes(&executable->program->options);
     TRY(compile_graph(executable->context, executable->program->source, &options, NULL, &e));

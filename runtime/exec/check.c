@@ -17,7 +17,7 @@ static rlxvk_status check_input(rlxvk_executable *e, const char *call, const rlx
     uint64_t length;
     rlxvk_status status;
     if (!in)
-        return name_unknown(e->program, call, "input", item->name);
+        return name_unknown(e->program->source, call, "input", item->name);
     const node *n = graph_node(e->program->source, in->leaf->source);
     TRY(slot_length(n, op_node_storage(e->program->source, in->leaf->source), item->encoding,
                     &length));
@@ -68,7 +68,7 @@ rlxvk_status check_run(rlxvk_executable *e, const char *call, const rlxvk_run_in
                        size_t n, const rlxvk_run_output *outputs, size_t m)
 {
     rlxvk_status status;
-    TRY(status_require(e, call, "executable"));
+    TRY(state_require(e, call));
     TRY(status_require_items(inputs, n, call, "inputs"));
     TRY(status_require_items(outputs, m, call, "outputs"));
     TRY(queue_usable(e));

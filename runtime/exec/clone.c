@@ -4,6 +4,7 @@
  */
 #include "exec/copy.h"
 #include "exec/executable.h"
+#include "exec/family.h"
 #include "exec/feed.h"
 #include "exec/feed_copy.h"
 #include "exec/ticket.h"
@@ -39,16 +40,50 @@ error:
     return status;
 }
 
+static rlxvk_status clone_current(rlxvk_executable *from, rlxvk_executable **out)
+{
+    rlxvk_status status;
+    TRY(ticket_flush(from));
+    TRY(executable_create(from->program, NULL, from, out));
+    TRY(copy_state(*out, from));
+    TRY(copy_feeds(*out, from));
+error:
+    return status;
+}
+
+/* Only the current member is cloned; the others are made again when they are asked for. */
+static rlxvk_status clone_family(rlxvk_executable *from, rlxvk_executable **out)
+{
+    family *f = NULL;
+    rlxvk_executable *e = NULL;
+    rlxvk_status status;
+    TRY(family_copy(from->family, &f));
+    if (!from->program) {
+        TRY(family_open(from->context, f, out));
+        (*out)->rng = from->rng;
+        return RLXVK_OK;
+    }
+    status = clone_current(from, &e);
+    if (status == RLXVK_OK)
+        status = family_adopt(f, &from->family->members.items[from->family->current]);
+    if (status != RLXVK_OK) {
+        rlxvk_executable_destroy(e);
+        family_destroy(f);
+        return status;
+    }
+    e->family = f;
+    *out = e;
+error:
+    return status;
+}
+
 rlxvk_status rlxvk_clone(rlxvk_executable *executable, rlxvk_executable **out_executable)
 {
     rlxvk_executable *e = NULL;
     rlxvk_status status;
     TRY(status_require(executable, "clone", "executable"));
     TRY(status_require(out_executable, "clone", "out_executable"));
-    TRY(ticket_flush(executable));
-    TRY(executable_create(executable->program, NULL, executable, &e));
-    TRY(copy_state(e, executable));
-    TRY(copy_feeds(e, executable));
+    TRY(executable->family ? clone_family(executable, &e) : clone_current(executable, &e));
     *out_executable = e;
     return RLXVK_OK;
 error:

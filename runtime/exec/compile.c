@@ -7,7 +7,6 @@
 #include "exec/executable.h"
 #include "exec/share.h"
 #include "exec/stage.h"
-#include "exec/ticket.h"
 
 /* The plan, with the leaves left out whose memory is another executable's. */
 static rlxvk_status plan_shared(program *p, const rlxvk_compile_options *sharing)
@@ -79,44 +78,5 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
                context->trace ? trace_now() - start : 0, NULL);
 error:
     program_release(p); /* the executable holds it */
-    return status;
-}
-
-/* What of the options is judged by the call itself. */
-static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_compile_options *o)
-{
-    rlxvk_status status;
-    if (o->share_with && o->share_with->context != context)
-        return status_fail(RLXVK_E_ATTR,
-                           "compile option share_with is an executable of another context; "
-                           "memory is shared within one");
-    TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
-    for (size_t i = 0; i < o->shared_input_count; i++)
-        TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
-    if (o->shared_input_count && !o->share_with)
-        return status_fail(RLXVK_E_ATTR,
-                           "compile option shared_inputs has %zu names, and share_with is NULL: "
-                           "say whose memory they are to use",
-                           o->shared_input_count);
-error:
-    return status;
-}
-
-rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
-                           const rlxvk_compile_options *options, rlxvk_executable **out_executable)
-{
-    static const rlxvk_compile_options defaults = {0};
-    const rlxvk_compile_options *given = options ? options : &defaults;
-    exec_options resolved;
-    rlxvk_status status;
-    TRY(status_require(context, "compile", "context"));
-    TRY(status_require(graph, "compile", "graph"));
-    TRY(status_require(out_executable, "compile", "out_executable"));
-    TRY(check_sharing(context, given));
-    TRY(options_resolve(context, given, &resolved));
-    if (given->share_with) /* rows fed to what is about to be shared land first */
-        TRY(ticket_flush(given->share_with));
-    TRY(compile_graph(context, graph, &resolved, given, out_executable));
-error:
     return status;
 }

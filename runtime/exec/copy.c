@@ -64,7 +64,7 @@ error:
     return status;
 }
 
-static rlxvk_status copy_leaf(rlxvk_executable *to, rlxvk_executable *from, uint32_t a, uint32_t b)
+rlxvk_status copy_leaf(rlxvk_executable *to, rlxvk_executable *from, uint32_t a, uint32_t b)
 {
     if (a == NODE_NONE || b == NODE_NONE)
         return RLXVK_OK;
@@ -72,19 +72,22 @@ static rlxvk_status copy_leaf(rlxvk_executable *to, rlxvk_executable *from, uint
     return transfer_copy(to, &target, &source);
 }
 
+rlxvk_status copy_param(rlxvk_executable *to, rlxvk_executable *from, size_t i)
+{
+    uint32_t a = from->params[i].leaf->node, b = to->params[i].leaf->node;
+    bool live = a != NODE_NONE && b != NODE_NONE;
+    return live && program_held(from->program, a) != program_held(to->program, b)
+               ? recode_param(to, from, i)
+               : copy_leaf(to, from, a, b);
+}
+
 rlxvk_status copy_content(rlxvk_executable *to, rlxvk_executable *from)
 {
     rlxvk_status status;
     TRY(ticket_flush(from));
     TRY(copy_state(to, from));
-    for (size_t i = 0; i < from->program->param_count; i++) {
-        uint32_t a = from->params[i].leaf->node, b = to->params[i].leaf->node;
-        bool live = a != NODE_NONE && b != NODE_NONE;
-        if (live && program_held(from->program, a) != program_held(to->program, b))
-            TRY(recode_param(to, from, i));
-        else
-            TRY(copy_leaf(to, from, a, b));
-    }
+    for (size_t i = 0; i < from->program->param_count; i++)
+        TRY(copy_param(to, from, i));
     for (size_t i = 0; i < from->program->input_count; i++)
         TRY(copy_leaf(to, from, from->inputs[i].leaf->node, to->inputs[i].leaf->node));
 error:

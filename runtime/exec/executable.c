@@ -5,6 +5,7 @@
 #include "exec/executable.h"
 #include "exec/allocate.h"
 #include "exec/diagnose.h"
+#include "exec/family.h"
 #include "exec/host_step.h"
 #include "exec/locate.h"
 #include "exec/record.h"
@@ -38,6 +39,11 @@ void rlxvk_executable_destroy(rlxvk_executable *executable)
     rlxvk_executable *e = executable;
     if (!e)
         return;
+    family_destroy(e->family);
+    if (!e->program) { /* nothing was bound */
+        memory_free(e);
+        return;
+    }
     if (e->timeline && e->submitted) /* whatever the deadline: nothing in use may be freed */
         (void)vk_timeline_wait(e->device, e->timeline, e->submitted, UINT64_MAX);
     state_destroy(e);

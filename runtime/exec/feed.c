@@ -3,6 +3,7 @@
  * complete: a failure changes nothing.
  */
 #include "exec/feed.h"
+#include "exec/family.h"
 #include "exec/feed_copy.h"
 #include "exec/feed_row.h"
 #include "exec/name.h"
@@ -95,48 +96,77 @@ static rlxvk_status wire(rlxvk_executable *e, input_state *in, int64_t feed, int
     return status;
 }
 
-rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name, size_t index)
+static rlxvk_status set_feed(rlxvk_executable *e, const char *call, const char *name, size_t index,
+                             bool prefix)
 {
     input_state *in;
     rlxvk_status status;
-    TRY(check_feed(executable, "set_handle_feed", name, index, &in));
-    TRY(check_sizes(executable, in, index));
-    TRY(wire(executable, in, (int64_t)index, in->row_feed));
+    TRY(check_feed(e, call, name, index, &in));
+    if (!prefix)
+        TRY(check_sizes(e, in, index));
+    TRY(wire(e, in, (int64_t)index, in->row_feed));
 error:
     return status;
+}
+
+static rlxvk_status clear_feeds(rlxvk_executable *e, const char *call, const char *name)
+{
+    input_state *in;
+    rlxvk_status status;
+    TRY(name_live_input(e, call, name, &in));
+    TRY(wire(e, in, -1, -1));
+error:
+    return status;
+}
+
+static rlxvk_status set_row_feed(rlxvk_executable *e, const char *call, const char *name,
+                                 size_t index)
+{
+    input_state *in;
+    rlxvk_status status;
+    TRY(check_feed(e, call, name, index, &in));
+    if (in->leaf->node == NODE_NONE || program_held(e->program, in->leaf->node) != STORAGE_WORD)
+        return status_fail(RLXVK_E_DTYPE, "%s: '%s' must be a live input of f32 words", call, name);
+    TRY(wire(e, in, in->feed, (int64_t)index));
+error:
+    return status;
+}
+
+/* Of a family the current member takes the feed, and all others when they become that. */
+static rlxvk_status set(rlxvk_executable *e, const char *call, const char *name,
+                        enum family_feed_kind kind, size_t index)
+{
+    rlxvk_status status;
+    TRY(status_require(e, call, "executable"));
+    if (e->program && kind == FAMILY_FEED_NONE)
+        TRY(clear_feeds(e, call, name));
+    else if (e->program && kind == FAMILY_FEED_ROWS)
+        TRY(set_row_feed(e, call, name, index));
+    else if (e->program)
+        TRY(set_feed(e, call, name, index, kind == FAMILY_FEED_PREFIX));
+    if (e->family)
+        TRY(family_note_feed(e->family, call, name, kind, index));
+error:
+    return status;
+}
+
+rlxvk_status rlxvk_set_handle_feed(rlxvk_executable *executable, const char *name, size_t index)
+{
+    return set(executable, "set_handle_feed", name, FAMILY_FEED_WHOLE, index);
 }
 
 rlxvk_status rlxvk_set_handle_feed_prefix(rlxvk_executable *executable, const char *name,
                                           size_t index)
 {
-    input_state *in;
-    rlxvk_status status;
-    TRY(check_feed(executable, "set_handle_feed_prefix", name, index, &in));
-    TRY(wire(executable, in, (int64_t)index, in->row_feed));
-error:
-    return status;
+    return set(executable, "set_handle_feed_prefix", name, FAMILY_FEED_PREFIX, index);
 }
 
 rlxvk_status rlxvk_clear_handle_feed(rlxvk_executable *executable, const char *name)
 {
-    input_state *in;
-    rlxvk_status status;
-    TRY(name_live_input(executable, "clear_handle_feed", name, &in));
-    TRY(wire(executable, in, -1, -1));
-error:
-    return status;
+    return set(executable, "clear_handle_feed", name, FAMILY_FEED_NONE, 0);
 }
 
 rlxvk_status rlxvk_register_row_feed(rlxvk_executable *executable, const char *name, size_t index)
 {
-    input_state *in;
-    rlxvk_status status;
-    TRY(check_feed(executable, "register_row_feed", name, index, &in));
-    if (in->leaf->node == NODE_NONE ||
-        program_held(executable->program, in->leaf->node) != STORAGE_WORD)
-        return status_fail(RLXVK_E_DTYPE,
-                           "register_row_feed: '%s' must be a live input of f32 words", name);
-    TRY(wire(executable, in, in->feed, (int64_t)index));
-error:
-    return status;
+    return set(executable, "register_row_feed", name, FAMILY_FEED_ROWS, index);
 }

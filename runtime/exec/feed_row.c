@@ -104,7 +104,7 @@ rlxvk_status rlxvk_feed_rows(rlxvk_executable *executable, size_t source_row, si
     rlxvk_executable *e = executable;
     uint32_t *rows, index = 0;
     rlxvk_status status;
-    TRY(status_require(e, "feed_rows", "executable"));
+    TRY(state_require(e, "feed_rows"));
     if (!e->feeds.rows)
         return status_fail(RLXVK_E_UNBOUND_HANDLE,
                            "feed_rows: no row feed is registered; see rlxvk_register_row_feed");

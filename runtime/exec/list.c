@@ -2,21 +2,29 @@
  * The inputs, params and outputs of an executable, in the order in which the graph was built. What
  * is the library's own (the random state) is none of them.
  */
-#include "exec/state.h"
+#include "exec/family.h"
+#include "op/random/random.h"
 
-/* What every tensor is, as the graph was built. */
-static rlxvk_tensor_info describe(const program *p, uint32_t source)
+_Static_assert(sizeof((rlxvk_tensor_info){0}.shape_text) == SHAPE_TEXT, "rlxvk.h has room for it");
+
+/* What every tensor is, as the graph was built. Of a family it is what its graph says, whose nodes
+ * are those of its members; names live as long. */
+static rlxvk_tensor_info describe(const rlxvk_executable *e, uint32_t source)
 {
-    const node *n = graph_node(p->source, source);
-    return (rlxvk_tensor_info){.name = n->name ? n->name : "",
-                               .shape = n->shape,
-                               .dtype = (rlxvk_dtype)n->dtype};
+    const rlxvk_graph *g = e->family ? e->family->graph : e->program->source;
+    const node *n = graph_node(g, source);
+    rlxvk_tensor_info info = {.name = n->name ? n->name : "",
+                              .shape = e->family ? family_shape(e->family, source) : n->shape,
+                              .dtype = (rlxvk_dtype)n->dtype,
+                              .live = true};
+    symbol_shape_text(g, &info.shape, info.shape_text);
+    return info;
 }
 
-static rlxvk_tensor_info describe_leaf(const program *p, const program_leaf *leaf,
+static rlxvk_tensor_info describe_leaf(const rlxvk_executable *e, const program_leaf *leaf,
                                        const leaf_content *content)
 {
-    rlxvk_tensor_info info = describe(p, leaf->source);
+    rlxvk_tensor_info info = describe(e, leaf->source);
     info.live = leaf->node != NODE_NONE;
     info.in_place = leaf->in_place;
     info.written = content->written;
@@ -27,7 +35,7 @@ static rlxvk_tensor_info describe_leaf(const program *p, const program_leaf *lea
 static rlxvk_tensor_info describe_input(const rlxvk_executable *e, size_t index)
 {
     const input_state *in = &e->inputs[index];
-    rlxvk_tensor_info info = describe_leaf(e->program, in->leaf, in->content);
+    rlxvk_tensor_info info = describe_leaf(e, in->leaf, in->content);
     info.bound = in->bound && !in->resident;
     info.resident = in->resident;
     info.fed = in->feed >= 0 || in->row_feed >= 0;
@@ -36,15 +44,14 @@ static rlxvk_tensor_info describe_input(const rlxvk_executable *e, size_t index)
 
 static rlxvk_tensor_info describe_param(const rlxvk_executable *e, size_t index)
 {
-    return describe_leaf(e->program, e->params[index].leaf, e->params[index].content);
+    return describe_leaf(e, e->params[index].leaf, e->params[index].content);
 }
 
 static rlxvk_tensor_info describe_output(const rlxvk_executable *e, size_t index)
 {
-    rlxvk_tensor_info info = describe(e->program, e->program->source->outputs.items[index]);
-    info.live = true;
+    rlxvk_tensor_info info = describe(e, state_source(e)->outputs.items[index]);
     info.written = e->runs > 0;
-    for (size_t i = 0; i < e->program->input_count; i++)
+    for (size_t i = 0; e->program && i < e->program->input_count; i++)
         info.fed = info.fed || e->inputs[i].feed == (int64_t)index ||
                    e->inputs[i].row_feed == (int64_t)index;
     return info;
@@ -53,6 +60,25 @@ static rlxvk_tensor_info describe_output(const rlxvk_executable *e, size_t index
 static bool is_callers(const rlxvk_executable *e, size_t index)
 {
     return &e->inputs[index] != e->rng_input;
+}
+
+/* Leaves of a family of which nothing is bound yet, from the graph alone. */
+static size_t list_unbound(const rlxvk_executable *e, bool params, rlxvk_tensor_info *infos,
+                           size_t capacity)
+{
+    const rlxvk_graph *g = e->family->graph;
+    size_t count = 0;
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        if (params ? !node_is_param(n) : !node_is_input(n) || random_is_state(n))
+            continue;
+        if (count < capacity) {
+            infos[count] = describe(e, id);
+            infos[count].written = params && family_has_param(e->family, id);
+        }
+        count++;
+    }
+    return count;
 }
 
 static rlxvk_status check_list(const rlxvk_executable *e, const char *call,
@@ -73,7 +99,9 @@ rlxvk_status rlxvk_executable_inputs(const rlxvk_executable *executable, rlxvk_t
     size_t count = 0;
     rlxvk_status status;
     TRY(check_list(executable, "executable_inputs", infos, capacity, out_count));
-    for (size_t i = 0; i < executable->program->input_count; i++) {
+    if (!executable->program)
+        count = list_unbound(executable, false, infos, capacity);
+    for (size_t i = 0; executable->program && i < executable->program->input_count; i++) {
         if (!is_callers(executable, i))
             continue;
         if (count < capacity)
@@ -90,6 +118,10 @@ rlxvk_status rlxvk_executable_params(const rlxvk_executable *executable, rlxvk_t
 {
     rlxvk_status status;
     TRY(check_list(executable, "executable_params", infos, capacity, out_count));
+    if (!executable->program) {
+        *out_count = list_unbound(executable, true, infos, capacity);
+        return RLXVK_OK;
+    }
     for (size_t i = 0; i < MIN(executable->program->param_count, capacity); i++)
         infos[i] = describe_param(executable, i);
     *out_count = executable->program->param_count;
@@ -102,9 +134,9 @@ rlxvk_status rlxvk_executable_outputs(const rlxvk_executable *executable, rlxvk_
 {
     rlxvk_status status;
     TRY(check_list(executable, "executable_outputs", infos, capacity, out_count));
-    for (size_t i = 0; i < MIN(executable->program->result_count, capacity); i++)
+    *out_count = state_source(executable)->outputs.count;
+    for (size_t i = 0; i < MIN(*out_count, capacity); i++)
         infos[i] = describe_output(executable, i);
-    *out_count = executable->program->result_count;
 error:
     return status;
 }

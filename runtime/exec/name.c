@@ -6,11 +6,11 @@
 
 #define NAMES_LISTED 8 /* in an error */
 
-static void list_names(const program *p, const char *row, text *out)
+static void list_names(const rlxvk_graph *source, const char *row, text *out)
 {
     size_t listed = 0;
-    for (uint32_t id = 0; id < p->source->nodes.count && listed <= NAMES_LISTED; id++) {
-        const node *n = graph_node(p->source, id);
+    for (uint32_t id = 0; id < source->nodes.count && listed <= NAMES_LISTED; id++) {
+        const node *n = graph_node(source, id);
         if (strcmp(node_row(n)->name, row) != 0 || random_is_state(n))
             continue;
         text_append(out, listed ? ", " : "; there are ");
@@ -19,34 +19,35 @@ static void list_names(const program *p, const char *row, text *out)
     }
 }
 
-rlxvk_status name_unknown(const program *p, const char *call, const char *row, const char *name)
+rlxvk_status name_unknown(const rlxvk_graph *source, const char *call, const char *row,
+                          const char *name)
 {
     char names[NAMES_LISTED * 64 + 32] = "";
     if (!name)
         return status_require(name, call, "name");
-    if (program_find_param(p, name))
+    if (op_find_param(source, name) != NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "%s: '%s' is a param, not an input; set it with rlxvk_set_param", call,
                            name);
-    if (program_find_input(p, name))
+    if (program_input_of(source, name) != NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "%s: '%s' is an input, not a param; give it to rlxvk_run, or keep it on "
                            "the device with rlxvk_bind_handle",
                            call, name);
-    list_names(p, row, &(text){.buffer = names, .size = sizeof names});
+    list_names(source, row, &(text){.buffer = names, .size = sizeof names});
     return status_fail(RLXVK_E_UNKNOWN_NAME, "%s: the graph has no %s named '%s'%s", call, row,
                        name, names);
 }
 
 input_state *name_find_input(rlxvk_executable *e, const char *name)
 {
-    const program_leaf *leaf = e ? program_find_input(e->program, name) : NULL;
+    const program_leaf *leaf = e && e->program ? program_find_input(e->program, name) : NULL;
     return leaf ? &e->inputs[leaf - e->program->inputs] : NULL;
 }
 
 param_state *name_find_param(rlxvk_executable *e, const char *name)
 {
-    const program_leaf *leaf = e ? program_find_param(e->program, name) : NULL;
+    const program_leaf *leaf = e && e->program ? program_find_param(e->program, name) : NULL;
     return leaf ? &e->params[leaf - e->program->params] : NULL;
 }
 
@@ -54,10 +55,10 @@ rlxvk_status name_live_input(rlxvk_executable *e, const char *call, const char *
                              input_state **out)
 {
     rlxvk_status status;
-    TRY(status_require(e, call, "executable"));
+    TRY(state_require(e, call));
     *out = name_find_input(e, name);
     if (!*out)
-        TRY(name_unknown(e->program, call, "input", name));
+        TRY(name_unknown(e->program->source, call, "input", name));
 error:
     return status;
 }

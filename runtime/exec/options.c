@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MOST_IN_FLIGHT 1024 /* each has staging memory of its own */
+#define MOST_BINDINGS  1024
 
 /* ---- Lists of names ---- */
 
@@ -91,6 +92,9 @@ static rlxvk_status check(const rlxvk_compile_options *o)
     if (o->max_in_flight > MOST_IN_FLIGHT)
         return status_fail(RLXVK_E_ATTR, "compile option max_in_flight is %u; at most %d",
                            o->max_in_flight, MOST_IN_FLIGHT);
+    if (o->cached_bindings > MOST_BINDINGS)
+        return status_fail(RLXVK_E_ATTR, "compile option cached_bindings is %u; at most %d",
+                           o->cached_bindings, MOST_BINDINGS);
     if ((unsigned)o->precision > RLXVK_PRECISION_SPLIT)
         return status_fail(RLXVK_E_ATTR, "compile option precision is %d; it takes 0 (f32) to %d",
                            (int)o->precision, RLXVK_PRECISION_SPLIT);

@@ -1,4 +1,5 @@
 /* Params: setting and reading weights. Everything is checked before anything is written. */
+#include "exec/family.h"
 #include "exec/name.h"
 #include "exec/slot.h"
 #include "exec/ticket.h"
@@ -16,18 +17,32 @@ typedef struct param_data {
     rlxvk_dtype dtype; /* of the data */
 } param_data;
 
-static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_state **out)
+/* The param, as a node of the graph as built. */
+static rlxvk_status find_param(const rlxvk_executable *e, const char *call, const char *name,
+                               uint32_t *out)
 {
-    param_state *p;
+    const rlxvk_graph *source;
     rlxvk_status status;
-    TRY(status_require(e, d->call, "executable"));
-    if (!(p = name_find_param(e, d->name)))
-        return name_unknown(e->program, d->call, "param", d->name);
+    TRY(status_require(e, call, "executable"));
+    source = state_source(e);
+    *out = name ? op_find_param(source, name) : NODE_NONE;
+    if (*out == NODE_NONE)
+        return name_unknown(source, call, "param", name);
+    if (!e->program)
+        return family_check_param(e->family, call, *out);
+error:
+    return status;
+}
+
+static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, uint32_t *out)
+{
+    rlxvk_status status;
+    TRY(find_param(e, d->call, d->name, out));
     if ((unsigned)d->dtype >= RLXVK_DTYPE_COUNT)
         return status_fail(RLXVK_E_DTYPE, "%s: param '%s': %d is none of rlxvk_dtype", d->call,
-                           p->leaf->name, (int)d->dtype);
-    const node *n = graph_node(e->program->source, p->leaf->source);
-    bool raw = op_node_storage(e->program->source, p->leaf->source) == STORAGE_RAW;
+                           d->name, (int)d->dtype);
+    const node *n = graph_node(state_source(e), *out);
+    bool raw = op_node_storage(state_source(e), *out) == STORAGE_RAW;
     bool data_raw = d->dtype == RLXVK_U8 || d->dtype == RLXVK_I8;
     uint64_t numel = shape_numel(&n->shape);
     uint64_t needed = numel * rlxvk_dtype_size(d->dtype);
@@ -36,12 +51,10 @@ static rlxvk_status check_param(rlxvk_executable *e, const param_data *d, param_
     else if ((n->dtype == RLXVK_C64) != (d->dtype == RLXVK_C64) || (raw && !data_raw))
         return status_fail(RLXVK_E_DTYPE,
                            "%s: param '%s' is %s; %s data do not fit it; see rlxvk_set_param_typed",
-                           d->call, p->leaf->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                           d->call, d->name, rlxvk_dtype_name((rlxvk_dtype)n->dtype),
                            rlxvk_dtype_name(d->dtype));
     if (!slot_fits(needed, d->bytes, d->data))
-        return slot_refuse(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call,
-                           p->leaf->name);
-    *out = p;
+        return slot_refuse(needed, "bytes", d->bytes, "%s: param '%s' needs", d->call, d->name);
 error:
     return status;
 }
@@ -50,15 +63,15 @@ error:
 
 /* Has every reader of the param look at its operand: `data` are the bytes or f32 words of it all.
  */
-static rlxvk_status check_readers(const rlxvk_graph *g, const param_state *p, const void *data)
+static rlxvk_status check_readers(const rlxvk_graph *g, uint32_t source, const void *data)
 {
     rlxvk_status status = RLXVK_OK;
-    uint64_t unit = dtype_storage_element_bytes(op_node_storage(g, p->leaf->source)), offset;
-    for (uint32_t id = p->leaf->source + 1; id < g->nodes.count; id++) {
+    uint64_t unit = dtype_storage_element_bytes(op_node_storage(g, source)), offset;
+    for (uint32_t id = source + 1; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         const op_family *family = node_row(n)->family;
         for (uint32_t i = 0; i < n->input_count && family->check_content; i++)
-            if (view_root(g, n->inputs[i], &offset) == p->leaf->source)
+            if (view_root(g, n->inputs[i], &offset) == source)
                 TRY(family->check_content(n, i, (const uint8_t *)data + offset * unit,
                                           shape_numel(input_shape(g, n, i))));
     }
@@ -66,24 +79,24 @@ error:
     return status;
 }
 
-static rlxvk_status check_content(rlxvk_executable *e, const param_state *p, const param_data *d)
+static rlxvk_status check_content(rlxvk_executable *e, uint32_t source, const param_data *d)
 {
-    uint64_t numel = shape_numel(&graph_node(e->program->source, p->leaf->source)->shape);
-    bool as_given = op_node_storage(e->program->source, p->leaf->source) == STORAGE_RAW ||
-                    d->dtype == RLXVK_F32;
+    const rlxvk_graph *g = state_source(e);
+    uint64_t numel = shape_numel(&graph_node(g, source)->shape);
+    bool as_given = op_node_storage(g, source) == STORAGE_RAW || d->dtype == RLXVK_F32;
     float *words = NULL;
     rlxvk_status status = RLXVK_OK;
-    if (!e->program->options.check_packed || numel == 0 || d->dtype == RLXVK_C64)
+    if (!(e->program ? &e->program->options : &e->family->options)->check_packed || numel == 0 ||
+        d->dtype == RLXVK_C64)
         return RLXVK_OK;
     if (!as_given && !(words = memory_allocate(numel * 4)))
         return status_fail_memory("param conversion");
     if (words)
         dtype_widen(d->dtype, d->data, numel, words);
-    status = check_readers(e->program->source, p, words ? (const void *)words : d->data);
+    status = check_readers(g, source, words ? (const void *)words : d->data);
     memory_free(words);
-    return status == RLXVK_OK
-               ? status
-               : status_fail_within(status, "%s: param '%s'", d->call, p->leaf->name);
+    return status == RLXVK_OK ? status
+                              : status_fail_within(status, "%s: param '%s'", d->call, d->name);
 }
 
 /* ---- Writing ---- */
@@ -111,6 +124,7 @@ static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param
 {
     rlxvk_status status = RLXVK_OK;
     p->content->written = true;
+    p->content->version++;
     if (p->leaf->node == NODE_NONE || d->bytes == 0)
         return RLXVK_OK;
     const node *n = graph_node(e->program->graph, p->leaf->node);
@@ -132,10 +146,10 @@ error:
 
 static rlxvk_status check_data(rlxvk_executable *e, const param_data *d)
 {
-    param_state *p;
+    uint32_t source;
     rlxvk_status status;
-    TRY(check_param(e, d, &p));
-    TRY(check_content(e, p, d));
+    TRY(check_param(e, d, &source));
+    TRY(check_content(e, source, d));
 error:
     return status;
 }
@@ -144,6 +158,9 @@ error:
 static rlxvk_status store_data(rlxvk_executable *e, const param_data *d)
 {
     rlxvk_status status;
+    if (!e->program)
+        return family_keep_param(e->family, op_find_param(e->family->graph, d->name), d->dtype,
+                                 d->data, d->bytes);
     TRY(ticket_flush(e));
     TRY(write_param(e, name_find_param(e, d->name), d));
 error:
@@ -164,28 +181,34 @@ error:
 rlxvk_status rlxvk_set_param(rlxvk_executable *executable, const char *name, const float *values,
                              size_t length)
 {
-    param_state *p = name_find_param(executable, name);
-    const node *n = p ? graph_node(executable->program->source, p->leaf->source) : NULL;
-    if (n && op_node_storage(executable->program->source, p->leaf->source) != STORAGE_RAW) {
+    uint32_t source;
+    rlxvk_status status;
+    TRY(find_param(executable, "set_param", name, &source));
+    const node *n = graph_node(state_source(executable), source);
+    if (op_node_storage(state_source(executable), source) != STORAGE_RAW) {
         uint64_t needed = shape_numel(&n->shape) * (n->dtype == RLXVK_C64 ? 2 : 1);
         if (!slot_fits(needed, length, values))
             return slot_refuse(needed, "values", length, "set_param: param '%s' needs", name);
     }
     param_data d = {"set_param", name, values, length * 4, RLXVK_F32};
-    return set_param(executable, &d);
+    TRY(set_param(executable, &d));
+error:
+    return status;
 }
 
 rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable, const char *name,
                                    const void *bytes, size_t length)
 {
-    const param_state *p = name_find_param(executable, name);
-    rlxvk_dtype dtype =
-        p ? (rlxvk_dtype)graph_node(executable->program->source, p->leaf->source)->dtype
-          : RLXVK_F32;
+    uint32_t source;
+    rlxvk_status status;
+    TRY(find_param(executable, "set_param_bytes", name, &source));
+    rlxvk_dtype dtype = (rlxvk_dtype)graph_node(state_source(executable), source)->dtype;
     bool own = dtype == RLXVK_U8 || dtype == RLXVK_I8 || dtype == RLXVK_F16 ||
                dtype == RLXVK_BF16 || dtype == RLXVK_C64;
     param_data d = {"set_param_bytes", name, bytes, length, own ? dtype : RLXVK_F32};
-    return set_param(executable, &d);
+    TRY(set_param(executable, &d));
+error:
+    return status;
 }
 
 rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
@@ -218,9 +241,9 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     uint64_t needed;
     void *slot_bytes = NULL;
     rlxvk_status status;
-    TRY(status_require(e, "read_param", "executable"));
+    TRY(state_require(e, "read_param"));
     if (!p)
-        return name_unknown(e->program, "read_param", "param", name);
+        return name_unknown(e->program->source, "read_param", "param", name);
     if (p->leaf->node == NODE_NONE)
         return status_fail(RLXVK_E_UNKNOWN_NAME,
                            "read_param: '%s' was dropped as dead; no output depends on it", name);

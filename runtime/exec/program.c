@@ -64,11 +64,16 @@ rlxvk_status program_list(program *p)
     return made ? RLXVK_OK : status_fail_memory("name tables");
 }
 
+uint32_t program_input_of(const rlxvk_graph *source, const char *name)
+{
+    uint32_t id = name ? op_find_input(source, name) : NODE_NONE;
+    return id == NODE_NONE || random_is_state(graph_node(source, id)) ? NODE_NONE : id;
+}
+
 const program_leaf *program_find_input(const program *p, const char *name)
 {
-    uint32_t id = name ? op_find_input(p->source, name) : NODE_NONE;
-    bool callers = id != NODE_NONE && !random_is_state(graph_node(p->source, id));
-    return callers ? &p->inputs[p->leaf_index[id]] : NULL;
+    uint32_t id = program_input_of(p->source, name);
+    return id == NODE_NONE ? NULL : &p->inputs[p->leaf_index[id]];
 }
 
 const program_leaf *program_find_param(const program *p, const char *name)

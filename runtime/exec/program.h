@@ -54,8 +54,11 @@ void program_release(program *p);
 
 /* Fills the tables of leaves and results, once the graph is rewritten. */
 rlxvk_status program_list(program *p);
+/* The input of a graph as built, by a name that the caller may use, which the library's own inputs
+ * have not; NODE_NONE: there is none. */
+uint32_t program_input_of(const rlxvk_graph *source, const char *name);
 /* Which of the inputs, or of the params, a leaf of the graph as built is; NULL when it has none of
- * this name. The library's own inputs have no name that a caller may use. */
+ * this name. */
 const program_leaf *program_find_input(const program *p, const char *name);
 const program_leaf *program_find_param(const program *p, const char *name);
 

@@ -1,30 +1,34 @@
 /* What an executable tells of itself: outputs, memory, plan. */
-#include "exec/state.h"
+#include "exec/family.h"
 
 size_t rlxvk_executable_output_count(const rlxvk_executable *executable)
 {
     return status_require(executable, "executable_output_count", "executable") == RLXVK_OK
-               ? executable->program->result_count
+               ? state_source(executable)->outputs.count
                : 0;
 }
 
 static bool has_output(const rlxvk_executable *e, const char *call, size_t index)
 {
-    return status_require(e, call, "executable") == RLXVK_OK && index < e->program->result_count;
+    return status_require(e, call, "executable") == RLXVK_OK &&
+           index < state_source(e)->outputs.count;
 }
 
 rlxvk_shape rlxvk_executable_output_shape(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "executable_output_shape", index)
+    if (!has_output(executable, "executable_output_shape", index))
+        return RLXVK_SCALAR;
+    return executable->program
                ? executable->outputs[index].result->shape
-               : RLXVK_SCALAR;
+               : family_shape(executable->family, state_source(executable)->outputs.items[index]);
 }
 
 rlxvk_dtype rlxvk_executable_output_dtype(const rlxvk_executable *executable, size_t index)
 {
-    return has_output(executable, "executable_output_dtype", index)
-               ? executable->outputs[index].result->dtype
-               : RLXVK_F32;
+    if (!has_output(executable, "executable_output_dtype", index))
+        return RLXVK_F32;
+    const rlxvk_graph *g = state_source(executable);
+    return (rlxvk_dtype)graph_node(g, g->outputs.items[index])->dtype;
 }
 
 /* What the plan left out as shared is an executable's own where there is nobody to share with. */
@@ -43,7 +47,8 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
     if (status_require(out_report, "executable_memory", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_memory_report){0};
-    if (status_require(executable, "executable_memory", "executable") != RLXVK_OK)
+    if (status_require(executable, "executable_memory", "executable") != RLXVK_OK ||
+        !executable->program)
         return;
     const program *p = executable->program;
     uint64_t bytes[CLASS_COUNT];
@@ -68,7 +73,8 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
     if (status_require(out_report, "executable_plan", "out_report") != RLXVK_OK)
         return;
     *out_report = (rlxvk_plan_report){0};
-    if (status_require(executable, "executable_plan", "executable") != RLXVK_OK)
+    if (status_require(executable, "executable_plan", "executable") != RLXVK_OK ||
+        !executable->program)
         return;
     const program *p = executable->program;
     uint32_t host = (uint32_t)p->host_step_count;
@@ -83,4 +89,38 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
         .runs = executable->runs,
         .submissions = executable->submissions,
     };
+}
+
+void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report)
+{
+    if (status_require(out_report, "executable_family", "out_report") != RLXVK_OK)
+        return;
+    *out_report = (rlxvk_family_report){0};
+    if (status_require(executable, "executable_family", "executable") != RLXVK_OK ||
+        !executable->family)
+        return;
+    const family *f = executable->family;
+    *out_report = (rlxvk_family_report){.members = (uint32_t)f->members.count,
+                                        .capacity = f->capacity,
+                                        .hits = f->hits,
+                                        .misses = f->misses,
+                                        .evictions = f->evictions};
+}
+
+rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *executable, rlxvk_binding *bindings,
+                                      size_t capacity, size_t *out_count)
+{
+    rlxvk_status status;
+    TRY(status_require(executable, "executable_symbols", "executable"));
+    TRY(status_require_items(bindings, capacity, "executable_symbols", "bindings"));
+    TRY(status_require(out_count, "executable_symbols", "out_count"));
+    const family *f = executable->family;
+    *out_count = f ? family_symbol_count(f) : 0;
+    for (size_t i = 0; i < MIN(*out_count, capacity); i++)
+        bindings[i] =
+            (rlxvk_binding){family_symbol(f, i), f->current == FAMILY_NOBODY
+                                                     ? -1
+                                                     : f->members.items[f->current].sizes[i]};
+error:
+    return status;
 }

@@ -32,7 +32,7 @@ rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable, size_t index, s
                                    size_t row_elements, float *values)
 {
     rlxvk_status status;
-    TRY(status_require(executable, "read_output_row", "executable"));
+    TRY(state_require(executable, "read_output_row"));
     TRY(status_require_items(values, row_elements, "read_output_row", "values"));
     if (index >= executable->program->result_count)
         return status_fail(RLXVK_E_INDEX, "read_output_row: output %zu of %zu; the first is 0",

@@ -5,6 +5,7 @@
  */
 #include "exec/check.h"
 #include "exec/execute.h"
+#include "exec/member.h"
 #include "exec/queue.h"
 #include "exec/rng.h"
 #include "exec/ticket.h"
@@ -130,6 +131,7 @@ rlxvk_status rlxvk_submit(rlxvk_executable *executable, const rlxvk_run_input *i
     ticket_state *t;
     rlxvk_status status;
     TRY(status_require(out_ticket, "submit", "out_ticket"));
+    TRY(member_bind_run(executable, "submit", inputs, input_count));
     TRY(check_run(executable, "submit", inputs, input_count, outputs, output_count));
     if (!(t = ticket_find_free(executable)))
         TRY(status_fail(RLXVK_E_BUSY, "submit: %u runs are in flight already; wait for one first",
@@ -144,7 +146,7 @@ rlxvk_status rlxvk_wait(rlxvk_executable *executable, rlxvk_ticket ticket)
 {
     if (!executable)
         return status_require(executable, "wait", "executable");
-    for (uint32_t i = 0; i < executable->program->options.max_in_flight; i++)
+    for (uint32_t i = 0; executable->program && i < executable->program->options.max_in_flight; i++)
         if (ticket && executable->tickets[i].id == ticket)
             return finish(executable, &executable->tickets[i]);
     return status_fail(RLXVK_E_INDEX, "wait: no run with ticket %llu is in flight",
@@ -156,6 +158,7 @@ rlxvk_status rlxvk_run(rlxvk_executable *executable, const rlxvk_run_input *inpu
 {
     ticket_state *t;
     rlxvk_status status;
+    TRY(member_bind_run(executable, "run", inputs, input_count));
     TRY(check_run(executable, "run", inputs, input_count, outputs, output_count));
     t = &executable->tickets[executable->program->options.max_in_flight - 1];
     TRY(ticket_complete_all(executable));

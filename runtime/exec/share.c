@@ -50,9 +50,9 @@ static rlxvk_status match_input(const program *p, const program *theirs, const c
     const program_leaf *other = program_find_input(theirs, name);
     rlxvk_status status;
     if (!mine)
-        return name_unknown(p, CALL, "input", name);
+        return name_unknown(p->source, CALL, "input", name);
     if (!other)
-        return status_fail_within(name_unknown(theirs, CALL, "input", name), "share_with");
+        return status_fail_within(name_unknown(theirs->source, CALL, "input", name), "share_with");
     TRY(check_input(p, mine, theirs, other));
     if (mine->node == NODE_NONE) /* needs no memory at all */
         return RLXVK_OK;

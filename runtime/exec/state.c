@@ -2,7 +2,25 @@
  * The tables of an executable, where its values are, and how all of it goes. Whatever an executable
  * owns is freed here, half built or whole.
  */
-#include "exec/state.h"
+#include "exec/family.h"
+
+/* ---- Whether it can be used ---- */
+
+rlxvk_status state_require(const rlxvk_executable *e, const char *call)
+{
+    rlxvk_status status = status_require(e, call, "executable");
+    if (status == RLXVK_OK && !e->program)
+        return status_fail(RLXVK_E_UNBOUND_SYMBOL,
+                           "%s: the graph has symbols without sizes; bind them with "
+                           "rlxvk_bind_symbols, or run with inputs whose lengths tell them",
+                           call);
+    return status;
+}
+
+const rlxvk_graph *state_source(const rlxvk_executable *e)
+{
+    return e->program ? e->program->source : e->family->graph;
+}
 
 /* ---- Where things are ---- */
 

@@ -77,10 +77,14 @@ typedef struct host_step {
     float *words;
 } host_step;
 
+/* Of an executable whose graph has symbols (family.h). */
+typedef struct family family;
+
 struct rlxvk_executable {
     rlxvk_context *context;
     device *device;
-    program *program; /* held */
+    family *family;   /* NULL: compiled for numbers */
+    program *program; /* held; NULL: of a family of which no member is current yet */
 
     memory_pool *pools[CLASS_COUNT];
     memory_pool *detached; /* for what the program shares, where there is nobody to share with */
@@ -123,6 +127,11 @@ struct rlxvk_executable {
     bool diagnosed;         /* runs are looked at afterwards: diagnose_run */
     bool lost;
 };
+
+/* E_NULL for none, E_UNBOUND_SYMBOL for one whose symbols have no sizes yet. */
+rlxvk_status state_require(const rlxvk_executable *e, const char *call);
+/* The graph as built: of numbers, or, with nothing bound yet, of symbols. */
+const rlxvk_graph *state_source(const rlxvk_executable *e);
 
 #define ALL_DEVICE (SCOPE_COMPUTE | SCOPE_TRANSFER)
 

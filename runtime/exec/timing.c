@@ -107,7 +107,7 @@ rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, doubl
     const rlxvk_executable *e = executable;
     uint64_t begin, end, sum = 0;
     rlxvk_status status;
-    TRY(status_require(e, "executable_run_time", "executable"));
+    TRY(state_require(e, "executable_run_time"));
     TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
     TRY(check_timed(e, e->program->options.timed || e->program->options.profiled,
                     "executable_run_time", "time_runs"));
@@ -134,7 +134,7 @@ rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_
     const rlxvk_executable *e = executable;
     uint64_t *ticks = NULL;
     rlxvk_status status;
-    TRY(status_require(e, "executable_profile", "executable"));
+    TRY(state_require(e, "executable_profile"));
     TRY(status_require_items(steps, capacity, "executable_profile", "steps"));
     TRY(status_require(out_count, "executable_profile", "out_count"));
     TRY(check_timed(e, e->program->options.profiled, "executable_profile", "profile"));

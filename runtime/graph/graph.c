@@ -2,7 +2,7 @@
  * Graph storage and the parts of the public graph API that need no op knowledge. See graph.h for
  * the invariant.
  */
-#include "graph/graph.h"
+#include "graph/symbol.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -58,6 +58,7 @@ void rlxvk_graph_destroy(rlxvk_graph *graph)
         let_go(graph->kept.items[i]);
     VECTOR_FREE(&graph->kept);
     memory_free(graph->names.ids);
+    symbol_end(graph->symbols);
     memory_free(graph);
 }
 
@@ -153,7 +154,7 @@ rlxvk_shape rlxvk_tensor_shape(const rlxvk_graph *graph, rlxvk_tensor tensor)
 {
     if (status_require(graph, "tensor_shape", "graph") != RLXVK_OK || !holds(graph, tensor))
         return RLXVK_SCALAR;
-    return graph->nodes.items[tensor.id - 1].shape;
+    return symbol_tell(graph, tensor.id - 1);
 }
 
 rlxvk_dtype rlxvk_tensor_dtype(const rlxvk_graph *graph, rlxvk_tensor tensor)

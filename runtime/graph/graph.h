@@ -37,6 +37,8 @@ typedef struct name_index {
 
 /* A graph that attributes of nodes point to; held by every graph with such nodes (graph_keep). */
 typedef struct kept_graph kept_graph;
+/* What a graph with symbolic dims knows of them (symbol.h). */
+typedef struct symbol_table symbol_table;
 
 struct rlxvk_graph {
     uint32_t serial; /* what its tensors carry; never 0, never that of another graph */
@@ -47,6 +49,7 @@ struct rlxvk_graph {
     VECTOR(uint32_t) checkpoints; /* nodes, ascending: rlxvk_checkpoint */
     uint64_t recomputed_bytes;    /* of values that gradients compute again */
     VECTOR(kept_graph *) kept;
+    symbol_table *symbols; /* NULL: all dims are numbers */
     uint64_t
         instances; /* bodies inlined so far, those inside them included: numbers random streams */
     uint64_t inlined;      /* nodes that those bodies had: bounded, since nesting multiplies them */
@@ -74,7 +77,7 @@ bool shape_broadcast(const rlxvk_shape *a, const rlxvk_shape *b, rlxvk_shape *ou
 /* Strides of `s` read at coordinates of `target` (right-aligned; 0 on broadcast axes). */
 void shape_broadcast_strides(const rlxvk_shape *s, const rlxvk_shape *target,
                              int64_t strides[RLXVK_MAX_RANK]);
-/* "2x8x64", "scalar". Returns `buffer`. */
+/* "2x8x64", "scalar"; symbols by their names. Returns `buffer`. */
 #define SHAPE_TEXT 128
 const char *shape_text(const rlxvk_shape *s, char buffer[SHAPE_TEXT]);
 

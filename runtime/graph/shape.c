@@ -1,6 +1,6 @@
 /* Shape arithmetic. Dims are checked non-negative when a node is built; products are checked here.
  */
-#include "graph/graph.h"
+#include "graph/symbol.h"
 
 #include <string.h>
 
@@ -54,7 +54,8 @@ rlxvk_status rlxvk_shape_elements(rlxvk_shape shape, uint64_t *out_count)
                            RLXVK_MAX_RANK);
     for (uint32_t i = 0; i < shape.rank; i++)
         if (shape.dims[i] < 0)
-            return status_fail(RLXVK_E_SHAPE, "shape_elements: dim %u of %s is negative", i,
+            return status_fail(RLXVK_E_SHAPE,
+                               "shape_elements: dim %u of %s is negative or symbolic", i,
                                shape_text(&shape, dims));
     if (!shape_numel_checked(&shape, out_count))
         return status_fail(RLXVK_E_TOO_LARGE,
@@ -105,11 +106,5 @@ void shape_broadcast_strides(const rlxvk_shape *s, const rlxvk_shape *target,
 
 const char *shape_text(const rlxvk_shape *s, char buffer[SHAPE_TEXT])
 {
-    text t = {buffer, SHAPE_TEXT, 0};
-    buffer[0] = 0;
-    if (s->rank == 0)
-        text_append(&t, "scalar");
-    for (uint32_t i = 0; i < s->rank; i++)
-        text_append(&t, "%s%lld", i ? "x" : "", (long long)s->dims[i]);
-    return buffer;
+    return symbol_shape_text(NULL, s, buffer);
 }

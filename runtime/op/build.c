@@ -1,5 +1,5 @@
 /*
- * Building and checking nodes. Every node, whether built by a user or made by a rewrite, passes
+ * Checking nodes. Every node, whether built by a user or made by a rewrite, passes
  * op_check once: operands exist and precede it, their count and storage suit the family, and infer
  * gives it its shape.
  */
@@ -123,6 +123,14 @@ static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t 
     return RLXVK_OK;
 }
 
+uint32_t op_shape_sizes(rlxvk_shape *s, int64_t *out[OP_MOST_SIZES])
+{
+    uint32_t count = MIN(s->rank, RLXVK_MAX_RANK);
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = &s->dims[i];
+    return count;
+}
+
 static rlxvk_status check_shape(const node *n)
 {
     uint64_t numel;
@@ -152,53 +160,4 @@ rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes)
     TRY(check_shape(n));
 error:
     return status;
-}
-
-/* Attributes are copied after infer, so the graph has them normalized. */
-uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t count,
-                   void *attributes, const char *name)
-{
-    node n = {.op = (uint16_t)op,
-              .building = g,
-              .input_count = (uint32_t)count,
-              .inputs = inputs,
-              .attributes = attributes,
-              .attribute_size = attributes ? op_table[op].family->attribute_size : 0,
-              .name = name};
-    if (graph_fail(g, op_check(g, &n, attributes)) != RLXVK_OK)
-        return NODE_NONE;
-    return graph_append(g, &n);
-}
-
-/* Operands a row cannot do without come first; those that may be left out follow. */
-static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
-{
-    char who[CALL_LABEL];
-    op_call_label(g, op_table[op].name, who);
-    graph_fail(g, status_require_items(inputs, count, who, "inputs"));
-    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
-        if (inputs[i].id || i < op_table[op].fewest_inputs)
-            graph_fail(g, graph_take(g, inputs[i], who, "operand", i));
-    return g->status == RLXVK_OK;
-}
-
-/* Few operands need no memory of their own, and few ops have more than eight. */
-rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
-                      void *attributes)
-{
-    uint32_t few[8] = {0}, *ids = few;
-    uint32_t present = 0, result = NODE_NONE;
-    if (!graph_ready(g, op_table[op].name) || !operands_given(g, op, inputs, count))
-        return RLXVK_NONE;
-    if (count > ARRAY_COUNT(few) && !(ids = memory_allocate(count * sizeof *ids))) {
-        graph_fail(g, status_fail_memory("operands"));
-        return RLXVK_NONE;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (inputs[i].id)
-            ids[present++] = inputs[i].id - 1;
-    result = op_append(g, op, ids, present, attributes, NULL);
-    if (ids != few)
-        memory_free(ids);
-    return tensor_of(g, result);
 }

@@ -324,7 +324,13 @@ static bool tensors_given(rlxvk_graph *g, rlxvk_tensor loss, rlxvk_tensor seed,
         graph_fail(g, status_require_items(wrt, count, "grad", "wrt")) != RLXVK_OK ||
         graph_fail(g, status_require_items(out, count, "grad", "out_gradients")) != RLXVK_OK)
         return false;
-    graph_fail(g, graph_take(g, loss, "grad", "loss", 0));
+    if (g->symbols)
+        graph_fail(g,
+                   status_fail(RLXVK_E_UNSUPPORTED,
+                               "grad: the graph has symbols; gradients are of numbers: bind them "
+                               "first, with rlxvk_graph_bind"));
+    else
+        graph_fail(g, graph_take(g, loss, "grad", "loss", 0));
     if (seed.id && g->status == RLXVK_OK)
         graph_fail(g, graph_take(g, seed, "grad", "seed", 0));
     for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)

@@ -20,10 +20,9 @@ static uint8_t leaf_dtype(rlxvk_dtype dtype)
  */
 static rlxvk_tensor leaf_append(rlxvk_graph *g, node *n)
 {
-    n->building = g;
-    if (!graph_ready(g, node_row(n)->name) || graph_fail(g, op_check(g, n, NULL)) != RLXVK_OK)
+    if (!graph_ready(g, node_row(n)->name))
         return RLXVK_NONE;
-    return tensor_of(g, graph_append(g, n));
+    return tensor_of(g, op_append_given(g, n, NULL));
 }
 
 rlxvk_tensor rlxvk_input(rlxvk_graph *g, const char *name, rlxvk_dtype dtype, rlxvk_shape shape)

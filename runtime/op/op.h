@@ -160,6 +160,8 @@ typedef struct op_loop {
                     * step changes anything; NODE_NONE: none does */
 } op_loop;
 
+#define OP_MOST_SIZES RLXVK_MAX_RANK
+
 /* In the order in which a family's file has them. */
 typedef struct op_family {
     const char *name;
@@ -182,6 +184,9 @@ typedef struct op_family {
     /* Checks the candidate (op, inputs, attributes set) and fills shape and dtype; may normalize
      * the attributes in place. */
     rlxvk_status (*infer)(const rlxvk_graph *g, node *n, void *attributes);
+    /* Sizes among the attributes as a builder call gives them, which may be symbolic: points to
+     * each, returns how many. NULL: none are. */
+    uint32_t (*sizes)(void *attributes, int64_t *out[OP_MOST_SIZES]);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
     /* Whether the result is the operands one after the other, so that what produces one may write
@@ -291,7 +296,7 @@ static inline bool node_is_weight(const node *n)
 /* OP_COUNT when there is no such row. */
 op_kind op_find(const char *name);
 
-/* ---- Building and checking (op/build.c) ---- */
+/* ---- Building and checking (op/build.c, op/append.c) ---- */
 
 /* status_fail() with the op in front: its row, its name, and while it is being built the number it
  * would get and the names of its operands. */
@@ -305,6 +310,13 @@ const char *op_call_label(const rlxvk_graph *g, const char *row, char buffer[CAL
 /* Checks operands (exist, count, storage) and infers shape and dtype into *n; the node is not
  * appended. */
 rlxvk_status op_check(const rlxvk_graph *g, node *n, void *attributes);
+/* Appends a node as a builder call gives it: checked, its sizes perhaps symbolic (attributes are
+ * normalized in place). NODE_NONE on failure, which sticks. */
+uint32_t op_append_given(rlxvk_graph *g, const node *given, void *attributes);
+/* The same for a leaf that needs no check: one of another graph, or the library's own. */
+uint32_t op_append_leaf(rlxvk_graph *g, const node *leaf);
+/* Points to the dims of a shape, for `sizes` of families. */
+uint32_t op_shape_sizes(rlxvk_shape *s, int64_t *out[OP_MOST_SIZES]);
 /* What the public builders call: tensors (optional ones with id 0 are left out), attributes copied
  * after infer. */
 rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,

@@ -84,7 +84,7 @@ rlxvk_tensor fuzz_call_transpose(fuzz_maker *m)
     return rlxvk_transpose(m->g, x, perm, rank);
 }
 
-rlxvk_tensor fuzz_call_narrow(fuzz_maker *m)
+static rlxvk_tensor narrow(fuzz_maker *m, const rlxvk_narrow_options *options)
 {
     rlxvk_tensor x = fuzz_any(m);
     rlxvk_shape s = shape_of(m, x);
@@ -96,7 +96,18 @@ rlxvk_tensor fuzz_call_narrow(fuzz_maker *m)
         start = (int64_t)((uint64_t)start % (uint64_t)extent);
         length = (int64_t)((uint64_t)length % (uint64_t)(extent - start + 1));
     }
-    return rlxvk_narrow(m->g, x, axis, start, length);
+    return options ? rlxvk_narrow_with(m->g, x, axis, start, length, options)
+                   : rlxvk_narrow(m->g, x, axis, start, length);
+}
+
+rlxvk_tensor fuzz_call_narrow(fuzz_maker *m)
+{
+    return narrow(m, NULL);
+}
+
+rlxvk_tensor fuzz_call_narrow_with(fuzz_maker *m)
+{
+    return narrow(m, &(rlxvk_narrow_options){.clamp_tail = true});
 }
 
 rlxvk_tensor fuzz_call_concat(fuzz_maker *m)

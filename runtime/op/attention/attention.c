@@ -8,6 +8,7 @@
  *
  * Limits: width at most 256. A row without keys is 0, its lse -Inf.
  */
+#include "graph/symbol.h"
 #include "op/attention/attention.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -32,6 +33,19 @@ rlxvk_tensor rlxvk_attention(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlx
     return build(g, q, k, v, mask, &a);
 }
 
+/* [B, H, Sq], as symbolic as q is. */
+static rlxvk_shape lse_shape(rlxvk_graph *g, const rlxvk_attention_options *o, const rlxvk_shape *q)
+{
+    bool rows_first = o->layout == RLXVK_LAYOUT_BSHD;
+    rlxvk_shape lse = RLXVK_SHAPE(q->rank == 2 ? 1 : q->dims[0], o->num_heads,
+                                  q->dims[rows_first ? 1 : q->rank - 2]);
+    if (rows_first || o->layout == RLXVK_LAYOUT_BHSD)
+        lse.dims[1] = q->dims[rows_first ? 2 : 1];
+    if (o->layout == RLXVK_LAYOUT_BH_SD)
+        lse.dims[0] = o->num_heads ? dim_make(g, DIM_QUOTIENT, q->dims[0], o->num_heads) : 0;
+    return lse;
+}
+
 rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
                                       rlxvk_tensor v, rlxvk_tensor mask,
                                       const rlxvk_attention_options *options, rlxvk_tensor *out_lse)
@@ -46,13 +60,12 @@ rlxvk_tensor rlxvk_attention_with_lse(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tens
         return RLXVK_NONE;
     const node *n = graph_node(g, packed.id - 1);
     const attention_attributes *resolved = n->attributes;
-    rlxvk_shape q_shape = *input_shape(g, n, 0);
-    attention_geometry s =
-        attention_geometry_of(&resolved->options, &q_shape, input_shape(g, n, 1), NULL);
-    int64_t numel = (int64_t)shape_numel(&q_shape), rows = s.batch * s.heads * s.queries;
+    rlxvk_shape q_shape = rlxvk_tensor_shape(g, q);
+    rlxvk_shape rows = lse_shape(g, &resolved->options, &q_shape);
+    int64_t numel = dim_elements(g, &q_shape);
     if (out_lse)
-        *out_lse = rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, numel, rows),
-                                 RLXVK_SHAPE(s.batch, s.heads, s.queries));
+        *out_lse =
+            rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, numel, dim_elements(g, &rows)), rows);
     return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, numel), q_shape);
 }
 

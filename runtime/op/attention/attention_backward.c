@@ -8,6 +8,7 @@
  *
  * The gradient may come for y and its log-sum-exp packed: that of the latter is taken off delta.
  */
+#include "graph/symbol.h"
 #include "args/attention.h"
 #include "args/attention_backward.h"
 #include "args/elementwise.h"
@@ -24,8 +25,8 @@
 
 static rlxvk_tensor part_of(rlxvk_graph *g, rlxvk_tensor packed, int64_t *start, rlxvk_shape shape)
 {
-    int64_t count = (int64_t)shape_numel(&shape), at = *start;
-    *start += count;
+    int64_t count = dim_elements(g, &shape), at = *start;
+    *start = dim_make(g, DIM_SUM, at, count);
     return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, at, count), shape);
 }
 
@@ -57,7 +58,7 @@ static rlxvk_tensor forward_of(rlxvk_graph *g, const rlxvk_tensor inputs[5],
     const rlxvk_tensor operands[] = {inputs[0], inputs[1], inputs[2], inputs[4]};
     attention_attributes a = {.options = *o, .with_lse = true, .exact = true};
     rlxvk_shape q = rlxvk_tensor_shape(g, inputs[0]), k = rlxvk_tensor_shape(g, inputs[1]);
-    if (shape_numel(&q) == 0 || shape_numel(&k) == 0)
+    if (dim_elements(g, &q) == 0 || dim_elements(g, &k) == 0)
         return RLXVK_NONE;
     return op_build(g, OP_attention, operands, ARRAY_COUNT(operands), &a);
 }

@@ -76,6 +76,14 @@ error:
     return status;
 }
 
+static uint32_t axial_rope2d_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    axial_rope2d_attributes *a = attributes;
+    out[0] = &a->options.end_x;
+    out[1] = &a->options.end_y;
+    return 2;
+}
+
 static rlxvk_status axial_rope2d_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -156,6 +164,7 @@ static void axial_rope2d_describe(const node *n, text *out)
 const op_family axial_rope2d_family = {.name = "axial_rope2d",
                                        .attribute_size = sizeof(axial_rope2d_attributes),
                                        .infer = axial_rope2d_infer,
+                                       .sizes = axial_rope2d_sizes,
                                        .in_place = op_first_in_place,
                                        .lower = axial_rope2d_lower,
                                        .host = axial_rope2d_host,

@@ -3,6 +3,7 @@
  * fused_transformer_layer. Each is the chain its contract states and nothing else; the ordinary
  * passes see its parts.
  */
+#include "graph/symbol.h"
 #include "args/elementwise.h"
 #include "op/compose/composite.h"
 #include "op/activation.h"
@@ -50,6 +51,17 @@ rlxvk_tensor composite_end(rlxvk_graph *g, const char *row, size_t start, rlxvk_
     return RLXVK_NONE;
 }
 
+bool composite_number(rlxvk_graph *g, const char *row, const char *what, int64_t dim)
+{
+    char name[SHAPE_TEXT];
+    if (!symbol_is_code(dim))
+        return true;
+    return composite_fail(g, row, RLXVK_E_UNSUPPORTED,
+                          "%s is %s, a symbol; this call computes with the size: bind it first, "
+                          "with rlxvk_graph_bind",
+                          what, symbol_shape_text(g, &RLXVK_SHAPE(dim), name));
+}
+
 static bool has_dims(const rlxvk_graph *g, rlxvk_tensor t, int64_t rows, int64_t columns)
 {
     rlxvk_shape s = rlxvk_tensor_shape(g, t);
@@ -60,12 +72,13 @@ static bool has_dims(const rlxvk_graph *g, rlxvk_tensor t, int64_t rows, int64_t
 static bool check_matrix(rlxvk_graph *g, const char *row, const char *what, rlxvk_tensor t,
                          int64_t rows, int64_t columns)
 {
-    char buffer[SHAPE_TEXT];
+    char is[SHAPE_TEXT], wanted[SHAPE_TEXT];
     rlxvk_shape s = rlxvk_tensor_shape(g, t);
     if (g->status != RLXVK_OK || has_dims(g, t, rows, columns))
         return g->status == RLXVK_OK;
-    composite_fail(g, row, RLXVK_E_SHAPE, "%s is %s; it must be %lldx%lld", what,
-                   shape_text(&s, buffer), (long long)rows, (long long)columns);
+    composite_fail(g, row, RLXVK_E_SHAPE, "%s is %s; it must be %s", what,
+                   symbol_shape_text(g, &s, is),
+                   symbol_shape_text(g, &RLXVK_SHAPE(rows, columns), wanted));
     return false;
 }
 
@@ -196,6 +209,7 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
                                    t->fc1_w,  t->fc2_w, t->ln2_g, t->mask};
     const rlxvk_tensor biases[] = {t->qkv_b, t->out_b, t->ln1_b, t->fc1_b, t->fc2_b, t->ln2_b};
     rlxvk_shape fc1 = rlxvk_tensor_shape(g, t->fc1_w);
+    char text[SHAPE_TEXT];
     size_t given = 0;
     if (!composite_begin(g, row, needed, ARRAY_COUNT(needed)))
         return false;
@@ -209,8 +223,8 @@ static bool check_layer(rlxvk_graph *g, const char *row, const rlxvk_transformer
                        UNARY_COUNT);
     else if (fc1.rank != 2 || fc1.dims[1] != t->intermediate_size)
         composite_fail(g, row, RLXVK_E_SHAPE,
-                       "fc1_w's second dim is %lld, intermediate_size %lld; they must be equal",
-                       (long long)fc1.dims[1], (long long)t->intermediate_size);
+                       "fc1_w is %s, intermediate_size %lld; its second dim must be that",
+                       symbol_shape_text(g, &fc1, text), (long long)t->intermediate_size);
     return g->status == RLXVK_OK;
 }
 

@@ -7,6 +7,8 @@
 /* Fails the graph with "<row> (node N): " in front; false. */
 bool composite_fail(rlxvk_graph *g, const char *row, rlxvk_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Whether a size is a number; false, with the graph failed, for a symbolic one. */
+bool composite_number(rlxvk_graph *g, const char *row, const char *what, int64_t dim);
 /* False, with the graph failed, when an operand is missing or of another graph; false, too, for no
  * graph and after an earlier error. */
 bool composite_begin(rlxvk_graph *g, const char *row, const rlxvk_tensor *operands, size_t count);

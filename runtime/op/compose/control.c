@@ -143,7 +143,8 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
 {
     size_t constants = 1 + o->broadcast_count;
     if (!inlining_body_fits(g, body, "scan: body", count, 1) ||
-        !inlining_tensors_given(g, values, count, "scan"))
+        !inlining_tensors_given(g, values, count, "scan") ||
+        !composite_number(g, "scan", "length", o->length))
         return false;
     if (o->length < 0 || o->broadcast_count >= count || o->checkpoints > o->length ||
         o->checkpoints < 0 || (o->checkpoints && !o->save_trajectory))
@@ -159,6 +160,8 @@ static bool scan_fits(rlxvk_graph *g, const rlxvk_graph *body, const rlxvk_scan_
                        RLXVK_MAX_RANK, RLXVK_MAX_RANK);
     for (size_t i = constants; i < count && g->status == RLXVK_OK; i++) {
         rlxvk_shape s = rlxvk_tensor_shape(g, values[i]);
+        if (s.rank && !composite_number(g, "scan", "a sequence's first dim", s.dims[0]))
+            break;
         if (s.rank == 0 || s.dims[0] != o->length)
             composite_fail(g, "scan", RLXVK_E_SHAPE,
                            "sequence %zu has %lld steps, not %lld; its first dim is the length",

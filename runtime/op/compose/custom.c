@@ -199,6 +199,11 @@ static rlxvk_status custom_infer(const rlxvk_graph *g, node *n, void *attributes
     return RLXVK_OK;
 }
 
+static uint32_t custom_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    return op_shape_sizes(&((custom_attributes *)attributes)->shape, out);
+}
+
 static bool custom_has_kernel(const node *n)
 {
     return ((const custom_attributes *)n->attributes)->entry->kernel.words != NULL;
@@ -308,6 +313,7 @@ const op_family custom_family = {
     .attribute_size = sizeof(custom_attributes),
     .raw_inputs = UINT32_MAX,
     .infer = custom_infer,
+    .sizes = custom_sizes,
     .has_kernel = custom_has_kernel,
     .has_host = custom_has_host,
     .lower = custom_lower,

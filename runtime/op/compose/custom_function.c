@@ -25,6 +25,13 @@ rlxvk_tensor rlxvk_custom_function(rlxvk_graph *g, const rlxvk_graph *body, cons
     if (!inlining_body_fits(g, body, "custom_function: body", count, 1) ||
         !inlining_body_fits(g, vjp, "custom_function: vjp", count + 2, count))
         return RLXVK_NONE;
+    if (vjp->symbols) {
+        graph_fail(g,
+                   status_fail(RLXVK_E_UNSUPPORTED,
+                               "custom_function: vjp has symbols; gradients are of numbers: bind "
+                               "them first, with rlxvk_graph_bind"));
+        return RLXVK_NONE;
+    }
     if (!(operands = memory_zeroed(count + 1, sizeof *operands)))
         graph_fail(g, status_fail_memory("custom_function"));
     else if (inlining_call(g, body, "custom_function: body", inputs, count, operands) &&

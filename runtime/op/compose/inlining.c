@@ -3,6 +3,7 @@
  * of the graph by name; each inlining takes the next instance number, and the instances inside the
  * body follow it, so that random ops of a body draw anew each time, in the order of full unrolling.
  */
+#include "op/bind.h"
 #include "op/compose/composite.h"
 #include "op/compose/inlining.h"
 #include "op/random/random.h"
@@ -22,20 +23,22 @@ static size_t body_inputs(const rlxvk_graph *body)
 static uint32_t bind_state(inlining *in, const node *n)
 {
     uint32_t id = in->state.id ? in->state.id - 1 : graph_find(in->g, OP_input, RNG_STATE_NAME);
-    return id == NODE_NONE ? graph_append(in->g, n) : id;
+    return id == NODE_NONE ? op_append_leaf(in->g, n) : id;
 }
 
 static uint32_t bind_input(inlining *in, const node *n)
 {
     char want[SHAPE_TEXT], have[SHAPE_TEXT];
     rlxvk_tensor t = in->inputs[in->next_input];
-    const node *given = graph_node(in->g, t.id - 1);
-    if (given->dtype == n->dtype && shape_equal(&given->shape, &n->shape))
+    rlxvk_shape given = rlxvk_tensor_shape(in->g, t);
+    rlxvk_dtype dtype = rlxvk_tensor_dtype(in->g, t);
+    if (dtype == n->dtype && shape_equal(&given, &n->shape))
         return t.id - 1;
     composite_fail(in->g, in->what, RLXVK_E_SHAPE,
                    "input '%s' is %s %s, given %s %s; cast or reshape the value", n->name,
-                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                   rlxvk_dtype_name((rlxvk_dtype)given->dtype), shape_text(&given->shape, have));
+                   rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                   symbol_shape_text(in->g, &n->shape, want), rlxvk_dtype_name(dtype),
+                   symbol_shape_text(in->g, &given, have));
     return NODE_NONE;
 }
 
@@ -44,14 +47,17 @@ static uint32_t bind_param(inlining *in, const node *n)
     uint32_t id = graph_find(in->g, OP_param, n->name);
     char want[SHAPE_TEXT], have[SHAPE_TEXT];
     if (id == NODE_NONE)
-        return graph_append(in->g, n);
+        return op_append_given(in->g, n, NULL);
     const node *known = graph_node(in->g, id);
-    if (known->dtype == n->dtype && shape_equal(&known->shape, &n->shape))
+    rlxvk_shape shape = rlxvk_tensor_shape(in->g, tensor_of(in->g, id));
+    if (known->dtype == n->dtype && shape_equal(&shape, &n->shape))
         return id;
     composite_fail(in->g, in->what, RLXVK_E_PARAM_CONFLICT,
                    "param '%s' is %s %s in the body and %s %s outside; declare both alike", n->name,
-                   rlxvk_dtype_name((rlxvk_dtype)n->dtype), shape_text(&n->shape, want),
-                   rlxvk_dtype_name((rlxvk_dtype)known->dtype), shape_text(&known->shape, have));
+                   rlxvk_dtype_name((rlxvk_dtype)n->dtype),
+                   symbol_shape_text(in->g, &n->shape, want),
+                   rlxvk_dtype_name((rlxvk_dtype)known->dtype),
+                   symbol_shape_text(in->g, &shape, have));
     return NODE_NONE;
 }
 
@@ -64,20 +70,19 @@ void inlining_shift_stream(const node *n, uint64_t instance, void *attributes)
         ((sample_attributes *)attributes)->options.stream.key += instance << INSTANCE_SHIFT;
 }
 
-static uint32_t copy_node(inlining *in, const node *n)
+/* Node `given` of the body, as its builder call gave it. */
+static uint32_t copy_node(inlining *in, const node *given, instance_attributes *attributes)
 {
-    uint64_t attributes[64];
-    uint32_t result = NODE_NONE, *inputs = memory_zeroed(n->input_count + 1, sizeof *inputs);
-    if (!inputs || n->attribute_size > sizeof attributes) {
+    node n = *given;
+    uint32_t result = NODE_NONE, *inputs = memory_zeroed(n.input_count + 1, sizeof *inputs);
+    if (!inputs) {
         graph_fail(in->g, status_fail_memory("inlined operands"));
     } else {
-        if (n->attributes)
-            memcpy(attributes, n->attributes, n->attribute_size);
-        for (uint32_t i = 0; i < n->input_count; i++)
-            inputs[i] = in->map[n->inputs[i]];
-        inlining_shift_stream(n, in->instance, attributes);
-        result = op_append(in->g, (op_kind)n->op, inputs, n->input_count,
-                           n->attributes ? attributes : NULL, n->name);
+        for (uint32_t i = 0; i < n.input_count; i++)
+            inputs[i] = in->map[n.inputs[i]];
+        n.inputs = inputs;
+        inlining_shift_stream(&n, in->instance, attributes);
+        result = op_append_given(in->g, &n, n.attributes ? attributes : NULL);
     }
     memory_free(inputs);
     return result;
@@ -85,16 +90,18 @@ static uint32_t copy_node(inlining *in, const node *n)
 
 static uint32_t inline_node(inlining *in, uint32_t id)
 {
-    const node *n = graph_node(in->body, id);
-    bool state = random_is_state(n);
-    bool same = n->op == OP_param || n->op == OP_constant || state;
+    static const binding_list none = {0};
+    instance_attributes room;
+    const node n = bind_translate(in->body, id, &none, in->g, &room);
+    bool state = random_is_state(&n);
+    bool same = n.op == OP_param || n.op == OP_constant || state;
     if (same && in->map[id] != NODE_NONE)
         return in->map[id];
-    if (n->op == OP_input)
-        return state ? bind_state(in, n) : bind_input(in, n);
-    if (n->op == OP_param)
-        return bind_param(in, n);
-    return n->op == OP_constant ? graph_append(in->g, n) : copy_node(in, n);
+    if (n.op == OP_input)
+        return state ? bind_state(in, &n) : bind_input(in, &n);
+    if (n.op == OP_param)
+        return bind_param(in, &n);
+    return n.op == OP_constant ? op_append_leaf(in->g, &n) : copy_node(in, &n, &room);
 }
 
 bool inlining_body_fits(rlxvk_graph *g, const rlxvk_graph *body, const char *what, size_t inputs,

@@ -7,6 +7,7 @@
  * unrolling does: the steps that are still done change nothing.
  */
 #include "op/compose/replay.h"
+#include "graph/symbol.h"
 #include "op/compose/inlining.h"
 #include "op/compose/loop.h"
 #include "op/random/random.h"
@@ -30,7 +31,7 @@ rlxvk_tensor replay_truth(rlxvk_graph *g, rlxvk_tensor t)
     static const int32_t axes[RLXVK_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
     rlxvk_shape s = rlxvk_tensor_shape(g, t);
     rlxvk_tensor p = rlxvk_cast(g, rlxvk_ne(g, t, scalar_constant(g, 0)), RLXVK_F32);
-    if (shape_numel(&s) == 1)
+    if (dim_elements(g, &s) == 1)
         return rlxvk_reshape(g, p, RLXVK_SCALAR);
     /* min with 1: nothing to reduce is true */
     return rlxvk_min(g, rlxvk_reduce_min(g, p, axes, s.rank, false), scalar_constant(g, 1));
@@ -59,6 +60,8 @@ bool replay_suits(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t no
     bool suits = rounds > 1 && (!size_multiply(rounds, nodes, &total) || total > limit);
     char why[96] = "";
     text t = {why, sizeof why, 0};
+    if (suits && g->symbols) /* its sizes are taken from the shapes here, once */
+        text_append(&t, "; a graph with symbols is not replayed: bind first");
     for (int b = 0; b < 2 && bodies[b] && suits; b++) {
         const char *row = find_unsuited(bodies[b]);
         if (row)

@@ -109,6 +109,13 @@ error:
     return status;
 }
 
+static uint32_t conv_backward_input_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    for (uint32_t i = 0; i < CONV_AXES; i++)
+        out[i] = &((conv_attributes *)attributes)->input_size[i];
+    return CONV_AXES;
+}
+
 static rlxvk_status conv_backward_weight_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     rlxvk_conv_options *o = &((conv_attributes *)attributes)->options;
@@ -212,6 +219,7 @@ static void conv_backward_input_describe(const node *n, text *out)
 const op_family conv_backward_input_family = {.name = "conv_backward_input",
                                               .attribute_size = sizeof(conv_attributes),
                                               .infer = conv_backward_input_infer,
+                                              .sizes = conv_backward_input_sizes,
                                               .lower = conv_backward_input_lower,
                                               .host = conv_backward_input_host,
                                               .vjp = conv_backward_input_vjp,

@@ -113,6 +113,14 @@ error:
     return status;
 }
 
+static uint32_t col2im_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    im2col_attributes *a = attributes;
+    out[0] = &a->image_size[0];
+    out[1] = &a->image_size[1];
+    return 2;
+}
+
 /* ---- Lower ---- */
 
 /* In the order that args/conv.h gives. */
@@ -258,6 +266,7 @@ const op_family im2col_family = {.name = "im2col",
 const op_family col2im_family = {.name = "col2im",
                                  .attribute_size = sizeof(im2col_attributes),
                                  .infer = col2im_infer,
+                                 .sizes = col2im_sizes,
                                  .lower = col2im_lower,
                                  .host = col2im_host,
                                  .vjp = col2im_vjp,

@@ -58,6 +58,13 @@ static rlxvk_status pool_infer(const rlxvk_graph *g, node *n, void *attributes)
                       &n->shape);
 }
 
+static uint32_t pool_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    for (uint32_t i = 0; i < POOL_AXES; i++)
+        out[i] = &((pool_attributes *)attributes)->options.kernel[i];
+    return POOL_AXES;
+}
+
 static bool is_global(const rlxvk_pool_options *o, const rlxvk_shape *x)
 {
     for (uint32_t i = 2; i < x->rank; i++)
@@ -159,6 +166,7 @@ static rlxvk_status pool_host(const host_call *call)
 const op_family pool_family = {.name = "pool",
                                .attribute_size = sizeof(pool_attributes),
                                .infer = pool_infer,
+                               .sizes = pool_sizes,
                                .lower = pool_lower,
                                .host = pool_host,
                                .vjp = pool_vjp,

@@ -199,6 +199,11 @@ error:
     return status;
 }
 
+static uint32_t region_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    return op_shape_sizes(&((region_attributes *)attributes)->shape, out);
+}
+
 static uint32_t bit_of(bool set, uint32_t bit)
 {
     return set ? 1u << bit : 0;
@@ -317,6 +322,7 @@ const op_family region_family = {
     .elementwise = true,
     .attribute_size = sizeof(region_attributes),
     .infer = region_infer,
+    .sizes = region_sizes,
     .in_place = region_in_place,
     .lower = region_lower,
     .host = region_host,

@@ -7,6 +7,7 @@
  * stored with its last two parts swapped is read so by matmul (transpose_a, transpose_b); only
  * other orders are copied.
  */
+#include "graph/symbol.h"
 #include "op/compose/composite.h"
 
 #include <string.h>
@@ -65,13 +66,15 @@ static void take_rest(side *s)
 static bool check_pairs(rlxvk_graph *g, const side *l, const axis_list *a, const side *r,
                         const axis_list *b)
 {
+    char texts[2][SHAPE_TEXT];
     for (uint32_t i = 0; i < a->count; i++) {
         int64_t left = l->shape.dims[a->axes[i]], right = r->shape.dims[b->axes[i]];
         if (left == right)
             continue;
         composite_fail(g, row, RLXVK_E_SHAPE,
-                       "lhs axis %d is %lld, rhs axis %d is %lld; paired axes have one length",
-                       a->axes[i], (long long)left, b->axes[i], (long long)right);
+                       "lhs axis %d is %s, rhs axis %d is %s; paired axes have one length",
+                       a->axes[i], symbol_shape_text(g, &RLXVK_SHAPE(left), texts[0]), b->axes[i],
+                       symbol_shape_text(g, &RLXVK_SHAPE(right), texts[1]));
         return false;
     }
     return true;
@@ -119,11 +122,11 @@ static bool stays_put(const rlxvk_shape *s, const axis_list *order)
     return true;
 }
 
-static int64_t extent(const side *s, const axis_list *axes)
+static int64_t extent(rlxvk_graph *g, const side *s, const axis_list *axes)
 {
     int64_t product = 1;
     for (uint32_t i = 0; i < axes->count; i++)
-        product *= s->shape.dims[axes->axes[i]];
+        product = dim_make(g, DIM_PRODUCT, product, s->shape.dims[axes->axes[i]]);
     return product;
 }
 
@@ -142,9 +145,9 @@ static rlxvk_tensor as_matrix(rlxvk_graph *g, const side *s, const axis_list *fi
     rlxvk_tensor x = s->tensor;
     if (!stays_put(&s->shape, &order))
         x = rlxvk_transpose(g, x, order.axes, order.count);
-    int64_t rows = extent(s, first), columns = extent(s, second);
+    int64_t rows = extent(g, s, first), columns = extent(g, s, second);
     return rlxvk_reshape(g, x,
-                         s->batch.count ? RLXVK_SHAPE(extent(s, &s->batch), rows, columns)
+                         s->batch.count ? RLXVK_SHAPE(extent(g, s, &s->batch), rows, columns)
                                         : RLXVK_SHAPE(rows, columns));
 }
 

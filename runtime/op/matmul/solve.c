@@ -9,6 +9,7 @@
  *
  * Limits: on software devices N <= 2048 (their loops end after 65535 turns).
  */
+#include "graph/symbol.h"
 #include "args/matmul.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -36,7 +37,7 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor a, rlxvk_tens
     if (!packed.id)
         return packed;
     rlxvk_shape shape = rlxvk_tensor_shape(g, b);
-    return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, (int64_t)shape_numel(&shape)), shape);
+    return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, dim_elements(g, &shape)), shape);
 }
 
 rlxvk_tensor rlxvk_dense_solve(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b)

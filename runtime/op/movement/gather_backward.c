@@ -143,6 +143,12 @@ error:
     return status;
 }
 
+static uint32_t take_backward_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    out[0] = &((take_backward_attributes *)attributes)->dim;
+    return 1;
+}
+
 static rlxvk_status gather_backward_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -191,6 +197,7 @@ const op_family gather_backward_family = {
     .attribute_size = sizeof(take_backward_attributes),
     .pairs = true,
     .infer = gather_backward_infer,
+    .sizes = take_backward_sizes,
     .lower = gather_backward_lower,
     .host = gather_backward_host,
     .vjp = gather_backward_vjp,
@@ -324,6 +331,7 @@ const op_family take_along_axis_backward_family = {
     .attribute_size = sizeof(take_backward_attributes),
     .pairs = true,
     .infer = take_along_axis_backward_infer,
+    .sizes = take_backward_sizes,
     .lower = take_along_axis_backward_lower,
     .host = take_along_axis_backward_host,
     .vjp = take_along_axis_backward_vjp,

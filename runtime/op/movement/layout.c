@@ -195,6 +195,11 @@ void layout_describe_shape(const node *n, text *out)
     text_append(out, " shape=%s", shape_text(&n->shape, buffer));
 }
 
+uint32_t layout_shape_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    return op_shape_sizes(&((shape_attributes *)attributes)->shape, out);
+}
+
 void layout_describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count)
 {
     text_append(out, " %s=", key);

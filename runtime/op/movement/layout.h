@@ -35,6 +35,7 @@ static inline uint64_t copy_groups(uint64_t units, uint32_t workgroup_size)
 /* A node of one operand that is given its shape (shape_attributes), and the shape as " shape=". */
 rlxvk_tensor layout_build_shape(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_shape shape);
 void layout_describe_shape(const node *n, text *out);
+uint32_t layout_shape_sizes(void *attributes, int64_t *out[OP_MOST_SIZES]);
 /* Appends " <key>=1,2,3". */
 void layout_describe_axes(text *out, const char *key, const int32_t *axes, uint32_t count);
 

@@ -158,11 +158,18 @@ const op_family transpose_family = {
 rlxvk_tensor rlxvk_narrow(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t start,
                           int64_t length)
 {
+    return rlxvk_narrow_with(g, x, axis, start, length, NULL);
+}
+
+rlxvk_tensor rlxvk_narrow_with(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int64_t start,
+                               int64_t length, const rlxvk_narrow_options *options)
+{
     narrow_attributes attributes;
     memset(&attributes, 0, sizeof attributes);
     attributes.axis = axis;
     attributes.start = start;
     attributes.length = length;
+    attributes.clamp_tail = options && options->clamp_tail;
     return op_build(g, OP_narrow, &x, 1, &attributes);
 }
 
@@ -185,6 +192,8 @@ static rlxvk_status narrow_infer(const rlxvk_graph *g, node *n, void *attributes
     if (from->rank == 0)
         return op_fail(n, RLXVK_E_AXIS, "a scalar has no axis to narrow; reshape it to [1]");
     int64_t extent = from->dims[a->axis];
+    if (a->clamp_tail && a->start >= 0 && a->length >= 0 && a->length <= extent)
+        a->start = MIN(a->start, extent - a->length);
     if (a->start < 0 || a->length < 0 || a->start > extent || a->length > extent - a->start)
         return op_fail(
             n, RLXVK_E_RANGE,
@@ -202,6 +211,14 @@ static rlxvk_status narrow_infer(const rlxvk_graph *g, node *n, void *attributes
                        rlxvk_dtype_name(input_dtype(g, n, 0)));
 error:
     return status;
+}
+
+static uint32_t narrow_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    narrow_attributes *a = attributes;
+    out[0] = &a->start;
+    out[1] = &a->length;
+    return 2;
 }
 
 static rlxvk_status narrow_lower(lowering *l, uint32_t id)
@@ -248,6 +265,7 @@ const op_family narrow_family = {
     .pairs = true,
     .foldable = true,
     .infer = narrow_infer,
+    .sizes = narrow_sizes,
     .view = narrow_view,
     .lower = narrow_lower,
     .host = narrow_host,
@@ -329,6 +347,7 @@ const op_family expand_family = {
     .pairs = true,
     .foldable = true,
     .infer = expand_infer,
+    .sizes = layout_shape_sizes,
     .view = expand_view,
     .lower = expand_lower,
     .host = expand_host,

@@ -11,6 +11,7 @@ typedef struct shape_attributes { /* reshape, expand: the target */
 typedef struct narrow_attributes {
     int32_t axis;
     int64_t start, length;
+    bool clamp_tail; /* a range that ends behind the axis ends with it */
 } narrow_attributes;
 
 #endif

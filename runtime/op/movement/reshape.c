@@ -150,6 +150,7 @@ const op_family reshape_family = {
     .pairs = true,
     .foldable = true,
     .infer = reshape_infer,
+    .sizes = layout_shape_sizes,
     .view = whole_view,
     .host = copy_host,
     .vjp = reshape_vjp,

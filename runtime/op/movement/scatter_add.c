@@ -56,6 +56,13 @@ static rlxvk_status scatter_add_infer(const rlxvk_graph *g, node *n, void *attri
     return RLXVK_OK;
 }
 
+static uint32_t scatter_add_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    scatter_add_attributes *a = attributes;
+    out[0] = &a->dim;
+    return 1;
+}
+
 /* ---- Lower ---- */
 
 /* Words of a row. */
@@ -334,6 +341,7 @@ const op_family scatter_add_family = {.name = "scatter_add",
                                       .attribute_size = sizeof(scatter_add_attributes),
                                       .pairs = true,
                                       .infer = scatter_add_infer,
+                                      .sizes = scatter_add_sizes,
                                       .lower = scatter_add_lower,
                                       .host = scatter_add_host,
                                       .vjp = scatter_add_vjp,

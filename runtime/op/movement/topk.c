@@ -52,6 +52,13 @@ static rlxvk_status topk_infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
+static uint32_t topk_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    topk_attributes *a = attributes;
+    out[0] = &a->k;
+    return 1;
+}
+
 typedef struct topk_work {
     uint64_t rows, extent, k;
     operand x, y;
@@ -193,6 +200,7 @@ static void topk_describe(const node *n, text *out)
 const op_family topk_family = {.name = "topk",
                                .attribute_size = sizeof(topk_attributes),
                                .infer = topk_infer,
+                               .sizes = topk_sizes,
                                .lower = topk_lower,
                                .host = topk_host,
                                .vjp = gradient_none,

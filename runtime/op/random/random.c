@@ -96,6 +96,11 @@ static rlxvk_status rng_infer(const rlxvk_graph *g, node *n, void *attributes)
     return RLXVK_OK;
 }
 
+static uint32_t rng_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    return op_shape_sizes(&((rng_attributes *)attributes)->shape, out);
+}
+
 static uint32_t float_bits(float v)
 {
     uint32_t bits;
@@ -292,6 +297,7 @@ const op_family rng_family = {
     .name = "rng",
     .attribute_size = sizeof(rng_attributes),
     .infer = rng_infer,
+    .sizes = rng_sizes,
     .lower = rng_lower,
     .host = rng_host,
     .vjp = gradient_none,

@@ -32,7 +32,7 @@ rlxvk_tensor random_state(rlxvk_graph *g)
                         .shape = RLXVK_SHAPE(RNG_STATE_WORDS),
                         .name = RNG_STATE_NAME};
     uint32_t id = graph_find(g, OP_input, RNG_STATE_NAME);
-    return tensor_of(g, id == NODE_NONE ? graph_append(g, &state) : id);
+    return tensor_of(g, id == NODE_NONE ? op_append_leaf(g, &state) : id);
 }
 
 bool random_is_state(const node *n)

@@ -5,6 +5,7 @@
  * long ones are cut into chunks: statistics (m, sum exp, sum t (m - x), T), the rows they make, the
  * values.
  */
+#include "graph/symbol.h"
 #include "args/rows.h"
 #include "constants/rows.h"
 #include "op/gradient.h"
@@ -41,7 +42,7 @@ rlxvk_tensor rlxvk_softmax_cross_entropy_dense_backward(rlxvk_graph *g, rlxvk_te
     if (!packed.id)
         return RLXVK_NONE;
     rlxvk_shape shape = rlxvk_tensor_shape(g, logits);
-    int64_t numel = (int64_t)shape_numel(&shape);
+    int64_t numel = dim_elements(g, &shape);
     if (out_d_targets)
         *out_d_targets = rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, numel, numel), shape);
     return rlxvk_reshape(g, rlxvk_narrow(g, packed, 0, 0, numel), shape);

@@ -9,6 +9,7 @@
  * Results without carry: y. With carry: y, hn (, cn) packed into one axis, or y alone and the
  * states written over h0 (, c0). recurrent_lower.c has the dispatches, recurrent_host.c the oracle.
  */
+#include "graph/symbol.h"
 #include "args/sequence.h"
 #include "op/sequence/recurrent.h"
 #include "op/families.h"
@@ -37,15 +38,16 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *operan
         return packed;
     const node *n = graph_node(g, packed.id - 1);
     recurrent_geometry r = recurrent_geometry_of(input_shape(g, n, 0), n, n->attributes);
-    rlxvk_shape shape = *input_shape(g, n, recurrent_state_operand(n));
-    for (uint64_t i = 0; i < r.states; i++)
+    rlxvk_shape x = rlxvk_tensor_shape(g, tensor_of(g, n->inputs[0]));
+    rlxvk_shape state = rlxvk_tensor_shape(g, tensor_of(g, n->inputs[recurrent_state_operand(n)]));
+    rlxvk_shape y = RLXVK_SHAPE(x.dims[0], x.dims[1], (int64_t)(r.directions * r.hidden));
+    int64_t start = dim_elements(g, &y);
+    for (uint64_t i = 0; i < r.states; i++) {
         if (outs[i])
-            *outs[i] =
-                sequence_packed_result(g, packed, recurrent_result(&r) + i * shape_numel(&shape),
-                                       shape);
-    return sequence_packed_result(g, packed, 0,
-                                  RLXVK_SHAPE((int64_t)r.batch, (int64_t)r.steps,
-                                              (int64_t)(r.directions * r.hidden)));
+            *outs[i] = sequence_packed_result(g, packed, start, state);
+        start = dim_make(g, DIM_SUM, start, dim_elements(g, &state));
+    }
+    return sequence_packed_result(g, packed, 0, y);
 }
 
 rlxvk_tensor rlxvk_lstm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w_ih, rlxvk_tensor w_hh,

@@ -14,6 +14,7 @@
  *
  * recurrent_backward_lower.c has the dispatches, recurrent_backward_host.c the oracle.
  */
+#include "graph/symbol.h"
 #include "op/sequence/recurrent_backward.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -44,17 +45,20 @@ static rlxvk_tensor unpack(rlxvk_graph *g, rlxvk_tensor packed, const backward_c
 {
     const node *n = graph_node(g, packed.id - 1);
     recurrent_sweep s = recurrent_sweep_of(g, n);
-    rlxvk_shape gates = *input_shape(g, n, 0);
-    rlxvk_shape state = RLXVK_SHAPE((int64_t)s.batch, (int64_t)s.hidden);
-    uint64_t result = recurrent_sweep_result(&s);
     if (n->shape.rank != 1)
         return packed;
+    rlxvk_shape gates = rlxvk_tensor_shape(g, tensor_of(g, n->inputs[0]));
+    rlxvk_shape state = RLXVK_SHAPE(gates.dims[0], (int64_t)s.hidden);
+    int64_t start = dim_elements(g, &gates);
     if (call->out_h)
-        *call->out_h = sequence_packed_result(g, packed, shape_numel(&gates), gates);
-    for (uint32_t i = 0; i < s.states; i++)
+        *call->out_h = sequence_packed_result(g, packed, start, gates);
+    if (s.cell == RECURRENT_GRU)
+        start = dim_make(g, DIM_PRODUCT, start, 2);
+    for (uint32_t i = 0; i < s.states; i++) {
         if (call->out_states[i])
-            *call->out_states[i] =
-                sequence_packed_result(g, packed, result + i * recurrent_sweep_state(&s), state);
+            *call->out_states[i] = sequence_packed_result(g, packed, start, state);
+        start = dim_make(g, DIM_SUM, start, dim_elements(g, &state));
+    }
     return sequence_packed_result(g, packed, 0, gates);
 }
 

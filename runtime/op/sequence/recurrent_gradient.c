@@ -45,7 +45,7 @@ static rlxvk_tensor part_of(rlxvk_graph *g, rlxvk_tensor t, uint64_t first, rlxv
     if (first == 0 && shape_numel(&whole) == shape_numel(&shape))
         return rlxvk_reshape(g, t, shape);
     t = rlxvk_reshape(g, t, RLXVK_SHAPE(-1));
-    return sequence_packed_result(g, t, first, shape);
+    return sequence_packed_result(g, t, (int64_t)first, shape);
 }
 
 static rlxvk_tensor operand_part(const walk *w, uint32_t i, uint64_t first, rlxvk_shape shape)

@@ -1,4 +1,5 @@
 /* Carried states of the sequence models; see sequence.h. */
+#include "graph/symbol.h"
 #include "op/sequence/sequence.h"
 #include "op/movement/layout.h"
 
@@ -16,10 +17,10 @@ rlxvk_status sequence_check_operand(const rlxvk_graph *g, const node *n, uint32_
                    shape_text(input_shape(g, n, i), got_text), shape_text(&wanted, wanted_text));
 }
 
-rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, uint64_t first,
+rlxvk_tensor sequence_packed_result(rlxvk_graph *g, rlxvk_tensor packed, int64_t first,
                                     rlxvk_shape shape)
 {
-    rlxvk_tensor part = rlxvk_narrow(g, packed, 0, (int64_t)first, (int64_t)shape_numel(&shape));
+    rlxvk_tensor part = rlxvk_narrow(g, packed, 0, first, dim_elements(g, &shape));
     return rlxvk_reshape(g, part, shape);
 }
 
@@ -118,10 +119,10 @@ rlxvk_tensor sequence_build_carry(rlxvk_graph *g, op_kind op, const rlxvk_tensor
     rlxvk_tensor packed = op_build(g, op, operands, STATE_OPERAND + 1, &a);
     if (!packed.id || !a.carry || in_place)
         return packed;
-    const node *n = graph_node(g, packed.id - 1);
-    rlxvk_shape result = *input_shape(g, n, 0), state = *input_shape(g, n, STATE_OPERAND);
+    rlxvk_shape result = rlxvk_tensor_shape(g, operands[0]);
+    rlxvk_shape state = rlxvk_tensor_shape(g, operands[STATE_OPERAND]);
     if (out_state)
-        *out_state = sequence_packed_result(g, packed, shape_numel(&result), state);
+        *out_state = sequence_packed_result(g, packed, dim_elements(g, &result), state);
     return sequence_packed_result(g, packed, 0, result);
 }
 

@@ -1,4 +1,5 @@
 /* Backward ops of scans; see sequence_backward.h. */
+#include "graph/symbol.h"
 #include "op/sequence/sequence_backward.h"
 #include "args/elementwise.h"
 #include "args/matmul.h"
@@ -20,7 +21,7 @@ rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_ten
             *out[i] = RLXVK_NONE;
     rlxvk_tensor given[8], first = RLXVK_NONE;
     size_t count = 0;
-    uint64_t at = 0;
+    int64_t at = 0;
     for (size_t i = 0; i < 8;
          i++) /* what may be left out is, so that nothing slips into its place */
         if (operands[i].id || (i != 5 && i != 7))
@@ -32,7 +33,7 @@ rlxvk_tensor sequence_build_backward(rlxvk_graph *g, op_kind op, const rlxvk_ten
             first = sequence_packed_result(g, packed, at, shape);
         else if (out[i - 1])
             *out[i - 1] = sequence_packed_result(g, packed, at, shape);
-        at += shape_numel(&shape);
+        at = dim_make(g, DIM_SUM, at, dim_elements(g, &shape));
     }
     return first;
 }
@@ -100,7 +101,7 @@ rlxvk_status sequence_carry_vjp(gradient_call *c, op_kind backward)
     if (a->carry) {
         rlxvk_shape result = gradient_shape(c, 0), state = gradient_shape(c, SEQUENCE_OPERANDS);
         operands[6] = sequence_packed_result(c->graph, c->dy, 0, result);
-        operands[7] = sequence_packed_result(c->graph, c->dy, shape_numel(&result), state);
+        operands[7] = sequence_packed_result(c->graph, c->dy, (int64_t)shape_numel(&result), state);
     }
     d[0] = sequence_build_backward(c->graph, backward, operands, out);
     for (uint32_t i = 0; i < c->n.input_count; i++)

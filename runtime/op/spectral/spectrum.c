@@ -10,24 +10,34 @@
 
 /* ---- Checks: an error sticks to the graph, and the builder returns RLXVK_NONE ---- */
 
-/* Whether operand `index` has a last axis, and how long it is. */
-static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x, int64_t *out)
+/* Whether operand `index` is a tensor with a last axis. */
+static bool has_last(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x)
 {
     char who[CALL_LABEL];
     if (!graph_ready(g, name) ||
         graph_fail(g, graph_take(g, x, op_call_label(g, name, who), "operand", index)) != RLXVK_OK)
         return false;
-    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
-    if (shape.rank == 0)
+    if (rlxvk_tensor_shape(g, x).rank == 0)
         return composite_fail(g, name, RLXVK_E_SHAPE,
                               "a scalar has no last axis; reshape it to [1]");
-    *out = shape.dims[shape.rank - 1];
     return true;
+}
+
+/* ... and how long it is: a number. */
+static bool last_of(rlxvk_graph *g, const char *name, size_t index, rlxvk_tensor x, int64_t *out)
+{
+    if (!has_last(g, name, index, x))
+        return false;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    *out = shape.dims[shape.rank - 1];
+    return composite_number(g, name, "the last dim", *out);
 }
 
 static bool at_least_one(rlxvk_graph *g, const char *name, const char *what, int64_t value)
 {
     if (!graph_ready(g, name))
+        return false;
+    if (!composite_number(g, name, what, value))
         return false;
     if (value < 1 || value > INT32_MAX)
         return composite_fail(g, name, RLXVK_E_ATTR, "%s is %lld; takes 1 to 2^31 - 1", what,
@@ -47,8 +57,7 @@ static rlxvk_tensor scalar(rlxvk_graph *g, double value)
 static rlxvk_tensor zeros(rlxvk_graph *g, rlxvk_tensor x, int64_t n)
 {
     static const uint8_t nothing[8] = {0};
-    int64_t length;
-    if (!last_of(g, "zeros", 0, x, &length)) /* also where x is what a failed call returned */
+    if (!has_last(g, "zeros", 0, x)) /* also where x is what a failed call returned */
         return RLXVK_NONE;
     rlxvk_shape shape = rlxvk_tensor_shape(g, x);
     rlxvk_dtype dtype = rlxvk_tensor_dtype(g, x);
@@ -82,9 +91,8 @@ static rlxvk_tensor table(rlxvk_graph *g, int64_t n, double (*value)(int64_t k, 
 rlxvk_tensor rlxvk_fftn(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t count,
                         bool inverse, rlxvk_fft_norm norm)
 {
-    int64_t length;
     bool seen[RLXVK_MAX_RANK] = {false};
-    if (!last_of(g, "fftn", 0, x, &length))
+    if (!has_last(g, "fftn", 0, x))
         return RLXVK_NONE;
     int32_t rank = (int32_t)rlxvk_tensor_shape(g, x).rank;
     for (size_t i = 0; i < (axes ? count : (size_t)rank) && g->status == RLXVK_OK; i++) {

@@ -5,6 +5,7 @@
  * over, and the node is a view of p; else the results are packed one after the other, which is a
  * copy of the operands that is then stepped.
  */
+#include "graph/symbol.h"
 #include "args/train.h"
 #include "constants/train.h"
 #include "op/families.h"
@@ -60,10 +61,10 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor parameter, rl
     if (!result.id || a.in_place)
         return result;
     rlxvk_shape shape = rlxvk_tensor_shape(g, parameter);
-    int64_t length = (int64_t)shape_numel(&shape);
+    int64_t length = dim_elements(g, &shape);
     for (uint32_t i = 0; i < count && out_averages; i++)
-        out_averages[i] =
-            rlxvk_reshape(g, rlxvk_narrow(g, result, 0, (i + 1) * length, length), shape);
+        out_averages[i] = rlxvk_reshape(
+            g, rlxvk_narrow(g, result, 0, dim_make(g, DIM_PRODUCT, length, i + 1), length), shape);
     return rlxvk_reshape(g, rlxvk_narrow(g, result, 0, 0, length), shape);
 }
 

@@ -10,6 +10,7 @@
 
 #include <rlxvk_train.h>
 #include <rlxvk_quant.h>
+#include <rlxvk_symbols.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@
 
 /* What the stand-ins live in. */
 typedef struct stand {
-    rlxvk_graph *graph, *other, *graphs[5];
+    rlxvk_graph *graph, *other, *graphs[6];
     rlxvk_executable *executables[4];
     rlxvk_context *context;
     rlxvk_status status; /* what the call gave, or its text */
@@ -142,6 +143,15 @@ static rlxvk_executable *executable_of(stand *s)
 static rlxvk_executable *profiled(stand *s)
 {
     return s->executables[2] = compiled_as(s, RLXVK_ON);
+}
+
+/* Of a graph with a symbol. */
+static rlxvk_executable *symbolic(stand *s)
+{
+    rlxvk_graph *g = s->graphs[5] = new_graph();
+    rlxvk_graph_output(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rlxvk_symbol(RLXVK_BATCH))));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &s->executables[3]));
+    return s->executables[3];
 }
 
 static rlxvk_ticket submitted(stand *s)

@@ -5,6 +5,8 @@
 #include "graph/graph.h"
 #include "support/harness.h"
 #include "support/rewritten.h"
+
+#include <rlxvk_symbols.h>
 #include "vk/vk.h"
 
 #include <setjmp.h>
@@ -277,6 +279,48 @@ static rlxvk_status vulkan(void)
     return run_into(VK_ERROR_UNKNOWN);
 }
 
+static rlxvk_status unbound_symbol(void)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(4));
+    return run_once(g,
+                    rlxvk_expand(g, rlxvk_reshape(g, x, RLXVK_SHAPE(4, 1)),
+                                 RLXVK_SHAPE(4, rlxvk_symbol(RLXVK_SEQ))),
+                    NULL);
+}
+
+static rlxvk_status bind_ambiguous(void)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_shape two = RLXVK_SHAPE(rlxvk_symbol(RLXVK_BATCH), rlxvk_symbol(RLXVK_SEQ));
+    return run_once(g, input(g, "x", two), NULL);
+}
+
+/* A handle of 4 elements, where the run's input would make it 2. */
+static rlxvk_status handle_shape(void)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_shape shape = RLXVK_SHAPE(rlxvk_symbol(RLXVK_SEQ));
+    rlxvk_graph_output(g, rlxvk_add(g, input(g, "x", shape), input(g, "h", shape)));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, 4}, 1));
+    expect_ok(rlxvk_bind_handle(e, "h", four, 4));
+    rlxvk_status status = rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, 2}, 1);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return status;
+}
+
+static rlxvk_status bind_conflict(void)
+{
+    const rlxvk_binding two[] = {{RLXVK_SEQ, 3}, {RLXVK_SEQ, 4}};
+    rlxvk_graph *g = new_graph(), *bound = NULL;
+    rlxvk_status status = rlxvk_graph_bind(g, two, 2, &bound);
+    rlxvk_graph_destroy(g);
+    return status;
+}
+
 /* ---- The table ---- */
 
 static const struct {
@@ -319,6 +363,10 @@ static const struct {
     {RLXVK_E_TIMEOUT, 44, "E_TIMEOUT", timeout},
     {RLXVK_E_VULKAN, 45, "E_VULKAN", vulkan},
     {RLXVK_E_FILE, 46, "E_FILE", file},
+    {RLXVK_E_UNBOUND_SYMBOL, 50, "E_UNBOUND_SYMBOL", unbound_symbol},
+    {RLXVK_E_BIND_CONFLICT, 51, "E_BIND_CONFLICT", bind_conflict},
+    {RLXVK_E_BIND_AMBIGUOUS, 52, "E_BIND_AMBIGUOUS", bind_ambiguous},
+    {RLXVK_E_HANDLE_SHAPE, 53, "E_HANDLE_SHAPE", handle_shape},
 };
 
 #define ONE(name, number, text) +1

@@ -1,0 +1,97 @@
+/*
+ * rlxvk: graphs with symbolic dims. rlxvk_symbol(id) (rlxvk.h) is a dim whose size comes later:
+ * from rlxvk_graph_bind, which gives a graph of numbers, or at run time, from rlxvk_bind_symbols
+ * and the lengths of a run's inputs.
+ */
+#ifndef RLXVK_SYMBOLS_H
+#define RLXVK_SYMBOLS_H
+
+#include <rlxvk.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Building ---- */
+
+/* Dims made of others, as sizes for builders of this graph: a + b, a * b. Numbers give numbers. A
+ * dim that is negative and no symbol is E_SHAPE, one that prints as ? E_UNSUPPORTED, overflow
+ * E_TOO_LARGE; the error sticks to the graph and 0 is returned. */
+int64_t rlxvk_dim_add(rlxvk_graph *graph, int64_t a, int64_t b);
+int64_t rlxvk_dim_multiply(rlxvk_graph *graph, int64_t a, int64_t b);
+
+/* Writes "BATCHx(SEQ+PAST_SEQ)x64" or "scalar", cut to `size` bytes: a shape of this graph, or,
+ * without one, of symbols and numbers. "?" is a dim whose dependence on the symbols was not
+ * recognized; it is no size that a builder takes. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_shape_text(const rlxvk_graph *graph, rlxvk_shape shape,
+                                               char *buffer, size_t size);
+
+/* Every builder call on a graph with symbols is tried at three examples, which are sizes for all
+ * symbols; where they do not fit (a length that a window divides, a symbol that meets a number)
+ * others are looked for. Gives the search its start: the first example has this size. Before or
+ * after the symbol is used; E_RANGE for a negative size, E_SHAPE where the graph cannot have it.
+ * The error sticks to the graph. */
+void rlxvk_set_symbol_example(rlxvk_graph *graph, uint32_t symbol, int64_t size);
+
+/*
+ * The graph with symbols replaced by sizes, as if it had been built with these numbers: shapes are
+ * inferred anew, names, outputs and checkpoints stay. Symbols that are not bound stay symbols,
+ * those that the graph does not have are ignored, and ROWS is BATCH * SEQ where it is not bound
+ * itself. What takes no symbols takes the result: rlxvk_grad, ops that compute with sizes in a way
+ * that their contract names. E_RANGE: a size below 0. E_BIND_CONFLICT: two sizes for one symbol.
+ * The errors of builders where a node cannot have these sizes.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_bind(const rlxvk_graph *graph,
+                                               const rlxvk_binding *bindings, size_t count,
+                                               rlxvk_graph **out_graph);
+
+/* ---- Executables ---- */
+
+/*
+ * Executables of graphs with symbols. The graph is compiled once for each binding that comes up and
+ * kept; the ones used longest ago go first (cached_bindings). All calls work on the binding in
+ * force: that of the last rlxvk_bind_symbols or run.
+ *
+ * A run whose inputs have the lengths of the binding in force keeps it. Otherwise their lengths
+ * tell the sizes: one symbol without a size in an input's shape is length / (product of its other
+ * dims), or the root of that where it stands there several times; symbols that another input tells
+ * count as known; ROWS is BATCH * SEQ; what no input tells stays as it was. E_LENGTH: no multiple;
+ * E_BIND_AMBIGUOUS: two symbols that nothing tells, no whole root, or beside a dim of 0;
+ * E_BIND_CONFLICT: two inputs tell two sizes, or ROWS is not BATCH * SEQ; E_UNBOUND_SYMBOL: a
+ * symbol without a size. Then as rlxvk_compile, the first time. A run that fails after that leaves
+ * the new binding in force.
+ *
+ * Params and inputs whose shape has no symbol are one for all bindings: they are uploaded once.
+ * Params may be set, and feeds and random options, before anything is bound; a param with symbols
+ * in its shape is set for each binding (E_UNBOUND_SYMBOL before). Inputs with symbols are to be
+ * given again after another binding was in force. Handles go along; one whose shape changes is
+ * E_HANDLE_SHAPE, and the binding stays what it was: unbind it first. Calls that need a binding are
+ * E_UNBOUND_SYMBOL before there is one; reports are zeros then. Constants belong to each program.
+ */
+
+/* Binds symbols for the coming runs; those not named keep their sizes. Waits for all tickets where
+ * the binding changes. E_RANGE, E_BIND_CONFLICT (two sizes for one), E_UNBOUND_SYMBOL (a symbol
+ * has no size), E_HANDLE_SHAPE, E_UNSUPPORTED (an executable of numbers), and as rlxvk_compile;
+ * after an error the binding is what it was. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_bind_symbols(rlxvk_executable *executable,
+                                                 const rlxvk_binding *bindings, size_t count);
+
+/* The symbols of an executable and their present sizes, -1 before any is bound. Writes at most
+ * `capacity`; *out_count is how many there are: none in one of numbers. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_symbols(const rlxvk_executable *executable,
+                                                       rlxvk_binding *bindings, size_t capacity,
+                                                       size_t *out_count);
+
+/* The programs of an executable of a graph with symbols: how many are kept, and how often a change
+ * of binding found one, made one, or gave one up. */
+typedef struct rlxvk_family_report {
+    uint32_t members, capacity;
+    uint64_t hits, misses, evictions;
+} rlxvk_family_report;
+void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,210 @@
+/* See family.h: what a family remembers. */
+#include "exec/family.h"
+#include "exec/name.h"
+
+#include <string.h>
+
+/* ---- Life ---- */
+
+static rlxvk_status create(const rlxvk_graph *graph, const binding_list *sizes, family **out)
+{
+    family *f = memory_zeroed(1, sizeof *f);
+    rlxvk_status status;
+    TRY(f ? RLXVK_OK : status_fail_memory("executable"));
+    f->current = FAMILY_NOBODY;
+    TRY(bind_graph(graph, sizes, &f->graph));
+    *out = f;
+    return RLXVK_OK;
+error:
+    family_destroy(f);
+    return status;
+}
+
+rlxvk_status family_create(const rlxvk_graph *graph, const binding_list *sizes,
+                           const exec_options *options, uint32_t capacity, family **out)
+{
+    rlxvk_status status;
+    TRY(op_verify(graph));
+    TRY(create(graph, sizes, out));
+    (*out)->options = *options;
+    (*out)->capacity = capacity;
+error:
+    return status;
+}
+
+rlxvk_status family_copy(const family *from, family **out)
+{
+    static const binding_list none = {0};
+    family *f = NULL;
+    rlxvk_status status;
+    TRY(create(from->graph, &none, &f));
+    f->options = from->options;
+    f->capacity = from->capacity;
+    for (size_t i = 0; i < from->params.count; i++) {
+        const family_param *p = &from->params.items[i];
+        TRY(family_keep_param(f, p->source, p->dtype, p->bytes, p->size));
+    }
+    for (size_t i = 0; i < from->feeds.count; i++) {
+        family_feed feed = from->feeds.items[i];
+        feed.name = graph_node(f->graph, op_find_input(f->graph, feed.name))->name;
+        if (!VECTOR_PUSH(&f->feeds, feed))
+            TRY(status_fail_memory("feeds"));
+    }
+    *out = f;
+    return RLXVK_OK;
+error:
+    family_destroy(f);
+    return status;
+}
+
+rlxvk_status family_open(rlxvk_context *context, family *f, rlxvk_executable **out)
+{
+    rlxvk_executable *e = memory_zeroed(1, sizeof *e);
+    if (!e) {
+        family_destroy(f);
+        return status_fail_memory("executable");
+    }
+    e->context = context;
+    e->device = context->device;
+    e->rng = f->options.rng;
+    e->family = f;
+    *out = e;
+    return RLXVK_OK;
+}
+
+rlxvk_status family_adopt(family *f, const family_member *like)
+{
+    family_member m = {.used = 1, .feeds_version = f->feeds_version};
+    size_t bytes = family_symbol_count(f) * sizeof *m.sizes;
+    if (!(m.sizes = memory_allocate(bytes)) || !VECTOR_PUSH(&f->members, m)) {
+        memory_free(m.sizes);
+        return status_fail_memory("executable");
+    }
+    memcpy(m.sizes, like->sizes, bytes);
+    f->current = 0;
+    f->switches = 1;
+    return RLXVK_OK;
+}
+
+void family_destroy(family *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->members.count; i++) {
+        rlxvk_executable_destroy(f->members.items[i].state);
+        memory_free(f->members.items[i].sizes);
+    }
+    VECTOR_FREE(&f->members);
+    family_drop_params(f);
+    VECTOR_FREE(&f->feeds);
+    rlxvk_graph_destroy(f->graph);
+    memory_free(f);
+}
+
+/* ---- Symbols ---- */
+
+size_t family_symbol_count(const family *f)
+{
+    return f->graph->symbols->sizes[0].count;
+}
+
+uint32_t family_symbol(const family *f, size_t index)
+{
+    return f->graph->symbols->sizes[0].items[index].symbol;
+}
+
+rlxvk_shape family_shape(const family *f, uint32_t source)
+{
+    return f->graph->symbols->nodes.items[source].shape;
+}
+
+/* ---- Params ---- */
+
+static family_param *find_param(const family *f, uint32_t source)
+{
+    for (size_t i = 0; i < f->params.count; i++)
+        if (f->params.items[i].source == source)
+            return &f->params.items[i];
+    return NULL;
+}
+
+rlxvk_status family_check_param(const family *f, const char *call, uint32_t source)
+{
+    char text[SHAPE_TEXT];
+    rlxvk_shape shape = family_shape(f, source);
+    if (!symbol_in_shape(&shape))
+        return RLXVK_OK;
+    return status_fail(RLXVK_E_UNBOUND_SYMBOL,
+                       "%s: param '%s' is %s; bind the symbols first, with rlxvk_bind_symbols",
+                       call, graph_node(f->graph, source)->name,
+                       symbol_shape_text(f->graph, &shape, text));
+}
+
+rlxvk_status family_keep_param(family *f, uint32_t source, rlxvk_dtype dtype, const void *bytes,
+                               size_t size)
+{
+    family_param p = {source, dtype, size, memory_allocate(size + 1)}, *known;
+    if (!p.bytes)
+        return status_fail_memory("param");
+    if (size)
+        memcpy(p.bytes, bytes, size);
+    if ((known = find_param(f, source))) {
+        memory_free(known->bytes);
+        *known = p;
+    } else if (!VECTOR_PUSH(&f->params, p)) {
+        memory_free(p.bytes);
+        return status_fail_memory("param");
+    }
+    return RLXVK_OK;
+}
+
+bool family_has_param(const family *f, uint32_t source)
+{
+    return find_param(f, source) != NULL;
+}
+
+void family_drop_params(family *f)
+{
+    for (size_t i = 0; i < f->params.count; i++)
+        memory_free(f->params.items[i].bytes);
+    VECTOR_FREE(&f->params);
+}
+
+/* ---- Feeds ---- */
+
+static family_feed *feed_of(family *f, uint32_t input)
+{
+    const char *name = graph_node(f->graph, input)->name;
+    for (size_t i = 0; i < f->feeds.count; i++)
+        if (f->feeds.items[i].name == name)
+            return &f->feeds.items[i];
+    return VECTOR_PUSH(&f->feeds, ((family_feed){name, -1, -1, false}))
+               ? &f->feeds.items[f->feeds.count - 1]
+               : NULL;
+}
+
+rlxvk_status family_note_feed(family *f, const char *call, const char *name,
+                              enum family_feed_kind kind, size_t index)
+{
+    uint32_t input = program_input_of(f->graph, name);
+    family_feed *feed;
+    if (input == NODE_NONE)
+        return name_unknown(f->graph, call, "input", name);
+    if (kind != FAMILY_FEED_NONE && index >= f->graph->outputs.count)
+        return status_fail(RLXVK_E_INDEX, "%s: output %zu of %zu; the first is 0", call, index,
+                           f->graph->outputs.count);
+    if (!(feed = feed_of(f, input)))
+        return status_fail_memory("feeds");
+    if (kind == FAMILY_FEED_NONE)
+        feed->feed = feed->row_feed = -1;
+    else if (kind == FAMILY_FEED_ROWS)
+        feed->row_feed = (int64_t)index;
+    else
+        feed->feed = (int64_t)index;
+    if (kind != FAMILY_FEED_ROWS)
+        feed->prefix = kind == FAMILY_FEED_PREFIX;
+    f->feeds_version++;
+    if (f->current != FAMILY_NOBODY) /* has it already */
+        f->members.items[f->current].feeds_version = f->feeds_version;
+    return RLXVK_OK;
+}

@@ -1,0 +1,314 @@
+/*
+ * Choosing a member: one that was made before, or a new one, which is compiled for the graph at
+ * these sizes and shares what memory it can with the current one. Then the two change places.
+ */
+#include "exec/member.h"
+#include "exec/carry.h"
+#include "exec/compile.h"
+#include "exec/family.h"
+#include "exec/infer.h"
+#include "exec/name.h"
+#include "exec/slot.h"
+#include "exec/ticket.h"
+
+#include <string.h>
+
+/* ---- Sizes ---- */
+
+/* Of the symbols that have none yet, those of the current member; ROWS follows BATCH and SEQ first.
+ */
+static rlxvk_status complete_sizes(const family *f, const char *call, binding_list *sizes)
+{
+    const int64_t *now = f->current == FAMILY_NOBODY ? NULL : f->members.items[f->current].sizes;
+    char name[32] = "";
+    rlxvk_status status = RLXVK_OK;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < family_symbol_count(f); i++) {
+            rlxvk_binding b = {family_symbol(f, i), now ? now[i] : -1};
+            if (symbol_size(sizes->items, sizes->count, b.symbol) >= 0 ||
+                (pass == 0 && b.symbol == RLXVK_ROWS))
+                continue;
+            symbol_name(b.symbol, &(text){.buffer = name, .size = sizeof name});
+            if (b.size >= 0)
+                TRY(bind_resolve(&b, 1, sizes));
+            else if (pass)
+                return status_fail(RLXVK_E_UNBOUND_SYMBOL,
+                                   "%s: symbol %s has no size; bind it with rlxvk_bind_symbols, or "
+                                   "give an input whose length tells it",
+                                   call, name);
+        }
+error:
+    return status;
+}
+
+static size_t find_member(const family *f, const binding_list *sizes)
+{
+    for (size_t m = 0; m < f->members.count; m++) {
+        bool same = true;
+        for (size_t i = 0; i < family_symbol_count(f) && same; i++)
+            same = symbol_size(sizes->items, sizes->count, family_symbol(f, i)) ==
+                   f->members.items[m].sizes[i];
+        if (same)
+            return m;
+    }
+    return FAMILY_NOBODY;
+}
+
+/* ---- Members ---- */
+
+static void destroy_member(family_member *m)
+{
+    rlxvk_executable_destroy(m->state);
+    memory_free(m->sizes);
+    *m = (family_member){0};
+}
+
+/* Gives up the one that was used longest ago; false: there is but the current one. */
+static bool evict(family *f)
+{
+    size_t oldest = FAMILY_NOBODY;
+    for (size_t i = 0; i < f->members.count; i++)
+        if (i != f->current &&
+            (oldest == FAMILY_NOBODY || f->members.items[i].used < f->members.items[oldest].used))
+            oldest = i;
+    if (oldest == FAMILY_NOBODY)
+        return false;
+    destroy_member(&f->members.items[oldest]);
+    f->members.items[oldest] = f->members.items[--f->members.count];
+    if (f->current == f->members.count)
+        f->current = oldest;
+    f->evictions++;
+    return true;
+}
+
+static rlxvk_status apply_feeds(const family *f, family_member *m)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (m->feeds_version == f->feeds_version)
+        return RLXVK_OK;
+    for (size_t i = 0; i < f->feeds.count; i++) {
+        const family_feed *feed = &f->feeds.items[i];
+        TRY(rlxvk_clear_handle_feed(m->state, feed->name));
+        if (feed->feed >= 0)
+            TRY((feed->prefix ? rlxvk_set_handle_feed_prefix
+                              : rlxvk_set_handle_feed)(m->state, feed->name, (size_t)feed->feed));
+        if (feed->row_feed >= 0)
+            TRY(rlxvk_register_row_feed(m->state, feed->name, (size_t)feed->row_feed));
+    }
+    m->feeds_version = f->feeds_version;
+error:
+    return status;
+}
+
+static rlxvk_status apply_params(const family *f, rlxvk_executable *to)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (size_t i = 0; i < f->params.count; i++) {
+        const family_param *p = &f->params.items[i];
+        TRY(rlxvk_set_param_typed(to, graph_node(f->graph, p->source)->name, p->bytes, p->size,
+                                  p->dtype));
+    }
+error:
+    return status;
+}
+
+/* Inputs whose shape no binding changes lie in one place for all members. */
+static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound,
+                                   rlxvk_executable **out)
+{
+    const family *f = e->family;
+    rlxvk_compile_options sharing = {.share_with = e->program ? e : NULL};
+    size_t most = e->program ? e->program->input_count : 0;
+    const char **names = memory_zeroed(most + 1, sizeof *names);
+    rlxvk_status status;
+    TRY(names ? RLXVK_OK : status_fail_memory("executable"));
+    for (size_t i = 0; i < most; i++) {
+        const program_leaf *leaf = e->inputs[i].leaf;
+        rlxvk_shape shape = family_shape(f, leaf->source);
+        if (leaf->node != NODE_NONE && &e->inputs[i] != e->rng_input && !symbol_in_shape(&shape))
+            names[sharing.shared_input_count++] = leaf->name;
+    }
+    sharing.shared_inputs = names;
+    TRY(compile_graph(e->context, bound, &f->options, &sharing, out));
+error:
+    memory_free(names);
+    return status;
+}
+
+static rlxvk_status take_sizes(const family *f, const binding_list *sizes, family_member *m)
+{
+    size_t count = family_symbol_count(f);
+    if (!(m->sizes = memory_zeroed(count, sizeof *m->sizes)))
+        return status_fail_memory("executable");
+    for (size_t i = 0; i < count; i++)
+        m->sizes[i] = symbol_size(sizes->items, sizes->count, family_symbol(f, i));
+    return RLXVK_OK;
+}
+
+/* Where the device's memory ends, members make room for it. */
+static rlxvk_status make_member(rlxvk_executable *e, const binding_list *sizes, family_member *out)
+{
+    family *f = e->family;
+    rlxvk_graph *bound = NULL;
+    status_sentence before;
+    rlxvk_status status;
+    *out = (family_member){.feeds_version = UINT64_MAX};
+    TRY(take_sizes(f, sizes, out));
+    TRY(bind_graph(f->graph, sizes, &bound));
+    status_save(&before);
+    do
+        status = compile_member(e, bound, &out->state);
+    while (status == RLXVK_E_OUT_OF_DEVICE_MEMORY && evict(f));
+    TRY(status);
+    status_restore(&before); /* of what needed more room */
+    TRY(apply_params(f, out->state));
+error:
+    rlxvk_graph_destroy(bound);
+    if (status != RLXVK_OK)
+        destroy_member(out);
+    return status;
+}
+
+/* ---- Changing places ---- */
+
+/* Tickets stay with the caller: all are completed, and each has yet to tell how it ended. */
+static void keep_tickets(rlxvk_executable *e, rlxvk_executable *aside)
+{
+    ticket_state *tickets = e->tickets;
+    e->tickets = aside->tickets;
+    aside->tickets = tickets;
+    e->next_ticket = MAX(e->next_ticket, aside->next_ticket);
+}
+
+static void change_places(rlxvk_executable *e, size_t next)
+{
+    family *f = e->family;
+    family_member *m = &f->members.items[next];
+    rlxvk_executable *aside = m->state, before = *e;
+    *e = *aside;
+    e->family = f;
+    m->state = NULL;
+    m->used = ++f->switches;
+    before.family = NULL;
+    if (f->current == FAMILY_NOBODY) {
+        e->rng = before.rng;
+        memory_free(aside); /* nothing was in the caller's */
+    } else {
+        *aside = before;
+        f->members.items[f->current].state = aside;
+        keep_tickets(e, aside);
+    }
+    f->current = next;
+}
+
+static rlxvk_status switch_to(rlxvk_executable *e, size_t next)
+{
+    family_member *m = &e->family->members.items[next];
+    rlxvk_status status;
+    TRY(apply_feeds(e->family, m));
+    if (e->program) {
+        TRY(carry_check(e, m->state));
+        TRY(carry_state(e, m->state));
+    }
+    change_places(e, next);
+error:
+    return status;
+}
+
+/* A new one that cannot take over is given up again. */
+static rlxvk_status add_member(rlxvk_executable *e, const binding_list *sizes)
+{
+    family *f = e->family;
+    family_member made;
+    rlxvk_status status;
+    if (!VECTOR_RESERVE(&f->members, 1))
+        return status_fail_memory("executable");
+    TRY(make_member(e, sizes, &made));
+    f->members.items[f->members.count++] = made;
+    status = switch_to(e, f->members.count - 1);
+    if (status != RLXVK_OK) {
+        destroy_member(&f->members.items[--f->members.count]);
+        return status;
+    }
+    family_drop_params(f);
+    f->misses++;
+    while (f->members.count > f->capacity && evict(f))
+        ;
+error:
+    return status;
+}
+
+static rlxvk_status bind(rlxvk_executable *e, const char *call, binding_list *sizes)
+{
+    family *f = e->family;
+    rlxvk_status status;
+    TRY(complete_sizes(f, call, sizes));
+    size_t next = find_member(f, sizes);
+    if (next != FAMILY_NOBODY && next == f->current)
+        return RLXVK_OK;
+    if (e->program)
+        TRY(ticket_flush(e));
+    if (next == FAMILY_NOBODY)
+        return add_member(e, sizes);
+    TRY(switch_to(e, next));
+    f->hits++;
+error:
+    return status;
+}
+
+/* ---- Runs ---- */
+
+/* Whether the inputs have the lengths of the current member; what is wrong otherwise, the run says.
+ */
+static bool fits_current(rlxvk_executable *e, const rlxvk_run_input *inputs, size_t count)
+{
+    uint64_t length;
+    for (size_t i = 0; i < count; i++) {
+        const input_state *in = name_find_input(e, inputs[i].name);
+        if (!in)
+            continue;
+        const node *n = graph_node(e->program->source, in->leaf->source);
+        storage held = op_node_storage(e->program->source, in->leaf->source);
+        if (slot_length(n, held, inputs[i].encoding, &length) == RLXVK_OK &&
+            length != inputs[i].length)
+            return false;
+    }
+    return true;
+}
+
+rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
+                             size_t count)
+{
+    binding_list sizes = {0};
+    rlxvk_status status;
+    if (!e || !e->family || (!inputs && count))
+        return RLXVK_OK; /* the run itself looks */
+    if (e->program && fits_current(e, inputs, count))
+        return RLXVK_OK;
+    TRY(infer_sizes(e->family->graph, call, inputs, count, &sizes));
+    TRY(bind(e, call, &sizes));
+error:
+    VECTOR_FREE(&sizes);
+    return status;
+}
+
+/* ---- The public calls ---- */
+
+rlxvk_status rlxvk_bind_symbols(rlxvk_executable *executable, const rlxvk_binding *bindings,
+                                size_t count)
+{
+    binding_list sizes = {0};
+    rlxvk_status status;
+    TRY(status_require(executable, "bind_symbols", "executable"));
+    TRY(status_require_items(bindings, count, "bind_symbols", "bindings"));
+    if (!executable->family)
+        return status_fail(
+            RLXVK_E_UNSUPPORTED,
+            "bind_symbols: the executable was compiled for numbers; compile the graph "
+            "with its symbols");
+    TRY(bind_resolve(bindings, count, &sizes));
+    TRY(bind(executable, "bind_symbols", &sizes));
+error:
+    VECTOR_FREE(&sizes);
+    return status;
+}

@@ -1,0 +1,12 @@
+/* Which member of a family is current. */
+#ifndef RLXVK_EXEC_MEMBER_H
+#define RLXVK_EXEC_MEMBER_H
+
+#include "exec/state.h"
+
+/* Before a run: the member that the inputs fit, found by their lengths where it is another than the
+ * current one. OK for an executable without a family. */
+rlxvk_status member_bind_run(rlxvk_executable *e, const char *call, const rlxvk_run_input *inputs,
+                             size_t count);
+
+#endif

@@ -1,0 +1,99 @@
+/*
+ * What a compile is asked for: its options judged, and symbols bound, or left to a family.
+ */
+#include "exec/compile.h"
+#include "exec/family.h"
+#include "exec/ticket.h"
+
+/* What of the options is judged by the call itself. */
+static rlxvk_status check_sharing(const rlxvk_context *context, const rlxvk_compile_options *o)
+{
+    rlxvk_status status;
+    if (o->share_with)
+        TRY(state_require(o->share_with, "compile option share_with"));
+    if (o->share_with && o->share_with->context != context)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option share_with is an executable of another context; "
+                           "memory is shared within one");
+    TRY(status_require_items(o->shared_inputs, o->shared_input_count, "compile", "shared_inputs"));
+    for (size_t i = 0; i < o->shared_input_count; i++)
+        TRY(status_require(o->shared_inputs[i], "compile", "a name in shared_inputs"));
+    if (o->shared_input_count && !o->share_with)
+        return status_fail(RLXVK_E_ATTR,
+                           "compile option shared_inputs has %zu names, and share_with is NULL: "
+                           "say whose memory they are to use",
+                           o->shared_input_count);
+error:
+    return status;
+}
+
+/* The graph, of numbers by now. */
+static rlxvk_status compile_numbers(rlxvk_context *context, const rlxvk_graph *graph,
+                                    const exec_options *options, const rlxvk_compile_options *given,
+                                    rlxvk_executable **out)
+{
+    rlxvk_status status;
+    if (given->share_with) /* rows fed to what is about to be shared land first */
+        TRY(ticket_flush(given->share_with));
+    TRY(compile_graph(context, graph, options, given, out));
+error:
+    return status;
+}
+
+/* Where bindings are left to runs nothing is compiled yet. */
+static rlxvk_status open_family(rlxvk_context *context, const rlxvk_graph *graph,
+                                const binding_list *sizes, const exec_options *options,
+                                const rlxvk_compile_options *given, rlxvk_executable **out)
+{
+    family *f;
+    rlxvk_status status;
+    if (given->share_with)
+        return status_fail(RLXVK_E_UNSUPPORTED,
+                           "compile option share_with, for a graph with symbols: members of its "
+                           "family share with each other; give all bindings to share with another");
+    TRY(family_create(graph, sizes, options, given->cached_bindings ? given->cached_bindings : 8,
+                      &f));
+    TRY(family_open(context, f, out));
+error:
+    return status;
+}
+
+static rlxvk_status compile_symbols(rlxvk_context *context, const rlxvk_graph *graph,
+                                    const exec_options *options, const rlxvk_compile_options *given,
+                                    rlxvk_executable **out)
+{
+    binding_list sizes = {0};
+    rlxvk_graph *bound = NULL;
+    rlxvk_status status;
+    TRY(bind_resolve(given->bindings, given->binding_count, &sizes));
+    if (bind_is_complete(graph, &sizes)) {
+        TRY(bind_graph(graph, &sizes, &bound));
+        TRY(compile_numbers(context, bound, options, given, out));
+    } else {
+        TRY(open_family(context, graph, &sizes, options, given, out));
+    }
+error:
+    VECTOR_FREE(&sizes);
+    rlxvk_graph_destroy(bound);
+    return status;
+}
+
+rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
+                           const rlxvk_compile_options *options, rlxvk_executable **out_executable)
+{
+    static const rlxvk_compile_options defaults = {0};
+    const rlxvk_compile_options *given = options ? options : &defaults;
+    exec_options resolved;
+    rlxvk_status status;
+    TRY(status_require(context, "compile", "context"));
+    TRY(status_require(graph, "compile", "graph"));
+    TRY(status_require(out_executable, "compile", "out_executable"));
+    TRY(check_sharing(context, given));
+    TRY(status_require_items(given->bindings, given->binding_count, "compile", "bindings"));
+    TRY(options_resolve(context, given, &resolved));
+    TRY((graph->symbols && graph->status == RLXVK_OK
+             ? compile_symbols
+             : compile_numbers)(context, graph, &resolved, given, out_executable));
+error:
+    return status;
+}

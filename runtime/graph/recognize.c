@@ -1,0 +1,202 @@
+/*
+ * What symbolic dim a node has, from its sizes at the examples. Listings, users and composites read
+ * the answer; no node is built by it, and where a caller was told one it is checked at every
+ * binding.
+ */
+#include "graph/symbol.h"
+
+#define MOST_NEAR     24 /* dims of operands looked at */
+#define MOST_DIVISOR  64
+#define MOST_MULTIPLE 4096
+
+typedef struct unknown {
+    rlxvk_graph *g;
+    const symbol_table *t;
+    int64_t values[SYMBOL_EXAMPLES];
+    int64_t near[MOST_NEAR]; /* codes of operands' dims, those at the same axis first */
+    uint32_t near_count;
+} unknown;
+
+static bool has_values(const unknown *u, int64_t dim)
+{
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
+        if (symbol_value(u->t, k, dim) != u->values[k])
+            return false;
+    return true;
+}
+
+static void add_near(unknown *u, int64_t dim)
+{
+    for (uint32_t i = 0; i < u->near_count; i++)
+        if (u->near[i] == dim)
+            return;
+    if (symbol_is_code(dim) && u->near_count < MOST_NEAR)
+        u->near[u->near_count++] = dim;
+}
+
+static void collect(unknown *u, const node *n, uint32_t axis)
+{
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const rlxvk_shape *s = &u->t->nodes.items[n->inputs[i]].shape;
+        if (axis < s->rank)
+            add_near(u, s->dims[axis]);
+    }
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const rlxvk_shape *s = &u->t->nodes.items[n->inputs[i]].shape;
+        for (uint32_t d = 0; d < s->rank; d++)
+            add_near(u, s->dims[d]);
+    }
+}
+
+/* A dim that there is already. */
+static bool is_known(const unknown *u, int64_t *out)
+{
+    for (uint32_t i = 0; i < u->near_count; i++)
+        if (has_values(u, *out = u->near[i]))
+            return true;
+    for (size_t i = 0; i < u->t->sizes[0].count; i++)
+        if (has_values(u, *out = rlxvk_symbol(u->t->sizes[0].items[i].symbol)))
+            return true;
+    for (size_t i = 0; i < u->t->made.count; i++)
+        if (u->t->made.items[i].form != DIM_UNKNOWN && has_values(u, *out = symbol_made(i)))
+            return true;
+    return false;
+}
+
+/* The sum of all operands along the axis, as concat makes it. */
+static bool is_joined(const unknown *u, const node *n, uint32_t axis, int64_t *out)
+{
+    int64_t sums[SYMBOL_EXAMPLES] = {0}, sum = 0;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        const rlxvk_shape *s = &u->t->nodes.items[n->inputs[i]].shape;
+        if (axis >= s->rank)
+            return false;
+        for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
+            sums[k] += symbol_value(u->t, k, s->dims[axis]);
+    }
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
+        if (n->input_count < 2 || sums[k] != u->values[k])
+            return false;
+    for (uint32_t i = 0; i < n->input_count; i++)
+        sum = dim_make(u->g, DIM_SUM, sum, u->t->nodes.items[n->inputs[i]].shape.dims[axis]);
+    *out = sum;
+    return true;
+}
+
+/* factor * a * b / divisor with one of the two being 1; b may be 1. */
+static bool is_product(const unknown *u, int64_t a, int64_t b, int64_t *out)
+{
+    int64_t factor = 0, divisor = 0;
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
+        int64_t product = symbol_value(u->t, k, a) * symbol_value(u->t, k, b), v = u->values[k];
+        if (product <= 0 || v <= 0)
+            return false;
+        if (k == 0) {
+            factor = v % product ? 0 : v / product;
+            divisor = product % v ? 0 : product / v;
+        }
+        if (factor * product != v)
+            factor = 0;
+        if (divisor * v != product)
+            divisor = 0;
+    }
+    if (!factor && (!divisor || divisor > MOST_MULTIPLE))
+        return false;
+    *out = dim_make(u->g, DIM_PRODUCT, a, b);
+    *out = factor ? dim_make(u->g, DIM_PRODUCT, *out, factor)
+                  : dim_make(u->g, DIM_QUOTIENT, *out, divisor);
+    return true;
+}
+
+static bool is_sum(const unknown *u, int64_t a, int64_t b, int64_t *out)
+{
+    int64_t rest = 0;
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
+        int64_t more = u->values[k] - symbol_value(u->t, k, a) - symbol_value(u->t, k, b);
+        if (k && more != rest)
+            return false;
+        rest = more;
+    }
+    *out = dim_make(u->g, DIM_SUM, dim_make(u->g, DIM_SUM, a, b), rest);
+    return true;
+}
+
+/* factor * d + rest. */
+static bool is_linear(const unknown *u, int64_t d, int64_t *out)
+{
+    int64_t from = symbol_value(u->t, 0, d), step = symbol_value(u->t, 1, d) - from;
+    int64_t rise = u->values[1] - u->values[0];
+    if (step == 0 || rise % step || rise / step < 1)
+        return false;
+    int64_t factor = rise / step, rest = u->values[0] - factor * from;
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++)
+        if (factor * symbol_value(u->t, k, d) + rest != u->values[k])
+            return false;
+    *out = dim_make(u->g, DIM_SUM, dim_make(u->g, DIM_PRODUCT, d, factor), rest);
+    return true;
+}
+
+/* floor((d + rest) / divisor), as windows make it: the least rest from 0 on, else the largest. */
+static bool is_quotient(const unknown *u, int64_t d, int64_t *out)
+{
+    for (int64_t divisor = 2; divisor <= MOST_DIVISOR; divisor++) {
+        int64_t least = INT64_MIN, most = INT64_MAX;
+        for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
+            int64_t rest = divisor * u->values[k] - symbol_value(u->t, k, d);
+            least = MAX(least, rest);
+            most = MIN(most, rest + divisor - 1);
+        }
+        if (least > most)
+            continue;
+        int64_t rest = least > 0 ? least : most < 0 ? most : 0;
+        *out = dim_make(u->g, DIM_QUOTIENT, dim_make(u->g, DIM_SUM, d, rest), divisor);
+        return true;
+    }
+    return false;
+}
+
+static bool is_made_of_one(const unknown *u, int64_t *out)
+{
+    for (uint32_t i = 0; i < u->near_count; i++)
+        if (is_product(u, u->near[i], 1, out) || is_linear(u, u->near[i], out))
+            return true;
+    return false;
+}
+
+static bool is_made_of_two(const unknown *u, int64_t *out)
+{
+    for (uint32_t i = 0; i < u->near_count; i++)
+        for (uint32_t j = 0; j <= i; j++)
+            if (is_product(u, u->near[i], u->near[j], out) ||
+                is_sum(u, u->near[i], u->near[j], out))
+                return true;
+    return false;
+}
+
+static bool is_divided(const unknown *u, int64_t *out)
+{
+    for (uint32_t i = 0; i < u->near_count; i++)
+        if (is_quotient(u, u->near[i], out))
+            return true;
+    return false;
+}
+
+int64_t recognize_dim(rlxvk_graph *g, uint32_t id, uint32_t axis)
+{
+    const node *n = graph_node(g, id);
+    unknown u = {.g = g, .t = g->symbols};
+    int64_t dim;
+    bool number = true;
+    for (uint32_t k = 0; k < SYMBOL_EXAMPLES; k++) {
+        const rlxvk_graph *at = u.t->examples[k] ? u.t->examples[k] : g;
+        u.values[k] = graph_node(at, id)->shape.dims[axis];
+        number = number && u.values[k] == u.values[0];
+    }
+    if (number)
+        return u.values[0];
+    collect(&u, n, axis);
+    if (is_known(&u, &dim) || is_joined(&u, n, axis, &dim) || is_made_of_one(&u, &dim) ||
+        is_made_of_two(&u, &dim) || is_divided(&u, &dim))
+        return dim;
+    return dim_make(g, DIM_UNKNOWN, id, axis);
+}

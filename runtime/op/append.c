@@ -1,0 +1,67 @@
+/*
+ * Appending nodes: checked at the sizes they have, or, where sizes are symbols, at the examples of
+ * the graph.
+ */
+#include "op/symbolic.h"
+
+/* Attributes are copied after infer, so the graph has them normalized. */
+uint32_t op_append_given(rlxvk_graph *g, const node *given, void *attributes)
+{
+    node n = *given;
+    n.building = g;
+    n.attributes = attributes;
+    if (symbolic_needed(g, &n))
+        return symbolic_append(g, &n, true);
+    if (graph_fail(g, op_check(g, &n, attributes)) != RLXVK_OK)
+        return NODE_NONE;
+    return graph_append(g, &n);
+}
+
+uint32_t op_append_leaf(rlxvk_graph *g, const node *leaf)
+{
+    return symbolic_needed(g, leaf) ? symbolic_append(g, leaf, false) : graph_append(g, leaf);
+}
+
+uint32_t op_append(rlxvk_graph *g, op_kind op, const uint32_t *inputs, size_t count,
+                   void *attributes, const char *name)
+{
+    const node n = {.op = (uint16_t)op,
+                    .input_count = (uint32_t)count,
+                    .inputs = inputs,
+                    .attribute_size = attributes ? op_table[op].family->attribute_size : 0,
+                    .name = name};
+    return op_append_given(g, &n, attributes);
+}
+
+/* Operands a row cannot do without come first; those that may be left out follow. */
+static bool operands_given(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count)
+{
+    char who[CALL_LABEL];
+    op_call_label(g, op_table[op].name, who);
+    graph_fail(g, status_require_items(inputs, count, who, "inputs"));
+    for (size_t i = 0; i < count && g->status == RLXVK_OK; i++)
+        if (inputs[i].id || i < op_table[op].fewest_inputs)
+            graph_fail(g, graph_take(g, inputs[i], who, "operand", i));
+    return g->status == RLXVK_OK;
+}
+
+/* Few operands need no memory of their own, and few ops have more than eight. */
+rlxvk_tensor op_build(rlxvk_graph *g, op_kind op, const rlxvk_tensor *inputs, size_t count,
+                      void *attributes)
+{
+    uint32_t few[8] = {0}, *ids = few;
+    uint32_t present = 0, result = NODE_NONE;
+    if (!graph_ready(g, op_table[op].name) || !operands_given(g, op, inputs, count))
+        return RLXVK_NONE;
+    if (count > ARRAY_COUNT(few) && !(ids = memory_allocate(count * sizeof *ids))) {
+        graph_fail(g, status_fail_memory("operands"));
+        return RLXVK_NONE;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (inputs[i].id)
+            ids[present++] = inputs[i].id - 1;
+    result = op_append(g, op, ids, present, attributes, NULL);
+    if (ids != few)
+        memory_free(ids);
+    return tensor_of(g, result);
+}

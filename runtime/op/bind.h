@@ -1,0 +1,20 @@
+/* Binding the symbols of a graph. */
+#ifndef RLXVK_BIND_H
+#define RLXVK_BIND_H
+
+#include "op/instance.h"
+
+typedef VECTOR(rlxvk_binding) binding_list;
+
+/* Adds bindings to a list, checked, and ROWS where it follows. E_RANGE, E_BIND_CONFLICT. */
+rlxvk_status bind_resolve(const rlxvk_binding *bindings, size_t count, binding_list *out);
+/* Whether every symbol of the graph has a size. */
+bool bind_is_complete(const rlxvk_graph *g, const binding_list *sizes);
+/* A copy of the graph with the sizes put in; of numbers alone where they are all. */
+rlxvk_status bind_graph(const rlxvk_graph *source, const binding_list *sizes, rlxvk_graph **out);
+/* A node as its builder call gave it, to be appended to another graph: sizes put in, made dims
+ * those of `to`. */
+node bind_translate(const rlxvk_graph *from, uint32_t id, const binding_list *sizes,
+                    rlxvk_graph *to, instance_attributes *room);
+
+#endif
