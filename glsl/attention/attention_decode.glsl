@@ -119,15 +119,6 @@ DEFINE_LOAD(load_v, v, v4)
 #ifdef APPEND
 #include "attention/attention_new_rows.glsl"
 #else
-vec4 read_k(uint key, uint quad)
-{
-    return load_k(args.k_offset + kv_row + key * args.kv_seq, quad);
-}
-vec4 read_v(uint key, uint quad)
-{
-    return load_v(args.v_offset + kv_row + key * args.kv_seq, quad);
-}
-
 void hold_queries()
 {
     float factor = score_factor();
@@ -145,17 +136,29 @@ uint key_at(uint base, uint x)
 {
     return first_key + min(base + x * GROUPS + group, limit - 1u);
 }
+
+/* New rows are read from where they come from, but after all others are under way, which a branch
+ * for each would prevent. In a pass without any, none is looked for. */
+#ifdef APPEND
+#define REPLACE_NEW(base, new_quad)                                                                    if (first_key + min((base) + PASS, limit) >= reach)                                                    [[unroll]] for (uint x = 0; x < KEYS; x++) {                                                           uint row = new_row_of(key_at(base, x));                                                            if (row < args.queries)                                                                                [[unroll]] for (uint n = 0; n < QUADS; n++)                                                            next[x * QUADS + n] = new_quad(row, n * LANES + column);                               }
+#else
+#define REPLACE_NEW(base, new_quad)
+#endif
 void fetch_keys(uint base)
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
-            next[x * QUADS + n] = read_k(key_at(base, x), n * LANES + column);
+            next[x * QUADS + n] = load_k(args.k_offset + kv_row + key_at(base, x) * args.kv_seq,
+                                         n * LANES + column);
+    REPLACE_NEW(base, new_key)
 }
 void fetch_values(uint base)
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
-            next[x * QUADS + n] = read_v(key_at(base, x), n * LANES + column);
+            next[x * QUADS + n] = load_v(args.v_offset + kv_row + key_at(base, x) * args.kv_seq,
+                                         n * LANES + column);
+    REPLACE_NEW(base, new_value)
 }
 
 /* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */

@@ -36,19 +36,13 @@ DEFINE_QUAD(new_quad_of_q, rotated_q)
 DEFINE_QUAD(new_quad_of_k, rotated_k)
 DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
 
-vec4 read_k(uint key, uint quad)
+vec4 new_key(uint row, uint quad)
 {
-    uint row = new_row_of(key);
-    if (row < args.queries)
-        return new_quad_of_k(step_args.new_k + new_row_at(row), new_token(row), quad);
-    return load_k(args.k_offset + kv_row + key * args.kv_seq, quad);
+    return new_quad_of_k(step_args.new_k + new_row_at(row), new_token(row), quad);
 }
-vec4 read_v(uint key, uint quad)
+vec4 new_value(uint row, uint quad)
 {
-    uint row = new_row_of(key);
-    if (row < args.queries)
-        return new_quad_of_v(step_args.new_v + new_row_at(row), 0u, quad);
-    return load_v(args.v_offset + kv_row + key * args.kv_seq, quad);
+    return new_quad_of_v(step_args.new_v + new_row_at(row), 0u, quad);
 }
 
 /* The groups of lanes rotate a quad each for all of them. */

@@ -2,8 +2,8 @@
  * The parts of a projection, for kernels of one row of x: they declare PARTS, `gamma`, `gamma4` and
  * `residual` first. A kernel multiplies x by gamma as it brings it, and adds what it brought to
  * `squares`, each element once in the workgroup; the sum of all squares is made beside the other
- * sums, between barriers that those need anyway, and gives the `factor` of all of them. Of a pair of
- * weight rows half the matrix apart one invocation has both sums, where GATED.
+ * sums, between barriers that those need anyway, and gives the `factor` of all of them. Of a pair
+ * of weight rows half the matrix apart one invocation has both sums, where GATED.
  */
 #include "args/projection.h"
 #include "elementwise/activation.glsl"

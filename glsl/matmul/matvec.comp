@@ -11,8 +11,8 @@
  *
  * Lanes are joined in shared memory in a fixed order. SWAPPED: b is really the left operand of the
  * node, so y is transposed on its way out. Grid: column tiles, then splits of K, then batch,
- * folded. Workgroups of a power of two, 32 to 128. With PARTS, it is a projection of one vector by b
- * [N, K], K in quads and not sliced.
+ * folded. Workgroups of a power of two, 32 to 128. With PARTS, it is a projection of one vector by
+ * b [N, K], K in quads and not sliced.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -2,7 +2,8 @@
  * y[r][j] = sum over p of x[r][p] * w[j][p]: w packed, n rows of units * 32 elements; made for few
  * rows r. With EXPERTS, w holds such a matrix for each expert, row r is multiplied with that of the
  * expert that index[r] names, and is zeros where it names none; ROWS is 1. With PARTS, it is a
- * projection of the only row (lib/projection.glsl); a team's COLUMNS are two to an output where gated.
+ * projection of the only row (lib/projection.glsl); a team's COLUMNS are two to an output where
+ * gated.
  *
  * A team of TEAM invocations takes COLUMNS outputs j of ROWS rows r, which share one decoding of w;
  * its members walk the rows' units together, so that neighbours read neighbouring bytes. Rows and
@@ -53,7 +54,7 @@ uint column_start(uint packed, uint first_column, uint c)
     return packed + min(weight_row(first_column, c, COLUMNS, args.n), args.n - 1) * args.row_bytes;
 }
 
-/* Elements `element` .. + 3 of the only row are multiplied by gamma, and counted if they are new. */
+/* Elements `element` .. + 3 of the only row are multiplied by gamma, and counted if new. */
 vec4 normalized(vec4 v, uint element, bool is_new)
 {
     if (!NORMALIZED)

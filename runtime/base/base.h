@@ -54,7 +54,7 @@ void *memory_zeroed(size_t count, size_t size);  /* overflow-checked product */
 void *memory_resize(void *pointer, size_t size); /* as realloc; the old block survives a failure */
 void memory_free(void *pointer);
 /* As memcpy; of many megabytes by several threads (spread.c). */
-void memory_copy(void *to, const void *from, size_t size);
+void spread_copy(void *to, const void *from, size_t size);
 char *memory_copy_string(const char *text); /* NULL in, NULL out */
 
 /* Test hooks: fail the n-th allocation from now (1 = the next; 0 = never), and the number made so

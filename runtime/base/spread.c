@@ -57,7 +57,7 @@ static void copy_part(void *argument, size_t part)
     memcpy(c->to + at, c->from + at, MIN(c->size - at, SPREAD_BYTES));
 }
 
-void memory_copy(void *to, const void *from, size_t size)
+void spread_copy(void *to, const void *from, size_t size)
 {
     copying c = {to, from, size};
     if (size <= SPREAD_BYTES) {

@@ -58,7 +58,7 @@ rlxvk_status transfer_write(rlxvk_executable *e, const location *to, const void 
     if (size == 0)
         return RLXVK_OK;
     if (block->mapped) {
-        memory_copy(block->mapped + to->offset, bytes, size);
+        spread_copy(block->mapped + to->offset, bytes, size);
         return memory_block_flush(e->device, block, to->offset, size);
     }
     TRY(chunk_ready(e, MEMORY_UPLOAD, &e->chunk_up));

@@ -9,7 +9,7 @@
 
 /* ---- Those that a device has no kernel for ---- */
 
-uint32_t split_projection(pass *p, uint32_t id)
+uint32_t fuse_split_projection(pass *p, uint32_t id)
 {
     const rewrite_options *options = p->context;
     node n = p->nodes[id];

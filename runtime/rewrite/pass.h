@@ -50,7 +50,7 @@ rlxvk_status pass_drop_dead(rlxvk_graph *g);
 /* Rules (fold.c, region_split.c). Context: the rewrite options. */
 uint32_t fold_constant(pass *p, uint32_t id);
 uint32_t region_split(pass *p, uint32_t id);
-uint32_t split_projection(pass *p, uint32_t id); /* fuse_projection.c */
+uint32_t fuse_split_projection(pass *p, uint32_t id); /* fuse_projection.c */
 
 /* Attention that gradients need with its log-sum-exp (share_attention.c). Context: the options. */
 uint32_t share_attention(pass *p, uint32_t id);

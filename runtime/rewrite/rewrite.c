@@ -11,9 +11,9 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
     /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
      * fusing leaves. */
-    static const rewrite_rule passes[] = {region_split,    split_projection,     fold_constant,
-                                          share_attention, fuse_matmul_bias_act, fuse_swiglu,
-                                          fuse_projection, fuse_residual_norm,   fuse_conv,
+    static const rewrite_rule passes[] = {region_split,    fuse_split_projection, fold_constant,
+                                          share_attention, fuse_matmul_bias_act,  fuse_swiglu,
+                                          fuse_projection, fuse_residual_norm,    fuse_conv,
                                           fold_constant};
     enum { legal = 3 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;

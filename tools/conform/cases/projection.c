@@ -56,7 +56,8 @@ static void add_packed(case_list *list, unsigned parts, const char *variant, con
 {
     char more[96], w[96];
     snprintf(more, sizeof more, "%s format=%s", variant, f->name);
-    snprintf(w, sizeof w, "u8:%dx%d:quant:%s", n, across * (int)f->block_bytes, f->name);
+    int row_bytes = across * (int)f->block_bytes;
+    snprintf(w, sizeof w, "u8:%dx%d:quant:%s", n, row_bytes, f->name);
     add(list, parts, more, rows, n, across * (int)f->block_elements, fill, w);
 }
 
