@@ -140,7 +140,14 @@ uint key_at(uint base, uint x)
 /* New rows are read from where they come from, but after all others are under way, which a branch
  * for each would prevent. In a pass without any, none is looked for. */
 #ifdef APPEND
-#define REPLACE_NEW(base, new_quad)                                                                    if (first_key + min((base) + PASS, limit) >= reach)                                                    [[unroll]] for (uint x = 0; x < KEYS; x++) {                                                           uint row = new_row_of(key_at(base, x));                                                            if (row < args.queries)                                                                                [[unroll]] for (uint n = 0; n < QUADS; n++)                                                            next[x * QUADS + n] = new_quad(row, n * LANES + column);                               }
+#define REPLACE_NEW(base, new_quad)                                                                \
+    if (first_key + min((base) + PASS, limit) >= reach)                                            \
+        [[unroll]] for (uint x = 0; x < KEYS; x++) {                                               \
+            uint row = new_row_of(key_at(base, x));                                                \
+            if (row < args.queries)                                                                \
+                [[unroll]] for (uint n = 0; n < QUADS; n++)                                        \
+                    next[x * QUADS + n] = new_quad(row, n * LANES + column);                       \
+        }
 #else
 #define REPLACE_NEW(base, new_quad)
 #endif
