@@ -3,9 +3,10 @@
  * the same if op, dtype, shape, operands and attributes are, bit by bit, and, of constants, the
  * content. Operands are compared in the new list, so one pass in order shares whole chains.
  *
- * Left alone: inputs and params; what writes in place, and what reads memory that is written
- * between the two; the caller's own code, which may have effects; outputs with names of their own.
- * Random numbers follow from attributes and operands alone: equal nodes are one draw.
+ * Left alone: inputs and params; what writes in place or is written so, as what loops carry; what
+ * reads memory that is written between the two; the caller's own code, which may have effects;
+ * outputs with names of their own. Random numbers follow from attributes and operands alone: equal
+ * nodes are one draw.
  */
 #include "op/view.h"
 #include "rewrite/pass.h"
@@ -15,7 +16,7 @@
 /* What is known of the old nodes, and those met so far: open addressing, NODE_NONE: free. */
 typedef struct shares {
     bool *outputs;
-    bool *written; /* its memory is a leaf's that some node writes */
+    bool *written; /* some node writes its memory */
     uint32_t *table;
     size_t places; /* a power of two */
 } shares;
@@ -35,10 +36,10 @@ static void find_written(const rlxvk_graph *g, const uint32_t *roots, bool *writ
         written[id] = written[roots[id]];
 }
 
-static bool can_share(const node *n)
+static bool can_share(const shares *s, const node *n, uint32_t id)
 {
     bool callers = n->op == OP_custom || n->op == OP_custom_function;
-    return !graph_is_named(n) && !callers && !node_writes(n);
+    return !graph_is_named(n) && !callers && !node_writes(n) && !s->written[id];
 }
 
 /* ---- Equality ---- */
@@ -94,7 +95,7 @@ static uint32_t share_node(pass *p, uint32_t id)
 {
     const shares *s = p->context;
     const node *n = &p->nodes[id];
-    if (!can_share(n))
+    if (!can_share(s, n, id))
         return NODE_NONE;
     size_t place = hash_of(p, n) & (s->places - 1);
     while (s->table[place] != NODE_NONE && !is_same(p, s->table[place], id))

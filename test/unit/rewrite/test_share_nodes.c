@@ -155,6 +155,28 @@ static void equal_streams_are_one_draw(void **state)
     expect_count("two streams", draws(7, 8), 2);
 }
 
+/* Two loops that begin alike go on apart: each writes what it carries. */
+static void loops_carry_apart(void **state)
+{
+    (void)state;
+    rlxvk_graph *body = new_graph(), *g = new_graph(), *after;
+    rlxvk_tensor carry = input(body, "carry", square);
+    rlxvk_graph_output(body, rlxvk_add(body, carry, input(body, "step", square)));
+    rlxvk_graph_set_unroll_limit(g, 1);
+    rlxvk_tensor init = input(g, "init", square), sequence = input(g, "xs", RLXVK_SHAPE(9, 3, 3));
+    for (int i = 0; i < 2; i++) {
+        rlxvk_tensor steps = i ? rlxvk_neg(g, sequence) : sequence;
+        const rlxvk_scan_options options = {.length = 9};
+        rlxvk_graph_output(g, rlxvk_scan(g, body, (rlxvk_tensor[]){init, steps}, 2, &options));
+    }
+    assert_int_equal(rlxvk_graph_status(g), RLXVK_OK);
+    after = rewritten(g, true);
+    expect_count("what loops carry", count_op(after, OP_loop_carry), 2);
+    rlxvk_graph_destroy(after);
+    rlxvk_graph_destroy(g);
+    rlxvk_graph_destroy(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +186,7 @@ int main(void)
         cmocka_unit_test(outputs_keep_their_names),
         cmocka_unit_test(leaves_are_kept),
         cmocka_unit_test(equal_streams_are_one_draw),
+        cmocka_unit_test(loops_carry_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
