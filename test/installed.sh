@@ -19,7 +19,12 @@ cp -a "$stage" "$work/a copy"
 copy="$work/a copy$opt"
 mkdir "$work/elsewhere"
 cp -r test/examples test/installed "$work/elsewhere"
-readme_program() { awk -v wanted="$1" '/^```c$/ { inside = ++count == wanted; next } /^```/ { inside = 0 } inside' README.md; }
+# The README's whole programs, by number; lines of C by themselves are none.
+readme_program() {
+    awk -v wanted="$1" '/^```c$/ { inside = 1; lines = ""; next }
+        /^```/ { if (inside && lines ~ /^#include/ && ++count == wanted) printf "%s", lines; inside = 0 }
+        inside { lines = lines $0 "\n" }' README.md
+}
 readme_program 1 >"$work/elsewhere/installed/program.c"
 readme_program 2 >"$work/elsewhere/installed/train.c"
 nm --defined-only build/inside.a 2>/dev/null | awk '$2 == "T" && $3 ~ /^rlxvk_/ { print $3 }' >"$work/inside"
@@ -102,7 +107,7 @@ for library in shared static; do
         fi
     done
 done
-check "there are ten examples" test "$(ls *.c | wc -l)" = 10
+check "there are eleven examples" test "$(ls *.c | wc -l)" = 11
 cd ../installed || exit 1
 
 # ---- C, C++, Python, CMake ----
