@@ -317,8 +317,8 @@ static void place(builder *b)
         b->position =
             rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(b->kind == LLAMA_STEP ? b->rows : 1));
         positions = llama_positions(b);
-        b->mask[0] = llama_mask(b, positions, 0);
-        b->mask[1] = llama_mask(b, positions, c->window);
+        for (int local = 0; local < 2 && !is_step(b); local++)
+            b->mask[local] = llama_mask(b, positions, local ? c->window : 0);
     }
     b->cache_row = llama_cache_row(b, positions);
     if (llama_has_table(c, false))

@@ -39,8 +39,6 @@ rlxvk_tensor llama_own_cache(builder *b, rlxvk_tensor cache)
 {
     const llama *m = b->model;
     int64_t heads = b->config->kv_heads, d = b->config->head_dim;
-    if (m->sequences == 1)
-        return cache;
     cache = rlxvk_reshape(b->graph, cache, RLXVK_SHAPE(heads, m->sequences, m->stride, d));
     return rlxvk_gather(b->graph, cache, b->sequence, 1);
 }
