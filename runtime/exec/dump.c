@@ -49,7 +49,8 @@ rlxvk_status dump_rewrite(const program *p)
 {
     dump_graph(p, p->graph, "rewritten");
     dump_counts(p);
-    return rewrite_find_misses(p->graph, &p->pairs, say_miss, (void *)p);
+    return rewrite_find_misses(p->graph, &p->pairs, &p->device->choice.profile, say_miss,
+                               (void *)p);
 }
 
 static void dump_step(const program *p, uint32_t index)

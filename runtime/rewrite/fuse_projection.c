@@ -34,7 +34,7 @@ static bool is_product(const pass *p, const node *n)
     const node *x = n->input_count ? fuse_operand(p, n, 0) : NULL;
     projection_shape s = {.packed = n->op == OP_dequant_matmul};
     if ((n->op != OP_dequant_matmul && n->op != OP_matmul) || n->dtype != RLXVK_F32 ||
-        x->dtype != RLXVK_F32 || !options || !options->profile)
+        x->dtype != RLXVK_F32 || !options->profile)
         return false;
     const matmul_attributes *m = n->attributes;
     if (!s.packed && (m->transpose_a || !m->transpose_b || fuse_operand(p, n, 1)->shape.rank != 2))

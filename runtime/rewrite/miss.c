@@ -41,18 +41,20 @@ static void report_misses(pass *p, const uint32_t *partners, miss_report report,
         }
 }
 
-rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
-                                 void *user)
+rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs,
+                                 const device_profile *profile, miss_report report, void *user)
 {
     char buffer[192];
     text why = {buffer, sizeof buffer, 0};
     bool *outputs = memory_zeroed(g->nodes.count + 1, sizeof *outputs);
     uint32_t *partners = pair_partners(pairs->items, pairs->count, g->nodes.count);
+    rewrite_options how = {.profile = profile};
     pass p = {.nodes = g->nodes.items,
               .count = (uint32_t)g->nodes.count,
               .uses = rewrite_count_uses(g),
               .writes = rewrite_count_writes(g),
               .outputs = outputs,
+              .context = &how,
               .why = &why};
     rlxvk_status status = RLXVK_OK;
     if (!outputs || !partners || !p.uses || !p.writes)

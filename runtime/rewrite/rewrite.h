@@ -24,9 +24,10 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options);
 rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);
 
 /* Reports the patterns of a rewritten graph that were not replaced, each with the node it ends in
- * and the reason. */
+ * and the reason. `profile`: of the device it was rewritten for; patterns that only some devices
+ * have kernels for are passed over where it is NULL. */
 typedef void (*miss_report)(void *user, uint32_t id, const char *pattern, const char *reason);
-rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs, miss_report report,
-                                 void *user);
+rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs,
+                                 const device_profile *profile, miss_report report, void *user);
 
 #endif

@@ -143,7 +143,7 @@ void expect_miss(const char *what, const rlxvk_graph *after, const char *reason)
     text list = {buffer, sizeof buffer, 0};
     pair_list pairs = {0};
     expect_ok(rewrite_find_norm_pairs(after, &pairs));
-    expect_ok(rewrite_find_misses(after, &pairs, list_miss, &list));
+    expect_ok(rewrite_find_misses(after, &pairs, NULL, list_miss, &list));
     VECTOR_FREE(&pairs);
     bool right = reason ? strstr(buffer, reason) != NULL : list.length == 0;
     if (!right)

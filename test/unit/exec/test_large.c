@@ -261,7 +261,8 @@ static void compile_large(size_t which, uint32_t n, const mode *m, large *out)
     lap("rewrite");
     assert_int_equal(rewrite_find_norm_pairs(out->graph, &out->pairs), RLXVK_OK);
     lap("pairs");
-    assert_int_equal(rewrite_find_misses(out->graph, &out->pairs, ignore_miss, NULL), RLXVK_OK);
+    assert_int_equal(rewrite_find_misses(out->graph, &out->pairs, NULL, ignore_miss, NULL),
+                     RLXVK_OK);
     lap("misses");
     how.pairs = out->pairs.items;
     how.pair_count = out->pairs.count;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 enum { WIDTH = 256, OUTPUTS = 512 };
@@ -62,6 +63,38 @@ static rlxvk_graph *rewritten_for(const rlxvk_graph *g, const device_profile *pr
     assert_int_equal(graph_clone(g, &after), RLXVK_OK);
     assert_int_equal(rewrite_graph(after, &how), RLXVK_OK);
     return after;
+}
+
+static void note_reason(void *user, uint32_t id, const char *pattern, const char *reason)
+{
+    (void)id;
+    if (strcmp(pattern, "projection") == 0)
+        text_append(user, "%s; ", reason);
+}
+
+/* What is read elsewhere is said of what was left apart. */
+static void says_why_not(void **state)
+{
+    static const projection_case cases[] = {
+        {"a norm that is read", 1, .norm = true, .norm_read = true},
+        {"a norm that is an output", 1, .norm = true, .norm_output = true},
+        {"a product that is read", 1, .gate = true, .residual = true, .product_read = true},
+    };
+    static const char *const reasons[] = {"reads the norm", "is an output", "has 2 readers"};
+    device_profile profile = ORDINARY_GPU;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        char buffer[512] = "";
+        text reason = {.buffer = buffer, .size = sizeof buffer};
+        pair_list none = {0};
+        rlxvk_graph *g = build(&cases[i]), *after = rewritten_for(g, &profile, true);
+        assert_int_equal(rewrite_find_misses(after, &none, &profile, note_reason, &reason),
+                         RLXVK_OK);
+        if (!strstr(buffer, reasons[i]))
+            fail_msg("%s: '%s', wanted '%s'", cases[i].what, buffer, reasons[i]);
+        rlxvk_graph_destroy(after);
+        rlxvk_graph_destroy(g);
+    }
 }
 
 static void fires_where_it_may(void **state)
@@ -151,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fires_where_it_may),
+        cmocka_unit_test(says_why_not),
         cmocka_unit_test(does_not_fire_past_a_write),
         cmocka_unit_test(is_split_where_there_is_no_kernel),
     };
