@@ -234,17 +234,14 @@ void add_units(uint packed, uint first_column, uint row, uint units, uint lane,
         return;
     load_words(packed, first_column, SPAN * lane);
     load_ahead(row, 0);
-    store_chunk(0);
-    for (uint first = 0; first < units; first += CHUNK) {
-        bool is_last = first + CHUNK >= units;
-        if (!is_last)
-            load_ahead(row, first + CHUNK);
+    [[dont_unroll]] for (uint first = 0; first < units; first += CHUNK) {
+        store_chunk(first);
         barrier();
+        if (first + CHUNK < units)
+            load_ahead(row, first + CHUNK);
         uint end = min(first + CHUNK, units);
-        for (uint unit = first + SPAN * lane; unit < end; unit += SPAN * TEAM)
+        [[dont_unroll]] for (uint unit = first + SPAN * lane; unit < end; unit += SPAN * TEAM)
             add_span(packed, first_column, unit, buffer_of(first) + (unit - first) / SPAN, sum);
-        if (!is_last)
-            store_chunk(first + CHUNK);
     }
 }
 

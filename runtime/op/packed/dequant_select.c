@@ -5,8 +5,11 @@
  */
 #include "op/packed/dequant_select.h"
 
-/* Only where there are LEAST_THREADS for (nearly) each compute unit. */
-enum { IF_CROWDS = CHOICE_OWN };
+enum {
+    IF_CROWDS = CHOICE_OWN,         /* only with LEAST_THREADS for (nearly) each compute unit */
+    IF_ONE_ROUND = CHOICE_OWN << 1, /* only with at most a workgroup for each compute unit */
+    IF_HALF_FILLS = CHOICE_OWN << 2 /* only with a workgroup for every second one */
+};
 #define LEAST_THREADS 512
 
 #define UNIT_BYTES    128 /* of x */
@@ -61,17 +64,22 @@ const dequant_class *dequant_select(const dequant_shape *shape, const device_pro
  * and x from shared memory, shared by as many outputs as a workgroup can make; and small teams
  * where there are outputs enough, since each ends with a sum over the team. With integers, Q4_K and
  * Q5_K take 0.6 to 0.85 of the time; formats whose blocks do not lie at words spend theirs on loads
- * and gain nothing. Several rows share what they can in shared memory, where there are columns for
- * large workgroups: each brings all of x. The last row of each setting has no conditions.
+ * and gain nothing. Bringing x takes a workgroup a third of its time: a second round of workgroups
+ * is avoided where there are few outputs. Several rows share what they can in shared memory, where
+ * there are columns for large workgroups: each brings all of x. The last row of each setting has no
+ * conditions.
  */
 /* clang-format off */
-#define BY_BYTES (NEEDS_SHUFFLES | NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES | IF_FILLS)
+#define BY_BYTES (NEEDS_SHUFFLES | NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES)
 static const dequant_vector_class vector_classes[] = {
     /* {name, settings, conditions}, lookup, integers, threads, team, columns, rows, chunk */
     {{"alone",       ON_SOFTWARE, 0},                    false, false,  16,  1, 4, 4,   0},
-    {{"integer_8",   ON_HARDWARE, BY_BYTES},             false, true,  256,  8, 2, 1,  64},
-    {{"integer_512", ON_HARDWARE, BY_BYTES},             false, true,  512, 32, 2, 1, 128},
-    {{"integer_256", ON_HARDWARE, BY_BYTES},             false, true,  256, 32, 2, 1,  64},
+    {{"integer_512", ON_HARDWARE, BY_BYTES | IF_FILLS | IF_ONE_ROUND},
+                                                         false, true,  512, 32, 2, 1, 128},
+    {{"integer_8",   ON_HARDWARE, BY_BYTES | IF_FILLS},  false, true,  512,  8, 2, 1, 128},
+    {{"integer_16",  ON_HARDWARE, BY_BYTES | IF_HALF_FILLS},
+                                                         false, true,  512, 16, 2, 1, 128},
+    {{"integer_256", ON_HARDWARE, BY_BYTES | IF_FILLS},  false, true,  256, 32, 2, 1,  64},
     {{"staged_8",    ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256,  8, 4, 1, 128},
     {{"staged_16",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256, 16, 4, 1, 128},
     {{"staged_32",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256, 32, 4, 1, 128},
@@ -121,11 +129,15 @@ static dequant_vector_class sized(dequant_vector_class c, const dequant_vector_s
 
 /* Rows of one row of x are for that alone, except where a processor has no other. */
 static bool vector_suits(const dequant_vector_class *c, const dequant_vector_shape *s,
-                         uint64_t threads, const device_profile *profile)
+                         uint64_t groups, const device_profile *profile)
 {
     bool single = s->m <= 1 || s->experts;
+    uint32_t conditions = c->row.conditions;
     return (profile_is_software(profile) || single == (c->rows == 1)) &&
-           (!(c->row.conditions & IF_CROWDS) || profile_filled(profile, threads / LEAST_THREADS));
+           (!(conditions & IF_CROWDS) ||
+            profile_filled(profile, groups * c->threads / LEAST_THREADS)) &&
+           (!(conditions & IF_ONE_ROUND) || groups <= profile->compute_units) &&
+           (!(conditions & IF_HALF_FILLS) || groups * 2 >= profile->compute_units);
 }
 
 static choice_fit vector_fit(const void *row, const void *problem, const device_profile *profile)
@@ -136,7 +148,7 @@ static choice_fit vector_fit(const void *row, const void *problem, const device_
     uint64_t groups = dequant_vector_groups(&fitted, s);
     bool integers = s->integers && c->threads <= profile->max_shuffle_invocations;
     return (choice_fit){.can = !c->integers || integers,
-                        .suits = vector_suits(c, s, groups * c->threads, profile),
+                        .suits = vector_suits(c, s, groups, profile),
                         .threads = c->threads,
                         .shared_bytes = dequant_vector_shared_bytes(&fitted, s),
                         .groups = groups};

@@ -70,6 +70,8 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_512");
     s.n = 14336;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_8");
+    s.n = (uint64_t)p.compute_units * 40; /* more than a round with half as many outputs each */
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_16");
     s.n = 2048;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_256");
     s.n = 64;
