@@ -9,7 +9,8 @@
  * with JOIN the workgroup that stores the last of its rows'. A chunk without keys has l = 0. Keys
  * behind the last one that the band or the mask keeps get no weight.
  *
- * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and arrivals.
+ * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and
+ * arrivals.
  */
 #include "args/attention.h"
 
@@ -28,10 +29,15 @@ layout(constant_id = 10) const bool JOIN = false; /* chunks are joined in the sa
 
 const uint PASS = GROUPS * KEYS;
 const uint THREADS = GROUPS * LANES;
+const uint TEAM = THREADS / ROWS > 16 ? 16 : THREADS / ROWS; /* invocations for a row: quads */
 const uint PARTS = PASS * ROWS * LANES / 4; /* quads of partial products */
 const uint BATCH = ROWS * QUADS < KEYS * ROWS / 4 ? ROWS * QUADS
                    : KEYS * ROWS > 4              ? KEYS * ROWS / 4
                                                   : 1; /* quads of a lane that fit */
+const uint ROW_QUADS = QUADS * LANES; /* room for a row's */
+/* Joining: invocations that take a quad each, and shares of the chunks for it. */
+const uint WORKERS = ROWS * ROW_QUADS < THREADS ? ROWS * ROW_QUADS : THREADS;
+const uint SHARES = THREADS / WORKERS;
 const uint NO_ROW = 0xffffffffu;
 
 shared float scores[ROWS * CHUNK]; /* key-major */
@@ -40,10 +46,11 @@ shared float row_maxima[ROWS], row_sums[ROWS];
 shared uint row_query[ROWS]; /* the query, or NO_ROW beyond the last */
 shared uint row_q[ROWS], row_mask[ROWS], row_y[ROWS]; /* where a row begins */
 shared uint row_index[ROWS];                          /* its number */
+shared vec2 share_statistics[JOIN && SHARES > 1 ? THREADS : 1];
 shared bool last_arrival; /* whether all other chunks are done */
 shared uint kept_end; /* behind the last key of the chunk that the mask keeps for some row */
 
-uint lane, column, group, team; /* column: the first quad; group: which key of a round */
+uint lane, column, group; /* column: the first quad; group: which key of a round */
 uint b, kv_head, first_row, chunk, first_key, limit;
 uint first_chunk, last_chunk; /* those whose results are joined, and one past them */
 bool split;                   /* whether there are several: results are partial */
@@ -63,8 +70,7 @@ void find_row(uint r)
     row_q[r] = args.q_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
     row_mask[r] = args.mask_offset + b * args.mask_batch + h * args.mask_head;
     row_index[r] = (b * args.heads + h) * args.queries + i;
-    row_y[r] = split ? partial_row(row_index[r], chunk)
-                     : args.y_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
+    row_y[r] = args.y_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
     row_maxima[r] = NEGATIVE_INFINITY;
     row_sums[r] = 0.0;
 }
@@ -85,7 +91,7 @@ uint start_scores()
     if (lane == 0u)
         kept_end = 0u;
     barrier();
-    for (uint e = lane; e < ROWS * CHUNK; e += THREADS) {
+    [[dont_unroll]] for (uint e = lane; e < ROWS * CHUNK; e += THREADS) {
         uint i = row_query[e % ROWS], j = first_key + e / ROWS;
         float term = i == NO_ROW ? NEGATIVE_INFINITY : mask_term(row_mask[e % ROWS], i, j);
         scores[e] = term;
@@ -116,6 +122,12 @@ DEFINE_LOAD(load_q, q, q4)
 DEFINE_LOAD(load_k, k, k4)
 DEFINE_LOAD(load_v, v, v4)
 
+/* Key `x` of this group in the pass that starts at `base`; the last one again behind it. */
+uint key_at(uint base, uint x)
+{
+    return first_key + min(base + x * GROUPS + group, limit - 1u);
+}
+
 #ifdef APPEND
 #include "attention/attention_new_rows.glsl"
 #else
@@ -131,33 +143,12 @@ void hold_queries()
 }
 #endif
 
-/* Key `x` of this group in the pass that starts at `base`; the last one again behind it. */
-uint key_at(uint base, uint x)
-{
-    return first_key + min(base + x * GROUPS + group, limit - 1u);
-}
-
-/* New rows are read from where they come from, but after all others are under way, which a branch
- * for each would prevent. In a pass without any, none is looked for. */
-#ifdef APPEND
-#define REPLACE_NEW(base, new_quad)                                                                \
-    if (first_key + min((base) + PASS, limit) >= reach)                                            \
-        [[unroll]] for (uint x = 0; x < KEYS; x++) {                                               \
-            uint row = new_row_of(key_at(base, x));                                                \
-            if (row < args.queries)                                                                \
-                [[unroll]] for (uint n = 0; n < QUADS; n++)                                        \
-                    next[x * QUADS + n] = new_quad(row, n * LANES + column);                       \
-        }
-#else
-#define REPLACE_NEW(base, new_quad)
-#endif
 void fetch_keys(uint base)
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
             next[x * QUADS + n] = load_k(args.k_offset + kv_row + key_at(base, x) * args.kv_seq,
                                          n * LANES + column);
-    REPLACE_NEW(base, new_key)
 }
 void fetch_values(uint base)
 {
@@ -165,7 +156,6 @@ void fetch_values(uint base)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
             next[x * QUADS + n] = load_v(args.v_offset + kv_row + key_at(base, x) * args.kv_seq,
                                          n * LANES + column);
-    REPLACE_NEW(base, new_value)
 }
 
 /* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */
@@ -183,7 +173,8 @@ void multiply_keys()
 
 void finish_scores(uint base)
 {
-    for (uint e = lane; e < PASS * ROWS && base + e / ROWS < limit; e += THREADS) {
+    [[dont_unroll]] for (uint e = lane; e < PASS * ROWS && base + e / ROWS < limit;
+                         e += THREADS) {
         vec4 sum = vec4(0.0);
         for (uint x = 0; x < LANES / 4u; x++) /* turned, so that neighbours read different banks */
             sum += scratch[e * (LANES / 4u) + ((x + (e * LANES >> 5)) & (LANES / 4u - 1u))];
@@ -202,6 +193,9 @@ void compute_scores()
 {
     hold_queries();
     [[dont_unroll]] for (uint base = 0; base < limit; base += PASS) {
+#ifdef APPEND
+        replace_new(base, NEW_KEYS);
+#endif
         multiply_keys();
         if (base + PASS < limit)
             fetch_keys(base + PASS);
@@ -213,13 +207,25 @@ void compute_scores()
     }
 }
 
-/* Each row has a team of invocations. The largest m of the team of row r. */
+/* Each row has a team of invocations. What they have of one value each lies in place 0 or 1 of
+ * scratch, after a barrier; it is read before the next one of the same place. */
+void share_value(uint place, float value)
+{
+    scratch[place * (THREADS / 4) + (lane >> 2)][lane & 3u] = value;
+    barrier();
+}
+vec4 shared_quad(uint place, uint r, uint x)
+{
+    return scratch[place * (THREADS / 4) + min(r, ROWS - 1u) * (TEAM / 4) + x];
+}
+
 float team_maximum(uint r, float m)
 {
-    scratch[lane].x = m;
-    barrier();
-    for (uint x = 0; x < team && r < ROWS; x++)
-        m = larger(m, scratch[r * team + x].x);
+    share_value(0u, m);
+    [[unroll]] for (uint x = 0; x < TEAM / 4; x++) {
+        vec4 v = shared_quad(0u, r, x);
+        m = larger(larger(larger(larger(m, v.x), v.y), v.z), v.w);
+    }
     return m;
 }
 
@@ -227,26 +233,25 @@ float team_maximum(uint r, float m)
  * barrier. */
 void keep_statistics(uint r, float m, float l)
 {
-    scratch[lane].y = l;
-    barrier();
-    if (lane % team != 0u || r >= ROWS)
+    vec4 sum = vec4(0.0);
+    share_value(1u, l);
+    if (lane % TEAM != 0u || r >= ROWS)
         return;
-    l = 0.0;
-    for (uint x = 0; x < team; x++)
-        l += scratch[r * team + x].y;
+    [[unroll]] for (uint x = 0; x < TEAM / 4; x++)
+        sum += shared_quad(1u, r, x);
     row_maxima[r] = m;
-    row_sums[r] = l;
+    row_sums[r] = (sum.x + sum.y) + (sum.z + sum.w);
 }
 
 /* Scores become weights. */
 void weigh()
 {
-    uint r = lane / team, t = lane % team, last = limit * ROWS;
+    uint r = lane / TEAM, t = lane % TEAM, last = limit * ROWS;
     float m = NEGATIVE_INFINITY, l = 0.0;
-    for (uint e = t * ROWS + r; e < last && r < ROWS; e += team * ROWS)
+    [[dont_unroll]] for (uint e = t * ROWS + r; e < last && r < ROWS; e += TEAM * ROWS)
         m = larger(m, scores[e]);
     m = team_maximum(r, m);
-    for (uint e = t * ROWS + r; e < last && r < ROWS; e += team * ROWS) {
+    [[dont_unroll]] for (uint e = t * ROWS + r; e < last && r < ROWS; e += TEAM * ROWS) {
         float p = weight_of(scores[e], m);
         scores[e] = p;
         l += p;
@@ -254,14 +259,24 @@ void weigh()
     keep_statistics(r, m, l);
 }
 
-void store_output(uint r, uint d, float o)
+/* o / l, or the partial o, at quad `quad` of row r. */
+void store_quad(uint r, uint quad, bool part, float l, vec4 o)
 {
-    if (row_query[r] == NO_ROW || d >= args.width)
+    uint columns = min(quad * 4u + 4u, args.width) - min(quad * 4u, args.width);
+    if (row_query[r] == NO_ROW || columns == 0u)
         return;
-    if (split)
-        partial[row_y[r] + d] = o;
-    else
-        y[row_y[r] + d] = normalized(o, row_sums[r]);
+    if (part) {
+        partial4[partial_row(row_index[r], chunk) / 4u + quad] = o;
+        return;
+    }
+    o = floatBitsToUint(l) == 0u ? vec4(0.0) : o * (1.0 / l); /* none for a row without keys */
+    if (WHOLE) {
+        y4[row_y[r] / 4u + quad] = o;
+        return;
+    }
+    [[unroll]] for (uint c = 0; c < 4u; c++)
+        if (c < columns)
+            y[row_y[r] + quad * 4u + c] = o[c];
 }
 
 void store_row_statistics(uint r)
@@ -280,6 +295,9 @@ void store_row_statistics(uint r)
 void add_values()
 {
     [[dont_unroll]] for (uint base = 0; base < limit; base += PASS) {
+#ifdef APPEND
+        replace_new(base, NEW_VALUES);
+#endif
         vec4 values[KEYS * QUADS];
         [[unroll]] for (uint x = 0; x < KEYS * QUADS; x++)
             values[x] = next[x];
@@ -300,13 +318,13 @@ void add_values()
 /* Adds up what the groups hold of quads first .. first + BATCH - 1 and stores it. */
 void store_batch(uint first)
 {
-    for (uint e = lane; e < BATCH * LANES && first + e / LANES < ROWS * QUADS; e += THREADS) {
+    [[dont_unroll]] for (uint e = lane; e < BATCH * LANES && first + e / LANES < ROWS * QUADS;
+                         e += THREADS) {
         uint item = first + e / LANES, r = item / QUADS;
         vec4 o = vec4(0.0);
         for (uint x = 0; x < GROUPS; x++)
             o += scratch[(e / LANES * GROUPS + x) * LANES + e % LANES];
-        for (uint c = 0; c < 4u; c++)
-            store_output(r, (item % QUADS * LANES + e % LANES) * 4u + c, o[c]);
+        store_quad(r, item % QUADS * LANES + e % LANES, split, row_sums[r], o);
     }
 }
 
@@ -331,8 +349,8 @@ void clear_held()
 /* Without keys: zeros, or no more than l = 0 where chunks are joined. */
 void store_empty()
 {
-    for (uint e = lane; e < ROWS * args.width && !split; e += THREADS)
-        store_output(e / args.width, e % args.width, 0.0);
+    for (uint e = lane; e < ROWS * ROW_QUADS && !split; e += THREADS)
+        store_quad(e / ROW_QUADS, e % ROW_QUADS, false, 0.0, vec4(0.0));
 }
 
 void process_chunk()
@@ -363,62 +381,80 @@ bool is_last(uint item)
     return last_arrival;
 }
 
-/* Maximum and sum of the chunks of a row, which a team takes in turns: four each are under way at a
- * time. */
-void join_statistics()
+/* A row's chunks so far: o counts only where l is not 0. */
+struct joined_quad {
+    vec4 o;
+    float m, l;
+};
+
+/* A part's sums are at its own maximum, m; at most the sum's. */
+void join_part(inout joined_quad q, float m, float l, vec4 o)
+{
+    float p = weight_of(m, q.m);
+    q.l += l * p;
+    if (floatBitsToUint(p) != 0u)
+        q.o += p * o;
+}
+void raise_maximum(inout joined_quad q, float m)
+{
+    joined_quad past = q;
+    q = joined_quad(vec4(0.0), larger(q.m, m), 0.0);
+    join_part(q, past.m, past.l, past.o);
+}
+
+/* Every SHARES-th chunk from `first` on: STEP of them are under way at a time. */
+joined_quad join_share(uint row, uint quad, uint first)
 {
     const uint STEP = 4u;
-    uint r = lane / team, row = row_index[min(r, ROWS - 1u)];
-    float m = NEGATIVE_INFINITY, l = 0.0;
-    for (uint first = first_chunk + lane % team; first < last_chunk; first += STEP * team) {
-        float part_m[STEP], part_l[STEP], past = m;
+    joined_quad q = joined_quad(vec4(0.0), NEGATIVE_INFINITY, 0.0);
+    [[dont_unroll]] for (; first < last_chunk; first += STEP * SHARES) {
+        float m[STEP], l[STEP], most = NEGATIVE_INFINITY;
+        vec4 o[STEP];
         [[unroll]] for (uint x = 0; x < STEP; x++) {
-            uint at = statistics_at(row, min(first + x * team, last_chunk - 1u));
-            part_m[x] = partial[at];
-            part_l[x] = first + x * team < last_chunk ? partial[at + 1u] : 0.0;
+            uint c = min(first + x * SHARES, last_chunk - 1u), at = statistics_at(row, c);
+            m[x] = partial[at];
+            l[x] = partial[at + 1u];
+            o[x] = partial4[partial_row(row, c) / 4u + quad];
         }
+        [[unroll]] for (uint x = 0; x < STEP; x++) {
+            if (first + x * SHARES >= last_chunk)
+                m[x] = NEGATIVE_INFINITY;
+            most = larger(most, m[x]);
+        }
+        raise_maximum(q, most);
         [[unroll]] for (uint x = 0; x < STEP; x++)
-            m = larger(m, part_m[x]);
-        l *= weight_of(past, m);
-        [[unroll]] for (uint x = 0; x < STEP; x++)
-            l += part_l[x] * weight_of(part_m[x], m);
+            join_part(q, m[x], l[x], o[x]);
     }
-    float largest = team_maximum(r, m);
-    keep_statistics(r, largest, l * weight_of(m, largest));
+    return q;
 }
 
-/* The groups of lanes take the chunks in turns. A chunk without keys has no output. */
-void add_chunks()
+/* The other shares' of this quad. */
+void join_shares(inout joined_quad q)
 {
-    uint last_quad = (args.width - 1u) / 4u;
-    for (uint c = first_chunk + group; c < last_chunk; c += GROUPS) {
-        float maxima[ROWS];
-        vec4 parts[ROWS * QUADS];
-        [[unroll]] for (uint r = 0; r < ROWS; r++) {
-            uint first = partial_row(row_index[r], c) / 4u;
-            maxima[r] = partial[statistics_at(row_index[r], c)];
-            [[unroll]] for (uint n = 0; n < QUADS; n++)
-                parts[r * QUADS + n] = partial4[first + min(n * LANES + column, last_quad)];
-        }
-        [[unroll]] for (uint r = 0; r < ROWS; r++) {
-            float p = weight_of(maxima[r], row_maxima[r]);
-            if (floatBitsToUint(p) != 0u)
-                [[unroll]] for (uint n = 0; n < QUADS; n++)
-                    held[r * QUADS + n] += p * parts[r * QUADS + n];
-        }
+    scratch[lane] = q.o;
+    share_statistics[lane] = vec2(q.m, q.l);
+    barrier();
+    [[dont_unroll]] for (uint other = lane + WORKERS; other < THREADS; other += WORKERS) {
+        raise_maximum(q, share_statistics[other].x);
+        join_part(q, share_statistics[other].x, share_statistics[other].y, scratch[other]);
     }
 }
 
+/* The chunks of all rows, by quads. */
 void join_chunks()
 {
-    split = false;
-    if (lane < ROWS)
-        find_row(lane);
-    barrier();
-    join_statistics();
-    barrier();
-    clear_held();
-    add_chunks();
+    [[dont_unroll]] for (uint first = 0u; first < ROWS * ROW_QUADS; first += WORKERS) {
+        uint r = (first + lane % WORKERS) / ROW_QUADS, quad = (first + lane) % ROW_QUADS;
+        uint last_quad = (args.width - 1u) / 4u, share = lane / WORKERS;
+        joined_quad q = join_share(row_index[r], min(quad, last_quad), first_chunk + share);
+        if (SHARES > 1u)
+            join_shares(q);
+        if (lane >= WORKERS || row_query[r] == NO_ROW)
+            continue;
+        store_quad(r, quad, false, q.l, q.o);
+        if (quad == 0u && args.lse_offset != ATTENTION_NO_LSE)
+            y[args.lse_offset + row_index[r]] = log_sum(q.m, q.l);
+    }
 }
 
 /* Where the band leaves out chunks, only the others are joined; one at least, which says that there
@@ -459,7 +495,6 @@ void main()
     lane = gl_LocalInvocationID.x;
     column = lane % LANES;
     group = lane / LANES;
-    team = min(16u, THREADS / ROWS);
     kv_row = b * args.kv_batch + kv_head * args.kv_head;
     if (!MASKED) {
         limit = band_limit();
@@ -475,21 +510,16 @@ void main()
             fetch_keys(0u);
     }
 #ifdef APPEND
-    if (first_row == 0u)
-        append_rows();
+    bring_rows();
 #endif
-    if (limit == 0u)
+    if (limit == 0u) {
         store_empty();
-    else
+    } else {
         process_chunk();
-    /* Once, and for the last chunk of several a second time. */
-    [[dont_unroll]] for (bool joined = false;; joined = true) {
-        if (limit != 0u || joined)
-            store_held();
-        if (lane < ROWS)
-            store_row_statistics(lane);
-        if (!JOIN || !split || !is_last(item))
-            break;
-        join_chunks();
+        store_held();
     }
+    if (lane < ROWS)
+        store_row_statistics(lane);
+    if (JOIN && split && is_last(item))
+        join_chunks();
 }

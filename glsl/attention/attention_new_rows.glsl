@@ -1,9 +1,11 @@
 /*
- * What attention_step has that attention_decode has not: keys and values of which the last are new
- * rows, and rotated queries.
+ * What attention_step has that attention_decode has not: rotated queries, and keys and values of
+ * which the last are new rows.
  */
 
-const uint ROUND = GROUPS < ROWS * QUADS ? GROUPS : ROWS * QUADS; /* quads of a lane */
+const uint NEW_KEYS = 0, NEW_VALUES = NEW_ROWS * ROW_QUADS; /* where they begin */
+
+shared vec4 query_quads[ROWS * ROW_QUADS], new_quads[2 * NEW_ROWS * ROW_QUADS];
 
 /* Which new row of its sequence a key is; args.queries or more: none. */
 uint new_row_of(uint key)
@@ -36,42 +38,79 @@ DEFINE_QUAD(new_quad_of_q, rotated_q)
 DEFINE_QUAD(new_quad_of_k, rotated_k)
 DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
 
-vec4 new_key(uint row, uint quad)
+/* As much of it as a row has. */
+#define DEFINE_APPEND(name, words, quads, offset)                                                  \
+    void name(uint at, uint columns, vec4 value)                                                   \
+    {                                                                                              \
+        if (WHOLE)                                                                                 \
+            quads[(offset + at) >> 2] = value;                                                     \
+        [[unroll]] for (uint c = 0; c < 4u; c++)                                                   \
+            if (!WHOLE && c < columns)                                                             \
+                words[offset + at + c] = value[c];                                                 \
+    }
+DEFINE_APPEND(append_key, k, k4, args.k_offset)
+DEFINE_APPEND(append_value, v, v4, args.v_offset)
+
+void append_quad(uint row, uint quad, uint part, vec4 value)
 {
-    return new_quad_of_k(step_args.new_k + new_row_at(row), new_token(row), quad);
-}
-vec4 new_value(uint row, uint quad)
-{
-    return new_quad_of_v(step_args.new_v + new_row_at(row), 0u, quad);
+    uint at = kv_row + (reach - 1u + row) * args.kv_seq + quad * 4u;
+    uint columns = min(quad * 4u + 4u, args.width) - min(quad * 4u, args.width);
+    if (columns == 0u)
+        return;
+    if (part == NEW_KEYS)
+        append_key(at, columns, value);
+    else
+        append_value(at, columns, value);
 }
 
-/* The groups of lanes rotate a quad each for all of them. */
+/* A quad of new row `row`, to shared memory and, once for all row blocks, into the cache. */
+void bring_new_quad(uint row, uint quad, uint part)
+{
+    uint key = reach - 1u + row, at = new_row_at(row);
+    vec4 value = part == NEW_KEYS ? new_quad_of_k(step_args.new_k + at, new_token(row), quad)
+                                  : new_quad_of_v(step_args.new_v + at, 0u, quad);
+    new_quads[part + row * ROW_QUADS + quad] = value;
+    if (first_row == 0u && key >= first_key && key < min(first_key + CHUNK, args.keys))
+        append_quad(row, quad, part, value);
+}
+
+/* What is read once and rotated: queries and, where the chunk has new rows, those. */
+void bring_rows()
+{
+    bool has_new = first_key + limit >= reach && limit != 0u;
+    uint rows = ROWS + (has_new ? 2u * NEW_ROWS : 0u);
+    float factor = score_factor();
+    [[dont_unroll]] for (uint e = lane; e < rows * ROW_QUADS; e += THREADS) {
+        uint row = e / ROW_QUADS, quad = e % ROW_QUADS;
+        if (row >= ROWS) {
+            row -= ROWS;
+            bring_new_quad(row % NEW_ROWS, quad, row < NEW_ROWS ? NEW_KEYS : NEW_VALUES);
+            continue;
+        }
+        vec4 value = vec4(0.0);
+        if (row_query[row] != NO_ROW)
+            value = new_quad_of_q(row_q[row], new_token(row_query[row]), quad) * factor;
+        query_quads[e] = value;
+    }
+    barrier();
+}
+
 void hold_queries()
 {
-    float factor = score_factor();
-    [[unroll]] for (uint first = 0; first < ROWS * QUADS; first += ROUND) {
-        uint item = first + min(group, ROUND - 1u), i = row_query[item / QUADS];
-        vec4 value = vec4(0.0);
-        if (i != NO_ROW)
-            value = new_quad_of_q(row_q[item / QUADS], new_token(i), item % QUADS * LANES + column);
-        scratch[lane] = value * factor;
-        barrier();
-        [[unroll]] for (uint x = 0; x < ROUND; x++)
-            if (first + x < ROWS * QUADS)
-                held[first + x] = scratch[x * LANES + column];
-        barrier();
-    }
+    [[unroll]] for (uint r = 0; r < ROWS; r++)
+        [[unroll]] for (uint n = 0; n < QUADS; n++)
+            held[r * QUADS + n] = query_quads[r * ROW_QUADS + n * LANES + column];
 }
 
-/* The chunk's new rows into the caches. */
-void append_rows()
+/* The caches may not have the new rows yet. In a pass without any, none is looked for. */
+void replace_new(uint base, uint part)
 {
-    for (uint e = lane; e < args.queries * args.width && reach != 0u; e += THREADS) {
-        uint row = e / args.width, d = e % args.width, key = reach - 1u + row;
-        if (key < first_key || key >= min(first_key + CHUNK, args.keys))
-            continue;
-        uint at = kv_row + key * args.kv_seq + d;
-        k[args.k_offset + at] = rotated_k(step_args.new_k + new_row_at(row), new_token(row), d);
-        v[args.v_offset + at] = new_v[step_args.new_v + new_row_at(row) + d];
+    if (first_key + min(base + PASS, limit) < reach)
+        return;
+    [[unroll]] for (uint x = 0; x < KEYS; x++) {
+        uint row = new_row_of(key_at(base, x));
+        if (row < NEW_ROWS)
+            [[unroll]] for (uint n = 0; n < QUADS; n++)
+                next[x * QUADS + n] = new_quads[part + row * ROW_QUADS + n * LANES + column];
     }
 }

@@ -12,6 +12,7 @@
 
 layout(constant_id = 11) const uint ROTATED = 0; /* columns of a head */
 layout(constant_id = 12) const bool NEIGHBOURS = false;
+layout(constant_id = 13) const uint NEW_ROWS = 1; /* of a sequence */
 layout(push_constant) uniform block { attention_step_args step_args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) buffer k_source { float k[]; };
@@ -19,7 +20,8 @@ layout(set = 0, binding = 2) buffer v_source { float v[]; };
 layout(set = 0, binding = 1) buffer k_quads { vec4 k4[]; };
 layout(set = 0, binding = 2) buffer v_quads { vec4 v4[]; };
 layout(set = 0, binding = 3) readonly buffer mask_source { float mask[]; };
-layout(set = 0, binding = 4) writeonly restrict buffer target { float y[]; };
+layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
+layout(set = 0, binding = 4) writeonly buffer target_quads { vec4 y4[]; };
 layout(set = 0, binding = 5) coherent buffer parts { float partial[]; };
 layout(set = 0, binding = 5) coherent buffer parts_quads { vec4 partial4[]; };
 layout(set = 0, binding = 6) coherent restrict buffer counts { uint arrivals[]; };

@@ -19,10 +19,16 @@ static bool is_masked(const attention_job *j)
     return j->mask == ATTENTION_CUSTOM || j->mask == ATTENTION_BIAS;
 }
 
-static attention_shape shape_of(const attention_geometry *a)
+static attention_shape shape_of(const attention_job *j)
 {
-    return (attention_shape){(uint64_t)a->batch,   (uint64_t)a->heads, (uint64_t)a->kv_heads,
-                             (uint64_t)a->queries, (uint64_t)a->keys,  (uint64_t)a->width};
+    const attention_geometry *a = &j->a;
+    return (attention_shape){.batch = (uint64_t)a->batch,
+                             .heads = (uint64_t)a->heads,
+                             .kv_heads = (uint64_t)a->kv_heads,
+                             .queries = (uint64_t)a->queries,
+                             .keys = (uint64_t)a->keys,
+                             .width = (uint64_t)a->width,
+                             .new_rows = j->mask == ATTENTION_POSITION ? (uint64_t)a->queries : 0};
 }
 
 void attention_set_arguments(attention_job *j)
@@ -85,7 +91,7 @@ void attention_set_rows(const attention_job *j, dispatch *d)
 
 rlxvk_status attention_join_memory(lowering *l, const attention_job *j, operand out[2])
 {
-    attention_shape shape = shape_of(&j->a);
+    attention_shape shape = shape_of(j);
     uint32_t *zeros = NULL;
     rlxvk_status status = RLXVK_OK;
     out[0] = out[1] = j->operands[4];
@@ -187,7 +193,7 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const attention_job *j
 
 void attention_job_plan(lowering *l, attention_job *j)
 {
-    attention_shape shape = shape_of(&j->a);
+    attention_shape shape = shape_of(j);
     j->plan = attention_select(&shape, l->profile, variant_choose(l, CHOICE_attention, NULL, NULL));
 }
 
@@ -209,7 +215,7 @@ error:
 
 rlxvk_status attention_job_emit(lowering *l, uint32_t id, attention_job *j)
 {
-    attention_shape shape = shape_of(&j->a);
+    attention_shape shape = shape_of(j);
     attention_matrix_plan matrix =
         attention_matrix_make_plan(&shape, l->profile, l->matrix_in_lanes);
     bool on_units = l->precision == RLXVK_PRECISION_F16 && matrix.parts && !j->exact;

@@ -13,7 +13,7 @@
 #define DEPTH       16 /* columns of a slice of q and k, in attention_prefill */
 #define QUAD_BYTES  16
 #define FLAG_BYTES  64 /* single shared words, rounded up */
-#define LEAST_CHUNK 64
+#define LEAST_CHUNK 32
 #define LEAST_TILES 4   /* of a chunk: below, a merge costs more than it gives */
 #define MOST_JOINED 512 /* partial results: of more one workgroup would be the last for long */
 /* Loops of an invocation end silently after 65,535 rounds on a software driver. */
@@ -24,8 +24,11 @@
 #define T ATTENTION_FORM_TILE
 const attention_class attention_classes[] = {
     /* {name, settings}, form, threads, most queries, least and most width, tiles: column threads,
-     * row quads, key quads, unroll, split; rows: quads ahead, least rows, scratch, scores */
+     * row quads, key quads, unroll, split; rows: quads ahead, least rows, scratch, scores, most
+     * keys */
     {{"rows_deep",    ON_NATIVE},   R, 128,   8,  1, 256,   0, 0, 0, 0, false, 4, 5, 4096, 1024},
+    {{"rows_short",   ON_NATIVE},   R, 256,   8,  1, 256,   0, 0, 0, 0, false, 8, 1, 4096, 2048,
+     8192},
     {{"rows_wide",    ON_NATIVE},   R, 256,   8,  1, 256,   0, 0, 0, 0, false, 8, 1, 2048, 2048},
     {{"rows",         ON_NATIVE},   R, 128,   8,  1, 256,   0, 0, 0, 0, false, 4, 1, 2048, 1024},
     {{"rows_small",   ON_PORTABLE}, R,   0,   8,  1, 256,   0, 0, 0, 0, false, 2, 1, 2048, 1024},
@@ -101,7 +104,7 @@ static void plan_rows(attention_plan *p, const attention_shape *s, const device_
 {
     uint64_t kv_rows = s->heads / s->kv_heads * s->queries;
     uint32_t quads = (uint32_t)divide_up(s->width, 4);
-    p->lanes = quads <= 8 ? 8 : quads <= 32 ? 16 : 32;
+    p->lanes = quads <= 8 ? 8 : quads <= (p->class->most_keys ? 16 : 32) ? 16 : 32;
     p->lane_quads = (uint32_t)divide_up(quads, p->lanes);
     p->threads = p->class->threads ? p->class->threads : 4 * p->lanes;
     /* Each row costs registers, and what is unrolled far compiles slowly on software drivers. */
@@ -112,13 +115,16 @@ static void plan_rows(attention_plan *p, const attention_shape *s, const device_
     p->keys = MAX(1, MIN(p->class->quads_ahead / p->lane_quads,
                          p->class->scratch / (p->threads * p->rows)));
     p->blocks = s->batch * s->kv_heads * divide_up(kv_rows, p->rows);
+    p->new_rows = (uint32_t)s->new_rows;
     split_rows(p, s, profile);
 }
 
 static uint64_t rows_shared_bytes(const attention_plan *p)
 {
-    uint64_t scratch = p->threads * MAX(p->keys * p->rows, 4u);
-    return sizeof(float) * (scratch + p->rows * p->tile_keys + 6u * p->rows) + FLAG_BYTES;
+    uint64_t scratch = p->threads * MAX(p->keys * p->rows, 4u), statistics = 2u * p->threads;
+    uint64_t step_rows = p->new_rows ? p->rows + 2 * (uint64_t)p->new_rows : 0;
+    return sizeof(float) * (scratch + statistics + p->rows * p->tile_keys + 6u * p->rows) +
+           QUAD_BYTES * step_rows * p->lanes * p->lane_quads + FLAG_BYTES;
 }
 
 /* ---- Choice ---- */
@@ -165,7 +171,8 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
 {
     bool portable = choice_setting_of(profile) & ON_PORTABLE;
     if (p->class->form == ATTENTION_FORM_ROWS)
-        return s->heads / s->kv_heads * s->queries >= p->class->least_rows;
+        return s->heads / s->kv_heads * s->queries >= p->class->least_rows &&
+               (p->class->most_keys == 0 || s->keys <= p->class->most_keys);
     if (p->class->split)
         return p->chunk != 0 &&
                (portable ? s->keys > PORTABLE_CHUNK : p->blocks <= profile->compute_units);

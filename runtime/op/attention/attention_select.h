@@ -7,6 +7,7 @@
 
 typedef struct attention_shape {
     uint64_t batch, heads, kv_heads, queries, keys, width;
+    uint64_t new_rows; /* of a step: the last rows of keys, which the caches do not have yet */
 } attention_shape;
 
 typedef enum attention_form {
@@ -24,9 +25,10 @@ typedef struct attention_class {
     uint8_t column_threads, row_quads, key_quads, unroll;
     bool split;
     /* Rows: quads of k or v that an invocation has under way, words of partial products, and keys *
-     * rows of a chunk; rows of a kv head from which on it is preferred. */
+     * rows of a chunk; rows of a kv head from which on it is preferred. With most_keys (0: any
+     * number) a lane has a single quad of a key, if there are lanes enough: less to add up. */
     uint8_t quads_ahead, least_rows;
-    uint16_t scratch, scores;
+    uint16_t scratch, scores, most_keys;
 } attention_class;
 
 extern const attention_class attention_classes[];
@@ -40,6 +42,7 @@ typedef struct attention_plan {
     uint32_t lanes, lane_quads, keys; /* rows: lanes of a key, their quads; keys at a time */
     uint32_t chunk;                   /* keys of a workgroup; 0: all of them */
     uint64_t blocks, chunks;          /* workgroups = blocks * chunks */
+    uint32_t new_rows;                /* rows: of a step */
     bool joins;                       /* rows: several chunks, in the same dispatch */
 } attention_plan;
 

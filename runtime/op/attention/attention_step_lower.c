@@ -68,7 +68,8 @@ static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
                           j->new_v,       j->cosines,     j->sines};
     attention_set_rows(a, &d);
     SET_CONSTANTS(&d, {ATTENTION_STEP_ROTATED, (uint32_t)j->o->n_rot},
-                  {ATTENTION_STEP_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ});
+                  {ATTENTION_STEP_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ},
+                  {ATTENTION_STEP_NEW_ROWS, (uint32_t)a->a.queries});
     lower_groups(l, &d, a->plan.blocks * a->plan.chunks);
     TRY(lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands)));
 error:

@@ -113,11 +113,16 @@ static void splits(void **state)
 {
     (void)state;
     device_profile gpu = big_gpu(), cpu = software();
-    attention_shape few = of(32, 8, 1, 64, 128), many = of(32, 8, 1, 32768, 128);
-    attention_shape one_head = of(8, 1, 1, 32768, 128);
+    attention_shape few = of(32, 8, 1, 32, 128), many = of(32, 8, 1, 32768, 128);
+    attention_shape one_head = of(8, 1, 1, 32768, 128), cached = of(32, 8, 1, 608, 128);
     attention_shape chunked = of(8, 8, 64, 32768, 128), full = of(32, 32, 2048, 2048, 128);
     assert_int_equal(attention_select(&few, &gpu, VARIANT_NONE).chunk, 0);
     assert_true(attention_select(&many, &gpu, VARIANT_NONE).chunks >= 64);
+    attention_plan near = attention_select(&cached, &gpu, VARIANT_NONE);
+    attention_plan far = attention_select(&many, &gpu, VARIANT_NONE);
+    assert_int_equal(near.lane_quads, 1); /* the shorter sum */
+    assert_int_equal(far.lane_quads, 2);
+    assert_true(near.keys * (near.threads / near.lanes) == near.tile_keys); /* at a time */
     assert_true(attention_select(&many, &gpu, VARIANT_NONE).joins);
     assert_false(attention_select(&few, &gpu, VARIANT_NONE).joins);      /* nothing to join */
     assert_false(attention_select(&one_head, &gpu, VARIANT_NONE).joins); /* too much for one */
