@@ -24,8 +24,10 @@ run() {
     sed "s/^/$name: /" "$log" | tail -n 25
 }
 
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
 (($#)) || set -- $(find "$BUILD/fuzz" -maxdepth 1 -type f -executable | sort)
 export -f run
-printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -I{} bash -c 'run {}' | tee "$BUILD/fuzz/results"
+printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -I{} bash -c 'run {}' | tee "$results"
 awk '/: [0-9]+ passed, [0-9]+ failed$/ { p += $2; f += $4 } END { print p + 0 " passed, " f + 0 " failed"; exit f || !p }' \
-    "$BUILD/fuzz/results"
+    "$results"

@@ -1,22 +1,22 @@
 #!/bin/bash
-# Every test on the software drivers. Counts tests, prints failures, writes $BUILD/test/summary.
+# Every test on the software drivers; with the argument `sanitize` what runs under sanitizers, instead. Counts tests, prints
+# failures, writes $BUILD/test/summary.
+#
+# A stage is a name and its jobs, commands of their own: two of all stages' at a time, since most of a driver's work is compiling,
+# on one thread. What took longest the last time begins, so that it does not run on alone.
 set -u
-BUILD=${BUILD:-build}
-mkdir -p "$BUILD/test"
-export BUILD
-log=$BUILD/test/log counts=$BUILD/test/counts # of stages: passed, failed, seconds, name
-: >"$log"
-[[ ! -f $counts ]] || mv "$counts" "$counts.last"
-: >"$counts"
+export BUILD=${BUILD:-build}
+mkdir -p "$BUILD/test/jobs"
+export log=$BUILD/test/log counts=$BUILD/test/counts jobs=$BUILD/test/jobs/list seconds=$BUILD/test/jobs/seconds
+export lock=$BUILD/test/jobs/lock # one job at a time adds what it found
+: >"$log" && : >"$counts" && : >"$jobs" && touch "$seconds"
 started=$SECONDS
 
-# A stage: its name, then the command. Tests are counted by the last lines "N passed, N failed" or cmocka's own.
-stage() {
-    local name=$1 begin=$SECONDS out status p f s
-    shift
-    out=$("$@" 2>&1)
+# A job: its stage, then the command. Tests are counted by the last line "N passed, N failed" or cmocka's own.
+run() {
+    local stage=$1 command=$2 begin=$SECONDS out status p f s
+    out=$(bash -c "$command" 2>&1)
     status=$?
-    printf '==== %s\n%s\n' "$name" "$out" >>"$log"
     p=$(grep -oE '^[0-9]+ passed, [0-9]+ failed' <<<"$out" | tail -n 1)
     if [[ $p ]]; then
         f=$(awk '{ print $3 }' <<<"$p")
@@ -27,64 +27,80 @@ stage() {
     fi
     s=$(grep -oE '\[  SKIPPED \] [0-9]+ test' <<<"$out" | awk '{ n += $4 } END { print n + 0 }')
     ((status == 0 && p > 0)) || ((f > 0)) || f=1 # nothing run is no pass
-    echo "$p $f $((SECONDS - begin)) $name" >>"$counts"
-    printf '%-44s %5d passed %3d failed %4d s%s\n' "$name" "$p" "$f" $((SECONDS - begin)) "$( ((s)) && echo "  $s skipped")"
-    ((f == 0)) || tail -n 25 <<<"$out"
+    exec 9>"$lock"
+    flock 9
+    printf '==== %s: %s\n%s\n' "$stage" "$command" "$out" >>"$log"
+    printf '%s\t%s|%s\n' $((SECONDS - begin)) "$stage" "$command" >>"$seconds"
+    printf '%s\t%s\t%s\t%s\t%s\n' "$p" "$f" "$s" $((SECONDS - begin)) "$stage" >>"$counts"
+    ((f == 0)) || printf '%s: %s\n%s\n' "$stage" "$command" "$(tail -n 25 <<<"$out")"
+    awk -F '\t' -v stage="$stage" -v total="$(grep -c "^$stage|" "$jobs")" '
+        $5 == stage { n++; p += $1; f += $2; s += $3; t += $4 }
+        END { if (n == total) printf "%-40s %5d passed %3d failed %4d s%s\n", stage, p, f, t, s ? "  " s " skipped" : "" }' "$counts"
+}
+export -f run
+
+# Jobs from lines of commands.
+add() {
+    local stage=$1
+    sed "s/^/$stage|/" >>"$jobs"
 }
 
-# The cases by two processes at a time, a few ops each, those of most cases first: drivers compile pipelines, most of the time, on
-# one thread, and cases of one op share them.
-conform_by_ops() {
-    local -x out=$BUILD/test/ops
-    local status
-    rm -rf "$out" && mkdir -p "$out" || return 1
-    "$program" conform "$@" --list | cut -d ' ' -f 1 | sort | uniq -c | sort -k 1,1rn -k 2 | awk '{ print $2 }' | xargs -n 3 |
-        tr ' ' ',' | xargs -P 2 -I{} bash -c '"$0" conform --op "$@" --jobs 1 >"$out/$1" 2>&1' "$program" {} "$@"
-    status=$?
-    cat "$out"/*
-    cat "$out"/* | awk '/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3 } END { print p + 0 " passed, " f + 0 " failed" }'
-    return $status
+# The cases by a few ops each, those of most cases first; cases of one op share pipelines.
+add_cases() {
+    local stage=$1 environment=$2
+    shift 2
+    env $environment "$program" conform "$@" --list | cut -d ' ' -f 1 | sort | uniq -c | sort -k 1,1rn -k 2 | awk '{ print $2 }' |
+        xargs -n 3 | tr ' ' ',' | awk -v before="$environment $program conform" -v after="$* --jobs 1" '{ print before, "--op", $1, after }' |
+        add "$stage"
+}
+
+unit_tests() {
+    find test/unit -name 'test_*.c' | sort | sed 's|.*/||; s|\.c$||'
 }
 
 lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 [[ -n $lavapipe ]] && export VK_ICD_FILENAMES=$lavapipe
 program=$BUILD/test/rlxvk # the program that also looks for what it left behind
-export RLXVK_NO_TUNING=1 # kernels by table, whatever was measured on this machine
+export RLXVK_NO_TUNING=1  # kernels by table, whatever was measured on this machine
 
-# Two at a time: most of a driver's work is compiling, on one thread. What took longest the last time begins, so that it does
-# not run on alone.
-export -f stage
-export log counts
-units=(test/unit/*/test_*.c)
-units=("${units[@]##*/}")
-printf '%s\n' "${units[@]%.c}" |
-    awk -v last="$counts.last" 'BEGIN { while ((getline < last) > 0) seconds[$4] = $3 } { print seconds[$1] + 0, $1 }' |
-    sort -k 1,1rn -k 2 | cut -d ' ' -f 2 | xargs -P 2 -I{} bash -c 'stage "$1" "$BUILD/test/$1"' _ {}
-stage "conform" conform_by_ops
-stage "conform, golden vectors" conform_by_ops --golden test/golden
-stage "conform, gradients" conform_by_ops --gradients --sparse=2
-if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
-    VK_ICD_FILENAMES=$swiftshader stage "conform on SwiftShader" conform_by_ops --sparse=4
-    VK_ICD_FILENAMES=$swiftshader stage "golden vectors on SwiftShader" conform_by_ops --golden test/golden
-    VK_ICD_FILENAMES=$swiftshader stage "gradients on SwiftShader" conform_by_ops --gradients --sparse=3
-else
-    echo "SwiftShader: not to be had here (see $log); skipped"
-fi
-RLXVK_VALIDATION=1 stage "conform under validation" "$program" conform --sparse --jobs 1 &
-stage "conform, each kernel variant" conform_by_ops --each-variant --sparse=1000
-wait
-stage "sanitizers" test/sanitize.sh
-# Fuzzing is of one thread, beside what mostly is, too. `make fuzz` takes longer.
-fuzzing() {
-    RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10} stage "fuzzing under sanitizers" test/fuzz.sh
-    RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 stage "sequences under validation" test/fuzz.sh build/asan/fuzz/sequence
+add_test() {
+    add "rebuilding after a change" <<<"test/rebuild.sh"
+    add "following the lists of how to add things" <<<"test/extend.sh"
+    add "installed copies" <<<"test/installed.sh"
+    add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse --jobs 1"
+    add_cases "conform" ""
+    if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
+        add_cases "conform on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --sparse=4
+        add_cases "gradients on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --gradients --sparse=3
+        add_cases "golden vectors on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --golden test/golden
+    else
+        echo "SwiftShader: not to be had here (see $log); skipped"
+    fi
+    add_cases "conform, gradients" "" --gradients --sparse=2
+    add_cases "conform, each kernel variant" "" --each-variant --sparse=1000
+    add_cases "conform, golden vectors" "" --golden test/golden
+    unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"
 }
-BUILD=build/asan fuzzing &
-stage "rebuilding after a change" test/rebuild.sh
-stage "following the lists of how to add things" test/extend.sh
-stage "installed copies" test/installed.sh
-wait
 
+# The unit tests and a sparse conformance pass under ASan and UBSan, and fuzzing. What is left behind, and where leaks are looked
+# for, the programs decide themselves (test/support/balance.c). Tests of numbers alone, which take the same paths through the host's
+# code again and again, are left out.
+add_sanitize() {
+    local numbers='^test_(extremes|fft|large)$' fuzz="BUILD=build/asan test/fuzz.sh"
+    make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
+    export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
+    add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 1"
+    add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
+    find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
+    unit_tests | grep -vE "$numbers" | sed "s|^|build/asan/test/|" | add "unit tests under sanitizers"
+}
+
+"add_${1:-test}"
+awk -F '\t' 'FILENAME == ARGV[1] { took[$2] = $1; next } { printf "%d\t%s\n", ($1 in took) ? took[$1] : 1000, $1 }' "$seconds" "$jobs" |
+    sort -s -k 1,1rn | cut -f 2 | tr '\n' '\0' | xargs -0 -P 2 -I{} bash -c 'run "${1%%|*}" "${1#*|}"' _ {}
+
+latest=$(awk -F '\t' 'NF > 1 { took[$2] = $1 } END { for (job in took) printf "%s\t%s\n", took[job], job }' "$seconds")
+echo "$latest" >"$seconds"
 read -r passed failed < <(awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }' "$counts")
 echo "$passed passed, $failed failed" | tee "$BUILD/test/summary.tmp"
 mv "$BUILD/test/summary.tmp" "$BUILD/test/summary"
