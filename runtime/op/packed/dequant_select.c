@@ -20,6 +20,7 @@ enum { IF_CROWDS = CHOICE_OWN };
 /* clang-format off */
 static const dequant_class classes[] = {
     /* {name, settings}, form, least rows */
+    {{"matrix",   ON_HARDWARE}, DEQUANT_FORM_MATRIX,    8},
     {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33},
     {{"tiled",    ON_HARDWARE}, DEQUANT_FORM_TILED,    33},
     {{"vector",   ON_ALL},      DEQUANT_FORM_VECTOR,    1},
@@ -40,7 +41,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const dequant_shape *s = problem;
     uint64_t bytes = s->weights * sizeof(float);
     bool room = !s->elements && bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
-    return (choice_fit){.can = c->form != DEQUANT_FORM_UNPACKED || room,
+    return (choice_fit){.can = (c->form != DEQUANT_FORM_MATRIX || s->units) &&
+                               (c->form != DEQUANT_FORM_UNPACKED || room),
                         .suits = s->rows >= c->least_rows};
 }
 

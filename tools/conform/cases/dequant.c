@@ -246,6 +246,27 @@ static void generate_tiles(case_list *list, const quant_format *b)
     }
 }
 
+/* On matrix units, where the precision asks for them; otherwise these are as any others. Tiles on
+ * both sides of their sizes, units that do not fill a step, K split and not. */
+static void generate_units(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"tall",       "square",       "square_late",
+                                           "medium",     "rows_64",      "rows_32",
+                                           "rows_16",    "rows_16_wide", "rows_16_late",
+                                           "rows_16_two"};
+    static const int rows[] = {129, 200, 67, 65, 33, 31, 16, 9, 17, 1};
+    static const int elements[] = {256, 512, 768, 2304};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int across = elements[(i + b->type) % 4] / (int)b->block_elements;
+        across += b->block_elements == 32; /* half a step */
+        case_add(list,
+                 "dequant_matmul variant=dequant=matrix,matrix_packed=%s format=%s "
+                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+                 variants[i], b->name, rows[i], across * (int)b->block_elements,
+                 (int)(i % 3 ? 131 : 64), across * (int)b->block_bytes, b->name);
+    }
+}
+
 static void generate_errors(case_list *list)
 {
     static const char *const lines[] = {
@@ -278,6 +299,7 @@ static void generate(case_list *list)
     for (size_t i = 0; i < sizeof variant_formats / sizeof *variant_formats; i++) {
         generate_few_rows(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));
+        generate_units(list, quant_format_find(variant_formats[i]));
     }
     generate_errors(list);
 }
