@@ -81,6 +81,7 @@ static const dequant_vector_class vector_classes[] = {
     {{"staged_256",  ON_HARDWARE, IF_FILLS},             true,  false, 256, 64, 4, 1, 128},
     {{"staged_128",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 1,  64},
     {{"shared_512",  ON_HARDWARE, IF_FILLS},             true,  false, 512, 32, 2, 8, 256},
+    {{"shared_four", ON_HARDWARE, IF_FILLS},             true,  false, 512, 32, 4, 8, 256},
     {{"direct_four", ON_HARDWARE, 0},                    true,  false, 128, 32, 4, 8,   0},
     {{"direct_two",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 8,   0},
 };

@@ -5,7 +5,9 @@
  */
 #include "exec/state.h"
 #include "op/packed/quant_format.h"
+#include "plan/schedule.h"
 #include "support/harness.h"
+#include "support/profiles.h"
 #include <rlxvk_quant.h>
 
 #include <math.h>
@@ -141,6 +143,44 @@ static void test_units(void **state)
                 fail_msg("%s: weight %d of row %d is %a, and %a before the product", format->name,
                          i / COLUMNS, i % COLUMNS, (double)within[i], (double)before[i]);
     }
+}
+
+/* Expects these kernels and no other to make the product of `rows` rows of Q4_K on a GPU. */
+static void expect_kernels(int64_t rows, rlxvk_precision precision, const uint16_t *kernels,
+                           size_t count)
+{
+    device_profile gpu = ORDINARY_GPU;
+    schedule_options options = {.profile = &gpu, .precision = precision};
+    rlxvk_graph *g = NULL;
+    schedule s;
+    gpu.matrix_f16 = gpu.matrix_bf16 = (matrix_shape){16, 16, 16};
+    gpu.shared_memory_bytes = 49152;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows, 4096));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(4096, 2304));
+    rlxvk_graph_output(g, rlxvk_dequant_matmul(g, x, w, RLXVK_Q4_K));
+    expect_ok(schedule_create(g, &options, &s));
+    assert_int_equal(s.dispatches.count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(s.dispatches.items[i].kernel, kernels[i]);
+    schedule_destroy(&s);
+    rlxvk_graph_destroy(g);
+}
+
+/* f16 unpacks within the product, others before it; few rows are summed in parts. */
+static void test_kernels_of_units(void **state)
+{
+    const uint16_t many[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_MATRIX_F16};
+    const uint16_t few[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_MATRIX_F16, KERNEL_MATMUL_SUM};
+    const uint16_t other[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK,
+                              KERNEL_MATRIX_PRODUCT_BF16};
+    const uint16_t vector[] = {KERNEL_DEQUANT_MATVEC};
+    (void)state;
+    expect_kernels(512, RLXVK_PRECISION_F16, many, ARRAY_COUNT(many));
+    expect_kernels(16, RLXVK_PRECISION_F16, few, ARRAY_COUNT(few));
+    expect_kernels(512, RLXVK_PRECISION_BF16, other, ARRAY_COUNT(other));
+    expect_kernels(16, RLXVK_PRECISION_F32, vector, ARRAY_COUNT(vector));
+    expect_kernels(4, RLXVK_PRECISION_F16, vector, ARRAY_COUNT(vector));
 }
 
 /* ---- check_packed: blocks ---- */
@@ -358,10 +398,11 @@ static void test_many_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),      cmocka_unit_test(test_bad_blocks),
-        cmocka_unit_test(test_nibble_scale),  cmocka_unit_test(test_not_checked),
-        cmocka_unit_test(test_other_readers), cmocka_unit_test(test_bad_scales),
-        cmocka_unit_test(test_many_at_once),  cmocka_unit_test(test_units),
+        cmocka_unit_test(test_products),         cmocka_unit_test(test_bad_blocks),
+        cmocka_unit_test(test_nibble_scale),     cmocka_unit_test(test_not_checked),
+        cmocka_unit_test(test_other_readers),    cmocka_unit_test(test_bad_scales),
+        cmocka_unit_test(test_many_at_once),     cmocka_unit_test(test_units),
+        cmocka_unit_test(test_kernels_of_units),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

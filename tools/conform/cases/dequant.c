@@ -223,10 +223,11 @@ static void generate_few_rows(case_list *list, const quant_format *b)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int across = elements[i % 4] / (int)b->block_elements;
         case_add(list,
-                 "dequant_matmul variant=dequant_vector=shared_512 format=%s "
+                 "dequant_matmul variant=dequant_vector=%s format=%s "
                  "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
-                 b->name, rows[i], across * (int)b->block_elements, i % 2 ? 67 : 9,
-                 across * (int)b->block_bytes, b->name);
+                 i % 3 ? "shared_512" : "shared_four", b->name, rows[i],
+                 across * (int)b->block_elements, i % 2 ? 67 : 9, across * (int)b->block_bytes,
+                 b->name);
     }
 }
 
