@@ -35,8 +35,8 @@ unit_codes decode_q8_0(unit_words w)
     uvec4 a = w.codes, b = w.more;
     uvec4 after_a = uvec4(a.yzw, b.x), after_b = uvec4(b.yzw, w.rest.x);
     float d = half_value(upper ? a.x >> 16 : a.x & 0xffff);
-    return unit_codes(upper ? after_a : a >> 16 | after_a << 16,
-                      upper ? after_b : b >> 16 | after_b << 16, vec2(d), vec2(0));
+    return unit_codes(mix(a >> 16 | after_a << 16, after_a, bvec4(upper)),
+                      mix(b >> 16 | after_b << 16, after_b, bvec4(upper)), vec2(d), vec2(0));
 }
 
 /* d, dmin; 12 bytes of 6-bit scales and mins: those of the groups of 32 that unit u lies in. */
@@ -44,14 +44,11 @@ void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
 {
     uint pair = u >> 1;
     uvec3 v = head.yzw >> (pair & 1) * 16;
-    uint scales = v.x & 0x3f3f, mins = v.y & 0x3f3f;
-    if (pair >= 2) {
-        scales = v.z & 0x0f0f | v.x >> 2 & 0x3030;
-        mins = v.z >> 4 & 0x0f0f | v.y >> 2 & 0x3030;
-    }
+    uvec2 codes = mix(v.xy & 0x3f3f, uvec2(v.z, v.z >> 4) & 0x0f0f | v.xy >> 2 & 0x3030,
+                      bvec2(pair >= 2));
     vec2 d = half_values(head.x);
-    scale = d.x * byte_values(scales, 0).xy;
-    bias = -d.y * byte_values(mins, 0).xy;
+    scale = d.x * byte_values(codes.x, 0).xy;
+    bias = -d.y * byte_values(codes.y, 0).xy;
 }
 
 unit_words load_k_unit(uint block, uint u)
@@ -97,10 +94,8 @@ unit_codes decode_q6_k(unit_words w, uint u)
 {
     bool upper = (w.rest.y & 2) != 0;
     uvec4 low = w.codes, high = w.more;
-    if (upper) {
-        low = low >> 16 | uvec4(low.yzw, w.head.x) << 16;
-        high = high >> 16 | uvec4(high.yzw, w.head.y) << 16;
-    }
+    low = mix(low, low >> 16 | uvec4(low.yzw, w.head.x) << 16, bvec4(upper));
+    high = mix(high, high >> 16 | uvec4(high.yzw, w.head.y) << 16, bvec4(upper));
     high >>= 2 * (u >> 1 & 1);
     uint shift = (w.rest.y + u & 3) * 8;
     vec2 scale = half_value(upper ? w.rest.x >> 16 : w.rest.x & 0xffff) *

@@ -17,7 +17,7 @@ typedef enum dequant_form {
 typedef struct dequant_class {
     choice_row row;
     uint8_t form; /* enum dequant_form */
-    uint32_t least_rows;
+    uint32_t least_rows, most_rows;
 } dequant_class;
 
 typedef struct dequant_shape {

@@ -97,9 +97,10 @@ static void fill_rows(uint32_t type, uint8_t *bytes)
 }
 
 /* y = w^T, each weight as the half that `way` makes of it: x is the identity. */
-static void weights_by(const char *way, uint32_t type, const uint8_t *bytes, float *y)
+static void weights_by(const char *way, const char *tiles, uint32_t type, const uint8_t *bytes,
+                       float *y)
 {
-    const rlxvk_variant variants[] = {{"dequant", way}, {"matrix_packed", "rows_16"}};
+    const rlxvk_variant variants[] = {{"dequant", way}, {"matrix_packed", tiles}};
     const rlxvk_compile_options options = {.precision = RLXVK_PRECISION_F16,
                                            .variants = variants,
                                            .variant_count = 2};
@@ -136,8 +137,8 @@ static void test_units(void **state)
         if (!format || !format->weight || format->block_elements == 1)
             continue;
         fill_rows(type, bytes);
-        weights_by("unpacked", type, bytes, before);
-        weights_by("matrix", type, bytes, within);
+        weights_by("unpacked", "rows_16", type, bytes, before);
+        weights_by("matrix", type % 2 ? "rows_16" : "rows_16_met", type, bytes, within);
         for (int i = 0; i < COLUMNS * DEPTH; i++)
             if (!(before[i] == within[i]))
                 fail_msg("%s: weight %d of row %d is %a, and %a before the product", format->name,
@@ -167,16 +168,17 @@ static void expect_kernels(int64_t rows, rlxvk_precision precision, const uint16
     rlxvk_graph_destroy(g);
 }
 
-/* f16 unpacks within the product, others before it; few rows are summed in parts. */
+/* Few rows are unpacked within the product in f16, and summed in parts; many before it. */
 static void test_kernels_of_units(void **state)
 {
-    const uint16_t many[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_MATRIX_F16};
+    const uint16_t many[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK, KERNEL_MATRIX_PRODUCT_F16};
     const uint16_t few[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_MATRIX_F16, KERNEL_MATMUL_SUM};
     const uint16_t other[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK,
                               KERNEL_MATRIX_PRODUCT_BF16};
     const uint16_t vector[] = {KERNEL_DEQUANT_MATVEC};
     (void)state;
     expect_kernels(512, RLXVK_PRECISION_F16, many, ARRAY_COUNT(many));
+    expect_kernels(32, RLXVK_PRECISION_F16, few, ARRAY_COUNT(few));
     expect_kernels(16, RLXVK_PRECISION_F16, few, ARRAY_COUNT(few));
     expect_kernels(512, RLXVK_PRECISION_BF16, other, ARRAY_COUNT(other));
     expect_kernels(16, RLXVK_PRECISION_F32, vector, ARRAY_COUNT(vector));
