@@ -75,6 +75,7 @@ static void test_products(void **state)
 
 /* ---- On matrix units ---- */
 
+#define PATIENCE 600000000000       /* ns: software drivers compile at the first run */
 enum { COLUMNS = 37, DEPTH = 256 }; /* columns of y: neither a tile's nor even */
 
 /* Rows of many magnitudes; of a format that has no encoder any bytes whose halves are finite. */
@@ -103,7 +104,8 @@ static void weights_by(const char *way, const char *tiles, uint32_t type, const 
     const rlxvk_variant variants[] = {{"dequant", way}, {"matrix_packed", tiles}};
     const rlxvk_compile_options options = {.precision = RLXVK_PRECISION_F16,
                                            .variants = variants,
-                                           .variant_count = 2};
+                                           .variant_count = 2,
+                                           .timeout_ns = PATIENCE};
     rlxvk_graph *g = NULL;
     rlxvk_executable *e = NULL;
     int64_t size = (int64_t)quant_row_bytes(type, DEPTH) * COLUMNS;
