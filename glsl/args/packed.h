@@ -35,6 +35,14 @@ struct dequant_gather_args {
     u32 w_offset, index_offset, y_offset;
 };
 
+/* a is packed: k_octets uvec4 a row. With `splits`, each sums slice_octets of them into m * n
+ * partial sums of its own. */
+struct dequant_matrix_args {
+    u32 m, n, units, row_bytes, last_word;
+    u32 w_offset, y_offset;
+    u32 k_octets, slice_octets, splits;
+};
+
 /* ---- weights addressed by element: side-scale schemes, plain rows ---- */
 
 #define DEQUANT_INT8        0

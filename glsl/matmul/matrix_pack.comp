@@ -3,7 +3,8 @@
  * Packs an operand for the matrix units: rows of K as 16-bit floats, eight to a uvec4, from f32
  * words or packed halves. K is padded with zeros to round_k; rows beyond the operand are left as
  * they are, since they only reach results that nobody writes. TO MATRIX_SPLIT makes two planes of
- * the values times 2^-exponent[row]: the f16 nearest, and the f16 nearest to what is left.
+ * the values times 2^-exponent[row]: the f16 nearest, and the f16 nearest to what is left. With a
+ * DISTANCE, K is in the order of the units of a packed format.
  *
  * Where the operand lies with its rows as neighbours (TRANSPOSED), a workgroup turns a tile of 32
  * rows x 64 elements in shared memory; else an invocation makes one uvec4 of eight neighbours.
@@ -18,6 +19,8 @@ layout(constant_id = 1) const uint STORAGE = MATMUL_WORDS;
 layout(constant_id = 2) const uint TO = MATRIX_F16;
 layout(constant_id = 3) const bool TRANSPOSED = false;
 layout(constant_id = 4) const bool QUADS = false; /* x can be read in fours */
+layout(constant_id = 5) const uint DISTANCE = 16; /* unless TRANSPOSED; see packed/units.glsl */
+#include "packed/units.glsl"
 
 layout(push_constant) uniform block { matrix_pack_args args; };
 layout(set = 0, binding = 0) readonly buffer x_view { uint x_words[]; };
@@ -92,6 +95,14 @@ void write(uint matrix, uint row, uint octet, float v[8])
     }
 }
 
+/* The element that an octet starts with: units one after the other, each run by run. With DISTANCE
+ * 16 that is the order of the elements. */
+uint element_of(uint octet)
+{
+    uint unit = octet / (UNIT_ELEMENTS / 8), run = octet / (RUN_ELEMENTS / 8) % 2;
+    return unit_position(unit) + run * DISTANCE + octet % (RUN_ELEMENTS / 8) * 8;
+}
+
 void pack_neighbours()
 {
     uint index = global_index(), octets = args.round_k / 8;
@@ -99,7 +110,7 @@ void pack_neighbours()
     uint matrix = index / octets / args.rows;
     if (matrix >= args.matrices)
         return;
-    uint base = args.x_offset + matrix * args.matrix_step + row * args.k, k = octet * 8;
+    uint base = args.x_offset + matrix * args.matrix_step + row * args.k, k = element_of(octet);
     float v[8];
     if (QUADS && k + 8 <= args.k) {
         vec4 low = read4(base + k), high = read4(base + k + 4);

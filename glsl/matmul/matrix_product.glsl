@@ -11,10 +11,7 @@
  *
  * PLANES 2 is split mode: an operand is high + low, both f16, of values scaled by a power of two
  * for each row of a and of b; y = (high high + high low + low high) scaled back. What is dropped is
- * below 2^-22 of the product.
- *
- * Sums leave through a patch of tile_a for each subgroup, since only there it is known which
- * element is which. Grid: tiles, then batch, folded.
+ * below 2^-22 of the product. Grid: tiles, then batch, folded.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,14 +19,6 @@
 #include "lib/common.glsl"
 #include "args/matmul.h"
 
-layout(constant_id = 1) const uint TILE_M = 128;
-layout(constant_id = 2) const uint TILE_N = 128;
-layout(constant_id = 3) const uint TILE_K = 32;
-layout(constant_id = 4) const uint PART_M = 64;
-layout(constant_id = 5) const uint PART_N = 64;
-layout(constant_id = 6) const uint UNIT_M = 16; /* one product of the matrix units */
-layout(constant_id = 7) const uint UNIT_N = 16;
-layout(constant_id = 8) const uint UNIT_K = 16;
 layout(constant_id = 9) const uint PLANES = 1;
 layout(constant_id = 10) const uint STAGES = 1;
 layout(constant_id = 11) const uint BIAS = MATMUL_NO_BIAS;
@@ -43,21 +32,10 @@ layout(set = 0, binding = 3) readonly buffer b_scale_view { int b_scale[]; };
 layout(set = 0, binding = 4) readonly buffer bias_view { float bias[]; };
 layout(set = 0, binding = 5) writeonly buffer y_view { float y[]; };
 
-const uint THREADS = gl_WorkGroupSize.x;
-const uint OCTETS = TILE_K / 8, PITCH = OCTETS + 1;
-const uint CARRY_A = TILE_M * OCTETS / THREADS, CARRY_B = TILE_N * OCTETS / THREADS;
-const uint STAGE_A = TILE_M * PITCH, STAGE_B = TILE_N * PITCH;
-const uint PARTS_N = TILE_N / PART_N;
-const uint SUMS_M = PART_M / UNIT_M, SUMS_N = PART_N / UNIT_N;
+#define MATRIX_CONSTANT 1
+#include "matmul/matrix_tiles.glsl"
+const uint CARRY_B = TILE_N * OCTETS / THREADS;
 
-shared uvec4 tile_a[STAGES * PLANES * STAGE_A];
-shared uvec4 tile_b[STAGES * PLANES * STAGE_B];
-
-#define OPERAND_A coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
-#define OPERAND_B coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
-#define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
-
-SUM sums[SUMS_M * SUMS_N];
 uvec4 next_a[PLANES * CARRY_A], next_b[PLANES * CARRY_B];
 
 void fetch(uvec2 base, uint octet0)
@@ -89,30 +67,6 @@ void store(uint stage)
             uint slot = i * THREADS + gl_LocalInvocationID.x;
             tile_b[at * STAGE_B + slot / OCTETS * PITCH + slot % OCTETS] =
                 next_b[plane * CARRY_B + i];
-        }
-    }
-}
-
-#define LOAD_A(to, plane, i, k)                                                                    \
-    coopMatLoad(to, tile_a, (plane) * STAGE_A + (part.x + (i) * UNIT_M) * PITCH + (k) * UNIT_K / 8,\
-                PITCH, gl_CooperativeMatrixLayoutRowMajor)
-#define LOAD_B(to, plane, j, k)                                                                    \
-    coopMatLoad(to, tile_b, (plane) * STAGE_B + (part.y + (j) * UNIT_N) * PITCH + (k) * UNIT_K / 8,\
-                PITCH, gl_CooperativeMatrixLayoutColumnMajor)
-
-/* Nothing but loops of constant length here and below: a branch among them, or an array of matrices
- * as a parameter, and they leave the registers (six times slower on an H200). */
-void multiply(uint plane, uvec2 part)
-{
-    [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
-        OPERAND_A left[SUMS_M];
-        [[unroll]] for (uint i = 0; i < SUMS_M; i++)
-            LOAD_A(left[i], plane, i, k);
-        [[unroll]] for (uint j = 0; j < SUMS_N; j++) {
-            OPERAND_B right;
-            LOAD_B(right, plane, j, k);
-            [[unroll]] for (uint i = 0; i < SUMS_M; i++)
-                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sums[i * SUMS_N + j]);
         }
     }
 }
@@ -206,18 +160,7 @@ void main()
             stage ^= 1;
     }
 
-    /* The loop over the sums must be unrolled for them to stay in registers: no loop but this one
-     * inside it. */
-    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
-    barrier();
-    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++) {
-        coopMatStore(sums[i], tile_a, patch_start, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);
-        subgroupBarrier();
-        uvec2 at = tile + part + uvec2(i / SUMS_N * UNIT_M, i % SUMS_N * UNIT_N);
-        [[dont_unroll]] for (uint e = gl_SubgroupInvocationID; e < UNIT_M * UNIT_N;
-                             e += gl_SubgroupSize)
-            write(uintBitsToFloat(tile_a[patch_start + e / 4][e % 4]), batch, matrix,
-                  at.x + e / UNIT_N, at.y + e % UNIT_N);
-        subgroupBarrier();
-    }
+#define MATRIX_PATCHES                     tile_a
+#define MATRIX_WRITE(value, row, column) write(value, batch, matrix, row, column)
+#include "matmul/matrix_leave.glsl"
 }

@@ -31,9 +31,6 @@
 #define DEQUANT_GRID_BINDING 3
 #endif
 
-#define UNIT_ELEMENTS 32
-#define RUN_ELEMENTS  16
-
 #include "packed/format.glsl"
 
 layout(constant_id = 1) const uint FORMAT = Q8_0;
@@ -45,6 +42,7 @@ layout(constant_id = 6) const bool AFFINE = false; /* bias is not always 0 */
 
 #include "args/packed.h"
 #include "packed/packed.glsl"
+#include "packed/units.glsl"
 
 struct unit_codes {
     uvec4 first, second;
@@ -101,14 +99,4 @@ unit_words load_row_unit(uint row, uint index)
 unit_codes decode_row_words(unit_words w, uint index)
 {
     return decode_words(w, index % max(BLOCK_UNITS, 1));
-}
-
-/*
- * First element of the unit's first run; the second run starts DISTANCE later. DISTANCE is a
- * multiple of 16.
- */
-uint unit_position(uint index)
-{
-    uint runs = DISTANCE / RUN_ELEMENTS;
-    return index / runs * (2 * DISTANCE) + index % runs * RUN_ELEMENTS;
 }

@@ -30,6 +30,7 @@ typedef struct device_profile {
     bool subgroup_shuffle;                /* in compute, with whole subgroups of subgroup_size */
     uint32_t max_shuffle_invocations;     /* of a workgroup, with such subgroups */
     bool half_subnormals;                 /* unpackHalf2x16 keeps them */
+    bool half_rounding;                   /* f32 to f16 is to nearest even, to subnormals too */
     bool byte_products;       /* sums of the products of four packed bytes (integer dot product) */
     bool quick_byte_products; /* by an instruction of their own */
     bool portable;            /* a translated or software driver: prefer plain kernels */

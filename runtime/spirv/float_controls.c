@@ -1,15 +1,15 @@
 /*
- * Asks the driver to keep signed zeros, infinities and NaN, to round f32 to nearest even, and to
- * keep subnormal f16 (unpackHalf2x16), where it offers that. The request is part of a module (a
- * capability and an execution mode each), and not every device takes it, so it is inserted when a
- * module is created rather than when it is compiled.
+ * Asks the driver to keep signed zeros, infinities and NaN, to round f32 and f16 to nearest even,
+ * and to keep subnormal f16 (unpackHalf2x16), where it offers that. The request is part of a module
+ * (a capability and an execution mode each), and not every device takes it, so it is inserted when
+ * a module is created rather than when it is compiled.
  */
 #include "kernel/words.h"
 #include "spirv/spirv.h"
 
 #include <string.h>
 
-enum { MOST_REQUESTS = 3 };
+enum { MOST_REQUESTS = 4 };
 
 typedef struct float_request {
     uint32_t capability, mode, width;
@@ -24,6 +24,9 @@ static uint32_t requests_of(spirv_float_controls c, float_request requests[MOST_
     if (c.round_to_even)
         requests[count++] =
             (float_request){SpvCapabilityRoundingModeRTE, SpvExecutionModeRoundingModeRTE, 32};
+    if (c.round_halves_to_even)
+        requests[count++] =
+            (float_request){SpvCapabilityRoundingModeRTE, SpvExecutionModeRoundingModeRTE, 16};
     if (c.preserve_subnormals)
         requests[count++] =
             (float_request){SpvCapabilityDenormPreserve, SpvExecutionModeDenormPreserve, 16};

@@ -7,9 +7,10 @@
 
 /* What a device offers that its driver is asked for. */
 typedef struct spirv_float_controls {
-    bool preserve_special;    /* signed zeros, infinities and NaN of f32 */
-    bool round_to_even;       /* f32 */
-    bool preserve_subnormals; /* f16: unpackHalf2x16 */
+    bool preserve_special;     /* signed zeros, infinities and NaN of f32 */
+    bool round_to_even;        /* f32 */
+    bool round_halves_to_even; /* f32 to f16 */
+    bool preserve_subnormals;  /* f16: unpackHalf2x16 */
 } spirv_float_controls;
 
 /* float_controls.c: the kernel's words with these float controls asked for. */

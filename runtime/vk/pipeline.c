@@ -123,6 +123,7 @@ static uint32_t *words_of(const device *d, const pipeline_request *key, uint32_t
     spirv_float_controls controls = {
         .preserve_special = offered->shaderSignedZeroInfNanPreserveFloat32,
         .round_to_even = offered->shaderRoundingModeRTEFloat32,
+        .round_halves_to_even = d->choice.profile.half_rounding,
         .preserve_subnormals = d->choice.profile.half_subnormals,
     };
     uint32_t *words = spirv_request(kernel_find(key->kernel), controls, out_count);

@@ -291,6 +291,9 @@ static void fill_profile(const device_snapshot *s, const rlxvk_context_options *
     p->half_subnormals =
         s->float_controls.shaderDenormPreserveFloat16 &&
         s->float_controls.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    p->half_rounding =
+        p->half_subnormals && s->float_controls.shaderRoundingModeRTEFloat16 &&
+        s->float_controls.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
     p->byte_products = s->integer_dot;
     p->quick_byte_products = s->integer_dot && s->integer_dot_accelerated;
     choose_matrix_units(s, p);

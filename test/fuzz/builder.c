@@ -38,7 +38,7 @@ static device_profile any_profile(uint32_t bits)
         p.max_group_count[i] = p.kind == RLXVK_DEVICE_INTEGRATED ? 64 : 65535;
     if (p.kind == RLXVK_DEVICE_DISCRETE) {
         p.matrix_f16 = p.matrix_bf16 = (matrix_shape){16, 16, 16};
-        p.subgroup_shuffle = p.half_subnormals = p.byte_products = true;
+        p.subgroup_shuffle = p.half_subnormals = p.half_rounding = p.byte_products = true;
         p.quick_byte_products = bits & 16;
         p.max_shuffle_invocations = 1024;
     }

@@ -55,7 +55,7 @@ static void check_kernel(fuzz_input *in)
     uint32_t constants[KERNEL_MAX_CONSTANTS], bits, count, left;
     const kernel_info *kernel = any_kernel(in);
     spirv_float_controls controls = {.preserve_subnormals = fuzz_bool(in)};
-    controls.round_to_even = fuzz_bool(in);
+    controls.round_to_even = controls.round_halves_to_even = fuzz_bool(in);
     bits = fuzz_byte(in);
     uint32_t given = bits % (KERNEL_MAX_CONSTANTS + 1);
     for (uint32_t i = 0; i < given; i++)

@@ -10,6 +10,12 @@
         "dequant_matmul q8_0 " #M "x" #N "x" #K,                                                   \
             "dequant_matmul format=q8_0 in=x:f32:" #M "x" #K ";w:u8:" #N "x" #Q8 ":quant:q8_0"     \
     }
+#define IN_F16(LABEL, FORMAT, M, N, K, BYTES)                                                      \
+    {                                                                                              \
+        "dequant " LABEL " " #M "x" #N "x" #K " in f16",                                           \
+            "dequant_matmul precision=f16 format=" FORMAT " in=x:f32:" #M "x" #K ";w:u8:" #N       \
+            "x" #BYTES ":quant:" FORMAT                                                            \
+    }
 #define SQUARE(N)                                                                                  \
     {                                                                                              \
         "matmul f32 " #N, "matmul in=a:f32:" #N "x" #N ";b:f32:" #N "x" #N                         \
@@ -92,10 +98,16 @@ const bench_case bench_gpu_cases[] = {
     {"matmul f16 8192, f32 operands", "matmul precision=f16 in=a:f32:8192x8192;b:f32:8192x8192"},
     {"matmul bf16 4096", "matmul precision=bf16 in=a:bf16:4096x4096;b:bf16:4096x4096"},
     {"matmul split 4096", "matmul precision=split in=a:f32:4096x4096;b:f32:4096x4096"},
-    {"dequant q4_K 512x4096x14336 in f16",
-     "dequant_matmul precision=f16 format=q4_k in=x:f32:512x14336;w:u8:4096x8064:quant:q4_k"},
-    {"dequant q8_0 512x4096x14336 in f16",
-     "dequant_matmul precision=f16 format=q8_0 in=x:f32:512x14336;w:u8:4096x15232:quant:q8_0"},
+    IN_F16("q4_K", "q4_k", 512, 4096, 14336, 8064),
+    IN_F16("q8_0", "q8_0", 512, 4096, 14336, 15232),
+    IN_F16("q4_K", "q4_k", 512, 4096, 4096, 2304),
+    IN_F16("q4_K", "q4_k", 512, 28672, 4096, 2304),
+    IN_F16("q6_K", "q6_k", 512, 4096, 14336, 11760),
+    IN_F16("q4_K", "q4_k", 16, 4096, 4096, 2304),
+    IN_F16("q4_K", "q4_k", 16, 4096, 14336, 8064),
+    IN_F16("q4_K", "q4_k", 16, 28672, 4096, 2304),
+    IN_F16("q6_K", "q6_k", 16, 4096, 14336, 11760),
+    IN_F16("q4_K", "q4_k", 32, 4096, 14336, 8064),
     {"matvec f32 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f32:4096x14336"},
     {"matvec f16 4096x14336", "matmul transpose_b=1 in=a:f32:1x14336;b:f16:4096x14336"},
     {"matvec f32 128256x4096", "matmul transpose_b=1 in=a:f32:1x4096;b:f32:128256x4096"},
@@ -104,6 +116,7 @@ const bench_case bench_gpu_cases[] = {
     QUANT_CASES(1, 14336, 4096, 4352, 2304, 3360),
     QUANT_CASES(1, 128256, 4096, 4352, 2304, 3360),
     QUANT_CASES(4, 4096, 14336, 15232, 8064, 11760),
+    QUANT_CASES(16, 4096, 14336, 15232, 8064, 11760),
     QUANT_CASES(512, 4096, 14336, 15232, 8064, 11760),
     ATTENTION("causal 1x32x2048x128", "causal", 32, 32, 2048, 2048, 128),
     {"attention f16 causal 1x32x2048x128",

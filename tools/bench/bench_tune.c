@@ -170,12 +170,17 @@ static void tune_product(tuner *t, const product_shape *s, rlxvk_precision preci
     }
 }
 
+static bool has_precision(const tuner *t, int precision)
+{
+    return t->status == RLXVK_OK &&
+           (t->family->precisions ? t->family->precisions : 1) >> precision & 1;
+}
+
 static void tune_products(tuner *t, bool cpu)
 {
     size_t count = cpu ? ARRAY_COUNT(cpu_products) : ARRAY_COUNT(gpu_products);
-    unsigned precisions = t->family->precisions ? t->family->precisions : 1;
     for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++)
-        for (size_t i = 0; i < count && (precisions >> p & 1) && t->status == RLXVK_OK; i++)
+        for (size_t i = 0; i < count && has_precision(t, p); i++)
             tune_product(t, cpu ? &cpu_products[i] : &gpu_products[i], (rlxvk_precision)p);
 }
 
@@ -191,19 +196,24 @@ static void tune_convs(tuner *t, bool cpu)
     }
 }
 
-static void tune_packed(tuner *t, bool cpu)
+static void tune_format(tuner *t, size_t f, bool cpu, rlxvk_precision precision)
 {
     size_t count = cpu ? ARRAY_COUNT(cpu_rows) : ARRAY_COUNT(gpu_rows);
-    for (size_t f = 0; f < ARRAY_COUNT(packed_formats); f++)
-        for (size_t i = 0; i < count; i++) {
-            char line[LINE];
-            const char *name = packed_formats[f].format;
-            unsigned rows = cpu ? cpu_rows[i] : gpu_rows[i], columns = cpu ? 512 : 4096;
-            snprintf(line, sizeof line,
-                     "dequant_matmul format=%s in=x:f32:%ux4096;w:u8:%ux%u:quant:%s", name, rows,
-                     columns, packed_formats[f].row_bytes, name);
-            tune_line(t, line, RLXVK_PRECISION_F32);
-        }
+    for (size_t i = 0; i < count; i++) {
+        char line[LINE];
+        const char *name = packed_formats[f].format;
+        unsigned rows = cpu ? cpu_rows[i] : gpu_rows[i], columns = cpu ? 512 : 4096;
+        snprintf(line, sizeof line, "dequant_matmul format=%s in=x:f32:%ux4096;w:u8:%ux%u:quant:%s",
+                 name, rows, columns, packed_formats[f].row_bytes, name);
+        tune_line(t, line, precision);
+    }
+}
+
+static void tune_packed(tuner *t, bool cpu)
+{
+    for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++)
+        for (size_t f = 0; f < ARRAY_COUNT(packed_formats) && has_precision(t, p); f++)
+            tune_format(t, f, cpu, (rlxvk_precision)p);
 }
 
 /* ---- All ---- */
@@ -214,6 +224,7 @@ static const struct {
 } grids[] = {{CHOICE_matmul, tune_products},
              {CHOICE_matrix, tune_products},
              {CHOICE_conv, tune_convs},
+             {CHOICE_matrix_packed, tune_packed},
              {CHOICE_dequant, tune_packed}};
 
 /* What the file says of other families. */

@@ -312,10 +312,8 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
     return lower_emit(l, &d, &args, size, operands, kernel_table[d.kernel].binding_count);
 }
 
-/* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
- * other. */
-static rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r,
-                                    operand partial, uint64_t splits)
+rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits)
 {
     const matmul_shape *s = &r->problem.shape;
     uint64_t count = s->batch * s->m * s->n;

@@ -64,6 +64,10 @@ static inline uint32_t matmul_storage_code(const lowering *l, const operand *o)
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
 rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
+/* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
+ * other. */
+rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,
+                             uint64_t splits);
 /* Whether matmul_emit_projection can do the shape on a device. */
 bool matmul_projects(const matmul_shape *s, const device_profile *profile);
 /* The product with the parts of a projection, in one dispatch. */

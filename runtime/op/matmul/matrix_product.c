@@ -19,6 +19,7 @@
 #define SCALE_GROUP 128
 #define TURNED_ROWS 32 /* of matrix_pack's tile, and of matrix_scale's workgroup */
 #define TURNED_K    64
+#define IN_ORDER    16 /* a distance that leaves K as it is */
 #define LEAST_SIDE  16 /* rows and columns below which it is a matrix-vector product */
 
 bool matrix_wanted(const lowering *l, const matmul_shape *shape)
@@ -35,6 +36,7 @@ typedef struct side {
     bool is_packed;           /* has been, by what decoded it */
     bool turned;              /* its rows are neighbours in memory */
     uint32_t storage;         /* MATMUL_WORDS, ... */
+    uint32_t distance;        /* of matrix_pack: the order of K */
     operand packed, exponent; /* temporaries */
     uint64_t round_rows, round_k;
 } side;
@@ -55,7 +57,8 @@ static side make_side(const lowering *l, const matmul_request *r, bool is_b, con
     side s = {.source = is_b ? r->b : r->a,
               .rows = is_b ? shape->n : shape->m,
               .k = shape->k,
-              .turned = is_b ? !shape->transpose_b : shape->transpose_a};
+              .turned = is_b ? !shape->transpose_b : shape->transpose_a,
+              .distance = IN_ORDER};
     s.storage = is_b && r->unpack_b ? MATMUL_WORDS : matmul_storage_code(l, &s.source);
     s.round_rows = round_up(s.rows, is_b ? c->tile_n : c->tile_m);
     s.round_k = round_up(s.k, c->tile_k);
@@ -113,7 +116,7 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
     uint64_t tiles = divide_up(s->rows, TURNED_ROWS) * divide_up(s->round_k, TURNED_K);
     SET_CONSTANTS(&d, {LOCAL_SIZE, PACK_GROUP}, {MATRIX_PACK_STORAGE, s->storage},
                   {MATRIX_PACK_TO, targets[l->precision]}, {MATRIX_PACK_TRANSPOSED, s->turned},
-                  {MATRIX_PACK_QUADS, quads});
+                  {MATRIX_PACK_QUADS, quads}, {MATRIX_PACK_DISTANCE, s->distance});
     lower_groups(l, &d,
                  s->matrices * (s->turned ? tiles : 0) +
                      (s->turned ? 0
@@ -121,6 +124,16 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     s->packed.access = ACCESS_READ;
 error:
+    return status;
+}
+
+rlxvk_status matrix_pack_emit(lowering *l, uint32_t id, const matmul_request *r,
+                              const matrix_class *c, uint32_t distance, operand *out)
+{
+    side a = make_side(l, r, false, c);
+    a.distance = distance;
+    rlxvk_status status = emit_pack(l, id, &a);
+    *out = a.packed;
     return status;
 }
 

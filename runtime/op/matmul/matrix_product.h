@@ -16,5 +16,9 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape);
  * caller is to make r->y. */
 rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request *r,
                                  operand *out_sums);
+/* Packs r->a alone to 16-bit floats for the tiles of c; its K in the order of the units of a packed
+ * format whose runs lie `distance` apart. */
+rlxvk_status matrix_pack_emit(lowering *l, uint32_t id, const matmul_request *r,
+                              const matrix_class *c, uint32_t distance, operand *out);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The tiles of the matrix-unit product. Every row asks that its parts are whole units, that its
+ * The tiles of the matrix-unit products. Every row asks that its parts are whole units, that its
  * threads carry whole octets, and that both fit the device; the smaller rows are for small results
- * and for software drivers, whose units and subgroups are smaller.
+ * and for software drivers, whose units and subgroups are smaller. Of packed weights the threads
+ * carry whole units, and the fewer rows of tiles there are, the fewer times each is unpacked.
  */
 #include "op/matmul/matrix_select.h"
 
@@ -21,7 +22,20 @@ const matrix_class matrix_classes[] = {
     {{"two_stages", ON_ALL, IF_CROWDS},  64,  64, 32, 32, 32, 2, 17,  17},
     {{"small",      ON_ALL, 0},          32,  32, 64, 16, 16, 1,  0,   0},
 };
+static const matrix_class packed_classes[] = {
+    /* and: alone, splits */
+    {{"tall",         ON_ALL, IF_EVEN},  192, 128, 64, 48, 64, 1, 65, 65, false, false},
+    {{"square",       ON_ALL, IF_FILLS}, 128, 128, 64, 64, 32, 1, 65, 65, false, false},
+    {{"rows_64",      ON_ALL, 0},         64,  64, 64, 32, 32, 1, 33,  0, false, true},
+    {{"rows_32",      ON_ALL, 0},         32,  64, 64, 32, 16, 1, 17,  0, true,  true},
+    {{"rows_16",      ON_ALL, 0},         16,  64, 64, 16, 16, 1,  0,  0, true,  true},
+    {{"rows_16_wide", ON_ALL, 0},         16, 128, 64, 16, 32, 1,  0,  0, true,  true},
+    {{"rows_16_met",  ON_ALL, 0},         16,  64, 64, 16, 16, 1,  0,  0, false, true},
+};
 /* clang-format on */
+
+#define GROUPS_A_UNIT 4 /* at most, that splits of K make for each compute unit */
+#define LEAST_STEPS   4 /* of a split */
 
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile)
 {
@@ -47,13 +61,14 @@ typedef struct matrix_problem {
     uint32_t planes;
 } matrix_problem;
 
-/* Whether parts are whole units, and threads carry whole octets. The sums leave through tile a, a
- * unit for each part. */
-static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t threads,
-                    uint32_t subgroup_size)
+/* Whether parts are whole units, and threads carry whole octets. The sums leave through a tile of
+ * so many rows, a unit for each part. */
+static bool divides(const matrix_class *c, const matrix_shape *unit, uint32_t tile,
+                    const device_profile *profile)
 {
-    return threads / subgroup_size * unit->m * unit->n <= c->tile_m * (c->tile_k / 2u + 4) &&
-           c->part_m % unit->m == 0 && c->part_n % unit->n == 0 && c->tile_k % unit->k == 0 &&
+    uint32_t threads = matrix_threads(c, profile), parts = threads / profile->subgroup_size;
+    return parts * unit->m * unit->n <= tile * (c->tile_k / 2u + 4) && c->part_m % unit->m == 0 &&
+           c->part_n % unit->n == 0 && c->tile_k % unit->k == 0 &&
            c->tile_m * c->tile_k / 8 % threads == 0 && c->tile_n * c->tile_k / 8 % threads == 0;
 }
 
@@ -73,10 +88,9 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const matrix_problem *p = problem;
     const matmul_shape *s = p->shape;
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
-    uint32_t threads = matrix_threads(c, profile);
-    return (choice_fit){.can = divides(c, &p->unit, threads, profile->subgroup_size),
+    return (choice_fit){.can = divides(c, &p->unit, c->tile_m, profile),
                         .suits = suits(c, s, tiles, profile->compute_units),
-                        .threads = threads,
+                        .threads = matrix_threads(c, profile),
                         .shared_bytes = matrix_shared_bytes(c, p->planes),
                         .groups = tiles};
 }
@@ -88,4 +102,36 @@ const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision pre
 {
     matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision)};
     return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
+}
+
+/* ---- Packed weights ---- */
+
+static choice_fit packed_fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const matrix_class *c = row;
+    const matrix_problem *p = problem;
+    uint32_t units = c->tile_n * c->tile_k / MATRIX_PACKED_UNIT;
+    choice_fit f = fit(row, problem, profile);
+    f.can = divides(c, &p->unit, c->tile_n, profile) && units % f.threads == 0 &&
+            (!c->alone || c->part_m == c->tile_m);
+    return f;
+}
+
+const choice_table matrix_packed_choice = {CHOICE_ROWS(packed_classes), .fit = packed_fit};
+
+const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precision precision,
+                                         const device_profile *profile, size_t forced)
+{
+    matrix_problem p = {shape, matrix_unit(precision, profile), 1};
+    bool has_kernel = precision == RLXVK_PRECISION_F16 && p.unit.m;
+    return has_kernel ? choice_select(&matrix_packed_choice, &p, profile, forced) : NULL;
+}
+
+uint64_t matrix_slice(const matrix_class *c, const matmul_shape *s, const device_profile *profile)
+{
+    uint64_t tiles = divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
+    uint64_t steps = divide_up(s->k, c->tile_k);
+    uint64_t wanted = GROUPS_A_UNIT * (uint64_t)profile->compute_units / tiles;
+    uint64_t splits = c->splits ? MAX(MIN(wanted, steps / LEAST_STEPS), 1u) : 1;
+    return divide_up(steps, splits) * c->tile_k;
 }

@@ -1,5 +1,6 @@
 /*
- * Which tiles the matrix-unit product uses: one table, as for the other products. Pure;
+ * Which tiles the matrix-unit products use: a table for operands packed to 16-bit floats, and one
+ * where b is packed weights, unpacked on the way into shared memory. Pure;
  * unit-tested on made-up profiles.
  */
 #ifndef RLXVK_MATRIX_SELECT_H
@@ -13,6 +14,8 @@ typedef struct matrix_class {
     uint16_t part_m, part_n;         /* of the tile, a subgroup */
     uint8_t stages;                  /* steps of K in shared memory: 1 or 2 */
     uint16_t least_m, least_n;       /* conditions on the shape */
+    bool alone;                      /* of packed weights: each subgroup brings its own columns */
+    bool splits;                     /* of these, too: K is split where tiles are few */
 } matrix_class;
 
 extern const matrix_class matrix_classes[];
@@ -25,6 +28,17 @@ const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision pre
                                   const device_profile *profile, size_t forced);
 uint32_t matrix_threads(const matrix_class *c, const device_profile *profile);
 uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes);
+
+#define MATRIX_PACKED_UNIT 32 /* elements of packed weights that a thread takes at once */
+
+/* The same for packed weights, [n, k] and no batch; NULL also where there is no kernel for the
+ * precision. */
+const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precision precision,
+                                         const device_profile *profile, size_t forced);
+/* How much of K a workgroup sums, whole steps: all of it, or a part, to be joined afterwards. */
+uint64_t matrix_slice(const matrix_class *c, const matmul_shape *shape,
+                      const device_profile *profile);
+
 static inline uint32_t matrix_planes(rlxvk_precision precision)
 {
     return precision == RLXVK_PRECISION_SPLIT ? 2 : 1;

@@ -34,6 +34,7 @@ static const uint16_t kernels[][4] = {
     [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
     [DEQUANT_OF_MATVEC_INTEGER] = {KERNEL_DEQUANT_MATVEC_INTEGER}, /* of group common alone */
     [DEQUANT_OF_MATMUL] = KERNELS(DEQUANT_MATMUL),
+    [DEQUANT_OF_MATRIX] = KERNELS(DEQUANT_MATRIX_F16),
     [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
 };
 
@@ -279,23 +280,24 @@ error:
     return status;
 }
 
+/* What was measured in f32 says nothing of matrix units. */
 static size_t choose(lowering *l, const dequant_attributes *a,
                      const struct dequant_product_args *args)
 {
-    return variant_choose(l, CHOICE_dequant, quant_format_find(a->format)->name,
+    const char *tag = quant_format_find(a->format)->name;
+    return variant_choose(l, CHOICE_dequant, l->precision == RLXVK_PRECISION_F32 ? tag : NULL,
                           (uint64_t[VARIANT_DIMS]){args->m, args->n, (uint64_t)a->k, 0});
 }
 
-static rlxvk_status lower_unpacked(lowering *l, uint32_t id,
-                                   const struct dequant_product_args *args)
+static matmul_request product_request(lowering *l, uint32_t id,
+                                      const struct dequant_product_args *args)
 {
     uint64_t k = (uint64_t)args->units * DEQUANT_UNIT_ELEMENTS;
-    matmul_request r = {.a = lower_input(l, id, 0),
-                        .y = lower_write(l, id),
-                        .unpack_b = unpack_weights,
-                        .activation = UNARY_NONE,
-                        .problem.shape = {args->m, args->n, k, 1, false, true}};
-    return matmul_emit(l, id, &r);
+    return (matmul_request){.a = lower_input(l, id, 0),
+                            .y = lower_write(l, id),
+                            .unpack_b = unpack_weights,
+                            .activation = UNARY_NONE,
+                            .problem.shape = {args->m, args->n, k, 1, false, true}};
 }
 
 static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
@@ -312,11 +314,14 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
     dispatch d = {.node = id};
     if (quant_format_find(a->format)->distance == 0)
         return dequant_lower_plain(l, id);
-    class = dequant_select(&(dequant_shape){args.m, (uint64_t)args.n * (uint64_t)a->k, false},
+    matmul_request r = product_request(l, id, &args);
+    const matmul_shape *s = &r.problem.shape;
+    class = dequant_select(&(dequant_shape){args.m, s->n * s->k, false, dequant_on_units(l, s)},
                            l->profile, choose(l, a, &args));
-    if (class->form == DEQUANT_FORM_UNPACKED ||
-        matrix_wanted(l, &(matmul_shape){args.m, args.n, (uint64_t)a->k, 1, false, true}))
-        return lower_unpacked(l, id, &args);
+    if (class->form == DEQUANT_FORM_MATRIX)
+        return dequant_lower_matrix(l, id, &r, &args, operands);
+    if (class->form == DEQUANT_FORM_UNPACKED || matrix_wanted(l, s))
+        return matmul_emit(l, id, &r);
     dequant_set_format(&d, a->format, &operands[0]);
     d.variant = class->row.name;
     if (class->form == DEQUANT_FORM_VECTOR)

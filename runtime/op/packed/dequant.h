@@ -40,6 +40,7 @@ enum dequant_kernel {
     DEQUANT_OF_MATVEC,
     DEQUANT_OF_MATVEC_INTEGER, /* only where a row of dequant_select.h says integers */
     DEQUANT_OF_MATMUL,
+    DEQUANT_OF_MATRIX,
     DEQUANT_OF_GATHER
 };
 void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel);
@@ -53,6 +54,12 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
 rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                  const operand operands[5], const dequant_tile_class *c,
                                  uint64_t blocks);
+/* Whether dequant_lower_matrix can do the product, in the lowering's precision. */
+bool dequant_on_units(const lowering *l, const matmul_shape *shape);
+/* The product on matrix units, unpacked on the way into shared memory; in dequant_matrix.c. */
+rlxvk_status dequant_lower_matrix(lowering *l, uint32_t id, const matmul_request *r,
+                                  const struct dequant_product_args *args,
+                                  const operand operands[5]);
 /* The arguments of a dequant_matmul with the attributes, whose operands these are. */
 struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint64_t columns,
                                                       const dequant_attributes *a,

@@ -22,10 +22,11 @@ enum {
 
 /* clang-format off */
 static const dequant_class classes[] = {
-    /* {name, settings}, form, least rows */
-    {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33},
-    {{"tiled",    ON_HARDWARE}, DEQUANT_FORM_TILED,    33},
-    {{"vector",   ON_ALL},      DEQUANT_FORM_VECTOR,    1},
+    /* {name, settings}, form, least and most rows */
+    {{"matrix",   ON_HARDWARE}, DEQUANT_FORM_MATRIX,    8, 32},
+    {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33, UINT32_MAX},
+    {{"tiled",    ON_HARDWARE}, DEQUANT_FORM_TILED,    33, UINT32_MAX},
+    {{"vector",   ON_ALL},      DEQUANT_FORM_VECTOR,    1, UINT32_MAX},
 };
 /* clang-format on */
 
@@ -43,8 +44,9 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const dequant_shape *s = problem;
     uint64_t bytes = s->weights * sizeof(float);
     bool room = !s->elements && bytes <= MIN(MOST_UNPACKED, profile->max_binding_bytes);
-    return (choice_fit){.can = c->form != DEQUANT_FORM_UNPACKED || room,
-                        .suits = s->rows >= c->least_rows};
+    return (choice_fit){.can = (c->form != DEQUANT_FORM_MATRIX || s->units) &&
+                               (c->form != DEQUANT_FORM_UNPACKED || room),
+                        .suits = s->rows >= c->least_rows && s->rows <= c->most_rows};
 }
 
 const choice_table dequant_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
@@ -87,6 +89,7 @@ static const dequant_vector_class vector_classes[] = {
     {{"staged_256",  ON_HARDWARE, IF_FILLS},             true,  false, 256, 64, 4, 1, 128},
     {{"staged_128",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 1,  64},
     {{"shared_512",  ON_HARDWARE, IF_FILLS},             true,  false, 512, 32, 2, 8, 256},
+    {{"shared_four", ON_HARDWARE, IF_FILLS},             true,  false, 256, 32, 4, 8, 256},
     {{"direct_four", ON_HARDWARE, 0},                    true,  false, 128, 32, 4, 8,   0},
     {{"direct_two",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 8,   0},
 };

@@ -8,6 +8,7 @@
 #include "op/choice/variant.h"
 
 typedef enum dequant_form {
+    DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_select.h) */
     DEQUANT_FORM_UNPACKED, /* all weights decoded to a temporary, then a product of floats */
     DEQUANT_FORM_TILED,    /* decoded tile by tile into shared memory */
     DEQUANT_FORM_VECTOR    /* decoded in registers, once for each few rows of x */
@@ -16,12 +17,13 @@ typedef enum dequant_form {
 typedef struct dequant_class {
     choice_row row;
     uint8_t form; /* enum dequant_form */
-    uint32_t least_rows;
+    uint32_t least_rows, most_rows;
 } dequant_class;
 
 typedef struct dequant_shape {
     uint64_t rows, weights; /* of x; packed */
     bool elements;          /* no blocks (dequant_scaled.c), hence no kernel that unpacks */
+    bool units;             /* the precision is that of matrix units, which can do it */
 } dequant_shape;
 
 /* The first row of a form. */

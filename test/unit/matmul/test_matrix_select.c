@@ -104,6 +104,69 @@ static void every_row_can_be_forced(void **state)
         assert_ptr_equal(matrix_select(&s, RLXVK_PRECISION_F16, &gpu, i), &matrix_classes[i]);
 }
 
+/* ---- Packed weights ---- */
+
+static const char *packed(uint64_t m, uint64_t n, uint64_t k, const device_profile *p)
+{
+    matmul_shape s = of(m, n, k);
+    return matrix_packed_select(&s, RLXVK_PRECISION_F16, p, VARIANT_NONE)->row.name;
+}
+
+static void packed_weights_take_tiles_as_high_as_there_are_rows(void **state)
+{
+    (void)state;
+    device_profile gpu = large_gpu(), none = {.subgroup_size = 32};
+    matmul_shape s = of(512, 4096, 4096);
+    assert_string_equal(packed(8192, 8192, 4096, &gpu), "tall");
+    assert_string_equal(packed(512, 4096, 14336, &gpu), "square");
+    assert_string_equal(packed(64, 4096, 4096, &gpu), "rows_64");
+    assert_string_equal(packed(32, 4096, 4096, &gpu), "rows_32");
+    assert_string_equal(packed(16, 4096, 4096, &gpu), "rows_16");
+    assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
+    assert_null(matrix_packed_select(&s, RLXVK_PRECISION_BF16, &gpu, VARIANT_NONE));
+    assert_null(matrix_packed_select(&s, RLXVK_PRECISION_SPLIT, &gpu, VARIANT_NONE));
+    assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F16, &none, VARIANT_NONE));
+}
+
+/* What dequant_matrix.glsl takes for granted. */
+static void packed_rows_carry_whole_units(void **state)
+{
+    (void)state;
+    const device_profile devices[] = {large_gpu(), software()};
+    matmul_shape s = of(100, 100, 4096);
+    for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
+        for (size_t i = 0; i < matrix_packed_choice.count; i++) {
+            const matrix_class *c = matrix_packed_select(&s, RLXVK_PRECISION_F16, &devices[d], i);
+            uint32_t threads = matrix_threads(c, &devices[d]);
+            check_fits(c, RLXVK_PRECISION_F16, &devices[d]);
+            assert_int_equal(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT % threads, 0);
+            if (d == 0)
+                assert_ptr_equal(c, choice_row_at(&matrix_packed_choice, i));
+        }
+}
+
+/* Slices are whole steps and cover K; with few tiles they keep every compute unit busy, if K is
+ * long enough. */
+static void few_tiles_split_k(void **state)
+{
+    (void)state;
+    device_profile gpu = large_gpu();
+    static const uint64_t depths[] = {32, 64, 256, 288, 4096, 14336};
+    for (size_t i = 0; i < matrix_packed_choice.count; i++)
+        for (size_t k = 0; k < ARRAY_COUNT(depths); k++)
+            for (uint64_t n = 1; n < 200000; n = 3 * n + 7) {
+                const matrix_class *c = choice_row_at(&matrix_packed_choice, i);
+                matmul_shape s = of(16, n, depths[k]);
+                uint64_t slice = matrix_slice(c, &s, &gpu), splits = divide_up(s.k, slice);
+                assert_int_equal(slice % c->tile_k, 0);
+                assert_true(slice > 0 && (c->splits || splits == 1));
+                assert_true(splits == 1 || slice >= 4 * (uint64_t)c->tile_k);
+            }
+    matmul_shape s = of(16, 4096, 14336);
+    const matrix_class *c = matrix_packed_select(&s, RLXVK_PRECISION_F16, &gpu, VARIANT_NONE);
+    assert_true(divide_up(s.k, matrix_slice(c, &s, &gpu)) * divide_up(s.n, c->tile_n) >= 4 * 128);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +174,9 @@ int main(void)
         cmocka_unit_test(without_units_there_is_none),
         cmocka_unit_test(everything_fits),
         cmocka_unit_test(every_row_can_be_forced),
+        cmocka_unit_test(packed_weights_take_tiles_as_high_as_there_are_rows),
+        cmocka_unit_test(packed_rows_carry_whole_units),
+        cmocka_unit_test(few_tiles_split_k),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

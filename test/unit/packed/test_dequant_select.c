@@ -107,9 +107,27 @@ static void ways(void **state)
     assert_string_equal(way(33, 16 * weights, false, big_gpu(), VARIANT_NONE), "tiled");
     assert_string_equal(way(33, weights, true, big_gpu(), VARIANT_NONE), "tiled");
     assert_string_equal(way(33, weights, true, software(), VARIANT_NONE), "vector");
-    assert_string_equal(way(1, weights, false, software(), 0), "unpacked");
-    assert_string_equal(way(1, weights, true, software(), 0), "vector");
-    assert_string_equal(way(1, weights, true, software(), 1), "tiled");
+    assert_string_equal(way(1, weights, false, software(), 1), "unpacked");
+    assert_string_equal(way(1, weights, true, software(), 1), "vector");
+    assert_string_equal(way(1, weights, true, software(), 2), "tiled");
+    assert_string_equal(way(512, weights, false, big_gpu(), 0), "unpacked"); /* not in f32 */
+}
+
+static const char *way_on_units(uint64_t rows, device_profile p, size_t row)
+{
+    p.max_binding_bytes = UINT32_MAX;
+    return dequant_select(&(dequant_shape){rows, 1 << 24, .units = true}, &p, row)->row.name;
+}
+
+static void ways_on_matrix_units(void **state)
+{
+    (void)state;
+    assert_string_equal(way_on_units(512, big_gpu(), VARIANT_NONE), "unpacked");
+    assert_string_equal(way_on_units(16, big_gpu(), VARIANT_NONE), "matrix");
+    assert_string_equal(way_on_units(4, big_gpu(), VARIANT_NONE), "vector");
+    assert_string_equal(way_on_units(512, big_gpu(), 1), "unpacked");
+    assert_string_equal(way_on_units(512, software(), VARIANT_NONE), "vector");
+    assert_string_equal(way_on_units(1, software(), 0), "matrix");
 }
 
 static void experts_do_not_share_rows(void **state)
@@ -189,6 +207,7 @@ int main(void)
         cmocka_unit_test(classes),
         cmocka_unit_test(integers_where_hardware_multiplies_bytes),
         cmocka_unit_test(ways),
+        cmocka_unit_test(ways_on_matrix_units),
         cmocka_unit_test(tiles),
         cmocka_unit_test(experts_do_not_share_rows),
         cmocka_unit_test(every_shape_fits),

@@ -1,9 +1,13 @@
 /*
- * Packed params on a device: what the encoders write is what the products see, and check_packed:
+ * Packed params on a device: what the encoders write is what the products see, on matrix units the
+ * halves that it is rounded to, and check_packed:
  * every kind of bad scale or code is found wherever it stands, named, and nothing is written.
  */
+#include "exec/state.h"
 #include "op/packed/quant_format.h"
+#include "plan/schedule.h"
 #include "support/harness.h"
+#include "support/profiles.h"
 #include <rlxvk_quant.h>
 
 #include <math.h>
@@ -67,6 +71,120 @@ static void test_products(void **state)
         }
         rlxvk_executable_destroy(e);
     }
+}
+
+/* ---- On matrix units ---- */
+
+#define PATIENCE 600000000000       /* ns: software drivers compile at the first run */
+enum { COLUMNS = 37, DEPTH = 256 }; /* columns of y: neither a tile's nor even */
+
+/* Rows of many magnitudes; of a format that has no encoder any bytes whose halves are finite. */
+static void fill_rows(uint32_t type, uint8_t *bytes)
+{
+    uint64_t row = quant_row_bytes(type, DEPTH);
+    uint32_t state = type + 1;
+    for (int j = 0; j < COLUMNS; j++) {
+        float values[DEPTH], size = ldexpf(1, -2 * (j % 11));
+        for (int p = 0; p < DEPTH; p++)
+            values[p] = size * sinf((float)((j * DEPTH + p) * p % 1009));
+        if (rlxvk_quant_encode_row((rlxvk_quant_format)type, values, DEPTH,
+                                   bytes + (uint64_t)j * row) == RLXVK_OK)
+            continue;
+        for (uint64_t i = 0; i < row; i++) {
+            state = state * 1664525 + 1013904223;
+            bytes[(uint64_t)j * row + i] = state >> 24 & 0xbf;
+        }
+    }
+}
+
+/* y = w^T, each weight as the half that `way` makes of it: x is the identity. */
+static void weights_by(const char *way, const char *tiles, uint32_t type, const uint8_t *bytes,
+                       float *y)
+{
+    const rlxvk_variant variants[] = {{"dequant", way}, {"matrix_packed", tiles}};
+    const rlxvk_compile_options options = {.precision = RLXVK_PRECISION_F16,
+                                           .variants = variants,
+                                           .variant_count = 2,
+                                           .timeout_ns = PATIENCE};
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    int64_t size = (int64_t)quant_row_bytes(type, DEPTH) * COLUMNS;
+    float *x = calloc(DEPTH * DEPTH, sizeof *x);
+    for (int p = 0; p < DEPTH; p++)
+        x[p * (DEPTH + 1)] = 1;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor in = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(DEPTH, DEPTH));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(size));
+    rlxvk_graph_output(g, rlxvk_dequant_matmul(g, in, w, (rlxvk_quant_format)type));
+    expect_ok(rlxvk_compile(shared_context, g, &options, &e));
+    expect_ok(rlxvk_set_param_bytes(e, "w", bytes, (uint64_t)size));
+    rlxvk_run_input input = {"x", x, DEPTH * DEPTH, RLXVK_AS_F32};
+    rlxvk_run_output output = {0, y, COLUMNS * DEPTH, RLXVK_AS_F32};
+    expect_ok(rlxvk_run(e, &input, 1, &output, 1));
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    free(x);
+}
+
+/* The product that unpacks as it goes rounds weights to the halves of that which does so before. */
+static void test_units(void **state)
+{
+    static float before[COLUMNS * DEPTH], within[COLUMNS * DEPTH];
+    static uint8_t bytes[COLUMNS * DEPTH * 4];
+    (void)state;
+    if (shared_context->device->choice.profile.matrix_f16.m == 0)
+        skip();
+    for (uint32_t type = 0; type < QUANT_TYPES; type++) {
+        const quant_format *format = quant_format_find(type);
+        if (!format || !format->weight || format->block_elements == 1)
+            continue;
+        fill_rows(type, bytes);
+        weights_by("unpacked", "rows_16", type, bytes, before);
+        weights_by("matrix", type % 2 ? "rows_16" : "rows_16_met", type, bytes, within);
+        for (int i = 0; i < COLUMNS * DEPTH; i++)
+            if (!(before[i] == within[i]))
+                fail_msg("%s: weight %d of row %d is %a, and %a before the product", format->name,
+                         i / COLUMNS, i % COLUMNS, (double)within[i], (double)before[i]);
+    }
+}
+
+/* Expects these kernels and no other to make the product of `rows` rows of Q4_K on a GPU. */
+static void expect_kernels(int64_t rows, rlxvk_precision precision, const uint16_t *kernels,
+                           size_t count)
+{
+    device_profile gpu = ORDINARY_GPU;
+    schedule_options options = {.profile = &gpu, .precision = precision};
+    rlxvk_graph *g = NULL;
+    schedule s;
+    gpu.matrix_f16 = gpu.matrix_bf16 = (matrix_shape){16, 16, 16};
+    gpu.shared_memory_bytes = 49152;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows, 4096));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(4096, 2304));
+    rlxvk_graph_output(g, rlxvk_dequant_matmul(g, x, w, RLXVK_Q4_K));
+    expect_ok(schedule_create(g, &options, &s));
+    assert_int_equal(s.dispatches.count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(s.dispatches.items[i].kernel, kernels[i]);
+    schedule_destroy(&s);
+    rlxvk_graph_destroy(g);
+}
+
+/* Few rows are unpacked within the product in f16, and summed in parts; many before it. */
+static void test_kernels_of_units(void **state)
+{
+    const uint16_t many[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK, KERNEL_MATRIX_PRODUCT_F16};
+    const uint16_t few[] = {KERNEL_MATRIX_PACK, KERNEL_DEQUANT_MATRIX_F16, KERNEL_MATMUL_SUM};
+    const uint16_t other[] = {KERNEL_DEQUANT_GATHER, KERNEL_MATRIX_PACK,
+                              KERNEL_MATRIX_PRODUCT_BF16};
+    const uint16_t vector[] = {KERNEL_DEQUANT_MATVEC};
+    (void)state;
+    expect_kernels(512, RLXVK_PRECISION_F16, many, ARRAY_COUNT(many));
+    expect_kernels(32, RLXVK_PRECISION_F16, few, ARRAY_COUNT(few));
+    expect_kernels(16, RLXVK_PRECISION_F16, few, ARRAY_COUNT(few));
+    expect_kernels(512, RLXVK_PRECISION_BF16, other, ARRAY_COUNT(other));
+    expect_kernels(16, RLXVK_PRECISION_F32, vector, ARRAY_COUNT(vector));
+    expect_kernels(4, RLXVK_PRECISION_F16, vector, ARRAY_COUNT(vector));
 }
 
 /* ---- check_packed: blocks ---- */
@@ -284,10 +402,11 @@ static void test_many_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),      cmocka_unit_test(test_bad_blocks),
-        cmocka_unit_test(test_nibble_scale),  cmocka_unit_test(test_not_checked),
-        cmocka_unit_test(test_other_readers), cmocka_unit_test(test_bad_scales),
-        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_products),         cmocka_unit_test(test_bad_blocks),
+        cmocka_unit_test(test_nibble_scale),     cmocka_unit_test(test_not_checked),
+        cmocka_unit_test(test_other_readers),    cmocka_unit_test(test_bad_scales),
+        cmocka_unit_test(test_many_at_once),     cmocka_unit_test(test_units),
+        cmocka_unit_test(test_kernels_of_units),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -357,7 +357,8 @@ static void options_shrink_limits(void **state)
     assert_false(c.arena_mapped || c.arena_cached);
 }
 
-/* What unpackHalf2x16 does to them is known where f16 may be asked for without f32. */
+/* What unpackHalf2x16 does to them, and how f32 are rounded to them, is known where f16 may be
+ * asked for without f32. */
 static void subnormal_halves(void **state)
 {
     (void)state;
@@ -367,6 +368,13 @@ static void subnormal_halves(void **state)
     assert_false(choose(s, NULL).profile.half_subnormals);
     s.float_controls.shaderDenormPreserveFloat16 = VK_TRUE;
     assert_true(choose(s, NULL).profile.half_subnormals);
+    s.float_controls.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    s.float_controls.shaderRoundingModeRTEFloat16 = VK_FALSE;
+    assert_false(choose(s, NULL).profile.half_rounding);
+    s.float_controls.shaderRoundingModeRTEFloat16 = VK_TRUE;
+    assert_true(choose(s, NULL).profile.half_rounding);
+    s.float_controls.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+    assert_false(choose(s, NULL).profile.half_rounding);
     s.float_controls.denormBehaviorIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
     assert_false(choose(s, NULL).profile.half_subnormals);
 }

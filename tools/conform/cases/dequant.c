@@ -223,10 +223,11 @@ static void generate_few_rows(case_list *list, const quant_format *b)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int across = elements[i % 4] / (int)b->block_elements;
         case_add(list,
-                 "dequant_matmul variant=dequant_vector=shared_512 format=%s "
+                 "dequant_matmul variant=dequant_vector=%s format=%s "
                  "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
-                 b->name, rows[i], across * (int)b->block_elements, i % 2 ? 67 : 9,
-                 across * (int)b->block_bytes, b->name);
+                 i % 3 ? "shared_512" : "shared_four", b->name, rows[i],
+                 across * (int)b->block_elements, i % 2 ? 67 : 9, across * (int)b->block_bytes,
+                 b->name);
     }
 }
 
@@ -243,6 +244,25 @@ static void generate_tiles(case_list *list, const quant_format *b)
                  "in=x:f32:%dx512;w:u8:%dx%d:quant:%s",
                  variants[i % 5], b->name, rows[i], columns[(i * 5 + b->type) % 6],
                  across * (int)b->block_bytes, b->name);
+    }
+}
+
+/* On matrix units, where the precision asks for them; otherwise these are as any others. Tiles on
+ * both sides of their sizes, units that do not fill a step, K split and not. */
+static void generate_units(case_list *list, const quant_format *b)
+{
+    static const char *const variants[] = {"tall",    "square",       "rows_64",    "rows_32",
+                                           "rows_16", "rows_16_wide", "rows_16_met"};
+    static const int rows[] = {129, 200, 65, 31, 16, 9, 33};
+    static const int elements[] = {256, 512, 768, 2304};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int across = elements[(i + b->type) % 4] / (int)b->block_elements;
+        across += b->block_elements == 32; /* half a step */
+        case_add(list,
+                 "dequant_matmul variant=dequant=matrix,matrix_packed=%s format=%s "
+                 "in=x:f32:%dx%d;w:u8:%dx%d:quant:%s",
+                 variants[i], b->name, rows[i], across * (int)b->block_elements,
+                 (int)(i % 3 ? 131 : 64), across * (int)b->block_bytes, b->name);
     }
 }
 
@@ -278,6 +298,7 @@ static void generate(case_list *list)
     for (size_t i = 0; i < sizeof variant_formats / sizeof *variant_formats; i++) {
         generate_few_rows(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));
+        generate_units(list, quant_format_find(variant_formats[i]));
     }
     generate_errors(list);
 }

@@ -1,0 +1,58 @@
+/*
+ * The tiles of a product on the device's matrix units, and their multiplication. A workgroup makes
+ * TILE_M x TILE_N of y in steps of TILE_K: both tiles go through shared memory, as rows of K in
+ * octets (uvec4) of the 16-bit type ELEMENT, skewed by one octet against bank conflicts. Subgroups
+ * make PART_M x PART_N each.
+ *
+ * The includer defines ELEMENT and MATRIX_CONSTANT, the first of eight specialization constants,
+ * declares STAGES and PLANES, how many tiles of each operand shared memory holds, and fills those.
+ */
+
+layout(constant_id = MATRIX_CONSTANT) const uint TILE_M = 128;
+layout(constant_id = MATRIX_CONSTANT + 1) const uint TILE_N = 128;
+layout(constant_id = MATRIX_CONSTANT + 2) const uint TILE_K = 32;
+layout(constant_id = MATRIX_CONSTANT + 3) const uint PART_M = 64;
+layout(constant_id = MATRIX_CONSTANT + 4) const uint PART_N = 64;
+layout(constant_id = MATRIX_CONSTANT + 5) const uint UNIT_M = 16; /* one product of the units */
+layout(constant_id = MATRIX_CONSTANT + 6) const uint UNIT_N = 16;
+layout(constant_id = MATRIX_CONSTANT + 7) const uint UNIT_K = 16;
+
+const uint THREADS = gl_WorkGroupSize.x;
+const uint OCTETS = TILE_K / 8, PITCH = OCTETS + 1;
+const uint CARRY_A = TILE_M * OCTETS / THREADS; /* octets of a that an invocation brings a step */
+const uint STAGE_A = TILE_M * PITCH, STAGE_B = TILE_N * PITCH;
+const uint PARTS_N = TILE_N / PART_N;
+const uint SUMS_M = PART_M / UNIT_M, SUMS_N = PART_N / UNIT_N;
+
+shared uvec4 tile_a[STAGES * PLANES * STAGE_A];
+shared uvec4 tile_b[STAGES * PLANES * STAGE_B];
+
+#define OPERAND_A coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA>
+#define OPERAND_B coopmat<ELEMENT, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB>
+#define SUM       coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
+
+SUM sums[SUMS_M * SUMS_N];
+
+#define LOAD_A(to, plane, i, k)                                                                    \
+    coopMatLoad(to, tile_a, (plane) * STAGE_A + (part.x + (i) * UNIT_M) * PITCH + (k) * UNIT_K / 8,\
+                PITCH, gl_CooperativeMatrixLayoutRowMajor)
+#define LOAD_B(to, plane, j, k)                                                                    \
+    coopMatLoad(to, tile_b, (plane) * STAGE_B + (part.y + (j) * UNIT_N) * PITCH + (k) * UNIT_K / 8,\
+                PITCH, gl_CooperativeMatrixLayoutColumnMajor)
+
+/* Nothing but loops of constant length here and below: a branch among them, or an array of matrices
+ * as a parameter, and they leave the registers (six times slower on an H200). */
+void multiply(uint plane, uvec2 part)
+{
+    [[unroll]] for (uint k = 0; k < TILE_K / UNIT_K; k++) {
+        OPERAND_A left[SUMS_M];
+        [[unroll]] for (uint i = 0; i < SUMS_M; i++)
+            LOAD_A(left[i], plane, i, k);
+        [[unroll]] for (uint j = 0; j < SUMS_N; j++) {
+            OPERAND_B right;
+            LOAD_B(right, plane, j, k);
+            [[unroll]] for (uint i = 0; i < SUMS_M; i++)
+                sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sums[i * SUMS_N + j]);
+        }
+    }
+}

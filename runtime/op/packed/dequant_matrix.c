@@ -1,0 +1,81 @@
+/*
+ * Products with packed weights on the device's matrix units: x is packed to halves (matrix_pack),
+ * its K in the order of the weights' units; the product unpacks the weights on the way into shared
+ * memory (dequant_matrix_f16). Where K is split, matmul_sum joins the parts.
+ */
+#include "args/packed.h"
+#include "constants/packed.h"
+#include "op/packed/dequant.h"
+#include "op/matmul/matrix_product.h"
+#include "op/packed/quant_format.h"
+
+bool dequant_on_units(const lowering *l, const matmul_shape *shape)
+{
+    return shape->m > 0 && shape->n > 0 && shape->k > 0 &&
+           matrix_packed_select(shape, l->precision, l->profile, VARIANT_NONE);
+}
+
+static void set_constants(const lowering *l, const matrix_class *c, dispatch *d)
+{
+    matrix_shape unit = matrix_unit(l->precision, l->profile);
+    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)}, {DEQUANT_MATRIX_ALONE, c->alone},
+                  {DEQUANT_MATRIX_HALF_ROUNDING, l->profile->half_rounding},
+                  {DEQUANT_MATRIX_BAND, 8}, {DEQUANT_MATRIX_TILE_M, c->tile_m},
+                  {DEQUANT_MATRIX_TILE_N, c->tile_n}, {DEQUANT_MATRIX_TILE_K, c->tile_k},
+                  {DEQUANT_MATRIX_PART_M, c->part_m}, {DEQUANT_MATRIX_PART_N, c->part_n},
+                  {DEQUANT_MATRIX_UNIT_M, unit.m}, {DEQUANT_MATRIX_UNIT_N, unit.n},
+                  {DEQUANT_MATRIX_UNIT_K, unit.k});
+}
+
+static const matrix_class *choose(lowering *l, uint32_t format, const matmul_shape *s)
+{
+    size_t row = variant_choose(l, CHOICE_matrix_packed, quant_format_find(format)->name,
+                                (uint64_t[VARIANT_DIMS]){s->m, s->n, s->k, 0});
+    return matrix_packed_select(s, l->precision, l->profile, row);
+}
+
+/* The product alone, into y. */
+static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s,
+                                 const matrix_class *c, const struct dequant_product_args *product,
+                                 const operand operands[4], uint32_t format)
+{
+    uint64_t slice = matrix_slice(c, s, l->profile), splits = divide_up(s->k, slice);
+    struct dequant_matrix_args args = {
+        .m = product->m,
+        .n = product->n,
+        .units = product->units,
+        .row_bytes = product->row_bytes,
+        .last_word = product->last_word,
+        .w_offset = product->w_offset,
+        .y_offset = operands[2].offset,
+        .k_octets = (uint32_t)(round_up(s->k, c->tile_k) / 8),
+        .slice_octets = (uint32_t)(slice / 8),
+        .splits = (uint32_t)splits,
+    };
+    dispatch d = {.node = id, .variant = c->row.name};
+    dequant_set_format(&d, format, &operands[0]);
+    dequant_set_kernel(l, &d, DEQUANT_OF_MATRIX);
+    set_constants(l, c, &d);
+    lower_groups(l, &d, splits * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
+    return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
+}
+
+rlxvk_status dequant_lower_matrix(lowering *l, uint32_t id, const matmul_request *r,
+                                  const struct dequant_product_args *args,
+                                  const operand operands[5])
+{
+    const dequant_attributes *a = graph_node(l->graph, id)->attributes;
+    const matmul_shape *s = &r->problem.shape;
+    const matrix_class *c = choose(l, a->format, s);
+    uint64_t splits = divide_up(s->k, matrix_slice(c, s, l->profile));
+    operand bound[] = {operands[0], r->a, r->y, operands[4]};
+    rlxvk_status status;
+    TRY(matrix_pack_emit(l, id, r, c, quant_format_find(a->format)->distance, &bound[1]));
+    if (splits > 1)
+        TRY(lower_temporary(l, splits * s->m * s->n * sizeof(float), &bound[2]));
+    TRY(emit_product(l, id, s, c, args, bound, a->format));
+    if (splits > 1)
+        TRY(matmul_emit_sum(l, id, r, bound[2], splits));
+error:
+    return status;
+}
