@@ -45,6 +45,7 @@ rlxvk_status stage_lower(program *p)
                             .forbid_host = o->forbid_host,
                             .on_host = o->on_host,
                             .precision = o->precision,
+                            .prepared_bytes = o->prepared_bytes,
                             .variants = o->variants,
                             .tuning = &p->context->tuning,
                             .pairs = p->pairs.items,
