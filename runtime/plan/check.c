@@ -136,7 +136,8 @@ typedef struct content {
 static bool comes_from_outside(const schedule *s, uint32_t value)
 {
     size_t nodes = s->graph->nodes.count;
-    return value < nodes ? graph_node(s->graph, value)->input_count == 0
+    return value < nodes ? graph_node(s->graph, value)->input_count == 0 ||
+                               graph_node(s->graph, value)->joins_params
                          : s->temporaries.items[value - nodes].content != NULL;
 }
 

@@ -77,20 +77,19 @@ static uint64_t new_bytes(const preparing *p, const step *at)
     return sum;
 }
 
-/* Rewrites have asked for the memory of the nodes that they make. */
+/* What rewrites make is kept at any rate, and lowerings' layouts in what that leaves. */
 static void keep_within(const preparing *p, uint64_t most)
 {
     const schedule *s = p->s;
-    for (uint32_t i = 0; i < s->steps.count; i++) {
-        const step *at = &s->steps.items[i];
-        if (!p->chosen[i] || graph_node(s->graph, at->node)->prepare)
-            continue;
-        uint64_t bytes = new_bytes(p, at);
-        if (bytes > most)
-            p->chosen[i] = false;
-        else
-            most -= bytes;
-    }
+    for (int layouts = 0; layouts < 2; layouts++)
+        for (uint32_t i = 0; i < s->steps.count; i++) {
+            const step *at = &s->steps.items[i];
+            if (!p->chosen[i] || graph_node(s->graph, at->node)->prepare == layouts)
+                continue;
+            uint64_t bytes = new_bytes(p, at);
+            p->chosen[i] = !layouts || bytes <= most;
+            most -= MIN(bytes, p->chosen[i] ? most : 0);
+        }
 }
 
 /* Where loops stand when the chosen steps have left them. */
@@ -102,7 +101,7 @@ static void move_loops(schedule *s, const bool *chosen)
         uint32_t end = l.first + l.count, behind = 0;
         for (uint32_t k = l.first; k < s->steps.count; k++) {
             behind += chosen[k];
-            l.count -= chosen[k] && k < end;
+            l.count -= k < end && chosen[k];
         }
         l.first += behind;
         if (l.count)
@@ -130,14 +129,14 @@ static rlxvk_status move_steps(schedule *s, const bool *chosen)
     return RLXVK_OK;
 }
 
-rlxvk_status schedule_prepare(schedule *s, uint64_t most_bytes)
+rlxvk_status prepare_schedule(schedule *s, uint64_t most_bytes)
 {
     size_t steps = s->steps.count + 1, values = schedule_value_count(s) + 1;
     bool *flags = memory_zeroed(steps + 2 * values, sizeof *flags), any = false;
-    preparing p = {s, flags, flags + steps, flags + steps + values};
     rlxvk_status status = RLXVK_OK;
     if (!flags)
         return status_fail_memory("prepared steps");
+    preparing p = {s, flags, flags + steps, flags + steps + values};
     for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
         p.chosen[i] = is_marked(s, at) && !updates_in_place(s, at);

@@ -83,7 +83,7 @@ static inline bool schedule_edge(const schedule *s, uint32_t index)
 }
 
 /* Moves to the front what depends on weights alone and was marked for that (prepare.c). */
-rlxvk_status schedule_prepare(schedule *s, uint64_t most_bytes);
+rlxvk_status prepare_schedule(schedule *s, uint64_t most_bytes);
 
 /* Rearranges the steps into dependency levels, apart before, in and behind loops. */
 rlxvk_status reorder_schedule(schedule *s);

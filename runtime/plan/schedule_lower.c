@@ -149,7 +149,7 @@ error:
     s.queries.count = l.queries.count;
     s.queries.capacity = l.queries.capacity;
     if (status == RLXVK_OK)
-        status = schedule_prepare(&s, options->prepared_bytes);
+        status = prepare_schedule(&s, options->prepared_bytes);
     if (status == RLXVK_OK && options->reorder)
         status = reorder_schedule(&s);
     if (status != RLXVK_OK)

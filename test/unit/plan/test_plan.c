@@ -316,7 +316,7 @@ static rlxvk_status prepare_all(planned *p, bool reorder, bool bump)
     plan_destroy(&p->plan);
     for (size_t i = 0; i < p->schedule.dispatches.count; i++)
         p->schedule.dispatches.items[i].prepares = true;
-    TRY(schedule_prepare(&p->schedule, UINT64_MAX));
+    TRY(prepare_schedule(&p->schedule, UINT64_MAX));
     if (reorder)
         TRY(reorder_schedule(&p->schedule));
     TRY(plan_create(&p->schedule, &layout, &p->plan));
