@@ -431,7 +431,7 @@ static void members_follow_their_family(void **state)
 
 enum { ROUNDS = 20 };
 
-typedef enum packing { PRODUCT, CONVOLUTION, LOOP, PACKINGS } packing;
+typedef enum packing { PRODUCT, CONVOLUTION, LOOP, RECURRENT, PACKINGS } packing;
 
 static rlxvk_graph *convolution(void)
 {
@@ -443,11 +443,25 @@ static rlxvk_graph *convolution(void)
     return g;
 }
 
-/* A product on matrix units, or a convolution, that packs its weights; which is in a loop, too. */
+static rlxvk_graph *recurrent(void)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_recurrent_options o = {.hidden_size = 40};
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(8, 5, 16));
+    rlxvk_tensor from_x = param(g, "from_x", RLXVK_SHAPE(4 * 40, 16));
+    rlxvk_tensor from_h = param(g, "w", RLXVK_SHAPE(4 * 40, 40));
+    rlxvk_tensor bias = param(g, "bias", RLXVK_SHAPE(4 * 40));
+    rlxvk_graph_output(g, rlxvk_lstm(g, x, from_x, from_h, bias, RLXVK_NONE, RLXVK_NONE, &o, NULL,
+                                     NULL));
+    return g;
+}
+
+/* A product on matrix units, a convolution, which is in a loop, too, or a recurrent layer, that
+ * packs its weights. */
 static rlxvk_graph *packing_weights(packing what)
 {
-    if (what == CONVOLUTION)
-        return convolution();
+    if (what == CONVOLUTION || what == RECURRENT)
+        return what == RECURRENT ? recurrent() : convolution();
     rlxvk_graph *g = new_graph();
     if (what == PRODUCT) {
         rlxvk_graph_output(g, rlxvk_matmul(g, input(g, "x", RLXVK_SHAPE(64, 64)),
@@ -470,8 +484,9 @@ static void expect_packing(packing what, rlxvk_precision precision)
     uint64_t hash[3];
     for (int i = 0; i < 3; i++) {
         rlxvk_graph *g = packing_weights(what);
-        rlxvk_compile_options o = {.variants = &(rlxvk_variant){"conv", "packed_64x128"},
-                                   .variant_count = 1,
+        const rlxvk_variant packing[] = {{"conv", "packed_64x128"}, {"recurrent", "tiles_32_128"}};
+        rlxvk_compile_options o = {.variants = packing,
+                                   .variant_count = 2,
                                    .precision = precision,
                                    .prepared_bytes = (const uint64_t[]){0, 64, UINT64_MAX}[i],
                                    .check_plan = RLXVK_ON};
