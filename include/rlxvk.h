@@ -439,6 +439,14 @@ typedef struct rlxvk_compile_options {
     /* Every node keeps memory of its own, to be looked at (off unless RLXVK_NAN_TRACE or
      * RLXVK_DUMP_NODES); nothing is fused, reordered or put in reused memory then. */
     rlxvk_toggle keep_all;
+    /* Most device memory beside the params for the forms that kernels want them in (halves packed
+     * for matrix units, weights of convolutions and recurrent layers laid out anew, weights joined
+     * for products of one input). Such a form is made once when its params are set instead of in
+     * every run; what exceeds the limit is made in every run, or not joined. 0, the default: as
+     * RLXVK_PREPARED_BYTES says, and where that says nothing no memory but for a few values a
+     * channel; UINT64_MAX: whatever it takes. Each executable has its own forms, also where it
+     * shares params. */
+    uint64_t prepared_bytes;
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */
     uint32_t dump;             /* stages to print, bits of rlxvk_dump; 0: RLXVK_DUMP */
@@ -688,7 +696,8 @@ void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_op
 typedef struct rlxvk_memory_report {
     uint64_t weight_bytes, state_bytes, scratch_bytes, staging_bytes;
     uint64_t scratch_lower_bound, scratch_unshared, recomputed_bytes;
-    uint32_t block_count; /* allocations on the device, without staging */
+    uint64_t prepared_bytes; /* of weight_bytes: what is kept beside the params, made of them */
+    uint32_t block_count;    /* allocations on the device, without staging */
 } rlxvk_memory_report;
 void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_report *out_report);
 
@@ -700,6 +709,10 @@ typedef struct rlxvk_plan_report {
     uint32_t loops;               /* that replay: their dispatches are counted once above */
     uint64_t executed_dispatches; /* of a run, each as often as it is replayed; of a while that
                                    * stops early, at most */
+    /* Dispatches before those of a run, in the first run after a param that they read was set:
+     * what they make of params is kept. And how often they were due since compile. */
+    uint32_t prepared_dispatches;
+    uint64_t preparations;
 } rlxvk_plan_report;
 void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report *out_report);
 
@@ -714,15 +727,16 @@ typedef struct rlxvk_step_time {
     uint32_t node_id;
     bool gpu;
     double microseconds;
-    uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round */
+    uint64_t times; /* that a run does the step, in a loop that replays; the time is of one round.
+                     * 0: done when params are set; the time is of the last time */
 } rlxvk_step_time;
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable,
                                                        rlxvk_step_time *steps, size_t capacity,
                                                        size_t *out_count);
 
 /* Microseconds of the last run on the GPU, from the begin to the end of what was submitted, without
- * host steps and uploads. E_UNSUPPORTED unless compiled with `time_runs` or `profile`, on a device
- * with timestamps, and run. */
+ * host steps, uploads and what is done when params were set. E_UNSUPPORTED unless compiled with
+ * `time_runs` or `profile`, on a device with timestamps, and run. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable,
                                                         double *out_microseconds);
 

@@ -190,6 +190,8 @@ static const struct switch_row {
     {"RLXVK_PLAN", "bump: no two tensors share memory", read_plan, MEMBER(bump_plan)},
     {"RLXVK_PRECISION", "of matrix products that ask for none: f32, f16, bf16 or split",
      read_precision, MEMBER(precision)},
+    {"RLXVK_PREPARED_BYTES", "device memory for weights in the forms that kernels want",
+     read_number, MEMBER(prepared_bytes)},
     {"RLXVK_VARIANT", "use these kernel variants: family=row, separated by commas", read_string,
      MEMBER(variant)},
     {"RLXVK_NO_TUNING", "choose kernel variants by table alone, not by what was measured",

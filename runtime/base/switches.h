@@ -14,6 +14,7 @@ typedef struct switches {
     unsigned dump;  /* bits of rlxvk_dump */
     unsigned check; /* bits of enum check_kind */
     rlxvk_precision precision;
+    uint64_t prepared_bytes;
     uint64_t dump_nodes_limit; /* 40 */
     int64_t dump_nodes_flat;   /* -1: none */
     char device[256], force_host[1024], trace[4096], variant[1024];

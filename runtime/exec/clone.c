@@ -7,6 +7,7 @@
 #include "exec/family.h"
 #include "exec/feed.h"
 #include "exec/feed_copy.h"
+#include "exec/prepared.h"
 #include "exec/ticket.h"
 #include "exec/transfer.h"
 
@@ -47,6 +48,7 @@ static rlxvk_status clone_current(rlxvk_executable *from, rlxvk_executable **out
     TRY(executable_create(from->program, NULL, from, out));
     TRY(copy_state(*out, from));
     TRY(copy_feeds(*out, from));
+    prepared_copy(*out, from);
 error:
     return status;
 }

@@ -52,7 +52,8 @@ static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *g
     rlxvk_status status;
     TRY(program_create(context, &p));
     p->options = *options;
-    TRY(stage_rewrite(p, graph));
+    TRY(stage_rewrite(p, graph,
+                      sharing && sharing->share_with ? sharing->share_with->program : NULL));
     TRY(stage_lower(p));
     TRY(program_list(p));
     TRY(plan_shared(p, sharing));

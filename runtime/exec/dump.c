@@ -83,7 +83,8 @@ static void dump_step(const program *p, uint32_t index)
         text_append(&t, " %s%s%u[%llu+%llu]", o.access & ACCESS_READ ? "r" : "",
                     o.access & ACCESS_WRITE ? "w" : "", o.value, (unsigned long long)o.first,
                     (unsigned long long)o.size);
-    SAY("  %4u %c %s", index, p->plan.barriers[index].kind ? '|' : ' ', buffer);
+    SAY("  %4u %c %s%s", index, p->plan.barriers[index].kind ? '|' : ' ',
+        index < p->schedule.prepared ? "prepared: " : "", buffer);
 }
 
 static void dump_loop(const program *p, const schedule_loop *steps, const plan_loop *l)
@@ -153,8 +154,11 @@ void dump_summary(const program *p)
     SAY("device %s, portable %d, cooperative matrix %d", p->device->snapshot.properties.deviceName,
         p->device->choice.profile.portable, p->device->snapshot.cooperative_matrix);
     SAY("%u dispatches, %u barriers, %u host steps, cached %d, %u submissions per run",
-        (uint32_t)p->schedule.steps.count - host, p->plan.barrier_count, host, p->options.cached,
-        program_submissions(p));
+        (uint32_t)p->schedule.steps.count - p->schedule.prepared - host, p->plan.barrier_count,
+        host, p->options.cached, program_submissions(p));
+    if (p->schedule.prepared)
+        SAY("%u dispatches more when params were set, which leave %.3f MiB", p->schedule.prepared,
+            (double)p->plan.prepared_bytes / 1048576.0);
     if (p->plan.loops.count)
         SAY("%zu loops that replay: %llu dispatches executed", p->plan.loops.count,
             (unsigned long long)program_executed(p));

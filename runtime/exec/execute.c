@@ -101,13 +101,13 @@ error:
     return status;
 }
 
-rlxvk_status execute_all(rlxvk_executable *e)
+rlxvk_status execute_all(rlxvk_executable *e, bool prepares)
 {
     const plan *p = &e->program->plan;
     rlxvk_status status = RLXVK_OK;
     if (!e->program->options.cached)
         TRY(record_again(e));
-    for (uint32_t i = 0; i < p->segments.count;) {
+    for (uint32_t i = prepares ? 0 : program_first_segment(e->program); i < p->segments.count;) {
         uint32_t loop = p->segments.items[i].opens;
         if (loop && e->stamps)
             TRY(add_commands(e, e->stamps[2 * (loop - 1)]));

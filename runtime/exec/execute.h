@@ -4,8 +4,8 @@
 
 #include "exec/state.h"
 
-/* Puts the recorded segments into e->batch, loops as often as they go, and submits what must be
- * done before a host step or is too much for one submission. */
-rlxvk_status execute_all(rlxvk_executable *e);
+/* Puts the recorded segments into e->batch, the prepared one if asked for, loops as often as they
+ * go, and submits what must be done before a host step or is too much for one submission. */
+rlxvk_status execute_all(rlxvk_executable *e, bool prepares);
 
 #endif

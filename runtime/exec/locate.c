@@ -20,11 +20,15 @@ static rlxvk_status pool_borrow(rlxvk_executable *e, memory_pool *pool)
     return RLXVK_OK;
 }
 
-/* The place of a leaf in the memory of an executable that has it too: share_match saw to that. */
+/* The place of a leaf, or of what joins several, in the memory of an executable that has it too:
+ * share_match saw to that. */
 static rlxvk_status locate_shared(rlxvk_executable *e, const rlxvk_executable *other, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);
-    e->locations[id] = other->locations[graph_find(other->program->graph, n->op, n->name)];
+    if (n->joins_params) /* where its first part is, it begins */
+        n = graph_node(e->program->graph, n->inputs[0]);
+    e->locations[id] = state_location(other, graph_find(other->program->graph, n->op, n->name));
+    e->locations[id].bytes = e->program->plan.slots[id].bytes;
     return pool_borrow(e, e->locations[id].pool);
 }
 
@@ -77,9 +81,15 @@ error:
 
 /* ---- What is known of the leaves ---- */
 
+/* The value in whose memory a leaf lies. */
+static uint32_t root_of(const program *p, const program_leaf *leaf)
+{
+    return p->schedule.values.items[leaf->node].root;
+}
+
 static bool is_shared(const program *p, const program_leaf *leaf)
 {
-    return leaf->node != NODE_NONE && program_shares(p, leaf->node);
+    return leaf->node != NODE_NONE && program_shares(p, root_of(p, leaf));
 }
 
 static void adopt_param(param_state *mine, const rlxvk_executable *other)
@@ -102,7 +112,8 @@ static void adopt_input(input_state *mine, const rlxvk_executable *other)
  * equally long. A leaf without memory has one in a pool of the executable's own. */
 static leaf_content *content_of(const rlxvk_executable *e, const program_leaf *leaf, size_t index)
 {
-    memory_pool *pool = leaf->node == NODE_NONE ? NULL : e->locations[leaf->node].pool;
+    memory_pool *pool =
+        leaf->node == NODE_NONE ? NULL : e->locations[root_of(e->program, leaf)].pool;
     return &(pool ? pool : e->pools[CLASS_STATE])->contents[index];
 }
 

@@ -119,6 +119,8 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->reuse_memory = toggle(given->reuse_memory, !s->bump_plan) && !o->keep_all;
     o->check_plan = toggle(given->check_plan, s->check & CHECK_PLAN);
     o->no_barrier = s->no_barrier;
+    uint64_t prepared_bytes = given->prepared_bytes ? given->prepared_bytes : s->prepared_bytes;
+    o->prepared_bytes = o->fusion ? prepared_bytes : 0;
 }
 
 /* What runs do. */
@@ -160,6 +162,7 @@ exec_options options_for_nodes(const exec_options *o)
     exec_options kept = *o;
     kept.keep_all = kept.allow_unset = true;
     kept.fusion = kept.regions = kept.reorder = kept.reuse_memory = false;
+    kept.prepared_bytes = 0;
     kept.dump = 0;
     return kept;
 }

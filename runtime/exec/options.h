@@ -17,6 +17,7 @@ typedef struct exec_options {
     bool force_upload;
     bool check_plan, check_index, check_packed;
     unsigned dump;             /* bits of rlxvk_dump */
+    uint64_t prepared_bytes;   /* most memory for weights laid out anew */
     rlxvk_precision precision; /* of matrix products: the option, or RLXVK_PRECISION */
     variant_set variants;      /* rows of kernel tables that the caller names */
     uint32_t max_in_flight;    /* the option, and one more for rlxvk_run */

@@ -44,10 +44,27 @@ static void list_results(program *p)
     }
 }
 
+/* Marks the values that prepared steps touch. */
+static void mark_prepared(const schedule *s, bool *touched)
+{
+    operand o;
+    for (uint32_t i = 0; i < s->prepared; i++)
+        for (uint32_t k = 0; schedule_step_operand(s, &s->steps.items[i], k, &o); k++)
+            touched[o.value] = true;
+}
+
+static void find_prepared(program *p, bool *touched)
+{
+    mark_prepared(&p->schedule, touched);
+    for (size_t i = 0; i < p->param_count; i++)
+        p->params[i].prepared = p->params[i].node != NODE_NONE &&
+                                touched[p->schedule.values.items[p->params[i].node].root];
+}
+
 rlxvk_status program_list(program *p)
 {
-    size_t nodes = p->source->nodes.count + 1;
-    bool *written = memory_zeroed(p->graph->nodes.count + 1, sizeof *written);
+    size_t nodes = p->source->nodes.count + 1, values = schedule_value_count(&p->schedule) + 1;
+    bool *written = memory_zeroed(2 * values, sizeof *written);
     p->params = memory_zeroed(nodes, sizeof *p->params);
     p->inputs = memory_zeroed(nodes, sizeof *p->inputs);
     p->results = memory_zeroed(p->graph->outputs.count + 1, sizeof *p->results);
@@ -57,6 +74,7 @@ rlxvk_status program_list(program *p)
         mark_written(p->graph, written);
         list_leaves(p, written);
         list_results(p);
+        find_prepared(p, written + values);
     }
     for (size_t i = 0; i < p->schedule.steps.count; i++)
         p->host_step_count += p->schedule.steps.items[i].host;
@@ -86,7 +104,7 @@ const program_leaf *program_find_param(const program *p, const char *name)
 
 uint64_t program_times(const program *p, uint32_t segment)
 {
-    uint64_t times = 1;
+    uint64_t times = segment >= program_first_segment(p);
     for (size_t i = 0; i < p->plan.loops.count; i++) {
         const plan_loop *l = &p->plan.loops.items[i];
         if (segment - l->first < l->count && !size_multiply(times, l->times, &times))
@@ -116,7 +134,7 @@ uint32_t program_submissions(const program *p)
     for (uint32_t i = 0; i < p->plan.segments.count; i++) {
         const segment *g = &p->plan.segments.items[i];
         *(g->host ? &hosts : &replays) += program_replays(p, i);
-        runs += !g->host;
+        runs += !g->host && i >= program_first_segment(p);
     }
     if (p->plan.loops.count == 0)
         return (uint32_t)runs;

@@ -19,6 +19,7 @@ typedef struct program_leaf {
     uint32_t node;   /* of the rewritten graph; NODE_NONE: dropped as dead */
     uint32_t source; /* of the graph as built */
     bool in_place;   /* a kernel writes it */
+    bool prepared;   /* prepared steps read it */
 } program_leaf;
 
 typedef struct program_result {
@@ -65,12 +66,18 @@ const program_leaf *program_find_param(const program *p, const char *name);
 /* Command buffers of one submission, where loops replay them. */
 #define QUEUE_BATCH_LOOPS 32
 
+/* The segments before this one, one or none, are prepared: done when params that they read were
+ * set. */
+static inline uint32_t program_first_segment(const program *p)
+{
+    return p->schedule.prepared != 0;
+}
 /* How often a run submits at most: before each host step that follows dispatches, when loops have
  * filled a batch, and at the end. */
 uint32_t program_submissions(const program *p);
 /* Dispatches of a run, with every round of its loops. */
 uint64_t program_executed(const program *p);
-/* How often a run executes a segment: the rounds of all loops it is in. */
+/* How often a run executes a segment: the rounds of all loops it is in; 0 for what is prepared. */
 uint64_t program_times(const program *p, uint32_t segment);
 
 /* How a node of the rewritten graph is held, packed halves included. */

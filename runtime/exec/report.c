@@ -62,6 +62,7 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
         .scratch_lower_bound = p->plan.scratch_lower_bound,
         .scratch_unshared = p->plan.scratch_unshared,
         .recomputed_bytes = p->graph->recomputed_bytes,
+        .prepared_bytes = p->plan.prepared_bytes,
     };
     for (int c = 0; c < CLASS_COUNT; c++)
         out_report->block_count += (uint32_t)p->plan.blocks[c].count;
@@ -79,15 +80,17 @@ void rlxvk_executable_plan(const rlxvk_executable *executable, rlxvk_plan_report
     const program *p = executable->program;
     uint32_t host = (uint32_t)p->host_step_count;
     *out_report = (rlxvk_plan_report){
-        .dispatches = (uint32_t)p->schedule.steps.count - host,
+        .dispatches = (uint32_t)p->schedule.steps.count - p->schedule.prepared - host,
         .loops = (uint32_t)p->plan.loops.count,
         .executed_dispatches = program_executed(p),
         .barriers = p->plan.barrier_count,
         .host_steps = host,
-        .segments = (uint32_t)p->plan.segments.count,
+        .segments = (uint32_t)p->plan.segments.count - program_first_segment(p),
         .submissions_per_run = program_submissions(p),
         .runs = executable->runs,
         .submissions = executable->submissions,
+        .prepared_dispatches = p->schedule.prepared,
+        .preparations = executable->preparations,
     };
 }
 

@@ -6,6 +6,7 @@
 #include "exec/check.h"
 #include "exec/execute.h"
 #include "exec/member.h"
+#include "exec/prepared.h"
 #include "exec/queue.h"
 #include "exec/rng.h"
 #include "exec/ticket.h"
@@ -71,6 +72,7 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
 {
     uint32_t index = (uint32_t)(t - e->tickets);
     rlxvk_status status;
+    t->prepares = prepared_due(e);
     e->batch_count = 0;
     e->launches++;
     TRY(ticket_settle(e));
@@ -80,13 +82,14 @@ static rlxvk_status launch(rlxvk_executable *e, ticket_state *t)
     TRY(rng_upload(e, index));
     if (e->row_feeds_pending)
         e->batch[e->batch_count++] = e->feeds.rows;
-    TRY(execute_all(e));
+    TRY(execute_all(e, t->prepares));
     TRY(diagnose_before_feeds(e, t));
     if (e->feeds.copies)
         e->batch[e->batch_count++] = e->feeds.copies;
     batch_readbacks(e, t, index);
     TRY(queue_submit_batch(e));
     advance_handles(e);
+    prepared_note(e, t->prepares);
     e->rng.step += e->rng.advance_per_run;
     t->value = e->submitted;
     e->runs++;

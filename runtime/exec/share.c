@@ -15,13 +15,37 @@ static bool are_alike(const program *p, uint32_t mine, const program *theirs, ui
            program_held(theirs, other) == program_held(p, mine);
 }
 
+bool share_may_join(const void *sharer, const char *const *names, uint32_t count)
+{
+    const program *p = sharer;
+    uint32_t found = 0, whole = NODE_NONE;
+    uint64_t end = 0;
+    bool in_order = true;
+    for (uint32_t i = 0; p && i < count; i++) {
+        const program_leaf *leaf = program_find_param(p, names[i]);
+        if (!leaf || leaf->node == NODE_NONE)
+            continue;
+        const value *v = &p->schedule.values.items[leaf->node];
+        whole = found++ ? whole : v->root;
+        in_order = in_order && v->root == whole && v->offset == end;
+        end += shape_numel(&graph_node(p->graph, leaf->node)->shape);
+    }
+    return found == 0 ||
+           (found == count && in_order && end == shape_numel(&graph_node(p->graph, whole)->shape));
+}
+
+/* A param that lies in what joins it to others is shared with it: all of them are, or none. */
 static void match_params(const program *p, const program *theirs, bool *shared)
 {
-    for (size_t i = 0; i < p->param_count; i++) {
-        uint32_t mine = p->params[i].node;
-        const program_leaf *other = program_find_param(theirs, p->params[i].name);
-        if (mine != NODE_NONE && other && other->node != NODE_NONE)
-            shared[mine] = are_alike(p, mine, theirs, other->node);
+    for (size_t i = 0; i < 2 * p->param_count; i++) {
+        const program_leaf *mine = &p->params[i % p->param_count];
+        const program_leaf *other = program_find_param(theirs, mine->name);
+        if (mine->node == NODE_NONE)
+            continue;
+        bool alike =
+            other && other->node != NODE_NONE && are_alike(p, mine->node, theirs, other->node);
+        bool *flag = &shared[p->schedule.values.items[mine->node].root];
+        *flag = i < p->param_count ? *flag || alike : *flag && alike;
     }
 }
 

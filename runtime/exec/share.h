@@ -4,9 +4,13 @@
 
 #include "exec/program.h"
 
+/* Whether these params of a graph as built may lie in one piece of memory, in this order: they do
+ * so in the program `sharer`, or are none of its params; any may where that is NULL. */
+bool share_may_join(const void *sharer, const char *const *names, uint32_t count);
+
 /* Marks them, per node of the lowered and listed program `p`: the params that `theirs` has alike,
- * and the inputs that the options name. E_UNKNOWN_NAME, E_DTYPE or E_SHAPE where one of those is
- * not in both, or not alike. */
+ * or what joins them, and the inputs that the options name. E_UNKNOWN_NAME, E_DTYPE or E_SHAPE
+ * where one of those is not in both, or not alike. */
 rlxvk_status share_match(const program *p, const program *theirs, const rlxvk_compile_options *o,
                          bool *shared);
 

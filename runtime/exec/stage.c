@@ -2,19 +2,23 @@
  * From a graph to a schedule in the order of least cost, with its plan and its pipelines.
  */
 #include "exec/stage.h"
+#include "exec/share.h"
 
 #include <string.h>
 
 /* ---- Rewriting ---- */
 
-rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph)
+rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph, const program *sharer)
 {
     const exec_options *o = &p->options;
     rewrite_options how = {.fusion = o->fusion,
                            .regions = o->regions,
                            .profile = &p->device->choice.profile,
                            .precision = o->precision,
-                           .on_host = o->on_host};
+                           .on_host = o->on_host,
+                           .prepared_bytes = o->prepared_bytes,
+                           .may_join = share_may_join,
+                           .sharer = sharer};
     rlxvk_status status;
     TRY(op_verify(graph));
     TRY(graph_clone(graph, &p->source));
@@ -45,6 +49,7 @@ rlxvk_status stage_lower(program *p)
                             .forbid_host = o->forbid_host,
                             .on_host = o->on_host,
                             .precision = o->precision,
+                            .prepared_bytes = o->prepared_bytes,
                             .variants = o->variants,
                             .tuning = &p->context->tuning,
                             .pairs = p->pairs.items,

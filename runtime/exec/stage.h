@@ -7,7 +7,8 @@
 
 #include "exec/program.h"
 
-rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph);
+/* `sharer`: whose params it shares; may be NULL. */
+rlxvk_status stage_rewrite(program *p, const rlxvk_graph *graph, const program *sharer);
 /* Every node is lowered here, once. */
 rlxvk_status stage_lower(program *p);
 /* `shared`: per node whether its memory comes from another executable; NULL: none does. */

@@ -63,11 +63,12 @@ static bool make_tables(rlxvk_executable *e)
     e->params = memory_zeroed(p->param_count + 1, sizeof *e->params);
     e->inputs = memory_zeroed(p->input_count + 1, sizeof *e->inputs);
     e->outputs = memory_zeroed(p->result_count + 1, sizeof *e->outputs);
+    e->prepared = memory_zeroed(p->param_count + 1, sizeof *e->prepared);
     e->given = memory_zeroed(p->input_count + 1, sizeof *e->given);
     e->tickets = memory_zeroed(p->options.max_in_flight, sizeof *e->tickets);
     e->batch = memory_zeroed(most, sizeof *e->batch);
-    return e->locations && e->params && e->inputs && e->outputs && e->given && e->tickets &&
-           e->batch;
+    return e->locations && e->params && e->prepared && e->inputs && e->outputs && e->given &&
+           e->tickets && e->batch;
 }
 
 static void fill_tables(rlxvk_executable *e)
@@ -194,8 +195,9 @@ void state_destroy(rlxvk_executable *e)
     destroy_objects(e);
     free_leaves(e);
     free_memory(e);
-    void *tables[] = {e->locations, e->params, e->inputs,   e->outputs, e->tickets, e->given,
-                      e->batch,     e->sets,   e->segments, e->rests,   e->stops,   e->stamps};
+    void *tables[] = {e->locations, e->params, e->inputs,  e->outputs,  e->tickets,
+                      e->given,     e->batch,  e->sets,    e->segments, e->rests,
+                      e->stops,     e->stamps, e->prepared};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
     program_release(e->program);

@@ -60,6 +60,7 @@ typedef struct ticket_state {
     const rlxvk_run_output *outputs;
     size_t output_count;
     bool direct_reads;   /* something is read from the arena itself, before the next run */
+    bool prepares;       /* the run does the prepared steps, too */
     bool diagnosed;      /* the run's own report is in `status` */
     bool completed;      /* waited for, outputs delivered; what is left is to say `status` */
     double submitted_at; /* trace time; 0 when not tracing */
@@ -124,7 +125,10 @@ struct rlxvk_executable {
     const rlxvk_run_input **given; /* per input, during submit: its data */
     rlxvk_rng_options rng;
     input_state *rng_input; /* NULL: no random ops */
-    bool diagnosed;         /* runs are looked at afterwards: diagnose_run */
+    uint64_t *prepared;     /* per param: the version that the prepared steps read last */
+    bool is_prepared;       /* they have read any */
+    uint64_t preparations;
+    bool diagnosed; /* runs are looked at afterwards: diagnose_run */
     bool lost;
 };
 

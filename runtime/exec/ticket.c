@@ -104,7 +104,7 @@ rlxvk_status ticket_complete(rlxvk_executable *e, ticket_state *t)
         trace_span(trace, "wait", TRACE_HOST, start, trace_now() - start, NULL);
     TRY(read_outputs(e, t));
     if (trace && e->queries)
-        TRY(timing_trace(e, t->submitted_at));
+        TRY(timing_trace(e, t));
     ticket_diagnose(e, t);
     return ending_of(t);
 error:

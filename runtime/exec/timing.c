@@ -34,10 +34,12 @@ error:
     return status;
 }
 
-static rlxvk_status step_times(const rlxvk_executable *e, uint64_t *ticks)
+/* Of steps from `first`, which begins a segment, on. */
+static rlxvk_status step_times(const rlxvk_executable *e, uint32_t first, uint64_t *ticks)
 {
     rlxvk_status status = RLXVK_OK;
-    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries; i++)
+    for (uint32_t i = first ? program_first_segment(e->program) : 0;
+         i < e->program->plan.segments.count && e->queries; i++)
         for (uint32_t edge = 0; edge < 2 && !e->program->plan.segments.items[i].host; edge++)
             TRY(segment_times(e, i, edge, ticks));
 error:
@@ -59,8 +61,9 @@ static uint64_t step_executions(const rlxvk_executable *e, uint32_t step)
     return program_times(e->program, i);
 }
 
-rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
+rlxvk_status timing_trace(rlxvk_executable *e, const ticket_state *run)
 {
+    uint32_t begin = run->prepares ? 0 : e->program->schedule.prepared;
     size_t count = e->program->schedule.steps.count;
     uint64_t *ticks = memory_zeroed(2 * count + 1, sizeof *ticks), first = UINT64_MAX;
     double period = tick_microseconds(e);
@@ -68,10 +71,10 @@ rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
     rlxvk_status status;
     if (!ticks)
         return status_fail_memory("trace");
-    TRY(step_times(e, ticks));
-    for (size_t i = 0; i < count; i++)
+    TRY(step_times(e, begin, ticks));
+    for (size_t i = begin; i < count; i++)
         first = e->program->schedule.steps.items[i].host ? first : MIN(first, ticks[2 * i]);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = begin; i < count; i++) {
         const step *s = &e->program->schedule.steps.items[i];
         text t = {detail, sizeof detail, 0};
         if (s->host)
@@ -81,7 +84,7 @@ rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at)
             text_append(&t, ",\"times\":%llu", (unsigned long long)step_executions(e, (uint32_t)i));
         trace_detail_name(&t, graph_node(e->program->graph, s->node)->name);
         trace_span(e->context->trace, step_name(e, s), TRACE_GPU,
-                   submitted_at + (double)(ticks[2 * i] - first) * period,
+                   run->submitted_at + (double)(ticks[2 * i] - first) * period,
                    (double)(ticks[2 * i + 1] - ticks[2 * i]) * period, detail);
     }
 error:
@@ -111,7 +114,8 @@ rlxvk_status rlxvk_executable_run_time(const rlxvk_executable *executable, doubl
     TRY(status_require(out_microseconds, "executable_run_time", "out_microseconds"));
     TRY(check_timed(e, e->program->options.timed || e->program->options.profiled,
                     "executable_run_time", "time_runs"));
-    for (uint32_t i = 0; i < e->program->plan.segments.count && e->queries;) {
+    for (uint32_t i = program_first_segment(e->program);
+         i < e->program->plan.segments.count && e->queries;) {
         const segment *g = &e->program->plan.segments.items[i];
         uint32_t loop = g->opens;
         bool timed = loop || !g->host;
@@ -142,7 +146,7 @@ rlxvk_status rlxvk_executable_profile(const rlxvk_executable *executable, rlxvk_
     double period = tick_microseconds(e);
     if (!(ticks = memory_zeroed(2 * count + 1, sizeof *ticks)))
         TRY(status_fail_memory("executable_profile"));
-    TRY(step_times(e, ticks));
+    TRY(step_times(e, e->preparations ? 0 : e->program->schedule.prepared, ticks));
     for (size_t i = 0; i < MIN(count, capacity); i++) {
         const step *s = &e->program->schedule.steps.items[i];
         const node *n = graph_node(e->program->graph, s->node);

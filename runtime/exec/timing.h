@@ -6,6 +6,6 @@
 
 /* Adds the last run's GPU spans to the trace, aligned so that the first step begins when it was
  * submitted. */
-rlxvk_status timing_trace(rlxvk_executable *e, double submitted_at);
+rlxvk_status timing_trace(rlxvk_executable *e, const ticket_state *run);
 
 #endif

@@ -25,6 +25,9 @@ typedef struct node {
         *name; /* Input and Param: the name they are set by; others: debug name; may be NULL */
     const void *data; /* Constant: host bytes, never NULL; others: NULL */
     size_t data_size;
+    bool prepare; /* made by a rewrite to be computed when the params it reads are set, if it reads
+                   * nothing else (plan/prepare.c) */
+    bool joins_params; /* its operands are params that lie in its memory; nobody else reads them */
     /* While it is being built: the graph whose next node it would be, for errors. Then NULL. */
     const struct rlxvk_graph *building;
 } node;

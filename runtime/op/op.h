@@ -59,6 +59,7 @@ typedef struct dispatch {
     uint32_t node;       /* whose work it is */
     const char *variant; /* which row of its family's table; NULL where there is no choice */
     uint8_t source;      /* enum variant_source: who chose it */
+    bool prepares;       /* lays operands out anew, which of weights need not be in every run */
 } dispatch;
 
 /* A value that no node owns: scratch, or, with content, a constant that a lowering computed (a
@@ -77,6 +78,7 @@ typedef struct lowering {
     bool matrix_in_lanes;           /* f16 matrices lie as in glsl/matmul/matrix_layout.glsl */
     variant_set variants;           /* rows that the caller names */
     const struct tuning *tuning;    /* measured choices (op/choice/tuning.h); may be NULL */
+    bool prepares;                  /* what is emitted now, too: see dispatch */
     variant_choice choice;          /* the last that was asked for, within this node */
     VECTOR(variant_query) queries;  /* all that were asked for */
     VECTOR(dispatch) dispatches;

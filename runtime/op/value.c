@@ -28,12 +28,14 @@ static void place_views(const rlxvk_graph *g, placement *places)
 }
 
 /* Whether part `p` of concat `c` may be produced straight into c's slot: nothing else reads it, and
- * it owns its memory. */
-static bool can_join(const rlxvk_graph *g, uint32_t p, const uint32_t *uses,
+ * it owns its memory. A param is set there. */
+static bool can_join(const rlxvk_graph *g, uint32_t c, uint32_t p, const uint32_t *uses,
                      const placement *places)
 {
-    return uses[p] == 1 && places[p].parent == NODE_NONE && graph_node(g, p)->input_count &&
-           !node_writes(graph_node(g, p)) && op_node_storage(g, p) != STORAGE_RAW;
+    const node *n = graph_node(g, p);
+    bool set = graph_node(g, c)->joins_params && node_is_param(n);
+    return uses[p] == 1 && places[p].parent == NODE_NONE && (n->input_count || set) &&
+           !node_writes(n) && op_node_storage(g, p) != STORAGE_RAW;
 }
 
 /* No two concats want one part, nor one concat twice: its uses[] would be 2. */
@@ -47,7 +49,7 @@ static void place_parts(const rlxvk_graph *g, const uint32_t *uses, placement *p
             continue;
         for (uint32_t i = 0; i < n->input_count; i++) {
             uint32_t p = n->inputs[i];
-            if (can_join(g, p, uses, places))
+            if (can_join(g, c, p, uses, places))
                 places[p] = (placement){c, offset, true};
             offset += shape_numel(&graph_node(g, p)->shape);
         }
@@ -132,6 +134,16 @@ static bool is_plain_view(const rlxvk_graph *g, const placement *places, uint32_
            !node_row(n)->family->reinterprets && !node_writes(n);
 }
 
+/* Whether all its operands are params that lie in its memory: packed or not, as they are. */
+static bool is_joined(const rlxvk_graph *g, const placement *places, uint32_t id)
+{
+    const node *n = graph_node(g, id);
+    bool joined = n->joins_params;
+    for (uint32_t i = 0; i < n->input_count && joined; i++)
+        joined = places[n->inputs[i]].produced && places[n->inputs[i]].parent == id;
+    return joined;
+}
+
 /* A leaf is packed in one way for all: a single reader that cannot take it, or its being an output,
  * has it widened.
  * Clears half[] of leaves that some reader cannot take packed. A view hands the question on to its
@@ -141,10 +153,10 @@ static void refuse_half(const rlxvk_graph *g, const placement *places, const uin
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        bool plain_view = is_plain_view(g, places, id);
+        bool plain_view = is_plain_view(g, places, id), joined = is_joined(g, places, id);
         for (uint32_t i = 0; i < n->input_count; i++) {
             bool reads = i < 32 && (node_row(n)->family->half_inputs >> i & 1);
-            if (leaf[n->inputs[i]] != NODE_NONE && !reads && !(plain_view && i == 0))
+            if (leaf[n->inputs[i]] != NODE_NONE && !reads && !joined && !(plain_view && i == 0))
                 half[leaf[n->inputs[i]]] = false;
         }
     }
@@ -162,8 +174,11 @@ static void choose_half(const rlxvk_graph *g, const placement *places, uint32_t 
 {
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        half[id] = can_be_half(n);
+        bool joined = is_joined(g, places, id);
+        half[id] = can_be_half(joined ? graph_node(g, n->inputs[0]) : n);
         leaf[id] = half[id] ? id : is_plain_view(g, places, id) ? leaf[n->inputs[0]] : NODE_NONE;
+        for (uint32_t i = 0; i < n->input_count && joined && half[id]; i++)
+            leaf[n->inputs[i]] = id;
     }
     refuse_half(g, places, leaf, half);
 }

@@ -30,8 +30,10 @@ static bool steps_conflict(const schedule *s, const plan *p, uint32_t i, uint32_
  * next is the same from then on. */
 typedef VECTOR(uint32_t) step_order;
 
-static bool is_loop_edge(const schedule *s, uint32_t index)
+static bool is_edge(const schedule *s, uint32_t index)
 {
+    if (s->prepared && index == s->prepared)
+        return true;
     for (size_t i = 0; i < s->loops.count; i++) {
         const schedule_loop *l = &s->loops.items[i];
         if (index == l->first || index == l->first + l->count)
@@ -82,7 +84,7 @@ static void number_epochs(const schedule *s, const plan *p, const step_order *or
         uint32_t before = k > 0 ? order->items[k - 1] : i;
         bool boundary = k > 0 && (s->steps.items[i].host || s->steps.items[before].host);
         /* Rounds follow one another in one command buffer: its barrier alone is between them. */
-        bool edge = before < i && is_loop_edge(s, i);
+        bool edge = before < i && is_edge(s, i);
         if (boundary || edge || p->barriers[i].kind != HAZARD_NONE)
             epoch++;
         epochs[k] = epoch;
@@ -134,7 +136,8 @@ typedef struct content {
 static bool comes_from_outside(const schedule *s, uint32_t value)
 {
     size_t nodes = s->graph->nodes.count;
-    return value < nodes ? graph_node(s->graph, value)->input_count == 0
+    return value < nodes ? graph_node(s->graph, value)->input_count == 0 ||
+                               graph_node(s->graph, value)->joins_params
                          : s->temporaries.items[value - nodes].content != NULL;
 }
 
@@ -203,6 +206,47 @@ error:
     return status;
 }
 
+/* Whether a run that leaves out prepared step `i`, and has step `j`, may meet what it left: not
+ * where it is overwritten, nor where its memory is anybody's. */
+static bool outlasts(const schedule *s, const plan *p, uint32_t i, uint32_t j)
+{
+    operand a, b;
+    for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[i], m, &a); m++)
+        for (uint32_t n = 0; schedule_step_operand(s, &s->steps.items[j], n, &b); n++)
+            if (a.value == b.value &&
+                ((b.access & ACCESS_WRITE) ||
+                 ((a.access & ACCESS_WRITE) && p->slots[a.value].class == CLASS_SCRATCH)))
+                return false;
+    return true;
+}
+
+static bool reads_input(const schedule *s, uint32_t index)
+{
+    operand o;
+    for (uint32_t m = 0; schedule_step_operand(s, &s->steps.items[index], m, &o); m++)
+        if (o.value < s->graph->nodes.count && node_is_input(graph_node(s->graph, o.value)))
+            return true;
+    return false;
+}
+
+/* What is prepared stays until it is prepared again, and no run can make it another. */
+static rlxvk_status check_prepared(const schedule *s, const plan *p)
+{
+    for (uint32_t i = 0; i < s->prepared; i++) {
+        if (reads_input(s, i))
+            return status_fail(RLXVK_E_RANGE, "plan: prepared step %u (node %u) reads an input", i,
+                               s->steps.items[i].node);
+        for (uint32_t j = s->prepared; j < s->steps.count; j++)
+            if (!outlasts(s, p, i, j))
+                return status_fail(
+                    RLXVK_E_RANGE,
+                    "plan: step %u (node %u) overwrites, or reads from scratch, what "
+                    "prepared step %u (node %u) uses",
+                    j, s->steps.items[j].node, i, s->steps.items[i].node);
+    }
+    return RLXVK_OK;
+}
+
 rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless)
 {
     step_order order = {0};
@@ -216,6 +260,7 @@ rlxvk_status plan_check(const schedule *s, const plan *p, uint32_t *out_needless
     number_epochs(s, p, &order, epochs);
     TRY(check_barriers(s, p, &order, epochs, needed));
     TRY(check_contents(s, p, &order, contents));
+    TRY(check_prepared(s, p));
     if (out_needless)
         *out_needless = count_needless(p, &order, epochs, needed, needed + steps + 2);
 error:

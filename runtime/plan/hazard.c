@@ -100,7 +100,7 @@ static rlxvk_status plan_segments(const schedule *s, plan *p)
     for (uint32_t i = 0; i < s->steps.count; i++) {
         bool host = s->steps.items[i].host;
         segment *last = p->segments.count ? &p->segments.items[p->segments.count - 1] : NULL;
-        if (last && !host && !last->host && !schedule_loop_edge(s, i))
+        if (last && !host && !last->host && !schedule_edge(s, i))
             last->count++;
         else if (!VECTOR_PUSH(&p->segments, ((segment){i, 1, host, hosts, 0, 1, 0})))
             return status_fail_memory("segments");
@@ -162,8 +162,7 @@ rlxvk_status plan_barriers(const schedule *s, const plan_options *options, plan 
         uint32_t last;
         /* The wait at either side of a host step orders more than a barrier would; commands begin
          * with a barrier, and so does what is recorded on either side of a loop's edge. */
-        if (s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host) ||
-            schedule_loop_edge(s, i))
+        if (s->steps.items[i].host || (i > 0 && s->steps.items[i - 1].host) || schedule_edge(s, i))
             since = i;
         barrier b = step_hazard(s, p, &m, since, i);
         if (begins_loop(s, i, &last))

@@ -19,15 +19,6 @@ typedef struct layout {
     uint64_t block_bytes;
 } layout;
 
-static uint64_t value_bytes(const schedule *s, uint32_t value)
-{
-    size_t nodes = s->graph->nodes.count;
-    if (value >= nodes)
-        return s->temporaries.items[value - nodes].bytes;
-    return dtype_storage_bytes((storage)s->values.items[value].storage,
-                               shape_numel(&graph_node(s->graph, value)->shape));
-}
-
 static rlxvk_status check_size(const layout *l, uint32_t value, uint64_t bytes)
 {
     uint64_t limit = MIN(l->options->max_binding_bytes, l->block_bytes);
@@ -86,6 +77,18 @@ static void stretch_over_loop(const schedule *s, const schedule_loop *l, plan *p
         }
 }
 
+/* What prepared steps leave to the others stays between the runs. */
+static void pin_prepared(const schedule *s, plan *p)
+{
+    for (uint32_t v = 0; v < p->value_count; v++) {
+        slot *at = &p->slots[v];
+        if (at->class != CLASS_SCRATCH || at->first >= s->prepared || at->last < s->prepared)
+            continue;
+        at->class = CLASS_WEIGHTS;
+        p->prepared_bytes += at->size;
+    }
+}
+
 /* What must outlive a run, or is there before its first step, is pinned: liveness by steps knows
  * nothing of it. Inputs are written before the steps and outputs read after them; an output that
  * lies in a weight or an input is pinned there already. */
@@ -94,14 +97,15 @@ static void choose_classes(const schedule *s, const plan_options *options, plan 
     const rlxvk_graph *g = s->graph;
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
-        if (node_is_weight(n))
-            pin(p, id, CLASS_WEIGHTS);
+        if (node_is_weight(n)) /* which may lie in what joins it to others */
+            pin(p, s->values.items[id].root, CLASS_WEIGHTS);
         else if (node_is_input(n) || options->keep_all || (options->pinned && options->pinned[id]))
             pin(p, s->values.items[id].root, CLASS_STATE);
     }
     for (size_t i = 0; i < s->temporaries.count; i++)
         if (s->temporaries.items[i].content)
             pin(p, (uint32_t)(g->nodes.count + i), CLASS_WEIGHTS);
+    pin_prepared(s, p);
     for (size_t i = 0; i < g->outputs.count; i++) {
         uint32_t root = s->values.items[g->outputs.items[i]].root;
         if (p->slots[root].class == CLASS_SCRATCH)
@@ -304,7 +308,7 @@ rlxvk_status plan_layout(const schedule *s, const plan_options *options, plan *p
                 options->max_block_bytes / options->alignment * options->alignment};
     rlxvk_status status = l.group ? RLXVK_OK : status_fail_memory("layout");
     for (uint32_t v = 0; v < p->value_count && status == RLXVK_OK; v++) {
-        uint64_t bytes = value_bytes(s, v);
+        uint64_t bytes = schedule_value_bytes(s, v);
         l.group[v] = v;
         p->slots[v] = (slot){.block = SLOT_NONE,
                              .class = CLASS_SCRATCH,

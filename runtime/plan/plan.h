@@ -79,6 +79,7 @@ typedef struct plan {
     VECTOR(plan_loop) loops;              /* as the schedule's */
     VECTOR(uint64_t) blocks[CLASS_COUNT]; /* bytes of each block */
     uint64_t class_bytes[CLASS_COUNT];
+    uint64_t prepared_bytes; /* of the weights: what prepared steps leave */
     uint64_t scratch_peak, scratch_lower_bound, scratch_unshared;
     uint32_t barrier_count;
     uint64_t visits; /* tree nodes looked at: what planning cost, whatever the machine */

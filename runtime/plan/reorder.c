@@ -126,8 +126,9 @@ rlxvk_status reorder_schedule(schedule *s)
     TRY(ranks ? name_ranges(&m, s) : status_fail_memory("levels"));
     for (uint32_t i = 0; i < s->steps.count; i++) {
         const step *at = &s->steps.items[i];
-        waiting_reach(&w, s->graph, at->node);
-        if (schedule_loop_edge(s, i))
+        if (i >= s->prepared) /* what comes before is in no order of nodes, and waits for nobody */
+            waiting_reach(&w, s->graph, at->node);
+        if (schedule_edge(s, i))
             lowest = highest + 1;
         ranks[i] = (ranked){MAX(level_of(&m, s, &w, at), lowest), i};
         highest = MAX(highest, ranks[i].level);

@@ -13,6 +13,15 @@ void schedule_destroy(schedule *s)
     VECTOR_FREE(&s->temporaries);
 }
 
+uint64_t schedule_value_bytes(const schedule *s, uint32_t value)
+{
+    size_t nodes = s->graph->nodes.count;
+    if (value >= nodes)
+        return s->temporaries.items[value - nodes].bytes;
+    return dtype_storage_bytes((storage)s->values.items[value].storage,
+                               shape_numel(&graph_node(s->graph, value)->shape));
+}
+
 /* A host step reads its operands and writes its result through the same slots as a dispatch, so
  * that liveness and hazards need not know which kind a step is. The result comes last. */
 static bool host_operand(const schedule *s, uint32_t id, uint32_t index, operand *out)

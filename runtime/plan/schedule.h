@@ -21,6 +21,7 @@ typedef struct schedule_options {
     const struct tuning *tuning; /* measured ones; may be NULL */
     const node_pair *pairs;
     size_t pair_count;
+    uint64_t prepared_bytes; /* most memory for what lowerings lay out of weights */
 } schedule_options;
 
 /* One dispatch, or one node on the host. A node of several dispatches makes several steps. */
@@ -44,6 +45,7 @@ typedef struct schedule {
     value_map values;
     VECTOR(dispatch) dispatches;
     VECTOR(step) steps; /* in execution order */
+    uint32_t prepared;  /* so many of them, the first, are due only when params were set */
     VECTOR(schedule_loop) loops;
     VECTOR(temporary) temporaries; /* value id = node count + index */
     VECTOR(variant_query) queries; /* where a kernel variant had to be chosen */
@@ -63,18 +65,25 @@ static inline uint32_t schedule_value_count(const schedule *s)
     return (uint32_t)(s->graph->nodes.count + s->temporaries.count);
 }
 
+/* Bytes that a value takes, unaligned. */
+uint64_t schedule_value_bytes(const schedule *s, uint32_t value);
+
 /* What a step touches, host steps included, one operand at a time: false past the last. */
 bool schedule_step_operand(const schedule *s, const step *at, uint32_t index, operand *out);
 
-/* Whether a loop begins at this step, or ends before it: no step crosses that. */
-static inline bool schedule_loop_edge(const schedule *s, uint32_t index)
+/* Whether a loop begins at this step, or a loop or what is prepared ends before it: no step crosses
+ * that. */
+static inline bool schedule_edge(const schedule *s, uint32_t index)
 {
-    bool edge = false;
+    bool edge = s->prepared && index == s->prepared;
     for (size_t i = 0; i < s->loops.count && !edge; i++)
         edge = index == s->loops.items[i].first ||
                index == s->loops.items[i].first + s->loops.items[i].count;
     return edge;
 }
+
+/* Moves to the front what depends on weights alone and was marked for that (prepare.c). */
+rlxvk_status prepare_schedule(schedule *s, uint64_t most_bytes);
 
 /* Rearranges the steps into dependency levels, apart before, in and behind loops. */
 rlxvk_status reorder_schedule(schedule *s);

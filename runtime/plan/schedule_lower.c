@@ -60,6 +60,7 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     uint32_t first = (uint32_t)l->dispatches.count;
     rlxvk_status status = RLXVK_OK;
     l->choice = (variant_choice){0}; /* what one node chose says nothing about the next */
+    l->prepares = false;
     if (is_hosted(options, s->graph, id) || !family->lower ||
         (family->has_kernel && !family->has_kernel(n)))
         return emit_host(s, options, id);
@@ -147,6 +148,8 @@ error:
     s.queries.items = l.queries.items;
     s.queries.count = l.queries.count;
     s.queries.capacity = l.queries.capacity;
+    if (status == RLXVK_OK)
+        status = prepare_schedule(&s, options->prepared_bytes);
     if (status == RLXVK_OK && options->reorder)
         status = reorder_schedule(&s);
     if (status != RLXVK_OK)

@@ -33,13 +33,14 @@ typedef struct fusion {
 typedef bool (*fusion_match)(const pass *p, uint32_t id, fusion *out);
 
 /* The patterns; miss.c has their names. *out is not filled by a pair, which is no fusion, nor by
- * convolutions, which take more than one node. */
+ * convolutions and products of one input, which take more than one node. */
 bool fuse_match_matmul_bias_act(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_residual_norm(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_swiglu(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_projection(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_conv(const pass *p, uint32_t id, fusion *out);
+bool join_match_products(const pass *p, uint32_t id, fusion *out); /* join_products.c */
 
 /* The rules made of them. */
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);

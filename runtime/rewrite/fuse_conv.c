@@ -4,8 +4,8 @@
  * last one down; an activation is seen after what it reads was fused without it, which then dies.
  *
  * Batch norm becomes a scale and a shift a channel, which small ops make of its operands: of
- * constants they are folded, of params they are one step of two elements a channel. Weights stay as
- * they are, whoever else reads them.
+ * constants they are folded, of params they are made when these are set. Weights stay as they are,
+ * whoever else reads them: the scale costs the epilogue nothing that counts.
  */
 #include "op/activation.h"
 #include "op/conv/conv.h"
@@ -202,7 +202,10 @@ uint32_t fuse_conv(pass *p, uint32_t id)
     chain c;
     if (!find_chain(p, id, &c))
         return NODE_NONE;
+    size_t first = p->graph->nodes.count;
     rlxvk_tensor terms = emit_terms(p, &c);
+    for (size_t i = first; i < p->graph->nodes.count; i++)
+        p->graph->nodes.items[i].prepare = true;
     conv_attributes a = *(const conv_attributes *)c.conv->attributes;
     uint32_t inputs[4] = {p->map[c.conv->inputs[0]], p->map[c.conv->inputs[1]]}, count = 2;
     a.has_bias = terms.id != 0;

@@ -15,6 +15,7 @@ static const struct {
     {"SwiGLU", fuse_match_swiglu},
     {"projection", fuse_match_projection},
     {"convolution + what follows", fuse_match_conv},
+    {"products of one input", join_match_products},
 };
 
 /* Why a match, of all things, was not replaced. */

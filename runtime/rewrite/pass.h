@@ -58,6 +58,9 @@ uint32_t share_attention(pass *p, uint32_t id);
 /* Makes one of equal nodes (share_nodes.c). */
 rlxvk_status share_nodes(rlxvk_graph *g);
 
+/* Joins the weights of products that read one input (join_products.c). */
+rlxvk_status join_products(rlxvk_graph *g, const rewrite_options *options);
+
 /* Copies views that outlive their tensor's content (detach.c). */
 rlxvk_status detach_views(rlxvk_graph *g);
 

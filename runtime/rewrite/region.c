@@ -228,15 +228,18 @@ error:
 static uint32_t emit_region(pass *p, uint32_t id)
 {
     const marks *m = p->context;
-    uint32_t inputs[REGION_INPUTS];
+    uint32_t inputs[REGION_INPUTS], made;
     draft d;
     if (!m->eligible[id] || m->absorbed[id] || !draft_region(m, id, &d) ||
         d.working + has_prologue(&d) < 2)
         return NODE_NONE;
     for (uint32_t i = 0; i < d.input_count; i++)
         inputs[i] = p->map[d.inputs[i]];
-    return op_append(p->graph, OP_elementwise_region, inputs, d.input_count, &d.attributes,
+    made = op_append(p->graph, OP_elementwise_region, inputs, d.input_count, &d.attributes,
                      p->nodes[id].name);
+    if (made != NODE_NONE)
+        p->graph->nodes.items[made].prepare = p->nodes[id].prepare;
+    return made;
 }
 
 rlxvk_status region_make_all(rlxvk_graph *g, const rewrite_options *options)

@@ -9,13 +9,14 @@
 
 rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
 {
-    /* Those up to `legal` always run. Folding again at the end takes the reshaped biases that
-     * fusing leaves. */
+    /* Those up to `legal` always run; products are joined when they have their biases, before
+     * halves are looked for. Folding again at the end takes the reshaped biases that fusing leaves.
+     */
     static const rewrite_rule passes[] = {region_split,    fuse_split_projection, fold_constant,
                                           share_attention, fuse_matmul_bias_act,  fuse_swiglu,
                                           fuse_projection, fuse_residual_norm,    fuse_conv,
                                           fold_constant};
-    enum { legal = 3 };
+    enum { legal = 3, biased = 5 };
     size_t count = options->fusion ? ARRAY_COUNT(passes) : legal;
     rlxvk_status status;
     TRY(pass_drop_dead(g));
@@ -24,6 +25,8 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
         TRY(pass_drop_dead(g));
         if (i == legal)
             TRY(share_nodes(g));
+        if (i == biased)
+            TRY(join_products(g, options));
         TRY(rewrite_run_pass(g, passes[i], options));
     }
     TRY(pass_drop_dead(g));

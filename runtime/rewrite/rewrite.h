@@ -14,6 +14,11 @@ typedef struct rewrite_options {
     const device_profile *profile; /* what regions may grow to; may be NULL */
     const bool *on_host;           /* OP_COUNT flags: rows that regions leave alone; may be NULL */
     rlxvk_precision precision;     /* that products will have */
+    uint64_t prepared_bytes;       /* most memory for copies of params that are joined */
+    /* Whether these params may lie in one piece of memory in this order, as far as it is shared;
+     * NULL: any may. */
+    bool (*may_join)(const void *sharer, const char *const *names, uint32_t count);
+    const void *sharer;
 } rewrite_options;
 
 /* All passes, in place: detach overwritten views, fold constants, share what is computed twice,

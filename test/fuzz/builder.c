@@ -71,6 +71,7 @@ static void choose(fuzz_input *in, choices *c)
                                      .variants = any_variants(bits >> 5),
                                      .precision = (rlxvk_precision)(more >> 1 & 3),
                                      .matrix_in_lanes = more & 8};
+    c->rewrite.prepared_bytes = c->schedule.prepared_bytes = device & 128 ? UINT64_MAX : 0;
     c->plan = (plan_options){.max_block_bytes = c->profile.max_allocation_bytes,
                              .max_binding_bytes = c->profile.max_binding_bytes,
                              .alignment = c->profile.slot_alignment,

@@ -122,7 +122,9 @@ static rlxvk_status emit_packing(lowering *l, conv_problem *p)
     copy.source[1] = 1;
     copy.source[2] = taps;
     TRY(lower_temporary(l, (uint64_t)(blocks * taps * step) * sizeof(float), &packed));
+    l->prepares = true;
     TRY(layout_emit_copy(l, &copy, p->w, packed));
+    l->prepares = false;
     packed.access = ACCESS_READ;
     p->w = packed;
     p->args.w_offset = packed.offset;

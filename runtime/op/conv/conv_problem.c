@@ -129,7 +129,9 @@ static rlxvk_status turn(lowering *l, conv_problem *p)
         copy.source[i] = source[i];
     copy.source_first = taps - 1;
     TRY(lower_temporary(l, shape_numel(&shape) * sizeof(float), &turned));
+    l->prepares = true;
     TRY(layout_emit_copy(l, &copy, p->w, turned));
+    l->prepares = false;
     turned.access = ACCESS_READ;
     p->w = turned;
     p->transposed = false;

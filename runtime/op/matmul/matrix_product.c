@@ -215,6 +215,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
     rlxvk_status status;
     if (r->unpack_b)
         TRY(unpack_side(l, id, r, &b));
+    l->prepares = true;
     if (l->precision == RLXVK_PRECISION_SPLIT) {
         TRY(emit_scale(l, id, &a));
         TRY(emit_scale(l, id, &b));
@@ -222,6 +223,7 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
     TRY(emit_pack(l, id, &a));
     if (!b.is_packed)
         TRY(emit_pack(l, id, &b));
+    l->prepares = false;
     /* Not inside the kernel: an activation is long code, and the sums must stay in registers. */
     if (r->activation != UNARY_NONE) {
         const matmul_shape *s = &r->problem.shape;

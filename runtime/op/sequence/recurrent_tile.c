@@ -50,10 +50,12 @@ static rlxvk_status lay_out_weights(tile_job *t)
     uint64_t left = r->hidden % recurrent_tile_units(r);
     rlxvk_status status;
     TRY(lower_temporary(t->j->l, 16 * recurrent_tile_quads(r), &t->w));
+    t->j->l->prepares = true;
     if (left < r->hidden)
         TRY(lay_out_units(t, 0, r->hidden - left));
     if (left)
         TRY(lay_out_units(t, r->hidden - left, left));
+    t->j->l->prepares = false;
 error:
     return status;
 }

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-static const char *const mode_names[] = {"default",  "no reuse", "in order",     "full barrier",
-                                         "uncached", "profiled", "plan checked", "forced uploads"};
+static const char *const mode_names[] = {"default",  "no reuse", "in order", "full barrier",
+                                         "uncached", "profiled", "prepared", "forced uploads"};
 enum { MODES = 7 };
 
 static rlxvk_compile_options mode_options(int mode)
@@ -27,6 +27,7 @@ static rlxvk_compile_options mode_options(int mode)
     o.full_barrier = mode == 3 ? RLXVK_ON : RLXVK_DEFAULT;
     o.cached = mode == 4 ? RLXVK_OFF : RLXVK_DEFAULT;
     o.profile = mode == 5 ? RLXVK_ON : RLXVK_DEFAULT;
+    o.prepared_bytes = mode == 6 ? UINT64_MAX : 0;
     return o;
 }
 

@@ -305,6 +305,67 @@ static void test_unwritten_is_found(void **state)
     release(&p);
 }
 
+/* Everything that may be is prepared: whatever reads weights alone. */
+static rlxvk_status prepare_all(planned *p, bool reorder, bool bump)
+{
+    plan_options layout = {.max_block_bytes = 1u << 30,
+                           .max_binding_bytes = 1u << 30,
+                           .alignment = 256,
+                           .bump = bump};
+    rlxvk_status status = RLXVK_OK;
+    plan_destroy(&p->plan);
+    for (size_t i = 0; i < p->schedule.dispatches.count; i++)
+        p->schedule.dispatches.items[i].prepares = true;
+    TRY(prepare_schedule(&p->schedule, UINT64_MAX));
+    if (reorder)
+        TRY(reorder_schedule(&p->schedule));
+    TRY(plan_create(&p->schedule, &layout, &p->plan));
+error:
+    return status;
+}
+
+/* A value that is kept in memory that others take: who reads it is found. */
+static uint32_t unpin_kept(planned *p)
+{
+    uint32_t found = 0;
+    for (uint32_t v = 0; v < p->plan.value_count; v++) {
+        slot *s = &p->plan.slots[v];
+        bool leaf = v < p->graph->nodes.count && graph_node(p->graph, v)->input_count == 0;
+        if (leaf || s->class != CLASS_WEIGHTS || s->first >= p->schedule.prepared ||
+            s->last < p->schedule.prepared)
+            continue;
+        s->class = CLASS_SCRATCH;
+        s->block = 7;
+        assert_int_equal(plan_check(&p->schedule, &p->plan, NULL), RLXVK_E_RANGE);
+        assert_non_null(strstr(rlxvk_last_error(), "what prepared step"));
+        s->class = CLASS_WEIGHTS;
+        s->block = 0;
+        found++;
+    }
+    return found;
+}
+
+static void test_prepared_steps(void **state)
+{
+    uint32_t prepared = 0, kept = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        planned p;
+        assert_int_equal(plan_random(seed, 1u << 30, false, false, false, &p), RLXVK_OK);
+        size_t steps = p.schedule.steps.count;
+        assert_int_equal(prepare_all(&p, seed & 2, seed % 5 == 0), RLXVK_OK);
+        assert_int_equal(p.schedule.steps.count, steps);
+        assert_int_equal(plan_check(&p.schedule, &p.plan, NULL), RLXVK_OK);
+        if (p.schedule.prepared)
+            assert_int_equal(p.plan.segments.items[0].count, p.schedule.prepared);
+        prepared += p.schedule.prepared;
+        kept += unpin_kept(&p);
+        release(&p);
+    }
+    print_message("%u steps prepared, %u values kept\n", prepared, kept);
+    assert_true(prepared > 60 && kept > 20);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -410,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_empty_operands),
         cmocka_unit_test(test_unwritten_is_found),
         cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_prepared_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
