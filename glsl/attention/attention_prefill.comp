@@ -483,11 +483,13 @@ void find_place()
     ty = (lane >> 1 & 1u) | (lane >> 3 & 2u) | (block / (COLUMN_THREADS / 8u) * 4u);
 }
 
-/* Workgroups of later queries come first: under a causal mask they have the most to do. */
+/* Workgroups of later queries come first: under a causal mask they have the most to do. With fewer
+ * workgroups than for all tiles it is the first tiles that are done. */
 void main()
 {
-    uint tiles = (args.queries + TILE_QUERIES - 1u) / TILE_QUERIES, chunks = chunk_count();
-    uint heads = args.batch * args.heads, item = group_index() / chunks;
+    uint chunks = chunk_count(), heads = args.batch * args.heads, item = group_index() / chunks;
+    uint launched = gl_NumWorkGroups.x * gl_NumWorkGroups.y * gl_NumWorkGroups.z;
+    uint tiles = min((args.queries + TILE_QUERIES - 1u) / TILE_QUERIES, launched / (heads * chunks));
     uint chunk = group_index() % chunks, head = item % heads;
     uint b = head / args.heads, h = head % args.heads;
     if (item / heads >= tiles)
