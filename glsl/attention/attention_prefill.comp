@@ -229,6 +229,7 @@ void multiply_values(uint base)
     }
 }
 
+/* In the same order and with the same operations: what no query sees, NaN or not, changes no bit. */
 void multiply_unsafe_values(uint base)
 {
     [[dont_unroll]] for (uint x = 0; x < VALUE_KEYS; x++)
@@ -237,9 +238,10 @@ void multiply_unsafe_values(uint base)
             uint at = x * TILE_COLUMN_QUADS + tx;
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 if (floatBitsToUint(a[e]) != 0u)
-                    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
-                        o[(m * 4u + e) * COLUMN_QUADS + n] +=
-                            a[e] * values[at + n * COLUMN_THREADS];
+                    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) {
+                        uint to = (m * 4u + e) * COLUMN_QUADS + n;
+                        o[to] = fma(vec4(a[e]), values[at + n * COLUMN_THREADS], o[to]);
+                    }
         }
 }
 
