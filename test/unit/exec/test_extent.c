@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -419,6 +420,48 @@ static void test_extents_that_do_not_fit(void **state)
     rlxvk_graph_destroy(g);
 }
 
+typedef struct plan_lines {
+    char extent[256];
+    uint32_t scaled;
+} plan_lines;
+
+static void keep_line(void *user, rlxvk_log_level level, const char *line)
+{
+    plan_lines *lines = user;
+    (void)level;
+    lines->scaled += strstr(line, " by active rows ") != NULL;
+    if (strstr(line, "active extents"))
+        snprintf(lines->extent, sizeof lines->extent, "%s", line);
+}
+
+static void test_plan_dump(void **state)
+{
+    plan_lines lines = {0};
+    rlxvk_context_options log = {.log = keep_line, .log_user = &lines};
+    rlxvk_context *c = open_context(&log);
+    rlxvk_compile_options o = {.bucket_axes = row_axes,
+                               .bucket_axis_count = 1,
+                               .dump = RLXVK_DUMP_PLAN};
+    rlxvk_graph *g = sum_of_rows();
+    rlxvk_executable *e = NULL;
+    (void)state;
+    expect_ok(rlxvk_compile(c, g, &o, &e));
+    assert_string_equal(lines.extent,
+                        "  active extents of 12 rows: every run is a full one, for reduce_sum "
+                        "'pooled' (node 1): it computes across the rows");
+    assert_int_equal(lines.scaled, 0);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(12, 2)), 1));
+    expect_ok(rlxvk_compile(c, g, &o, &e));
+    assert_string_equal(lines.extent, "  active extents of 12 rows: supported");
+    assert_int_equal(lines.scaled, 1);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    close_context(c);
+}
+
 /* ---- Feeds ---- */
 
 /* past [4, 2] <- the first rows of [past; row], 5 rows; state [2] <- row, whole. */
@@ -574,6 +617,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_recorded),
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_extents_that_do_not_fit),
+        cmocka_unit_test(test_plan_dump),
         cmocka_unit_test(test_prefix_feeds),
         cmocka_unit_test(test_runs_in_flight),
         cmocka_unit_test(test_symbols),
