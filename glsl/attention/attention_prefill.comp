@@ -229,6 +229,7 @@ void multiply_values(uint base)
     }
 }
 
+/* In the same order and with the same operations: what no query sees, NaN or not, changes no bit. */
 void multiply_unsafe_values(uint base)
 {
     [[dont_unroll]] for (uint x = 0; x < VALUE_KEYS; x++)
@@ -237,9 +238,10 @@ void multiply_unsafe_values(uint base)
             uint at = x * TILE_COLUMN_QUADS + tx;
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 if (floatBitsToUint(a[e]) != 0u)
-                    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++)
-                        o[(m * 4u + e) * COLUMN_QUADS + n] +=
-                            a[e] * values[at + n * COLUMN_THREADS];
+                    [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) {
+                        uint to = (m * 4u + e) * COLUMN_QUADS + n;
+                        o[to] = fma(vec4(a[e]), values[at + n * COLUMN_THREADS], o[to]);
+                    }
         }
 }
 
@@ -483,11 +485,13 @@ void find_place()
     ty = (lane >> 1 & 1u) | (lane >> 3 & 2u) | (block / (COLUMN_THREADS / 8u) * 4u);
 }
 
-/* Workgroups of later queries come first: under a causal mask they have the most to do. */
+/* Workgroups of later queries come first: under a causal mask they have the most to do. With fewer
+ * workgroups than for all tiles it is the first tiles that are done. */
 void main()
 {
-    uint tiles = (args.queries + TILE_QUERIES - 1u) / TILE_QUERIES, chunks = chunk_count();
-    uint heads = args.batch * args.heads, item = group_index() / chunks;
+    uint chunks = chunk_count(), heads = args.batch * args.heads, item = group_index() / chunks;
+    uint launched = gl_NumWorkGroups.x * gl_NumWorkGroups.y * gl_NumWorkGroups.z;
+    uint tiles = min((args.queries + TILE_QUERIES - 1u) / TILE_QUERIES, launched / (heads * chunks));
     uint chunk = group_index() % chunks, head = item % heads;
     uint b = head / args.heads, h = head % args.heads;
     if (item / heads >= tiles)

@@ -17,7 +17,7 @@ const bool TAIL = (VECTORS & MATMUL_TAIL) != 0; /* the last step of K is not a w
 const bool QUADS_A = (VECTORS & MATMUL_VECTOR_A) != 0, QUADS_B = (VECTORS & MATMUL_VECTOR_B) != 0;
 const uint SHARE_A = TILE_M * STEP / 4 / THREADS; /* quads that an invocation carries a step */
 const uint SHARE_B = TILE_N * STEP / 4 / THREADS;
-const uint BAND = 8;
+layout(constant_id = 14) const uint BAND = 8;
 #include "matmul/tile_place.glsl"
 
 vec4 next_a[SHARE_A], next_b[SHARE_B];

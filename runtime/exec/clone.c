@@ -2,6 +2,7 @@
  * A second executable of one program: its memory is copied block by block on the device, handles
  * and feeds are set as the first one's are. Nothing is lowered, planned or looked up.
  */
+#include "exec/active.h"
 #include "exec/copy.h"
 #include "exec/executable.h"
 #include "exec/family.h"
@@ -31,6 +32,7 @@ static rlxvk_status copy_feeds(rlxvk_executable *to, const rlxvk_executable *fro
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < from->program->input_count; i++) {
         to->inputs[i].feed = from->inputs[i].feed;
+        to->inputs[i].feed_prefix = from->inputs[i].feed_prefix;
         to->inputs[i].row_feed = from->inputs[i].row_feed;
     }
     for (size_t i = 0; i < from->program->result_count; i++)
@@ -47,6 +49,7 @@ static rlxvk_status clone_current(rlxvk_executable *from, rlxvk_executable **out
     TRY(ticket_flush(from));
     TRY(executable_create(from->program, NULL, from, out));
     TRY(copy_state(*out, from));
+    TRY(active_copy(*out, from));
     TRY(copy_feeds(*out, from));
     prepared_copy(*out, from);
 error:

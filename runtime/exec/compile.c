@@ -3,6 +3,7 @@
  * executable is made.
  */
 #include "exec/compile.h"
+#include "exec/axes.h"
 #include "exec/dump.h"
 #include "exec/executable.h"
 #include "exec/share.h"
@@ -45,18 +46,18 @@ error:
 }
 
 static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *graph,
-                                    const exec_options *options,
-                                    const rlxvk_compile_options *sharing, program **out)
+                                    const exec_options *options, const rlxvk_compile_options *given,
+                                    program **out)
 {
     program *p = NULL;
     rlxvk_status status;
     TRY(program_create(context, &p));
     p->options = *options;
-    TRY(stage_rewrite(p, graph,
-                      sharing && sharing->share_with ? sharing->share_with->program : NULL));
+    TRY(stage_rewrite(p, graph, given && given->share_with ? given->share_with->program : NULL));
     TRY(stage_lower(p));
     TRY(program_list(p));
-    TRY(plan_shared(p, sharing));
+    TRY(axes_analyze(p, given ? given->bucket_axes : NULL, given ? given->bucket_axis_count : 0));
+    TRY(plan_shared(p, given));
     TRY(report(p));
     TRY(stage_pipelines(p));
     *out = p;
@@ -67,14 +68,14 @@ error:
 }
 
 rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
-                           const exec_options *options, const rlxvk_compile_options *sharing,
+                           const exec_options *options, const rlxvk_compile_options *given,
                            rlxvk_executable **out)
 {
     double start = context->trace ? trace_now() : 0;
     program *p = NULL;
     rlxvk_status status;
-    TRY(compile_program(context, graph, options, sharing, &p));
-    TRY(executable_create(p, sharing ? sharing->share_with : NULL, NULL, out));
+    TRY(compile_program(context, graph, options, given, &p));
+    TRY(executable_create(p, given ? given->share_with : NULL, NULL, out));
     trace_span(context->trace, "compile", TRACE_HOST, start,
                context->trace ? trace_now() - start : 0, NULL);
 error:

@@ -4,9 +4,10 @@
 
 #include "exec/state.h"
 
-/* `sharing`: where to read what memory is shared (share_with, shared_inputs); NULL: none is. */
+/* `given`: where to read what memory is shared (share_with, shared_inputs), and bucket_axes, by
+ * axes that are not negative; NULL: none is, and there are none. */
 rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
-                           const exec_options *options, const rlxvk_compile_options *sharing,
+                           const exec_options *options, const rlxvk_compile_options *given,
                            rlxvk_executable **out);
 
 #endif

@@ -71,9 +71,10 @@ static void dump_step(const program *p, uint32_t index)
         text_append(&t, "%s<", k->name);
         for (uint32_t i = 0; i < k->constant_count; i++)
             text_append(&t, "%s%u", i ? "," : "", d->constants[i]);
-        text_append(&t, ">%s%s%s groups %ux%ux%u", d->variant ? " " : "",
+        text_append(&t, ">%s%s%s groups %ux%ux%u%s", d->variant ? " " : "",
                     d->variant ? d->variant : "", sources[d->source], d->groups[0], d->groups[1],
-                    d->groups[2]);
+                    d->groups[2],
+                    p->extent.spans && p->extent.scaled[s->dispatch] ? " by active rows" : "");
     }
     text_append(&t, " for %%%u %s", s->node, node_row(n)->name);
     if (n->name)
@@ -104,6 +105,9 @@ void dump_plan(const program *p)
         p->options.precision != RLXVK_PRECISION_F32)
         SAY("  precision %s: this device has no matrix units for it; products run in f32",
             rlxvk_precision_name(p->options.precision));
+    if (p->extent.unit)
+        SAY("  active extents of %llu rows: %s%s", (unsigned long long)p->extent.unit,
+            p->extent.spans ? "supported" : "every run is a full one, for ", p->extent.why);
     for (size_t i = 0; i < plan->loops.count; i++)
         dump_loop(p, &p->schedule.loops.items[i], &plan->loops.items[i]);
     for (uint32_t i = 0; i < p->schedule.steps.count; i++)

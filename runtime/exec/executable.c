@@ -3,6 +3,7 @@
  * buffers, descriptor sets; what is compiled it has from its program.
  */
 #include "exec/executable.h"
+#include "exec/active.h"
 #include "exec/allocate.h"
 #include "exec/diagnose.h"
 #include "exec/family.h"
@@ -24,6 +25,7 @@ rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
     TRY(vk_timeline_create(d, &e->timeline));
     TRY(allocate_memory(e, share_with, copy_of));
     TRY(host_steps_prepare(e));
+    TRY(active_prepare(e));
     TRY(record_all(e));
     locate_contents(e, share_with); /* tells share_with, so nothing may fail after it */
     rng_prepare(e);

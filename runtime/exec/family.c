@@ -6,13 +6,15 @@
 
 /* ---- Life ---- */
 
-static rlxvk_status create(const rlxvk_graph *graph, const binding_list *sizes, family **out)
+static rlxvk_status create(const rlxvk_graph *graph, const binding_list *sizes,
+                           const rlxvk_compile_options *given, family **out)
 {
     family *f = memory_zeroed(1, sizeof *f);
     rlxvk_status status;
     TRY(f ? RLXVK_OK : status_fail_memory("executable"));
     f->current = FAMILY_NOBODY;
     TRY(bind_graph(graph, sizes, &f->graph));
+    TRY(axes_resolve(f->graph, given, &f->axes));
     *out = f;
     return RLXVK_OK;
 error:
@@ -21,13 +23,16 @@ error:
 }
 
 rlxvk_status family_create(const rlxvk_graph *graph, const binding_list *sizes,
-                           const exec_options *options, uint32_t capacity, family **out)
+                           const exec_options *options, const rlxvk_compile_options *given,
+                           family **out)
 {
+    rlxvk_compile_options axes = {.bucket_axes = given->bucket_axes,
+                                  .bucket_axis_count = given->bucket_axis_count};
     rlxvk_status status;
     TRY(op_verify(graph));
-    TRY(create(graph, sizes, out));
+    TRY(create(graph, sizes, &axes, out));
     (*out)->options = *options;
-    (*out)->capacity = capacity;
+    (*out)->capacity = given->cached_bindings ? given->cached_bindings : 8;
 error:
     return status;
 }
@@ -35,9 +40,11 @@ error:
 rlxvk_status family_copy(const family *from, family **out)
 {
     static const binding_list none = {0};
+    rlxvk_compile_options axes = {.bucket_axes = from->axes.items,
+                                  .bucket_axis_count = from->axes.count};
     family *f = NULL;
     rlxvk_status status;
-    TRY(create(from->graph, &none, &f));
+    TRY(create(from->graph, &none, &axes, &f));
     f->options = from->options;
     f->capacity = from->capacity;
     for (size_t i = 0; i < from->params.count; i++) {
@@ -97,6 +104,7 @@ void family_destroy(family *f)
     VECTOR_FREE(&f->members);
     family_drop_params(f);
     VECTOR_FREE(&f->feeds);
+    VECTOR_FREE(&f->axes);
     rlxvk_graph_destroy(f->graph);
     memory_free(f);
 }

@@ -9,6 +9,7 @@
 #ifndef RLXVK_EXEC_FAMILY_H
 #define RLXVK_EXEC_FAMILY_H
 
+#include "exec/axes.h"
 #include "exec/state.h"
 #include "op/bind.h"
 
@@ -41,6 +42,7 @@ enum family_feed_kind { FAMILY_FEED_WHOLE, FAMILY_FEED_PREFIX, FAMILY_FEED_ROWS,
 struct family {
     rlxvk_graph *graph; /* with symbols, its own */
     exec_options options;
+    axis_list axes; /* of buckets */
     uint32_t capacity;
     VECTOR(family_member) members;
     size_t current; /* FAMILY_NOBODY: nothing is bound yet */
@@ -49,9 +51,11 @@ struct family {
     uint64_t feeds_version, switches, hits, misses, evictions;
 };
 
-/* Over a copy of the graph, with the symbols that are bound put in. */
+/* Over a copy of the graph, with the symbols that are bound put in. `given`: how many bindings are
+ * kept, and bucket axes. */
 rlxvk_status family_create(const rlxvk_graph *graph, const binding_list *sizes,
-                           const exec_options *options, uint32_t capacity, family **out);
+                           const exec_options *options, const rlxvk_compile_options *given,
+                           family **out);
 /* As if nothing had been bound, with what was set before. */
 rlxvk_status family_copy(const family *from, family **out);
 /* Its first member, current, of the same sizes as another's. */

@@ -41,6 +41,21 @@ error:
     return status;
 }
 
+rlxvk_status feed_check_rows(const rlxvk_executable *e, const input_state *in, int64_t upper)
+{
+    char shape[SHAPE_TEXT];
+    if (in->feed < 0 || !in->feed_prefix || upper == 0)
+        return RLXVK_OK;
+    const rlxvk_shape *from = &e->outputs[in->feed].result->shape;
+    if (shape_numel(from) % ((uint64_t)upper + 1) == 0)
+        return RLXVK_OK;
+    return status_fail(
+        RLXVK_E_EXTENT,
+        "active extent of %lld rows: output %lld (%s), a prefix of which feeds input "
+        "'%s', does not have one row more; clear the feed or the extent",
+        (long long)upper, (long long)in->feed, shape_text(from, shape), in->leaf->name);
+}
+
 /* ---- The public calls ---- */
 
 static rlxvk_status check_feed(rlxvk_executable *e, const char *call, const char *name,
@@ -83,15 +98,20 @@ static rlxvk_status check_sizes(const rlxvk_executable *e, const input_state *in
 }
 
 /* Sets both feeds of an input; neither when the commands cannot be made. */
-static rlxvk_status wire(rlxvk_executable *e, input_state *in, int64_t feed, int64_t row_feed)
+static rlxvk_status wire(rlxvk_executable *e, input_state *in, int64_t feed, bool prefix,
+                         int64_t row_feed)
 {
-    int64_t feed_before = in->feed, row_feed_before = in->row_feed;
+    input_state before = *in;
     in->feed = feed;
+    in->feed_prefix = prefix;
     in->row_feed = row_feed;
-    rlxvk_status status = feed_record(e);
+    rlxvk_status status = feed_check_rows(e, in, e->extent_upper);
+    if (status == RLXVK_OK)
+        status = feed_record(e);
     if (status != RLXVK_OK) {
-        in->feed = feed_before;
-        in->row_feed = row_feed_before;
+        in->feed = before.feed;
+        in->feed_prefix = before.feed_prefix;
+        in->row_feed = before.row_feed;
     }
     return status;
 }
@@ -104,7 +124,7 @@ static rlxvk_status set_feed(rlxvk_executable *e, const char *call, const char *
     TRY(check_feed(e, call, name, index, &in));
     if (!prefix)
         TRY(check_sizes(e, in, index));
-    TRY(wire(e, in, (int64_t)index, in->row_feed));
+    TRY(wire(e, in, (int64_t)index, prefix, in->row_feed));
 error:
     return status;
 }
@@ -114,7 +134,7 @@ static rlxvk_status clear_feeds(rlxvk_executable *e, const char *call, const cha
     input_state *in;
     rlxvk_status status;
     TRY(name_live_input(e, call, name, &in));
-    TRY(wire(e, in, -1, -1));
+    TRY(wire(e, in, -1, false, -1));
 error:
     return status;
 }
@@ -127,7 +147,7 @@ static rlxvk_status set_row_feed(rlxvk_executable *e, const char *call, const ch
     TRY(check_feed(e, call, name, index, &in));
     if (in->leaf->node == NODE_NONE || program_held(e->program, in->leaf->node) != STORAGE_WORD)
         return status_fail(RLXVK_E_DTYPE, "%s: '%s' must be a live input of f32 words", call, name);
-    TRY(wire(e, in, in->feed, (int64_t)index));
+    TRY(wire(e, in, in->feed, in->feed_prefix, (int64_t)index));
 error:
     return status;
 }

@@ -6,5 +6,7 @@
 
 /* Makes the commands for the feeds of all inputs as they are now; on failure the old ones stay. */
 rlxvk_status feed_record(rlxvk_executable *e);
+/* E_EXTENT where a prefix feed's output has not upper + 1 rows; upper 0: anything goes. */
+rlxvk_status feed_check_rows(const rlxvk_executable *e, const input_state *in, int64_t upper);
 
 #endif

@@ -22,9 +22,14 @@ static location feed_source(const rlxvk_executable *e, const input_state *in)
     return state_location(e, e->outputs[in->feed].result->node);
 }
 
+/* Of a prefix the active rows of upper + 1, the last of which is new. */
 static uint64_t feed_bytes(const rlxvk_executable *e, const input_state *in)
 {
-    return MIN(state_location(e, in->leaf->node).bytes, feed_source(e, in).bytes);
+    uint64_t to = state_location(e, in->leaf->node).bytes, from = feed_source(e, in).bytes;
+    uint64_t active = from;
+    if (in->feed_prefix && e->extent_upper)
+        active = from / ((uint64_t)e->extent_upper + 1) * (uint64_t)e->extent_actual;
+    return MIN(to, active);
 }
 
 /* Whether a feed moves anything: an output that is its target's own memory stays where it is. */

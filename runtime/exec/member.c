@@ -117,7 +117,9 @@ static rlxvk_status compile_member(rlxvk_executable *e, const rlxvk_graph *bound
                                    rlxvk_executable **out)
 {
     const family *f = e->family;
-    rlxvk_compile_options sharing = {.share_with = e->program ? e : NULL};
+    rlxvk_compile_options sharing = {.share_with = e->program ? e : NULL,
+                                     .bucket_axes = f->axes.items,
+                                     .bucket_axis_count = f->axes.count};
     size_t most = e->program ? e->program->input_count : 0;
     const char **names = memory_zeroed(most + 1, sizeof *names);
     rlxvk_status status;

@@ -178,6 +178,7 @@ void program_release(program *p)
     void *tables[] = {p->params, p->inputs, p->results, p->leaf_index, p->pipelines};
     for (size_t i = 0; i < ARRAY_COUNT(tables); i++)
         memory_free(tables[i]);
+    extent_destroy(&p->extent);
     plan_destroy(&p->plan);
     schedule_destroy(&p->schedule);
     VECTOR_FREE(&p->pairs);

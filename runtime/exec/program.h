@@ -10,6 +10,7 @@
 #define RLXVK_EXEC_PROGRAM_H
 
 #include "exec/options.h"
+#include "plan/extent.h"
 #include "plan/plan.h"
 #include "rewrite/rewrite.h"
 
@@ -38,6 +39,7 @@ typedef struct program {
     pair_list pairs;
     schedule schedule;
     plan plan;
+    extent extent; /* what an active extent does */
     program_leaf *params, *inputs;
     program_result *results;
     size_t param_count, input_count, result_count;

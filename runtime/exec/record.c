@@ -49,7 +49,10 @@ static void record_dispatch(rlxvk_executable *e, VkCommandBuffer c, uint32_t ind
     if (d->argument_bytes)
         fn->CmdPushConstants(c, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, d->argument_bytes,
                              d->arguments);
-    fn->CmdDispatch(c, d->groups[0], d->groups[1], d->groups[2]);
+    if (e->group_counts && e->program->extent.scaled[index])
+        fn->CmdDispatchIndirect(c, e->group_counts->blocks[0].buffer, state_group_counts(index));
+    else
+        fn->CmdDispatch(c, d->groups[0], d->groups[1], d->groups[2]);
 }
 
 /* A segment's timestamps: its begin, and then the end of each step (profiled) or of the last. */
@@ -93,7 +96,8 @@ static rlxvk_status record_rounds(rlxvk_executable *e, uint32_t index, VkCommand
     TRY(command_begin(e->device, c));
     if (e->queries)
         e->device->fn.CmdResetQueryPool(c, e->queries, query, count);
-    command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST, ALL_DEVICE);
+    command_barrier(e->device, c, ALL_DEVICE | SCOPE_HOST,
+                    ALL_DEVICE | (e->group_counts ? SCOPE_INDIRECT : 0));
     record_timestamp(e, c, query);
     for (uint32_t i = 0; i < rounds; i++)
         record_steps(e, c, g, i == 0 ? &query : NULL);

@@ -57,8 +57,9 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
         .weight_bytes = bytes[CLASS_WEIGHTS],
         .state_bytes = bytes[CLASS_STATE],
         .scratch_bytes = bytes[CLASS_SCRATCH],
-        .staging_bytes =
-            executable->staging.size + executable->read_staging.size + executable->stop_words.size,
+        .staging_bytes = executable->staging.size + executable->read_staging.size +
+                         executable->stop_words.size +
+                         (executable->group_counts ? executable->group_counts->blocks[0].size : 0),
         .scratch_lower_bound = p->plan.scratch_lower_bound,
         .scratch_unshared = p->plan.scratch_unshared,
         .recomputed_bytes = p->graph->recomputed_bytes,

@@ -1,6 +1,7 @@
 /*
  * What a compile is asked for: its options judged, and symbols bound, or left to a family.
  */
+#include "exec/axes.h"
 #include "exec/compile.h"
 #include "exec/family.h"
 #include "exec/ticket.h"
@@ -51,8 +52,7 @@ static rlxvk_status open_family(rlxvk_context *context, const rlxvk_graph *graph
         return status_fail(RLXVK_E_UNSUPPORTED,
                            "compile option share_with, for a graph with symbols: members of its "
                            "family share with each other; give all bindings to share with another");
-    TRY(family_create(graph, sizes, options, given->cached_bindings ? given->cached_bindings : 8,
-                      &f));
+    TRY(family_create(graph, sizes, options, given, &f));
     TRY(family_open(context, f, out));
 error:
     return status;
@@ -82,18 +82,23 @@ rlxvk_status rlxvk_compile(rlxvk_context *context, const rlxvk_graph *graph,
                            const rlxvk_compile_options *options, rlxvk_executable **out_executable)
 {
     static const rlxvk_compile_options defaults = {0};
-    const rlxvk_compile_options *given = options ? options : &defaults;
+    rlxvk_compile_options given = options ? *options : defaults;
     exec_options resolved;
+    axis_list axes = {0};
     rlxvk_status status;
     TRY(status_require(context, "compile", "context"));
     TRY(status_require(graph, "compile", "graph"));
     TRY(status_require(out_executable, "compile", "out_executable"));
-    TRY(check_sharing(context, given));
-    TRY(status_require_items(given->bindings, given->binding_count, "compile", "bindings"));
-    TRY(options_resolve(context, given, &resolved));
+    TRY(check_sharing(context, &given));
+    TRY(status_require_items(given.bindings, given.binding_count, "compile", "bindings"));
+    TRY(options_resolve(context, &given, &resolved));
+    TRY(axes_resolve(graph, &given, &axes));
+    given.bucket_axes = axes.items; /* symbols may be numbers from here on */
+    given.bucket_axis_count = axes.count;
     TRY((graph->symbols && graph->status == RLXVK_OK
              ? compile_symbols
-             : compile_numbers)(context, graph, &resolved, given, out_executable));
+             : compile_numbers)(context, graph, &resolved, &given, out_executable));
 error:
+    VECTOR_FREE(&axes);
     return status;
 }

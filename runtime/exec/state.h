@@ -31,6 +31,7 @@ typedef struct input_state {
     bool bound, resident;   /* the handle's state: UNBOUND, BOUND, or RESIDENT where `resident` */
     void *mirror;           /* slot bytes of a bound handle */
     int64_t feed, row_feed; /* output index; -1: none */
+    bool feed_prefix;       /* the feed copies what both have, or the active rows */
     bool in_row_feeds;      /* row feeds read or write its memory */
     staged_copy upload;
 } input_state;
@@ -128,7 +129,9 @@ struct rlxvk_executable {
     uint64_t *prepared;     /* per param: the version that the prepared steps read last */
     bool is_prepared;       /* they have read any */
     uint64_t preparations;
-    bool diagnosed; /* runs are looked at afterwards: diagnose_run */
+    int64_t extent_actual, extent_upper; /* active extent; upper 0: none */
+    memory_pool *group_counts; /* per dispatch, read by those that are scaled; NULL: none is */
+    bool diagnosed;            /* runs are looked at afterwards: diagnose_run */
     bool lost;
 };
 
@@ -145,6 +148,11 @@ const rlxvk_graph *state_source(const rlxvk_executable *e);
 /* The location of a node, its view offset included; bytes = the view's. */
 location state_location(const rlxvk_executable *e, uint32_t id);
 uint64_t state_slot_bytes(const rlxvk_executable *e, uint32_t id);
+/* Where in the block of group counts those of a dispatch are. */
+static inline uint64_t state_group_counts(uint64_t dispatch)
+{
+    return dispatch * 3 * sizeof(uint32_t);
+}
 /* Where an output is read after a run. */
 location state_output_location(const rlxvk_executable *e, const output_state *out);
 /* The commands that read it from there, one for each ticket; NULL: not staged. */

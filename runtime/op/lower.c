@@ -103,14 +103,25 @@ rlxvk_status lower_constant(lowering *l, const void *bytes, uint64_t size, opera
 
 /* x is filled before y and y before z, so less than one row of groups is surplus, or less than one
  * plane where z is needed. */
-void lower_groups(const lowering *l, dispatch *d, uint64_t count)
+void lower_fold(const device_profile *profile, uint64_t count, uint32_t groups[3])
 {
-    const uint32_t *limit = l->profile->max_group_count;
+    const uint32_t *limit = profile->max_group_count;
     uint64_t x = MIN(count, limit[0]);
     uint64_t y = count ? MIN(divide_up(count, x), limit[1]) : 1;
-    d->groups[0] = (uint32_t)x;
-    d->groups[1] = (uint32_t)y;
-    d->groups[2] = count ? (uint32_t)divide_up(count, x * y) : 1;
+    groups[0] = (uint32_t)x;
+    groups[1] = (uint32_t)y;
+    groups[2] = count ? (uint32_t)divide_up(count, x * y) : 1;
+}
+
+void lower_groups(const lowering *l, dispatch *d, uint64_t count)
+{
+    lower_fold(l->profile, count, d->groups);
+}
+
+void lower_groups_in_order(const lowering *l, dispatch *d, uint64_t count)
+{
+    lower_groups(l, d, count);
+    d->run = 1;
 }
 
 _Static_assert(KERNEL_MAX_CONSTANTS <= 64, "a bit of constants_set each");

@@ -53,6 +53,9 @@ typedef struct dispatch {
     uint32_t constants[KERNEL_MAX_CONSTANTS]; /* by the names in constants/; see SET_CONSTANTS */
     uint64_t constants_set;                   /* bit i: constant i has been set */
     uint32_t groups[3];
+    uint32_t run; /* 0: workgroups go in no such order. Else every `run` of them, one lot after the
+                   * other, make the next rows of the node's result (axis 0, those of size 1 left
+                   * out), as many each, but the last */
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
     operand operands[KERNEL_MAX_BINDINGS];
@@ -114,6 +117,10 @@ void lower_set_constants(dispatch *d, const constant_value *values, size_t count
  * suffice. The kernel's linear group is group_index() of common.glsl; surplus groups must return.
  */
 void lower_groups(const lowering *l, dispatch *d, uint64_t count);
+/* The same for a kernel whose workgroups go through the result's elements in their order. */
+void lower_groups_in_order(const lowering *l, dispatch *d, uint64_t count);
+/* `count` workgroups as a grid, folded where one dimension does not suffice. */
+void lower_fold(const device_profile *profile, uint64_t count, uint32_t groups[3]);
 /* Appends the dispatch with these arguments and operands. A dispatch of zero groups is dropped. */
 rlxvk_status lower_emit(lowering *l, dispatch *d, const void *arguments, size_t size,
                         const operand *operands, uint32_t count);
@@ -153,6 +160,7 @@ static inline double flush_denormal(double v)
 /* ---- Families ---- */
 
 typedef struct gradient_call gradient_call; /* op/gradient.h */
+typedef struct bucket_call bucket_call;     /* op/bucket.h */
 
 /* How often a loop is gone through: what stands between the node that opens it and the one that
  * closes it, which has the first as operand 0. */
@@ -212,6 +220,9 @@ typedef struct op_family {
     /* Emits the dispatches of `first` and of this node, its reader, as one step. NULL: cannot. */
     rlxvk_status (*lower_pair)(lowering *l, uint32_t first, uint32_t id);
     rlxvk_status (*host)(const host_call *call);
+    /* What of the result the first rows of a bucket decide, where an operand depends on them
+     * (op/bucket.h). NULL: nothing is known. */
+    uint64_t (*bucket)(bucket_call *call);
     /* Hands on the gradient of the result to the operands (op/gradient.h). NULL: has none. */
     rlxvk_status (*vjp)(gradient_call *call);
     /* Appends simpler ops that give the node's result, whose gradients stand for its own. NULL, or

@@ -46,6 +46,7 @@
     X(CmdBindPipeline)                                                                             \
     X(CmdCopyBuffer)                                                                               \
     X(CmdDispatch)                                                                                 \
+    X(CmdDispatchIndirect)                                                                         \
     X(CmdFillBuffer)                                                                               \
     X(CmdPipelineBarrier)                                                                          \
     X(CmdPushConstants)                                                                            \

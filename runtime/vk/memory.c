@@ -29,7 +29,7 @@ static rlxvk_status buffer_create(device *d, memory_block *block)
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .size = block->size,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     VK(d, CreateBuffer(d->handle, &info, NULL, &block->buffer));

@@ -138,7 +138,7 @@ typedef enum memory_use { MEMORY_ARENA, MEMORY_UPLOAD, MEMORY_READBACK } memory_
 
 typedef struct memory_block {
     VkDeviceMemory memory;
-    VkBuffer buffer; /* storage + transfer source + transfer destination */
+    VkBuffer buffer; /* storage + transfer source + transfer destination + indirect */
     uint64_t size;
     uint8_t *mapped; /* NULL where the type is not host-visible */
     bool coherent;
@@ -186,7 +186,8 @@ rlxvk_status command_end(device *d, VkCommandBuffer buffer);
 enum barrier_scope {
     SCOPE_COMPUTE = 1,  /* shader reads and writes */
     SCOPE_TRANSFER = 2, /* copies and fills */
-    SCOPE_HOST = 4      /* as target: host reads; as source: host writes */
+    SCOPE_HOST = 4,     /* as target: host reads; as source: host writes */
+    SCOPE_INDIRECT = 8  /* as target: group counts that dispatches read */
 };
 void command_barrier(device *d, VkCommandBuffer buffer, unsigned from, unsigned to);
 

@@ -380,6 +380,21 @@ static void step_set_feed(live *l, bool rows)
                               : model_set_feed(l->model, name, index, prefix));
 }
 
+/* Of feeds alone: no input has a bucket. */
+static void step_extent(live *l)
+{
+    int64_t upper = (int64_t)choose(8) - seldom(8), actual = choose(8);
+    bool clear = choose(4) == 0;
+    actual = clear ? 0 : actual;
+    upper = clear ? 0 : upper;
+    tell("e%u extent %lld of %lld", number_of(l), (long long)actual, (long long)upper);
+    status_set allowed =
+        !clear && upper == 0 ? STATUS(RLXVK_E_EXTENT) : model_set_extent(l->model, actual, upper);
+    (void)expect(clear ? rlxvk_clear_active_extent(l->real)
+                       : rlxvk_set_active_extent(l->real, actual, upper),
+                 allowed);
+}
+
 static void step_clear_feed(live *l)
 {
     const char *name = choose_name(l->model, MODEL_INPUT);
@@ -645,7 +660,7 @@ static void step(live *l)
         step_run,        step_run,        step_run,       step_run,           step_submit,
         step_submit,     step_submit,     step_wait,      step_bind,          step_unbind,
         step_bind,       step_rng,        step_feed_rows, step_read_handle,   step_clear_feed,
-        step_read_row,   step_feed_rows,  step_set_param, step_set_param,     step_read_fed_output,
+        step_read_row,   step_extent,     step_set_param, step_set_param,     step_read_fed_output,
         step_set_params, step_read_param, step_clone,     step_first_bad_node};
     enum { PLAIN = sizeof steps / sizeof *steps };
     uint32_t which = choose(PLAIN + 8);

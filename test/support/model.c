@@ -420,6 +420,15 @@ bool model_is_settled(const model_executable *e, size_t index)
     return e->ran && e->writes[index] == *writes_to(e, index);
 }
 
+/* Of a prefix the active rows of upper + 1. */
+static size_t feed_words(const model_executable *e, uint8_t to, uint8_t from)
+{
+    size_t words = model_words(node_of(e, from));
+    if (!e->leaves[to].feed_prefix || e->extent_upper == 0)
+        return words;
+    return words / (size_t)(e->extent_upper + 1) * (size_t)e->extent_actual;
+}
+
 /* All sources are read before any target is written. */
 static void apply_feeds(model_executable *e)
 {
@@ -429,7 +438,7 @@ static void apply_feeds(model_executable *e)
             if (e->leaves[id].feed < 0)
                 continue;
             uint8_t from = e->graph->outputs[e->leaves[id].feed];
-            size_t count = smaller(model_words(node_of(e, from)), model_words(node_of(e, id)));
+            size_t count = smaller(feed_words(e, id, from), model_words(node_of(e, id)));
             float *to = pass ? e->cells[id]->words : sources[id];
             if (e->leaves[id].live)
                 memcpy(to, pass ? sources[id] : words_of(e, from), count * sizeof *to);
@@ -556,6 +565,12 @@ static status_set check_feed(const model_executable *e, const char *name, size_t
     return wrong ? STATUS(RLXVK_E_DTYPE) : 0;
 }
 
+static bool has_rows(const model_executable *e, size_t output, int64_t upper)
+{
+    size_t numel = model_numel(&node_of(e, e->graph->outputs[output])->shape);
+    return upper == 0 || numel % (size_t)(upper + 1) == 0;
+}
+
 status_set model_set_feed(model_executable *e, const char *name, size_t index, bool prefix)
 {
     status_set refused = check_feed(e, name, index, false);
@@ -563,9 +578,26 @@ status_set model_set_feed(model_executable *e, const char *name, size_t index, b
         model_numel(&node_of(e, model_find(e, MODEL_INPUT, name))->shape) !=
             model_numel(&node_of(e, e->graph->outputs[index])->shape))
         refused = STATUS(RLXVK_E_LENGTH);
+    if (!refused && prefix && !has_rows(e, index, e->extent_upper))
+        refused = STATUS(RLXVK_E_EXTENT);
     if (refused)
         return refused;
-    e->leaves[model_find(e, MODEL_INPUT, name)].feed = (int)index;
+    model_leaf *leaf = &e->leaves[model_find(e, MODEL_INPUT, name)];
+    leaf->feed = (int)index;
+    leaf->feed_prefix = prefix;
+    return ACCEPTED;
+}
+
+status_set model_set_extent(model_executable *e, int64_t actual, int64_t upper)
+{
+    bool fits = upper > 0 ? actual >= 0 && actual <= upper : upper == 0 && actual == 0;
+    for (uint8_t id = 0; id < e->graph->node_count && fits; id++)
+        if (e->leaves[id].feed >= 0 && e->leaves[id].feed_prefix)
+            fits = has_rows(e, (size_t)e->leaves[id].feed, upper);
+    if (!fits)
+        return STATUS(RLXVK_E_EXTENT);
+    e->extent_actual = actual;
+    e->extent_upper = upper;
     return ACCEPTED;
 }
 

@@ -120,6 +120,7 @@ typedef struct model_leaf {
     bool bound, resident;
     float mirror[MODEL_MAX_WORDS];
     int feed, row_feed; /* output index, -1: none */
+    bool feed_prefix;
 } model_leaf;
 
 typedef struct model_executable {
@@ -129,6 +130,7 @@ typedef struct model_executable {
     model_cell *cells[MODEL_MAX_NODES]; /* of roots */
     model_leaf leaves[MODEL_MAX_NODES]; /* of inputs and params */
     rlxvk_rng_options rng;
+    int64_t extent_actual, extent_upper; /* 0 and 0: none */
     bool ran;
     /* Of the last run, before its feeds; and the writes to each output's memory until then. */
     float outputs[MODEL_MAX_OUTPUTS][MODEL_MAX_WORDS];
@@ -179,6 +181,8 @@ status_set model_read_fed_output(const model_executable *e, const char *name, si
                                  model_bytes *out);
 status_set model_set_feed(model_executable *e, const char *name, size_t index, bool prefix);
 status_set model_clear_feed(model_executable *e, const char *name);
+/* upper 0 with actual 0 clears it. */
+status_set model_set_extent(model_executable *e, int64_t actual, int64_t upper);
 status_set model_register_row_feed(model_executable *e, const char *name, size_t index);
 status_set model_feed_rows(model_executable *e, size_t source_row, size_t target_row,
                            size_t row_elements);

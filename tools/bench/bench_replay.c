@@ -1,8 +1,8 @@
 /*
  * rlxvk bench --replay: what replaying costs beside the kernels' own work. Chains of dispatches too
  * small to take time themselves, with and without dependencies; the host's part of a run; level
- * order against program order. Times are medians of the clock; a dispatch's is the difference of a
- * long and a short graph.
+ * order against program order; few rows of a graph compiled for many against one compiled for few.
+ * Times are medians of the clock; a dispatch's is the difference of a long and a short graph.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
@@ -11,6 +11,7 @@
 #include <time.h>
 
 enum { WIDTH = 64, LONG = 1001, SHORT = 1, BRANCHES = 8, TURNS = 40, HOST_TURNS = 400, BURSTS = 8 };
+enum { LAYERS = 4, HIDDEN = 4 * WIDTH, BUCKET = 4096 };
 
 typedef struct replay {
     rlxvk_context *context;
@@ -181,6 +182,76 @@ error:
     return status;
 }
 
+/* ---- Few rows of a bucket ---- */
+
+static rlxvk_tensor weight(rlxvk_graph *g, char kind, int layer, rlxvk_shape shape)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%c%d", kind, layer);
+    return rlxvk_param(g, name, RLXVK_F32, shape);
+}
+
+/* Layers x + w silu(v norm(x)), each with biases. */
+static rlxvk_status make_layers(replay *r, int64_t rows)
+{
+    static const rlxvk_bucket_axis axis = {"x", 0};
+    rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
+                                     .max_in_flight = BURSTS + 1,
+                                     .bucket_axes = &axis,
+                                     .bucket_axis_count = rows > 1};
+    rlxvk_status status;
+    clear(r);
+    TRY(rlxvk_graph_create(&r->graph));
+    rlxvk_graph *g = r->graph;
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows, WIDTH));
+    for (int i = 0; i < LAYERS; i++) {
+        rlxvk_tensor h = rlxvk_layer_norm(g, x, weight(g, 'g', i, RLXVK_SHAPE(WIDTH)),
+                                          weight(g, 'b', i, RLXVK_SHAPE(WIDTH)), -1, 1e-5f);
+        h = rlxvk_matmul(g, h, weight(g, 'v', i, RLXVK_SHAPE(WIDTH, HIDDEN)));
+        h = rlxvk_silu(g, rlxvk_add(g, h, weight(g, 'c', i, RLXVK_SHAPE(HIDDEN))));
+        h = rlxvk_matmul(g, h, weight(g, 'w', i, RLXVK_SHAPE(HIDDEN, WIDTH)));
+        x = rlxvk_add(g, x, rlxvk_add(g, h, weight(g, 'd', i, RLXVK_SHAPE(WIDTH))));
+    }
+    rlxvk_graph_output(g, x);
+    TRY(rlxvk_compile(r->context, g, &options, &r->executable));
+    rlxvk_executable_plan(r->executable, &r->plan);
+error:
+    return status;
+}
+
+static rlxvk_status report_rows(replay *r, int64_t actual, double *out)
+{
+    char label[64];
+    rlxvk_status status;
+    snprintf(label, sizeof label, "%d layers on %lld of %d rows", LAYERS, (long long)actual,
+             BUCKET);
+    TRY(rlxvk_set_active_extent(r->executable, actual, BUCKET));
+    TRY(time_burst(r, out));
+    printf("%-44s %9.1f us a run (%u dispatches, %u barriers)\n", label, *out, r->plan.dispatches,
+           r->plan.barriers);
+error:
+    return status;
+}
+
+static rlxvk_status report_extents(replay *r)
+{
+    double few, one;
+    rlxvk_extent_report report;
+    rlxvk_status status;
+    TRY(make_layers(r, BUCKET));
+    if (!rlxvk_extent_supported(r->executable, &report))
+        TRY(status_fail(RLXVK_E_UNSUPPORTED, "%s", report.reason));
+    TRY(report_rows(r, BUCKET / 16, &few));
+    TRY(report_rows(r, 1, &few));
+    TRY(make_layers(r, 1));
+    TRY(time_burst(r, &one));
+    printf("%-44s %9.1f us a run (%u dispatches, %u barriers): 1 of %d takes %.2f times as long\n",
+           "the same layers compiled for 1 row", one, r->plan.dispatches, r->plan.barriers, BUCKET,
+           few / one);
+error:
+    return status;
+}
+
 rlxvk_status bench_replay(rlxvk_context *context)
 {
     replay r = {.context = context};
@@ -190,6 +261,7 @@ rlxvk_status bench_replay(rlxvk_context *context)
     TRY(report_order(&r, "8 branches of 125, program order", RLXVK_OFF));
     TRY(report_order(&r, "8 branches of 125, level order", RLXVK_ON));
     TRY(report_host(&r));
+    TRY(report_extents(&r));
 error:
     clear(&r);
     return status;

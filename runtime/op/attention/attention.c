@@ -10,6 +10,7 @@
  */
 #include "graph/symbol.h"
 #include "op/attention/attention.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -96,6 +97,31 @@ error:
 }
 
 /* What goes back to q, k, v and a bias; with the log-sum-exp the gradient of both comes as one. */
+/* Causal masks keep keys behind a query from it, so those of inactive rows from active ones. On
+ * matrix units a NaN among them would still come through. */
+static uint64_t attention_bucket(bucket_call *c)
+{
+    const attention_attributes *a = c->node->attributes;
+    const rlxvk_attention_options *o = &a->options;
+    const rlxvk_shape *q = input_shape(c->graph, c->node, 0),
+                      *k = input_shape(c->graph, c->node, 1);
+    int32_t rows = bucket_axis(c, 0);
+    int32_t sequence = o->layout == RLXVK_LAYOUT_BSHD ? 1 : (int32_t)q->rank - 2;
+    bool keys = bucket_span(c, 1) || bucket_span(c, 2);
+    bool causal = o->mask == RLXVK_MASK_CAUSAL || o->mask == RLXVK_MASK_SLIDING;
+    if (rows < 0 || bucket_others(c, 7) || a->with_lse)
+        return bucket_refuse(c, "its queries, mask or results are not rows of the bucket");
+    if (keys && (bucket_axis(c, 1) != rows || bucket_axis(c, 2) != rows))
+        return bucket_refuse(c, "its queries and keys are not the same rows");
+    if (rows != 0 && rows != sequence)
+        return bucket_refuse(c, "its heads are what the bucket is of");
+    if (keys && rows == sequence && (!causal || q->dims[rows] != k->dims[rows]))
+        return bucket_refuse(c, "its mask lets queries see keys of rows behind them");
+    if (keys && rows == sequence && c->precision == RLXVK_PRECISION_F16 && !a->exact)
+        return bucket_refuse(c, "in precision f16 a NaN in a row reaches the queries before it");
+    return bucket_along(c, rows);
+}
+
 static rlxvk_status attention_vjp(gradient_call *c)
 {
     const attention_attributes *a = c->n.attributes;
@@ -130,5 +156,6 @@ const op_family attention_family = {.name = "attention",
                                     .infer = attention_infer,
                                     .lower = attention_lower,
                                     .host = attention_host,
+                                    .bucket = attention_bucket,
                                     .vjp = attention_vjp,
                                     .describe = attention_describe};

@@ -141,6 +141,8 @@ static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j,
                   {ATTENTION_PREFILL_VALUE_KEYS, p->value_keys},
                   {ATTENTION_PREFILL_UNROLL, p->unroll});
     lower_groups(l, &d, p->blocks * p->chunks);
+    if (j->a.batch == 1)
+        d.run = (uint32_t)(j->a.heads * (int64_t)p->chunks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 

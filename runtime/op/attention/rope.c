@@ -7,6 +7,7 @@
 #include "args/attention.h"
 #include "constants/attention.h"
 #include "op/attention/attention.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -144,7 +145,7 @@ rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
     arguments->y_offset = operands[3].offset;
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {ROPE_NEIGHBOURS, neighbours},
                   {ROPE_BACK, back});
-    lower_groups(l, &d, groups_for(arguments->pairs, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, groups_for(arguments->pairs, l->profile->workgroup_size));
     return lower_emit(l, &d, arguments, sizeof *arguments, operands, 4);
 }
 
@@ -224,6 +225,24 @@ static rlxvk_status rope_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
+/* Tables may be of the sequence's rows, too. */
+static uint64_t rope_bucket(bucket_call *c)
+{
+    const rlxvk_shape *x = input_shape(c->graph, c->node, 0);
+    int32_t rows = bucket_axis(c, 0);
+    if (rows < 0 || rows == (int32_t)x->rank - 1)
+        return bucket_refuse(c, "its vectors are not rows of the bucket");
+    for (uint32_t i = 1; i < 3; i++) {
+        const rlxvk_shape *table = input_shape(c->graph, c->node, i);
+        if (bucket_span(c, i) == BUCKET_FIXED)
+            continue;
+        if (rows != (int32_t)x->rank - 2 || bucket_axis(c, i) != (int32_t)table->rank - 2 ||
+            shape_product(table, 0, table->rank - 1) != (uint64_t)x->dims[rows])
+            return bucket_refuse(c, "its tables are not of the rows of its sequence");
+    }
+    return bucket_along(c, rows);
+}
+
 /* ---- The family ---- */
 
 static void rope_describe(const node *n, text *out)
@@ -241,5 +260,6 @@ const op_family rope_family = {.name = "rope",
                                .in_place = op_first_in_place,
                                .lower = rope_lower,
                                .host = rope_host,
+                               .bucket = rope_bucket,
                                .vjp = rope_vjp,
                                .describe = rope_describe};

@@ -5,6 +5,7 @@
  * phase of y (conv.glsl). fused_conv is conv with what often follows it, in one kernel.
  */
 #include "op/activation.h"
+#include "op/bucket.h"
 #include "op/conv/conv.h"
 #include "op/conv/conv_emit.h"
 #include "op/families.h"
@@ -280,6 +281,11 @@ static rlxvk_tensor conv_expand(rlxvk_graph *g, const node *n)
     return residual && a->activation_first ? rlxvk_add(g, y, tensor_of(g, n->inputs[residual])) : y;
 }
 
+static uint64_t conv_bucket(bucket_call *c)
+{
+    return bucket_rows(c, ~1u, 1u << conv_residual_input(c->node));
+}
+
 /* ---- The family ---- */
 
 static void conv_describe(const node *n, text *out)
@@ -298,6 +304,7 @@ const op_family conv_family = {.name = "conv",
                                .infer = conv_infer,
                                .lower = conv_lower,
                                .host = conv_host,
+                               .bucket = conv_bucket,
                                .vjp = conv_vjp,
                                .expand = conv_expand,
                                .describe = conv_describe};

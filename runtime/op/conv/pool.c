@@ -8,6 +8,7 @@
  *
  * resize_nearest2x: y[n, c, i, j] = x[n, c, i / 2, j / 2].
  */
+#include "op/bucket.h"
 #include "op/conv/pool.h"
 #include "args/rows.h"
 #include "constants/conv.h"
@@ -169,6 +170,7 @@ const op_family pool_family = {.name = "pool",
                                .sizes = pool_sizes,
                                .lower = pool_lower,
                                .host = pool_host,
+                               .bucket = bucket_batch,
                                .vjp = pool_vjp,
                                .expand = pool_expand,
                                .describe = pool_describe};
@@ -240,4 +242,5 @@ const op_family resize_nearest2x_family = {.name = "resize_nearest2x",
                                            .infer = resize_nearest2x_infer,
                                            .lower = resize_nearest2x_lower,
                                            .host = resize_nearest2x_host,
+                                           .bucket = bucket_batch,
                                            .vjp = resize_nearest2x_vjp};

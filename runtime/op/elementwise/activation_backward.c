@@ -6,6 +6,7 @@
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
 #include "op/activation.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 
@@ -62,7 +63,7 @@ static rlxvk_status activation_backward_lower(lowering *l, uint32_t id)
     uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {ACTIVATION_BACKWARD_CODE, code_of(n)},
                   {ACTIVATION_BACKWARD_VECTORS, quads});
-    lower_groups(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
+    lower_groups_in_order(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
@@ -193,6 +194,7 @@ const op_family activation_backward_family = {
     .in_place = activation_backward_in_place,
     .lower = activation_backward_lower,
     .host = activation_backward_host,
+    .bucket = bucket_broadcast,
     .vjp = activation_backward_vjp,
     .describe = activation_backward_describe,
 };

@@ -4,6 +4,7 @@
  * arithmetic, eq and ne; a real operand beside a complex one counts with imaginary part 0.
  */
 #include "args/elementwise.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
@@ -244,6 +245,7 @@ const op_family binary_family = {
     .in_place = elementwise_in_place,
     .lower = binary_lower,
     .host = binary_host,
+    .bucket = bucket_broadcast,
     .vjp = binary_vjp,
 };
 
@@ -307,5 +309,6 @@ const op_family compare_family = {
     .in_place = elementwise_in_place,
     .lower = compare_lower,
     .host = compare_host,
+    .bucket = bucket_broadcast,
     .vjp = gradient_none,
 };

@@ -8,6 +8,7 @@
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
@@ -75,7 +76,7 @@ static rlxvk_status cast_lower(lowering *l, uint32_t id)
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {CAST_SOURCE, source_code(&operands[0], input_dtype(l->graph, n, 0))},
                   {CAST_TARGET, n->dtype});
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
@@ -165,6 +166,7 @@ const op_family cast_family = {
     .in_place = cast_in_place,
     .lower = cast_lower,
     .host = cast_host,
+    .bucket = bucket_same,
     .vjp = cast_vjp,
     .describe = cast_describe,
 };
@@ -202,7 +204,7 @@ static rlxvk_status copy_lower(lowering *l, uint32_t id)
     uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
     dispatch d = {.kernel = KERNEL_COPY};
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {COPY_VECTORS, quads}, {COPY_UNITS, units});
-    lower_groups(l, &d, divide_up(MAX(args.words / (quads ? 4 : 1), 1), size * units));
+    lower_groups_in_order(l, &d, divide_up(MAX(args.words / (quads ? 4 : 1), 1), size * units));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
@@ -222,5 +224,6 @@ const op_family copy_family = {
     .infer = copy_infer,
     .lower = copy_lower,
     .host = copy_host,
+    .bucket = bucket_same,
     .vjp = gradient_identity,
 };

@@ -109,7 +109,7 @@ static rlxvk_status expand(lowering *l, const rlxvk_shape *shape, int64_t *strid
                         &temporary));
     temporary.storage = o->storage;
     memcpy(copy.source, strides, sizeof copy.source);
-    TRY(layout_emit_copy(l, &copy, *o, temporary));
+    TRY(layout_emit_rows(l, &copy, *o, temporary));
     shape_strides(shape, strides);
     temporary.access = ACCESS_READ;
     *o = temporary;
@@ -174,7 +174,7 @@ rlxvk_status elementwise_lower(lowering *l, uint32_t id, uint32_t kernel, uint32
     struct elementwise_args args = arguments_of(&a, operands);
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {ELEMENTWISE_CODE, code},
                   {ELEMENTWISE_FORM, form}, {ELEMENTWISE_PAIRS, pairs});
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     TRY(lower_emit(l, &d, &args, sizeof args, operands, n->input_count + 1));
 error:
     return status;

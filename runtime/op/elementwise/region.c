@@ -12,6 +12,7 @@
  */
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
+#include "op/bucket.h"
 #include "op/elementwise/region.h"
 #include "op/activation.h"
 #include "op/elementwise/elementwise.h"
@@ -285,11 +286,18 @@ static rlxvk_status region_lower(lowering *l, uint32_t id)
     operands[c->inputs] = target;
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {REGION_FORM, a->step_count | wide});
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
 }
 
 /* ---- The family ---- */
+
+static uint64_t region_bucket(bucket_call *c)
+{
+    const region_attributes *a = c->node->attributes;
+    return a->prologue ? bucket_refuse(c, "it reads an image at half its size")
+                       : bucket_broadcast(c);
+}
 
 /* " steps: s0=mul(i0,i1) s1=relu(s0)" */
 static rlxvk_tensor region_expand(rlxvk_graph *g, const node *n)
@@ -326,6 +334,7 @@ const op_family region_family = {
     .in_place = region_in_place,
     .lower = region_lower,
     .host = region_host,
+    .bucket = region_bucket,
     .expand = region_expand,
     .describe = region_describe,
 };

@@ -2,6 +2,7 @@
  * unless gate_first. */
 #include "args/elementwise.h"
 #include "op/activation.h"
+#include "op/bucket.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 
@@ -39,7 +40,7 @@ static rlxvk_status swiglu_lower(lowering *l, uint32_t id)
                                     .y_offset = operands[1].offset};
     dispatch d = {.kernel = KERNEL_SWIGLU, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
-    lower_groups(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
@@ -79,5 +80,6 @@ const op_family swiglu_family = {.name = "swiglu",
                                  .infer = swiglu_infer,
                                  .lower = swiglu_lower,
                                  .host = swiglu_host,
+                                 .bucket = bucket_vectors,
                                  .expand = swiglu_expand,
                                  .describe = swiglu_describe};

@@ -3,6 +3,7 @@
  * bit for bit (NaN counts as true; the other operand has no influence). Three operands broadcast
  * together. where takes complex x and y.
  */
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
@@ -65,6 +66,7 @@ const op_family fma_family = {
     .in_place = elementwise_in_place,
     .lower = fma_lower,
     .host = fma_host,
+    .bucket = bucket_broadcast,
     .vjp = fma_vjp,
 };
 
@@ -130,5 +132,6 @@ const op_family where_family = {
     .in_place = elementwise_in_place,
     .lower = where_lower,
     .host = where_host,
+    .bucket = bucket_broadcast,
     .vjp = where_vjp,
 };

@@ -5,6 +5,7 @@
 #include "args/elementwise.h"
 #include "constants/elementwise.h"
 #include "op/activation.h"
+#include "op/bucket.h"
 #include "op/elementwise/complex.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
@@ -52,7 +53,7 @@ static rlxvk_status unary_lower(lowering *l, uint32_t id)
     bool quads = args.x_offset % 4 == 0 && args.y_offset % 4 == 0;
     uint32_t size = l->profile->workgroup_size, units = quads ? 1 : 4;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {UNARY_CODE, node_code(n)}, {UNARY_VECTORS, quads});
-    lower_groups(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
+    lower_groups_in_order(l, &d, divide_up(MAX(args.numel / (quads ? 4 : 1), 1), size * units));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
@@ -109,5 +110,6 @@ const op_family unary_family = {
     .in_place = unary_in_place,
     .lower = unary_lower,
     .host = unary_host,
+    .bucket = bucket_same,
     .vjp = unary_vjp,
 };

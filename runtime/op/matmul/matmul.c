@@ -14,6 +14,7 @@
 #include "args/elementwise.h"
 #include "args/matmul.h"
 #include "constants/matmul.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/activation.h"
 #include "op/families.h"
@@ -291,9 +292,26 @@ static void set_constants(const lowering *l, const product *p, dispatch *d)
         set_rows_constants(p, d);
     if (c->form == MATMUL_FORM_TILED)
         SET_CONSTANTS(d, {MATMUL_TILED_TILE_M, c->tile_m}, {MATMUL_TILED_TILE_N, c->tile_n},
-                      {MATMUL_TILED_STEP, c->step}, {MATMUL_TILED_LOOP, c->loop});
+                      {MATMUL_TILED_STEP, c->step}, {MATMUL_TILED_LOOP, c->loop},
+                      {MATMUL_TILED_BAND, MATMUL_BAND});
     if (c->form == MATMUL_FORM_VECTOR || c->form == MATMUL_FORM_SWAPPED)
         set_vector_constants(p, d);
+}
+
+/* Workgroups of the kernels that make rows of y one after the other: all matrices in their order,
+ * or one, where it is not cut along K. */
+static uint32_t run_of(const product *p, const dispatch *d)
+{
+    const matmul_class *c = p->class;
+    uint64_t across = divide_up(p->problem.shape.n, MAX(c->tile_n, 1));
+    if (p->problem.shape.batch > 1 || c->form == MATMUL_FORM_SWAPPED)
+        return p->splits == 1 || p->problem.shape.batch > 1;
+    if (p->splits > 1 || (c->form != MATMUL_FORM_SCALAR && c->form != MATMUL_FORM_TILED))
+        return 0;
+    if (c->form == MATMUL_FORM_TILED)
+        return (uint32_t)(MATMUL_BAND * across);
+    /* After so many a workgroup begins with a row of blocks. */
+    return (uint32_t)(across / common_divisor(across, d->constants[LOCAL_SIZE]));
 }
 
 static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uint64_t groups)
@@ -309,6 +327,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uin
     size_t size = d.kernel == KERNEL_MATVEC ? sizeof args : sizeof args.product;
     set_constants(l, p, &d);
     lower_groups(l, &d, groups * p->splits);
+    d.run = run_of(p, &d);
     return lower_emit(l, &d, &args, size, operands, kernel_table[d.kernel].binding_count);
 }
 
@@ -328,7 +347,7 @@ rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, 
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {MATMUL_SUM_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
                   {MATMUL_SUM_ACTIVATION, r->activation});
-    lower_groups(l, &d, groups_for(count, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, groups_for(count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -408,6 +427,20 @@ static rlxvk_status matmul_lower(lowering *l, uint32_t id)
     matmul_problem_make(input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                         attributes->transpose_a, attributes->transpose_b, &r.problem);
     return matmul_emit(l, id, &r);
+}
+
+static uint64_t matmul_bucket(bucket_call *c)
+{
+    const matmul_attributes *a = c->node->attributes;
+    uint32_t rank = input_shape(c->graph, c->node, 0)->rank;
+    int32_t axis = bucket_axis(c, 0);
+    if (bucket_others(c, 1))
+        return bucket_refuse(c, "an operand that each row needs whole depends on the rows");
+    if (axis < 0 || rank < 2 || axis == (int32_t)rank - (a->transpose_a ? 2 : 1))
+        return bucket_refuse(c, "it computes across the rows");
+    if (axis == (int32_t)rank - 1)
+        axis--;
+    return bucket_along(c, (int64_t)axis + c->node->shape.rank - rank);
 }
 
 /* ---- The family ---- */
@@ -498,6 +531,7 @@ const op_family matmul_family = {
     .infer = matmul_infer,
     .lower = matmul_lower,
     .host = matmul_host,
+    .bucket = matmul_bucket,
     .vjp = matmul_vjp,
     .expand = matmul_expand,
     .describe = matmul_describe,

@@ -12,6 +12,7 @@ typedef struct matmul_attributes {
 } matmul_attributes;
 
 #define MATMUL_BATCH_AXES 6
+#define MATMUL_BAND       8 /* rows of tiles that are walked together, for the cache */
 
 typedef struct matmul_axis {
     uint64_t extent, a_stride, b_stride; /* elements; 0 where the operand repeats */

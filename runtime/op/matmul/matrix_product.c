@@ -33,6 +33,7 @@ bool matrix_wanted(const lowering *l, const matmul_shape *shape)
 typedef struct side {
     operand source;
     uint64_t rows, k, matrices, matrix_step;
+    bool is_b;
     bool is_packed;           /* has been, by what decoded it */
     bool turned;              /* its rows are neighbours in memory */
     uint32_t storage;         /* MATMUL_WORDS, ... */
@@ -55,6 +56,7 @@ static side make_side(const lowering *l, const matmul_request *r, bool is_b, con
 {
     const matmul_shape *shape = &r->problem.shape;
     side s = {.source = is_b ? r->b : r->a,
+              .is_b = is_b,
               .rows = is_b ? shape->n : shape->m,
               .k = shape->k,
               .turned = is_b ? !shape->transpose_b : shape->transpose_a,
@@ -77,6 +79,7 @@ static rlxvk_status emit_scale(lowering *l, uint32_t id, side *s)
     SET_CONSTANTS(&d, {LOCAL_SIZE, SCALE_GROUP}, {MATRIX_SCALE_STORAGE, s->storage},
                   {MATRIX_SCALE_TRANSPOSED, s->turned});
     lower_groups(l, &d, s->matrices * (s->turned ? divide_up(s->rows, TURNED_ROWS) : s->rows));
+    d.run = !s->is_b;
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     s->exponent.access = ACCESS_READ;
 error:
@@ -121,6 +124,7 @@ static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
                  s->matrices * (s->turned ? tiles : 0) +
                      (s->turned ? 0
                                 : groups_for(s->matrices * s->rows * s->round_k / 8, PACK_GROUP)));
+    d.run = !s->is_b && !s->turned;
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
     s->packed.access = ACCESS_READ;
 error:
@@ -162,7 +166,7 @@ static void set_constants(const lowering *l, const matmul_request *r, const matr
                   {MATRIX_PRODUCT_PLANES, matrix_planes(l->precision)},
                   {MATRIX_PRODUCT_STAGES, c->stages},
                   {MATRIX_PRODUCT_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
-                  {MATRIX_PRODUCT_BAND, 8});
+                  {MATRIX_PRODUCT_BAND, MATMUL_BAND});
 }
 
 static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request *r,
@@ -193,6 +197,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
     set_batch(&r->problem, a, b, &args);
     set_constants(l, r, c, &d);
     lower_groups(l, &d, s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
+    d.run = s->batch > 1 ? 1 : MATMUL_BAND * (uint32_t)divide_up(s->n, c->tile_n);
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 

@@ -6,6 +6,7 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
@@ -141,7 +142,7 @@ static rlxvk_status emit_band(lowering *l, band *b, uint64_t rows, uint64_t row,
     operands[CONCAT_PARTS] = target;
     SET_CONSTANTS(&d, {LOCAL_SIZE, (u32)size}, {CONCAT_WIDTH, (u32)width},
                   {CONCAT_ITEMS, COPY_ITEMS});
-    lower_groups(l, &d, copy_groups((uint64_t)args.rows * args.columns, (u32)size));
+    lower_groups_in_order(l, &d, copy_groups((uint64_t)args.rows * args.columns, (u32)size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -196,6 +197,11 @@ static rlxvk_status concat_host(const host_call *call)
     return RLXVK_OK;
 }
 
+static uint64_t concat_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << ((const axis_attributes *)c->node->attributes)->axis, ~0u);
+}
+
 static rlxvk_status concat_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
@@ -223,6 +229,7 @@ const op_family concat_family = {
     .joins = concat_joins,
     .lower = concat_lower,
     .host = concat_host,
+    .bucket = concat_bucket,
     .vjp = concat_vjp,
     .describe = concat_describe,
 };

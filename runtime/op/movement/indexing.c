@@ -9,6 +9,7 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -123,7 +124,7 @@ static rlxvk_status gather_lower(lowering *l, uint32_t id)
     };
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GATHER_WIDTH, width},
                   {GATHER_STORAGE, operands[0].storage == STORAGE_HALF ? packed : GATHER_WORDS});
-    lower_groups(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
@@ -153,6 +154,16 @@ static uint64_t indexed_extent(const rlxvk_graph *g, const node *n, uint32_t *ou
     return (uint64_t)input_shape(g, n, 0)->dims[a->axis];
 }
 
+static uint64_t gather_bucket(bucket_call *c)
+{
+    int32_t rows = bucket_axis(c, 1);
+    if (bucket_span(c, 0) != BUCKET_FIXED)
+        return bucket_refuse(c, "it takes rows from where its indices say");
+    if (rows < 0)
+        return bucket_refuse(c, "the rows of its indices do not lie along one axis");
+    return bucket_along(c, ((const axis_attributes *)c->node->attributes)->axis + rows);
+}
+
 static rlxvk_status gather_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
@@ -170,6 +181,7 @@ const op_family gather_family = {
     .infer = gather_infer,
     .lower = gather_lower,
     .host = gather_host,
+    .bucket = gather_bucket,
     .vjp = gather_vjp,
     .index_limit = indexed_extent,
     .describe = axis_describe,

@@ -181,6 +181,15 @@ rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand sou
     return emit_copy(l, &c, width, operands);
 }
 
+rlxvk_status layout_emit_rows(lowering *l, const strided_copy *copy, operand source, operand target)
+{
+    size_t i = l->dispatches.count;
+    rlxvk_status status = layout_emit_copy(l, copy, source, target);
+    for (; i < l->dispatches.count; i++)
+        l->dispatches.items[i].run = l->dispatches.items[i].kernel == KERNEL_STRIDED_COPY;
+    return status;
+}
+
 rlxvk_tensor layout_build_shape(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_shape shape)
 {
     shape_attributes attributes;

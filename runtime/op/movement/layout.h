@@ -22,6 +22,9 @@ strided_copy layout_dense_copy(const rlxvk_shape *shape);
 /* Emits it, on the kernel that suits its strides. Words and pairs only. */
 rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand source,
                               operand target);
+/* The same for one that makes the node's result, or its rows one for one. */
+rlxvk_status layout_emit_rows(lowering *l, const strided_copy *copy, operand source,
+                              operand target);
 /* Elements of an operand as words: 2 for pairs, else 1. */
 static inline uint32_t element_words(const operand *o)
 {

@@ -4,6 +4,7 @@
  * negative) and where reading starts; layout.c does the rest. Where the copy would be the identity
  * on memory the node is a view.
  */
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/movement/movement.h"
 #include "op/families.h"
@@ -23,7 +24,7 @@ typedef struct reverse_attributes {
 
 static rlxvk_status emit(lowering *l, uint32_t id, const strided_copy *copy)
 {
-    return layout_emit_copy(l, copy, lower_input(l, id, 0), lower_write(l, id));
+    return layout_emit_rows(l, copy, lower_input(l, id, 0), lower_write(l, id));
 }
 
 static void take_dtype(const rlxvk_graph *g, node *n)
@@ -124,6 +125,17 @@ static rlxvk_status transpose_host(const host_call *call)
     return layout_host_gather(call, transpose_source);
 }
 
+static uint64_t transpose_bucket(bucket_call *c)
+{
+    const transpose_attributes *a = c->node->attributes;
+    int32_t from = bucket_axis(c, 0), to = 0;
+    if (from < 0)
+        return bucket_refuse(c, "its rows do not lie along one axis");
+    while (a->perm[to] != from)
+        to++;
+    return bucket_along(c, to);
+}
+
 static rlxvk_status transpose_vjp(gradient_call *c)
 {
     const transpose_attributes *a = c->n.attributes;
@@ -149,6 +161,7 @@ const op_family transpose_family = {
     .view = transpose_view,
     .lower = transpose_lower,
     .host = transpose_host,
+    .bucket = transpose_bucket,
     .vjp = transpose_vjp,
     .describe = transpose_describe,
 };
@@ -244,6 +257,12 @@ static rlxvk_status narrow_host(const host_call *call)
     return layout_host_gather(call, narrow_source);
 }
 
+static uint64_t narrow_bucket(bucket_call *c)
+{
+    const narrow_attributes *a = c->node->attributes;
+    return bucket_rows(c, 1u << a->axis, 0);
+}
+
 static rlxvk_status narrow_vjp(gradient_call *c)
 {
     const narrow_attributes *a = c->n.attributes;
@@ -269,6 +288,7 @@ const op_family narrow_family = {
     .view = narrow_view,
     .lower = narrow_lower,
     .host = narrow_host,
+    .bucket = narrow_bucket,
     .vjp = narrow_vjp,
     .describe = narrow_describe,
 };
@@ -351,6 +371,7 @@ const op_family expand_family = {
     .view = expand_view,
     .lower = expand_lower,
     .host = expand_host,
+    .bucket = bucket_broadcast,
     .vjp = expand_vjp,
     .describe = layout_describe_shape,
 };
@@ -426,6 +447,15 @@ static rlxvk_status reverse_host(const host_call *call)
     return layout_host_gather(call, reverse_source);
 }
 
+static uint64_t reverse_bucket(bucket_call *c)
+{
+    const reverse_attributes *a = c->node->attributes;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        used |= 1u << a->axes[i];
+    return bucket_rows(c, used, 0);
+}
+
 static rlxvk_status reverse_vjp(gradient_call *c)
 {
     const reverse_attributes *a = c->n.attributes;
@@ -448,6 +478,7 @@ const op_family reverse_family = {
     .view = reverse_view,
     .lower = reverse_lower,
     .host = reverse_host,
+    .bucket = reverse_bucket,
     .vjp = reverse_vjp,
     .describe = reverse_describe,
 };

@@ -2,6 +2,7 @@
  * Ops that only rename memory: reshape, stop_gradient and after. All are always views of operand 0,
  * in every storage, so there is nothing to lower; the host form copies.
  */
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/movement/movement.h"
 #include "op/families.h"
@@ -46,6 +47,7 @@ const op_family stop_gradient_family = {
     .infer = same_infer,
     .view = whole_view,
     .host = copy_host,
+    .bucket = bucket_same,
     .vjp = gradient_none,
 };
 
@@ -57,6 +59,12 @@ rlxvk_tensor rlxvk_after(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor earlier)
     return op_build(g, OP_after, inputs, 2, NULL);
 }
 
+/* Operand 1 is waited for, not read. */
+static uint64_t after_bucket(bucket_call *c)
+{
+    return bucket_span(c, 0);
+}
+
 const op_family after_family = {
     .name = "after",
     .raw_inputs = 3,
@@ -66,6 +74,7 @@ const op_family after_family = {
     .infer = same_infer,
     .view = whole_view,
     .host = copy_host,
+    .bucket = after_bucket,
     .vjp = gradient_identity,
 };
 
@@ -153,6 +162,7 @@ const op_family reshape_family = {
     .sizes = layout_shape_sizes,
     .view = whole_view,
     .host = copy_host,
+    .bucket = bucket_same,
     .vjp = reshape_vjp,
     .describe = layout_describe_shape,
 };

@@ -9,6 +9,7 @@
  */
 #include "args/movement.h"
 #include "constants/movement.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/families.h"
 #include "op/movement/radix_sort.h"
@@ -203,5 +204,6 @@ const op_family topk_family = {.name = "topk",
                                .sizes = topk_sizes,
                                .lower = topk_lower,
                                .host = topk_host,
+                               .bucket = bucket_vectors,
                                .vjp = gradient_none,
                                .describe = topk_describe};

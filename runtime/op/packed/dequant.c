@@ -16,6 +16,7 @@
 #include "args/matmul.h"
 #include "args/packed.h"
 #include "constants/packed.h"
+#include "op/bucket.h"
 #include "op/packed/dequant.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
@@ -226,6 +227,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
                   {DEQUANT_MATVEC_EXPERTS, args->experts != 0}, {DEQUANT_MATVEC_LOOKUP, c.lookup},
                   {DEQUANT_MATVEC_CHUNK, c.chunk});
     lower_groups(l, d, dequant_vector_groups(&c, &shape));
+    d->run = (uint32_t)(dequant_vector_groups(&c, &shape) / MAX(divide_up(args->m, c.rows), 1));
     return lower_emit(l, d, &whole, sizeof whole, bound, kernel_table[d->kernel].binding_count);
 }
 
@@ -246,6 +248,7 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                   {DEQUANT_MATMUL_TILE_N, c->columns}, {DEQUANT_MATMUL_STEP, DEQUANT_UNIT_ELEMENTS},
                   {DEQUANT_MATMUL_LOOP, 0}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
+    d->run = (uint32_t)divide_up(args->n, c->columns);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
@@ -377,6 +380,7 @@ const op_family dequant_matmul_family = {
     .infer = dequant_matmul_infer,
     .lower = dequant_matmul_lower,
     .host = dequant_matmul_host,
+    .bucket = bucket_vectors,
     .vjp = dequant_matmul_vjp,
     .check_content = dequant_check_content,
     .describe = dequant_describe,

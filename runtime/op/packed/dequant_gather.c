@@ -10,6 +10,7 @@
 #include "args/matmul.h"
 #include "args/packed.h"
 #include "constants/packed.h"
+#include "op/bucket.h"
 #include "op/packed/dequant.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -72,7 +73,7 @@ static rlxvk_status dequant_gather_lower(lowering *l, uint32_t id)
     dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);
     SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, 128)},
                   {DEQUANT_GATHER_ORDER, DEQUANT_INDEXED}, {DEQUANT_GATHER_STORAGE, MATMUL_WORDS});
-    lower_groups(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, groups_for(args.count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }
 
@@ -114,6 +115,12 @@ error:
     return status;
 }
 
+static uint64_t dequant_gather_bucket(bucket_call *c)
+{
+    return bucket_others(c, 2) ? bucket_refuse(c, "it takes rows from where its indices say")
+                               : bucket_along(c, bucket_axis(c, 1));
+}
+
 static uint64_t dequant_gather_index_limit(const rlxvk_graph *g, const node *n,
                                            uint32_t *out_operand)
 {
@@ -130,6 +137,7 @@ const op_family dequant_gather_family = {
     .infer = dequant_gather_infer,
     .lower = dequant_gather_lower,
     .host = dequant_gather_host,
+    .bucket = dequant_gather_bucket,
     .vjp = gradient_none,
     .index_limit = dequant_gather_index_limit,
     .check_content = dequant_check_content,

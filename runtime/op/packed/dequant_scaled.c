@@ -12,6 +12,7 @@
  */
 #include "args/packed.h"
 #include "constants/packed.h"
+#include "op/bucket.h"
 #include "op/packed/dequant.h"
 #include "op/packed/dequant_select.h"
 #include "op/families.h"
@@ -166,7 +167,8 @@ static rlxvk_status lower_element_matvec(lowering *l, dispatch *d,
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATVEC;
     SET_CONSTANTS(d, {LOCAL_SIZE, local}, {DEQUANT_ELEMENT_MATVEC_TEAM, team},
                   {DEQUANT_ELEMENT_MATVEC_ROWS, rows});
-    lower_groups(l, d, divide_up(args->n, (uint64_t)local / team * 4) * divide_up(args->m, rows));
+    d->run = (uint32_t)divide_up(args->n, (uint64_t)local / team * 4);
+    lower_groups(l, d, d->run * divide_up(args->m, rows));
     return lower_emit(l, d, args, sizeof *args, operands, 5);
 }
 
@@ -179,9 +181,8 @@ static rlxvk_status lower_element_tiled(lowering *l, dispatch *d,
     memcpy(&tiled, args, sizeof tiled);
     d->kernel = KERNEL_DEQUANT_ELEMENT_MATMUL;
     SET_CONSTANTS(d, {LOCAL_SIZE, DEQUANT_MATMUL_THREADS}, {DEQUANT_ELEMENT_MATMUL_HEIGHT, height});
-    lower_groups(l, d,
-                 divide_up(args->n, DEQUANT_MATMUL_COLUMNS) *
-                     divide_up(args->m, (uint64_t)16 * height));
+    d->run = (uint32_t)divide_up(args->n, DEQUANT_MATMUL_COLUMNS);
+    lower_groups(l, d, d->run * divide_up(args->m, (uint64_t)16 * height));
     return lower_emit(l, d, &tiled, sizeof tiled, operands, 5);
 }
 
@@ -392,6 +393,7 @@ const op_family dequant_scaled_family = {
     .infer = dequant_scaled_infer,
     .lower = dequant_scaled_lower,
     .host = dequant_scaled_host,
+    .bucket = bucket_vectors,
     .vjp = dequant_scaled_vjp,
     .check_content = dequant_scaled_check_content,
     .describe = dequant_scaled_describe,

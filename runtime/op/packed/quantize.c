@@ -11,6 +11,7 @@
  */
 #include "args/packed.h"
 #include "constants/packed.h"
+#include "op/bucket.h"
 #include "op/elementwise/elementwise.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -165,7 +166,7 @@ static rlxvk_status quantize_lower(lowering *l, uint32_t id)
     dispatch d = {.kernel = KERNEL_QUANTIZE, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {QUANTIZE_MODE, mode},
                   {QUANTIZE_PER_CHANNEL, args.channels > 1});
-    lower_groups(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
+    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -203,6 +204,7 @@ const op_family quantize_family = {
     .in_place = quantize_in_place,
     .lower = quantize_lower,
     .host = quantize_host,
+    .bucket = bucket_same,
     .vjp = gradient_identity,
     .describe = quantize_describe,
 };

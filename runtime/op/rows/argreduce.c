@@ -5,6 +5,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
@@ -125,6 +126,12 @@ static rlxvk_status argreduce_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t argreduce_bucket(bucket_call *c)
+{
+    const argreduce_attributes *a = c->node->attributes;
+    return bucket_reduced(c, 1u << a->axis, a->keep_dim);
+}
+
 static void argreduce_describe(const node *n, text *out)
 {
     const argreduce_attributes *a = n->attributes;
@@ -136,5 +143,6 @@ const op_family argreduce_family = {.name = "argreduce",
                                     .infer = argreduce_infer,
                                     .lower = argreduce_lower,
                                     .host = argreduce_host,
+                                    .bucket = argreduce_bucket,
                                     .vjp = gradient_none,
                                     .describe = argreduce_describe};

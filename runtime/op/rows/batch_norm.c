@@ -6,6 +6,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/families.h"
 #include "op/gradient.h"
 #include "op/movement/layout.h"
@@ -98,7 +99,7 @@ static rlxvk_status batch_norm_lower(lowering *l, uint32_t id)
         (a->has_gamma ? BATCH_NORM_HAS_GAMMA : 0) | (a->has_beta ? BATCH_NORM_HAS_BETA : 0);
     dispatch d = {.kernel = KERNEL_BATCH_NORM};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {BATCH_NORM_FLAGS, flags});
-    lower_groups(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
+    lower_groups_in_order(l, &d, copy_groups(args.numel, l->profile->workgroup_size));
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
@@ -241,5 +242,6 @@ const op_family batch_norm_family = {.name = "batch_norm",
                                      .in_place = op_first_in_place,
                                      .lower = batch_norm_lower,
                                      .host = batch_norm_host,
+                                     .bucket = bucket_same,
                                      .vjp = batch_norm_vjp,
                                      .describe = batch_norm_describe};

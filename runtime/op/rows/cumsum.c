@@ -6,6 +6,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
 
@@ -113,6 +114,13 @@ static rlxvk_status cumsum_host(const host_call *c)
 }
 
 /* Sums from the other end. */
+/* A sum is of what is before it, so of active rows alone where it is of an active one. */
+static uint64_t cumsum_bucket(bucket_call *c)
+{
+    const cumsum_attributes *a = c->node->attributes;
+    return bucket_rows(c, a->exclusive ? 1u << a->axis : 0, 0);
+}
+
 static rlxvk_status cumsum_vjp(gradient_call *c)
 {
     const cumsum_attributes *a = c->n.attributes;
@@ -138,5 +146,6 @@ const op_family cumsum_family = {.name = "cumsum",
                                  .in_place = op_first_in_place,
                                  .lower = cumsum_lower,
                                  .host = cumsum_host,
+                                 .bucket = cumsum_bucket,
                                  .vjp = cumsum_vjp,
                                  .describe = cumsum_describe};

@@ -18,6 +18,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/rows/norm.h"
 
 #include <math.h>
@@ -347,6 +348,15 @@ static rlxvk_status norm_lower_pair(lowering *l, uint32_t first, uint32_t id)
     return lower_work(l, &w);
 }
 
+/* Group norm's rows are all of an image. */
+static uint64_t norm_bucket(bucket_call *c)
+{
+    const norm_attributes *a = c->node->attributes;
+    norm_roles r = norm_roles_of(c->node, a);
+    uint32_t like = r.residual == NODE_NONE ? 0 : 1u << r.residual;
+    return bucket_rows(c, node_code(c->node) == NORM_GROUP ? ~1u : 1u << a->axis, like);
+}
+
 /* ---- The family ---- */
 
 static void norm_describe(const node *n, text *out)
@@ -365,6 +375,7 @@ const op_family norm_family = {.name = "norm",
                                .lower = norm_lower,
                                .lower_pair = norm_lower_pair,
                                .host = norm_host,
+                               .bucket = norm_bucket,
                                .vjp = norm_vjp,
                                .expand = norm_expand,
                                .describe = norm_describe};

@@ -10,6 +10,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
 
@@ -237,6 +238,7 @@ static rlxvk_status reduce_lower(lowering *l, uint32_t id)
     uint32_t set = reduced_axes(n), first, last, code = node_code(n);
     uint64_t count = reduced_count(&s, set);
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
+    size_t begin = l->dispatches.count, passes = 0;
     rlxvk_status status = RLXVK_OK;
     if (count == 0)
         return lower_pass(l, (pass){{shape_numel(&n->shape), 0, 1}, code, 0}, x, y);
@@ -254,7 +256,10 @@ static rlxvk_status reduce_lower(lowering *l, uint32_t id)
             TRY(lower_temporary(l, 4 * shape_numel(&s), &to));
         TRY(lower_pass(l, p, x, to));
         x = to;
+        passes++;
     }
+    for (; passes > 1 && begin < l->dispatches.count; begin++)
+        l->dispatches.items[begin].run = 0; /* the first passes make no rows of the result */
 error:
     return status;
 }
@@ -327,6 +332,15 @@ static rlxvk_status reduce_host(const host_call *c)
     }
     memory_free(magnitudes);
     return RLXVK_OK;
+}
+
+static uint64_t reduce_bucket(bucket_call *c)
+{
+    const reduce_attributes *a = c->node->attributes;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < a->axis_count; i++)
+        used |= 1u << a->axes[i];
+    return bucket_reduced(c, used, a->keep_dim);
 }
 
 /* ---- The family ---- */
@@ -427,5 +441,6 @@ const op_family reduce_family = {.name = "reduce",
                                  .view = reduce_view,
                                  .lower = reduce_lower,
                                  .host = reduce_host,
+                                 .bucket = reduce_bucket,
                                  .vjp = reduce_vjp,
                                  .describe = reduce_describe};

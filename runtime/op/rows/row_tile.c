@@ -141,6 +141,8 @@ dispatch row_dispatch(const lowering *l, uint32_t kernel, const row_tile *tile,
     dispatch d = {.kernel = (uint16_t)kernel, .variant = tile->form->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, tile->size});
     lower_groups(l, &d, divide_up(rows->outputs, tile->size / tile->lanes));
+    /* Of [1, extent, inner] they go from column to column, not from row to row. */
+    d.run = rows->inner == 1 || rows->outputs > rows->chunks * rows->inner;
     return d;
 }
 

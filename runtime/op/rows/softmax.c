@@ -6,6 +6,7 @@
  */
 #include "args/rows.h"
 #include "constants/rows.h"
+#include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/row_tile.h"
 
@@ -109,6 +110,12 @@ static rlxvk_status softmax_host(const host_call *c)
     return RLXVK_OK;
 }
 
+static uint64_t softmax_bucket(bucket_call *c)
+{
+    const axis_attributes *a = c->node->attributes;
+    return bucket_rows(c, 1u << a->axis, 0);
+}
+
 static rlxvk_status softmax_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
@@ -127,5 +134,6 @@ const op_family softmax_family = {.name = "softmax",
                                   .in_place = op_first_in_place,
                                   .lower = softmax_lower,
                                   .host = softmax_host,
+                                  .bucket = softmax_bucket,
                                   .vjp = softmax_vjp,
                                   .describe = softmax_describe};

@@ -3,6 +3,7 @@
  * take any axis; a real tensor whose last axis is 2N long holds N real and then N imaginary parts.
  * Kernels: fft_lower.c; what it shares with the real lines: fft_view.c.
  */
+#include "op/bucket.h"
 #include "op/spectral/fft.h"
 #include "op/families.h"
 #include "op/gradient.h"
@@ -110,6 +111,12 @@ static rlxvk_status fft_host(const host_call *c)
 }
 
 /* The transform's adjoint: the other direction, with this one's factor. */
+static uint64_t fft_bucket(bucket_call *c)
+{
+    const fft_attributes *a = c->node->attributes;
+    return bucket_rows(c, 1u << a->axis, 0);
+}
+
 static rlxvk_status fft_vjp(gradient_call *c)
 {
     const fft_attributes *a = c->n.attributes;
@@ -135,5 +142,6 @@ const op_family fft_family = {.name = "fft",
                               .infer = fft_infer,
                               .lower = fft_lower,
                               .host = fft_host,
+                              .bucket = fft_bucket,
                               .vjp = fft_vjp,
                               .describe = fft_describe};

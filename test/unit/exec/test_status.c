@@ -192,6 +192,14 @@ static rlxvk_status busy(void)
     return status;
 }
 
+static rlxvk_status active_extent(void)
+{
+    rlxvk_executable *e = sum(shared_context, NULL);
+    rlxvk_status status = rlxvk_set_active_extent(e, 2, 1);
+    rlxvk_executable_destroy(e);
+    return status;
+}
+
 /* ---- What a run ends with ---- */
 
 static rlxvk_status run_once(rlxvk_graph *g, rlxvk_tensor output,
@@ -353,6 +361,7 @@ static const struct {
     {RLXVK_E_UNSET_PARAM, 25, "E_UNSET_PARAM", unset_param},
     {RLXVK_E_UNBOUND_HANDLE, 26, "E_UNBOUND_HANDLE", unbound_handle},
     {RLXVK_E_BUSY, 27, "E_BUSY", busy},
+    {RLXVK_E_EXTENT, 28, "E_EXTENT", active_extent},
     {RLXVK_E_CUSTOM, 30, "E_CUSTOM", custom},
     {RLXVK_E_SINGULAR, 31, "E_SINGULAR", singular},
     {RLXVK_E_INDEX_OOB, 32, "E_INDEX_OOB", index_oob},

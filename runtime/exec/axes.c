@@ -1,0 +1,84 @@
+/* See axes.h. */
+#include "exec/axes.h"
+#include "exec/name.h"
+#include "graph/symbol.h"
+
+static rlxvk_status add_axis(axis_list *list, const char *name, int32_t axis)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].input == name && list->items[i].axis == axis)
+            return RLXVK_OK;
+    if (!VECTOR_PUSH(list, ((rlxvk_bucket_axis){name, axis})))
+        return status_fail_memory("bucket axes");
+    return RLXVK_OK;
+}
+
+static rlxvk_status add_given(const rlxvk_graph *g, const rlxvk_bucket_axis *given, axis_list *out)
+{
+    uint32_t id = program_input_of(g, given->input);
+    if (id == NODE_NONE)
+        return name_unknown(g, "compile option bucket_axes", "input", given->input);
+    const node *n = graph_node(g, id);
+    int64_t rank = n->shape.rank, axis = given->axis < 0 ? given->axis + rank : given->axis;
+    char shape[SHAPE_TEXT];
+    if (axis < 0 || axis >= rank)
+        return status_fail(RLXVK_E_AXIS,
+                           "compile option bucket_axes: input '%s' (%s) has no axis %d", n->name,
+                           shape_text(&n->shape, shape), given->axis);
+    return add_axis(out, n->name, (int32_t)axis);
+}
+
+static bool stands_for_rows(int64_t dim)
+{
+    return dim == rlxvk_symbol(RLXVK_SEQ) || dim == rlxvk_symbol(RLXVK_ROWS) ||
+           dim == rlxvk_symbol(RLXVK_PAST_SEQ);
+}
+
+static rlxvk_status add_symbols(const rlxvk_graph *g, axis_list *out)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        const node *n = graph_node(g, id);
+        if (!node_is_input(n))
+            continue;
+        const rlxvk_shape *s = &g->symbols->nodes.items[id].shape;
+        for (uint32_t axis = 0; axis < s->rank; axis++)
+            if (stands_for_rows(s->dims[axis]))
+                TRY(add_axis(out, n->name, (int32_t)axis));
+    }
+error:
+    return status;
+}
+
+rlxvk_status axes_resolve(const rlxvk_graph *graph, const rlxvk_compile_options *given,
+                          axis_list *out)
+{
+    rlxvk_status status = graph->status;
+    if (status != RLXVK_OK)
+        return RLXVK_OK; /* compiling says so */
+    TRY(status_require_items(given->bucket_axes, given->bucket_axis_count, "compile",
+                             "bucket_axes"));
+    for (size_t i = 0; i < given->bucket_axis_count; i++)
+        TRY(add_given(graph, &given->bucket_axes[i], out));
+    if (graph->symbols && toggle(given->bucket_symbols, false))
+        TRY(add_symbols(graph, out));
+error:
+    return status;
+}
+
+rlxvk_status axes_analyze(program *p, const rlxvk_bucket_axis *axes, size_t count)
+{
+    extent_axis *live = memory_zeroed(count + 1, sizeof *live);
+    size_t live_count = 0;
+    rlxvk_status status;
+    TRY(live ? RLXVK_OK : status_fail_memory("bucket axes"));
+    for (size_t i = 0; i < count; i++) {
+        uint32_t node = op_find_input(p->graph, axes[i].input);
+        if (node != NODE_NONE)
+            live[live_count++] = (extent_axis){node, axes[i].axis};
+    }
+    TRY(extent_analyze(&p->schedule, live, live_count, p->options.precision, &p->extent));
+error:
+    memory_free(live);
+    return status;
+}

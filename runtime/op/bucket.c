@@ -1,0 +1,110 @@
+/* What rules of several families have in common; see bucket.h. */
+#include "op/bucket.h"
+
+uint64_t bucket_refuse(bucket_call *c, const char *why)
+{
+    c->why = why;
+    return BUCKET_NONE;
+}
+
+/* At most one fits: the unit is more than 1. */
+static int32_t find_axis(const rlxvk_shape *s, uint64_t span, uint64_t unit)
+{
+    for (uint32_t axis = 0; span && axis < s->rank; axis++)
+        if (shape_product(s, axis, s->rank) == span && (uint64_t)s->dims[axis] % unit == 0)
+            return (int32_t)axis;
+    return -1;
+}
+
+int32_t bucket_axis(const bucket_call *c, uint32_t i)
+{
+    return find_axis(input_shape(c->graph, c->node, i), bucket_span(c, i), c->unit);
+}
+
+uint64_t bucket_along(bucket_call *c, int64_t axis)
+{
+    const rlxvk_shape *s = &c->node->shape;
+    if (axis < 0 || axis >= s->rank || (uint64_t)s->dims[axis] % c->unit)
+        return bucket_refuse(c, "it has no axis of whole buckets");
+    return shape_product(s, (uint32_t)axis, s->rank);
+}
+
+bool bucket_others(const bucket_call *c, uint32_t mask)
+{
+    bool others = false;
+    for (uint32_t i = 0; i < c->node->input_count && !others; i++)
+        others = !(mask >> MIN(i, 31) & 1) && bucket_span(c, i) != BUCKET_FIXED;
+    return others;
+}
+
+uint64_t bucket_same(bucket_call *c)
+{
+    return bucket_others(c, 1) ? bucket_refuse(c, "an operand behind its first depends on the rows")
+                               : bucket_span(c, 0);
+}
+
+static uint64_t broadcast_span(bucket_call *c, uint32_t i)
+{
+    const rlxvk_shape *from = input_shape(c->graph, c->node, i), *to = &c->node->shape;
+    int32_t axis = bucket_axis(c, i);
+    int64_t target = (int64_t)axis + to->rank - from->rank;
+    if (shape_numel(from) == shape_numel(to))
+        return bucket_span(c, i);
+    if (axis < 0 || target < 0 || to->dims[target] != from->dims[axis])
+        return bucket_refuse(c, "it repeats an operand along its rows");
+    return bucket_along(c, target);
+}
+
+uint64_t bucket_broadcast(bucket_call *c)
+{
+    uint64_t span = BUCKET_FIXED;
+    for (uint32_t i = 0; i < c->node->input_count && span != BUCKET_NONE; i++) {
+        uint64_t mine = bucket_span(c, i) ? broadcast_span(c, i) : BUCKET_FIXED;
+        if (mine != BUCKET_NONE && mine && span && mine != span)
+            return bucket_refuse(c, "the rows of its operands lie along different axes");
+        span = mine ? mine : span;
+    }
+    return span;
+}
+
+/* The axis along which the rows of all operands lie; -1, and why, where there is none such. */
+static int32_t common_axis(bucket_call *c, uint32_t used, uint32_t like)
+{
+    int32_t axis = -1;
+    bool apart = false;
+    c->why = "an operand that each row needs whole depends on the rows";
+    if (bucket_others(c, like | 1))
+        return -1;
+    for (uint32_t i = 0; i < c->node->input_count; i++) {
+        int32_t mine = bucket_axis(c, i);
+        if (bucket_span(c, i) == BUCKET_FIXED)
+            continue;
+        apart = apart || mine < 0 || (axis >= 0 && axis != mine);
+        axis = mine;
+    }
+    c->why = apart ? "its rows do not lie along one axis" : "it computes across the rows";
+    return apart || (used >> axis & 1) ? -1 : axis;
+}
+
+uint64_t bucket_rows(bucket_call *c, uint32_t used, uint32_t like)
+{
+    int32_t axis = common_axis(c, used, like);
+    return axis < 0 ? BUCKET_NONE : bucket_along(c, axis);
+}
+
+uint64_t bucket_reduced(bucket_call *c, uint32_t used, bool keep_dim)
+{
+    int32_t axis = common_axis(c, used, 0);
+    uint32_t gone = axis < 0 || keep_dim ? 0 : used & ((1u << axis) - 1);
+    return axis < 0 ? BUCKET_NONE : bucket_along(c, axis - __builtin_popcount(gone));
+}
+
+uint64_t bucket_batch(bucket_call *c)
+{
+    return bucket_rows(c, ~1u, 0);
+}
+
+uint64_t bucket_vectors(bucket_call *c)
+{
+    return bucket_rows(c, 1u << (input_shape(c->graph, c->node, 0)->rank - 1), 0);
+}

@@ -1,0 +1,57 @@
+/*
+ * How the rows of a bucket go through a graph (rlxvk_set_active_extent). A graph is compiled for
+ * inputs of so many rows, the bucket, of which later only the first matter; a family says what of a
+ * node's result those rows alone decide.
+ *
+ * One number describes a tensor: its span, the elements of a whole bucket that lie together.
+ * Element e is active where e % span is in the active part of the span; what varies slower than the
+ * rows repeats spans. So a view of the same elements has the same span, whatever its shape. Where
+ * span is all of a tensor, its active elements are the first ones.
+ */
+#ifndef RLXVK_BUCKET_H
+#define RLXVK_BUCKET_H
+
+#include "op/op.h"
+
+#define BUCKET_FIXED 0          /* depends on no row */
+#define BUCKET_NONE  UINT64_MAX /* its rows cannot be told apart */
+
+struct bucket_call {
+    const rlxvk_graph *graph;
+    const node *node;
+    const uint64_t *spans;     /* of the nodes before, none of them BUCKET_NONE */
+    uint64_t unit;             /* rows of a bucketed axis are a multiple of it; more than 1 */
+    rlxvk_precision precision; /* of matrix products */
+    const char *why;           /* set with BUCKET_NONE: "it ..." */
+};
+
+/* BUCKET_NONE, and why. */
+uint64_t bucket_refuse(bucket_call *c, const char *why);
+/* Of operand i. */
+static inline uint64_t bucket_span(const bucket_call *c, uint32_t i)
+{
+    return c->spans[c->node->inputs[i]];
+}
+/* The axis of operand i along which its rows lie; -1: it is fixed, or along no one of them. */
+int32_t bucket_axis(const bucket_call *c, uint32_t i);
+/* The span of the result where its rows lie along this axis; BUCKET_NONE where it has none such. */
+uint64_t bucket_along(bucket_call *c, int64_t axis);
+/* Whether an operand other than those of the mask is not fixed. */
+bool bucket_others(const bucket_call *c, uint32_t mask);
+
+/* As `bucket` of a family: the elements of operand 0 one to one, in their order. */
+uint64_t bucket_same(bucket_call *c);
+/* All operands element by element, numpy broadcast. A fixed one may differ from row to row: in the
+ * full run it does so, too. */
+uint64_t bucket_broadcast(bucket_call *c);
+
+/* Axes stay where they are, and elements meet along those of the mask `used` alone. Operand 0 may
+ * be bucketed, and those of the mask `like`, which have its shape. */
+uint64_t bucket_rows(bucket_call *c, uint32_t used, uint32_t like);
+/* The axes of `used` are reduced to 1 where they are kept, or are gone. */
+uint64_t bucket_reduced(bucket_call *c, uint32_t used, bool keep_dim);
+/* The axes of operand 0 but the first (batch), or the last, as `used`. */
+uint64_t bucket_batch(bucket_call *c);
+uint64_t bucket_vectors(bucket_call *c);
+
+#endif

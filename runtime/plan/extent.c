@@ -1,0 +1,112 @@
+/* See extent.h: the analysis, node by node. */
+#include "plan/extent.h"
+#include "op/bucket.h"
+
+/* ---- Inputs ---- */
+
+static void refuse(extent *e, const rlxvk_graph *g, uint32_t id, const char *why)
+{
+    char label[NODE_LABEL];
+    text t = {e->why, sizeof e->why, 0};
+    text_append(&t, "%s: %s", op_node_label(g, id, label), why);
+}
+
+static void note_inputs(const schedule *s, const extent_axis *axes, size_t count, extent *e)
+{
+    for (size_t i = 0; i < count && !*e->why; i++) {
+        const rlxvk_shape *shape = &graph_node(s->graph, axes[i].node)->shape;
+        if (e->spans[axes[i].node])
+            refuse(e, s->graph, axes[i].node, "it has rows of the bucket along several axes");
+        e->unit = common_divisor((uint64_t)shape->dims[axes[i].axis], e->unit);
+        e->spans[axes[i].node] = shape_product(shape, (uint32_t)axes[i].axis, shape->rank);
+    }
+    if (!*e->why && e->unit == 0)
+        text_append(&(text){e->why, sizeof e->why, 0},
+                    "no input has rows of a bucket; say which do with the compile option "
+                    "bucket_axes");
+}
+
+/* ---- Nodes ---- */
+
+static uint64_t span_of(bucket_call *c, bool on_host)
+{
+    const op_family *family = node_row(c->node)->family;
+    if (!bucket_others(c, 0))
+        return BUCKET_FIXED;
+    if (on_host)
+        return bucket_refuse(c, "it runs on the host");
+    if (node_writes(c->node))
+        return bucket_refuse(c, "it writes an operand in place");
+    if (c->unit == 1) /* all of it matters, or nothing */
+        return shape_numel(&c->node->shape);
+    return family->bucket ? family->bucket(c)
+                          : bucket_refuse(c, "what it does is not known to keep rows apart");
+}
+
+static void note_nodes(const schedule *s, rlxvk_precision precision, const bool *on_host, extent *e)
+{
+    const rlxvk_graph *g = s->graph;
+    bucket_call c = {
+        .graph = g, .spans = e->spans, .unit = e->unit, .precision = precision, .why = ""};
+    for (uint32_t id = 0; id < g->nodes.count && !*e->why; id++) {
+        c.node = graph_node(g, id);
+        if (c.node->input_count)
+            e->spans[id] = span_of(&c, on_host[id]);
+        if (e->spans[id] == BUCKET_NONE)
+            refuse(e, g, id, c.why);
+    }
+}
+
+/* ---- Dispatches ---- */
+
+/* Where the first rows of the result are its first elements, and its workgroups make them first. */
+static void note_dispatches(const schedule *s, extent *e)
+{
+    for (size_t i = 0; i < s->dispatches.count && !*e->why; i++) {
+        const dispatch *d = &s->dispatches.items[i];
+        uint64_t span = e->spans[d->node];
+        e->scaled[i] = d->run && span && span == shape_numel(&graph_node(s->graph, d->node)->shape);
+        e->scaled_count += e->scaled[i];
+    }
+}
+
+rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t count,
+                            rlxvk_precision precision, extent *out)
+{
+    bool *on_host = memory_zeroed(s->graph->nodes.count + 1, sizeof *on_host);
+    extent e = {.spans = memory_zeroed(s->graph->nodes.count + 1, sizeof *e.spans),
+                .scaled = memory_zeroed(s->dispatches.count + 1, sizeof *e.scaled)};
+    rlxvk_status status = RLXVK_OK;
+    if (!on_host || !e.spans || !e.scaled)
+        TRY(status_fail_memory("extent"));
+    for (size_t i = 0; i < s->steps.count; i++)
+        on_host[s->steps.items[i].node] |= s->steps.items[i].host;
+    note_inputs(s, axes, count, &e);
+    note_nodes(s, precision, on_host, &e);
+    note_dispatches(s, &e);
+error:
+    memory_free(on_host);
+    if (status != RLXVK_OK || *e.why) {
+        memory_free(e.spans);
+        memory_free(e.scaled);
+        e.spans = NULL;
+        e.scaled = NULL;
+    }
+    *out = e;
+    return status;
+}
+
+void extent_destroy(extent *e)
+{
+    memory_free(e->spans);
+    memory_free(e->scaled);
+    *e = (extent){0};
+}
+
+void extent_groups(const dispatch *d, const device_profile *profile, uint64_t actual,
+                   uint64_t upper, uint32_t out[3])
+{
+    uint64_t total = (uint64_t)d->groups[0] * d->groups[1] * d->groups[2];
+    uint64_t runs = divide_up(divide_up(total, d->run) * actual, upper);
+    lower_fold(profile, MIN(total, runs * d->run), out);
+}

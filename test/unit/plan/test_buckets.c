@@ -1,0 +1,349 @@
+/*
+ * How rows of a bucket go through every rule of core 4.8, with no device: where a rule applies, the
+ * span that it gives; where it must not, the node and the reason. And the workgroups that a share
+ * of the rows needs.
+ */
+#include "op/bucket.h"
+#include "plan/extent.h"
+#include "support/profiles.h"
+
+#include <rlxvk_ops.h>
+#include <rlxvk_ops_domain.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define ROWS 8
+
+static const device_profile profile = ORDINARY_GPU;
+
+static rlxvk_tensor param(rlxvk_graph *g, const char *name, rlxvk_shape shape)
+{
+    return rlxvk_param(g, name, RLXVK_F32, shape);
+}
+
+/* What is built of x, a bucketed input of the row's shape. */
+#define OF_X(name, ...)                                                                            \
+    static rlxvk_tensor name(rlxvk_graph *g, rlxvk_tensor x)                                       \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
+#define AXES(...) (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
+#define W(...)    param(g, "w", RLXVK_SHAPE(__VA_ARGS__))
+#define PAIR(...) (rlxvk_tensor[]){__VA_ARGS__}, 2
+
+OF_X(unary, rlxvk_silu(g, x))
+OF_X(cast, rlxvk_cast(g, x, RLXVK_F16))
+OF_X(with_itself, rlxvk_add(g, x, rlxvk_silu(g, x)))
+OF_X(with_suffix, rlxvk_add(g, x, W(6)))
+OF_X(with_scalar, rlxvk_mul(g, x, W(1)))
+OF_X(with_table, rlxvk_add(g, x, W(ROWS, 6)))
+OF_X(with_column, rlxvk_where(g, rlxvk_gt(g, x, W(6)), x, rlxvk_reduce_sum(g, x, AXES(1), true)))
+OF_X(with_transposed, rlxvk_add(g, x, rlxvk_transpose(g, x, AXES(1, 0))))
+OF_X(repeated_row, rlxvk_add(g, rlxvk_reshape(g, x, RLXVK_SHAPE(1, ROWS)), W(5, ROWS)))
+OF_X(multiplied, rlxvk_matmul(g, x, W(6, 5)))
+OF_X(multiplied_transposed,
+     rlxvk_matmul_with(g, x, W(6, 5), &(rlxvk_matmul_options){.transpose_a = true}))
+OF_X(multiplied_batch, rlxvk_matmul(g, x, W(4, 3)))
+OF_X(multiplied_fused, rlxvk_fused_matmul_bias_act(g, x, W(6, 5), param(g, "b", RLXVK_SHAPE(5)),
+                                                   RLXVK_ACTIVATION_NONE, false))
+OF_X(across_k, rlxvk_matmul(g, x, W(ROWS, 5)))
+OF_X(as_weight, rlxvk_matmul(g, W(3, ROWS), x))
+OF_X(with_own_transposed, rlxvk_matmul(g, x, rlxvk_transpose(g, x, AXES(1, 0))))
+OF_X(soft, rlxvk_softmax(g, x, 1))
+OF_X(soft_across, rlxvk_softmax(g, x, 0))
+OF_X(normed, rlxvk_layer_norm(g, x, W(6), RLXVK_NONE, -1, 1e-5f))
+OF_X(normed_across, rlxvk_rms_norm(g, x, RLXVK_NONE, RLXVK_NONE, 0, 1e-5f))
+OF_X(normed_residual,
+     rlxvk_fused_residual_rms_norm(g, x, rlxvk_silu(g, x), RLXVK_NONE, W(6), RLXVK_NONE, 1e-5f))
+OF_X(normed_by_rows,
+     rlxvk_layer_norm(g, W(3, 6), rlxvk_reduce_sum(g, x, AXES(0), false), RLXVK_NONE, -1, 1e-5f))
+OF_X(group_normed, rlxvk_group_norm(g, x, RLXVK_NONE, RLXVK_NONE, 2, 1e-5f))
+OF_X(summed, rlxvk_reduce_sum(g, x, AXES(1), false))
+OF_X(summed_kept, rlxvk_reduce_mean(g, x, AXES(1), true))
+OF_X(summed_before, rlxvk_reduce_max(g, x, AXES(0), false))
+OF_X(summed_all, rlxvk_reduce_sum(g, x, AXES(0, 1), false))
+OF_X(largest, rlxvk_argmax(g, x, 1, false))
+OF_X(largest_across, rlxvk_argmin(g, x, 0, false))
+OF_X(top, rlxvk_topk(g, x, 2))
+OF_X(running, rlxvk_cumsum(g, x, 0, false))
+OF_X(running_exclusive, rlxvk_cumsum(g, x, 0, true))
+OF_X(running_within, rlxvk_cumsum(g, x, 1, true))
+OF_X(split_heads, rlxvk_reshape(g, x, RLXVK_SHAPE(ROWS, 2, 3)))
+OF_X(merged, rlxvk_reshape(g, x, RLXVK_SHAPE(ROWS * 6)))
+OF_X(merged_soft, rlxvk_softmax(g, rlxvk_reshape(g, x, RLXVK_SHAPE(ROWS * 2, 3)), 1))
+OF_X(halved_soft, rlxvk_softmax(g, rlxvk_reshape(g, x, RLXVK_SHAPE(ROWS / 2, 12)), 1))
+OF_X(halved_back,
+     rlxvk_softmax(g,
+                   rlxvk_reshape(g, rlxvk_silu(g, rlxvk_reshape(g, x, RLXVK_SHAPE(4, 12))),
+                                 RLXVK_SHAPE(ROWS, 6)),
+                   1))
+OF_X(transposed, rlxvk_transpose(g, x, AXES(1, 0)))
+OF_X(transposed_after, rlxvk_transpose(g, x, AXES(0, 2, 1)))
+OF_X(expanded, rlxvk_expand(g, x, RLXVK_SHAPE(3, ROWS, 6)))
+OF_X(expanded_rows,
+     rlxvk_expand(g, rlxvk_reshape(g, x, RLXVK_SHAPE(1, ROWS, 6)), RLXVK_SHAPE(2, ROWS, 6)))
+OF_X(narrowed, rlxvk_narrow(g, x, 1, 2, 3))
+OF_X(narrowed_rows, rlxvk_narrow(g, x, 0, 0, 4))
+OF_X(joined, rlxvk_concat(g, PAIR(x, W(ROWS, 3)), 1))
+OF_X(joined_rows, rlxvk_concat(g, PAIR(x, W(1, 6)), 0))
+OF_X(reversed, rlxvk_reverse(g, x, AXES(1)))
+OF_X(reversed_rows, rlxvk_reverse(g, x, AXES(0)))
+OF_X(gathered, rlxvk_gather(g, W(10, 5), x, 0))
+OF_X(gathered_columns, rlxvk_gather(g, W(2, 10, 5), x, 1))
+OF_X(gathered_from, rlxvk_gather(g, x, W(3), 0))
+OF_X(taken, rlxvk_take_along_axis(g, x, W(ROWS, 2), 1))
+OF_X(added_up, rlxvk_scatter_add(g, x, W(ROWS), 4))
+OF_X(waited, rlxvk_after(g, x, W(2)))
+OF_X(waited_for, rlxvk_after(g, W(2), x))
+OF_X(swiglu, rlxvk_fused_swiglu(g, x, true))
+OF_X(turned, rlxvk_rope(g, x, W(ROWS, 3), param(g, "s", RLXVK_SHAPE(ROWS, 3)),
+                        &(rlxvk_rope_options){.head_dim = 6, .n_rot = 6}))
+OF_X(pooled, rlxvk_pool_max(g, x, &(rlxvk_pool_options){.kernel = {2, 2}}))
+OF_X(sampled, rlxvk_sample(g, x, NULL))
+OF_X(drawn, rlxvk_rng_uniform_like(g, x, 0, 1, NULL))
+
+static rlxvk_tensor attend(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k,
+                           rlxvk_attention_mask mask, rlxvk_tensor given)
+{
+    rlxvk_attention_options o = {.num_heads = 2,
+                                 .num_kv_heads = 2,
+                                 .mask = mask,
+                                 .window = 3,
+                                 .layout = RLXVK_LAYOUT_PACKED};
+    return rlxvk_attention(g, q, k, k, given, &o);
+}
+OF_X(causal, attend(g, x, rlxvk_silu(g, x), RLXVK_MASK_CAUSAL, RLXVK_NONE))
+OF_X(sliding, attend(g, x, x, RLXVK_MASK_SLIDING, RLXVK_NONE))
+OF_X(unmasked, attend(g, x, x, RLXVK_MASK_NONE, RLXVK_NONE))
+OF_X(masked, attend(g, x, x, RLXVK_MASK_CUSTOM, W(ROWS)))
+OF_X(to_fixed, attend(g, x, W(5, 6), RLXVK_MASK_NONE, RLXVK_NONE))
+OF_X(fixed_to_rows, attend(g, W(5, 6), x, RLXVK_MASK_CAUSAL, RLXVK_NONE))
+OF_X(more_keys, attend(g, x, W(2 * ROWS, 6), RLXVK_MASK_CAUSAL, RLXVK_NONE))
+OF_X(batches, attend(g, x, x, RLXVK_MASK_NONE, RLXVK_NONE))
+
+#define MATRIX RLXVK_SHAPE(ROWS, 6)
+static const struct row {
+    const char *name;
+    rlxvk_shape shape; /* of x */
+    int32_t axis;
+    rlxvk_tensor (*build)(rlxvk_graph *g, rlxvk_tensor x);
+    uint64_t span;
+    const char *why; /* NULL: it applies */
+} rows[] = {
+    {"unary", MATRIX, 0, unary, ROWS * 6, NULL},
+    {"unary, another axis", MATRIX, 1, unary, 6, NULL},
+    {"cast", MATRIX, 0, cast, ROWS * 6, NULL},
+    {"x + f(x)", MATRIX, 0, with_itself, ROWS * 6, NULL},
+    {"x + suffix", MATRIX, 0, with_suffix, ROWS * 6, NULL},
+    {"x + scalar", MATRIX, 0, with_scalar, ROWS * 6, NULL},
+    {"x + table", MATRIX, 0, with_table, ROWS * 6, NULL},
+    {"column of the rows", MATRIX, 0, with_column, ROWS * 6, NULL},
+    {"rows along two axes", RLXVK_SHAPE(ROWS, ROWS), 0, with_transposed, 0, "different axes"},
+    {"repeated, rows and all", RLXVK_SHAPE(ROWS), 0, repeated_row, ROWS, NULL},
+    {"a w", MATRIX, 0, multiplied, ROWS * 5, NULL},
+    {"a' w", RLXVK_SHAPE(6, ROWS), 1, multiplied_transposed, ROWS * 5, NULL},
+    {"a' w, batch", RLXVK_SHAPE(3, 6, ROWS), 2, multiplied_transposed, ROWS * 5, NULL},
+    {"a w, rows of batches", RLXVK_SHAPE(2, ROWS, 4), 1, multiplied_batch, ROWS * 3, NULL},
+    {"a w, batches", RLXVK_SHAPE(ROWS, 2, 4), 0, multiplied_batch, ROWS * 6, NULL},
+    {"a w + b", MATRIX, 0, multiplied_fused, ROWS * 5, NULL},
+    {"a w along K", RLXVK_SHAPE(3, ROWS), 1, across_k, 0, "matmul (node 2): it computes across"},
+    {"w a", MATRIX, 0, as_weight, 0, "matmul (node 2): an operand that each row needs whole"},
+    {"a a'", MATRIX, 0, with_own_transposed, 0, "needs whole"},
+    {"softmax", MATRIX, 0, soft, ROWS * 6, NULL},
+    {"softmax across", MATRIX, 0, soft_across, 0, "softmax (node 1): it computes across the rows"},
+    {"norm", MATRIX, 0, normed, ROWS * 6, NULL},
+    {"norm across", MATRIX, 0, normed_across, 0, "across the rows"},
+    {"residual norm", MATRIX, 0, normed_residual, ROWS * 6, NULL},
+    {"norm by rows", MATRIX, 0, normed_by_rows, 0, "): it computes across the rows"},
+    {"norm by columns", MATRIX, 1, normed, 0, "across the rows"},
+    {"group norm", RLXVK_SHAPE(ROWS, 4, 3), 0, group_normed, ROWS * 12, NULL},
+    {"group norm of rows", RLXVK_SHAPE(2, 4, ROWS), 2, group_normed, 0, "across the rows"},
+    {"sum", MATRIX, 0, summed, ROWS, NULL},
+    {"sum, kept", MATRIX, 0, summed_kept, ROWS, NULL},
+    {"max before the rows", RLXVK_SHAPE(6, ROWS), 1, summed_before, ROWS, NULL},
+    {"max of rows", MATRIX, 0, summed_before, 0, "reduce_max (node 1): it computes across"},
+    {"sum of all", MATRIX, 0, summed_all, 0, "across the rows"},
+    {"argmax", MATRIX, 0, largest, ROWS, NULL},
+    {"argmin before the rows", RLXVK_SHAPE(6, ROWS), 1, largest_across, ROWS, NULL},
+    {"argmin of rows", MATRIX, 0, largest_across, 0, "across the rows"},
+    {"topk", MATRIX, 0, top, ROWS * 2, NULL},
+    {"topk of rows", MATRIX, 1, top, 0, "across the rows"},
+    {"cumsum of rows", MATRIX, 0, running, ROWS * 6, NULL},
+    {"exclusive cumsum of rows", MATRIX, 0, running_exclusive, 0, "across the rows"},
+    {"cumsum within", MATRIX, 0, running_within, ROWS * 6, NULL},
+    {"reshape", MATRIX, 0, split_heads, ROWS * 6, NULL},
+    {"reshape to one axis", MATRIX, 0, merged, ROWS * 6, NULL},
+    {"several rows a row", MATRIX, 0, merged_soft, ROWS * 6, NULL},
+    {"rows of two rows", MATRIX, 0, halved_soft, 0, "do not lie along one axis"},
+    {"rows of two rows and back", MATRIX, 0, halved_back, ROWS * 6, NULL},
+    {"transpose", MATRIX, 0, transposed, ROWS, NULL},
+    {"transpose, rows first", RLXVK_SHAPE(ROWS, 2, 3), 0, transposed_after, ROWS * 6, NULL},
+    {"expand", MATRIX, 0, expanded, ROWS * 6, NULL},
+    {"expand before", MATRIX, 0, expanded_rows, ROWS * 6, NULL},
+    {"narrow", MATRIX, 0, narrowed, ROWS * 3, NULL},
+    {"narrow rows", MATRIX, 0, narrowed_rows, 0, "narrow (node 1): it computes across the rows"},
+    {"concat", MATRIX, 0, joined, ROWS * 9, NULL},
+    {"concat rows", MATRIX, 0, joined_rows, 0, "concat (node 2): it computes across the rows"},
+    {"reverse", MATRIX, 0, reversed, ROWS * 6, NULL},
+    {"reverse rows", MATRIX, 0, reversed_rows, 0, "across the rows"},
+    {"gather by rows", RLXVK_SHAPE(ROWS), 0, gathered, ROWS * 5, NULL},
+    {"gather by columns", RLXVK_SHAPE(3, ROWS), 1, gathered_columns, ROWS * 5, NULL},
+    {"gather from rows", MATRIX, 0, gathered_from, 0, "gather (node 2): it takes rows"},
+    {"take_along_axis", MATRIX, 0, taken, 0, "is not known"},
+    {"scatter_add", MATRIX, 0, added_up, 0, "is not known"},
+    {"after", MATRIX, 0, waited, ROWS * 6, NULL},
+    {"after the rows", MATRIX, 0, waited_for, BUCKET_FIXED, NULL},
+    {"swiglu", MATRIX, 0, swiglu, ROWS * 3, NULL},
+    {"swiglu across", MATRIX, 1, swiglu, 0, "across the rows"},
+    {"rope", MATRIX, 0, turned, ROWS * 6, NULL},
+    {"rope across", RLXVK_SHAPE(ROWS, 6), 1, turned, 0, "rope (node 3)"},
+    {"pool", RLXVK_SHAPE(ROWS, 3, 4, 4), 0, pooled, ROWS * 27, NULL},
+    {"pool of rows", RLXVK_SHAPE(2, 3, ROWS, 4), 2, pooled, 0, "across the rows"},
+    {"sample", MATRIX, 0, sampled, 0, "is not known"},
+    {"random numbers", MATRIX, 0, drawn, BUCKET_FIXED, NULL},
+    {"causal attention", MATRIX, 0, causal, ROWS * 6, NULL},
+    {"sliding attention", RLXVK_SHAPE(2, ROWS, 6), 1, sliding, ROWS * 6, NULL},
+    {"attention to all", MATRIX, 0, unmasked, 0, "attention (node 1): its mask lets queries see"},
+    {"masked attention", MATRIX, 0, masked, 0, "its mask lets queries see"},
+    {"attention to fixed keys", MATRIX, 0, to_fixed, ROWS * 6, NULL},
+    {"attention from fixed queries", MATRIX, 0, fixed_to_rows, 0, "attention (node 2)"},
+    {"attention to more keys", MATRIX, 0, more_keys, ROWS * 6, NULL},
+    {"attention in batches", RLXVK_SHAPE(ROWS, 3, 6), 0, batches, ROWS * 18, NULL},
+};
+
+static void expect_row(const struct row *r, const schedule_options *how, uint64_t span,
+                       const char *why)
+{
+    rlxvk_graph *g = NULL;
+    schedule s = {0};
+    extent e = {0};
+    assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, r->shape);
+    rlxvk_graph_output(g, r->build(g, x));
+    if (rlxvk_graph_status(g) != RLXVK_OK || schedule_create(g, how, &s) != RLXVK_OK)
+        fail_msg("%s: %s", r->name, rlxvk_last_error());
+    extent_axis axis = {op_find_input(g, "x"), r->axis};
+    assert_int_equal(extent_analyze(&s, &axis, 1, how->precision, &e), RLXVK_OK);
+    if (why ? !strstr(e.why, why) || e.spans : *e.why != 0 || !e.spans)
+        fail_msg("%s: '%s', wanted '%s'", r->name, e.why, why ? why : "");
+    if (!why && e.spans[g->outputs.items[0]] != span)
+        fail_msg("%s: span %llu, wanted %llu", r->name,
+                 (unsigned long long)e.spans[g->outputs.items[0]], (unsigned long long)span);
+    extent_destroy(&e);
+    schedule_destroy(&s);
+    rlxvk_graph_destroy(g);
+}
+
+static void test_rules(void **state)
+{
+    schedule_options how = {.profile = &profile};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        expect_row(&rows[i], &how, rows[i].span, rows[i].why);
+}
+
+/* Host steps, and attention on matrix units, have no rule. */
+static void test_what_how_it_runs_forbids(void **state)
+{
+    static const struct row host = {"softmax", MATRIX, 0, soft, 0, NULL};
+    static const struct row fixed = {"after", MATRIX, 0, waited_for, 0, NULL};
+    static const struct row units = {"causal", MATRIX, 0, causal, 0, NULL};
+    static const struct row keys = {"fixed keys", MATRIX, 0, to_fixed, 0, NULL};
+    bool on_host[OP_COUNT] = {[OP_softmax] = true, [OP_after] = true};
+    schedule_options forced = {.profile = &profile, .on_host = on_host};
+    schedule_options halves = {.profile = &profile, .precision = RLXVK_PRECISION_F16};
+    (void)state;
+    expect_row(&host, &forced, 0, "softmax (node 1): it runs on the host");
+    expect_row(&fixed, &forced, BUCKET_FIXED, NULL);
+    expect_row(&units, &halves, 0, "in precision f16 a NaN");
+    expect_row(&keys, &halves, ROWS * 6, NULL);
+}
+
+/* Inputs of one bucket and of r buckets; of sizes with no common part; along two axes; of none. */
+static void test_inputs(void **state)
+{
+    static const struct {
+        int64_t a, b;
+        uint64_t unit;
+        const char *why;
+    } cases[] = {{8, 8, 8, ""},
+                 {8, 24, 8, ""},
+                 {8, 12, 4, ""},
+                 {8, 9, 1, ""},
+                 {0, 0, 0, "no input has rows"}};
+    schedule_options how = {.profile = &profile};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        rlxvk_graph *g = NULL;
+        schedule s = {0};
+        extent e;
+        assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+        rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(cases[i].a, 2));
+        rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(3, cases[i].b));
+        rlxvk_graph_output(g, rlxvk_silu(g, a));
+        rlxvk_graph_output(g, rlxvk_silu(g, b));
+        assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
+        extent_axis axes[] = {{0, 0}, {1, 1}, {1, 0}};
+        assert_int_equal(extent_analyze(&s, axes, 2, RLXVK_PRECISION_F32, &e), RLXVK_OK);
+        assert_int_equal(e.unit, cases[i].unit);
+        assert_true(strstr(e.why, cases[i].why) == e.why && (*cases[i].why || !*e.why));
+        /* b's rows are not the leading axis, but where a bucket is all or nothing. */
+        assert_int_equal(e.scaled_count, e.unit == 1 ? 2 : e.unit ? 1 : 0);
+        extent_destroy(&e);
+        if (cases[i].a) {
+            assert_int_equal(extent_analyze(&s, axes, 3, RLXVK_PRECISION_F32, &e), RLXVK_OK);
+            assert_non_null(strstr(e.why, "input 'b' (node 1): it has rows of the bucket along"));
+            extent_destroy(&e);
+        }
+        assert_int_equal(extent_analyze(&s, axes, 0, RLXVK_PRECISION_F32, &e), RLXVK_OK);
+        assert_non_null(strstr(e.why, "bucket_axes"));
+        extent_destroy(&e);
+        schedule_destroy(&s);
+        rlxvk_graph_destroy(g);
+    }
+}
+
+/* Whole runs of workgroups, none for no rows, all for all; folded where there are many. */
+static void test_groups(void **state)
+{
+    static const struct {
+        uint32_t groups[3], run;
+        uint64_t actual, upper;
+        uint32_t wanted[3];
+    } cases[] = {
+        {{100, 1, 1}, 1, 0, 10, {0, 1, 1}},
+        {{100, 1, 1}, 1, 1, 10, {10, 1, 1}},
+        {{100, 1, 1}, 1, 10, 10, {100, 1, 1}},
+        {{101, 1, 1}, 1, 1, 10, {11, 1, 1}},
+        {{100, 1, 1}, 30, 1, 10, {30, 1, 1}},
+        {{100, 1, 1}, 30, 9, 10, {100, 1, 1}},
+        {{64, 1, 1}, 64, 1, 4096, {64, 1, 1}},
+        {{65535, 4, 1}, 1, 1, 2, {65535, 2, 1}},
+        {{65535, 4, 1}, 1, 1, 4, {65535, 1, 1}},
+        {{65535, 4, 1}, 1, 1, 8, {32768, 1, 1}},
+        {{65535, 65535, 2}, 1, 1, 2, {65535, 65535, 1}},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        dispatch d = {.run = cases[i].run};
+        uint32_t got[3];
+        memcpy(d.groups, cases[i].groups, sizeof d.groups);
+        extent_groups(&d, &profile, cases[i].actual, cases[i].upper, got);
+        assert_memory_equal(got, cases[i].wanted, sizeof got);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_what_how_it_runs_forbids),
+        cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_groups),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
