@@ -6,7 +6,11 @@
  *
  * The includer defines ELEMENT and MATRIX_CONSTANT, the first of eight specialization constants,
  * declares STAGES and PLANES, how many tiles of each operand shared memory holds, and fills those.
+ * It may define MATRIX_BETWEEN(k): what is done after the products of step k of the units.
  */
+#ifndef MATRIX_BETWEEN
+#define MATRIX_BETWEEN(k)
+#endif
 
 layout(constant_id = MATRIX_CONSTANT) const uint TILE_M = 128;
 layout(constant_id = MATRIX_CONSTANT + 1) const uint TILE_N = 128;
@@ -54,5 +58,6 @@ void multiply(uint plane, uvec2 part)
             [[unroll]] for (uint i = 0; i < SUMS_M; i++)
                 sums[i * SUMS_N + j] = coopMatMulAdd(left[i], right, sums[i * SUMS_N + j]);
         }
+        MATRIX_BETWEEN(k);
     }
 }

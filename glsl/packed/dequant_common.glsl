@@ -5,38 +5,20 @@ const uint MASK = FORMAT == Q4_K ? 15 : 0xff;
 const uint CENTER = FORMAT == Q8_0 ? SIGNED : FORMAT == Q6_K ? 32 : 0;
 
 /*
- * The words that a unit is decoded from, which can be loaded some time before: so that none waits
- * for memory, nothing is made of them but where they are used. Of Q4_K and Q5_K `head` is the
- * block's head, `more` the fifth bits; the others say below.
- */
-struct unit_words {
-    uvec4 codes, head, more;
-    uvec2 rest;
-};
-
-uvec4 words_from(uint i)
-{
-    return uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
-}
-
-/*
  * d, 32 signed bytes. The 34 bytes at an even address touch 9 words whichever half the first starts
- * in: each is read once. `rest`: the ninth, and the address.
+ * in: each is read once.
  */
-unit_words load_q8_0(uint block)
+unit_codes decode_q8_0(uint block, uint u)
 {
     uint i = block >> 2;
-    return unit_words(words_from(i), uvec4(0), words_from(i + 4), uvec2(packed1[i + 8], block));
-}
-
-unit_codes decode_q8_0(unit_words w)
-{
-    bool upper = (w.rest.y & 2) != 0;
-    uvec4 a = w.codes, b = w.more;
-    uvec4 after_a = uvec4(a.yzw, b.x), after_b = uvec4(b.yzw, w.rest.x);
+    bool upper = (block & 2) != 0;
+    uvec4 a = uvec4(packed1[i], packed1[i + 1], packed1[i + 2], packed1[i + 3]);
+    uvec4 b = uvec4(packed1[i + 4], packed1[i + 5], packed1[i + 6], packed1[i + 7]);
+    uint end = packed1[i + 8];
+    uvec4 after_a = uvec4(a.yzw, b.x), after_b = uvec4(b.yzw, end);
     float d = half_value(upper ? a.x >> 16 : a.x & 0xffff);
-    return unit_codes(mix(a >> 16 | after_a << 16, after_a, bvec4(upper)),
-                      mix(b >> 16 | after_b << 16, after_b, bvec4(upper)), vec2(d), vec2(0));
+    return unit_codes(upper ? after_a : a >> 16 | after_a << 16,
+                      upper ? after_b : b >> 16 | after_b << 16, vec2(d), vec2(0));
 }
 
 /* d, dmin; 12 bytes of 6-bit scales and mins: those of the groups of 32 that unit u lies in. */
@@ -44,12 +26,21 @@ void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
 {
     uint pair = u >> 1;
     uvec3 v = head.yzw >> (pair & 1) * 16;
-    uvec2 codes = mix(v.xy & 0x3f3f, uvec2(v.z, v.z >> 4) & 0x0f0f | v.xy >> 2 & 0x3030,
-                      bvec2(pair >= 2));
+    uint scales = v.x & 0x3f3f, mins = v.y & 0x3f3f;
+    if (pair >= 2) {
+        scales = v.z & 0x0f0f | v.x >> 2 & 0x3030;
+        mins = v.z >> 4 & 0x0f0f | v.y >> 2 & 0x3030;
+    }
     vec2 d = half_values(head.x);
-    scale = d.x * byte_values(codes.x, 0).xy;
-    bias = -d.y * byte_values(codes.y, 0).xy;
+    scale = d.x * byte_values(scales, 0).xy;
+    bias = -d.y * byte_values(mins, 0).xy;
 }
+
+/* What a unit is decoded from. Of Q4_K and Q5_K: `more` is the fifth bits. Others are decoded as
+ * they are loaded: codes of both runs, scales and biases between. */
+struct unit_words {
+    uvec4 codes, head, more;
+};
 
 unit_words load_k_unit(uint block, uint u)
 {
@@ -57,7 +48,7 @@ unit_words load_k_unit(uint block, uint u)
     uvec4 fifth = uvec4(0);
     if (FORMAT == Q5_K)
         fifth = load16(block + 16 + 16 * (u & 1));
-    return unit_words(load16(block + codes + 16 * u), load16(block), fifth, uvec2(0));
+    return unit_words(load16(block + codes + 16 * u), load16(block), fifth);
 }
 
 /* Scales and mins; with Q5_K 32 bytes of fifth bits; 128 bytes of nibbles, low and high 32 elements
@@ -77,45 +68,33 @@ unit_codes decode_k_unit(unit_words w, uint u)
 
 /*
  * 128 bytes of low nibbles, 64 of high 2-bit pairs, 16 signed scales, d. Low and high nibble are 64
- * elements apart. Blocks are at even addresses: 16 bytes touch 5 words or 4. `head`: the fifth of
- * the low nibbles and of the pairs, and those with the scales; `rest`: that with d, the address.
+ * elements apart.
  */
-unit_words load_q6_k(uint block, uint u)
+unit_codes decode_q6_k(uint block, uint u)
 {
-    uint low = block + 16 * u >> 2, high = block + 128 + 32 * (u >> 2) + 16 * (u & 1) >> 2;
-    uint scales = block + 192 + 8 * (u >> 2) + (u & 3) >> 2;
-    return unit_words(words_from(low),
-                      uvec4(packed1[low + 4], packed1[high + 4], packed1[scales],
-                            packed1[scales + 1]),
-                      words_from(high), uvec2(packed1[block + 208 >> 2], block));
-}
-
-unit_codes decode_q6_k(unit_words w, uint u)
-{
-    bool upper = (w.rest.y & 2) != 0;
-    uvec4 low = w.codes, high = w.more;
-    low = mix(low, low >> 16 | uvec4(low.yzw, w.head.x) << 16, bvec4(upper));
-    high = mix(high, high >> 16 | uvec4(high.yzw, w.head.y) << 16, bvec4(upper));
-    high >>= 2 * (u >> 1 & 1);
-    uint shift = (w.rest.y + u & 3) * 8;
-    vec2 scale = half_value(upper ? w.rest.x >> 16 : w.rest.x & 0xffff) *
-                 vec2(signed_byte(w.head.z >> shift), signed_byte(w.head.w >> shift));
+    uint group = u >> 1 & 1, scales = block + 192 + 8 * (u >> 2) + (u & 3);
+    uvec4 low = load16(block + 16 * u);
+    uvec4 high = load16(block + 128 + 32 * (u >> 2) + 16 * (u & 1)) >> 2 * group;
+    vec2 scale_codes = vec2(signed_byte(load1(scales)), signed_byte(load1(scales + 4)));
+    vec2 scale = half_at(block + 208) * scale_codes;
     return unit_codes(low & NIBBLES | (high & PAIRS) << 4, low >> 4 & NIBBLES | high & 0x30303030,
                       scale, vec2(0));
 }
 
 unit_words load_unit(uint block, uint u)
 {
-    if (FORMAT == Q8_0)
-        return load_q8_0(block);
-    return FORMAT == Q6_K ? load_q6_k(block, u) : load_k_unit(block, u);
+    if (FORMAT == Q4_K || FORMAT == Q5_K)
+        return load_k_unit(block, u);
+    unit_codes w = FORMAT == Q6_K ? decode_q6_k(block, u) : decode_q8_0(block, u);
+    return unit_words(w.first, floatBitsToUint(vec4(w.scale, w.bias)), w.second);
 }
 
 unit_codes decode_words(unit_words w, uint u)
 {
-    if (FORMAT == Q8_0)
-        return decode_q8_0(w);
-    return FORMAT == Q6_K ? decode_q6_k(w, u) : decode_k_unit(w, u);
+    if (FORMAT == Q4_K || FORMAT == Q5_K)
+        return decode_k_unit(w, u);
+    vec4 factors = uintBitsToFloat(w.head);
+    return unit_codes(w.codes, w.more, factors.xy, factors.zw);
 }
 
 unit_codes decode_unit(uint block, uint u)

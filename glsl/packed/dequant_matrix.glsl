@@ -5,12 +5,12 @@
  * each of slice_octets of K.
  *
  * Tiles as in matmul/matrix_tiles.glsl. An invocation brings whole units of w: their words are read
- * into registers two steps ahead, decoded to f32 and rounded to halves exactly as dequant_gather
- * does it, and stored into the tile. With ALONE, for few rows, a subgroup brings its own columns
- * and reads a as matrices, so that it waits for no other.
+ * into registers, decoded to f32 and rounded to halves exactly as dequant_gather does it, and
+ * stored into the tile. With AHEAD that goes on while the units multiply: a step's words are read
+ * two steps before it, and unpacked, an octet at a time, between the products of the step before
+ * it; else they are read one step before it and unpacked as they are stored.
  *
- * Columns past the last repeat it and are not stored; units past the last are zeros. The code is
- * straight and its indices constant, so that the sums stay in registers.
+ * Columns past the last repeat it and are not stored; units past the last are zeros.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -20,38 +20,39 @@
 #include "lib/narrow.glsl"
 
 layout(push_constant) uniform block { dequant_matrix_args args; };
-layout(constant_id = 7) const bool ALONE = false; /* PART_M is TILE_M */
+layout(constant_id = 7) const bool AHEAD = true;
 layout(constant_id = 8) const bool HALF_ROUNDING = false; /* f32 to f16 is to nearest even */
-layout(constant_id = 9) const uint BAND = 8;
+layout(constant_id = 9) const uint STAGES = 1;
+layout(constant_id = 10) const uint BAND = 8;
 #define DEQUANT_LOOKUP true
 #include "packed/dequant.glsl"
 layout(set = 0, binding = 1) readonly buffer a_view { uvec4 a[]; };
 layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
 
-const uint PLANES = 1, STAGES = 1;
-#define MATRIX_CONSTANT 16
+const uint PLANES = 1;
+void unpack_between(uint k);
+#define MATRIX_BETWEEN(k) unpack_between(k)
+#define MATRIX_CONSTANT   16
 #include "matmul/matrix_tiles.glsl"
 #include "matmul/tile_place.glsl"
 
 const uint UNIT_OCTETS = UNIT_ELEMENTS / 8, TILE_UNITS = TILE_K / UNIT_ELEMENTS;
 const uint CARRY = TILE_N * TILE_UNITS / THREADS; /* units that an invocation brings a step */
 const uint STEPS = TILE_K / UNIT_K;
+const uint SHARE = (CARRY * UNIT_OCTETS + STEPS - 1) / STEPS; /* octets unpacked in each of STEPS */
 
 uvec4 next_a[CARRY_A];
-OPERAND_A alone_a[ALONE ? STEPS * SUMS_M : 1];
-uint w_at[CARRY]; /* where the columns of its units begin */
-unit_words next_w[CARRY], later_w[CARRY];
-uvec4 next_b[CARRY * UNIT_OCTETS];
+uint w_at[CARRY];                 /* where the columns of its units begin */
+unit_words next_w[CARRY];
+uvec2 codes[STEPS * SHARE];       /* of its octets, one after the other; */
+vec2 factors[STEPS * SHARE];      /* their scales and biases */
+uvec4 next_b[STEPS * SHARE];      /* unpacked */
 
 /* Column of the tile and unit of the step of the i-th unit that the invocation brings. */
 uvec2 place_of(uint i)
 {
-    uint slot = i * THREADS + gl_LocalInvocationID.x, first = 0;
-    if (ALONE) {
-        slot = i * (PART_N * TILE_UNITS / CARRY) + gl_SubgroupInvocationID;
-        first = gl_SubgroupID * PART_N;
-    }
-    return uvec2(first + slot / TILE_UNITS, slot % TILE_UNITS);
+    uint slot = i * THREADS + gl_LocalInvocationID.x;
+    return uvec2(slot / TILE_UNITS, slot % TILE_UNITS);
 }
 
 void find_columns(uint first_column)
@@ -68,16 +69,6 @@ void load_a(uint first_row, uint octet0)
     }
 }
 
-void load_alone(uint first_row, uint octet0)
-{
-    [[unroll]] for (uint k = 0; k < STEPS; k++) {
-        [[unroll]] for (uint i = 0; i < SUMS_M; i++)
-            coopMatLoad(alone_a[k * SUMS_M + i], a,
-                        (first_row + i * UNIT_M) * args.k_octets + octet0 + k * UNIT_K / 8,
-                        args.k_octets, gl_CooperativeMatrixLayoutRowMajor);
-    }
-}
-
 uint unit_of(uint octet0, uint i)
 {
     return octet0 / UNIT_OCTETS + place_of(i).y;
@@ -86,13 +77,23 @@ uint unit_of(uint octet0, uint i)
 void load_w(uint octet0)
 {
     [[unroll]] for (uint i = 0; i < CARRY; i++)
-        later_w[i] = load_row_unit(w_at[i], min(unit_of(octet0, i), args.units - 1));
+        next_w[i] = load_row_unit(w_at[i], min(unit_of(octet0, i), args.units - 1));
 }
 
-void advance_w()
+/* The words read last, which were those of `octet0`. */
+void decode_w(uint octet0)
 {
-    [[unroll]] for (uint i = 0; i < CARRY; i++)
-        next_w[i] = later_w[i];
+    [[unroll]] for (uint i = 0; i < CARRY; i++) {
+        uint unit = unit_of(octet0, i), at = i * UNIT_OCTETS;
+        unit_codes w = decode_row_words(next_w[i], min(unit, args.units - 1));
+        bool inside = unit < args.units;
+        codes[at] = w.first.xy;
+        codes[at + 1] = w.first.zw;
+        codes[at + 2] = w.second.xy;
+        codes[at + 3] = w.second.zw;
+        factors[at] = factors[at + 1] = inside ? vec2(w.scale.x, w.bias.x) : vec2(0.0);
+        factors[at + 2] = factors[at + 3] = inside ? vec2(w.scale.y, w.bias.y) : vec2(0.0);
+    }
 }
 
 uint half_pair(float low, float high)
@@ -104,67 +105,40 @@ uint half_pair(float low, float high)
 
 /* The products are exact in every format, so that it matters not whether they are fused with the
  * sums. */
-uvec4 octet_of(uvec2 codes, float scale, float bias)
+void unpack(uint octet)
 {
-    vec4 low = scale * code_values(codes.x) + bias;
-    vec4 high = scale * code_values(codes.y) + bias;
-    return uvec4(half_pair(low.x, low.y), half_pair(low.z, low.w), half_pair(high.x, high.y),
-                 half_pair(high.z, high.w));
+    vec4 low = factors[octet].x * code_values(codes[octet].x) + factors[octet].y;
+    vec4 high = factors[octet].x * code_values(codes[octet].y) + factors[octet].y;
+    next_b[octet] = uvec4(half_pair(low.x, low.y), half_pair(low.z, low.w),
+                          half_pair(high.x, high.y), half_pair(high.z, high.w));
 }
 
-/* next_w, which is of `octet0`. */
-void unpack(uint octet0)
+void unpack_all()
 {
-    [[unroll]] for (uint i = 0; i < CARRY; i++) {
-        uint unit = unit_of(octet0, i), at = i * UNIT_OCTETS;
-        unit_codes w = decode_row_words(next_w[i], min(unit, args.units - 1));
-        bvec2 inside = bvec2(unit < args.units);
-        vec2 scale = mix(vec2(0.0), w.scale, inside), bias = mix(vec2(0.0), w.bias, inside);
-        next_b[at] = octet_of(w.first.xy, scale.x, bias.x);
-        next_b[at + 1] = octet_of(w.first.zw, scale.x, bias.x);
-        next_b[at + 2] = octet_of(w.second.xy, scale.y, bias.y);
-        next_b[at + 3] = octet_of(w.second.zw, scale.y, bias.y);
+    [[unroll]] for (uint octet = 0; octet < CARRY * UNIT_OCTETS; octet++)
+        unpack(octet);
+}
+
+void unpack_between(uint k)
+{
+    if (AHEAD) {
+        [[unroll]] for (uint i = 0; i < SHARE; i++)
+            unpack(k * SHARE + i);
     }
 }
 
-void store_a()
+void store(uint stage)
 {
     [[unroll]] for (uint i = 0; i < CARRY_A; i++) {
         uint slot = i * THREADS + gl_LocalInvocationID.x;
-        tile_a[slot / OCTETS * PITCH + slot % OCTETS] = next_a[i];
+        tile_a[stage * STAGE_A + slot / OCTETS * PITCH + slot % OCTETS] = next_a[i];
     }
-}
-
-void store_b()
-{
     [[unroll]] for (uint i = 0; i < CARRY; i++) {
         uvec2 place = place_of(i);
-        uint to = place.x * PITCH + place.y * UNIT_OCTETS;
+        uint to = stage * STAGE_B + place.x * PITCH + place.y * UNIT_OCTETS;
         [[unroll]] for (uint octet = 0; octet < UNIT_OCTETS; octet++)
             tile_b[to + octet] = next_b[i * UNIT_OCTETS + octet];
     }
-}
-
-void multiply_alone(uvec2 part)
-{
-    [[unroll]] for (uint k = 0; k < STEPS; k++) {
-        [[unroll]] for (uint j = 0; j < SUMS_N; j++) {
-            OPERAND_B right;
-            LOAD_B(right, 0, j, k);
-            [[unroll]] for (uint i = 0; i < SUMS_M; i++)
-                sums[i * SUMS_N + j] =
-                    coopMatMulAdd(alone_a[k * SUMS_M + i], right, sums[i * SUMS_N + j]);
-        }
-    }
-}
-
-/* Until all that share the tile have come here. */
-void meet()
-{
-    if (ALONE)
-        subgroupBarrier();
-    else
-        barrier();
 }
 
 void write(float value, uint split, uint row, uint column)
@@ -189,27 +163,31 @@ void main()
     fill_levels();
     find_columns(tile.y);
     load_w(first);
-    advance_w();
-    load_w(first + OCTETS);
-    if (!ALONE)
-        load_a(tile.x, first);
+    load_a(tile.x, first);
+    if (AHEAD) {
+        decode_w(first);
+        unpack_all();
+        load_w(first + OCTETS);
+    }
+    uint stage = 0;
     [[dont_unroll]] for (uint octet = first; octet < end; octet += OCTETS) {
-        if (ALONE)
-            load_alone(tile.x, octet);
-        unpack(octet);
-        advance_w();
-        load_w(octet + 2 * OCTETS);
-        meet();
-        if (!ALONE)
-            store_a();
-        store_b();
-        meet();
-        if (!ALONE && octet + OCTETS < end)
-            load_a(tile.x, octet + OCTETS);
-        if (ALONE)
-            multiply_alone(part);
-        else
-            multiply(0, part);
+        uint next = octet + OCTETS;
+        if (!AHEAD) {
+            decode_w(octet);
+            unpack_all();
+        }
+        if (STAGES == 1)
+            barrier();
+        store(stage);
+        barrier();
+        if (next < end)
+            load_a(tile.x, next);
+        if (AHEAD)
+            decode_w(next);
+        load_w(AHEAD ? next + OCTETS : next);
+        multiply(stage, part);
+        if (STAGES == 2)
+            stage ^= 1;
     }
 
 #define MATRIX_PATCHES                   tile_b

@@ -1,6 +1,6 @@
 #version 450
 #pragma use_vulkan_memory_model
-/* dequant_matrix.glsl on f16 operands for the formats of group large: Q2_K, Q3_K, Q8_K, TQ1_0, TQ2_0. */
+/* dequant_matrix.glsl on f16 operands for the formats of group large. */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

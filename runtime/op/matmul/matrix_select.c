@@ -2,7 +2,8 @@
  * The tiles of the matrix-unit products. Every row asks that its parts are whole units, that its
  * threads carry whole octets, and that both fit the device; the smaller rows are for small results
  * and for software drivers, whose units and subgroups are smaller. Of packed weights the threads
- * carry whole units, and the fewer rows of tiles there are, the fewer times each is unpacked.
+ * carry whole units. Those tiles are for few rows: of many, each weight would be unpacked for every
+ * tile above another, which takes longer than a pass before the product.
  */
 #include "op/matmul/matrix_select.h"
 
@@ -23,18 +24,15 @@ const matrix_class matrix_classes[] = {
     {{"small",      ON_ALL, 0},          32,  32, 64, 16, 16, 1,  0,   0},
 };
 static const matrix_class packed_classes[] = {
-    /* and: alone, splits */
-    {{"tall",         ON_ALL, IF_EVEN},  192, 128, 64, 48, 64, 1, 65, 65, false, false},
-    {{"square",       ON_ALL, IF_FILLS}, 128, 128, 64, 64, 32, 1, 65, 65, false, false},
-    {{"rows_64",      ON_ALL, 0},         64,  64, 64, 32, 32, 1, 33,  0, false, true},
-    {{"rows_32",      ON_ALL, 0},         32,  64, 64, 32, 16, 1, 17,  0, true,  true},
-    {{"rows_16",      ON_ALL, 0},         16,  64, 64, 16, 16, 1,  0,  0, true,  true},
-    {{"rows_16_wide", ON_ALL, 0},         16, 128, 64, 16, 32, 1,  0,  0, true,  true},
-    {{"rows_16_met",  ON_ALL, 0},         16,  64, 64, 16, 16, 1,  0,  0, false, true},
+    /* and: ahead, splits */
+    {{"rows_32",      ON_ALL, 0}, 32, 64, 64, 32, 16, 1, 17, 0, true,  true},
+    {{"rows_16",      ON_ALL, 0}, 16, 64, 64, 16, 16, 1,  0, 0, true,  true},
+    {{"rows_16_late", ON_ALL, 0}, 16, 64, 64, 16, 16, 1,  0, 0, false, true},
+    {{"rows_16_two",  ON_ALL, 0}, 16, 64, 64, 16, 16, 2,  0, 0, true,  true},
 };
 /* clang-format on */
 
-#define GROUPS_A_UNIT 4 /* at most, that splits of K make for each compute unit */
+#define GROUPS_A_UNIT 4 /* that splits of K are to make for each compute unit */
 #define LEAST_STEPS   4 /* of a split */
 
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile)
@@ -112,8 +110,7 @@ static choice_fit packed_fit(const void *row, const void *problem, const device_
     const matrix_problem *p = problem;
     uint32_t units = c->tile_n * c->tile_k / MATRIX_PACKED_UNIT;
     choice_fit f = fit(row, problem, profile);
-    f.can = divides(c, &p->unit, c->tile_n, profile) && units % f.threads == 0 &&
-            (!c->alone || c->part_m == c->tile_m);
+    f.can = divides(c, &p->unit, c->tile_n, profile) && units % f.threads == 0;
     return f;
 }
 
@@ -131,7 +128,7 @@ uint64_t matrix_slice(const matrix_class *c, const matmul_shape *s, const device
 {
     uint64_t tiles = divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     uint64_t steps = divide_up(s->k, c->tile_k);
-    uint64_t wanted = GROUPS_A_UNIT * (uint64_t)profile->compute_units / tiles;
+    uint64_t wanted = divide_up(GROUPS_A_UNIT * (uint64_t)profile->compute_units, tiles);
     uint64_t splits = c->splits ? MAX(MIN(wanted, steps / LEAST_STEPS), 1u) : 1;
     return divide_up(steps, splits) * c->tile_k;
 }

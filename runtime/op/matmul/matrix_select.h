@@ -14,7 +14,7 @@ typedef struct matrix_class {
     uint16_t part_m, part_n;         /* of the tile, a subgroup */
     uint8_t stages;                  /* steps of K in shared memory: 1 or 2 */
     uint16_t least_m, least_n;       /* conditions on the shape */
-    bool alone;                      /* of packed weights: each subgroup brings its own columns */
+    bool ahead;                      /* of packed weights: unpacked among the products */
     bool splits;                     /* of these, too: K is split where tiles are few */
 } matrix_class;
 

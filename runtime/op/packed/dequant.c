@@ -6,7 +6,8 @@
  * A packed matrix is a U8 leaf of n rows, each k / E blocks of S bytes (quant_format.h), kept as
  * raw bytes. Few rows of x, and any number on a CPU, take dequant_matvec, which decodes in
  * registers; with many, decoding all weights to a temporary first (dequant_gather) and multiplying
- * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Rows of
+ * floats is quicker, and where that would be too large there is the tiled dequant_matmul. Where the
+ * precision asks for matrix units, few rows have a product that unpacks for them. Rows of
  * plain floats (E = 1) take the kernels of dequant_scaled.c. A format with a grid has it as a last
  * operand, a constant of the graph.
  *
@@ -26,18 +27,6 @@
 #include "op/packed/quant_grid.h"
 
 #include <string.h>
-
-#define KERNELS(name)                                                                              \
-    {                                                                                              \
-        KERNEL_##name, KERNEL_##name##_SMALL, KERNEL_##name##_LARGE, KERNEL_##name##_GRID          \
-    }
-static const uint16_t kernels[][4] = {
-    [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
-    [DEQUANT_OF_MATVEC_INTEGER] = {KERNEL_DEQUANT_MATVEC_INTEGER}, /* of group common alone */
-    [DEQUANT_OF_MATMUL] = KERNELS(DEQUANT_MATMUL),
-    [DEQUANT_OF_MATRIX] = KERNELS(DEQUANT_MATRIX_F16),
-    [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
-};
 
 static bool dequant_has_kernel(uint32_t type)
 {
@@ -83,30 +72,6 @@ rlxvk_status dequant_count_rows(const rlxvk_graph *g, const node *n, uint32_t in
     else
         *out_rows = shape->rank > 1 ? shape_product(shape, 0, shape->rank - 1) : 0;
     return RLXVK_OK;
-}
-
-/* ---- Lower ---- */
-
-void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
-{
-    const quant_format *format = quant_format_find(type);
-    uint32_t alignment = dequant_alignment(format->block_bytes | packed->offset | 16);
-    SET_CONSTANTS(d, {DEQUANT_FORMAT, type}, {DEQUANT_ALIGNMENT, alignment},
-                  {DEQUANT_BLOCK_BYTES, format->block_bytes},
-                  {DEQUANT_BLOCK_UNITS, format->block_elements / DEQUANT_UNIT_ELEMENTS},
-                  {DEQUANT_DISTANCE, quant_format_find(type)->distance},
-                  {DEQUANT_AFFINE, format->affine});
-}
-
-void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
-{
-    d->kernel = kernels[kernel][quant_format_find(d->constants[DEQUANT_FORMAT])->group];
-    SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
-}
-
-operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed)
-{
-    return graph_node(l->graph, id)->input_count > index ? lower_input(l, id, index) : *packed;
 }
 
 /* ---- Grids ---- */

@@ -1,6 +1,7 @@
 /* What the products with packed weights share, whether their scales lie in the blocks or beside
  * them: checks of operands, sizes of kernels, the host's sums. */
 #include "args/packed.h"
+#include "constants/packed.h"
 #include "op/matmul/matmul.h"
 #include "op/packed/dequant.h"
 #include "op/packed/quant_format.h"
@@ -43,6 +44,40 @@ uint32_t dequant_last_word(const operand *packed)
 uint32_t dequant_tile_height(uint32_t rows)
 {
     return rows <= 16 ? 1 : rows <= 32 ? 2 : 4;
+}
+
+#define KERNELS(name)                                                                              \
+    {                                                                                              \
+        KERNEL_##name, KERNEL_##name##_SMALL, KERNEL_##name##_LARGE, KERNEL_##name##_GRID          \
+    }
+static const uint16_t kernels[][4] = {
+    [DEQUANT_OF_MATVEC] = KERNELS(DEQUANT_MATVEC),
+    [DEQUANT_OF_MATVEC_INTEGER] = {KERNEL_DEQUANT_MATVEC_INTEGER}, /* of group common alone */
+    [DEQUANT_OF_MATMUL] = KERNELS(DEQUANT_MATMUL),
+    [DEQUANT_OF_MATRIX] = KERNELS(DEQUANT_MATRIX_F16),
+    [DEQUANT_OF_GATHER] = KERNELS(DEQUANT_GATHER),
+};
+
+void dequant_set_format(dispatch *d, uint32_t type, const operand *packed)
+{
+    const quant_format *format = quant_format_find(type);
+    uint32_t alignment = dequant_alignment(format->block_bytes | packed->offset | 16);
+    SET_CONSTANTS(d, {DEQUANT_FORMAT, type}, {DEQUANT_ALIGNMENT, alignment},
+                  {DEQUANT_BLOCK_BYTES, format->block_bytes},
+                  {DEQUANT_BLOCK_UNITS, format->block_elements / DEQUANT_UNIT_ELEMENTS},
+                  {DEQUANT_DISTANCE, quant_format_find(type)->distance},
+                  {DEQUANT_AFFINE, format->affine});
+}
+
+void dequant_set_kernel(const lowering *l, dispatch *d, enum dequant_kernel kernel)
+{
+    d->kernel = kernels[kernel][quant_format_find(d->constants[DEQUANT_FORMAT])->group];
+    SET_CONSTANTS(d, {PACKED_HALF_SUBNORMALS, l->profile->half_subnormals});
+}
+
+operand dequant_grid_operand(const lowering *l, uint32_t id, uint32_t index, const operand *packed)
+{
+    return graph_node(l->graph, id)->input_count > index ? lower_input(l, id, index) : *packed;
 }
 
 static double largest_of(const float *values, uint64_t count)

@@ -140,7 +140,7 @@ static void test_units(void **state)
             continue;
         fill_rows(type, bytes);
         weights_by("unpacked", "rows_16", type, bytes, before);
-        weights_by("matrix", type % 2 ? "rows_16" : "rows_16_met", type, bytes, within);
+        weights_by("matrix", type % 2 ? "rows_16" : "rows_16_late", type, bytes, within);
         for (int i = 0; i < COLUMNS * DEPTH; i++)
             if (!(before[i] == within[i]))
                 fail_msg("%s: weight %d of row %d is %a, and %a before the product", format->name,

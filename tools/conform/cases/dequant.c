@@ -251,9 +251,8 @@ static void generate_tiles(case_list *list, const quant_format *b)
  * both sides of their sizes, units that do not fill a step, K split and not. */
 static void generate_units(case_list *list, const quant_format *b)
 {
-    static const char *const variants[] = {"tall",    "square",       "rows_64",    "rows_32",
-                                           "rows_16", "rows_16_wide", "rows_16_met"};
-    static const int rows[] = {129, 200, 65, 31, 16, 9, 33};
+    static const char *const variants[] = {"rows_32", "rows_16", "rows_16_late", "rows_16_two"};
+    static const int rows[] = {31, 9, 16, 33};
     static const int elements[] = {256, 512, 768, 2304};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int across = elements[(i + b->type) % 4] / (int)b->block_elements;
