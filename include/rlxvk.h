@@ -482,9 +482,9 @@ typedef struct rlxvk_compile_options {
     const rlxvk_binding *bindings;
     size_t binding_count;
     uint32_t cached_bindings; /* programs kept for a graph with symbols; 0 means 8; at most 1024 */
-    /* Inputs of which runs may use the first rows alone (rlxvk_set_active_extent), and along which
-     * axis; E_UNKNOWN_NAME, E_AXIS. bucket_symbols: also every axis of an input that is the symbol
-     * SEQ, ROWS or PAST_SEQ (off). */
+    /* Inputs of which runs may use the first rows alone (rlxvk_set_active_extent, rlxvk_symbols.h),
+     * along which axis; E_UNKNOWN_NAME, E_AXIS. bucket_symbols: also every axis of an input that is
+     * symbol SEQ, ROWS or PAST_SEQ (off). */
     const rlxvk_bucket_axis *bucket_axes;
     size_t bucket_axis_count;
     rlxvk_toggle bucket_symbols;
@@ -699,44 +699,6 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_read_output_row(rlxvk_executable *executable
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_rng(rlxvk_executable *executable,
                                             const rlxvk_rng_options *options);
 void rlxvk_get_rng(const rlxvk_executable *executable, rlxvk_rng_options *out_options);
-
-/* ---- Active extent: runs on the first rows of a bucket ---- */
-
-/*
- * A graph compiled for inputs of up to `upper` rows (bucket_axes) takes fewer without another
- * compile: from now on only the first `actual` of them matter. Inputs, outputs and feeds keep their
- * full lengths. Along an axis of `upper` rows, or r times as many, the first actual, or r times as
- * many, are those of a full run, bit for bit; what the others hold, in and out, means nothing. What
- * a run costs goes with `actual` where the rows are the leading axis (axes of size 1 aside): of
- * dispatches whose workgroups do not go row by row, all are done.
- *
- * That is sound only where no row that matters depends on one that does not: not where a node adds
- * up over rows, say. The compiler proves it op by op, or the extent changes nothing and every run
- * is a full one; rlxvk_extent_supported says which, and what stood in its way.
- *
- * Stays until it is set again or cleared; clones begin with it; with symbols it is of the binding
- * in force. Waits for all tickets; writes a few bytes, and records nothing but prefix feeds. Where
- * it is what it was, nothing is done. E_EXTENT: not 0 <= actual <= upper, upper is 0, or no divisor
- * of a declared input's rows. E_DEVICE_LOST, E_TIMEOUT, E_OUT_OF_*_MEMORY.
- *
- * Of feeds: rlxvk_set_handle_feed_prefix then copies the first `actual` of the output's upper + 1
- * rows, those before and a new one, by whatever extent, supported or not; an output whose elements
- * are no multiple of upper + 1 is E_EXTENT. rlxvk_set_handle_feed copies all, as ever.
- */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_set_active_extent(rlxvk_executable *executable, int64_t actual,
-                                                      int64_t upper);
-/* All rows matter again. Waits and fails as set_active_extent. */
-RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_active_extent(rlxvk_executable *executable);
-
-typedef struct rlxvk_extent_report {
-    bool supported;
-    const char
-        *reason; /* "", or a sentence: the node, its op, and why not; as long as the program */
-    int64_t actual, upper;      /* 0 and 0: none is set */
-    uint32_t scaled_dispatches; /* that do less for fewer rows, of the plan's */
-} rlxvk_extent_report;
-/* Whether an active extent saves work; out_report may be NULL. */
-bool rlxvk_extent_supported(const rlxvk_executable *executable, rlxvk_extent_report *out_report);
 
 /* ---- Reports ---- */
 

@@ -1,7 +1,7 @@
 /*
  * rlxvk: graphs with symbolic dims. rlxvk_symbol(id) (rlxvk.h) is a dim whose size comes later:
  * from rlxvk_graph_bind, which gives a graph of numbers, or at run time, from rlxvk_bind_symbols
- * and the lengths of a run's inputs.
+ * and the lengths of a run's inputs. And runs on the first rows of what was compiled for more.
  */
 #ifndef RLXVK_SYMBOLS_H
 #define RLXVK_SYMBOLS_H
@@ -89,6 +89,44 @@ typedef struct rlxvk_family_report {
     uint64_t hits, misses, evictions;
 } rlxvk_family_report;
 void rlxvk_executable_family(const rlxvk_executable *executable, rlxvk_family_report *out_report);
+
+/* ---- Active extent: runs on the first rows of a bucket ---- */
+
+/*
+ * A graph compiled for inputs of up to `upper` rows (bucket_axes) takes fewer without another
+ * compile: from now on only the first `actual` of them matter. Inputs, outputs and feeds keep their
+ * full lengths. Along an axis of `upper` rows, or r times as many, the first actual, or r times as
+ * many, are those of a full run, bit for bit; what the others hold, in and out, means nothing. What
+ * a run costs goes with `actual` where the rows are the leading axis (axes of size 1 aside): of
+ * dispatches whose workgroups do not go row by row, all are done.
+ *
+ * That is sound only where no row that matters depends on one that does not: not where a node adds
+ * up over rows, say. The compiler proves it op by op, or the extent changes nothing and every run
+ * is a full one; rlxvk_extent_supported says which, and what stood in its way.
+ *
+ * Stays until it is set again or cleared; clones begin with it; with symbols it is of the binding
+ * in force. Waits for all tickets; writes a few bytes, and records nothing but prefix feeds. Where
+ * it is what it was, nothing is done. E_EXTENT: not 0 <= actual <= upper, upper is 0, or no divisor
+ * of a declared input's rows. E_DEVICE_LOST, E_TIMEOUT, E_OUT_OF_*_MEMORY.
+ *
+ * Of feeds: rlxvk_set_handle_feed_prefix then copies the first `actual` of the output's upper + 1
+ * rows, those before and a new one, by whatever extent, supported or not; an output whose elements
+ * are no multiple of upper + 1 is E_EXTENT. rlxvk_set_handle_feed copies all, as ever.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_set_active_extent(rlxvk_executable *executable, int64_t actual,
+                                                      int64_t upper);
+/* All rows matter again. Waits and fails as set_active_extent. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_active_extent(rlxvk_executable *executable);
+
+typedef struct rlxvk_extent_report {
+    bool supported;
+    const char
+        *reason; /* "", or a sentence: the node, its op, and why not; as long as the program */
+    int64_t actual, upper;      /* 0 and 0: none is set */
+    uint32_t scaled_dispatches; /* that do less for fewer rows, of the plan's */
+} rlxvk_extent_report;
+/* Whether an active extent saves work; out_report may be NULL. */
+bool rlxvk_extent_supported(const rlxvk_executable *executable, rlxvk_extent_report *out_report);
 
 #ifdef __cplusplus
 }

@@ -229,7 +229,7 @@ void multiply_values(uint base)
     }
 }
 
-/* In the same order and with the same operations: what no query sees, NaN or not, changes no bit. */
+/* In the same order and by the same operations: what no query sees, NaN or not, changes no bit. */
 void multiply_unsafe_values(uint base)
 {
     [[dont_unroll]] for (uint x = 0; x < VALUE_KEYS; x++)
@@ -491,7 +491,8 @@ void main()
 {
     uint chunks = chunk_count(), heads = args.batch * args.heads, item = group_index() / chunks;
     uint launched = gl_NumWorkGroups.x * gl_NumWorkGroups.y * gl_NumWorkGroups.z;
-    uint tiles = min((args.queries + TILE_QUERIES - 1u) / TILE_QUERIES, launched / (heads * chunks));
+    uint all_tiles = (args.queries + TILE_QUERIES - 1u) / TILE_QUERIES;
+    uint tiles = min(all_tiles, launched / (heads * chunks));
     uint chunk = group_index() % chunks, head = item % heads;
     uint b = head / args.heads, h = head % args.heads;
     if (item / heads >= tiles)

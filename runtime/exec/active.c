@@ -8,6 +8,8 @@
 #include "exec/ticket.h"
 #include "exec/transfer.h"
 
+#include <rlxvk_symbols.h>
+
 #include <string.h>
 
 /* ---- Group counts ---- */

@@ -11,6 +11,8 @@
 #include "support/choice.h"
 #include "support/story.h"
 
+#include <rlxvk_symbols.h>
+
 enum { CONTEXTS = 3, MOST_CALLS = 40, MOST_EXECUTABLES = 4, MOST_ITEMS = 6, MOST_IN_FLIGHT = 4 };
 
 /* One run, of which the library keeps the outputs' array until its wait. */

@@ -7,6 +7,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench/bench.h"
 
+#include <rlxvk_symbols.h>
+
 #include <stdio.h>
 #include <time.h>
 
