@@ -33,21 +33,7 @@
 
 #include "packed/format.glsl"
 
-layout(constant_id = 1) const uint FORMAT = Q8_0;
-layout(constant_id = 2) const uint ALIGNMENT = 1; /* of every block, in bytes, at most 16 */
-layout(constant_id = 3) const uint BLOCK_BYTES = 34;
-layout(constant_id = 4) const uint BLOCK_UNITS = 1;
-layout(constant_id = 5) const uint DISTANCE = 16;
-layout(constant_id = 6) const bool AFFINE = false; /* bias is not always 0 */
-
-#include "args/packed.h"
-#include "packed/packed.glsl"
-#include "packed/units.glsl"
-
-struct unit_codes {
-    uvec4 first, second;
-    vec2 scale, bias; /* of the first and the second run */
-};
+#include "packed/dequant_unit.glsl"
 
 #if DEQUANT_GROUP == DEQUANT_COMMON
 #include "packed/dequant_common.glsl"
@@ -59,44 +45,4 @@ struct unit_codes {
 #include "packed/dequant_grid.glsl"
 #endif
 
-#if DEQUANT_GROUP != DEQUANT_SMALL
-vec4 code_values(uint word)
-{
-    return byte_values(word, MASK, CENTER);
-}
-void fill_levels()
-{
-}
-#endif
-
-/* Those of group common can be loaded some time before they are decoded. */
-#if DEQUANT_GROUP != DEQUANT_COMMON
-#define unit_words unit_codes
-unit_words load_unit(uint block, uint u)
-{
-    return decode_unit(block, u);
-}
-unit_codes decode_words(unit_words w, uint u)
-{
-    return w;
-}
-#endif
-
-/* ---- Where a row's unit lies ---- */
-
-/* Unit `index` of the row whose first byte is `row`. */
-unit_codes decode_row_unit(uint row, uint index)
-{
-    uint units = max(BLOCK_UNITS, 1);
-    return decode_unit(row + index / units * BLOCK_BYTES, index % units);
-}
-
-unit_words load_row_unit(uint row, uint index)
-{
-    uint units = max(BLOCK_UNITS, 1);
-    return load_unit(row + index / units * BLOCK_BYTES, index % units);
-}
-unit_codes decode_row_words(unit_words w, uint index)
-{
-    return decode_words(w, index % max(BLOCK_UNITS, 1));
-}
+#include "packed/dequant_row.glsl"

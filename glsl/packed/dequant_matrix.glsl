@@ -24,8 +24,13 @@ layout(constant_id = 7) const bool AHEAD = true;
 layout(constant_id = 8) const bool HALF_ROUNDING = false; /* f32 to f16 is to nearest even */
 layout(constant_id = 9) const uint STAGES = 1;
 layout(constant_id = 10) const uint BAND = 8;
-#define DEQUANT_LOOKUP true
-#include "packed/dequant.glsl"
+/* The formats by number, not by format.def: one more there shall not ask for another compiler. */
+#define DEQUANT_GROUP     DEQUANT_COMMON
+#define DEQUANT_NAN_SCALE 0.0
+const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
+#include "packed/dequant_unit.glsl"
+#include "packed/dequant_common.glsl"
+#include "packed/dequant_row.glsl"
 layout(set = 0, binding = 1) readonly buffer a_view { uvec4 a[]; };
 layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
 
@@ -160,7 +165,6 @@ void main()
 
     [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
         sums[i] = SUM(0.0);
-    fill_levels();
     find_columns(tile.y);
     load_w(first);
     load_a(tile.x, first);

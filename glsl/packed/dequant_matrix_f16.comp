@@ -5,7 +5,6 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_GOOGLE_include_directive : require
-#define ELEMENT       float16_t
-#define DEQUANT_GROUP DEQUANT_COMMON
+#define ELEMENT float16_t
 #include "args/packed.h"
 #include "packed/dequant_matrix.glsl"

@@ -284,8 +284,9 @@ static rlxvk_status dequant_matmul_lower(lowering *l, uint32_t id)
         return dequant_lower_plain(l, id);
     matmul_request r = product_request(l, id, &args);
     const matmul_shape *s = &r.problem.shape;
-    class = dequant_select(&(dequant_shape){args.m, s->n * s->k, false, dequant_on_units(l, s)},
-                           l->profile, choose(l, a, &args));
+    bool on_units = dequant_on_units(l, s, a->format);
+    class = dequant_select(&(dequant_shape){args.m, s->n * s->k, false, on_units}, l->profile,
+                           choose(l, a, &args));
     if (class->form == DEQUANT_FORM_MATRIX)
         return dequant_lower_matrix(l, id, &r, &args, operands);
     if (class->form == DEQUANT_FORM_UNPACKED || matrix_wanted(l, s))

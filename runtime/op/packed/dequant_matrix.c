@@ -9,22 +9,26 @@
 #include "op/matmul/matrix_product.h"
 #include "op/packed/quant_format.h"
 
-bool dequant_on_units(const lowering *l, const matmul_shape *shape)
+_Static_assert(RLXVK_Q8_0 == 8 && RLXVK_Q4_K == 12 && RLXVK_Q5_K == 13 && RLXVK_Q6_K == 14,
+               "dequant_matrix.glsl has their numbers");
+
+bool dequant_on_units(const lowering *l, const matmul_shape *shape, uint32_t format)
 {
-    return shape->m > 0 && shape->n > 0 && shape->k > 0 &&
-           matrix_packed_select(shape, l->precision, l->profile, VARIANT_NONE);
+    return quant_format_find(format)->group == DEQUANT_COMMON && shape->m > 0 && shape->n > 0 &&
+           shape->k > 0 && matrix_packed_select(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
 static void set_constants(const lowering *l, const matrix_class *c, dispatch *d)
 {
     matrix_shape unit = matrix_unit(l->precision, l->profile);
-    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)}, {DEQUANT_MATRIX_AHEAD, c->ahead},
-                  {DEQUANT_MATRIX_HALF_ROUNDING, l->profile->half_rounding},
-                  {DEQUANT_MATRIX_STAGES, c->stages}, {DEQUANT_MATRIX_BAND, 8},
-                  {DEQUANT_MATRIX_TILE_M, c->tile_m}, {DEQUANT_MATRIX_TILE_N, c->tile_n},
-                  {DEQUANT_MATRIX_TILE_K, c->tile_k}, {DEQUANT_MATRIX_PART_M, c->part_m},
-                  {DEQUANT_MATRIX_PART_N, c->part_n}, {DEQUANT_MATRIX_UNIT_M, unit.m},
-                  {DEQUANT_MATRIX_UNIT_N, unit.n}, {DEQUANT_MATRIX_UNIT_K, unit.k});
+    SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)},
+                  {DEQUANT_MATRIX_F16_AHEAD, c->ahead},
+                  {DEQUANT_MATRIX_F16_HALF_ROUNDING, l->profile->half_rounding},
+                  {DEQUANT_MATRIX_F16_STAGES, c->stages}, {DEQUANT_MATRIX_F16_BAND, 8},
+                  {DEQUANT_MATRIX_F16_TILE_M, c->tile_m}, {DEQUANT_MATRIX_F16_TILE_N, c->tile_n},
+                  {DEQUANT_MATRIX_F16_TILE_K, c->tile_k}, {DEQUANT_MATRIX_F16_PART_M, c->part_m},
+                  {DEQUANT_MATRIX_F16_PART_N, c->part_n}, {DEQUANT_MATRIX_F16_UNIT_M, unit.m},
+                  {DEQUANT_MATRIX_F16_UNIT_N, unit.n}, {DEQUANT_MATRIX_F16_UNIT_K, unit.k});
 }
 
 static const matrix_class *choose(lowering *l, uint32_t format, const matmul_shape *s)

@@ -1,0 +1,19 @@
+/*
+ * A unit of a packed format, as dequant.glsl describes it, and what its decoders need. The includer
+ * has the formats' numbers and DEQUANT_NAN_SCALE.
+ */
+layout(constant_id = 1) const uint FORMAT = Q8_0;
+layout(constant_id = 2) const uint ALIGNMENT = 1; /* of every block, in bytes, at most 16 */
+layout(constant_id = 3) const uint BLOCK_BYTES = 34;
+layout(constant_id = 4) const uint BLOCK_UNITS = 1;
+layout(constant_id = 5) const uint DISTANCE = 16;
+layout(constant_id = 6) const bool AFFINE = false; /* bias is not always 0 */
+
+#include "args/packed.h"
+#include "packed/packed.glsl"
+#include "packed/units.glsl"
+
+struct unit_codes {
+    uvec4 first, second;
+    vec2 scale, bias; /* of the first and the second run */
+};
