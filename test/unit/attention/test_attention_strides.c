@@ -76,6 +76,8 @@ static void project(rlxvk_graph *g, scheme *s, rlxvk_tensor x, rlxvk_tensor out[
         if (chance(s, 4) && i < 2)
             out[i] = rotate(g, s, out[i]);
     }
+    if (chance(s, 3)) /* whole: what reads it turned must not write over it */
+        out[0] = product(g, x, leaf(g, s, RLXVK_SHAPE(inputs, q)));
 }
 
 /* Besides what attends: an output, a reader of dense rows, a cache. */
