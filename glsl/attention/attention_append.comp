@@ -35,6 +35,7 @@ void main()
     if (row >= args.capacity)
         return;
     uint at = ((b * args.heads + head % args.heads) * args.capacity + row) * args.width + d;
-    k[args.k_offset + at] = rotated_k(args.new_k + e - d, token, d);
-    v[args.v_offset + at] = new_v[args.new_v + e];
+    uint column = head % args.heads * args.width;
+    k[args.k_offset + at] = rotated_k(args.new_k + token * args.new_k_row + column, token, d);
+    v[args.v_offset + at] = new_v[args.new_v + token * args.new_v_row + column + d];
 }

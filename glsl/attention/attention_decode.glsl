@@ -25,7 +25,7 @@ layout(constant_id = 8) const uint CHUNK = 256; /* a multiple of the keys of all
 layout(constant_id = 9) const uint GROUPS = 16; /* of lanes: the local size / LANES */
 layout(constant_id = 10) const bool JOIN = false; /* chunks are joined in the same dispatch */
 
-#include "attention/attention.glsl"
+#include "attention/attention_forward.glsl"
 
 const uint PASS = GROUPS * KEYS;
 const uint THREADS = GROUPS * LANES;
@@ -54,7 +54,7 @@ uint lane, column, group; /* column: the first quad; group: which key of a round
 uint b, kv_head, first_row, chunk, first_key, limit;
 uint first_chunk, last_chunk; /* those whose results are joined, and one past them */
 bool split;                   /* whether there are several: results are partial */
-uint kv_row;                  /* where the kv head's rows begin, in both k and v */
+uint k_row, v_row;            /* where the kv head's rows begin */
 vec4 next[KEYS * QUADS];
 vec4 held[ROWS * QUADS]; /* this lane's columns: of the queries first, of the outputs later */
 
@@ -68,9 +68,9 @@ void find_row(uint r)
     h += kv_head * args.group;
     row_query[r] = exists ? i : NO_ROW;
     row_q[r] = args.q_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
-    row_mask[r] = args.mask_offset + b * args.mask_batch + h * args.mask_head;
+    row_mask[r] = mask_row(b, h);
     row_index[r] = (b * args.heads + h) * args.queries + i;
-    row_y[r] = args.y_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
+    row_y[r] = result_row(b, h) + i * result_step;
     row_maxima[r] = NEGATIVE_INFINITY;
     row_sums[r] = 0.0;
 }
@@ -147,15 +147,13 @@ void fetch_keys(uint base)
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
-            next[x * QUADS + n] = load_k(args.k_offset + kv_row + key_at(base, x) * args.kv_seq,
-                                         n * LANES + column);
+            next[x * QUADS + n] = load_k(k_row + key_at(base, x) * args.k_seq, n * LANES + column);
 }
 void fetch_values(uint base)
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
-            next[x * QUADS + n] = load_v(args.v_offset + kv_row + key_at(base, x) * args.kv_seq,
-                                         n * LANES + column);
+            next[x * QUADS + n] = load_v(v_row + key_at(base, x) * args.v_seq, n * LANES + column);
 }
 
 /* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */
@@ -495,7 +493,8 @@ void main()
     lane = gl_LocalInvocationID.x;
     column = lane % LANES;
     group = lane / LANES;
-    kv_row = b * args.kv_batch + kv_head * args.kv_head;
+    k_row = args.k_offset + b * args.k_batch + kv_head * args.k_head;
+    v_row = args.v_offset + b * args.v_batch + kv_head * args.v_head;
     if (!MASKED) {
         limit = band_limit();
         if (limit != 0u)

@@ -47,7 +47,7 @@ layout(set = 0, binding = 3) readonly restrict buffer mask_source { float mask[]
 layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 4) writeonly buffer target_quads { vec4 y4[]; };
 
-#include "attention/attention.glsl"
+#include "attention/attention_forward.glsl"
 
 const uint DEPTH = 16;
 const uint THREADS = ROW_THREADS * COLUMN_THREADS;
@@ -120,7 +120,7 @@ void fetch_scores(uint first_key, uint depth)
     }
     [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
         uint row = min(first_key + i * (THREADS / 4u) + lane / 4u, args.keys - 1u);
-        next[Q_LOADS + i] = load_k(k_base + row * args.kv_seq, d);
+        next[Q_LOADS + i] = load_k(k_base + row * args.k_seq, d);
     }
 }
 
@@ -190,7 +190,7 @@ void fetch_values(uint first_key)
     [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
         uint e = i * THREADS + lane;
         uint row = min(first_key + e / TILE_COLUMN_QUADS, args.keys - 1u);
-        next[i] = load_v(v_base + row * args.kv_seq, e % TILE_COLUMN_QUADS * 4u);
+        next[i] = load_v(v_base + row * args.v_seq, e % TILE_COLUMN_QUADS * 4u);
     }
 }
 
@@ -460,11 +460,11 @@ void store_rows(uint b, uint h, uint chunk)
         finish_row(b, h, chunk);
     barrier();
     uint first_row = (b * args.heads + h) * args.queries;
-    uint base = args.y_offset + b * args.q_batch + h * args.q_head;
+    uint base = result_row(b, h);
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         float factor = row_scales[(r >> 2) * ROW_THREADS + ty][r & 3u];
         uint i = first_query + row_of(r);
-        uint at = args.chunk != 0u ? partial_row(first_row + i, chunk) : base + i * args.q_seq;
+        uint at = args.chunk != 0u ? partial_row(first_row + i, chunk) : base + i * result_step;
         [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) {
             vec4 w = o[r * COLUMN_QUADS + n];
             w = floatBitsToUint(factor) == 0u ? vec4(0.0) : w * factor;
@@ -496,9 +496,9 @@ void main()
     find_reach(b);
     first_query = (tiles - 1u - item / heads) * TILE_QUERIES;
     q_base = args.q_offset + b * args.q_batch + h * args.q_head;
-    k_base = args.k_offset + b * args.kv_batch + h / args.group * args.kv_head;
-    v_base = args.v_offset + b * args.kv_batch + h / args.group * args.kv_head;
-    mask_base = args.mask_offset + b * args.mask_batch + h * args.mask_head;
+    k_base = args.k_offset + b * args.k_batch + h / args.group * args.k_head;
+    v_base = args.v_offset + b * args.v_batch + h / args.group * args.v_head;
+    mask_base = mask_row(b, h);
     maximum = NEGATIVE_INFINITY;
     if (lane < TILE_ROW_QUADS)
         row_maxima[lane] = vec4(NEGATIVE_INFINITY);

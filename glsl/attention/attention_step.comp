@@ -13,6 +13,8 @@
 layout(constant_id = 11) const uint ROTATED = 0; /* columns of a head */
 layout(constant_id = 12) const bool NEIGHBOURS = false;
 layout(constant_id = 13) const uint NEW_ROWS = 1; /* of a sequence */
+layout(constant_id = 14) const uint K_ROW = 1; /* elements from one new row to the next */
+layout(constant_id = 15) const uint V_ROW = 1;
 layout(push_constant) uniform block { attention_step_args step_args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) buffer k_source { float k[]; };

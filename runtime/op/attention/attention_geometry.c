@@ -12,6 +12,30 @@ static attention_strides strides_of(rlxvk_attention_layout layout, int64_t heads
         attention_strides){.batch = h * s * w, .head = rows ? w : s * w, .seq = rows ? h * w : w};
 }
 
+attention_strides attention_strides_at(const rlxvk_attention_options *o, uint32_t rank,
+                                       int64_t heads, const int64_t *strides)
+{
+    const int64_t *s = strides;
+    uint32_t first = (uint32_t)s[0], second = (uint32_t)s[1], width = (uint32_t)o->head_dim;
+    if (o->layout == RLXVK_LAYOUT_PACKED)
+        return (attention_strides){rank == 2 ? 0 : first, width, rank == 2 ? first : second};
+    if (o->layout == RLXVK_LAYOUT_BH_SD)
+        return (attention_strides){(uint32_t)heads * first, first, second};
+    uint32_t third = (uint32_t)s[2];
+    if (o->layout == RLXVK_LAYOUT_BSHD)
+        return (attention_strides){first, third, second};
+    return (attention_strides){first, second, third};
+}
+
+bool attention_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+{
+    if (i < 3)
+        return strides[input_shape(g, n, i)->rank - 1] == 1;
+    const int64_t *d = n->shape.dims;
+    return i == n->input_count && n->shape.rank == 4 && strides[3] == 1 && strides[1] == d[3] &&
+           strides[2] == d[1] * d[3] && strides[0] == d[2] * strides[2];
+}
+
 static void set_mask_strides(attention_geometry *a, const rlxvk_shape *mask)
 {
     /* Of axes b, h, i and j: where each stands in a mask of rank 1 .. 4; -1: nowhere. */

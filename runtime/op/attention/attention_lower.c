@@ -31,6 +31,15 @@ static attention_shape shape_of(const attention_job *j)
                              .new_rows = j->mask == ATTENTION_POSITION ? (uint64_t)a->queries : 0};
 }
 
+/* The mask has no stride by axes of 1. */
+static uint32_t axes_of(const attention_job *j)
+{
+    const attention_geometry *a = &j->a;
+    return (a->mask_batch ? ATTENTION_MASK_BATCH : 0) | (a->mask_head ? ATTENTION_MASK_HEAD : 0) |
+           (a->mask_query ? ATTENTION_MASK_QUERY : 0) | (a->mask_key ? ATTENTION_MASK_KEY : 0) |
+           (j->y.head == a->width ? ATTENTION_ROWS_FIRST : 0);
+}
+
 void attention_set_arguments(attention_job *j)
 {
     const attention_geometry *a = &j->a;
@@ -43,20 +52,20 @@ void attention_set_arguments(attention_job *j)
                                            .keys = (uint32_t)a->keys,
                                            .width = (uint32_t)a->width,
                                            .q_offset = j->operands[0].offset,
-                                           .q_batch = a->q.batch,
-                                           .q_head = a->q.head,
-                                           .q_seq = a->q.seq,
+                                           .q_batch = j->q.batch,
+                                           .q_head = j->q.head,
+                                           .q_seq = j->q.seq,
                                            .k_offset = j->operands[1].offset,
+                                           .k_batch = j->k.batch,
+                                           .k_head = j->k.head,
+                                           .k_seq = j->k.seq,
                                            .v_offset = j->operands[2].offset,
-                                           .kv_batch = a->kv.batch,
-                                           .kv_head = a->kv.head,
-                                           .kv_seq = a->kv.seq,
+                                           .v_batch = j->v.batch,
+                                           .v_head = j->v.head,
+                                           .v_seq = j->v.seq,
                                            .y_offset = y,
                                            .mask_offset = j->operands[3].offset,
-                                           .mask_batch = a->mask_batch,
-                                           .mask_head = a->mask_head,
-                                           .mask_query = a->mask_query,
-                                           .mask_key = a->mask_key,
+                                           .axes = axes_of(j),
                                            .lse_offset = j->with_lse ? y + (uint32_t)results
                                                                      : ATTENTION_NO_LSE,
                                            .reach = j->reach,
@@ -70,7 +79,8 @@ void attention_set_arguments(attention_job *j)
 static bool has_whole_quads(const struct attention_args *a)
 {
     uint32_t all = a->width | a->q_offset | a->q_batch | a->q_head | a->q_seq | a->k_offset |
-                   a->v_offset | a->kv_batch | a->kv_head | a->kv_seq | a->y_offset;
+                   a->k_batch | a->k_head | a->k_seq | a->v_offset | a->v_batch | a->v_head |
+                   a->v_seq | a->y_offset;
     return all % 4 == 0;
 }
 
@@ -156,9 +166,9 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j,
                                              .heads = a->heads,
                                              .queries = a->queries,
                                              .y_offset = a->y_offset,
-                                             .y_batch = a->q_batch,
-                                             .y_head = a->q_head,
-                                             .y_seq = a->q_seq,
+                                             .y_batch = j->y.batch,
+                                             .y_head = j->y.head,
+                                             .y_seq = j->y.seq,
                                              .lse_offset = a->lse_offset};
     uint32_t lanes = 1, threads = l->profile->workgroup_size;
     while (lanes * 4 < a->width && lanes < threads)
@@ -228,6 +238,14 @@ rlxvk_status attention_job_emit(lowering *l, uint32_t id, attention_job *j)
     return emit_f32(l, id, j);
 }
 
+static attention_strides strides_at(const lowering *l, const rlxvk_attention_options *o,
+                                    uint32_t id, int64_t heads)
+{
+    int64_t strides[RLXVK_MAX_RANK];
+    lower_strides(l, id, strides);
+    return attention_strides_at(o, graph_node(l->graph, id)->shape.rank, heads, strides);
+}
+
 rlxvk_status attention_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -241,6 +259,10 @@ rlxvk_status attention_lower(lowering *l, uint32_t id)
                        .exact = attributes->exact};
     j.a = attention_geometry_of(o, input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                                 masked ? input_shape(l->graph, n, 3) : NULL);
+    j.q = strides_at(l, o, n->inputs[0], j.a.heads);
+    j.k = strides_at(l, o, n->inputs[1], j.a.kv_heads);
+    j.v = strides_at(l, o, n->inputs[2], j.a.kv_heads);
+    j.y = j.with_lse ? j.a.q : strides_at(l, o, id, j.a.heads);
     attention_band(o, &j.a, &j.reach, &j.window);
     for (uint32_t i = 0; i < 3; i++)
         j.operands[i] = lower_input(l, id, i);

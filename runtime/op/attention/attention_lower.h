@@ -8,6 +8,7 @@
 
 typedef struct attention_job {
     attention_geometry a;
+    attention_strides q, k, v, y; /* where they lie */
     uint32_t mask, reach, window; /* ATTENTION_BAND .. */
     float scale, softcap;
     bool with_lse, exact; /* exact: f32 at every precision */

@@ -168,6 +168,7 @@ const op_family attention_step_family = {.name = "attention_step",
                                          .matrix_layout = true,
                                          .infer = attention_step_infer,
                                          .writes = attention_step_writes,
+                                         .takes = attention_step_takes,
                                          .lower = attention_step_lower,
                                          .host = attention_step_host,
                                          .describe = attention_step_describe};

@@ -25,6 +25,7 @@ typedef struct attention_step_attributes {
 /* q and the result by rows, the caches by heads; the position stands in the mask's place. */
 attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache);
 
+bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
 rlxvk_status attention_step_lower(lowering *l, uint32_t id);
 rlxvk_status attention_step_host(const host_call *call);
 

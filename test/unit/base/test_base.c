@@ -238,16 +238,27 @@ static void log_goes_to_the_sink(void **state)
 /* ---- Switches ---- */
 
 static const char *const names[] = {
-    "RLXVK_NOCACHE",       "RLXVK_FULLBARRIER",
-    "RLXVK_NOBARRIER",     "RLXVK_DEBUG",
-    "RLXVK_DUMP",          "RLXVK_CHECK",
-    "RLXVK_DEVICE",        "RLXVK_FORCE_HOST",
-    "RLXVK_PRECISION",     "RLXVK_PLAN",
-    "RLXVK_VALIDATION",    "RLXVK_FORCE_INPUT_UPLOAD",
-    "RLXVK_NO_FUSION",     "RLXVK_NO_REGIONS",
-    "RLXVK_NAN_TRACE",     "RLXVK_DUMP_NODES",
-    "RLXVK_TRACE",         "RLXVK_DUMP_NODES_FLAT",
-    "RLXVK_DISPATCH_ONLY", "RLXVK_DUMP_NODES_LIMIT",
+    "RLXVK_NOCACHE",
+    "RLXVK_FULLBARRIER",
+    "RLXVK_NOBARRIER",
+    "RLXVK_DEBUG",
+    "RLXVK_DUMP",
+    "RLXVK_CHECK",
+    "RLXVK_DEVICE",
+    "RLXVK_FORCE_HOST",
+    "RLXVK_PRECISION",
+    "RLXVK_PLAN",
+    "RLXVK_VALIDATION",
+    "RLXVK_FORCE_INPUT_UPLOAD",
+    "RLXVK_NO_FUSION",
+    "RLXVK_NO_REGIONS",
+    "RLXVK_NO_PACKED_ATTN",
+    "RLXVK_NAN_TRACE",
+    "RLXVK_DUMP_NODES",
+    "RLXVK_TRACE",
+    "RLXVK_DUMP_NODES_FLAT",
+    "RLXVK_DISPATCH_ONLY",
+    "RLXVK_DUMP_NODES_LIMIT",
 };
 
 static int clear_switches(void **state)

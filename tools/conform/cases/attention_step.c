@@ -3,7 +3,7 @@
  * softcap; in=q;k;v;keys;values;position;cos;sin. at=0,7,-1 in place of a position: a constant.
  *
  * Besides: show=keys or values returns what a cache holds afterwards; twice=1 takes a second step
- * with the first one's result as q, behind the first one's rows.
+ * with the first one's result as q, behind the first one's rows; cut=n (case_viewed) of q, k and v.
  */
 #include "conform/cases/cases.h"
 
@@ -46,7 +46,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     const char *show = case_word(s, "show", "y");
     rlxvk_tensor o[COUNT(names)], y;
     for (size_t i = 0; i < COUNT(names); i++)
-        o[i] = case_tensor(s, inputs, names[i]);
+        o[i] = i < 3 ? case_viewed(g, s, case_tensor(s, inputs, names[i]))
+                     : case_tensor(s, inputs, names[i]);
     y = rlxvk_attention_step(g, o[0], o[1], o[2], o[3], o[4], position_of(g, s, inputs, 0), o[5],
                              o[6], &options);
     if (case_integer(s, "twice", 0))
@@ -153,6 +154,15 @@ static void generate(case_list *list)
         "values:f32:1x20x8:constant:inf;position:i32:1:zero",
         "in=q:f32:1x12x16;k:f32:1x12x8;v:f32:1x12x8;keys:f32:1x20x8:constant:nan;"
         "values:f32:1x20x8:constant:inf;position:f32:1:zero",
+        "cut=4 in=q:f32:1x2x24;k:f32:1x2x16;v:f32:1x2x16;keys:f32:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:constant:7",
+        "cut=1 in=q:f32:3x1x18;k:f32:3x1x10;v:f32:3x1x10;keys:f32:3x1x20x8;values:f32:3x1x20x8;"
+        "position:f32:3:index:19",
+        "cut=8 n_rot=8 in=q:f32:2x3x32;k:f32:2x3x24;v:f32:2x3x24;keys:f32:2x1x20x8;"
+        "values:f32:2x1x20x8;position:f32:2:index:15;cos:f32:6x4:unit;sin:f32:6x4:unit",
+        "cut=3 n_rot=6 style=gptj in=q:f32:2x12x22;k:f32:2x12x14;v:f32:2x12x14;"
+        "keys:f32:2x1x20x8;values:f32:2x1x20x8;position:f32:2:index:9;cos:f32:24x4:unit;"
+        "sin:f32:24x4:unit",
         "in=q:f32:1x0x16;k:f32:1x0x8;v:f32:1x0x8;keys:f32:1x20x8;values:f32:1x20x8;"
         "position:f32:1:zero",
         "n_rot=4 expect=E_ARITY in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;"
