@@ -4,10 +4,12 @@
 
 #include "args/types.h"
 
-#define ATTENTION_BAND     0 /* keys [query + reach - window, query + reach) */
-#define ATTENTION_CUSTOM   1
-#define ATTENTION_BIAS     2
-#define ATTENTION_POSITION 3 /* the band of query 0's row of the keys, which `mask` holds */
+#define ATTENTION_BAND   0 /* keys [query + reach - window, query + reach) */
+#define ATTENTION_CUSTOM 1
+#define ATTENTION_BIAS   2
+/* The band of query 0's row of the keys, which `mask` holds, and where mask_batch is 2, behind it,
+ * which of the mask_key entries of k and v the batch has. */
+#define ATTENTION_POSITION 3
 #define ATTENTION_NO_LSE   0xFFFFFFFFu
 
 /* Element strides by batch, head and sequence, y's as q's; a window of 0 is unlimited. */
@@ -29,7 +31,9 @@ struct rotation_table {
     u32 cos_offset, sin_offset, columns;
 };
 
-/* An attention over caches, whose rows from the position on come from new rows of k and v. */
+/* An attention over caches, whose rows from the position on come from new rows of k and v. Without
+ * a mask tensor, mask_head and mask_query are the words from a new row of k, and of v, to the next.
+ */
 struct attention_step_args {
     STRUCT(attention_args) attention;
     STRUCT(rotation_table) table;
@@ -40,6 +44,8 @@ struct attention_append_args {
     u32 numel; /* of the new rows of k */
     u32 rows, heads, width, capacity;
     u32 k_offset, v_offset, position_offset, new_k, new_v;
+    u32 new_k_row, new_v_row;    /* words from one new row to the next */
+    u32 position_batch, entries; /* as mask_batch and mask_key of ATTENTION_POSITION */
     STRUCT(rotation_table) table;
 };
 

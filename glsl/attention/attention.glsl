@@ -12,15 +12,25 @@
 const bool MASKED = MASK == ATTENTION_CUSTOM || MASK == ATTENTION_BIAS;
 
 uint reach = args.reach; /* 0: no query sees any key */
+uint entry;              /* of k and v */
 
-/* ATTENTION_POSITION: the band of batch b, which is idle at a negative position. */
+/* Of batch b. ATTENTION_POSITION: it is idle at a negative position, and without an entry. */
 void find_reach(uint b)
 {
     const float most = 3e9; /* behind every key; i + reach does not wrap */
+    entry = b;
     if (MASK != ATTENTION_POSITION)
         return;
-    float first = floor(mask[args.mask_offset + b * args.mask_batch] + 0.5);
+    uint at = args.mask_offset + b * args.mask_batch;
+    float first = floor(mask[at] + 0.5);
     reach = is_nan(first) || first < 0.0 ? 0u : uint(first < most ? first : most) + 1u;
+    if (args.mask_batch == 1u)
+        return;
+    float place = floor(mask[at + 1u] + 0.5);
+    bool exists = !is_nan(place) && place >= 0.0 && place < float(args.mask_key);
+    entry = exists ? uint(place) : 0u;
+    if (!exists)
+        reach = 0u;
 }
 
 /* First key and one past the last key of the band of query i. */

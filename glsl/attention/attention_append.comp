@@ -1,7 +1,8 @@
 #version 450
 /*
  * The new rows of k, rotated, and of v into their caches, from the position on: before an attention
- * over them. An invocation an element; rows that land outside the cache are dropped.
+ * over them. An invocation an element; rows that land outside the cache are dropped, and those of
+ * batches without an entry of it.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -28,13 +29,17 @@ void main()
     if (e >= args.numel)
         return;
     uint token = head / args.heads, b = token / args.rows;
-    float first = floor(position[args.position_offset + b] + 0.5);
-    if (is_nan(first) || first < 0.0 || first >= float(args.capacity))
+    uint from = args.position_offset + b * args.position_batch;
+    float first = floor(position[from] + 0.5), entry = float(b);
+    if (args.position_batch > 1u)
+        entry = floor(position[from + 1u] + 0.5);
+    if (is_nan(first) || first < 0.0 || first >= float(args.capacity) || is_nan(entry) ||
+        entry < 0.0 || entry >= float(args.entries))
         return;
-    uint row = uint(first) + token % args.rows;
+    uint row = uint(first) + token % args.rows, h = head % args.heads, column = h * args.width;
     if (row >= args.capacity)
         return;
-    uint at = ((b * args.heads + head % args.heads) * args.capacity + row) * args.width + d;
-    k[args.k_offset + at] = rotated_k(args.new_k + e - d, token, d);
-    v[args.v_offset + at] = new_v[args.new_v + e];
+    uint at = ((uint(entry) * args.heads + h) * args.capacity + row) * args.width + d;
+    k[args.k_offset + at] = rotated_k(args.new_k + token * args.new_k_row + column, token, d);
+    v[args.v_offset + at] = new_v[args.new_v + token * args.new_v_row + column + d];
 }

@@ -51,6 +51,16 @@ uint kv_row;                  /* where the kv head's rows begin, in both k and v
 vec4 next[KEYS * QUADS];
 vec4 held[ROWS * QUADS]; /* this lane's columns: of the queries first, of the outputs later */
 
+/* An attention's y lies as its q does, a step's in whole rows. */
+uint y_row(uint h, uint i)
+{
+#ifdef APPEND
+    return args.y_offset + ((b * args.queries + i) * args.heads + h) * args.width;
+#else
+    return args.y_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
+#endif
+}
+
 /* Row `first_row + r` of the kv head is query i of head h; beyond the last the first again.
  * Division is slow on some devices: once a row. */
 void find_row(uint r)
@@ -64,7 +74,7 @@ void find_row(uint r)
     row_mask[r] = args.mask_offset + b * args.mask_batch + h * args.mask_head;
     row_index[r] = (b * args.heads + h) * args.queries + i;
     row_y[r] = split ? partial_row(row_index[r], chunk)
-                     : args.y_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
+                     : y_row(h, i);
     row_maxima[r] = NEGATIVE_INFINITY;
     row_sums[r] = 0.0;
 }
@@ -460,7 +470,7 @@ void main()
     column = lane % LANES;
     group = lane / LANES;
     team = min(16u, THREADS / ROWS);
-    kv_row = b * args.kv_batch + kv_head * args.kv_head;
+    kv_row = entry * args.kv_batch + kv_head * args.kv_head;
     if (!MASKED) {
         limit = band_limit();
         if (limit != 0u)

@@ -165,7 +165,7 @@ void main()
     uint first_tile_query = (tiles - 1 - item / heads) * TILE_QUERIES;
     uint first_query = first_tile_query + gl_SubgroupID * UNIT_M;
     uint work_at = gl_SubgroupID * WORK;
-    uvec2 base = uvec2(args.k_offset, args.v_offset) + b * args.kv_batch +
+    uvec2 base = uvec2(args.k_offset, args.v_offset) + entry * args.kv_batch +
                  h / args.group * args.kv_head;
     uint last_query = min(first_tile_query + TILE_QUERIES, args.queries) - 1;
     uint begin = band_begin(first_tile_query), end = band_end(last_query);

@@ -14,9 +14,13 @@ uint new_token(uint row)
 {
     return b * args.queries + row;
 }
-uint new_row_at(uint row)
+uint new_k_at(uint row)
 {
-    return (new_token(row) * (args.heads / args.group) + kv_head) * args.width;
+    return step_args.new_k + new_token(row) * args.mask_head + kv_head * args.width;
+}
+uint new_v_at(uint row)
+{
+    return step_args.new_v + new_token(row) * args.mask_query + kv_head * args.width;
 }
 
 /* Columns 4 * quad .. + 3; 0 beyond the width. */
@@ -38,11 +42,11 @@ DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
 
 vec4 new_key(uint row, uint quad)
 {
-    return new_quad_of_k(step_args.new_k + new_row_at(row), new_token(row), quad);
+    return new_quad_of_k(new_k_at(row), new_token(row), quad);
 }
 vec4 new_value(uint row, uint quad)
 {
-    return new_quad_of_v(step_args.new_v + new_row_at(row), 0u, quad);
+    return new_quad_of_v(new_v_at(row), 0u, quad);
 }
 
 /* The groups of lanes rotate a quad each for all of them. */
@@ -71,7 +75,7 @@ void append_rows()
         if (key < first_key || key >= min(first_key + CHUNK, args.keys))
             continue;
         uint at = kv_row + key * args.kv_seq + d;
-        k[args.k_offset + at] = rotated_k(step_args.new_k + new_row_at(row), new_token(row), d);
-        v[args.v_offset + at] = new_v[step_args.new_v + new_row_at(row) + d];
+        k[args.k_offset + at] = rotated_k(new_k_at(row), new_token(row), d);
+        v[args.v_offset + at] = new_v[new_v_at(row) + d];
     }
 }

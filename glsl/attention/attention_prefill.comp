@@ -496,8 +496,8 @@ void main()
     find_reach(b);
     first_query = (tiles - 1u - item / heads) * TILE_QUERIES;
     q_base = args.q_offset + b * args.q_batch + h * args.q_head;
-    k_base = args.k_offset + b * args.kv_batch + h / args.group * args.kv_head;
-    v_base = args.v_offset + b * args.kv_batch + h / args.group * args.kv_head;
+    k_base = args.k_offset + entry * args.kv_batch + h / args.group * args.kv_head;
+    v_base = args.v_offset + entry * args.kv_batch + h / args.group * args.kv_head;
     mask_base = args.mask_offset + b * args.mask_batch + h * args.mask_head;
     maximum = NEGATIVE_INFINITY;
     if (lane < TILE_ROW_QUADS)

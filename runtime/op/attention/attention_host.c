@@ -44,7 +44,8 @@ static const float *key_row(const attention_reference *r, const float *tensor, c
                             int64_t j)
 {
     int64_t kv_head = at->h * r->a.kv_heads / r->a.heads;
-    return tensor + at->b * r->a.kv.batch + kv_head * r->a.kv.head + j * r->a.kv.seq;
+    int64_t entry = r->entry ? r->entry[at->b] : at->b;
+    return tensor + entry * r->a.kv.batch + kv_head * r->a.kv.head + j * r->a.kv.seq;
 }
 
 static double score(const attention_reference *r, row *at, int64_t j)
@@ -143,7 +144,7 @@ static void run_row(attention_reference *r, const host_call *call, row *at)
 rlxvk_status attention_run_reference(const host_call *call, attention_reference *r)
 {
     const attention_geometry *a = &r->a;
-    int64_t keys = a->batch * a->kv_heads * a->keys * a->width;
+    int64_t keys = a->entries * a->kv_heads * a->keys * a->width;
     r->moderate = is_moderate(r->q, a->batch * a->heads * a->queries * a->width) &&
                   is_moderate(r->k, keys) && is_moderate(r->v, keys);
     r->scores = memory_zeroed((size_t)MAX(a->keys, 1), sizeof *r->scores);

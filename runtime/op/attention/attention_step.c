@@ -4,9 +4,10 @@
  *
  *   y_i = softmax(cap(scale q_i K^T)) V   over cache rows j, p + i - window < j <= p + i
  *
- * What a sequence's rows are to see is read from memory, so that one recorded run serves every
- * position. attention_step_lower.c has the dispatches, attention_step_host.c the oracle. The caches
- * must be leaves, so that what is written outlives the run. Limits as attention's.
+ * What a sequence's rows are to see, and which of the caches' entries is its own, is read from
+ * memory, so that one recorded run serves every position. attention_step_lower.c has the
+ * dispatches, attention_step_host.c the oracle. The caches must be leaves, so that what is written
+ * outlives the run. Limits as attention's.
  */
 #include "op/attention/attention_step.h"
 #include "op/families.h"
@@ -23,6 +24,12 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
     memset(&a, 0, sizeof a);
     if (options)
         a.options = *options;
+    a.k_follows = !k.id;
+    a.v_follows = !v.id;
+    if (!k.id)
+        k = q;
+    if (!v.id)
+        v = k;
     rlxvk_tensor operands[] = {q, k, v, key_cache, value_cache, position, cos, sin};
     /* Without one of the first six a table must not slip into its place. */
     size_t count = 6;
@@ -68,19 +75,39 @@ static rlxvk_status check_options(const node *n, rlxvk_attention_step_options *o
     return RLXVK_OK;
 }
 
-static rlxvk_status check_rows(const rlxvk_graph *g, const node *n,
-                               const rlxvk_attention_step_options *o)
+int64_t attention_step_column(const attention_step_attributes *a, enum attention_step_operand i)
 {
-    const rlxvk_shape *q = input_shape(g, n, STEP_Q), *k = input_shape(g, n, STEP_K);
-    const rlxvk_shape *v = input_shape(g, n, STEP_V);
-    char q_text[SHAPE_TEXT], k_text[SHAPE_TEXT], v_text[SHAPE_TEXT];
-    if (q->rank == 3 && q->dims[2] == o->heads * o->head_dim && k->rank == 3 &&
-        k->dims[0] == q->dims[0] && k->dims[1] == q->dims[1] &&
-        k->dims[2] == o->kv_heads * o->head_dim && shape_equal(k, v))
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "q %s, k %s, v %s; takes [B,n,%lld], and twice [B,n,%lld]",
-                   shape_text(q, q_text), shape_text(k, k_text), shape_text(v, v_text),
-                   (long long)(o->heads * o->head_dim), (long long)(o->kv_heads * o->head_dim));
+    const rlxvk_attention_step_options *o = &a->options;
+    int64_t k = a->k_follows ? o->heads * o->head_dim : 0;
+    if (i == STEP_Q)
+        return 0;
+    return i == STEP_K ? k : a->v_follows ? k + o->kv_heads * o->head_dim : 0;
+}
+
+static rlxvk_status check_rows(const rlxvk_graph *g, const node *n,
+                               const attention_step_attributes *a)
+{
+    static const char *const names[] = {"q", "k", "v"};
+    const rlxvk_attention_step_options *o = &a->options;
+    const rlxvk_shape *q = input_shape(g, n, STEP_Q);
+    char q_text[SHAPE_TEXT], text[SHAPE_TEXT];
+    if ((a->k_follows || a->v_follows) && o->head_dim % 2)
+        return op_fail(n, RLXVK_E_ATTR, "head_dim %lld; must be even where k or v is RLXVK_NONE",
+                       (long long)o->head_dim);
+    /* The last whose columns an operand holds says how wide it is. */
+    for (int i = STEP_Q; i <= STEP_V; i++) {
+        const rlxvk_shape *s = input_shape(g, n, (uint32_t)i);
+        int last = i == STEP_Q && a->k_follows ? STEP_K : i;
+        if (last == STEP_K && a->v_follows)
+            last = STEP_V;
+        int64_t width = (last == STEP_Q ? o->heads : o->kv_heads) * o->head_dim +
+                        attention_step_column(a, (enum attention_step_operand)last);
+        if (s->rank != 3 || s->dims[0] != q->dims[0] || s->dims[1] != q->dims[1] ||
+            s->dims[2] != width)
+            return op_fail(n, RLXVK_E_SHAPE, "%s %s beside q %s; takes [B,n,%lld]", names[i],
+                           shape_text(s, text), shape_text(q, q_text), (long long)width);
+    }
+    return RLXVK_OK;
 }
 
 static rlxvk_status check_caches(const rlxvk_graph *g, const node *n,
@@ -90,15 +117,18 @@ static rlxvk_status check_caches(const rlxvk_graph *g, const node *n,
     int64_t batch = input_shape(g, n, STEP_Q)->dims[0];
     char keys_text[SHAPE_TEXT], other_text[SHAPE_TEXT];
     uint32_t first = keys->rank == 4; /* the axis of heads */
-    bool fits = (keys->rank == 3 && batch == 1) || (keys->rank == 4 && keys->dims[0] == batch);
-    if (!fits || keys->dims[first] != o->kv_heads || keys->dims[first + 2] != o->head_dim ||
+    int64_t entries = first ? keys->dims[0] : 1;
+    bool placed = p->rank == 2 && p->dims[0] == batch && p->dims[1] == 2;
+    if (keys->rank < 3 || keys->rank > 4 || !(placed || entries == batch) ||
+        keys->dims[first] != o->kv_heads || keys->dims[first + 2] != o->head_dim ||
         !shape_equal(keys, input_shape(g, n, STEP_VALUES)))
         return op_fail(n, RLXVK_E_SHAPE, "caches %s and %s; each is [%lld,%lld,R,%lld]",
                        shape_text(keys, keys_text),
-                       shape_text(input_shape(g, n, STEP_VALUES), other_text), (long long)batch,
-                       (long long)o->kv_heads, (long long)o->head_dim);
-    if (p->rank > 1 || shape_numel(p) != (uint64_t)batch)
-        return op_fail(n, RLXVK_E_SHAPE, "position %s; must be one number for each of %lld",
+                       shape_text(input_shape(g, n, STEP_VALUES), other_text),
+                       (long long)(placed ? entries : batch), (long long)o->kv_heads,
+                       (long long)o->head_dim);
+    if (!placed && (p->rank > 1 || shape_numel(p) != (uint64_t)batch))
+        return op_fail(n, RLXVK_E_SHAPE, "position %s; must be a number for each of %lld, or two",
                        shape_text(p, other_text), (long long)batch);
     return RLXVK_OK;
 }
@@ -124,11 +154,12 @@ static rlxvk_status check_tables(const rlxvk_graph *g, const node *n,
 
 static rlxvk_status attention_step_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
-    rlxvk_attention_step_options *o = &((attention_step_attributes *)attributes)->options;
+    attention_step_attributes *a = attributes;
+    rlxvk_attention_step_options *o = &a->options;
     rlxvk_dtype dtype = input_dtype(g, n, STEP_Q);
     rlxvk_status status;
     TRY(check_options(n, o));
-    TRY(check_rows(g, n, o));
+    TRY(check_rows(g, n, a));
     TRY(check_caches(g, n, o));
     TRY(check_tables(g, n, o));
     for (uint32_t i = STEP_K; i <= STEP_VALUES; i++)
@@ -136,6 +167,7 @@ static rlxvk_status attention_step_infer(const rlxvk_graph *g, node *n, void *at
     TRY(op_require_writable(g, n, STEP_KEYS));
     TRY(op_require_writable(g, n, STEP_VALUES));
     n->shape = *input_shape(g, n, STEP_Q);
+    n->shape.dims[2] = o->heads * o->head_dim;
     n->dtype = (uint8_t)dtype;
 error:
     return status;
@@ -151,8 +183,8 @@ static uint32_t attention_step_writes(const node *n)
 
 static void attention_step_describe(const node *n, text *out)
 {
-    const rlxvk_attention_step_options *o =
-        &((const attention_step_attributes *)n->attributes)->options;
+    const attention_step_attributes *a = n->attributes;
+    const rlxvk_attention_step_options *o = &a->options;
     text_append(out, " heads=%lld kv_heads=%lld head_dim=%lld n_rot=%lld style=%s score_scale=%g",
                 (long long)o->heads, (long long)o->kv_heads, (long long)o->head_dim,
                 (long long)o->n_rot, o->style == RLXVK_ROPE_GPTJ ? "gptj" : "neox",
@@ -161,6 +193,9 @@ static void attention_step_describe(const node *n, text *out)
         text_append(out, " window=%lld", (long long)o->window);
     if (o->softcap > 0)
         text_append(out, " softcap=%g", (double)o->softcap);
+    if (a->k_follows || a->v_follows)
+        text_append(out, " joined=%s%s", a->k_follows ? "qk" : "kv",
+                    a->k_follows && a->v_follows ? "v" : "");
 }
 
 const op_family attention_step_family = {.name = "attention_step",

@@ -10,26 +10,39 @@ typedef struct step_job {
     const rlxvk_attention_step_options *o;
     attention_job attention; /* operands: q, both caches, position, y */
     operand new_k, new_v, cosines, sines;
+    uint32_t q_row, k_row, v_row; /* words from one new row to the next */
 } step_job;
+
+/* Its offset is that of the columns. */
+static operand new_rows(const lowering *l, uint32_t id, enum attention_step_operand i,
+                        uint32_t *out_row)
+{
+    const node *n = graph_node(l->graph, id);
+    operand rows = lower_input(l, id, (uint32_t)i);
+    rows.offset += (uint32_t)attention_step_column(n->attributes, i);
+    *out_row = (uint32_t)input_shape(l->graph, n, (uint32_t)i)->dims[2];
+    return rows;
+}
 
 /* Without a rotation no table is read; something has to be bound. */
 static step_job make_job(const lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    step_job j = {.o = &((const attention_step_attributes *)n->attributes)->options,
-                  .new_k = lower_input(l, id, STEP_K),
-                  .new_v = lower_input(l, id, STEP_V)};
+    step_job j = {.o = &((const attention_step_attributes *)n->attributes)->options};
     bool rotates = j.o->n_rot > 0;
+    operand q = new_rows(l, id, STEP_Q, &j.q_row);
+    j.new_k = new_rows(l, id, STEP_K, &j.k_row);
+    j.new_v = new_rows(l, id, STEP_V, &j.v_row);
     j.cosines = rotates ? lower_input(l, id, STEP_COS) : j.new_k;
     j.sines = rotates ? lower_input(l, id, STEP_SIN) : j.new_k;
     j.attention =
-        (attention_job){.a = attention_step_geometry(n, input_shape(l->graph, n, STEP_KEYS)),
+        (attention_job){.a = attention_step_geometry(n, input_shape(l->graph, n, STEP_KEYS),
+                                                     input_shape(l->graph, n, STEP_POSITION)),
                         .mask = ATTENTION_POSITION,
                         .window = (uint32_t)j.o->window,
                         .scale = j.o->score_scale,
                         .softcap = j.o->softcap,
-                        .operands = {lower_input(l, id, STEP_Q),
-                                     lower_update(l, n->inputs[STEP_KEYS]),
+                        .operands = {q, lower_update(l, n->inputs[STEP_KEYS]),
                                      lower_update(l, n->inputs[STEP_VALUES]),
                                      lower_input(l, id, STEP_POSITION), lower_write(l, id)}};
     return j;
@@ -54,6 +67,10 @@ static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
 {
     const attention_job *a = &j->attention;
     attention_set_arguments(&j->attention);
+    j->attention.arguments.q_seq = j->q_row;
+    j->attention.arguments.q_batch = j->q_row * (uint32_t)a->a.queries;
+    j->attention.arguments.mask_head = j->k_row;
+    j->attention.arguments.mask_query = j->v_row;
     struct attention_step_args arguments = {.attention = a->arguments,
                                             .table = table_of(l, id, j),
                                             .new_k = j->new_k.offset,
@@ -93,6 +110,10 @@ static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
                                               .position_offset = o[3].offset,
                                               .new_k = j->new_k.offset,
                                               .new_v = j->new_v.offset,
+                                              .new_k_row = j->k_row,
+                                              .new_v_row = j->v_row,
+                                              .position_batch = a->mask_batch,
+                                              .entries = a->mask_key,
                                               .table = table_of(l, id, j)};
     dispatch d = {.kernel = KERNEL_ATTENTION_APPEND, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
@@ -102,7 +123,8 @@ static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
-/* q, the attention's operand, becomes what it is after its rotation. */
+/* q, the attention's operand, becomes what it is after its rotation, in rows without other columns.
+ */
 static rlxvk_status emit_rotation(lowering *l, uint32_t id, step_job *j)
 {
     const attention_geometry *a = &j->attention.a;
@@ -116,9 +138,9 @@ static rlxvk_status emit_rotation(lowering *l, uint32_t id, step_job *j)
                                   .batch_rows = (uint32_t)a->queries,
                                   .table_batch = (uint32_t)a->queries,
                                   .columns = table_of(l, id, j).columns,
-                                  .x_row = row};
+                                  .x_row = j->q_row};
     rlxvk_status status = RLXVK_OK;
-    if (j->o->n_rot == 0)
+    if (j->o->n_rot == 0 && j->q_row == row)
         return status;
     TRY(lower_temporary(l, sizeof(float) * rows * row, &rotated));
     TRY(rope_emit(l, id, &arguments, (operand[]){*q, j->cosines, j->sines, rotated},
