@@ -42,19 +42,19 @@ static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
         (long long)m->capacity, (unsigned long long)(device_bytes >> 20));
 }
 
-/* Rows not yet written are masked, but a mask does not stop what is no number. */
+/* A param has to be set, whoever reads it. */
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
     size_t count = (size_t)(c->kv_heads * m->sequences * m->capacity * c->head_dim);
     float *zeros = memory_zeroed(count, sizeof *zeros);
     rlxvk_status status = RLXVK_OK;
+    char name[CACHE_NAME];
     if (!zeros)
         return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
-        TRY(rlxvk_bind_handle(m->decode, m->cache_names[i], zeros, count));
-        /* keeps the content, drops the host's copy */
-        TRY(rlxvk_unbind_handle(m->decode, m->cache_names[i]));
+        llama_cache_name(name, i % 2, i / 2);
+        TRY(rlxvk_set_param(m->decode, name, zeros, count));
     }
 error:
     memory_free(zeros);
@@ -63,31 +63,12 @@ error:
 
 /* ---- Graphs ---- */
 
-static rlxvk_status name_caches(llama *m)
-{
-    size_t count = 2 * (size_t)m->config.blocks;
-    m->cache_names = arena_allocate(&m->memory, count * sizeof *m->cache_names);
-    for (size_t i = 0; m->cache_names && i < count; i++) {
-        char *name = arena_allocate(&m->memory, CACHE_NAME);
-        if (!name)
-            return status_fail_memory("cache names");
-        llama_cache_name(name, i % 2, (int64_t)i / 2);
-        m->cache_names[i] = name;
-    }
-    return m->cache_names ? RLXVK_OK : status_fail_memory("cache names");
-}
-
 static rlxvk_status compile(llama *m, int64_t chunk, rlxvk_executable **out)
 {
-    rlxvk_compile_options options = {.precision = m->options.precision};
+    rlxvk_compile_options options = {.precision = m->options.precision, .share_with = m->decode};
     rlxvk_graph *graph = NULL;
     double start = clock_seconds();
     rlxvk_status status;
-    if (m->decode) {
-        options.share_with = m->decode;
-        options.shared_inputs = m->cache_names;
-        options.shared_input_count = 2 * (size_t)m->config.blocks;
-    }
     TRY(llama_build_graph(m, chunk, &graph));
     TRY(rlxvk_compile(m->context, graph, &options, out));
 error:
@@ -119,7 +100,6 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const lla
     TRY(plan_capacity(m));
     TRY(check_memory(m, device.device_memory_bytes));
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
-    TRY(name_caches(m));
     TRY(compile(m, 0, &m->decode));
     TRY(llama_upload(m, m->decode));
     TRY(clear_caches(m));

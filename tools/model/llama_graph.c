@@ -124,14 +124,14 @@ static void project(builder *b, const llama_block *block, rlxvk_tensor x, rlxvk_
         out[i] = normalize_heads(b, out[i], i ? block->key_norm : block->query_norm);
 }
 
-static rlxvk_tensor cache_input(builder *b, bool values, int64_t block)
+static rlxvk_tensor cache_param(builder *b, bool values, int64_t block)
 {
     const llama *m = b->model;
     rlxvk_shape shape =
         RLXVK_SHAPE(m->sequences, b->config->kv_heads, m->capacity, b->config->head_dim);
     char name[CACHE_NAME];
     llama_cache_name(name, values, block);
-    return rlxvk_input(b->graph, name, RLXVK_F32, shape);
+    return rlxvk_param(b->graph, name, RLXVK_F32, shape);
 }
 
 static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
@@ -153,8 +153,8 @@ static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
     for (int i = 0; i < 3; i++)
         if (part[i].id)
             part[i] = rlxvk_reshape(b->graph, part[i], rows);
-    x = rlxvk_attention_step(b->graph, part[0], part[1], part[2], cache_input(b, false, block),
-                             cache_input(b, true, block), b->position, b->cosines[local],
+    x = rlxvk_attention_step(b->graph, part[0], part[1], part[2], cache_param(b, false, block),
+                             cache_param(b, true, block), b->position, b->cosines[local],
                              b->sines[local], &options);
     return rlxvk_reshape(b->graph, x, RLXVK_SHAPE(b->rows, c->heads * c->head_dim));
 }

@@ -71,9 +71,8 @@ struct llama {
     rlxvk_executable *decode;                /* a step; owns weights and caches */
     rlxvk_executable *chunks[CHUNK_LENGTHS]; /* NULL: not used yet */
     rlxvk_executable *last_chunk;            /* that ran; NULL: none */
-    const char **cache_names;
-    float tokens[LARGEST_CHUNK]; /* as the device takes them */
-    float *step_numbers;         /* of a step: tokens in and out, positions, of each sequence */
+    float tokens[LARGEST_CHUNK];             /* as the device takes them */
+    float *step_numbers; /* of a step: tokens in and out, positions, of each sequence */
     double compile_seconds;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
@@ -100,7 +99,7 @@ rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
 
 /*
  * The graph of a chunk of so many tokens of one sequence; 0: of a step, one of every sequence.
- * Inputs: "tokens" [rows]; the caches; "position": a step's [rows], negative where a sequence is
+ * Inputs: "tokens" [rows]; "position": a step's [rows], negative where a sequence is
  * idle, a chunk's [1, 2], of its first row, and its sequence; of chunks "last" [1], the row whose
  * logits count. Output 0: logits [1, vocabulary], of a step's rows each; output 1: the tokens
  * chosen by them.

@@ -67,6 +67,15 @@ attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cac
     return a;
 }
 
+int64_t attention_step_column(const attention_step_attributes *a, enum attention_step_operand i)
+{
+    const rlxvk_attention_step_options *o = &a->options;
+    int64_t k = a->k_follows ? o->heads * o->head_dim : 0;
+    if (i == STEP_Q)
+        return 0;
+    return i == STEP_K ? k : a->v_follows ? k + o->kv_heads * o->head_dim : 0;
+}
+
 void attention_band(const rlxvk_attention_options *o, const attention_geometry *a,
                     uint32_t *out_reach, uint32_t *out_window)
 {

@@ -75,15 +75,6 @@ static rlxvk_status check_options(const node *n, rlxvk_attention_step_options *o
     return RLXVK_OK;
 }
 
-int64_t attention_step_column(const attention_step_attributes *a, enum attention_step_operand i)
-{
-    const rlxvk_attention_step_options *o = &a->options;
-    int64_t k = a->k_follows ? o->heads * o->head_dim : 0;
-    if (i == STEP_Q)
-        return 0;
-    return i == STEP_K ? k : a->v_follows ? k + o->kv_heads * o->head_dim : 0;
-}
-
 static rlxvk_status check_rows(const rlxvk_graph *g, const node *n,
                                const attention_step_attributes *a)
 {
