@@ -52,9 +52,11 @@ typedef struct rlxvk_attention_step_options {
  * < j <= p + i. A sequence at a negative position, or NaN, or without an entry, is idle: its result
  * is zeros, the caches stay. cos, sin [B * n, columns >= n_rot / 2]: a row for each new row;
  * RLXVK_NONE both where n_rot is 0. The result is [B, n, H * D]; readers of the caches built later
- * see their new content. Error of the result as rlxvk_attention's, of the rotated rows as
- * rlxvk_rope's. No gradient. E_ATTR: options, or a cache that is computed or another operand too;
- * E_SHAPE; E_DTYPE unless caches and rows are of one dtype; E_ARITY: n_rot above 0 without tables.
+ * see their new content. Caches are of the rows' dtype, BF16 excepted, or both of F16, for which D
+ * must be a multiple of 4: what is written is rounded to nearest even, and params that all readers
+ * take packed, as this op does, need half the memory. Error of the result as rlxvk_attention's, of
+ * the rotated rows as rlxvk_rope's. No gradient. E_ATTR: options, or a cache that is computed or
+ * another operand too; E_SHAPE; E_DTYPE; E_ARITY: n_rot above 0 without tables.
  */
 rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                                   rlxvk_tensor key_cache, rlxvk_tensor value_cache,

@@ -11,6 +11,10 @@
  * which of the mask_key entries of k and v the batch has. */
 #define ATTENTION_POSITION 3
 #define ATTENTION_NO_LSE   0xFFFFFFFFu
+/* How caches hold numbers; packed halves lie in whole quads. */
+#define ATTENTION_WORDS   0
+#define ATTENTION_ROUNDED 1 /* words, of numbers that f16 has */
+#define ATTENTION_HALVES  2
 
 /* Element strides by batch, head and sequence, y's as q's; a window of 0 is unlimited. */
 struct attention_args {

@@ -9,6 +9,8 @@
  * with JOIN the workgroup that stores the last of its rows'. A chunk without keys has l = 0. Keys
  * behind the last one that the band or the mask keeps get no weight.
  *
+ * k and v may be packed f16.
+ *
  * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and arrivals.
  */
 #include "args/attention.h"
@@ -25,6 +27,7 @@ layout(constant_id = 9) const uint GROUPS = 16; /* of lanes: the local size / LA
 layout(constant_id = 10) const bool JOIN = false; /* chunks are joined in the same dispatch */
 
 #include "attention/attention.glsl"
+#include "attention/attention_packed.glsl"
 
 const uint PASS = GROUPS * KEYS;
 const uint THREADS = GROUPS * LANES;
@@ -109,10 +112,12 @@ uint start_scores()
 }
 
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
-#define DEFINE_LOAD(name, words, quads)                                                            \
+#define DEFINE_LOAD(name, words, quads, held, packed)                                              \
     vec4 name(uint row, uint quad)                                                                 \
     {                                                                                              \
         uint d = quad * 4u;                                                                        \
+        if (held == ATTENTION_HALVES)                                                              \
+            return d < args.width ? packed(row + d) : vec4(0.0);                                   \
         if (WHOLE)                                                                                 \
             return d < args.width ? quads[(row + d) >> 2] : vec4(0.0);                             \
         return vec4(d < args.width ? words[row + d] : 0.0,                                         \
@@ -121,10 +126,10 @@ uint start_scores()
                     d + 3u < args.width ? words[row + d + 3u] : 0.0);                              \
     }
 #ifndef APPEND
-DEFINE_LOAD(load_q, q, q4)
+DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
 #endif
-DEFINE_LOAD(load_k, k, k4)
-DEFINE_LOAD(load_v, v, v4)
+DEFINE_LOAD(load_k, k, k4, K_HELD, packed_k)
+DEFINE_LOAD(load_v, v, v4, V_HELD, packed_v)
 
 #ifdef APPEND
 #include "attention/attention_new_rows.glsl"

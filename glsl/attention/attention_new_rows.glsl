@@ -1,7 +1,8 @@
 /*
  * What attention_step has that attention_decode has not: keys and values of which the last are new
- * rows, and rotated queries.
+ * rows, as the caches will hold them, and rotated queries.
  */
+#include "lib/narrow.glsl"
 
 const uint ROUND = GROUPS < ROWS * QUADS ? GROUPS : ROWS * QUADS; /* quads of a lane */
 
@@ -40,13 +41,21 @@ DEFINE_QUAD(new_quad_of_q, rotated_q)
 DEFINE_QUAD(new_quad_of_k, rotated_k)
 DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
 
+float held_as(uint held, float x)
+{
+    return held == ATTENTION_WORDS ? x : to_f16(x);
+}
+vec4 held_quad(uint held, vec4 x)
+{
+    return vec4(held_as(held, x.x), held_as(held, x.y), held_as(held, x.z), held_as(held, x.w));
+}
 vec4 new_key(uint row, uint quad)
 {
-    return new_quad_of_k(new_k_at(row), new_token(row), quad);
+    return held_quad(K_HELD, new_quad_of_k(new_k_at(row), new_token(row), quad));
 }
 vec4 new_value(uint row, uint quad)
 {
-    return new_quad_of_v(new_v_at(row), 0u, quad);
+    return held_quad(V_HELD, new_quad_of_v(new_v_at(row), 0u, quad));
 }
 
 /* The groups of lanes rotate a quad each for all of them. */
@@ -67,15 +76,34 @@ void hold_queries()
     }
 }
 
+#define DEFINE_STORE(name, held, words, pairs)                                                     \
+    void name(uint at, vec4 x)                                                                     \
+    {                                                                                              \
+        if (held == ATTENTION_HALVES)                                                              \
+            pairs[at >> 2] = half_words(x);                                                        \
+        else                                                                                       \
+            [[unroll]] for (uint c = 0; c < 4u; c++) words[at + c] = x[c];                         \
+    }
+DEFINE_STORE(store_k, K_HELD, k, k2)
+DEFINE_STORE(store_v, V_HELD, v, v2)
+
 /* The chunk's new rows into the caches. */
 void append_rows()
 {
-    for (uint e = lane; e < args.queries * args.width && reach != 0u; e += THREADS) {
-        uint row = e / args.width, d = e % args.width, key = reach - 1u + row;
+    const bool QUADWISE = K_HELD == ATTENTION_HALVES || V_HELD == ATTENTION_HALVES;
+    const uint UNIT = QUADWISE ? 4u : 1u; /* columns */
+    uint units = args.width / UNIT;
+    for (uint e = lane; e < args.queries * units && reach != 0u; e += THREADS) {
+        uint row = e / units, d = e % units * UNIT, key = reach - 1u + row;
         if (key < first_key || key >= min(first_key + CHUNK, args.keys))
             continue;
         uint at = kv_row + key * args.kv_seq + d;
-        k[args.k_offset + at] = rotated_k(new_k_at(row), new_token(row), d);
-        v[args.v_offset + at] = new_v[new_v_at(row) + d];
+        if (QUADWISE) {
+            store_k(args.k_offset + at, new_key(row, d >> 2));
+            store_v(args.v_offset + at, new_value(row, d >> 2));
+            continue;
+        }
+        k[args.k_offset + at] = held_as(K_HELD, rotated_k(new_k_at(row), new_token(row), d));
+        v[args.v_offset + at] = held_as(V_HELD, new_v[new_v_at(row) + d]);
     }
 }

@@ -18,6 +18,8 @@ layout(set = 0, binding = 1) buffer k_source { float k[]; };
 layout(set = 0, binding = 2) buffer v_source { float v[]; };
 layout(set = 0, binding = 1) buffer k_quads { vec4 k4[]; };
 layout(set = 0, binding = 2) buffer v_quads { vec4 v4[]; };
+layout(set = 0, binding = 1) buffer k_halves { uvec2 k2[]; };
+layout(set = 0, binding = 2) buffer v_halves { uvec2 v2[]; };
 layout(set = 0, binding = 3) readonly buffer mask_source { float mask[]; };
 layout(set = 0, binding = 4) writeonly restrict buffer target { float y[]; };
 layout(set = 0, binding = 5) coherent buffer parts { float partial[]; };

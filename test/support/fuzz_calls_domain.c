@@ -208,10 +208,11 @@ rlxvk_tensor fuzz_call_attention_step(fuzz_maker *m)
     if (__builtin_add_overflow(times(o.heads, o.head_dim), behind_q, &q_row))
         q_row = INT64_MAX;
     rlxvk_shape table = RLXVK_SHAPE(times(b, n), rotated);
-    rlxvk_tensor keys = fuzz_ranked(m, RLXVK_F32, 4), values, cos = fuzz_maybe(m, table);
+    rlxvk_dtype held = fuzz_bool(m->in) ? RLXVK_F16 : RLXVK_F32;
+    rlxvk_tensor keys = fuzz_ranked(m, held, 4), values, cos = fuzz_maybe(m, table);
     if (fuzz_byte(m->in) & 7)
-        keys = f32(m, RLXVK_SHAPE(b, o.kv_heads, fuzz_dim(m), o.head_dim));
-    values = f32(m, shape_of(m, keys));
+        keys = fuzz_fit(m, held, RLXVK_SHAPE(b, o.kv_heads, fuzz_dim(m), o.head_dim));
+    values = fuzz_fit(m, held, shape_of(m, keys));
     rlxvk_tensor k = behind_q ? RLXVK_NONE : f32(m, RLXVK_SHAPE(b, n, k_row));
     rlxvk_tensor v = k_row == own ? f32(m, RLXVK_SHAPE(b, n, own)) : RLXVK_NONE;
     rlxvk_shape position = fuzz_bool(m->in) ? RLXVK_SHAPE(b, 2) : RLXVK_SHAPE(b);

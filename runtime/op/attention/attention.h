@@ -56,6 +56,7 @@ typedef struct attention_reference {
     attention_geometry a;
     const float *q, *k, *v, *mask;
     const int64_t *first, *entry;
+    const float *k_errors; /* by how much elements of k may be off; NULL: not at all */
     bool with_lse;
     bool moderate;  /* f16 holds all of q, k, v */
     double *scores; /* of one row; -INFINITY where a key is dropped */

@@ -124,6 +124,23 @@ static rlxvk_status check_caches(const rlxvk_graph *g, const node *n,
     return RLXVK_OK;
 }
 
+static rlxvk_status check_held(const rlxvk_graph *g, const node *n,
+                               const rlxvk_attention_step_options *o)
+{
+    rlxvk_dtype rows = input_dtype(g, n, STEP_Q), keys = input_dtype(g, n, STEP_KEYS);
+    rlxvk_dtype values = input_dtype(g, n, STEP_VALUES);
+    bool half = keys == RLXVK_F16;
+    if (keys != values || !(half || keys == rows) || keys == RLXVK_BF16)
+        return op_fail(
+            n, RLXVK_E_DTYPE,
+            "caches of %s and %s, rows of %s; caches are alike, F16 or as the rows, but not BF16",
+            rlxvk_dtype_name(keys), rlxvk_dtype_name(values), rlxvk_dtype_name(rows));
+    if (half && o->head_dim % 4)
+        return op_fail(n, RLXVK_E_ATTR, "head_dim %lld; must be a multiple of 4 with caches of F16",
+                       (long long)o->head_dim);
+    return RLXVK_OK;
+}
+
 static rlxvk_status check_tables(const rlxvk_graph *g, const node *n,
                                  const rlxvk_attention_step_options *o)
 {
@@ -153,8 +170,9 @@ static rlxvk_status attention_step_infer(const rlxvk_graph *g, node *n, void *at
     TRY(check_rows(g, n, a));
     TRY(check_caches(g, n, o));
     TRY(check_tables(g, n, o));
-    for (uint32_t i = STEP_K; i <= STEP_VALUES; i++)
-        TRY(op_require_dtype(g, n, i, dtype, "rows and caches are of one dtype; insert a cast"));
+    for (uint32_t i = STEP_K; i <= STEP_V; i++)
+        TRY(op_require_dtype(g, n, i, dtype, "rows are of one dtype; insert a cast"));
+    TRY(check_held(g, n, o));
     TRY(op_require_writable(g, n, STEP_KEYS));
     TRY(op_require_writable(g, n, STEP_VALUES));
     n->shape = *input_shape(g, n, STEP_Q);
@@ -191,6 +209,7 @@ static void attention_step_describe(const node *n, text *out)
 
 const op_family attention_step_family = {.name = "attention_step",
                                          .attribute_size = sizeof(attention_step_attributes),
+                                         .half_inputs = 1u << STEP_KEYS | 1u << STEP_VALUES,
                                          .matrix_layout = true,
                                          .infer = attention_step_infer,
                                          .writes = attention_step_writes,

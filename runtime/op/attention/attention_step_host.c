@@ -1,6 +1,7 @@
 /*
  * The oracle of attention_step: rows rotated, then written, then an attention over what the caches
- * hold after that. Tolerance of the rotated rows: that of rope.
+ * hold after that. Tolerance of the rotated rows: that of rope. In caches of F16 they are rounded,
+ * the other way where that tolerance allows it.
  */
 #include "op/attention/attention_step.h"
 
@@ -12,6 +13,7 @@ typedef struct step_reference {
     attention_geometry a;
     const host_tensor *in;
     float *q, *keys, *values; /* rotated; the caches' new contents */
+    float *key_errors;
     int64_t *first, *entry;
 } step_reference;
 
@@ -54,20 +56,34 @@ static void rotate_queries(step_reference *r)
                                h / r->a.heads, d, &terms);
 }
 
+/* As a cache of the dtype holds it. */
+static double held(rlxvk_dtype dtype, double x)
+{
+    float word = (float)x;
+    dtype_round(dtype, &word, 1);
+    return dtype == RLXVK_F16 ? word : x;
+}
+
 /* New row `token` into the caches, its results in the call's words from `out` on. */
 static void write_row(step_reference *r, const host_call *call, int64_t out, int64_t token,
                       int64_t row)
 {
     int64_t entry = r->entry[token / r->a.queries], width = r->a.width;
+    rlxvk_dtype dtype = (rlxvk_dtype)r->in[STEP_KEYS].node->dtype;
     int64_t cache = r->a.entries * r->a.kv_heads * r->a.keys * width;
     for (int64_t h = 0; h < r->a.kv_heads; h++)
         for (int64_t d = 0; d < width; d++) {
             int64_t to = ((entry * r->a.kv_heads + h) * r->a.keys + row) * width + d;
             double terms, k = rotated(r, new_head(r, STEP_K, token, h), token, d, &terms);
-            call->out[out + to] = k;
-            call->out[out + cache + to] = new_head(r, STEP_V, token, h)[d];
+            double error = terms > 0 ? 1e-7 + ldexp(8 + 4 * sqrt(2.0), -24) * terms : 0;
+            call->out[out + to] = held(dtype, k);
+            call->out[out + cache + to] = held(dtype, new_head(r, STEP_V, token, h)[d]);
+            if (dtype == RLXVK_F16) {
+                error = held(dtype, k + error) - held(dtype, k - error);
+                r->key_errors[to] = (float)error;
+            }
             if (call->bound && terms > 0)
-                call->bound[out + to] = 1e-7 + ldexp(8 + 4 * sqrt(2.0), -24) * terms;
+                call->bound[out + to] = error;
         }
 }
 
@@ -119,7 +135,8 @@ static rlxvk_status run(step_reference *r, const host_call *call)
                                      .k = r->keys,
                                      .v = r->values,
                                      .first = r->first,
-                                     .entry = r->entry};
+                                     .entry = r->entry,
+                                     .k_errors = r->key_errors};
     return attention_run_reference(call, &reference);
 }
 
@@ -135,15 +152,17 @@ rlxvk_status attention_step_host(const host_call *call)
     r.q = memory_zeroed(shape_numel(&n->shape) + 1, sizeof *r.q);
     r.keys = memory_zeroed(cache + 1, sizeof *r.keys);
     r.values = memory_zeroed(cache + 1, sizeof *r.values);
+    r.key_errors = memory_zeroed(cache + 1, sizeof *r.key_errors);
     r.first = memory_zeroed((size_t)r.a.batch + 1, sizeof *r.first);
     r.entry = memory_zeroed((size_t)r.a.batch + 1, sizeof *r.entry);
-    TRY(r.q && r.keys && r.values && r.first && r.entry ? RLXVK_OK
-                                                        : status_fail_memory("attention step"));
+    bool made = r.q && r.keys && r.values && r.key_errors && r.first && r.entry;
+    TRY(made ? RLXVK_OK : status_fail_memory("attention step"));
     TRY(run(&r, call));
 error:
     memory_free(r.q);
     memory_free(r.keys);
     memory_free(r.values);
+    memory_free(r.key_errors);
     memory_free(r.first);
     memory_free(r.entry);
     return status;

@@ -24,6 +24,16 @@ static operand new_rows(const lowering *l, uint32_t id, enum attention_step_oper
     return rows;
 }
 
+/* A cache of F16 is no packed param where others read it, too, that take words only. */
+static uint32_t held_as(const lowering *l, uint32_t id, enum attention_step_operand i)
+{
+    if (lower_input(l, id, (uint32_t)i).storage == STORAGE_HALF)
+        return ATTENTION_HALVES;
+    return input_dtype(l->graph, graph_node(l->graph, id), (uint32_t)i) == RLXVK_F16
+               ? ATTENTION_ROUNDED
+               : ATTENTION_WORDS;
+}
+
 /* Without a rotation no table is read; something has to be bound. */
 static step_job make_job(const lowering *l, uint32_t id)
 {
@@ -39,6 +49,7 @@ static step_job make_job(const lowering *l, uint32_t id)
         (attention_job){.a = attention_step_geometry(n, input_shape(l->graph, n, STEP_KEYS),
                                                      input_shape(l->graph, n, STEP_POSITION)),
                         .mask = ATTENTION_POSITION,
+                        .held = {held_as(l, id, STEP_KEYS), held_as(l, id, STEP_VALUES)},
                         .window = (uint32_t)j.o->window,
                         .scale = j.o->score_scale,
                         .softcap = j.o->softcap,
@@ -60,7 +71,8 @@ static struct rotation_table table_of(const lowering *l, uint32_t id, const step
 /* ---- One dispatch ---- */
 
 _Static_assert((int)ATTENTION_STEP_MASK == (int)ATTENTION_DECODE_MASK &&
-                   (int)ATTENTION_STEP_JOIN == (int)ATTENTION_DECODE_JOIN,
+                   (int)ATTENTION_STEP_JOIN == (int)ATTENTION_DECODE_JOIN &&
+                   (int)ATTENTION_STEP_HALF_SUBNORMALS == (int)ATTENTION_DECODE_HALF_SUBNORMALS,
                "attention_decode.glsl has the constants of both");
 
 static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
@@ -83,7 +95,7 @@ static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
     operand operands[] = {a->operands[0], a->operands[1], a->operands[2], a->operands[3],
                           a->operands[4], memory[0],      memory[1],      j->new_k,
                           j->new_v,       j->cosines,     j->sines};
-    attention_set_rows(a, &d);
+    attention_set_rows(l, a, &d);
     SET_CONSTANTS(&d, {ATTENTION_STEP_ROTATED, (uint32_t)j->o->n_rot},
                   {ATTENTION_STEP_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ});
     lower_groups(l, &d, a->plan.blocks * a->plan.chunks);
@@ -118,8 +130,12 @@ static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
     dispatch d = {.kernel = KERNEL_ATTENTION_APPEND, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {ATTENTION_APPEND_ROTATED, (uint32_t)j->o->n_rot},
-                  {ATTENTION_APPEND_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ});
-    lower_groups(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
+                  {ATTENTION_APPEND_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ},
+                  {ATTENTION_APPEND_K_HELD, j->attention.held[0]},
+                  {ATTENTION_APPEND_V_HELD, j->attention.held[1]});
+    const uint32_t *held = j->attention.held;
+    uint32_t unit = held[0] == ATTENTION_HALVES || held[1] == ATTENTION_HALVES ? 2 : 1;
+    lower_groups(l, &d, groups_for(arguments.numel / unit, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 

@@ -3,8 +3,8 @@
  * softcap; in=q;k;v;keys;values;position;cos;sin. at=0,7,-1 in place of a position: a constant,
  * with places=2,0,1 of two columns.
  *
- * Besides: show=keys or values returns what a cache holds afterwards; twice=1 takes a second step
- * with the first one's result as q, behind the first one's rows.
+ * Besides: show=keys or values returns what a cache holds afterwards, by=gather leaves it packed;
+ * twice=1 takes a second step with the first one's result as q, behind the first one's rows.
  */
 #include "conform/cases/cases.h"
 
@@ -45,6 +45,16 @@ static rlxvk_tensor position_of(rlxvk_graph *g, const case_spec *s, const rlxvk_
     return rlxvk_constant(g, RLXVK_F32, shape, values, count * shape.rank * sizeof *values);
 }
 
+static rlxvk_tensor gather_all(rlxvk_graph *g, rlxvk_tensor cache)
+{
+    static const float counting[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int64_t entries = rlxvk_tensor_shape(g, cache).dims[0];
+    return rlxvk_gather(g, cache,
+                        rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(entries), counting,
+                                       (size_t)entries * sizeof *counting),
+                        0);
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     static const char *const names[] = {"q", "k", "v", "keys", "values", "cos", "sin"};
@@ -59,9 +69,10 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         y = rlxvk_attention_step(g, y, o[1], o[2], o[3], o[4],
                                  position_of(g, s, inputs, rlxvk_tensor_shape(g, o[0]).dims[1]),
                                  o[5], o[6], &options);
-    if (!y.id)
+    if (!y.id || strcmp(show, "y") == 0)
         return y;
-    return strcmp(show, "keys") == 0 ? o[3] : strcmp(show, "values") == 0 ? o[4] : y;
+    y = strcmp(show, "keys") == 0 ? o[3] : o[4];
+    return strcmp(case_word(s, "by", ""), "gather") == 0 ? gather_all(g, y) : y;
 }
 
 typedef struct step_case {
@@ -71,6 +82,7 @@ typedef struct step_case {
     const char *at, *more;
     const char *joined; /* operands: the columns of the others follow; NULL: q;k;v */
     int entries;        /* of the caches; 0: batch */
+    const char *held;   /* the caches' dtype; NULL: f32 */
 } step_case;
 
 /* "q;k;v" as inputs, where "qk" stands for one tensor with the columns of both. */
@@ -92,6 +104,7 @@ static void add_rows(const step_case *c, char *out, size_t size)
 static void add(case_list *list, const step_case *c, const char *show)
 {
     char tables[128] = "", inputs[128];
+    const char *held = c->held ? c->held : "f32";
     int entries = c->entries ? c->entries : c->batch;
     if (c->rotated)
         snprintf(tables, sizeof tables, ";cos:f32:%dx%d:unit;sin:f32:%dx%d:unit",
@@ -99,10 +112,10 @@ static void add(case_list *list, const step_case *c, const char *show)
     add_rows(c, inputs, sizeof inputs);
     case_add(list,
              "attention_step heads=%d kv_heads=%d head_dim=%d n_rot=%d style=%s at=%s %s %s "
-             "in=%skeys:f32:%dx%dx%dx%d:unit;values:f32:%dx%dx%dx%d:unit%s",
+             "in=%skeys:%s:%dx%dx%dx%d:unit;values:%s:%dx%dx%dx%d:unit%s",
              c->heads, c->kv_heads, c->width, c->rotated, c->style, c->at, c->more, show, inputs,
-             entries, c->kv_heads, c->capacity, c->width, entries, c->kv_heads, c->capacity,
-             c->width, tables);
+             held, entries, c->kv_heads, c->capacity, c->width, held, entries, c->kv_heads,
+             c->capacity, c->width, tables);
 }
 
 /* Of a kv head with four rows or more, software drivers take 256 keys a chunk; with one, 1,024. */
@@ -155,6 +168,20 @@ static const step_case cases[] = {
     {2, 33, 4, 2, 64, 64, "neox", 100, "0,50", "places=2,0", "qkv", 3},
     {2, 33, 2, 1, 6, 4, "gptj", 70, "10,35", "places=2,1", "q;kv", 2},
     {1, 33, 4, 1, 64, 0, "neox", 100, "20", "places=1", "qk;v", 2},
+    {3, 1, 4, 1, 64, 32, "neox", 700, "0,699,254", "", NULL, 0, "f16"},
+    {2, 5, 4, 1, 64, 64, "gptj", 700, "253,697", "", NULL, 0, "f16"},
+    {2, 2, 8, 2, 80, 80, "neox", 300, "290,3", "softcap=5", NULL, 0, "f16"},
+    {2, 1, 2, 2, 8, 0, "neox", 20, "5,-1", "", NULL, 0, "f16"},
+    {2, 5, 4, 1, 64, 0, "gptj", 700, "250,680", "twice=1 within=1e-6", NULL, 0, "f16"},
+    {2, 33, 4, 2, 64, 64, "neox", 100, "0,50", "places=2,0", "qkv", 3, "f16"},
+    {1, 33, 2, 1, 12, 4, "gptj", 70, "10", "", NULL, 0, "f16"},
+    {2, 2, 8, 2, 80, 80, "neox", 300, "290,3", "show=keys", NULL, 0, "f16"},
+    {2, 2, 8, 2, 80, 80, "neox", 300, "290,3", "show=values", NULL, 0, "f16"},
+    {1, 33, 2, 1, 12, 4, "gptj", 70, "10", "show=keys", NULL, 0, "f16"},
+    {1, 33, 2, 1, 12, 4, "gptj", 70, "10", "show=values", NULL, 0, "f16"},
+    {1, 33, 4, 1, 64, 0, "gptj", 100, "20", "twice=1 within=1e-6", NULL, 0, "f16"},
+    {1, 1, 2, 1, 6, 0, "gptj", 10, "0", "expect=E_ATTR", NULL, 0, "f16"},
+    {1, 1, 2, 1, 8, 0, "gptj", 10, "0", "expect=E_DTYPE", NULL, 0, "bf16"},
     {1, 1, 2, 1, 64, 64, "gptj", 0, "0", ""},
     {1, 1, 2, 1, 7, 0, "gptj", 10, "0", "expect=E_ATTR", "qkv"},
     {2, 1, 2, 1, 64, 0, "gptj", 10, "0,1", "expect=E_SHAPE", "q;k;v", 3},
@@ -168,9 +195,13 @@ static const step_case cases[] = {
 static void generate(case_list *list)
 {
     static const char *const shows[] = {"", "show=keys", "show=values"};
-    for (size_t i = 0; i < COUNT(cases); i++)
-        for (size_t k = 0; k < (strstr(cases[i].more, "expect") ? 1 : COUNT(shows)); k++)
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        bool once = strstr(cases[i].more, "expect") || strstr(cases[i].more, "show");
+        for (size_t k = 0; k < (once || cases[i].held ? 1 : COUNT(shows)); k++)
             add(list, &cases[i], shows[k]);
+        if (cases[i].held && !once)
+            add(list, &cases[i], "show=values by=gather");
+    }
     static const char *const lines[] = {
         "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;values:f32:1x20x8;"
         "position:f32:1:constant:7.5",
@@ -198,6 +229,16 @@ static void generate(case_list *list)
         "position:f32:1x2:constant:2.5",
         "in=q:f32:1x12x16;k:f32:1x12x8;v:f32:1x12x8;keys:f32:4x1x20x8;values:f32:4x1x20x8;"
         "position:f32:1x2:constant:inf",
+        "in=q:f32:1x1x16;k:f32:1x1x8:constant:3e-6;v:f32:1x1x8:constant:-7.1e-6;keys:f16:1x20x8;"
+        "values:f16:1x20x8:constant:2e-5;position:f32:1:constant:3",
+        "in=q:f32:1x12x16;k:f32:1x12x8:constant:3e-6;v:f32:1x12x8:constant:-7.1e-6;keys:f16:1x20x8;"
+        "values:f16:1x20x8:constant:2e-5;position:f32:1:constant:3",
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8:constant:65519.9;keys:f16:1x20x8;"
+        "values:f16:1x20x8;position:f32:1:constant:3",
+        "in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8:constant:65520;keys:f16:1x20x8;"
+        "values:f16:1x20x8;position:f32:1:constant:3",
+        "expect=E_DTYPE in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f16:1x20x8;values:f32:1x20x8;"
+        "position:f32:1:zero",
         "in=q:f32:1x0x16;k:f32:1x0x8;v:f32:1x0x8;keys:f32:1x20x8;values:f32:1x20x8;"
         "position:f32:1:zero",
         "n_rot=4 expect=E_ARITY in=q:f32:1x1x16;k:f32:1x1x8;v:f32:1x1x8;keys:f32:1x20x8;"
