@@ -24,7 +24,7 @@ static rlxvk_status plan_capacity(llama *m)
 static uint64_t cache_bytes(const llama *m)
 {
     const llama_config *c = &m->config;
-    return 2 * sizeof(float) *
+    return 2 * rlxvk_dtype_size(m->options.cache) *
            (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->sequences * m->capacity);
 }
 
@@ -46,15 +46,15 @@ static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
-    size_t count = (size_t)(c->kv_heads * m->sequences * m->capacity * c->head_dim);
-    float *zeros = memory_zeroed(count, sizeof *zeros);
+    size_t bytes = (size_t)cache_bytes(m) / (2 * (size_t)c->blocks);
+    void *zeros = memory_zeroed(1, bytes);
     rlxvk_status status = RLXVK_OK;
     char name[CACHE_NAME];
     if (!zeros)
         return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
         llama_cache_name(name, i % 2, i / 2);
-        TRY(rlxvk_set_param(m->decode, name, zeros, count));
+        TRY(rlxvk_set_param_bytes(m->decode, name, zeros, bytes));
     }
 error:
     memory_free(zeros);

@@ -131,7 +131,7 @@ static rlxvk_tensor cache_param(builder *b, bool values, int64_t block)
         RLXVK_SHAPE(m->sequences, b->config->kv_heads, m->capacity, b->config->head_dim);
     char name[CACHE_NAME];
     llama_cache_name(name, values, block);
-    return rlxvk_param(b->graph, name, RLXVK_F32, shape);
+    return rlxvk_param(b->graph, name, m->options.cache, shape);
 }
 
 static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)

@@ -16,6 +16,7 @@
 #include "unit/model/golden_numbers.h"
 
 #define FOLDER "test/data/models"
+#define EXACT  5e-5 /* in f32 */
 
 static rlxvk_context *context;
 
@@ -33,10 +34,10 @@ static int close_context(void **state)
 }
 
 static void check_logits(const char *model, const char *how, const float *logits,
-                         const numbers *want)
+                         const numbers *want, double within)
 {
     for (size_t i = 0; i < want->count; i++)
-        if (!(fabs((double)logits[i] - want->values[i]) <= 5e-5 * (1 + fabs(want->values[i]))))
+        if (!(fabs((double)logits[i] - want->values[i]) <= within * (1 + fabs(want->values[i]))))
             fail_msg("%s, %s: logit %zu is %.7g, not %.7g", model, how, i, (double)logits[i],
                      want->values[i]);
 }
@@ -66,20 +67,20 @@ static void check_model(const char *name, llama *m, const golden *want, const nu
     for (size_t i = 0; i < count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
     assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
-    check_logits(name, "whole prompt", logits, &want->logits);
+    check_logits(name, "whole prompt", logits, &want->logits, EXACT);
     llama_rewind(m);
     for (size_t i = 0; i < count; i++) {
         assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
         check_sum(name, logits, words, i, sums->values[i]);
     }
-    check_logits(name, "token by token", logits, &want->logits);
+    check_logits(name, "token by token", logits, &want->logits, EXACT);
     llama_rewind(m);
     for (size_t c = 0; c < ARRAY_COUNT(cuts); c++) {
         size_t end = c + 1 < ARRAY_COUNT(cuts) ? cuts[c + 1] : count;
         assert_ok(llama_extend(m, ids + cuts[c], end - cuts[c], (llama_result){logits, &chosen}));
         check_sum(name, logits, words, end - 1, sums->values[end - 1]);
     }
-    check_logits(name, "in chunks", logits, &want->logits);
+    check_logits(name, "in chunks", logits, &want->logits, EXACT);
     for (size_t i = 0; i < want->greedy.count && want->margin.values[i] >= 1e-3; i++) {
         if (chosen != (uint32_t)want->greedy.values[i])
             fail_msg("%s: token %zu is %u, not %g", name, i, chosen, want->greedy.values[i]);
@@ -113,6 +114,32 @@ static void check_many(const char *name, const gguf_file *file, const golden *wa
             check_sum(name, logits + s * words, words, starts[s] + step,
                       sums->values[starts[s] + step]);
     }
+    llama_destroy(m);
+}
+
+/* ---- Keys and values as halves ---- */
+
+/* Their roundings, 2^-11 each, go through a few blocks. */
+static void check_halves(const char *name, const gguf_file *file, const llama *words,
+                         const golden *want)
+{
+    uint32_t ids[MOST_VALUES];
+    float logits[MOST_VALUES];
+    size_t count = want->ids.count;
+    llama_report with_words, with_halves;
+    llama *m = NULL;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = (uint32_t)want->ids.values[i];
+    assert_ok(llama_load(context, file, &(llama_options){.cache = RLXVK_F16}, &m));
+    assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
+    check_logits(name, "whole prompt, halves", logits, &want->logits, 0x1p-8);
+    llama_rewind(m);
+    for (size_t i = 0; i < count; i++)
+        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
+    check_logits(name, "token by token, halves", logits, &want->logits, 0x1p-8);
+    llama_usage(words, &with_words);
+    llama_usage(m, &with_halves);
+    assert_true(with_halves.device_bytes < with_words.device_bytes);
     llama_destroy(m);
 }
 
@@ -225,6 +252,7 @@ static void check_file(const char *name)
         fail_msg("%s: %s", name, rlxvk_last_error());
     check_model(name, m, &want, &sums);
     check_batch(name, file, m, &want);
+    check_halves(name, file, m, &want);
     llama_destroy(m);
     check_many(name, file, &want, &sums);
     print_message("%s\n", name);
