@@ -9,13 +9,21 @@
 #define ATTENTION_BIAS     2
 #define ATTENTION_POSITION 3 /* the band of query 0's row of the keys, which `mask` holds */
 #define ATTENTION_NO_LSE   0xFFFFFFFFu
+/* How caches hold numbers; packed halves lie in whole quads. */
+#define ATTENTION_WORDS   0
+#define ATTENTION_ROUNDED 1 /* words, of numbers that f16 has */
+#define ATTENTION_HALVES  2
 
-/* attention_args.axes: those that the mask has, and whether y's rows of a position lie together. */
-#define ATTENTION_MASK_BATCH 1u
-#define ATTENTION_MASK_HEAD  2u
-#define ATTENTION_MASK_QUERY 4u
-#define ATTENTION_MASK_KEY   8u
-#define ATTENTION_ROWS_FIRST 16u
+/* attention_args.axes: those that the mask has, whether y's rows of a position lie together, and
+ * whether behind each position stands which entry of k and v the batch has, of how many. */
+#define ATTENTION_MASK_BATCH   1u
+#define ATTENTION_MASK_HEAD    2u
+#define ATTENTION_MASK_QUERY   4u
+#define ATTENTION_MASK_KEY     8u
+#define ATTENTION_ROWS_FIRST   16u
+#define ATTENTION_PLACED       32u
+#define ATTENTION_ENTRIES      6 /* the number of entries is shifted by */
+#define ATTENTION_MOST_ENTRIES 0x3ffffff
 
 /* Element strides by batch, head and sequence; y is dense. A window of 0 is unlimited. */
 struct attention_args {
@@ -48,6 +56,7 @@ struct attention_append_args {
     u32 rows, heads, width, capacity;
     u32 k_offset, v_offset, position_offset, new_k, new_v;
     u32 new_k_row, new_v_row; /* elements from one new row to the next */
+    u32 placed, entries;      /* as ATTENTION_PLACED says, and of so many */
     STRUCT(rotation_table) table;
 };
 

@@ -9,8 +9,9 @@
  * with JOIN the workgroup that stores the last of its rows'. A chunk without keys has l = 0. Keys
  * behind the last one that the band or the mask keeps get no weight.
  *
- * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and
- * arrivals.
+ * k and v may be packed f16.
+ *
+ * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and arrivals.
  */
 #include "args/attention.h"
 
@@ -26,6 +27,7 @@ layout(constant_id = 9) const uint GROUPS = 16; /* of lanes: the local size / LA
 layout(constant_id = 10) const bool JOIN = false; /* chunks are joined in the same dispatch */
 
 #include "attention/attention_forward.glsl"
+#include "attention/attention_packed.glsl"
 
 const uint PASS = GROUPS * KEYS;
 const uint THREADS = GROUPS * LANES;
@@ -105,10 +107,12 @@ uint start_scores()
 }
 
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
-#define DEFINE_LOAD(name, words, quads)                                                            \
+#define DEFINE_LOAD(name, words, quads, held, packed)                                              \
     vec4 name(uint row, uint quad)                                                                 \
     {                                                                                              \
         uint d = quad * 4u;                                                                        \
+        if (held == ATTENTION_HALVES)                                                              \
+            return d < args.width ? packed(row + d) : vec4(0.0);                                   \
         if (WHOLE)                                                                                 \
             return d < args.width ? quads[(row + d) >> 2] : vec4(0.0);                             \
         return vec4(d < args.width ? words[row + d] : 0.0,                                         \
@@ -117,10 +121,10 @@ uint start_scores()
                     d + 3u < args.width ? words[row + d + 3u] : 0.0);                              \
     }
 #ifndef APPEND
-DEFINE_LOAD(load_q, q, q4)
+DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
 #endif
-DEFINE_LOAD(load_k, k, k4)
-DEFINE_LOAD(load_v, v, v4)
+DEFINE_LOAD(load_k, k, k4, K_HELD, packed_k)
+DEFINE_LOAD(load_v, v, v4, V_HELD, packed_v)
 
 /* Key `x` of this group in the pass that starts at `base`; the last one again behind it. */
 uint key_at(uint base, uint x)
@@ -493,8 +497,8 @@ void main()
     lane = gl_LocalInvocationID.x;
     column = lane % LANES;
     group = lane / LANES;
-    k_row = args.k_offset + b * args.k_batch + kv_head * args.k_head;
-    v_row = args.v_offset + b * args.v_batch + kv_head * args.v_head;
+    k_row = args.k_offset + entry * args.k_batch + kv_head * args.k_head;
+    v_row = args.v_offset + entry * args.v_batch + kv_head * args.v_head;
     if (!MASKED) {
         limit = band_limit();
         if (limit != 0u)

@@ -33,12 +33,24 @@ uint result_step = has_axis(ATTENTION_ROWS_FIRST) ? args.heads * args.width : ar
 
 #include "attention/attention.glsl"
 
-/* ATTENTION_POSITION: the band of batch b, which is idle at a negative position. */
+uint entry; /* of k and v */
+
+/* Of batch b. ATTENTION_POSITION: it is idle at a negative position, and without an entry. */
 void find_reach(uint b)
 {
     const float most = 3e9; /* behind every key; i + reach does not wrap */
+    entry = b;
     if (MASK != ATTENTION_POSITION)
         return;
-    float first = floor(mask[mask_row(b, 0u)] + 0.5);
+    bool placed = has_axis(ATTENTION_PLACED);
+    uint at = args.mask_offset + (placed ? 2u * b : b);
+    float first = floor(mask[at] + 0.5);
     reach = is_nan(first) || first < 0.0 ? 0u : uint(first < most ? first : most) + 1u;
+    if (!placed)
+        return;
+    float place = floor(mask[at + 1u] + 0.5);
+    bool exists = !is_nan(place) && place >= 0.0 && place < float(args.axes >> ATTENTION_ENTRIES);
+    entry = exists ? uint(place) : 0u;
+    if (!exists)
+        reach = 0u;
 }

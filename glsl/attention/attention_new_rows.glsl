@@ -1,7 +1,8 @@
 /*
  * What attention_step has that attention_decode has not: rotated queries, and keys and values of
- * which the last are new rows.
+ * which the last are new rows, as the caches will hold them.
  */
+#include "lib/narrow.glsl"
 
 const uint NEW_KEYS = 0, NEW_VALUES = NEW_ROWS * ROW_QUADS; /* where they begin */
 
@@ -42,18 +43,28 @@ DEFINE_QUAD(new_quad_of_q, rotated_q)
 DEFINE_QUAD(new_quad_of_k, rotated_k)
 DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
 
+vec4 held_quad(uint held, vec4 x)
+{
+    if (held == ATTENTION_WORDS)
+        return x;
+    return vec4(to_f16(x.x), to_f16(x.y), to_f16(x.z), to_f16(x.w));
+}
+
 /* As much of it as a row has. */
-#define DEFINE_APPEND(name, words, quads)                                                          \
+#define DEFINE_APPEND(name, words, quads, held, halves)                                            \
     void name(uint at, uint columns, vec4 value)                                                   \
     {                                                                                              \
-        if (WHOLE)                                                                                 \
+        if (held == ATTENTION_HALVES)                                                              \
+            halves[at >> 2] = half_words(value);                                                   \
+        else if (WHOLE)                                                                            \
             quads[at >> 2] = value;                                                                \
-        [[unroll]] for (uint c = 0; c < 4u; c++)                                                   \
-            if (!WHOLE && c < columns)                                                             \
-                words[at + c] = value[c];                                                          \
+        else                                                                                       \
+            [[unroll]] for (uint c = 0; c < 4u; c++)                                               \
+                if (c < columns)                                                                   \
+                    words[at + c] = value[c];                                                      \
     }
-DEFINE_APPEND(append_key, k, k4)
-DEFINE_APPEND(append_value, v, v4)
+DEFINE_APPEND(append_key, k, k4, K_HELD, k2)
+DEFINE_APPEND(append_value, v, v4, V_HELD, v2)
 
 void append_quad(uint key, uint quad, uint part, vec4 value)
 {
@@ -70,8 +81,9 @@ void append_quad(uint key, uint quad, uint part, vec4 value)
 void bring_new_quad(uint row, uint quad, uint part)
 {
     uint key = reach - 1u + row;
-    vec4 value = part == NEW_KEYS ? new_quad_of_k(new_k_at(row), new_token(row), quad)
-                                  : new_quad_of_v(new_v_at(row), 0u, quad);
+    vec4 value = part == NEW_KEYS
+                     ? held_quad(K_HELD, new_quad_of_k(new_k_at(row), new_token(row), quad))
+                     : held_quad(V_HELD, new_quad_of_v(new_v_at(row), 0u, quad));
     new_quads[part + row * ROW_QUADS + quad] = value;
     if (first_row == 0u && key >= first_key && key < min(first_key + CHUNK, args.keys))
         append_quad(key, quad, part, value);

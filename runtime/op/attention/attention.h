@@ -33,7 +33,9 @@ typedef struct attention_strides {
 
 typedef struct attention_geometry {
     int64_t batch, heads, kv_heads, queries, keys, width;
+    int64_t entries;         /* of k and v; a batch has its own, unless placed */
     attention_strides q, kv; /* of q and the result; of k and v */
+    bool placed;             /* the position says which */
     uint32_t mask_batch, mask_head, mask_query, mask_key;
 } attention_geometry;
 
@@ -54,13 +56,15 @@ void attention_band(const rlxvk_attention_options *o, const attention_geometry *
                     uint32_t *out_reach, uint32_t *out_window);
 
 /* An attention on the host. first[b] is the key at which query 0 of batch b stands, ATTENTION_IDLE
- * where it sees none; NULL: the last query stands at the last key. */
+ * where it sees none, and entry[b] its entry of k and v; NULL: the last query stands at the last
+ * key, and entries are the batch's own. */
 #define ATTENTION_IDLE (INT64_MIN / 2)
 typedef struct attention_reference {
     const rlxvk_attention_options *o;
     attention_geometry a;
     const float *q, *k, *v, *mask;
-    const int64_t *first;
+    const int64_t *first, *entry;
+    const float *k_errors; /* by how much elements of k may be off; NULL: not at all */
     bool with_lse;
     bool moderate;  /* f16 holds all of q, k, v */
     double *scores; /* of one row; -INFINITY where a key is dropped */

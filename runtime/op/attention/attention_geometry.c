@@ -64,6 +64,7 @@ attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const
     a.batch = q->rank == 2 ? 1 : q->dims[0];
     if (o->layout == RLXVK_LAYOUT_BH_SD)
         a.batch = a.heads ? q->dims[0] / a.heads : 0;
+    a.entries = a.batch;
     a.q = strides_of(o->layout, a.heads, a.queries, a.width);
     a.kv = strides_of(o->layout, a.kv_heads, a.keys, a.width);
     if (mask)
@@ -71,7 +72,8 @@ attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const
     return a;
 }
 
-attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache)
+attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache,
+                                           const rlxvk_shape *position)
 {
     const rlxvk_attention_step_options *o =
         &((const attention_step_attributes *)n->attributes)->options;
@@ -81,10 +83,20 @@ attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cac
                             .queries = n->shape.dims[1],
                             .keys = cache->dims[cache->rank - 2],
                             .width = o->head_dim,
-                            .mask_batch = 1};
+                            .entries = cache->rank == 4 ? cache->dims[0] : 1,
+                            .placed = position->rank == 2};
     a.q = strides_of(RLXVK_LAYOUT_BSHD, a.heads, a.queries, a.width);
     a.kv = strides_of(RLXVK_LAYOUT_BHSD, a.kv_heads, a.keys, a.width);
     return a;
+}
+
+int64_t attention_step_column(const attention_step_attributes *a, enum attention_step_operand i)
+{
+    const rlxvk_attention_step_options *o = &a->options;
+    int64_t k = a->k_follows ? o->heads * o->head_dim : 0;
+    if (i == STEP_Q)
+        return 0;
+    return i == STEP_K ? k : a->v_follows ? k + o->kv_heads * o->head_dim : 0;
 }
 
 void attention_band(const rlxvk_attention_options *o, const attention_geometry *a,

@@ -37,7 +37,8 @@ static uint32_t axes_of(const attention_job *j)
     const attention_geometry *a = &j->a;
     return (a->mask_batch ? ATTENTION_MASK_BATCH : 0) | (a->mask_head ? ATTENTION_MASK_HEAD : 0) |
            (a->mask_query ? ATTENTION_MASK_QUERY : 0) | (a->mask_key ? ATTENTION_MASK_KEY : 0) |
-           (j->y.head == a->width ? ATTENTION_ROWS_FIRST : 0);
+           (j->y.head == a->width ? ATTENTION_ROWS_FIRST : 0) |
+           (a->placed ? ATTENTION_PLACED | (uint32_t)a->entries << ATTENTION_ENTRIES : 0);
 }
 
 void attention_set_arguments(attention_job *j)
@@ -86,7 +87,7 @@ static bool has_whole_quads(const struct attention_args *a)
 
 /* ---- Rows ---- */
 
-void attention_set_rows(const attention_job *j, dispatch *d)
+void attention_set_rows(const lowering *l, const attention_job *j, dispatch *d)
 {
     const attention_plan *p = &j->plan;
     SET_CONSTANTS(d, {LOCAL_SIZE, p->threads}, {ATTENTION_DECODE_MASK, j->mask},
@@ -96,7 +97,9 @@ void attention_set_rows(const attention_job *j, dispatch *d)
                   {ATTENTION_DECODE_QUADS, p->lane_quads}, {ATTENTION_DECODE_KEYS, p->keys},
                   {ATTENTION_DECODE_CHUNK, p->tile_keys},
                   {ATTENTION_DECODE_GROUPS, p->threads / p->lanes},
-                  {ATTENTION_DECODE_JOIN, p->joins});
+                  {ATTENTION_DECODE_JOIN, p->joins}, {ATTENTION_DECODE_K_HELD, j->held[0]},
+                  {ATTENTION_DECODE_V_HELD, j->held[1]},
+                  {ATTENTION_DECODE_HALF_SUBNORMALS, l->profile->half_subnormals});
 }
 
 rlxvk_status attention_join_memory(lowering *l, const attention_job *j, operand out[2])
@@ -126,7 +129,7 @@ static rlxvk_status emit_rows(lowering *l, uint32_t id, const attention_job *j,
     dispatch d = {.kernel = KERNEL_ATTENTION_DECODE,
                   .node = id,
                   .variant = j->plan.class->row.name};
-    attention_set_rows(j, &d);
+    attention_set_rows(l, j, &d);
     lower_groups(l, &d, j->plan.blocks * j->plan.chunks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
@@ -149,7 +152,9 @@ static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j,
                   {ATTENTION_PREFILL_KEY_QUADS, c->key_quads},
                   {ATTENTION_PREFILL_COLUMN_QUADS, p->column_quads},
                   {ATTENTION_PREFILL_VALUE_KEYS, p->value_keys},
-                  {ATTENTION_PREFILL_UNROLL, p->unroll});
+                  {ATTENTION_PREFILL_UNROLL, p->unroll}, {ATTENTION_PREFILL_K_HELD, j->held[0]},
+                  {ATTENTION_PREFILL_V_HELD, j->held[1]},
+                  {ATTENTION_PREFILL_HALF_SUBNORMALS, l->profile->half_subnormals});
     lower_groups(l, &d, p->blocks * p->chunks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
@@ -193,7 +198,9 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const attention_job *j
                   {ATTENTION_MATRIX_UNIT_M, p->unit.m}, {ATTENTION_MATRIX_UNIT_N, p->unit.n},
                   {ATTENTION_MATRIX_UNIT_K, p->unit.k}, {ATTENTION_MATRIX_PARTS, p->parts},
                   {ATTENTION_MATRIX_ROWS, p->rows}, {ATTENTION_MATRIX_TILE_KEYS, p->tile_keys},
-                  {ATTENTION_MATRIX_DIRECT, p->direct}, {ATTENTION_MATRIX_MASK, j->mask});
+                  {ATTENTION_MATRIX_DIRECT, p->direct}, {ATTENTION_MATRIX_MASK, j->mask},
+                  {ATTENTION_MATRIX_K_HELD, j->held[0]}, {ATTENTION_MATRIX_V_HELD, j->held[1]},
+                  {ATTENTION_MATRIX_HALF_SUBNORMALS, l->profile->half_subnormals});
     lower_groups(l, &d, p->blocks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, j->operands,
                       ARRAY_COUNT(j->operands));
