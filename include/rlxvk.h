@@ -429,7 +429,8 @@ typedef struct rlxvk_compile_options {
     rlxvk_toggle forbid_host;  /* an op that would run on the host is E_UNSUPPORTED (off) */
     rlxvk_toggle allow_unset;  /* unset params and inputs are zeros instead of an error (off) */
     rlxvk_toggle force_host;   /* every op runs on the host (off); OFF: only those of host_ops */
-    rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION) */
+    rlxvk_toggle fusion;       /* pattern fusions (on unless RLXVK_NO_FUSION); and parts and
+                                  transposes read where they lie (unless RLXVK_NO_PACKED_ATTN) */
     rlxvk_toggle regions;      /* join elementwise ops (with fusion, unless RLXVK_NO_REGIONS) */
     rlxvk_toggle reorder;      /* reorder independent dispatches to share barriers (on) */
     rlxvk_toggle cached;       /* replay recorded command buffers (on unless RLXVK_NOCACHE) */

@@ -43,16 +43,22 @@ typedef struct rlxvk_attention_step_options {
 } rlxvk_attention_step_options;
 
 /* A decode step's attention, in one dispatch for few rows: new rows q [B, n, H * D], k and v [B, n,
- * Hkv * D] are rotated (q and k, as by rlxvk_rope), k and v written in place into the caches [B,
- * Hkv, R, D] ([Hkv, R, D] where B is 1), inputs or params, and q attends to the caches. position
- * [B]: where each sequence's rows go; new row i goes to cache row p + i, p = floor(position + 0.5)
- * (outside the cache: dropped), and sees cache rows j with p + i - window < j <= p + i. A sequence
- * at a negative position, or NaN, is idle: its result is zeros, its caches stay. cos, sin [B * n,
- * columns >= n_rot / 2]: a row for each new row; RLXVK_NONE both where n_rot is 0. The result is
- * [B, n, H * D]; readers of the caches built later see their new content. Error of the result as
- * rlxvk_attention's, of the rotated rows as rlxvk_rope's. No gradient. E_ATTR: options, or a cache
- * that is computed or another operand too; E_SHAPE; E_DTYPE unless caches and rows are of one
- * dtype; E_ARITY: n_rot above 0 without tables. */
+ * Hkv * D] are rotated (q and k, as by rlxvk_rope), k and v written in place into the caches [C,
+ * Hkv, R, D] ([Hkv, R, D] where C is 1), inputs or params, and q attends to the caches. The columns
+ * of k or v that is RLXVK_NONE follow those of the operand before it in its rows, for which D must
+ * be even. position [B], C being B: where each sequence's rows go; or [B, 2]: that, and which of
+ * the caches' C entries is the sequence's, another one for each. New row i goes to cache row p + i,
+ * p = floor(position + 0.5) (outside the cache: dropped), and sees cache rows j with p + i - window
+ * < j <= p + i. A sequence at a negative position, or NaN, or without an entry, is idle: its result
+ * is zeros, the caches stay. cos, sin [B * n, columns >= n_rot / 2]: a row for each new row;
+ * RLXVK_NONE both where n_rot is 0. The result is [B, n, H * D]; readers of the caches built later
+ * see their new content. Caches are of the rows' dtype, BF16 excepted, or both of F16, for which D
+ * must be a multiple of 4: what is written is rounded to nearest even, and params that all readers
+ * take packed, as this op does, need half the memory. Error of the result as rlxvk_attention's, of
+ * the rotated rows as rlxvk_rope's. No gradient. E_ATTR: options, or a cache that is computed or
+ * another operand too; E_SHAPE; E_DTYPE; E_ARITY: n_rot above 0 without tables; E_UNSUPPORTED: 2^26
+ * entries or more of which positions say the sequence's.
+ */
 rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
                                   rlxvk_tensor key_cache, rlxvk_tensor value_cache,
                                   rlxvk_tensor position, rlxvk_tensor cos, rlxvk_tensor sin,

@@ -67,6 +67,7 @@ add_test() {
     add "rebuilding after a change" <<<"test/rebuild.sh"
     add "following the lists of how to add things" <<<"test/extend.sh"
     add "installed copies" <<<"test/installed.sh"
+    add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=1000 --jobs 1"
     add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse --jobs 1"
     add_cases "conform" ""
     if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
@@ -77,7 +78,6 @@ add_test() {
         echo "SwiftShader: not to be had here (see $log); skipped"
     fi
     add_cases "conform, gradients" "" --gradients --sparse=2
-    add_cases "conform, each kernel variant" "" --each-variant --sparse=1000
     add_cases "conform, golden vectors" "" --golden test/golden
     unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"
 }

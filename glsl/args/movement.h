@@ -6,7 +6,7 @@
 
 struct write_rows_args {
     u32 numel, rows, capacity, columns; /* of `rows`; rows and cache rows a head; row length */
-    u32 cache_offset, rows_offset, position_offset;
+    u32 cache_offset, rows_offset, rows_head, rows_row, position_offset;
 };
 
 /* ---- feed_row, of an executable's handles ---- */

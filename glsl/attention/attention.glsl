@@ -1,7 +1,7 @@
 /*
  * What the attention kernels share: which keys a query may see, how a product becomes a score, and
- * where partial results lie. Scores are in units of log2. Include after `args`, MASK, SOFTCAP and
- * `mask` are declared.
+ * where partial results lie. Scores are in units of log2. Include after `args`, MASK, SOFTCAP,
+ * `mask` and its strides MASK_QUERY and MASK_KEY are declared.
  *
  * Partial results, when keys are split into chunks: for every row and chunk o [width rounded up to
  * quads], then, behind all of them, (m, l); o counts only where l is not 0.
@@ -12,16 +12,6 @@
 const bool MASKED = MASK == ATTENTION_CUSTOM || MASK == ATTENTION_BIAS;
 
 uint reach = args.reach; /* 0: no query sees any key */
-
-/* ATTENTION_POSITION: the band of batch b, which is idle at a negative position. */
-void find_reach(uint b)
-{
-    const float most = 3e9; /* behind every key; i + reach does not wrap */
-    if (MASK != ATTENTION_POSITION)
-        return;
-    float first = floor(mask[args.mask_offset + b * args.mask_batch] + 0.5);
-    reach = is_nan(first) || first < 0.0 ? 0u : uint(first < most ? first : most) + 1u;
-}
 
 /* First key and one past the last key of the band of query i. */
 uint band_begin(uint i)
@@ -41,7 +31,7 @@ float mask_term(uint row, uint i, uint j)
     bool outside = j < band_begin(i) || j >= band_end(i);
     float term = 0.0;
     if (MASKED) /* without a branch, so that many are under way */
-        term = mask[row + i * args.mask_query + min(j, args.keys - 1u) * args.mask_key];
+        term = mask[row + i * MASK_QUERY + min(j, args.keys - 1u) * MASK_KEY];
     if (MASK == ATTENTION_CUSTOM)
         term = is_nan(term) || term >= 0.5 ? 0.0 : NEGATIVE_INFINITY;
     return outside ? NEGATIVE_INFINITY : term;

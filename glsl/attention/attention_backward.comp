@@ -99,6 +99,8 @@ layout(set = 0, binding = 6) writeonly buffer target_quads
     vec4 y4[];
 };
 
+#define MASK_QUERY args.mask_query
+#define MASK_KEY   args.mask_key
 #include "attention/attention.glsl"
 
 const bool OF_ALL = PASS == ATTENTION_OF_ALL;

@@ -12,6 +12,8 @@ layout(set = 0, binding = 2) readonly buffer v_source { float v[]; };
 layout(set = 0, binding = 0) readonly buffer q_quads { vec4 q4[]; };
 layout(set = 0, binding = 1) readonly buffer k_quads { vec4 k4[]; };
 layout(set = 0, binding = 2) readonly buffer v_quads { vec4 v4[]; };
+layout(set = 0, binding = 1) readonly buffer k_halves { uvec2 k2[]; };
+layout(set = 0, binding = 2) readonly buffer v_halves { uvec2 v2[]; };
 layout(set = 0, binding = 3) readonly restrict buffer mask_source { float mask[]; };
 layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 4) writeonly buffer target_quads { vec4 y4[]; };

@@ -9,8 +9,9 @@
  * with JOIN the workgroup that stores the last of its rows'. A chunk without keys has l = 0. Keys
  * behind the last one that the band or the mask keeps get no weight.
  *
- * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and
- * arrivals.
+ * k and v may be packed f16.
+ *
+ * With APPEND defined it is attention_step's; it has q, k, v, mask, y, partial and arrivals.
  */
 #include "args/attention.h"
 
@@ -25,7 +26,8 @@ layout(constant_id = 8) const uint CHUNK = 256; /* a multiple of the keys of all
 layout(constant_id = 9) const uint GROUPS = 16; /* of lanes: the local size / LANES */
 layout(constant_id = 10) const bool JOIN = false; /* chunks are joined in the same dispatch */
 
-#include "attention/attention.glsl"
+#include "attention/attention_forward.glsl"
+#include "attention/attention_packed.glsl"
 
 const uint PASS = GROUPS * KEYS;
 const uint THREADS = GROUPS * LANES;
@@ -54,7 +56,7 @@ uint lane, column, group; /* column: the first quad; group: which key of a round
 uint b, kv_head, first_row, chunk, first_key, limit;
 uint first_chunk, last_chunk; /* those whose results are joined, and one past them */
 bool split;                   /* whether there are several: results are partial */
-uint kv_row;                  /* where the kv head's rows begin, in both k and v */
+uint k_row, v_row;            /* where the kv head's rows begin */
 vec4 next[KEYS * QUADS];
 vec4 held[ROWS * QUADS]; /* this lane's columns: of the queries first, of the outputs later */
 
@@ -68,9 +70,9 @@ void find_row(uint r)
     h += kv_head * args.group;
     row_query[r] = exists ? i : NO_ROW;
     row_q[r] = args.q_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
-    row_mask[r] = args.mask_offset + b * args.mask_batch + h * args.mask_head;
+    row_mask[r] = mask_row(b, h);
     row_index[r] = (b * args.heads + h) * args.queries + i;
-    row_y[r] = args.y_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
+    row_y[r] = result_row(b, h) + i * result_step;
     row_maxima[r] = NEGATIVE_INFINITY;
     row_sums[r] = 0.0;
 }
@@ -105,10 +107,12 @@ uint start_scores()
 }
 
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
-#define DEFINE_LOAD(name, words, quads)                                                            \
+#define DEFINE_LOAD(name, words, quads, held, packed)                                              \
     vec4 name(uint row, uint quad)                                                                 \
     {                                                                                              \
         uint d = quad * 4u;                                                                        \
+        if (held == ATTENTION_HALVES)                                                              \
+            return d < args.width ? packed(row + d) : vec4(0.0);                                   \
         if (WHOLE)                                                                                 \
             return d < args.width ? quads[(row + d) >> 2] : vec4(0.0);                             \
         return vec4(d < args.width ? words[row + d] : 0.0,                                         \
@@ -117,10 +121,10 @@ uint start_scores()
                     d + 3u < args.width ? words[row + d + 3u] : 0.0);                              \
     }
 #ifndef APPEND
-DEFINE_LOAD(load_q, q, q4)
+DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
 #endif
-DEFINE_LOAD(load_k, k, k4)
-DEFINE_LOAD(load_v, v, v4)
+DEFINE_LOAD(load_k, k, k4, K_HELD, packed_k)
+DEFINE_LOAD(load_v, v, v4, V_HELD, packed_v)
 
 /* Key `x` of this group in the pass that starts at `base`; the last one again behind it. */
 uint key_at(uint base, uint x)
@@ -147,15 +151,13 @@ void fetch_keys(uint base)
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
-            next[x * QUADS + n] = load_k(args.k_offset + kv_row + key_at(base, x) * args.kv_seq,
-                                         n * LANES + column);
+            next[x * QUADS + n] = load_k(k_row + key_at(base, x) * args.k_seq, n * LANES + column);
 }
 void fetch_values(uint base)
 {
     [[unroll]] for (uint x = 0; x < KEYS; x++)
         [[unroll]] for (uint n = 0; n < QUADS; n++)
-            next[x * QUADS + n] = load_v(args.v_offset + kv_row + key_at(base, x) * args.kv_seq,
-                                         n * LANES + column);
+            next[x * QUADS + n] = load_v(v_row + key_at(base, x) * args.v_seq, n * LANES + column);
 }
 
 /* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */
@@ -495,7 +497,8 @@ void main()
     lane = gl_LocalInvocationID.x;
     column = lane % LANES;
     group = lane / LANES;
-    kv_row = b * args.kv_batch + kv_head * args.kv_head;
+    k_row = args.k_offset + entry * args.k_batch + kv_head * args.k_head;
+    v_row = args.v_offset + entry * args.v_batch + kv_head * args.v_head;
     if (!MASKED) {
         limit = band_limit();
         if (limit != 0u)

@@ -44,10 +44,13 @@ layout(set = 0, binding = 2) readonly buffer v_source { float v[]; };
 layout(set = 0, binding = 0) readonly buffer q_quads { vec4 q4[]; };
 layout(set = 0, binding = 1) readonly buffer k_quads { vec4 k4[]; };
 layout(set = 0, binding = 2) readonly buffer v_quads { vec4 v4[]; };
+layout(set = 0, binding = 1) readonly buffer k_halves { uvec2 k2[]; };
+layout(set = 0, binding = 2) readonly buffer v_halves { uvec2 v2[]; };
 layout(set = 0, binding = 3) readonly buffer mask_source { float mask[]; };
 layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 
-#include "attention/attention.glsl"
+#include "attention/attention_forward.glsl"
+#include "attention/attention_packed.glsl"
 #include "matmul/matrix_layout.glsl"
 
 const uint THREADS = gl_WorkGroupSize.x;
@@ -80,12 +83,16 @@ uvec2 halves(vec4 x)
 
 vec4 read_k(uint at)
 {
+    if (K_HELD == ATTENTION_HALVES)
+        return packed_k(at);
     if (WHOLE)
         return k4[at >> 2];
     return vec4(k[at], k[at + 1], k[at + 2], k[at + 3]);
 }
 vec4 read_v(uint at)
 {
+    if (V_HELD == ATTENTION_HALVES)
+        return packed_v(at);
     if (WHOLE)
         return v4[at >> 2];
     return vec4(v[at], v[at + 1], v[at + 2], v[at + 3]);
@@ -96,9 +103,9 @@ void fetch(uvec2 base, uint first_key)
     [[unroll]] for (uint i = 0; i < CARRY; i++) {
         uint slot = i * THREADS + gl_LocalInvocationID.x;
         uint key = first_key + slot / (WIDTH / 4), column = slot % (WIDTH / 4) * 4;
-        uint at = min(key, args.keys - 1) * args.kv_seq + column;
-        next_k[i] = read_k(base.x + at);
-        next_v[i] = read_v(base.y + at);
+        uvec2 at = base + min(key, args.keys - 1) * uvec2(args.k_seq, args.v_seq) + column;
+        next_k[i] = read_k(at.x);
+        next_v[i] = read_v(at.y);
     }
 }
 
@@ -165,8 +172,8 @@ void main()
     uint first_tile_query = (tiles - 1 - item / heads) * TILE_QUERIES;
     uint first_query = first_tile_query + gl_SubgroupID * UNIT_M;
     uint work_at = gl_SubgroupID * WORK;
-    uvec2 base = uvec2(args.k_offset, args.v_offset) + b * args.kv_batch +
-                 h / args.group * args.kv_head;
+    uvec2 base = uvec2(args.k_offset, args.v_offset) + entry * uvec2(args.k_batch, args.v_batch) +
+                 h / args.group * uvec2(args.k_head, args.v_head);
     uint last_query = min(first_tile_query + TILE_QUERIES, args.queries) - 1;
     uint begin = band_begin(first_tile_query), end = band_end(last_query);
 
@@ -269,7 +276,7 @@ void main()
 
     float inverse[ROWS]; /* sum is 0 or 1 and more: its maximum weighs 1 */
     bool is_empty[ROWS];
-    uint y_base = args.y_offset + b * args.q_batch + h * args.q_head;
+    uint y_base = result_row(b, h);
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         uint query = first_query + row_of(r * OWN);
         [[unroll]] for (uint lanes = 1; lanes < LANES; lanes *= 2)
@@ -291,7 +298,7 @@ void main()
             float x = DIRECT ? o[i][e]
                              : uintBitsToFloat(work[work_at + row_of(e) * UNIT_N + column_of(e)]);
             if (query < args.queries)
-                y[y_base + query * args.q_seq + i * UNIT_N + column_of(e)] =
+                y[y_base + query * result_step + i * UNIT_N + column_of(e)] =
                     is_empty[e / OWN] ? 0.0 : x * inverse[e / OWN];
         }
         if (!DIRECT)

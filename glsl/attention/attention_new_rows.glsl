@@ -1,7 +1,8 @@
 /*
  * What attention_step has that attention_decode has not: rotated queries, and keys and values of
- * which the last are new rows.
+ * which the last are new rows, as the caches will hold them.
  */
+#include "lib/narrow.glsl"
 
 const uint NEW_KEYS = 0, NEW_VALUES = NEW_ROWS * ROW_QUADS; /* where they begin */
 
@@ -16,9 +17,13 @@ uint new_token(uint row)
 {
     return b * args.queries + row;
 }
-uint new_row_at(uint row)
+uint new_k_at(uint row)
 {
-    return (new_token(row) * (args.heads / args.group) + kv_head) * args.width;
+    return step_args.new_k + new_token(row) * K_ROW + kv_head * args.width;
+}
+uint new_v_at(uint row)
+{
+    return step_args.new_v + new_token(row) * V_ROW + kv_head * args.width;
 }
 
 /* Columns 4 * quad .. + 3; 0 beyond the width. */
@@ -38,40 +43,50 @@ DEFINE_QUAD(new_quad_of_q, rotated_q)
 DEFINE_QUAD(new_quad_of_k, rotated_k)
 DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
 
+vec4 held_quad(uint held, vec4 x)
+{
+    if (held == ATTENTION_WORDS)
+        return x;
+    return vec4(to_f16(x.x), to_f16(x.y), to_f16(x.z), to_f16(x.w));
+}
+
 /* As much of it as a row has. */
-#define DEFINE_APPEND(name, words, quads, offset)                                                  \
+#define DEFINE_APPEND(name, words, quads, held, halves)                                            \
     void name(uint at, uint columns, vec4 value)                                                   \
     {                                                                                              \
-        if (WHOLE)                                                                                 \
-            quads[(offset + at) >> 2] = value;                                                     \
-        [[unroll]] for (uint c = 0; c < 4u; c++)                                                   \
-            if (!WHOLE && c < columns)                                                             \
-                words[offset + at + c] = value[c];                                                 \
+        if (held == ATTENTION_HALVES)                                                              \
+            halves[at >> 2] = half_words(value);                                                   \
+        else if (WHOLE)                                                                            \
+            quads[at >> 2] = value;                                                                \
+        else                                                                                       \
+            [[unroll]] for (uint c = 0; c < 4u; c++)                                               \
+                if (c < columns)                                                                   \
+                    words[at + c] = value[c];                                                      \
     }
-DEFINE_APPEND(append_key, k, k4, args.k_offset)
-DEFINE_APPEND(append_value, v, v4, args.v_offset)
+DEFINE_APPEND(append_key, k, k4, K_HELD, k2)
+DEFINE_APPEND(append_value, v, v4, V_HELD, v2)
 
-void append_quad(uint row, uint quad, uint part, vec4 value)
+void append_quad(uint key, uint quad, uint part, vec4 value)
 {
-    uint at = kv_row + (reach - 1u + row) * args.kv_seq + quad * 4u;
     uint columns = min(quad * 4u + 4u, args.width) - min(quad * 4u, args.width);
     if (columns == 0u)
         return;
     if (part == NEW_KEYS)
-        append_key(at, columns, value);
+        append_key(k_row + key * args.k_seq + quad * 4u, columns, value);
     else
-        append_value(at, columns, value);
+        append_value(v_row + key * args.v_seq + quad * 4u, columns, value);
 }
 
 /* A quad of new row `row`, to shared memory and, once for all row blocks, into the cache. */
 void bring_new_quad(uint row, uint quad, uint part)
 {
-    uint key = reach - 1u + row, at = new_row_at(row);
-    vec4 value = part == NEW_KEYS ? new_quad_of_k(step_args.new_k + at, new_token(row), quad)
-                                  : new_quad_of_v(step_args.new_v + at, 0u, quad);
+    uint key = reach - 1u + row;
+    vec4 value = part == NEW_KEYS
+                     ? held_quad(K_HELD, new_quad_of_k(new_k_at(row), new_token(row), quad))
+                     : held_quad(V_HELD, new_quad_of_v(new_v_at(row), 0u, quad));
     new_quads[part + row * ROW_QUADS + quad] = value;
     if (first_row == 0u && key >= first_key && key < min(first_key + CHUNK, args.keys))
-        append_quad(row, quad, part, value);
+        append_quad(key, quad, part, value);
 }
 
 /* What is read once and rotated: queries and, where the chunk has new rows, those. */

@@ -43,11 +43,14 @@ layout(set = 0, binding = 2) readonly buffer v_source { float v[]; };
 layout(set = 0, binding = 0) readonly buffer q_quads { vec4 q4[]; };
 layout(set = 0, binding = 1) readonly buffer k_quads { vec4 k4[]; };
 layout(set = 0, binding = 2) readonly buffer v_quads { vec4 v4[]; };
+layout(set = 0, binding = 1) readonly buffer k_halves { uvec2 k2[]; };
+layout(set = 0, binding = 2) readonly buffer v_halves { uvec2 v2[]; };
 layout(set = 0, binding = 3) readonly restrict buffer mask_source { float mask[]; };
 layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 4) writeonly buffer target_quads { vec4 y4[]; };
 
-#include "attention/attention.glsl"
+#include "attention/attention_forward.glsl"
+#include "attention/attention_packed.glsl"
 
 const uint DEPTH = 16;
 const uint THREADS = ROW_THREADS * COLUMN_THREADS;
@@ -95,20 +98,22 @@ uint key_of(uint n, uint c)
 }
 
 /* Columns beyond the last are 0. */
-#define DEFINE_LOAD(name, words, quads)                                                            \
+#define DEFINE_LOAD(name, words, quads, held, packed)                                              \
     vec4 name(uint row, uint d)                                                                    \
     {                                                                                              \
         uint at = row + d, left = args.width - d;                                                  \
         if (d >= args.width)                                                                       \
             return vec4(0.0);                                                                      \
+        if (held == ATTENTION_HALVES)                                                              \
+            return packed(at);                                                                     \
         if (WHOLE)                                                                                 \
             return quads[at >> 2];                                                                 \
         return vec4(words[at], left > 1u ? words[at + 1u] : 0.0,                                   \
                     left > 2u ? words[at + 2u] : 0.0, left > 3u ? words[at + 3u] : 0.0);           \
     }
-DEFINE_LOAD(load_q, q, q4)
-DEFINE_LOAD(load_k, k, k4)
-DEFINE_LOAD(load_v, v, v4)
+DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
+DEFINE_LOAD(load_k, k, k4, K_HELD, packed_k)
+DEFINE_LOAD(load_v, v, v4, V_HELD, packed_v)
 
 /* Rows beyond the last are read as the last: queries are not stored, keys get no weight. */
 void fetch_scores(uint first_key, uint depth)
@@ -120,7 +125,7 @@ void fetch_scores(uint first_key, uint depth)
     }
     [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
         uint row = min(first_key + i * (THREADS / 4u) + lane / 4u, args.keys - 1u);
-        next[Q_LOADS + i] = load_k(k_base + row * args.kv_seq, d);
+        next[Q_LOADS + i] = load_k(k_base + row * args.k_seq, d);
     }
 }
 
@@ -190,7 +195,7 @@ void fetch_values(uint first_key)
     [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
         uint e = i * THREADS + lane;
         uint row = min(first_key + e / TILE_COLUMN_QUADS, args.keys - 1u);
-        next[i] = load_v(v_base + row * args.kv_seq, e % TILE_COLUMN_QUADS * 4u);
+        next[i] = load_v(v_base + row * args.v_seq, e % TILE_COLUMN_QUADS * 4u);
     }
 }
 
@@ -462,11 +467,11 @@ void store_rows(uint b, uint h, uint chunk)
         finish_row(b, h, chunk);
     barrier();
     uint first_row = (b * args.heads + h) * args.queries;
-    uint base = args.y_offset + b * args.q_batch + h * args.q_head;
+    uint base = result_row(b, h);
     [[unroll]] for (uint r = 0; r < ROWS; r++) {
         float factor = row_scales[(r >> 2) * ROW_THREADS + ty][r & 3u];
         uint i = first_query + row_of(r);
-        uint at = args.chunk != 0u ? partial_row(first_row + i, chunk) : base + i * args.q_seq;
+        uint at = args.chunk != 0u ? partial_row(first_row + i, chunk) : base + i * result_step;
         [[unroll]] for (uint n = 0; n < COLUMN_QUADS; n++) {
             vec4 w = o[r * COLUMN_QUADS + n];
             w = floatBitsToUint(factor) == 0u ? vec4(0.0) : w * factor;
@@ -501,9 +506,9 @@ void main()
     find_reach(b);
     first_query = (tiles - 1u - item / heads) * TILE_QUERIES;
     q_base = args.q_offset + b * args.q_batch + h * args.q_head;
-    k_base = args.k_offset + b * args.kv_batch + h / args.group * args.kv_head;
-    v_base = args.v_offset + b * args.kv_batch + h / args.group * args.kv_head;
-    mask_base = args.mask_offset + b * args.mask_batch + h * args.mask_head;
+    k_base = args.k_offset + entry * args.k_batch + h / args.group * args.k_head;
+    v_base = args.v_offset + entry * args.v_batch + h / args.group * args.v_head;
+    mask_base = mask_row(b, h);
     maximum = NEGATIVE_INFINITY;
     if (lane < TILE_ROW_QUADS)
         row_maxima[lane] = vec4(NEGATIVE_INFINITY);

@@ -12,13 +12,17 @@
 
 layout(constant_id = 11) const uint ROTATED = 0; /* columns of a head */
 layout(constant_id = 12) const bool NEIGHBOURS = false;
-layout(constant_id = 13) const uint NEW_ROWS = 1; /* of a sequence */
+layout(constant_id = 16) const uint NEW_ROWS = 1; /* of a sequence */
+layout(constant_id = 17) const uint K_ROW = 1; /* elements from one new row to the next */
+layout(constant_id = 18) const uint V_ROW = 1;
 layout(push_constant) uniform block { attention_step_args step_args; };
 layout(set = 0, binding = 0) readonly buffer q_source { float q[]; };
 layout(set = 0, binding = 1) buffer k_source { float k[]; };
 layout(set = 0, binding = 2) buffer v_source { float v[]; };
 layout(set = 0, binding = 1) buffer k_quads { vec4 k4[]; };
 layout(set = 0, binding = 2) buffer v_quads { vec4 v4[]; };
+layout(set = 0, binding = 1) buffer k_halves { uvec2 k2[]; };
+layout(set = 0, binding = 2) buffer v_halves { uvec2 v2[]; };
 layout(set = 0, binding = 3) readonly buffer mask_source { float mask[]; };
 layout(set = 0, binding = 4) writeonly buffer target { float y[]; };
 layout(set = 0, binding = 4) writeonly buffer target_quads { vec4 y4[]; };

@@ -27,17 +27,20 @@ void main()
     bool neighbours = NEIGHBOURS || !rotated;
     uint first = head * args.head_pairs * 2u + (neighbours ? 2u * i : i);
     uint second = first + (neighbours ? 1u : args.rotated_pairs);
-    float a = x[args.x_offset + row * args.x_row + first];
-    float b = x[args.x_offset + row * args.x_row + second];
+    uint batch = row / args.batch_rows, position = row % args.sequence;
+    uint x_row = args.x_offset + batch * args.x_batch +
+                 row % args.batch_rows / args.sequence * args.x_sequence + position * args.x_row;
+    float a = x[x_row + first];
+    float b = x[x_row + second];
     uint y_row = args.y_offset + row * args.row_pairs * 2u;
     if (!rotated) {
         y[y_row + first] = a;
         y[y_row + second] = b;
         return;
     }
-    uint table_row = row % args.sequence + row / args.batch_rows * args.table_batch;
-    float c = cos_table[args.cos_offset + table_row * args.columns + i];
-    float s = sin_table[args.sin_offset + table_row * args.columns + i];
+    uint table_row = position + batch * args.table_batch;
+    float c = cos_table[args.cos_offset + table_row * args.cos_row + i];
+    float s = sin_table[args.sin_offset + table_row * args.sin_row + i];
     if (BACK)
         s = -s;
     y[y_row + first] = a * c - b * s;

@@ -26,5 +26,6 @@ void main()
     if (target_row < args.capacity)
         cache[args.cache_offset +
               (row / args.rows * args.capacity + target_row) * args.columns + i % args.columns] =
-            rows[args.rows_offset + i];
+            rows[args.rows_offset + row / args.rows * args.rows_head +
+                 row % args.rows * args.rows_row + i % args.columns];
 }

@@ -62,20 +62,7 @@ const uvec4 IQ4_LEVELS = uvec4(0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535);
 /* Twice 0 .5 1 1.5, 2 3 4 6, and negative */
 const uvec4 FP4_LEVELS = uvec4(0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc);
 
-/* The halves of a word -> f32. A device may flush a subnormal half unless it says that it does not,
- * so those are made from their integer. */
-float half_value(uint bits)
-{
-    float small = float(bits & 0x3ff) * 5.9604644775390625e-8; /* 2^-24 */
-    bool subnormal = !HALF_SUBNORMALS && (bits & 0x7c00) == 0;
-    return subnormal ? ((bits & 0x8000) != 0 ? -small : small) : unpackHalf2x16(bits).x;
-}
-vec2 half_values(uint word)
-{
-    if (HALF_SUBNORMALS)
-        return unpackHalf2x16(word);
-    return vec2(half_value(word & 0xffff), half_value(word >> 16));
-}
+#include "lib/half.glsl"
 
 float half_at(uint byte)
 {

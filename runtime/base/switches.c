@@ -203,6 +203,8 @@ static const struct switch_row {
      MEMBER(force_input_upload)},
     {"RLXVK_NO_FUSION", "no pattern fusions", read_truth, MEMBER(no_fusion)},
     {"RLXVK_NO_REGIONS", "no elementwise regions", read_truth, MEMBER(no_regions)},
+    {"RLXVK_NO_PACKED_ATTN", "no tensors read at strides: parts and transposes are copied",
+     read_truth, MEMBER(no_packed_attn)},
     {"RLXVK_NAN_TRACE", "after each run, name the first nodes with NaN or Inf", read_truth,
      MEMBER(nan_trace)},
     {"RLXVK_DUMP_NODES", "after each run, statistics of every node", read_truth,

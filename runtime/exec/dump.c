@@ -48,9 +48,12 @@ void dump_graph(const program *p, const rlxvk_graph *g, const char *title)
 rlxvk_status dump_rewrite(const program *p)
 {
     dump_graph(p, p->graph, "rewritten");
+    rlxvk_status status;
     dump_counts(p);
-    return rewrite_find_misses(p->graph, &p->pairs, &p->device->choice.profile, say_miss,
-                               (void *)p);
+    TRY(rewrite_find_misses(p->graph, &p->pairs, &p->device->choice.profile, say_miss, (void *)p));
+    TRY(rewrite_find_copies(p->graph, p->options.on_host, p->options.strided, say_miss, (void *)p));
+error:
+    return status;
 }
 
 static void dump_step(const program *p, uint32_t index)

@@ -71,20 +71,24 @@ error:
     return status;
 }
 
-/* Writes what the host function left from `result` on into the slot of a node. */
+/* Writes what the host function left from `result` on into the slot of a node; packed halves are
+ * made in `halves`. */
 static rlxvk_status store(rlxvk_executable *e, const host_step *h, const double *result,
-                          uint32_t id)
+                          uint32_t id, void *halves)
 {
     location to = state_location(e, id);
     uint64_t count = word_count(graph_node(e->program->graph, id));
     uint8_t *bytes = (uint8_t *)h->words;
-    bool raw = program_held(e->program, id) == STORAGE_RAW;
+    storage held = program_held(e->program, id);
     for (uint64_t i = 0; i < count; i++)
-        if (raw)
+        if (held == STORAGE_RAW)
             bytes[i] = (uint8_t)(int)result[i];
         else
             h->words[i] = (float)result[i];
-    return transfer_write(e, &to, h->words, to.bytes);
+    if (held != STORAGE_HALF)
+        return transfer_write(e, &to, h->words, to.bytes);
+    slot_encode(graph_node(e->program->graph, id), held, RLXVK_AS_F32, h->words, halves);
+    return transfer_write(e, &to, halves, to.bytes);
 }
 
 /* The node's own result, then the operands it writes; a view has written its operand by the first.
@@ -94,12 +98,12 @@ static rlxvk_status store_results(rlxvk_executable *e, const host_step *h, uint3
     const node *n = graph_node(e->program->graph, id);
     const double *at = h->result + word_count(n);
     rlxvk_status status;
-    TRY(store(e, h, h->result, id));
+    TRY(store(e, h, h->result, id, NULL));
     uint32_t writes = node_writes(n) & ~(uint32_t)view_is(e->program->graph, n, NULL);
     for (uint32_t i = 0; i < n->input_count && writes >> i; i++) {
         if (!(writes >> i & 1))
             continue;
-        TRY(store(e, h, at, n->inputs[i]));
+        TRY(store(e, h, at, n->inputs[i], h->buffers[2 * i]));
         at += word_count(graph_node(e->program->graph, n->inputs[i]));
     }
 error:

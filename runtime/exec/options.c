@@ -115,6 +115,7 @@ static void resolve_plan(const switches *s, const rlxvk_compile_options *given, 
     o->keep_all = toggle(given->keep_all, false) || s->nan_trace || s->dump_nodes;
     o->fusion = toggle(given->fusion, !s->no_fusion) && !o->keep_all;
     o->regions = o->fusion && toggle(given->regions, !s->no_regions);
+    o->strided = o->fusion && !s->no_packed_attn;
     o->reorder = toggle(given->reorder, true) && !o->keep_all;
     o->reuse_memory = toggle(given->reuse_memory, !s->bump_plan) && !o->keep_all;
     o->check_plan = toggle(given->check_plan, s->check & CHECK_PLAN);

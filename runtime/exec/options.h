@@ -11,8 +11,8 @@
 typedef struct exec_options {
     bool on_host[OP_COUNT]; /* rows that are to run on the host */
     bool forbid_host, allow_unset, keep_all;
-    bool fusion, regions, reorder, reuse_memory; /* what compiling may do */
-    bool cached, full_barrier, no_barrier;       /* how segments are recorded */
+    bool fusion, regions, strided, reorder, reuse_memory; /* what compiling may do */
+    bool cached, full_barrier, no_barrier;                /* how segments are recorded */
     bool profiled, timed;
     bool force_upload;
     bool check_plan, check_index, check_packed;

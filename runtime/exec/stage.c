@@ -47,6 +47,7 @@ rlxvk_status stage_lower(program *p)
     schedule_options how = {.profile = &p->device->choice.profile,
                             .keep_all = o->keep_all,
                             .forbid_host = o->forbid_host,
+                            .strided = o->strided,
                             .on_host = o->on_host,
                             .precision = o->precision,
                             .prepared_bytes = o->prepared_bytes,

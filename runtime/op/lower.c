@@ -21,13 +21,35 @@ static void aim(const lowering *l, operand *o, uint64_t byte, uint64_t bytes)
     o->size = byte - o->first + bytes;
 }
 
+void lower_strides(const lowering *l, uint32_t node_id, int64_t out[RLXVK_MAX_RANK])
+{
+    uint32_t at = l->values->items[node_id].strided;
+    if (at)
+        memcpy(out, l->values->strided.items[at - 1].strides, RLXVK_MAX_RANK * sizeof *out);
+    else
+        shape_strides(&graph_node(l->graph, node_id)->shape, out);
+}
+
+/* From a node's first element to behind its last. Nothing that lies at strides is empty. */
+static uint64_t span_of(const lowering *l, uint32_t id)
+{
+    const rlxvk_shape *shape = &graph_node(l->graph, id)->shape;
+    int64_t strides[RLXVK_MAX_RANK], last = 0;
+    if (!l->values->items[id].strided)
+        return shape_numel(shape);
+    lower_strides(l, id, strides);
+    for (uint32_t i = 0; i < shape->rank; i++)
+        last += (shape->dims[i] - 1) * strides[i];
+    return (uint64_t)last + 1;
+}
+
 /* Views, parts of a concat and roots alike: the value map has said where each lies. */
 static operand view_of(const lowering *l, uint32_t id, unsigned access)
 {
     const value *v = &l->values->items[id];
     operand o = {.value = v->root, .access = (uint8_t)access, .storage = v->storage};
     uint64_t element = dtype_storage_element_bytes((storage)v->storage);
-    aim(l, &o, v->offset * element, shape_numel(&graph_node(l->graph, id)->shape) * element);
+    aim(l, &o, v->offset * element, span_of(l, id) * element);
     return o;
 }
 

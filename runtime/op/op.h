@@ -96,6 +96,8 @@ operand lower_update(const lowering *l, uint32_t node_id);
 /* Narrows an operand to elements [first, first + count) of its view; o->offset then names the first
  * of them. */
 void lower_narrow(const lowering *l, operand *o, uint64_t first, uint64_t count);
+/* Strides of a node's elements, from its operand's offset on. */
+void lower_strides(const lowering *l, uint32_t node_id, int64_t out[RLXVK_MAX_RANK]);
 /* Operand `index` of node `id`, for reading. */
 operand lower_input(const lowering *l, uint32_t id, uint32_t index);
 /* Scratch that lives from this step's first dispatch that uses it to its last. access is WRITE; set
@@ -162,6 +164,12 @@ static inline double flush_denormal(double v)
 typedef struct gradient_call gradient_call; /* op/gradient.h */
 typedef struct bucket_call bucket_call;     /* op/bucket.h */
 
+/* Where a tensor's elements lie: element c at first + c . strides, counted in elements. */
+typedef struct strided {
+    uint64_t first;
+    int64_t strides[RLXVK_MAX_RANK];
+} strided;
+
 /* How often a loop is gone through: what stands between the node that opens it and the one that
  * closes it, which has the first as operand 0. */
 typedef struct op_loop {
@@ -199,6 +207,13 @@ typedef struct op_family {
     uint32_t (*sizes)(void *attributes, int64_t *out[OP_MOST_SIZES]);
     /* Whether the node is a view of operand 0, and at which element offset. NULL: never. */
     bool (*view)(const rlxvk_graph *g, const node *n, uint64_t *out_offset);
+    /* From where the elements of operand 0 lie to where those of the node do, which are some of
+     * them. False where no strides say it. Who has this copies where the node is no view, from any
+     * strides of the operand. NULL: the node is more than that. */
+    bool (*look)(const rlxvk_graph *g, const node *n, strided *at);
+    /* Whether operand i is read, or the result (i = input_count) written, where it lies at these
+     * strides (op/strided.h). NULL: none is. */
+    bool (*takes)(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
     /* Whether the result is the operands one after the other, so that what produces one may write
      * it there straight away. NULL: never. */
     bool (*joins)(const node *n);

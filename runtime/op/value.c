@@ -27,6 +27,30 @@ static void place_views(const rlxvk_graph *g, placement *places)
     }
 }
 
+/* Those that lie at strides, and what is produced as the node that turns it. */
+static rlxvk_status place_strided(const rlxvk_graph *g, const value_options *options,
+                                  placement *places, value_map *map)
+{
+    strided_views v;
+    rlxvk_status status = RLXVK_OK;
+    if (options->keep_all || !options->strided)
+        return RLXVK_OK;
+    TRY(strided_find(g, options->on_host, &v));
+    for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
+        uint32_t in = v.in[id];
+        if (in == NODE_NONE)
+            continue;
+        uint64_t offset = v.at[id].first - (in < id && v.in[in] < in ? v.at[in].first : 0);
+        places[id] = (placement){in, offset, in > id};
+        if (!VECTOR_PUSH(&map->strided, v.at[id]))
+            status = status_fail_memory("strided views");
+        map->items[id].strided = (uint32_t)map->strided.count;
+    }
+    strided_destroy(&v);
+error:
+    return status;
+}
+
 /* Whether part `p` of concat `c` may be produced straight into c's slot: nothing else reads it, and
  * it owns its memory. A param is set there. */
 static bool can_join(const rlxvk_graph *g, uint32_t c, uint32_t p, const uint32_t *uses,
@@ -212,37 +236,39 @@ static void resolve(const rlxvk_graph *g, const placement *places, const uint32_
     }
 }
 
-rlxvk_status value_map_create(const rlxvk_graph *g, bool keep_all, value_map *out)
+rlxvk_status value_map_create(const rlxvk_graph *g, const value_options *options, value_map *out)
 {
     size_t count = g->nodes.count;
-    rlxvk_status status = RLXVK_OK;
-    value_map map = {memory_zeroed(count + 1, sizeof *map.items), count};
+    rlxvk_status status;
+    value_map map = {.items = memory_zeroed(count + 1, sizeof *map.items), .count = count};
     placement *places = memory_zeroed(count + 1, sizeof *places);
     uint32_t *words = memory_zeroed(5 * count + 1, sizeof *words);
     bool *half = memory_zeroed(2 * count + 1, sizeof *half);
-    if (!map.items || !places || !words || !half) {
-        status = status_fail_memory("value map");
-        value_map_destroy(&map);
-    } else {
-        carrying c = {words + 2 * count, words + 3 * count, words + 4 * count, half + count};
-        count_uses(g, words);
-        place_views(g, places);
-        if (!keep_all)
-            place_parts(g, words, places);
-        choose_half(g, places, words + count, half);
-        if (!keep_all)
-            place_carried(g, places, &c);
-        resolve(g, places, words + count, half, &map);
-        *out = map;
-    }
+    TRY(map.items && places && words && half ? RLXVK_OK : status_fail_memory("value map"));
+    carrying c = {words + 2 * count, words + 3 * count, words + 4 * count, half + count};
+    count_uses(g, words);
+    place_views(g, places);
+    TRY(place_strided(g, options, places, &map));
+    if (!options->keep_all)
+        place_parts(g, words, places);
+    choose_half(g, places, words + count, half);
+    if (!options->keep_all)
+        place_carried(g, places, &c);
+    resolve(g, places, words + count, half, &map);
+error:
     memory_free(places);
     memory_free(words);
     memory_free(half);
+    if (status != RLXVK_OK)
+        value_map_destroy(&map);
+    else
+        *out = map;
     return status;
 }
 
 void value_map_destroy(value_map *map)
 {
     memory_free(map->items);
+    VECTOR_FREE(&map->strided);
     *map = (value_map){0};
 }

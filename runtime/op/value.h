@@ -1,28 +1,36 @@
 /*
  * Which slot every node lives in. A root owns a slot; a view (reshape, leading narrow, a part
- * written straight into its concat, what a loop's next step gets) lives inside its root's. Made
- * before lowering, pure.
+ * written straight into its concat, what a loop's next step gets) lives inside its root's, perhaps
+ * at strides. Made before lowering, pure.
  */
 #ifndef RLXVK_VALUE_H
 #define RLXVK_VALUE_H
 
-#include "graph/graph.h"
+#include "op/strided.h"
 
 typedef struct value {
-    uint32_t root;   /* node id of the slot's owner; itself for a root */
-    uint64_t offset; /* elements from the start of the root's slot */
-    uint8_t storage; /* enum storage */
-    bool in_concat;  /* a producer that writes into its concat's slot, or a loop's carry's */
+    uint32_t root;    /* node id of the slot's owner; itself for a root */
+    uint64_t offset;  /* elements from the start of the root's slot */
+    uint8_t storage;  /* enum storage */
+    bool in_concat;   /* a producer that writes into its concat's slot, its transpose's or a loop's
+                       * carry's */
+    uint32_t strided; /* one more than where its strides are in the map; 0: dense */
 } value;
 
 typedef struct value_map {
     value *items; /* one per node */
     size_t count;
+    VECTOR(strided) strided;
 } value_map;
 
-/* `keep_all` gives every node but pure views a slot of its own. F16/BF16 params stay packed where
- * every reader can read them so. */
-rlxvk_status value_map_create(const rlxvk_graph *g, bool keep_all, value_map *out);
+typedef struct value_options {
+    bool keep_all;       /* every node but pure views has a slot of its own */
+    bool strided;        /* nodes may lie in others' slots at strides */
+    const bool *on_host; /* OP_COUNT flags of rows that run on the host; may be NULL */
+} value_options;
+
+/* F16/BF16 params stay packed where every reader can read them so. */
+rlxvk_status value_map_create(const rlxvk_graph *g, const value_options *options, value_map *out);
 void value_map_destroy(value_map *map);
 
 #endif

@@ -184,7 +184,8 @@ static uint32_t find_group(layout *l, uint32_t value)
 
 static bool is_whole(const schedule *s, uint32_t id)
 {
-    return s->values.items[id].offset == 0 && !s->values.items[id].in_concat;
+    const value *v = &s->values.items[id];
+    return v->offset == 0 && !v->in_concat && !v->strided;
 }
 
 /* Every operand that shares the dying slot must be one the family may overwrite, read whole. */

@@ -14,6 +14,7 @@ typedef struct schedule_options {
     bool keep_all; /* every node gets memory of its own */
     bool forbid_host;
     bool reorder;        /* level order */
+    bool strided;        /* nodes may lie in others' memory at strides */
     const bool *on_host; /* per row of the op table: forced to the host; may be NULL */
     rlxvk_precision precision;
     bool matrix_in_lanes;        /* vk_matrix_layout */

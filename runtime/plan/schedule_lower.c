@@ -134,7 +134,11 @@ rlxvk_status schedule_create(const rlxvk_graph *g, const schedule_options *optio
                   .variants = options->variants,
                   .tuning = options->tuning};
     rlxvk_status status;
-    TRY(value_map_create(g, options->keep_all, &s.values));
+    TRY(value_map_create(g,
+                         &(value_options){.keep_all = options->keep_all,
+                                          .strided = options->strided,
+                                          .on_host = options->on_host},
+                         &s.values));
     l.values = &s.values;
     TRY(lower_all(&l, &s, options));
 error:

@@ -34,5 +34,9 @@ rlxvk_status rewrite_find_norm_pairs(const rlxvk_graph *g, pair_list *pairs);
 typedef void (*miss_report)(void *user, uint32_t id, const char *pattern, const char *reason);
 rlxvk_status rewrite_find_misses(const rlxvk_graph *g, const pair_list *pairs,
                                  const device_profile *profile, miss_report report, void *user);
+/* The same for copies of parts and transposes that some reader could take where they lie, or that
+ * an operand could be made as (op/strided.h). `strided`: whether any may. */
+rlxvk_status rewrite_find_copies(const rlxvk_graph *g, const bool *on_host, bool strided,
+                                 miss_report report, void *user);
 
 #endif

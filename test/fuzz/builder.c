@@ -66,6 +66,7 @@ static void choose(fuzz_input *in, choices *c)
                                    .on_host = c->on_host};
     c->schedule = (schedule_options){.profile = &c->profile,
                                      .keep_all = bits & 4 && bits & 8,
+                                     .strided = bits & 1,
                                      .reorder = bits & 16 && !(bits & 4 && bits & 8),
                                      .on_host = c->on_host,
                                      .variants = any_variants(bits >> 5),

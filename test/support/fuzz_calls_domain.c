@@ -202,15 +202,22 @@ rlxvk_tensor fuzz_call_attention_step(fuzz_maker *m)
                                       .softcap = fuzz_bool(m->in) ? fuzz_real(m) : 0};
     o.heads = times(o.kv_heads, group);
     o.n_rot = fuzz_bool(m->in) ? times(2, rotated) : 0;
-    rlxvk_shape rows = RLXVK_SHAPE(b, n, times(o.kv_heads, o.head_dim));
+    /* v's columns may follow k's, and k's, or both, q's. */
+    int64_t own = times(o.kv_heads, o.head_dim), k_row = fuzz_bool(m->in) ? times(2, own) : own;
+    int64_t behind_q = fuzz_bool(m->in) ? k_row : 0, q_row;
+    if (__builtin_add_overflow(times(o.heads, o.head_dim), behind_q, &q_row))
+        q_row = INT64_MAX;
     rlxvk_shape table = RLXVK_SHAPE(times(b, n), rotated);
-    rlxvk_tensor keys = fuzz_ranked(m, RLXVK_F32, 4), values, cos = fuzz_maybe(m, table);
+    rlxvk_dtype held = fuzz_bool(m->in) ? RLXVK_F16 : RLXVK_F32;
+    rlxvk_tensor keys = fuzz_ranked(m, held, 4), values, cos = fuzz_maybe(m, table);
     if (fuzz_byte(m->in) & 7)
-        keys = f32(m, RLXVK_SHAPE(b, o.kv_heads, fuzz_dim(m), o.head_dim));
-    values = f32(m, shape_of(m, keys));
-    return rlxvk_attention_step(m->g, f32(m, RLXVK_SHAPE(b, n, times(o.heads, o.head_dim))),
-                                f32(m, rows), f32(m, rows), keys, values, f32(m, RLXVK_SHAPE(b)),
-                                cos, cos.id ? f32(m, table) : RLXVK_NONE, &o);
+        keys = fuzz_fit(m, held, RLXVK_SHAPE(b, o.kv_heads, fuzz_dim(m), o.head_dim));
+    values = fuzz_fit(m, held, shape_of(m, keys));
+    rlxvk_tensor k = behind_q ? RLXVK_NONE : f32(m, RLXVK_SHAPE(b, n, k_row));
+    rlxvk_tensor v = k_row == own ? f32(m, RLXVK_SHAPE(b, n, own)) : RLXVK_NONE;
+    rlxvk_shape position = fuzz_bool(m->in) ? RLXVK_SHAPE(b, 2) : RLXVK_SHAPE(b);
+    return rlxvk_attention_step(m->g, f32(m, RLXVK_SHAPE(b, n, q_row)), k, v, keys, values,
+                                f32(m, position), cos, cos.id ? f32(m, table) : RLXVK_NONE, &o);
 }
 
 /* ---- 8-bit integers ---- */

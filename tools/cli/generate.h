@@ -12,6 +12,7 @@ typedef struct generate_options {
     bool greedy;
     rlxvk_sample_options sampling;
     rlxvk_precision precision;
+    rlxvk_dtype cache;
     uint64_t seed, parallel; /* prompts at once */
 } generate_options;
 

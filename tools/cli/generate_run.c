@@ -138,6 +138,7 @@ static rlxvk_status load_model(session *s, const llama_config *config)
     llama_options model = {.sampling = o->greedy ? NULL : &o->sampling,
                            .seed = o->seed,
                            .precision = o->precision,
+                           .cache = o->cache,
                            .sequences = (uint32_t)MIN(MAX(s->items.count, 1), o->parallel),
                            .progress = show_loading};
     rlxvk_status status;

@@ -14,11 +14,8 @@ static rlxvk_status plan_capacity(llama *m)
         return status_fail(RLXVK_E_RANGE,
                            "llama: a sequence of %llu tokens exceeds the model's context of %llu",
                            (unsigned long long)capacity, (unsigned long long)context);
-    m->capacity = m->stride = (int64_t)capacity;
+    m->capacity = (int64_t)capacity;
     m->sequences = MAX((int64_t)m->options.sequences, 1);
-    /* The padding of the shortest chunk must not reach into the next sequence's rows. */
-    if (m->sequences > 1)
-        m->stride += SMALLEST_CHUNK;
     m->positions = arena_allocate(&m->memory, (size_t)m->sequences * sizeof *m->positions);
     m->step_numbers = arena_allocate(&m->memory, 3 * (size_t)m->sequences * sizeof(float));
     return m->positions && m->step_numbers ? RLXVK_OK : status_fail_memory("sequences");
@@ -27,8 +24,8 @@ static rlxvk_status plan_capacity(llama *m)
 static uint64_t cache_bytes(const llama *m)
 {
     const llama_config *c = &m->config;
-    return 2 * sizeof(float) *
-           (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->sequences * m->stride);
+    return 2 * rlxvk_dtype_size(m->options.cache) *
+           (uint64_t)(c->blocks * c->kv_heads * c->head_dim * m->sequences * m->capacity);
 }
 
 /* Before anything is uploaded; what does not fit is told by the driver later at the latest. */
@@ -45,19 +42,19 @@ static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
         (long long)m->capacity, (unsigned long long)(device_bytes >> 20));
 }
 
-/* Rows not yet written are masked, but a mask does not stop what is no number. */
+/* A param has to be set, whoever reads it. */
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
-    size_t count = (size_t)(c->kv_heads * m->sequences * m->stride * c->head_dim);
-    float *zeros = memory_zeroed(count, sizeof *zeros);
+    size_t bytes = (size_t)cache_bytes(m) / (2 * (size_t)c->blocks);
+    void *zeros = memory_zeroed(1, bytes);
     rlxvk_status status = RLXVK_OK;
+    char name[CACHE_NAME];
     if (!zeros)
         return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
-        TRY(rlxvk_bind_handle(m->decode, m->cache_names[i], zeros, count));
-        /* keeps the content, drops the host's copy */
-        TRY(rlxvk_unbind_handle(m->decode, m->cache_names[i]));
+        llama_cache_name(name, i % 2, i / 2);
+        TRY(rlxvk_set_param_bytes(m->decode, name, zeros, bytes));
     }
 error:
     memory_free(zeros);
@@ -66,32 +63,13 @@ error:
 
 /* ---- Graphs ---- */
 
-static rlxvk_status name_caches(llama *m)
+static rlxvk_status compile(llama *m, int64_t chunk, rlxvk_executable **out)
 {
-    size_t count = 2 * (size_t)m->config.blocks;
-    m->cache_names = arena_allocate(&m->memory, count * sizeof *m->cache_names);
-    for (size_t i = 0; m->cache_names && i < count; i++) {
-        char *name = arena_allocate(&m->memory, CACHE_NAME);
-        if (!name)
-            return status_fail_memory("cache names");
-        llama_cache_name(name, i % 2, (int64_t)i / 2);
-        m->cache_names[i] = name;
-    }
-    return m->cache_names ? RLXVK_OK : status_fail_memory("cache names");
-}
-
-static rlxvk_status compile(llama *m, llama_kind kind, int64_t rows, rlxvk_executable **out)
-{
-    rlxvk_compile_options options = {.precision = m->options.precision};
+    rlxvk_compile_options options = {.precision = m->options.precision, .share_with = m->decode};
     rlxvk_graph *graph = NULL;
     double start = clock_seconds();
     rlxvk_status status;
-    if (m->decode) {
-        options.share_with = m->decode;
-        options.shared_inputs = m->cache_names;
-        options.shared_input_count = 2 * (size_t)m->config.blocks;
-    }
-    TRY(llama_build_graph(m, kind, rows, &graph));
+    TRY(llama_build_graph(m, chunk, &graph));
     TRY(rlxvk_compile(m->context, graph, &options, out));
 error:
     rlxvk_graph_destroy(graph);
@@ -122,8 +100,7 @@ rlxvk_status llama_load(rlxvk_context *context, const gguf_file *file, const lla
     TRY(plan_capacity(m));
     TRY(check_memory(m, device.device_memory_bytes));
     TRY(llama_find_weights(file, &m->config, device.max_binding_bytes, &m->memory, &m->weights));
-    TRY(name_caches(m));
-    TRY(compile(m, LLAMA_STEP, m->sequences, &m->decode));
+    TRY(compile(m, 0, &m->decode));
     TRY(llama_upload(m, m->decode));
     TRY(clear_caches(m));
     llama_rewind(m);
@@ -140,9 +117,8 @@ void llama_destroy(llama *m)
 {
     if (!m)
         return;
-    for (int kind = 0; kind < LLAMA_KINDS; kind++)
-        for (int i = 0; i < CHUNK_LENGTHS; i++)
-            rlxvk_executable_destroy(m->chunks[kind][i]);
+    for (int i = 0; i < CHUNK_LENGTHS; i++)
+        rlxvk_executable_destroy(m->chunks[i]);
     rlxvk_executable_destroy(m->decode);
     arena_destroy(&m->memory);
     memory_free(m);
@@ -216,50 +192,55 @@ error:
     return status;
 }
 
-/* Runs one that ends in the selected sequence's last row. */
-static rlxvk_status run_last(llama *m, rlxvk_executable *e, const rlxvk_run_input *inputs,
-                             size_t count, llama_result result)
+/* A step, without the draws. An idle sequence's row runs, too, and leaves nothing behind. */
+static rlxvk_status run_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
 {
-    float token;
+    size_t many = (size_t)m->sequences;
+    float *in = m->step_numbers, *out = in + many, *positions = out + many;
+    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = in, .length = many},
+                                      {.name = "position", .data = positions, .length = many}};
     rlxvk_status status;
-    TRY(run(m, e, inputs, count, 1, result.logits, result.token ? &token : NULL));
-    if (result.token)
-        *result.token = (uint32_t)token;
+    for (size_t s = 0; s < many; s++) {
+        bool idle = ids[s] == LLAMA_IDLE;
+        in[s] = idle ? 0 : (float)ids[s];
+        positions[s] = idle ? -1 : (float)m->positions[s];
+    }
+    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), many, logits, tokens ? out : NULL));
+    for (size_t s = 0; s < many; s++) {
+        if (positions[s] < 0)
+            continue;
+        m->positions[s]++;
+        if (tokens)
+            tokens[s] = (uint32_t)out[s];
+    }
 error:
     return status;
 }
 
-/* What a run of some tokens is: a chunk, or a step where `rows` is 1. */
+/* What a run of some tokens is: a chunk, or a lone token of a lone sequence: a step. */
 typedef struct chunk {
     size_t tokens;
-    int64_t rows;
-    int length; /* 8 << length rows, where the cache has as many */
+    int64_t rows; /* 0: a step */
+    int length;   /* 8 << length rows, where the cache has as many */
 } chunk;
 
-/* The next of `count` tokens from `position` on. Where one sequence follows another, no padding may
- * reach beyond its rows. */
-static chunk next_chunk(const llama *m, int64_t position, size_t count)
+static chunk next_chunk(const llama *m, size_t count)
 {
     chunk next = {.tokens = MIN(count, (size_t)LARGEST_CHUNK)};
     if (m->sequences == 1 && count == 1)
-        return (chunk){.tokens = 1, .rows = 1};
+        return next;
     while (next.tokens > (size_t)SMALLEST_CHUNK << next.length)
         next.length++;
-    while (m->sequences > 1 && next.length > 0 &&
-           position + ((int64_t)SMALLEST_CHUNK << next.length) > m->stride)
-        next.length--;
-    next.rows = MIN((int64_t)SMALLEST_CHUNK << next.length, m->stride);
-    next.tokens = MIN(next.tokens, (size_t)next.rows);
+    next.rows = MIN((int64_t)SMALLEST_CHUNK << next.length, m->capacity);
     return next;
 }
 
-static rlxvk_status find_chunk(llama *m, int64_t position, chunk c, rlxvk_executable **out)
+static rlxvk_status find_chunk(llama *m, chunk c, rlxvk_executable **out)
 {
-    llama_kind kind = position == 0 ? LLAMA_OPENING : LLAMA_CHUNK;
-    rlxvk_executable **found = c.rows == 1 ? &m->decode : &m->chunks[kind][c.length];
+    rlxvk_executable **found = c.rows ? &m->chunks[c.length] : &m->decode;
     rlxvk_status status = RLXVK_OK;
     if (!*found)
-        TRY(compile(m, kind, c.rows, found));
+        TRY(compile(m, c.rows, found));
     *out = *found;
 error:
     return status;
@@ -268,24 +249,23 @@ error:
 /* Pads with the last token: as good a number as any that the prompt leads to. */
 static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
 {
-    float position = (float)*position_of(m), last = (float)c.tokens - 1;
-    float sequence = (float)m->sequence;
-    rlxvk_run_input inputs[4] = {{.name = "tokens", .data = m->tokens, .length = (size_t)c.rows}};
-    size_t count = 1;
+    float place[2] = {(float)*position_of(m), (float)m->sequence};
+    float last = (float)c.tokens - 1, token;
+    const rlxvk_run_input inputs[] = {
+        {.name = "tokens", .data = m->tokens, .length = (size_t)c.rows},
+        {.name = "position", .data = place, .length = ARRAY_COUNT(place)},
+        {.name = "last", .data = &last, .length = 1}};
     rlxvk_executable *e;
     rlxvk_status status;
-    TRY(find_chunk(m, *position_of(m), c, &e));
+    if (c.rows == 0)
+        return run_step(m, ids, result.logits, result.token);
+    TRY(find_chunk(m, c, &e));
     for (size_t i = 0; i < (size_t)c.rows; i++)
         m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
-    if (c.rows > 1)
-        inputs[count++] = (rlxvk_run_input){.name = "last", .data = &last, .length = 1};
-    if (c.rows == 1 || position > 0)
-        inputs[count++] = (rlxvk_run_input){.name = "position", .data = &position, .length = 1};
-    if (m->sequences > 1)
-        inputs[count++] = (rlxvk_run_input){.name = "sequence", .data = &sequence, .length = 1};
-    TRY(run_last(m, e, inputs, count, result));
-    if (c.rows > 1)
-        m->last_chunk = e;
+    TRY(run(m, e, inputs, ARRAY_COUNT(inputs), 1, result.logits, result.token ? &token : NULL));
+    if (result.token)
+        *result.token = (uint32_t)token;
+    m->last_chunk = e;
     *position_of(m) += (int64_t)c.tokens;
 error:
     return status;
@@ -294,12 +274,11 @@ error:
 rlxvk_status llama_prepare(llama *m, size_t count)
 {
     rlxvk_executable *e;
-    int64_t position = *position_of(m);
     rlxvk_status status;
     TRY(check_room(m, count));
-    for (chunk c; count > 0; count -= c.tokens, position += (int64_t)c.tokens) {
-        c = next_chunk(m, position, count);
-        TRY(find_chunk(m, position, c, &e));
+    for (chunk c; count > 0; count -= c.tokens) {
+        c = next_chunk(m, count);
+        TRY(find_chunk(m, c, &e));
     }
 error:
     return status;
@@ -311,7 +290,7 @@ rlxvk_status llama_extend(llama *m, const uint32_t *ids, size_t count, llama_res
     TRY(check_room(m, count));
     TRY(check_tokens(m, ids, count));
     for (chunk c; count > 0; count -= c.tokens, ids += c.tokens) {
-        c = next_chunk(m, *position_of(m), count);
+        c = next_chunk(m, count);
         TRY(run_chunk(m, ids, c, c.tokens == count ? result : (llama_result){NULL, NULL}));
     }
     m->draws++;
@@ -324,13 +303,10 @@ rlxvk_status llama_decode(llama *m, uint32_t id, llama_result result)
     return llama_extend(m, &id, 1, result);
 }
 
-/* An idle sequence's row runs, too: it is written behind its end, where nothing is read. */
-static rlxvk_status place_step(llama *m, const uint32_t *ids, float *tokens, float *positions)
+rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
 {
     rlxvk_status status = RLXVK_OK;
     for (int64_t s = 0; s < m->sequences; s++) {
-        tokens[s] = 0;
-        positions[s] = (float)MIN(m->positions[s], m->stride - 1);
         if (ids[s] == LLAMA_IDLE)
             continue;
         TRY(check_tokens(m, &ids[s], 1));
@@ -338,28 +314,8 @@ static rlxvk_status place_step(llama *m, const uint32_t *ids, float *tokens, flo
             return status_fail(RLXVK_E_RANGE,
                                "llama: sequence %lld is full: the cache was made for %lld tokens",
                                (long long)s, (long long)m->capacity);
-        tokens[s] = (float)ids[s];
     }
-error:
-    return status;
-}
-
-rlxvk_status llama_step(llama *m, const uint32_t *ids, float *logits, uint32_t *tokens)
-{
-    size_t many = (size_t)m->sequences;
-    float *in = m->step_numbers, *out = in + many, *positions = out + many;
-    const rlxvk_run_input inputs[] = {{.name = "tokens", .data = in, .length = many},
-                                      {.name = "position", .data = positions, .length = many}};
-    rlxvk_status status;
-    TRY(place_step(m, ids, in, positions));
-    TRY(run(m, m->decode, inputs, ARRAY_COUNT(inputs), many, logits, tokens ? out : NULL));
-    for (size_t s = 0; s < many; s++) {
-        if (ids[s] == LLAMA_IDLE)
-            continue;
-        m->positions[s]++;
-        if (tokens)
-            tokens[s] = (uint32_t)out[s];
-    }
+    TRY(run_step(m, ids, logits, tokens));
     m->draws++;
 error:
     return status;
@@ -395,7 +351,6 @@ void llama_usage(const llama *m, llama_report *out)
                           .device_bytes = memory.weight_bytes + memory.state_bytes,
                           .compile_seconds = m->compile_seconds};
     add_report(m->decode, out);
-    for (int kind = 0; kind < LLAMA_KINDS; kind++)
-        for (int i = 0; i < CHUNK_LENGTHS; i++)
-            add_report(m->chunks[kind][i], out);
+    for (int i = 0; i < CHUNK_LENGTHS; i++)
+        add_report(m->chunks[i], out);
 }

@@ -78,6 +78,7 @@ typedef struct llama_options {
     const rlxvk_sample_options *sampling; /* how tokens are chosen; NULL: greedy */
     uint64_t seed;                        /* of random numbers, drawn anew at every position */
     rlxvk_precision precision;            /* of matrix products */
+    rlxvk_dtype cache;                    /* of keys and values: F32, or F16 */
     /* Called now and then while weights are uploaded; may be NULL. */
     void (*progress)(uint64_t done_bytes, uint64_t total_bytes);
 } llama_options;

@@ -1,6 +1,6 @@
 /*
- * The model as a graph: for a chunk of a prompt, from position 0 or any other on, or for one
- * further token.
+ * The model as a graph: for a chunk of one sequence, anywhere in it, or for a token more of every
+ * sequence.
  *
  *   x = embedding[tokens]
  *   each block: x += Wo attention(rope(Wq h), rope(Wk h), Wv h), h = rms_norm(x)
@@ -10,10 +10,11 @@
  * and what an architecture has beside that: norms of each head's query and key, norms of what is
  * added to x, scales, soft caps, windows, experts.
  *
- * New keys and values go into the caches, [kv heads, rows, head size], in place. The rows of an
- * opening see each other alone, and attention reads the rows themselves; all others are a step of
- * attention over the caches, up to their positions, or, with many sequences in a cache, read the
- * whole of it under a mask made on the device from their positions.
+ * Attention is a step over the caches, [sequences, kv heads, rows, head size], up to each row's
+ * position. A chunk is padded to the length of its graph. The rows beyond the prompt are computed
+ * and never read: no row before them sees them, their cache rows are behind every position until
+ * the rows of later tokens replace them, and those that would lie behind the cache's end are
+ * dropped.
  */
 #include "model/llama_builder.h"
 
@@ -22,6 +23,16 @@
 void llama_cache_name(char out[CACHE_NAME], bool values, int64_t block)
 {
     snprintf(out, CACHE_NAME, "cache.%c.%lld", values ? 'v' : 'k', (long long)block);
+}
+
+/* x * factor, which is mostly 1. */
+static rlxvk_tensor scale(builder *b, rlxvk_tensor x, double factor)
+{
+    float single = (float)factor;
+    if (factor == 1)
+        return x;
+    return rlxvk_mul(b->graph, x,
+                     rlxvk_constant(b->graph, RLXVK_F32, RLXVK_SHAPE(1), &single, sizeof single));
 }
 
 /* ---- Weights ---- */
@@ -83,20 +94,6 @@ static rlxvk_tensor normalize(builder *b, rlxvk_tensor x, const gguf_tensor *sca
 
 /* ---- Attention ---- */
 
-static rlxvk_rope_style rope_style(const builder *b)
-{
-    return b->config->architecture->neighbours ? RLXVK_ROPE_GPTJ : RLXVK_ROPE_NEOX;
-}
-
-static rlxvk_tensor rotate(builder *b, rlxvk_tensor x, bool local)
-{
-    rlxvk_rope_options options = {.head_dim = b->config->head_dim,
-                                  .n_rot = b->config->rotated,
-                                  .style = rope_style(b),
-                                  .table = RLXVK_ROPE_TABLE_PER_POSITION};
-    return rlxvk_rope(b->graph, x, b->cosines[local], b->sines[local], &options);
-}
-
 /* Each head of rows [n, heads * d] by itself. */
 static rlxvk_tensor normalize_heads(builder *b, rlxvk_tensor x, const gguf_tensor *scale)
 {
@@ -106,117 +103,60 @@ static rlxvk_tensor normalize_heads(builder *b, rlxvk_tensor x, const gguf_tenso
     return rlxvk_reshape(b->graph, normalize(b, x, scale), rows);
 }
 
-/* Attention that turns queries and keys by itself. */
-static bool is_step(const builder *b)
-{
-    return b->kind != LLAMA_OPENING && b->model->sequences == 1;
-}
-
-/* Query, key and value from the group's products, rotated unless a step does it. Where one product
- * holds query and key, one rotation serves both, unless their heads are to be normalized first. */
-static void project(builder *b, const llama_block *block, bool local, rlxvk_tensor x,
-                    rlxvk_tensor out[3])
+/* Query, key and value from the group's products. What one product holds stays together, as the
+ * first of it, unless heads are to be normalized. */
+static void project(builder *b, const llama_block *block, rlxvk_tensor x, rlxvk_tensor out[3])
 {
     const linear_group *group = &block->query_key_value;
     int64_t d = b->config->head_dim;
-    bool joint = !is_step(b) && !block->query_norm;
     int64_t widths[] = {b->config->heads * d, b->config->kv_heads * d, b->config->kv_heads * d};
     uint32_t part = 0;
     for (uint32_t i = 0; i < group->count; i++) {
         const linear *l = &group->items[i];
         rlxvk_tensor y = apply_linear(b, l, x);
-        int64_t at = 0, rotating = 0;
-        for (uint32_t k = part; joint && k < part + l->roles && k < 2; k++)
-            rotating += widths[k];
-        rlxvk_tensor turned = y;
-        if (rotating)
-            turned =
-                rotate(b, rotating == l->outputs ? y : rlxvk_narrow(b->graph, y, -1, 0, rotating),
-                       local);
+        int64_t at = 0;
         for (uint32_t k = 0; k < l->roles; k++, at += widths[part++])
-            out[part] = rlxvk_narrow(b->graph, at < rotating ? turned : y, -1, at, widths[part]);
+            out[part] = block->query_norm ? rlxvk_narrow(b->graph, y, -1, at, widths[part])
+                        : k == 0          ? y
+                                          : RLXVK_NONE;
     }
-    for (int i = 0; i < 2 && block->query_norm; i++) {
+    for (int i = 0; i < 2 && block->query_norm; i++)
         out[i] = normalize_heads(b, out[i], i ? block->key_norm : block->query_norm);
-        if (!is_step(b))
-            out[i] = rotate(b, out[i], local);
-    }
 }
 
-static rlxvk_tensor cache_input(builder *b, bool values, int64_t block)
+static rlxvk_tensor cache_param(builder *b, bool values, int64_t block)
 {
-    rlxvk_shape shape = RLXVK_SHAPE(b->config->kv_heads, b->model->sequences * b->model->stride,
-                                    b->config->head_dim);
+    const llama *m = b->model;
+    rlxvk_shape shape =
+        RLXVK_SHAPE(m->sequences, b->config->kv_heads, m->capacity, b->config->head_dim);
     char name[CACHE_NAME];
     llama_cache_name(name, values, block);
-    return rlxvk_input(b->graph, name, RLXVK_F32, shape);
-}
-
-/* rows [n, kv heads * d] into the cache; the whole cache afterwards. */
-static rlxvk_tensor store(builder *b, bool values, int64_t block, rlxvk_tensor rows)
-{
-    static const int32_t heads_first[] = {1, 0, 2};
-    int64_t heads = b->config->kv_heads, d = b->config->head_dim;
-    rlxvk_tensor cache = cache_input(b, values, block);
-    if (b->kind == LLAMA_STEP)
-        return llama_store_each(b, cache, rows);
-    if (b->rows == 1)
-        rows = rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(heads, 1, d));
-    else
-        rows =
-            rlxvk_transpose(b->graph, rlxvk_reshape(b->graph, rows, RLXVK_SHAPE(b->rows, heads, d)),
-                            heads_first, 3);
-    return rlxvk_write_rows(b->graph, cache, rows, b->cache_row);
-}
-
-/* Further rows [n, ..] of query, key and value. */
-static rlxvk_tensor attend_step(builder *b, int64_t block, bool local, const rlxvk_tensor rows[3])
-{
-    const llama_config *c = b->config;
-    rlxvk_attention_options plain = llama_attention_options(b, RLXVK_LAYOUT_BSHD, RLXVK_MASK_NONE);
-    rlxvk_attention_step_options options = {.heads = c->heads,
-                                            .kv_heads = c->kv_heads,
-                                            .head_dim = c->head_dim,
-                                            .n_rot = c->rotated,
-                                            .style = rope_style(b),
-                                            .window = local ? c->window : 0,
-                                            .score_scale = plain.score_scale,
-                                            .softcap = plain.softcap};
-    rlxvk_tensor part[3];
-    for (int i = 0; i < 3; i++)
-        part[i] = rlxvk_reshape(b->graph, rows[i], RLXVK_SHAPE(1, b->rows, -1));
-    return rlxvk_attention_step(b->graph, part[0], part[1], part[2], cache_input(b, false, block),
-                                cache_input(b, true, block), b->position, b->cosines[local],
-                                b->sines[local], &options);
+    return rlxvk_param(b->graph, name, m->options.cache, shape);
 }
 
 static rlxvk_tensor attend(builder *b, int64_t block, rlxvk_tensor x)
 {
     const llama_config *c = b->config;
-    int64_t n = b->rows, h = c->heads, kv = c->kv_heads, d = c->head_dim;
     bool local = llama_is_local(c, block);
-    rlxvk_graph *g = b->graph;
-    rlxvk_tensor part[3], cache[2], y;
-    project(b, &b->model->weights.blocks[block], local, x, part);
-    if (is_step(b))
-        return rlxvk_reshape(g, attend_step(b, block, local, part), RLXVK_SHAPE(n, h * d));
-    cache[0] = store(b, false, block, part[1]);
-    cache[1] = store(b, true, block, part[2]);
-    if (b->kind == LLAMA_CHUNK) {
-        y = llama_chunk_attention(b, part[0], cache, local);
-    } else if (b->kind == LLAMA_STEP) {
-        y = llama_step_attention(b, part[0], cache, local);
-    } else {
-        rlxvk_attention_options options =
-            llama_attention_options(b, RLXVK_LAYOUT_BSHD,
-                                    local ? RLXVK_MASK_SLIDING : RLXVK_MASK_CAUSAL);
-        options.window = local ? c->window : 0;
-        rlxvk_shape rows = RLXVK_SHAPE(1, n, kv, d);
-        y = rlxvk_attention(g, rlxvk_reshape(g, part[0], RLXVK_SHAPE(1, n, h, d)),
-                            rlxvk_reshape(g, part[1], rows), rlxvk_reshape(g, part[2], rows),
-                            RLXVK_NONE, &options);
-    }
-    return rlxvk_reshape(g, y, RLXVK_SHAPE(n, h * d));
+    rlxvk_attention_step_options options = {.heads = c->heads,
+                                            .kv_heads = c->kv_heads,
+                                            .head_dim = c->head_dim,
+                                            .n_rot = c->rotated,
+                                            .style = c->architecture->neighbours ? RLXVK_ROPE_GPTJ
+                                                                                 : RLXVK_ROPE_NEOX,
+                                            .window = local ? c->window : 0,
+                                            .score_scale = (float)c->attention_scale,
+                                            .softcap = (float)c->attention_cap};
+    rlxvk_shape rows = b->step ? RLXVK_SHAPE(b->rows, 1, -1) : RLXVK_SHAPE(1, b->rows, -1);
+    rlxvk_tensor part[3];
+    project(b, &b->model->weights.blocks[block], x, part);
+    for (int i = 0; i < 3; i++)
+        if (part[i].id)
+            part[i] = rlxvk_reshape(b->graph, part[i], rows);
+    x = rlxvk_attention_step(b->graph, part[0], part[1], part[2], cache_param(b, false, block),
+                             cache_param(b, true, block), b->position, b->cosines[local],
+                             b->sines[local], &options);
+    return rlxvk_reshape(b->graph, x, RLXVK_SHAPE(b->rows, c->heads * c->head_dim));
 }
 
 /* ---- Blocks ---- */
@@ -256,12 +196,6 @@ static rlxvk_tensor expert_layer(builder *b, const llama_block *block, rlxvk_ten
     return rlxvk_add(g, y, rlxvk_mul(g, gate, shared));
 }
 
-/* x * factor, which is mostly 1. */
-static rlxvk_tensor scale(builder *b, rlxvk_tensor x, double factor)
-{
-    return factor == 1 ? x : rlxvk_mul(b->graph, x, llama_number(b, factor));
-}
-
 /* What a half of a block adds to the residual stream. */
 static rlxvk_tensor join(builder *b, rlxvk_tensor x, rlxvk_tensor y, const gguf_tensor *norm)
 {
@@ -275,7 +209,7 @@ static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 {
     const llama_block *block = &b->model->weights.blocks[index];
     rlxvk_tensor y = attend(b, index, normalize(b, x, block->attention_norm));
-    if (index == b->config->blocks - 1 && b->kind != LLAMA_STEP) {
+    if (index == b->config->blocks - 1 && !b->step) {
         y = rlxvk_gather(b->graph, y, b->last, 0);
         x = rlxvk_gather(b->graph, x, b->last, 0);
     }
@@ -288,39 +222,42 @@ static rlxvk_tensor add_block(builder *b, int64_t index, rlxvk_tensor x)
 
 /* ---- What all blocks share ---- */
 
-/* The rows of a rotary table that the graph's tokens have. */
+/* The rows of a rotary table that the graph's tokens have; positions outside it, of padding and of
+ * idle sequences, get one of its ends. */
 static void turn(builder *b, bool local, const char *name, rlxvk_tensor positions)
 {
-    rlxvk_graph *g = b->graph;
     int64_t half = b->config->rotated / 2;
+    rlxvk_tensor *const parts[] = {&b->cosines[local], &b->sines[local]};
     rlxvk_tensor table =
-        rlxvk_param(g, name, RLXVK_F32, RLXVK_SHAPE(b->model->stride, b->config->rotated));
-    table = b->kind == LLAMA_OPENING ? rlxvk_narrow(g, table, 0, 0, b->rows)
-                                     : rlxvk_gather(g, table, positions, 0);
-    b->cosines[local] = rlxvk_narrow(g, table, 1, 0, half);
-    b->sines[local] = rlxvk_narrow(g, table, 1, half, half);
+        rlxvk_param(b->graph, name, RLXVK_F32, RLXVK_SHAPE(2, b->model->capacity, half));
+    table = rlxvk_gather(b->graph, table, positions, 1);
+    for (int i = 0; i < 2; i++)
+        *parts[i] = rlxvk_reshape(b->graph, rlxvk_narrow(b->graph, table, 0, i, 1),
+                                  RLXVK_SHAPE(b->rows, half));
+}
+
+/* Of each row: a step's are inputs, a chunk's follow the first. */
+static rlxvk_tensor find_positions(builder *b)
+{
+    float behind[LARGEST_CHUNK];
+    rlxvk_graph *g = b->graph;
+    if (b->step)
+        return b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(b->rows));
+    for (int64_t i = 0; i < b->rows; i++)
+        behind[i] = (float)i;
+    b->position = rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(1, 2));
+    rlxvk_tensor first = rlxvk_reshape(g, rlxvk_narrow(g, b->position, 1, 0, 1), RLXVK_SHAPE(1));
+    return rlxvk_add(g, first,
+                     rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(b->rows), behind,
+                                    (size_t)b->rows * sizeof *behind));
 }
 
 static void place(builder *b)
 {
-    static const float start = 0;
     const llama_config *c = b->config;
-    rlxvk_graph *g = b->graph;
-    rlxvk_tensor positions = RLXVK_NONE;
-    if (b->kind != LLAMA_STEP)
-        b->last = rlxvk_input(g, "last", RLXVK_F32, RLXVK_SHAPE(1));
-    if (b->kind != LLAMA_STEP && b->model->sequences > 1)
-        b->sequence = rlxvk_input(g, "sequence", RLXVK_F32, RLXVK_SHAPE(1));
-    if (b->kind == LLAMA_OPENING) {
-        b->position = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &start, sizeof start);
-    } else {
-        b->position =
-            rlxvk_input(g, "position", RLXVK_F32, RLXVK_SHAPE(b->kind == LLAMA_STEP ? b->rows : 1));
-        positions = llama_positions(b);
-        for (int local = 0; local < 2 && !is_step(b); local++)
-            b->mask[local] = llama_mask(b, positions, local ? c->window : 0);
-    }
-    b->cache_row = llama_cache_row(b, positions);
+    rlxvk_tensor positions = find_positions(b);
+    if (!b->step)
+        b->last = rlxvk_input(b->graph, "last", RLXVK_F32, RLXVK_SHAPE(1));
     if (llama_has_table(c, false))
         turn(b, false, ROPE_TABLE, positions);
     if (llama_has_table(c, true)) {
@@ -341,14 +278,16 @@ static rlxvk_tensor finish(builder *b, rlxvk_tensor logits)
     return scale(b, rlxvk_tanh(b->graph, scale(b, logits, 1 / cap)), cap);
 }
 
-rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out)
+rlxvk_status llama_build_graph(const llama *m, int64_t chunk, rlxvk_graph **out)
 {
-    builder b = {.model = m, .config = &m->config, .kind = kind, .rows = rows};
+    builder b = {.model = m,
+                 .config = &m->config,
+                 .step = chunk == 0,
+                 .rows = chunk ? chunk : m->sequences};
     rlxvk_status status;
     TRY(rlxvk_graph_create(&b.graph));
     rlxvk_tensor x = scale(&b, embed(&b), m->config.embedding_scale);
     place(&b);
-    TRY(b.status);
     for (int64_t i = 0; i < m->config.blocks; i++)
         x = add_block(&b, i, x);
     x = apply_linear(&b, &m->weights.output, normalize(&b, x, m->weights.output_norm));

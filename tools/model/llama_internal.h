@@ -53,14 +53,6 @@ typedef struct llama_weights {
     llama_block *blocks;
 } llama_weights;
 
-/* What a graph runs. */
-typedef enum llama_kind {
-    LLAMA_STEP,    /* one token anywhere, of a model with one sequence; else one of each */
-    LLAMA_OPENING, /* a chunk from position 0 on */
-    LLAMA_CHUNK,   /* a chunk from any position on */
-    LLAMA_KINDS
-} llama_kind;
-
 /* Chunks are 8, 16, .. 512 rows long, and no longer than the cache. */
 enum { CHUNK_LENGTHS = 7, SMALLEST_CHUNK = 8, LARGEST_CHUNK = SMALLEST_CHUNK << 6 };
 
@@ -70,19 +62,17 @@ struct llama {
     uint64_t file_bytes;   /* of all tensors */
     rlxvk_context *context;
     int64_t capacity;   /* most tokens of a sequence */
-    int64_t stride;     /* the caches' rows of a sequence, at least as many */
     int64_t *positions; /* of each sequence: its length */
     int64_t sequences;
     uint32_t sequence; /* the selected one */
     llama_options options;
     rlxvk_sample_options sampling;
-    uint64_t draws;                                       /* tokens chosen since position 0 */
-    rlxvk_executable *decode;                             /* owns weights and caches */
-    rlxvk_executable *chunks[LLAMA_KINDS][CHUNK_LENGTHS]; /* NULL: not used yet */
-    rlxvk_executable *last_chunk;                         /* that ran; NULL: none */
-    const char **cache_names;
-    float tokens[LARGEST_CHUNK]; /* as the device takes them */
-    float *step_numbers;         /* of a step: tokens in and out, positions, of each sequence */
+    uint64_t draws;                          /* tokens chosen since position 0 */
+    rlxvk_executable *decode;                /* a step; owns weights and caches */
+    rlxvk_executable *chunks[CHUNK_LENGTHS]; /* NULL: not used yet */
+    rlxvk_executable *last_chunk;            /* that ran; NULL: none */
+    float tokens[LARGEST_CHUNK];             /* as the device takes them */
+    float *step_numbers; /* of a step: tokens in and out, positions, of each sequence */
     double compile_seconds;
     uint64_t loaded_submissions; /* of the decode graph, before its first run */
     arena memory;
@@ -94,8 +84,8 @@ rlxvk_status llama_find_architecture(const gguf_file *file, const llama_architec
 bool llama_is_local(const llama_config *c, int64_t block);
 /* Whether blocks with a window, or without, are there and rotate in their own way. */
 bool llama_has_table(const llama_config *c, bool local);
-/* The rotary table, [stride, rotated], of the blocks with a window or without; `divisors` are one
- * a pair, or NULL. */
+/* The rotary table, [2, capacity, rotated / 2], of the blocks with a window or without; `divisors`
+ * are one a pair, or NULL. */
 void llama_fill_table(const llama *m, bool local, const float *divisors, float *table);
 
 /* Finds and checks every tensor; no param is made larger than `binding_limit` by joining. */
@@ -108,14 +98,16 @@ bool llama_type_is_packed(uint32_t type, rlxvk_dtype *out_dtype);
 rlxvk_status llama_upload(const llama *m, rlxvk_executable *executable);
 
 /*
- * The graph of `rows` tokens; a step's are 1. Inputs: "tokens" [rows]; the caches; "position" [1]
- * of the first row, but for openings; of chunks "last" [1], the row whose logits count. Output 0:
- * logits [1, vocabulary]; output 1: the token chosen by them.
+ * The graph of a chunk of so many tokens of one sequence; 0: of a step, one of every sequence.
+ * Inputs: "tokens" [rows]; "position": a step's [rows], negative where a sequence is
+ * idle, a chunk's [1, 2], of its first row, and its sequence; of chunks "last" [1], the row whose
+ * logits count. Output 0: logits [1, vocabulary], of a step's rows each; output 1: the tokens
+ * chosen by them.
  */
-rlxvk_status llama_build_graph(const llama *m, llama_kind kind, int64_t rows, rlxvk_graph **out);
+rlxvk_status llama_build_graph(const llama *m, int64_t chunk, rlxvk_graph **out);
 
-/* Params [stride, rotated]: a row's cosines, then its sines. The second is of blocks with a
- * window, where they rotate in their own way. */
+/* Params [2, capacity, rotated / 2]: cosines, then sines. The second is of blocks with a window,
+ * where they rotate in their own way. */
 #define ROPE_TABLE       "rope.table"
 #define LOCAL_ROPE_TABLE "rope.table.local"
 #define CACHE_NAME       32

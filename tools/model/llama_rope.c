@@ -57,9 +57,9 @@ void llama_fill_table(const llama *m, bool local, const float *divisors, float *
     for (int64_t i = 0; i < half; i++) {
         double divisor = own ? 1 : stretch(c, i) * (divisors ? (double)divisors[i] : 1);
         double frequency = pow(base, -2.0 * (double)i / (double)c->rotated) / divisor;
-        for (int64_t p = 0; p < m->stride; p++) {
-            table[p * 2 * half + i] = (float)(amplitude * cos((double)p * frequency));
-            table[(p * 2 + 1) * half + i] = (float)(amplitude * sin((double)p * frequency));
+        for (int64_t p = 0; p < m->capacity; p++) {
+            table[p * half + i] = (float)(amplitude * cos((double)p * frequency));
+            table[(m->capacity + p) * half + i] = (float)(amplitude * sin((double)p * frequency));
         }
     }
 }

@@ -423,7 +423,7 @@ static const gguf_tensor *rope_divisors(const llama *m)
 static rlxvk_status upload_rotations(const llama *m, upload *u, bool local, const char *name)
 {
     const gguf_tensor *divisors = rope_divisors(m);
-    size_t half = (size_t)m->config.rotated / 2, count = (size_t)m->stride * 2 * half;
+    size_t half = (size_t)m->config.rotated / 2, count = (size_t)m->capacity * 2 * half;
     float *table, *divisor = NULL;
     rlxvk_status status = RLXVK_OK;
     if (!llama_has_table(&m->config, local))

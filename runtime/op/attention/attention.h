@@ -33,13 +33,22 @@ typedef struct attention_strides {
 
 typedef struct attention_geometry {
     int64_t batch, heads, kv_heads, queries, keys, width;
+    int64_t entries;         /* of k and v; a batch has its own, unless placed */
     attention_strides q, kv; /* of q and the result; of k and v */
+    bool placed;             /* the position says which */
     uint32_t mask_batch, mask_head, mask_query, mask_key;
 } attention_geometry;
 
 /* Reads shapes by the resolved options of a node that infer has passed. `mask` may be NULL. */
 attention_geometry attention_geometry_of(const rlxvk_attention_options *o, const rlxvk_shape *q,
                                          const rlxvk_shape *k, const rlxvk_shape *mask);
+/* Of q, k, v or a result of so many axes and heads that lies at `strides`, the last of which is 1.
+ */
+attention_strides attention_strides_at(const rlxvk_attention_options *o, uint32_t rank,
+                                       int64_t heads, const int64_t *strides);
+/* As `takes` of families: operands q, k and v at any strides but of columns, and a result of four
+ * axes with heads and positions in the other order. */
+bool attention_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
 
 /* One past the last key that query 0 sees when later queries see one more each, and the keys seen
  * (0: all), of a mask kind: query i sees [i + reach - window, i + reach). */
@@ -47,13 +56,15 @@ void attention_band(const rlxvk_attention_options *o, const attention_geometry *
                     uint32_t *out_reach, uint32_t *out_window);
 
 /* An attention on the host. first[b] is the key at which query 0 of batch b stands, ATTENTION_IDLE
- * where it sees none; NULL: the last query stands at the last key. */
+ * where it sees none, and entry[b] its entry of k and v; NULL: the last query stands at the last
+ * key, and entries are the batch's own. */
 #define ATTENTION_IDLE (INT64_MIN / 2)
 typedef struct attention_reference {
     const rlxvk_attention_options *o;
     attention_geometry a;
     const float *q, *k, *v, *mask;
-    const int64_t *first;
+    const int64_t *first, *entry;
+    const float *k_errors; /* by how much elements of k may be off; NULL: not at all */
     bool with_lse;
     bool moderate;  /* f16 holds all of q, k, v */
     double *scores; /* of one row; -INFINITY where a key is dropped */
@@ -81,7 +92,7 @@ rlxvk_status attention_backward_lower(lowering *l, uint32_t id);
 rlxvk_status attention_backward_host(const host_call *call);
 rlxvk_tensor attention_backward_expand(rlxvk_graph *g, const node *n);
 
-/* Rotates q [rows, x_row] into operands[3], by operands q, cosines, sines, y, whose offsets it
+/* Rotates q into operands[3], which is dense, by operands q, cosines, sines, y, whose offsets it
  * sets. */
 struct rope_args;
 rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,

@@ -11,6 +11,7 @@ typedef struct row {
     int64_t b, h, i;
     double score_bound; /* on the error of any score */
     double magnitude;   /* the largest sum of |scale q k| */
+    double key_bound;   /* on what errors of keys make of any score */
 } row;
 
 static bool in_band(const attention_reference *r, const row *at, int64_t j)
@@ -44,7 +45,8 @@ static const float *key_row(const attention_reference *r, const float *tensor, c
                             int64_t j)
 {
     int64_t kv_head = at->h * r->a.kv_heads / r->a.heads;
-    return tensor + at->b * r->a.kv.batch + kv_head * r->a.kv.head + j * r->a.kv.seq;
+    int64_t entry = r->entry ? r->entry[at->b] : at->b;
+    return tensor + entry * r->a.kv.batch + kv_head * r->a.kv.head + j * r->a.kv.seq;
 }
 
 static double score(const attention_reference *r, row *at, int64_t j)
@@ -55,6 +57,13 @@ static double score(const attention_reference *r, row *at, int64_t j)
     for (int64_t d = 0; d < r->a.width; d++) {
         sum += (double)q[d] * k[d];
         magnitude += fabs((double)q[d] * k[d]);
+    }
+    if (r->k_errors) {
+        const float *errors = key_row(r, r->k_errors, at, j);
+        double error = 0;
+        for (int64_t d = 0; d < r->a.width; d++)
+            error += fabs((double)q[d] * errors[d]);
+        at->key_bound = fmax(at->key_bound, fabs(scale) * error);
     }
     double z = scale * sum;
     at->magnitude = fmax(at->magnitude, fabs(scale) * magnitude);
@@ -109,13 +118,19 @@ static bool is_moderate(const float *words, int64_t count)
     return true;
 }
 
-/* What precision f16 adds: scores off by up to 2^-10 of their magnitude move the weights, and
- * weights and values are rounded. Where f16 does not hold the operands, anything may come. */
+/* What scores that are off move the result by. */
+static double moved_by(double score, double largest)
+{
+    return 2 * expm1(2 * score) * largest;
+}
+
+/* What precision f16 adds: scores are off by up to 2^-10 of their magnitude, and weights and values
+ * are rounded. Where f16 does not hold the operands, anything may come. */
 static void add_precision(const attention_reference *r, const host_call *call, const row *at,
                           double largest, int64_t place, int64_t lse)
 {
     double score = ldexp(at->magnitude, -10);
-    double extra = (2 * expm1(2 * score) + 0x1p-9) * largest;
+    double extra = moved_by(score, largest) + 0x1p-9 * largest;
     for (int64_t d = 0; d < r->a.width; d++)
         call->bound[place + d] += r->moderate ? extra : INFINITY;
     if (r->with_lse)
@@ -131,7 +146,7 @@ static void run_row(attention_reference *r, const host_call *call, row *at)
     double largest, maximum = fill_scores(r, at);
     double total = weigh_values(r, at, maximum, call->out + place, &largest);
     for (int64_t d = 0; d < a->width && call->bound; d++)
-        call->bound[place + d] = 1e-6 + 5e-5 * largest;
+        call->bound[place + d] = 1e-6 + 5e-5 * largest + moved_by(at->key_bound, largest);
     if (r->with_lse)
         call->out[lse] = total == 0 ? -INFINITY : maximum + log(total);
     if (r->with_lse && call->bound)
@@ -143,7 +158,7 @@ static void run_row(attention_reference *r, const host_call *call, row *at)
 rlxvk_status attention_run_reference(const host_call *call, attention_reference *r)
 {
     const attention_geometry *a = &r->a;
-    int64_t keys = a->batch * a->kv_heads * a->keys * a->width;
+    int64_t keys = a->entries * a->kv_heads * a->keys * a->width;
     r->moderate = is_moderate(r->q, a->batch * a->heads * a->queries * a->width) &&
                   is_moderate(r->k, keys) && is_moderate(r->v, keys);
     r->scores = memory_zeroed((size_t)MAX(a->keys, 1), sizeof *r->scores);
@@ -152,7 +167,7 @@ rlxvk_status attention_run_reference(const host_call *call, attention_reference 
     for (row at = {0}; at.b < a->batch; at.b++)
         for (at.h = 0; at.h < a->heads; at.h++)
             for (at.i = 0; at.i < a->queries; at.i++) {
-                at.score_bound = at.magnitude = 0;
+                at.score_bound = at.magnitude = at.key_bound = 0;
                 run_row(r, call, &at);
             }
     memory_free(r->scores);

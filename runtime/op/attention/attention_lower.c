@@ -31,6 +31,16 @@ static attention_shape shape_of(const attention_job *j)
                              .new_rows = j->mask == ATTENTION_POSITION ? (uint64_t)a->queries : 0};
 }
 
+/* The mask has no stride by axes of 1. */
+static uint32_t axes_of(const attention_job *j)
+{
+    const attention_geometry *a = &j->a;
+    return (a->mask_batch ? ATTENTION_MASK_BATCH : 0) | (a->mask_head ? ATTENTION_MASK_HEAD : 0) |
+           (a->mask_query ? ATTENTION_MASK_QUERY : 0) | (a->mask_key ? ATTENTION_MASK_KEY : 0) |
+           (j->y.head == a->width ? ATTENTION_ROWS_FIRST : 0) |
+           (a->placed ? ATTENTION_PLACED | (uint32_t)a->entries << ATTENTION_ENTRIES : 0);
+}
+
 void attention_set_arguments(attention_job *j)
 {
     const attention_geometry *a = &j->a;
@@ -43,20 +53,20 @@ void attention_set_arguments(attention_job *j)
                                            .keys = (uint32_t)a->keys,
                                            .width = (uint32_t)a->width,
                                            .q_offset = j->operands[0].offset,
-                                           .q_batch = a->q.batch,
-                                           .q_head = a->q.head,
-                                           .q_seq = a->q.seq,
+                                           .q_batch = j->q.batch,
+                                           .q_head = j->q.head,
+                                           .q_seq = j->q.seq,
                                            .k_offset = j->operands[1].offset,
+                                           .k_batch = j->k.batch,
+                                           .k_head = j->k.head,
+                                           .k_seq = j->k.seq,
                                            .v_offset = j->operands[2].offset,
-                                           .kv_batch = a->kv.batch,
-                                           .kv_head = a->kv.head,
-                                           .kv_seq = a->kv.seq,
+                                           .v_batch = j->v.batch,
+                                           .v_head = j->v.head,
+                                           .v_seq = j->v.seq,
                                            .y_offset = y,
                                            .mask_offset = j->operands[3].offset,
-                                           .mask_batch = a->mask_batch,
-                                           .mask_head = a->mask_head,
-                                           .mask_query = a->mask_query,
-                                           .mask_key = a->mask_key,
+                                           .axes = axes_of(j),
                                            .lse_offset = j->with_lse ? y + (uint32_t)results
                                                                      : ATTENTION_NO_LSE,
                                            .reach = j->reach,
@@ -70,13 +80,14 @@ void attention_set_arguments(attention_job *j)
 static bool has_whole_quads(const struct attention_args *a)
 {
     uint32_t all = a->width | a->q_offset | a->q_batch | a->q_head | a->q_seq | a->k_offset |
-                   a->v_offset | a->kv_batch | a->kv_head | a->kv_seq | a->y_offset;
+                   a->k_batch | a->k_head | a->k_seq | a->v_offset | a->v_batch | a->v_head |
+                   a->v_seq | a->y_offset;
     return all % 4 == 0;
 }
 
 /* ---- Rows ---- */
 
-void attention_set_rows(const attention_job *j, dispatch *d)
+void attention_set_rows(const lowering *l, const attention_job *j, dispatch *d)
 {
     const attention_plan *p = &j->plan;
     SET_CONSTANTS(d, {LOCAL_SIZE, p->threads}, {ATTENTION_DECODE_MASK, j->mask},
@@ -86,7 +97,9 @@ void attention_set_rows(const attention_job *j, dispatch *d)
                   {ATTENTION_DECODE_QUADS, p->lane_quads}, {ATTENTION_DECODE_KEYS, p->keys},
                   {ATTENTION_DECODE_CHUNK, p->tile_keys},
                   {ATTENTION_DECODE_GROUPS, p->threads / p->lanes},
-                  {ATTENTION_DECODE_JOIN, p->joins});
+                  {ATTENTION_DECODE_JOIN, p->joins}, {ATTENTION_DECODE_K_HELD, j->held[0]},
+                  {ATTENTION_DECODE_V_HELD, j->held[1]},
+                  {ATTENTION_DECODE_HALF_SUBNORMALS, l->profile->half_subnormals});
 }
 
 rlxvk_status attention_join_memory(lowering *l, const attention_job *j, operand out[2])
@@ -116,7 +129,7 @@ static rlxvk_status emit_rows(lowering *l, uint32_t id, const attention_job *j,
     dispatch d = {.kernel = KERNEL_ATTENTION_DECODE,
                   .node = id,
                   .variant = j->plan.class->row.name};
-    attention_set_rows(j, &d);
+    attention_set_rows(l, j, &d);
     lower_groups(l, &d, j->plan.blocks * j->plan.chunks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
@@ -139,7 +152,9 @@ static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j,
                   {ATTENTION_PREFILL_KEY_QUADS, c->key_quads},
                   {ATTENTION_PREFILL_COLUMN_QUADS, p->column_quads},
                   {ATTENTION_PREFILL_VALUE_KEYS, p->value_keys},
-                  {ATTENTION_PREFILL_UNROLL, p->unroll});
+                  {ATTENTION_PREFILL_UNROLL, p->unroll}, {ATTENTION_PREFILL_K_HELD, j->held[0]},
+                  {ATTENTION_PREFILL_V_HELD, j->held[1]},
+                  {ATTENTION_PREFILL_HALF_SUBNORMALS, l->profile->half_subnormals});
     lower_groups(l, &d, p->blocks * p->chunks);
     if (j->a.batch == 1)
         d.run = (uint32_t)(j->a.heads * (int64_t)p->chunks);
@@ -158,9 +173,9 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j,
                                              .heads = a->heads,
                                              .queries = a->queries,
                                              .y_offset = a->y_offset,
-                                             .y_batch = a->q_batch,
-                                             .y_head = a->q_head,
-                                             .y_seq = a->q_seq,
+                                             .y_batch = j->y.batch,
+                                             .y_head = j->y.head,
+                                             .y_seq = j->y.seq,
                                              .lse_offset = a->lse_offset};
     uint32_t lanes = 1, threads = l->profile->workgroup_size;
     while (lanes * 4 < a->width && lanes < threads)
@@ -185,7 +200,9 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const attention_job *j
                   {ATTENTION_MATRIX_UNIT_M, p->unit.m}, {ATTENTION_MATRIX_UNIT_N, p->unit.n},
                   {ATTENTION_MATRIX_UNIT_K, p->unit.k}, {ATTENTION_MATRIX_PARTS, p->parts},
                   {ATTENTION_MATRIX_ROWS, p->rows}, {ATTENTION_MATRIX_TILE_KEYS, p->tile_keys},
-                  {ATTENTION_MATRIX_DIRECT, p->direct}, {ATTENTION_MATRIX_MASK, j->mask});
+                  {ATTENTION_MATRIX_DIRECT, p->direct}, {ATTENTION_MATRIX_MASK, j->mask},
+                  {ATTENTION_MATRIX_K_HELD, j->held[0]}, {ATTENTION_MATRIX_V_HELD, j->held[1]},
+                  {ATTENTION_MATRIX_HALF_SUBNORMALS, l->profile->half_subnormals});
     lower_groups(l, &d, p->blocks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, j->operands,
                       ARRAY_COUNT(j->operands));
@@ -230,6 +247,14 @@ rlxvk_status attention_job_emit(lowering *l, uint32_t id, attention_job *j)
     return emit_f32(l, id, j);
 }
 
+static attention_strides strides_at(const lowering *l, const rlxvk_attention_options *o,
+                                    uint32_t id, int64_t heads)
+{
+    int64_t strides[RLXVK_MAX_RANK];
+    lower_strides(l, id, strides);
+    return attention_strides_at(o, graph_node(l->graph, id)->shape.rank, heads, strides);
+}
+
 rlxvk_status attention_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -243,6 +268,10 @@ rlxvk_status attention_lower(lowering *l, uint32_t id)
                        .exact = attributes->exact};
     j.a = attention_geometry_of(o, input_shape(l->graph, n, 0), input_shape(l->graph, n, 1),
                                 masked ? input_shape(l->graph, n, 3) : NULL);
+    j.q = strides_at(l, o, n->inputs[0], j.a.heads);
+    j.k = strides_at(l, o, n->inputs[1], j.a.kv_heads);
+    j.v = strides_at(l, o, n->inputs[2], j.a.kv_heads);
+    j.y = j.with_lse ? j.a.q : strides_at(l, o, id, j.a.heads);
     attention_band(o, &j.a, &j.reach, &j.window);
     for (uint32_t i = 0; i < 3; i++)
         j.operands[i] = lower_input(l, id, i);

@@ -8,7 +8,9 @@
 
 typedef struct attention_job {
     attention_geometry a;
+    attention_strides q, k, v, y; /* where they lie */
     uint32_t mask, reach, window; /* ATTENTION_BAND .. */
+    uint32_t held[2];             /* k, v: ATTENTION_WORDS .. */
     float scale, softcap;
     bool with_lse, exact; /* exact: f32 at every precision */
     operand operands[5];  /* q, k, v, mask or position (or q again), y */
@@ -23,7 +25,7 @@ void attention_set_arguments(attention_job *j);
 rlxvk_status attention_job_emit(lowering *l, uint32_t id, attention_job *j);
 
 /* Of a plan in form ROWS: the constants of attention_decode.glsl. */
-void attention_set_rows(const attention_job *j, dispatch *d);
+void attention_set_rows(const lowering *l, const attention_job *j, dispatch *d);
 /* What is bound as partial results, and as the counter of each block of rows, 0 before and after
  * every dispatch; y in place of what is not needed. */
 rlxvk_status attention_join_memory(lowering *l, const attention_job *j, operand out[2]);

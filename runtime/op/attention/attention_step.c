@@ -4,11 +4,13 @@
  *
  *   y_i = softmax(cap(scale q_i K^T)) V   over cache rows j, p + i - window < j <= p + i
  *
- * What a sequence's rows are to see is read from memory, so that one recorded run serves every
- * position. attention_step_lower.c has the dispatches, attention_step_host.c the oracle. The caches
- * must be leaves, so that what is written outlives the run. Limits as attention's.
+ * What a sequence's rows are to see, and which of the caches' entries is its own, is read from
+ * memory, so that one recorded run serves every position. attention_step_lower.c has the
+ * dispatches, attention_step_host.c the oracle. The caches must be leaves, so that what is written
+ * outlives the run. Limits as attention's.
  */
 #include "op/attention/attention_step.h"
+#include "args/attention.h"
 #include "op/families.h"
 
 #include <math.h>
@@ -23,6 +25,12 @@ rlxvk_tensor rlxvk_attention_step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k
     memset(&a, 0, sizeof a);
     if (options)
         a.options = *options;
+    a.k_follows = !k.id;
+    a.v_follows = !v.id;
+    if (!k.id)
+        k = q;
+    if (!v.id)
+        v = k;
     rlxvk_tensor operands[] = {q, k, v, key_cache, value_cache, position, cos, sin};
     /* Without one of the first six a table must not slip into its place. */
     size_t count = 6;
@@ -69,18 +77,29 @@ static rlxvk_status check_options(const node *n, rlxvk_attention_step_options *o
 }
 
 static rlxvk_status check_rows(const rlxvk_graph *g, const node *n,
-                               const rlxvk_attention_step_options *o)
+                               const attention_step_attributes *a)
 {
-    const rlxvk_shape *q = input_shape(g, n, STEP_Q), *k = input_shape(g, n, STEP_K);
-    const rlxvk_shape *v = input_shape(g, n, STEP_V);
-    char q_text[SHAPE_TEXT], k_text[SHAPE_TEXT], v_text[SHAPE_TEXT];
-    if (q->rank == 3 && q->dims[2] == o->heads * o->head_dim && k->rank == 3 &&
-        k->dims[0] == q->dims[0] && k->dims[1] == q->dims[1] &&
-        k->dims[2] == o->kv_heads * o->head_dim && shape_equal(k, v))
-        return RLXVK_OK;
-    return op_fail(n, RLXVK_E_SHAPE, "q %s, k %s, v %s; takes [B,n,%lld], and twice [B,n,%lld]",
-                   shape_text(q, q_text), shape_text(k, k_text), shape_text(v, v_text),
-                   (long long)(o->heads * o->head_dim), (long long)(o->kv_heads * o->head_dim));
+    static const char *const names[] = {"q", "k", "v"};
+    const rlxvk_attention_step_options *o = &a->options;
+    const rlxvk_shape *q = input_shape(g, n, STEP_Q);
+    char q_text[SHAPE_TEXT], text[SHAPE_TEXT];
+    if ((a->k_follows || a->v_follows) && o->head_dim % 2)
+        return op_fail(n, RLXVK_E_ATTR, "head_dim %lld; must be even where k or v is RLXVK_NONE",
+                       (long long)o->head_dim);
+    /* The last whose columns an operand holds says how wide it is. */
+    for (int i = STEP_Q; i <= STEP_V; i++) {
+        const rlxvk_shape *s = input_shape(g, n, (uint32_t)i);
+        int last = i == STEP_Q && a->k_follows ? STEP_K : i;
+        if (last == STEP_K && a->v_follows)
+            last = STEP_V;
+        int64_t width = (last == STEP_Q ? o->heads : o->kv_heads) * o->head_dim +
+                        attention_step_column(a, (enum attention_step_operand)last);
+        if (s->rank != 3 || s->dims[0] != q->dims[0] || s->dims[1] != q->dims[1] ||
+            s->dims[2] != width)
+            return op_fail(n, RLXVK_E_SHAPE, "%s %s beside q %s; takes [B,n,%lld]", names[i],
+                           shape_text(s, text), shape_text(q, q_text), (long long)width);
+    }
+    return RLXVK_OK;
 }
 
 static rlxvk_status check_caches(const rlxvk_graph *g, const node *n,
@@ -90,16 +109,39 @@ static rlxvk_status check_caches(const rlxvk_graph *g, const node *n,
     int64_t batch = input_shape(g, n, STEP_Q)->dims[0];
     char keys_text[SHAPE_TEXT], other_text[SHAPE_TEXT];
     uint32_t first = keys->rank == 4; /* the axis of heads */
-    bool fits = (keys->rank == 3 && batch == 1) || (keys->rank == 4 && keys->dims[0] == batch);
-    if (!fits || keys->dims[first] != o->kv_heads || keys->dims[first + 2] != o->head_dim ||
+    int64_t entries = first ? keys->dims[0] : 1;
+    bool placed = p->rank == 2 && p->dims[0] == batch && p->dims[1] == 2;
+    if (keys->rank < 3 || keys->rank > 4 || !(placed || entries == batch) ||
+        keys->dims[first] != o->kv_heads || keys->dims[first + 2] != o->head_dim ||
         !shape_equal(keys, input_shape(g, n, STEP_VALUES)))
         return op_fail(n, RLXVK_E_SHAPE, "caches %s and %s; each is [%lld,%lld,R,%lld]",
                        shape_text(keys, keys_text),
-                       shape_text(input_shape(g, n, STEP_VALUES), other_text), (long long)batch,
-                       (long long)o->kv_heads, (long long)o->head_dim);
-    if (p->rank > 1 || shape_numel(p) != (uint64_t)batch)
-        return op_fail(n, RLXVK_E_SHAPE, "position %s; must be one number for each of %lld",
+                       shape_text(input_shape(g, n, STEP_VALUES), other_text),
+                       (long long)(placed ? entries : batch), (long long)o->kv_heads,
+                       (long long)o->head_dim);
+    if (!placed && (p->rank > 1 || shape_numel(p) != (uint64_t)batch))
+        return op_fail(n, RLXVK_E_SHAPE, "position %s; must be a number for each of %lld, or two",
                        shape_text(p, other_text), (long long)batch);
+    if (placed && entries > ATTENTION_MOST_ENTRIES)
+        return op_fail(n, RLXVK_E_UNSUPPORTED, "caches of %lld entries; at most %d are supported",
+                       (long long)entries, ATTENTION_MOST_ENTRIES);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_held(const rlxvk_graph *g, const node *n,
+                               const rlxvk_attention_step_options *o)
+{
+    rlxvk_dtype rows = input_dtype(g, n, STEP_Q), keys = input_dtype(g, n, STEP_KEYS);
+    rlxvk_dtype values = input_dtype(g, n, STEP_VALUES);
+    bool half = keys == RLXVK_F16;
+    if (keys != values || !(half || keys == rows) || keys == RLXVK_BF16)
+        return op_fail(
+            n, RLXVK_E_DTYPE,
+            "caches of %s and %s, rows of %s; caches are alike, F16 or as the rows, but not BF16",
+            rlxvk_dtype_name(keys), rlxvk_dtype_name(values), rlxvk_dtype_name(rows));
+    if (half && o->head_dim % 4)
+        return op_fail(n, RLXVK_E_ATTR, "head_dim %lld; must be a multiple of 4 with caches of F16",
+                       (long long)o->head_dim);
     return RLXVK_OK;
 }
 
@@ -124,18 +166,21 @@ static rlxvk_status check_tables(const rlxvk_graph *g, const node *n,
 
 static rlxvk_status attention_step_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
-    rlxvk_attention_step_options *o = &((attention_step_attributes *)attributes)->options;
+    attention_step_attributes *a = attributes;
+    rlxvk_attention_step_options *o = &a->options;
     rlxvk_dtype dtype = input_dtype(g, n, STEP_Q);
     rlxvk_status status;
     TRY(check_options(n, o));
-    TRY(check_rows(g, n, o));
+    TRY(check_rows(g, n, a));
     TRY(check_caches(g, n, o));
     TRY(check_tables(g, n, o));
-    for (uint32_t i = STEP_K; i <= STEP_VALUES; i++)
-        TRY(op_require_dtype(g, n, i, dtype, "rows and caches are of one dtype; insert a cast"));
+    for (uint32_t i = STEP_K; i <= STEP_V; i++)
+        TRY(op_require_dtype(g, n, i, dtype, "rows are of one dtype; insert a cast"));
+    TRY(check_held(g, n, o));
     TRY(op_require_writable(g, n, STEP_KEYS));
     TRY(op_require_writable(g, n, STEP_VALUES));
     n->shape = *input_shape(g, n, STEP_Q);
+    n->shape.dims[2] = o->heads * o->head_dim;
     n->dtype = (uint8_t)dtype;
 error:
     return status;
@@ -151,8 +196,8 @@ static uint32_t attention_step_writes(const node *n)
 
 static void attention_step_describe(const node *n, text *out)
 {
-    const rlxvk_attention_step_options *o =
-        &((const attention_step_attributes *)n->attributes)->options;
+    const attention_step_attributes *a = n->attributes;
+    const rlxvk_attention_step_options *o = &a->options;
     text_append(out, " heads=%lld kv_heads=%lld head_dim=%lld n_rot=%lld style=%s score_scale=%g",
                 (long long)o->heads, (long long)o->kv_heads, (long long)o->head_dim,
                 (long long)o->n_rot, o->style == RLXVK_ROPE_GPTJ ? "gptj" : "neox",
@@ -161,13 +206,18 @@ static void attention_step_describe(const node *n, text *out)
         text_append(out, " window=%lld", (long long)o->window);
     if (o->softcap > 0)
         text_append(out, " softcap=%g", (double)o->softcap);
+    if (a->k_follows || a->v_follows)
+        text_append(out, " joined=%s%s", a->k_follows ? "qk" : "kv",
+                    a->k_follows && a->v_follows ? "v" : "");
 }
 
 const op_family attention_step_family = {.name = "attention_step",
                                          .attribute_size = sizeof(attention_step_attributes),
+                                         .half_inputs = 1u << STEP_KEYS | 1u << STEP_VALUES,
                                          .matrix_layout = true,
                                          .infer = attention_step_infer,
                                          .writes = attention_step_writes,
+                                         .takes = attention_step_takes,
                                          .lower = attention_step_lower,
                                          .host = attention_step_host,
                                          .describe = attention_step_describe};

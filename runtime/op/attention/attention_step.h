@@ -17,14 +17,21 @@ enum attention_step_operand {
     STEP_SIN
 };
 
-/* The options resolved: kv_heads and score_scale not 0. */
+/* The options resolved: kv_heads and score_scale not 0. Operands k and v are q and k once more
+ * where their columns follow those. */
 typedef struct attention_step_attributes {
     rlxvk_attention_step_options options;
+    bool k_follows, v_follows;
 } attention_step_attributes;
 
-/* q and the result by rows, the caches by heads; the position stands in the mask's place. */
-attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache);
+/* q and the result by whole rows, the caches by heads; the position stands in the mask's place. */
+attention_geometry attention_step_geometry(const node *n, const rlxvk_shape *cache,
+                                           const rlxvk_shape *position);
 
+/* Where the columns of q, k or v begin in the rows of their operand. */
+int64_t attention_step_column(const attention_step_attributes *a, enum attention_step_operand i);
+
+bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides);
 rlxvk_status attention_step_lower(lowering *l, uint32_t id);
 rlxvk_status attention_step_host(const host_call *call);
 

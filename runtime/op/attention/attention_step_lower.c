@@ -10,28 +10,75 @@ typedef struct step_job {
     const rlxvk_attention_step_options *o;
     attention_job attention; /* operands: q, both caches, position, y */
     operand new_k, new_v, cosines, sines;
+    uint32_t new_k_row, new_v_row; /* elements from one new row to the next */
 } step_job;
+
+/* q at any strides but of columns; rows of k and v that are equally far apart. */
+bool attention_step_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+{
+    if (i > STEP_V)
+        return false;
+    const int64_t *dims = input_shape(g, n, i)->dims;
+    bool even = dims[0] == 1 || dims[1] == 1 || strides[0] == dims[1] * strides[1];
+    return strides[2] == 1 && (i == STEP_Q || even);
+}
+
+/* Of rows [B, n, ..]. */
+static uint32_t row_pitch(const lowering *l, uint32_t id, enum attention_step_operand i)
+{
+    const node *n = graph_node(l->graph, id);
+    int64_t strides[RLXVK_MAX_RANK];
+    lower_strides(l, n->inputs[i], strides);
+    return (uint32_t)strides[input_shape(l->graph, n, (uint32_t)i)->dims[1] == 1 ? 0 : 1];
+}
+
+/* Its offset is that of the columns. */
+static operand new_rows(const lowering *l, uint32_t id, enum attention_step_operand i)
+{
+    operand rows = lower_input(l, id, (uint32_t)i);
+    rows.offset += (uint32_t)attention_step_column(graph_node(l->graph, id)->attributes, i);
+    return rows;
+}
+
+/* A cache of F16 is no packed param where others read it, too, that take words only. */
+static uint32_t held_as(const lowering *l, uint32_t id, enum attention_step_operand i)
+{
+    if (lower_input(l, id, (uint32_t)i).storage == STORAGE_HALF)
+        return ATTENTION_HALVES;
+    return input_dtype(l->graph, graph_node(l->graph, id), (uint32_t)i) == RLXVK_F16
+               ? ATTENTION_ROUNDED
+               : ATTENTION_WORDS;
+}
 
 /* Without a rotation no table is read; something has to be bound. */
 static step_job make_job(const lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     step_job j = {.o = &((const attention_step_attributes *)n->attributes)->options,
-                  .new_k = lower_input(l, id, STEP_K),
-                  .new_v = lower_input(l, id, STEP_V)};
+                  .new_k = new_rows(l, id, STEP_K),
+                  .new_v = new_rows(l, id, STEP_V),
+                  .new_k_row = row_pitch(l, id, STEP_K),
+                  .new_v_row = row_pitch(l, id, STEP_V)};
     bool rotates = j.o->n_rot > 0;
+    int64_t q[RLXVK_MAX_RANK];
+    lower_strides(l, n->inputs[STEP_Q], q);
     j.cosines = rotates ? lower_input(l, id, STEP_COS) : j.new_k;
     j.sines = rotates ? lower_input(l, id, STEP_SIN) : j.new_k;
     j.attention =
-        (attention_job){.a = attention_step_geometry(n, input_shape(l->graph, n, STEP_KEYS)),
+        (attention_job){.a = attention_step_geometry(n, input_shape(l->graph, n, STEP_KEYS),
+                                                     input_shape(l->graph, n, STEP_POSITION)),
                         .mask = ATTENTION_POSITION,
+                        .held = {held_as(l, id, STEP_KEYS), held_as(l, id, STEP_VALUES)},
                         .window = (uint32_t)j.o->window,
                         .scale = j.o->score_scale,
                         .softcap = j.o->softcap,
-                        .operands = {lower_input(l, id, STEP_Q),
-                                     lower_update(l, n->inputs[STEP_KEYS]),
+                        .operands = {new_rows(l, id, STEP_Q), lower_update(l, n->inputs[STEP_KEYS]),
                                      lower_update(l, n->inputs[STEP_VALUES]),
                                      lower_input(l, id, STEP_POSITION), lower_write(l, id)}};
+    const attention_geometry *a = &j.attention.a;
+    j.attention.q = (attention_strides){(uint32_t)q[0], a->q.head, (uint32_t)q[1]};
+    j.attention.k = j.attention.v = a->kv;
+    j.attention.y = a->q;
     return j;
 }
 
@@ -47,7 +94,8 @@ static struct rotation_table table_of(const lowering *l, uint32_t id, const step
 /* ---- One dispatch ---- */
 
 _Static_assert((int)ATTENTION_STEP_MASK == (int)ATTENTION_DECODE_MASK &&
-                   (int)ATTENTION_STEP_JOIN == (int)ATTENTION_DECODE_JOIN,
+                   (int)ATTENTION_STEP_JOIN == (int)ATTENTION_DECODE_JOIN &&
+                   (int)ATTENTION_STEP_HALF_SUBNORMALS == (int)ATTENTION_DECODE_HALF_SUBNORMALS,
                "attention_decode.glsl has the constants of both");
 
 static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
@@ -66,10 +114,11 @@ static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
     operand operands[] = {a->operands[0], a->operands[1], a->operands[2], a->operands[3],
                           a->operands[4], memory[0],      memory[1],      j->new_k,
                           j->new_v,       j->cosines,     j->sines};
-    attention_set_rows(a, &d);
+    attention_set_rows(l, a, &d);
     SET_CONSTANTS(&d, {ATTENTION_STEP_ROTATED, (uint32_t)j->o->n_rot},
                   {ATTENTION_STEP_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ},
-                  {ATTENTION_STEP_NEW_ROWS, (uint32_t)a->a.queries});
+                  {ATTENTION_STEP_NEW_ROWS, (uint32_t)a->a.queries},
+                  {ATTENTION_STEP_K_ROW, j->new_k_row}, {ATTENTION_STEP_V_ROW, j->new_v_row});
     lower_groups(l, &d, a->plan.blocks * a->plan.chunks);
     TRY(lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands)));
 error:
@@ -94,12 +143,20 @@ static rlxvk_status emit_append(lowering *l, uint32_t id, const step_job *j)
                                               .position_offset = o[3].offset,
                                               .new_k = j->new_k.offset,
                                               .new_v = j->new_v.offset,
+                                              .new_k_row = j->new_k_row,
+                                              .new_v_row = j->new_v_row,
+                                              .placed = a->placed,
+                                              .entries = (uint32_t)a->entries,
                                               .table = table_of(l, id, j)};
     dispatch d = {.kernel = KERNEL_ATTENTION_APPEND, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
                   {ATTENTION_APPEND_ROTATED, (uint32_t)j->o->n_rot},
-                  {ATTENTION_APPEND_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ});
-    lower_groups(l, &d, groups_for(arguments.numel, l->profile->workgroup_size));
+                  {ATTENTION_APPEND_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ},
+                  {ATTENTION_APPEND_K_HELD, j->attention.held[0]},
+                  {ATTENTION_APPEND_V_HELD, j->attention.held[1]});
+    const uint32_t *held = j->attention.held;
+    uint32_t unit = held[0] == ATTENTION_HALVES || held[1] == ATTENTION_HALVES ? 2 : 1;
+    lower_groups(l, &d, groups_for(arguments.numel / unit, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 
@@ -116,8 +173,10 @@ static rlxvk_status emit_rotation(lowering *l, uint32_t id, step_job *j)
                                   .sequence = (uint32_t)a->queries,
                                   .batch_rows = (uint32_t)a->queries,
                                   .table_batch = (uint32_t)a->queries,
-                                  .columns = table_of(l, id, j).columns,
-                                  .x_row = row};
+                                  .cos_row = table_of(l, id, j).columns,
+                                  .sin_row = table_of(l, id, j).columns,
+                                  .x_batch = j->attention.q.batch,
+                                  .x_row = j->attention.q.seq};
     rlxvk_status status = RLXVK_OK;
     if (j->o->n_rot == 0)
         return status;
@@ -126,6 +185,7 @@ static rlxvk_status emit_rotation(lowering *l, uint32_t id, step_job *j)
                   j->o->style == RLXVK_ROPE_GPTJ, false));
     *q = rotated;
     q->access = ACCESS_READ;
+    j->attention.q = a->q;
 error:
     return status;
 }

@@ -149,6 +149,23 @@ rlxvk_status rope_emit(lowering *l, uint32_t id, struct rope_args *arguments,
     return lower_emit(l, &d, arguments, sizeof *arguments, operands, 4);
 }
 
+/* Rows of x with up to three axes, and of tables with one. */
+static bool rope_takes(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+{
+    if (i == n->input_count)
+        return false;
+    uint32_t rank = input_shape(g, n, i)->rank;
+    return (i == 0 ? rank <= 4 : rank == 2) && strides[rank - 1] == 1;
+}
+
+/* Elements from one row of a table to the next; tables of another rank are dense. */
+static uint32_t table_pitch(const lowering *l, uint32_t table, int64_t columns)
+{
+    int64_t strides[RLXVK_MAX_RANK];
+    lower_strides(l, table, strides);
+    return (uint32_t)(graph_node(l->graph, table)->shape.rank == 2 ? strides[0] : columns);
+}
+
 static rlxvk_status rope_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
@@ -157,6 +174,9 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
     operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2),
                           lower_write(l, id)};
     bool per_token = o->table == RLXVK_ROPE_TABLE_PER_TOKEN;
+    uint32_t rank = n->shape.rank;
+    int64_t strides[RLXVK_MAX_RANK];
+    lower_strides(l, n->inputs[0], strides);
     struct rope_args arguments = {.pairs = (uint32_t)(shape_numel(&n->shape) / 2),
                                   .row_pairs = (uint32_t)r.row_length / 2,
                                   .head_pairs = (uint32_t)o->head_dim / 2,
@@ -164,8 +184,11 @@ static rlxvk_status rope_lower(lowering *l, uint32_t id)
                                   .sequence = (uint32_t)r.sequence,
                                   .batch_rows = (uint32_t)r.batch_rows,
                                   .table_batch = per_token ? (uint32_t)r.sequence : 0,
-                                  .columns = (uint32_t)r.columns,
-                                  .x_row = (uint32_t)r.row_length};
+                                  .cos_row = table_pitch(l, n->inputs[1], r.columns),
+                                  .sin_row = table_pitch(l, n->inputs[2], r.columns),
+                                  .x_batch = rank > 2 ? (uint32_t)strides[0] : 0,
+                                  .x_sequence = rank > 3 ? (uint32_t)strides[rank - 3] : 0,
+                                  .x_row = (uint32_t)strides[rank - 2]};
     return rope_emit(l, id, &arguments, operands, o->style == RLXVK_ROPE_GPTJ, turns_back(n));
 }
 
@@ -257,6 +280,7 @@ static void rope_describe(const node *n, text *out)
 const op_family rope_family = {.name = "rope",
                                .attribute_size = sizeof(rope_attributes),
                                .infer = rope_infer,
+                               .takes = rope_takes,
                                .in_place = op_first_in_place,
                                .lower = rope_lower,
                                .host = rope_host,

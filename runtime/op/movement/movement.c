@@ -9,6 +9,7 @@
 #include "op/movement/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
+#include "op/value.h"
 
 #include <string.h>
 
@@ -22,9 +23,33 @@ typedef struct reverse_attributes {
     int32_t axes[RLXVK_MAX_RANK];
 } reverse_attributes;
 
+/* Nothing where the operand has been made in the result's memory. */
 static rlxvk_status emit(lowering *l, uint32_t id, const strided_copy *copy)
 {
+    const value *items = l->values->items;
+    if (items[graph_node(l->graph, id)->inputs[0]].root == items[id].root)
+        return RLXVK_OK;
     return layout_emit_rows(l, copy, lower_input(l, id, 0), lower_write(l, id));
+}
+
+/* A dense result at its coordinates, from where the operand's elements are shown to lie. */
+static rlxvk_status emit_look(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    strided_copy copy = layout_dense_copy(&n->shape);
+    strided at = {0};
+    lower_strides(l, n->inputs[0], at.strides);
+    node_row(n)->family->look(l->graph, n, &at);
+    copy.source_first = (int64_t)at.first;
+    memcpy(copy.source, at.strides, sizeof copy.source);
+    return emit(l, id, &copy);
+}
+
+/* A copy takes its operand as it lies. */
+static bool takes_any(const rlxvk_graph *g, const node *n, uint32_t i, const int64_t *strides)
+{
+    (void)g, (void)strides;
+    return i < n->input_count;
 }
 
 static void take_dtype(const rlxvk_graph *g, node *n)
@@ -99,16 +124,14 @@ static bool transpose_view(const rlxvk_graph *g, const node *n, uint64_t *out_of
     return true;
 }
 
-static rlxvk_status transpose_lower(lowering *l, uint32_t id)
+static bool transpose_look(const rlxvk_graph *g, const node *n, strided *at)
 {
-    const node *n = graph_node(l->graph, id);
     const transpose_attributes *a = n->attributes;
-    strided_copy copy = layout_dense_copy(&n->shape);
-    int64_t strides[RLXVK_MAX_RANK];
-    shape_strides(input_shape(l->graph, n, 0), strides);
+    strided from = *at;
+    (void)g;
     for (uint32_t i = 0; i < a->count; i++)
-        copy.source[i] = strides[a->perm[i]];
-    return emit(l, id, &copy);
+        at->strides[i] = from.strides[a->perm[i]];
+    return true;
 }
 
 static void transpose_source(const node *n, const rlxvk_shape *from,
@@ -159,7 +182,9 @@ const op_family transpose_family = {
     .foldable = true,
     .infer = transpose_infer,
     .view = transpose_view,
-    .lower = transpose_lower,
+    .look = transpose_look,
+    .takes = takes_any,
+    .lower = emit_look,
     .host = transpose_host,
     .bucket = transpose_bucket,
     .vjp = transpose_vjp,
@@ -234,14 +259,12 @@ static uint32_t narrow_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
     return 2;
 }
 
-static rlxvk_status narrow_lower(lowering *l, uint32_t id)
+static bool narrow_look(const rlxvk_graph *g, const node *n, strided *at)
 {
-    const node *n = graph_node(l->graph, id);
     const narrow_attributes *a = n->attributes;
-    strided_copy copy = layout_dense_copy(&n->shape);
-    shape_strides(input_shape(l->graph, n, 0), copy.source);
-    copy.source_first = a->start * copy.source[a->axis];
-    return emit(l, id, &copy);
+    (void)g;
+    at->first += (uint64_t)(a->start * at->strides[a->axis]);
+    return true;
 }
 
 static void narrow_source(const node *n, const rlxvk_shape *from, const int64_t c[RLXVK_MAX_RANK],
@@ -286,7 +309,9 @@ const op_family narrow_family = {
     .infer = narrow_infer,
     .sizes = narrow_sizes,
     .view = narrow_view,
-    .lower = narrow_lower,
+    .look = narrow_look,
+    .takes = takes_any,
+    .lower = emit_look,
     .host = narrow_host,
     .bucket = narrow_bucket,
     .vjp = narrow_vjp,

@@ -7,6 +7,7 @@
 #include "op/movement/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
+#include "op/strided.h"
 
 #include <string.h>
 
@@ -15,6 +16,11 @@ static bool whole_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset
     (void)g, (void)n;
     *out_offset = 0;
     return true;
+}
+
+static bool same_look(const rlxvk_graph *g, const node *n, strided *at)
+{
+    return strided_reshape(input_shape(g, n, 0), &n->shape, at);
 }
 
 static rlxvk_status copy_host(const host_call *call)
@@ -46,6 +52,7 @@ const op_family stop_gradient_family = {
     .pairs = true,
     .infer = same_infer,
     .view = whole_view,
+    .look = same_look,
     .host = copy_host,
     .bucket = bucket_same,
     .vjp = gradient_none,
@@ -161,6 +168,7 @@ const op_family reshape_family = {
     .infer = reshape_infer,
     .sizes = layout_shape_sizes,
     .view = whole_view,
+    .look = same_look,
     .host = copy_host,
     .bucket = bucket_same,
     .vjp = reshape_vjp,

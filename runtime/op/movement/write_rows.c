@@ -59,18 +59,29 @@ static uint32_t write_rows_writes(const node *n)
     return 1;
 }
 
+static bool write_rows_takes(const rlxvk_graph *g, const node *n, uint32_t i,
+                             const int64_t *strides)
+{
+    (void)g, (void)n;
+    return i == 1 && strides[2] == 1;
+}
+
 static rlxvk_status write_rows_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_shape *rows = input_shape(l->graph, n, 1);
     operand operands[] = {lower_update(l, n->inputs[0]), lower_input(l, id, 1),
                           lower_input(l, id, 2)};
+    int64_t strides[RLXVK_MAX_RANK];
+    lower_strides(l, n->inputs[1], strides);
     struct write_rows_args arguments = {.numel = (uint32_t)shape_numel(rows),
                                         .rows = (uint32_t)rows->dims[1],
                                         .capacity = (uint32_t)n->shape.dims[1],
                                         .columns = (uint32_t)n->shape.dims[2],
                                         .cache_offset = operands[0].offset,
                                         .rows_offset = operands[1].offset,
+                                        .rows_head = (uint32_t)strides[0],
+                                        .rows_row = (uint32_t)strides[1],
                                         .position_offset = operands[2].offset};
     dispatch d = {.kernel = KERNEL_WRITE_ROWS, .node = id};
     if (arguments.numel == 0)
@@ -104,6 +115,7 @@ static rlxvk_status write_rows_host(const host_call *call)
 const op_family write_rows_family = {.name = "write_rows",
                                      .infer = write_rows_infer,
                                      .view = write_rows_view,
+                                     .takes = write_rows_takes,
                                      .writes = write_rows_writes,
                                      .lower = write_rows_lower,
                                      .host = write_rows_host};

@@ -409,12 +409,14 @@ static void indexing_errors(void **state)
     rlxvk_attention_step_options step = {.heads = 2, .head_dim = 2};
     BAD(RLXVK_E_ATTR, "heads 0, kv_heads 0",
         rlxvk_attention_step(g, l.t234, l.t234, l.t234, l.cache, l.cache, l.t1, NONE, NONE, NULL));
-    BAD(RLXVK_E_SHAPE, "q 2x3x4, k 3x4",
+    BAD(RLXVK_E_SHAPE, "k 3x4 beside q 2x3x4; takes [B,n,4]",
         rlxvk_attention_step(g, l.t234, l.m34, l.t234, l.cache, l.cache, l.t1, NONE, NONE, &step));
     BAD(RLXVK_E_SHAPE, "each is [2,2,R,2]",
         rlxvk_attention_step(g, l.t234, l.t234, l.t234, l.cache, l.cache, l.t1, NONE, NONE, &step));
-    BAD(RLXVK_E_ARITY, "operand 2 is RLXVK_NONE",
+    BAD(RLXVK_E_SHAPE, "k 2x3x4 beside q 2x3x4; takes [B,n,8]",
         rlxvk_attention_step(g, l.t234, l.t234, NONE, l.cache, l.cache, l.t1, NONE, NONE, &step));
+    BAD(RLXVK_E_ARITY, "operand 3 is RLXVK_NONE",
+        rlxvk_attention_step(g, l.t234, NONE, NONE, NONE, l.cache, l.t1, NONE, NONE, &step));
 }
 
 /* After an error every builder passes quietly, whatever it is given. */

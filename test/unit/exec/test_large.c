@@ -242,7 +242,10 @@ static void ignore_miss(void *user, uint32_t id, const char *pattern, const char
 static void compile_large(size_t which, uint32_t n, const mode *m, large *out)
 {
     rewrite_options rewriting = {.fusion = m->fusion, .regions = m->fusion, .profile = &profile};
-    schedule_options how = {.profile = &profile, .forbid_host = true, .reorder = m->reorder};
+    schedule_options how = {.profile = &profile,
+                            .forbid_host = true,
+                            .reorder = m->reorder,
+                            .strided = m->fusion};
     plan_options layout = {.max_block_bytes = 1u << 30,
                            .max_binding_bytes = 1u << 30,
                            .alignment = 256,

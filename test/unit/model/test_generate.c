@@ -163,12 +163,16 @@ static void batch_json(void **state)
 
 static void precisions(void **state)
 {
-    static const char *const names[] = {"f16", "bf16", "split"};
+    static const char *const given[][2] = {{"--precision", "f16"},
+                                           {"--precision", "bf16"},
+                                           {"--precision", "split"},
+                                           {"--cache", "f32"},
+                                           {"--cache", "f16"}};
     char text[4096];
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *const words[] = {MODEL,      "-p",          "The open", "-n", "12",
-                                     "--greedy", "--precision", names[i],   NULL};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        const char *const words[] = {MODEL,      "-p",        "The open",  "-n", "12",
+                                     "--greedy", given[i][0], given[i][1], NULL};
         assert_int_equal(run_command(command_generate, words, text, sizeof text), EXIT_OK);
         assert_true(number_after(text, "; decode 12 tokens, ") > 0);
     }
@@ -189,6 +193,7 @@ static void refusals(void **state)
                  {{MODEL, "--interactive", "--file", "-"}, EXIT_USAGE},
                  {{MODEL, "--interactive", "--logits", "x.npy"}, EXIT_USAGE},
                  {{MODEL, "-p", "a", "--precision", "f8"}, EXIT_USAGE},
+                 {{MODEL, "-p", "a", "--cache", "bf16"}, EXIT_USAGE},
                  {{MODEL, "-p", "a", "--ctx", "0"}, EXIT_USAGE},
                  {{MODEL, "-p", "The open", "--ctx", "12", "-n", "4"}, EXIT_FAILED},
                  {{MODEL, "-p", "a", "--ctx", "1000000"}, EXIT_FAILED},

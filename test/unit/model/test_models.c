@@ -16,6 +16,7 @@
 #include "unit/model/golden_numbers.h"
 
 #define FOLDER "test/data/models"
+#define EXACT  5e-5 /* in f32 */
 
 static rlxvk_context *context;
 
@@ -33,10 +34,10 @@ static int close_context(void **state)
 }
 
 static void check_logits(const char *model, const char *how, const float *logits,
-                         const numbers *want)
+                         const numbers *want, double within)
 {
     for (size_t i = 0; i < want->count; i++)
-        if (!(fabs((double)logits[i] - want->values[i]) <= 5e-5 * (1 + fabs(want->values[i]))))
+        if (!(fabs((double)logits[i] - want->values[i]) <= within * (1 + fabs(want->values[i]))))
             fail_msg("%s, %s: logit %zu is %.7g, not %.7g", model, how, i, (double)logits[i],
                      want->values[i]);
 }
@@ -66,20 +67,20 @@ static void check_model(const char *name, llama *m, const golden *want, const nu
     for (size_t i = 0; i < count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
     assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
-    check_logits(name, "whole prompt", logits, &want->logits);
+    check_logits(name, "whole prompt", logits, &want->logits, EXACT);
     llama_rewind(m);
     for (size_t i = 0; i < count; i++) {
         assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
         check_sum(name, logits, words, i, sums->values[i]);
     }
-    check_logits(name, "token by token", logits, &want->logits);
+    check_logits(name, "token by token", logits, &want->logits, EXACT);
     llama_rewind(m);
     for (size_t c = 0; c < ARRAY_COUNT(cuts); c++) {
         size_t end = c + 1 < ARRAY_COUNT(cuts) ? cuts[c + 1] : count;
         assert_ok(llama_extend(m, ids + cuts[c], end - cuts[c], (llama_result){logits, &chosen}));
         check_sum(name, logits, words, end - 1, sums->values[end - 1]);
     }
-    check_logits(name, "in chunks", logits, &want->logits);
+    check_logits(name, "in chunks", logits, &want->logits, EXACT);
     for (size_t i = 0; i < want->greedy.count && want->margin.values[i] >= 1e-3; i++) {
         if (chosen != (uint32_t)want->greedy.values[i])
             fail_msg("%s: token %zu is %u, not %g", name, i, chosen, want->greedy.values[i]);
@@ -116,6 +117,123 @@ static void check_many(const char *name, const gguf_file *file, const golden *wa
     llama_destroy(m);
 }
 
+/* ---- Keys and values as halves ---- */
+
+/* Their roundings, 2^-11 each, go through a few blocks. */
+static void check_halves(const char *name, const gguf_file *file, const llama *words,
+                         const golden *want)
+{
+    uint32_t ids[MOST_VALUES];
+    float logits[MOST_VALUES];
+    size_t count = want->ids.count;
+    llama_report with_words, with_halves;
+    llama *m = NULL;
+    for (size_t i = 0; i < count; i++)
+        ids[i] = (uint32_t)want->ids.values[i];
+    assert_ok(llama_load(context, file, &(llama_options){.cache = RLXVK_F16}, &m));
+    assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
+    check_logits(name, "whole prompt, halves", logits, &want->logits, 0x1p-8);
+    llama_rewind(m);
+    for (size_t i = 0; i < count; i++)
+        assert_ok(llama_decode(m, ids[i], (llama_result){logits, NULL}));
+    check_logits(name, "token by token, halves", logits, &want->logits, 0x1p-8);
+    llama_usage(words, &with_words);
+    llama_usage(m, &with_halves);
+    assert_true(with_halves.device_bytes < with_words.device_bytes);
+    llama_destroy(m);
+}
+
+/* ---- More prompts than places ---- */
+
+enum { PLACES = 3, PROMPTS = 5, MOST_MADE = 9 };
+static const size_t prompt_lengths[PROMPTS] = {31, 4, 17, 1, 9};
+static const size_t made_lengths[PROMPTS] = {5, MOST_MADE, 2, 7, 4};
+
+/* What follows a prompt, up to the first choice between two nearly equal logits. */
+typedef struct answer {
+    uint32_t ids[MOST_MADE];
+    size_t count;
+} answer;
+
+static double margin(const float *logits, size_t count, uint32_t best)
+{
+    double second = -INFINITY;
+    for (size_t i = 0; i < count; i++)
+        if (i != best)
+            second = fmax(second, (double)logits[i]);
+    return (double)logits[best] - second;
+}
+
+static void answer_alone(llama *m, const uint32_t *ids, size_t prompt, answer *out)
+{
+    float logits[MOST_VALUES];
+    size_t words = (size_t)llama_configuration(m)->vocabulary;
+    uint32_t next;
+    llama_rewind(m);
+    assert_ok(llama_extend(m, ids, prompt_lengths[prompt], (llama_result){logits, &next}));
+    for (out->count = 0; margin(logits, words, next) >= 1e-3;) {
+        out->ids[out->count++] = next;
+        if (out->count == made_lengths[prompt])
+            break;
+        assert_ok(llama_decode(m, next, (llama_result){logits, &next}));
+    }
+}
+
+static void check_answer(const char *name, size_t prompt, const answer *alone, size_t at,
+                         uint32_t id)
+{
+    if (at < alone->count && id != alone->ids[at])
+        fail_msg("%s, prompt %zu of many: token %zu is %u, not %u", name, prompt, at, id,
+                 alone->ids[at]);
+}
+
+/* All prompts, in as many places as there are; at the end some are idle. */
+static void check_places(const char *name, llama *m, const uint32_t *ids,
+                         const answer alone[PROMPTS])
+{
+    size_t prompts[PLACES] = {0}, made[PLACES] = {0}, next = 0;
+    uint32_t tokens[PLACES] = {LLAMA_IDLE, LLAMA_IDLE, LLAMA_IDLE};
+    for (bool active = true; active;) {
+        active = false;
+        for (uint32_t p = 0; p < PLACES; p++) {
+            if (tokens[p] == LLAMA_IDLE && next < PROMPTS) {
+                prompts[p] = next++;
+                made[p] = 0;
+                llama_select(m, p);
+                llama_rewind(m);
+                assert_ok(llama_extend(m, ids, prompt_lengths[prompts[p]],
+                                       (llama_result){NULL, &tokens[p]}));
+            }
+            if (tokens[p] == LLAMA_IDLE)
+                continue;
+            check_answer(name, prompts[p], &alone[prompts[p]], made[p], tokens[p]);
+            if (++made[p] == made_lengths[prompts[p]])
+                tokens[p] = LLAMA_IDLE;
+            active = true;
+        }
+        assert_ok(llama_step(m, tokens, NULL, tokens));
+    }
+    assert_int_equal(next, PROMPTS);
+}
+
+static void check_batch(const char *name, const gguf_file *file, llama *single, const golden *want)
+{
+    answer alone[PROMPTS];
+    uint32_t ids[MOST_VALUES];
+    size_t compared = 0;
+    llama *m = NULL;
+    for (size_t i = 0; i < want->ids.count; i++)
+        ids[i] = (uint32_t)want->ids.values[i];
+    for (size_t i = 0; i < PROMPTS; i++) {
+        answer_alone(single, ids, i, &alone[i]);
+        compared += alone[i].count;
+    }
+    assert_true(compared >= PROMPTS);
+    assert_ok(llama_load(context, file, &(llama_options){.sequences = PLACES}, &m));
+    check_places(name, m, ids, alone);
+    llama_destroy(m);
+}
+
 static void check_file(const char *name)
 {
     static golden want;
@@ -133,6 +251,8 @@ static void check_file(const char *name)
     if (llama_load(context, file, NULL, &m) != RLXVK_OK)
         fail_msg("%s: %s", name, rlxvk_last_error());
     check_model(name, m, &want, &sums);
+    check_batch(name, file, m, &want);
+    check_halves(name, file, m, &want);
     llama_destroy(m);
     check_many(name, file, &want, &sums);
     print_message("%s\n", name);

@@ -137,7 +137,8 @@ static bool lowers(const rlxvk_graph *g)
         profiles[i].max_group_count[0] = profiles[i].max_group_count[1] = 65535;
         profiles[i].max_group_count[2] = 65535;
         rlxvk_status status =
-            schedule_create(after, &(schedule_options){.profile = &profiles[i]}, &s);
+            schedule_create(after, &(schedule_options){.profile = &profiles[i], .strided = true},
+                            &s);
         sound = status == RLXVK_OK || rlxvk_last_error()[0];
         lowered_count += status == RLXVK_OK;
         if (status == RLXVK_OK)

@@ -16,7 +16,7 @@ static value_map map_of(const rlxvk_graph *g, bool keep_all)
 {
     value_map map;
     expect_ok(rlxvk_graph_status(g));
-    expect_ok(value_map_create(g, keep_all, &map));
+    expect_ok(value_map_create(g, &(value_options){.keep_all = keep_all}, &map));
     return map;
 }
 

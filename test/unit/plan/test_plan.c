@@ -31,7 +31,10 @@ static rlxvk_status plan_random(uint64_t seed, uint64_t block_bytes, bool reorde
                                 bool full_barrier, planned *out)
 {
     random_source r = {seed};
-    schedule_options how = {.profile = &profile, .forbid_host = true, .reorder = reorder};
+    schedule_options how = {.profile = &profile,
+                            .forbid_host = true,
+                            .reorder = reorder,
+                            .strided = true};
     plan_options layout = {.max_block_bytes = block_bytes,
                            .max_binding_bytes = block_bytes,
                            .alignment = 256,

@@ -105,7 +105,7 @@ static uint32_t count_placed(const rlxvk_graph *g)
 {
     value_map map;
     uint32_t placed = 0;
-    expect_ok(value_map_create(g, false, &map));
+    expect_ok(value_map_create(g, &(value_options){.strided = true}, &map));
     for (uint32_t id = 0; id < g->nodes.count; id++) {
         const value *v = &map.items[id];
         if (!node_is_param(graph_node(g, id)) || v->root == id)

@@ -8,7 +8,8 @@
  *
  * Besides: lse=1 returns the log-sum-exp, lse=2 the result beside it; shift=1 drops the first index
  * of axis 0 of q, k and v by a view, so that they start inside their slots; prefix=n turns an iota
- * mask into "the first n keys".
+ * mask into "the first n keys". turned=1 and cut=n (case_viewed) of q, k and v, and turned of the
+ * result; joint=1: q holds the three side by side, in axis 2 of five or in the last.
  */
 #include "conform/cases/cases.h"
 #include "op/op.h"
@@ -51,10 +52,22 @@ static rlxvk_tensor shifted(rlxvk_graph *g, const case_spec *s, const rlxvk_tens
                             const char *name)
 {
     rlxvk_tensor x = case_tensor(s, inputs, name);
-    int64_t shift = case_integer(s, "shift", 0);
-    if (shift == 0)
-        return x;
-    return rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift);
+    return x.id ? case_viewed(g, s, case_shifted(g, s, "shift", x)) : x;
+}
+
+/* Parts q, k and v of what holds all three. */
+static void split(rlxvk_graph *g, const case_spec *s, rlxvk_tensor all, rlxvk_tensor out[3])
+{
+    rlxvk_attention_options o = options_of(s);
+    rlxvk_shape p = rlxvk_tensor_shape(g, all);
+    int64_t kv = (o.num_kv_heads ? o.num_kv_heads : o.num_heads) * o.head_dim;
+    int64_t widths[] = {o.num_heads * o.head_dim, kv, kv}, at = 0;
+    for (int i = 0; i < 3; at += widths[i++])
+        if (p.rank == 5)
+            out[i] = rlxvk_reshape(g, rlxvk_narrow(g, all, 2, i, 1),
+                                   RLXVK_SHAPE(p.dims[0], p.dims[1], p.dims[3], p.dims[4]));
+        else
+            out[i] = rlxvk_narrow(g, all, -1, at, widths[i]);
 }
 
 static rlxvk_tensor mask_operand(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
@@ -96,14 +109,17 @@ static rlxvk_tensor build_backward(rlxvk_graph *g, const case_spec *s, const rlx
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_attention_options options = options_of(s);
-    rlxvk_tensor q = shifted(g, s, inputs, "q"), k = shifted(g, s, inputs, "k");
-    rlxvk_tensor v = shifted(g, s, inputs, "v"), mask = mask_operand(g, s, inputs), lse;
+    rlxvk_tensor x[] = {shifted(g, s, inputs, "q"), shifted(g, s, inputs, "k"),
+                        shifted(g, s, inputs, "v")};
+    rlxvk_tensor mask = mask_operand(g, s, inputs), lse;
     int64_t which = case_integer(s, "lse", 0);
     if (strcmp(s->row, "attention_backward") == 0)
         return build_backward(g, s, inputs);
+    if (case_integer(s, "joint", 0))
+        split(g, s, x[0], x);
     if (which == 0)
-        return rlxvk_attention(g, q, k, v, mask, &options);
-    rlxvk_tensor y = rlxvk_attention_with_lse(g, q, k, v, mask, &options, &lse);
+        return case_turned(g, s, rlxvk_attention(g, x[0], x[1], x[2], mask, &options));
+    rlxvk_tensor y = rlxvk_attention_with_lse(g, x[0], x[1], x[2], mask, &options, &lse);
     return which == 1 ? lse : y;
 }
 
@@ -269,6 +285,48 @@ static void generate_unseen(case_list *list)
                  "v:f32:1x2x%dx8:special;mask:f32:1x%dx%d:zero",
                  j % 2, q, s, s, q, s);
     }
+}
+
+/* Operands that lie at strides of their own, quads whole and not, in every form; and results that
+ * are turned. */
+static void generate_strides(case_list *list)
+{
+    static const char *const lines[] = {
+        "layout=bhsd turned=1 within=1e-5 mask=causal in=q:f32:2x3x4x8;k:f32:2x9x2x8;v:f32:2x9x2x8",
+        "layout=bhsd turned=1 within=1e-5 mask=causal "
+        "in=q:f32:2x40x4x8;k:f32:2x70x2x8;v:f32:2x70x2x8",
+        "layout=bshd turned=1 within=1e-5 mask=causal in=q:f32:2x4x3x8;k:f32:2x2x9x8;v:f32:2x2x9x8",
+        "layout=bshd turned=1 within=1e-5 in=q:f32:2x4x40x8;k:f32:2x2x70x8;v:f32:2x2x70x8",
+        "layout=bhsd turned=1 within=1e-5 cut=4 in=q:f32:2x5x4x16;k:f32:2x9x2x16;v:f32:2x9x2x16",
+        "layout=bhsd turned=1 within=1e-5 cut=1 in=q:f32:2x40x4x10;k:f32:2x70x2x10;v:f32:2x70x2x10",
+        "layout=bhsd turned=1 within=1e-5 mask=custom "
+        "in=q:f32:2x5x4x8;k:f32:2x70x2x8;v:f32:2x70x2x8;"
+        "mask:f32:2x1x5x70:bool",
+        "layout=bhsd turned=1 within=1e-5 mask=bias "
+        "in=q:f32:2x40x4x8;k:f32:2x70x2x8;v:f32:2x70x2x8;"
+        "mask:f32:2x40x70:uniform",
+        "layout=bhsd turned=1 within=1e-5 mask=causal "
+        "in=q:f32:1x2x4x8;k:f32:1x2500x1x8;v:f32:1x2500x1x8",
+        "layout=bhsd turned=1 within=1e-5 mask=causal "
+        "in=q:f32:1x20x2x8;k:f32:1x1100x1x8;v:f32:1x1100x1x8",
+        "layout=bh_sd heads=4 cut=4 in=q:f32:8x5x16;k:f32:4x9x16;v:f32:4x9x16",
+        "layout=bh_sd heads=4 cut=3 lse=1 in=q:f32:8x40x14;k:f32:4x70x14;v:f32:4x70x14",
+        "layout=packed heads=4 cut=8 mask=causal in=q:f32:2x5x48;k:f32:2x9x32;v:f32:2x9x32",
+        "layout=packed heads=4 cut=5 lse=2 in=q:f32:40x42;k:f32:70x26;v:f32:70x26",
+        "layout=bshd joint=1 mask=causal in=q:f32:2x5x3x4x8",
+        "layout=bshd joint=1 in=q:f32:2x40x3x4x8",
+        "layout=packed joint=1 heads=4 head_dim=8 mask=causal in=q:f32:2x5x96",
+        "layout=packed joint=1 heads=4 kv_heads=2 head_dim=8 mask=causal in=q:f32:2x40x64",
+        "layout=packed joint=1 heads=4 kv_heads=1 head_dim=6 lse=1 in=q:f32:2x40x36",
+        "layout=packed joint=1 heads=4 kv_heads=1 head_dim=6 mask=sliding window=3 in=q:f32:40x36",
+        "precision=f16 layout=packed joint=1 heads=4 kv_heads=2 head_dim=64 mask=causal "
+        "in=q:f32:2x90x512:unit",
+        "precision=f16 layout=bhsd turned=1 mask=causal lse=2 in=q:f32:2x70x4x32:unit;"
+        "k:f32:2x70x2x32:unit;v:f32:2x70x2x32:unit",
+        "precision=f16 layout=bhsd turned=1 within=1e-5 cut=1 "
+        "in=q:f32:1x70x4x34:unit;k:f32:1x90x2x34:unit;"
+        "v:f32:1x90x2x34:unit"};
+    case_add_all(list, "attention", lines, COUNT(lines));
 }
 
 /* Precision f16: widths of whole units and others, partial tiles of queries and keys, every band.
@@ -471,6 +529,7 @@ static void generate(case_list *list)
     generate_values(list);
     generate_unseen(list);
     generate_edges(list);
+    generate_strides(list);
     generate_halves(list);
     generate_backward_sizes(list);
     generate_backward_masks(list);

@@ -260,3 +260,22 @@ rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, r
     int64_t shift = case_integer(s, key, 0);
     return shift ? rlxvk_narrow(g, x, 0, shift, rlxvk_tensor_shape(g, x).dims[0] - shift) : x;
 }
+
+rlxvk_tensor case_turned(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
+{
+    int32_t perm[] = {0, 1, 2, 3}, rank = (int32_t)rlxvk_tensor_shape(g, x).rank;
+    if (!case_integer(s, "turned", 0) || rank < 3)
+        return x;
+    perm[rank - 3] = rank - 2;
+    perm[rank - 2] = rank - 3;
+    return rlxvk_transpose(g, x, perm, (size_t)rank);
+}
+
+rlxvk_tensor case_viewed(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
+{
+    int64_t cut = case_integer(s, "cut", 0);
+    rlxvk_shape shape = rlxvk_tensor_shape(g, x);
+    if (cut)
+        x = rlxvk_narrow(g, x, -1, cut, shape.dims[shape.rank - 1] - 2 * cut);
+    return case_turned(g, s, x);
+}

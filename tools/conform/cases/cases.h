@@ -70,6 +70,10 @@ rlxvk_tensor case_tensor(const case_spec *s, const rlxvk_tensor *inputs, const c
 
 /* x without as many first indices of axis 0 as `key` says, by a view. */
 rlxvk_tensor case_shifted(rlxvk_graph *g, const case_spec *s, const char *key, rlxvk_tensor x);
+/* turned=1: x with the two axes before its last exchanged. */
+rlxvk_tensor case_turned(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x);
+/* The same without cut=n columns on either side: no run of x's memory. */
+rlxvk_tensor case_viewed(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x);
 
 typedef struct case_list case_list;
 /* Appends one case line, printf-style. */

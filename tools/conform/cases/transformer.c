@@ -1,7 +1,8 @@
 /*
  * Cases of rope and rope_backward (head_dim, n_rot, style=neox|gptj, table=auto|position|token;
  * in=x;cos;sin), fused_swiglu (gate_first; in=x) and write_rows (in=cache;rows;position). shift=n
- * drops the first n indices of axis 0 of x by a view.
+ * drops the first n indices of axis 0 of x by a view; turned=1 and cut=n (case_viewed) of x and of
+ * rows, cut of the tables too.
  *
  * write_rows also: difference=1 returns the cache after the write minus what a reader built before
  * it saw; with rows2 and position2 a second write follows the first.
@@ -23,9 +24,10 @@ static rlxvk_tensor build_rope(rlxvk_graph *g, const case_spec *s, const rlxvk_t
                                            : !strcmp(table, "token") ? RLXVK_ROPE_TABLE_PER_TOKEN
                                                                      : RLXVK_ROPE_TABLE_AUTO};
     bool back = strcmp(s->row, "rope_backward") == 0;
-    rlxvk_tensor x = case_shifted(g, s, "shift", inputs[0]);
-    return (back ? rlxvk_rope_backward : rlxvk_rope)(g, x, case_tensor(s, inputs, "cos"),
-                                                     case_tensor(s, inputs, "sin"), &options);
+    rlxvk_tensor x = case_viewed(g, s, case_shifted(g, s, "shift", inputs[0]));
+    rlxvk_tensor cos = case_viewed(g, s, case_tensor(s, inputs, "cos"));
+    rlxvk_tensor sin = case_viewed(g, s, case_tensor(s, inputs, "sin"));
+    return (back ? rlxvk_rope_backward : rlxvk_rope)(g, x, cos, sin, &options);
 }
 
 static rlxvk_tensor build_write_rows(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
@@ -35,8 +37,8 @@ static rlxvk_tensor build_write_rows(rlxvk_graph *g, const case_spec *s, const r
     rlxvk_tensor second = case_tensor(s, inputs, "rows2");
     if (difference)
         before = rlxvk_neg(g, cache);
-    rlxvk_tensor after = rlxvk_write_rows(g, cache, case_tensor(s, inputs, "rows"),
-                                          case_tensor(s, inputs, "position"));
+    rlxvk_tensor rows = case_viewed(g, s, case_tensor(s, inputs, "rows"));
+    rlxvk_tensor after = rlxvk_write_rows(g, cache, rows, case_tensor(s, inputs, "position"));
     if (second.id)
         after = rlxvk_write_rows(g, cache, second, case_tensor(s, inputs, "position2"));
     return difference ? rlxvk_add(g, after, before) : after;
@@ -87,7 +89,12 @@ static void generate_rope(case_list *list, const char *row)
         "in=x:f32:2x5x16;cos:f32:5x4:special;sin:f32:5x4",
         "in=x:f32:2x5x16:large;cos:f32:5x4:unit;sin:f32:5x4:unit",
         "in=x:f32:2x5x16:integers;cos:f32:5x4:integers;sin:f32:5x4:integers",
-        "in=x:f32:3x67x256;cos:f32:67x4:unit;sin:f32:67x4:unit"};
+        "in=x:f32:3x67x256;cos:f32:67x4:unit;sin:f32:67x4:unit",
+        "turned=1 in=x:f32:2x5x4x8;cos:f32:5x4:unit;sin:f32:5x4:unit",
+        "turned=1 cut=3 in=x:f32:2x5x4x14;cos:f32:5x10:unit;sin:f32:5x10:unit",
+        "turned=1 cut=1 in=x:f32:5x4x18;cos:f32:9x6:unit;sin:f32:9x6:unit",
+        "cut=4 table=token in=x:f32:2x3x5x24;cos:f32:10x12:unit;sin:f32:10x12:unit",
+        "cut=2 in=x:f32:2x3x2x5x12;cos:f32:5x8:unit;sin:f32:5x8:unit"};
     for (size_t i = 0; i < COUNT(lines); i++)
         for (size_t j = 0; j < COUNT(styles); j++)
             case_add(list, "%s head_dim=8 n_rot=%d style=%s %s", row, i % 3 == 2 ? 4 : 8, styles[j],
@@ -153,7 +160,11 @@ static void generate_write_rows(case_list *list)
         "position2:f32:1:constant:3",
         "difference=1 in=cache:f32:2x7x5:integers;rows:f32:2x3x5:integers;"
         "position:f32:1:constant:3;rows2:f32:2x1x5:integers;position2:f32:1:constant:0",
-        "in=cache:f32:8x300x128;rows:f32:8x200x128;position:f32:1:constant:50"};
+        "in=cache:f32:8x300x128;rows:f32:8x200x128;position:f32:1:constant:50",
+        "turned=1 in=cache:f32:2x7x5;rows:f32:3x2x5;position:f32:1:constant:3",
+        "turned=1 cut=2 in=cache:f32:2x7x5:special;rows:f32:3x2x9:special;"
+        "position:f32:1:constant:5",
+        "cut=1 in=cache:f32:4x100x33;rows:f32:4x70x35;position:f32:1:constant:40"};
     case_add_all(list, "write_rows", lines, COUNT(lines));
 }
 

@@ -1,0 +1,56 @@
+/*
+ * Where rows of the mask and of the result lie, which are dense, by args.axes; and attention.glsl,
+ * what it needs being declared.
+ */
+#include "args/attention.h"
+
+bool has_axis(uint axis)
+{
+    return (args.axes & axis) != 0u;
+}
+
+/* Elements of the mask for one query, for one head, and for one batch. */
+uint mask_keys = has_axis(ATTENTION_MASK_KEY) ? args.keys : 1u;
+uint mask_queries = has_axis(ATTENTION_MASK_QUERY) ? mask_keys * args.queries : mask_keys;
+uint mask_heads = has_axis(ATTENTION_MASK_HEAD) ? mask_queries * args.heads : mask_queries;
+
+#define MASK_KEY   (has_axis(ATTENTION_MASK_KEY) ? 1u : 0u)
+#define MASK_QUERY (has_axis(ATTENTION_MASK_QUERY) ? mask_keys : 0u)
+
+uint mask_row(uint b, uint h)
+{
+    return args.mask_offset + (has_axis(ATTENTION_MASK_BATCH) ? b * mask_heads : 0u) +
+           (has_axis(ATTENTION_MASK_HEAD) ? h * mask_queries : 0u);
+}
+
+/* Where the result of query 0 begins, and how far it is to the next query's. */
+uint result_row(uint b, uint h)
+{
+    uint row = has_axis(ATTENTION_ROWS_FIRST) ? h : h * args.queries;
+    return args.y_offset + (b * args.heads * args.queries + row) * args.width;
+}
+uint result_step = has_axis(ATTENTION_ROWS_FIRST) ? args.heads * args.width : args.width;
+
+#include "attention/attention.glsl"
+
+uint entry; /* of k and v */
+
+/* Of batch b. ATTENTION_POSITION: it is idle at a negative position, and without an entry. */
+void find_reach(uint b)
+{
+    const float most = 3e9; /* behind every key; i + reach does not wrap */
+    entry = b;
+    if (MASK != ATTENTION_POSITION)
+        return;
+    bool placed = has_axis(ATTENTION_PLACED);
+    uint at = args.mask_offset + (placed ? 2u * b : b);
+    float first = floor(mask[at] + 0.5);
+    reach = is_nan(first) || first < 0.0 ? 0u : uint(first < most ? first : most) + 1u;
+    if (!placed)
+        return;
+    float place = floor(mask[at + 1u] + 0.5);
+    bool exists = !is_nan(place) && place >= 0.0 && place < float(args.axes >> ATTENTION_ENTRIES);
+    entry = exists ? uint(place) : 0u;
+    if (!exists)
+        reach = 0u;
+}

@@ -1,0 +1,259 @@
+/*
+ * Which tensors need no memory of their own. Where one lies depends on where its operand does, and
+ * whether its readers take it so on that: all are laid out in place first, and as long as a reader
+ * refuses one, those that are refused are copied, and what lies in them is tried anew.
+ *
+ * Memory that is written in place, carried by a loop or waited for is left alone: a read that moves
+ * to where the reader stands could see what it must not.
+ */
+#include "op/strided.h"
+#include "op/view.h"
+
+#include <string.h>
+
+/* Rounds in which what lies in a refused one is spared; long chains would take as many. */
+#define MOST_ROUNDS 8
+
+typedef struct search {
+    const rlxvk_graph *g;
+    const bool *on_host;
+    strided_views *v;
+    uint32_t *roots;   /* of views as op/view.h has them */
+    uint32_t *uses;    /* by operands and outputs */
+    uint32_t *refused; /* by whom, in this round */
+    bool *restless;    /* roots whose content changes, or that are waited for */
+    bool *waits;       /* whoever reads it must not come earlier */
+    bool *copied;      /* refused in a round before */
+    bool *renewed;     /* lies in what was refused in this one */
+} search;
+
+strided strided_dense(const rlxvk_shape *s)
+{
+    strided at = {0};
+    shape_strides(s, at.strides);
+    return at;
+}
+
+/* Each run of axes that are walked as one is cut anew, from the last on. Axes of 1 are in any. */
+bool strided_reshape(const rlxvk_shape *from, const rlxvk_shape *to, strided *at)
+{
+    strided had = *at;
+    uint32_t i = from->rank, next = to->rank;
+    memset(at->strides, 0, sizeof at->strides);
+    while (i > 0) {
+        int64_t step = 0, run = 1, given = 1;
+        for (; i > 0 && (run == 1 || from->dims[i - 1] == 1 || had.strides[i - 1] == step * run);
+             i--) {
+            if (run == 1)
+                step = had.strides[i - 1];
+            run *= from->dims[i - 1];
+        }
+        for (; next > 0 && (given < run || to->dims[next - 1] == 1); given *= to->dims[next])
+            at->strides[--next] = step * given;
+        if (given != run)
+            return false;
+    }
+    return true;
+}
+
+/* ---- What is asked of nodes ---- */
+
+static bool is_hosted(const search *s, uint32_t id)
+{
+    return s->on_host && s->on_host[graph_node(s->g, id)->op];
+}
+
+static bool takes(const search *s, uint32_t id, uint32_t operand, const int64_t *strides)
+{
+    const node *n = graph_node(s->g, id);
+    const op_family *family = node_row(n)->family;
+    return family->takes && !is_hosted(s, id) && family->takes(s->g, n, operand, strides);
+}
+
+static bool lies(const search *s, uint32_t id)
+{
+    return s->v->in[id] != NODE_NONE;
+}
+
+/* Whether it would be a copy, if it did not lie in another's memory. */
+static bool owns(const search *s, uint32_t id)
+{
+    return s->roots[id] == id;
+}
+
+/* Operands whose content the node changes, or that it waits for. */
+static uint32_t restless_operands(const node *n)
+{
+    const op_family *family = node_row(n)->family;
+    return node_writes(n) | (family->replaces ? 3 : 0) | (family->waits ? 2 : 0);
+}
+
+static void survey(search *s)
+{
+    view_roots(s->g, s->roots);
+    for (uint32_t id = 0; id < s->g->nodes.count; id++) {
+        const node *n = graph_node(s->g, id);
+        s->v->in[id] = s->v->need[id] = NODE_NONE;
+        for (uint32_t i = 0; i < n->input_count; i++) {
+            s->uses[n->inputs[i]]++;
+            if (i < 32 && (restless_operands(n) >> i & 1))
+                s->restless[s->roots[n->inputs[i]]] = true;
+        }
+        s->waits[id] = node_row(n)->family->waits || (!owns(s, id) && s->waits[n->inputs[0]]);
+    }
+    for (size_t i = 0; i < s->g->outputs.count; i++)
+        s->uses[s->g->outputs.items[i]]++;
+}
+
+/* Whether a node, which has operands, only says where elements of operand 0 are. */
+static bool can_look(const search *s, uint32_t id)
+{
+    const node *n = graph_node(s->g, id);
+    if (!node_row(n)->family->look || is_hosted(s, id))
+        return false;
+    uint32_t x = n->inputs[0];
+    return !s->waits[x] && !s->restless[s->roots[x]] && op_node_storage(s->g, id) == STORAGE_WORD &&
+           shape_numel(&n->shape) > 0;
+}
+
+/* ---- What is read where it lies ---- */
+
+/* A run of dense memory needs no strides. */
+static void lay_out(search *s)
+{
+    for (uint32_t id = 0; id < s->g->nodes.count; id++) {
+        const node *n = graph_node(s->g, id);
+        s->v->in[id] = s->refused[id] = NODE_NONE;
+        if (!can_look(s, id) || s->copied[id] || !(lies(s, n->inputs[0]) || owns(s, id)))
+            continue;
+        uint32_t x = n->inputs[0];
+        strided at = lies(s, x) ? s->v->at[x] : strided_dense(&graph_node(s->g, x)->shape);
+        if (!node_row(n)->family->look(s->g, n, &at))
+            continue;
+        s->v->at[id] = at;
+        s->v->in[id] = x;
+    }
+}
+
+static void refuse(search *s, uint32_t id, uint32_t reader)
+{
+    if (lies(s, id) && s->refused[id] == NODE_NONE)
+        s->refused[id] = reader;
+}
+
+/* From the end: a view that is refused, being no copy, refuses what it is a view of. */
+static void ask_readers(search *s)
+{
+    for (size_t i = 0; i < s->g->outputs.count; i++)
+        refuse(s, s->g->outputs.items[i], s->g->outputs.items[i]);
+    for (uint32_t id = (uint32_t)s->g->nodes.count; id-- > 0;) {
+        const node *n = graph_node(s->g, id);
+        uint32_t by = lies(s, id) ? s->refused[id] : NODE_NONE;
+        if (by != NODE_NONE && !owns(s, id))
+            refuse(s, n->inputs[0], by);
+        for (uint32_t i = lies(s, id) && (by == NODE_NONE || !owns(s, id)); i < n->input_count; i++)
+            if (lies(s, n->inputs[i]) && !takes(s, id, i, s->v->at[n->inputs[i]].strides))
+                refuse(s, n->inputs[i], id);
+    }
+}
+
+/* Whether any was refused. */
+static bool copy_refused(search *s, bool spare)
+{
+    bool any = false;
+    for (uint32_t id = 0; id < s->g->nodes.count; id++) {
+        bool behind = lies(s, id) && s->renewed[graph_node(s->g, id)->inputs[0]] && spare;
+        bool copied = lies(s, id) && s->refused[id] != NODE_NONE && owns(s, id) && !behind;
+        if (copied)
+            s->v->need[id] = s->refused[id];
+        s->copied[id] |= copied;
+        s->renewed[id] = copied || behind;
+        any |= copied;
+    }
+    return any;
+}
+
+/* ---- What is made where it is wanted ---- */
+
+/* Strides at which operand 0 lies, if it is made as the node: the operand's axes in another order,
+ * which looking at their numbers tells. */
+static bool turn_back(const search *s, uint32_t id, strided *out)
+{
+    const node *n = graph_node(s->g, id);
+    const rlxvk_shape *x = input_shape(s->g, n, 0);
+    strided axes = {0}, dense = strided_dense(&n->shape);
+    for (uint32_t i = 0; i < x->rank; i++)
+        axes.strides[i] = i;
+    if (n->shape.rank != x->rank || shape_numel(x) != shape_numel(&n->shape) ||
+        !node_row(n)->family->look(s->g, n, &axes))
+        return false;
+    *out = (strided){0};
+    for (uint32_t i = 0; i < x->rank; i++)
+        out->strides[axes.strides[i]] = dense.strides[i];
+    return true;
+}
+
+static void make_turned(search *s)
+{
+    for (uint32_t id = 0; id < s->g->nodes.count; id++) {
+        const node *n = graph_node(s->g, id);
+        strided at;
+        if (!can_look(s, id) || lies(s, id) || !owns(s, id))
+            continue;
+        uint32_t x = n->inputs[0];
+        if (lies(s, x) || !owns(s, x) || s->restless[id] || !turn_back(s, id, &at) ||
+            !takes(s, x, graph_node(s->g, x)->input_count, at.strides))
+            continue;
+        bool alone = s->uses[x] == 1;
+        s->v->need[id] = alone ? NODE_NONE : x;
+        if (!alone)
+            continue;
+        s->v->at[x] = at;
+        s->v->in[x] = id;
+    }
+}
+
+rlxvk_status strided_find(const rlxvk_graph *g, const bool *on_host, strided_views *out)
+{
+    size_t count = g->nodes.count + 1;
+    strided_views v = {.at = memory_zeroed(count, sizeof *v.at),
+                       .in = memory_zeroed(2 * count, sizeof *v.in)};
+    uint32_t *words = memory_zeroed(3 * count, sizeof *words);
+    bool *flags = memory_zeroed(4 * count, sizeof *flags);
+    rlxvk_status status;
+    TRY(v.at && v.in && words && flags ? RLXVK_OK : status_fail_memory("strided views"));
+    v.need = v.in + count;
+    search s = {.g = g,
+                .on_host = on_host,
+                .v = &v,
+                .roots = words,
+                .uses = words + count,
+                .refused = words + 2 * count,
+                .restless = flags,
+                .waits = flags + count,
+                .copied = flags + 2 * count,
+                .renewed = flags + 3 * count};
+    survey(&s);
+    bool again = true;
+    for (uint32_t round = 0; again; round++) {
+        lay_out(&s);
+        ask_readers(&s);
+        again = copy_refused(&s, round < MOST_ROUNDS);
+    }
+    make_turned(&s);
+error:
+    memory_free(words);
+    memory_free(flags);
+    if (status != RLXVK_OK)
+        strided_destroy(&v);
+    else
+        *out = v;
+    return status;
+}
+
+void strided_destroy(strided_views *v)
+{
+    memory_free(v->at);
+    memory_free(v->in);
+    *v = (strided_views){0};
+}

@@ -1,0 +1,84 @@
+/*
+ * Copies that need not have been: parts and transposes that lie in memory of their own although a
+ * reader, or who makes the operand, can do with strides. Found as the value map finds the others.
+ */
+#include "op/strided.h"
+#include "op/view.h"
+#include "rewrite/rewrite.h"
+
+/* Whether n takes operand i, or the result (i = input_count), at some strides: those it has. */
+static bool takes_some(const rlxvk_graph *g, const node *n, uint32_t i)
+{
+    const op_family *family = node_row(n)->family;
+    if (!family->takes || family->look)
+        return false;
+    strided dense = strided_dense(input_shape(g, n, i));
+    return family->takes(g, n, i, dense.strides);
+}
+
+/* wanted[id]: somebody takes it at strides, or something that only shows it. */
+static void find_wanted(const rlxvk_graph *g, bool *wanted)
+{
+    for (uint32_t id = (uint32_t)g->nodes.count; id-- > 0;) {
+        const node *n = graph_node(g, id);
+        for (uint32_t i = 0; i < n->input_count; i++)
+            if (takes_some(g, n, i) || (i == 0 && wanted[id] && node_row(n)->family->look))
+                wanted[n->inputs[i]] = true;
+    }
+}
+
+static bool is_output(const rlxvk_graph *g, uint32_t id)
+{
+    bool found = false;
+    for (size_t i = 0; i < g->outputs.count && !found; i++)
+        found = g->outputs.items[i] == id;
+    return found;
+}
+
+static void say_why(const rlxvk_graph *g, uint32_t id, const strided_views *v, bool strided,
+                    text *out)
+{
+    uint32_t need = v->need[id];
+    const char *name = node_row(graph_node(g, need == NODE_NONE ? id : need))->name;
+    if (!strided)
+        text_append(out, "strides are off");
+    else if (need == NODE_NONE)
+        text_append(out, "what it shows is written in place, carried by a loop, waited for or no "
+                         "words, or it is to run on the host");
+    else if (need < id)
+        text_append(out, "%s %%%u has other readers", name, need);
+    else if (is_output(g, need) && node_row(graph_node(g, need))->family->look)
+        text_append(out, "%s %%%u is a graph output", name, need);
+    else
+        text_append(out, "%s %%%u does not take it at strides", name, need);
+}
+
+/* Leaves aside what makes no copy. */
+static bool is_copied(const rlxvk_graph *g, uint32_t id, const strided_views *v, bool strided)
+{
+    const node *n = graph_node(g, id);
+    bool copies = node_row(n)->family->look && !view_is(g, n, NULL);
+    return copies && (!strided || (v->in[id] == NODE_NONE && v->in[n->inputs[0]] != id));
+}
+
+rlxvk_status rewrite_find_copies(const rlxvk_graph *g, const bool *on_host, bool strided,
+                                 miss_report report, void *user)
+{
+    bool *wanted = memory_zeroed(g->nodes.count + 1, sizeof *wanted);
+    strided_views v = {0};
+    rlxvk_status status;
+    TRY(wanted ? RLXVK_OK : status_fail_memory("copies"));
+    TRY(strided_find(g, on_host, &v));
+    find_wanted(g, wanted);
+    for (uint32_t id = 0; id < g->nodes.count; id++) {
+        char buffer[192] = "";
+        if (!is_copied(g, id, &v, strided) || !(wanted[id] || v.need[id] < id))
+            continue;
+        say_why(g, id, &v, strided, &(text){buffer, sizeof buffer, 0});
+        report(user, id, "strided view", buffer);
+    }
+error:
+    memory_free(wanted);
+    strided_destroy(&v);
+    return status;
+}
