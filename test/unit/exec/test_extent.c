@@ -193,7 +193,7 @@ static void test_random_rows(void **state)
 static void test_every_rule(void **state)
 {
     static const rlxvk_context_options kinds[] = {{.direct_upload = RLXVK_OFF},
-                                                  {.limit_group_count = 3,
+                                                  {.limit_group_count = 8,
                                                    .limit_workgroup_invocations = 128,
                                                    .tuning = RLXVK_OFF}};
     (void)state;
