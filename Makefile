@@ -48,11 +48,11 @@ OBJCOPY  ?= objcopy
 PROGRAM  := $(BUILD)/bin/rlxvk
 VERSION  := $(shell awk '/define RLXVK_VERSION_(MAJOR|MINOR|PATCH) / { printf "%s%s", dot, $$3; dot = "." }' include/rlxvk.h)
 
-.PHONY: all help deps demo test sanitize conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
+.PHONY: all help deps demo test conform bench lint spirv readme format install uninstall clean kernels units examples fuzz fuzzers
 .DELETE_ON_ERROR:
 
 # What is missing is installed first and only then looked for: the goals are another make's.
-INSTALLS := $(filter deps test sanitize lint,$(MAKECMDGOALS))
+INSTALLS := $(filter deps test lint,$(MAKECMDGOALS))
 GOALS    := $(filter-out deps,$(MAKECMDGOALS))
 ifneq ($(if $(installed),,$(INSTALLS)),)
 .PHONY: installed
@@ -74,9 +74,6 @@ demo: all ## run the bundled language model on the best device found
 
 test: all units ## every test, on the software drivers; installs what they need
 	@BUILD=$(BUILD) test/run.sh
-
-sanitize: ## the unit tests and fuzzing under sanitizers, in a build of their own; installs what they need
-	@BUILD=$(BUILD) test/run.sh sanitize
 
 units: $(UNITS) $(EXAMPLES)
 

@@ -1,6 +1,5 @@
 #!/bin/bash
-# Every test on the software drivers; with the argument `sanitize` what runs under sanitizers, instead. Counts tests, prints
-# failures, writes $BUILD/test/summary.
+# Every test, on the software drivers. Counts tests, prints failures, writes $BUILD/test/summary.
 #
 # A stage is a name and its jobs, commands of their own: two of all stages' at a time, since most of a driver's work is compiling,
 # on one thread. What took longest the last time begins, so that it does not run on alone.
@@ -63,39 +62,37 @@ lavapipe=$(ls /usr/share/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1)
 program=$BUILD/test/rlxvk # the program that also looks for what it left behind
 export RLXVK_NO_TUNING=1  # kernels by table, whatever was measured on this machine
 
-add_test() {
-    add "rebuilding after a change" <<<"test/rebuild.sh"
-    add "following the lists of how to add things" <<<"test/extend.sh"
-    add "installed copies" <<<"test/installed.sh"
-    add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=1000 --jobs 1"
-    add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse --jobs 1"
-    add_cases "conform" ""
-    if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
-        add_cases "conform on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --sparse=4
-        add_cases "gradients on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --gradients --sparse=3
-        add_cases "golden vectors on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --golden test/golden
-    else
-        echo "SwiftShader: not to be had here (see $log); skipped"
-    fi
-    add_cases "conform, gradients" "" --gradients --sparse=2
-    add_cases "conform, golden vectors" "" --golden test/golden
-    unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"
-}
-
 # The unit tests and a sparse conformance pass under ASan and UBSan, and fuzzing. What is left behind, and where leaks are looked
 # for, the programs decide themselves (test/support/balance.c). Tests of numbers alone, which take the same paths through the host's
 # code again and again, are left out.
-add_sanitize() {
+add_sanitized() {
     local numbers='^test_(extremes|fft|large)$' fuzz="BUILD=build/asan test/fuzz.sh"
     make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
-    export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
     add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 1"
     add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
     find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
     unit_tests | grep -vE "$numbers" | sed "s|^|build/asan/test/|" | add "unit tests under sanitizers"
 }
 
-"add_${1:-test}"
+# What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` takes longer.
+export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
+add_cases "conform" ""
+add_cases "conform, gradients" "" --gradients --sparse=2
+if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
+    add_cases "conform on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --sparse=4
+    add_cases "gradients on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --gradients --sparse=3
+    add_cases "golden vectors on SwiftShader" "VK_ICD_FILENAMES=$swiftshader" --golden test/golden
+else
+    echo "SwiftShader: not to be had here (see $log); skipped"
+fi
+add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=1000 --jobs 1"
+add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse --jobs 1"
+add "rebuilding after a change" <<<"test/rebuild.sh"
+add "following the lists of how to add things" <<<"test/extend.sh"
+add "installed copies" <<<"test/installed.sh"
+add_cases "conform, golden vectors" "" --golden test/golden
+unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"
+add_sanitized
 awk -F '\t' 'FILENAME == ARGV[1] { took[$2] = $1; next } { printf "%d\t%s\n", ($1 in took) ? took[$1] : 1000, $1 }' "$seconds" "$jobs" |
     sort -s -k 1,1rn | cut -f 2 | tr '\n' '\0' | xargs -0 -P 2 -I{} bash -c 'run "${1%%|*}" "${1#*|}"' _ {}
 

@@ -20,7 +20,7 @@ missing() {
     have spirv-val || echo spirv
     have_loader || echo loader
     have_driver || echo driver
-    case $purposes in *" test "* | *" sanitize "*)
+    case $purposes in *" test "*)
         has_header cmocka.h || echo cmocka
         has_header fftw3.h || echo fftw
         [ -e /usr/share/i18n/locales/de_DE ] || [ -e /usr/share/i18n/locales/de_DE.gz ] || echo locales
