@@ -67,7 +67,7 @@ export RLXVK_NO_TUNING=1  # kernels by table, whatever was measured on this mach
 # code again and again, are left out.
 add_sanitized() {
     local numbers='^test_(extremes|fft|large)$' fuzz="BUILD=build/asan test/fuzz.sh"
-    make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
+    env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
     add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 1"
     add "sequences under validation" <<<"RLXVK_VALIDATION=1 RLXVK_TEST_FUZZ_RUNS=500 $fuzz build/asan/fuzz/sequence"
     find build/asan/fuzz -maxdepth 1 -type f -executable | sort | sed "s|^|$fuzz |" | add "fuzzing under sanitizers"
