@@ -2,6 +2,7 @@
  * a small random one with everything optional, refusal of broken files. */
 #include "unit/model/gguf_builder.h"
 #include "model/llama_internal.h"
+#include "support/harness.h"
 #include "op/packed/quant_format.h"
 
 #include <math.h>
@@ -16,21 +17,6 @@
 #include "unit/model/golden_numbers.h"
 
 enum { LENGTH = 256 };
-
-static rlxvk_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    return rlxvk_context_create(NULL, &context) == RLXVK_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    rlxvk_context_destroy(context);
-    return 0;
-}
 
 /* ---- Golden values ---- */
 
@@ -83,7 +69,7 @@ static void check_golden(const gguf_file *file, const char *json, const char *en
     read_golden(json, entry, &want);
     for (size_t i = 0; i < want.ids.count; i++)
         ids[i] = (uint32_t)want.ids.values[i];
-    assert_ok(llama_load(context, file, &(llama_options){.capacity = LENGTH}, &m));
+    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = LENGTH}, &m));
     assert_int_equal(llama_configuration(m)->vocabulary, want.logits.count);
     assert_ok(llama_extend(m, ids, want.ids.count, (llama_result){logits, &chosen}));
     check_logits(logits, &want.logits, entry);
@@ -134,7 +120,7 @@ static void a_file_cut_short_while_loading_is_an_error(void **state)
         copy_file("test/data/docs-5m-f16.gguf", path);
         assert_ok(gguf_result(gguf_open(path, &file)));
         assert_int_equal(truncate(path, length), 0);
-        assert_int_equal(llama_load(context, file, NULL, &m), RLXVK_E_FILE);
+        assert_int_equal(llama_load(shared_context, file, NULL, &m), RLXVK_E_FILE);
         assert_non_null(strstr(rlxvk_last_error(), path));
         gguf_close(file);
     }
@@ -277,7 +263,7 @@ static void run_small(const gguf_file *file, const uint32_t *ids, size_t count, 
                       size_t steps, float *logits)
 {
     llama *m = NULL;
-    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50}, &m));
+    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = 50}, &m));
     for (size_t at = 0, n; at < count; at += n) {
         n = at < count - steps ? MIN(chunk, count - steps - at) : 1;
         assert_ok(llama_prepare(m, n));
@@ -351,13 +337,13 @@ static void test_allocation_failure(void **state)
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     first = memory_allocation_count();
-    assert_ok(llama_load(context, file, NULL, &m));
+    assert_ok(llama_load(shared_context, file, NULL, &m));
     total = memory_allocation_count() - first;
     llama_destroy(m);
     for (uint64_t n = 1; n <= total; n += n < 40 ? 1 : 1 + total / 60) {
         m = NULL;
         memory_fail_at(n);
-        rlxvk_status status = llama_load(context, file, NULL, &m);
+        rlxvk_status status = llama_load(shared_context, file, NULL, &m);
         memory_fail_at(0);
         if (status == RLXVK_OK) /* a pipeline cache or the like did without */
             llama_destroy(m);
@@ -438,7 +424,7 @@ static void test_refusals(void **state)
         memcpy(bytes, content.data, content.length);
         apply_patch(bytes, content.length, &patches[i]);
         assert_ok(gguf_result(gguf_parse(bytes, content.length, NULL, &file)));
-        rlxvk_status status = llama_load(context, file, NULL, &m);
+        rlxvk_status status = llama_load(shared_context, file, NULL, &m);
         if (status != patches[i].status || !strstr(rlxvk_last_error(), patches[i].mentions))
             fail_msg("patch %zu: %s: %s", i, rlxvk_status_name(status), rlxvk_last_error());
         assert_null(m);
@@ -545,10 +531,10 @@ static void test_lengths(void **state)
     llama *m = NULL;
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
-    assert_int_equal(llama_load(context, file, &(llama_options){.capacity = 101}, &m),
+    assert_int_equal(llama_load(shared_context, file, &(llama_options){.capacity = 101}, &m),
                      RLXVK_E_RANGE);
     assert_null(m);
-    assert_ok(llama_load(context, file, NULL, &m));
+    assert_ok(llama_load(shared_context, file, NULL, &m));
     assert_int_equal(llama_extend(m, ids, 0, (llama_result){logits, NULL}), RLXVK_E_RANGE);
     assert_int_equal(llama_extend(m, ids + 1, 2, (llama_result){logits, NULL}), RLXVK_E_INDEX_OOB);
     assert_int_equal(llama_prepare(m, 101), RLXVK_E_RANGE);
@@ -575,8 +561,9 @@ static void many_sequences(void **state)
     memset(&s, 0, sizeof s);
     gguf_file *file = make_small_model(&s);
     llama *single = NULL, *m = NULL;
-    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50}, &single));
-    assert_ok(llama_load(context, file, &(llama_options){.capacity = 50, .sequences = MANY}, &m));
+    assert_ok(llama_load(shared_context, file, &(llama_options){.capacity = 50}, &single));
+    assert_ok(
+        llama_load(shared_context, file, &(llama_options){.capacity = 50, .sequences = MANY}, &m));
     for (uint32_t i = 0; i <= MANY; i++)
         for (uint32_t k = 0; k < 50; k++)
             ids[i][k] = (k * k + 5 * k * i + 3 * i + k / 6) % WORDS;
@@ -625,7 +612,8 @@ static void full_neighbours(void **state)
     llama *m = NULL;
     for (uint32_t i = 0; i < 40; i++)
         ids[i] = i * 7 % WORDS;
-    assert_ok(llama_load(context, file, &(llama_options){.capacity = 40, .sequences = 2}, &m));
+    assert_ok(
+        llama_load(shared_context, file, &(llama_options){.capacity = 40, .sequences = 2}, &m));
     llama_select(m, 1);
     assert_ok(llama_extend(m, ids, 2, (llama_result){NULL, NULL}));
     for (size_t cut = 1; cut < 40; cut += 6) {
@@ -659,7 +647,7 @@ static void one_graph_a_length(void **state)
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
     llama_report report;
-    assert_ok(llama_load(context, file, NULL, &m));
+    assert_ok(llama_load(shared_context, file, NULL, &m));
     for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
         llama_rewind(m);
         assert_ok(llama_extend(m, ids, lengths[i], (llama_result){NULL, NULL}));
@@ -689,7 +677,7 @@ static void a_prompt_of_several_chunks(void **state)
         ids[i] = (uint32_t)(i * 7 + i / 5) % WORDS;
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
-    assert_ok(llama_load(context, file, NULL, &m));
+    assert_ok(llama_load(shared_context, file, NULL, &m));
     assert_ok(llama_extend(m, ids, ARRAY_COUNT(ids), (llama_result){whole, NULL}));
     llama_rewind(m);
     for (size_t at = 0; at < ARRAY_COUNT(ids); at += 100)
@@ -709,7 +697,7 @@ static void a_cache_beyond_the_device(void **state)
     s.context = 1 << 30;
     gguf_file *file = make_small_model(&s);
     llama *m = NULL;
-    assert_int_equal(llama_load(context, file, NULL, &m), RLXVK_E_TOO_LARGE);
+    assert_int_equal(llama_load(shared_context, file, NULL, &m), RLXVK_E_TOO_LARGE);
     assert_non_null(strstr(rlxvk_last_error(), "a cache of 262144 MiB"));
     assert_null(m);
     gguf_close(file);
@@ -736,5 +724,5 @@ int main(void)
         cmocka_unit_test(a_prompt_of_several_chunks),
         cmocka_unit_test(a_cache_beyond_the_device),
     };
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -3,6 +3,7 @@
  * the logits and tokens that transformers computed from them.
  */
 #include "model/llama.h"
+#include "support/harness.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -17,21 +18,6 @@
 
 #define FOLDER "test/data/models"
 #define EXACT  5e-5 /* in f32 */
-
-static rlxvk_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    return rlxvk_context_create(NULL, &context) == RLXVK_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    rlxvk_context_destroy(context);
-    return 0;
-}
 
 static void check_logits(const char *model, const char *how, const float *logits,
                          const numbers *want, double within)
@@ -99,7 +85,7 @@ static void check_many(const char *name, const gguf_file *file, const golden *wa
     uint32_t ids[MOST_VALUES], next[MANY];
     size_t words = want->logits.count;
     llama *m = NULL;
-    assert_ok(llama_load(context, file, &(llama_options){.sequences = MANY}, &m));
+    assert_ok(llama_load(shared_context, file, &(llama_options){.sequences = MANY}, &m));
     for (size_t i = 0; i < want->ids.count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
     for (uint32_t s = 0; s < MANY; s++) {
@@ -130,7 +116,7 @@ static void check_halves(const char *name, const gguf_file *file, const llama *w
     llama *m = NULL;
     for (size_t i = 0; i < count; i++)
         ids[i] = (uint32_t)want->ids.values[i];
-    assert_ok(llama_load(context, file, &(llama_options){.cache = RLXVK_F16}, &m));
+    assert_ok(llama_load(shared_context, file, &(llama_options){.cache = RLXVK_F16}, &m));
     assert_ok(llama_extend(m, ids, count, (llama_result){logits, NULL}));
     check_logits(name, "whole prompt, halves", logits, &want->logits, 0x1p-8);
     llama_rewind(m);
@@ -229,7 +215,7 @@ static void check_batch(const char *name, const gguf_file *file, llama *single, 
         compared += alone[i].count;
     }
     assert_true(compared >= PROMPTS);
-    assert_ok(llama_load(context, file, &(llama_options){.sequences = PLACES}, &m));
+    assert_ok(llama_load(shared_context, file, &(llama_options){.sequences = PLACES}, &m));
     check_places(name, m, ids, alone);
     llama_destroy(m);
 }
@@ -248,7 +234,7 @@ static void check_file(const char *name)
     memory_free(json);
     snprintf(path, sizeof path, FOLDER "/%s.gguf", name);
     assert_ok(gguf_result(gguf_open(path, &file)));
-    if (llama_load(context, file, NULL, &m) != RLXVK_OK)
+    if (llama_load(shared_context, file, NULL, &m) != RLXVK_OK)
         fail_msg("%s: %s", name, rlxvk_last_error());
     check_model(name, m, &want, &sums);
     check_batch(name, file, m, &want);
@@ -311,5 +297,5 @@ static void architectures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pairs), cmocka_unit_test(architectures)};
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }
