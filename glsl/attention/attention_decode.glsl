@@ -106,6 +106,12 @@ uint start_scores()
     return kept_end;
 }
 
+/* How many of a quad a row has. */
+uint columns_of(uint quad)
+{
+    return min(quad * 4u + 4u, args.width) - min(quad * 4u, args.width);
+}
+
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
 #define DEFINE_LOAD(name, words, quads, held, packed)                                              \
     vec4 name(uint row, uint quad)                                                                 \
@@ -264,7 +270,7 @@ void weigh()
 /* o / l, or the partial o, at quad `quad` of row r. */
 void store_quad(uint r, uint quad, bool part, float l, vec4 o)
 {
-    uint columns = min(quad * 4u + 4u, args.width) - min(quad * 4u, args.width);
+    uint columns = columns_of(quad);
     if (row_query[r] == NO_ROW || columns == 0u)
         return;
     if (part) {

@@ -8,7 +8,7 @@ const uint NEW_KEYS = 0, NEW_VALUES = NEW_ROWS * ROW_QUADS; /* where they begin 
 
 shared vec4 query_quads[ROWS * ROW_QUADS], new_quads[2 * NEW_ROWS * ROW_QUADS];
 
-/* Which new row of its sequence a key is; args.queries or more: none. */
+/* Which new row of its sequence a key is; NEW_ROWS or more: none. */
 uint new_row_of(uint key)
 {
     return key - (reach - 1u);
@@ -68,7 +68,7 @@ DEFINE_APPEND(append_value, v, v4, V_HELD, v2)
 
 void append_quad(uint key, uint quad, uint part, vec4 value)
 {
-    uint columns = min(quad * 4u + 4u, args.width) - min(quad * 4u, args.width);
+    uint columns = columns_of(quad);
     if (columns == 0u)
         return;
     if (part == NEW_KEYS)
