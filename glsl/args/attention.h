@@ -25,6 +25,9 @@
 #define ATTENTION_ENTRIES      6 /* the number of entries is shifted by */
 #define ATTENTION_MOST_ENTRIES 0x3ffffff
 
+/* Maxima and sums, of a chunk and a row each, that are joined at a time. */
+#define ATTENTION_PAIRS 256
+
 /* Element strides by batch, head and sequence; y is dense. A window of 0 is unlimited. */
 struct attention_args {
     u32 batch, heads, group; /* group: query heads of one kv head */

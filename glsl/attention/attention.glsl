@@ -60,9 +60,12 @@ float capped_score(float product)
     return args.softcap * LOG2_E * safe_tanh(product);
 }
 
+#ifndef CHUNK_KEYS
+#define CHUNK_KEYS args.chunk /* where it is not 0 */
+#endif
 uint chunk_count()
 {
-    return args.chunk == 0u ? 1u : max((args.keys + args.chunk - 1u) / args.chunk, 1u);
+    return args.chunk == 0u ? 1u : max((args.keys + CHUNK_KEYS - 1u) / CHUNK_KEYS, 1u);
 }
 uint partial_row(uint row, uint chunk)
 {

@@ -25,53 +25,73 @@ layout(constant_id = 7) const uint KEYS = 1;    /* of a group of lanes at a time
 layout(constant_id = 8) const uint CHUNK = 256; /* a multiple of the keys of all groups */
 layout(constant_id = 9) const uint GROUPS = 16; /* of lanes: the local size / LANES */
 layout(constant_id = 10) const bool JOIN = false; /* chunks are joined in the same dispatch */
+/* The shape where it is compiled in, 0 where args has it. Code is short then: what alternates with
+ * large kernels is fetched anew each time. */
+layout(constant_id = 19) const uint WIDTH = 0;
+layout(constant_id = 20) const uint QUERIES = 0;
+layout(constant_id = 21) const uint SHARERS = 0; /* heads of a kv head */
+layout(constant_id = 22) const uint KV_HEADS = 0;
 
+#define CHUNK_KEYS CHUNK
 #include "attention/attention_forward.glsl"
 #include "attention/attention_packed.glsl"
 
 const uint PASS = GROUPS * KEYS;
+const bool ONE_PASS = CHUNK == PASS;
 const uint THREADS = GROUPS * LANES;
 const uint TEAM = THREADS / ROWS > 16 ? 16 : THREADS / ROWS; /* invocations for a row: quads */
 const uint PARTS = PASS * ROWS * LANES / 4; /* quads of partial products */
-const uint BATCH = ROWS * QUADS < KEYS * ROWS / 4 ? ROWS * QUADS
-                   : KEYS * ROWS > 4              ? KEYS * ROWS / 4
-                                                  : 1; /* quads of a lane that fit */
 const uint ROW_QUADS = QUADS * LANES; /* room for a row's */
+const bool FULL = WIDTH == 4 * ROW_QUADS;
+/* Values: as many quads of a lane, but of more keys, which leaves fewer sums of a row. */
+const uint WIDER = QUADS % 2 == 0 && LANES < 32 ? 2 : 1;
+const uint VALUE_LANES = LANES * WIDER, VALUE_GROUPS = GROUPS / WIDER;
+const uint VALUE_QUADS = QUADS / WIDER, VALUE_KEYS = KEYS * WIDER;
+const uint HELD = ROWS * VALUE_QUADS;
+const uint BATCH = HELD < KEYS * ROWS / 4 ? HELD
+                   : KEYS * ROWS > 4      ? KEYS * ROWS / 4
+                                          : 1; /* quads of a lane that fit into PARTS */
 /* Joining: invocations that take a quad each, and shares of the chunks for it. */
 const uint WORKERS = ROWS * ROW_QUADS < THREADS ? ROWS * ROW_QUADS : THREADS;
 const uint SHARES = THREADS / WORKERS;
+const uint BLOCK = ATTENTION_PAIRS / ROWS; /* chunks at a time */
 const uint NO_ROW = 0xffffffffu;
 
 shared float scores[ROWS * CHUNK]; /* key-major */
 shared vec4 scratch[PARTS > THREADS ? PARTS : THREADS];
+shared vec2 pairs[JOIN ? ATTENTION_PAIRS : 1]; /* of chunk and row: maximum and sum */
 shared float row_maxima[ROWS], row_sums[ROWS];
 shared uint row_query[ROWS]; /* the query, or NO_ROW beyond the last */
 shared uint row_q[ROWS], row_mask[ROWS], row_y[ROWS]; /* where a row begins */
 shared uint row_index[ROWS];                          /* its number */
-shared vec2 share_statistics[JOIN && SHARES > 1 ? THREADS : 1];
 shared bool last_arrival; /* whether all other chunks are done */
 shared uint kept_end; /* behind the last key of the chunk that the mask keeps for some row */
+
+uint width = WIDTH != 0u ? WIDTH : args.width;
+uint queries = QUERIES != 0u ? QUERIES : args.queries;
+uint sharers = SHARERS != 0u ? SHARERS : args.group;
 
 uint lane, column, group; /* column: the first quad; group: which key of a round */
 uint b, kv_head, first_row, chunk, first_key, limit;
 uint first_chunk, last_chunk; /* those whose results are joined, and one past them */
 bool split;                   /* whether there are several: results are partial */
 uint k_row, v_row;            /* where the kv head's rows begin */
-vec4 next[KEYS * QUADS];
-vec4 held[ROWS * QUADS]; /* this lane's columns: of the queries first, of the outputs later */
+vec4 next[KEYS * QUADS]; /* of keys, then of values */
+vec4 held[ROWS * QUADS]; /* this lane's columns of the queries */
+vec4 sums[HELD];         /* and, by VALUE_LANES, of the outputs */
 
 /* Row `first_row + r` of the kv head is query i of head h; beyond the last the first again.
  * Division is slow on some devices: once a row. */
 void find_row(uint r)
 {
-    bool exists = first_row + r < args.group * args.queries;
+    bool exists = first_row + r < sharers * queries;
     uint row = exists ? first_row + r : first_row;
-    uint h = row / args.queries, i = row - h * args.queries;
-    h += kv_head * args.group;
+    uint h = row / queries, i = row - h * queries;
+    h += kv_head * sharers;
     row_query[r] = exists ? i : NO_ROW;
     row_q[r] = args.q_offset + b * args.q_batch + h * args.q_head + i * args.q_seq;
     row_mask[r] = mask_row(b, h);
-    row_index[r] = (b * args.heads + h) * args.queries + i;
+    row_index[r] = (b * args.heads + h) * queries + i;
     row_y[r] = result_row(b, h) + i * result_step;
     row_maxima[r] = NEGATIVE_INFINITY;
     row_sums[r] = 0.0;
@@ -81,7 +101,7 @@ void find_row(uint r)
  * the chunk ends before the band of the first. */
 uint band_limit()
 {
-    uint end = min(first_key + CHUNK, band_end(args.queries - 1u));
+    uint end = min(first_key + CHUNK, band_end(queries - 1u));
     return end > max(first_key, band_begin(0u)) ? end - first_key : 0u;
 }
 
@@ -109,7 +129,7 @@ uint start_scores()
 /* How many of a quad a row has. */
 uint columns_of(uint quad)
 {
-    return min(quad * 4u + 4u, args.width) - min(quad * 4u, args.width);
+    return FULL ? 4u : min(quad * 4u + 4u, width) - min(quad * 4u, width);
 }
 
 /* Columns 4 * quad .. + 3 of a row; 0 beyond the width. */
@@ -118,13 +138,12 @@ uint columns_of(uint quad)
     {                                                                                              \
         uint d = quad * 4u;                                                                        \
         if (held == ATTENTION_HALVES)                                                              \
-            return d < args.width ? packed(row + d) : vec4(0.0);                                   \
+            return FULL || d < width ? packed(row + d) : vec4(0.0);                                \
         if (WHOLE)                                                                                 \
-            return d < args.width ? quads[(row + d) >> 2] : vec4(0.0);                             \
-        return vec4(d < args.width ? words[row + d] : 0.0,                                         \
-                    d + 1u < args.width ? words[row + d + 1u] : 0.0,                               \
-                    d + 2u < args.width ? words[row + d + 2u] : 0.0,                               \
-                    d + 3u < args.width ? words[row + d + 3u] : 0.0);                              \
+            return FULL || d < width ? quads[(row + d) >> 2] : vec4(0.0);                          \
+        return vec4(d < width ? words[row + d] : 0.0, d + 1u < width ? words[row + d + 1u] : 0.0,  \
+                    d + 2u < width ? words[row + d + 2u] : 0.0,                                    \
+                    d + 3u < width ? words[row + d + 3u] : 0.0);                                   \
     }
 #ifndef APPEND
 DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
@@ -132,10 +151,23 @@ DEFINE_LOAD(load_q, q, q4, ATTENTION_WORDS, packed_k)
 DEFINE_LOAD(load_k, k, k4, K_HELD, packed_k)
 DEFINE_LOAD(load_v, v, v4, V_HELD, packed_v)
 
-/* Key `x` of this group in the pass that starts at `base`; the last one again behind it. */
+/* Key `x` of this group in the pass that starts at `base`, and of those who share values; the last
+ * one again behind it. */
 uint key_at(uint base, uint x)
 {
     return first_key + min(base + x * GROUPS + group, limit - 1u);
+}
+uint value_key(uint base, uint x)
+{
+    return base + x * VALUE_GROUPS + lane / VALUE_LANES;
+}
+uint value_key_at(uint base, uint x)
+{
+    return first_key + min(value_key(base, x), limit - 1u);
+}
+uint value_quad(uint n)
+{
+    return n * VALUE_LANES + lane % VALUE_LANES;
 }
 
 #ifdef APPEND
@@ -161,9 +193,10 @@ void fetch_keys(uint base)
 }
 void fetch_values(uint base)
 {
-    [[unroll]] for (uint x = 0; x < KEYS; x++)
-        [[unroll]] for (uint n = 0; n < QUADS; n++)
-            next[x * QUADS + n] = load_v(v_row + key_at(base, x) * args.v_seq, n * LANES + column);
+    [[unroll]] for (uint x = 0; x < VALUE_KEYS; x++)
+        [[unroll]] for (uint n = 0; n < VALUE_QUADS; n++)
+            next[x * VALUE_QUADS + n] =
+                load_v(v_row + value_key_at(base, x) * args.v_seq, value_quad(n));
 }
 
 /* Word [key * ROWS + row][lane] of scratch = this lane's columns of q k. */
@@ -199,20 +232,22 @@ void finish_scores(uint base)
 
 void compute_scores()
 {
+    uint base = 0u;
     hold_queries();
-    [[dont_unroll]] for (uint base = 0; base < limit; base += PASS) {
+    [[dont_unroll]] do {
 #ifdef APPEND
-        replace_new(base, NEW_KEYS);
+        replace_keys(base);
 #endif
         multiply_keys();
-        if (base + PASS < limit)
+        if (!ONE_PASS && base + PASS < limit)
             fetch_keys(base + PASS);
         else
             fetch_values(0u);
         barrier();
         finish_scores(base);
         barrier();
-    }
+        base += PASS;
+    } while (!ONE_PASS && base < limit);
 }
 
 /* Each row has a team of invocations. What they have of one value each lies in place 0 or 1 of
@@ -302,63 +337,52 @@ void store_row_statistics(uint r)
 /* A dropped key adds nothing even where its v is NaN. */
 void add_values()
 {
-    [[dont_unroll]] for (uint base = 0; base < limit; base += PASS) {
+    uint base = 0u;
+    [[dont_unroll]] do {
 #ifdef APPEND
-        replace_new(base, NEW_VALUES);
+        replace_values(base);
 #endif
         vec4 values[KEYS * QUADS];
         [[unroll]] for (uint x = 0; x < KEYS * QUADS; x++)
             values[x] = next[x];
-        if (base + PASS < limit)
+        if (!ONE_PASS && base + PASS < limit)
             fetch_values(base + PASS);
-        [[unroll]] for (uint x = 0; x < KEYS; x++) {
-            uint key = base + x * GROUPS + group;
+        [[unroll]] for (uint x = 0; x < VALUE_KEYS; x++) {
+            uint key = value_key(base, x);
             [[unroll]] for (uint r = 0; r < ROWS; r++) {
                 float p = key < limit ? scores[key * ROWS + r] : 0.0;
                 if (floatBitsToUint(p) != 0u)
-                    [[unroll]] for (uint n = 0; n < QUADS; n++)
-                        held[r * QUADS + n] += p * values[x * QUADS + n];
+                    [[unroll]] for (uint n = 0; n < VALUE_QUADS; n++)
+                        sums[r * VALUE_QUADS + n] += p * values[x * VALUE_QUADS + n];
             }
         }
-    }
+        base += PASS;
+    } while (!ONE_PASS && base < limit);
 }
 
 /* Adds up what the groups hold of quads first .. first + BATCH - 1 and stores it. */
 void store_batch(uint first)
 {
-    [[dont_unroll]] for (uint e = lane; e < BATCH * LANES && first + e / LANES < ROWS * QUADS;
+    [[dont_unroll]] for (uint e = lane; e < BATCH * VALUE_LANES && first + e / VALUE_LANES < HELD;
                          e += THREADS) {
-        uint item = first + e / LANES, r = item / QUADS;
+        uint item = first + e / VALUE_LANES, r = item / VALUE_QUADS, at = e % VALUE_LANES;
         vec4 o = vec4(0.0);
-        for (uint x = 0; x < GROUPS; x++)
-            o += scratch[(e / LANES * GROUPS + x) * LANES + e % LANES];
-        store_quad(r, item % QUADS * LANES + e % LANES, split, row_sums[r], o);
+        [[dont_unroll]] for (uint x = 0; x < VALUE_GROUPS; x++)
+            o += scratch[(e / VALUE_LANES * VALUE_GROUPS + x) * VALUE_LANES + at];
+        store_quad(r, item % VALUE_QUADS * VALUE_LANES + at, split, row_sums[r], o);
     }
 }
 
-void store_held()
+void store_sums()
 {
-    [[unroll]] for (uint first = 0; first < ROWS * QUADS; first += BATCH) {
+    [[unroll]] for (uint first = 0; first < HELD; first += BATCH) {
         barrier();
         [[unroll]] for (uint x = 0; x < BATCH; x++)
-            if (first + x < ROWS * QUADS)
-                scratch[(x * GROUPS + group) * LANES + column] = held[first + x];
+            if (first + x < HELD)
+                scratch[x * THREADS + lane] = sums[first + x];
         barrier();
         store_batch(first);
     }
-}
-
-void clear_held()
-{
-    [[unroll]] for (uint n = 0; n < ROWS * QUADS; n++)
-        held[n] = vec4(0.0);
-}
-
-/* Without keys: zeros, or no more than l = 0 where chunks are joined. */
-void store_empty()
-{
-    for (uint e = lane; e < ROWS * ROW_QUADS && !split; e += THREADS)
-        store_quad(e / ROW_QUADS, e % ROW_QUADS, false, 0.0, vec4(0.0));
 }
 
 void process_chunk()
@@ -366,7 +390,6 @@ void process_chunk()
     compute_scores();
     weigh();
     barrier();
-    clear_held();
     add_values();
 }
 
@@ -389,62 +412,67 @@ bool is_last(uint item)
     return last_arrival;
 }
 
-/* A row's chunks so far: o counts only where l is not 0. */
+/* The maxima and sums of chunks begin .. end - 1, of which there are BLOCK at most, of every row. */
+void bring_pairs(uint begin, uint end)
+{
+    barrier();
+    [[dont_unroll]] for (uint e = lane; e < (end - begin) * ROWS; e += THREADS) {
+        uint at = statistics_at(row_index[e % ROWS], begin + e / ROWS);
+        pairs[e] = vec2(partial[at], partial[at + 1u]);
+    }
+    barrier();
+}
+
+/* A row's chunks so far; of l and o every SHARES-th chunk's. */
 struct joined_quad {
     vec4 o;
     float m, l;
 };
 
-/* A part's sums are at its own maximum, m; at most the sum's. */
-void join_part(inout joined_quad q, float m, float l, vec4 o)
+/* The maximum of the row's past and new chunks; what was added up is from now on relative to it. */
+void raise_maximum(inout joined_quad q, uint r, uint chunks)
 {
-    float p = weight_of(m, q.m);
-    q.l += l * p;
-    if (floatBitsToUint(p) != 0u)
-        q.o += p * o;
-}
-void raise_maximum(inout joined_quad q, float m)
-{
-    joined_quad past = q;
-    q = joined_quad(vec4(0.0), larger(q.m, m), 0.0);
-    join_part(q, past.m, past.l, past.o);
+    float past = q.m;
+    [[dont_unroll]] for (uint c = 0; c < chunks; c++)
+        q.m = larger(q.m, pairs[c * ROWS + r].x);
+    float p = weight_of(past, q.m);
+    q.l *= p;
+    q.o = floatBitsToUint(p) != 0u ? p * q.o : vec4(0.0);
 }
 
-/* Every SHARES-th chunk from `first` on: STEP of them are under way at a time. */
-joined_quad join_share(uint row, uint quad, uint first)
+/* STEP chunks are under way at a time. A chunk's o counts only where its l is not 0. */
+void join_block(inout joined_quad q, uint r, uint quad, uint begin, uint end)
 {
     const uint STEP = 4u;
-    joined_quad q = joined_quad(vec4(0.0), NEGATIVE_INFINITY, 0.0);
-    [[dont_unroll]] for (; first < last_chunk; first += STEP * SHARES) {
-        float m[STEP], l[STEP], most = NEGATIVE_INFINITY;
+    bring_pairs(begin, end);
+    raise_maximum(q, r, end - begin);
+    [[dont_unroll]] for (uint c = begin + lane / WORKERS; c < end; c += STEP * SHARES) {
         vec4 o[STEP];
-        [[unroll]] for (uint x = 0; x < STEP; x++) {
-            uint c = min(first + x * SHARES, last_chunk - 1u), at = statistics_at(row, c);
-            m[x] = partial[at];
-            l[x] = partial[at + 1u];
-            o[x] = partial4[partial_row(row, c) / 4u + quad];
-        }
-        [[unroll]] for (uint x = 0; x < STEP; x++) {
-            if (first + x * SHARES >= last_chunk)
-                m[x] = NEGATIVE_INFINITY;
-            most = larger(most, m[x]);
-        }
-        raise_maximum(q, most);
         [[unroll]] for (uint x = 0; x < STEP; x++)
-            join_part(q, m[x], l[x], o[x]);
+            o[x] =
+                partial4[partial_row(row_index[r], min(c + x * SHARES, end - 1u)) / 4u + quad];
+        [[unroll]] for (uint x = 0; x < STEP; x++) {
+            uint at = c + x * SHARES - begin;
+            vec2 pair = pairs[min(at, BLOCK - 1u) * ROWS + r];
+            float p = at < end - begin ? weight_of(pair.x, q.m) : 0.0;
+            if (at < end - begin)
+                q.l += p * pair.y;
+            if (floatBitsToUint(p) != 0u)
+                q.o += p * o[x];
+        }
     }
-    return q;
 }
 
 /* The other shares' of this quad. */
 void join_shares(inout joined_quad q)
 {
+    barrier();
     scratch[lane] = q.o;
-    share_statistics[lane] = vec2(q.m, q.l);
+    pairs[lane].x = q.l;
     barrier();
     [[dont_unroll]] for (uint other = lane + WORKERS; other < THREADS; other += WORKERS) {
-        raise_maximum(q, share_statistics[other].x);
-        join_part(q, share_statistics[other].x, share_statistics[other].y, scratch[other]);
+        q.o += scratch[other];
+        q.l += pairs[other].x;
     }
 }
 
@@ -453,14 +481,15 @@ void join_chunks()
 {
     [[dont_unroll]] for (uint first = 0u; first < ROWS * ROW_QUADS; first += WORKERS) {
         uint r = (first + lane % WORKERS) / ROW_QUADS, quad = (first + lane) % ROW_QUADS;
-        uint last_quad = (args.width - 1u) / 4u, share = lane / WORKERS;
-        joined_quad q = join_share(row_index[r], min(quad, last_quad), first_chunk + share);
+        joined_quad q = joined_quad(vec4(0.0), NEGATIVE_INFINITY, 0.0);
+        [[dont_unroll]] for (uint c = first_chunk; c < last_chunk; c += BLOCK)
+            join_block(q, r, min(quad, (width - 1u) / 4u), c, min(c + BLOCK, last_chunk));
         if (SHARES > 1u)
             join_shares(q);
-        if (lane >= WORKERS || row_query[r] == NO_ROW)
+        if (lane >= WORKERS)
             continue;
         store_quad(r, quad, false, q.l, q.o);
-        if (quad == 0u && args.lse_offset != ATTENTION_NO_LSE)
+        if (quad == 0u && row_query[r] != NO_ROW && args.lse_offset != ATTENTION_NO_LSE)
             y[args.lse_offset + row_index[r]] = log_sum(q.m, q.l);
     }
 }
@@ -474,7 +503,7 @@ void find_chunks(uint chunks)
     split = args.chunk != 0u;
     if (!JOIN || MASKED)
         return;
-    uint end = (band_end(args.queries - 1u) + CHUNK - 1u) / CHUNK;
+    uint end = (band_end(queries - 1u) + CHUNK - 1u) / CHUNK;
     first_chunk = band_begin(0u) / CHUNK;
     last_chunk = end;
     if (first_chunk >= end) {
@@ -486,8 +515,8 @@ void find_chunks(uint chunks)
 
 void main()
 {
-    uint chunks = chunk_count(), kv_heads = args.heads / args.group;
-    uint blocks = (args.group * args.queries + ROWS - 1u) / ROWS;
+    uint chunks = chunk_count(), kv_heads = KV_HEADS != 0u ? KV_HEADS : args.heads / sharers;
+    uint blocks = (sharers * queries + ROWS - 1u) / ROWS;
     uint item = group_index() / chunks;
     chunk = group_index() % chunks;
     first_key = chunk * CHUNK;
@@ -521,12 +550,11 @@ void main()
 #ifdef APPEND
     bring_rows();
 #endif
-    if (limit == 0u) {
-        store_empty();
-    } else {
+    [[unroll]] for (uint n = 0; n < HELD; n++)
+        sums[n] = vec4(0.0);
+    if (limit != 0u)
         process_chunk();
-        store_held();
-    }
+    store_sums();
     if (lane < ROWS)
         store_row_statistics(lane);
     if (JOIN && split && is_last(item))

@@ -15,33 +15,36 @@ uint new_row_of(uint key)
 }
 uint new_token(uint row)
 {
-    return b * args.queries + row;
+    return b * queries + row;
 }
 uint new_k_at(uint row)
 {
-    return step_args.new_k + new_token(row) * K_ROW + kv_head * args.width;
+    return step_args.new_k + new_token(row) * K_ROW + kv_head * width;
 }
 uint new_v_at(uint row)
 {
-    return step_args.new_v + new_token(row) * V_ROW + kv_head * args.width;
+    return step_args.new_v + new_token(row) * V_ROW + kv_head * width;
 }
 
 /* Columns 4 * quad .. + 3; 0 beyond the width. */
-#define DEFINE_QUAD(name, column_of)                                                               \
+#define DEFINE_QUAD(name, whole, column_of)                                                        \
     vec4 name(uint row, uint token, uint quad)                                                     \
     {                                                                                              \
         vec4 value;                                                                                \
+        if (WHOLE)                                                                                 \
+            return FULL || quad * 4u < width ? whole(row, token, quad) : vec4(0.0);                \
         [[unroll]] for (uint c = 0; c < 4u; c++) {                                                 \
             uint d = quad * 4u + c;                                                                \
-            float x = column_of(row, token, min(d, args.width - 1u));                              \
-            value[c] = d < args.width ? x : 0.0;                                                   \
+            float x = column_of(row, token, min(d, width - 1u));                                   \
+            value[c] = d < width ? x : 0.0;                                                        \
         }                                                                                          \
         return value;                                                                              \
     }
-#define COLUMN_OF_V(row, token, d) new_v[(row) + (d)]
-DEFINE_QUAD(new_quad_of_q, rotated_q)
-DEFINE_QUAD(new_quad_of_k, rotated_k)
-DEFINE_QUAD(new_quad_of_v, COLUMN_OF_V)
+#define COLUMN_OF_V(row, token, d)  new_v[(row) + (d)]
+#define QUAD_OF_V(row, token, quad) new_v4[(row) / 4u + (quad)]
+DEFINE_QUAD(new_quad_of_q, rotated_quad_of_q, rotated_q)
+DEFINE_QUAD(new_quad_of_k, rotated_quad_of_k, rotated_k)
+DEFINE_QUAD(new_quad_of_v, QUAD_OF_V, COLUMN_OF_V)
 
 vec4 held_quad(uint held, vec4 x)
 {
@@ -118,14 +121,18 @@ void hold_queries()
 }
 
 /* The caches may not have the new rows yet. In a pass without any, none is looked for. */
-void replace_new(uint base, uint part)
-{
-    if (first_key + min(base + PASS, limit) < reach)
-        return;
-    [[unroll]] for (uint x = 0; x < KEYS; x++) {
-        uint row = new_row_of(key_at(base, x));
-        if (row < NEW_ROWS)
-            [[unroll]] for (uint n = 0; n < QUADS; n++)
-                next[x * QUADS + n] = new_quads[part + row * ROW_QUADS + n * LANES + column];
+#define DEFINE_REPLACE(name, part, keys, key_at, quads, quad_of)                                   \
+    void name(uint base)                                                                           \
+    {                                                                                              \
+        if (first_key + min(base + PASS, limit) < reach)                                           \
+            return;                                                                                \
+        [[unroll]] for (uint x = 0; x < keys; x++) {                                               \
+            uint row = new_row_of(key_at(base, x));                                                \
+            if (row < NEW_ROWS)                                                                    \
+                [[unroll]] for (uint n = 0; n < quads; n++)                                        \
+                    next[x * quads + n] = new_quads[part + row * ROW_QUADS + quad_of(n)];          \
+        }                                                                                          \
     }
-}
+#define KEY_QUAD(n) ((n) * LANES + column)
+DEFINE_REPLACE(replace_keys, NEW_KEYS, KEYS, key_at, QUADS, KEY_QUAD)
+DEFINE_REPLACE(replace_values, NEW_VALUES, VALUE_KEYS, value_key_at, VALUE_QUADS, value_quad)

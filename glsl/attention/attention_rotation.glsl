@@ -21,3 +21,24 @@
         float y = words[row + (turns ? other : d)];                                                \
         return turns ? x * c + y * (second ? s : -s) : x;                                          \
     }
+
+/* Columns 4 * quad .. + 3 where rows, tables and halves of ROTATED lie in whole quads. */
+#define DEFINE_ROTATED_QUAD(name, quads)                                                           \
+    vec4 name(uint row, uint token, uint quad)                                                     \
+    {                                                                                              \
+        const uint middle = ROTATED / 8u;                                                          \
+        vec4 x = quads[row / 4u + quad];                                                           \
+        if (ROTATED == 0u || quad >= ROTATED / 4u)                                                 \
+            return x;                                                                              \
+        uint pair = token * table.columns;                                                         \
+        if (NEIGHBOURS) {                                                                          \
+            vec2 c = cos_table2[(table.cos_offset + pair) / 2u + quad];                            \
+            vec2 s = sin_table2[(table.sin_offset + pair) / 2u + quad];                            \
+            return x * c.xxyy + x.yxwz * vec4(-s.x, s.x, -s.y, s.y);                               \
+        }                                                                                          \
+        bool second = quad >= middle;                                                              \
+        uint other = second ? quad - middle : quad + middle;                                       \
+        vec4 c = cos_table4[(table.cos_offset + pair) / 4u + min(quad, other)];                    \
+        vec4 s = sin_table4[(table.sin_offset + pair) / 4u + min(quad, other)];                    \
+        return x * c + quads[row / 4u + other] * (second ? s : -s);                                \
+    }

@@ -76,8 +76,7 @@ void attention_set_arguments(attention_job *j)
                                            .softcap = j->softcap};
 }
 
-/* Whether every quad of q, k, v and y starts at a multiple of 4 elements. */
-static bool has_whole_quads(const struct attention_args *a)
+bool attention_has_whole_quads(const struct attention_args *a)
 {
     uint32_t all = a->width | a->q_offset | a->q_batch | a->q_head | a->q_seq | a->k_offset |
                    a->k_batch | a->k_head | a->k_seq | a->v_offset | a->v_batch | a->v_head |
@@ -87,19 +86,26 @@ static bool has_whole_quads(const struct attention_args *a)
 
 /* ---- Rows ---- */
 
+/* Software drivers compile slowly: one kernel for many shapes. */
 void attention_set_rows(const lowering *l, const attention_job *j, dispatch *d)
 {
     const attention_plan *p = &j->plan;
+    const attention_geometry *a = &j->a;
+    bool compiled = !(p->class->row.settings & ON_PORTABLE);
     SET_CONSTANTS(d, {LOCAL_SIZE, p->threads}, {ATTENTION_DECODE_MASK, j->mask},
                   {ATTENTION_DECODE_SOFTCAP, j->softcap > 0},
-                  {ATTENTION_DECODE_WHOLE, has_whole_quads(&j->arguments)},
+                  {ATTENTION_DECODE_WHOLE, attention_has_whole_quads(&j->arguments)},
                   {ATTENTION_DECODE_ROWS, p->rows}, {ATTENTION_DECODE_LANES, p->lanes},
                   {ATTENTION_DECODE_QUADS, p->lane_quads}, {ATTENTION_DECODE_KEYS, p->keys},
                   {ATTENTION_DECODE_CHUNK, p->tile_keys},
                   {ATTENTION_DECODE_GROUPS, p->threads / p->lanes},
                   {ATTENTION_DECODE_JOIN, p->joins}, {ATTENTION_DECODE_K_HELD, j->held[0]},
                   {ATTENTION_DECODE_V_HELD, j->held[1]},
-                  {ATTENTION_DECODE_HALF_SUBNORMALS, l->profile->half_subnormals});
+                  {ATTENTION_DECODE_HALF_SUBNORMALS, l->profile->half_subnormals},
+                  {ATTENTION_DECODE_WIDTH, compiled ? (uint32_t)a->width : 0},
+                  {ATTENTION_DECODE_QUERIES, compiled ? (uint32_t)a->queries : 0},
+                  {ATTENTION_DECODE_SHARERS, compiled ? (uint32_t)(a->heads / a->kv_heads) : 0},
+                  {ATTENTION_DECODE_KV_HEADS, compiled ? (uint32_t)a->kv_heads : 0});
 }
 
 rlxvk_status attention_join_memory(lowering *l, const attention_job *j, operand out[2])
@@ -145,7 +151,7 @@ static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j,
     dispatch d = {.kernel = KERNEL_ATTENTION_PREFILL, .node = id, .variant = c->row.name};
     SET_CONSTANTS(&d, {LOCAL_SIZE, p->threads}, {ATTENTION_PREFILL_MASK, j->mask},
                   {ATTENTION_PREFILL_SOFTCAP, j->softcap > 0},
-                  {ATTENTION_PREFILL_WHOLE, has_whole_quads(&j->arguments)},
+                  {ATTENTION_PREFILL_WHOLE, attention_has_whole_quads(&j->arguments)},
                   {ATTENTION_PREFILL_ROW_THREADS, p->threads / c->column_threads},
                   {ATTENTION_PREFILL_COLUMN_THREADS, c->column_threads},
                   {ATTENTION_PREFILL_ROW_QUADS, c->row_quads},
@@ -195,7 +201,7 @@ static rlxvk_status emit_matrix(lowering *l, uint32_t id, const attention_job *j
 {
     dispatch d = {.kernel = KERNEL_ATTENTION_MATRIX, .node = id, .variant = "matrix"};
     SET_CONSTANTS(&d, {LOCAL_SIZE, p->threads}, {ATTENTION_MATRIX_SOFTCAP, j->softcap > 0},
-                  {ATTENTION_MATRIX_WHOLE, has_whole_quads(&j->arguments)},
+                  {ATTENTION_MATRIX_WHOLE, attention_has_whole_quads(&j->arguments)},
                   {ATTENTION_MATRIX_WIDTH, j->arguments.width},
                   {ATTENTION_MATRIX_UNIT_M, p->unit.m}, {ATTENTION_MATRIX_UNIT_N, p->unit.n},
                   {ATTENTION_MATRIX_UNIT_K, p->unit.k}, {ATTENTION_MATRIX_PARTS, p->parts},

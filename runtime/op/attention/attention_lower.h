@@ -21,6 +21,8 @@ typedef struct attention_job {
 void attention_job_plan(lowering *l, attention_job *j);
 /* From the geometry, the plan and the operands. */
 void attention_set_arguments(attention_job *j);
+/* Whether every quad of q, k, v and y starts at a multiple of 4 elements. */
+bool attention_has_whole_quads(const struct attention_args *a);
 /* On the kernel that is planned, or matrix units. */
 rlxvk_status attention_job_emit(lowering *l, uint32_t id, attention_job *j);
 

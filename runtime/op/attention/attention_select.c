@@ -6,6 +6,7 @@
  * Keys are split where the workgroups would not fill the device, and where partial results fit.
  */
 #include "op/attention/attention_select.h"
+#include "args/attention.h"
 #include "op/op.h"
 #include "op/attention/attention.h"
 
@@ -121,7 +122,8 @@ static void plan_rows(attention_plan *p, const attention_shape *s, const device_
 
 static uint64_t rows_shared_bytes(const attention_plan *p)
 {
-    uint64_t scratch = p->threads * MAX(p->keys * p->rows, 4u), statistics = 2u * p->threads;
+    uint64_t scratch = p->threads * MAX(p->keys * p->rows, 4u);
+    uint64_t statistics = p->new_rows || p->joins ? 2u * ATTENTION_PAIRS : 0;
     uint64_t step_rows = p->new_rows ? p->rows + 2 * (uint64_t)p->new_rows : 0;
     return sizeof(float) * (scratch + statistics + p->rows * p->tile_keys + 6u * p->rows) +
            QUAD_BYTES * step_rows * p->lanes * p->lane_quads + FLAG_BYTES;

@@ -98,6 +98,16 @@ _Static_assert((int)ATTENTION_STEP_MASK == (int)ATTENTION_DECODE_MASK &&
                    (int)ATTENTION_STEP_HALF_SUBNORMALS == (int)ATTENTION_DECODE_HALF_SUBNORMALS,
                "attention_decode.glsl has the constants of both");
 
+/* Whether what is read by quads starts at a multiple of 4 elements: new rows, tables and the halves
+ * that a rotation turns, too. */
+static bool has_whole_quads(const struct attention_step_args *a, const step_job *j)
+{
+    const struct rotation_table *table = &a->table;
+    uint32_t all = a->new_k | j->new_k_row | a->new_v | j->new_v_row | table->cos_offset |
+                   table->sin_offset | table->columns;
+    return attention_has_whole_quads(&a->attention) && all % 4 == 0 && j->o->n_rot % 8 == 0;
+}
+
 static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
 {
     const attention_job *a = &j->attention;
@@ -115,7 +125,8 @@ static rlxvk_status emit_step(lowering *l, uint32_t id, step_job *j)
                           a->operands[4], memory[0],      memory[1],      j->new_k,
                           j->new_v,       j->cosines,     j->sines};
     attention_set_rows(l, a, &d);
-    SET_CONSTANTS(&d, {ATTENTION_STEP_ROTATED, (uint32_t)j->o->n_rot},
+    SET_CONSTANTS(&d, {ATTENTION_STEP_WHOLE, has_whole_quads(&arguments, j)},
+                  {ATTENTION_STEP_ROTATED, (uint32_t)j->o->n_rot},
                   {ATTENTION_STEP_NEIGHBOURS, j->o->style == RLXVK_ROPE_GPTJ},
                   {ATTENTION_STEP_NEW_ROWS, (uint32_t)a->a.queries},
                   {ATTENTION_STEP_K_ROW, j->new_k_row}, {ATTENTION_STEP_V_ROW, j->new_v_row});
