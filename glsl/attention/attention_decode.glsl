@@ -412,7 +412,7 @@ bool is_last(uint item)
     return last_arrival;
 }
 
-/* The maxima and sums of chunks begin .. end - 1, of which there are BLOCK at most, of every row. */
+/* The maxima and sums of chunks begin .. end - 1, of which there are BLOCK at most, of all rows. */
 void bring_pairs(uint begin, uint end)
 {
     barrier();

@@ -9,15 +9,18 @@
  * Nothing is sorted and the logits are only read.
  */
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/random.h"
 #include "lib/math.glsl"
 #include "random/philox.glsl"
 
 #define SAMPLE_THREADS 1024 /* at most */
+#define MOST           uintBitsToFloat(0x7f7fffffu)
 #define LOWEST_KEY     0x00800000u /* above the key of -Inf */
 
 layout(constant_id = 1) const bool GREEDY = false;
+layout(constant_id = 2) const uint AHEAD = 1; /* logits that an invocation has under way */
 layout(push_constant) uniform block { sample_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer rng_state { uint state[]; };
 layout(set = 0, binding = 1) restrict readonly buffer source { float x[]; };
@@ -28,6 +31,22 @@ shared float mass_scratch[SAMPLE_THREADS];
 
 uint row_start;
 bool only_infinite; /* the row has +Inf: those stay, all equal */
+
+/* `work` with i and z, for each token i below `end` that is this invocation's, and its logit. */
+#define EACH_TOKEN(end, work)                                                                      \
+    for (uint first = gl_LocalInvocationID.x; first < (end);                                       \
+         first += AHEAD * gl_WorkGroupSize.x) {                                                    \
+        float logits[AHEAD];                                                                       \
+        [[unroll]] for (uint n = 0; n < AHEAD; n++)                                                \
+            logits[n] = x[row_start + min(first + n * gl_WorkGroupSize.x, args.vocabulary - 1u)];  \
+        [[unroll]] for (uint n = 0; n < AHEAD; n++) {                                              \
+            uint i = first + n * gl_WorkGroupSize.x;                                               \
+            float z = logits[n];                                                                   \
+            if (i < (end)) {                                                                       \
+                work;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
 
 /* The larger first component wins; equal ones: the smaller second. */
 uvec2 better(uvec2 a, uvec2 b)
@@ -72,16 +91,15 @@ uint count_of_row(uint mine)
 }
 
 /* The scaled logit; -Inf for what can never be chosen. */
-float scaled(uint i)
+float scaled(float z)
 {
-    float z = x[row_start + i];
     if (is_nan(z))
         return -INFINITY;
     if (only_infinite)
         return is_inf(z) && z > 0.0 ? 0.0 : -INFINITY;
     if (is_inf(z))
         return z;
-    z *= args.inverse_temperature;
+    z = min(z * args.inverse_temperature, MOST); /* none that is not there becomes infinite */
     return z == 0.0 ? 0.0 : z;
 }
 
@@ -105,20 +123,19 @@ bool is_kept(uint key, uint i, uvec2 prefix)
 uint count_kept(uvec2 prefix)
 {
     uint count = 0u;
-    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x)
-        count += is_kept(key_of(scaled(i)), i, prefix) ? 1u : 0u;
+    EACH_TOKEN(args.vocabulary, count += is_kept(key_of(scaled(z)), i, prefix) ? 1u : 0u)
     return count_of_row(count);
 }
 
 float mass_kept(uvec2 prefix, uvec2 within, float largest)
 {
     float mass = 0.0;
-    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x) {
-        float s = scaled(i);
+    EACH_TOKEN(args.vocabulary, {
+        float s = scaled(z);
         uint key = key_of(s);
         if (is_kept(key, i, prefix) && is_kept(key, i, within))
             mass += exponential(s - largest);
-    }
+    })
     return total_of_row(mass);
 }
 
@@ -128,8 +145,7 @@ uint index_of_equal(uint key, uint wanted)
     uint low = 0u, high = args.vocabulary - 1u;
     while (low < high) {
         uint middle = low + (high - low) / 2u, count = 0u;
-        for (uint i = gl_LocalInvocationID.x; i <= middle; i += gl_WorkGroupSize.x)
-            count += key_of(scaled(i)) == key ? 1u : 0u;
+        EACH_TOKEN(middle + 1u, count += key_of(scaled(z)) == key ? 1u : 0u)
         if (count_of_row(count) >= wanted)
             high = middle;
         else
@@ -193,14 +209,14 @@ uint draw(uvec2 kept, uint row)
     uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high + state[offset + 5u]));
     uvec2 best = uvec2(0u, ~0u);
     key.y ^= 0x53414D50u;
-    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x) {
-        float s = scaled(i);
-        if (!is_kept(key_of(s), i, kept))
-            continue;
-        uvec4 words = philox(uvec4(i / 4u, row, state[offset + 2u], state[offset + 3u]), key);
-        float score = s - logarithm(exponential_variate(words[i % 4u]));
-        best = better(best, uvec2(key_of(score), i));
-    }
+    EACH_TOKEN(args.vocabulary, {
+        float s = scaled(z);
+        if (is_kept(key_of(s), i, kept)) {
+            uvec4 words = philox(uvec4(i / 4u, row, state[offset + 2u], state[offset + 3u]), key);
+            float score = s - logarithm(exponential_variate(words[i % 4u]));
+            best = better(best, uvec2(key_of(score), i));
+        }
+    })
     return best_of_row(best).y;
 }
 
@@ -210,15 +226,14 @@ void main()
     if (row >= args.rows)
         return;
     row_start = args.x_offset + row * args.vocabulary;
-    uint infinite = 0u;
-    only_infinite = false;
-    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x)
-        infinite += is_inf(x[row_start + i]) && x[row_start + i] > 0.0 ? 1u : 0u;
-    only_infinite = count_of_row(infinite) > 0u;
     uvec2 best = uvec2(0u, ~0u);
-    for (uint i = gl_LocalInvocationID.x; i < args.vocabulary; i += gl_WorkGroupSize.x)
-        best = better(best, uvec2(key_of(scaled(i)), i));
+    only_infinite = false;
+    EACH_TOKEN(args.vocabulary, best = better(best, uvec2(key_of(scaled(z)), i)))
     best = best_of_row(best);
+    if (best.x == key_of(INFINITY)) {
+        only_infinite = true;
+        best.x = key_of(0.0);
+    }
     uint chosen = best.x < LOWEST_KEY ? 0u : best.y;
     if (!GREEDY && best.x >= LOWEST_KEY) {
         uvec2 kept = keep_count(args.top_k, best.x);

@@ -8,6 +8,7 @@
 #include "op/gradient.h"
 #include "op/random/random.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -103,8 +104,8 @@ static rlxvk_status sample_lower(lowering *l, uint32_t id)
                                .top_p = effective_top_p(o),
                                .inverse_temperature = greedy ? 1 : 1 / o->temperature};
     dispatch d = {.kernel = KERNEL_SAMPLE};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, sample_threads(l->profile, vocabulary)},
-                  {SAMPLE_GREEDY, greedy});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, sample_threads(l->profile, vocabulary)}, {SAMPLE_GREEDY, greedy},
+                  {SAMPLE_AHEAD, l->profile->portable ? 1 : 8});
     lower_groups(l, &d, rows);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){state, x, y}, 3);
 }
@@ -134,7 +135,8 @@ static size_t list_tokens(const float *z, uint64_t vocabulary, float inverse, to
     for (uint64_t i = 0; i < vocabulary; i++)
         if (infinite ? z[i] == INFINITY : z[i] > -INFINITY)
             tokens[count++] =
-                (token){.scaled = infinite ? 0 : (double)(z[i] * inverse), .index = (uint32_t)i};
+                (token){.scaled = infinite ? 0 : (double)fminf(z[i] * inverse, FLT_MAX),
+                        .index = (uint32_t)i};
     qsort(tokens, count, sizeof *tokens, by_rank);
     return count;
 }
