@@ -4,9 +4,10 @@
  * takes a row.
  *
  * Every token has a place in one order (scaled logit descending, index ascending). Filters keep a
- * prefix of it, described by the smallest kept key and the largest index kept among equals of that
- * key; both are found by bisection, with counts and masses summed over the row in a fixed order.
- * Nothing is sorted and the logits are only read.
+ * prefix of it. Where the first LISTED tokens decide, which a histogram tells, they are listed and
+ * sorted. Else a prefix is described by the smallest kept key and the largest index kept among
+ * equals of that key; both are found by bisection, with counts and masses summed over the row in a
+ * fixed order. The logits are only read.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -16,6 +17,9 @@
 #include "random/philox.glsl"
 
 #define SAMPLE_THREADS 1024 /* at most */
+#define LISTED         1024 /* a power of two; at least the invocations */
+#define BINS           512 /* of the histogram: equal parts of RANGE below the largest logit */
+#define RANGE          16.0
 #define MOST           uintBitsToFloat(0x7f7fffffu)
 #define LOWEST_KEY     0x00800000u /* above the key of -Inf */
 
@@ -28,6 +32,8 @@ layout(set = 0, binding = 2) restrict writeonly buffer target { float y[]; };
 
 shared uvec2 pair_scratch[SAMPLE_THREADS];
 shared float mass_scratch[SAMPLE_THREADS];
+shared uint bin_counts[BINS];
+shared uint listed; /* tokens: (key, index) in pair_scratch */
 
 uint row_start;
 bool only_infinite; /* the row has +Inf: those stay, all equal */
@@ -139,6 +145,115 @@ float mass_kept(uvec2 prefix, uvec2 within, float largest)
     return total_of_row(mass);
 }
 
+/* ---- Listed ---- */
+
+/* Of a scaled logit; BINS beyond the range. A larger logit has no higher bin. */
+uint bin_of(float s, float largest)
+{
+    return uint(min((largest - s) * (float(BINS) / RANGE), float(BINS)));
+}
+
+/* mass_scratch[i] becomes the sum up to i, for i < LISTED. */
+void add_up()
+{
+    barrier();
+    for (uint step = 1u; step < LISTED; step *= 2u) {
+        for (uint e = gl_LocalInvocationID.x; e < LISTED / 2u; e += gl_WorkGroupSize.x) {
+            uint past = (e / step * 2u + 1u) * step; /* of a run: its later half gets it */
+            mass_scratch[past + e % step] += mass_scratch[past - 1u];
+        }
+        barrier();
+    }
+}
+
+/* How many bins, from the first on, have LISTED tokens at most. */
+uint bins_to_list(float largest)
+{
+    uint me = gl_LocalInvocationID.x, count = 0u;
+    for (uint bin = me; bin < BINS; bin += gl_WorkGroupSize.x)
+        bin_counts[bin] = 0u;
+    barrier();
+    EACH_TOKEN(args.vocabulary, {
+        uint bin = bin_of(scaled(z), largest);
+        if (bin < BINS)
+            atomicAdd(bin_counts[bin], 1u);
+    })
+    barrier();
+    for (uint e = me; e < LISTED; e += gl_WorkGroupSize.x)
+        mass_scratch[e] = e < BINS ? float(bin_counts[e]) : 0.0;
+    add_up();
+    for (uint bin = me; bin < BINS; bin += gl_WorkGroupSize.x)
+        count += mass_scratch[bin] <= float(LISTED) ? 1u : 0u;
+    barrier();
+    return count_of_row(count);
+}
+
+void list_tokens(float largest)
+{
+    uint me = gl_LocalInvocationID.x, bins = bins_to_list(largest);
+    if (me == 0u)
+        listed = 0u;
+    barrier();
+    EACH_TOKEN(args.vocabulary, {
+        float s = scaled(z);
+        if (bin_of(s, largest) < bins)
+            pair_scratch[atomicAdd(listed, 1u)] = uvec2(key_of(s), i);
+    })
+    barrier();
+    for (uint place = listed + me; place < LISTED; place += gl_WorkGroupSize.x)
+        pair_scratch[place] = uvec2(0u, ~0u);
+    barrier();
+}
+
+/* Bitonic; the order in which they were listed does not matter any more. */
+void sort_listed()
+{
+    for (uint run = 2u; run <= LISTED; run *= 2u)
+        for (uint step = run / 2u; step > 0u; step /= 2u) {
+            for (uint e = gl_LocalInvocationID.x; e < LISTED / 2u; e += gl_WorkGroupSize.x) {
+                uint i = 2u * e - (e & step - 1u), j = i + step;
+                uvec2 a = pair_scratch[i], b = pair_scratch[j];
+                bool ahead = better(a, b) == a;
+                if (ahead == ((i & run) != 0u)) {
+                    pair_scratch[i] = b;
+                    pair_scratch[j] = a;
+                }
+            }
+            barrier();
+        }
+}
+
+/* mass_scratch[i] = the mass of listed tokens up to i, of the first `kept`. */
+void sum_listed(uint kept, float largest)
+{
+    for (uint e = gl_LocalInvocationID.x; e < LISTED; e += gl_WorkGroupSize.x)
+        mass_scratch[e] = e < kept ? exponential(value_of(pair_scratch[e].x) - largest) : 0.0;
+    add_up();
+}
+
+/* How many listed tokens are kept; 0: the list does not tell. It does where it has all that top_k
+ * leaves, or top_p of the whole row's mass. */
+uint listed_kept(float largest)
+{
+    bool all = args.top_k >= args.vocabulary;
+    if (!all && args.top_k > listed)
+        return 0u;
+    uint kept = min(args.top_k, listed), count = 0u;
+    if (args.top_p >= 1.0)
+        return kept;
+    const uvec2 any = uvec2(LOWEST_KEY, ~0u);
+    float total = all ? mass_kept(any, any, largest) : 0.0;
+    sum_listed(kept, largest);
+    float mass = mass_scratch[LISTED - 1u], wanted = args.top_p * (all ? total : mass);
+    for (uint e = gl_LocalInvocationID.x; e < kept; e += gl_WorkGroupSize.x)
+        count += mass_scratch[e] < wanted ? 1u : 0u;
+    barrier();
+    count = count_of_row(count);
+    return mass < wanted ? 0u : min(count + 1u, kept);
+}
+
+/* ---- By bisection ---- */
+
 /* The smallest index with `wanted` kept tokens of exactly this key up to it. */
 uint index_of_equal(uint key, uint wanted)
 {
@@ -200,24 +315,61 @@ float exponential_variate(uint word)
     return p * v;
 }
 
-uint draw(uvec2 kept, uint row)
+/* ---- Drawing ---- */
+
+uvec2 draw_key()
 {
     uint offset = args.state_offset;
     uvec2 seed = (args.seed_low | args.seed_high) != 0u
                      ? uvec2(args.seed_low, args.seed_high)
                      : uvec2(state[offset], state[offset + 1u]);
     uvec2 key = mixed_key(seed, uvec2(args.key_low, args.key_high + state[offset + 5u]));
-    uvec2 best = uvec2(0u, ~0u);
     key.y ^= 0x53414D50u;
+    return key;
+}
+
+/* The score of token i, whose scaled logit is s; and i. */
+uvec2 scored(float s, uint i, uint row, uvec2 key)
+{
+    uint offset = args.state_offset;
+    uvec4 words = philox(uvec4(i / 4u, row, state[offset + 2u], state[offset + 3u]), key);
+    return uvec2(key_of(s - logarithm(exponential_variate(words[i % 4u]))), i);
+}
+
+uint draw_listed(uint kept, uint row)
+{
+    uvec2 key = draw_key(), best = uvec2(0u, ~0u);
+    for (uint e = gl_LocalInvocationID.x; e < kept; e += gl_WorkGroupSize.x)
+        best = better(best, scored(value_of(pair_scratch[e].x), pair_scratch[e].y, row, key));
+    barrier();
+    return best_of_row(best).y;
+}
+
+uint draw(uvec2 kept, uint row)
+{
+    uvec2 key = draw_key(), best = uvec2(0u, ~0u);
     EACH_TOKEN(args.vocabulary, {
         float s = scaled(z);
-        if (is_kept(key_of(s), i, kept)) {
-            uvec4 words = philox(uvec4(i / 4u, row, state[offset + 2u], state[offset + 3u]), key);
-            float score = s - logarithm(exponential_variate(words[i % 4u]));
-            best = better(best, uvec2(key_of(score), i));
-        }
+        if (is_kept(key_of(s), i, kept))
+            best = better(best, scored(s, i, row, key));
     })
     return best_of_row(best).y;
+}
+
+uint choose(uvec2 best, uint row)
+{
+    float largest = value_of(best.x);
+    if (args.top_k < args.vocabulary || args.top_p < 1.0) {
+        list_tokens(largest);
+        sort_listed();
+        uint count = listed_kept(largest);
+        if (count > 0u)
+            return draw_listed(count, row);
+    }
+    uvec2 kept = keep_count(args.top_k, best.x);
+    if (args.top_p < 1.0)
+        kept = keep_mass(kept, best.x, largest);
+    return draw(kept, row);
 }
 
 void main()
@@ -235,12 +387,8 @@ void main()
         best.x = key_of(0.0);
     }
     uint chosen = best.x < LOWEST_KEY ? 0u : best.y;
-    if (!GREEDY && best.x >= LOWEST_KEY) {
-        uvec2 kept = keep_count(args.top_k, best.x);
-        if (args.top_p < 1.0)
-            kept = keep_mass(kept, best.x, value_of(best.x));
-        chosen = draw(kept, row);
-    }
+    if (!GREEDY && best.x >= LOWEST_KEY)
+        chosen = choose(best, row);
     if (gl_LocalInvocationID.x == 0u)
         y[args.y_offset + row] = float(chosen);
 }

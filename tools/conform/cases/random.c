@@ -150,6 +150,11 @@ static void generate_samples(case_list *list)
         for (size_t k = 0; k < 6; k++)
             case_add(list, "sample %s in=x:f32:7x65:%s", rules[k], fills[i]);
     case_add(list, "sample temperature=0.8 top_k=50 top_p=0.9 in=x:f32:1x128256");
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++) /* equals in their thousands */
+        case_add(list, "sample %s in=x:f32:1x5000:one", rules[k]);
+    case_add(list, "sample top_k=2500 in=x:f32:2x5000");
+    case_add(list, "sample top_k=2500 top_p=0.3 in=x:f32:2x5000:one");
+    case_add(list, "sample temperature=1e-30 top_k=4 in=x:f32:3x70:large");
     case_add(list, "sample temperature=-1 in=x:f32:4 expect=E_ATTR");
     case_add(list, "sample temperature=nan in=x:f32:4 expect=E_ATTR");
     case_add(list, "sample top_p=1.5 in=x:f32:4 expect=E_ATTR");
