@@ -6,9 +6,9 @@
  * forget it grows with all three.
  *
  * Specialization constants: 1 how many steps, REGION_WIDE where an invocation takes 4 elements in a
- * row, and REGION_BATCH where the program runs on each input in turn; 2 inputs of one element and, from bit 16 on, inputs that repeat every modulus[k]
- * elements; 3 the inputs there are and, from bit 16 on, those of half the output's resolution; from
- * 4 on the steps.
+ * row, and REGION_BATCH where the program runs on each input in turn; 2 inputs of one element and,
+ * from bit 16 on, inputs that repeat every modulus[k] elements; 3 the inputs there are and, from
+ * bit 16 on, those of half the output's resolution; from 4 on the steps.
  *
  * y may be an input that is read one to one.
  */

@@ -23,7 +23,7 @@ uint32_t *kernel_words(const kernel_info *kernel)
     if (made && kernel->words)
         memcpy(words, kernel->words, kernel->word_count * sizeof *words);
     else
-        made = made && packed_unpack(&kernel->packed, text, words);
+        made = made && kernel_unpack(&kernel->packed, text, words);
     memory_free(text);
     if (made)
         return words;

@@ -25,6 +25,6 @@ typedef struct packed_module {
 } packed_module;
 
 /* False where it is no packed module of these sizes. `text`: room for text_bytes. */
-bool packed_unpack(const packed_module *from, uint8_t *text, uint32_t *words);
+bool kernel_unpack(const packed_module *from, uint8_t *text, uint32_t *words);
 
 #endif

@@ -80,7 +80,7 @@ static bool unpack_words(reader *r, uint32_t *words, size_t count)
     return !r->failed && r->at == r->end;
 }
 
-bool packed_unpack(const packed_module *from, uint8_t *text, uint32_t *words)
+bool kernel_unpack(const packed_module *from, uint8_t *text, uint32_t *words)
 {
     reader packed = {from->bytes, from->bytes + from->byte_count, false};
     reader unpacked = {text, text + from->text_bytes, false};

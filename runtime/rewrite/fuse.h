@@ -40,7 +40,7 @@ bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_swiglu(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_projection(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_conv(const pass *p, uint32_t id, fusion *out);
-bool fuse_match_batch_region(const pass *p, uint32_t id, fusion *out); /* batch_region.c */
+bool fuse_match_batch_region(const pass *p, uint32_t id, fusion *out); /* fuse_batch.c */
 bool join_match_products(const pass *p, uint32_t id, fusion *out);     /* join_products.c */
 
 /* The rules made of them. */

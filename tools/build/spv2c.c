@@ -54,7 +54,7 @@ static packed_module write_module(FILE *out, module *m)
     if (!words || !pack_module(m->words, count, &packed))
         die("out of memory", m->path);
     uint8_t *text = malloc(packed.text_bytes);
-    if (!text || !packed_unpack(&packed, text, words) ||
+    if (!text || !kernel_unpack(&packed, text, words) ||
         memcmp(words, m->words, count * sizeof *words) != 0)
         die("does not unpack to what was packed", m->path);
     fprintf(out, "static const uint8_t %s_bytes[] = {", m->name);

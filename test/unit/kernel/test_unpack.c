@@ -44,7 +44,7 @@ static uint32_t random_module(uint64_t *state, uint32_t *words)
 static bool unpacks(const packed_module *m, uint32_t *words)
 {
     uint8_t *text = malloc(m->text_bytes + 1);
-    bool good = packed_unpack(m, text, words);
+    bool good = kernel_unpack(m, text, words);
     free(text);
     return good;
 }
