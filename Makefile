@@ -145,9 +145,9 @@ $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 -O -o $@ $<,cp $< $@)
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-$(BASE)/spv2c: tools/build/spv2c.c tools/build/reflect.c tools/build/reflect.h
+$(BASE)/spv2c: $(addprefix tools/build/,spv2c.c reflect.c reflect.h pack.c pack.h) runtime/kernel/unpack.c runtime/kernel/packed.h
 	@mkdir -p $(@D)
-	@$(CC) -std=c11 $(WARNINGS) -O1 -o $@ $(filter %.c,$^)
+	@$(CC) -std=c11 $(WARNINGS) -O1 -Iruntime -o $@ $(filter %.c,$^)
 
 $(GEN)/kernel_table.c: $(BASE)/spv2c $(KERNELS:%=$(BASE)/spv/%.raw.spv) $(KERNELS:%=$(BASE)/spv/%.spv)
 	@mkdir -p $(@D)/constants

@@ -220,6 +220,15 @@ typedef struct rlxvk_region {
 rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs, size_t count,
                                       const rlxvk_region *region);
 
+/* The same program over each of `count` tensors of one shape, the results one after the other along
+ * axis 0: a concat of regions of one input each. The region's steps read input 0 alone, which
+ * stands for each in turn; scalar_mask, modulus and prologue say how it is read for its slice of
+ * `shape`, of which axis 0 is a multiple of count. Compiling makes such nodes of small concats by
+ * itself (compile option `regions`). Errors: as above; E_SHAPE: inputs that differ; E_DTYPE: slices
+ * that do. */
+rlxvk_tensor rlxvk_batch_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs,
+                                            size_t count, const rlxvk_region *region);
+
 /* ---- Matrix products ---- */
 
 /* How operands are stored; NULL or zeros: as rlxvk_matmul takes them. */

@@ -101,13 +101,16 @@ struct cast_args {
 #define REGION_COMMON 1
 #define REGION_ALL    2
 
-/* Constant 1: how many steps, and whether an invocation takes 4 elements in a row. */
-#define REGION_WIDE 256u
+/* Constant 1: how many steps, whether an invocation takes 4 elements in a row, and whether the
+ * inputs are a batch: each is input 0 of its own `slice` elements of the output. */
+#define REGION_WIDE  256u
+#define REGION_BATCH 512u
 
 /* offsets: two of 16 bits in a word. */
 struct region_args {
     u32 numel, target_offset;
     u32 columns; /* of the output, where an input is read at half its resolution */
+    u32 slice;
     u32 offsets[8];
     u32 modulus[REGION_INPUTS];
 };

@@ -5,10 +5,10 @@
  * REGION_WIDTH (7 or 16), and of which ops, REGION_LEVEL: what a driver must read before it can
  * forget it grows with all three.
  *
- * Specialization constants: 1 how many steps, and REGION_WIDE where an invocation takes 4 elements
- * in a row; 2 inputs of one element and, from bit 16 on, inputs that repeat every modulus[k]
- * elements; 3 the inputs there are and, from bit 16 on, those of half the output's resolution; from
- * 4 on the steps.
+ * Specialization constants: 1 how many steps, REGION_WIDE where an invocation takes 4 elements in a
+ * row, and REGION_BATCH where the program runs on each input in turn; 2 inputs of one element and,
+ * from bit 16 on, inputs that repeat every modulus[k] elements; 3 the inputs there are and, from
+ * bit 16 on, those of half the output's resolution; from 4 on the steps.
  *
  * y may be an input that is read one to one.
  */
@@ -109,14 +109,19 @@ uvec4 locate(uint k, bool single, bool repeats, bool halved, uvec4 i)
 
 void main()
 {
-    bool wide = FORM >= REGION_WIDE;
+    bool wide = (FORM & REGION_WIDE) != 0, batch = (FORM & REGION_BATCH) != 0;
     uvec4 i = wide ? global_index() * 4 + uvec4(0, 1, 2, 3) : four_elements();
     uvec4 from = min(i, uvec4(args.numel - 1));
     if (wide && i.x >= args.numel)
         return;
+    uvec4 lot = uvec4(0); /* of a batch: the inputs that are read */
+    if (batch) {
+        lot = from / args.slice;
+        from -= lot * args.slice;
+    }
 #define LOAD_INPUT(k)                                                                              \
     vec4 input_##k = vec4(0);                                                                      \
-    if (HAS(PRESENT, k)) {                                                                         \
+    if (HAS(PRESENT, k) && (!batch || any(equal(lot, uvec4(k))))) {                                \
         uvec4 at = locate(k, HAS(REPEATED, k), HAS(REPEATED, 16 + k), HAS(PRESENT, 16 + k), from); \
         if (HAS(REPEATED, k))                                                                      \
             input_##k = vec4(x_##k[at.x]);                                                         \
@@ -126,6 +131,10 @@ void main()
             input_##k = vec4(LOAD_FOUR(x_##k, at));                                                \
     }
     EACH_INPUT(LOAD_INPUT)
+#define TAKE_LOT(k) input_0 = mix(input_0, input_##k, equal(lot, uvec4(k)));
+    if (batch) {
+        EACH_INPUT(TAKE_LOT)
+    }
 
     vec4 result;
     for (uint e = 0; e < 4; e++) {

@@ -3,20 +3,11 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"
+#include "elementwise/activation.glsl"
 
 layout(push_constant) uniform block { swiglu_args args; };
 layout(set = 0, binding = 0) readonly restrict buffer source { float x[]; };
 layout(set = 0, binding = 1) writeonly restrict buffer target { float y[]; };
-
-float silu(float z)
-{
-    if (is_nan(z))
-        return z;
-    if (is_inf(z))
-        return z > 0.0 ? z : 0.0;
-    float e = exp(-abs(z));
-    return z * (z >= 0.0 ? 1.0 : e) / (1.0 + e);
-}
 
 void main()
 {

@@ -3,6 +3,7 @@
 #include "kernel/kernel.h"
 
 #include <pthread.h>
+#include <string.h>
 
 static const kernel_info *registered[KERNEL_REGISTERED_LIMIT];
 static uint16_t registered_count;
@@ -11,6 +12,23 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 const kernel_info *kernel_find(uint32_t id)
 {
     return id < KERNEL_COUNT ? &kernel_table[id] : registered[id - KERNEL_COUNT];
+}
+
+/* The table's were unpacked once before, when it was made (tools/build/spv2c.c). */
+uint32_t *kernel_words(const kernel_info *kernel)
+{
+    uint32_t *words = memory_allocate(kernel->word_count * sizeof *words);
+    uint8_t *text = kernel->words ? NULL : memory_allocate(kernel->packed.text_bytes);
+    bool made = words && (text || kernel->words);
+    if (made && kernel->words)
+        memcpy(words, kernel->words, kernel->word_count * sizeof *words);
+    else
+        made = made && kernel_unpack(&kernel->packed, text, words);
+    memory_free(text);
+    if (made)
+        return words;
+    memory_free(words);
+    return NULL;
 }
 
 uint32_t kernel_count(void)

@@ -7,6 +7,7 @@
 #define RLXVK_KERNEL_H
 
 #include "base/base.h"
+#include "kernel/packed.h"
 #include "kernel_table.h" /* generated: enum kernel_id { KERNEL_<NAME>, ..., KERNEL_COUNT } */
 
 #define KERNEL_MAX_BINDINGS       17
@@ -19,7 +20,8 @@
 
 typedef struct kernel_info {
     const char *name;
-    const uint32_t *words; /* SPIR-V, debug names stripped */
+    const uint32_t *words; /* SPIR-V of a registered kernel; the table's are packed */
+    packed_module packed;  /* without debug names */
     /* Names of specialization constants, NULL where the numbering has a gap. */
     const char *const *constants;
     uint32_t word_count;
@@ -36,6 +38,8 @@ extern const kernel_info kernel_table[KERNEL_COUNT];
 #define KERNEL_LIMIT            (KERNEL_COUNT + KERNEL_REGISTERED_LIMIT)
 const kernel_info *kernel_find(uint32_t id); /* of an id that exists */
 uint32_t kernel_count(void);
+/* Its word_count words, for the caller to memory_free; NULL when out of memory. */
+uint32_t *kernel_words(const kernel_info *kernel);
 /* `kernel` must stay for ever. False when the limit is reached. */
 bool kernel_register(const kernel_info *kernel, uint16_t *out_id);
 

@@ -163,7 +163,9 @@ static rlxvk_status copy_rest(const rlxvk_graph *source, rlxvk_graph *to)
             TRY(status_fail_memory("checkpoints"));
     to->recomputed_bytes = source->recomputed_bytes;
     to->instances = source->instances;
+    to->replayed = source->replayed;
     to->inlined = source->inlined;
+    to->unroll_nodes = source->unroll_nodes;
 error:
     return status;
 }

@@ -33,14 +33,15 @@ typedef struct fusion {
 typedef bool (*fusion_match)(const pass *p, uint32_t id, fusion *out);
 
 /* The patterns; miss.c has their names. *out is not filled by a pair, which is no fusion, nor by
- * convolutions and products of one input, which take more than one node. */
+ * what takes more than one node, or more operands. */
 bool fuse_match_matmul_bias_act(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_residual_norm(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_norm_pair(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_swiglu(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_projection(const pass *p, uint32_t id, fusion *out);
 bool fuse_match_conv(const pass *p, uint32_t id, fusion *out);
-bool join_match_products(const pass *p, uint32_t id, fusion *out); /* join_products.c */
+bool fuse_match_batch_region(const pass *p, uint32_t id, fusion *out); /* fuse_batch.c */
+bool join_match_products(const pass *p, uint32_t id, fusion *out);     /* join_products.c */
 
 /* The rules made of them. */
 uint32_t fuse_matmul_bias_act(pass *p, uint32_t id);
@@ -48,6 +49,7 @@ uint32_t fuse_residual_norm(pass *p, uint32_t id);
 uint32_t fuse_swiglu(pass *p, uint32_t id);
 uint32_t fuse_projection(pass *p, uint32_t id);
 uint32_t fuse_conv(pass *p, uint32_t id);
+uint32_t fuse_batch_region(pass *p, uint32_t id);
 
 /* The rule of a pattern: emits what `match` fills in. */
 uint32_t fuse_replace(pass *p, uint32_t id, fusion_match match);

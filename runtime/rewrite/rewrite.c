@@ -33,8 +33,11 @@ rlxvk_status rewrite_graph(rlxvk_graph *g, const rewrite_options *options)
     if (options->fusion)
         TRY(share_nodes(g));
     TRY(pass_drop_dead(g));
-    if (options->regions)
+    if (options->regions) {
         TRY(region_make_all(g, options));
+        TRY(pass_drop_dead(g));
+        TRY(rewrite_run_pass(g, fuse_batch_region, options));
+    }
     TRY(pass_drop_dead(g));
     TRY(graph_index_names(g));
     TRY(op_verify(g));

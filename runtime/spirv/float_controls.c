@@ -34,33 +34,31 @@ static uint32_t requests_of(spirv_float_controls c, float_request requests[MOST_
 }
 
 /* Word index just past the entry point, and the entry point's id; 0 when there is none. */
-static uint32_t after_entry_point(const kernel_info *kernel, uint32_t *out_id)
+static uint32_t after_entry_point(const uint32_t *words, uint32_t count, uint32_t *out_id)
 {
-    for (uint32_t i = SPIRV_HEADER_WORDS; i < kernel->word_count; i += length_of(kernel->words[i]))
-        if (opcode_of(kernel->words[i]) == SpvOpEntryPoint) {
-            *out_id = kernel->words[i + 2];
-            return i + length_of(kernel->words[i]);
+    for (uint32_t i = SPIRV_HEADER_WORDS; i < count; i += length_of(words[i]))
+        if (opcode_of(words[i]) == SpvOpEntryPoint) {
+            *out_id = words[i + 2];
+            return i + length_of(words[i]);
         }
     return 0;
 }
 
-uint32_t *spirv_request(const kernel_info *kernel, spirv_float_controls controls,
-                        uint32_t *out_count)
+/* Of `whole`, with so many requests. */
+static uint32_t *insert(const uint32_t *whole, uint32_t whole_count, const float_request *requests,
+                        uint32_t count, uint32_t *out_count)
 {
-    float_request requests[MOST_REQUESTS];
-    uint32_t count = requests_of(controls, requests), entry = 0, at = 0;
-    uint32_t modes_at = after_entry_point(kernel, &entry);
-    uint32_t *words = memory_allocate((kernel->word_count + 6 * count) * sizeof *words);
+    uint32_t entry = 0, at = SPIRV_HEADER_WORDS;
+    uint32_t modes_at = after_entry_point(whole, whole_count, &entry);
+    uint32_t *words = memory_allocate((whole_count + 6 * count) * sizeof *words);
     if (!words)
         return NULL;
-    memcpy(words, kernel->words, SPIRV_HEADER_WORDS * sizeof *words);
-    at = SPIRV_HEADER_WORDS;
+    memcpy(words, whole, SPIRV_HEADER_WORDS * sizeof *words);
     for (uint32_t i = 0; i < count; i++) {
         words[at++] = 2u << 16 | SpvOpCapability;
         words[at++] = requests[i].capability;
     }
-    memcpy(words + at, kernel->words + SPIRV_HEADER_WORDS,
-           (modes_at - SPIRV_HEADER_WORDS) * sizeof *words);
+    memcpy(words + at, whole + SPIRV_HEADER_WORDS, (modes_at - SPIRV_HEADER_WORDS) * sizeof *words);
     at += modes_at - SPIRV_HEADER_WORDS;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t mode[] = {4u << 16 | SpvOpExecutionMode, entry, requests[i].mode,
@@ -68,7 +66,17 @@ uint32_t *spirv_request(const kernel_info *kernel, spirv_float_controls controls
         memcpy(words + at, mode, sizeof mode);
         at += ARRAY_COUNT(mode);
     }
-    memcpy(words + at, kernel->words + modes_at, (kernel->word_count - modes_at) * sizeof *words);
-    *out_count = at + kernel->word_count - modes_at;
+    memcpy(words + at, whole + modes_at, (whole_count - modes_at) * sizeof *words);
+    *out_count = at + whole_count - modes_at;
+    return words;
+}
+
+uint32_t *spirv_request(const kernel_info *kernel, spirv_float_controls controls,
+                        uint32_t *out_count)
+{
+    float_request requests[MOST_REQUESTS];
+    uint32_t count = requests_of(controls, requests), *whole = kernel_words(kernel);
+    uint32_t *words = whole ? insert(whole, kernel->word_count, requests, count, out_count) : NULL;
+    memory_free(whole);
     return words;
 }

@@ -187,6 +187,22 @@ rlxvk_tensor fuzz_call_topk(fuzz_maker *m)
 
 /* ---- Products ---- */
 
+static void fill_steps(fuzz_maker *m, rlxvk_region_step *steps, size_t step_count, size_t inputs)
+{
+    for (size_t i = 0; i < step_count; i++) {
+        uint32_t bits = (uint32_t)fuzz_bits(m->in, 3);
+        rlxvk_region_step *s = &steps[i];
+        s->kind = bits & 7;
+        s->op = (bits >> 3 & 31) % (s->kind == RLXVK_REGION_ACTIVATION ? 18 : 7);
+        s->first = bits & 256 && i ? RLXVK_REGION_STEP((bits >> 9 & 7) % i)
+                                   : RLXVK_REGION_INPUT((bits >> 9 & 7) % inputs);
+        s->second = bits & 4096 && i ? RLXVK_REGION_STEP(i - 1)
+                                     : RLXVK_REGION_INPUT((bits >> 13 & 7) % inputs);
+        if (bits >> 16 >= 252)
+            s->first = bits;
+    }
+}
+
 rlxvk_tensor fuzz_call_elementwise_region(fuzz_maker *m)
 {
     rlxvk_tensor inputs[4] = {fuzz_any(m)};
@@ -208,21 +224,25 @@ rlxvk_tensor fuzz_call_elementwise_region(fuzz_maker *m)
     r.step_count = 1 + fuzz_below(m->in, 6);
     if (fuzz_byte(m->in) >= 250)
         r.step_count = fuzz_below(m->in, RLXVK_REGION_MAX_STEPS + 2);
-    for (size_t i = 0; i < r.step_count; i++) {
-        uint32_t bits = (uint32_t)fuzz_bits(m->in, 3);
-        rlxvk_region_step *s = &steps[i];
-        s->kind = bits & 7;
-        s->op = (bits >> 3 & 31) % (s->kind == RLXVK_REGION_ACTIVATION ? 18 : 7);
-        s->first = bits & 256 && i ? RLXVK_REGION_STEP((bits >> 9 & 7) % i)
-                                   : RLXVK_REGION_INPUT((bits >> 9 & 7) % count);
-        s->second = bits & 4096 && i ? RLXVK_REGION_STEP(i - 1)
-                                     : RLXVK_REGION_INPUT((bits >> 13 & 7) % count);
-        if (bits >> 16 >= 252)
-            s->first = bits;
-    }
+    fill_steps(m, steps, r.step_count, count);
     if (fuzz_byte(m->in) >= 250)
         r.prologue = (rlxvk_region_prologue)fuzz_number(m);
     return rlxvk_elementwise_region(m->g, inputs, count, &r);
+}
+
+rlxvk_tensor fuzz_call_batch_elementwise_region(fuzz_maker *m)
+{
+    rlxvk_tensor inputs[9] = {fuzz_any(m)};
+    rlxvk_region_step steps[4];
+    rlxvk_region r = {.shape = shape_of(m, inputs[0]), .steps = steps};
+    size_t count = 1 + fuzz_below(m->in, 9);
+    for (size_t i = 1; i < count; i++)
+        inputs[i] = f32(m, r.shape);
+    if (r.shape.rank && fuzz_byte(m->in) < 250)
+        r.shape.dims[0] *= (int64_t)count;
+    r.step_count = 1 + fuzz_below(m->in, 4);
+    fill_steps(m, steps, r.step_count, fuzz_byte(m->in) < 250 ? 1 : count);
+    return rlxvk_batch_elementwise_region(m->g, inputs, count, &r);
 }
 
 /* A matrix [k, n] or its transpose, F32 or packed to halves. */

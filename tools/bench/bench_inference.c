@@ -3,15 +3,12 @@
  * from the call to the result on the host, memory, and what a run consists of. What a net is given
  * lies on the device as params do. Times are medians.
  */
-#include "bench/bench.h"
 #include "bench/bench_nets.h"
 #include "cli/output.h"
-#include "exec/state.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <stdio.h>
-
-#define RUNS 30 /* timed, behind three that are not */
 
 typedef struct task {
     const char *name, *unit;
@@ -36,7 +33,7 @@ typedef struct inference {
 typedef struct run_report {
     rlxvk_memory_report memory;
     rlxvk_plan_report plan;
-    double device, clock; /* seconds */
+    bench_net_times times;
 } run_report;
 
 static rlxvk_status set_input(inference *t)
@@ -74,34 +71,21 @@ error:
     return status;
 }
 
-/* By the clock alone where the device has no timestamps. */
-static rlxvk_status time_run(inference *t, bool stamps, double *out_device, double *out_clock)
+static rlxvk_status run_once(void *user)
 {
+    inference *t = user;
     rlxvk_run_output output = {.index = 0, .buffer = t->result, .length = t->length};
-    double start = clock_seconds(), microseconds;
-    rlxvk_status status;
-    TRY(rlxvk_run(t->executable, NULL, 0, &output, 1));
-    *out_device = *out_clock = clock_seconds() - start;
-    if (stamps) {
-        TRY(rlxvk_executable_run_time(t->executable, &microseconds));
-        *out_device = 1e-6 * microseconds;
-    }
-error:
-    return status;
+    return rlxvk_run(t->executable, NULL, 0, &output, 1);
 }
 
 static rlxvk_status measure(inference *t, run_report *out)
 {
-    double device[RUNS + 3], clock[RUNS + 3];
-    size_t runs = t->setup->share > 1 ? 3 : RUNS;
     rlxvk_device_info info;
     rlxvk_status status;
     TRY(prepare(t));
     rlxvk_context_device(t->setup->context, &info);
-    for (size_t i = 0; i < runs + 3; i++)
-        TRY(time_run(t, info.timestamps, &device[i], &clock[i]));
-    out->device = bench_median(device + 3, runs);
-    out->clock = bench_median(clock + 3, runs);
+    out->times.stamps = info.timestamps ? t->executable : NULL;
+    TRY(bench_median_times(run_once, t, 3, t->setup->share > 1 ? 3 : BENCH_MOST_RUNS, &out->times));
     rlxvk_executable_memory(t->executable, &out->memory);
     rlxvk_executable_plan(t->executable, &out->plan);
 error:
@@ -112,10 +96,10 @@ static void print_report(const inference *t, const run_report *r, bool first)
 {
     double bytes =
         (double)(r->memory.weight_bytes + r->memory.state_bytes + r->memory.scratch_bytes);
-    double rate = (double)t->items / r->device;
+    double rate = (double)t->items / r->times.device;
     const json_figure figures[] = {{"sizes_divided_by", (double)t->setup->share},
-                                   {"ms", 1e3 * r->device},
-                                   {"clock_ms", 1e3 * r->clock},
+                                   {"ms", 1e3 * r->times.device},
+                                   {"clock_ms", 1e3 * r->times.clock},
                                    {"items_per_second", rate},
                                    {"bytes", bytes},
                                    {"scratch_bytes", (double)r->memory.scratch_bytes},
@@ -124,14 +108,12 @@ static void print_report(const inference *t, const run_report *r, bool first)
     if (!t->setup->json) {
         printf("%-12s %9.2f ms, %.2f by the clock %10.0f %s/s  %8.1f MB (scratch %.1f)  %u host "
                "steps, %u dispatches\n",
-               t->task->name, 1e3 * r->device, 1e3 * r->clock, rate, t->task->unit, 1e-6 * bytes,
-               1e-6 * (double)r->memory.scratch_bytes, r->plan.host_steps, r->plan.dispatches);
+               t->task->name, 1e3 * r->times.device, 1e3 * r->times.clock, rate, t->task->unit,
+               1e-6 * bytes, 1e-6 * (double)r->memory.scratch_bytes, r->plan.host_steps,
+               r->plan.dispatches);
         return;
     }
-    printf("%s\n  {\"net\": ", first ? "" : ",");
-    print_json_string(stdout, t->task->name);
-    printf(", \"items\": \"%s\", \"precision\": \"%s\"", t->task->unit,
-           rlxvk_precision_name(t->executable->program->options.precision));
+    bench_begin_object(t->task->name, t->task->unit, t->executable, first);
     print_json_figures(stdout, figures, ARRAY_COUNT(figures));
     printf("}");
 }
@@ -144,28 +126,24 @@ static void inference_destroy(inference *t)
     VECTOR_FREE(&t->net.parameters);
 }
 
+static const char *name_of(size_t i)
+{
+    return tasks[i].name;
+}
+
+static rlxvk_status time_task(const bench_net_setup *setup, size_t i, bool first)
+{
+    inference t = {.setup = setup, .task = &tasks[i], .net.infer = true, .random = 1};
+    run_report report = {0};
+    rlxvk_status status = measure(&t, &report);
+    print_progress(NULL);
+    if (status == RLXVK_OK)
+        print_report(&t, &report, first);
+    inference_destroy(&t);
+    return status;
+}
+
 rlxvk_status bench_inference(const bench_net_setup *setup)
 {
-    rlxvk_status status = RLXVK_OK;
-    uint32_t printed = 0;
-    if (setup->json)
-        printf("[");
-    else if (setup->share > 1)
-        printf("sizes divided by %lld\n", (long long)setup->share);
-    for (size_t i = 0; i < ARRAY_COUNT(tasks) && status == RLXVK_OK; i++) {
-        inference t = {.setup = setup, .task = &tasks[i], .net.infer = true, .random = 1};
-        run_report report;
-        if (setup->filter && regexec(setup->filter, t.task->name, 0, NULL, 0) != 0)
-            continue;
-        print_progress(t.task->name);
-        status = measure(&t, &report);
-        print_progress(NULL);
-        if (status == RLXVK_OK)
-            print_report(&t, &report, printed++ == 0);
-        fflush(stdout);
-        inference_destroy(&t);
-    }
-    if (setup->json)
-        printf("\n]\n");
-    return status;
+    return bench_each_net(setup, &(bench_net_kind){ARRAY_COUNT(tasks), name_of, time_task});
 }

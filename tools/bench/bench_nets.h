@@ -3,7 +3,7 @@
 #ifndef RLXVK_BENCH_NETS_H
 #define RLXVK_BENCH_NETS_H
 
-#include "base/base.h"
+#include "bench/bench.h"
 
 #include <rlxvk_train.h>
 
@@ -21,6 +21,34 @@ typedef struct bench_net {
     bool recompute;                     /* keep only each block's result for the backward pass */
     bool infer;                         /* norms by statistics that are given, not the batch's */
 } bench_net;
+
+/* ---- Timing them (bench_each_net.c) ---- */
+
+#define BENCH_MOST_RUNS 30
+
+typedef struct bench_net_kind {
+    size_t count;
+    const char *(*name)(size_t i);
+    /* Times net i and prints what comes of it, the first of the list or a later one. */
+    rlxvk_status (*time)(const bench_net_setup *setup, size_t i, bool first);
+} bench_net_kind;
+
+/* Those that the setup's filter takes. */
+RLXVK_MUST_CHECK rlxvk_status bench_each_net(const bench_net_setup *setup,
+                                             const bench_net_kind *kind);
+
+typedef rlxvk_status bench_net_run(void *user);
+
+typedef struct bench_net_times {
+    const rlxvk_executable *stamps; /* whose runs the device has timed; NULL: the clock alone */
+    double device, clock;           /* seconds */
+} bench_net_times;
+
+/* Medians of `count` runs, BENCH_MOST_RUNS at most, behind `warm` others. */
+RLXVK_MUST_CHECK rlxvk_status bench_median_times(bench_net_run *run, void *user, size_t warm,
+                                                 size_t count, bench_net_times *out);
+/* The beginning of a net's JSON. */
+void bench_begin_object(const char *net, const char *items, const rlxvk_executable *e, bool first);
 
 /* Uniform, from -1 to 1. */
 float bench_uniform(uint32_t *random);

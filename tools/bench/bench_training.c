@@ -3,10 +3,9 @@
  * that are known: time, memory, and what a run of one consists of. Times are medians of the clock,
  * to the loss: from the upload of tokens, or from images that lie on the device as params do.
  */
-#include "bench/bench.h"
 #include "bench/bench_nets.h"
 #include "cli/output.h"
-#include "exec/state.h"
+#include "graph/graph.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +33,7 @@ typedef struct training {
     float *x, *y;
     uint64_t items, x_length;
     uint32_t random;
+    float loss; /* of the last step */
 } training;
 
 /* ---- Building ---- */
@@ -121,11 +121,12 @@ error:
 
 /* ---- Timing ---- */
 
-static rlxvk_status run(training *t, float *out_loss)
+static rlxvk_status run(void *user)
 {
+    training *t = user;
     const rlxvk_run_input inputs[] = {{.name = "x", .data = t->x, .length = t->x_length},
                                       {.name = "y", .data = t->y, .length = t->items}};
-    rlxvk_run_output output = {.index = 0, .buffer = out_loss, .length = 1};
+    rlxvk_run_output output = {.index = 0, .buffer = &t->loss, .length = 1};
     return rlxvk_run(t->executable, inputs, t->task->images ? 0 : 2, &output, 1);
 }
 
@@ -161,30 +162,22 @@ static void print_object(const training *t, const step_report *r, bool first)
                                    {"dispatches", r->plan.dispatches},
                                    {"first_loss", (double)r->losses[0]},
                                    {"last_loss", (double)r->losses[1]}};
-    printf("%s\n  {\"net\": ", first ? "" : ",");
-    print_json_string(stdout, t->task->name);
-    printf(", \"items\": \"%s\", \"precision\": \"%s\", \"recompute\": %s", t->task->unit,
-           rlxvk_precision_name(t->executable->program->options.precision),
-           t->net.recompute ? "true" : "false");
+    bench_begin_object(t->task->name, t->task->unit, t->executable, first);
+    printf(", \"recompute\": %s", t->net.recompute ? "true" : "false");
     print_json_figures(stdout, figures, ARRAY_COUNT(figures));
     printf("}");
 }
 
 static rlxvk_status measure(training *t, step_report *out)
 {
-    double times[STEPS];
-    float loss;
-    int steps = t->setup->share > 1 ? 3 : STEPS;
+    bench_net_times times = {0};
     rlxvk_status status;
     TRY(prepare(t));
-    TRY(run(t, &out->losses[0]));
-    TRY(run(t, &loss));
-    for (int i = 0; i < steps; i++) {
-        double start = clock_seconds();
-        TRY(run(t, &out->losses[1]));
-        times[i] = clock_seconds() - start;
-    }
-    out->seconds = bench_median(times, (size_t)steps);
+    TRY(run(t));
+    out->losses[0] = t->loss;
+    TRY(bench_median_times(run, t, 1, t->setup->share > 1 ? 3 : STEPS, &times));
+    out->losses[1] = t->loss;
+    out->seconds = times.clock;
     out->rate = (double)t->items / out->seconds;
     rlxvk_executable_memory(t->executable, &out->memory);
     rlxvk_executable_plan(t->executable, &out->plan);
@@ -203,30 +196,27 @@ static void training_destroy(training *t)
     VECTOR_FREE(&t->net.parameters);
 }
 
+/* Each net is timed twice. */
+static const char *name_of(size_t i)
+{
+    return tasks[i / 2].name;
+}
+
+static rlxvk_status time_task(const bench_net_setup *setup, size_t i, bool first)
+{
+    training t = {.setup = setup, .task = &tasks[i / 2], .net.recompute = i % 2, .random = 1};
+    step_report report = {0};
+    rlxvk_status status = measure(&t, &report);
+    print_progress(NULL);
+    if (status == RLXVK_OK && setup->json)
+        print_object(&t, &report, first);
+    else if (status == RLXVK_OK)
+        print_text(&t, &report);
+    training_destroy(&t);
+    return status;
+}
+
 rlxvk_status bench_training(const bench_net_setup *setup)
 {
-    rlxvk_status status = RLXVK_OK;
-    uint32_t printed = 0;
-    if (setup->json)
-        printf("[");
-    else if (setup->share > 1)
-        printf("sizes divided by %lld\n", (long long)setup->share);
-    for (size_t i = 0; i < 2 * ARRAY_COUNT(tasks) && status == RLXVK_OK; i++) {
-        training t = {.setup = setup, .task = &tasks[i / 2], .net.recompute = i % 2, .random = 1};
-        step_report report;
-        if (setup->filter && regexec(setup->filter, t.task->name, 0, NULL, 0) != 0)
-            continue;
-        print_progress(t.task->name);
-        status = measure(&t, &report);
-        print_progress(NULL);
-        if (status == RLXVK_OK && setup->json)
-            print_object(&t, &report, printed++ == 0);
-        else if (status == RLXVK_OK)
-            print_text(&t, &report);
-        fflush(stdout);
-        training_destroy(&t);
-    }
-    if (setup->json)
-        printf("\n]\n");
-    return status;
+    return bench_each_net(setup, &(bench_net_kind){2 * ARRAY_COUNT(tasks), name_of, time_task});
 }

@@ -153,13 +153,8 @@ class ResNet50(nn.Module):
         return self.output(self.blocks(x).mean((2, 3)))
 
 
-class BertBlock(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.attention_norm, self.norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.all, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+class BertBlock(Gpt2Block):
+    """The same parts, norms behind the sums, all tokens attended to."""
 
     def forward(self, x):
         y = attend(*self.all(x).unflatten(-1, (3, self.heads, -1)).unbind(2), causal=False)

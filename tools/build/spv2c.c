@@ -7,17 +7,17 @@
  * sources it was compiled from. Writes in OUT_DIR
  *
  *   kernel_table.h        enum kernel_id
- *   kernel_table.c        words, argument size, bindings, specialization constants by name;
- *                         _Static_asserts tie each push-constant struct to that of glsl/args/,
- *                         field by field
- *   constants/FOLDER.h    an enumerator for each specialization constant, KERNEL_NAME, and for
+ *   kernel_table.c        the module packed (pack.h), argument size, bindings, specialization
+ * constants by name; _Static_asserts tie each push-constant struct to that of glsl/args/, field by
+ * field constants/FOLDER.h    an enumerator for each specialization constant, KERNEL_NAME, and for
  *                         code that serves several kernels FILE_NAME, where all that include
  *                         FILE.glsl have NAME at one place. Where they come to differ, the
  *                         enumerator is gone and its users do not compile
  *
  * Reflection reads the unoptimized module, because optimizers drop unused struct members and
- * bindings; debug names are left out of the words.
+ * bindings; debug names are left out of what is packed.
  */
+#include "pack.h"
 #include "reflect.h"
 
 #include <ctype.h>
@@ -32,19 +32,39 @@ static bool is_debug(uint32_t opcode)
            opcode == OP_MODULE_PROCESSED;
 }
 
-static size_t write_words(FILE *out, const module *m)
+/* In place. */
+static uint32_t drop_debug(module *m)
 {
-    size_t written = 0;
-    fprintf(out, "static const uint32_t %s_words[] = {", m->name);
+    size_t kept = 0;
     for (size_t i = 0; i < m->count;) {
         size_t length = i < 5 ? 5 : m->words[i] >> 16;
         bool skip = i >= 5 && is_debug(m->words[i] & 0xffff);
-        for (size_t j = 0; j < length && !skip; j++)
-            fprintf(out, "%s0x%x,", written++ % 12 ? "" : "\n", m->words[i + j]);
+        memmove(m->words + kept, m->words + i, skip ? 0 : length * sizeof *m->words);
+        kept += skip ? 0 : length;
         i += length;
     }
+    return (uint32_t)kept;
+}
+
+/* Packed, and unpacked again to see that nothing was lost. */
+static packed_module write_module(FILE *out, module *m)
+{
+    uint32_t count = drop_debug(m), *words = malloc(count * sizeof *words);
+    packed_module packed;
+    if (!words || !pack_module(m->words, count, &packed))
+        die("out of memory", m->path);
+    uint8_t *text = malloc(packed.text_bytes);
+    if (!text || !kernel_unpack(&packed, text, words) ||
+        memcmp(words, m->words, count * sizeof *words) != 0)
+        die("does not unpack to what was packed", m->path);
+    fprintf(out, "static const uint8_t %s_bytes[] = {", m->name);
+    for (uint32_t i = 0; i < packed.byte_count; i++)
+        fprintf(out, "%s%u,", i % 25 ? "" : "\n", packed.bytes[i]);
     fprintf(out, "\n};\n");
-    return written;
+    free((void *)packed.bytes);
+    free(text);
+    free(words);
+    return packed;
 }
 
 static void write_upper(FILE *out, const char *name)
@@ -79,7 +99,7 @@ static void write_argument_checks(FILE *out, const module *m, uint32_t type, uin
     }
 }
 
-static void write_row(FILE *out, const kernel *k, size_t word_count)
+static void write_row(FILE *out, const kernel *k, packed_module packed)
 {
     const module *reflected = &k->reflected;
     uint32_t arguments = argument_struct(reflected);
@@ -95,9 +115,12 @@ static void write_row(FILE *out, const kernel *k, size_t word_count)
     fprintf(out, "static const char *const %s_constants[] = {", k->name);
     for (uint32_t id = 0; id < k->constant_count; id++)
         fprintf(out, k->constants[id] ? "\"%s\", " : "0, ", k->constants[id]);
-    fprintf(out, "};\n#define %s_ROW {\"%s\", %s_words, %s_constants, %zu, %u, %u, %u, %d}\n",
-            k->name, k->name, k->name, k->name, word_count, bytes,
-            decoration_limit(reflected, DECORATION_BINDING), k->constant_count,
+    fprintf(out,
+            "};\n#define %s_ROW {\"%s\", 0, {%s_bytes, %u, %u, %u}, %s_constants, %u, %u, %u, %u, "
+            "%d}\n",
+            k->name, k->name, k->name, packed.byte_count, packed.text_bytes, packed.word_count,
+            k->name, packed.word_count, bytes, decoration_limit(reflected, DECORATION_BINDING),
+            k->constant_count,
             find(reflected, OP_CAPABILITY, 1, CAPABILITY_COOPERATIVE_MATRIX) ||
                 find(reflected, OP_CAPABILITY, 1, CAPABILITY_SUBGROUP_SHUFFLE));
 }
@@ -177,7 +200,7 @@ static bool is_first(const kernel *kernels, int index, const char *source)
     return true;
 }
 
-static void write_table(const kernel *kernels, int count, const char *folder)
+static void write_table(kernel *kernels, int count, const char *folder)
 {
     FILE *out = create(folder, "kernel_table.c");
     fprintf(out, "#include \"kernel/kernel.h\"\n\n#include <stddef.h>\n");
@@ -187,7 +210,7 @@ static void write_table(const kernel *kernels, int count, const char *folder)
             if (is_first(kernels, i, s))
                 fprintf(out, "#include \"%s\"\n", s + strlen("glsl/"));
     for (int i = 0; i < count; i++)
-        write_row(out, &kernels[i], write_words(out, &kernels[i].embedded));
+        write_row(out, &kernels[i], write_module(out, &kernels[i].embedded));
     fprintf(out, "\nconst kernel_info kernel_table[KERNEL_COUNT] = {\n");
     for (int i = 0; i < count; i++)
         fprintf(out, "    %s_ROW,\n", kernels[i].name);

@@ -1,9 +1,10 @@
 /*
- * rlxvk conform: which cases to run, on how many threads, and what is made of the results. Results
- * are kept by case and reported in the order of the cases, however the threads ran.
+ * rlxvk conform: which cases to run, in how many processes, and what is made of the results.
+ * Results are kept by case and reported in the order of the cases, however the processes ran.
  */
 #include "conform/conform.h"
 #include "conform/conform_options.h"
+#include "conform/conform_pool.h"
 #include "cli/clock.h"
 #include "cli/commands.h"
 #include "exec/context.h"
@@ -12,15 +13,21 @@
 #include "cli/output.h"
 #include "cli/option.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct variant_totals {
     uint64_t passed, failed;
     size_t unused; /* variants that no case could use */
 } variant_totals;
+
+/* What the processes that run the cases write. */
+typedef struct in_common {
+    rlxvk_device_info device;
+    _Atomic uint32_t messages; /* of the validation layer */
+    conform_result results[];  /* of each case */
+} in_common;
 
 typedef struct job {
     const conform_options *options;
@@ -29,11 +36,11 @@ typedef struct job {
     golden_set golden;
     VECTOR(conform_case) cases;
     char (*rows)[40]; /* the row of each case */
-    conform_result *results;
+    in_common *common;
+    size_t common_bytes;
     conform_report report;
     variant_totals variants; /* of --each-variant */
-    pthread_mutex_t lock;    /* of next, done and the standard streams */
-    size_t next, done;
+    size_t done;
 } job;
 
 /* ---- Which cases ---- */
@@ -110,12 +117,11 @@ static rlxvk_status choose_cases(job *j)
         return status;
     for (size_t i = 0; i < j->report.rows.count; i++)
         j->report.rows.items[i].cases = 0; /* from here on: cases that ran */
-    j->results = memory_zeroed(j->cases.count + 1, sizeof *j->results);
-    if (!j->results)
-        return status_fail_memory("cases");
     if (j->cases.count == 0)
         return status_fail(RLXVK_E_INDEX, "no case matches these options");
-    return RLXVK_OK;
+    j->common_bytes = sizeof *j->common + j->cases.count * sizeof *j->common->results;
+    j->common = conform_pool_memory(j->common_bytes);
+    return j->common ? RLXVK_OK : status_fail_memory("cases");
 }
 
 static const char *row_of(const conform_case *c, char out[40])
@@ -192,65 +198,85 @@ static void print_failure(const job *j, const conform_case *c, const conform_res
     memory_free(rerun);
 }
 
-static void run_case(job *j, size_t i)
+static void run_case(void *user, size_t i)
 {
+    job *j = user;
+    conform_result *result = &j->common->results[i];
     const conform_case *c = &j->cases.items[i];
     golden_case loaded;
     void (*run)(const conform_setup *, const conform_case *, conform_result *) =
         j->options->gradients ? conform_run_gradients : conform_run;
     if (!c->golden) {
-        run(&j->setup, c, &j->results[i]);
+        run(&j->setup, c, result);
         return;
     }
     loaded = *c->golden;
     if (golden_load(&j->golden, &loaded) != RLXVK_OK) {
-        j->results[i].verdict = VERDICT_FAILED;
-        snprintf(j->results[i].message, sizeof j->results[i].message, "%s", rlxvk_last_error());
+        result->verdict = VERDICT_FAILED;
+        snprintf(result->message, sizeof result->message, "%s", rlxvk_last_error());
         return;
     }
-    run(&j->setup, &(conform_case){c->line, &loaded, c->number}, &j->results[i]);
+    run(&j->setup, &(conform_case){c->line, &loaded, c->number}, result);
     golden_unload(&loaded);
 }
 
-static void note_done(job *j, size_t i)
+static void note_done(void *user, size_t i)
 {
+    job *j = user;
     char line[96], row[40];
-    pthread_mutex_lock(&j->lock);
     j->done++;
-    if (j->results[i].verdict == VERDICT_FAILED)
-        print_failure(j, &j->cases.items[i], &j->results[i]);
+    if (j->common->results[i].verdict == VERDICT_FAILED)
+        print_failure(j, &j->cases.items[i], &j->common->results[i]);
     snprintf(line, sizeof line, "[%zu/%zu] %s", j->done, j->cases.count,
              row_of(&j->cases.items[i], row));
     print_progress(line);
-    pthread_mutex_unlock(&j->lock);
 }
 
-static void *work(void *user)
+static void crash(void *user, size_t i, const char *how)
 {
     job *j = user;
-    for (;;) {
-        pthread_mutex_lock(&j->lock);
-        size_t i = j->next++;
-        pthread_mutex_unlock(&j->lock);
-        if (i >= j->cases.count)
-            return NULL;
-        run_case(j, i);
-        note_done(j, i);
-    }
+    conform_result *result = &j->common->results[i];
+    *result = (conform_result){.verdict = VERDICT_FAILED};
+    snprintf(result->message, sizeof result->message, "the process that ran it %s", how);
+    note_done(j, i);
 }
 
-static void run_all(job *j)
+static rlxvk_status open_device(void *user)
 {
-    pthread_t threads[64];
-    size_t started = 0, wanted = MIN(MIN(j->options->jobs, ARRAY_COUNT(threads)), j->cases.count);
+    job *j = user;
+    rlxvk_context_options options = {.tuning = j->options->tuned ? RLXVK_ON : RLXVK_OFF};
+    rlxvk_device_info found;
+    rlxvk_status status = RLXVK_OK;
+    if (j->setup.context)
+        return RLXVK_OK;
+    TRY(option_device(j->options->device, &found, &options));
+    TRY(rlxvk_context_create(&options, &j->setup.context));
+    rlxvk_context_device(j->setup.context, &found);
+    j->common->device = found;
+error:
+    return status;
+}
+
+static void close_device(void *user)
+{
+    job *j = user;
+    if (j->setup.context)
+        j->common->messages += j->setup.context->device->validation_messages;
+    rlxvk_context_destroy(j->setup.context);
+    j->setup.context = NULL;
+}
+
+static rlxvk_status run_all(job *j)
+{
+    const conform_pool pool = {j,        j->cases.count, j->options->jobs, open_device,
+                               run_case, close_device,   note_done,        crash};
     double begin = clock_seconds();
-    while (started + 1 < wanted && pthread_create(&threads[started], NULL, work, j) == 0)
-        started++;
-    work(j);
-    while (started > 0)
-        pthread_join(threads[--started], NULL);
+    j->done = 0;
+    rlxvk_status status = conform_pool_run(&pool);
     print_progress(NULL);
     j->report.seconds = clock_seconds() - begin;
+    j->report.device = j->common->device;
+    return status;
 }
 
 /* ---- Each variant ---- */
@@ -267,7 +293,7 @@ static rlxvk_status take_cases(job *j, const choice_family *family, const confor
     return RLXVK_OK;
 }
 
-static void run_variant(job *j, const choice_family *family, const char *row)
+static rlxvk_status run_variant(job *j, const choice_family *family, const char *row)
 {
     variant_totals *totals = &j->variants;
     char choice[128], name[160];
@@ -276,13 +302,12 @@ static void run_variant(job *j, const choice_family *family, const char *row)
     snprintf(name, sizeof name, "%s%s%s", choice, j->setup.precision ? " in " : "",
              j->setup.precision ? rlxvk_precision_name(j->setup.precision) : "");
     j->setup.variant = choice;
-    j->next = j->done = 0;
-    run_all(j);
+    rlxvk_status status = run_all(j);
     for (size_t i = 0; i < j->cases.count; i++)
-        if (j->results[i].passed_over)
+        if (j->common->results[i].passed_over)
             passed_over++;
         else
-            verdicts[j->results[i].verdict]++;
+            verdicts[j->common->results[i].verdict]++;
     totals->passed += verdicts[VERDICT_PASSED];
     totals->failed += verdicts[VERDICT_FAILED];
     totals->unused += passed_over == j->cases.count;
@@ -292,6 +317,7 @@ static void run_variant(job *j, const choice_family *family, const char *row)
            j->report.seconds, passed_over == j->cases.count ? "  not possible here" : "");
     fflush(stdout);
     j->setup.variant = NULL;
+    return status;
 }
 
 /* The precisions to run a family in: its own, or the caller's. */
@@ -319,7 +345,7 @@ static rlxvk_status run_variants(job *j)
             for (int p = 0; p <= RLXVK_PRECISION_SPLIT; p++) {
                 j->setup.precision = (rlxvk_precision)p;
                 if (runs_in(j, family, j->setup.precision))
-                    run_variant(j, family, choice_row_name(family, i));
+                    TRY(run_variant(j, family, choice_row_name(family, i)));
             }
     }
     if (totals->unused)
@@ -337,7 +363,7 @@ static rlxvk_status add_failure(job *j, size_t i, const char *row)
 {
     const conform_case *c = &j->cases.items[i];
     conform_failure failure = {memory_copy_string(row), memory_copy_string(c->line),
-                               memory_copy_string(j->results[i].message), rerun_line(j, c),
+                               memory_copy_string(j->common->results[i].message), rerun_line(j, c),
                                c->number};
     if (failure.row && failure.line && failure.message && failure.rerun &&
         VECTOR_PUSH(&j->report.failures, failure))
@@ -354,7 +380,7 @@ static rlxvk_status collect(job *j)
     char name[40];
     size_t kept = 0;
     for (size_t i = 0; i < j->cases.count; i++) {
-        const conform_result *result = &j->results[i];
+        const conform_result *result = &j->common->results[i];
         conform_row *row = find_row(j, row_of(&j->cases.items[i], name));
         if (result->passed_over)
             continue;
@@ -383,18 +409,14 @@ static void job_destroy(job *j)
     VECTOR_FREE(&j->report.rows);
     VECTOR_FREE(&j->cases);
     memory_free(j->rows);
-    memory_free(j->results);
     case_list_destroy(&j->lines);
     golden_close(&j->golden);
-    rlxvk_context_destroy(j->setup.context);
-    pthread_mutex_destroy(&j->lock);
+    conform_pool_release(j->common, j->common_bytes);
 }
 
 static rlxvk_status conform(job *j)
 {
     const conform_options *o = j->options;
-    rlxvk_context_options context_options = {.tuning = o->tuned ? RLXVK_ON : RLXVK_OFF};
-    rlxvk_device_info found;
     rlxvk_status status;
     if (o->html)
         TRY(new_file_check(o->html));
@@ -403,24 +425,23 @@ static rlxvk_status conform(job *j)
         list_cases(j);
         return RLXVK_OK;
     }
-    TRY(option_device(o->device, &found, &context_options));
-    TRY(rlxvk_context_create(&context_options, &j->setup.context));
-    rlxvk_context_device(j->setup.context, &j->report.device);
     describe_run(j);
     if (o->each_variant) {
         TRY(run_variants(j));
     } else {
-        run_all(j);
+        TRY(run_all(j));
         TRY(collect(j));
         (o->json ? conform_write_json : conform_write_text)(&j->report, stdout);
     }
     fflush(stdout); /* the page may go to the same place */
     if (o->html)
         TRY(conform_write_html(&j->report, o->html));
-    uint32_t messages = j->setup.context->device->validation_messages;
-    if (messages)
-        status = status_fail(RLXVK_E_VULKAN, "the validation layer had %u messages", messages);
+    close_device(j);
+    if (j->common->messages)
+        status = status_fail(RLXVK_E_VULKAN, "the validation layer had %u messages",
+                             j->common->messages);
 error:
+    close_device(j);
     return status;
 }
 
@@ -436,8 +457,7 @@ int command_conform(int argc, char **argv)
                        .force_host = o.force_host,
                        .precision = o.precision,
                        .variant = o.variant},
-             .report = {.seed = o.seed},
-             .lock = PTHREAD_MUTEX_INITIALIZER};
+             .report = {.seed = o.seed}};
     rlxvk_status status = conform(&j);
     if (status != RLXVK_OK)
         report_status(status);

@@ -42,8 +42,13 @@ static rlxvk_status copy_kernel(custom_entry *entry, const rlxvk_custom_op *op)
     if (!words)
         return status_fail_memory("custom kernel");
     memcpy(words, k->words, k->word_count * sizeof *words);
-    entry->kernel = (kernel_info){entry->name,       words,    constants, (uint32_t)k->word_count,
-                                  k->argument_bytes, bindings, 1};
+    entry->kernel = (kernel_info){.name = entry->name,
+                                  .words = words,
+                                  .constants = constants,
+                                  .word_count = (uint32_t)k->word_count,
+                                  .argument_bytes = k->argument_bytes,
+                                  .binding_count = bindings,
+                                  .constant_count = 1};
     entry->arguments = k->arguments;
 error:
     return status;

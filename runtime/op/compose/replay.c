@@ -60,8 +60,6 @@ bool replay_suits(rlxvk_graph *g, const char *what, uint64_t rounds, uint64_t no
     bool suits = rounds > 1 && (!size_multiply(rounds, nodes, &total) || total > limit);
     char why[96] = "";
     text t = {why, sizeof why, 0};
-    if (suits && g->symbols) /* its sizes are taken from the shapes here, once */
-        text_append(&t, "; a graph with symbols is not replayed: bind first");
     for (int b = 0; b < 2 && bodies[b] && suits; b++) {
         const char *row = find_unsuited(bodies[b]);
         if (row)

@@ -59,12 +59,13 @@ static region_step pack_step(const rlxvk_region_step *s)
     return out;
 }
 
-rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs, size_t count,
-                                      const rlxvk_region *region)
+rlxvk_tensor region_build(rlxvk_graph *g, op_kind row, const rlxvk_tensor *inputs, size_t count,
+                          const rlxvk_region *region)
 {
-    static const char row[] = "elementwise_region";
-    if (!graph_ready(g, row) || graph_fail(g, status_require(region, row, "region")) != RLXVK_OK ||
-        graph_fail(g, status_require_items(region->steps, region->step_count, row,
+    const char *name = op_table[row].name;
+    if (!graph_ready(g, name) ||
+        graph_fail(g, status_require(region, name, "region")) != RLXVK_OK ||
+        graph_fail(g, status_require_items(region->steps, region->step_count, name,
                                            "region.steps")) != RLXVK_OK)
         return RLXVK_NONE;
     region_attributes a = {.shape = region->shape,
@@ -75,7 +76,13 @@ rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs
     for (uint32_t i = 0; i < MIN(a.step_count, REGION_STEPS); i++)
         a.steps[i] = pack_step(&region->steps[i]);
     memcpy(a.modulus, region->modulus, sizeof a.modulus);
-    return op_build(g, OP_elementwise_region, inputs, count, &a);
+    return op_build(g, row, inputs, count, &a);
+}
+
+rlxvk_tensor rlxvk_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs, size_t count,
+                                      const rlxvk_region *region)
+{
+    return region_build(g, OP_elementwise_region, inputs, count, region);
 }
 
 /* ---- Infer ---- */
@@ -175,7 +182,7 @@ static rlxvk_dtype step_dtype(const region_step *s, const rlxvk_dtype *dtypes)
     return dtype_promote(dtypes[s->operand[where]], dtypes[s->operand[where + 1]]);
 }
 
-static rlxvk_status region_infer(const rlxvk_graph *g, node *n, void *attributes)
+rlxvk_status region_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     const region_attributes *a = attributes;
     rlxvk_dtype dtypes[REGION_VALUES_OF_STEPS + REGION_STEPS];
@@ -200,7 +207,7 @@ error:
     return status;
 }
 
-static uint32_t region_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+uint32_t region_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
 {
     return op_shape_sizes(&((region_attributes *)attributes)->shape, out);
 }
@@ -233,61 +240,99 @@ static uint32_t inputs_read(const region_attributes *a)
     return mask;
 }
 
-/* All but the workgroup's size and the form. */
-static void set_constants(const node *n, const region_attributes *a, dispatch *d)
+/* Bit i: the job's input i is one element; i + 16: it repeats. */
+static uint32_t inputs_repeated(const region_job *j)
 {
-    uint32_t read = inputs_read(a), repeated = 0, present = 0;
-    uint32_t steps = kernel_table[d->kernel].constant_count - REGION_STEP_0;
-    for (uint32_t i = 0; i < n->input_count; i++) {
-        bool single = (a->scalar_mask >> i & 1) || a->modulus[i] == 1;
-        repeated |= bit_of(single, i) | bit_of(!single && a->modulus[i], 16 + i);
-        present |= bit_of(read >> i & 1, i) | bit_of(region_is_prologue(a, i), 16 + i);
+    const region_attributes *a = j->attributes;
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < j->count; i++) {
+        uint32_t like = j->slice ? 0 : i;
+        bool single = (a->scalar_mask >> like & 1) || a->modulus[like] == 1;
+        mask |= bit_of(single, i) | bit_of(!single && a->modulus[like], 16 + i);
     }
-    SET_CONSTANTS(d, {REGION_REPEATED, repeated}, {REGION_PRESENT, present});
+    return mask;
+}
+
+/* Bit i: it is there and read; i + 16: at half the resolution. */
+static uint32_t inputs_present(const region_job *j)
+{
+    uint32_t read = inputs_read(j->attributes), mask = 0;
+    for (uint32_t i = 0; i < j->count; i++) {
+        uint32_t like = j->slice ? 0 : i;
+        mask |=
+            bit_of(read >> like & 1, i) | bit_of(region_is_prologue(j->attributes, like), 16 + i);
+    }
+    return mask;
+}
+
+static void set_steps(const region_attributes *a, dispatch *d)
+{
+    uint32_t steps = kernel_table[d->kernel].constant_count - REGION_STEP_0;
     for (uint32_t i = 0; i < steps; i++)
         SET_CONSTANTS(d, {REGION_STEP_0 + i,
                           i < a->step_count ? region_step_constant(&a->steps[i]) : 0});
 }
 
 /* Whether four elements in a row lie in four aligned words of every operand read that way. */
-static bool can_be_wide(const node *n, const region_attributes *a, const operand *operands,
-                        const operand *target)
+static bool can_be_wide(const region_job *j, const operand *operands)
 {
-    bool wide = shape_numel(&n->shape) % 4 == 0 && target->offset % 4 == 0;
-    for (uint32_t i = 0; i < n->input_count && wide; i++)
-        wide = region_is_prologue(a, i) || (a->scalar_mask >> i & 1) || a->modulus[i] == 1 ||
-               (operands[i].offset % 4 == 0 && a->modulus[i] % 4 == 0);
+    const region_attributes *a = j->attributes;
+    bool wide = (j->slice ? j->slice : j->numel) % 4 == 0 && j->target.offset % 4 == 0;
+    for (uint32_t i = 0; i < j->count && wide; i++) {
+        uint32_t like = j->slice ? 0 : i;
+        wide = region_is_prologue(a, like) || (a->scalar_mask >> like & 1) ||
+               a->modulus[like] == 1 || (operands[i].offset % 4 == 0 && a->modulus[like] % 4 == 0);
+    }
     return wide;
+}
+
+rlxvk_status region_emit(lowering *l, const region_job *j)
+{
+    const region_attributes *a = j->attributes;
+    const region_class *c = j->kernel;
+    operand operands[REGION_INPUTS + 1];
+    struct region_args args = {.numel = (u32)j->numel,
+                               .target_offset = j->target.offset,
+                               .slice = (u32)j->slice};
+    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->row.name};
+    for (uint32_t i = 0; i < c->inputs; i++) {
+        operands[i] = i < j->count ? lower_input(l, j->id, j->first + i) : operands[0];
+        args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
+        args.modulus[i] = a->modulus[j->slice ? 0 : i];
+    }
+    args.columns = (u32)(a->shape.rank == 4 ? a->shape.dims[3] : 0);
+    operands[c->inputs] = j->target;
+    uint32_t form = a->step_count | (can_be_wide(j, operands) ? REGION_WIDE : 0) |
+                    (j->slice ? REGION_BATCH : 0);
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {REGION_FORM, form},
+                  {REGION_REPEATED, inputs_repeated(j)}, {REGION_PRESENT, inputs_present(j)});
+    set_steps(a, &d);
+    lower_groups_in_order(l, &d, elementwise_groups(j->numel, d.constants[LOCAL_SIZE]));
+    if (j->slice) /* its rows are not one after the other */
+        d.run = 0;
+    return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
+}
+
+rlxvk_status region_fail_kernel(const lowering *l, const node *n, uint32_t inputs)
+{
+    return op_fail(n, RLXVK_E_UNSUPPORTED,
+                   "%u inputs and a result; this device has %u storage buffers a stage", inputs,
+                   l->profile->storage_buffers_per_stage);
 }
 
 static rlxvk_status region_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const region_attributes *a = n->attributes;
-    operand operands[REGION_INPUTS + 1], target = lower_write(l, id);
-    struct region_args args = {.numel = (u32)shape_numel(&n->shape),
-                               .target_offset = target.offset};
     region_size size = region_size_of(a->steps, a->step_count, n->input_count);
-    const region_class *c =
-        region_select(size, l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
-    if (!c)
-        return op_fail(n, RLXVK_E_UNSUPPORTED,
-                       "%u inputs and a result; this device has %u storage buffers a stage",
-                       n->input_count, l->profile->storage_buffers_per_stage);
-    dispatch d = {.kernel = (uint16_t)c->kernel, .variant = c->row.name};
-    for (uint32_t i = 0; i < c->inputs; i++) {
-        operands[i] = i < n->input_count ? lower_input(l, id, i) : operands[0];
-        args.offsets[i / 2] |= operands[i].offset << i % 2 * 16;
-        args.modulus[i] = a->modulus[i];
-    }
-    args.columns = (u32)(n->shape.rank == 4 ? n->shape.dims[3] : 0);
-    uint32_t wide = can_be_wide(n, a, operands, &target) ? REGION_WIDE : 0;
-    set_constants(n, a, &d);
-    operands[c->inputs] = target;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size},
-                  {REGION_FORM, a->step_count | wide});
-    lower_groups_in_order(l, &d, elementwise_groups(args.numel, d.constants[LOCAL_SIZE]));
-    return lower_emit(l, &d, &args, sizeof args, operands, c->inputs + 1);
+    region_job j = {.id = id,
+                    .attributes = a,
+                    .kernel = region_select(size, l->profile,
+                                            variant_choose(l, CHOICE_region, NULL, NULL)),
+                    .count = n->input_count,
+                    .target = lower_write(l, id),
+                    .numel = shape_numel(&n->shape)};
+    return j.kernel ? region_emit(l, &j) : region_fail_kernel(l, n, n->input_count);
 }
 
 /* ---- The family ---- */
@@ -299,13 +344,13 @@ static uint64_t region_bucket(bucket_call *c)
                        : bucket_broadcast(c);
 }
 
-/* " steps: s0=mul(i0,i1) s1=relu(s0)" */
 static rlxvk_tensor region_expand(rlxvk_graph *g, const node *n)
 {
     return tensor_of(g, region_emit_steps(g, n, n->inputs));
 }
 
-static void region_describe(const node *n, text *out)
+/* " steps: s0=mul(i0,i1) s1=relu(s0)" */
+void region_describe(const node *n, text *out)
 {
     const region_attributes *a = n->attributes;
     text_append(out, " steps:");

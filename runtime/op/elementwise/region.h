@@ -48,7 +48,13 @@ static inline bool region_is_prologue(const region_attributes *a, uint32_t input
     return a->prologue != RLXVK_REGION_PROLOGUE_NONE && a->prologue_input == input;
 }
 
+/* Members of the family that batches (batch_region.c) share. */
+rlxvk_tensor region_build(rlxvk_graph *g, op_kind row, const rlxvk_tensor *inputs, size_t count,
+                          const rlxvk_region *region);
+rlxvk_status region_infer(const rlxvk_graph *g, node *n, void *attributes);
+uint32_t region_sizes(void *attributes, int64_t *out[OP_MOST_SIZES]);
 rlxvk_status region_host(const host_call *call);
+void region_describe(const node *n, text *out);
 
 /* ---- Kernels (region_select.c) ---- */
 
@@ -72,5 +78,22 @@ const region_class *region_select(region_size size, const device_profile *profil
 /* Whether rewriting should make such a region: there is a kernel, and the device compiles it fast
  * enough. */
 bool region_fits(region_size size, const device_profile *profile);
+/* For a batch of size.inputs inputs: the row that takes most of them at once. */
+const region_class *region_select_batch(region_size size, const device_profile *profile,
+                                        size_t forced);
+
+/* One dispatch of node `id`: inputs [first, first + count) and `numel` elements of its result. */
+typedef struct region_job {
+    uint32_t id, first, count;
+    const region_attributes *attributes; /* of a batch: of each slice */
+    const region_class *kernel;
+    uint64_t slice; /* elements that each input of a batch makes; 0: no batch */
+    operand target;
+    uint64_t numel;
+} region_job;
+
+rlxvk_status region_emit(lowering *l, const region_job *job);
+/* E_UNSUPPORTED: no row has room for so many inputs. */
+rlxvk_status region_fail_kernel(const lowering *l, const node *n, uint32_t inputs);
 
 #endif

@@ -81,6 +81,16 @@ const region_class *region_select(region_size size, const device_profile *profil
     return choice_select(&region_choice, &size, profile, forced);
 }
 
+const region_class *region_select_batch(region_size size, const device_profile *profile,
+                                        size_t forced)
+{
+    const region_class *c = NULL;
+    size.inputs = MIN(size.inputs, profile->portable ? classes[0].inputs : REGION_INPUTS);
+    for (; size.inputs && !c; size.inputs--)
+        c = region_select(size, profile, forced);
+    return c;
+}
+
 bool region_fits(region_size size, const device_profile *profile)
 {
     const region_class *c = region_select(size, profile, VARIANT_NONE);

@@ -4,6 +4,7 @@
 #include "support/harness.h"
 
 #include <rlxvk_ops_domain.h>
+#include <rlxvk_symbols.h>
 #include <rlxvk_train.h>
 
 #include <math.h>
@@ -45,6 +46,8 @@ static uint32_t loops_of(const rlxvk_graph *g)
 #define ROWS    3
 #define COLUMNS 4
 
+static int64_t row_dim = ROWS; /* or a symbol, of graphs that are bound to it */
+
 typedef struct dice {
     uint64_t state;
 } dice;
@@ -84,13 +87,14 @@ static rlxvk_tensor random_node(rlxvk_graph *g, dice *d, const rlxvk_tensor *val
         return rlxvk_reverse(g, a, &axis, 1);
     case 7:
         return rlxvk_narrow(g, rlxvk_concat(g, (rlxvk_tensor[]){a, b}, 2, 0), 0, roll(d, ROWS + 1),
-                            ROWS);
+                            row_dim);
     case 8:
         return rlxvk_cumsum(g, rlxvk_mul(g, a, scalar(g, 0.5f)), axis, false);
     case 9:
         return rlxvk_add(g, a, rlxvk_rng_uniform_like(g, b, -1, 1, NULL));
     case 10:
-        return rlxvk_reshape(g, rlxvk_reshape(g, a, RLXVK_SHAPE(2, 6)), RLXVK_SHAPE(ROWS, COLUMNS));
+        return rlxvk_reshape(g, rlxvk_reshape(g, a, RLXVK_SHAPE(2, -1)),
+                             RLXVK_SHAPE(row_dim, COLUMNS));
     default:
         return rlxvk_sin(g, rlxvk_fma(g, a, b, rlxvk_add(g, a, scalar(g, 0.25f))));
     }
@@ -98,7 +102,7 @@ static rlxvk_tensor random_node(rlxvk_graph *g, dice *d, const rlxvk_tensor *val
 
 static rlxvk_tensor matrix(rlxvk_graph *g, const char *name)
 {
-    return rlxvk_input(g, name, RLXVK_F32, RLXVK_SHAPE(ROWS, COLUMNS));
+    return rlxvk_input(g, name, RLXVK_F32, RLXVK_SHAPE(row_dim, COLUMNS));
 }
 
 typedef struct scheme {
@@ -184,7 +188,7 @@ static rlxvk_graph *build(const scheme *s, uint64_t limit)
     size_t fixed = 1 + s->broadcasts, count = fixed + s->sequences;
     for (size_t i = 0; i < 6; i++)
         v[i] = i >= fixed && i < count && !s->is_while
-                   ? rlxvk_input(g, names[i], RLXVK_F32, RLXVK_SHAPE(s->length, ROWS, COLUMNS))
+                   ? rlxvk_input(g, names[i], RLXVK_F32, RLXVK_SHAPE(s->length, row_dim, COLUMNS))
                    : rlxvk_mul(g, matrix(g, names[i]), scalar(g, 0.5f));
     if (s->is_while) {
         v[0] = scalar(g, 0);
@@ -295,20 +299,47 @@ static void test_random_bodies(void **state)
     assert_true(replays * 2 > most);
 }
 
+/* Built with a symbol and bound, as if built with the number. */
+static void test_random_bodies_with_symbols(void **state)
+{
+    size_t replays = 0;
+    (void)state;
+    for (uint64_t seed = 201; seed <= 230; seed++) {
+        scheme s = random_scheme(seed);
+        rlxvk_graph *unrolled = build(&s, UNROLLED), *bound = NULL;
+        row_dim = rlxvk_symbol(RLXVK_SEQ);
+        rlxvk_graph *symbolic = build(&s, REPLAYED);
+        row_dim = ROWS;
+        expect_ok(rlxvk_graph_bind(symbolic, &(rlxvk_binding){RLXVK_SEQ, ROWS}, 1, &bound));
+        assert_int_equal(loops_of(symbolic), loops_of(bound));
+        replays += loops_of(bound);
+        check_mode(&s, unrolled, bound, &(rlxvk_compile_options){.check_plan = RLXVK_ON}, "bound");
+        rlxvk_graph_destroy(unrolled);
+        rlxvk_graph_destroy(symbolic);
+        rlxvk_graph_destroy(bound);
+    }
+    assert_true(replays > 10);
+}
+
 /* ---- However long ---- */
 
 /* c + 1, which f32 counts exactly. */
-static rlxvk_graph *counting(int64_t steps, rlxvk_scan_options o)
+static rlxvk_graph *counting_of(int64_t size, int64_t steps, rlxvk_scan_options o)
 {
     rlxvk_graph *g = new_graph(0), *body = new_graph(0);
-    rlxvk_tensor c = rlxvk_input(body, "c", RLXVK_F32, RLXVK_SHAPE(2));
-    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(2));
+    rlxvk_tensor c = rlxvk_input(body, "c", RLXVK_F32, RLXVK_SHAPE(size));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(size));
     rlxvk_graph_output(body, rlxvk_add(body, c, scalar(body, 1)));
     o.length = steps;
     rlxvk_graph_output(g, rlxvk_scan(g, body, &x, 1, &o));
     rlxvk_graph_destroy(body);
     expect_ok(rlxvk_graph_status(g));
     return g;
+}
+
+static rlxvk_graph *counting(int64_t steps, rlxvk_scan_options o)
+{
+    return counting_of(2, steps, o);
 }
 
 static rlxvk_executable *compile(const rlxvk_graph *g)
@@ -484,6 +515,32 @@ static void test_while_of_a_billion(void **state)
     rlxvk_graph_destroy(g);
 }
 
+/* A graph with a symbol, at the sizes that it is bound to: one plan, whatever the steps. */
+static void test_long_loops_of_symbols(void **state)
+{
+    float x[] = {0, 5, 7}, y[3];
+    (void)state;
+    for (int64_t steps = 1000; steps <= 1000000; steps *= 1000) {
+        rlxvk_graph *g = counting_of(rlxvk_symbol(RLXVK_SEQ), steps, (rlxvk_scan_options){0});
+        rlxvk_executable *e = compile(g);
+        for (int64_t size = 2; size <= 3; size++) {
+            expect_ok(rlxvk_bind_symbols(e, &(rlxvk_binding){RLXVK_SEQ, size}, 1));
+            rlxvk_plan_report r = plan_of(e);
+            assert_int_equal(r.loops, 1);
+            assert_int_equal(r.dispatches, 3);
+            assert_int_equal(r.executed_dispatches, 2 + steps);
+            if (steps > 1000 && !getenv("RLXVK_TEST_LOOP_STEPS"))
+                continue;
+            expect_ok(rlxvk_run(e, &(rlxvk_run_input){"x", x, (size_t)size, RLXVK_AS_F32}, 1,
+                                &(rlxvk_run_output){0, y, (size_t)size, RLXVK_AS_F32}, 1));
+            for (int64_t i = 0; i < size; i++)
+                assert_true(y[i] == x[i] + (float)steps);
+        }
+        rlxvk_executable_destroy(e);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 /* ---- What is unrolled ---- */
 
 static void test_limit(void **state)
@@ -618,7 +675,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_bodies),
+        cmocka_unit_test(test_random_bodies_with_symbols),
         cmocka_unit_test(test_long_loops_take_no_more),
+        cmocka_unit_test(test_long_loops_of_symbols),
         cmocka_unit_test(test_checkpoints),
         cmocka_unit_test(test_while_stops),
         cmocka_unit_test(test_while_of_a_billion),

@@ -90,6 +90,15 @@ OF_X(narrowed, rlxvk_narrow(g, x, 1, 2, 3))
 OF_X(narrowed_rows, rlxvk_narrow(g, x, 0, 0, 4))
 OF_X(joined, rlxvk_concat(g, PAIR(x, W(ROWS, 3)), 1))
 OF_X(joined_rows, rlxvk_concat(g, PAIR(x, W(1, 6)), 0))
+static rlxvk_tensor batch(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor y, rlxvk_shape whole)
+{
+    rlxvk_region_step relu = {.op = RLXVK_ACTIVATION_RELU - 1};
+    rlxvk_region r = {.shape = whole, .steps = &relu, .step_count = 1};
+    return rlxvk_batch_elementwise_region(g, PAIR(x, y), &r);
+}
+OF_X(batched_rows, batch(g, x, W(ROWS, 6), RLXVK_SHAPE(2 * ROWS, 6)))
+OF_X(batched,
+     batch(g, rlxvk_reshape(g, x, RLXVK_SHAPE(1, ROWS, 6)), W(1, ROWS, 6), RLXVK_SHAPE(2, ROWS, 6)))
 OF_X(reversed, rlxvk_reverse(g, x, AXES(1)))
 OF_X(reversed_rows, rlxvk_reverse(g, x, AXES(0)))
 OF_X(gathered, rlxvk_gather(g, W(10, 5), x, 0))
@@ -188,6 +197,9 @@ static const struct row {
     {"narrow rows", MATRIX, 0, narrowed_rows, 0, "narrow (node 1): it computes across the rows"},
     {"concat", MATRIX, 0, joined, ROWS * 9, NULL},
     {"concat rows", MATRIX, 0, joined_rows, 0, "concat (node 2): it computes across the rows"},
+    {"batch region", MATRIX, 0, batched, ROWS * 6, NULL},
+    {"batch region of rows", MATRIX, 0, batched_rows, 0,
+     "batch_elementwise_region (node 2): it computes across the rows"},
     {"reverse", MATRIX, 0, reversed, ROWS * 6, NULL},
     {"reverse rows", MATRIX, 0, reversed_rows, 0, "across the rows"},
     {"gather by rows", RLXVK_SHAPE(ROWS), 0, gathered, ROWS * 5, NULL},

@@ -229,20 +229,21 @@ static void test_all_kernels(void **state)
     (void)state;
     for (uint32_t k = 0; k < KERNEL_COUNT; k++) {
         const kernel_info *kernel = &kernel_table[k];
-        if (!module_is_valid(&(module){(uint32_t *)kernel->words, kernel->word_count}, "/dev/null"))
-            continue;
-        for (size_t v = 0; v < ARRAY_COUNT(values); v++) {
+        uint32_t *words = kernel_words(kernel);
+        bool known = module_is_valid(&(module){words, kernel->word_count}, "/dev/null");
+        for (size_t v = 0; v < ARRAY_COUNT(values) && known; v++) {
             uint32_t constants[KERNEL_MAX_CONSTANTS];
             module m = {0};
             for (uint32_t i = 0; i < KERNEL_MAX_CONSTANTS; i++)
                 constants[i] = i ? values[v] : 64;
-            m.words = spirv_specialize(kernel->words, kernel->word_count, constants,
-                                       KERNEL_MAX_CONSTANTS, true, &m.count);
+            m.words = spirv_specialize(words, kernel->word_count, constants, KERNEL_MAX_CONSTANTS,
+                                       true, &m.count);
             assert_non_null(m.words);
             if (!module_is_valid(&m, "/dev/stderr"))
                 fail_msg("kernel %s with constants of %u", kernel->name, values[v]);
             memory_free(m.words);
         }
+        memory_free(words);
     }
 }
 
@@ -252,24 +253,27 @@ static void test_region_is_what_it_does(void **state)
     const kernel_info *kernel = &kernel_table[KERNEL_REGION_ALL_SHORT];
     uint32_t constants[KERNEL_MAX_CONSTANTS] = {
         [LOCAL_SIZE] = 64, [REGION_FORM] = 1, [REGION_PRESENT] = 3};
-    uint32_t count = 0;
+    uint32_t count = 0, *whole = kernel_words(kernel);
     (void)state;
-    uint32_t *words = spirv_specialize(kernel->words, kernel->word_count, constants,
-                                       KERNEL_MAX_CONSTANTS, true, &count);
+    uint32_t *words =
+        spirv_specialize(whole, kernel->word_count, constants, KERNEL_MAX_CONSTANTS, true, &count);
     assert_true(count < kernel->word_count / 3);
     memory_free(words);
+    memory_free(whole);
 }
 
 static void test_out_of_memory(void **state)
 {
     const kernel_info *kernel = &kernel_table[KERNEL_COPY];
+    uint32_t *words = kernel_words(kernel);
     (void)state;
     for (uint64_t nth = 1; nth <= 3; nth++) {
         uint32_t count = 0;
         memory_fail_at(nth);
-        assert_null(spirv_specialize(kernel->words, kernel->word_count, NULL, 0, true, &count));
+        assert_null(spirv_specialize(words, kernel->word_count, NULL, 0, true, &count));
     }
     memory_fail_at(0);
+    memory_free(words);
 }
 
 int main(void)

@@ -5,8 +5,10 @@
  *
  * elementwise_region makes one node, of shape=.. (that of input 0), with what addressing the shapes
  * ask for; scalars=, modulus=, prologue=, prologue_input= say otherwise. elementwise_chain makes a
- * node a step, for compiling to join (regions=0 tells bench not to). shift=n drops the first n rows
- * of every input by a view; scratch=m computes the inputs of bit mask m (by copy).
+ * node a step, for compiling to join (regions=0 tells bench not to). batch_elementwise_region makes
+ * one node of all inputs, each read as input 0; batch_chain a chain of each, and a concat. shift=n
+ * drops the first n rows of every input by a view; scratch=m computes the inputs of bit mask m (by
+ * copy).
  */
 #include "conform/cases/cases.h"
 
@@ -150,6 +152,11 @@ static uint64_t numel(const rlxvk_shape *s)
     return n;
 }
 
+static bool batch_of(const case_spec *s)
+{
+    return strncmp(s->row, "batch_", 6) == 0;
+}
+
 static void choose_addressing(const rlxvk_graph *g, const rlxvk_tensor *x, size_t count,
                               rlxvk_region *r)
 {
@@ -168,17 +175,22 @@ static rlxvk_tensor build_region(rlxvk_graph *g, const case_spec *s, const progr
 {
     int32_t modulus[RLXVK_REGION_MAX_INPUTS];
     bool shaped = *case_word(s, "shape", "");
+    int64_t batch = batch_of(s) ? (int64_t)s->input_count : 1;
     rlxvk_region r = {.shape = shaped ? case_shape(s, "shape") : rlxvk_tensor_shape(g, x[0]),
                       .steps = p->steps,
                       .step_count = p->count,
                       .prologue = (rlxvk_region_prologue)case_integer(s, "prologue", 0),
                       .prologue_input = (uint32_t)case_integer(s, "prologue_input", 0)};
-    choose_addressing(g, x, s->input_count, &r);
+    int64_t whole = r.shape.dims[0];
+    r.shape.dims[0] = whole / batch;
+    choose_addressing(g, x, batch > 1 ? 1 : s->input_count, &r);
+    r.shape.dims[0] = whole;
     r.scalar_mask = (uint32_t)case_integer(s, "scalars", r.scalar_mask);
     size_t count = case_integers(s, "modulus", modulus, COUNT(modulus));
     for (size_t i = 0; i < count; i++)
         r.modulus[i] = (uint32_t)modulus[i];
-    return rlxvk_elementwise_region(g, x, s->input_count, &r);
+    return batch_of(s) ? rlxvk_batch_elementwise_region(g, x, s->input_count, &r)
+                       : rlxvk_elementwise_region(g, x, s->input_count, &r);
 }
 
 static rlxvk_tensor build_activation(rlxvk_graph *g, uint32_t op, rlxvk_tensor x)
@@ -216,9 +228,17 @@ static rlxvk_tensor build_step(rlxvk_graph *g, const rlxvk_region_step *s, const
     }
 }
 
+static rlxvk_tensor build_chain(rlxvk_graph *g, const program *p, const rlxvk_tensor *x)
+{
+    rlxvk_tensor made[64];
+    for (size_t i = 0; i < p->count; i++)
+        made[i] = build_step(g, &p->steps[i], x, made);
+    return p->count ? made[p->count - 1] : RLXVK_NONE;
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_tensor x[CASE_MAX_INPUTS], made[64];
+    rlxvk_tensor x[CASE_MAX_INPUTS];
     int64_t shift = case_integer(s, "shift", 0), scratch = case_integer(s, "scratch", 0);
     program p = program_of(s);
     for (size_t i = 0; i < s->input_count; i++) {
@@ -228,11 +248,11 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
         if (scratch >> i & 1)
             x[i] = rlxvk_copy(g, x[i]);
     }
-    if (strcmp(s->row, "elementwise_region") == 0)
+    if (strstr(s->row, "elementwise_region"))
         return build_region(g, s, &p, x);
-    for (size_t i = 0; i < p.count; i++)
-        made[i] = build_step(g, &p.steps[i], x, made);
-    return p.count ? made[p.count - 1] : RLXVK_NONE;
+    for (size_t k = 0; batch_of(s) && k < s->input_count; k++)
+        x[k] = build_chain(g, &p, &x[k]);
+    return batch_of(s) ? rlxvk_concat(g, x, s->input_count, 0) : build_chain(g, &p, x);
 }
 
 /* ---- Lines ---- */
@@ -332,6 +352,10 @@ static void generate_prologues(case_list *list)
     }
     case_add(list, "elementwise_region shape=2x3x4x8 prologue=1 steps=mul:i0:i1,add:s0:i2 "
                    "in=x:f32:2x3x2x4;y:f32:4x8;z:f32:1");
+    case_add(list, "batch_elementwise_region shape=3x2x4x8 prologue=1 scalars=0 modulus=0 "
+                   "steps=silu:i0,neg:s0 in=x:f32:1x2x2x4;y:f32:1x2x2x4;z:f32:1x2x2x4");
+    case_add(list, "batch_elementwise_region shape=4x3x6x2 prologue=1 scalars=0 modulus=0 "
+                   "steps=relu:i0 in=x:f32:2x3x3x1;y:f32:2x3x3x1");
 }
 
 /* As long and as wide as regions and kernels get. */
@@ -394,9 +418,49 @@ static void generate_refusals(case_list *list)
         "shape=1x1x3x4 prologue=1 modulus=0 steps=relu:i0 in=x:f32:1x1x1x2",
         "shape=1x2x4x4 prologue=1 modulus=0 steps=relu:i0 in=x:f32:1x1x2x2",
     };
+    static const char *const wrong_batch[] = {
+        "shape=9 modulus=0 steps=relu:i0 in=x:f32:4;y:f32:4",
+        "shape=scalar modulus=0 steps=relu:i0 in=x:f32:scalar;y:f32:scalar",
+        "shape=8 modulus=0 steps=add:i0:i1 in=x:f32:4;y:f32:4",
+        "shape=8 modulus=4 steps=relu:i0 in=x:f32:4;y:f32:4",
+        "shape=2x4x4 modulus=0 prologue=1 steps=relu:i0 in=x:f32:4;y:f32:4",
+        "shape=2x1x4x4 modulus=0 prologue=1 prologue_input=1 steps=relu:i0 "
+        "in=x:f32:1x1x2x2;y:f32:1x1x2x2",
+    };
     case_add_all(list, "elementwise_region expect=E_ATTR", wrong, COUNT(wrong));
     case_add(list, "elementwise_region expect=E_DTYPE steps=relu:i0 in=x:c64:4");
     case_add(list, "elementwise_region expect=E_DTYPE steps=relu:i0 in=x:u8:4:bytes");
+    case_add_all(list, "batch_elementwise_region expect=E_ATTR", wrong_batch, COUNT(wrong_batch));
+    case_add(list, "batch_elementwise_region expect=E_SHAPE shape=2x4 modulus=0 steps=relu:i0 "
+                   "in=x:f32:4;y:f32:1x4");
+    case_add(list, "batch_elementwise_region expect=E_DTYPE shape=8 modulus=0 steps=relu:i0 "
+                   "in=x:f32:4;y:i32:4");
+}
+
+/* Of a result, and of each of `count` inputs. Batches, and what compiling makes into one. */
+static void generate_batches(case_list *list)
+{
+    static const struct {
+        const char *whole, *part;
+        int count;
+    } sizes[] = {{"5", "5", 1},          {"6x1", "2x1", 3},   {"0x3", "0x3", 2},
+                 {"8x4", "4x4", 2},      {"21x5", "3x5", 7},  {"16x3x4", "2x3x4", 8},
+                 {"18x2", "2x2", 9},     {"48x7", "3x7", 16}, {"4098", "1366", 3},
+                 {"300x64", "50x64", 6}, {"12x8", "8", 4},    {"6x10", "1", 2},
+                 {"6x10", "scalar", 3}};
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        char inputs[CASE_MAX_INPUTS * 16] = "";
+        for (int k = 0; k < sizes[i].count; k++)
+            snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%c:f32:%s",
+                     k ? ";" : "", 'a' + k, sizes[i].part);
+        case_add(list,
+                 "batch_elementwise_region shape=%s steps=neg:i0,add:s0:i0,tanh:s1,mul:s2:i0 in=%s",
+                 sizes[i].whole, inputs);
+        case_add(list, "batch_elementwise_region scratch=65535 shape=%s steps=sigmoid:i0 in=%s",
+                 sizes[i].whole, inputs);
+        if (strcmp(sizes[i].part, "scalar") != 0)
+            case_add(list, "batch_chain steps=abs:i0,neg:s0 in=%s", inputs);
+    }
 }
 
 static void generate(case_list *list)
@@ -405,9 +469,11 @@ static void generate(case_list *list)
     generate_addressing(list);
     generate_prologues(list);
     generate_programs(list);
+    generate_batches(list);
     generate_refusals(list);
 }
 
-static const char *const rows[] = {"elementwise_region", "elementwise_chain", NULL};
+static const char *const rows[] = {"elementwise_region", "elementwise_chain",
+                                   "batch_elementwise_region", "batch_chain", NULL};
 
 const case_family region_cases = {rows, build, generate};

@@ -1,0 +1,140 @@
+/*
+ * batch_elementwise_region: one program, over each of several tensors of one shape, and the results
+ * one after the other: what a concat on axis 0 of regions of one input each would be, in as few
+ * dispatches as the kernels have inputs for. The attributes are those of a region, for the whole
+ * result; a slice of it, 1 / count of axis 0, is what the region of that shape makes of one input.
+ *
+ * Kernels, and their limits: region.c, whose dispatch tells the inputs apart by the slice.
+ * Host: the region's, a slice at a time.
+ */
+#include "op/bucket.h"
+#include "op/elementwise/region.h"
+#include "op/families.h"
+
+rlxvk_tensor rlxvk_batch_elementwise_region(rlxvk_graph *g, const rlxvk_tensor *inputs,
+                                            size_t count, const rlxvk_region *region)
+{
+    return region_build(g, OP_batch_elementwise_region, inputs, count, region);
+}
+
+/* ---- Infer ---- */
+
+/* The region that makes slice `i` of batch n; `a` holds its attributes. */
+static node slice_of(const node *n, uint32_t i, region_attributes *a)
+{
+    node slice = *n;
+    *a = *(const region_attributes *)n->attributes;
+    if (a->shape.rank > 0)
+        a->shape.dims[0] /= n->input_count;
+    slice.attributes = a;
+    slice.shape = a->shape;
+    slice.inputs = &n->inputs[i];
+    slice.input_count = 1;
+    return slice;
+}
+
+static rlxvk_status batch_region_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *whole = &((const region_attributes *)attributes)->shape;
+    rlxvk_status status = RLXVK_OK;
+    char shape[SHAPE_TEXT], first[SHAPE_TEXT];
+    if (whole->rank > RLXVK_MAX_RANK || (whole->rank > 0 && whole->dims[0] % n->input_count) ||
+        (whole->rank == 0 && n->input_count != 1))
+        return op_fail(n, RLXVK_E_ATTR, "%u inputs do not share axis 0 of a result of shape %s",
+                       n->input_count, shape_text(whole, shape));
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        region_attributes a;
+        node slice = slice_of(n, i, &a);
+        if (!shape_equal(input_shape(g, n, i), input_shape(g, n, 0)))
+            return op_fail(n, RLXVK_E_SHAPE, "input %u is %s, input 0 is %s", i,
+                           shape_text(input_shape(g, n, i), shape),
+                           shape_text(input_shape(g, n, 0), first));
+        TRY(region_infer(g, &slice, &a));
+        if (i > 0 && slice.dtype != n->dtype)
+            return op_fail(n, RLXVK_E_DTYPE, "input %u makes %s, input 0 makes %s", i,
+                           rlxvk_dtype_name((rlxvk_dtype)slice.dtype),
+                           rlxvk_dtype_name((rlxvk_dtype)n->dtype));
+        n->dtype = slice.dtype;
+    }
+    n->shape = *whole;
+error:
+    return status;
+}
+
+/* ---- Lower ---- */
+
+static rlxvk_status batch_region_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    region_attributes a;
+    node slice = slice_of(n, 0, &a);
+    region_size size = region_size_of(a.steps, a.step_count, n->input_count);
+    region_job j = {.id = id, .attributes = &a, .slice = shape_numel(&slice.shape)};
+    rlxvk_status status = RLXVK_OK;
+    j.kernel = region_select_batch(size, l->profile, variant_choose(l, CHOICE_region, NULL, NULL));
+    if (!j.kernel)
+        return region_fail_kernel(l, n, 1);
+    for (; j.first < n->input_count; j.first += j.count) {
+        j.count = MIN(n->input_count - j.first, j.kernel->inputs);
+        j.numel = j.count * j.slice;
+        j.target = lower_write(l, id);
+        lower_narrow(l, &j.target, j.first * j.slice, j.numel);
+        TRY(region_emit(l, &j));
+    }
+error:
+    return status;
+}
+
+static rlxvk_status batch_region_host(const host_call *call)
+{
+    rlxvk_status status = RLXVK_OK;
+    region_attributes a;
+    for (uint32_t i = 0; i < call->node->input_count; i++) {
+        node slice = slice_of(call->node, i, &a);
+        uint64_t first = i * shape_numel(&slice.shape);
+        host_call one = {&slice, &call->inputs[i], call->out + first,
+                         call->bound ? call->bound + first : NULL, call->precision};
+        TRY(region_host(&one));
+    }
+error:
+    return status;
+}
+
+/* ---- The family ---- */
+
+static uint64_t batch_region_bucket(bucket_call *c)
+{
+    const region_attributes *a = c->node->attributes;
+    if (a->prologue || a->scalar_mask || a->modulus[0])
+        return bucket_refuse(c, "it does not read its inputs one to one");
+    return bucket_rows(c, 1, ~0u);
+}
+
+static rlxvk_tensor batch_region_expand(rlxvk_graph *g, const node *n)
+{
+    rlxvk_tensor *parts = memory_zeroed(n->input_count, sizeof *parts), whole = RLXVK_NONE;
+    region_attributes a;
+    if (!parts) {
+        graph_fail(g, status_fail_memory("batch region"));
+        return RLXVK_NONE;
+    }
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        node slice = slice_of(n, i, &a);
+        parts[i] = tensor_of(g, region_emit_steps(g, &slice, slice.inputs));
+    }
+    whole = n->input_count > 1 ? rlxvk_concat(g, parts, n->input_count, 0) : parts[0];
+    memory_free(parts);
+    return whole;
+}
+
+const op_family batch_region_family = {
+    .name = "batch_region",
+    .attribute_size = sizeof(region_attributes),
+    .infer = batch_region_infer,
+    .sizes = region_sizes,
+    .lower = batch_region_lower,
+    .host = batch_region_host,
+    .bucket = batch_region_bucket,
+    .expand = batch_region_expand,
+    .describe = region_describe,
+};
