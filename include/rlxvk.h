@@ -419,10 +419,13 @@ typedef struct rlxvk_variant {
     const char *family, *row; /* "matmul", "tiled_64x128" */
 } rlxvk_variant;
 
-/* An axis of an input along which the rows of a bucket lie; negative: from the last. */
+/* An axis of an input along which the rows of a bucket lie; negative: from the last. With
+ * `indices`, `axis` left 0: the caller's word that what runs give this input are numbers of rows
+ * that matter, so that a gather may take these from among the others (the last token's, say). */
 typedef struct rlxvk_bucket_axis {
     const char *input;
     int32_t axis;
+    bool indices;
 } rlxvk_bucket_axis;
 
 typedef struct rlxvk_compile_options {

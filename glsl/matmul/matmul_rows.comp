@@ -203,6 +203,7 @@ void main()
 {
     uint tiles_m = (args.m + ROWS - 1) / ROWS, tiles_n = (args.n + COLUMNS - 1) / COLUMNS;
     uint splits = args.k_slice < args.k ? (args.k + args.k_slice - 1) / args.k_slice : 1;
+    tiles_m = launched_rows(tiles_m, tiles_n * splits);
     uint group = group_index(), tiles = tiles_m * tiles_n;
     uint split = group / tiles % splits, batch = group / tiles / splits;
     if (batch >= args.batch_count)

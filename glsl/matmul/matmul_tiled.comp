@@ -101,6 +101,7 @@ void main()
 {
     uint tiles_m = (args.m + TILE_M - 1) / TILE_M, tiles_n = (args.n + TILE_N - 1) / TILE_N;
     uint splits = args.k_slice < args.k ? (args.k + args.k_slice - 1) / args.k_slice : 1;
+    tiles_m = launched_rows(tiles_m, tiles_n * splits);
     uint group = group_index(), tiles = tiles_m * tiles_n;
     uint split = group / tiles % splits, batch = group / tiles / splits;
     if (batch >= args.batch_count)

@@ -298,20 +298,22 @@ static void set_constants(const lowering *l, const product *p, dispatch *d)
         set_vector_constants(p, d);
 }
 
-/* Workgroups of the kernels that make rows of y one after the other: all matrices in their order,
- * or one, where it is not cut along K. */
+/* Workgroups of the kernels that make the next rows of y: all matrices come in their order, those
+ * of a matvec have all its rows; with tiles, as many rows of them are made as are launched. */
 static uint32_t run_of(const product *p, const dispatch *d)
 {
     const matmul_class *c = p->class;
     uint64_t across = divide_up(p->problem.shape.n, MAX(c->tile_n, 1));
-    if (p->problem.shape.batch > 1 || c->form == MATMUL_FORM_SWAPPED)
-        return p->splits == 1 || p->problem.shape.batch > 1;
-    if (p->splits > 1 || (c->form != MATMUL_FORM_SCALAR && c->form != MATMUL_FORM_TILED))
-        return 0;
-    if (c->form == MATMUL_FORM_TILED)
-        return (uint32_t)(MATMUL_BAND * across);
-    /* After so many a workgroup begins with a row of blocks. */
-    return (uint32_t)(across / common_divisor(across, d->constants[LOCAL_SIZE]));
+    if (p->problem.shape.batch > 1)
+        return 1;
+    if (c->form == MATMUL_FORM_VECTOR)
+        return d->groups[0] * d->groups[1] * d->groups[2];
+    if (c->form == MATMUL_FORM_SWAPPED)
+        return (uint32_t)p->splits;
+    /* After so many a workgroup begins with a row of blocks; K is not split. */
+    if (c->form == MATMUL_FORM_SCALAR)
+        return (uint32_t)(across / common_divisor(across, d->constants[LOCAL_SIZE]));
+    return (uint32_t)(across * p->splits);
 }
 
 static rlxvk_status emit_product(lowering *l, uint32_t id, const product *p, uint64_t groups)
