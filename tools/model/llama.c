@@ -6,6 +6,8 @@
 #include "cli/clock.h"
 #include "model/llama_internal.h"
 
+#include <rlxvk_symbols.h>
+
 static rlxvk_status plan_capacity(llama *m)
 {
     uint64_t context = (uint64_t)m->config.context;
@@ -65,7 +67,11 @@ error:
 
 static rlxvk_status compile(llama *m, int64_t chunk, rlxvk_executable **out)
 {
-    rlxvk_compile_options options = {.precision = m->options.precision, .share_with = m->decode};
+    static const rlxvk_bucket_axis axes[] = {{"tokens", 0, false}, {"last", 0, true}};
+    rlxvk_compile_options options = {.precision = m->options.precision,
+                                     .share_with = m->decode,
+                                     .bucket_axes = axes,
+                                     .bucket_axis_count = chunk ? ARRAY_COUNT(axes) : 0};
     rlxvk_graph *graph = NULL;
     double start = clock_seconds();
     rlxvk_status status;
@@ -246,7 +252,8 @@ error:
     return status;
 }
 
-/* Pads with the last token: as good a number as any that the prompt leads to. */
+/* Pads with the last token: as good a number as any that the prompt leads to. What is only padding
+ * is left out as far as the graph keeps rows apart. */
 static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
 {
     float place[2] = {(float)*position_of(m), (float)m->sequence};
@@ -262,6 +269,7 @@ static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_resu
     TRY(find_chunk(m, c, &e));
     for (size_t i = 0; i < (size_t)c.rows; i++)
         m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
+    TRY(rlxvk_set_active_extent(e, (int64_t)c.tokens, c.rows));
     TRY(run(m, e, inputs, ARRAY_COUNT(inputs), 1, result.logits, result.token ? &token : NULL));
     if (result.token)
         *result.token = (uint32_t)token;
