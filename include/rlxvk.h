@@ -576,6 +576,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
                                                     const void *bytes, size_t length,
                                                     rlxvk_dtype dtype);
+/* All zeros, which the device fills in: what caches begin with. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param(rlxvk_executable *executable, const char *name,
                                                float *values, size_t length);
 /* The same for a U8/I8 param: numel bytes. */

@@ -48,18 +48,13 @@ static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
-    size_t bytes = (size_t)cache_bytes(m) / (2 * (size_t)c->blocks);
-    void *zeros = memory_zeroed(1, bytes);
     rlxvk_status status = RLXVK_OK;
     char name[CACHE_NAME];
-    if (!zeros)
-        return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
         llama_cache_name(name, i % 2, i / 2);
-        TRY(rlxvk_set_param_bytes(m->decode, name, zeros, bytes));
+        TRY(rlxvk_clear_param(m->decode, name));
     }
 error:
-    memory_free(zeros);
     return status;
 }
 
@@ -341,7 +336,9 @@ static void add_report(rlxvk_executable *e, llama_report *out)
     rlxvk_executable_memory(e, &memory);
     out->graphs++;
     out->host_ops += plan.host_steps;
-    out->device_bytes += memory.scratch_bytes;
+    out->state_bytes += memory.state_bytes;
+    out->scratch_bytes += memory.scratch_bytes;
+    out->staging_bytes += memory.staging_bytes;
 }
 
 void llama_usage(const llama *m, llama_report *out)
@@ -356,9 +353,12 @@ void llama_usage(const llama *m, llama_report *out)
                           .decode_dispatches = step.dispatches,
                           .decode_runs = step.runs,
                           .decode_submissions = step.submissions - m->loaded_submissions,
-                          .device_bytes = memory.weight_bytes + memory.state_bytes,
+                          .weight_bytes = memory.weight_bytes - cache_bytes(m),
+                          .cache_bytes = cache_bytes(m),
                           .compile_seconds = m->compile_seconds};
     add_report(m->decode, out);
     for (int i = 0; i < CHUNK_LENGTHS; i++)
         add_report(m->chunks[i], out);
+    out->device_bytes =
+        out->weight_bytes + out->cache_bytes + out->state_bytes + out->scratch_bytes;
 }
