@@ -16,7 +16,10 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"
-#include "args/matmul.h"
+#include "args/product.h"
+layout(push_constant) uniform block { product_args whole; };
+#define args        whole.matrices
+#define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
 
 layout(constant_id = 10) const uint THREADS_M = 1;
@@ -225,7 +228,7 @@ void main()
     uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
     [[unroll]] for (uint i = 0; i < FINAL; i++) {
         uint part = i * SLICES + slice, row = origin.x + part * THREADS_M + lane.x;
-        write_quad(y_base + row * args.n + column,
+        write_quad(y_base + row * whole.y_row + column,
                    part < REG_M && row < args.m ? quad_count(column, args.n) : 0, sum[i]);
     }
 }
