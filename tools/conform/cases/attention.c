@@ -524,8 +524,8 @@ static void generate_backward_edges(case_list *list)
         "dy:f32:1x2x70x8",
         "expect=E_SHAPE in=q:f32:2x4x5x8;k:f32:2x4x9x8;v:f32:2x4x9x8;dy:f32:2x4x9x8",
         "expect=E_ARITY mask=bias in=q:f32:2x4x5x8;k:f32:2x4x9x8;v:f32:2x4x9x8;dy:f32:2x4x5x8",
-        "expect=E_UNSUPPORTED in=q:f32:1x1x5x257;k:f32:1x1x9x257;v:f32:1x1x9x257;"
-        "dy:f32:1x1x5x257"};
+        "expect=E_UNSUPPORTED in=q:f32:1x1x5x513;k:f32:1x1x9x513;v:f32:1x1x9x513;"
+        "dy:f32:1x1x5x513"};
     case_add_all(list, "attention_backward", lines, COUNT(lines));
 }
 
