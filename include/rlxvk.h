@@ -419,10 +419,13 @@ typedef struct rlxvk_variant {
     const char *family, *row; /* "matmul", "tiled_64x128" */
 } rlxvk_variant;
 
-/* An axis of an input along which the rows of a bucket lie; negative: from the last. */
+/* An axis of an input along which the rows of a bucket lie; negative: from the last. With
+ * `indices`, `axis` left 0: the caller's word that what runs give this input are numbers of rows
+ * that matter, so that a gather may take these from among the others (the last token's, say). */
 typedef struct rlxvk_bucket_axis {
     const char *input;
     int32_t axis;
+    bool indices;
 } rlxvk_bucket_axis;
 
 typedef struct rlxvk_compile_options {
@@ -573,6 +576,8 @@ RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_bytes(rlxvk_executable *executable
 RLXVK_MUST_CHECK rlxvk_status rlxvk_set_param_typed(rlxvk_executable *executable, const char *name,
                                                     const void *bytes, size_t length,
                                                     rlxvk_dtype dtype);
+/* All zeros, which the device fills in: what caches begin with. */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name);
 RLXVK_MUST_CHECK rlxvk_status rlxvk_read_param(rlxvk_executable *executable, const char *name,
                                                float *values, size_t length);
 /* The same for a U8/I8 param: numel bytes. */

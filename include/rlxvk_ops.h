@@ -495,7 +495,7 @@ typedef struct rlxvk_attention_options {
 
 /* softmax(scale q k^T) v per head, heads grouped where there are fewer kv heads. The mask tensor
  * ([Sk], [B, Sk], [B, Sq, Sk] or [B, H, Sq, Sk], dims of 1 broadcast) goes with CUSTOM and BIAS
- * only (E_ARITY). A row without any allowed key is 0. D at most 256 (E_UNSUPPORTED). Result: q's
+ * only (E_ARITY). A row without any allowed key is 0. D at most 512 (E_UNSUPPORTED). Result: q's
  * shape. Error at most 1e-6 + 5e-5 times the largest |v| of the keys allowed. E_SHAPE: heads,
  * widths or lengths that do not agree, q heads that kv heads do not divide; E_ATTR: an unknown mask
  * or layout, window below 1, softcap below 0. */

@@ -34,7 +34,7 @@ rlxvk_tensor rlxvk_batch_norm_inference(rlxvk_graph *g, rlxvk_tensor x, rlxvk_te
 
 typedef struct rlxvk_attention_step_options {
     int64_t heads, kv_heads; /* H and Hkv, which divides it; 0 kv heads: H */
-    int64_t head_dim;        /* D, 1 to 256 */
+    int64_t head_dim;        /* D, 1 to 512 */
     int64_t n_rot;           /* rotated columns of a head, even, as D is then, at most D; 0: none */
     rlxvk_rope_style style;
     int64_t window;    /* keys that a row sees at most, its own included; 0: all */

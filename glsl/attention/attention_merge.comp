@@ -1,8 +1,9 @@
 #version 450
 /*
  * Joins the chunks of attention_decode or attention_prefill (attention.glsl says where they lie): a
- * workgroup a row. LANES invocations hold a quad of columns each (or every LANES-th quad), the
- * groups of them take the chunks in turns, eight at a time.
+ * workgroup a row, the heads of a query one after the other. LANES invocations hold a quad of
+ * columns each (or every LANES-th quad), the groups of them take the chunks in turns, eight at a
+ * time.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -92,15 +93,15 @@ vec4 add_groups(float l, vec4 o, out float total)
 
 void main()
 {
-    row = group_index();
+    uint h = group_index() % args.heads, query = group_index() / args.heads;
+    uint i = query % args.queries, b = query / args.queries;
+    row = (b * args.heads + h) * args.queries + i;
     if (row >= args.rows)
         return;
     lane = gl_LocalInvocationID.x;
     quads = (args.width + 3u) / 4u;
     first_statistic = (args.rows * quads * 4u + row * 2u) * args.chunks;
     float m = find_maximum(), l;
-    uint i = row % args.queries, h = row / args.queries % args.heads;
-    uint b = row / args.queries / args.heads;
     uint at = args.y_offset + b * args.y_batch + h * args.y_head + i * args.y_seq;
     for (uint first = 0; first < quads; first += LANES) {
         uint column = first + lane % LANES;

@@ -25,6 +25,13 @@ layout(constant_id = 9) const uint REG_N = 1;
 layout(push_constant) uniform block { matmul_args args; };
 #endif
 
+/* Rows of tiles of y to be made, of all: as many as were launched, `each` workgroups to a row. */
+uint launched_rows(uint all, uint each)
+{
+    uint launched = gl_NumWorkGroups.x * gl_NumWorkGroups.y * gl_NumWorkGroups.z;
+    return args.batch_count > 1 ? all : min(all, launched / each);
+}
+
 /* Three views of each operand: one word, two, four. */
 layout(set = 0, binding = 0) readonly buffer a_view { uint a_words[]; };
 layout(set = 0, binding = 0) readonly buffer a_view2 { uvec2 a_pairs[]; };

@@ -16,7 +16,10 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"
-#include "args/matmul.h"
+#include "args/product.h"
+layout(push_constant) uniform block { product_args whole; };
+#define args        whole.matrices
+#define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
 
 layout(constant_id = 10) const uint THREADS_M = 1;
@@ -203,6 +206,7 @@ void main()
 {
     uint tiles_m = (args.m + ROWS - 1) / ROWS, tiles_n = (args.n + COLUMNS - 1) / COLUMNS;
     uint splits = args.k_slice < args.k ? (args.k + args.k_slice - 1) / args.k_slice : 1;
+    tiles_m = launched_rows(tiles_m, tiles_n * splits);
     uint group = group_index(), tiles = tiles_m * tiles_n;
     uint split = group / tiles % splits, batch = group / tiles / splits;
     if (batch >= args.batch_count)
@@ -224,7 +228,7 @@ void main()
     uint y_base = args.y_offset + (split * args.batch_count + batch) * args.m * args.n;
     [[unroll]] for (uint i = 0; i < FINAL; i++) {
         uint part = i * SLICES + slice, row = origin.x + part * THREADS_M + lane.x;
-        write_quad(y_base + row * args.n + column,
+        write_quad(y_base + row * whole.y_row + column,
                    part < REG_M && row < args.m ? quad_count(column, args.n) : 0, sum[i]);
     }
 }

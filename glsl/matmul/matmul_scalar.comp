@@ -9,7 +9,10 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
-#include "args/matmul.h"
+#include "args/product.h"
+layout(push_constant) uniform block { product_args whole; };
+#define args        whole.matrices
+#define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
 
 const bool QUADS = TRANSPOSE_A == 0 && TRANSPOSE_B != 0 &&
@@ -78,6 +81,6 @@ void main()
     [[dont_unroll]] for (uint i = 0; i < REG_M * REG_N; i++) {
         uint y_row = row + i / REG_N, y_column = column + i % REG_N;
         if (y_row < args.m && y_column < args.n)
-            y[y_base + y_row * args.n + y_column] = epilogue(result[i], y_row, y_column);
+            y[y_base + y_row * whole.y_row + y_column] = epilogue(result[i], y_row, y_column);
     }
 }

@@ -8,7 +8,10 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/elementwise.h"
-#include "args/matmul.h"
+#include "args/product.h"
+layout(push_constant) uniform block { product_args whole; };
+#define args        whole.matrices
+#define MATMUL_ARGS args
 #include "matmul/matmul.glsl"
 #define TILE_CONSTANT 10
 #include "lib/tile.glsl"
@@ -101,6 +104,7 @@ void main()
 {
     uint tiles_m = (args.m + TILE_M - 1) / TILE_M, tiles_n = (args.n + TILE_N - 1) / TILE_N;
     uint splits = args.k_slice < args.k ? (args.k + args.k_slice - 1) / args.k_slice : 1;
+    tiles_m = launched_rows(tiles_m, tiles_n * splits);
     uint group = group_index(), tiles = tiles_m * tiles_n;
     uint split = group / tiles % splits, batch = group / tiles / splits;
     if (batch >= args.batch_count)
@@ -131,7 +135,7 @@ void main()
     [[unroll]] for (uint i = 0; i < REG_M * PARTS_N; i++) {
         uint row = first.x + i / PARTS_N / 4 * (THREADS_M * 4) + i / PARTS_N % 4;
         uint column = first.y + i % PARTS_N * (THREADS_N * 4);
-        write_quad(y_base + row * args.n + column,
+        write_quad(y_base + row * whole.y_row + column,
                    row < args.m ? quad_count(column, args.n) : 0, sum[i]);
     }
 }

@@ -119,6 +119,8 @@ void main()
 {
     uint tiles = (args.n + COLUMNS - 1) / COLUMNS;
     uint splits = args.k_slice < args.k ? (args.k + args.k_slice - 1) / args.k_slice : 1;
+    if (SWAPPED != 0) /* tiles are of rows of y */
+        tiles = launched_rows(tiles, splits);
     uint group = group_index(), lane = gl_LocalInvocationID.x;
     uint split = group / tiles % splits, batch = group / tiles / splits;
     if (batch >= args.batch_count)

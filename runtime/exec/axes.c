@@ -3,12 +3,13 @@
 #include "exec/name.h"
 #include "graph/symbol.h"
 
-static rlxvk_status add_axis(axis_list *list, const char *name, int32_t axis)
+static rlxvk_status add_axis(axis_list *list, rlxvk_bucket_axis axis)
 {
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].input == name && list->items[i].axis == axis)
+        if (list->items[i].input == axis.input && list->items[i].axis == axis.axis &&
+            list->items[i].indices == axis.indices)
             return RLXVK_OK;
-    if (!VECTOR_PUSH(list, ((rlxvk_bucket_axis){name, axis})))
+    if (!VECTOR_PUSH(list, axis))
         return status_fail_memory("bucket axes");
     return RLXVK_OK;
 }
@@ -21,11 +22,13 @@ static rlxvk_status add_given(const rlxvk_graph *g, const rlxvk_bucket_axis *giv
     const node *n = graph_node(g, id);
     int64_t rank = n->shape.rank, axis = given->axis < 0 ? given->axis + rank : given->axis;
     char shape[SHAPE_TEXT];
+    if (given->indices)
+        return add_axis(out, (rlxvk_bucket_axis){n->name, .indices = true});
     if (axis < 0 || axis >= rank)
         return status_fail(RLXVK_E_AXIS,
                            "compile option bucket_axes: input '%s' (%s) has no axis %d", n->name,
                            shape_text(&n->shape, shape), given->axis);
-    return add_axis(out, n->name, (int32_t)axis);
+    return add_axis(out, (rlxvk_bucket_axis){n->name, (int32_t)axis, false});
 }
 
 static bool stands_for_rows(int64_t dim)
@@ -44,7 +47,7 @@ static rlxvk_status add_symbols(const rlxvk_graph *g, axis_list *out)
         const rlxvk_shape *s = &g->symbols->nodes.items[id].shape;
         for (uint32_t axis = 0; axis < s->rank; axis++)
             if (stands_for_rows(s->dims[axis]))
-                TRY(add_axis(out, n->name, (int32_t)axis));
+                TRY(add_axis(out, (rlxvk_bucket_axis){n->name, (int32_t)axis, false}));
     }
 error:
     return status;
@@ -75,7 +78,7 @@ rlxvk_status axes_analyze(program *p, const rlxvk_bucket_axis *axes, size_t coun
     for (size_t i = 0; i < count; i++) {
         uint32_t node = op_find_input(p->graph, axes[i].input);
         if (node != NODE_NONE)
-            live[live_count++] = (extent_axis){node, axes[i].axis};
+            live[live_count++] = (extent_axis){node, axes[i].axis, axes[i].indices};
     }
     TRY(extent_analyze(&p->schedule, live, live_count, p->options.precision, &p->extent));
 error:

@@ -120,12 +120,18 @@ static rlxvk_status convert(const node *n, storage held, const param_data *d, vo
     return RLXVK_OK;
 }
 
+/* Its content is about to be another; whether it has a place to be put in. */
+static bool begin_write(param_state *p)
+{
+    p->content->written = true;
+    p->content->version++;
+    return p->leaf->node != NODE_NONE;
+}
+
 static rlxvk_status write_param(rlxvk_executable *e, param_state *p, const param_data *d)
 {
     rlxvk_status status = RLXVK_OK;
-    p->content->written = true;
-    p->content->version++;
-    if (p->leaf->node == NODE_NONE || d->bytes == 0)
+    if (!begin_write(p) || d->bytes == 0)
         return RLXVK_OK;
     const node *n = graph_node(e->program->graph, p->leaf->node);
     location to = state_location(e, p->leaf->node);
@@ -230,6 +236,36 @@ rlxvk_status rlxvk_set_params(rlxvk_executable *executable, const rlxvk_param_it
                             items[i].dtype};
             TRY(pass ? store_data(executable, &d) : check_data(executable, &d));
         }
+error:
+    return status;
+}
+
+/* Of a family, which has no memory on the device yet. */
+static rlxvk_status keep_zeros(family *f, const node *n, uint32_t source)
+{
+    size_t bytes = shape_numel(&n->shape) * rlxvk_dtype_size((rlxvk_dtype)n->dtype);
+    void *zeros = memory_zeroed(1, bytes + 1);
+    rlxvk_status status = zeros ? family_keep_param(f, source, (rlxvk_dtype)n->dtype, zeros, bytes)
+                                : status_fail_memory("param");
+    memory_free(zeros);
+    return status;
+}
+
+rlxvk_status rlxvk_clear_param(rlxvk_executable *executable, const char *name)
+{
+    rlxvk_executable *e = executable;
+    uint32_t source;
+    rlxvk_status status;
+    TRY(find_param(e, "clear_param", name, &source));
+    if (!e->program)
+        return keep_zeros(e->family, graph_node(state_source(e), source), source);
+    param_state *p = name_find_param(e, name);
+    TRY(ticket_flush(e));
+    if (!begin_write(p))
+        return RLXVK_OK;
+    location to = state_location(e, p->leaf->node);
+    if (to.bytes)
+        TRY(transfer_clear(e, &to, state_slot_bytes(e, p->leaf->node)));
 error:
     return status;
 }

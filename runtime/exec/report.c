@@ -58,6 +58,7 @@ void rlxvk_executable_memory(const rlxvk_executable *executable, rlxvk_memory_re
         .state_bytes = bytes[CLASS_STATE],
         .scratch_bytes = bytes[CLASS_SCRATCH],
         .staging_bytes = executable->staging.size + executable->read_staging.size +
+                         executable->chunk_up.size + executable->chunk_down.size +
                          executable->stop_words.size +
                          (executable->group_counts ? executable->group_counts->blocks[0].size : 0),
         .scratch_lower_bound = p->plan.scratch_lower_bound,

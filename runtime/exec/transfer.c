@@ -94,6 +94,17 @@ error:
     return status;
 }
 
+/* Whole words. */
+rlxvk_status transfer_clear(rlxvk_executable *e, const location *to, uint64_t size)
+{
+    rlxvk_status status;
+    TRY(transfer_begin(e));
+    e->device->fn.CmdFillBuffer(e->transfer, location_block(to)->buffer, to->offset, size, 0);
+    TRY(transfer_end(e));
+error:
+    return status;
+}
+
 /* ---- Many at once ---- */
 
 void transfer_add_copy(rlxvk_executable *e, const location *to, const location *from)

@@ -7,6 +7,7 @@
 rlxvk_status transfer_write(rlxvk_executable *e, const location *to, const void *bytes,
                             uint64_t size);
 rlxvk_status transfer_read(rlxvk_executable *e, const location *from, void *bytes, uint64_t size);
+rlxvk_status transfer_clear(rlxvk_executable *e, const location *to, uint64_t size);
 rlxvk_status transfer_copy(rlxvk_executable *e, const location *to, const location *from);
 
 /* Several device copies as one submission: begin, what is to be done, in any order since none may

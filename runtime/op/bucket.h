@@ -20,7 +20,10 @@ struct bucket_call {
     const rlxvk_graph *graph;
     const node *node;
     const uint64_t *spans;     /* of the nodes before, none of them BUCKET_NONE */
-    uint64_t unit;             /* rows of a bucketed axis are a multiple of it; more than 1 */
+    const bool *indices;       /* of inputs: their values are numbers of active rows */
+    uint64_t unit;             /* rows of a bucketed axis are a multiple of it; more than 1, but
+                                * where the node writes in place: then all of it matters, or
+                                * nothing */
     rlxvk_precision precision; /* of matrix products */
     const char *why;           /* set with BUCKET_NONE: "it ..." */
 };

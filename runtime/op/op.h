@@ -55,7 +55,8 @@ typedef struct dispatch {
     uint32_t groups[3];
     uint32_t run; /* 0: workgroups go in no such order. Else every `run` of them, one lot after the
                    * other, make the next rows of the node's result (axis 0, those of size 1 left
-                   * out), as many each, but the last */
+                   * out), as many each, but the last; or all that are launched share the rows of
+                   * as many lots */
     uint32_t argument_bytes;
     uint8_t arguments[KERNEL_MAX_ARGUMENT_BYTES];
     operand operands[KERNEL_MAX_BINDINGS];

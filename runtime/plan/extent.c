@@ -15,6 +15,9 @@ static void note_inputs(const schedule *s, const extent_axis *axes, size_t count
 {
     for (size_t i = 0; i < count && !*e->why; i++) {
         const rlxvk_shape *shape = &graph_node(s->graph, axes[i].node)->shape;
+        e->indices[axes[i].node] |= axes[i].indices;
+        if (axes[i].indices)
+            continue;
         if (e->spans[axes[i].node])
             refuse(e, s->graph, axes[i].node, "it has rows of the bucket along several axes");
         e->unit = common_divisor((uint64_t)shape->dims[axes[i].axis], e->unit);
@@ -36,7 +39,8 @@ static uint64_t span_of(bucket_call *c, bool on_host)
     if (on_host)
         return bucket_refuse(c, "it runs on the host");
     if (node_writes(c->node))
-        return bucket_refuse(c, "it writes an operand in place");
+        return family->bucket ? family->bucket(c)
+                              : bucket_refuse(c, "it writes an operand in place");
     if (c->unit == 1) /* all of it matters, or nothing */
         return shape_numel(&c->node->shape);
     return family->bucket ? family->bucket(c)
@@ -46,8 +50,12 @@ static uint64_t span_of(bucket_call *c, bool on_host)
 static void note_nodes(const schedule *s, rlxvk_precision precision, const bool *on_host, extent *e)
 {
     const rlxvk_graph *g = s->graph;
-    bucket_call c = {
-        .graph = g, .spans = e->spans, .unit = e->unit, .precision = precision, .why = ""};
+    bucket_call c = {.graph = g,
+                     .spans = e->spans,
+                     .indices = e->indices,
+                     .unit = e->unit,
+                     .precision = precision,
+                     .why = ""};
     for (uint32_t id = 0; id < g->nodes.count && !*e->why; id++) {
         c.node = graph_node(g, id);
         if (c.node->input_count)
@@ -75,9 +83,10 @@ rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t c
 {
     bool *on_host = memory_zeroed(s->graph->nodes.count + 1, sizeof *on_host);
     extent e = {.spans = memory_zeroed(s->graph->nodes.count + 1, sizeof *e.spans),
+                .indices = memory_zeroed(s->graph->nodes.count + 1, sizeof *e.indices),
                 .scaled = memory_zeroed(s->dispatches.count + 1, sizeof *e.scaled)};
     rlxvk_status status = RLXVK_OK;
-    if (!on_host || !e.spans || !e.scaled)
+    if (!on_host || !e.spans || !e.indices || !e.scaled)
         TRY(status_fail_memory("extent"));
     for (size_t i = 0; i < s->steps.count; i++)
         on_host[s->steps.items[i].node] |= s->steps.items[i].host;
@@ -86,6 +95,8 @@ rlxvk_status extent_analyze(const schedule *s, const extent_axis *axes, size_t c
     note_dispatches(s, &e);
 error:
     memory_free(on_host);
+    memory_free(e.indices);
+    e.indices = NULL;
     if (status != RLXVK_OK || *e.why) {
         memory_free(e.spans);
         memory_free(e.scaled);

@@ -15,11 +15,13 @@
 typedef struct extent_axis {
     uint32_t node; /* an input of the schedule's graph */
     int32_t axis;  /* not negative */
+    bool indices;  /* instead: its values are numbers of active rows */
 } extent_axis;
 
 typedef struct extent {
     uint64_t unit;   /* rows along any bucketed axis are a multiple of it; 0: there is none */
     uint64_t *spans; /* per node (op/bucket.h); NULL: not supported */
+    bool *indices;   /* per node, while it is analyzed: extent_axis */
     bool *scaled;    /* per dispatch, likewise */
     uint32_t scaled_count;
     char why[512]; /* a sentence: what is not supported; "" where all is */

@@ -155,6 +155,48 @@ RULE(sliding_attention)
                                  .layout = RLXVK_LAYOUT_PACKED};
     return rlxvk_attention(g, x, y, y, RLXVK_NONE, &o);
 }
+static rlxvk_tensor step(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor v,
+                         int64_t window)
+{
+    enum { FIRST = 3 };
+    const float first = FIRST;
+    rlxvk_attention_step_options o = {
+        .heads = HEADS, .kv_heads = 2, .head_dim = WIDTH / HEADS, .n_rot = 4, .window = window};
+    rlxvk_tensor rows[] = {q, rlxvk_narrow(g, k, 1, 0, WIDTH / 2),
+                           rlxvk_narrow(g, v, 1, 0, WIDTH / 2)};
+    int64_t count = rows_of(g, q);
+    for (int i = 0; i < 3; i++)
+        rows[i] = rlxvk_reshape(g, rows[i], RLXVK_SHAPE(1, count, -1));
+    rlxvk_tensor keys = PARAM(2, count + FIRST + 1, WIDTH / HEADS);
+    rlxvk_tensor values = PARAM(2, count + FIRST + 1, WIDTH / HEADS);
+    rlxvk_tensor place = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &first, sizeof first);
+    rlxvk_tensor cosines = rlxvk_mul(g, rlxvk_narrow(g, v, 1, 0, 2), PARAM(1)),
+                 sines = PARAM(count, 2);
+    return rows_again(g, rlxvk_attention_step(g, rows[0], rows[1], rows[2], keys, values, place,
+                                              cosines, sines, &o));
+}
+RULE(attention_over_caches)
+{
+    UNUSED(i);
+    return step(g, x, y, x, 0);
+}
+RULE(windowed_over_caches)
+{
+    UNUSED(i);
+    return step(g, y, x, x, 4);
+}
+RULE(experts)
+{
+    UNUSED(i);
+    rlxvk_tensor index =
+        rlxvk_cast(g, rlxvk_argmax(g, rlxvk_narrow(g, y, 1, 0, 3), 1, false), RLXVK_F32);
+    rlxvk_tensor chosen = rlxvk_grouped_matmul(g, x, PARAM(3, WIDTH, WIDTH), index, false);
+    rlxvk_tensor packed =
+        rlxvk_dequant_grouped_matmul(g, chosen, param(g, RLXVK_U8, RLXVK_SHAPE(3, WIDTH * 34)),
+                                     index, RLXVK_Q8_0, WIDTH);
+    return rlxvk_add(g, packed,
+                     rlxvk_take_along_axis(g, y, rlxvk_cast(g, rlxvk_topk(g, y, 1), RLXVK_F32), 1));
+}
 RULE(rope)
 {
     UNUSED(y);
@@ -225,6 +267,9 @@ static rlxvk_tensor (*const rules[])(rlxvk_graph *, rlxvk_tensor, rlxvk_tensor,
                                                       rotated,
                                                       attention,
                                                       sliding_attention,
+                                                      attention_over_caches,
+                                                      windowed_over_caches,
+                                                      experts,
                                                       rope,
                                                       gated,
                                                       running,

@@ -196,7 +196,7 @@ static rlxvk_tensor weight(rlxvk_graph *g, char kind, int layer, rlxvk_shape sha
 /* Layers x + w silu(v norm(x)), each with biases. */
 static rlxvk_status make_layers(replay *r, int64_t rows)
 {
-    static const rlxvk_bucket_axis axis = {"x", 0};
+    static const rlxvk_bucket_axis axis = {"x", 0, false};
     rlxvk_compile_options options = {.allow_unset = RLXVK_ON,
                                      .max_in_flight = BURSTS + 1,
                                      .bucket_axes = &axis,

@@ -107,6 +107,12 @@ static rlxvk_status print_json(const session *s, const char *device, const llama
         {"decode_tokens_per_second", rate((double)s->timed_steps, s->decode_seconds)},
         {"submissions_per_token",
          rate((double)report->decode_submissions, (double)report->decode_runs)},
+        {"device_bytes", (double)report->device_bytes},
+        {"weight_bytes", (double)report->weight_bytes},
+        {"cache_bytes", (double)report->cache_bytes},
+        {"state_bytes", (double)report->state_bytes},
+        {"scratch_bytes", (double)report->scratch_bytes},
+        {"staging_bytes", (double)report->staging_bytes},
     };
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
         printf(",\"%s\":", figures[i].name);

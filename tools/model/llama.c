@@ -6,6 +6,8 @@
 #include "cli/clock.h"
 #include "model/llama_internal.h"
 
+#include <rlxvk_symbols.h>
+
 static rlxvk_status plan_capacity(llama *m)
 {
     uint64_t context = (uint64_t)m->config.context;
@@ -46,18 +48,13 @@ static rlxvk_status check_memory(const llama *m, uint64_t device_bytes)
 static rlxvk_status clear_caches(llama *m)
 {
     const llama_config *c = &m->config;
-    size_t bytes = (size_t)cache_bytes(m) / (2 * (size_t)c->blocks);
-    void *zeros = memory_zeroed(1, bytes);
     rlxvk_status status = RLXVK_OK;
     char name[CACHE_NAME];
-    if (!zeros)
-        return status_fail_memory("cache");
     for (int64_t i = 0; i < 2 * c->blocks; i++) {
         llama_cache_name(name, i % 2, i / 2);
-        TRY(rlxvk_set_param_bytes(m->decode, name, zeros, bytes));
+        TRY(rlxvk_clear_param(m->decode, name));
     }
 error:
-    memory_free(zeros);
     return status;
 }
 
@@ -65,7 +62,11 @@ error:
 
 static rlxvk_status compile(llama *m, int64_t chunk, rlxvk_executable **out)
 {
-    rlxvk_compile_options options = {.precision = m->options.precision, .share_with = m->decode};
+    static const rlxvk_bucket_axis axes[] = {{"tokens", 0, false}, {"last", 0, true}};
+    rlxvk_compile_options options = {.precision = m->options.precision,
+                                     .share_with = m->decode,
+                                     .bucket_axes = axes,
+                                     .bucket_axis_count = chunk ? ARRAY_COUNT(axes) : 0};
     rlxvk_graph *graph = NULL;
     double start = clock_seconds();
     rlxvk_status status;
@@ -246,7 +247,8 @@ error:
     return status;
 }
 
-/* Pads with the last token: as good a number as any that the prompt leads to. */
+/* Pads with the last token: as good a number as any that the prompt leads to. What is only padding
+ * is left out as far as the graph keeps rows apart. */
 static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_result result)
 {
     float place[2] = {(float)*position_of(m), (float)m->sequence};
@@ -262,6 +264,7 @@ static rlxvk_status run_chunk(llama *m, const uint32_t *ids, chunk c, llama_resu
     TRY(find_chunk(m, c, &e));
     for (size_t i = 0; i < (size_t)c.rows; i++)
         m->tokens[i] = (float)ids[MIN(i, c.tokens - 1)];
+    TRY(rlxvk_set_active_extent(e, (int64_t)c.tokens, c.rows));
     TRY(run(m, e, inputs, ARRAY_COUNT(inputs), 1, result.logits, result.token ? &token : NULL));
     if (result.token)
         *result.token = (uint32_t)token;
@@ -333,7 +336,9 @@ static void add_report(rlxvk_executable *e, llama_report *out)
     rlxvk_executable_memory(e, &memory);
     out->graphs++;
     out->host_ops += plan.host_steps;
-    out->device_bytes += memory.scratch_bytes;
+    out->state_bytes += memory.state_bytes;
+    out->scratch_bytes += memory.scratch_bytes;
+    out->staging_bytes += memory.staging_bytes;
 }
 
 void llama_usage(const llama *m, llama_report *out)
@@ -348,9 +353,12 @@ void llama_usage(const llama *m, llama_report *out)
                           .decode_dispatches = step.dispatches,
                           .decode_runs = step.runs,
                           .decode_submissions = step.submissions - m->loaded_submissions,
-                          .device_bytes = memory.weight_bytes + memory.state_bytes,
+                          .weight_bytes = memory.weight_bytes - cache_bytes(m),
+                          .cache_bytes = cache_bytes(m),
                           .compile_seconds = m->compile_seconds};
     add_report(m->decode, out);
     for (int i = 0; i < CHUNK_LENGTHS; i++)
         add_report(m->chunks[i], out);
+    out->device_bytes =
+        out->weight_bytes + out->cache_bytes + out->state_bytes + out->scratch_bytes;
 }

@@ -130,7 +130,10 @@ typedef struct llama_report {
     uint32_t graphs;                              /* compiled so far */
     uint32_t host_ops;                            /* steps on the host, all graphs */
     uint64_t decode_runs, decode_submissions;     /* so far */
-    uint64_t device_bytes;                        /* weights, cache, scratch */
+    uint64_t device_bytes;                        /* all parts but staging */
+    uint64_t weight_bytes, cache_bytes;           /* what the steps and chunks share */
+    uint64_t state_bytes, scratch_bytes;          /* of each graph: inputs, results; within a run */
+    uint64_t staging_bytes; /* for what crosses between host and device: not all in its memory */
     double compile_seconds; /* plans, pipelines, command buffers of the graphs so far */
 } llama_report;
 void llama_usage(const llama *m, llama_report *out);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { KEY_LENGTH = 96, LARGEST_HEAD = 256 };
+enum { KEY_LENGTH = 96, LARGEST_HEAD = 512 };
 #define LARGEST_COUNT (1 << 30)
 
 typedef struct reader {

@@ -11,10 +11,10 @@
  * added to x, scales, soft caps, windows, experts.
  *
  * Attention is a step over the caches, [sequences, kv heads, rows, head size], up to each row's
- * position. A chunk is padded to the length of its graph. The rows beyond the prompt are computed
- * and never read: no row before them sees them, their cache rows are behind every position until
- * the rows of later tokens replace them, and those that would lie behind the cache's end are
- * dropped.
+ * position. A chunk is padded to the length of its graph. The rows beyond the prompt may be
+ * computed and are never read: no row before them sees them, their cache rows are behind every
+ * position until the rows of later tokens replace them, and those that would lie behind the cache's
+ * end are dropped.
  */
 #include "model/llama_builder.h"
 

@@ -6,7 +6,7 @@
  * with_lse the node is one tensor, y's elements followed by lse [B, H, Sq], and the builder returns
  * views of both parts.
  *
- * Limits: width at most 256. A row without keys is 0, its lse -Inf.
+ * Limits: width at most 512. A row without keys is 0, its lse -Inf.
  */
 #include "graph/symbol.h"
 #include "op/attention/attention.h"

@@ -24,7 +24,7 @@ typedef struct attention_gradients {
     rlxvk_tensor q, k, v, bias; /* bias: RLXVK_NONE where it is not asked for */
 } attention_gradients;
 
-#define ATTENTION_MAX_WIDTH 256
+#define ATTENTION_MAX_WIDTH 512 /* wider rows of results have no place in registers */
 
 /* Element strides of a tensor by batch, head and sequence; the column stride is 1. */
 typedef struct attention_strides {

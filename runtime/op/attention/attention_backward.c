@@ -267,7 +267,7 @@ static rlxvk_status emit_sum(lowering *l, const job *j, operand partial, uint64_
     partial.access = ACCESS_READ;
     const operand operands[] = {partial, partial, y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {MATMUL_SUM_BIAS, MATMUL_NO_BIAS},
-                  {MATMUL_SUM_ACTIVATION, UNARY_NONE});
+                  {MATMUL_SUM_ACTIVATION, UNARY_NONE}, {MATMUL_SUM_Y_ROW, 0});
     lower_groups(l, &d, groups_for(words, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }

@@ -13,6 +13,7 @@
 #define DEPTH       16 /* columns of a slice */
 #define QUAD_BYTES  16
 #define FLAG_BYTES  64 /* single shared words, rounded up */
+#define LOW_ROWS    32 /* of tiles that may be filled in part */
 #define LEAST_STEPS 4  /* of a part: below, adding parts costs more than it gives */
 /* Loops of an invocation end silently after 65,535 rounds on a software driver. */
 #define PORTABLE_STEPS 16384
@@ -26,6 +27,7 @@ static const attention_backward_class classes[] = {
     {{"tile_64x64",    ON_NATIVE}, {16, 16}, {1, 1}, 16,  0,  64, 16, 8, 0, 0, 0},
     {{"tile_mixed",    ON_NATIVE}, { 8,  8}, {2, 1}, 16, 65, 128,  8, 4, 0, 0, 0},
     {{"tile_32x64",    ON_ALL},    { 8,  8}, {1, 1}, 16,  0, 256,  8, 4, 0, 0, 0},
+    {{"tile_16x64",    ON_ALL},    { 4,  4}, {1, 1}, 16,  0, 512,  4, 4, 0, 0, 0},
 };
 /* clang-format on */
 
@@ -83,7 +85,7 @@ static bool make_plan(const attention_backward_class *c, const attention_shape *
     return s->width >= c->least_width && s->width <= c->most_width;
 }
 
-/* Large tiles where they are mostly filled and busy nearly every compute unit. */
+/* Low tiles always; large ones where they are mostly filled and busy nearly every compute unit. */
 static bool suits(const attention_backward_plan *p, const attention_shape *s,
                   const device_profile *profile)
 {
@@ -91,8 +93,9 @@ static bool suits(const attention_backward_plan *p, const attention_shape *s,
     uint64_t keys = s->batch * s->kv_heads * divide_up(s->keys, p->own[1]);
     if (p->key_parts)
         queries = keys = s->batch * s->kv_heads * p->key_parts;
-    return 2 * s->queries > p->own[0] && 2 * s->keys > p->own[1] &&
-           profile_filled(profile, MIN(queries, keys));
+    return MAX(p->own[0], p->own[1]) <= LOW_ROWS ||
+           (2 * s->queries > p->own[0] && 2 * s->keys > p->own[1] &&
+            profile_filled(profile, MIN(queries, keys)));
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)

@@ -142,6 +142,12 @@ static rlxvk_status emit_rows(lowering *l, uint32_t id, const attention_job *j,
 
 /* ---- Tiles ---- */
 
+/* Workgroups of all heads, where queries come one after the other. */
+static uint32_t run_of(const attention_job *j, uint64_t chunks)
+{
+    return j->a.batch == 1 ? (uint32_t)((uint64_t)j->a.heads * chunks) : 0;
+}
+
 /* All chunks, into y or what is given in its place. */
 static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j, operand out)
 {
@@ -162,8 +168,7 @@ static rlxvk_status emit_tiles(lowering *l, uint32_t id, const attention_job *j,
                   {ATTENTION_PREFILL_V_HELD, j->held[1]},
                   {ATTENTION_PREFILL_HALF_SUBNORMALS, l->profile->half_subnormals});
     lower_groups(l, &d, p->blocks * p->chunks);
-    if (j->a.batch == 1)
-        d.run = (uint32_t)(j->a.heads * (int64_t)p->chunks);
+    d.run = run_of(j, p->chunks);
     return lower_emit(l, &d, &j->arguments, sizeof j->arguments, operands, ARRAY_COUNT(operands));
 }
 
@@ -191,6 +196,7 @@ static rlxvk_status emit_merge(lowering *l, uint32_t id, const attention_job *j,
     SET_CONSTANTS(&d, {LOCAL_SIZE, threads}, {ATTENTION_MERGE_LANES, lanes},
                   {ATTENTION_MERGE_GROUPS, threads / lanes});
     lower_groups(l, &d, arguments.rows);
+    d.run = run_of(j, 1);
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }
 

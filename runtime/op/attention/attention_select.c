@@ -15,6 +15,8 @@
 #define QUAD_BYTES  16
 #define FLAG_BYTES  64 /* single shared words, rounded up */
 #define LEAST_CHUNK 32
+#define LOW_ROWS    32  /* of tiles that may be filled in part */
+#define MOST_LOADS  8   /* quads of v that an invocation carries */
 #define LEAST_TILES 4   /* of a chunk: below, a merge costs more than it gives */
 #define MOST_JOINED 512 /* partial results: of more one workgroup would be the last for long */
 /* Loops of an invocation end silently after 65,535 rounds on a software driver. */
@@ -34,9 +36,11 @@ const attention_class attention_classes[] = {
     {{"rows",         ON_NATIVE},   R, 128,   8,  1, 256,   0, 0, 0, 0, false, 4, 1, 2048, 1024},
     {{"rows_small",   ON_PORTABLE}, R,   0,   8,  1, 256,   0, 0, 0, 0, false, 2, 1, 2048, 1024},
     {{"tile_split",   ON_ALL},      T, 128, ANY,  1, 256,  16, 1, 1, 4, true,  0, 0, 0, 0},
+    {{"tile_16x64_split", ON_ALL}, T, 64, ANY, 257, 512,  16, 1, 1, 4, true,  0, 0, 0, 0},
     {{"tile_128x128", ON_NATIVE},   T, 256, ANY, 65, 128,  16, 2, 2, 16, false, 0, 0, 0, 0},
     {{"tile_64x64",   ON_NATIVE},   T, 128, ANY,  1,  96,   8, 1, 2, 8, false, 0, 0, 0, 0},
     {{"tile_32x64",   ON_ALL},      T, 128, ANY,  0, 256,  16, 1, 1, 4, false, 0, 0, 0, 0},
+    {{"tile_16x64",   ON_ALL},      T,  64, ANY,  0, 512,  16, 1, 1, 4, false, 0, 0, 0, 0},
 };
 /* clang-format on */
 
@@ -66,6 +70,14 @@ static void split_tiles(attention_plan *p, const attention_shape *s, const devic
     p->chunk = p->chunks > 1 ? (uint32_t)chunk : 0;
 }
 
+/* Whether so many keys of v at a time fit memory and registers. */
+static bool values_fit(const attention_plan *p, const device_profile *profile)
+{
+    uint64_t quads = (uint64_t)p->value_keys * p->class->column_threads * p->column_quads;
+    return tile_shared_bytes(p) <= profile->shared_memory_bytes &&
+           quads <= MOST_LOADS * (uint64_t)p->threads;
+}
+
 static void plan_tiles(attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
     const attention_class *c = p->class;
@@ -76,7 +88,7 @@ static void plan_tiles(attention_plan *p, const attention_shape *s, const device
     p->column_quads = MAX(1, (uint32_t)divide_up(s->width, 4u * c->column_threads));
     /* A slice of v is unrolled where it is read: long ones compile slowly on software drivers. */
     p->value_keys = profile->portable ? MAX(8 / p->column_quads, 4) : 16;
-    while (p->value_keys > 4 && tile_shared_bytes(p) > profile->shared_memory_bytes)
+    while (p->value_keys > 4 && !values_fit(p, profile))
         p->value_keys /= 2;
     p->unroll = profile->portable && p->column_quads > 2 ? 2 : MIN(p->value_keys, c->unroll);
     p->blocks = s->batch * s->heads * divide_up(s->queries, p->rows);
@@ -167,8 +179,9 @@ static bool make_plan(const attention_class *c, const attention_shape *s,
     return fit_partials(out, s, profile);
 }
 
-/* Large tiles where they are mostly filled and busy nearly every compute unit; split keys where
- * tiles would leave half of the device idle, or a software driver would have too many rounds. */
+/* Low tiles always; large ones where they are mostly filled and busy nearly every compute unit;
+ * split keys where tiles would leave half of the device idle, or a software driver would have too
+ * many rounds. */
 static bool suits(const attention_plan *p, const attention_shape *s, const device_profile *profile)
 {
     bool portable = choice_setting_of(profile) & ON_PORTABLE;
@@ -178,7 +191,8 @@ static bool suits(const attention_plan *p, const attention_shape *s, const devic
     if (p->class->split)
         return p->chunk != 0 &&
                (portable ? s->keys > PORTABLE_CHUNK : p->blocks <= profile->compute_units);
-    return s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks));
+    return p->rows <= LOW_ROWS ||
+           (s->queries * 2 > p->rows && (p->rows <= 64 || profile_filled(profile, p->blocks)));
 }
 
 static choice_fit fit(const void *row, const void *problem, const device_profile *profile)

@@ -11,6 +11,7 @@
  */
 #include "op/attention/attention_step.h"
 #include "args/attention.h"
+#include "op/bucket.h"
 #include "op/families.h"
 
 #include <math.h>
@@ -192,6 +193,42 @@ static uint32_t attention_step_writes(const node *n)
     return 1u << STEP_KEYS | 1u << STEP_VALUES;
 }
 
+/* ---- Rows of a bucket ---- */
+
+/* Whether nothing else sees what rows that do not matter leave in a cache. */
+static bool is_private(const bucket_call *c, uint32_t leaf)
+{
+    const rlxvk_graph *g = c->graph;
+    uint32_t uses = 0;
+    for (size_t i = 0; i < g->nodes.count; i++)
+        for (uint32_t k = 0; k < g->nodes.items[i].input_count; k++)
+            uses += g->nodes.items[i].inputs[k] == leaf;
+    for (size_t i = 0; i < g->outputs.count; i++)
+        uses += g->outputs.items[i] == leaf;
+    return uses == 1;
+}
+
+/* Rows of one sequence or of each: none sees keys of later ones, new or in the caches. */
+static uint64_t attention_step_bucket(bucket_call *c)
+{
+    const uint32_t rows = 1u << STEP_Q | 1u << STEP_K | 1u << STEP_V;
+    const uint32_t tables = 1u << STEP_COS | 1u << STEP_SIN;
+    bool single = input_shape(c->graph, c->node, STEP_Q)->dims[0] == 1;
+    bool aligned = bucket_axis(c, STEP_Q) == 1;
+    for (uint32_t i = STEP_K; i < c->node->input_count; i++)
+        if (bucket_span(c, i) != BUCKET_FIXED)
+            aligned = aligned && bucket_axis(c, i) == (rows >> i & 1 ? 1 : 0);
+    if (!is_private(c, c->node->inputs[STEP_KEYS]) || !is_private(c, c->node->inputs[STEP_VALUES]))
+        return bucket_refuse(c, "its caches are seen elsewhere, with all rows written to them");
+    if (c->unit == 1)
+        return shape_numel(&c->node->shape);
+    if (!aligned || bucket_others(c, single ? rows | tables : rows))
+        return bucket_refuse(c, "its new rows are not those of the bucket");
+    if (c->precision == RLXVK_PRECISION_F16)
+        return bucket_refuse(c, "in precision f16 a NaN in a row reaches the queries before it");
+    return bucket_along(c, 1);
+}
+
 /* ---- The family ---- */
 
 static void attention_step_describe(const node *n, text *out)
@@ -220,4 +257,5 @@ const op_family attention_step_family = {.name = "attention_step",
                                          .takes = attention_step_takes,
                                          .lower = attention_step_lower,
                                          .host = attention_step_host,
+                                         .bucket = attention_step_bucket,
                                          .describe = attention_step_describe};

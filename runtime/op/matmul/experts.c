@@ -70,6 +70,16 @@ error:
     return status;
 }
 
+uint64_t experts_bucket(bucket_call *c)
+{
+    for (uint32_t i = 0; i <= 2; i += 2)
+        if (bucket_span(c, i) != BUCKET_FIXED && bucket_axis(c, i) != 0)
+            return bucket_refuse(c, "its rows are not those of the bucket");
+    if (bucket_others(c, 1 | 1 << 2))
+        return bucket_refuse(c, "an expert depends on the rows");
+    return bucket_along(c, 0);
+}
+
 uint64_t experts_host_index(float v, uint64_t experts)
 {
     double index = floor((double)v + 0.5);

@@ -8,7 +8,7 @@
 #define RLXVK_EXPERTS_H
 
 #include "args/matmul.h"
-#include "op/op.h"
+#include "op/bucket.h"
 
 typedef struct experts_class {
     choice_row row;
@@ -37,6 +37,8 @@ rlxvk_status grouped_matmul_emit(lowering *l, dispatch *d, struct matmul_args *a
 
 /* The expert an index names; `experts` where it names none. */
 uint64_t experts_host_index(float v, uint64_t experts);
+/* As `bucket` of a family whose operands 0 and 2 are x and the indices. */
+uint64_t experts_bucket(bucket_call *c);
 /* E_SHAPE unless operand `operand` has one index for each of `rows` rows. */
 rlxvk_status experts_check_index(const rlxvk_graph *g, const node *n, uint32_t operand,
                                  uint64_t rows);

@@ -182,6 +182,7 @@ const op_family grouped_matmul_family = {
     .infer = grouped_matmul_infer,
     .lower = grouped_matmul_lower,
     .host = grouped_matmul_host,
+    .bucket = experts_bucket,
     .vjp = grouped_matmul_vjp,
     .index_limit = grouped_matmul_index_limit,
     .describe = grouped_matmul_describe,

@@ -138,7 +138,7 @@ static rlxvk_status emit_joined(lowering *l, uint32_t id, const weight_work *w, 
     dispatch d = {.kernel = KERNEL_MATMUL_SUM, .node = id};
     partial.access = ACCESS_READ;
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {MATMUL_SUM_BIAS, MATMUL_NO_BIAS},
-                  {MATMUL_SUM_ACTIVATION, UNARY_NONE});
+                  {MATMUL_SUM_ACTIVATION, UNARY_NONE}, {MATMUL_SUM_Y_ROW, 0});
     lower_groups(l, &d, groups_for(count, d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, (operand[]){partial, partial, y}, 3);
 }

@@ -43,17 +43,23 @@ static inline struct projection_args projection_arguments(const projection_parts
     return (struct projection_args){parts->gamma.offset, parts->residual.offset, parts->epsilon};
 }
 
+/* Rows [first, first + count) of a b that is [n, k], in a place for `room` rows. */
+typedef struct matmul_rows_of_b {
+    uint64_t first, count, room;
+} matmul_rows_of_b;
+
 /* One product to be emitted as part of any node's work: y = activation(a b + bias), a bias per
  * column. */
 typedef struct matmul_request {
     matmul_problem problem;
     operand a, b, y;
     const operand *bias; /* NULL: none */
+    uint64_t y_row;      /* elements from one row of y to the next; 0: n */
     uint32_t activation; /* UNARY_... */
     bool exact;          /* f32 whatever the precision that was asked for */
-    /* Where b is no operand but packed weights, [n, k] and no batch: decodes them to a temporary of
-     * words or halves (MATMUL_...) with room for `rows` rows. */
-    rlxvk_status (*unpack_b)(lowering *l, uint32_t id, uint32_t storage, uint64_t rows,
+    /* Where b is no operand but packed weights, [n, k] and no batch: decodes rows of them to `out`,
+     * or, where that is no operand yet, to a temporary of words or halves (MATMUL_...). */
+    rlxvk_status (*unpack_b)(lowering *l, uint32_t id, uint32_t storage, matmul_rows_of_b rows,
                              operand *out);
 } matmul_request;
 
@@ -65,6 +71,8 @@ static inline uint32_t matmul_storage_code(const lowering *l, const operand *o)
     return graph_node(l->graph, o->value)->dtype == RLXVK_F16 ? MATMUL_F16 : MATMUL_BF16;
 }
 rlxvk_status matmul_emit(lowering *l, uint32_t id, const matmul_request *r);
+/* Of packed weights in f32, decoded at a time. Process-wide; tests make it small. */
+extern uint64_t matmul_unpacked_bytes;
 /* r->y = activation(sum of `splits` partial results + bias); `partial` holds them one behind the
  * other. */
 rlxvk_status matmul_emit_sum(lowering *l, uint32_t id, const matmul_request *r, operand partial,

@@ -97,8 +97,10 @@ static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *
     bool direct = s->k == s->round_k && l->precision != RLXVK_PRECISION_SPLIT;
     uint32_t half = l->precision == RLXVK_PRECISION_BF16 ? MATMUL_BF16 : MATMUL_F16;
     s->is_packed = direct;
-    return direct ? r->unpack_b(l, id, half, s->round_rows, &s->packed)
-                  : r->unpack_b(l, id, MATMUL_WORDS, s->rows, &s->source);
+    return direct
+               ? r->unpack_b(l, id, half, (matmul_rows_of_b){0, s->rows, s->round_rows}, &s->packed)
+               : r->unpack_b(l, id, MATMUL_WORDS, (matmul_rows_of_b){0, s->rows, s->rows},
+                             &s->source);
 }
 
 static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)

@@ -157,11 +157,14 @@ static uint64_t indexed_extent(const rlxvk_graph *g, const node *n, uint32_t *ou
 static uint64_t gather_bucket(bucket_call *c)
 {
     int32_t rows = bucket_axis(c, 1);
+    int32_t axis = ((const axis_attributes *)c->node->attributes)->axis;
+    if (bucket_axis(c, 0) == axis && c->indices[c->node->inputs[1]])
+        return BUCKET_FIXED; /* all of it is made of active rows */
     if (bucket_span(c, 0) != BUCKET_FIXED)
         return bucket_refuse(c, "it takes rows from where its indices say");
     if (rows < 0)
         return bucket_refuse(c, "the rows of its indices do not lie along one axis");
-    return bucket_along(c, ((const axis_attributes *)c->node->attributes)->axis + rows);
+    return bucket_along(c, axis + rows);
 }
 
 static rlxvk_status gather_vjp(gradient_call *c)
@@ -306,6 +309,12 @@ static rlxvk_status take_along_axis_vjp(gradient_call *c)
     return RLXVK_OK;
 }
 
+/* Each element takes one of its own row. */
+static uint64_t take_along_axis_bucket(bucket_call *c)
+{
+    return bucket_rows(c, 1u << ((const axis_attributes *)c->node->attributes)->axis, 1u << 1);
+}
+
 const op_family take_along_axis_family = {
     .name = "take_along_axis",
     .attribute_size = sizeof(axis_attributes),
@@ -313,6 +322,7 @@ const op_family take_along_axis_family = {
     .infer = take_along_axis_infer,
     .lower = take_along_axis_lower,
     .host = take_along_axis_host,
+    .bucket = take_along_axis_bucket,
     .vjp = take_along_axis_vjp,
     .index_limit = indexed_extent,
     .describe = axis_describe,

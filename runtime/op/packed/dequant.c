@@ -217,25 +217,27 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 
-/* Every weight decoded, in order, with room for `rows` rows. */
-static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage, uint64_t rows,
-                                   operand *out)
+/* The weights of some rows decoded, in order. */
+static rlxvk_status unpack_weights(lowering *l, uint32_t id, uint32_t storage,
+                                   matmul_rows_of_b rows, operand *out)
 {
-    const node *n = graph_node(l->graph, id);
-    const dequant_attributes *a = n->attributes;
-    uint64_t columns = (uint64_t)n->shape.dims[n->shape.rank - 1], k = (uint64_t)a->k;
+    const dequant_attributes *a = graph_node(l->graph, id)->attributes;
+    uint64_t k = (uint64_t)a->k, row_bytes = quant_row_bytes(a->format, k);
     operand w = lower_input(l, id, 1);
+    lower_narrow(l, &w, rows.first * row_bytes, rows.count * row_bytes);
     struct dequant_gather_args args = {
-        .count = (uint32_t)(columns * k / DEQUANT_UNIT_ELEMENTS),
-        .rows = (uint32_t)columns,
+        .count = (uint32_t)(rows.count * k / DEQUANT_UNIT_ELEMENTS),
+        .rows = (uint32_t)rows.count,
         .units = (uint32_t)(k / DEQUANT_UNIT_ELEMENTS),
-        .row_bytes = (uint32_t)quant_row_bytes(a->format, k),
+        .row_bytes = (uint32_t)row_bytes,
         .last_word = dequant_last_word(&w),
         .w_offset = w.offset,
     };
     dispatch d = {.node = id, .variant = dequant_name(DEQUANT_FORM_UNPACKED)};
     rlxvk_status status;
-    TRY(lower_temporary(l, rows * k * (storage == MATMUL_WORDS ? 4 : 2), out));
+    if (out->size == 0)
+        TRY(lower_temporary(l, rows.room * k * (storage == MATMUL_WORDS ? 4 : 2), out));
+    out->access = ACCESS_WRITE;
     operand operands[] = {w, w, *out, dequant_grid_operand(l, id, 2, &w)};
     dequant_set_format(&d, a->format, &w);
     dequant_set_kernel(l, &d, DEQUANT_OF_GATHER);

@@ -246,6 +246,7 @@ const op_family dequant_grouped_matmul_family = {
     .infer = dequant_grouped_matmul_infer,
     .lower = dequant_grouped_matmul_lower,
     .host = dequant_grouped_matmul_host,
+    .bucket = experts_bucket,
     .vjp = dequant_grouped_matmul_vjp,
     .index_limit = dequant_grouped_matmul_index_limit,
     .check_content = experts_check_content,

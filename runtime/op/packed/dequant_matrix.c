@@ -24,7 +24,7 @@ static void set_constants(const lowering *l, const matrix_class *c, dispatch *d)
     SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)},
                   {DEQUANT_MATRIX_F16_AHEAD, c->ahead},
                   {DEQUANT_MATRIX_F16_HALF_ROUNDING, l->profile->half_rounding},
-                  {DEQUANT_MATRIX_F16_STAGES, c->stages}, {DEQUANT_MATRIX_F16_BAND, 8},
+                  {DEQUANT_MATRIX_F16_STAGES, c->stages}, {DEQUANT_MATRIX_F16_BAND, MATMUL_BAND},
                   {DEQUANT_MATRIX_F16_TILE_M, c->tile_m}, {DEQUANT_MATRIX_F16_TILE_N, c->tile_n},
                   {DEQUANT_MATRIX_F16_TILE_K, c->tile_k}, {DEQUANT_MATRIX_F16_PART_M, c->part_m},
                   {DEQUANT_MATRIX_F16_PART_N, c->part_n}, {DEQUANT_MATRIX_F16_UNIT_M, unit.m},
@@ -61,6 +61,7 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_shape *s
     dequant_set_kernel(l, &d, DEQUANT_OF_MATRIX);
     set_constants(l, c, &d);
     lower_groups(l, &d, splits * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
+    d.run = splits == 1 ? MATMUL_BAND * (uint32_t)divide_up(s->n, c->tile_n) : 0;
     return lower_emit(l, &d, &args, sizeof args, operands, kernel_table[d.kernel].binding_count);
 }
 

@@ -12,13 +12,15 @@ enum {
 };
 #define LEAST_THREADS 512
 
-#define UNIT_BYTES    128 /* of x */
-#define LEAST_CHUNK   8
-#define MOST_STAGED   256 /* units, of all rows */
-#define MOST_LEVELS   16
-#define TILE_STEP     32                  /* along K, a unit */
-#define TILE_PADDING  16                  /* vectors (glsl/lib/tile.glsl) */
-#define MOST_UNPACKED (UINT64_C(1) << 29) /* bytes of decoded weights held at once */
+#define UNIT_BYTES   128 /* of x */
+#define LEAST_CHUNK  8
+#define MOST_STAGED  256 /* units, of all rows */
+#define MOST_LEVELS  16
+#define TILE_STEP    32 /* along K, a unit */
+#define TILE_PADDING 16 /* vectors (glsl/lib/tile.glsl) */
+#define MOST_UNPACKED                                                                              \
+    (UINT64_C(1) << 29) /* bytes of decoded weights; f32 ones are held in parts                    \
+                         */
 
 /* clang-format off */
 static const dequant_class classes[] = {

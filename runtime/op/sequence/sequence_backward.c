@@ -161,7 +161,7 @@ rlxvk_status sequence_emit_sum(lowering *l, uint32_t id, operand work, uint64_t 
                                         .y_offset = y.offset};
     const operand operands[] = {work, work, y};
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {MATMUL_SUM_BIAS, MATMUL_NO_BIAS},
-                  {MATMUL_SUM_ACTIVATION, UNARY_NONE});
+                  {MATMUL_SUM_ACTIVATION, UNARY_NONE}, {MATMUL_SUM_Y_ROW, 0});
     lower_groups(l, &d, groups_for(count, l->profile->workgroup_size));
     return lower_emit(l, &d, &arguments, sizeof arguments, operands, ARRAY_COUNT(operands));
 }

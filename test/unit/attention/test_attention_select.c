@@ -40,6 +40,9 @@ static void native_classes(void **state)
     expect("tile_32x64", of(32, 32, 2048, 2048, 256), big_gpu());
     expect("tile_32x64", of(32, 32, 2048, 2048, 128), baseline());
     expect("tile_32x64", of(4, 4, 1, 16, 0), big_gpu());
+    expect("tile_16x64", of(32, 32, 2048, 2048, 512), big_gpu());
+    expect("tile_16x64_split", of(8, 8, 1, 2048, 257), big_gpu());
+    expect("tile_16x64", of(8, 8, 1, 20, 300), baseline());
 }
 
 static void portable_classes(void **state)
@@ -48,6 +51,8 @@ static void portable_classes(void **state)
     expect("rows_small", of(32, 8, 1, 32768, 128), software());
     expect("tile_32x64", of(32, 32, 2048, 2048, 128), software());
     expect("tile_split", of(1, 1, 9, 40000, 128), software());
+    expect("tile_16x64", of(1, 1, 9, 400, 512), software());
+    expect("tile_16x64_split", of(1, 1, 9, 40000, 512), software());
 }
 
 static void forced_classes(void **state)
@@ -98,7 +103,7 @@ static void everything_fits(void **state)
     (void)state;
     static const uint64_t heads[][2] = {{1, 1}, {4, 1}, {32, 8}, {12, 12}, {64, 8}, {3, 1}};
     static const uint64_t lengths[] = {1, 2, 7, 8, 9, 16, 33, 100, 1000, 4096, 100000};
-    static const uint64_t widths[] = {1, 8, 20, 64, 80, 96, 128, 132, 192, 256};
+    static const uint64_t widths[] = {1, 8, 20, 64, 80, 96, 128, 132, 192, 256, 260, 512};
     device_profile devices[] = {big_gpu(), baseline(), software()};
     for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
         for (size_t h = 0; h < ARRAY_COUNT(heads); h++)

@@ -4,6 +4,8 @@
 #include "op/op.h"
 #include "support/harness.h"
 
+#include <rlxvk_symbols.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -334,6 +336,39 @@ static void missing_data_are_told_from_short_ones(void **state)
     rlxvk_executable_destroy(e);
 }
 
+/* Whatever it held, or nothing yet; counted as set; beside other params, which stay; and before a
+ * program is there. */
+static void cleared_params_are_zeros(void **state)
+{
+    enum { ODD = 7 }; /* halves: no whole words */
+    (void)state;
+    for (int family = 0; family < 2; family++) {
+        rlxvk_graph *g = new_graph();
+        int64_t rows = family ? rlxvk_symbol(RLXVK_BATCH) : 1;
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(rows, ODD));
+        x = rlxvk_add(g, x,
+                      rlxvk_cast(g, rlxvk_param(g, "h", RLXVK_F16, RLXVK_SHAPE(ODD)), RLXVK_F32));
+        rlxvk_graph_output(g, rlxvk_mul(g, x, rlxvk_param(g, "w", RLXVK_F32, RLXVK_SHAPE(ODD))));
+        rlxvk_executable *e = compile(g, NULL);
+        float values[ODD] = {1, 2, 3, 4, 5, 6, 7}, y[ODD], back[ODD];
+        rlxvk_run_input in = {"x", values, ODD, RLXVK_AS_F32};
+        rlxvk_run_output out = {0, y, ODD, RLXVK_AS_F32};
+        expect_error(rlxvk_clear_param(e, "x"), RLXVK_E_UNKNOWN_NAME, "clear_param");
+        expect_ok(rlxvk_set_param(e, "w", values, ODD));
+        for (int round = 0; round < 2; round++) {
+            expect_ok(rlxvk_clear_param(e, "h"));
+            expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+            expect_ok(rlxvk_read_param(e, "h", back, ODD));
+            for (int i = 0; i < ODD; i++)
+                assert_true(back[i] == 0 && y[i] == values[i] * values[i]);
+            expect_ok(rlxvk_set_param(e, "h", values, ODD));
+            expect_ok(rlxvk_run(e, &in, 1, &out, 1));
+            assert_true(y[6] == 14 * 7);
+        }
+        rlxvk_executable_destroy(e);
+    }
+}
+
 static void many_params_are_checked_first(void **state)
 {
     rlxvk_executable *e = product();
@@ -454,6 +489,7 @@ int main(void)
         cmocka_unit_test(only_the_library_names_its_state),
         cmocka_unit_test(options_have_bounds),
         cmocka_unit_test(missing_data_are_told_from_short_ones),
+        cmocka_unit_test(cleared_params_are_zeros),
         cmocka_unit_test(many_params_are_checked_first),
         cmocka_unit_test(options_outlive_the_callers_names),
         cmocka_unit_test(lists_go_before_switches),

@@ -347,7 +347,7 @@ static void attention_errors(void **state)
     BAD(RLXVK_E_SHAPE, "rank 3; layout bhsd",
         rlxvk_attention_with_lse(g, l.t234, l.t234, l.t234, NONE, &o, &lse));
     o = (rlxvk_attention_options){.num_heads = 1};
-    BAD(RLXVK_E_UNSUPPORTED, "head_dim 16777217; at most 256",
+    BAD(RLXVK_E_UNSUPPORTED, "head_dim 16777217; at most 512",
         rlxvk_attention(g, l.wide, l.wide, l.wide, NONE, &o));
 }
 

@@ -117,7 +117,7 @@ static void free_outputs(const rlxvk_executable *e, float **outputs)
 /* ---- Every extent against the full run ---- */
 
 /* Of graphs that keep rows apart, which must be supported. */
-static const rlxvk_bucket_axis row_axes[] = {{"x", 0}, {"y", -2}, {"i", 0}};
+static const rlxvk_bucket_axis row_axes[] = {{"x", 0, false}, {"y", -2, false}, {"i", 0, false}};
 
 /* The full run is that of an executable that knows no bucket. Returns whether it is supported;
  * where not, every run is a full one. */
@@ -230,7 +230,7 @@ static void test_random_graphs(void **state)
             const node *n = graph_node(g, id);
             uint32_t axis = n->shape.rank ? random_below(&r, n->shape.rank) : 0;
             if (node_is_input(n) && n->shape.rank && n->shape.dims[axis] > 1 && *n->name == 't')
-                axes[count++] = (rlxvk_bucket_axis){n->name, (int32_t)axis};
+                axes[count++] = (rlxvk_bucket_axis){n->name, (int32_t)axis, false};
         }
         if (count)
             supported += check_extents(shared_context, g, (rlxvk_compile_options){0}, axes, count,
@@ -247,7 +247,7 @@ static void test_forced_kernels(void **state)
     static const rlxvk_variant forced[] = {
         {"matmul", "tiled_32x32"},   {"matmul", "tiled_32x64"},   {"matmul", "scalar_block"},
         {"matmul", "scalar_row"},    {"matmul", "scalar_single"}, {"matmul", "vector_swapped"},
-        {"matmul", "tiled_128x128"}, {"attention", "tile_64x64"}};
+        {"matmul", "tiled_128x128"}, {"attention", "tile_64x64"}, {"attention", "tile_split"}};
     (void)state;
     for (size_t v = 0; v < ARRAY_COUNT(forced); v++)
         for (int precision = 0; precision < 4; precision += v == 0 ? 1 : 4) {
@@ -268,6 +268,87 @@ static void test_forced_kernels(void **state)
             (void)check_extents(shared_context, g, o, row_axes, 1, forced[v].row, v);
             rlxvk_graph_destroy(g);
         }
+}
+
+static bool has_kernel(const rlxvk_executable *e, uint16_t kernel)
+{
+    bool found = false;
+    for (size_t i = 0; i < e->program->schedule.dispatches.count; i++)
+        found |= e->program->schedule.dispatches.items[i].kernel == kernel;
+    return found;
+}
+
+/* Products of few outputs and a long K, which is split. */
+static void test_split_products(void **state)
+{
+    static const struct {
+        rlxvk_variant variant;
+        int64_t rows, columns;
+    } cases[] = {{{"matmul", "tiled_32x32"}, 70, 32},    {{"matmul", "tiled_16x128"}, 40, 20},
+                 {{"matmul", "rows_1"}, 30, 33},         {{"matmul", "vector_swapped"}, 40, 3},
+                 {{"matmul", "vector_swapped"}, 260, 8}, {{"matmul", "vector"}, 5, 32}};
+    uint32_t split = 0;
+    (void)state;
+    for (size_t v = 0; v < 2 * ARRAY_COUNT(cases); v++) {
+        rlxvk_graph *g = NULL;
+        rlxvk_executable *e = NULL;
+        int64_t n = cases[v / 2].columns;
+        rlxvk_compile_options o = {.variants = &cases[v / 2].variant, .variant_count = 1};
+        rlxvk_matmul_options how = {.transpose_b = v % 2};
+        expect_ok(rlxvk_graph_create(&g));
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(cases[v / 2].rows, 1600));
+        rlxvk_shape shape = v % 2 ? RLXVK_SHAPE(n, 1600) : RLXVK_SHAPE(1600, n);
+        rlxvk_graph_output(g, rlxvk_matmul_with(g, x, rlxvk_param(g, "w", RLXVK_F32, shape), &how));
+        expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+        split += has_kernel(e, KERNEL_MATMUL_SUM);
+        rlxvk_executable_destroy(e);
+        (void)check_extents(shared_context, g, o, row_axes, 1, cases[v / 2].variant.row, v);
+        rlxvk_graph_destroy(g);
+    }
+    print_message("%u of the products are split\n", split);
+    assert_true(split >= 4);
+}
+
+/* The row that a gather takes where its number is said to be of one that matters. */
+static void test_indices_of_rows(void **state)
+{
+    enum { ROWS = 16 };
+    static const rlxvk_bucket_axis axes[] = {{"x", 0, false}, {"last", 0, true}};
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *plain = NULL, *e = NULL;
+    rlxvk_compile_options o = {0};
+    float x[ROWS * ROW_GRAPH_WIDTH], y[2][ROW_GRAPH_WIDTH];
+    random_source r = {5};
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor in = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, ROW_GRAPH_WIDTH));
+    rlxvk_tensor last = rlxvk_input(g, "last", RLXVK_F32, RLXVK_SHAPE(1));
+    rlxvk_tensor all = row_graph_rule(g, 7, in, in, in); /* mlp */
+    rlxvk_graph_output(g, rlxvk_softmax(g, rlxvk_gather(g, all, last, 0), -1));
+    expect_ok(rlxvk_compile(shared_context, g, &o, &plain));
+    o.bucket_axes = axes;
+    o.bucket_axis_count = ARRAY_COUNT(axes);
+    expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+    assert_true(rlxvk_extent_supported(e, NULL));
+    set_params(plain);
+    set_params(e);
+    for (int64_t actual = 1; actual <= ROWS; actual++) {
+        float at = (float)actual - 1;
+        random_fill(&r, false, x, ARRAY_COUNT(x));
+        rlxvk_run_input inputs[] = {{"x", x, ARRAY_COUNT(x), RLXVK_AS_F32},
+                                    {"last", &at, 1, RLXVK_AS_F32}};
+        rlxvk_run_output outputs[] = {{0, y[0], ROW_GRAPH_WIDTH, RLXVK_AS_F32},
+                                      {0, y[1], ROW_GRAPH_WIDTH, RLXVK_AS_F32}};
+        expect_ok(rlxvk_run(plain, inputs, 2, &outputs[0], 1));
+        for (size_t i = (size_t)actual * ROW_GRAPH_WIDTH; i < ARRAY_COUNT(x); i++)
+            x[i] = NAN;
+        expect_ok(rlxvk_set_active_extent(e, actual, ROWS));
+        expect_ok(rlxvk_run(e, inputs, 2, &outputs[1], 1));
+        assert_memory_equal(y[0], y[1], sizeof y[0]);
+    }
+    rlxvk_executable_destroy(plain);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
 }
 
 /* ---- What it costs ---- */
@@ -398,8 +479,8 @@ static void test_extents_that_do_not_fit(void **state)
     free(y[0]);
     rlxvk_executable_destroy(e);
 
-    static const rlxvk_bucket_axis unknown[] = {{"z", 0}}, outside[] = {{"x", 2}},
-                                   below[] = {{"x", -3}}, none[] = {{NULL, 0}};
+    static const rlxvk_bucket_axis unknown[] = {{"z", 0, false}}, outside[] = {{"x", 2, false}},
+                                   below[] = {{"x", -3, false}}, none[] = {{NULL, 0, true}};
     o.bucket_axes = unknown;
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNKNOWN_NAME, "bucket_axes");
     o.bucket_axes = outside;
@@ -614,6 +695,8 @@ int main(void)
         cmocka_unit_test(test_every_rule),
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_forced_kernels),
+        cmocka_unit_test(test_split_products),
+        cmocka_unit_test(test_indices_of_rows),
         cmocka_unit_test(test_nothing_is_recorded),
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_extents_that_do_not_fit),

@@ -5,6 +5,8 @@
 #include "support/harness.h"
 #include "op/packed/quant_format.h"
 
+#include <rlxvk_symbols.h>
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,6 +60,12 @@ static void check_report(const llama *m)
     assert_int_equal(report.host_ops, 0);
     assert_true(report.decode_dispatches > 0);
     assert_int_equal(report.decode_submissions, report.decode_runs);
+    if (m->last_chunk) { /* whose padding is left out */
+        rlxvk_extent_report rows;
+        if (!rlxvk_extent_supported(m->last_chunk, &rows))
+            fail_msg("%s", rows.reason);
+        assert_true(rows.actual > 0 && rows.scaled_dispatches > 0);
+    }
 }
 
 static void check_golden(const gguf_file *file, const char *json, const char *entry)

@@ -4,6 +4,7 @@
  * every kind of bad scale or code is found wherever it stands, named, and nothing is written.
  */
 #include "exec/state.h"
+#include "op/matmul/matmul.h"
 #include "op/packed/quant_format.h"
 #include "plan/schedule.h"
 #include "support/harness.h"
@@ -248,6 +249,65 @@ static void test_bad_blocks(void **state)
     }
 }
 
+/* y = x w' of many columns, whose weights are decoded in so many bytes at a time. */
+static void run_parts(uint64_t bytes, const rlxvk_variant *variants, int64_t m, int64_t n, float *y)
+{
+    const rlxvk_compile_options o = {.variants = variants, .variant_count = 2};
+    rlxvk_graph *g = NULL;
+    rlxvk_executable *e = NULL;
+    float *x = malloc((size_t)(m * K) * sizeof *x);
+    size_t size = (size_t)n * quant_row_bytes(QUANT_Q8_0, K);
+    uint8_t *w = malloc(size);
+    random_source r = {7};
+    random_fill(&r, false, x, (size_t)(m * K));
+    for (size_t i = 0; i < size; i++) /* scales of 2^-7 and below */
+        w[i] = i % 34 == 0 ? (uint8_t)i : i % 34 == 1 ? 0x1f : (uint8_t)(i * i / 7);
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor in = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(m, K));
+    rlxvk_tensor packed = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(n, (int64_t)size / n));
+    rlxvk_graph_output(g, rlxvk_dequant_matmul(g, in, packed, RLXVK_Q8_0));
+    uint64_t before = matmul_unpacked_bytes;
+    matmul_unpacked_bytes = bytes;
+    expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+    matmul_unpacked_bytes = before;
+    expect_ok(rlxvk_set_param_bytes(e, "w", w, size));
+    rlxvk_run_input given = {"x", x, (size_t)(m * K), RLXVK_AS_F32};
+    rlxvk_run_output wanted = {0, y, (size_t)(m * n), RLXVK_AS_F32};
+    expect_ok(rlxvk_run(e, &given, 1, &wanted, 1));
+    rlxvk_memory_report memory;
+    rlxvk_executable_memory(e, &memory);
+    uint64_t all = 4 * (uint64_t)(n * K);
+    assert_true(bytes > all ? memory.scratch_bytes >= all : memory.scratch_bytes < all);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    free(x);
+    free(w);
+}
+
+/* Weights decoded in parts: as if they were decoded at once, whichever kernel multiplies them. */
+static void test_parts(void **state)
+{
+    static const struct {
+        const char *row;
+        int64_t m, n;
+    } cases[] = {{"tiled_32x32", 40, 1300}, {"tiled_16x128", 10, 901}, {"rows_1", 30, 1028},
+                 {"scalar_block", 33, 777}, {"vector", 3, 1100},       {"vector", 1, 1037}};
+    (void)state;
+    for (size_t c = 0; c < ARRAY_COUNT(cases); c++) {
+        const rlxvk_variant variants[] = {{"dequant", "unpacked"}, {"matmul", cases[c].row}};
+        size_t count = (size_t)(cases[c].m * cases[c].n);
+        float *whole = malloc(count * sizeof *whole), *parts = malloc(count * sizeof *parts);
+        run_parts(UINT64_C(1) << 30, variants, cases[c].m, cases[c].n, whole);
+        run_parts(UINT64_C(1) << 19, variants, cases[c].m, cases[c].n, parts);
+        for (size_t i = 0; i < count; i++)
+            if (!(fabsf(whole[i] - parts[i]) <= 1e-5f * (1 + fabsf(whole[i]))))
+                fail_msg("%s: element %zu is %g, of all at once %g", cases[c].row, i,
+                         (double)parts[i], (double)whole[i]);
+        free(whole);
+        free(parts);
+    }
+}
+
 /* IQ1_M keeps its scale in the top nibbles of four words. */
 static void test_nibble_scale(void **state)
 {
@@ -406,7 +466,7 @@ int main(void)
         cmocka_unit_test(test_nibble_scale),     cmocka_unit_test(test_not_checked),
         cmocka_unit_test(test_other_readers),    cmocka_unit_test(test_bad_scales),
         cmocka_unit_test(test_many_at_once),     cmocka_unit_test(test_units),
-        cmocka_unit_test(test_kernels_of_units),
+        cmocka_unit_test(test_kernels_of_units), cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
 }

@@ -33,6 +33,7 @@ static rlxvk_tensor param(rlxvk_graph *g, const char *name, rlxvk_shape shape)
     }
 #define AXES(...) (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)
 #define W(...)    param(g, "w", RLXVK_SHAPE(__VA_ARGS__))
+#define I(...)    param(g, "i", RLXVK_SHAPE(__VA_ARGS__))
 #define PAIR(...) (rlxvk_tensor[]){__VA_ARGS__}, 2
 
 OF_X(unary, rlxvk_silu(g, x))
@@ -105,6 +106,10 @@ OF_X(gathered, rlxvk_gather(g, W(10, 5), x, 0))
 OF_X(gathered_columns, rlxvk_gather(g, W(2, 10, 5), x, 1))
 OF_X(gathered_from, rlxvk_gather(g, x, W(3), 0))
 OF_X(taken, rlxvk_take_along_axis(g, x, W(ROWS, 2), 1))
+OF_X(taken_across, rlxvk_take_along_axis(g, x, W(2, 6), 0))
+OF_X(by_experts, rlxvk_grouped_matmul(g, x, W(2, 6, 5), I(ROWS), false))
+OF_X(to_experts, rlxvk_grouped_matmul(g, I(ROWS, 6), W(2, 6, 5), x, false))
+OF_X(as_experts, rlxvk_grouped_matmul(g, W(3, 6), x, I(3), false))
 OF_X(added_up, rlxvk_scatter_add(g, x, W(ROWS), 4))
 OF_X(waited, rlxvk_after(g, x, W(2)))
 OF_X(waited_for, rlxvk_after(g, W(2), x))
@@ -133,6 +138,29 @@ OF_X(to_fixed, attend(g, x, W(5, 6), RLXVK_MASK_NONE, RLXVK_NONE))
 OF_X(fixed_to_rows, attend(g, W(5, 6), x, RLXVK_MASK_CAUSAL, RLXVK_NONE))
 OF_X(more_keys, attend(g, x, W(2 * ROWS, 6), RLXVK_MASK_CAUSAL, RLXVK_NONE))
 OF_X(batches, attend(g, x, x, RLXVK_MASK_NONE, RLXVK_NONE))
+
+/* x is [rows, 6] or [batch, rows, 6]; `position` and what is appended may be of its rows. */
+static rlxvk_tensor step_over(rlxvk_graph *g, rlxvk_tensor q, rlxvk_tensor k, rlxvk_tensor keys,
+                              rlxvk_tensor position)
+{
+    rlxvk_attention_step_options o = {.heads = 2, .kv_heads = 2, .head_dim = 3};
+    return rlxvk_attention_step(g, q, k, k, keys, param(g, "values", rlxvk_tensor_shape(g, keys)),
+                                position, RLXVK_NONE, RLXVK_NONE, &o);
+}
+#define KEYS(batch) param(g, "keys", RLXVK_SHAPE(batch, 2, 20, 3))
+#define PLACE(...)  param(g, "place", RLXVK_SHAPE(__VA_ARGS__))
+OF_X(stepped, step_over(g, x, x, KEYS(1), PLACE(1)))
+OF_X(stepped_pair, step_over(g, x, x, KEYS(2), PLACE(2)))
+OF_X(stepped_entries, step_over(g, x, x, KEYS(5), PLACE(1, 2)))
+OF_X(stepped_queries, step_over(g, x, W(1, ROWS, 6), KEYS(1), PLACE(1)))
+OF_X(stepped_keys, step_over(g, W(1, ROWS, 6), x, KEYS(1), PLACE(1)))
+OF_X(stepped_batches, step_over(g, x, x, KEYS(ROWS), PLACE(ROWS)))
+OF_X(stepped_places, step_over(g, W(ROWS, 1, 6), I(ROWS, 1, 6), KEYS(ROWS), x))
+static rlxvk_tensor stepped_and_seen(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_tensor keys = KEYS(1), y = step_over(g, x, x, keys, PLACE(1));
+    return rlxvk_add(g, y, rlxvk_reduce_sum(g, keys, AXES(0, 1, 2, 3), false));
+}
 
 #define MATRIX RLXVK_SHAPE(ROWS, 6)
 static const struct row {
@@ -205,7 +233,12 @@ static const struct row {
     {"gather by rows", RLXVK_SHAPE(ROWS), 0, gathered, ROWS * 5, NULL},
     {"gather by columns", RLXVK_SHAPE(3, ROWS), 1, gathered_columns, ROWS * 5, NULL},
     {"gather from rows", MATRIX, 0, gathered_from, 0, "gather (node 2): it takes rows"},
-    {"take_along_axis", MATRIX, 0, taken, 0, "is not known"},
+    {"take_along_axis", MATRIX, 0, taken, ROWS * 2, NULL},
+    {"take_along_axis of rows", MATRIX, 0, taken_across, 0, "across the rows"},
+    {"experts", MATRIX, 0, by_experts, ROWS * 5, NULL},
+    {"experts of rows", RLXVK_SHAPE(ROWS), 0, to_experts, ROWS * 5, NULL},
+    {"experts from rows", RLXVK_SHAPE(ROWS, 6, 5), 0, as_experts, 0, "an expert depends"},
+    {"experts of columns", MATRIX, 1, by_experts, 0, "its rows are not those"},
     {"scatter_add", MATRIX, 0, added_up, 0, "is not known"},
     {"after", MATRIX, 0, waited, ROWS * 6, NULL},
     {"after the rows", MATRIX, 0, waited_for, BUCKET_FIXED, NULL},
@@ -225,6 +258,14 @@ static const struct row {
     {"attention from fixed queries", MATRIX, 0, fixed_to_rows, 0, "attention (node 2)"},
     {"attention to more keys", MATRIX, 0, more_keys, ROWS * 6, NULL},
     {"attention in batches", RLXVK_SHAPE(ROWS, 3, 6), 0, batches, ROWS * 18, NULL},
+    {"step", RLXVK_SHAPE(1, ROWS, 6), 1, stepped, ROWS * 6, NULL},
+    {"step of two", RLXVK_SHAPE(2, ROWS, 6), 1, stepped_pair, ROWS * 6, NULL},
+    {"step of an entry", RLXVK_SHAPE(1, ROWS, 6), 1, stepped_entries, ROWS * 6, NULL},
+    {"step of queries", RLXVK_SHAPE(1, ROWS, 6), 1, stepped_queries, ROWS * 6, NULL},
+    {"step of keys", RLXVK_SHAPE(1, ROWS, 6), 1, stepped_keys, 0, "its new rows are not those"},
+    {"step of batches", RLXVK_SHAPE(ROWS, 1, 6), 0, stepped_batches, 0, "its new rows are not"},
+    {"step at rows", RLXVK_SHAPE(ROWS), 0, stepped_places, 0, "its new rows are not those"},
+    {"step, cache seen", RLXVK_SHAPE(1, ROWS, 6), 1, stepped_and_seen, 0, "are seen elsewhere"},
 };
 
 static void expect_row(const struct row *r, const schedule_options *how, uint64_t span,
@@ -238,7 +279,7 @@ static void expect_row(const struct row *r, const schedule_options *how, uint64_
     rlxvk_graph_output(g, r->build(g, x));
     if (rlxvk_graph_status(g) != RLXVK_OK || schedule_create(g, how, &s) != RLXVK_OK)
         fail_msg("%s: %s", r->name, rlxvk_last_error());
-    extent_axis axis = {op_find_input(g, "x"), r->axis};
+    extent_axis axis = {op_find_input(g, "x"), r->axis, false};
     assert_int_equal(extent_analyze(&s, &axis, 1, how->precision, &e), RLXVK_OK);
     if (why ? !strstr(e.why, why) || e.spans : *e.why != 0 || !e.spans)
         fail_msg("%s: '%s', wanted '%s'", r->name, e.why, why ? why : "");
@@ -265,6 +306,7 @@ static void test_what_how_it_runs_forbids(void **state)
     static const struct row fixed = {"after", MATRIX, 0, waited_for, 0, NULL};
     static const struct row units = {"causal", MATRIX, 0, causal, 0, NULL};
     static const struct row keys = {"fixed keys", MATRIX, 0, to_fixed, 0, NULL};
+    static const struct row over = {"step", RLXVK_SHAPE(1, ROWS, 6), 1, stepped, 0, NULL};
     bool on_host[OP_COUNT] = {[OP_softmax] = true, [OP_after] = true};
     schedule_options forced = {.profile = &profile, .on_host = on_host};
     schedule_options halves = {.profile = &profile, .precision = RLXVK_PRECISION_F16};
@@ -273,6 +315,38 @@ static void test_what_how_it_runs_forbids(void **state)
     expect_row(&fixed, &forced, BUCKET_FIXED, NULL);
     expect_row(&units, &halves, 0, "in precision f16 a NaN");
     expect_row(&keys, &halves, ROWS * 6, NULL);
+    expect_row(&over, &halves, 0, "in precision f16 a NaN");
+}
+
+/* A gather by numbers that are said to be of active rows, from the axis of the rows alone. */
+static void test_indices(void **state)
+{
+    static const struct {
+        int32_t axis;
+        bool indices;
+        const char *why;
+    } cases[] = {{0, true, ""}, {0, false, "it takes rows"}, {1, true, "it takes rows"}};
+    schedule_options how = {.profile = &profile};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        rlxvk_graph *g = NULL;
+        schedule s = {0};
+        extent e;
+        assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
+        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, 6));
+        rlxvk_tensor last = rlxvk_input(g, "last", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(g, rlxvk_gather(g, rlxvk_silu(g, x), last, cases[i].axis));
+        assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
+        extent_axis axes[] = {{0, 0, false}, {1, 0, true}};
+        assert_int_equal(extent_analyze(&s, axes, cases[i].indices ? 2 : 1, RLXVK_PRECISION_F32,
+                                        &e),
+                         RLXVK_OK);
+        assert_true(*cases[i].why ? strstr(e.why, cases[i].why) != NULL : !*e.why);
+        assert_int_equal(e.unit, ROWS);
+        extent_destroy(&e);
+        schedule_destroy(&s);
+        rlxvk_graph_destroy(g);
+    }
 }
 
 /* Inputs of one bucket and of r buckets; of sizes with no common part; along two axes; of none. */
@@ -299,7 +373,7 @@ static void test_inputs(void **state)
         rlxvk_graph_output(g, rlxvk_silu(g, a));
         rlxvk_graph_output(g, rlxvk_silu(g, b));
         assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
-        extent_axis axes[] = {{0, 0}, {1, 1}, {1, 0}};
+        extent_axis axes[] = {{0, 0, false}, {1, 1, false}, {1, 0, false}};
         assert_int_equal(extent_analyze(&s, axes, 2, RLXVK_PRECISION_F32, &e), RLXVK_OK);
         assert_int_equal(e.unit, cases[i].unit);
         assert_true(strstr(e.why, cases[i].why) == e.why && (*cases[i].why || !*e.why));
@@ -352,9 +426,8 @@ static void test_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_what_how_it_runs_forbids),
-        cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_rules),   cmocka_unit_test(test_what_how_it_runs_forbids),
+        cmocka_unit_test(test_indices), cmocka_unit_test(test_inputs),
         cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -159,6 +159,10 @@ static void generate_sizes(case_list *list)
             for (size_t b = 0; b<COUNT(bands); b += widths[w]> 64 ? 2 : 1)
                 add(list, bands[(w + i + b) % COUNT(bands)], 2, 4, 2, lengths[i][0], lengths[i][1],
                     widths[w]);
+    add(list, bands[1], 2, 4, 2, 20, 70, 512);
+    add(list, bands[0], 1, 2, 1, 1, 70, 260);
+    add(list, "mask=sliding window=20 softcap=2 lse=1", 1, 2, 2, 33, 40, 301);
+    add(list, bands[0], 1, 1, 1, 2, 17000, 260); /* in parts on software drivers */
     add(list, bands[1], 2, 4, 2, 70, 70, 80);
     add(list, bands[0], 2, 4, 2, 33, 70, 100);
     add(list, bands[0], 1, 4, 1, 1, 132000, 8); /* too many chunks to join in one dispatch */
@@ -211,6 +215,8 @@ static void generate_masks(case_list *list)
                 snprintf(attributes, sizeof attributes, "mask=%s", kinds[k][0]);
                 add_masked(list, attributes, 2, sizes[j][0], sizes[j][1], 8, mask);
             }
+    add_masked(list, "mask=custom", 1, 3, 70, 512, "1x4x3x70:bool");
+    add_masked(list, "mask=bias", 2, 20, 70, 300, "2x20x70:neginf");
 }
 
 static void generate_layouts(case_list *list)
@@ -427,6 +433,9 @@ static void generate_backward_sizes(case_list *list)
         for (size_t j = 0; j < COUNT(lengths); j++)
             add_backward(list, attributes[(i + j) % 4], 1, heads[i][0], heads[i][1], lengths[j][0],
                          lengths[j][1], 8, "");
+    add_backward(list, "mask=causal", 1, 4, 2, 20, 70, 512, "");
+    add_backward(list, "mask=sliding window=20 softcap=2", 1, 1, 1, 40, 33, 301, "");
+    add_backward(list, "mask=bias bias=1", 1, 2, 1, 20, 70, 512, "mask:f32:1x2x20x70:uniform;");
     add_backward(list, "mask=causal", 2, 2, 1, 200, 200, 80, "");
     add_backward(list, "mask=sliding window=100", 1, 2, 2, 300, 310, 64, "");
     add_backward(list, "mask=causal", 1, 1, 1, 20, 1100, 8, "");
@@ -515,8 +524,8 @@ static void generate_backward_edges(case_list *list)
         "dy:f32:1x2x70x8",
         "expect=E_SHAPE in=q:f32:2x4x5x8;k:f32:2x4x9x8;v:f32:2x4x9x8;dy:f32:2x4x9x8",
         "expect=E_ARITY mask=bias in=q:f32:2x4x5x8;k:f32:2x4x9x8;v:f32:2x4x9x8;dy:f32:2x4x5x8",
-        "expect=E_UNSUPPORTED in=q:f32:1x1x5x257;k:f32:1x1x9x257;v:f32:1x1x9x257;"
-        "dy:f32:1x1x5x257"};
+        "expect=E_UNSUPPORTED in=q:f32:1x1x5x513;k:f32:1x1x9x513;v:f32:1x1x9x513;"
+        "dy:f32:1x1x5x513"};
     case_add_all(list, "attention_backward", lines, COUNT(lines));
 }
 
