@@ -308,13 +308,13 @@ static rlxvk_status execute(session *s)
         pass_over(s->result);
         return RLXVK_OK;
     }
-    TRY(conform_fill(&s->spec, s->given, s->setup->seed, s->contents));
     TRY(conform_build(&s->spec, &s->graph, s->leaves, &s->output));
     rlxvk_graph_output(s->graph, s->output);
     if (expected) {
-        judge_refusal(s, expected);
+        judge_refusal(s, expected); /* without contents, which may be gigabytes */
         return RLXVK_OK;
     }
+    TRY(conform_fill(&s->spec, s->given, s->setup->seed, s->contents));
     if (rlxvk_graph_status(s->graph) != RLXVK_OK)
         TRY(status_fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
     TRY(compile(s));
