@@ -11,7 +11,6 @@
 #include "cli/new_file.h"
 #include "op/choice/choice.h"
 #include "cli/output.h"
-#include "cli/option.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -131,6 +130,28 @@ static const char *row_of(const conform_case *c, char out[40])
     return out;
 }
 
+/* Leaves out cases by the pipelines that they need (--pipelines). What cannot be lowered is left
+ * in, for its run to say why. */
+static rlxvk_status choose_pipelines(job *j)
+{
+    conform_pipelines *of_row = memory_zeroed(j->report.rows.count + 1, sizeof *of_row);
+    char name[40];
+    size_t kept = 0;
+    if (!of_row)
+        return status_fail_memory("cases");
+    for (size_t i = 0; i < j->cases.count; i++) {
+        const conform_case *c = &j->cases.items[i];
+        conform_pipelines *needed = &of_row[find_row(j, row_of(c, name)) - j->report.rows.items];
+        if (conform_take(needed, &j->setup, c, j->options->pipelines))
+            j->cases.items[kept++] = *c;
+    }
+    j->cases.count = kept;
+    for (size_t i = 0; i < j->report.rows.count; i++)
+        VECTOR_FREE(&of_row[i].made);
+    memory_free(of_row);
+    return RLXVK_OK;
+}
+
 static void list_cases(const job *j)
 {
     char row[40];
@@ -185,6 +206,8 @@ static void describe_run(job *j)
     if (o->sparse)
         text_append(&line, " --sparse=%llu --phase %llu", (unsigned long long)o->sparse,
                     (unsigned long long)o->phase);
+    if (o->pipelines)
+        text_append(&line, " --pipelines=%llu", (unsigned long long)o->pipelines);
     j->report.started = time(NULL);
 }
 
@@ -414,6 +437,17 @@ static void job_destroy(job *j)
     conform_pool_release(j->common, j->common_bytes);
 }
 
+static rlxvk_status open_device(job *j)
+{
+    const conform_options *o = j->options;
+    rlxvk_status status;
+    TRY(option_device(o->device, &found, &context_options));
+    TRY(rlxvk_context_create(&context_options, &j->setup.context));
+    rlxvk_context_device(j->setup.context, &j->report.device);
+error:
+    return status;
+}
+
 static rlxvk_status conform(job *j)
 {
     const conform_options *o = j->options;
@@ -421,6 +455,10 @@ static rlxvk_status conform(job *j)
     if (o->html)
         TRY(new_file_check(o->html));
     TRY(choose_cases(j));
+    if (!o->list || o->pipelines)
+        TRY(open_device(j));
+    if (o->pipelines)
+        TRY(choose_pipelines(j));
     if (o->list) {
         list_cases(j);
         return RLXVK_OK;

@@ -10,9 +10,11 @@
 #ifndef RLXVK_CONFORM_H
 #define RLXVK_CONFORM_H
 
+#include "cli/option.h"
 #include "conform/cases/table.h"
 #include "conform/golden.h"
 #include "op/evaluation.h"
+#include "vk/vk.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -65,6 +67,13 @@ RLXVK_MUST_CHECK rlxvk_status conform_build(const case_spec *spec, rlxvk_graph *
                                             rlxvk_tensor leaves[CASE_MAX_INPUTS],
                                             rlxvk_tensor *out_result);
 
+/* How the case is compiled, into options that are otherwise the caller's; variants live in `room`.
+ */
+RLXVK_MUST_CHECK rlxvk_status conform_compile_options(const case_spec *spec,
+                                                      const conform_setup *setup,
+                                                      option_variants *room,
+                                                      rlxvk_compile_options *options);
+
 /* What the node is a view of, itself where it is none, and from which word on: a view has no
  * arithmetic of its own, value and bound are those of the node it looks into. */
 uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset);
@@ -82,6 +91,19 @@ typedef struct conform_word {
 RLXVK_MUST_CHECK rlxvk_status conform_precision_errors(evaluation *v, rlxvk_precision precision,
                                                        const conform_word *words, size_t count,
                                                        double *out);
+
+/* ---- Fewer pipelines ---- */
+
+/* The pipelines of one op's cases, in their order. Zeroed at birth. */
+typedef struct conform_pipelines {
+    VECTOR(pipeline_request) made;
+    uint64_t wanted[KERNEL_COUNT]; /* cases that asked for another pipeline of this kernel */
+} conform_pipelines;
+
+/* Whether to run the case where but every Nth pipeline of each kernel is to be compiled
+ * (conform_pipelines.c); yes where that cannot be told. */
+bool conform_take(conform_pipelines *p, const conform_setup *setup, const conform_case *c,
+                  uint64_t every);
 
 /* ---- Report ---- */
 

@@ -1,4 +1,5 @@
-/* What every way of checking a case begins with: its leaves' contents, and its graph. */
+/* What every way of checking a case begins with: its leaves' contents, its graph, and what
+ * that is to be compiled with. */
 #include "conform/conform.h"
 #include "op/op.h"
 
@@ -37,6 +38,14 @@ rlxvk_status conform_build(const case_spec *spec, rlxvk_graph **out,
     }
     *out_result = family->build(*out, spec, leaves);
     return RLXVK_OK;
+}
+
+rlxvk_status conform_compile_options(const case_spec *spec, const conform_setup *setup,
+                                     option_variants *room, rlxvk_compile_options *options)
+{
+    options->force_host = setup->force_host ? RLXVK_ON : RLXVK_DEFAULT;
+    options->precision = case_precision(spec, setup->precision);
+    return option_set_variants(case_word(spec, "variant", setup->variant), room, options);
 }
 
 uint32_t conform_source(const rlxvk_graph *g, uint32_t id, uint64_t *out_offset)

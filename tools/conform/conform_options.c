@@ -20,6 +20,10 @@ const char conform_help[] =
     "  --seed S       contents of the inputs (default 1)\n"
     "  --sparse[=N]   every Nth case of each op (eighth): a quick look, or one under a slow layer\n"
     "  --phase P      with --sparse=N: start at case P of each op, so that N processes share them\n"
+    "  --pipelines=N  leave out cases that would have more pipelines compiled, but every Nth of "
+    "each\n"
+    "                 kernel: most cases still run, in a fraction of the time on a software "
+    "driver\n"
     "  --jobs N       so many processes share the cases (default: 2, or 1 on a single processor);\n"
     "                 one that crashes fails the case it was at\n"
     "  --precision P  of matrix products: f32 (default), f16, bf16, split\n"
@@ -54,6 +58,7 @@ static const struct option long_options[] = {
     {"list", no_argument, NULL, 'l'},
     {"sparse", optional_argument, NULL, 'S'},
     {"phase", required_argument, NULL, 'P'},
+    {"pipelines", required_argument, NULL, 'K'},
     {"gradients", no_argument, NULL, 'G'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -85,6 +90,8 @@ static bool set_option(conform_options *o, int letter)
         o->sparse = SPARSE;
     else if (letter == 'S')
         return parse_number("sparse", optarg, 1, UINT32_MAX, &o->sparse);
+    else if (letter == 'K')
+        return parse_number("pipelines", optarg, 1, UINT32_MAX, &o->pipelines);
     else if (letter == 'P')
         return parse_number("phase", optarg, 0, UINT32_MAX, &o->phase);
     else
@@ -132,6 +139,8 @@ bool conform_options_parse(conform_options *o, int argc, char **argv)
     else if (o->each_variant && (o->variant || o->json || o->html || o->force_host || o->gradients))
         report_error(
             "--each-variant goes with no --variant, --json, --html, --force-host or --gradients");
+    else if (o->pipelines && (o->golden || o->gradients || o->each_variant))
+        report_error("--pipelines goes with no --golden, --gradients or --each-variant");
     else if (o->gradients && (o->force_host || o->variant))
         report_error("--gradients goes with no --force-host or --variant");
     else

@@ -10,7 +10,7 @@
 typedef struct conform_options {
     const char *device, *ops, *golden, *html, *variant;
     rlxvk_precision precision;
-    uint64_t number, seed, jobs, sparse, phase;
+    uint64_t number, seed, jobs, sparse, phase, pipelines;
     bool one_case, json, force_host, each_variant, gradients, tuned, list, help;
 } conform_options;
 

@@ -2,7 +2,6 @@
  * One conformance case, start to end: leaves -> graph -> reference on the host -> compile -> two
  * runs, which must agree to the bit -> comparison. Holds nothing between cases.
  */
-#include "cli/option.h"
 #include "conform/conform.h"
 #include "exec/state.h"
 #include "op/evaluation.h"
@@ -229,12 +228,9 @@ static void pass_over(conform_result *result)
 static rlxvk_status compile(session *s)
 {
     rlxvk_rng_options rng = case_rng(s);
-    rlxvk_compile_options options = {.force_host = s->setup->force_host ? RLXVK_ON : RLXVK_DEFAULT,
-                                     .precision = case_precision(&s->spec, s->setup->precision),
-                                     .rng = &rng};
+    rlxvk_compile_options options = {.rng = &rng};
     option_variants variants;
-    rlxvk_status status =
-        option_set_variants(case_word(&s->spec, "variant", s->setup->variant), &variants, &options);
+    rlxvk_status status = conform_compile_options(&s->spec, s->setup, &variants, &options);
     if (status != RLXVK_OK)
         return status;
     status = rlxvk_compile(s->setup->context, s->graph, &options, &s->executable);
@@ -308,13 +304,13 @@ static rlxvk_status execute(session *s)
         pass_over(s->result);
         return RLXVK_OK;
     }
-    TRY(conform_fill(&s->spec, s->given, s->setup->seed, s->contents));
     TRY(conform_build(&s->spec, &s->graph, s->leaves, &s->output));
     rlxvk_graph_output(s->graph, s->output);
     if (expected) {
-        judge_refusal(s, expected);
+        judge_refusal(s, expected); /* without contents, which may be gigabytes */
         return RLXVK_OK;
     }
+    TRY(conform_fill(&s->spec, s->given, s->setup->seed, s->contents));
     if (rlxvk_graph_status(s->graph) != RLXVK_OK)
         TRY(status_fail(rlxvk_graph_status(s->graph), "%s", rlxvk_graph_error(s->graph)));
     TRY(compile(s));

@@ -197,6 +197,8 @@ static void numbers_are_decimal_and_within_limits(void **state)
         {"conform --jobs 0 --list", "--jobs takes a decimal number from 1 to 64, not '0'"},
         {"conform --jobs 65 --list", "not '65'"},
         {"conform --sparse=0 --list", "--sparse takes a decimal number from 1 to"},
+        {"conform --pipelines=0 --list", "--pipelines takes a decimal number from 1 to"},
+        {"conform --pipelines=2 --gradients", "--pipelines goes with no --golden, --gradients"},
         {"generate " MODEL " -p x -n 4294967296", "--tokens takes a decimal number"},
         {"generate " MODEL " -p x --temperature -1", "--temperature takes a number from 0 to"},
         {"generate " MODEL " -p x --temperature nan", "not 'nan'"},
@@ -257,6 +259,31 @@ static void several_ops_can_be_named(void **state)
     assert_int_equal(run("conform --op abs,,neg --list"), 2);
     assert_int_equal(run("conform --op '' --list"), 2);
     assert_int_equal(run("conform --op abs,neg --case 0"), 2);
+}
+
+/* The cases listed with these options. */
+static size_t count_listed(const char *options)
+{
+    char line[256];
+    size_t count = 0;
+    snprintf(line, sizeof line, "conform --op softmax,abs %s --list", options);
+    assert_int_equal(run(line), 0);
+    assert_says(got.out, "\nsoftmax 0:");
+    assert_says(got.out, "abs 0:");
+    for (const char *at = got.out; (at = strchr(at, '\n')); at++)
+        count++;
+    return count;
+}
+
+static void cases_are_left_out_by_their_pipelines(void **state)
+{
+    (void)state;
+    size_t all = count_listed(""), half = count_listed("--pipelines=2"),
+           first = count_listed("--pipelines=1000");
+    assert_int_equal(count_listed("--pipelines=1"), all);
+    assert_true(half < all);
+    assert_true(first < half);
+    assert_true(first > all / 10); /* what the same pipelines serve stays */
 }
 
 static void training_is_timed_in_json(void **state)
@@ -320,6 +347,7 @@ int main(void)
         cmocka_unit_test(numbers_are_decimal_and_within_limits),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),
+        cmocka_unit_test(cases_are_left_out_by_their_pipelines),
         cmocka_unit_test(training_is_timed_in_json),
         cmocka_unit_test(inference_is_timed_in_json),
         cmocka_unit_test(the_version_is_the_library_s),

@@ -1,0 +1,84 @@
+/*
+ * Which cases --pipelines=N runs. Software drivers spend nearly all of a run on compiling
+ * pipelines, one for each set of a kernel's constants, and most cases need none that others do not.
+ * So a case whose pipelines are all made by cases before it always runs; of those that ask for
+ * another one, the first of each kernel does and every Nth that follows. Decided by lowering alone:
+ * nothing is compiled, and the choice depends on the cases and the device's profile, on nothing
+ * else.
+ */
+#include "conform/conform.h"
+#include "exec/stage.h"
+
+#include <string.h>
+
+static bool is_made(const conform_pipelines *p, const pipeline_request *wanted)
+{
+    for (size_t i = 0; i < p->made.count; i++)
+        if (memcmp(&p->made.items[i], wanted, sizeof *wanted) == 0)
+            return true;
+    return false;
+}
+
+/* Zeroed first, so that requests compare as bytes. */
+static void request_of(const dispatch *d, pipeline_request *out)
+{
+    memset(out, 0, sizeof *out);
+    out->kernel = d->kernel;
+    memcpy(out->constants, d->constants, sizeof d->constants);
+}
+
+static bool take_schedule(conform_pipelines *p, const schedule *s, uint64_t every)
+{
+    pipeline_request wanted;
+    bool has_all = true, chosen = false;
+    for (size_t i = 0; i < s->dispatches.count; i++) {
+        request_of(&s->dispatches.items[i], &wanted);
+        if (is_made(p, &wanted))
+            continue;
+        has_all = false;
+        chosen = p->wanted[wanted.kernel]++ % every == 0 || chosen;
+    }
+    for (size_t i = 0; i < s->dispatches.count && chosen; i++) {
+        request_of(&s->dispatches.items[i], &wanted);
+        if (!is_made(p, &wanted) && !VECTOR_PUSH(&p->made, wanted))
+            break; /* no memory: it counts as not made, and more cases run */
+    }
+    return has_all || chosen;
+}
+
+static bool take_graph(conform_pipelines *p, const conform_setup *setup, const case_spec *spec,
+                       const rlxvk_graph *graph, uint64_t every)
+{
+    rlxvk_compile_options options = {0};
+    option_variants variants;
+    program *lowered = NULL;
+    bool take = true;
+    rlxvk_status status;
+    TRY(conform_compile_options(spec, setup, &variants, &options));
+    TRY(program_create(setup->context, &lowered));
+    TRY(options_resolve(setup->context, &options, &lowered->options));
+    TRY(stage_rewrite(lowered, graph, NULL));
+    TRY(stage_lower(lowered));
+    take = take_schedule(p, &lowered->schedule, every);
+error:
+    program_release(lowered);
+    return take || status != RLXVK_OK;
+}
+
+bool conform_take(conform_pipelines *p, const conform_setup *setup, const conform_case *c,
+                  uint64_t every)
+{
+    case_spec spec;
+    rlxvk_graph *graph = NULL;
+    rlxvk_tensor leaves[CASE_MAX_INPUTS], output;
+    bool take = true;
+    rlxvk_status status = case_parse(c->line, &spec);
+    if (status == RLXVK_OK)
+        status = conform_build(&spec, &graph, leaves, &output);
+    if (status == RLXVK_OK) {
+        rlxvk_graph_output(graph, output);
+        take = rlxvk_graph_status(graph) != RLXVK_OK || take_graph(p, setup, &spec, graph, every);
+    }
+    rlxvk_graph_destroy(graph);
+    return take;
+}
