@@ -130,28 +130,6 @@ static const char *row_of(const conform_case *c, char out[40])
     return out;
 }
 
-/* Leaves out cases by the pipelines that they need (--pipelines). What cannot be lowered is left
- * in, for its run to say why. */
-static rlxvk_status choose_pipelines(job *j)
-{
-    conform_pipelines *of_row = memory_zeroed(j->report.rows.count + 1, sizeof *of_row);
-    char name[40];
-    size_t kept = 0;
-    if (!of_row)
-        return status_fail_memory("cases");
-    for (size_t i = 0; i < j->cases.count; i++) {
-        const conform_case *c = &j->cases.items[i];
-        conform_pipelines *needed = &of_row[find_row(j, row_of(c, name)) - j->report.rows.items];
-        if (conform_take(needed, &j->setup, c, j->options->pipelines))
-            j->cases.items[kept++] = *c;
-    }
-    j->cases.count = kept;
-    for (size_t i = 0; i < j->report.rows.count; i++)
-        VECTOR_FREE(&of_row[i].made);
-    memory_free(of_row);
-    return RLXVK_OK;
-}
-
 static void list_cases(const job *j)
 {
     char row[40];
@@ -289,10 +267,64 @@ static void close_device(void *user)
     j->setup.context = NULL;
 }
 
+/* Notes in the results, which are no case's yet, what is left out. */
+static void mark_cases(void *user, size_t item)
+{
+    job *j = user;
+    conform_pipelines *of_row = memory_zeroed(j->report.rows.count + 1, sizeof *of_row);
+    char name[40];
+    (void)item;
+    for (size_t i = 0; of_row && i < j->cases.count; i++) {
+        const conform_case *c = &j->cases.items[i];
+        conform_pipelines *needed = &of_row[find_row(j, row_of(c, name)) - j->report.rows.items];
+        j->common->results[i].passed_over =
+            !conform_take(needed, &j->setup, c, j->options->pipelines);
+    }
+    for (size_t i = 0; of_row && i < j->report.rows.count; i++)
+        VECTOR_FREE(&of_row[i].made);
+    memory_free(of_row);
+}
+
+static void ignore_done(void *user, size_t item)
+{
+    (void)user, (void)item;
+}
+
+static void ignore_crash(void *user, size_t item, const char *how)
+{
+    (void)user, (void)item, (void)how;
+}
+
+/* Leaves out cases by the pipelines that they need (--pipelines), in another process where others
+ * are to run them. What cannot be lowered is left in, for its run to say why; so is everything if
+ * that process crashes. */
+static rlxvk_status choose_pipelines(job *j)
+{
+    const conform_pool pool = {j,           1,           j->options->jobs,
+                               open_device, mark_cases,  close_device,
+                               ignore_done, ignore_crash};
+    rlxvk_status status;
+    size_t kept = 0;
+    TRY(conform_pool_run(&pool));
+    for (size_t i = 0; i < j->cases.count; i++)
+        if (!j->common->results[i].passed_over)
+            j->cases.items[kept++] = j->cases.items[i];
+    memset(j->common->results, 0, j->cases.count * sizeof *j->common->results);
+    j->cases.count = kept;
+error:
+    return status;
+}
+
 static rlxvk_status run_all(job *j)
 {
-    const conform_pool pool = {j,        j->cases.count, j->options->jobs, open_device,
-                               run_case, close_device,   note_done,        crash};
+    const conform_pool pool = {.user = j,
+                               .items = j->cases.count,
+                               .processes = MIN(j->options->jobs, j->cases.count),
+                               .open = open_device,
+                               .run = run_case,
+                               .close = close_device,
+                               .done = note_done,
+                               .crashed = crash};
     double begin = clock_seconds();
     j->done = 0;
     rlxvk_status status = conform_pool_run(&pool);
@@ -437,17 +469,6 @@ static void job_destroy(job *j)
     conform_pool_release(j->common, j->common_bytes);
 }
 
-static rlxvk_status open_device(job *j)
-{
-    const conform_options *o = j->options;
-    rlxvk_status status;
-    TRY(option_device(o->device, &found, &context_options));
-    TRY(rlxvk_context_create(&context_options, &j->setup.context));
-    rlxvk_context_device(j->setup.context, &j->report.device);
-error:
-    return status;
-}
-
 static rlxvk_status conform(job *j)
 {
     const conform_options *o = j->options;
@@ -455,8 +476,6 @@ static rlxvk_status conform(job *j)
     if (o->html)
         TRY(new_file_check(o->html));
     TRY(choose_cases(j));
-    if (!o->list || o->pipelines)
-        TRY(open_device(j));
     if (o->pipelines)
         TRY(choose_pipelines(j));
     if (o->list) {

@@ -124,7 +124,7 @@ static rlxvk_status run_lot(const conform_pool *pool, shared *s)
 rlxvk_status conform_pool_run(const conform_pool *pool)
 {
     rlxvk_status status = RLXVK_OK;
-    if (pool->processes <= 1 || pool->items <= 1) {
+    if (pool->processes <= 1) {
         TRY(pool->open(pool->user));
         for (size_t i = 0; i < pool->items; i++) {
             pool->run(pool->user, i);
