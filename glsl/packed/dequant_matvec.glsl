@@ -10,8 +10,7 @@
  * columns past the last are clamped, and not stored. Per run, scale and bias are applied once:
  * scale * sum(x code) + bias * sum(x). The members' sums are added at the end.
  *
- * With CHUNK, the workgroup brings x of CHUNK units at a time into shared memory: as floats, or
- * with DEQUANT_INTEGERS (ROWS is 1) as integers.
+ * With CHUNK, the workgroup brings x of CHUNK units at a time into shared memory.
  */
 #include "lib/common.glsl"
 #include "args/packed.h"
@@ -64,16 +63,6 @@ vec4 normalized(vec4 v, uint element, bool is_new)
     return v * load_gamma(args.parts.gamma_offset + element, X_ALIGNED);
 }
 
-/* Integers need neighbours to be those of a subgroup, whose size divides the workgroup's. */
-uint thread()
-{
-#ifdef DEQUANT_INTEGERS
-    return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-#else
-    return gl_LocalInvocationID.x;
-#endif
-}
-
 /* Output i of the team, from its sum and, where GATED, the other half's. */
 void store_sum(uint first_column, uint first_row, uint i, float sum, float other)
 {
@@ -84,16 +73,12 @@ void store_sum(uint first_column, uint first_row, uint i, float sum, float other
             projected(sum, other, args.parts.residual_offset + row * columns + column);
 }
 
-#ifdef DEQUANT_INTEGERS
-#include "packed/dequant_digits.glsl"
-#else
 #include "packed/dequant_floats.glsl"
-#endif
 
 void main()
 {
-    uint teams = gl_WorkGroupSize.x / TEAM, lane = thread() / NEAR % TEAM;
-    uint team = thread() / (NEAR * TEAM) * NEAR + thread() % NEAR;
+    uint teams = gl_WorkGroupSize.x / TEAM, thread = gl_LocalInvocationID.x;
+    uint team = thread / (NEAR * TEAM) * NEAR + thread % NEAR, lane = thread / NEAR % TEAM;
     uint groups_across = (args.n + teams * COLUMNS - 1) / (teams * COLUMNS);
     uint first_column = (group_index() % groups_across * teams + team) * COLUMNS;
     uint first_row = group_index() / groups_across * ROWS;

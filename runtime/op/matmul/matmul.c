@@ -19,6 +19,7 @@
 #include "op/activation.h"
 #include "op/families.h"
 #include "op/matmul/matrix_product.h"
+#include "op/matmul/matvec_select.h"
 
 #include <string.h>
 
@@ -465,6 +466,25 @@ bool matmul_projects(const matmul_shape *s, const device_profile *profile)
            c->form == MATMUL_FORM_VECTOR && matmul_slice(c, s, profile) >= s->k;
 }
 
+/* The product by teams that hold the row. */
+static rlxvk_status emit_held(lowering *l, uint32_t id, const product *p, const matvec_class *c,
+                              const matvec_shape *s)
+{
+    team_division t = matvec_divide(c, s, l->profile);
+    dispatch d = {.kernel = KERNEL_MATVEC_HELD, .node = id, .variant = c->row.name};
+    struct matvec_args args = {make_arguments(p), projection_arguments(p->parts)};
+    const operand operands[] = {p->a, p->b, p->bias, p->y, p->parts->residual};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, (uint32_t)t.threads},
+                  {MATVEC_HELD_B_STORAGE, matmul_storage_code(l, &p->b)},
+                  {MATVEC_HELD_TEAM, (uint32_t)t.team}, {MATVEC_HELD_COLUMNS, c->columns},
+                  {MATVEC_HELD_ROUNDS, (uint32_t)t.rounds},
+                  {MATVEC_HELD_ACROSS, (uint32_t)t.groups},
+                  {MATVEC_HELD_SUBGROUPS, (uint32_t)t.subgroups},
+                  {MATVEC_HELD_PARTS, p->parts->bits}, {MATVEC_HELD_VECTORS, matvec_held(c, s)});
+    lower_groups(l, &d, t.groups);
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
 rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_request *r,
                                     const projection_parts *parts)
 {
@@ -479,6 +499,14 @@ rlxvk_status matmul_emit_projection(lowering *l, uint32_t id, const matmul_reque
                  .slice = s->k,
                  .splits = 1,
                  .parts = parts};
+    bool halves = matmul_storage_code(l, &p.b) != MATMUL_WORDS;
+    matvec_shape shape = {s->n, s->k,
+                          halves && (s->k | p.b.offset) % 8 == 0 &&
+                              (p.a.offset | parts->gamma.offset) % 4 == 0};
+    const matvec_class *c =
+        matvec_select(&shape, l->profile, variant_named(&l->variants, CHOICE_matvec));
+    if (c->most_held)
+        return emit_held(l, id, &p, c, &shape);
     return emit_product(l, id, &p, divide_up(s->n, MATMUL_PROJECTION_COLUMNS));
 }
 

@@ -161,6 +161,33 @@ struct dequant_product_args dequant_product_arguments(const rlxvk_shape *x, uint
     };
 }
 
+static dequant_vector_shape vector_shape(const struct dequant_product_args *args, uint32_t type,
+                                         uint32_t bits)
+{
+    const quant_format *format = quant_format_find(type);
+    bool pieces = format->block_bytes % 16 != 0,
+         rows = (args->row_bytes | args->w_offset) % 16 == 0;
+    return (dequant_vector_shape){.m = args->m,
+                                  .n = args->n,
+                                  .units = args->units,
+                                  .experts = args->experts != 0,
+                                  .integers = format->integers && (!pieces || rows),
+                                  .pieces = pieces,
+                                  .normalized = bits & PROJECTION_NORM};
+}
+
+static void set_vector_constants(dispatch *d, const dequant_vector_class *c, bool experts)
+{
+    SET_CONSTANTS(d, {DEQUANT_MATVEC_TEAM, c->team}, {DEQUANT_MATVEC_COLUMNS, c->columns},
+                  {DEQUANT_MATVEC_EXPERTS, experts}, {DEQUANT_MATVEC_CHUNK, c->chunk});
+    if (c->integers)
+        SET_CONSTANTS(d, {DEQUANT_MATVEC_INTEGER_ROUNDS, (uint32_t)c->teams.rounds},
+                      {DEQUANT_MATVEC_INTEGER_ACROSS, (uint32_t)c->teams.groups},
+                      {DEQUANT_MATVEC_INTEGER_SUBGROUPS, (uint32_t)c->teams.subgroups});
+    else
+        SET_CONSTANTS(d, {DEQUANT_MATVEC_ROWS, c->rows}, {DEQUANT_MATVEC_LOOKUP, c->lookup});
+}
+
 rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant_product_args *args,
                                   const operand operands[5], const projection_parts *parts)
 {
@@ -169,15 +196,11 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     whole.parts = projection_arguments(parts);
     operand bound[] = {operands[0], operands[1], operands[2],
                        operands[3], operands[0], operands[4]};
-    dequant_vector_shape shape = {args->m,
-                                  args->n,
-                                  args->units,
-                                  args->experts != 0,
-                                  quant_format_find(d->constants[DEQUANT_FORMAT])->integers,
-                                  bits & PROJECTION_NORM};
+    dequant_vector_shape shape = vector_shape(args, d->constants[DEQUANT_FORMAT], bits);
     dequant_vector_class c =
         dequant_vector_select(&shape, l->profile,
                               variant_named(&l->variants, CHOICE_dequant_vector));
+    uint64_t groups = dequant_vector_groups(&c, &shape);
     dequant_set_kernel(l, d, c.integers ? DEQUANT_OF_MATVEC_INTEGER : DEQUANT_OF_MATVEC);
     if (!d->variant || (d->variant != l->choice.row && !variant_is_named(&l->variants, d->variant)))
         d->variant = c.row.name; /* else the plan is to show what was asked for */
@@ -187,12 +210,10 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     }
     SET_CONSTANTS(d, {LOCAL_SIZE, c.threads},
                   {DEQUANT_MATVEC_X_ALIGNED, (args->x_offset | whole.parts.gamma_offset) % 4 == 0},
-                  {DEQUANT_MATVEC_PARTS, bits}, {DEQUANT_MATVEC_TEAM, c.team},
-                  {DEQUANT_MATVEC_COLUMNS, c.columns}, {DEQUANT_MATVEC_ROWS, c.rows},
-                  {DEQUANT_MATVEC_EXPERTS, args->experts != 0}, {DEQUANT_MATVEC_LOOKUP, c.lookup},
-                  {DEQUANT_MATVEC_CHUNK, c.chunk});
-    lower_groups(l, d, dequant_vector_groups(&c, &shape));
-    d->run = (uint32_t)(dequant_vector_groups(&c, &shape) / MAX(divide_up(args->m, c.rows), 1));
+                  {DEQUANT_MATVEC_PARTS, bits});
+    set_vector_constants(d, &c, args->experts != 0);
+    lower_groups(l, d, groups);
+    d->run = (uint32_t)(groups / MAX(divide_up(args->m, c.rows), 1));
     return lower_emit(l, d, &whole, sizeof whole, bound, kernel_table[d->kernel].binding_count);
 }
 

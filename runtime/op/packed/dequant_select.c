@@ -6,21 +6,18 @@
 #include "op/packed/dequant_select.h"
 
 enum {
-    IF_CROWDS = CHOICE_OWN,         /* only with LEAST_THREADS for (nearly) each compute unit */
-    IF_ONE_ROUND = CHOICE_OWN << 1, /* only with at most a workgroup for each compute unit */
-    IF_HALF_FILLS = CHOICE_OWN << 2 /* only with a workgroup for every second one */
+    IF_CROWDS = CHOICE_OWN /* only with LEAST_THREADS for (nearly) each compute unit */
 };
 #define LEAST_THREADS 512
 
-#define UNIT_BYTES   128 /* of x */
-#define LEAST_CHUNK  8
-#define MOST_STAGED  256 /* units, of all rows */
-#define MOST_LEVELS  16
-#define TILE_STEP    32 /* along K, a unit */
-#define TILE_PADDING 16 /* vectors (glsl/lib/tile.glsl) */
-#define MOST_UNPACKED                                                                              \
-    (UINT64_C(1) << 29) /* bytes of decoded weights; f32 ones are held in parts                    \
-                         */
+#define UNIT_BYTES     128 /* of x */
+#define LEAST_SUBGROUP 4   /* with integers: that bring 32 elements of x together */
+#define LEAST_CHUNK    8
+#define MOST_STAGED    256 /* units, of all rows */
+#define MOST_LEVELS    16
+#define TILE_STEP      32                  /* along K, a unit */
+#define TILE_PADDING   16                  /* vectors (glsl/lib/tile.glsl) */
+#define MOST_UNPACKED  (UINT64_C(1) << 29) /* bytes of decoded weights; f32: they go in parts */
 
 /* clang-format off */
 static const dequant_class classes[] = {
@@ -66,68 +63,86 @@ const dequant_class *dequant_select(const dequant_shape *shape, const device_pro
  * lane's load: teams of one, and several columns to a load of x (more would double the time to
  * compile the kernel). A GPU wants neighbours to read neighbouring bytes, many of them in flight,
  * and x from shared memory, shared by as many outputs as a workgroup can make; and small teams
- * where there are outputs enough, since each ends with a sum over the team. With integers, Q4_K and
- * Q5_K take 0.6 to 0.85 of the time; formats whose blocks do not lie at words spend theirs on loads
- * and gain nothing. Bringing x takes a workgroup a third of its time: a second round of workgroups
- * is avoided where there are few outputs. Several rows share what they can in shared memory, where
- * there are columns for large workgroups: each brings all of x. The last row of each setting has no
- * conditions.
+ * where there are outputs enough, since each ends with a sum over the team. Integers take 0.6 to
+ * 0.85 of the time; there, x is held in registers, since bringing it takes long (teams.h). Several
+ * rows share what they can in shared memory, where there are columns for large workgroups: each
+ * brings all of x. The last row of each setting has no conditions.
  */
 /* clang-format off */
 #define BY_BYTES (NEEDS_SHUFFLES | NEEDS_BYTE_PRODUCTS | IF_QUICK_BYTES)
 static const dequant_vector_class vector_classes[] = {
     /* {name, settings, conditions}, lookup, integers, threads, team, columns, rows, chunk */
-    {{"alone",       ON_SOFTWARE, 0},                    false, false,  16,  1, 4, 4,   0},
-    {{"integer_512", ON_HARDWARE, BY_BYTES | IF_FILLS | IF_ONE_ROUND},
-                                                         false, true,  512, 32, 2, 1, 128},
-    {{"integer_8",   ON_HARDWARE, BY_BYTES | IF_FILLS},  false, true,  512,  8, 2, 1, 128},
-    {{"integer_16",  ON_HARDWARE, BY_BYTES | IF_HALF_FILLS},
-                                                         false, true,  512, 16, 2, 1, 128},
-    {{"integer_256", ON_HARDWARE, BY_BYTES | IF_FILLS},  false, true,  256, 32, 2, 1,  64},
-    {{"staged_8",    ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256,  8, 4, 1, 128},
-    {{"staged_16",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256, 16, 4, 1, 128},
-    {{"staged_32",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  false, 256, 32, 4, 1, 128},
-    {{"staged_512",  ON_HARDWARE, IF_FILLS},             true,  false, 512, 64, 4, 1, 256},
-    {{"staged_256",  ON_HARDWARE, IF_FILLS},             true,  false, 256, 64, 4, 1, 128},
-    {{"staged_128",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 1,  64},
-    {{"shared_512",  ON_HARDWARE, IF_FILLS},             true,  false, 512, 32, 2, 8, 256},
-    {{"shared_four", ON_HARDWARE, IF_FILLS},             true,  false, 256, 32, 4, 8, 256},
-    {{"direct_four", ON_HARDWARE, 0},                    true,  false, 128, 32, 4, 8,   0},
-    {{"direct_two",  ON_HARDWARE, 0},                    true,  false, 128, 32, 2, 8,   0},
+    {{"alone",       ON_SOFTWARE, 0},                    false, 0,      16,  1, 4, 4,   0},
+    {{"integer_512", ON_HARDWARE, BY_BYTES},             false, 1,     512,  0, 2, 1, 256},
+    {{"integer_256", ON_HARDWARE, BY_BYTES},             false, 2,     256,  0, 2, 1, 256},
+    {{"staged_8",    ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  0,     256,  8, 4, 1, 128},
+    {{"staged_16",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  0,     256, 16, 4, 1, 128},
+    {{"staged_32",   ON_HARDWARE, IF_FILLS | IF_CROWDS}, true,  0,     256, 32, 4, 1, 128},
+    {{"staged_512",  ON_HARDWARE, IF_FILLS},             true,  0,     512, 64, 4, 1, 256},
+    {{"staged_256",  ON_HARDWARE, IF_FILLS},             true,  0,     256, 64, 4, 1, 128},
+    {{"staged_128",  ON_HARDWARE, 0},                    true,  0,     128, 32, 2, 1,  64},
+    {{"shared_512",  ON_HARDWARE, IF_FILLS},             true,  0,     512, 32, 2, 8, 256},
+    {{"shared_four", ON_HARDWARE, IF_FILLS},             true,  0,     256, 32, 4, 8, 256},
+    {{"direct_four", ON_HARDWARE, 0},                    true,  0,     128, 32, 4, 8,   0},
+    {{"direct_two",  ON_HARDWARE, 0},                    true,  0,     128, 32, 2, 8,   0},
 };
 /* clang-format on */
 
 uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
     uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
+    if (c->integers)
+        return c->teams.groups * s->m;
     return divide_up(s->n, columns) * divide_up(s->m, c->rows);
+}
+
+/* Runs of x in digits, or five vectors of packed bytes to an invocation; what groups of x are worth
+ * and sum up to; partial sums. */
+static uint64_t integer_shared_bytes(const dequant_vector_class *c, const dequant_vector_shape *s)
+{
+    uint64_t spans = c->chunk / 2u, stage = 256 * (spans + 1);
+    uint64_t pieces = s->pieces ? 80 * (uint64_t)c->threads : 0;
+    return MAX(stage, pieces) + 16 * spans + matmul_team_bytes(&c->teams, c->columns);
 }
 
 uint64_t dequant_vector_shared_bytes(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
+    if (c->integers)
+        return integer_shared_bytes(c, s);
     uint64_t places = UNIT_BYTES / 16 + 2, step = c->chunk + 2u; /* of a row: vectors and sums */
     uint64_t squares = sizeof(float) * (s->normalized ? c->threads : 1);
     uint64_t stage = c->chunk ? 16 * c->rows * places * step : 16;
     uint64_t sums = c->team > 1 ? sizeof(float) * c->rows * c->columns * c->threads : 0;
-    if (c->integers) /* spans of two chunks, with 16 bytes of factors each */
-        return (DEQUANT_SPAN * UNIT_BYTES + 16) * (2 * c->chunk / DEQUANT_SPAN + 1u) + squares;
     return MAX(stage, sums) + sizeof(float) * MOST_LEVELS + squares;
 }
 
-/* Not more invocations, rows and shared memory than the shape has use for. Teams of the rows with
- * integers are within a subgroup. */
+/* A team has the whole row, 64 elements to an invocation. */
+static dequant_vector_class integer_sized(dequant_vector_class c, const dequant_vector_shape *s,
+                                          const device_profile *profile)
+{
+    c.teams = matmul_divide_teams(&(team_request){divide_up(s->units, DEQUANT_SPAN), s->n,
+                                                  c.columns, c.threads, c.integers},
+                                  profile);
+    c.team = (uint16_t)MIN(c.teams.team, UINT16_MAX);
+    c.threads = (uint16_t)MIN(c.teams.threads, UINT16_MAX);
+    while (c.chunk > LEAST_CHUNK && c.chunk / 2u >= s->units)
+        c.chunk /= 2;
+    return c;
+}
+
+/* Not more invocations, rows and shared memory than the shape has use for. */
 static dequant_vector_class sized(dequant_vector_class c, const dequant_vector_shape *s,
                                   const device_profile *profile)
 {
-    uint32_t step = c.integers ? DEQUANT_SPAN : 1;
     bool single = s->experts || s->m <= 1;
+    if (c.integers)
+        return integer_sized(c, s, profile);
     c.rows = single ? 1 : (uint16_t)divide_up(s->m, divide_up(s->m, c.rows));
     while (c.chunk > LEAST_CHUNK && c.rows * c.chunk > MOST_STAGED)
         c.chunk /= 2;
-    while (c.team > 1 &&
-           (c.team / 2u * step >= s->units || (c.integers && c.team > profile->subgroup_size)))
+    while (c.team > 1 && c.team / 2u >= s->units)
         c.team /= 2;
-    while (c.chunk > LEAST_CHUNK && c.chunk / 2u >= MAX(s->units, c.team * step))
+    while (c.chunk > LEAST_CHUNK && c.chunk / 2u >= MAX(s->units, c.team))
         c.chunk /= 2;
     return c;
 }
@@ -140,9 +155,7 @@ static bool vector_suits(const dequant_vector_class *c, const dequant_vector_sha
     uint32_t conditions = c->row.conditions;
     return (profile_is_software(profile) || single == (c->rows == 1)) &&
            (!(conditions & IF_CROWDS) ||
-            profile_filled(profile, groups * c->threads / LEAST_THREADS)) &&
-           (!(conditions & IF_ONE_ROUND) || groups <= profile->compute_units) &&
-           (!(conditions & IF_HALF_FILLS) || groups * 2 >= profile->compute_units);
+            profile_filled(profile, groups * c->threads / LEAST_THREADS));
 }
 
 static choice_fit vector_fit(const void *row, const void *problem, const device_profile *profile)
@@ -151,10 +164,11 @@ static choice_fit vector_fit(const void *row, const void *problem, const device_
     const dequant_vector_shape *s = problem;
     dequant_vector_class fitted = sized(*c, s, profile);
     uint64_t groups = dequant_vector_groups(&fitted, s);
-    bool integers = s->integers && c->threads <= profile->max_shuffle_invocations;
+    bool integers = s->integers && s->units > 0 && s->units % DEQUANT_SPAN == 0 &&
+                    fitted.threads <= c->threads && profile->subgroup_size >= LEAST_SUBGROUP;
     return (choice_fit){.can = !c->integers || integers,
                         .suits = vector_suits(c, s, groups, profile),
-                        .threads = c->threads,
+                        .threads = fitted.threads,
                         .shared_bytes = dequant_vector_shared_bytes(&fitted, s),
                         .groups = groups};
 }

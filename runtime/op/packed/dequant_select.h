@@ -6,6 +6,7 @@
 #define RLXVK_DEQUANT_SELECT_H
 
 #include "op/choice/variant.h"
+#include "op/matmul/teams.h"
 
 typedef enum dequant_form {
     DEQUANT_FORM_MATRIX,   /* decoded tile by tile for the matrix units (matrix_select.h) */
@@ -38,22 +39,25 @@ const dequant_class *dequant_select(const dequant_shape *shape, const device_pro
 typedef struct dequant_vector_shape {
     uint64_t m, n, units; /* of x, of w; units of 32 elements in a row */
     bool experts;         /* rows of x have matrices of their own */
-    bool integers;        /* a kernel takes x of this format in integers */
+    bool integers;        /* a kernel takes x of this format in integers, and these rows */
+    bool pieces;          /* whose blocks do not lie at 16 bytes, as rows do */
     bool normalized;      /* x is normalized on the way: PROJECTION_NORM */
 } dequant_vector_shape;
 
-#define DEQUANT_SPAN 2 /* units that an invocation takes at once with integers */
+#define DEQUANT_SPAN 2 /* units that an invocation holds in integers */
 
 /* Constants of the kernel (glsl/packed/dequant_matvec.glsl), at their most. An invocation keeps
  * rows * columns sums; `team` of them share the row. */
 typedef struct dequant_vector_class {
     choice_row row;
     bool lookup;      /* codes of tables from shared memory */
-    bool integers;    /* x in integers, whose bytes hardware multiplies (dequant_digits.glsl) */
+    uint8_t integers; /* workgroups for each compute unit whose teams hold x in integers, whose
+                         bytes hardware multiplies (dequant_matvec_integer.comp); or 0 */
     uint16_t threads; /* of a workgroup */
-    uint16_t team, columns; /* powers of two */
+    uint16_t team, columns; /* powers of two, but for a team with integers */
     uint16_t rows;          /* of x that share one decoding; 1: only for one row */
     uint16_t chunk;         /* units of x in shared memory; a power of two, or 0: none */
+    team_division teams;    /* with integers */
 } dequant_vector_class;
 
 /* The first row that suits, its sizes fitted to the shape; there always is one. */

@@ -68,24 +68,23 @@ static void integers_where_hardware_multiplies_bytes(void **state)
     p.byte_products = p.quick_byte_products = p.subgroup_shuffle = true, p.subgroup_size = 32;
     p.max_shuffle_invocations = 1024;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_512");
-    s.n = 14336;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_8");
-    s.n = (uint64_t)p.compute_units * 40; /* more than a round with half as many outputs each */
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_16");
-    s.n = 2048;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "integer_256");
-    s.n = 64;
-    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_128");
-    s.n = 4096, s.m = 2;
+    assert_int_equal(dequant_vector_select(&s, &p, VARIANT_NONE).team, 224);
+    assert_int_equal(dequant_vector_select(&s, &p, VARIANT_NONE).threads, 448);
+    s.units = 8; /* no team is less than a subgroup */
+    assert_int_equal(dequant_vector_select(&s, &p, VARIANT_NONE).team, 32);
+    s.units = 449;
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
+    s.units = 1026; /* longer than what a workgroup holds */
+    assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
+    s.units = 448, s.m = 2;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "shared_512");
     s.m = 1, s.integers = false;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
     s.integers = true, p.quick_byte_products = false;
     assert_string_equal(dequant_vector_select(&s, &p, VARIANT_NONE).row.name, "staged_512");
-    /* Without hardware for it, only where it is asked for; teams are within a subgroup. */
+    /* Without hardware for it, only where it is asked for. */
     size_t row = choice_find_row(&choice_families[CHOICE_dequant_vector], "integer_512", 11);
-    p.subgroup_size = 8;
-    assert_int_equal(dequant_vector_select(&s, &p, row).team, 8);
+    assert_string_equal(dequant_vector_select(&s, &p, row).row.name, "integer_512");
     p.max_shuffle_invocations = 256;
     assert_string_equal(dequant_vector_select(&s, &p, row).row.name, "staged_512");
     p.max_shuffle_invocations = 1024, p.subgroup_shuffle = false;
@@ -140,8 +139,7 @@ static void experts_do_not_share_rows(void **state)
 }
 
 /* What dequant_matvec.glsl takes for granted. */
-static void check(const dequant_vector_class *c, const dequant_vector_shape *s,
-                  const device_profile *p)
+static void check(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
     uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
     assert_int_equal(c->threads % c->team, 0);
@@ -151,9 +149,19 @@ static void check(const dequant_vector_class *c, const dequant_vector_shape *s,
     assert_true(c->chunk == 0 || c->rows == 1 || c->threads >= 2 * c->team);
     assert_true(!s->experts || c->rows == 1);
     assert_true(dequant_vector_groups(c, s) * columns * c->rows >= s->m * s->n);
-    assert_true(!c->integers || (c->chunk % (2 * c->team) == 0 && c->team <= p->subgroup_size));
-    assert_true(c->threads <= p->max_workgroup_invocations);
-    assert_true(dequant_vector_shared_bytes(c, s) <= p->shared_memory_bytes);
+}
+
+/* What dequant_matvec_integer.comp does. */
+static void check_integers(const dequant_vector_class *c, const dequant_vector_shape *s,
+                           const device_profile *p)
+{
+    const team_division *d = &c->teams;
+    assert_int_equal(c->team % p->subgroup_size, 0);
+    assert_int_equal(c->threads % c->team, 0);
+    assert_true(c->team * (uint64_t)DEQUANT_SPAN >= s->units);
+    assert_true(c->columns <= p->subgroup_size && c->chunk >= 8 && s->integers);
+    assert_true(d->groups * d->rounds * c->threads / c->team * c->columns >= s->n);
+    assert_int_equal(dequant_vector_groups(c, s), s->m * d->groups);
 }
 
 static void every_shape_fits(void **state)
@@ -168,10 +176,20 @@ static void every_shape_fits(void **state)
         for (size_t i = 0; i < ARRAY_COUNT(sizes) * ARRAY_COUNT(sizes); i++)
             for (uint64_t m = 1; m <= 16; m += 1 + m / 4)
                 for (size_t forced = 0; forced <= dequant_vector_choice.count; forced++) {
-                    dequant_vector_shape s = {m, sizes[i % 8], sizes[i / 8], m == 8,
-                                              .integers = sizes[i / 8] % 8 == 0};
+                    dequant_vector_shape s = {m,
+                                              sizes[i % 8],
+                                              sizes[i / 8],
+                                              m == 8,
+                                              .integers = sizes[i / 8] % 8 == 0,
+                                              .pieces = i % 2};
                     dequant_vector_class c = dequant_vector_select(&s, &profiles[p], forced);
-                    check(&c, &s, &profiles[p]);
+                    if (c.integers)
+                        check_integers(&c, &s, &profiles[p]);
+                    else
+                        check(&c, &s);
+                    assert_true(c.threads <= profiles[p].max_workgroup_invocations);
+                    assert_true(dequant_vector_shared_bytes(&c, &s) <=
+                                profiles[p].shared_memory_bytes);
                 }
 }
 

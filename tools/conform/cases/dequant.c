@@ -193,24 +193,25 @@ static void generate_selection(case_list *list, const quant_format *b)
 
 /* One row, by the kernels that take x as integers: contents that differ in scale, are tiny, or
  * none. */
-static void generate_integers(case_list *list, const char *format, int block_bytes)
+static void generate_integers(case_list *list, const quant_format *b)
 {
-    static const char *const variants[] = {"integer_8", "integer_512", "integer_256"};
+    static const char *const variants[] = {"integer_512", "integer_256"};
     static const char *const fills[] = {
         "uniform",        "large", "outliers",     "offset",      "range:-1e-33:1e-33",
         "constant:1e-35", "zero",  "constant:nan", "constant:inf"};
-    static const int blocks[] = {1, 2, 17, 56};
+    static const int widths[] = {256, 512, 4352, 14336};
+    int block = (int)b->block_elements, bytes = (int)b->block_bytes;
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
-        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
             case_add(list,
                      "dequant_matmul variant=dequant_vector=%s format=%s "
                      "in=x:f32:%d:outliers;w:u8:131x%d:quant:%s",
-                     variants[v], format, 256 * blocks[i], block_bytes * blocks[i], format);
-        for (size_t i = v; i < sizeof fills / sizeof *fills; i += 3)
+                     variants[v], b->name, widths[i], widths[i] / block * bytes, b->name);
+        for (size_t i = v; i < sizeof fills / sizeof *fills; i += 2)
             case_add(list,
                      "dequant_matmul variant=dequant_vector=%s format=%s "
-                     "in=x:f32:1x768:%s;w:u8:33x%d:quant:%s",
-                     variants[v], format, fills[i], 3 * block_bytes, format);
+                     "in=x:f32:1x2048:%s;w:u8:33x%d:quant:%s",
+                     variants[v], b->name, fills[i], 2048 / block * bytes, b->name);
     }
 }
 
@@ -292,8 +293,9 @@ static void generate(case_list *list)
             generate_selection(list, format);
         }
     }
-    generate_integers(list, "q4_k", 144);
-    generate_integers(list, "q5_k", 176);
+    for (uint32_t type = 0; type < QUANT_TYPES; type++)
+        if (quant_format_find(type) && quant_format_find(type)->integers)
+            generate_integers(list, quant_format_find(type));
     for (size_t i = 0; i < sizeof variant_formats / sizeof *variant_formats; i++) {
         generate_few_rows(list, quant_format_find(variant_formats[i]));
         generate_tiles(list, quant_format_find(variant_formats[i]));

@@ -82,14 +82,14 @@ static const unsigned combinations[] = {NORM,
 /* Every class of the kernels; rows that a team does not fill. */
 static void generate_variants(case_list *list)
 {
-    static const char *const names[] = {"alone",      "integer_8", "integer_512", "integer_256",
-                                        "staged_8",   "staged_16", "staged_32",   "staged_512",
-                                        "staged_256", "staged_128"};
+    static const char *const names[] = {"alone",      "integer_256", "integer_512",
+                                        "staged_8",   "staged_16",   "staged_32",
+                                        "staged_512", "staged_256",  "staged_128"};
     static const uint32_t types[] = {QUANT_Q4_K, QUANT_Q6_K, QUANT_Q8_0};
     char variant[64];
     for (size_t v = 0; v < sizeof names / sizeof *names; v++)
-        for (size_t i = 0; i < 3; i++) { /* integers are for Q4_K */
-            const quant_format *f = quant_format_find(v < 4 ? QUANT_Q4_K : types[(v + i) % 3]);
+        for (size_t i = 0; i < 3; i++) {
+            const quant_format *f = quant_format_find(types[(v + i) % 3]);
             snprintf(variant, sizeof variant, "variant=dequant_vector=%s", names[v]);
             int across = (v % 2 ? 4096 : 768) / (int)f->block_elements;
             add_packed(list, combinations[(i ? 4 + i : v) % COMBINATIONS], variant, f, 1,

@@ -1,0 +1,57 @@
+/*
+ * The rows of projections by plain weights. A workgroup for each compute unit that holds x, and
+ * streams the weights past it, starts once; where weights are not whole vectors of 16 bytes, many
+ * small workgroups each read x again.
+ */
+#include "op/matmul/matvec_select.h"
+
+#include "base/base.h"
+
+#define HELD_ELEMENTS 8 /* elements of 16 bytes */
+
+/* clang-format off */
+static const matvec_class classes[] = {
+    /* {name, settings, conditions}, threads, columns, most held, workgroups a unit */
+    {{"held",  ON_NATIVE, NEEDS_SHUFFLES}, 256, 2, 8, 2},
+    {{"quads", ON_ALL,    0},              128, 4, 0, 0},
+};
+/* clang-format on */
+
+uint32_t matvec_held(const matvec_class *c, const matvec_shape *s)
+{
+    uint32_t held = MIN(4u, c->most_held);
+    while (held < c->most_held && divide_up(s->k, HELD_ELEMENTS * (uint64_t)held) > c->threads)
+        held *= 2;
+    return held;
+}
+
+team_division matvec_divide(const matvec_class *c, const matvec_shape *s,
+                            const device_profile *profile)
+{
+    uint64_t lanes = divide_up(s->k, HELD_ELEMENTS * (uint64_t)matvec_held(c, s));
+    return matmul_divide_teams(&(team_request){lanes, s->n, c->columns, c->threads, c->per_unit},
+                               profile);
+}
+
+static choice_fit fit(const void *row, const void *problem, const device_profile *profile)
+{
+    const matvec_class *c = row;
+    const matvec_shape *s = problem;
+    if (c->most_held == 0)
+        return (choice_fit){.can = true, .suits = true};
+    team_division d = matvec_divide(c, s, profile);
+    return (choice_fit){.can = s->aligned && profile->subgroup_size >= c->columns &&
+                               d.team <= c->threads,
+                        .suits = true,
+                        .threads = (uint32_t)d.threads,
+                        .shared_bytes = matmul_team_bytes(&d, c->columns),
+                        .groups = d.groups};
+}
+
+const choice_table matvec_choice = {CHOICE_ROWS(classes), .fit = fit, .last_takes_all = true};
+
+const matvec_class *matvec_select(const matvec_shape *shape, const device_profile *profile,
+                                  size_t forced)
+{
+    return choice_select(&matvec_choice, shape, profile, forced);
+}
