@@ -37,9 +37,8 @@ static const matrix_class packed_classes[] = {
 
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile)
 {
-    static const matrix_shape none;
     if (precision == RLXVK_PRECISION_F32)
-        return none;
+        return profile->matrix_f32;
     return precision == RLXVK_PRECISION_BF16 ? profile->matrix_bf16 : profile->matrix_f16;
 }
 
@@ -57,6 +56,7 @@ typedef struct matrix_problem {
     const matmul_shape *shape;
     matrix_shape unit;
     uint32_t planes;
+    bool single; /* the kernel knows no batch */
 } matrix_problem;
 
 /* Whether parts are whole units, and threads carry whole octets. The sums leave through a tile of
@@ -86,7 +86,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const matrix_problem *p = problem;
     const matmul_shape *s = p->shape;
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
-    return (choice_fit){.can = divides(c, &p->unit, c->tile_m, profile),
+    return (choice_fit){.can = (!p->single || s->batch == 1) &&
+                               divides(c, &p->unit, c->tile_m, profile),
                         .suits = suits(c, s, tiles, profile->compute_units),
                         .threads = matrix_threads(c, profile),
                         .shared_bytes = matrix_shared_bytes(c, p->planes),
@@ -98,7 +99,8 @@ const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};
 const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision precision,
                                   const device_profile *profile, size_t forced)
 {
-    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision)};
+    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision),
+                        precision == RLXVK_PRECISION_F32};
     return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
 }
 
@@ -119,7 +121,7 @@ const choice_table matrix_packed_choice = {CHOICE_ROWS(packed_classes), .fit = p
 const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precision precision,
                                          const device_profile *profile, size_t forced)
 {
-    matrix_problem p = {shape, matrix_unit(precision, profile), 1};
+    matrix_problem p = {shape, matrix_unit(precision, profile), 1, false};
     bool has_kernel = precision == RLXVK_PRECISION_F16 && p.unit.m;
     return has_kernel ? choice_select(&matrix_packed_choice, &p, profile, forced) : NULL;
 }

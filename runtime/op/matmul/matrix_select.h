@@ -1,5 +1,5 @@
 /*
- * Which tiles the matrix-unit products use: a table for operands packed to 16-bit floats, and one
+ * Which tiles the matrix-unit products use: a table for operands packed to floats, and one
  * where b is packed weights, unpacked on the way into shared memory. Pure;
  * unit-tested on made-up profiles.
  */
@@ -39,9 +39,10 @@ const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precis
 uint64_t matrix_slice(const matrix_class *c, const matmul_shape *shape,
                       const device_profile *profile);
 
+/* How often 16 bits a packed element takes. */
 static inline uint32_t matrix_planes(rlxvk_precision precision)
 {
-    return precision == RLXVK_PRECISION_SPLIT ? 2 : 1;
+    return precision == RLXVK_PRECISION_SPLIT || precision == RLXVK_PRECISION_F32 ? 2 : 1;
 }
 
 #endif
