@@ -140,7 +140,8 @@ static void packed_weights_take_tiles_as_high_as_there_are_rows(void **state)
     (void)state;
     device_profile gpu = large_gpu(), none = {.subgroup_size = 32};
     matmul_shape s = of(512, 4096, 4096);
-    assert_string_equal(packed(512, 4096, 14336, &gpu), "rows_32");
+    assert_string_equal(packed(128, 4096, 14336, &gpu), "square");
+    assert_string_equal(packed(64, 4096, 14336, &gpu), "rows_32");
     assert_string_equal(packed(32, 4096, 4096, &gpu), "rows_32");
     assert_string_equal(packed(16, 4096, 4096, &gpu), "rows_16");
     assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
@@ -154,6 +155,7 @@ static void packed_rows_carry_whole_units(void **state)
 {
     (void)state;
     const device_profile devices[] = {large_gpu(), software()};
+    bool reached[16] = {false};
     matmul_shape s = of(100, 100, 4096);
     for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
         for (size_t i = 0; i < matrix_packed_choice.count; i++) {
@@ -161,9 +163,15 @@ static void packed_rows_carry_whole_units(void **state)
             uint32_t threads = matrix_threads(c, &devices[d]);
             check_fits(c, RLXVK_PRECISION_F16, &devices[d]);
             assert_int_equal(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT % threads, 0);
-            if (d == 0)
-                assert_ptr_equal(c, choice_row_at(&matrix_packed_choice, i));
+            assert_true(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT / threads <=
+                        MATRIX_PACKED_UNITS);
+            assert_true(c->part_m * c->part_n <= MATRIX_PACKED_SUMS * MATRIX_PACKED_SUMS *
+                                                     devices[d].matrix_f16.m *
+                                                     devices[d].matrix_f16.n);
+            reached[i] |= c == choice_row_at(&matrix_packed_choice, i);
         }
+    for (size_t i = 0; i < matrix_packed_choice.count; i++)
+        assert_true(reached[i]);
 }
 
 /* Slices are whole steps and cover K; with few tiles they keep every compute unit busy, if K is
