@@ -387,6 +387,7 @@ typedef struct rlxvk_rng_options {
  * made of them) on devices with matrix units (VK_KHR_cooperative_matrix); sums are always f32, and
  * all else stays f32. Where a device has no such units the f32 kernels run, and the plan dump says
  * so. With S the sum of the products' magnitudes and e the f32 bound of an element:
+ *   F32   operands as they are: by units only where they take f32 operands, and one matrix by one
  *   F16   operands rounded to f16: error <= e + 2^-10 S; operands beyond 65504 become infinite.
  *         Attention of a unit's queries or more under a band mask, of widths up to 128 that are
  *         whole units, runs on them too: scores within 2^-10 of sum |scale q k|, weights and

@@ -1,7 +1,7 @@
 #version 450
 /*
- * Packs an operand for the matrix units: rows of K as 16-bit floats, eight to a uvec4, from f32
- * words or packed halves. K is padded with zeros to round_k; rows beyond the operand are left as
+ * Packs an operand for the matrix units: rows of K as 16-bit floats, eight to a uvec4, or as f32
+ * words, four to a uvec4, from f32 words or packed halves. K is padded with zeros to round_k; rows beyond the operand are left as
  * they are, since they only reach results that nobody writes. TO MATRIX_SPLIT makes two planes of
  * the values times 2^-exponent[row]: the f16 nearest, and the f16 nearest to what is left. With a
  * DISTANCE, K is in the order of the units of a packed format.
@@ -13,6 +13,7 @@
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/matmul.h"
+#include "args/matrix.h"
 #include "lib/narrow.glsl"
 
 layout(constant_id = 1) const uint STORAGE = MATMUL_WORDS;
@@ -86,6 +87,11 @@ void write(uint matrix, uint row, uint octet, float v[8])
         int e = exponent[matrix * args.rows + row];
         [[unroll]] for (uint i = 0; i < 8; i++)
             v[i] = scaled(v[i], e);
+    }
+    if (TO == MATRIX_F32) {
+        packed[at * 2] = floatBitsToUint(vec4(v[0], v[1], v[2], v[3]));
+        packed[at * 2 + 1] = floatBitsToUint(vec4(v[4], v[5], v[6], v[7]));
+        return;
     }
     packed[at] = pack_octet(v);
     if (TO == MATRIX_SPLIT) {

@@ -26,11 +26,9 @@ void decode_scale_min(uvec4 head, uint u, out vec2 scale, out vec2 bias)
 {
     uint pair = u >> 1;
     uvec3 v = head.yzw >> (pair & 1) * 16;
-    uint scales = v.x & 0x3f3f, mins = v.y & 0x3f3f;
-    if (pair >= 2) {
-        scales = v.z & 0x0f0f | v.x >> 2 & 0x3030;
-        mins = v.z >> 4 & 0x0f0f | v.y >> 2 & 0x3030;
-    }
+    uint late = 0 - (pair >> 1), upper = v.z & late; /* all bits: no branch among matrices */
+    uint scales = upper & 0x0f0f | v.x >> (late & 2) & (0x3f3f ^ late & 0x0f0f);
+    uint mins = upper >> 4 & 0x0f0f | v.y >> (late & 2) & (0x3f3f ^ late & 0x0f0f);
     vec2 d = half_values(head.x);
     scale = d.x * byte_values(scales, 0).xy;
     bias = -d.y * byte_values(mins, 0).xy;

@@ -10,6 +10,9 @@
  * two steps before it, and unpacked, an octet at a time, between the products of the step before
  * it; else they are read one step before it and unpacked as they are stored.
  *
+ * What a driver would have to unroll to keep in registers stands here unrolled (matrix_sums.glsl):
+ * an invocation brings at most eight octets of a and two units of w.
+ *
  * Columns past the last repeat it and are not stored; units past the last are zeros.
  */
 #extension GL_GOOGLE_include_directive : require
@@ -22,7 +25,6 @@
 layout(push_constant) uniform block { dequant_matrix_args args; };
 layout(constant_id = 7) const bool AHEAD = true;
 layout(constant_id = 8) const bool HALF_ROUNDING = false; /* f32 to f16 is to nearest even */
-layout(constant_id = 9) const uint STAGES = 1;
 layout(constant_id = 10) const uint BAND = 8;
 /* The formats by number, not by format.def: one more there shall not ask for another compiler. */
 #define DEQUANT_GROUP     DEQUANT_COMMON
@@ -34,24 +36,36 @@ const uint Q8_0 = 8, Q4_K = 12, Q5_K = 13, Q6_K = 14;
 layout(set = 0, binding = 1) readonly buffer a_view { uvec4 a[]; };
 layout(set = 0, binding = 2) writeonly buffer y_view { float y[]; };
 
-const uint PLANES = 1;
-void unpack_between(uint k);
-#define MATRIX_BETWEEN(k) unpack_between(k)
-#define MATRIX_CONSTANT   16
+const uint STAGES = 1, PLANES = 1;
+#define MATRIX_CONSTANT 16
 #include "matmul/matrix_tiles.glsl"
+#include "matmul/matrix_sums.glsl"
 #include "matmul/tile_place.glsl"
 
 const uint UNIT_OCTETS = UNIT_ELEMENTS / 8, TILE_UNITS = TILE_K / UNIT_ELEMENTS;
 const uint CARRY = TILE_N * TILE_UNITS / THREADS; /* units that an invocation brings a step */
-const uint STEPS = TILE_K / UNIT_K;
-const uint SHARE = (CARRY * UNIT_OCTETS + STEPS - 1) / STEPS; /* octets unpacked in each of STEPS */
 
-uvec4 next_a[CARRY_A];
-uint w_at[CARRY];                 /* where the columns of its units begin */
-unit_words next_w[CARRY];
-uvec2 codes[STEPS * SHARE];       /* of its octets, one after the other; */
-vec2 factors[STEPS * SHARE];      /* their scales and biases */
-uvec4 next_b[STEPS * SHARE];      /* unpacked */
+#define EACH_OCTET(X)                                                                              \
+    X(next_a0, 0)                                                                                  \
+    X(next_a1, 1)                                                                                  \
+    X(next_a2, 2)                                                                                  \
+    X(next_a3, 3)                                                                                  \
+    X(next_a4, 4)                                                                                  \
+    X(next_a5, 5)                                                                                  \
+    X(next_a6, 6)                                                                                  \
+    X(next_a7, 7)
+uvec4 next_a0, next_a1, next_a2, next_a3, next_a4, next_a5, next_a6, next_a7;
+
+/* One unit: where its column of w begins, its words of a later step, and decoded; its octets. */
+#define EACH_UNIT(X)                                                                               \
+    X(w_at0, next_w0, now_w0, octets0, 0)                                                          \
+    X(w_at1, next_w1, now_w1, octets1, 1)
+uint w_at0, w_at1;
+unit_words next_w0, next_w1;
+unit_codes now_w0, now_w1;
+struct unit_octets {
+    uvec4 first, second, third, fourth;
+} octets0, octets1;
 
 /* Column of the tile and unit of the step of the i-th unit that the invocation brings. */
 uvec2 place_of(uint i)
@@ -62,16 +76,19 @@ uvec2 place_of(uint i)
 
 void find_columns(uint first_column)
 {
-    [[unroll]] for (uint i = 0; i < CARRY; i++)
-        w_at[i] = args.w_offset + min(first_column + place_of(i).x, args.n - 1) * args.row_bytes;
+#define FIND_COLUMN(at, next, now, octets, i)                                                      \
+    at = args.w_offset + min(first_column + place_of(i).x, args.n - 1) * args.row_bytes;
+    EACH_UNIT(FIND_COLUMN)
 }
 
 void load_a(uint first_row, uint octet0)
 {
-    [[unroll]] for (uint i = 0; i < CARRY_A; i++) {
-        uint slot = i * THREADS + gl_LocalInvocationID.x;
-        next_a[i] = a[(first_row + slot / OCTETS) * args.k_octets + octet0 + slot % OCTETS];
+#define LOAD_OCTET(next, i)                                                                        \
+    if (i < CARRY_A) {                                                                             \
+        uint slot = i * THREADS + gl_LocalInvocationID.x;                                          \
+        next = a[(first_row + slot / OCTETS) * args.k_octets + octet0 + slot % OCTETS];            \
     }
+    EACH_OCTET(LOAD_OCTET)
 }
 
 uint unit_of(uint octet0, uint i)
@@ -81,24 +98,28 @@ uint unit_of(uint octet0, uint i)
 
 void load_w(uint octet0)
 {
-    [[unroll]] for (uint i = 0; i < CARRY; i++)
-        next_w[i] = load_row_unit(w_at[i], min(unit_of(octet0, i), args.units - 1));
+#define LOAD_UNIT(at, next, now, octets, i)                                                        \
+    if (i < CARRY)                                                                                 \
+        next = load_row_unit(at, min(unit_of(octet0, i), args.units - 1));
+    EACH_UNIT(LOAD_UNIT)
+}
+
+unit_codes decoded(unit_words words, uint unit)
+{
+    unit_codes w = decode_row_words(words, min(unit, args.units - 1));
+    bool inside = unit < args.units;
+    w.scale = mix(vec2(0.0), w.scale, bvec2(inside));
+    w.bias = mix(vec2(0.0), w.bias, bvec2(inside));
+    return w;
 }
 
 /* The words read last, which were those of `octet0`. */
 void decode_w(uint octet0)
 {
-    [[unroll]] for (uint i = 0; i < CARRY; i++) {
-        uint unit = unit_of(octet0, i), at = i * UNIT_OCTETS;
-        unit_codes w = decode_row_words(next_w[i], min(unit, args.units - 1));
-        bool inside = unit < args.units;
-        codes[at] = w.first.xy;
-        codes[at + 1] = w.first.zw;
-        codes[at + 2] = w.second.xy;
-        codes[at + 3] = w.second.zw;
-        factors[at] = factors[at + 1] = inside ? vec2(w.scale.x, w.bias.x) : vec2(0.0);
-        factors[at + 2] = factors[at + 3] = inside ? vec2(w.scale.y, w.bias.y) : vec2(0.0);
-    }
+#define DECODE_UNIT(at, next, now, octets, i)                                                      \
+    if (i < CARRY)                                                                                 \
+        now = decoded(next, unit_of(octet0, i));
+    EACH_UNIT(DECODE_UNIT)
 }
 
 uint half_pair(float low, float high)
@@ -110,40 +131,52 @@ uint half_pair(float low, float high)
 
 /* The products are exact in every format, so that it matters not whether they are fused with the
  * sums. */
-void unpack(uint octet)
+uvec4 unpacked(uvec2 codes, float scale, float bias)
 {
-    vec4 low = factors[octet].x * code_values(codes[octet].x) + factors[octet].y;
-    vec4 high = factors[octet].x * code_values(codes[octet].y) + factors[octet].y;
-    next_b[octet] = uvec4(half_pair(low.x, low.y), half_pair(low.z, low.w),
-                          half_pair(high.x, high.y), half_pair(high.z, high.w));
+    vec4 low = scale * code_values(codes.x) + bias, high = scale * code_values(codes.y) + bias;
+    return uvec4(half_pair(low.x, low.y), half_pair(low.z, low.w), half_pair(high.x, high.y),
+                 half_pair(high.z, high.w));
 }
+
+/* An octet of each unit. */
+#define UNPACK_FIRST(at, next, now, octets, i)                                                     \
+    if (i < CARRY)                                                                                 \
+        octets.first = unpacked(now.first.xy, now.scale.x, now.bias.x);
+#define UNPACK_SECOND(at, next, now, octets, i)                                                    \
+    if (i < CARRY)                                                                                 \
+        octets.second = unpacked(now.first.zw, now.scale.x, now.bias.x);
+#define UNPACK_THIRD(at, next, now, octets, i)                                                     \
+    if (i < CARRY)                                                                                 \
+        octets.third = unpacked(now.second.xy, now.scale.y, now.bias.y);
+#define UNPACK_FOURTH(at, next, now, octets, i)                                                    \
+    if (i < CARRY)                                                                                 \
+        octets.fourth = unpacked(now.second.zw, now.scale.y, now.bias.y);
 
 void unpack_all()
 {
-    [[unroll]] for (uint octet = 0; octet < CARRY * UNIT_OCTETS; octet++)
-        unpack(octet);
+    EACH_UNIT(UNPACK_FIRST)
+    EACH_UNIT(UNPACK_SECOND)
+    EACH_UNIT(UNPACK_THIRD)
+    EACH_UNIT(UNPACK_FOURTH)
 }
 
-void unpack_between(uint k)
+void store()
 {
-    if (AHEAD) {
-        [[unroll]] for (uint i = 0; i < SHARE; i++)
-            unpack(k * SHARE + i);
+#define STORE_OCTET(next, i)                                                                       \
+    if (i < CARRY_A) {                                                                             \
+        uint slot = i * THREADS + gl_LocalInvocationID.x;                                          \
+        tile_a[slot / OCTETS * PITCH + slot % OCTETS] = next;                                      \
     }
-}
-
-void store(uint stage)
-{
-    [[unroll]] for (uint i = 0; i < CARRY_A; i++) {
-        uint slot = i * THREADS + gl_LocalInvocationID.x;
-        tile_a[stage * STAGE_A + slot / OCTETS * PITCH + slot % OCTETS] = next_a[i];
+    EACH_OCTET(STORE_OCTET)
+#define STORE_UNIT(at, next, now, octets, i)                                                       \
+    if (i < CARRY) {                                                                               \
+        uint to = place_of(i).x * PITCH + place_of(i).y * UNIT_OCTETS;                             \
+        tile_b[to] = octets.first;                                                                 \
+        tile_b[to + 1] = octets.second;                                                            \
+        tile_b[to + 2] = octets.third;                                                             \
+        tile_b[to + 3] = octets.fourth;                                                            \
     }
-    [[unroll]] for (uint i = 0; i < CARRY; i++) {
-        uvec2 place = place_of(i);
-        uint to = stage * STAGE_B + place.x * PITCH + place.y * UNIT_OCTETS;
-        [[unroll]] for (uint octet = 0; octet < UNIT_OCTETS; octet++)
-            tile_b[to + octet] = next_b[i * UNIT_OCTETS + octet];
-    }
+    EACH_UNIT(STORE_UNIT)
 }
 
 void write(float value, uint split, uint row, uint column)
@@ -163,8 +196,7 @@ void main()
     uint first = split * args.slice_octets;
     uint end = min(first + args.slice_octets, args.k_octets);
 
-    [[unroll]] for (uint i = 0; i < SUMS_M * SUMS_N; i++)
-        sums[i] = SUM(0.0);
+    EACH_SUM(CLEAR_SUM)
     find_columns(tile.y);
     load_w(first);
     load_a(tile.x, first);
@@ -173,28 +205,46 @@ void main()
         unpack_all();
         load_w(first + OCTETS);
     }
-    uint stage = 0;
     [[dont_unroll]] for (uint octet = first; octet < end; octet += OCTETS) {
         uint next = octet + OCTETS;
         if (!AHEAD) {
             decode_w(octet);
             unpack_all();
         }
-        if (STAGES == 1)
-            barrier();
-        store(stage);
         barrier();
-        if (next < end)
-            load_a(tile.x, next);
+        store();
+        barrier();
         if (AHEAD)
             decode_w(next);
-        load_w(AHEAD ? next + OCTETS : next);
-        multiply(stage, part);
-        if (STAGES == 2)
-            stage ^= 1;
+        if (next < end) { /* not sunk to where it is used */
+            load_a(tile.x, next);
+            load_w(AHEAD ? next + OCTETS : next);
+        }
+        MULTIPLY(0, 0)
+        if (AHEAD) {
+            EACH_UNIT(UNPACK_FIRST)
+        }
+        MULTIPLY(0, 1)
+        if (AHEAD) {
+            EACH_UNIT(UNPACK_SECOND)
+        }
+        MULTIPLY(0, 2)
+        if (AHEAD) {
+            EACH_UNIT(UNPACK_THIRD)
+        }
+        MULTIPLY(0, 3)
+        if (AHEAD) {
+            EACH_UNIT(UNPACK_FOURTH)
+        }
+        MULTIPLY(0, 4)
+        MULTIPLY(0, 5)
+        MULTIPLY(0, 6)
+        MULTIPLY(0, 7)
     }
 
+    uint patch_start = gl_SubgroupID * UNIT_M * UNIT_N / 4;
+    barrier();
 #define MATRIX_PATCHES                   tile_b
 #define MATRIX_WRITE(value, row, column) write(value, split, row, column)
-#include "matmul/matrix_leave.glsl"
+    EACH_SUM(LEAVE_SUM)
 }

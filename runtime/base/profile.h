@@ -26,11 +26,11 @@ typedef struct device_profile {
     uint32_t
         workgroup_size;     /* preferred size of 1-D kernels: 128, or 256 where the device allows */
     uint32_t compute_units; /* told or typical, for choosing how far to split work */
-    matrix_shape matrix_f16, matrix_bf16; /* with f32 sums; m = 0: none */
-    bool subgroup_shuffle;                /* in compute, with whole subgroups of subgroup_size */
-    uint32_t max_shuffle_invocations;     /* of a workgroup, with such subgroups */
-    bool half_subnormals;                 /* unpackHalf2x16 keeps them */
-    bool half_rounding;                   /* f32 to f16 is to nearest even, to subnormals too */
+    matrix_shape matrix_f16, matrix_bf16, matrix_f32; /* with f32 sums; m = 0: none */
+    bool subgroup_shuffle;            /* in compute, with whole subgroups of subgroup_size */
+    uint32_t max_shuffle_invocations; /* of a workgroup, with such subgroups */
+    bool half_subnormals;             /* unpackHalf2x16 keeps them */
+    bool half_rounding;               /* f32 to f16 is to nearest even, to subnormals too */
     bool byte_products;       /* sums of the products of four packed bytes (integer dot product) */
     bool quick_byte_products; /* by an instruction of their own */
     bool portable;            /* a translated or software driver: prefer plain kernels */

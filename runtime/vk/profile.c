@@ -234,7 +234,7 @@ static rlxvk_device_kind device_kind(const device_snapshot *s)
 }
 
 /* Matrix kernels count on subgroups of the profile's size: it must be the only one, or one that a
- * pipeline can ask for. They hold their operands as 16-bit floats in Vulkan's memory model. */
+ * pipeline can ask for. They are written in Vulkan's memory model. */
 static void choose_matrix_units(const device_snapshot *s, device_profile *p)
 {
     bool fixed = s->least_subgroup_size == s->most_subgroup_size || s->subgroup_size_control;
@@ -243,6 +243,7 @@ static void choose_matrix_units(const device_snapshot *s, device_profile *p)
     if (s->features12.shaderFloat16)
         p->matrix_f16 = s->matrix_f16;
     p->matrix_bf16 = s->matrix_bf16;
+    p->matrix_f32 = s->matrix_f32;
 }
 
 /* Kernels with shuffles count on the profile's subgroup size too. */

@@ -168,7 +168,7 @@ static void take_matrix_shape(const VkCooperativeMatrixPropertiesKHR *p, int32_t
         *best = (matrix_shape){p->MSize, p->NSize, p->KSize};
 }
 
-/* A device may offer the extension and list no shape of use here: then both stay at m = 0. */
+/* A device may offer the extension and list no shape of use here: then all stay at m = 0. */
 static rlxvk_status take_matrix_shapes(device *d, VkPhysicalDevice physical, device_snapshot *out)
 {
     rlxvk_status status = RLXVK_OK;
@@ -187,6 +187,7 @@ static rlxvk_status take_matrix_shapes(device *d, VkPhysicalDevice physical, dev
     VK(d, GetPhysicalDeviceCooperativeMatrixPropertiesKHR(physical, &count, list));
     for (uint32_t i = 0; i < count; i++) {
         take_matrix_shape(&list[i], VK_COMPONENT_TYPE_FLOAT16_KHR, &out->matrix_f16);
+        take_matrix_shape(&list[i], VK_COMPONENT_TYPE_FLOAT32_KHR, &out->matrix_f32);
         if (out->bfloat16_matrix)
             take_matrix_shape(&list[i], VK_COMPONENT_TYPE_BFLOAT16_KHR, &out->matrix_bf16);
     }

@@ -42,8 +42,8 @@ typedef struct device_snapshot {
     bool portability_subset;                  /* extension offered */
     bool integer_dot;                         /* extension and feature offered */
     bool integer_dot_accelerated;             /* of packed bytes, whatever their signs */
-    /* Shapes of f16 and bf16 matrices with f32 sums at subgroup scope; m = 0: none. */
-    matrix_shape matrix_f16, matrix_bf16;
+    /* Shapes of f16, bf16 and f32 matrices with f32 sums at subgroup scope; m = 0: none. */
+    matrix_shape matrix_f16, matrix_bf16, matrix_f32;
     uint32_t least_subgroup_size, most_subgroup_size; /* 0: not told */
     uint32_t most_workgroup_subgroups;                /* where the size is asked for; 0: not told */
     bool subgroup_size_control; /* a compute pipeline may fix its subgroup size */

@@ -10,6 +10,7 @@
  */
 #include "args/elementwise.h"
 #include "args/matmul.h"
+#include "args/matrix.h"
 #include "constants/matmul.h"
 #include "op/matmul/matrix_product.h"
 
@@ -24,8 +25,7 @@
 
 bool matrix_wanted(const lowering *l, const matmul_shape *shape)
 {
-    return l->precision != RLXVK_PRECISION_F32 && shape->m >= LEAST_SIDE &&
-           shape->n >= LEAST_SIDE && shape->k > 0 &&
+    return shape->m >= LEAST_SIDE && shape->n >= LEAST_SIDE && shape->k > 0 &&
            matrix_select(shape, l->precision, l->profile, VARIANT_NONE);
 }
 
@@ -105,7 +105,8 @@ static rlxvk_status unpack_side(lowering *l, uint32_t id, const matmul_request *
 
 static rlxvk_status emit_pack(lowering *l, uint32_t id, side *s)
 {
-    static const uint32_t targets[] = {[RLXVK_PRECISION_F16] = MATRIX_F16,
+    static const uint32_t targets[] = {[RLXVK_PRECISION_F32] = MATRIX_F32,
+                                       [RLXVK_PRECISION_F16] = MATRIX_F16,
                                        [RLXVK_PRECISION_BF16] = MATRIX_BF16,
                                        [RLXVK_PRECISION_SPLIT] = MATRIX_SPLIT};
     bool split = l->precision == RLXVK_PRECISION_SPLIT;
@@ -162,18 +163,24 @@ static void set_constants(const lowering *l, const matmul_request *r, const matr
     matrix_shape unit = matrix_unit(l->precision, l->profile);
     SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)},
                   {MATRIX_PRODUCT_TILE_M, c->tile_m}, {MATRIX_PRODUCT_TILE_N, c->tile_n},
-                  {MATRIX_PRODUCT_TILE_K, c->tile_k}, {MATRIX_PRODUCT_PART_M, c->part_m},
-                  {MATRIX_PRODUCT_PART_N, c->part_n}, {MATRIX_PRODUCT_UNIT_M, unit.m},
-                  {MATRIX_PRODUCT_UNIT_N, unit.n}, {MATRIX_PRODUCT_UNIT_K, unit.k},
-                  {MATRIX_PRODUCT_PLANES, matrix_planes(l->precision)},
-                  {MATRIX_PRODUCT_STAGES, c->stages},
+                  {MATRIX_PRODUCT_PART_M, c->part_m}, {MATRIX_PRODUCT_PART_N, c->part_n},
+                  {MATRIX_PRODUCT_UNIT_M, unit.m}, {MATRIX_PRODUCT_UNIT_N, unit.n},
+                  {MATRIX_PRODUCT_UNIT_K, unit.k},
                   {MATRIX_PRODUCT_BIAS, r->bias ? MATMUL_BIAS_COLUMN : MATMUL_NO_BIAS},
                   {MATRIX_PRODUCT_BAND, MATMUL_BAND});
+    if (l->precision != RLXVK_PRECISION_F32)
+        SET_CONSTANTS(d, {MATRIX_PRODUCT_TILE_K, c->tile_k},
+                      {MATRIX_PRODUCT_PLANES, matrix_planes(l->precision)},
+                      {MATRIX_PRODUCT_STAGES, c->stages});
 }
 
 static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request *r,
                                  const matrix_class *c, const side *a, const side *b)
 {
+    static const uint16_t kernels[] = {[RLXVK_PRECISION_F32] = KERNEL_MATRIX_PRODUCT_F32,
+                                       [RLXVK_PRECISION_F16] = KERNEL_MATRIX_PRODUCT_F16,
+                                       [RLXVK_PRECISION_BF16] = KERNEL_MATRIX_PRODUCT_BF16,
+                                       [RLXVK_PRECISION_SPLIT] = KERNEL_MATRIX_PRODUCT_F16};
     const matmul_shape *s = &r->problem.shape;
     bool split = l->precision == RLXVK_PRECISION_SPLIT;
     struct matrix_product_args args = {.m = (uint32_t)s->m,
@@ -185,22 +192,20 @@ static rlxvk_status emit_product(lowering *l, uint32_t id, const matmul_request 
                                        .b_plane = (uint32_t)plane_octets(b),
                                        .bias_offset = r->bias ? r->bias->offset : 0,
                                        .y_offset = r->y.offset};
-    dispatch d = {.kernel = l->precision == RLXVK_PRECISION_BF16 ? KERNEL_MATRIX_PRODUCT_BF16
-                                                                 : KERNEL_MATRIX_PRODUCT_F16,
-                  .node = id,
-                  .variant = c->row.name};
+    dispatch d = {.kernel = kernels[l->precision], .node = id, .variant = c->row.name};
     /* What is not used is bound to something that is read anyway. */
-    const operand operands[] = {a->packed,
-                                b->packed,
-                                split ? a->exponent : a->packed,
-                                split ? b->exponent : b->packed,
-                                r->bias ? *r->bias : a->packed,
-                                r->y};
+    const operand bias = r->bias ? *r->bias : a->packed;
+    const operand in_words[] = {a->packed, b->packed, bias, r->y};
+    const operand operands[] = {
+        a->packed, b->packed, split ? a->exponent : a->packed, split ? b->exponent : b->packed,
+        bias,      r->y};
+    bool words = l->precision == RLXVK_PRECISION_F32;
     set_batch(&r->problem, a, b, &args);
     set_constants(l, r, c, &d);
     lower_groups(l, &d, s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n));
     d.run = s->batch > 1 ? 1 : MATMUL_BAND * (uint32_t)divide_up(s->n, c->tile_n);
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+    return lower_emit(l, &d, &args, sizeof args, words ? in_words : operands,
+                      words ? ARRAY_COUNT(in_words) : ARRAY_COUNT(operands));
 }
 
 static size_t choose(lowering *l, const matmul_shape *s)

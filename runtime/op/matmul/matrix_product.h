@@ -1,6 +1,7 @@
 /*
- * Products on the device's matrix units, for the opt-in precisions: both operands are packed to
- * 16-bit floats first (they may come from f32, halves, or decoded weights), then multiplied.
+ * Products on the device's matrix units: both operands are packed first (they may come from f32,
+ * halves, or decoded weights), to 16-bit floats for the opt-in precisions, for f32 to words where
+ * the units take them, then multiplied.
  */
 #ifndef RLXVK_MATRIX_PRODUCT_H
 #define RLXVK_MATRIX_PRODUCT_H

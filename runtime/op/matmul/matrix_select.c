@@ -2,8 +2,7 @@
  * The tiles of the matrix-unit products. Every row asks that its parts are whole units, that its
  * threads carry whole octets, and that both fit the device; the smaller rows are for small results
  * and for software drivers, whose units and subgroups are smaller. Of packed weights the threads
- * carry whole units. Those tiles are for few rows: of many, each weight would be unpacked for every
- * tile above another, which takes longer than a pass before the product.
+ * carry whole units.
  */
 #include "op/matmul/matrix_select.h"
 
@@ -25,21 +24,21 @@ const matrix_class matrix_classes[] = {
 };
 static const matrix_class packed_classes[] = {
     /* and: ahead, splits */
-    {{"rows_32",      ON_ALL, 0}, 32, 64, 64, 32, 16, 1, 17, 0, true,  true},
-    {{"rows_16",      ON_ALL, 0}, 16, 64, 64, 16, 16, 1,  0, 0, true,  true},
-    {{"rows_16_late", ON_ALL, 0}, 16, 64, 64, 16, 16, 1,  0, 0, false, true},
-    {{"rows_16_two",  ON_ALL, 0}, 16, 64, 64, 16, 16, 2,  0, 0, true,  true},
+    {{"square",       ON_ALL, 0}, 128, 128, 64, 64, 32, 1, 65, 0, true,  1},
+    {{"rows_32",      ON_ALL, 0},  32,  64, 64, 32, 16, 1, 17, 0, true,  4},
+    {{"rows_16",      ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, true,  8},
+    {{"rows_16_late", ON_ALL, 0},  16,  64, 64, 16, 16, 1,  0, 0, false, 8},
+    {{"short",        ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, true,  4},
+    {{"short_late",   ON_ALL, 0},  32,  64, 32, 32, 16, 1,  0, 0, false, 4},
 };
 /* clang-format on */
 
-#define GROUPS_A_UNIT 4 /* that splits of K are to make for each compute unit */
-#define LEAST_STEPS   4 /* of a split */
+#define LEAST_STEPS 4 /* of a split */
 
 matrix_shape matrix_unit(rlxvk_precision precision, const device_profile *profile)
 {
-    static const matrix_shape none;
     if (precision == RLXVK_PRECISION_F32)
-        return none;
+        return profile->matrix_f32;
     return precision == RLXVK_PRECISION_BF16 ? profile->matrix_bf16 : profile->matrix_f16;
 }
 
@@ -57,6 +56,7 @@ typedef struct matrix_problem {
     const matmul_shape *shape;
     matrix_shape unit;
     uint32_t planes;
+    bool single; /* the kernel knows no batch */
 } matrix_problem;
 
 /* Whether parts are whole units, and threads carry whole octets. The sums leave through a tile of
@@ -86,7 +86,8 @@ static choice_fit fit(const void *row, const void *problem, const device_profile
     const matrix_problem *p = problem;
     const matmul_shape *s = p->shape;
     uint64_t tiles = s->batch * divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
-    return (choice_fit){.can = divides(c, &p->unit, c->tile_m, profile),
+    return (choice_fit){.can = (!p->single || s->batch == 1) &&
+                               divides(c, &p->unit, c->tile_m, profile),
                         .suits = suits(c, s, tiles, profile->compute_units),
                         .threads = matrix_threads(c, profile),
                         .shared_bytes = matrix_shared_bytes(c, p->planes),
@@ -98,19 +99,29 @@ const choice_table matrix_choice = {CHOICE_ROWS(matrix_classes), .fit = fit};
 const matrix_class *matrix_select(const matmul_shape *shape, rlxvk_precision precision,
                                   const device_profile *profile, size_t forced)
 {
-    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision)};
+    matrix_problem p = {shape, matrix_unit(precision, profile), matrix_planes(precision),
+                        precision == RLXVK_PRECISION_F32};
     return p.unit.m ? choice_select(&matrix_choice, &p, profile, forced) : NULL;
 }
 
 /* ---- Packed weights ---- */
 
+/* Whether the kernel has what it is to keep in registers: it stands there unrolled. */
+static bool unrolled(const matrix_class *c, const matrix_shape *unit, uint32_t threads)
+{
+    uint32_t units = c->tile_n * c->tile_k / MATRIX_PACKED_UNIT;
+    return units % threads == 0 && units / threads <= MATRIX_PACKED_UNITS &&
+           c->tile_m * c->tile_k / 8u / threads <= MATRIX_PACKED_OCTETS &&
+           c->part_m / unit->m <= MATRIX_PACKED_SUMS && c->part_n / unit->n <= MATRIX_PACKED_SUMS &&
+           c->tile_k / unit->k <= MATRIX_PACKED_STEPS;
+}
+
 static choice_fit packed_fit(const void *row, const void *problem, const device_profile *profile)
 {
     const matrix_class *c = row;
     const matrix_problem *p = problem;
-    uint32_t units = c->tile_n * c->tile_k / MATRIX_PACKED_UNIT;
     choice_fit f = fit(row, problem, profile);
-    f.can = divides(c, &p->unit, c->tile_n, profile) && units % f.threads == 0;
+    f.can = divides(c, &p->unit, c->tile_n, profile) && unrolled(c, &p->unit, f.threads);
     return f;
 }
 
@@ -119,7 +130,7 @@ const choice_table matrix_packed_choice = {CHOICE_ROWS(packed_classes), .fit = p
 const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precision precision,
                                          const device_profile *profile, size_t forced)
 {
-    matrix_problem p = {shape, matrix_unit(precision, profile), 1};
+    matrix_problem p = {shape, matrix_unit(precision, profile), 1, false};
     bool has_kernel = precision == RLXVK_PRECISION_F16 && p.unit.m;
     return has_kernel ? choice_select(&matrix_packed_choice, &p, profile, forced) : NULL;
 }
@@ -128,7 +139,7 @@ uint64_t matrix_slice(const matrix_class *c, const matmul_shape *s, const device
 {
     uint64_t tiles = divide_up(s->m, c->tile_m) * divide_up(s->n, c->tile_n);
     uint64_t steps = divide_up(s->k, c->tile_k);
-    uint64_t wanted = divide_up(GROUPS_A_UNIT * (uint64_t)profile->compute_units, tiles);
+    uint64_t wanted = divide_up(c->splits * (uint64_t)profile->compute_units, tiles);
     uint64_t splits = c->splits ? MAX(MIN(wanted, steps / LEAST_STEPS), 1u) : 1;
     return divide_up(steps, splits) * c->tile_k;
 }

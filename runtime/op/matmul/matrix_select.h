@@ -1,5 +1,5 @@
 /*
- * Which tiles the matrix-unit products use: a table for operands packed to 16-bit floats, and one
+ * Which tiles the matrix-unit products use: a table for operands packed to floats, and one
  * where b is packed weights, unpacked on the way into shared memory. Pure;
  * unit-tested on made-up profiles.
  */
@@ -15,7 +15,7 @@ typedef struct matrix_class {
     uint8_t stages;                  /* steps of K in shared memory: 1 or 2 */
     uint16_t least_m, least_n;       /* conditions on the shape */
     bool ahead;                      /* of packed weights: unpacked among the products */
-    bool splits;                     /* of these, too: K is split where tiles are few */
+    uint8_t splits; /* of these, too: K is split until each compute unit has so many workgroups */
 } matrix_class;
 
 extern const matrix_class matrix_classes[];
@@ -30,6 +30,12 @@ uint32_t matrix_threads(const matrix_class *c, const device_profile *profile);
 uint64_t matrix_shared_bytes(const matrix_class *c, uint32_t planes);
 
 #define MATRIX_PACKED_UNIT 32 /* elements of packed weights that a thread takes at once */
+/* Of dequant_matrix.glsl: units and octets that a thread brings, sums of a subgroup along m and n,
+ * products of the units along a step. */
+#define MATRIX_PACKED_UNITS  2
+#define MATRIX_PACKED_OCTETS 8
+#define MATRIX_PACKED_SUMS   4
+#define MATRIX_PACKED_STEPS  8
 
 /* The same for packed weights, [n, k] and no batch; NULL also where there is no kernel for the
  * precision. */
@@ -39,9 +45,10 @@ const matrix_class *matrix_packed_select(const matmul_shape *shape, rlxvk_precis
 uint64_t matrix_slice(const matrix_class *c, const matmul_shape *shape,
                       const device_profile *profile);
 
+/* How often 16 bits a packed element takes. */
 static inline uint32_t matrix_planes(rlxvk_precision precision)
 {
-    return precision == RLXVK_PRECISION_SPLIT ? 2 : 1;
+    return precision == RLXVK_PRECISION_SPLIT || precision == RLXVK_PRECISION_F32 ? 2 : 1;
 }
 
 #endif

@@ -24,11 +24,11 @@ static void set_constants(const lowering *l, const matrix_class *c, dispatch *d)
     SET_CONSTANTS(d, {LOCAL_SIZE, matrix_threads(c, l->profile)},
                   {DEQUANT_MATRIX_F16_AHEAD, c->ahead},
                   {DEQUANT_MATRIX_F16_HALF_ROUNDING, l->profile->half_rounding},
-                  {DEQUANT_MATRIX_F16_STAGES, c->stages}, {DEQUANT_MATRIX_F16_BAND, MATMUL_BAND},
-                  {DEQUANT_MATRIX_F16_TILE_M, c->tile_m}, {DEQUANT_MATRIX_F16_TILE_N, c->tile_n},
-                  {DEQUANT_MATRIX_F16_TILE_K, c->tile_k}, {DEQUANT_MATRIX_F16_PART_M, c->part_m},
-                  {DEQUANT_MATRIX_F16_PART_N, c->part_n}, {DEQUANT_MATRIX_F16_UNIT_M, unit.m},
-                  {DEQUANT_MATRIX_F16_UNIT_N, unit.n}, {DEQUANT_MATRIX_F16_UNIT_K, unit.k});
+                  {DEQUANT_MATRIX_F16_BAND, MATMUL_BAND}, {DEQUANT_MATRIX_F16_TILE_M, c->tile_m},
+                  {DEQUANT_MATRIX_F16_TILE_N, c->tile_n}, {DEQUANT_MATRIX_F16_TILE_K, c->tile_k},
+                  {DEQUANT_MATRIX_F16_PART_M, c->part_m}, {DEQUANT_MATRIX_F16_PART_N, c->part_n},
+                  {DEQUANT_MATRIX_F16_UNIT_M, unit.m}, {DEQUANT_MATRIX_F16_UNIT_N, unit.n},
+                  {DEQUANT_MATRIX_F16_UNIT_K, unit.k});
 }
 
 static const matrix_class *choose(lowering *l, uint32_t format, const matmul_shape *s)

@@ -19,10 +19,12 @@ enum {
 #define TILE_PADDING   16                  /* vectors (glsl/lib/tile.glsl) */
 #define MOST_UNPACKED  (UINT64_C(1) << 29) /* bytes of decoded weights; f32: they go in parts */
 
+/* Of many rows, each weight would be unpacked on the way for every tile above another: that takes
+ * as long as a pass before the product, and longer in Q6_K and Q8_0. */
 /* clang-format off */
 static const dequant_class classes[] = {
     /* {name, settings}, form, least and most rows */
-    {{"matrix",   ON_HARDWARE}, DEQUANT_FORM_MATRIX,    8, 32},
+    {{"matrix",   ON_HARDWARE}, DEQUANT_FORM_MATRIX,    8, 256},
     {{"unpacked", ON_HARDWARE}, DEQUANT_FORM_UNPACKED, 33, UINT32_MAX},
     {{"tiled",    ON_HARDWARE}, DEQUANT_FORM_TILED,    33, UINT32_MAX},
     {{"vector",   ON_ALL},      DEQUANT_FORM_VECTOR,    1, UINT32_MAX},

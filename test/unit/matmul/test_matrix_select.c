@@ -31,6 +31,15 @@ static device_profile software(void)
                             .matrix_f16 = {8, 8, 8}};
 }
 
+/* No driver at hand lists units for f32 operands. */
+static device_profile units_for_words(void)
+{
+    device_profile p = large_gpu();
+    p.matrix_f16 = p.matrix_bf16 = (matrix_shape){0};
+    p.matrix_f32 = (matrix_shape){8, 8, 8};
+    return p;
+}
+
 static matmul_shape of(uint64_t m, uint64_t n, uint64_t k)
 {
     return (matmul_shape){.m = m, .n = n, .k = k, .batch = 1};
@@ -68,6 +77,20 @@ static void without_units_there_is_none(void **state)
     assert_non_null(matrix_select(&s, RLXVK_PRECISION_SPLIT, &cpu, VARIANT_NONE));
 }
 
+static void f32_takes_units_for_it(void **state)
+{
+    (void)state;
+    device_profile words = units_for_words(), halves = large_gpu();
+    matmul_shape s = of(4096, 4096, 4096), batch = s;
+    batch.batch = 2;
+    assert_string_equal(matrix_select(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE)->row.name,
+                        "square_32");
+    assert_null(matrix_select(&batch, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
+    assert_null(matrix_select(&s, RLXVK_PRECISION_F32, &halves, VARIANT_NONE));
+    assert_null(matrix_select(&s, RLXVK_PRECISION_F16, &words, VARIANT_NONE));
+    assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F32, &words, VARIANT_NONE));
+}
+
 static void check_fits(const matrix_class *c, rlxvk_precision precision, const device_profile *p)
 {
     matrix_shape unit = matrix_unit(precision, p);
@@ -82,11 +105,11 @@ static void check_fits(const matrix_class *c, rlxvk_precision precision, const d
 static void everything_fits(void **state)
 {
     (void)state;
-    const device_profile devices[] = {large_gpu(), software()};
+    const device_profile devices[] = {large_gpu(), software(), units_for_words()};
     static const uint64_t extents[] = {16, 17, 33, 64, 65, 128, 1000, 16384};
     for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
         for (size_t i = 0; i < ARRAY_COUNT(extents) * ARRAY_COUNT(extents); i++)
-            for (rlxvk_precision p = RLXVK_PRECISION_F16; p <= RLXVK_PRECISION_SPLIT; p++) {
+            for (rlxvk_precision p = RLXVK_PRECISION_F32; p <= RLXVK_PRECISION_SPLIT; p++) {
                 matmul_shape s =
                     of(extents[i % ARRAY_COUNT(extents)], extents[i / ARRAY_COUNT(extents)], 64);
                 const matrix_class *c = matrix_select(&s, p, &devices[d], VARIANT_NONE);
@@ -117,7 +140,8 @@ static void packed_weights_take_tiles_as_high_as_there_are_rows(void **state)
     (void)state;
     device_profile gpu = large_gpu(), none = {.subgroup_size = 32};
     matmul_shape s = of(512, 4096, 4096);
-    assert_string_equal(packed(512, 4096, 14336, &gpu), "rows_32");
+    assert_string_equal(packed(128, 4096, 14336, &gpu), "square");
+    assert_string_equal(packed(64, 4096, 14336, &gpu), "rows_32");
     assert_string_equal(packed(32, 4096, 4096, &gpu), "rows_32");
     assert_string_equal(packed(16, 4096, 4096, &gpu), "rows_16");
     assert_null(matrix_packed_select(&s, RLXVK_PRECISION_F32, &gpu, VARIANT_NONE));
@@ -131,6 +155,7 @@ static void packed_rows_carry_whole_units(void **state)
 {
     (void)state;
     const device_profile devices[] = {large_gpu(), software()};
+    bool reached[16] = {false};
     matmul_shape s = of(100, 100, 4096);
     for (size_t d = 0; d < ARRAY_COUNT(devices); d++)
         for (size_t i = 0; i < matrix_packed_choice.count; i++) {
@@ -138,9 +163,15 @@ static void packed_rows_carry_whole_units(void **state)
             uint32_t threads = matrix_threads(c, &devices[d]);
             check_fits(c, RLXVK_PRECISION_F16, &devices[d]);
             assert_int_equal(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT % threads, 0);
-            if (d == 0)
-                assert_ptr_equal(c, choice_row_at(&matrix_packed_choice, i));
+            assert_true(c->tile_n * c->tile_k / MATRIX_PACKED_UNIT / threads <=
+                        MATRIX_PACKED_UNITS);
+            assert_true(c->part_m * c->part_n <= MATRIX_PACKED_SUMS * MATRIX_PACKED_SUMS *
+                                                     devices[d].matrix_f16.m *
+                                                     devices[d].matrix_f16.n);
+            reached[i] |= c == choice_row_at(&matrix_packed_choice, i);
         }
+    for (size_t i = 0; i < matrix_packed_choice.count; i++)
+        assert_true(reached[i]);
 }
 
 /* Slices are whole steps and cover K; with few tiles they keep every compute unit busy, if K is
@@ -170,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_results_take_large_tiles),
         cmocka_unit_test(without_units_there_is_none),
+        cmocka_unit_test(f32_takes_units_for_it),
         cmocka_unit_test(everything_fits),
         cmocka_unit_test(every_row_can_be_forced),
         cmocka_unit_test(packed_weights_take_tiles_as_high_as_there_are_rows),

@@ -123,6 +123,7 @@ static void ways_on_matrix_units(void **state)
     (void)state;
     assert_string_equal(way_on_units(512, big_gpu(), VARIANT_NONE), "unpacked");
     assert_string_equal(way_on_units(16, big_gpu(), VARIANT_NONE), "matrix");
+    assert_string_equal(way_on_units(128, big_gpu(), VARIANT_NONE), "matrix");
     assert_string_equal(way_on_units(4, big_gpu(), VARIANT_NONE), "vector");
     assert_string_equal(way_on_units(512, big_gpu(), 1), "unpacked");
     assert_string_equal(way_on_units(512, software(), VARIANT_NONE), "vector");

@@ -140,8 +140,8 @@ static void test_units(void **state)
         if (!format || !format->weight || format->block_elements == 1)
             continue;
         fill_rows(type, bytes);
-        weights_by("unpacked", "rows_16", type, bytes, before);
-        weights_by("matrix", type % 2 ? "rows_16" : "rows_16_late", type, bytes, within);
+        weights_by("unpacked", "short", type, bytes, before);
+        weights_by("matrix", type % 2 ? "short" : "short_late", type, bytes, within);
         for (int i = 0; i < COLUMNS * DEPTH; i++)
             if (!(before[i] == within[i]))
                 fail_msg("%s: weight %d of row %d is %a, and %a before the product", format->name,

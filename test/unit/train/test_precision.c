@@ -385,19 +385,21 @@ static bool goes_to_units(const schedule *s, uint32_t id)
     for (size_t i = 0; i < s->dispatches.count; i++) {
         const dispatch *d = &s->dispatches.items[i];
         if (d->node == id &&
-            (d->kernel == KERNEL_MATRIX_PRODUCT_F16 || d->kernel == KERNEL_MATRIX_PRODUCT_BF16))
+            (d->kernel == KERNEL_MATRIX_PRODUCT_F16 || d->kernel == KERNEL_MATRIX_PRODUCT_BF16 ||
+             d->kernel == KERNEL_MATRIX_PRODUCT_F32))
             return true;
     }
     return false;
 }
 
-/* On a made-up device with units: all products, those of gradients too, and no product at f32. */
-static void products_of_gradients_go_to_units(void **state)
+/* On a made-up device with units: all products, those of gradients too, and those at f32 where the
+ * units take such operands. */
+static void check_units(bool words)
 {
     device_profile gpu = ORDINARY_GPU;
     net n = build();
-    (void)state;
     gpu.matrix_f16 = gpu.matrix_bf16 = (matrix_shape){16, 16, 16};
+    gpu.matrix_f32 = (matrix_shape){words ? 8 : 0, 8, 8};
     gpu.shared_memory_bytes = 49152;
     for (int i = 0; i < PARAMS; i++)
         rlxvk_graph_output(n.graph, n.gradients[i]);
@@ -409,12 +411,19 @@ static void products_of_gradients_go_to_units(void **state)
         for (uint32_t id = 0; id < n.graph->nodes.count; id++)
             if (graph_node(n.graph, id)->op == OP_matmul) {
                 products++;
-                assert_int_equal(goes_to_units(&s, id), p != RLXVK_PRECISION_F32);
+                assert_int_equal(goes_to_units(&s, id), words || p != RLXVK_PRECISION_F32);
             }
         assert_int_equal(products, 3 * 6); /* forward, of the weights, of what goes in */
         schedule_destroy(&s);
     }
     rlxvk_graph_destroy(n.graph);
+}
+
+static void products_of_gradients_go_to_units(void **state)
+{
+    (void)state;
+    check_units(false);
+    check_units(true);
 }
 
 int main(void)

@@ -100,7 +100,7 @@ static device_snapshot discrete_base(void)
     s.features12.shaderFloat16 = VK_TRUE;
     s.features12.vulkanMemoryModel = VK_TRUE;
     s.cooperative_matrix = s.bfloat16_matrix = true;
-    s.matrix_f16 = s.matrix_bf16 = (matrix_shape){16, 16, 16};
+    s.matrix_f16 = s.matrix_bf16 = s.matrix_f32 = (matrix_shape){16, 16, 16};
     s.least_subgroup_size = s.most_subgroup_size = 32;
     add_family(&s, VK_QUEUE_TRANSFER_BIT, 64);
     add_family(&s, VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 64);
@@ -443,6 +443,7 @@ static void matrix_units(void **state)
     device_snapshot s = discrete_with_bar();
     assert_int_equal(choose(s, NULL).profile.matrix_f16.k, 16);
     assert_int_equal(choose(s, NULL).profile.matrix_bf16.m, 16);
+    assert_int_equal(choose(s, NULL).profile.matrix_f32.n, 16);
     s.least_subgroup_size = 16;
     assert_int_equal(choose(s, NULL).profile.matrix_f16.m, 0);
     s.subgroup_size_control = true;
@@ -450,7 +451,9 @@ static void matrix_units(void **state)
     s.features12.shaderFloat16 = VK_FALSE;
     assert_int_equal(choose(s, NULL).profile.matrix_f16.m, 0);
     assert_int_equal(choose(s, NULL).profile.matrix_bf16.m, 16);
+    assert_int_equal(choose(s, NULL).profile.matrix_f32.m, 16);
     s.features12.vulkanMemoryModel = VK_FALSE;
+    assert_int_equal(choose(s, NULL).profile.matrix_f32.m, 0);
     assert_int_equal(choose(s, NULL).profile.matrix_bf16.m, 0);
 }
 

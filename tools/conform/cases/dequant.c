@@ -252,7 +252,7 @@ static void generate_tiles(case_list *list, const quant_format *b)
  * both sides of their sizes, units that do not fill a step, K split and not. */
 static void generate_units(case_list *list, const quant_format *b)
 {
-    static const char *const variants[] = {"rows_32", "rows_16", "rows_16_late", "rows_16_two"};
+    static const char *const variants[] = {"rows_32", "short", "rows_16_late", "square"};
     static const int rows[] = {31, 9, 16, 33};
     static const int elements[] = {256, 512, 768, 2304};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
