@@ -1,10 +1,10 @@
 #version 450
 /*
  * Packs an operand for the matrix units: rows of K as 16-bit floats, eight to a uvec4, or as f32
- * words, four to a uvec4, from f32 words or packed halves. K is padded with zeros to round_k; rows beyond the operand are left as
- * they are, since they only reach results that nobody writes. TO MATRIX_SPLIT makes two planes of
- * the values times 2^-exponent[row]: the f16 nearest, and the f16 nearest to what is left. With a
- * DISTANCE, K is in the order of the units of a packed format.
+ * words, four to a uvec4, from f32 words or packed halves. K is padded with zeros to round_k; rows
+ * beyond the operand are left as they are, since they only reach results that nobody writes. TO
+ * MATRIX_SPLIT makes two planes of the values times 2^-exponent[row]: the f16 nearest, and the f16
+ * nearest to what is left. With a DISTANCE, K is in the order of the units of a packed format.
  *
  * Where the operand lies with its rows as neighbours (TRANSPOSED), a workgroup turns a tile of 32
  * rows x 64 elements in shared memory; else an invocation makes one uvec4 of eight neighbours.

@@ -1,8 +1,9 @@
 /*
  * The sums of a subgroup by name: SUMS_M x SUMS_N of them, neither more than four. As an array they
  * stay in registers only where the driver unrolls all loops that index it, and an H200's does not
- * where there is much else to unroll: six times slower. Which ones are in use the constants tell, so
- * that nothing is left of the others. Include behind matrix_tiles.glsl, in whose words `part` is.
+ * where there is much else to unroll: six times slower. Which ones are in use the constants tell,
+ * so that nothing is left of the others. Include behind matrix_tiles.glsl, in whose words `part`
+ * is.
  */
 #define EACH_SUM(X)                                                                                \
     X(sum00, 0, 0)                                                                                 \
@@ -55,9 +56,9 @@
     }
 
 /* A sum leaves through the subgroup's patch of shared memory, since only there it is known which
- * element is which. The includer defines MATRIX_PATCHES, the tile that has room for the patches, and
- * MATRIX_WRITE(value, row, column), and declares `patch_start` and `tile`, the first row and column
- * of the workgroup's. */
+ * element is which. The includer defines MATRIX_PATCHES, the tile that has room for the patches,
+ * and MATRIX_WRITE(value, row, column), and declares `patch_start` and `tile`, the first row and
+ * column of the workgroup's. */
 #define LEAVE_SUM(sum, i, j)                                                                       \
     if (i < SUMS_M && j < SUMS_N) {                                                                \
         coopMatStore(sum, MATRIX_PATCHES, patch_start, UNIT_N / 4,                                 \

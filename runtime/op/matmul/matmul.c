@@ -403,7 +403,7 @@ error:
     return status;
 }
 
-uint64_t matmul_unpacked_bytes = UINT64_C(64) << 20;
+uint64_t matmul_unpacked_bytes = UINT64_C(256) << 20;
 
 /* Columns of a packed b that are decoded at a time, of n: all where both places together hold them,
  * else whole tiles, about as many each time. Small parts leave a GPU idle: on an H200 a prompt of

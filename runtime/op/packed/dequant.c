@@ -234,7 +234,8 @@ rlxvk_status dequant_lower_tiled(lowering *l, dispatch *d, const struct dequant_
                   {DEQUANT_MATMUL_TILE_N, c->columns}, {DEQUANT_MATMUL_STEP, DEQUANT_UNIT_ELEMENTS},
                   {DEQUANT_MATMUL_LOOP, 0}, {DEQUANT_MATMUL_EXPERTS, args->experts != 0});
     lower_groups(l, d, divide_up(args->n, c->columns) * blocks);
-    d->run = (uint32_t)divide_up(args->n, c->columns);
+    if (!args->experts) /* whose rows are sorted */
+        d->run = (uint32_t)divide_up(args->n, c->columns);
     return lower_emit(l, d, args, sizeof *args, operands, kernel_table[d->kernel].binding_count);
 }
 

@@ -175,7 +175,7 @@ static const char *const blocks[] = {
     "expect=E_SHAPE " BLOCK ";mask:f32:2x8:bool",
     "expect=E_ATTR heads=-2 " BLOCK PADDING,
     "expect=E_SHAPE in=x:f32:9x16;qkv_w:f32:16x48;out_w:f32:16x16;mask:f32:1x9",
-    "expect=E_UNSUPPORTED heads=1 dim=300 in=x:f32:1x2x3;qkv_w:f32:3x900;out_w:f32:300x3;"
+    "expect=E_UNSUPPORTED heads=1 dim=600 in=x:f32:1x2x3;qkv_w:f32:3x1800;out_w:f32:600x3;"
     "mask:f32:1x2",
 };
 
