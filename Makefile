@@ -39,6 +39,7 @@ FUZZ_SRC := $(filter-out %/driver.c,$(sort $(wildcard test/fuzz/*.c)))
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/kernel_table.o
 TOOL_OBJ := $(TOOL_SRC:%.c=$(BUILD)/%.o)
 UNITS    := $(addprefix $(BUILD)/test/,$(basename $(notdir $(UNIT_SRC)))) $(BUILD)/test/rlxvk
+NUMBERS  := test_extremes test_fft test_large# that sanitizers find nothing in, and are slow with
 FUZZERS  := $(FUZZ_SRC:test/fuzz/%.c=$(BUILD)/fuzz/%)
 EXAMPLES := $(patsubst test/examples/%.c,$(BUILD)/examples/%,$(wildcard test/examples/*.c))
 LIB      := $(BUILD)/librlxvk.a
@@ -72,8 +73,8 @@ deps: ## install what is missing to build and run, through the system's package 
 demo: all ## run the bundled language model on the best device found
 	@$(PROGRAM) generate test/data/docs-5m-q4_k_m.gguf -p "The open() system call" --tokens 120 --greedy
 
-test: all units ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
-	@BUILD=$(BUILD) test/run.sh
+test: all $(if $(RLXVK_TEST_ALL),units,$(EXAMPLES) $(addprefix $(BUILD)/test/,rlxvk $(NUMBERS))) ## every kind of test, on the software drivers, with fewer cases than RLXVK_TEST_ALL=1 runs; installs what they need
+	@BUILD=$(BUILD) NUMBERS='$(NUMBERS)' test/run.sh
 
 units: $(UNITS) $(EXAMPLES)
 

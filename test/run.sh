@@ -67,9 +67,9 @@ export RLXVK_NO_TUNING=1  # kernels by table, whatever was measured on this mach
 
 # The unit tests and a sparse conformance pass under ASan and UBSan, and fuzzing. What is left behind, and where leaks are looked
 # for, the programs decide themselves (test/support/balance.c). Tests of numbers alone, which take the same paths through the host's
-# code again and again, are left out.
+# code again and again, run without.
 add_sanitized() {
-    local numbers='^test_(extremes|fft|large)$' fuzz="BUILD=build/asan test/fuzz.sh"
+    local fuzz="BUILD=build/asan test/fuzz.sh"
     env -u BUILD -u BASE -u MAKEFLAGS make -s -j2 config=asan units fuzzers >build/asan.log 2>&1 || { tail -n 20 build/asan.log; exit 1; }
     export ASAN_OPTIONS=quarantine_size_mb=16 # what drivers free while they compile would fill more, page by page
     add "conform under sanitizers" <<<"build/asan/test/rlxvk conform --sparse=16 --jobs 1"
@@ -81,8 +81,8 @@ add_sanitized() {
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` takes longer.
 export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-fewer="--pipelines=8" sparse=4
-[[ ${RLXVK_TEST_ALL:-} ]] && fewer="" sparse=2
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=8" sparse=4
+[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" sparse=2
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
     add "conform on SwiftShader" <<<"$on_swiftshader --sparse=4"
@@ -99,7 +99,7 @@ add "rebuilding after a change" <<<"test/rebuild.sh"
 add "following the lists of how to add things" <<<"test/extend.sh"
 add "installed copies" <<<"test/installed.sh"
 add_cases "conform, golden vectors" --golden test/golden
-unit_tests | sed "s|^|$BUILD/test/|" | add "unit tests"
+unit_tests | grep -E "$plain" | sed "s|^|$BUILD/test/|" | add "unit tests"
 add_sanitized
 awk -F '\t' 'FILENAME == ARGV[1] { took[$2] = $1; next } { printf "%d\t%s\n", ($1 in took) ? took[$1] : 1000, $1 }' "$seconds" "$jobs" |
     sort -s -k 1,1rn | cut -f 2 | tr '\n' '\0' | xargs -0 -P 2 -I{} bash -c 'run "${1%%|*}" "${1#*|}"' _ {}

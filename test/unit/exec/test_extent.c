@@ -176,11 +176,15 @@ static rlxvk_graph *make_rows(uint64_t seed)
 static void test_random_rows(void **state)
 {
     static const rlxvk_variant sorted = {"experts", "sorted"};
-    static const rlxvk_compile_options modes[] = {
-        {.variants = &sorted, .variant_count = 1},
-        {.check_plan = RLXVK_ON},  {.reuse_memory = RLXVK_OFF}, {.cached = RLXVK_OFF},
-        {.fusion = RLXVK_OFF},     {.reorder = RLXVK_OFF},      {.profile = RLXVK_ON},
-        {.check_index = RLXVK_ON}, {.regions = RLXVK_OFF}};
+    static const rlxvk_compile_options modes[] = {{.variants = &sorted, .variant_count = 1},
+                                                  {.check_plan = RLXVK_ON},
+                                                  {.reuse_memory = RLXVK_OFF},
+                                                  {.cached = RLXVK_OFF},
+                                                  {.fusion = RLXVK_OFF},
+                                                  {.reorder = RLXVK_OFF},
+                                                  {.profile = RLXVK_ON},
+                                                  {.check_index = RLXVK_ON},
+                                                  {.regions = RLXVK_OFF}};
     (void)state;
     for (uint64_t seed = 1; seed <= 48; seed++) {
         rlxvk_graph *g = make_rows(seed);
