@@ -56,10 +56,11 @@ static bool unary_arguments(const rlxvk_custom_call *call)
 static void register_all(void)
 {
     const kernel_info *unary = kernel_find(KERNEL_UNARY);
-    rlxvk_custom_kernel kernel = {unary->words, unary->word_count, unary->argument_bytes,
-                                  unary_arguments};
+    uint32_t *words = kernel_words(unary);
+    rlxvk_custom_kernel kernel = {words, unary->word_count, unary->argument_bytes, unary_arguments};
     expect_ok(rlxvk_custom_register(&(rlxvk_custom_op){"scale", 1, same_shape, scale, NULL}));
     expect_ok(rlxvk_custom_register(&(rlxvk_custom_op){"my_gelu", 1, same_shape, NULL, &kernel}));
+    memory_free(words);
 }
 
 /* relu(custom(neg x)) so that the op sits between kernels. */

@@ -407,7 +407,7 @@ static void test_rows(void **state)
         assert_int_equal(f->weight && f->group == DEQUANT_GRID, grid != 0);
         assert_int_equal(f->weight && f->block_elements > 1, f->distance != 0);
         assert_true(f->group <= DEQUANT_GRID && f->distance % 16 == 0);
-        assert_true(!f->integers || (f->affine && f->group == DEQUANT_COMMON));
+        assert_true(!f->integers || f->group == DEQUANT_COMMON);
         assert_true(!f->weight || f->scales[0].kind != QUANT_SCALE_NONE);
         assert_true(!quant_can_encode(type) || f->weight);
         for (int i = 0; f->scales[i].kind != QUANT_SCALE_NONE; i++)
