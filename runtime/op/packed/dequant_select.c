@@ -92,9 +92,9 @@ static const dequant_vector_class vector_classes[] = {
 
 uint64_t dequant_vector_groups(const dequant_vector_class *c, const dequant_vector_shape *s)
 {
-    uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
     if (c->integers)
         return c->teams.groups * s->m;
+    uint64_t columns = (uint64_t)c->threads / c->team * c->columns;
     return divide_up(s->n, columns) * divide_up(s->m, c->rows);
 }
 
