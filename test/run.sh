@@ -81,11 +81,11 @@ add_sanitized() {
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` takes longer.
 export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=8" sparse=4
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" sparse=4
 [[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" sparse=2
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
-    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=4"
+    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=2 --pipelines=8"
     add "gradients on SwiftShader" <<<"$on_swiftshader --gradients --sparse=3"
     add "golden vectors on SwiftShader" <<<"$on_swiftshader --golden test/golden"
 else
