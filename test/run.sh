@@ -79,14 +79,14 @@ add_sanitized() {
 }
 
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` takes longer.
-export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-10}
+export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-5}
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" sparse=4
-[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" sparse=2
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" sparse=4 sparser=6
+[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" sparse=2 sparser=3
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
-    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=2 --pipelines=8"
-    add "gradients on SwiftShader" <<<"$on_swiftshader --gradients --sparse=3"
+    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=2 --pipelines=16"
+    add "gradients on SwiftShader" <<<"$on_swiftshader --gradients --sparse=$sparser"
     add "golden vectors on SwiftShader" <<<"$on_swiftshader --golden test/golden"
 else
     echo "SwiftShader: not to be had here (see $log); skipped"
@@ -94,7 +94,7 @@ fi
 add_cases "conform" $fewer
 add_cases "conform, gradients" --gradients --sparse=$sparse
 add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=1000 --jobs 1"
-add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse --jobs 1"
+add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 1"
 add "rebuilding after a change" <<<"test/rebuild.sh"
 add "following the lists of how to add things" <<<"test/extend.sh"
 add "installed copies" <<<"test/installed.sh"

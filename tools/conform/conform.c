@@ -63,8 +63,14 @@ static bool takes_op(const conform_options *o, const char *row)
     return !o->ops;
 }
 
-/* Numbers the case within its row and takes it when the options want it. `row` must outlive the
- * report. */
+/* Whether a case is one of those that --sparse takes. */
+static bool is_of_share(const conform_options *o, uint64_t number)
+{
+    return !o->sparse || number % o->sparse == o->phase;
+}
+
+/* Numbers the case within its row and takes it when the options want it. What pipelines a run needs
+ * decides before the share that it takes of them does. `row` must outlive the report. */
 static rlxvk_status add_case(job *j, const char *row, const char *line, const golden_case *golden)
 {
     conform_row *counted = find_row(j, row);
@@ -73,7 +79,7 @@ static rlxvk_status add_case(job *j, const char *row, const char *line, const go
     uint64_t number = counted->cases++;
     const conform_options *o = j->options;
     if (!takes_op(o, row) || (o->one_case && o->number != number) ||
-        (o->sparse && number % o->sparse != o->phase))
+        (!o->pipelines && !is_of_share(o, number)))
         return RLXVK_OK;
     return VECTOR_PUSH(&j->cases, (conform_case){line, golden, number})
                ? RLXVK_OK
@@ -307,7 +313,8 @@ static rlxvk_status choose_pipelines(job *j)
     size_t kept = 0;
     TRY(conform_pool_run(&pool));
     for (size_t i = 0; i < j->cases.count; i++)
-        if (!j->common->results[i].passed_over)
+        if (!j->common->results[i].passed_over &&
+            is_of_share(j->options, j->cases.items[i].number))
             j->cases.items[kept++] = j->cases.items[i];
     memset(j->common->results, 0, j->cases.count * sizeof *j->common->results);
     j->cases.count = kept;
