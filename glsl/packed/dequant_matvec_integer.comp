@@ -5,9 +5,10 @@
  *
  * A group of 32 consecutive elements of x is multiplied by the power of two that brings the largest
  * to 31 bits, and cut to integers: what is at least 2^-7 of the largest stays exact, the rest loses
- * less than 2^-30 of it. The four bytes of an integer are its digits, the highest signed. Codes
- * times digits add up exactly, in the mantissa of a float, which needs no conversion then; only the
- * sums of a group are rounded. A group that holds an infinity or NaN gives NaN.
+ * less than 2^-30 of it. The four bytes of an integer are its digits, the highest signed. With
+ * DIGITS 3, for precisions below f32, it is 23 bits, three bytes, and less than 2^-22. Codes times
+ * digits add up exactly, in the mantissa of a float, which needs no conversion then; only the sums
+ * of a group are rounded. A group that holds an infinity or NaN gives NaN.
  *
  * A team of TEAM invocations, whole subgroups, has the whole row: each a span of 64 elements, four
  * runs of 16 whose codes lie together. It takes COLUMNS outputs in a round, whose words it has
@@ -27,6 +28,7 @@
 layout(push_constant) uniform block { dequant_product_args args; };
 layout(constant_id = 7) const bool X_ALIGNED = false;
 layout(constant_id = 11) const bool EXPERTS = false;
+layout(constant_id = 12) const uint DIGITS = 4; /* or 3 */
 layout(constant_id = 13) const uint CHUNK = 8;  /* units of x staged at a time */
 layout(constant_id = 14) const uint PARTS = 0;  /* PROJECTION_... */
 #define DEQUANT_GROUP DEQUANT_COMMON
@@ -40,7 +42,6 @@ layout(set = 0, binding = 4) readonly restrict buffer residuals { float residual
 #include "lib/projection.glsl"
 #include "lib/teams.glsl"
 
-#define DIGITS   4
 #define RUNS     4          /* of a span */
 #define PACKED   0          /* PackedVectorFormat4x8Bit */
 #define SUM_ZERO 0x4b400000 /* the bits of 1.5 * 2^23 */
@@ -155,7 +156,8 @@ void store_chunk(uint first)
         sum += subgroupShuffleXor(sum, 1);
         sum += subgroupShuffleXor(sum, 2);
         uint bounded = max(exponent, 11); /* so that its worth is no denormal */
-        uint power = 411 - bounded; /* 2^(30 - (exponent - 127)) by the exponents of two floats */
+        /* 2^(30 or 22 - (exponent - 127)) by the exponents of two floats. */
+        uint power = 379 + 8 * DIGITS - bounded;
         float multiplier = uintBitsToFloat(power / 2 << 23);
         float rest = uintBitsToFloat(power - power / 2 << 23);
         if (some) {
@@ -372,13 +374,15 @@ ivec4 add_run(ivec4 sums, uvec4 codes, uvec4 digits[DIGITS])
     return sums;
 }
 
-/* In units of 2^24. */
+/* In units of the highest digit. */
 float value_of(ivec4 sums)
 {
     precise vec4 digit = intBitsToFloat(sums);
     digit -= intBitsToFloat(SUM_ZERO);
-    const float next = 0.00390625; /* 1 / 256 */
-    return ((digit.x * next + digit.y) * next + digit.z) * next + digit.w;
+    float value = digit.x;
+    [[unroll]] for (uint d = 1; d < DIGITS; d++)
+        value = value * 0.00390625 + digit[d]; /* 1 / 256 */
+    return value;
 }
 
 float product(span_codes s)

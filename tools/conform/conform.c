@@ -313,8 +313,7 @@ static rlxvk_status choose_pipelines(job *j)
     size_t kept = 0;
     TRY(conform_pool_run(&pool));
     for (size_t i = 0; i < j->cases.count; i++)
-        if (!j->common->results[i].passed_over &&
-            is_of_share(j->options, j->cases.items[i].number))
+        if (!j->common->results[i].passed_over && is_of_share(j->options, j->cases.items[i].number))
             j->cases.items[kept++] = j->cases.items[i];
     memset(j->common->results, 0, j->cases.count * sizeof *j->common->results);
     j->cases.count = kept;

@@ -88,6 +88,18 @@ static double largest_of(const float *values, uint64_t count)
     return largest;
 }
 
+/* One row of x may be cut to integers (dequant_matvec_integer.comp). */
+static double precision_bound(rlxvk_precision precision, const float *x, const float *row,
+                              uint64_t k, double weight)
+{
+    if (precision == RLXVK_PRECISION_F32)
+        return 0;
+    double a = largest_of(x, k), b = largest_of(row, k);
+    bool cut = precision != RLXVK_PRECISION_SPLIT && isfinite(a * b);
+    return matmul_precision_bound(precision, (double)k, weight, a, b) +
+           (cut ? 0x1p-22 * (double)k * a * b : 0);
+}
+
 void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
                             uint64_t k, uint64_t column, uint64_t columns)
 {
@@ -103,10 +115,8 @@ void dequant_product_column(const host_call *c, const float *row, const float *m
         c->out[r * columns + column] = sum;
         if (c->bound)
             c->bound[r * columns + column] = unit * weight;
-        if (c->bound && c->precision != RLXVK_PRECISION_F32)
-            c->bound[r * columns + column] +=
-                matmul_precision_bound(c->precision, (double)k, weight, largest_of(x, k),
-                                       largest_of(row, k));
+        if (c->bound)
+            c->bound[r * columns + column] += precision_bound(c->precision, x, row, k, weight);
     }
 }
 
