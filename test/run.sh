@@ -78,11 +78,12 @@ add_sanitized() {
     unit_tests | grep -vE "$numbers" | sed "s|^|build/asan/test/|" | add "unit tests under sanitizers"
 }
 
-# What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` takes longer.
-export UBSAN_OPTIONS=print_stacktrace=1 RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-5}
+# What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` fuzzes longer.
+export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" sparse=4 sparser=6
-[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" sparse=2 sparser=3
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" sparse=4 sparser=6 fuzzing=5
+[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" sparse=2 sparser=3 fuzzing=10
+export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
     add "conform on SwiftShader" <<<"$on_swiftshader --sparse=2 --pipelines=16"
