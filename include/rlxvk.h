@@ -393,8 +393,9 @@ typedef struct rlxvk_rng_options {
  *         whole units, runs on them too: scores within 2^-10 of sum |scale q k|, weights and
  *         values rounded; a NaN or Inf in a row of v reaches all queries of its tile
  *   BF16  operands rounded to bfloat16: error <= e + 2^-7 S
- *         In both, one row of x by packed weights, where bytes are multiplied quickly: x within
- *         2^-22 of the largest of 32 neighbours, which adds 2^-22 K max|x| max|w|
+ *         In both, one row of x by packed weights (dequant_matmul, projection), where a device
+ *         multiplies bytes quickly: x within 2^-22 of the largest of 32 neighbours, which adds
+ *         2^-22 K max|x| max|w|
  *   SPLIT operands as two f16 each, scaled by row: error <= e + 2^-20 S + 2^-38 K max|a| max|b|
  *         over the element's row of a and column of b; infinite operands give NaN
  */

@@ -6,9 +6,9 @@
  * A group of 32 consecutive elements of x is multiplied by the power of two that brings the largest
  * to 31 bits, and cut to integers: what is at least 2^-7 of the largest stays exact, the rest loses
  * less than 2^-30 of it. The four bytes of an integer are its digits, the highest signed. With
- * DIGITS 3, for precisions below f32, it is 23 bits, three bytes, and less than 2^-22. Codes times
- * digits add up exactly, in the mantissa of a float, which needs no conversion then; only the sums
- * of a group are rounded. A group that holds an infinity or NaN gives NaN.
+ * DIGITS 3, for one row in precisions of 16 bits, it is 23 bits, three bytes, and less than 2^-22.
+ * Codes times digits add up exactly, in the mantissa of a float, which needs no conversion then;
+ * only the sums of a group are rounded. A group that holds an infinity or NaN gives NaN.
  *
  * A team of TEAM invocations, whole subgroups, has the whole row: each a span of 64 elements, four
  * runs of 16 whose codes lie together. It takes COLUMNS outputs in a round, whose words it has

@@ -176,14 +176,15 @@ static dequant_vector_shape vector_shape(const struct dequant_product_args *args
                                   .normalized = bits & PROJECTION_NORM};
 }
 
-static void set_vector_constants(dispatch *d, const dequant_vector_class *c, bool experts,
-                                 rlxvk_precision precision)
+static void set_vector_constants(const lowering *l, const struct dequant_product_args *args,
+                                 const dequant_vector_class *c, dispatch *d)
 {
-    bool halves = precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16;
+    bool experts = args->experts != 0;
+    uint32_t digits = !experts && dequant_cuts(l->precision, args->m) ? 3 : 4;
     SET_CONSTANTS(d, {DEQUANT_MATVEC_TEAM, c->team}, {DEQUANT_MATVEC_COLUMNS, c->columns},
                   {DEQUANT_MATVEC_EXPERTS, experts}, {DEQUANT_MATVEC_CHUNK, c->chunk});
     if (c->integers)
-        SET_CONSTANTS(d, {DEQUANT_MATVEC_INTEGER_DIGITS, halves ? 3 : 4},
+        SET_CONSTANTS(d, {DEQUANT_MATVEC_INTEGER_DIGITS, digits},
                       {DEQUANT_MATVEC_INTEGER_ROUNDS, (uint32_t)c->teams.rounds},
                       {DEQUANT_MATVEC_INTEGER_ACROSS, (uint32_t)c->teams.groups},
                       {DEQUANT_MATVEC_INTEGER_SUBGROUPS, (uint32_t)c->teams.subgroups});
@@ -214,7 +215,7 @@ rlxvk_status dequant_lower_matvec(lowering *l, dispatch *d, const struct dequant
     SET_CONSTANTS(d, {LOCAL_SIZE, c.threads},
                   {DEQUANT_MATVEC_X_ALIGNED, (args->x_offset | whole.parts.gamma_offset) % 4 == 0},
                   {DEQUANT_MATVEC_PARTS, bits});
-    set_vector_constants(d, &c, args->experts != 0, l->precision);
+    set_vector_constants(l, args, &c, d);
     lower_groups(l, d, groups);
     d->run = (uint32_t)(groups / MAX(divide_up(args->m, c.rows), 1));
     return lower_emit(l, d, &whole, sizeof whole, bound, kernel_table[d->kernel].binding_count);

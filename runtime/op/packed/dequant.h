@@ -80,11 +80,21 @@ rlxvk_status dequant_check_content(const node *n, uint32_t operand, const void *
 /* The constant that holds the format's grid; RLXVK_NONE where it has none. */
 rlxvk_tensor dequant_grid(rlxvk_graph *g, uint32_t type);
 
+/* Whether a product of so many rows by packed weights that are no experts' may cut x to 23 bits
+ * (dequant_matvec_integer.comp). */
+static inline bool dequant_cuts(rlxvk_precision precision, uint64_t rows)
+{
+    return rows == 1 && (precision == RLXVK_PRECISION_F16 || precision == RLXVK_PRECISION_BF16);
+}
+/* What that may add to the error of k products, of these largest magnitudes of x and the weights.
+ */
+double dequant_cut_bound(rlxvk_precision precision, uint64_t rows, uint64_t k, double x, double w);
+
 /* One row decoded for a product: k weights, then their magnitudes, |scale term| + |min term|; a
  * weight whose scale is the code of NaN is 0. */
 rlxvk_status dequant_decode_row(uint32_t type, const uint8_t *packed, uint64_t k, float *out);
 /* Column `column` of the product with operand 0, from k decoded weights. The bound of an output is
- * 2^-24 (4 + 2 sqrt k) * sum |x| (|scale term| + |min term|). */
+ * 2^-24 (4 + 2 sqrt k) * sum |x| (|scale term| + |min term|), and what the precision adds. */
 void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
                             uint64_t k, uint64_t column, uint64_t columns);
 

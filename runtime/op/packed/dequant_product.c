@@ -88,16 +88,16 @@ static double largest_of(const float *values, uint64_t count)
     return largest;
 }
 
-/* One row of x may be cut to integers (dequant_matvec_integer.comp). */
-static double precision_bound(rlxvk_precision precision, const float *x, const float *row,
-                              uint64_t k, double weight)
+double dequant_cut_bound(rlxvk_precision precision, uint64_t rows, uint64_t k, double x, double w)
 {
-    if (precision == RLXVK_PRECISION_F32)
-        return 0;
-    double a = largest_of(x, k), b = largest_of(row, k);
-    bool cut = precision != RLXVK_PRECISION_SPLIT && isfinite(a * b);
-    return matmul_precision_bound(precision, (double)k, weight, a, b) +
-           (cut ? 0x1p-22 * (double)k * a * b : 0);
+    return dequant_cuts(precision, rows) && isfinite(x * w) ? 0x1p-22 * (double)k * x * w : 0;
+}
+
+static double precision_bound(rlxvk_precision precision, uint64_t rows, uint64_t k, double weight,
+                              double x, double w)
+{
+    return matmul_precision_bound(precision, (double)k, weight, x, w) +
+           dequant_cut_bound(precision, rows, k, x, w);
 }
 
 void dequant_product_column(const host_call *c, const float *row, const float *magnitude,
@@ -115,8 +115,9 @@ void dequant_product_column(const host_call *c, const float *row, const float *m
         c->out[r * columns + column] = sum;
         if (c->bound)
             c->bound[r * columns + column] = unit * weight;
-        if (c->bound)
-            c->bound[r * columns + column] += precision_bound(c->precision, x, row, k, weight);
+        if (c->bound && c->precision != RLXVK_PRECISION_F32)
+            c->bound[r * columns + column] += precision_bound(c->precision, rows, k, weight,
+                                                              largest_of(x, k), largest_of(row, k));
     }
 }
 

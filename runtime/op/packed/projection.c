@@ -222,14 +222,20 @@ static void load_row(const host_call *c, uint64_t row, double *x)
 }
 
 /* A product of the row with weights, k of them and then their magnitudes, and its bound. */
-static double multiply(const double *x, const float *w, uint64_t k, double *bound)
+static double multiply(const host_call *c, const double *x, const float *w, uint64_t k,
+                       double *bound)
 {
-    double sum = 0, magnitude = 0;
+    const projection_attributes *a = c->node->attributes;
+    double sum = 0, magnitude = 0, largest_x = 0, largest_w = 0;
     for (uint64_t p = 0; p < k; p++) {
         sum += x[p] * w[p];
         magnitude += fabs(x[p]) * w[k + p];
+        largest_x = fmax(largest_x, fabs(x[p]));
+        largest_w = fmax(largest_w, fabs(w[p]));
     }
     *bound = 0x1p-24 * (8 + 4 * sqrt((double)k)) * magnitude + 1e-37;
+    if (a->packed)
+        *bound += dequant_cut_bound(c->precision, 1, k, largest_x, largest_w);
     return sum;
 }
 
@@ -269,10 +275,10 @@ static rlxvk_status make_output(const host_call *c, const double *x, uint64_t ro
     double bound, other;
     rlxvk_status status;
     TRY(decode_weights(c, column, w));
-    double y = multiply(x, w, k, &bound);
+    double y = multiply(c, x, w, k, &bound);
     if (a->parts & PROJECTION_GATED) {
         TRY(decode_weights(c, columns + column, w));
-        double second = multiply(x, w, k, &other);
+        double second = multiply(c, x, w, k, &other);
         bool gate_first = a->parts & PROJECTION_GATE_FIRST;
         double of_gate = gate_first ? bound : other;
         bound = gate_first ? other : bound;
