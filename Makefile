@@ -226,6 +226,9 @@ $(BUILD)/examples/%.spv.h: test/examples/%.comp
 	@$(GLSLANG) --quiet -V --target-env vulkan1.2 --vn words -o $@ $<
 
 $(BUILD)/examples/custom_op: $(BUILD)/examples/custom_op.spv.h
+# Those that draw a picture.
+$(patsubst test/examples/%.c,$(BUILD)/examples/%,$(shell grep -l '<png.h>' test/examples/*.c)): LDLIBS += -lpng
+
 $(EXAMPLES): $(BUILD)/examples/%: test/examples/%.c $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(WARNINGS) $(MODE) -Iinclude -I$(@D) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)

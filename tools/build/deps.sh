@@ -20,6 +20,7 @@ missing() {
     have spirv-val || echo spirv
     have_loader || echo loader
     have_driver || echo driver
+    has_header png.h || echo png # the pictures of test/examples
     case $purposes in *" test "*)
         has_header cmocka.h || echo cmocka
         has_header fftw3.h || echo fftw
@@ -51,6 +52,7 @@ package() {
     pacman:driver) echo vulkan-swrast ;; *:driver) echo mesa-vulkan-drivers ;;
     apt:cmocka) echo libcmocka-dev ;; dnf:cmocka) echo libcmocka-devel ;; pacman:cmocka) echo cmocka ;;
     apt:locales) echo locales ;; dnf:locales) echo glibc-locale-source ;; pacman:locales) echo glibc ;;
+    apt:png) echo libpng-dev ;; dnf:png) echo libpng-devel ;; pacman:png) echo libpng ;;
     apt:fftw) echo libfftw3-dev ;; dnf:fftw) echo fftw-devel ;; *:fftw) echo fftw ;;
     dnf:sanitizers) echo libasan libubsan ;; *:sanitizers) echo gcc ;;
     *:cmake) echo cmake ;;
