@@ -146,7 +146,7 @@ $(BASE)/spv/%.spv: $(BASE)/spv/%.raw.spv
 	@$(if $(OPTIMIZE),$(OPTIMIZE) --target-env=vulkan1.2 -O -o $@ $<,cp $< $@)
 	@$(if $(VALIDATE),$(VALIDATE) --target-env vulkan1.2 $@)
 
-$(BASE)/spv2c: $(addprefix tools/build/,spv2c.c reflect.c reflect.h pack.c pack.h) runtime/kernel/unpack.c runtime/kernel/packed.h
+$(BASE)/spv2c: $(addprefix tools/build/,spv2c.c reflect.c reflect.h pack.c pack.h) runtime/kernel/unpack.c runtime/kernel/packed.h runtime/kernel/packed_model.h
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(WARNINGS) -O1 -Iruntime -o $@ $(filter %.c,$^)
 

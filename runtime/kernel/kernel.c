@@ -18,13 +18,13 @@ const kernel_info *kernel_find(uint32_t id)
 uint32_t *kernel_words(const kernel_info *kernel)
 {
     uint32_t *words = memory_allocate(kernel->word_count * sizeof *words);
-    uint8_t *text = kernel->words ? NULL : memory_allocate(kernel->packed.text_bytes);
-    bool made = words && (text || kernel->words);
+    void *room = kernel->words ? NULL : memory_allocate(kernel_unpack_bytes(&kernel->packed));
+    bool made = words && (room || kernel->words);
     if (made && kernel->words)
         memcpy(words, kernel->words, kernel->word_count * sizeof *words);
     else
-        made = made && kernel_unpack(&kernel->packed, text, words);
-    memory_free(text);
+        made = made && kernel_unpack(&kernel->packed, room, words);
+    memory_free(room);
     if (made)
         return words;
     memory_free(words);

@@ -342,7 +342,7 @@ void fuzz_build(fuzz_maker *m, uint32_t calls)
 {
     static const fuzz_builder pattern = {.name = "pattern"};
     for (uint32_t i = 0; i < calls && m->in->left; i++) {
-        uint32_t which = fuzz_byte(m->in);
+        uint32_t which = fuzz_below(m->in, (uint32_t)(fuzz_builder_count * 5 / 4));
         bool single = which < fuzz_builder_count;
         const fuzz_builder *b = single ? &fuzz_builders[which] : &pattern;
         rlxvk_tensor t =

@@ -1,23 +1,26 @@
 /*
  * Packs SPIR-V as packed.h says. Runs are looked for among the last places that begin with the same
- * four bytes, MOST_TRIED of them, and the longest is taken: it is done once, at build time.
+ * three bytes, MOST_TRIED of them, and the longest is taken unless the next place has a longer one:
+ * it is done once, at build time.
  */
 #include "pack.h"
+
+#include "kernel/packed_model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { HASH_BITS = 14, MOST_TRIED = 128, MOST_BYTES = 5 /* of a number */ };
+enum { HASH_BITS = 16, MOST_TRIED = 256, MOST_BYTES = 5 /* of a number */ };
 
-static uint8_t *put_number(uint8_t *to, uint32_t value)
+/* ---- Words to text ---- */
+
+static uint8_t *put_number(uint8_t *to, uint64_t value)
 {
     for (; value >= 128; value >>= 7)
         *to++ = (uint8_t)(value | 128);
     *to++ = (uint8_t)value;
     return to;
 }
-
-/* ---- Words to text ---- */
 
 static size_t write_text(const uint32_t *words, uint32_t count, uint8_t *text)
 {
@@ -30,107 +33,153 @@ static size_t write_text(const uint32_t *words, uint32_t count, uint8_t *text)
         to = put_number(to, words[at] & 0xffff);
         to = put_number(to, length);
         for (uint32_t i = 1; i < length; i++) {
-            uint32_t difference = words[at + i] - last;
+            uint32_t word = words[at + i], back = last - word;
             if (i == 2)
-                to = put_number(to, difference << 1 ^ (0 - (difference >> 31)));
+                to = put_number(to, (0 - back) << 1 ^ (0 - ((0 - back) >> 31)));
             else
-                to = put_number(to, words[at + i]);
+                to = put_number(to, back < PACKED_NEAR ? 2 * back : 2 * (uint64_t)word + 1);
+            last = i == 2 ? word : last;
         }
-        last = length > 2 ? words[at + 2] : last;
         at += length;
     }
     return (size_t)(to - text);
 }
 
-/* ---- Text to runs ---- */
+/* ---- Bits to bytes ---- */
+
+struct coder {
+    uint8_t *begin, *to;
+    uint32_t range, low;
+};
+
+/* What overflows is carried into what is written already. */
+static void raise_low(coder *c, uint32_t by)
+{
+    c->low += by;
+    if (c->low < by)
+        for (uint8_t *byte = c->to - 1; byte >= c->begin && ++*byte == 0; byte--)
+            ;
+}
+
+static uint32_t coder_bit(coder *c, uint16_t *chance, uint32_t bit)
+{
+    uint32_t zero = (c->range >> 15) * *chance;
+    if (bit)
+        raise_low(c, zero);
+    c->range = bit ? c->range - zero : zero;
+    packed_learn(chance, bit);
+    for (; c->range < 1u << 24; c->range <<= 8, c->low <<= 8)
+        *c->to++ = (uint8_t)(c->low >> 24);
+    return bit;
+}
+
+static void write_rest(coder *c)
+{
+    for (int i = 0; i < 4; i++, c->low <<= 8)
+        *c->to++ = (uint8_t)(c->low >> 24);
+}
+
+/* ---- Text to steps ---- */
 
 typedef struct packer {
     const uint8_t *text;
-    size_t size;
+    uint32_t size, noted;
     int64_t *before; /* of each place, the last one before it with its hash; -1: none */
     int64_t newest[1 << HASH_BITS];
-    uint8_t *to;
+    uint32_t recent[PACKED_RECENT];
+    coder coder;
+    packed_model model;
 } packer;
 
-static void note_place(packer *p, size_t at)
+/* PACKED_RECENT as `which`: a distance that is not among the recent. */
+typedef struct found_run {
+    uint32_t length, back, which;
+} found_run;
+
+static int64_t *newest_like(packer *p, uint32_t at)
 {
-    uint32_t first;
-    if (at + sizeof first > p->size)
-        return;
-    memcpy(&first, p->text + at, sizeof first);
-    int64_t *newest = &p->newest[first * 2654435761u >> (32 - HASH_BITS)];
-    p->before[at] = *newest;
-    *newest = (int64_t)at;
+    uint32_t first = p->text[at] | (uint32_t)p->text[at + 1] << 8 | (uint32_t)p->text[at + 2] << 16;
+    return &p->newest[first * 2654435761u >> (32 - HASH_BITS)];
 }
 
-/* The longest run from `at`, a noted place, that also stands before it; 0: none worth it. */
-static size_t find_run(const packer *p, size_t at, size_t *out_back)
+static void note_places(packer *p, uint32_t end)
 {
-    size_t longest = 0, tried = 0;
-    if (at + PACKED_SHORTEST > p->size)
-        return 0;
-    for (int64_t from = p->before[at]; from >= 0 && tried < MOST_TRIED; tried++) {
-        size_t length = 0;
-        while (at + length < p->size && p->text[(size_t)from + length] == p->text[at + length])
-            length++;
-        if (length > longest) {
-            longest = length;
-            *out_back = at - (size_t)from;
-        }
-        from = p->before[from];
+    for (; p->noted < end && p->noted + 3 <= p->size; p->noted++) {
+        int64_t *newest = newest_like(p, p->noted);
+        p->before[p->noted] = *newest;
+        *newest = p->noted;
     }
-    return longest < PACKED_SHORTEST || (longest == PACKED_SHORTEST && *out_back >= 1 << 14)
-               ? 0
-               : longest;
 }
 
-static void put_run(packer *p, size_t plain_at, size_t plain, size_t again, size_t back)
+static uint32_t repeated(const packer *p, uint32_t at, uint32_t back)
 {
-    size_t more = again ? again - PACKED_SHORTEST : 0;
-    *p->to++ = (uint8_t)((plain < 15 ? plain : 15) << 4 | (more < 15 ? more : 15));
-    if (plain >= 15)
-        p->to = put_number(p->to, (uint32_t)plain - 15);
-    memcpy(p->to, p->text + plain_at, plain);
-    p->to += plain;
-    if (again && more >= 15)
-        p->to = put_number(p->to, (uint32_t)more - 15);
-    if (again)
-        p->to = put_number(p->to, (uint32_t)back);
+    uint32_t length = 0;
+    while (back > 0 && back <= at && at + length < p->size &&
+           p->text[at + length - back] == p->text[at + length])
+        length++;
+    return length;
 }
 
-static void write_runs(packer *p)
+/* A short run far back costs more than its bytes. */
+static found_run find_run(packer *p, uint32_t at)
 {
-    size_t plain_at = 0, at = 0, back = 0;
-    memset(p->newest, 0xff, sizeof p->newest);
-    while (at < p->size) {
-        note_place(p, at);
-        size_t again = find_run(p, at, &back);
-        if (again) {
-            put_run(p, plain_at, at - plain_at, again, back);
-            for (size_t i = 1; i < again; i++)
-                note_place(p, at + i);
-            plain_at = at + again;
-        }
-        at += again ? again : 1;
+    found_run far = {0, 0, PACKED_RECENT}, near = {0, 0, 0};
+    uint32_t tried = 0;
+    note_places(p, at);
+    for (int64_t from = at + 3 <= p->size ? *newest_like(p, at) : -1;
+         from >= 0 && tried < MOST_TRIED; from = p->before[from], tried++) {
+        uint32_t back = at - (uint32_t)from, length = repeated(p, at, back);
+        if (length > far.length && (length > 3 || (length == 3 && back <= 512)))
+            far = (found_run){length, back, PACKED_RECENT};
     }
-    if (plain_at < p->size)
-        put_run(p, plain_at, p->size - plain_at, 0, 0);
+    for (uint32_t i = 0; i < PACKED_RECENT; i++) {
+        uint32_t length = repeated(p, at, p->recent[i]);
+        if (length >= PACKED_SHORTEST && length > near.length)
+            near = (found_run){length, p->recent[i], i};
+    }
+    return near.length > 0 && near.length + 1 >= far.length ? near : far;
+}
+
+static void write_steps(packer *p)
+{
+    packed_place place = {.header = PACKED_HEADER_WORDS};
+    bool run = false;
+    for (uint32_t at = 0; at < p->size;) {
+        found_run found = find_run(p, at);
+        uint32_t kind = packed_kind(&place), step = 1;
+        bool later = found.which == PACKED_RECENT && found.length < 64 &&
+                     find_run(p, at + 1).length > found.length;
+        bool now = found.length > 0 && !later;
+        coder_bit(&p->coder, &p->model.run[kind][run], now);
+        run = now;
+        if (run) {
+            packed_run(&p->coder, &p->model, p->recent, found.which, &found.back, &found.length);
+            step = found.length;
+        } else {
+            packed_bits(&p->coder, p->model.bytes[kind], 8, p->text[at]);
+        }
+        for (; step > 0; step--)
+            packed_pass(&place, p->text[at++]);
+    }
+    write_rest(&p->coder);
 }
 
 bool pack_module(const uint32_t *words, uint32_t count, packed_module *out)
 {
     size_t most = ((size_t)count + 1) * MOST_BYTES * 2;
     uint8_t *text = malloc(most), *bytes = malloc(2 * most);
-    packer *p = malloc(sizeof *p);
+    packer *p = calloc(1, sizeof *p);
     int64_t *before = calloc(most, sizeof *before);
     bool room = text && bytes && p && before;
     if (room) {
-        *p = (packer){.text = text,
-                      .size = write_text(words, count, text),
-                      .before = before,
-                      .to = bytes};
-        write_runs(p);
-        *out = (packed_module){bytes, (uint32_t)(p->to - bytes), (uint32_t)p->size, count};
+        p->text = text;
+        p->size = (uint32_t)write_text(words, count, text);
+        p->before = before;
+        p->coder = (coder){.begin = bytes, .to = bytes, .range = UINT32_MAX};
+        memset(p->newest, 0xff, sizeof p->newest);
+        packed_model_begin(&p->model);
+        write_steps(p);
+        *out = (packed_module){bytes, (uint32_t)(p->coder.to - bytes), p->size, count};
     } else {
         free(bytes);
     }

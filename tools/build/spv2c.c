@@ -53,8 +53,8 @@ static packed_module write_module(FILE *out, module *m)
     packed_module packed;
     if (!words || !pack_module(m->words, count, &packed))
         die("out of memory", m->path);
-    uint8_t *text = malloc(packed.text_bytes);
-    if (!text || !kernel_unpack(&packed, text, words) ||
+    void *room = malloc(kernel_unpack_bytes(&packed));
+    if (!room || !kernel_unpack(&packed, room, words) ||
         memcmp(words, m->words, count * sizeof *words) != 0)
         die("does not unpack to what was packed", m->path);
     fprintf(out, "static const uint8_t %s_bytes[] = {", m->name);
@@ -62,7 +62,7 @@ static packed_module write_module(FILE *out, module *m)
         fprintf(out, "%s%u,", i % 25 ? "" : "\n", packed.bytes[i]);
     fprintf(out, "\n};\n");
     free((void *)packed.bytes);
-    free(text);
+    free(room);
     free(words);
     return packed;
 }

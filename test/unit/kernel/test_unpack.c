@@ -43,9 +43,9 @@ static uint32_t random_module(uint64_t *state, uint32_t *words)
 
 static bool unpacks(const packed_module *m, uint32_t *words)
 {
-    uint8_t *text = malloc(m->text_bytes + 1);
-    bool good = kernel_unpack(m, text, words);
-    free(text);
+    void *room = malloc(kernel_unpack_bytes(m));
+    bool good = kernel_unpack(m, room, words);
+    free(room);
     return good;
 }
 
@@ -111,7 +111,7 @@ static void every_kernel_unpacks(void **state)
     }
     print_message("%d kernels, %.2f MB in %.2f MB, unpacked in %.1f ms\n", KERNEL_COUNT,
                   (double)unpacked / 1e6, (double)packed / 1e6, (clock_seconds() - begin) * 1e3);
-    assert_true(packed * 2 < unpacked);
+    assert_true(packed * 4 < unpacked);
 }
 
 static void running_out_of_memory_is_told(void **state)
