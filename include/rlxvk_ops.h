@@ -734,6 +734,7 @@ rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor r
 }
 #endif
 
+#include <rlxvk_ops_array.h>
 #include <rlxvk_ops_domain.h>
 
 #endif

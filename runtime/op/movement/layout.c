@@ -10,6 +10,7 @@
 #include "constants/movement.h"
 #include "op/movement/layout.h"
 #include "op/movement/movement.h"
+#include "op/value.h"
 
 #include <string.h>
 
@@ -188,6 +189,14 @@ rlxvk_status layout_emit_rows(lowering *l, const strided_copy *copy, operand sou
     for (; i < l->dispatches.count; i++)
         l->dispatches.items[i].run = l->dispatches.items[i].kernel == KERNEL_STRIDED_COPY;
     return status;
+}
+
+rlxvk_status layout_emit_node(lowering *l, uint32_t id, const strided_copy *copy)
+{
+    const value *items = l->values->items;
+    if (items[graph_node(l->graph, id)->inputs[0]].root == items[id].root)
+        return RLXVK_OK;
+    return layout_emit_rows(l, copy, lower_input(l, id, 0), lower_write(l, id));
 }
 
 rlxvk_tensor layout_build_shape(rlxvk_graph *g, op_kind op, rlxvk_tensor x, rlxvk_shape shape)

@@ -25,6 +25,9 @@ rlxvk_status layout_emit_copy(lowering *l, const strided_copy *copy, operand sou
 /* The same for one that makes the node's result, or its rows one for one. */
 rlxvk_status layout_emit_rows(lowering *l, const strided_copy *copy, operand source,
                               operand target);
+/* The same from operand 0 of a node to its result; nothing where the operand has been made in the
+ * result's memory. */
+rlxvk_status layout_emit_node(lowering *l, uint32_t id, const strided_copy *copy);
 /* Elements of an operand as words: 2 for pairs, else 1. */
 static inline uint32_t element_words(const operand *o)
 {

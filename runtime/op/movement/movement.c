@@ -9,7 +9,6 @@
 #include "op/movement/movement.h"
 #include "op/families.h"
 #include "op/movement/layout.h"
-#include "op/value.h"
 
 #include <string.h>
 
@@ -23,15 +22,6 @@ typedef struct reverse_attributes {
     int32_t axes[RLXVK_MAX_RANK];
 } reverse_attributes;
 
-/* Nothing where the operand has been made in the result's memory. */
-static rlxvk_status emit(lowering *l, uint32_t id, const strided_copy *copy)
-{
-    const value *items = l->values->items;
-    if (items[graph_node(l->graph, id)->inputs[0]].root == items[id].root)
-        return RLXVK_OK;
-    return layout_emit_rows(l, copy, lower_input(l, id, 0), lower_write(l, id));
-}
-
 /* A dense result at its coordinates, from where the operand's elements are shown to lie. */
 static rlxvk_status emit_look(lowering *l, uint32_t id)
 {
@@ -42,7 +32,7 @@ static rlxvk_status emit_look(lowering *l, uint32_t id)
     node_row(n)->family->look(l->graph, n, &at);
     copy.source_first = (int64_t)at.first;
     memcpy(copy.source, at.strides, sizeof copy.source);
-    return emit(l, id, &copy);
+    return layout_emit_node(l, id, &copy);
 }
 
 /* A copy takes its operand as it lies. */
@@ -364,7 +354,7 @@ static rlxvk_status expand_lower(lowering *l, uint32_t id)
     const node *n = graph_node(l->graph, id);
     strided_copy copy = layout_dense_copy(&n->shape);
     shape_broadcast_strides(input_shape(l->graph, n, 0), &n->shape, copy.source);
-    return emit(l, id, &copy);
+    return layout_emit_node(l, id, &copy);
 }
 
 static void expand_source(const node *n, const rlxvk_shape *from, const int64_t c[RLXVK_MAX_RANK],
@@ -455,7 +445,7 @@ static rlxvk_status reverse_lower(lowering *l, uint32_t id)
         copy.source_first += (n->shape.dims[a->axes[i]] - 1) * *stride;
         *stride = -*stride;
     }
-    return emit(l, id, &copy);
+    return layout_emit_node(l, id, &copy);
 }
 
 static void reverse_source(const node *n, const rlxvk_shape *from, const int64_t c[RLXVK_MAX_RANK],

@@ -230,6 +230,9 @@ static void call_axes(const choice *c)
     CALL(rlxvk_concat(g, (rlxvk_tensor[]){a, a, b}, 3, axis));
     CALL(rlxvk_concat(g, (rlxvk_tensor[]){z, z, z}, 3, axis));
     CALL(rlxvk_reverse(g, a, &axis, 1));
+    CALL(rlxvk_slice(g, a, &v, (int64_t[]){INT64_MAX}, NULL, 1));
+    CALL(rlxvk_slice(g, a, (int64_t[]){INT64_MAX}, (int64_t[]){INT64_MIN}, &v, 1));
+    CALL(rlxvk_slice(g, a, (int64_t[]){0, 1}, (int64_t[]){v, v}, (int64_t[]){v, v}, 2));
     CALL(rlxvk_gather(g, a, b, axis));
     CALL(rlxvk_take_along_axis(g, a, b, axis));
     CALL(rlxvk_scatter_add(g, a, b, v));
@@ -247,6 +250,29 @@ static void call_axes(const choice *c)
     CALL(rlxvk_rng_uniform(g, RLXVK_SHAPE(v, 3), 0, 1, NULL));
     CALL(rlxvk_rng_normal(g, RLXVK_SHAPE(v, 0, v), 0, 1, NULL));
     CALL(rlxvk_sample(g, a, OPTIONS(sample_options, 1, (uint32_t)v, 0.5f, (uint64_t)v)));
+}
+
+static void call_arrays(const choice *c)
+{
+    const int64_t pair[] = {1, c->v}, less = c->v > 0 ? -c->v : 0;
+    CALL(rlxvk_pad(g, a, &v, &v, 1, NULL));
+    CALL(rlxvk_pad(g, a, pair, pair, 2, NULL));
+    CALL(rlxvk_pad(g, z, &v, &less, 1, NULL));
+    for (int mode = 1; mode < 4; mode++) {
+        CALL(rlxvk_pad(g, a, &v, &less, 1, OPTIONS(pad_options, (rlxvk_pad_mode)mode)));
+        CALL(rlxvk_pad(g, a, &less, &v, 1, OPTIONS(pad_options, (rlxvk_pad_mode)mode)));
+        CALL(rlxvk_pad(g, a, pair, pair, 2, OPTIONS(pad_options, (rlxvk_pad_mode)mode)));
+        CALL(rlxvk_pad_backward(g, a, axis, v, 4, (rlxvk_pad_mode)mode));
+        CALL(rlxvk_pad_backward(g, a, 0, 1, v, (rlxvk_pad_mode)mode));
+        CALL(rlxvk_pad_backward(g, z, 0, v, v, (rlxvk_pad_mode)mode));
+    }
+    CALL(rlxvk_pad(g, a, pair, pair, 1, OPTIONS(pad_options, (rlxvk_pad_mode)axis)));
+    CALL(rlxvk_pad_backward(g, a, 0, 0, 1, (rlxvk_pad_mode)axis));
+    CALL(rlxvk_roll(g, a, &v, (int32_t[]){0}, 1));
+    CALL(rlxvk_roll(g, a, (int64_t[]){v, v}, (int32_t[]){axis, -1}, 2));
+    CALL(rlxvk_tile(g, a, pair, 2));
+    CALL(rlxvk_tile(g, one, (int64_t[]){v, 0, v, v}, 4));
+    CALL(rlxvk_tile(g, z, &v, 1));
 }
 
 static void call_windows(const choice *c)
@@ -558,6 +584,7 @@ static void with_every_value(calls call)
         with_every_value(call_##name);                                                             \
     }
 TEST(axes)
+TEST(arrays)
 TEST(windows)
 TEST(models)
 TEST(sequences)
@@ -587,7 +614,7 @@ int main(void)
         cmocka_unit_test(test_windows),   cmocka_unit_test(test_models),
         cmocka_unit_test(test_sequences), cmocka_unit_test(test_packed),
         cmocka_unit_test(test_spectra),   cmocka_unit_test(test_control),
-        cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_packing),   cmocka_unit_test(test_arrays),
     };
     int failures = cmocka_run_group_tests(tests, limit_time, NULL);
     print_message("%zu calls, %zu accepted, %zu lowered\n", call_count, built_count, lowered_count);

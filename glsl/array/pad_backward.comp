@@ -1,0 +1,72 @@
+#version 450
+/*
+ * The adjoint of padding along one axis, an invocation an element of dx: its images, one or two of
+ * each period, or all of one end, in ascending order. MODE: specialization constant 1.
+ */
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+#include "args/array.h"
+
+#define ROUNDS 32768u /* of a loop: some drivers end those of 65,535 rounds */
+
+layout(constant_id = 1) const uint MODE = PAD_WRAP;
+layout(push_constant) uniform block { pad_backward_args args; };
+layout(set = 0, binding = 0) restrict readonly buffer source { float dy[]; };
+layout(set = 0, binding = 1) restrict writeonly buffer target { float dx[]; };
+
+uint first_of_line;
+
+float image(uint j)
+{
+    return j < args.size ? dy[args.dy_offset + first_of_line + j * args.inner] : 0.0;
+}
+
+/* Those at `a`, and at `b` where they differ, of every period; both are below it. */
+float sum_of_images(uint a, uint b, uint period)
+{
+    float sum = 0.0;
+    uint low = min(a, b), high = max(a, b);
+    uint periods = (args.size + period - 1u) / period;
+    for (uint first = 0u; first < periods; first += ROUNDS)
+        for (uint k = first; k < min(first + ROUNDS, periods); k++) {
+            sum += image(k * period + low);
+            if (low != high)
+                sum += image(k * period + high);
+        }
+    return sum;
+}
+
+float sum_of_run(int first, int end)
+{
+    float sum = 0.0;
+    first = max(first, 0);
+    end = min(end, int(args.size));
+    while (first < end) {
+        int stop = min(first + int(ROUNDS), end);
+        for (; first < stop; first++)
+            sum += image(uint(first));
+    }
+    return sum;
+}
+
+void main()
+{
+    uint e = global_index();
+    if (e >= args.count)
+        return;
+    uint line = e / args.inner, column = e - line * args.inner;
+    uint o = line / args.extent, i = line - o * args.extent;
+    first_of_line = o * args.size * args.inner + column;
+    float sum;
+    if (MODE == PAD_EDGE) {
+        int at = int(i) + args.before;
+        sum = sum_of_run(i == 0u ? 0 : at, i + 1u == args.extent ? int(args.size) : at + 1);
+    } else if (MODE == PAD_WRAP || args.extent == 1u) {
+        uint at = (i + uint(args.before)) % args.extent;
+        sum = sum_of_images(at, at, args.extent);
+    } else {
+        uint period = 2u * (args.extent - 1u), before = uint(args.before);
+        sum = sum_of_images((before + i) % period, (before + period - i) % period, period);
+    }
+    dx[args.dx_offset + e] = sum;
+}

@@ -1,0 +1,70 @@
+/*
+ * Ops on the order and place of elements: padding, slices, rotations. Included by rlxvk_ops.h,
+ * whose common rules hold here too.
+ */
+#ifndef RLXVK_OPS_ARRAY_H
+#define RLXVK_OPS_ARRAY_H
+
+#include <rlxvk_ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Padding and slices ---- */
+
+typedef enum rlxvk_pad_mode {
+    RLXVK_PAD_CONSTANT, /* `value` outside */
+    RLXVK_PAD_REFLECT,  /* mirrored at the first and last element, which are not repeated */
+    RLXVK_PAD_EDGE,     /* the nearest element */
+    RLXVK_PAD_WRAP      /* the other end */
+} rlxvk_pad_mode;
+
+typedef struct rlxvk_pad_options {
+    rlxvk_pad_mode mode;
+    float value; /* of RLXVK_PAD_CONSTANT, rounded to x's dtype as by cast */
+} rlxvk_pad_options;
+
+/* The last `count` axes of x with before[i] more elements in front and after[i] behind; the modes
+ * are numpy.pad's, so that amounts may exceed the axis, which is mirrored or wrapped as often as
+ * that takes. A negative amount crops. NULL options: zeros. Element j of an axis is what the axis,
+ * continued to both sides as the mode says, has at j - before. Any dtype but raw bytes; bit-exact.
+ * Errors: E_ATTR: more amounts than axes, one beyond 2^31 - 1 either way, an axis that would be
+ * shorter than 0, another mode; E_RANGE: an empty axis is to be continued but by a constant.
+ * Gradient: each element gets the sum of its images in their order, axis by axis. */
+rlxvk_tensor rlxvk_pad(rlxvk_graph *g, rlxvk_tensor x, const int64_t *before, const int64_t *after,
+                       size_t count, const rlxvk_pad_options *options);
+
+/* The adjoint of pad along one axis of mode REFLECT, EDGE or WRAP (E_ATTR): of dy, whose axis is
+ * the padded one, dx with `extent` elements there: dx[i] is the sum of all dy[j] that are images of
+ * i, in ascending order of j. Error of n images: 2^-23 (n + 2) sum |dy|. E_ATTR: an extent below 0,
+ * or `before` beyond 2^31 - 1 either way; E_RANGE: an extent of 0 where dy has elements. */
+rlxvk_tensor rlxvk_pad_backward(rlxvk_graph *g, rlxvk_tensor dy, int32_t axis, int64_t before,
+                                int64_t extent, rlxvk_pad_mode mode);
+
+/* x[start : stop : step] of the first `count` axes, as numpy has it: below 0 counts from the end,
+ * what is outside is cut, a negative step goes backwards. RLXVK_SLICE_FIRST and _LAST stand for an
+ * end that is left out: start = step > 0 ? FIRST : LAST, stop = step > 0 ? LAST : FIRST. NULL
+ * steps: 1. Where every reader takes strides, nothing is copied. Errors: E_ATTR: more slices than
+ * axes, a step of 0 or INT64_MIN. Gradient: zeros but where the slice is. */
+#define RLXVK_SLICE_FIRST INT64_MIN
+#define RLXVK_SLICE_LAST  INT64_MAX
+rlxvk_tensor rlxvk_slice(rlxvk_graph *g, rlxvk_tensor x, const int64_t *starts,
+                         const int64_t *stops, const int64_t *steps, size_t count);
+
+/* Element j of axes[i] of the result is element j - shifts[i] of x, around the ends. An axis may be
+ * named again: shifts add. Errors: E_AXIS; E_ATTR: more than RLXVK_MAX_RANK axes. Gradient: the
+ * rotation back. */
+rlxvk_tensor rlxvk_roll(rlxvk_graph *g, rlxvk_tensor x, const int64_t *shifts, const int32_t *axes,
+                        size_t count);
+
+/* x as often as repeats say along its last axes; more repeats than axes make new ones in front.
+ * Errors: E_ATTR: more than RLXVK_MAX_RANK, a negative one; E_TOO_LARGE. Gradient: the sum over the
+ * repetitions. */
+rlxvk_tensor rlxvk_tile(rlxvk_graph *g, rlxvk_tensor x, const int64_t *repeats, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,439 @@
+/*
+ * pad, roll and tile: axes continued to both sides, or cut. All three say for each axis how long
+ * the result is and at which element it begins; a rotation and a repetition are what an axis is
+ * when it is continued by its other end.
+ *
+ * Neighbouring axes that stay are one, and one of them behind an axis that is continued by whole
+ * elements makes these longer; of what is left a dispatch takes PAD_AXES, so that most are one
+ * dispatch. In units of four words where all lengths divide.
+ */
+#include "op/array/pad.h"
+#include "args/array.h"
+#include "constants/array.h"
+#include "op/bucket.h"
+#include "op/conv/conv.h"
+#include "op/families.h"
+#include "op/gradient.h"
+#include "op/movement/layout.h"
+
+#include <rlxvk_ops_array.h>
+
+#include <string.h>
+
+typedef struct pad_attributes {
+    uint32_t mode, count;
+    float value;
+    int64_t before[RLXVK_MAX_RANK]; /* roll: by axis of x, how far; tile: how often */
+    int64_t after[RLXVK_MAX_RANK];  /* roll: which axis */
+} pad_attributes;
+
+/* ---- Building ---- */
+
+/* Copies a list; false where it is none, or longer than any rank. */
+static bool take_list(rlxvk_graph *g, const char *row, const char *argument, const int64_t *values,
+                      size_t count, int64_t *out)
+{
+    if (!graph_ready(g, row) ||
+        graph_fail(g, status_require_items(values, count, row, argument)) != RLXVK_OK)
+        return false;
+    if (count > RLXVK_MAX_RANK) {
+        graph_fail(g, status_fail(RLXVK_E_ATTR, "%s: %zu in %s; the largest rank is %d", row, count,
+                                  argument, RLXVK_MAX_RANK));
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = values[i];
+    return true;
+}
+
+rlxvk_tensor rlxvk_pad(rlxvk_graph *g, rlxvk_tensor x, const int64_t *before, const int64_t *after,
+                       size_t count, const rlxvk_pad_options *options)
+{
+    pad_attributes a = {.count = (uint32_t)count};
+    if (!take_list(g, "pad", "before", before, count, a.before) ||
+        !take_list(g, "pad", "after", after, count, a.after))
+        return RLXVK_NONE;
+    if (options) {
+        a.mode = (uint32_t)options->mode;
+        a.value = options->value;
+    }
+    return op_build(g, OP_pad, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_roll(rlxvk_graph *g, rlxvk_tensor x, const int64_t *shifts, const int32_t *axes,
+                        size_t count)
+{
+    pad_attributes a = {.mode = PAD_WRAP, .count = (uint32_t)count};
+    if (!take_list(g, "roll", "shifts", shifts, count, a.before) ||
+        graph_fail(g, status_require_items(axes, count, "roll", "axes")) != RLXVK_OK)
+        return RLXVK_NONE;
+    for (size_t i = 0; i < count; i++)
+        a.after[i] = axes[i];
+    return op_build(g, OP_roll, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_tile(rlxvk_graph *g, rlxvk_tensor x, const int64_t *repeats, size_t count)
+{
+    pad_attributes a = {.mode = PAD_WRAP, .count = (uint32_t)count};
+    if (!take_list(g, "tile", "repeats", repeats, count, a.before))
+        return RLXVK_NONE;
+    return op_build(g, OP_tile, &x, 1, &a);
+}
+
+/* ---- Infer ---- */
+
+static rlxvk_status infer_amounts(const node *n, const pad_attributes *a, const rlxvk_shape *from,
+                                  rlxvk_shape *out)
+{
+    char buffer[SHAPE_TEXT];
+    rlxvk_status status;
+    if (a->count > from->rank)
+        return op_fail(n, RLXVK_E_ATTR, "%u amounts for the %u axes of %s", a->count, from->rank,
+                       shape_text(from, buffer));
+    for (uint32_t i = 0; i < a->count; i++) {
+        int64_t *dim = &out->dims[from->rank - a->count + i], extent = *dim;
+        if (MAX(a->before[i], a->after[i]) > PAD_MOST || MIN(a->before[i], a->after[i]) < -PAD_MOST)
+            return op_fail(n, RLXVK_E_ATTR, "amounts %lld and %lld; 2^31 - 1 at most, either way",
+                           (long long)a->before[i], (long long)a->after[i]);
+        if (__builtin_add_overflow(extent, a->before[i] + a->after[i], dim))
+            return op_fail(n, RLXVK_E_TOO_LARGE, "an axis of %lld and %lld elements more",
+                           (long long)extent, (long long)(a->before[i] + a->after[i]));
+        if (*dim < 0)
+            return op_fail(n, RLXVK_E_ATTR,
+                           "axis %u of %s by amounts %lld and %lld has %lld elements; cut fewer",
+                           from->rank - a->count + i, shape_text(from, buffer),
+                           (long long)a->before[i], (long long)a->after[i], (long long)*dim);
+        TRY(pad_check_mode(n, a->mode, extent, *dim));
+    }
+    status = pad_check_mode(n, a->mode, 1, 1);
+error:
+    return status;
+}
+
+static rlxvk_status infer_shifts(const node *n, pad_attributes *a, const rlxvk_shape *from)
+{
+    rlxvk_status status = RLXVK_OK;
+    for (uint32_t i = 0; i < a->count; i++) {
+        int32_t axis;
+        if (from->rank == 0)
+            return op_fail(n, RLXVK_E_AXIS, "a scalar has no axis to roll; leave axes empty");
+        TRY(op_axis(n, (int32_t)a->after[i], from->rank, &axis));
+        a->after[i] = axis;
+    }
+error:
+    return status;
+}
+
+static rlxvk_status infer_repeats(const node *n, const pad_attributes *a, rlxvk_shape *out)
+{
+    uint32_t added = a->count > out->rank ? a->count - out->rank : 0;
+    rlxvk_shape from = *out;
+    char buffer[SHAPE_TEXT];
+    out->rank += added;
+    for (uint32_t i = 0; i < out->rank; i++)
+        out->dims[i] = i < added ? 1 : from.dims[i - added];
+    for (uint32_t i = 0; i < a->count; i++) {
+        int64_t *dim = &out->dims[out->rank - a->count + i];
+        if (a->before[i] < 0)
+            return op_fail(n, RLXVK_E_ATTR, "repeat %u is %lld; takes 0 and more", i,
+                           (long long)a->before[i]);
+        if (__builtin_mul_overflow(*dim, a->before[i], dim))
+            return op_fail(n, RLXVK_E_TOO_LARGE, "repeat %u is %lld, of %s: 2^63 or more", i,
+                           (long long)a->before[i], shape_text(&from, buffer));
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status pad_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    pad_attributes *a = attributes;
+    const rlxvk_shape *from = input_shape(g, n, 0);
+    rlxvk_shape out = *from;
+    rlxvk_status status;
+    if (node_code(n) == PAD_AMOUNTS)
+        TRY(infer_amounts(n, a, from, &out));
+    else if (node_code(n) == PAD_ROLL)
+        TRY(infer_shifts(n, a, from));
+    else
+        TRY(infer_repeats(n, a, &out));
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+    n->shape = out;
+error:
+    return status;
+}
+
+/* Axis i of the result. */
+static pad_axis axis_of(const node *n, const rlxvk_shape *from, uint32_t i)
+{
+    const pad_attributes *a = n->attributes;
+    uint32_t added = n->shape.rank - from->rank;
+    pad_axis out = {.extent = i < added ? 1 : from->dims[i - added], .size = n->shape.dims[i]};
+    if (node_code(n) == PAD_AMOUNTS && i + a->count >= n->shape.rank)
+        out.before = a->before[i + a->count - n->shape.rank];
+    for (uint32_t k = 0; k < a->count && node_code(n) == PAD_ROLL && out.extent > 0; k++)
+        if (a->after[k] == (int64_t)i)
+            out.before = (out.before + a->before[k] % out.extent) % out.extent;
+    return out;
+}
+
+static bool stays(uint32_t mode, pad_axis a)
+{
+    return a.extent == a.size &&
+           (mode == PAD_WRAP || mode == PAD_REFLECT ? pad_normal_before(mode, a) : a.before) == 0;
+}
+
+static bool pad_view(const rlxvk_graph *g, const node *n, uint64_t *out_offset)
+{
+    const pad_attributes *a = n->attributes;
+    *out_offset = 0;
+    for (uint32_t i = 0; i < n->shape.rank; i++)
+        if (!stays(a->mode, axis_of(n, input_shape(g, n, 0), i)))
+            return false;
+    return true;
+}
+
+/* ---- Lower ---- */
+
+typedef struct pad_work {
+    uint32_t mode, rank;
+    pad_axis axes[RLXVK_MAX_RANK + 1]; /* the last: the words of an element */
+    uint32_t fill[2];
+} pad_work;
+
+static bool by_whole_elements(uint32_t mode)
+{
+    return mode == PAD_CONSTANT || mode == PAD_WRAP;
+}
+
+/* Fewer axes; at least one is left. */
+static void coalesce(pad_work *w)
+{
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        pad_axis a = w->axes[i], *last = rank ? &w->axes[rank - 1] : NULL;
+        bool plain = stays(w->mode, a);
+        if (plain && a.extent == 1)
+            continue;
+        if (last && plain && (stays(w->mode, *last) || by_whole_elements(w->mode)))
+            *last =
+                (pad_axis){last->extent * a.extent, last->size * a.extent, last->before * a.extent};
+        else
+            w->axes[rank++] = a;
+    }
+    if (rank == 0)
+        w->axes[rank++] = (pad_axis){1, 1, 0};
+    w->rank = rank;
+}
+
+static uint64_t size_of(const pad_work *w, uint32_t padded)
+{
+    uint64_t size = 1;
+    for (uint32_t i = 0; i < w->rank; i++)
+        size *= (uint64_t)(i < padded ? w->axes[i].size : w->axes[i].extent);
+    return size;
+}
+
+/* In how many words at a time. */
+static uint32_t choose_width(const pad_work *w, const operand *operands, uint32_t words)
+{
+    const pad_axis *inner = &w->axes[w->rank - 1];
+    uint64_t bits = (uint64_t)(inner->extent | inner->size | inner->before);
+    bits |= (uint64_t)operands[0].offset * words | (uint64_t)operands[1].offset * words;
+    if (!by_whole_elements(w->mode) && !stays(w->mode, *inner))
+        return 1;
+    return bits % 4 == 0 ? 4 : bits % 2 == 0 ? 2 : 1;
+}
+
+static rlxvk_status emit(lowering *l, const pad_work *w, const operand *operands, uint32_t words)
+{
+    uint32_t width = choose_width(w, operands, words);
+    dispatch d = {.kernel = KERNEL_PAD};
+    struct pad_args args = {.count = (u32)(size_of(w, w->rank) / width),
+                            .rank = w->rank,
+                            .source_offset = operands[0].offset * words / width,
+                            .target_offset = operands[1].offset * words / width,
+                            .fill = {w->fill[0], w->fill[1]}};
+    bool empty = size_of(w, 0) == 0;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        pad_axis a = w->axes[w->rank - 1 - i];
+        int64_t unit = i == 0 ? width : 1;
+        args.extents[i] = empty ? 0 : (u32)(a.extent / unit);
+        args.sizes[i] = (u32)(a.size / unit);
+        args.before[i] = (i32)(a.before / unit);
+        args.divide_size[i] = conv_divide_multiplier(args.sizes[i]);
+        u32 period = w->mode == PAD_REFLECT ? 2 * (MAX(args.extents[i], 2) - 1) : args.extents[i];
+        args.divide_period[i] = conv_divide_multiplier(MAX(period, 1));
+    }
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {PAD_WIDTH, width},
+                  {PAD_MODE, w->mode});
+    lower_groups_in_order(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+    return lower_emit(l, &d, &args, sizeof args, operands, 2);
+}
+
+/* More axes than a dispatch takes: the outer ones of them by one of their own. */
+static rlxvk_status emit_outer(lowering *l, pad_work *w, operand *source, uint32_t words)
+{
+    const uint32_t outer = PAD_AXES - 1;
+    uint64_t elements = size_of(w, outer);
+    int64_t sizes = 1, rest = 1;
+    pad_work first = *w;
+    operand between;
+    rlxvk_status status;
+    if (elements > INT32_MAX)
+        return status_fail(RLXVK_E_TOO_LARGE,
+                           "pad: %llu elements between two passes; pad fewer axes at a time",
+                           (unsigned long long)elements);
+    for (uint32_t i = 0; i < w->rank; i++) {
+        sizes *= i < outer ? w->axes[i].size : 1;
+        rest *= i < outer ? 1 : w->axes[i].extent;
+    }
+    first.rank = PAD_AXES;
+    first.axes[outer] = (pad_axis){rest, rest, 0};
+    TRY(lower_temporary(l, 4 * MAX(elements, 1), &between));
+    if (elements)
+        TRY(emit(l, &first, (operand[]){*source, between}, words));
+    *source = between;
+    source->access = ACCESS_READ;
+    w->rank -= outer - 1;
+    memmove(w->axes, w->axes + outer - 1, w->rank * sizeof *w->axes);
+    w->axes[0] = (pad_axis){sizes, sizes, 0};
+error:
+    return status;
+}
+
+static rlxvk_status pad_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const pad_attributes *a = n->attributes;
+    const rlxvk_shape *from = input_shape(l->graph, n, 0);
+    operand source = lower_input(l, id, 0), target = lower_write(l, id);
+    uint32_t words = element_words(&target);
+    bool empty = shape_numel(from) == 0;
+    pad_work w = {.mode = a->mode, .rank = n->shape.rank};
+    float value = a->value;
+    rlxvk_status status;
+    dtype_round((rlxvk_dtype)n->dtype, &value, n->dtype == RLXVK_C64 ? 0 : 1);
+    memcpy(&w.fill[0], &value, sizeof value);
+    w.fill[1] = words == 1 ? w.fill[0] : 0;
+    for (uint32_t i = 0; i < n->shape.rank; i++) {
+        w.axes[i] = axis_of(n, from, i);
+        if (empty)
+            w.axes[i].extent = 0;
+        w.axes[i].before = pad_normal_before(a->mode, w.axes[i]);
+    }
+    if (words > 1)
+        w.axes[w.rank++] = (pad_axis){words, words, 0};
+    for (coalesce(&w); w.rank > PAD_AXES; coalesce(&w))
+        TRY(emit_outer(l, &w, &source, words));
+    TRY(emit(l, &w, (operand[]){source, target}, words));
+error:
+    return status;
+}
+
+/* ---- Host ---- */
+
+static rlxvk_status pad_host(const host_call *c)
+{
+    const node *n = c->node;
+    const pad_attributes *a = n->attributes;
+    const rlxvk_shape *from = &c->inputs[0].node->shape;
+    uint64_t numel = shape_numel(&n->shape), added = n->shape.rank - from->rank;
+    int64_t at[RLXVK_MAX_RANK] = {0}, source[RLXVK_MAX_RANK] = {0};
+    float value = a->value;
+    dtype_round((rlxvk_dtype)n->dtype, &value, n->dtype == RLXVK_C64 ? 0 : 1);
+    for (uint64_t i = 0; i < numel; i++) {
+        bool inside = true;
+        layout_host_coordinates(&n->shape, i, at);
+        for (uint32_t k = 0; k < n->shape.rank; k++) {
+            int64_t p = pad_source(a->mode, axis_of(n, from, k), at[k]);
+            inside = inside && p >= 0;
+            if (k >= added)
+                source[k - added] = p;
+        }
+        if (inside)
+            layout_host_move(c, i, &c->inputs[0], layout_host_index(from, source));
+        else
+            c->out[n->dtype == RLXVK_C64 ? 2 * i : i] = value;
+    }
+    return RLXVK_OK;
+}
+
+/* ---- The family ---- */
+
+static uint64_t pad_bucket(bucket_call *c)
+{
+    const node *n = c->node;
+    const rlxvk_shape *from = input_shape(c->graph, n, 0);
+    uint32_t used = 0;
+    if (n->shape.rank != from->rank)
+        return bucket_refuse(c, "it is repeated along new axes");
+    for (uint32_t i = 0; i < n->shape.rank; i++)
+        if (!stays(((const pad_attributes *)n->attributes)->mode, axis_of(n, from, i)))
+            used |= 1u << i;
+    return bucket_rows(c, used, 0);
+}
+
+/* Axis by axis, the last first. */
+static rlxvk_tensor adjoint(gradient_call *c, const rlxvk_shape *from)
+{
+    const pad_attributes *a = c->n.attributes;
+    rlxvk_tensor d = c->dy;
+    for (uint32_t i = c->n.shape.rank; i-- > 0;) {
+        pad_axis axis = axis_of(&c->n, from, i);
+        if (!stays(a->mode, axis))
+            d = rlxvk_pad_backward(c->graph, d, (int32_t)i, pad_normal_before(a->mode, axis),
+                                   axis.extent, (rlxvk_pad_mode)a->mode);
+    }
+    return c->n.shape.rank == from->rank ? d : rlxvk_reshape(c->graph, d, *from);
+}
+
+static rlxvk_status pad_vjp(gradient_call *c)
+{
+    const pad_attributes *a = c->n.attributes;
+    rlxvk_shape from = gradient_shape(c, 0);
+    int64_t before[RLXVK_MAX_RANK], after[RLXVK_MAX_RANK];
+    int32_t axes[RLXVK_MAX_RANK];
+    for (uint32_t i = 0; i < a->count; i++) {
+        uint32_t k = node_code(&c->n) == PAD_AMOUNTS ? i : a->count - 1 - i;
+        before[i] = a->before[k] == INT64_MIN ? INT64_MIN : -a->before[k];
+        after[i] = -a->after[k];
+        axes[i] = (int32_t)a->after[k];
+    }
+    if (shape_numel(&from) == 0 || shape_numel(&c->n.shape) == 0)
+        gradient_give(c, 0, gradient_filled(c->graph, 0, (rlxvk_dtype)c->n.dtype, from));
+    else if (node_code(&c->n) == PAD_ROLL)
+        gradient_give(c, 0, rlxvk_roll(c->graph, c->dy, before, axes, a->count));
+    else if (a->mode == PAD_CONSTANT)
+        gradient_give(c, 0, rlxvk_pad(c->graph, c->dy, before, after, a->count, NULL));
+    else
+        gradient_give(c, 0, adjoint(c, &from));
+    return RLXVK_OK;
+}
+
+static void pad_describe(const node *n, text *out)
+{
+    const pad_attributes *a = n->attributes;
+    static const char *const keys[] = {"before", "shifts", "repeats"};
+    for (int list = 0; list < (node_code(n) == PAD_TILE ? 1 : 2); list++) {
+        const char *second = node_code(n) == PAD_ROLL ? "axes" : "after";
+        text_append(out, " %s=", list ? second : keys[node_code(n)]);
+        for (uint32_t i = 0; i < a->count; i++)
+            text_append(out, "%s%lld", i ? "," : "", (long long)(list ? a->after : a->before)[i]);
+    }
+    if (node_code(n) == PAD_AMOUNTS)
+        text_append(out, " mode=%s", pad_mode_name(a->mode));
+}
+
+const op_family pad_family = {
+    .name = "pad",
+    .attribute_size = sizeof(pad_attributes),
+    .pairs = true,
+    .foldable = true,
+    .infer = pad_infer,
+    .view = pad_view,
+    .lower = pad_lower,
+    .host = pad_host,
+    .bucket = pad_bucket,
+    .vjp = pad_vjp,
+    .describe = pad_describe,
+};
