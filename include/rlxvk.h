@@ -453,13 +453,13 @@ typedef struct rlxvk_compile_options {
     /* Every node keeps memory of its own, to be looked at (off unless RLXVK_NAN_TRACE or
      * RLXVK_DUMP_NODES); nothing is fused, reordered or put in reused memory then. */
     rlxvk_toggle keep_all;
-    /* Most device memory beside the params for the forms that kernels want them in (halves packed
-     * for matrix units, weights of convolutions and recurrent layers laid out anew, weights joined
-     * for products of one input). Such a form is made once when its params are set instead of in
-     * every run; what exceeds the limit is made in every run, or not joined. 0, the default: as
-     * RLXVK_PREPARED_BYTES says, and where that says nothing no memory but for a few values a
-     * channel; UINT64_MAX: whatever it takes. Each executable has its own forms, also where it
-     * shares params. */
+    /* Most device memory beside the params for the forms that kernels want them in (halves for
+     * matrix units, also of packed weights where a product has more than 256 rows, weights of
+     * convolutions and recurrent layers laid out anew, weights joined for products of one input).
+     * Such a form is made once when its params are set instead of in every run; what exceeds the
+     * limit is made in every run, or not joined. 0, the default: as RLXVK_PREPARED_BYTES says, and
+     * where that says nothing no memory but for a few values a channel; UINT64_MAX: whatever it
+     * takes. Each executable has its own forms, also where it shares params. */
     uint64_t prepared_bytes;
     uint32_t max_in_flight;    /* tickets outstanding at once; 0 means 2; at most 1024 (E_ATTR) */
     uint64_t timeout_ns;       /* deadline of every wait; 0 means 60 s */

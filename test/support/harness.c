@@ -69,6 +69,17 @@ static float *leaf_content(const node *n, uint64_t seed, bool exact)
     return values;
 }
 
+/* Packed weights: any codes, and scales that are small numbers. */
+static void set_bytes(rlxvk_executable *e, const node *n, const float *content)
+{
+    uint64_t count = shape_numel(&n->shape);
+    uint8_t *bytes = malloc(count + 1);
+    for (uint64_t i = 0; i < count; i++)
+        bytes[i] = ((const uint8_t *)content)[4 * i] & 31;
+    expect_ok(rlxvk_set_param_bytes(e, n->name, bytes, count));
+    free(bytes);
+}
+
 static float *read_outputs(rlxvk_executable *e, const rlxvk_run_input *inputs, size_t input_count,
                            size_t *out_count)
 {
@@ -103,7 +114,10 @@ float *run_seeded(rlxvk_executable *e, const rlxvk_graph *g, uint64_t seed, bool
             inputs[count++] = (rlxvk_run_input){n->name, values, length, RLXVK_AS_F32};
             continue;
         }
-        expect_ok(rlxvk_set_param(e, n->name, values, length));
+        if (n->dtype == RLXVK_U8)
+            set_bytes(e, n, values);
+        else
+            expect_ok(rlxvk_set_param(e, n->name, values, length));
         free(values);
     }
     float *result = read_outputs(e, inputs, count, out_count);

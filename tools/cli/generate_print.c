@@ -109,6 +109,7 @@ static rlxvk_status print_json(const session *s, const char *device, const llama
          rate((double)report->decode_submissions, (double)report->decode_runs)},
         {"device_bytes", (double)report->device_bytes},
         {"weight_bytes", (double)report->weight_bytes},
+        {"prepared_bytes", (double)report->prepared_bytes},
         {"cache_bytes", (double)report->cache_bytes},
         {"state_bytes", (double)report->state_bytes},
         {"scratch_bytes", (double)report->scratch_bytes},

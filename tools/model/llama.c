@@ -339,6 +339,7 @@ static void add_report(rlxvk_executable *e, llama_report *out)
     out->state_bytes += memory.state_bytes;
     out->scratch_bytes += memory.scratch_bytes;
     out->staging_bytes += memory.staging_bytes;
+    out->prepared_bytes += memory.prepared_bytes;
 }
 
 void llama_usage(const llama *m, llama_report *out)
@@ -349,16 +350,17 @@ void llama_usage(const llama *m, llama_report *out)
     rlxvk_executable_memory(m->decode, &memory);
     if (m->last_chunk)
         rlxvk_executable_plan(m->last_chunk, &chunk);
-    *out = (llama_report){.chunk_dispatches = chunk.dispatches,
-                          .decode_dispatches = step.dispatches,
-                          .decode_runs = step.runs,
-                          .decode_submissions = step.submissions - m->loaded_submissions,
-                          .weight_bytes = memory.weight_bytes - cache_bytes(m),
-                          .cache_bytes = cache_bytes(m),
-                          .compile_seconds = m->compile_seconds};
+    *out =
+        (llama_report){.chunk_dispatches = chunk.dispatches,
+                       .decode_dispatches = step.dispatches,
+                       .decode_runs = step.runs,
+                       .decode_submissions = step.submissions - m->loaded_submissions,
+                       .weight_bytes = memory.weight_bytes - memory.prepared_bytes - cache_bytes(m),
+                       .cache_bytes = cache_bytes(m),
+                       .compile_seconds = m->compile_seconds};
     add_report(m->decode, out);
     for (int i = 0; i < CHUNK_LENGTHS; i++)
         add_report(m->chunks[i], out);
-    out->device_bytes =
-        out->weight_bytes + out->cache_bytes + out->state_bytes + out->scratch_bytes;
+    out->device_bytes = out->weight_bytes + out->prepared_bytes + out->cache_bytes +
+                        out->state_bytes + out->scratch_bytes;
 }

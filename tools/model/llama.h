@@ -132,6 +132,7 @@ typedef struct llama_report {
     uint64_t decode_runs, decode_submissions;     /* so far */
     uint64_t device_bytes;                        /* all parts but staging */
     uint64_t weight_bytes, cache_bytes;           /* what the steps and chunks share */
+    uint64_t prepared_bytes;                      /* what each makes of the weights and keeps */
     uint64_t state_bytes, scratch_bytes;          /* of each graph: inputs, results; within a run */
     uint64_t staging_bytes; /* for what crosses between host and device: not all in its memory */
     double compile_seconds; /* plans, pipelines, command buffers of the graphs so far */

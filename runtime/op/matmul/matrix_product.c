@@ -225,9 +225,9 @@ rlxvk_status matrix_product_emit(lowering *l, uint32_t id, const matmul_request 
     side a = make_side(l, r, false, c), b = make_side(l, r, true, c);
     matmul_request plain = *r;
     rlxvk_status status;
+    l->prepares = true;
     if (r->unpack_b)
         TRY(unpack_side(l, id, r, &b));
-    l->prepares = true;
     if (l->precision == RLXVK_PRECISION_SPLIT) {
         TRY(emit_scale(l, id, &a));
         TRY(emit_scale(l, id, &b));

@@ -431,7 +431,7 @@ static void members_follow_their_family(void **state)
 
 enum { ROUNDS = 20 };
 
-typedef enum packing { PRODUCT, CONVOLUTION, LOOP, RECURRENT, PACKINGS } packing;
+typedef enum packing { PRODUCT, PACKED_PRODUCT, CONVOLUTION, LOOP, RECURRENT, PACKINGS } packing;
 
 static rlxvk_graph *convolution(void)
 {
@@ -456,12 +456,23 @@ static rlxvk_graph *recurrent(void)
     return g;
 }
 
-/* A product on matrix units, a convolution, which is in a loop, too, or a recurrent layer, that
- * packs its weights. */
+static rlxvk_graph *packed_product(void)
+{
+    rlxvk_graph *g = new_graph();
+    rlxvk_tensor x = input(g, "x", RLXVK_SHAPE(320, 64));
+    rlxvk_tensor w = rlxvk_param(g, "w", RLXVK_U8, RLXVK_SHAPE(64, 2 * 34));
+    rlxvk_graph_output(g, rlxvk_dequant_matmul(g, x, w, RLXVK_Q8_0));
+    return g;
+}
+
+/* A product on matrix units, one with packed weights of more rows than are unpacked inside it, a
+ * convolution, which is in a loop, too, or a recurrent layer, that packs its weights. */
 static rlxvk_graph *packing_weights(packing what)
 {
     if (what == CONVOLUTION || what == RECURRENT)
         return what == RECURRENT ? recurrent() : convolution();
+    if (what == PACKED_PRODUCT)
+        return packed_product();
     rlxvk_graph *g = new_graph();
     if (what == PRODUCT) {
         rlxvk_graph_output(g, rlxvk_matmul(g, input(g, "x", RLXVK_SHAPE(64, 64)),
@@ -508,7 +519,7 @@ static void expect_packing(packing what, rlxvk_precision precision)
     uint32_t packs = plan[2].prepared_dispatches;
     print_message("case %d, precision %d: %u of %u dispatches prepared\n", what, precision, packs,
                   plan[0].dispatches);
-    assert_true(packs || what == PRODUCT); /* not every device has matrix units */
+    assert_true(packs || what <= PACKED_PRODUCT); /* not every device has matrix units */
     assert_int_equal(plan[0].prepared_dispatches, 0);
     assert_int_equal(plan[1].prepared_dispatches, 0);
     assert_int_equal(plan[2].dispatches, plan[0].dispatches - packs);
