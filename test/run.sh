@@ -2,7 +2,8 @@
 # Every test, on the software drivers. Counts tests, prints failures, writes $BUILD/test/summary.
 #
 # Of the conformance cases it leaves out some that would have another pipeline compiled: a driver that has none yet spends most of
-# the time on that. With RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and every second one's gradients.
+# the time on that. With RLXVK_TEST_ALL=1, as in CI, every case runs on lavapipe, and every second one's gradients; each variant of
+# each kernel runs, and copies of the tree are built after changes.
 #
 # A stage is a name and its jobs, commands of their own: two of all stages' at a time, since most of a driver's work is compiling,
 # on one thread. What took longest the last time begins, so that it does not run on alone.
@@ -81,12 +82,12 @@ add_sanitized() {
 # What compiles most comes first: drivers keep what they compiled, for the others. `make fuzz` fuzzes longer.
 export UBSAN_OPTIONS=print_stacktrace=1
 # SwiftShader keeps nothing on disk: one process shares what it compiled among all cases, and runs long, so it begins.
-numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" sparse=4 sparser=6 fuzzing=5
-[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" sparse=2 sparser=3 fuzzing=10
+numbers="^(${NUMBERS// /|})\$" plain=$numbers fewer="--pipelines=16" minimal=3 sparse=4 sparser=8 fuzzing=5
+[[ ${RLXVK_TEST_ALL:-} ]] && plain="" fewer="" minimal=2 sparse=2 sparser=3 fuzzing=10
 export RLXVK_TEST_FUZZ_SECONDS=${RLXVK_TEST_FUZZ_SECONDS:-$fuzzing}
 if swiftshader=$(test/swiftshader.sh 2>>"$log"); then
     on_swiftshader="VK_ICD_FILENAMES=$swiftshader $program conform --jobs 1"
-    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=2 --pipelines=16"
+    add "conform on SwiftShader" <<<"$on_swiftshader --sparse=$minimal --pipelines=16"
     add "gradients on SwiftShader" <<<"$on_swiftshader --gradients --sparse=$sparser"
     add "golden vectors on SwiftShader" <<<"$on_swiftshader --golden test/golden"
 else
@@ -94,10 +95,12 @@ else
 fi
 add_cases "conform" $fewer
 add_cases "conform, gradients" --gradients --sparse=$sparse
-add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=1000 --jobs 1"
 add "conform under validation" <<<"RLXVK_VALIDATION=1 $program conform --sparse $fewer --jobs 1"
-add "rebuilding after a change" <<<"test/rebuild.sh"
-add "following the lists of how to add things" <<<"test/extend.sh"
+if [[ ${RLXVK_TEST_ALL:-} ]]; then
+    add "conform, each kernel variant" <<<"$program conform --each-variant --sparse=1000 --jobs 1"
+    add "rebuilding after a change" <<<"test/rebuild.sh"
+    add "following the lists of how to add things" <<<"test/extend.sh"
+fi
 add "installed copies" <<<"test/installed.sh"
 add_cases "conform, golden vectors" --golden test/golden
 unit_tests | grep -E "$plain" | sed "s|^|$BUILD/test/|" | add "unit tests"
