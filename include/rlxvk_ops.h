@@ -237,10 +237,11 @@ typedef struct rlxvk_matmul_options {
     bool transpose_b; /* b is stored [.., N, K] */
 } rlxvk_matmul_options;
 
-/* a [.., M, K] times b [.., K, N] -> [.., M, N]; leading dims broadcast. K = 0 gives zeros. Either
- * operand may be an F16/BF16 param, read packed. Error at most 2^-23 (8 + 2 sqrt K) sum |a||b|; the
- * compile option `precision` trades it for speed. E_SHAPE: a rank below 2, K that differ, leading
- * dims that do not broadcast. */
+/* a [.., M, K] times b [.., K, N] -> [.., M, N]; leading dims broadcast. K = 0 gives zeros. A
+ * vector [K] is a row as a, a column as b, and its axis is not in the result. Either operand may be
+ * an F16/BF16 param, read packed. Error at most 2^-23 (8 + 2 sqrt K) sum |a||b|; the compile option
+ * `precision` trades it for speed. E_SHAPE: a scalar, K that differ, leading dims that do not
+ * broadcast. */
 rlxvk_tensor rlxvk_matmul(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
 rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options);

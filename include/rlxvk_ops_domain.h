@@ -243,6 +243,18 @@ typedef struct rlxvk_dot_general_options {
 rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rhs,
                                const rlxvk_dot_general_options *options);
 
+/* Products of `count` operands (1 to 32) summed over axes, in Einstein's notation as NumPy has it:
+ * "bij,bjk->bik" names each operand's axes by letters (a to z, A to Z) and those of the result, in
+ * which a letter stands once; the others are summed over. Without "->", the result has what "..."
+ * stands for and, by the alphabet, capitals first, the letters that stand once. "..." is the axes
+ * that no letter names, aligned from the last, dims of 1 spreading; a letter twice in one operand
+ * is its diagonal (of at most 4,096). Operands are taken from left to right, products and sums as
+ * matmul, mul and reduce_sum make them. E_ATTR: the equation cannot be read, at the place named;
+ * E_ARITY: another number of operands; E_SHAPE: another rank, dims of one letter that differ, more
+ * than 8 axes on the way. */
+rlxvk_tensor rlxvk_einsum(rlxvk_graph *g, const char *equation, const rlxvk_tensor *operands,
+                          size_t count);
+
 /* x w + scale ((x a) b): x [.., K], w [K, N], a [K, r], b [r, N] -> [.., N]. r = 0: x w. The
  * matrices may be F16/BF16 params. */
 rlxvk_tensor rlxvk_lora_matmul(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor a,

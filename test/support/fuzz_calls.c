@@ -2,6 +2,7 @@
  * What each builder of rlxvk_ops.h is called with, and the composites of norms and attention:
  * operands whose shapes mostly agree, as fuzz_graph.h's helpers choose them.
  */
+#include "base/base.h"
 #include "support/fuzz_calls.h"
 
 /* Of rlxvk_activation, with none. */
@@ -446,6 +447,28 @@ rlxvk_tensor fuzz_call_dot_general(fuzz_maker *m)
     if (bits & 16)
         batch_b[0] = batch_a[0];
     return rlxvk_dot_general(m->g, a, b, &o);
+}
+
+rlxvk_tensor fuzz_call_einsum(fuzz_maker *m)
+{
+    static const char letters[] = "abcdeA...->, ";
+    rlxvk_tensor operands[3] = {fuzz_any(m), fuzz_any(m), fuzz_any(m)};
+    uint32_t count = 1 + fuzz_byte(m->in) % 3;
+    char equation[64] = "";
+    text out = {equation, sizeof equation, 0};
+    if (fuzz_bool(m->in)) { /* any text */
+        for (uint32_t i = fuzz_byte(m->in) % 24; i > 0; i--)
+            text_append(&out, "%c", letters[fuzz_byte(m->in) % (sizeof letters - 1)]);
+        return rlxvk_einsum(m->g, equation, operands, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        text_append(&out, "%s", i ? "," : "");
+        for (uint32_t k = 0; k < shape_of(m, operands[i]).rank; k++)
+            text_append(&out, "%c", 'a' + (char)(fuzz_byte(m->in) % 5));
+    }
+    if (fuzz_bool(m->in))
+        text_append(&out, "->%c", 'a' + (char)(fuzz_byte(m->in) % 5));
+    return rlxvk_einsum(m->g, equation, operands, count);
 }
 
 rlxvk_tensor fuzz_call_lora_matmul(fuzz_maker *m)

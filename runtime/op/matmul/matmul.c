@@ -14,6 +14,7 @@
 #include "args/elementwise.h"
 #include "args/product.h"
 #include "constants/matmul.h"
+#include "op/compose/composite.h"
 #include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/activation.h"
@@ -27,6 +28,33 @@
 
 /* ---- Building ---- */
 
+/* A vector is a matrix of one row, or, as b, of one column; its axis leaves the result again. */
+static rlxvk_tensor multiply_vectors(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
+                                     matmul_attributes *attributes)
+{
+    static const char row[] = "matmul";
+    rlxvk_shape of_a = rlxvk_tensor_shape(g, a), of_b = rlxvk_tensor_shape(g, b), of_y;
+    size_t start = g->nodes.count;
+    if (!composite_begin(g, row, (rlxvk_tensor[]){a, b}, 2))
+        return RLXVK_NONE;
+    if (of_a.rank == 1) {
+        attributes->transpose_a = false;
+        a = rlxvk_reshape(g, a, RLXVK_SHAPE(1, of_a.dims[0]));
+    }
+    if (of_b.rank == 1) {
+        attributes->transpose_b = true;
+        b = rlxvk_reshape(g, b, RLXVK_SHAPE(1, of_b.dims[0]));
+    }
+    rlxvk_tensor y = op_build(g, OP_matmul, (rlxvk_tensor[]){a, b}, 2, attributes);
+    of_y = rlxvk_tensor_shape(g, y);
+    if (of_a.rank == 1 && of_y.rank >= 2) {
+        of_y.dims[of_y.rank - 2] = of_y.dims[of_y.rank - 1];
+        of_y.rank--;
+    }
+    of_y.rank -= of_b.rank == 1 && of_y.rank >= 1;
+    return composite_end(g, row, start, rlxvk_reshape(g, y, of_y));
+}
+
 rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
                                const rlxvk_matmul_options *options)
 {
@@ -36,6 +64,9 @@ rlxvk_tensor rlxvk_matmul_with(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b,
         attributes.transpose_a = options->transpose_a;
         attributes.transpose_b = options->transpose_b;
     }
+    uint32_t rank_a = rlxvk_tensor_shape(g, a).rank, rank_b = rlxvk_tensor_shape(g, b).rank;
+    if (rank_a == 1 || rank_b == 1)
+        return multiply_vectors(g, a, b, &attributes);
     return op_build(g, OP_matmul, (rlxvk_tensor[]){a, b}, 2, &attributes);
 }
 

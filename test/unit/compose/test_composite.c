@@ -291,6 +291,89 @@ static void dot_general_copies_no_plain_swap(void **state)
     }
 }
 
+/* ---- einsum ---- */
+
+/* By its definition: a loop over the places of all letters a to h; `shapes` of the operands. */
+static void expect_einsum(const char *equation, size_t count, const rlxvk_shape *shapes)
+{
+    int64_t dims[8] = {1, 1, 1, 1, 1, 1, 1, 1}, at[8] = {0}, places = 1, size = 1;
+    const char *letters[4] = {equation}, *result = strchr(equation, '>') + 1;
+    float *content[4];
+    rlxvk_tensor operands[4];
+    rlxvk_graph *g = new_graph();
+    for (size_t i = 0; i < count; i++) {
+        letters[i] = i ? strchr(letters[i - 1], ',') + 1 : equation;
+        content[i] = noise(i + 1, (size_t)shape_numel(&shapes[i]));
+        operands[i] = floats(g, shapes[i], content[i]);
+        for (uint32_t k = 0; k < shapes[i].rank; k++)
+            dims[letters[i][k] - 'a'] = shapes[i].dims[k];
+    }
+    for (int i = 0; i < 8; i++)
+        places *= dims[i];
+    for (const char *c = result; *c; c++)
+        size *= dims[*c - 'a'];
+    double *wanted = calloc((size_t)size + 1, sizeof *wanted);
+    for (int64_t place = 0; place < places; place++) {
+        double product = 1;
+        int64_t to = 0, rest = place;
+        for (int i = 0; i < 8; rest /= dims[i++])
+            at[i] = rest % dims[i];
+        for (size_t i = 0; i < count; i++) {
+            int64_t from = 0;
+            for (uint32_t k = 0; k < shapes[i].rank; k++)
+                from = from * shapes[i].dims[k] + at[letters[i][k] - 'a'];
+            product *= (double)content[i][from];
+        }
+        for (const char *c = result; *c; c++)
+            to = to * dims[*c - 'a'] + at[*c - 'a'];
+        wanted[to] += product;
+    }
+    rlxvk_graph_output(g, rlxvk_einsum(g, equation, operands, count));
+    expect_near(g, wanted, (size_t)size, 1e-5);
+    rlxvk_graph_destroy(g);
+    free(wanted);
+    for (size_t i = 0; i < count; i++)
+        free(content[i]);
+}
+
+static void einsum_is_its_definition(void **state)
+{
+    (void)state;
+    expect_einsum("ab,bc->ac", 2, (rlxvk_shape[]){RLXVK_SHAPE(3, 4), RLXVK_SHAPE(4, 5)});
+    expect_einsum("ab,bc->ca", 2, (rlxvk_shape[]){RLXVK_SHAPE(3, 4), RLXVK_SHAPE(4, 5)});
+    expect_einsum("acbd,aebd->abce", 2,
+                  (rlxvk_shape[]){RLXVK_SHAPE(2, 3, 2, 4), RLXVK_SHAPE(2, 5, 2, 4)});
+    expect_einsum("aab->b", 1, (rlxvk_shape[]){RLXVK_SHAPE(3, 3, 4)});
+    expect_einsum("abab->ba", 1, (rlxvk_shape[]){RLXVK_SHAPE(3, 4, 3, 4)});
+    expect_einsum("aaa->a", 1, (rlxvk_shape[]){RLXVK_SHAPE(3, 3, 3)});
+    expect_einsum("ab,cab->c", 2, (rlxvk_shape[]){RLXVK_SHAPE(3, 4), RLXVK_SHAPE(2, 3, 4)});
+    expect_einsum("ab,cd->bd", 2, (rlxvk_shape[]){RLXVK_SHAPE(3, 4), RLXVK_SHAPE(2, 5)});
+    expect_einsum("ab,ab->ba", 2, (rlxvk_shape[]){RLXVK_SHAPE(3, 4), RLXVK_SHAPE(3, 4)});
+    expect_einsum("ab,cbd,ad,ec->ea", 4,
+                  (rlxvk_shape[]){RLXVK_SHAPE(3, 4), RLXVK_SHAPE(2, 4, 5), RLXVK_SHAPE(3, 5),
+                                  RLXVK_SHAPE(2, 2)});
+}
+
+/* numpy.matmul's rule for vectors. */
+static void vectors_are_multiplied(void **state)
+{
+    static const double dot = 1 * 4 + 2 * 5 + 3 * 6, row[] = {14, 32}, column[] = {14, 32};
+    float v[] = {1, 2, 3}, w[] = {4, 5, 6}, m[] = {1, 2, 3, 4, 5, 6}, turned[] = {1, 4, 2, 5, 3, 6};
+    rlxvk_graph *g[3] = {new_graph(), new_graph(), new_graph()};
+    (void)state;
+    rlxvk_graph_output(g[0], rlxvk_matmul(g[0], floats(g[0], RLXVK_SHAPE(3), v),
+                                          floats(g[0], RLXVK_SHAPE(3), w)));
+    expect_near(g[0], &dot, 1, 0);
+    rlxvk_graph_output(g[1], rlxvk_matmul(g[1], floats(g[1], RLXVK_SHAPE(3), v),
+                                          floats(g[1], RLXVK_SHAPE(3, 2), turned)));
+    expect_near(g[1], row, 2, 0);
+    rlxvk_graph_output(g[2], rlxvk_matmul(g[2], floats(g[2], RLXVK_SHAPE(2, 3), m),
+                                          floats(g[2], RLXVK_SHAPE(3), v)));
+    expect_near(g[2], column, 2, 0);
+    for (int i = 0; i < 3; i++)
+        rlxvk_graph_destroy(g[i]);
+}
+
 static void a_failing_part_leaves_nothing_behind(void **state)
 {
     rlxvk_graph *g = new_graph();
@@ -365,6 +448,8 @@ int main(void)
         cmocka_unit_test(lora_is_its_formula),
         cmocka_unit_test(dot_general_takes_any_axes),
         cmocka_unit_test(dot_general_copies_no_plain_swap),
+        cmocka_unit_test(einsum_is_its_definition),
+        cmocka_unit_test(vectors_are_multiplied),
         cmocka_unit_test(a_failing_part_leaves_nothing_behind),
         cmocka_unit_test(the_gate_adds_two_routes_of_a_group),
         cmocka_unit_test(a_singular_slice_spoils_only_itself),

@@ -182,7 +182,8 @@ static void matmul_errors(void **state)
     const rlxvk_matmul_options both = {true, true};
     (void)state;
     BAD(RLXVK_E_SHAPE, "K is 4 in 3x4 and 2 in 2x3", rlxvk_matmul(g, l.m34, l.m23));
-    BAD(RLXVK_E_SHAPE, "4 and 3x4; both need rank 2", rlxvk_matmul(g, l.v4, l.m34));
+    BAD(RLXVK_E_SHAPE, "and 3x4; both need rank 2", rlxvk_matmul(g, l.s, l.m34));
+    BAD(RLXVK_E_SHAPE, "K is 4 in 1x4 and 3 in 3x4", rlxvk_matmul(g, l.v4, l.m34));
     BAD(RLXVK_E_DTYPE, "complex", rlxvk_matmul(g, l.c64, l.m34));
     BAD(RLXVK_E_ARITY, "operand 1", rlxvk_matmul(g, l.m23, RLXVK_NONE));
     BAD(RLXVK_E_SHAPE, "(transposed)", rlxvk_matmul_with(g, l.m23, l.m23, &both));

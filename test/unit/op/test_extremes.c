@@ -509,6 +509,8 @@ static void call_plain(const choice *c)
     CALL(rlxvk_dense_solve(g, a, b));
     CALL(rlxvk_batched_dense_solve(g, a, b));
     CALL(rlxvk_dot_general(g, a, b, NULL));
+    CALL(rlxvk_einsum(g, "...i,...j->...ij", (rlxvk_tensor[]){a, b}, 2));
+    CALL(rlxvk_einsum(g, "...ii", &a, 1));
     CALL(rlxvk_lora_matmul(g, a, b, b, b, 2));
     CALL(rlxvk_selective_scan(g, a, a, b, b, b));
     CALL(rlxvk_mamba2(g, a, b, b, a, a, NONE, false, &out));
