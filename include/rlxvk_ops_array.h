@@ -63,6 +63,15 @@ rlxvk_tensor rlxvk_roll(rlxvk_graph *g, rlxvk_tensor x, const int64_t *shifts, c
  * repetitions. */
 rlxvk_tensor rlxvk_tile(rlxvk_graph *g, rlxvk_tensor x, const int64_t *repeats, size_t count);
 
+/* ---- Order ---- */
+
+/* The elements along an axis in ascending or descending order, or (argsort) which each of them was,
+ * I32. Stable: equal ones, as zeros of either sign are, stay in their order; NaN comes last either
+ * way. Values are bit-exact. Any length; argsort: 2^24 at most (E_INDEX_RANGE). Errors: E_AXIS, of
+ * a scalar too; E_DTYPE: complex. Gradient of sort: each element's goes where it was. */
+rlxvk_tensor rlxvk_sort(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool descending);
+rlxvk_tensor rlxvk_argsort(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool descending);
+
 #ifdef __cplusplus
 }
 #endif

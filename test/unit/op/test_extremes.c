@@ -273,6 +273,8 @@ static void call_arrays(const choice *c)
     CALL(rlxvk_tile(g, a, pair, 2));
     CALL(rlxvk_tile(g, one, (int64_t[]){v, 0, v, v}, 4));
     CALL(rlxvk_tile(g, z, &v, 1));
+    CALL(rlxvk_sort(g, a, axis, true));
+    CALL(rlxvk_argsort(g, a, axis, false));
 }
 
 static void call_windows(const choice *c)

@@ -43,6 +43,7 @@ static const struct {
     {"argmax", CONSTANT},
     {"argmin", CONSTANT},
     {"topk", CONSTANT}, /* its result are indices */
+    {"argsort", CONSTANT},
     {"rng_uniform", CONSTANT},
     {"rng_normal", CONSTANT},
     {"sample", CONSTANT},

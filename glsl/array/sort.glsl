@@ -1,0 +1,118 @@
+/*
+ * What the sorting kernels share: keys, and a stable split of a workgroup's elements by four bits.
+ * A thread holds SORT_ITEMS consecutive ones. Of each of 16 digits it counts its own, two counts a
+ * word; running sums over digits and threads say where its elements go, and there they go through
+ * shared memory. `args` is declared before. Nothing depends on subgroups, or on the order in which threads run.
+ */
+#include "movement/radix.glsl"
+
+const uint THREADS = gl_WorkGroupSize.x;
+
+shared uint pool[SORT_ITEMS * THREADS];
+
+uint key[SORT_ITEMS], item[SORT_ITEMS], place[SORT_ITEMS];
+
+/* Ascending keys of floats in the order that is wanted, NaN last. */
+uint sort_key(uint bits)
+{
+    uint k = ordered_key(bits);
+    return args.descending != 0u && k != 0xffffffffu ? ~k : k;
+}
+
+/* Against threads that meet in one bank. */
+uint spot(uint i)
+{
+    return i ^ (i >> 4u & 15u);
+}
+
+/* Sum over the threads before this one, of two halves at once; and over all. */
+uint sum_before(uint value, out uint total)
+{
+    uint t = gl_LocalInvocationID.x, first = 8u * THREADS, runs = THREADS / 16u;
+    pool[first + t] = value;
+    barrier();
+    if (t < runs) {
+        uint sum = 0u;
+        for (uint i = first + 16u * t; i < first + 16u * t + 16u; i++) {
+            uint v = pool[i];
+            pool[i] = sum;
+            sum += v;
+        }
+        pool[first + THREADS + t] = sum;
+    }
+    barrier();
+    uint before = pool[first + t];
+    total = 0u;
+    for (uint r = 0u; r < runs; r++) {
+        uint v = pool[first + THREADS + r];
+        before += r < t / 16u ? v : 0u;
+        total += v;
+    }
+    return before;
+}
+
+/* Turns the digits of the elements, in place[], to where they go. */
+void rank_items()
+{
+    uint t = gl_LocalInvocationID.x, first = 8u * t, sum = 0u, total;
+    for (uint d = 0u; d < 8u; d++)
+        pool[d * THREADS + t] = 0u;
+    for (uint j = 0u; j < SORT_ITEMS; j++) {
+        uint digit = place[j], slot = (digit & 7u) * THREADS + t, half_of = (digit >> 3u) * 16u;
+        uint counts = pool[slot];
+        place[j] = digit | (counts >> half_of & 0xffffu) << 4u;
+        pool[slot] = counts + (1u << half_of);
+    }
+    barrier();
+    for (uint i = first; i < first + 8u; i++)
+        sum += pool[i];
+    uint before = sum_before(sum, total);
+    before += total << 16u; /* digits of the upper halves come after all of the lower ones */
+    for (uint i = first; i < first + 8u; i++) {
+        uint counts = pool[i];
+        pool[i] = before;
+        before += counts;
+    }
+    barrier();
+    for (uint j = 0u; j < SORT_ITEMS; j++) {
+        uint digit = place[j] & 15u, half_of = (digit >> 3u) * 16u;
+        place[j] = (place[j] >> 4u) + (pool[(digit & 7u) * THREADS + t] >> half_of & 0xffffu);
+    }
+    barrier();
+}
+
+/* Which of the workgroup's elements is a thread's j-th, of them in order, or one every THREADS. */
+uint element(uint j, bool strided)
+{
+    uint t = gl_LocalInvocationID.x;
+    return strided ? j * THREADS + t : t * SORT_ITEMS + j;
+}
+
+void move_keys(bool strided)
+{
+    for (uint j = 0u; j < SORT_ITEMS; j++)
+        pool[spot(place[j])] = key[j];
+    barrier();
+    for (uint j = 0u; j < SORT_ITEMS; j++)
+        key[j] = pool[spot(element(j, strided))];
+    barrier();
+}
+
+void move_items(bool strided)
+{
+    for (uint j = 0u; j < SORT_ITEMS; j++)
+        pool[spot(place[j])] = item[j];
+    barrier();
+    for (uint j = 0u; j < SORT_ITEMS; j++)
+        item[j] = pool[spot(element(j, strided))];
+    barrier();
+}
+
+void split_by_key(uint shift, bool strided)
+{
+    for (uint j = 0u; j < SORT_ITEMS; j++)
+        place[j] = key[j] >> shift & 15u;
+    rank_items();
+    move_keys(strided);
+    move_items(strided);
+}

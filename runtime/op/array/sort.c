@@ -1,0 +1,289 @@
+/*
+ * sort and argsort: rows [.., n] in order, stable, NaN last; another axis is made the last and put
+ * back. Exact.
+ *
+ *   rows within a workgroup   sorted in shared memory, as many rows at once as fit (sort_rows)
+ *   longer ones               four passes of 8 bits: count the digits of each block, sum the
+ * counts, sort each block by the digit and write its runs (sort_count, sort_scan, sort_move); every
+ * pass is linear
+ *
+ * Keys are unsigned words that ascend as the result does; equal ones keep their order, and an
+ * element is never compared with its index, so that nothing depends on timing.
+ */
+#include "args/array.h"
+#include "constants/array.h"
+#include "op/bucket.h"
+#include "op/compose/composite.h"
+#include "op/families.h"
+#include "op/gradient.h"
+
+#include <rlxvk_ops_array.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct sort_attributes {
+    bool descending;
+} sort_attributes;
+
+#define LONGEST_INDEXED (1 << 24) /* indices are exact f32 integers */
+#define KEY_BITS        32
+#define PASS_BITS       8
+
+/* ---- Building ---- */
+
+static rlxvk_tensor build(rlxvk_graph *g, op_kind op, rlxvk_tensor x, int32_t axis, bool descending)
+{
+    const char *name = op_table[op].name;
+    sort_attributes a = {descending};
+    int32_t perm[RLXVK_MAX_RANK];
+    if (!composite_begin(g, name, &x, 1))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    int32_t rank = (int32_t)rlxvk_tensor_shape(g, x).rank, last = rank - 1;
+    if (axis < -rank || axis >= rank) {
+        composite_fail(g, name, RLXVK_E_AXIS, "axis %d of rank %d; takes %d .. %d", axis, rank,
+                       -rank, rank - 1);
+        return RLXVK_NONE;
+    }
+    axis = axis < 0 ? axis + rank : axis;
+    if (axis == last)
+        return op_build(g, op, &x, 1, &a);
+    for (int32_t i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[axis] = last;
+    perm[last] = axis;
+    x = rlxvk_transpose(g, x, perm, (size_t)rank);
+    x = op_build(g, op, &x, 1, &a);
+    x = rlxvk_transpose(g, x, perm, (size_t)rank);
+    return composite_end(g, name, start, x);
+}
+
+rlxvk_tensor rlxvk_sort(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool descending)
+{
+    return build(g, OP_sort, x, axis, descending);
+}
+
+rlxvk_tensor rlxvk_argsort(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool descending)
+{
+    return build(g, OP_argsort, x, axis, descending);
+}
+
+static rlxvk_status sort_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    bool indices = node_code(n) == SORT_INDICES;
+    (void)attributes;
+    if (x->rank == 0)
+        return op_fail(n, RLXVK_E_AXIS, "x is a scalar; reshape it to [1]");
+    if (indices && x->dims[x->rank - 1] > LONGEST_INDEXED)
+        return op_fail(n, RLXVK_E_INDEX_RANGE, "rows have %lld elements; indices end at 2^24",
+                       (long long)x->dims[x->rank - 1]);
+    n->shape = *x;
+    n->dtype = indices ? RLXVK_I32 : (uint8_t)input_dtype(g, n, 0);
+    return RLXVK_OK;
+}
+
+/* ---- Lower ---- */
+
+typedef struct sort_work {
+    uint64_t rows, extent, blocks;
+    uint32_t threads;
+    bool descending, indices;
+    operand x, y;
+    operand counts, totals, keys[2], items[2]; /* of long rows; passes go back and forth */
+} sort_work;
+
+static operand reading(operand o)
+{
+    o.access = ACCESS_READ;
+    return o;
+}
+
+static rlxvk_status lower_short(lowering *l, const sort_work *w)
+{
+    uint64_t block = (uint64_t)w->threads * SORT_ITEMS;
+    uint64_t lines = MIN(block / w->extent, w->rows), groups = divide_up(w->rows, lines);
+    struct sort_rows_args args = {.rows = (u32)w->rows,
+                                  .extent = (u32)w->extent,
+                                  .lines = (u32)lines,
+                                  .groups = (u32)groups,
+                                  .descending = w->descending,
+                                  .indices = w->indices,
+                                  .x_offset = w->x.offset,
+                                  .y_offset = w->y.offset};
+    dispatch d = {.kernel = KERNEL_SORT_ROWS};
+    while (lines > 1 && (block - 1) / w->extent >> args.line_bits)
+        args.line_bits++;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, w->threads});
+    lower_groups(l, &d, groups);
+    return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->y}, 2);
+}
+
+static rlxvk_status emit_counts(lowering *l, const sort_work *w, operand source, bool first,
+                                struct sort_pass_args args)
+{
+    dispatch count = {.kernel = KERNEL_SORT_COUNT}, scan = {.kernel = KERNEL_SORT_SCAN};
+    struct sort_scan_args sums = {(u32)(w->rows * SORT_DIGITS), (u32)w->blocks};
+    operand both = w->counts;
+    uint32_t lanes = 1;
+    rlxvk_status status;
+    while (lanes < w->threads && 4 * lanes < w->blocks)
+        lanes *= 2;
+    both.access = ACCESS_READ | ACCESS_WRITE;
+    SET_CONSTANTS(&count, {LOCAL_SIZE, w->threads}, {SORT_COUNT_FIRST, first});
+    lower_groups(l, &count, args.groups);
+    TRY(lower_emit(l, &count, &args, sizeof args, (operand[]){source, w->counts}, 2));
+    SET_CONSTANTS(&scan, {LOCAL_SIZE, w->threads}, {SORT_SCAN_LANES, lanes});
+    lower_groups(l, &scan, groups_for(sums.segments, w->threads / lanes));
+    TRY(lower_emit(l, &scan, &sums, sizeof sums, (operand[]){both, w->totals}, 2));
+error:
+    return status;
+}
+
+static rlxvk_status emit_pass(lowering *l, const sort_work *w, uint32_t shift)
+{
+    uint32_t from = shift / PASS_BITS % 2, to = 1 - from;
+    bool first = shift == 0, last = shift + PASS_BITS == KEY_BITS;
+    operand source = first ? w->x : reading(w->keys[from]);
+    struct sort_pass_args args = {.extent = (u32)w->extent,
+                                  .blocks = (u32)w->blocks,
+                                  .shift = shift,
+                                  .groups = (u32)(w->rows * w->blocks),
+                                  .descending = w->descending,
+                                  .indices = w->indices,
+                                  .x_offset = first ? w->x.offset : 0};
+    dispatch d = {.kernel = KERNEL_SORT_MOVE};
+    operand operands[] = {source,
+                          first ? source : reading(w->items[from]),
+                          reading(w->counts),
+                          reading(w->totals),
+                          w->x,
+                          w->keys[to],
+                          last ? w->y : w->items[to]};
+    rlxvk_status status;
+    TRY(emit_counts(l, w, source, first, args));
+    args.x_offset = w->x.offset;
+    args.y_offset = last ? w->y.offset : 0;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, w->threads}, {SORT_MOVE_FIRST, first}, {SORT_MOVE_LAST, last});
+    lower_groups(l, &d, args.groups);
+    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+error:
+    return status;
+}
+
+static rlxvk_status lower_long(lowering *l, sort_work *w)
+{
+    rlxvk_status status;
+    w->blocks = divide_up(w->extent, (uint64_t)w->threads * SORT_ITEMS);
+    TRY(lower_temporary(l, 4 * SORT_DIGITS * w->rows * w->blocks, &w->counts));
+    TRY(lower_temporary(l, 4 * SORT_DIGITS * w->rows, &w->totals));
+    for (int i = 0; i < 2; i++) {
+        TRY(lower_temporary(l, 4 * w->rows * w->extent, &w->keys[i]));
+        TRY(lower_temporary(l, 4 * w->rows * w->extent, &w->items[i]));
+    }
+    for (uint32_t shift = 0; shift < KEY_BITS; shift += PASS_BITS)
+        TRY(emit_pass(l, w, shift));
+error:
+    return status;
+}
+
+static rlxvk_status sort_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    sort_work w = {.rows = shape_product(&n->shape, 0, n->shape.rank - 1),
+                   .extent = (uint64_t)n->shape.dims[n->shape.rank - 1],
+                   .threads = SORT_THREADS,
+                   .descending = ((const sort_attributes *)n->attributes)->descending,
+                   .indices = node_code(n) == SORT_INDICES,
+                   .x = lower_input(l, id, 0),
+                   .y = lower_write(l, id)};
+    if (l->profile->max_workgroup_invocations < SORT_THREADS)
+        w.threads = SORT_THREADS / 2;
+    return w.extent <= (uint64_t)w.threads * SORT_ITEMS ? lower_short(l, &w) : lower_long(l, &w);
+}
+
+/* ---- Host ---- */
+
+typedef struct placed {
+    float value;
+    bool descending;
+    uint64_t index;
+} placed;
+
+/* qsort's order: NaN last, then by value, then by index. */
+static int compare_placed(const void *left, const void *right)
+{
+    const placed *a = left, *b = right;
+    if (isnan(a->value) != isnan(b->value))
+        return isnan(a->value) ? 1 : -1;
+    if (!isnan(a->value) && a->value != b->value)
+        return (a->value < b->value) != a->descending ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+static rlxvk_status sort_host(const host_call *c)
+{
+    const node *n = c->node;
+    uint64_t extent = (uint64_t)n->shape.dims[n->shape.rank - 1];
+    uint64_t rows = shape_product(&n->shape, 0, n->shape.rank - 1);
+    bool descending = ((const sort_attributes *)n->attributes)->descending;
+    placed *row = memory_zeroed((size_t)extent + 1, sizeof *row);
+    if (!row)
+        return status_fail_memory("sort");
+    for (uint64_t r = 0; r < rows; r++) {
+        for (uint64_t i = 0; i < extent; i++)
+            row[i] = (placed){c->inputs[0].words[r * extent + i], descending, i};
+        qsort(row, (size_t)extent, sizeof *row, compare_placed);
+        for (uint64_t i = 0; i < extent; i++)
+            c->out[r * extent + i] =
+                node_code(n) == SORT_INDICES ? (double)row[i].index : row[i].value;
+    }
+    memory_free(row);
+    return RLXVK_OK;
+}
+
+/* ---- The family ---- */
+
+static rlxvk_status sort_vjp(gradient_call *c)
+{
+    bool descending = ((const sort_attributes *)c->n.attributes)->descending;
+    rlxvk_shape shape = gradient_shape(c, 0);
+    int32_t last = (int32_t)shape.rank - 1;
+    if (shape_numel(&shape) == 0) {
+        gradient_give(c, 0, gradient_filled(c->graph, 0, RLXVK_F32, shape));
+        return RLXVK_OK;
+    }
+    rlxvk_tensor order = rlxvk_argsort(c->graph, gradient_operand(c, 0), last, descending);
+    gradient_give(c, 0,
+                  rlxvk_take_along_axis(c->graph, c->dy,
+                                        rlxvk_argsort(c->graph, order, last, false), last));
+    return RLXVK_OK;
+}
+
+static void sort_describe(const node *n, text *out)
+{
+    text_append(out, " descending=%d", ((const sort_attributes *)n->attributes)->descending);
+}
+
+const op_family sort_family = {
+    .name = "sort",
+    .attribute_size = sizeof(sort_attributes),
+    .infer = sort_infer,
+    .lower = sort_lower,
+    .host = sort_host,
+    .bucket = bucket_vectors,
+    .vjp = sort_vjp,
+    .describe = sort_describe,
+};
+
+const op_family argsort_family = {
+    .name = "argsort",
+    .attribute_size = sizeof(sort_attributes),
+    .infer = sort_infer,
+    .lower = sort_lower,
+    .host = sort_host,
+    .bucket = bucket_vectors,
+    .vjp = gradient_none,
+    .describe = sort_describe,
+};
