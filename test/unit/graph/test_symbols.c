@@ -340,7 +340,8 @@ static int64_t some_length(const rlxvk_graph *g, random_source *r)
     for (uint32_t id = 0, seen = 0; id < g->nodes.count; id++) {
         const node *n = graph_node(g, id);
         for (uint32_t i = 0; i < n->shape.rank && !n->input_count; i++)
-            if (n->shape.dims[i] > 1 && random_below(r, ++seen) == 0)
+            if (n->shape.dims[i] > 1 && n->shape.dims[i] <= INT32_MAX &&
+                random_below(r, ++seen) == 0)
                 length = n->shape.dims[i];
     }
     return length;
