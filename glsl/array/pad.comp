@@ -2,7 +2,8 @@
 /*
  * An array continued to both sides of its axes, or cut. Units of WIDTH words move as integers, so
  * that every bit pattern survives; an invocation moves COPY_ITEMS of them, a workgroup apart, all
- * read before the first is written.
+ * read before the first is written. QUADS: four neighbouring words are a unit of the result; where
+ * they are neighbours in the source, too, their place is worked out once.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -13,6 +14,7 @@
 
 layout(constant_id = 1) const uint WIDTH = 1;
 layout(constant_id = 2) const uint MODE = PAD_CONSTANT;
+layout(constant_id = 3) const bool QUADS = false;
 layout(push_constant) uniform block { pad_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source1 { uint x1[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source2 { uvec2 x2[]; };
@@ -65,37 +67,67 @@ uint locate(uint rest)
     return outside ? ~0u : from + args.source_offset;
 }
 
-uvec4 read_unit(uint from)
+uvec4 unit_at(uint i)
 {
+    uint from = locate(i);
+    if (MODE == PAD_CONSTANT && from == ~0u)
+        return WIDTH == 1u ? uvec4(args.fill[i & 1u], 0u, 0u, 0u)
+                           : uvec4(args.fill[0], args.fill[1], args.fill[0], args.fill[1]);
     if (WIDTH == 4u)
         return x4[from];
     return WIDTH == 2u ? uvec4(x2[from], 0u, 0u) : uvec4(x1[from], 0u, 0u, 0u);
 }
 
+/* Words i to i + 3. */
+uvec4 quad_at(uint i)
+{
+    uint size = args.sizes[0], extent = args.extents[0], last = args.count - 1u, c = i;
+    if (args.rank > 1u && size > 1u)
+        c = i - divide(i, size, args.divide_size[0]) * size;
+    uint p = position(0u, c), end = c + 3u < size ? position(0u, c + 3u) : ~0u;
+    if (p < extent && end < extent && end == p + 3u) {
+        uint from = locate(i);
+        if (MODE == PAD_CONSTANT && from == ~0u)
+            return uvec4(args.fill[0], args.fill[1], args.fill[0], args.fill[1]);
+        return uvec4(x1[from], x1[from + 1u], x1[from + 2u], x1[from + 3u]);
+    }
+    return uvec4(unit_at(i).x, unit_at(min(i + 1u, last)).x, unit_at(min(i + 2u, last)).x,
+                 unit_at(min(i + 3u, last)).x);
+}
+
+void store(uint i, uvec4 unit)
+{
+    uint to = args.target_offset + i;
+    if (WIDTH == 4u) {
+        y4[to] = unit;
+    } else if (WIDTH == 2u) {
+        y2[to] = unit.xy;
+    } else if (!QUADS) {
+        y1[to] = unit.x;
+    } else if (i + 4u <= args.count) {
+        y4[to / 4u] = unit;
+    } else {
+        for (uint k = 0u; k < args.count - i; k++)
+            y1[to + k] = unit[k];
+    }
+}
+
 void main()
 {
-    uint step = gl_WorkGroupSize.x;
+    uint step = gl_WorkGroupSize.x, each = QUADS ? 4u : 1u;
     uint first = group_index() * step * COPY_ITEMS + gl_LocalInvocationID.x;
+    uint units_of = (args.count + each - 1u) / each;
     uvec4 units[COPY_ITEMS];
-    if (first >= args.count)
+    if (first >= units_of)
         return;
     [[unroll]] for (uint k = 0u; k < COPY_ITEMS; k++) {
-        uint i = min(first + k * step, args.count - 1u), from = locate(i);
-        units[k] = uvec4(args.fill[0], args.fill[1], args.fill[0], args.fill[1]);
-        if (WIDTH == 1u)
-            units[k].x = args.fill[i & 1u];
-        if (MODE != PAD_CONSTANT || from != ~0u)
-            units[k] = read_unit(from);
-    }
-    [[unroll]] for (uint k = 0u; k < COPY_ITEMS; k++) {
-        uint i = first + k * step, to = args.target_offset + i;
-        if (i >= args.count)
-            continue;
-        if (WIDTH == 4u)
-            y4[to] = units[k];
-        else if (WIDTH == 2u)
-            y2[to] = units[k].xy;
+        uint i = min(first + k * step, units_of - 1u) * each;
+        if (QUADS)
+            units[k] = quad_at(i);
         else
-            y1[to] = units[k].x;
+            units[k] = unit_at(i);
     }
+    [[unroll]] for (uint k = 0u; k < COPY_ITEMS; k++)
+        if (first + k * step < units_of)
+            store((first + k * step) * each, units[k]);
 }

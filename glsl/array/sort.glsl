@@ -2,22 +2,18 @@
  * What the sorting kernels share: keys, and a stable split of a workgroup's elements by four bits.
  * A thread holds SORT_ITEMS consecutive ones. Of each of 16 digits it counts its own, two counts a
  * word; running sums over digits and threads say where its elements go, and there they go through
- * shared memory. `args` is declared before. Nothing depends on subgroups, or on the order in which threads run.
+ * shared memory. Nothing depends on subgroups, or on the order in which threads run.
  */
+#extension GL_EXT_control_flow_attributes : require
 #include "movement/radix.glsl"
+
+#define EACH_ITEM(j) [[unroll]] for (uint j = 0u; j < SORT_ITEMS; j++)
 
 const uint THREADS = gl_WorkGroupSize.x;
 
 shared uint pool[SORT_ITEMS * THREADS];
 
 uint key[SORT_ITEMS], item[SORT_ITEMS], place[SORT_ITEMS];
-
-/* Ascending keys of floats in the order that is wanted, NaN last. */
-uint sort_key(uint bits)
-{
-    uint k = ordered_key(bits);
-    return args.descending != 0u && k != 0xffffffffu ? ~k : k;
-}
 
 /* Against threads that meet in one bank. */
 uint spot(uint i)
@@ -57,7 +53,7 @@ void rank_items()
     uint t = gl_LocalInvocationID.x, first = 8u * t, sum = 0u, total;
     for (uint d = 0u; d < 8u; d++)
         pool[d * THREADS + t] = 0u;
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    EACH_ITEM(j) {
         uint digit = place[j], slot = (digit & 7u) * THREADS + t, half_of = (digit >> 3u) * 16u;
         uint counts = pool[slot];
         place[j] = digit | (counts >> half_of & 0xffffu) << 4u;
@@ -74,7 +70,7 @@ void rank_items()
         before += counts;
     }
     barrier();
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    EACH_ITEM(j) {
         uint digit = place[j] & 15u, half_of = (digit >> 3u) * 16u;
         place[j] = (place[j] >> 4u) + (pool[(digit & 7u) * THREADS + t] >> half_of & 0xffffu);
     }
@@ -90,27 +86,27 @@ uint element(uint j, bool strided)
 
 void move_keys(bool strided)
 {
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         pool[spot(place[j])] = key[j];
     barrier();
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         key[j] = pool[spot(element(j, strided))];
     barrier();
 }
 
 void move_items(bool strided)
 {
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         pool[spot(place[j])] = item[j];
     barrier();
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         item[j] = pool[spot(element(j, strided))];
     barrier();
 }
 
 void split_by_key(uint shift, bool strided)
 {
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         place[j] = key[j] >> shift & 15u;
     rank_items();
     move_keys(strided);

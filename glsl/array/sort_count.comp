@@ -1,8 +1,8 @@
 #version 450
 /*
  * How often each digit of 8 bits occurs in each block of each row: a workgroup a block. Four sets
- * of counters, so that equal digits of neighbouring threads do not all meet in one. FIRST: what is read are floats,
- * else their keys.
+ * of counters, so that equal digits of neighbouring threads do not all meet in one. FIRST: what is
+ * read are floats, else their keys.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -13,6 +13,7 @@
 layout(constant_id = 1) const bool FIRST = false;
 layout(push_constant) uniform block { sort_pass_args args; };
 #include "array/sort.glsl"
+#include "array/sort_key.glsl"
 
 layout(set = 0, binding = 0) restrict readonly buffer source { uint x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint counts[]; };

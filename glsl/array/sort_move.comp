@@ -14,6 +14,7 @@ layout(constant_id = 1) const bool FIRST = false;
 layout(constant_id = 2) const bool LAST = false;
 layout(push_constant) uniform block { sort_pass_args args; };
 #include "array/sort.glsl"
+#include "array/sort_key.glsl"
 
 layout(set = 0, binding = 0) readonly buffer source_keys { uint keys[]; };
 layout(set = 0, binding = 1) readonly buffer source_items { uint items[]; };
@@ -70,8 +71,9 @@ void main()
     if (g >= args.groups)
         return;
     uint row = g / args.blocks, block = g - row * args.blocks, base = row * args.extent;
-    uint first = block * SORT_ITEMS * THREADS, count = min(args.extent - first, SORT_ITEMS * THREADS);
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    uint first = block * SORT_ITEMS * THREADS;
+    uint count = min(args.extent - first, SORT_ITEMS * THREADS);
+    EACH_ITEM(j) {
         uint e = element(j, false), i = first + e;
         key[j] = 0xffffffffu;
         item[j] = i;
@@ -85,14 +87,14 @@ void main()
         }
     }
     split_by_key(args.shift, false);
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         place[j] = key[j] >> (args.shift + 4u) & 15u;
     rank_items();
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         pool[spot(place[j])] = key[j];
     barrier();
     uint leads = 0u; /* bit j: the first of its digit */
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    EACH_ITEM(j) {
         uint q = element(j, true);
         key[j] = pool[spot(q)];
         if (q == 0u || digit_of(pool[spot(q - 1u)]) != digit_of(key[j]))
@@ -100,12 +102,12 @@ void main()
     }
     barrier();
     move_items(true);
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         if ((leads >> j & 1u) != 0u)
             pool[digit_of(key[j])] = element(j, true);
     find_starts(row, block);
     barrier();
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    EACH_ITEM(j) {
         uint q = element(j, true), digit = digit_of(key[j]);
         if (q >= count)
             continue;

@@ -1,8 +1,8 @@
 #version 450
 /*
  * Rows that fit a workgroup, as many of them as do, which lie together: sorted by all digits of the
- * keys, then by the row, so that they are apart again. `indices`: the result is which element of the
- * row each is, else its value.
+ * keys, then by the row, so that they are apart again. `indices`: the result is which element of
+ * the row each is, else its value.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -10,6 +10,7 @@
 
 layout(push_constant) uniform block { sort_rows_args args; };
 #include "array/sort.glsl"
+#include "array/sort_key.glsl"
 
 layout(set = 0, binding = 0) restrict readonly buffer source { uint x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint y[]; };
@@ -21,7 +22,7 @@ void main()
         return;
     uint row = g * args.lines, base = row * args.extent;
     uint count = min(args.lines, args.rows - row) * args.extent;
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    EACH_ITEM(j) {
         uint e = element(j, false);
         item[j] = e;
         key[j] = e < count ? sort_key(x[args.x_offset + base + e]) : 0xffffffffu;
@@ -29,15 +30,15 @@ void main()
     for (uint shift = 0u; shift < 32u; shift += 4u)
         split_by_key(shift, false);
     for (uint shift = 0u; shift < args.line_bits; shift += 4u) {
-        for (uint j = 0u; j < SORT_ITEMS; j++)
+        EACH_ITEM(j)
             place[j] = item[j] / args.extent >> shift & 15u;
         rank_items();
         move_items(false);
     }
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         pool[spot(element(j, false))] = item[j];
     barrier();
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    EACH_ITEM(j) {
         uint q = element(j, true), from = pool[spot(q)];
         if (q >= count)
             continue;

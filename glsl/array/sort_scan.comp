@@ -23,7 +23,8 @@ void main()
     uint segment = group_index() * (THREADS / LANES) + t / LANES;
     bool live = segment < args.segments;
     uint run = live ? (args.blocks + LANES - 1u) / LANES : 0u, base = segment * args.blocks;
-    uint first = base + min(lane * run, args.blocks), end = base + min(lane * run + run, args.blocks);
+    uint first = base + min(lane * run, args.blocks);
+    uint end = base + min(lane * run + run, args.blocks);
     uint sum = 0u;
     for (uint i = first; i < end; i++)
         sum += counts[i];

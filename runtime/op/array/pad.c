@@ -264,9 +264,13 @@ static rlxvk_status emit(lowering *l, const pad_work *w, const operand *operands
         u32 period = w->mode == PAD_REFLECT ? 2 * (MAX(args.extents[i], 2) - 1) : args.extents[i];
         args.divide_period[i] = conv_divide_multiplier(MAX(period, 1));
     }
+    /* A processor gains nothing by it. */
+    bool quads = width == 1 && args.target_offset % 4 == 0 && !profile_is_software(l->profile);
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {PAD_WIDTH, width},
-                  {PAD_MODE, w->mode});
-    lower_groups_in_order(l, &d, copy_groups(args.count, d.constants[LOCAL_SIZE]));
+                  {PAD_MODE, w->mode}, {PAD_QUADS, quads});
+    lower_groups_in_order(l, &d,
+                          copy_groups(groups_for(args.count, quads ? 4 : 1),
+                                      d.constants[LOCAL_SIZE]));
     return lower_emit(l, &d, &args, sizeof args, operands, 2);
 }
 
