@@ -72,6 +72,45 @@ rlxvk_tensor rlxvk_tile(rlxvk_graph *g, rlxvk_tensor x, const int64_t *repeats, 
 rlxvk_tensor rlxvk_sort(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool descending);
 rlxvk_tensor rlxvk_argsort(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool descending);
 
+/* ---- Scattering ---- */
+
+typedef enum rlxvk_scatter_mode {
+    RLXVK_SCATTER_ASSIGN, /* the last update of an element stays */
+    RLXVK_SCATTER_ADD,
+    RLXVK_SCATTER_MUL,
+    RLXVK_SCATTER_MAX, /* NaN, where there is one */
+    RLXVK_SCATTER_MIN
+} rlxvk_scatter_mode;
+
+/* A copy of x, to which each of `updates` goes, in their order along the axis: y[.., indices[.., j,
+ * ..], ..] is combined with updates[.., j, ..]. indices and updates have one shape, x's but along
+ * the axis. Indices are numbers as of gather, but one outside, or NaN, drops its update. The result
+ * is the same in every run. Errors: E_AXIS; E_SHAPE; E_ATTR: another mode; E_DTYPE: updates of
+ * another dtype than x, complex ones; E_INDEX_RANGE: an axis longer than 2^24. Error of an element
+ * with n updates: add 2^-23 (n + 2) of the sum of magnitudes, mul 2^-23 (n + 2) of the product's;
+ * else none. Gradients of x and updates: of assign those that stay; of max and min those that equal
+ * the result, which share it evenly; mul's are right for factors of 0. */
+rlxvk_tensor rlxvk_scatter(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indices,
+                           rlxvk_tensor updates, int32_t axis, rlxvk_scatter_mode mode);
+
+/* The same by indices [I.., K] of the first K axes of x: updates [I.., x.dims[K:]], a row for each
+ * index, in row-major order. An index with a number outside drops its row. Errors as above;
+ * E_SHAPE, too: K outside 1 to x's rank. */
+rlxvk_tensor rlxvk_scatter_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indices,
+                              rlxvk_tensor updates, rlxvk_scatter_mode mode);
+
+/* The rows that such indices name: [I.., x.dims[K:]]. Each number is clamped, NaN reads 0, as of
+ * gather. Errors: E_SHAPE; E_RANGE: an empty axis is indexed; E_INDEX_RANGE; E_DTYPE: complex.
+ * Gradient of x. */
+rlxvk_tensor rlxvk_gather_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indices);
+
+/* F32, with a new axis of `depth` places before axis `axis` of the result (-1: the last): `on` at
+ * the place that the index names, else `off`; nowhere for one outside, or NaN. Errors: E_AXIS;
+ * E_ATTR: a negative depth; E_INDEX_RANGE: one above 2^24; E_SHAPE: no room for another axis. No
+ * gradient: it is constant almost everywhere. */
+rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, int32_t axis,
+                           float on, float off);
+
 #ifdef __cplusplus
 }
 #endif

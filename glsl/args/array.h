@@ -54,4 +54,32 @@ struct sort_scan_args {
     u32 segments, blocks;
 };
 
+/* ---- scatter, scatter_nd, gather_nd, one_hot ---- */
+
+#define SCATTER_ASSIGN 0
+#define SCATTER_ADD    1
+#define SCATTER_MUL    2
+#define SCATTER_MAX    3
+#define SCATTER_MIN    4
+
+#define SCATTER_DIRECT_MOST 64   /* updates of a line that each of its elements looks through */
+#define SCATTER_LINE        4096 /* elements of a line whose winners are held in shared memory */
+#define SCATTER_ITEM_BITS   12   /* of an update's number in a line that is sorted */
+#define SCATTER_COMPONENTS  8
+
+/* y [outer, rows, inner], updates [outer, updates, inner], an index for each of them; or, of
+ * scatter_nd, outer 1 and an index of `components` numbers, below dims, for each of `updates`.
+ * count: elements of updates, or of y, whichever the kernel goes through. */
+struct scatter_args {
+    u32 count, updates, rows, inner, lines;
+    u32 components, dims[SCATTER_COMPONENTS];
+    u32 x_offset, index_offset, updates_offset, y_offset;
+};
+
+struct one_hot_args {
+    u32 count, depth, inner; /* in units of the kernel's width */
+    f32 on, off;
+    u32 index_offset, y_offset;
+};
+
 #endif

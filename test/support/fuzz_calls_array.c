@@ -82,3 +82,51 @@ rlxvk_tensor fuzz_call_tile(fuzz_maker *m)
     size_t count = numbers(m, shape_of(m, x).rank + fuzz_below(m->in, 2), repeats);
     return rlxvk_tile(m->g, x, repeats, count);
 }
+
+rlxvk_tensor fuzz_call_scatter(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    rlxvk_shape s = shape_of(m, x);
+    int32_t axis = fuzz_axis(m, s.rank);
+    uint32_t at = (uint32_t)(axis < 0 ? axis + (int32_t)s.rank : axis);
+    if (at < s.rank)
+        s.dims[at] = fuzz_dim(m);
+    rlxvk_tensor indices = f32(m, s);
+    rlxvk_tensor updates = fuzz_fit(m, rlxvk_tensor_dtype(m->g, x), s);
+    return rlxvk_scatter(m->g, x, indices, updates, axis, (rlxvk_scatter_mode)any_of(m, 5));
+}
+
+/* The shape of indices of some of x's first axes. */
+static rlxvk_shape indices_of(fuzz_maker *m, rlxvk_shape x)
+{
+    rlxvk_shape index = fuzz_shape(m, 1 + fuzz_below(m->in, 2));
+    index.dims[index.rank - 1] = 1 + fuzz_below(m->in, x.rank ? x.rank : 1);
+    return index;
+}
+
+rlxvk_tensor fuzz_call_scatter_nd(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    rlxvk_shape s = shape_of(m, x), index = indices_of(m, s), updates = index;
+    updates.rank--;
+    for (uint32_t i = (uint32_t)index.dims[index.rank - 1]; i < s.rank; i++)
+        if (updates.rank < RLXVK_MAX_RANK)
+            updates.dims[updates.rank++] = s.dims[i];
+    rlxvk_tensor indices = f32(m, index);
+    return rlxvk_scatter_nd(m->g, x, indices, fuzz_fit(m, rlxvk_tensor_dtype(m->g, x), updates),
+                            (rlxvk_scatter_mode)any_of(m, 5));
+}
+
+rlxvk_tensor fuzz_call_gather_nd(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    return rlxvk_gather_nd(m->g, x, f32(m, indices_of(m, shape_of(m, x))));
+}
+
+rlxvk_tensor fuzz_call_one_hot(fuzz_maker *m)
+{
+    rlxvk_tensor indices = fuzz_any(m);
+    int32_t axis = fuzz_axis(m, shape_of(m, indices).rank + 1);
+    float on = fuzz_real(m);
+    return rlxvk_one_hot(m->g, indices, fuzz_dim(m), axis, on, fuzz_real(m));
+}

@@ -189,6 +189,24 @@ const bench_case bench_gpu_cases[] = {
     {"sort 16777216", "sort in=x:f32:16777216"},
     {"argsort 16777216", "argsort in=x:f32:16777216"},
     {"sort 262144x64", "sort in=x:f32:262144x64"},
+    {"scatter in rows 4096x4096",
+     "scatter mode=assign axis=1 in=x:f32:4096x4096;idx:f32:4096x4096:index:4096;"
+     "updates:f32:4096x4096"},
+    {"scatter in columns 4096x4096",
+     "scatter mode=assign axis=0 in=x:f32:4096x4096;idx:f32:4096x4096:index:4096;"
+     "updates:f32:4096x4096"},
+    {"scatter sums in rows 4096x4096",
+     "scatter mode=add axis=1 in=x:f32:4096x4096;idx:f32:4096x4096:index:4096;"
+     "updates:f32:4096x4096"},
+    {"scatter sums in columns 4096x4096",
+     "scatter mode=add axis=0 in=x:f32:4096x4096;idx:f32:4096x4096:index:4096;"
+     "updates:f32:4096x4096"},
+    {"scatter_nd rows 4096x4096",
+     "scatter_nd mode=assign in=x:f32:4096x4096;idx:f32:4096x1:index:4096;updates:f32:4096x4096"},
+    {"scatter_nd sums of rows 4096x4096",
+     "scatter_nd mode=add in=x:f32:4096x4096;idx:f32:4096x1:index:4096;updates:f32:4096x4096"},
+    {"gather_nd rows 4096x4096", "gather_nd in=x:f32:4096x4096;idx:f32:4096x1:index:4096"},
+    {"one_hot 65536 of 1024", "one_hot depth=1024 in=idx:f32:65536:index:1024"},
     {"scatter_add 65536 rows of 1024 to 32000",
      "scatter_add dim=32000 in=updates:f32:65536x1024;idx:f32:65536:index:32000"},
     {"scatter_add 1000000 to 10",

@@ -275,6 +275,15 @@ static void call_arrays(const choice *c)
     CALL(rlxvk_tile(g, z, &v, 1));
     CALL(rlxvk_sort(g, a, axis, true));
     CALL(rlxvk_argsort(g, a, axis, false));
+    for (int mode = 0; mode < 5; mode++) {
+        CALL(rlxvk_scatter(g, a, a, a, axis, (rlxvk_scatter_mode)mode));
+        CALL(rlxvk_scatter(g, a, b, b, axis, (rlxvk_scatter_mode)mode));
+        CALL(rlxvk_scatter_nd(g, a, b, a, (rlxvk_scatter_mode)mode));
+    }
+    CALL(rlxvk_scatter(g, a, a, a, -1, (rlxvk_scatter_mode)axis));
+    CALL(rlxvk_gather_nd(g, a, b));
+    CALL(rlxvk_one_hot(g, a, v, 0, 1, 0));
+    CALL(rlxvk_one_hot(g, a, 3, axis, 1, 0));
 }
 
 static void call_windows(const choice *c)

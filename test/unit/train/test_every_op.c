@@ -44,6 +44,7 @@ static const struct {
     {"argmin", CONSTANT},
     {"topk", CONSTANT}, /* its result are indices */
     {"argsort", CONSTANT},
+    {"one_hot", CONSTANT},
     {"rng_uniform", CONSTANT},
     {"rng_normal", CONSTANT},
     {"sample", CONSTANT},

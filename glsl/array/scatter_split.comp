@@ -1,0 +1,60 @@
+#version 450
+/*
+ * Sums or products of lines of the last axis, a workgroup each: the updates are sorted by their
+ * element, stably, and the first of each run adds those that follow, in their order. Elements
+ * without any are those of x.
+ */
+#extension GL_GOOGLE_include_directive : require
+#include "lib/common.glsl"
+#include "args/array.h"
+
+layout(constant_id = 1) const uint MODE = SCATTER_ADD;
+layout(push_constant) uniform block { scatter_args args; };
+layout(set = 0, binding = 0) restrict readonly buffer old { float x[]; };
+layout(set = 0, binding = 1) restrict readonly buffer indices { float index[]; };
+layout(set = 0, binding = 2) restrict readonly buffer source { float updates[]; };
+layout(set = 0, binding = 3) coherent writeonly buffer target { float y[]; };
+#include "array/scatter.glsl"
+#include "array/sort.glsl"
+
+#define ITEM_MASK ((1u << SCATTER_ITEM_BITS) - 1u)
+
+void main()
+{
+    uint line = group_index(), t = gl_LocalInvocationID.x, count = SORT_ITEMS * THREADS;
+    if (line >= args.lines)
+        return;
+    uint from = args.x_offset + line * args.rows, to = args.y_offset + line * args.rows;
+    uint first = line * args.updates;
+    for (uint r = t; r < args.rows; r += THREADS)
+        y[to + r] = x[from + r];
+    for (uint j = 0u; j < SORT_ITEMS; j++) {
+        uint e = element(j, false), row = args.rows;
+        if (e < args.updates)
+            row = min(checked_index(index[args.index_offset + first + e], args.rows), row);
+        key[j] = row << SCATTER_ITEM_BITS | e;
+    }
+    for (uint bits = 0u; args.rows >> bits != 0u; bits += 4u) {
+        for (uint j = 0u; j < SORT_ITEMS; j++)
+            place[j] = key[j] >> (bits + SCATTER_ITEM_BITS) & 15u;
+        rank_items();
+        move_keys(false);
+    }
+    for (uint j = 0u; j < SORT_ITEMS; j++)
+        pool[spot(element(j, false))] = key[j];
+    memoryBarrierBuffer();
+    barrier();
+    for (uint j = 0u; j < SORT_ITEMS; j++) {
+        uint q = element(j, true), packed = pool[spot(q)], row = packed >> SCATTER_ITEM_BITS;
+        if (row >= args.rows || (q > 0u && pool[spot(q - 1u)] >> SCATTER_ITEM_BITS == row))
+            continue;
+        float v = x[from + row];
+        for (; q < count; q++) {
+            packed = pool[spot(q)];
+            if (packed >> SCATTER_ITEM_BITS != row)
+                break;
+            v = apply(MODE, v, updates[args.updates_offset + first + (packed & ITEM_MASK)]);
+        }
+        y[to + row] = v;
+    }
+}

@@ -1,0 +1,175 @@
+/*
+ * Gradients of scatter and scatter_nd. With "taken" for what an update's element of y has:
+ *
+ *   assign     x gets dy where nothing was written, the last update of an element dy taken
+ *   add        x gets dy, each update dy taken
+ *   mul        each factor gets dy times the product of the others, also where factors are 0
+ *   max, min   those that equal the result share dy evenly
+ *
+ * Updates that are dropped get nothing.
+ */
+#include "op/array/scatter.h"
+
+#include <rlxvk_ops_array.h>
+
+#define MOST_NUMBERED (1 << 24) /* what f32 counts exactly */
+
+typedef struct rule {
+    gradient_call *c;
+    rlxvk_graph *g;
+    rlxvk_tensor x, index, updates, zero, one;
+    bool nd;
+    int32_t axis;
+} rule;
+
+static rlxvk_tensor scattered(const rule *r, rlxvk_tensor x, rlxvk_tensor updates,
+                              rlxvk_scatter_mode mode)
+{
+    if (r->nd)
+        return rlxvk_scatter_nd(r->g, x, r->index, updates, mode);
+    return rlxvk_scatter(r->g, x, r->index, updates, r->axis, mode);
+}
+
+static rlxvk_tensor taken(const rule *r, rlxvk_tensor x)
+{
+    if (r->nd)
+        return rlxvk_gather_nd(r->g, x, r->index);
+    return rlxvk_take_along_axis(r->g, x, r->index, r->axis);
+}
+
+static rlxvk_tensor filled(const rule *r, double value, rlxvk_shape shape)
+{
+    return gradient_filled(r->g, value, RLXVK_F32, shape);
+}
+
+/* Of those of which one wins. */
+static int64_t update_count(const rule *r)
+{
+    rlxvk_shape index = rlxvk_tensor_shape(r->g, r->index);
+    return r->nd ? (int64_t)shape_product(&index, 0, index.rank - 1) : index.dims[r->axis];
+}
+
+/* Of the updates' shape: how many there are along their axis up to each. */
+static rlxvk_tensor numbered(const rule *r)
+{
+    rlxvk_shape shape = rlxvk_tensor_shape(r->g, r->updates);
+    if (!r->nd)
+        return rlxvk_cumsum(r->g, filled(r, 1, shape), r->axis, false);
+    rlxvk_shape index = rlxvk_tensor_shape(r->g, r->index);
+    rlxvk_tensor t = rlxvk_cumsum(r->g, filled(r, 1, RLXVK_SHAPE(update_count(r))), 0, false);
+    rlxvk_shape rows = shape;
+    for (uint32_t i = index.rank - 1; i < rows.rank; i++)
+        rows.dims[i] = 1;
+    return rlxvk_expand(r->g, rlxvk_reshape(r->g, t, rows), shape);
+}
+
+/* 1 for updates that go anywhere. */
+static rlxvk_tensor inside(const rule *r)
+{
+    rlxvk_shape x = gradient_shape(r->c, 0), shape = rlxvk_tensor_shape(r->g, r->updates);
+    rlxvk_shape index = rlxvk_tensor_shape(r->g, r->index);
+    float limits[RLXVK_MAX_RANK];
+    uint32_t count = r->nd ? (uint32_t)index.dims[index.rank - 1] : 1;
+    for (uint32_t i = 0; i < count; i++)
+        limits[i] = (float)x.dims[r->nd ? i : (uint32_t)r->axis] - 0.5f;
+    rlxvk_tensor limit =
+        rlxvk_constant(r->g, RLXVK_F32, RLXVK_SHAPE(count), limits, count * sizeof *limits);
+    rlxvk_tensor v = rlxvk_cast(r->g, r->index, RLXVK_F32);
+    rlxvk_tensor in =
+        rlxvk_mul(r->g, rlxvk_cast(r->g, rlxvk_ge(r->g, v, gradient_scalar(r->g, -0.5)), RLXVK_F32),
+                  rlxvk_cast(r->g, rlxvk_lt(r->g, v, limit), RLXVK_F32));
+    if (!r->nd)
+        return in;
+    int32_t last = (int32_t)index.rank - 1;
+    in = rlxvk_reduce_min(r->g, in, &last, 1, false);
+    rlxvk_shape rows = shape;
+    for (uint32_t i = index.rank - 1; i < rows.rank; i++)
+        rows.dims[i] = 1;
+    in = rlxvk_reshape(r->g, in, rows);
+    return shape.rank ? rlxvk_expand(r->g, in, shape) : in;
+}
+
+static rlxvk_tensor only(const rule *r, rlxvk_tensor where, rlxvk_tensor t)
+{
+    return rlxvk_where(r->g, where, t, r->zero);
+}
+
+static void of_assign(const rule *r)
+{
+    rlxvk_shape x = gradient_shape(r->c, 0), updates = gradient_shape(r->c, 2);
+    rlxvk_tensor number = numbered(r);
+    gradient_give(r->c, 0, scattered(r, r->c->dy, filled(r, 0, updates), RLXVK_SCATTER_ASSIGN));
+    rlxvk_tensor last = taken(r, scattered(r, filled(r, 0, x), number, RLXVK_SCATTER_ASSIGN));
+    gradient_give(r->c, 2,
+                  only(r,
+                       rlxvk_mul(r->g, inside(r),
+                                 rlxvk_cast(r->g, rlxvk_eq(r->g, last, number), RLXVK_F32)),
+                       taken(r, r->c->dy)));
+}
+
+/* The product of all but one factor: of those that are not 0, where no other is 0. */
+static rlxvk_tensor others(const rule *r, rlxvk_tensor factor, rlxvk_tensor is_zero,
+                           rlxvk_tensor product, rlxvk_tensor zeros)
+{
+    rlxvk_tensor divisor = rlxvk_where(r->g, is_zero, r->one, factor);
+    rlxvk_tensor rest = rlxvk_sub(r->g, zeros, rlxvk_cast(r->g, is_zero, RLXVK_F32));
+    rlxvk_tensor none = rlxvk_eq(r->g, rest, r->zero);
+    return only(r, none, rlxvk_div(r->g, product, divisor));
+}
+
+static void of_mul(const rule *r)
+{
+    rlxvk_tensor x_zero = rlxvk_eq(r->g, r->x, r->zero);
+    rlxvk_tensor u_zero = rlxvk_eq(r->g, r->updates, r->zero);
+    rlxvk_tensor product =
+        scattered(r, rlxvk_where(r->g, x_zero, r->one, r->x),
+                  rlxvk_where(r->g, u_zero, r->one, r->updates), RLXVK_SCATTER_MUL);
+    rlxvk_tensor zeros = scattered(r, rlxvk_cast(r->g, x_zero, RLXVK_F32),
+                                   rlxvk_cast(r->g, u_zero, RLXVK_F32), RLXVK_SCATTER_ADD);
+    gradient_give(r->c, 0, rlxvk_mul(r->g, r->c->dy, others(r, r->x, x_zero, product, zeros)));
+    rlxvk_tensor rest = others(r, r->updates, u_zero, taken(r, product), taken(r, zeros));
+    gradient_give(r->c, 2, only(r, inside(r), rlxvk_mul(r->g, taken(r, r->c->dy), rest)));
+}
+
+static void of_extreme(const rule *r)
+{
+    rlxvk_tensor y = gradient_result(r->c);
+    rlxvk_tensor x_equal = rlxvk_cast(r->g, rlxvk_eq(r->g, r->x, y), RLXVK_F32);
+    rlxvk_tensor u_equal = rlxvk_cast(r->g, rlxvk_eq(r->g, r->updates, taken(r, y)), RLXVK_F32);
+    rlxvk_tensor count = scattered(r, x_equal, u_equal, RLXVK_SCATTER_ADD);
+    rlxvk_tensor share = rlxvk_div(r->g, r->c->dy, rlxvk_max(r->g, count, r->one));
+    gradient_give(r->c, 0, only(r, x_equal, share));
+    gradient_give(r->c, 2, only(r, rlxvk_mul(r->g, inside(r), u_equal), taken(r, share)));
+}
+
+rlxvk_status scatter_gradient(gradient_call *c)
+{
+    const scatter_attributes *a = c->n.attributes;
+    rlxvk_shape x = gradient_shape(c, 0), updates = gradient_shape(c, 2);
+    rule r = {.c = c, .g = c->graph, .nd = c->n.op == OP_scatter_nd, .axis = a->axis};
+    if (shape_numel(&x) == 0 || shape_numel(&updates) == 0) {
+        gradient_give(c, 0, c->dy);
+        gradient_give(c, 2, gradient_filled(c->graph, 0, RLXVK_F32, updates));
+        return RLXVK_OK;
+    }
+    r.x = gradient_operand(c, 0);
+    r.index = gradient_operand(c, 1);
+    r.updates = gradient_operand(c, 2);
+    r.zero = gradient_scalar(c->graph, 0);
+    r.one = gradient_scalar(c->graph, 1);
+    if (a->mode == SCATTER_ASSIGN && update_count(&r) > MOST_NUMBERED)
+        return op_fail(&c->n, RLXVK_E_INDEX_RANGE,
+                       "updates have %lld places for the gradient of assign; 2^24 at most",
+                       (long long)update_count(&r));
+    if (a->mode == SCATTER_ASSIGN) {
+        of_assign(&r);
+    } else if (a->mode == SCATTER_ADD) {
+        gradient_give(c, 0, c->dy);
+        gradient_give(c, 2, only(&r, inside(&r), taken(&r, c->dy)));
+    } else if (a->mode == SCATTER_MUL) {
+        of_mul(&r);
+    } else {
+        of_extreme(&r);
+    }
+    return RLXVK_OK;
+}
