@@ -62,10 +62,11 @@ struct sort_scan_args {
 #define SCATTER_MAX    3
 #define SCATTER_MIN    4
 
-#define SCATTER_DIRECT_MOST 64   /* updates of a line that each of its elements looks through */
-#define SCATTER_LINE        4096 /* elements of a line whose winners are held in shared memory */
-#define SCATTER_ITEM_BITS   12   /* of an update's number in a line that is sorted */
-#define SCATTER_COMPONENTS  8
+#define SCATTER_DIRECT_MOST  64   /* updates of a line that each of its elements looks through */
+#define SCATTER_LINE         4096 /* elements of a line whose winners are held in shared memory */
+#define SCATTER_LINE_UPDATES 32   /* of a line that a thread takes */
+#define SCATTER_ITEM_BITS    12   /* of an update's number in a line that is sorted */
+#define SCATTER_COMPONENTS   8
 
 /* y [outer, rows, inner], updates [outer, updates, inner], an index for each of them; or, of
  * scatter_nd, outer 1 and an index of `components` numbers, below dims, for each of `updates`.

@@ -1,9 +1,12 @@
 #version 450
 /*
  * Lines of the last axis, a workgroup each: which update wins each element is found in shared
- * memory by maxima of integers, so that it does not depend on the order of the threads.
+ * memory by maxima of integers, so that it does not depend on the order of the threads. Of
+ * SCATTER_ASSIGN each thread has at most SCATTER_LINE_UPDATES updates and notes which of them won;
+ * these then put their values in the winners' places.
  */
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/array.h"
 
@@ -15,38 +18,84 @@ layout(set = 0, binding = 2) restrict readonly buffer source { uint updates[]; }
 layout(set = 0, binding = 3) restrict writeonly buffer target { uint y[]; };
 #include "array/scatter.glsl"
 
-#define ROUNDS 32768u /* of a loop */
+#define BATCH  4u /* indices under way at a time */
+#define ROUNDS 8192u /* of a loop over batches */
 
 shared uint winners[SCATTER_LINE];
 
+uint line, first;
+
+/* Of update j of the line; ~0: none. */
+uint row_at(uint j)
+{
+    if (j >= args.updates)
+        return 0xffffffffu;
+    return checked_index(index[args.index_offset + first + j], args.rows);
+}
+
+uint value_at(uint j)
+{
+    return updates[args.updates_offset + first + min(j, args.updates - 1u)];
+}
+
+void find_winners(uint begin, uint step)
+{
+    for (uint part = 0u; begin < args.updates && part < ROUNDS; part++, begin += BATCH * step) {
+        uint rows[BATCH], ranks[BATCH];
+        [[unroll]] for (uint k = 0u; k < BATCH; k++) {
+            uint j = begin + k * step;
+            rows[k] = row_at(j);
+            ranks[k] = j + 1u;
+            if (MODE != SCATTER_ASSIGN)
+                ranks[k] = rank_of(MODE, value_at(j));
+        }
+        [[unroll]] for (uint k = 0u; k < BATCH; k++)
+            if (rows[k] != 0xffffffffu)
+                atomicMax(winners[rows[k]], ranks[k]);
+    }
+}
+
+/* The values of those that won, and of x where none did, in the places of their numbers. */
+void place_values(uint t, uint step, uint from)
+{
+    uint won = 0u, bare = 0u, bit = 0u;
+    for (uint j = t; j < args.updates; j += step, bit++) {
+        uint row = row_at(j);
+        if (row != 0xffffffffu && winners[row] == j + 1u)
+            won |= 1u << bit;
+    }
+    bit = 0u;
+    for (uint r = t; r < args.rows; r += step, bit++)
+        if (winners[r] == 0u)
+            bare |= 1u << bit;
+    barrier();
+    bit = 0u;
+    for (uint j = t; j < args.updates; j += step, bit++)
+        if ((won >> bit & 1u) != 0u)
+            winners[row_at(j)] = value_at(j);
+    bit = 0u;
+    for (uint r = t; r < args.rows; r += step, bit++)
+        if ((bare >> bit & 1u) != 0u)
+            winners[r] = x[from + r];
+    barrier();
+}
+
 void main()
 {
-    uint line = group_index(), t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x;
+    uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x;
+    line = group_index();
     if (line >= args.lines)
         return;
     uint from = args.x_offset + line * args.rows, to = args.y_offset + line * args.rows;
-    uint first = line * args.updates, source_first = args.updates_offset + first;
+    first = line * args.updates;
     for (uint r = t; r < args.rows; r += step)
         winners[r] = MODE == SCATTER_ASSIGN ? 0u : rank_of(MODE, x[from + r]);
     barrier();
-    for (uint part = 0u; part < args.updates; part += min(ROUNDS * step, args.updates - part))
-        for (uint j = part + t; j < args.updates && j - part < ROUNDS * step; j += step) {
-            uint row = checked_index(index[args.index_offset + first + j], args.rows);
-            if (row == 0xffffffffu)
-                continue;
-            uint rank = j + 1u;
-            if (MODE != SCATTER_ASSIGN)
-                rank = rank_of(MODE, updates[source_first + j]);
-            atomicMax(winners[row], rank);
-        }
+    for (uint begin = t; begin < args.updates; begin += min(ROUNDS * BATCH * step, args.updates))
+        find_winners(begin, step);
     barrier();
-    for (uint r = t; r < args.rows; r += step) {
-        uint rank = winners[r];
-        if (MODE != SCATTER_ASSIGN)
-            y[to + r] = bits_of(MODE, rank);
-        else if (rank == 0u)
-            y[to + r] = x[from + r];
-        else
-            y[to + r] = updates[source_first + rank - 1u];
-    }
+    if (MODE == SCATTER_ASSIGN)
+        place_values(t, step, from);
+    for (uint r = t; r < args.rows; r += step)
+        y[to + r] = MODE == SCATTER_ASSIGN ? winners[r] : bits_of(MODE, winners[r]);
 }

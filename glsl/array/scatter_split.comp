@@ -18,6 +18,12 @@ layout(set = 0, binding = 3) coherent writeonly buffer target { float y[]; };
 #include "array/sort.glsl"
 
 #define ITEM_MASK ((1u << SCATTER_ITEM_BITS) - 1u)
+#define DROPPED   0x80000000u /* goes with the last element, and is passed over */
+
+uint row_at(uint packed)
+{
+    return (packed & ~DROPPED) >> SCATTER_ITEM_BITS;
+}
 
 void main()
 {
@@ -28,32 +34,34 @@ void main()
     uint first = line * args.updates;
     for (uint r = t; r < args.rows; r += THREADS)
         y[to + r] = x[from + r];
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
-        uint e = element(j, false), row = args.rows;
+    EACH_ITEM(j) {
+        uint e = element(j, false), row = 0xffffffffu;
         if (e < args.updates)
-            row = min(checked_index(index[args.index_offset + first + e], args.rows), row);
-        key[j] = row << SCATTER_ITEM_BITS | e;
+            row = checked_index(index[args.index_offset + first + e], args.rows);
+        key[j] = row != 0xffffffffu ? row << SCATTER_ITEM_BITS | e
+                                    : DROPPED | (args.rows - 1u) << SCATTER_ITEM_BITS | e;
     }
-    for (uint bits = 0u; args.rows >> bits != 0u; bits += 4u) {
-        for (uint j = 0u; j < SORT_ITEMS; j++)
-            place[j] = key[j] >> (bits + SCATTER_ITEM_BITS) & 15u;
+    for (uint bits = 0u; (args.rows - 1u) >> bits != 0u; bits += 4u) {
+        EACH_ITEM(j)
+            place[j] = row_at(key[j]) >> bits & 15u;
         rank_items();
         move_keys(false);
     }
-    for (uint j = 0u; j < SORT_ITEMS; j++)
+    EACH_ITEM(j)
         pool[spot(element(j, false))] = key[j];
     memoryBarrierBuffer();
     barrier();
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
-        uint q = element(j, true), packed = pool[spot(q)], row = packed >> SCATTER_ITEM_BITS;
-        if (row >= args.rows || (q > 0u && pool[spot(q - 1u)] >> SCATTER_ITEM_BITS == row))
+    EACH_ITEM(j) {
+        uint q = element(j, true), row = row_at(pool[spot(q)]);
+        if (q > 0u && row_at(pool[spot(q - 1u)]) == row)
             continue;
         float v = x[from + row];
         for (; q < count; q++) {
-            packed = pool[spot(q)];
-            if (packed >> SCATTER_ITEM_BITS != row)
+            uint packed = pool[spot(q)];
+            if (row_at(packed) != row)
                 break;
-            v = apply(MODE, v, updates[args.updates_offset + first + (packed & ITEM_MASK)]);
+            if ((packed & DROPPED) == 0u)
+                v = apply(MODE, v, updates[args.updates_offset + first + (packed & ITEM_MASK)]);
         }
         y[to + row] = v;
     }

@@ -15,10 +15,14 @@ shared uint pool[SORT_ITEMS * THREADS];
 
 uint key[SORT_ITEMS], item[SORT_ITEMS], place[SORT_ITEMS];
 
-/* Against threads that meet in one bank. */
+/* Against threads that meet in one bank: where element i lies, and count i. */
 uint spot(uint i)
 {
-    return i ^ (i >> 4u & 15u);
+    return i ^ (i >> 5u & 15u);
+}
+uint count_spot(uint i)
+{
+    return i ^ (i >> 5u & 7u);
 }
 
 /* Sum over the threads before this one, of two halves at once; and over all. */
@@ -52,27 +56,29 @@ void rank_items()
 {
     uint t = gl_LocalInvocationID.x, first = 8u * t, sum = 0u, total;
     for (uint d = 0u; d < 8u; d++)
-        pool[d * THREADS + t] = 0u;
+        pool[count_spot(d * THREADS + t)] = 0u;
     EACH_ITEM(j) {
-        uint digit = place[j], slot = (digit & 7u) * THREADS + t, half_of = (digit >> 3u) * 16u;
+        uint digit = place[j], half_of = (digit >> 3u) * 16u;
+        uint slot = count_spot((digit & 7u) * THREADS + t);
         uint counts = pool[slot];
         place[j] = digit | (counts >> half_of & 0xffffu) << 4u;
         pool[slot] = counts + (1u << half_of);
     }
     barrier();
     for (uint i = first; i < first + 8u; i++)
-        sum += pool[i];
+        sum += pool[count_spot(i)];
     uint before = sum_before(sum, total);
     before += total << 16u; /* digits of the upper halves come after all of the lower ones */
     for (uint i = first; i < first + 8u; i++) {
-        uint counts = pool[i];
-        pool[i] = before;
+        uint counts = pool[count_spot(i)];
+        pool[count_spot(i)] = before;
         before += counts;
     }
     barrier();
     EACH_ITEM(j) {
         uint digit = place[j] & 15u, half_of = (digit >> 3u) * 16u;
-        place[j] = (place[j] >> 4u) + (pool[(digit & 7u) * THREADS + t] >> half_of & 0xffffu);
+        uint before_item = pool[count_spot((digit & 7u) * THREADS + t)] >> half_of & 0xffffu;
+        place[j] = (place[j] >> 4u) + before_item;
     }
     barrier();
 }

@@ -184,6 +184,11 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
                 (operand[]){w->x, w->index, w->source, w->y}, 4);
 }
 
+static uint32_t line_threads(const lowering *l)
+{
+    return MIN(l->profile->max_workgroup_invocations, SORT_THREADS);
+}
+
 /* A workgroup a line. */
 static rlxvk_status lower_lines(lowering *l, const scatter_work *w)
 {
@@ -193,8 +198,7 @@ static rlxvk_status lower_lines(lowering *l, const scatter_work *w)
         SET_CONSTANTS(&split, {LOCAL_SIZE, SORT_THREADS}, {SCATTER_SPLIT_MODE, w->mode});
         return emit(l, &split, w, 0, w->args.lines, operands, 4);
     }
-    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->max_workgroup_invocations, 256)},
-                  {SCATTER_LINES_MODE, w->mode});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, line_threads(l)}, {SCATTER_LINES_MODE, w->mode});
     return emit(l, &d, w, 0, w->args.lines, operands, 4);
 }
 
@@ -265,8 +269,15 @@ static rlxvk_status lower_sorted(lowering *l, const scatter_work *w)
     lower_groups(l, &start, groups_for(rows + 1, size));
     TRY(lower_emit(l, &start, &bounds, sizeof bounds, (operand[]){sort.keys, starts}, 2));
     last.args.inner = w->nd ? w->args.inner : 1;
-    SET_CONSTANTS(&walk, {LOCAL_SIZE, size}, {SCATTER_WALK_MODE, w->mode});
-    TRY(emit(l, &walk, &last, w->numel, groups_for(w->numel, size),
+    bool quads = (last.args.inner | w->x.offset | w->source.offset | w->y.offset) % 4 == 0;
+    uint32_t width = quads ? 4 : 1;
+    last.args.inner /= width;
+    last.args.x_offset /= width;
+    last.args.updates_offset /= width;
+    last.args.y_offset /= width;
+    SET_CONSTANTS(&walk, {LOCAL_SIZE, size}, {SCATTER_WALK_MODE, w->mode},
+                  {SCATTER_WALK_QUADS, quads});
+    TRY(emit(l, &walk, &last, w->numel / width, groups_for(w->numel / width, size),
              (operand[]){w->x, w->index, w->source, sort.values, reading(starts), w->y}, 6));
 error:
     return status;
@@ -317,10 +328,11 @@ static bool fits_workgroup(const lowering *l, const scatter_work *w)
     if (w->nd)
         return false;
     if (!is_ordered(w->mode))
-        return w->args.rows <= SCATTER_LINE && w->args.inner == 1;
+        return w->args.rows <= SCATTER_LINE &&
+               w->args.updates <= SCATTER_LINE_UPDATES * line_threads(l);
     return l->profile->max_workgroup_invocations >= SORT_THREADS &&
            w->args.updates <= SORT_ITEMS * SORT_THREADS &&
-           w->args.rows < 1u << (32 - SCATTER_ITEM_BITS);
+           w->args.rows <= 1u << (31 - SCATTER_ITEM_BITS);
 }
 
 static rlxvk_status lower(lowering *l, uint32_t id, scatter_work *w)
@@ -465,6 +477,12 @@ const char *scatter_mode_name(uint32_t mode)
     return mode < ARRAY_COUNT(names) ? names[mode] : "?";
 }
 
+static uint64_t scatter_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
+{
+    *out_operand = 1;
+    return (uint64_t)input_shape(g, n, 0)->dims[((const scatter_attributes *)n->attributes)->axis];
+}
+
 static void scatter_describe(const node *n, text *out)
 {
     const scatter_attributes *a = n->attributes;
@@ -475,12 +493,6 @@ static void scatter_nd_describe(const node *n, text *out)
 {
     text_append(out, " mode=%s",
                 scatter_mode_name(((const scatter_attributes *)n->attributes)->mode));
-}
-
-static uint64_t scatter_index_limit(const rlxvk_graph *g, const node *n, uint32_t *out_operand)
-{
-    *out_operand = 1;
-    return (uint64_t)input_shape(g, n, 0)->dims[((const scatter_attributes *)n->attributes)->axis];
 }
 
 const op_family scatter_family = {
