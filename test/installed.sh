@@ -36,7 +36,7 @@ version=$(pkg-config --modversion rlxvk)
 
 # ---- Symbols: what the headers declare, no more and no less ----
 
-printf '#include <%s>\n' rlxvk.h rlxvk_ops.h rlxvk_ops_array.h rlxvk_ops_domain.h rlxvk_quant.h rlxvk_symbols.h rlxvk_train.h >headers.c
+printf '#include <%s>\n' rlxvk.h rlxvk_ops.h rlxvk_ops_array.h rlxvk_ops_domain.h rlxvk_ops_vision.h rlxvk_quant.h rlxvk_symbols.h rlxvk_train.h >headers.c
 gcc -I"$prefix/include" -aux-info declarations -c -o /dev/null headers.c
 sed -n 's/.*extern .*[ *]\(rlxvk_[a-z0-9_]*\) (.*/\1/p' declarations >declared
 nm -D --defined-only "$prefix/lib/librlxvk.so" | awk '{ print $NF }' >exported

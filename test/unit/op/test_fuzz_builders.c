@@ -44,6 +44,7 @@ static void every_builder_is_listed(void **state)
     (void)state;
     size_t count = check_header("include/rlxvk_ops.h") + check_header("include/rlxvk_ops_array.h") +
                    check_header("include/rlxvk_ops_domain.h") +
+                   check_header("include/rlxvk_ops_vision.h") +
                    check_header("include/rlxvk_train.h");
     assert_int_equal(count, fuzz_builder_count);
 }

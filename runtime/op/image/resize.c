@@ -1,0 +1,229 @@
+/*
+ * resize and resize_backward: along every spatial axis each cell of y is a weighted sum of few
+ * neighbouring ones of x, and each of dx of neighbouring ones of dy. Both are one kernel, told by a
+ * table which and by what weights (resize_table.c); neither adds to what others add to. Error:
+ * 2^-24 (sum over the axes of taps + 2) sum |term|; nearest is exact.
+ */
+#include "op/image/resize.h"
+#include "constants/image.h"
+#include "op/bucket.h"
+#include "op/families.h"
+#include "op/gradient.h"
+
+#define LONGEST_AXIS (1 << 24)
+#define STRIP_ROWS   4 /* on devices that have threads to spare for it */
+/* Strips that fill a device; fewer are cut in rows. */
+#define MOST_SINGLE_ROWS (1u << 18)
+
+rlxvk_tensor rlxvk_resize(rlxvk_graph *g, rlxvk_tensor x, const rlxvk_resize_options *options)
+{
+    resize_attributes a = {0};
+    if (options)
+        a.options = *options;
+    return op_build(g, OP_resize, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_resize_backward(rlxvk_graph *g, rlxvk_tensor dy, const int64_t *input_size,
+                                   const rlxvk_resize_options *options)
+{
+    resize_attributes a = {0};
+    if (options)
+        a.options = *options;
+    if (!graph_ready(g, "resize_backward") ||
+        graph_fail(g, status_require_items(input_size, 1, "resize_backward", "input_size")) !=
+            RLXVK_OK ||
+        graph_fail(g, graph_take(g, dy, "resize_backward", "operand", 1)) != RLXVK_OK)
+        return RLXVK_NONE;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, dy);
+    for (uint32_t i = 0; i < RESIZE_AXES && i + 2 < shape.rank; i++)
+        a.input_size[i] = input_size[i];
+    return op_build(g, OP_resize_backward, &dy, 1, &a);
+}
+
+/* ---- Infer ---- */
+
+static rlxvk_status check_size(const node *n, const char *name, uint32_t axis, int64_t size,
+                               bool exists)
+{
+    if (!exists && size)
+        return op_fail(n, RLXVK_E_ATTR, "%s[%u] is for no axis of x; leave it 0", name, axis);
+    if (exists && size < 1)
+        return op_fail(n, RLXVK_E_ATTR, "%s[%u] is %lld; must be at least 1", name, axis,
+                       (long long)size);
+    if (size > LONGEST_AXIS)
+        return op_fail(n, RLXVK_E_TOO_LARGE, "%s[%u] is %lld; at most 2^24", name, axis,
+                       (long long)size);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_options(const node *n, const rlxvk_shape *x,
+                                  const rlxvk_resize_options *o)
+{
+    char shape[SHAPE_TEXT];
+    if (x->rank < 3 || x->rank > 2 + RESIZE_AXES)
+        return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, 1 to 3 spatial axes]",
+                       shape_text(x, shape));
+    if ((unsigned)o->mode > RLXVK_RESIZE_CUBIC)
+        return op_fail(n, RLXVK_E_ATTR, "mode %d is none of 0 .. 2", (int)o->mode);
+    if ((unsigned)o->coordinates > RLXVK_RESIZE_ASYMMETRIC)
+        return op_fail(n, RLXVK_E_ATTR, "coordinates %d are none of 0 .. 2", (int)o->coordinates);
+    for (uint32_t i = 2; i < x->rank; i++) {
+        if (x->dims[i] == 0)
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "x is %s; a spatial axis without cells has none to "
+                           "resize",
+                           shape_text(x, shape));
+        if (x->dims[i] > LONGEST_AXIS)
+            return op_fail(n, RLXVK_E_TOO_LARGE, "axis %u is %lld; at most 2^24", i,
+                           (long long)x->dims[i]);
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_adjoint(const node *n, const rlxvk_shape *dy, resize_attributes *a)
+{
+    char shape[SHAPE_TEXT];
+    for (uint32_t i = 0; i < RESIZE_AXES; i++) {
+        bool exists = i + 2 < dy->rank;
+        rlxvk_status status = check_size(n, "input_size", i, a->input_size[i], exists);
+        if (status != RLXVK_OK)
+            return status;
+        if (exists && a->options.size[i] == 0)
+            a->options.size[i] = dy->dims[i + 2];
+        if (a->options.size[i] != (exists ? dy->dims[i + 2] : 0))
+            return op_fail(n, RLXVK_E_SHAPE,
+                           "size[%u] is %lld, dy %s; they must agree, or leave "
+                           "size out",
+                           i, (long long)a->options.size[i], shape_text(dy, shape));
+    }
+    return RLXVK_OK;
+}
+
+static rlxvk_status resize_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    resize_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    bool backward = node_code(n) == RESIZE_BACKWARD;
+    rlxvk_status status;
+    TRY(check_options(n, x, &a->options));
+    if (backward)
+        TRY(check_adjoint(n, x, a));
+    for (uint32_t i = 0; i < RESIZE_AXES; i++)
+        TRY(check_size(n, "size", i, a->options.size[i], i + 2 < x->rank));
+    n->shape = *x;
+    for (uint32_t i = 0; i + 2 < x->rank; i++)
+        n->shape.dims[i + 2] = backward ? a->input_size[i] : a->options.size[i];
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+static uint32_t resize_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    resize_attributes *a = attributes;
+    for (uint32_t i = 0; i < RESIZE_AXES; i++) {
+        out[i] = &a->options.size[i];
+        out[RESIZE_AXES + i] = &a->input_size[i];
+    }
+    return 2 * RESIZE_AXES;
+}
+
+/* ---- Lower ---- */
+
+/* Missing axes in front have one cell. */
+static uint64_t cells_along(const rlxvk_shape *s, uint32_t axis)
+{
+    return axis + s->rank >= 5 ? (uint64_t)s->dims[axis + s->rank - 3] : 1;
+}
+
+static uint32_t unrolled(u32 taps)
+{
+    return taps <= RESIZE_TAPS ? taps : 0;
+}
+
+static rlxvk_status emit(lowering *l, uint32_t id, struct resize_args *args, operand table)
+{
+    const node *n = graph_node(l->graph, id);
+    const resize_attributes *a = n->attributes;
+    operand operands[] = {lower_input(l, id, 0), table, lower_write(l, id)};
+    uint64_t lines = shape_numel(&n->shape) / args->to[2];
+    uint32_t size = l->profile->workgroup_size;
+    args->quads = (u32)divide_up(args->to[2], 4);
+    uint32_t rows = lines * args->quads > MOST_SINGLE_ROWS ? STRIP_ROWS : 1;
+    args->strips = (u32)divide_up(args->to[1], rows);
+    args->count = (u32)(lines / args->to[1] * args->strips * args->quads);
+    args->x_offset = operands[0].offset;
+    args->y_offset = operands[2].offset;
+    dispatch d = {.kernel = KERNEL_RESIZE};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {RESIZE_ACROSS, unrolled(args->taps[2])},
+                  {RESIZE_DOWN, unrolled(args->taps[1])}, {RESIZE_ROWS, rows},
+                  {RESIZE_QUADS, (args->y_offset | args->to[2]) % 4 == 0},
+                  {RESIZE_MOVE,
+                   node_code(n) == RESIZE_FORWARD && a->options.mode == RLXVK_RESIZE_NEAREST});
+    lower_groups(l, &d, groups_for(args->count, size));
+    return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status resize_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const resize_attributes *a = n->attributes;
+    const rlxvk_shape *x = input_shape(l->graph, n, 0);
+    bool backward = node_code(n) == RESIZE_BACKWARD;
+    struct resize_args args = {0};
+    resize_axis axes[RESIZE_AXES];
+    uint32_t *words;
+    uint64_t count;
+    operand table;
+    rlxvk_status status;
+    for (uint32_t i = 0; i < RESIZE_AXES; i++) {
+        uint64_t from = cells_along(x, i), to = cells_along(&n->shape, i);
+        axes[i] = (resize_axis){a->options.mode, a->options.coordinates, backward ? to : from,
+                                backward ? from : to};
+        args.from[i] = (u32)from;
+        args.to[i] = (u32)to;
+    }
+    TRY(resize_table_make(axes, backward, &args, &words, &count));
+    status = lower_constant(l, words, count * sizeof *words, &table);
+    memory_free(words);
+    if (status == RLXVK_OK)
+        status = emit(l, id, &args, table);
+error:
+    return status;
+}
+
+/* ---- Gradients ---- */
+
+static rlxvk_status resize_vjp(gradient_call *c)
+{
+    const resize_attributes *a = c->n.attributes;
+    rlxvk_shape x = gradient_shape(c, 0);
+    gradient_give(c, 0,
+                  node_code(&c->n) == RESIZE_BACKWARD
+                      ? rlxvk_resize(c->graph, c->dy, &a->options)
+                      : rlxvk_resize_backward(c->graph, c->dy, x.dims + 2, &a->options));
+    return RLXVK_OK;
+}
+
+/* ---- The family ---- */
+
+static void resize_describe(const node *n, text *out)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const coordinates[] = {"half_pixel", "align_corners", "asymmetric"};
+    const resize_attributes *a = n->attributes;
+    text_append(out, " mode=%s coordinates=%s size=", modes[a->options.mode],
+                coordinates[a->options.coordinates]);
+    for (uint32_t i = 0; i + 2 < n->shape.rank; i++)
+        text_append(out, i ? ",%lld" : "%lld", (long long)a->options.size[i]);
+}
+
+const op_family resize_family = {.name = "resize",
+                                 .attribute_size = sizeof(resize_attributes),
+                                 .infer = resize_infer,
+                                 .sizes = resize_sizes,
+                                 .lower = resize_lower,
+                                 .host = resize_host,
+                                 .bucket = bucket_batch,
+                                 .vjp = resize_vjp,
+                                 .describe = resize_describe};

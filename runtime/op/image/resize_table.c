@@ -1,0 +1,175 @@
+/*
+ * Which cells make which, and by what weight: positions are fractions of integers below 2^50, so
+ * the cell that one falls into is never in doubt. Weights are rounded to f32 at the end.
+ */
+#include "op/image/resize.h"
+
+#include <string.h>
+
+/* The cells first .. first + count - 1 of x that make one of the result. */
+typedef struct band {
+    uint64_t first;
+    uint32_t count;
+    double weights[RESIZE_TAPS];
+} band;
+
+typedef struct fraction {
+    int64_t whole; /* floor */
+    double rest;   /* in [0, 1) */
+} fraction;
+
+static fraction divided(int64_t over, int64_t under)
+{
+    int64_t whole = over / under, rest = over % under;
+    if (rest < 0) {
+        rest += under;
+        whole--;
+    }
+    return (fraction){whole, (double)rest / (double)under};
+}
+
+/* `halves`: of the position + 1/2. */
+static fraction position(const resize_axis *a, uint64_t o, bool plus_half)
+{
+    int64_t from = (int64_t)a->from, to = (int64_t)a->to, at = (int64_t)o;
+    if (a->coordinates == RLXVK_RESIZE_HALF_PIXEL)
+        return divided((2 * at + 1) * from - (plus_half ? 0 : to), 2 * to);
+    if (a->coordinates == RLXVK_RESIZE_ASYMMETRIC)
+        return divided(2 * at * from + (plus_half ? to : 0), 2 * to);
+    int64_t under = to > 1 ? to - 1 : 1;
+    return divided(2 * at * (from - 1) + (plus_half ? under : 0), 2 * under);
+}
+
+static double near_weight(double t)
+{
+    return (1.25 * t - 2.25) * t * t + 1;
+}
+
+static double far_weight(double t)
+{
+    return ((-0.75 * t + 3.75) * t - 6) * t + 3;
+}
+
+/* Taps of unclamped cells begin .. ; returns how many. */
+static uint32_t taps_at(const resize_axis *a, uint64_t o, int64_t *begin, double w[RESIZE_TAPS])
+{
+    bool nearest = a->mode == RLXVK_RESIZE_NEAREST;
+    fraction p = position(a, o, nearest && a->coordinates != RLXVK_RESIZE_ASYMMETRIC);
+    *begin = p.whole - (a->mode == RLXVK_RESIZE_CUBIC);
+    w[0] = nearest ? 1 : 1 - p.rest;
+    w[1] = p.rest;
+    if (a->mode != RLXVK_RESIZE_CUBIC)
+        return nearest ? 1 : 2;
+    w[0] = far_weight(1 + p.rest);
+    w[1] = near_weight(p.rest);
+    w[2] = near_weight(1 - p.rest);
+    w[3] = far_weight(2 - p.rest);
+    return 4;
+}
+
+/* Cells beyond a border are the border's; taps of weight 0 at either end are none. */
+static band band_of(const resize_axis *a, uint64_t o)
+{
+    double w[RESIZE_TAPS], all[RESIZE_TAPS] = {0};
+    int64_t begin, last = (int64_t)a->from - 1;
+    uint32_t taps = taps_at(a, o, &begin, w), used[2] = {RESIZE_TAPS, 0};
+    int64_t least = MIN(MAX(begin, 0), last);
+    band b = {.first = (uint64_t)least};
+    for (uint32_t k = 0; k < taps; k++)
+        all[MIN(MAX(begin + (int64_t)k, 0), last) - least] += w[k];
+    for (uint32_t k = 0; k < RESIZE_TAPS; k++)
+        if (all[k] != 0) {
+            used[0] = MIN(used[0], k);
+            used[1] = k + 1;
+        }
+    b.first += used[0];
+    b.count = used[1] - used[0];
+    memcpy(b.weights, all + used[0], b.count * sizeof *all);
+    return b;
+}
+
+/* For each row of the table (a cell of what is made), the columns that it reads. */
+typedef struct ranges {
+    uint32_t *begin, *end;
+    uint64_t rows, columns, width;
+} ranges;
+
+static void extend(ranges *r, uint64_t row, uint64_t column)
+{
+    if (r->end[row] == 0)
+        r->begin[row] = (uint32_t)column;
+    r->begin[row] = MIN(r->begin[row], (uint32_t)column);
+    r->end[row] = MAX(r->end[row], (uint32_t)column + 1);
+    r->width = MAX(r->width, (uint64_t)(r->end[row] - r->begin[row]));
+}
+
+/* begin[] becomes the first column of `width` that are all there. */
+static void find_ranges(const resize_axis *a, bool backward, ranges *r)
+{
+    r->width = 1;
+    for (uint64_t o = 0; o < a->to; o++) {
+        band b = band_of(a, o);
+        for (uint32_t k = 0; k < b.count; k++)
+            extend(r, backward ? b.first + k : o, backward ? o : b.first + k);
+    }
+    for (uint64_t i = 0; i < r->rows; i++)
+        r->begin[i] = (uint32_t)MIN(r->begin[i], r->columns - r->width);
+}
+
+static void fill_weights(const resize_axis *a, bool backward, const ranges *r, uint64_t pitch,
+                         uint32_t *words)
+{
+    for (uint64_t o = 0; o < a->to; o++) {
+        band b = band_of(a, o);
+        for (uint32_t k = 0; k < b.count; k++) {
+            uint64_t cell = b.first + k, row = backward ? cell : o, column = backward ? o : cell;
+            float w = (float)b.weights[k];
+            memcpy(&words[(column - r->begin[row]) * pitch + row], &w, sizeof w);
+        }
+    }
+}
+
+static rlxvk_status append_axis(const resize_axis *a, bool backward, uint32_t axis,
+                                struct resize_args *args, uint32_t **words, uint64_t *count)
+{
+    ranges r = {.rows = backward ? a->from : a->to, .columns = backward ? a->to : a->from};
+    uint64_t pitch = round_up(r.rows, 4);
+    r.begin = memory_zeroed(r.rows, sizeof *r.begin);
+    r.end = memory_zeroed(r.rows, sizeof *r.end);
+    uint32_t *more = NULL;
+    if (r.begin && r.end) {
+        find_ranges(a, backward, &r);
+        more = memory_zeroed(*count + pitch * (1 + r.width), sizeof *more);
+    }
+    if (more && *words)
+        memcpy(more, *words, *count * sizeof *more);
+    if (more) {
+        memcpy(more + *count, r.begin, r.rows * sizeof *more);
+        fill_weights(a, backward, &r, pitch, more + *count + pitch);
+        args->first[axis] = (u32)*count;
+        args->weights[axis] = (u32)(*count + pitch);
+        args->pitch[axis] = (u32)pitch;
+        args->taps[axis] = (u32)r.width;
+        *count += pitch * (1 + r.width);
+        memory_free(*words);
+        *words = more;
+    }
+    memory_free(r.begin);
+    memory_free(r.end);
+    return more ? RLXVK_OK : status_fail_memory("resize");
+}
+
+rlxvk_status resize_table_make(const resize_axis axes[RESIZE_AXES], bool backward,
+                               struct resize_args *args, uint32_t **out, uint64_t *out_words)
+{
+    rlxvk_status status = RLXVK_OK;
+    *out = NULL;
+    *out_words = 0;
+    for (uint32_t i = 0; i < RESIZE_AXES && status == RLXVK_OK; i++)
+        status = append_axis(&axes[i], backward, i, args, out, out_words);
+    if (status != RLXVK_OK) {
+        memory_free(*out);
+        *out = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,161 @@
+/*
+ * Cases of the ops on images. resize and resize_backward: size, mode (nearest, linear, cubic),
+ * coordinates (half_pixel, align_corners, asymmetric), input (of resize_backward); join=1 makes the
+ * result the second part of a concat at an odd place. shift=n drops the first n indices of axis 0
+ * of x by a view.
+ */
+#include "conform/cases/cases.h"
+
+#include <string.h>
+
+static void read_entries(const case_spec *s, const char *key, int64_t out[3])
+{
+    int32_t values[3];
+    size_t count = case_integers(s, key, values, COUNT(values));
+    for (size_t i = 0; i < count; i++)
+        out[i] = values[i];
+}
+
+/* Of names; past them for another. */
+static int enumerator(const case_spec *s, const char *key, const char *const *names, int count)
+{
+    const char *word = case_word(s, key, names[0]);
+    int i = 0;
+    while (i < count && strcmp(word, names[i]) != 0)
+        i++;
+    return i;
+}
+
+static rlxvk_tensor joined(rlxvk_graph *g, const case_spec *s, rlxvk_tensor y)
+{
+    float zero = 0;
+    if (!case_integer(s, "join", 0))
+        return y;
+    rlxvk_tensor first = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(1), &zero, sizeof zero);
+    rlxvk_tensor flat = rlxvk_reshape(g, y, RLXVK_SHAPE(-1));
+    return rlxvk_concat(g, (rlxvk_tensor[]){first, flat}, 2, 0);
+}
+
+/* ---- Resizing ---- */
+
+static const char *const modes[] = {"nearest", "linear", "cubic"};
+static const char *const coordinates[] = {"half_pixel", "align_corners", "asymmetric"};
+
+static rlxvk_tensor build_resize(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_resize_options o = {.mode = (rlxvk_resize_mode)enumerator(s, "mode", modes, 3)};
+    int64_t input[3] = {0};
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    o.coordinates = (rlxvk_resize_coordinates)enumerator(s, "coordinates", coordinates, 3);
+    read_entries(s, "size", o.size);
+    read_entries(s, "input", input);
+    if (strcmp(s->row, "resize") == 0)
+        return joined(g, s, rlxvk_resize(g, x, &o));
+    return joined(g, s, rlxvk_resize_backward(g, x, input, &o));
+}
+
+/* dims of x, its spatial part, size, which is the other way round for resize_backward */
+static const char *const resize_shapes[][4] = {
+    {"1x1", "1", "1", "1"},
+    {"2x3", "5", "5", "13"},
+    {"2x3", "17", "17", "4"},
+    {"2x3", "4x6", "4,6", "8,12"},
+    {"1x2", "7x5", "7,5", "3,11"},
+    {"1x2", "1x5", "1,5", "4,1"},
+    {"2x1", "3x4x5", "3,4,5", "5,2,8"},
+};
+
+static void generate_resizes(case_list *list)
+{
+    static const char *const rests[] = {
+        "size=8 in=x:f32:2x3x4:special",
+        "size=9 mode=linear in=x:f32:2x3x4:special",
+        "size=7 mode=linear coordinates=align_corners in=x:f32:2x3x4:special",
+        "size=11 mode=cubic in=x:f32:2x3x6:special",
+        "size=8 mode=cubic coordinates=asymmetric in=x:f32:1x2x4:special",
+        "size=6 mode=cubic in=x:f32:1x2x4:large",
+        "size=16,24 mode=linear in=x:f32:2x3x8x12:integers",
+        "size=5,3 in=x:i32:2x3x4x5:integers",
+        "size=5,3 in=x:bool:2x3x4x5:bool",
+        "size=8,10 mode=linear in=x:f16:2x3x4x5",
+        "size=3,5 in=x:f16:2x3x4x5",
+        "size=4,8 mode=linear shift=1 in=x:f32:3x1x3x5",
+        "within=2e-6 size=4,8 mode=linear join=1 in=x:f32:2x1x3x4",
+        "size=4,8 join=1 in=x:f32:2x1x3x4:special",
+        "size=4 in=x:f32:0x3x5",
+        "size=4,4 mode=cubic in=x:f32:2x0x5x5",
+        "size=1,1 mode=cubic coordinates=align_corners in=x:f32:2x3x4x5",
+        "size=70000 mode=linear in=x:f32:1x1x3",
+        "size=3 mode=linear in=x:f32:1x1x70000",
+        "size=512,400 in=x:f32:2x2x37x129",
+        "size=600,602 mode=linear in=x:f32:2x2x64x65",
+        "size=1024,300 mode=cubic in=x:f32:1x4x33x60",
+        "size=1 coordinates=align_corners in=x:f32:2x3x2",
+        "size=3,3,3 mode=cubic coordinates=asymmetric in=x:f32:1x1x2x2x2",
+        "expect=E_SHAPE size=4 in=x:f32:2x9",
+        "expect=E_SHAPE size=4,4,4 in=x:f32:1x1x2x2x2x2",
+        "expect=E_SHAPE size=4 in=x:f32:1x2x0",
+        "expect=E_ATTR size=0 in=x:f32:1x2x3",
+        "expect=E_ATTR in=x:f32:1x2x3",
+        "expect=E_ATTR size=-4 in=x:f32:1x2x3",
+        "expect=E_ATTR size=4,4 in=x:f32:1x2x3",
+        "expect=E_ATTR size=4 in=x:f32:1x2x3x3",
+        "expect=E_ATTR size=4 mode=other in=x:f32:1x2x3",
+        "expect=E_ATTR size=4 coordinates=other in=x:f32:1x2x3",
+        "expect=E_TOO_LARGE size=16777217 in=x:f32:1x1x3",
+        "expect=E_TOO_LARGE size=2147483647,2147483647 in=x:f32:1x1x3x3",
+        "expect=E_TOO_LARGE size=16777216,16777216 in=x:f32:1x1x3x3",
+        "expect=E_DTYPE size=4 in=x:c64:1x2x3"};
+    static const char *const adjoints[] = {
+        "input=4 mode=linear in=x:f32:2x3x9:special",
+        "input=4 in=x:f32:2x3x8:special",
+        "input=6 mode=cubic in=x:f32:2x3x4:large",
+        "input=2,3 mode=linear in=x:f32:2x3x64x65",
+        "input=1,1 mode=cubic in=x:f32:2x3x9x7",
+        "input=2 mode=linear in=x:f32:1x1x70000:unit",
+        "input=2 in=x:f32:1x1x70000:unit",
+        "input=9,8 in=x:f32:2x3x4x4",
+        "input=300,302 mode=linear in=x:f32:2x2x600x604",
+        "within=2e-6 input=4,8 mode=linear join=1 in=x:f32:2x1x3x4",
+        "input=5 mode=linear shift=1 in=x:f32:3x1x5",
+        "input=4 in=x:f32:0x3x5",
+        "input=3 size=5 in=x:f32:1x1x5",
+        "expect=E_SHAPE input=3 size=6 in=x:f32:1x1x5",
+        "expect=E_SHAPE input=3 in=x:f32:1x5",
+        "expect=E_ATTR in=x:f32:1x2x3",
+        "expect=E_ATTR input=-1 in=x:f32:1x2x3",
+        "expect=E_ATTR input=3 mode=other in=x:f32:1x2x3",
+        "expect=E_TOO_LARGE input=16777217 in=x:f32:1x1x3",
+        "expect=E_DTYPE input=4 in=x:c64:1x2x3"};
+    for (size_t i = 0; i < COUNT(resize_shapes); i++)
+        for (size_t m = 0; m < 9; m++) {
+            const char *const *r = resize_shapes[i];
+            case_add(list, "resize size=%s mode=%s coordinates=%s in=x:f32:%sx%s", r[3],
+                     modes[m / 3], coordinates[m % 3], r[0], r[1]);
+            char dy[32];
+            strcpy(dy, r[3]);
+            for (char *at = dy; *at; at++)
+                *at = *at == ',' ? 'x' : *at;
+            if (m % 2 == i % 2)
+                case_add(list, "resize_backward input=%s mode=%s coordinates=%s in=x:f32:%sx%s",
+                         r[2], modes[m / 3], coordinates[m % 3], r[0], dy);
+        }
+    case_add_all(list, "resize", rests, COUNT(rests));
+    case_add_all(list, "resize_backward", adjoints, COUNT(adjoints));
+}
+
+/* ---- All ---- */
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    return build_resize(g, s, inputs);
+}
+
+static void generate(case_list *list)
+{
+    generate_resizes(list);
+}
+
+static const char *const rows[] = {"resize", "resize_backward", NULL};
+
+const case_family vision_cases = {.rows = rows, .build = build, .generate = generate};
