@@ -111,6 +111,23 @@ rlxvk_tensor rlxvk_gather_nd(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor indice
 rlxvk_tensor rlxvk_one_hot(rlxvk_graph *g, rlxvk_tensor indices, int64_t depth, int32_t axis,
                            float on, float off);
 
+/* ---- Counting ---- */
+
+/* F32 [bins]: how many elements of x are in each of `bins` parts of equal width from low to high,
+ * both included; others, and NaN, are in none. Element v is in part floor((v - low) bins / (high -
+ * low)), as computed in f32: one within rounding of a border may count on its other side. Counts
+ * are exact up to 2^24. Errors: E_ATTR: no bins, bounds that are not finite and ascending, or as
+ * far apart that f32 does not hold their distance; E_INDEX_RANGE: more than 2^24 bins; E_DTYPE:
+ * complex. No gradient: it is constant almost everywhere. */
+rlxvk_tensor rlxvk_histogram(rlxvk_graph *g, rlxvk_tensor x, int64_t bins, float low, float high);
+
+/* F32 [length]: how many of the indices are each number below length; those outside, and NaN, are
+ * none. With weights (RLXVK_NONE: none), of the indices' shape (E_SHAPE), the sums of these, added
+ * in order, of their dtype: scatter_add. Errors: E_ATTR: a negative length; E_INDEX_RANGE: one
+ * above 2^24; E_DTYPE: complex indices. Gradient of weights alone. */
+rlxvk_tensor rlxvk_bincount(rlxvk_graph *g, rlxvk_tensor indices, rlxvk_tensor weights,
+                            int64_t length);
+
 #ifdef __cplusplus
 }
 #endif

@@ -83,4 +83,18 @@ struct one_hot_args {
     u32 index_offset, y_offset;
 };
 
+/* ---- histogram and bincount ---- */
+
+#define HISTOGRAM_SHARED 4096 /* words of counters of a workgroup */
+#define HISTOGRAM_START  0
+#define HISTOGRAM_COUNT  1
+#define HISTOGRAM_FINISH 2
+
+/* `run` elements a workgroup, of `groups`; scale: bins over high - low. */
+struct histogram_args {
+    u32 count, bins, sets, run, groups;
+    f32 low, high, scale;
+    u32 x_offset, y_offset;
+};
+
 #endif

@@ -32,8 +32,14 @@ void main()
         return;
     uint from = args.x_offset + line * args.rows, to = args.y_offset + line * args.rows;
     uint first = line * args.updates;
-    for (uint r = t; r < args.rows; r += THREADS)
-        y[to + r] = x[from + r];
+    for (uint r = t; r < args.rows; r += 4u * THREADS) {
+        float v[4];
+        [[unroll]] for (uint k = 0u; k < 4u; k++)
+            v[k] = x[from + min(r + k * THREADS, args.rows - 1u)];
+        [[unroll]] for (uint k = 0u; k < 4u; k++)
+            if (r + k * THREADS < args.rows)
+                y[to + r + k * THREADS] = v[k];
+    }
     EACH_ITEM(j) {
         uint e = element(j, false), row = 0xffffffffu;
         if (e < args.updates)
@@ -51,7 +57,7 @@ void main()
         pool[spot(element(j, false))] = key[j];
     memoryBarrierBuffer();
     barrier();
-    EACH_ITEM(j) {
+    for (uint j = 0u; j < SORT_ITEMS; j++) {
         uint q = element(j, true), row = row_at(pool[spot(q)]);
         if (q > 0u && row_at(pool[spot(q - 1u)]) == row)
             continue;

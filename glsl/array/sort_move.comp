@@ -76,7 +76,7 @@ void main()
     EACH_ITEM(j) {
         uint e = element(j, false), i = first + e;
         key[j] = 0xffffffffu;
-        item[j] = i;
+        item[j] = FIRST ? first + element(j, false) : 0u;
         if (e >= count)
             continue;
         if (FIRST) {

@@ -34,6 +34,7 @@ enum softmax_dense_code { SOFTMAX_DENSE_FORWARD, SOFTMAX_DENSE_BACKWARD };
 enum pad_code { PAD_AMOUNTS, PAD_ROLL, PAD_TILE };
 enum sort_code { SORT_VALUES, SORT_INDICES };
 enum resize_code { RESIZE_FORWARD, RESIZE_BACKWARD };
+enum histogram_code { HISTOGRAM_RANGE, HISTOGRAM_INDEX };
 enum fft_real_code { FFT_REAL_FORWARD, FFT_REAL_INVERSE };
 
 /* ---- Lowering: node -> dispatches ---- */

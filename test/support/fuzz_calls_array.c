@@ -130,3 +130,17 @@ rlxvk_tensor fuzz_call_one_hot(fuzz_maker *m)
     float on = fuzz_real(m);
     return rlxvk_one_hot(m->g, indices, fuzz_dim(m), axis, on, fuzz_real(m));
 }
+
+rlxvk_tensor fuzz_call_histogram(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    float low = fuzz_real(m), width = fuzz_real(m);
+    return rlxvk_histogram(m->g, x, fuzz_dim(m), low, fuzz_bool(m->in) ? low + width : width);
+}
+
+rlxvk_tensor fuzz_call_bincount(fuzz_maker *m)
+{
+    rlxvk_tensor indices = fuzz_any(m);
+    rlxvk_tensor weights = fuzz_maybe(m, shape_of(m, indices));
+    return rlxvk_bincount(m->g, indices, weights, fuzz_dim(m));
+}

@@ -215,6 +215,8 @@ const bench_case bench_gpu_cases[] = {
     {"scatter_nd sums of rows 4096x4096",
      "scatter_nd mode=add in=x:f32:4096x4096;idx:f32:4096x1:index:4096;updates:f32:4096x4096"},
     {"gather_nd rows 4096x4096", "gather_nd in=x:f32:4096x4096;idx:f32:4096x1:index:4096"},
+    {"histogram 67108864 to 256", "histogram bins=256 low=-3 high=3 in=x:f32:67108864"},
+    {"bincount 16777216 to 65536", "bincount bins=65536 in=x:f32:16777216:index:65536"},
     {"one_hot 65536 of 1024", "one_hot depth=1024 in=idx:f32:65536:index:1024"},
     {"scatter_add 65536 rows of 1024 to 32000",
      "scatter_add dim=32000 in=updates:f32:65536x1024;idx:f32:65536:index:32000"},

@@ -328,8 +328,7 @@ static bool fits_workgroup(const lowering *l, const scatter_work *w)
     if (w->nd)
         return false;
     if (!is_ordered(w->mode))
-        return w->args.rows <= SCATTER_LINE &&
-               w->args.updates <= SCATTER_LINE_UPDATES * line_threads(l);
+        return MAX(w->args.rows, w->args.updates) <= SORT_ITEMS * line_threads(l);
     return l->profile->max_workgroup_invocations >= SORT_THREADS &&
            w->args.updates <= SORT_ITEMS * SORT_THREADS &&
            w->args.rows <= 1u << (31 - SCATTER_ITEM_BITS);

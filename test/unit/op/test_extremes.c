@@ -282,6 +282,9 @@ static void call_arrays(const choice *c)
     }
     CALL(rlxvk_scatter(g, a, a, a, -1, (rlxvk_scatter_mode)axis));
     CALL(rlxvk_gather_nd(g, a, b));
+    CALL(rlxvk_histogram(g, a, v, -1, 1));
+    CALL(rlxvk_bincount(g, a, NONE, v));
+    CALL(rlxvk_bincount(g, a, a, v));
     CALL(rlxvk_one_hot(g, a, v, 0, 1, 0));
     CALL(rlxvk_one_hot(g, a, 3, axis, 1, 0));
 }

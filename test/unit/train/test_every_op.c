@@ -45,6 +45,8 @@ static const struct {
     {"topk", CONSTANT}, /* its result are indices */
     {"argsort", CONSTANT},
     {"one_hot", CONSTANT},
+    {"histogram", CONSTANT},
+    {"bincount", CONSTANT},
     {"rng_uniform", CONSTANT},
     {"rng_normal", CONSTANT},
     {"sample", CONSTANT},

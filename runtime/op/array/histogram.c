@@ -1,0 +1,191 @@
+/*
+ * histogram and bincount: how many elements fall into each bin. Counted in integers, with atomics,
+ * which give the same in any order; exact up to 2^24 a bin, as far as f32 counts. An element whose
+ * distance from `low` rounds to the next bin's may be counted there. bincount with weights is a
+ * scatter_add, which adds in order.
+ */
+#include "args/array.h"
+#include "constants/array.h"
+#include "op/compose/composite.h"
+#include "op/families.h"
+#include "op/gradient.h"
+
+#include <rlxvk_ops_array.h>
+
+#include <math.h>
+
+typedef struct histogram_attributes {
+    int64_t bins;
+    float low, high;
+} histogram_attributes;
+
+#define MOST_BINS   (1 << 24) /* indices are exact f32 integers */
+#define MOST_GROUPS 1024
+#define LEAST_RUN   4096 /* elements of a workgroup */
+#define MOST_SETS   16
+
+/* ---- Building ---- */
+
+rlxvk_tensor rlxvk_histogram(rlxvk_graph *g, rlxvk_tensor x, int64_t bins, float low, float high)
+{
+    histogram_attributes a = {bins, low, high};
+    return op_build(g, OP_histogram, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_bincount(rlxvk_graph *g, rlxvk_tensor indices, rlxvk_tensor weights,
+                            int64_t length)
+{
+    histogram_attributes a = {length, 0, 0};
+    rlxvk_tensor operands[] = {indices, weights};
+    if (weights.id == 0)
+        return op_build(g, OP_bincount, &indices, 1, &a);
+    if (!composite_begin(g, "bincount", operands, 2))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    rlxvk_shape shape = rlxvk_tensor_shape(g, indices), other = rlxvk_tensor_shape(g, weights);
+    char texts[2][SHAPE_TEXT];
+    if (!shape_equal(&shape, &other)) {
+        composite_fail(g, "bincount", RLXVK_E_SHAPE, "weights %s of indices %s; one for each",
+                       shape_text(&other, texts[0]), shape_text(&shape, texts[1]));
+        return RLXVK_NONE;
+    }
+    for (int i = 0; i < 2 && shape.rank != 1; i++)
+        operands[i] = rlxvk_reshape(g, operands[i], RLXVK_SHAPE(shape.rank ? -1 : 1));
+    return composite_end(g, "bincount", start,
+                         rlxvk_scatter_add(g, operands[1], operands[0], length));
+}
+
+static rlxvk_status histogram_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const histogram_attributes *a = attributes;
+    (void)g;
+    if (a->bins < (node_code(n) == HISTOGRAM_RANGE ? 1 : 0))
+        return op_fail(n, RLXVK_E_ATTR, "%lld bins; takes 1 and more", (long long)a->bins);
+    if (a->bins > MOST_BINS)
+        return op_fail(n, RLXVK_E_INDEX_RANGE, "%lld bins; 2^24 at most", (long long)a->bins);
+    if (node_code(n) == HISTOGRAM_RANGE &&
+        !(isfinite(a->low) && isfinite(a->high) && a->low < a->high &&
+          isfinite((double)a->bins / (a->high - a->low)) && isfinite(a->high - a->low) &&
+          isnormal((float)((double)a->bins / ((double)a->high - a->low)))))
+        return op_fail(n, RLXVK_E_ATTR,
+                       "bins from %g to %g; both finite, the second larger, their distance no less "
+                       "than f32 tells apart",
+                       (double)a->low, (double)a->high);
+    n->shape = RLXVK_SHAPE(a->bins);
+    n->dtype = RLXVK_F32;
+    return RLXVK_OK;
+}
+
+static uint32_t histogram_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    histogram_attributes *a = attributes;
+    out[0] = &a->bins;
+    return 1;
+}
+
+/* ---- Lower ---- */
+
+static rlxvk_status emit_stage(lowering *l, uint32_t stage, bool indices, bool in_shared,
+                               const struct histogram_args *args, uint64_t groups,
+                               const operand *operands)
+{
+    dispatch d = {.kernel = KERNEL_HISTOGRAM};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {HISTOGRAM_STAGE, stage},
+                  {HISTOGRAM_INDICES, indices}, {HISTOGRAM_SHARED_COUNTS, in_shared});
+    lower_groups(l, &d, groups);
+    return lower_emit(l, &d, args, sizeof *args, operands, 3);
+}
+
+static rlxvk_status histogram_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const histogram_attributes *a = n->attributes;
+    bool indices = node_code(n) == HISTOGRAM_INDEX, in_shared = a->bins <= HISTOGRAM_SHARED;
+    operand x = lower_input(l, id, 0), y = lower_write(l, id), counts;
+    uint64_t count = shape_numel(input_shape(l->graph, n, 0)), size = l->profile->workgroup_size;
+    uint64_t run = round_up(MAX(divide_up(MAX(count, 1), MOST_GROUPS), LEAST_RUN), size);
+    uint64_t bin_groups = groups_for((uint64_t)a->bins, (uint32_t)size);
+    struct histogram_args args = {
+        .count = (u32)count,
+        .bins = (u32)a->bins,
+        .sets = 1,
+        .run = (u32)run,
+        .groups = (u32)divide_up(count, run),
+        .low = a->low,
+        .high = a->high,
+        .scale = indices ? 1 : (float)((double)a->bins / ((double)a->high - a->low)),
+        .x_offset = x.offset,
+        .y_offset = y.offset,
+    };
+    rlxvk_status status;
+    while (args.sets < MOST_SETS && 2 * args.sets * args.bins <= HISTOGRAM_SHARED)
+        args.sets *= 2;
+    TRY(lower_temporary(l, 4 * (uint64_t)a->bins, &counts));
+    operand operands[] = {x, counts, counts};
+    TRY(emit_stage(l, HISTOGRAM_START, indices, in_shared, &args, bin_groups, operands));
+    counts.access = ACCESS_READ | ACCESS_WRITE;
+    operands[1] = operands[2] = counts;
+    TRY(emit_stage(l, HISTOGRAM_COUNT, indices, in_shared, &args, args.groups, operands));
+    operands[0] = operands[1] = counts;
+    operands[0].access = operands[1].access = ACCESS_READ;
+    operands[2] = y;
+    TRY(emit_stage(l, HISTOGRAM_FINISH, indices, in_shared, &args, bin_groups, operands));
+error:
+    return status;
+}
+
+/* ---- Host ---- */
+
+static void host_range(const host_call *c, const histogram_attributes *a, double v)
+{
+    double flushed = flush_denormal(v);
+    if (flushed != v && c->bound && flushed >= a->low && flushed <= a->high)
+        c->bound[(size_t)MIN((flushed - a->low) * (double)a->bins / ((double)a->high - a->low),
+                             (double)a->bins - 1)]++;
+    if (!(v >= a->low && v <= a->high))
+        return;
+    double scale = (double)a->bins / ((double)a->high - a->low), at = (v - a->low) * scale;
+    double slack = at * 0x1p-22 + 0x1p-24 * (fabs(v) + fabs((double)a->low)) * scale;
+    int64_t bin = MIN((int64_t)at, a->bins - 1);
+    c->out[bin]++;
+    for (int side = 0; side < 2 && c->bound; side++) {
+        int64_t other = MIN((int64_t)fmax(side ? at + slack : at - slack, 0), a->bins - 1);
+        for (int64_t k = MIN(other, bin); other != bin && k <= MAX(other, bin); k++)
+            c->bound[k]++;
+    }
+}
+
+static rlxvk_status histogram_host(const host_call *c)
+{
+    const histogram_attributes *a = c->node->attributes;
+    uint64_t count = shape_numel(&c->inputs[0].node->shape);
+    for (int64_t k = 0; k < a->bins && c->bound; k++)
+        c->bound[k] = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        double v = c->inputs[0].words[i], at = floor(v + 0.5);
+        if (node_code(c->node) == HISTOGRAM_RANGE)
+            host_range(c, a, v);
+        else if (at >= 0 && at < (double)a->bins)
+            c->out[(size_t)at]++;
+    }
+    return RLXVK_OK;
+}
+
+static void histogram_describe(const node *n, text *out)
+{
+    const histogram_attributes *a = n->attributes;
+    text_append(out, " bins=%lld", (long long)a->bins);
+    if (node_code(n) == HISTOGRAM_RANGE)
+        text_append(out, " low=%g high=%g", (double)a->low, (double)a->high);
+}
+
+const op_family histogram_family = {
+    .name = "histogram",
+    .attribute_size = sizeof(histogram_attributes),
+    .infer = histogram_infer,
+    .sizes = histogram_sizes,
+    .lower = histogram_lower,
+    .host = histogram_host,
+    .vjp = gradient_none,
+    .describe = histogram_describe,
+};
