@@ -36,12 +36,11 @@ version=$(pkg-config --modversion rlxvk)
 
 # ---- Symbols: what the headers declare, no more and no less ----
 
-printf '#include <%s>\n' rlxvk.h rlxvk_ops.h rlxvk_ops_array.h rlxvk_ops_domain.h rlxvk_ops_vision.h rlxvk_quant.h rlxvk_symbols.h rlxvk_train.h >headers.c
+for header in "$prefix"/include/*.h; do echo "#include <$(basename "$header")>"; done >headers.c
 gcc -I"$prefix/include" -aux-info declarations -c -o /dev/null headers.c
 sed -n 's/.*extern .*[ *]\(rlxvk_[a-z0-9_]*\) (.*/\1/p' declarations >declared
 nm -D --defined-only "$prefix/lib/librlxvk.so" | awk '{ print $NF }' >exported
 nm -g --defined-only "$prefix/lib/librlxvk.a" | awk 'NF == 3 { print $NF }' >archived
-check "all headers are looked at" test "$(ls "$prefix/include")" = "$(sed 's/.*<\(.*\)>/\1/' headers.c | sort)"
 check "the headers declare functions" test "$(wc -l <declared)" -ge 200
 check "the shared library exports what the headers declare" same declared exported
 check "the archive defines what the headers declare" same declared archived

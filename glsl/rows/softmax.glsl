@@ -65,6 +65,14 @@ vec2 statistics_of(vec4 a, vec4 b)
     return vec2(m, is_plain(m) ? sum_of(decay(a - m)) + sum_of(decay(b - m)) : 0.0);
 }
 
+/* The logarithm of what exp(x - m) is of the sum. */
+vec4 log_softmax_value(vec4 x, float m, float log_of_sum)
+{
+    if (!is_plain(m))
+        return vec4(NAN_VALUE);
+    return (x - m) - log_of_sum;
+}
+
 /* What exp(x - m) is of the sum; share = 1 / s. */
 vec4 softmax_value(vec4 e, float m, float share)
 {

@@ -8,8 +8,12 @@
  * are one block, as registers are few.
  *
  * The includer declares the constants and has load_quad, load_beside (what else a row needs) and,
- * with ROW_VALUES, row_terms, terms_of and store_quad, of e = exp(x - m); else finish_row.
+ * with ROW_VALUES, row_terms, terms_of and store_quad, of e = exp(x - m) or, where KEEPS_X, of x;
+ * else finish_row.
  */
+#ifndef KEEPS_X
+#define KEEPS_X false
+#endif
 const uint BLOCK_QUADS = LONG ? HELD : 4u;
 const uint BLOCKS = (HELD + BLOCK_QUADS - 1u) / BLOCK_QUADS;
 
@@ -66,8 +70,10 @@ void main()
         [[unroll]] for (uint i = 0u; i < BLOCK_QUADS; i++) {
             uint k = BLOCK_QUADS * b + i;
             if (k < HELD) {
-                v[k] = decay(v[k] - block_origin(tops[b]));
-                sums[b] += sum_of(v[k]);
+                vec4 e = decay(v[k] - block_origin(tops[b]));
+                sums[b] += sum_of(e);
+                if (!KEEPS_X)
+                    v[k] = e;
             }
         }
     }
@@ -83,7 +89,7 @@ void main()
     row_terms terms = terms_of(m, s, beside);
     [[unroll]] for (uint k = 0u; k < HELD; k++) {
         uvec4 r = row_quad(w, k);
-        store_quad(w, terms, r, row_live(r, w.end), v[k] * tops[k / BLOCK_QUADS]);
+        store_quad(w, terms, r, row_live(r, w.end), KEEPS_X ? v[k] : v[k] * tops[k / BLOCK_QUADS]);
     }
     if (LONG) {
         for (uint first = QUADS; row_goes_on(w, first); first += QUADS) {
@@ -93,7 +99,7 @@ void main()
             }
             [[unroll]] for (uint k = 0u; k < QUADS; k++) {
                 uvec4 r = row_rest(w, first + k);
-                store_quad(w, terms, r, rest_live(r, w.end), decay(v[k] - m));
+                store_quad(w, terms, r, rest_live(r, w.end), KEEPS_X ? v[k] : decay(v[k] - m));
             }
         }
     }

@@ -1,4 +1,4 @@
-/* Softmax of rows (softmax_held.glsl). y may be x. Few rows longer than registers hold:
+/* Softmax of rows (softmax_held.glsl), or its logarithm. y may be x. Few rows longer than registers hold:
  * softmax_partial, softmax_finish. */
 #include "lib/common.glsl"
 #include "args/rows.h"
@@ -6,6 +6,7 @@
 layout(constant_id = 1) const uint QUADS = 1;
 layout(constant_id = 2) const uint FORM = ROW_FORM_WORDS;
 layout(constant_id = 3) const bool LONG = false;
+layout(constant_id = 4) const bool LOG = false;
 layout(push_constant) uniform block { softmax_args args; };
 #include "lib/rows.glsl"
 #include "lib/row_forms.glsl"
@@ -30,18 +31,18 @@ vec2 load_beside(row_work w)
 }
 
 struct row_terms {
-    float m, share;
+    float m, share; /* LOG: the sum's logarithm */
 };
 
 row_terms terms_of(float m, float s, vec2 beside)
 {
-    return row_terms(m, 1.0 / s);
+    return row_terms(m, LOG ? log(s) : 1.0 / s);
 }
 
 void store_quad(row_work w, row_terms t, uvec4 r, bvec4 live, vec4 e)
 {
     uvec4 at = w.start + r * args.rows.inner;
-    vec4 v = softmax_value(e, t.m, t.share);
+    vec4 v = LOG ? log_softmax_value(e, t.m, t.share) : softmax_value(e, t.m, t.share);
     if (SPAN)
         span_write(at, live, v);
     else
@@ -50,4 +51,5 @@ void store_quad(row_work w, row_terms t, uvec4 r, bvec4 live, vec4 e)
 
 #define ROW_SPANS
 #define ROW_VALUES
+#define KEEPS_X LOG
 #include "rows/softmax_held.glsl"

@@ -29,6 +29,8 @@ enum matmul_code { MATMUL_PLAIN, MATMUL_BIAS_ACT };
 enum rope_code { ROPE_TURN, ROPE_TURN_BACK };
 enum conv_code { CONV_FORWARD, CONV_TRANSPOSE, CONV_FUSED };
 enum solve_code { SOLVE_ONE, SOLVE_BATCH };
+enum softmax_code { SOFTMAX_VALUES, SOFTMAX_LOGARITHMS };
+enum cumsum_code { RUNNING_SUM, RUNNING_PRODUCT };
 enum softmax_loss_code { SOFTMAX_LOSS_FORWARD, SOFTMAX_LOSS_BACKWARD };
 enum softmax_dense_code { SOFTMAX_DENSE_FORWARD, SOFTMAX_DENSE_BACKWARD };
 enum pad_code { PAD_AMOUNTS, PAD_ROLL, PAD_TILE };

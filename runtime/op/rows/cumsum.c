@@ -1,14 +1,16 @@
 /*
- * cumsum: y[j] = sum of x[k], k <= j (k < j when exclusive) along one axis. Few long rows take
- * two dispatches: sums of chunks, then running sums inside the chunks, each of which sums up what
- * came before it. A NaN or
- * infinity affects only what follows it. Error at j: 2^-23 (4 + sqrt j) sum |x[k]|.
+ * cumsum: y[j] = sum of x[k], k <= j (k < j when exclusive) along one axis, and cumprod: their
+ * product. Few long rows take two dispatches: sums of chunks, then running sums inside the chunks,
+ * each of which sums up what came before it. A NaN or infinity affects only what follows it. Error
+ * at j: 2^-23 (4 + sqrt j) sum |x[k]|, of a product 1.2e-7 (j + 1) |y[j]|.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
 #include "op/bucket.h"
 #include "op/gradient.h"
 #include "op/rows/rows.h"
+
+#include <rlxvk_ops_math.h>
 
 #include <math.h>
 
@@ -21,6 +23,12 @@ rlxvk_tensor rlxvk_cumsum(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exc
 {
     cumsum_attributes a = {.axis = axis, .exclusive = exclusive};
     return op_build(g, OP_cumsum, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive)
+{
+    cumsum_attributes a = {.axis = axis, .exclusive = exclusive};
+    return op_build(g, OP_cumprod, &x, 1, &a);
 }
 
 static rlxvk_status cumsum_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -55,7 +63,8 @@ static rlxvk_status emit_scan(lowering *l, uint32_t id, const row_tile *tile, ro
     parts.access = ACCESS_READ;
     SET_CONSTANTS(&d,
                   {CUMSUM_ROWS_EXCLUSIVE, ((const cumsum_attributes *)n->attributes)->exclusive},
-                  {CUMSUM_ROWS_HAS_SUMS, sums != NULL}, {CUMSUM_ROWS_FORM, tile->form->form});
+                  {CUMSUM_ROWS_HAS_SUMS, sums != NULL}, {CUMSUM_ROWS_FORM, tile->form->form},
+                  {CUMSUM_ROWS_PRODUCT, node_code(n) == RUNNING_PRODUCT});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, parts, y}, 3);
 }
 
@@ -73,6 +82,7 @@ static row_chunks choose_chunks(const device_profile *profile, axis_view v, cons
 static rlxvk_status cumsum_lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
+    bool is_product = node_code(graph_node(l->graph, id)) == RUNNING_PRODUCT;
     operand x = lower_input(l, id, 0), y = lower_write(l, id), sums;
     uint32_t whole = row_traits(v, (operand[]){x, y}, 2) & ROW_WHOLE;
     row_tile tile = row_tile_choose(l, v, whole, 4, ROW_ANY_LENGTH);
@@ -81,7 +91,7 @@ static rlxvk_status cumsum_lower(lowering *l, uint32_t id)
     if (chunks.count == 1)
         return emit_scan(l, id, &tile, chunks, NULL);
     TRY(lower_temporary(l, 4 * v.outer * chunks.count * v.inner, &sums));
-    TRY(reduce_chunks(l, v, chunks, REDUCE_SUM, x, sums));
+    TRY(reduce_chunks(l, v, chunks, is_product ? REDUCE_PROD : REDUCE_SUM, x, sums));
     TRY(emit_scan(l, id, &tile, chunks, &sums));
 error:
     return status;
@@ -103,17 +113,31 @@ static void host_row(const host_call *c, uint64_t start, axis_view v, bool exclu
     }
 }
 
+static void host_products(const host_call *c, uint64_t start, axis_view v, bool exclusive)
+{
+    double product = 1;
+    for (uint64_t j = 0; j < v.length; j++) {
+        uint64_t at = start + j * v.inner;
+        double before = product;
+        product *= c->inputs[0].words[at];
+        c->out[at] = exclusive ? before : product;
+        if (c->bound)
+            c->bound[at] = 1.2e-7 * (double)(j + 1) * fabs(c->out[at]);
+    }
+}
+
 static rlxvk_status cumsum_host(const host_call *c)
 {
     axis_view v = view_of(c->node);
     bool exclusive = ((const cumsum_attributes *)c->node->attributes)->exclusive;
     for (uint64_t o = 0; o < v.outer; o++)
         for (uint64_t i = 0; i < v.inner; i++)
-            host_row(c, o * v.length * v.inner + i, v, exclusive);
+            (node_code(c->node) == RUNNING_PRODUCT
+                 ? host_products
+                 : host_row)(c, o * v.length * v.inner + i, v, exclusive);
     return RLXVK_OK;
 }
 
-/* Sums from the other end. */
 /* A sum is of what is before it, so of active rows alone where it is of an active one. */
 static uint64_t cumsum_bucket(bucket_call *c)
 {
@@ -121,9 +145,44 @@ static uint64_t cumsum_bucket(bucket_call *c)
     return bucket_rows(c, a->exclusive ? 1u << a->axis : 0, 0);
 }
 
+/* Sums of dy y from the other end. */
+static rlxvk_tensor sums_behind(gradient_call *c, rlxvk_tensor y)
+{
+    const cumsum_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor sums = rlxvk_reverse(g, rlxvk_mul(g, c->dy, y), &a->axis, 1);
+    return rlxvk_reverse(g, rlxvk_cumsum(g, sums, a->axis, a->exclusive), &a->axis, 1);
+}
+
+/* dx[i] is the sum of dy[j] y[j] over the j that have x[i], divided by x[i]. The first 0 of a row
+ * gets that sum of what would be y if it were 1; later zeros, and what is behind the first, get 0,
+ * as y is 0 there. */
+static rlxvk_status product_vjp(gradient_call *c)
+{
+    const cumsum_attributes *a = c->n.attributes;
+    rlxvk_graph *g = c->graph;
+    rlxvk_tensor x = gradient_operand(c, 0), zero = gradient_scalar(g, 0);
+    rlxvk_tensor one = gradient_scalar(g, 1), is_zero = rlxvk_eq(g, x, zero);
+    if (c->n.shape.rank == 0) {
+        gradient_give(c, 0, a->exclusive ? zero : c->dy);
+        return RLXVK_OK;
+    }
+    rlxvk_tensor first = rlxvk_eq(g, rlxvk_cumsum(g, is_zero, a->axis, false), one);
+    first = rlxvk_mul(g, first, is_zero);
+    rlxvk_tensor other = rlxvk_cumprod(g, rlxvk_where(g, first, one, x), a->axis, a->exclusive);
+    rlxvk_tensor dx =
+        rlxvk_div(g, sums_behind(c, gradient_result(c)), rlxvk_where(g, is_zero, one, x));
+    dx = rlxvk_where(g, is_zero, zero, dx);
+    gradient_give(c, 0, rlxvk_where(g, first, sums_behind(c, other), dx));
+    return RLXVK_OK;
+}
+
+/* Sums from the other end. */
 static rlxvk_status cumsum_vjp(gradient_call *c)
 {
     const cumsum_attributes *a = c->n.attributes;
+    if (node_code(&c->n) == RUNNING_PRODUCT)
+        return product_vjp(c);
     if (c->n.shape.rank == 0) {
         gradient_give(c, 0, a->exclusive ? gradient_scalar(c->graph, 0) : c->dy);
         return RLXVK_OK;

@@ -1,5 +1,6 @@
 /*
- * softmax: y = exp(x - m) / sum exp(x - m), m the maximum, over one axis of [outer, n, inner]. A
+ * softmax: y = exp(x - m) / sum exp(x - m), m the maximum, over one axis of [outer, n, inner], and
+ * log_softmax: its logarithm, (x - m) - log sum exp(x - m). A
  * NaN or +Inf in the row, or a row of -Inf only, gives NaN throughout. Rows up to 32 elements a
  * lane stay in registers (one dispatch, x read once), and so does most of longer ones where there
  * are enough of them; few long ones are cut into chunks: statistics, then the values.
@@ -20,6 +21,12 @@ rlxvk_tensor rlxvk_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis)
 {
     axis_attributes a = {.axis = axis};
     return op_build(g, OP_softmax, &x, 1, &a);
+}
+
+rlxvk_tensor rlxvk_log_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis)
+{
+    axis_attributes a = {.axis = axis};
+    return op_build(g, OP_log_softmax, &x, 1, &a);
 }
 
 static rlxvk_status softmax_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -44,17 +51,19 @@ static struct softmax_args arguments(axis_view v, const row_tile *tile, row_chun
 }
 
 /* `quads`: what a lane holds; 0: as much as it can, and the rest is read again. */
-static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads, operand x,
-                                operand y)
+static rlxvk_status lower_whole(lowering *l, axis_view v, row_tile tile, uint32_t quads,
+                                bool is_log, operand x, operand y)
 {
     struct softmax_args args = arguments(v, &tile, row_unbroken(v), x, y);
     dispatch d = row_dispatch_either(l, kernels, &tile, &args.rows);
     SET_CONSTANTS(&d, {SOFTMAX_ROWS_QUADS, quads ? quads : tile.form->held},
-                  {SOFTMAX_ROWS_FORM, tile.form->form}, {SOFTMAX_ROWS_LONG, quads == 0});
+                  {SOFTMAX_ROWS_FORM, tile.form->form}, {SOFTMAX_ROWS_LONG, quads == 0},
+                  {SOFTMAX_ROWS_LOG, is_log});
     return lower_emit(l, &d, &args, sizeof args, (operand[]){x, y}, 2);
 }
 
-static rlxvk_status lower_chunks(lowering *l, axis_view v, uint32_t form, operand x, operand y)
+static rlxvk_status lower_chunks(lowering *l, axis_view v, uint32_t form, bool is_log, operand x,
+                                 operand y)
 {
     row_tile tile = row_tile_plain(l, v, 4, 4 * ROW_MOST_QUADS);
     row_chunks chunks = row_chunks_choose(l->profile, v, &tile, 8 * tile.lanes);
@@ -64,7 +73,7 @@ static rlxvk_status lower_chunks(lowering *l, axis_view v, uint32_t form, operan
     operand statistics;
     rlxvk_status status;
     SET_CONSTANTS(&partial, {SOFTMAX_PARTIAL_FORM, form});
-    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_FORM, form});
+    SET_CONSTANTS(&finish, {SOFTMAX_FINISH_FORM, form}, {SOFTMAX_FINISH_LOG, is_log});
     TRY(lower_temporary(l, 8 * (uint64_t)args.rows.outputs, &statistics));
     TRY(lower_emit(l, &partial, &args, sizeof args, (operand[]){x, statistics}, 2));
     statistics.access = ACCESS_READ;
@@ -76,16 +85,17 @@ error:
 static rlxvk_status softmax_lower(lowering *l, uint32_t id)
 {
     axis_view v = view_of(graph_node(l->graph, id));
+    bool is_log = node_code(graph_node(l->graph, id)) == SOFTMAX_LOGARITHMS;
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
     uint32_t traits = row_traits(v, (operand[]){x, y}, 2) | ROW_COPIED | ROW_REREAD;
     row_tile tile = row_tile_choose(l, v, traits, 4, 4 * ROW_MOST_QUADS);
     uint32_t quads = row_quads(v, &tile);
     if (quads || row_is_long(&tile))
-        return lower_whole(l, v, tile, quads, x, y);
-    return lower_chunks(l, v, row_plain_form(&tile), x, y);
+        return lower_whole(l, v, tile, quads, is_log, x, y);
+    return lower_chunks(l, v, row_plain_form(&tile), is_log, x, y);
 }
 
-static void host_row(const float *x, double *y, uint64_t n, uint64_t stride)
+static void host_row(const float *x, double *y, uint64_t n, uint64_t stride, bool is_log)
 {
     double largest = -INFINITY, sum = 0;
     bool poisoned = false;
@@ -95,8 +105,12 @@ static void host_row(const float *x, double *y, uint64_t n, uint64_t stride)
     }
     for (uint64_t i = 0; i < n; i++)
         sum += exp(x[i * stride] - largest);
-    for (uint64_t i = 0; i < n; i++)
-        y[i * stride] = poisoned || largest == -INFINITY ? NAN : exp(x[i * stride] - largest) / sum;
+    for (uint64_t i = 0; i < n; i++) {
+        double above = x[i * stride] - largest;
+        y[i * stride] = poisoned || largest == -INFINITY ? NAN
+                        : is_log                         ? above - log(sum)
+                                                         : exp(above) / sum;
+    }
 }
 
 static rlxvk_status softmax_host(const host_call *c)
@@ -105,7 +119,8 @@ static rlxvk_status softmax_host(const host_call *c)
     for (uint64_t o = 0; o < v.outer; o++)
         for (uint64_t i = 0; i < v.inner; i++) {
             uint64_t start = o * v.length * v.inner + i;
-            host_row(c->inputs[0].words + start, c->out + start, v.length, v.inner);
+            host_row(c->inputs[0].words + start, c->out + start, v.length, v.inner,
+                     node_code(c->node) == SOFTMAX_LOGARITHMS);
         }
     return RLXVK_OK;
 }
@@ -119,7 +134,14 @@ static uint64_t softmax_bucket(bucket_call *c)
 static rlxvk_status softmax_vjp(gradient_call *c)
 {
     int32_t axis = ((const axis_attributes *)c->n.attributes)->axis;
-    gradient_give(c, 0, rlxvk_softmax_backward(c->graph, gradient_result(c), c->dy, axis));
+    rlxvk_graph *g = c->graph;
+    if (node_code(&c->n) == SOFTMAX_VALUES) {
+        gradient_give(c, 0, rlxvk_softmax_backward(g, gradient_result(c), c->dy, axis));
+        return RLXVK_OK;
+    }
+    rlxvk_tensor sum = c->n.shape.rank ? rlxvk_reduce_sum(g, c->dy, &axis, 1, true) : c->dy;
+    sum = rlxvk_mul(g, rlxvk_exp(g, gradient_result(c)), sum);
+    gradient_give(c, 0, rlxvk_sub(g, c->dy, sum));
     return RLXVK_OK;
 }
 

@@ -7,6 +7,8 @@
 #include "support/harness.h"
 #include "support/rewritten.h"
 
+#include <rlxvk_train.h>
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -291,6 +293,49 @@ static void dot_general_copies_no_plain_swap(void **state)
     }
 }
 
+/* ---- Scaled sums ---- */
+
+/* Of log_sum_exp exp(x - y), of l2_norm x / y, of l1_norm the sign; also where sums would overflow,
+ * and at 0. */
+static void scaled_sums_have_plain_gradients(void **state)
+{
+    enum { ROWS = 4, N = 3 };
+    float x[ROWS * N] = {1, -2, 0.5f, 90, 89, -100, 3e30f, -4e30f, 0, 0, 0, 0};
+    const int32_t last = 1;
+    (void)state;
+    for (int op = 0; op < 3; op++) {
+        double wanted[ROWS * N];
+        rlxvk_graph *g = new_graph();
+        rlxvk_tensor in = floats(g, RLXVK_SHAPE(ROWS, N), x), gradient;
+        rlxvk_tensor y = op == 0   ? rlxvk_log_sum_exp(g, in, &last, 1, false)
+                         : op == 1 ? rlxvk_l1_norm(g, in, &last, 1, true)
+                                   : rlxvk_l2_norm(g, in, &last, 1, false);
+        for (int r = 0; r < ROWS; r++) {
+            double largest = -INFINITY, sum = 0, squares = 0;
+            for (int i = 0; i < N; i++)
+                largest = fmax(largest, (double)x[r * N + i]);
+            for (int i = 0; i < N; i++) {
+                sum += exp((double)x[r * N + i] - largest);
+                squares += (double)x[r * N + i] * (double)x[r * N + i];
+            }
+            for (int i = 0; i < N; i++) {
+                double v = (double)x[r * N + i];
+                wanted[r * N + i] = op == 0        ? exp(v - largest) / sum
+                                    : op == 1      ? (v > 0) - (v < 0)
+                                    : squares == 0 ? 0
+                                                   : v / sqrt(squares);
+            }
+        }
+        rlxvk_tensor sum = rlxvk_reduce_sum(g, y, (int32_t[]){0}, 1, false);
+        if (op == 1)
+            sum = rlxvk_reshape(g, sum, RLXVK_SCALAR);
+        rlxvk_grad(g, sum, RLXVK_NONE, &in, 1, &gradient);
+        rlxvk_graph_output(g, gradient);
+        expect_near(g, wanted, ROWS * N, 1e-6);
+        rlxvk_graph_destroy(g);
+    }
+}
+
 /* ---- einsum ---- */
 
 /* By its definition: a loop over the places of all letters a to h; `shapes` of the operands. */
@@ -448,6 +493,7 @@ int main(void)
         cmocka_unit_test(lora_is_its_formula),
         cmocka_unit_test(dot_general_takes_any_axes),
         cmocka_unit_test(dot_general_copies_no_plain_swap),
+        cmocka_unit_test(scaled_sums_have_plain_gradients),
         cmocka_unit_test(einsum_is_its_definition),
         cmocka_unit_test(vectors_are_multiplied),
         cmocka_unit_test(a_failing_part_leaves_nothing_behind),

@@ -523,6 +523,13 @@ static void call_plain(const choice *c)
     CALL(rlxvk_dense_solve(g, a, b));
     CALL(rlxvk_batched_dense_solve(g, a, b));
     CALL(rlxvk_dot_general(g, a, b, NULL));
+    CALL(rlxvk_log_softmax(g, a, axis));
+    CALL(rlxvk_cumprod(g, a, axis, true));
+    CALL(rlxvk_log_sum_exp(g, a, &axis, 1, true));
+    CALL(rlxvk_triu(g, a, v));
+    CALL(rlxvk_tril(g, a, -(v / 2)));
+    CALL(rlxvk_full(g, RLXVK_SHAPE(v, 2), 1));
+    CALL(rlxvk_prelu(g, a, b));
     CALL(rlxvk_einsum(g, "...i,...j->...ij", (rlxvk_tensor[]){a, b}, 2));
     CALL(rlxvk_einsum(g, "...ii", &a, 1));
     CALL(rlxvk_lora_matmul(g, a, b, b, b, 2));

@@ -1,0 +1,66 @@
+/*
+ * Mathematics beside the ops of rlxvk_ops.h: logarithms of sums, lengths, products, triangles.
+ * Included by rlxvk_ops.h, whose common rules hold here too.
+ */
+#ifndef RLXVK_OPS_MATH_H
+#define RLXVK_OPS_MATH_H
+
+#include <rlxvk_ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Rows ---- */
+
+/* The logarithm of softmax: x - max - log sum exp(x - max) over one axis, finite where softmax is
+ * 0. A NaN or +Inf in the row, or a row of only -Inf, gives a NaN row. Error at most 3e-6 + 1e-6
+ * |y|. Gradient: dy - exp(y) sum dy. */
+rlxvk_tensor rlxvk_log_softmax(rlxvk_graph *g, rlxvk_tensor x, int32_t axis);
+
+/* log sum exp(x) over the axes, which are dropped or kept as 1, without overflow: of nothing but
+ * -Inf -Inf, with a +Inf +Inf. Axes and errors as of reduce_sum. Composite. Gradient: exp(x - y).
+ */
+rlxvk_tensor rlxvk_log_sum_exp(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes,
+                               size_t axis_count, bool keep_dim);
+
+/* sum |x|, and sqrt(sum x^2) without overflow or loss of what is small, over the axes. Axes and
+ * errors as of reduce_sum. Composites. Gradients: sign x, and x / y or, where y is 0, 0. */
+rlxvk_tensor rlxvk_l1_norm(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t axis_count,
+                           bool keep_dim);
+rlxvk_tensor rlxvk_l2_norm(rlxvk_graph *g, rlxvk_tensor x, const int32_t *axes, size_t axis_count,
+                           bool keep_dim);
+
+/* Running product along an axis: y[j] = x[0] .. x[j], exclusive: up to x[j - 1], y[0] = 1. Products
+ * of parts of a row are taken apart: where one is beyond the range of f32 though the whole is not,
+ * y is 0, infinite or NaN. Error at most 1.2e-7 (j + 1) |y|. The gradient is right for zeros, too.
+ */
+rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool exclusive);
+
+/* ---- Triangles ---- */
+
+/* x [.., R, C] with 0 for elements below (triu) or above (tril) diagonal k: element [r, c] is kept
+ * where c - r >= k, and c - r <= k. Composites. E_SHAPE: a rank below 2; E_TOO_LARGE: R or C above
+ * 2^24; E_UNSUPPORTED: R or C a symbol. */
+rlxvk_tensor rlxvk_triu(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
+rlxvk_tensor rlxvk_tril(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
+
+/* ---- Constants and elementwise functions with parameters ---- */
+
+/* A constant of one element, and of `shape` throughout. E_TOO_LARGE: as input. */
+rlxvk_tensor rlxvk_scalar(rlxvk_graph *g, float value);
+rlxvk_tensor rlxvk_full(rlxvk_graph *g, rlxvk_shape shape, float value);
+
+/* x for x > 0, slope x elsewhere. Composites, as those below; NaN stays NaN. */
+rlxvk_tensor rlxvk_leaky_relu(rlxvk_graph *g, rlxvk_tensor x, float slope);
+/* The same with a slope for each element, which broadcasts with x. */
+rlxvk_tensor rlxvk_prelu(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor slope);
+/* x limited to low .. high: min(max(x, low), high). E_ATTR: low above high, or NaN. The gradient is
+ * that of max and min. */
+rlxvk_tensor rlxvk_clip(rlxvk_graph *g, rlxvk_tensor x, float low, float high);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
