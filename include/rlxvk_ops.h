@@ -126,6 +126,32 @@ rlxvk_tensor rlxvk_cos(rlxvk_graph *g, rlxvk_tensor x);   /* 2e-6, 0 */
 rlxvk_tensor rlxvk_tan(rlxvk_graph *g, rlxvk_tensor x);   /* 4e-6 (1 + f(x)^2), 0 */
 rlxvk_tensor rlxvk_atan(rlxvk_graph *g, rlxvk_tensor x);  /* 5e-7, 1e-6 */
 rlxvk_tensor rlxvk_round(rlxvk_graph *g, rlxvk_tensor x); /* to the nearest, halves to even; 0, 0 */
+rlxvk_tensor rlxvk_floor(rlxvk_graph *g,
+                         rlxvk_tensor x);                /* the largest integer not above x; 0, 0 */
+rlxvk_tensor rlxvk_ceil(rlxvk_graph *g, rlxvk_tensor x); /* 0, 0 */
+rlxvk_tensor rlxvk_sign(rlxvk_graph *g, rlxvk_tensor x); /* -1, 0 or 1; 0, 0 */
+rlxvk_tensor rlxvk_erf(rlxvk_graph *g, rlxvk_tensor x);  /* 0, 4e-7 */
+rlxvk_tensor rlxvk_erfinv(rlxvk_graph *g,
+                          rlxvk_tensor x); /* y with erf(y) = x; 0, 2e-6; beyond 1: NaN */
+rlxvk_tensor rlxvk_log1p(rlxvk_graph *g, rlxvk_tensor x); /* ln(1 + x); 0, 1e-6 */
+rlxvk_tensor rlxvk_expm1(rlxvk_graph *g, rlxvk_tensor x); /* e^x - 1; 1.2e-7 |x f(x)|, 1e-6 */
+rlxvk_tensor rlxvk_asin(rlxvk_graph *g, rlxvk_tensor x);  /* 0, 1e-6; beyond 1: NaN */
+rlxvk_tensor rlxvk_acos(rlxvk_graph *g, rlxvk_tensor x);  /* 1.2e-7, 1e-6 */
+rlxvk_tensor rlxvk_sinh(rlxvk_graph *g, rlxvk_tensor x);  /* 2.4e-7 |x f(x)|, 2e-6 */
+rlxvk_tensor rlxvk_cosh(rlxvk_graph *g, rlxvk_tensor x);  /* as sinh */
+rlxvk_tensor rlxvk_asinh(rlxvk_graph *g, rlxvk_tensor x); /* 0, 2e-6 */
+rlxvk_tensor rlxvk_acosh(rlxvk_graph *g, rlxvk_tensor x); /* 0, 2e-6; below 1: NaN */
+rlxvk_tensor rlxvk_atanh(rlxvk_graph *g, rlxvk_tensor x); /* 0, 2e-6; beyond 1: NaN */
+rlxvk_tensor rlxvk_softplus(rlxvk_graph *g,
+                            rlxvk_tensor x); /* ln(1 + e^x); 1.2e-7 |x f(x)|, 2e-6 */
+rlxvk_tensor rlxvk_softsign(rlxvk_graph *g, rlxvk_tensor x);  /* x / (1 + |x|); 0, 6e-7 */
+rlxvk_tensor rlxvk_mish(rlxvk_graph *g, rlxvk_tensor x);      /* x tanh(softplus(x)); 1e-7, 3e-6 */
+rlxvk_tensor rlxvk_hardswish(rlxvk_graph *g, rlxvk_tensor x); /* x hardsigmoid(x); 0, 4e-7 */
+rlxvk_tensor rlxvk_hardsigmoid(rlxvk_graph *g,
+                               rlxvk_tensor x);         /* x/6 + 1/2 within 0 .. 1; 1.2e-7, 2e-7 */
+rlxvk_tensor rlxvk_elu(rlxvk_graph *g, rlxvk_tensor x); /* e^x - 1 below 0; 0, 1e-6 */
+rlxvk_tensor rlxvk_selu(rlxvk_graph *g,
+                        rlxvk_tensor x); /* 1.0507 (1.67326 (e^x - 1) below 0); 0, 2e-6 */
 
 /* The ids of the activations, for ops that carry one. RLXVK_ACTIVATION_NONE is 0 so that it is an
  * option's default. */
@@ -148,6 +174,27 @@ typedef enum rlxvk_activation {
     RLXVK_ACTIVATION_TAN,
     RLXVK_ACTIVATION_ATAN,
     RLXVK_ACTIVATION_ROUND,
+    RLXVK_ACTIVATION_FLOOR,
+    RLXVK_ACTIVATION_CEIL,
+    RLXVK_ACTIVATION_SIGN,
+    RLXVK_ACTIVATION_ERF,
+    RLXVK_ACTIVATION_ERFINV,
+    RLXVK_ACTIVATION_LOG1P,
+    RLXVK_ACTIVATION_EXPM1,
+    RLXVK_ACTIVATION_ASIN,
+    RLXVK_ACTIVATION_ACOS,
+    RLXVK_ACTIVATION_SINH,
+    RLXVK_ACTIVATION_COSH,
+    RLXVK_ACTIVATION_ASINH,
+    RLXVK_ACTIVATION_ACOSH,
+    RLXVK_ACTIVATION_ATANH,
+    RLXVK_ACTIVATION_SOFTPLUS,
+    RLXVK_ACTIVATION_SOFTSIGN,
+    RLXVK_ACTIVATION_MISH,
+    RLXVK_ACTIVATION_HARDSWISH,
+    RLXVK_ACTIVATION_HARDSIGMOID,
+    RLXVK_ACTIVATION_ELU,
+    RLXVK_ACTIVATION_SELU,
 } rlxvk_activation;
 
 /* ---- Elementwise regions: several elementwise ops in one pass ---- */

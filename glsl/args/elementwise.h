@@ -83,7 +83,7 @@ struct cast_args {
 #define REGION_CURVE     5
 #define REGION_ROOT      6  /* and div */
 #define REGION_ANGLE     7  /* and pow */
-#define REGION_OP_BINARY 30 /* the div or pow of the last two */
+#define REGION_OP_BINARY 62 /* the div or pow of the last two */
 
 /* A step is one specialization constant: kind, op, and where its operands stand among the values,
  * inputs from 0 on and steps from REGION_VALUES_OF_STEPS on. */
@@ -91,9 +91,11 @@ struct cast_args {
 #define REGION_INPUTS          16
 #define REGION_VALUES_OF_STEPS 16
 #define REGION_OP_SHIFT        3
-#define REGION_FIRST_SHIFT     8
+#define REGION_OP_MASK         63u
+#define REGION_FIRST_SHIFT     9
 #define REGION_SECOND_SHIFT    16
-#define REGION_THIRD_SHIFT     24
+#define REGION_THIRD_SHIFT     23
+#define REGION_OPERAND_MASK    127u
 
 /* Which ops the steps may be: arithmetic, comparisons, selections, relu, neg, abs and casts that
  * leave the word alone; all but REGION_ANGLE; all. */

@@ -9,9 +9,8 @@
  * not cancel; erfc(z / sqrt 2) = 2^(-z P(z)), good to 4e-9 of the product's largest, |error| of the
  * exponent below 0.02 up to z = 6.5. Beyond 14 the tail is 0 by underflow, of infinity too.
  */
-float gelu(float x)
+float gelu_exponent(float z)
 {
-    float z = min(abs(x), 14.0);
     float p = fma(z, 4.850899285e-8, -1.251667486e-6);
     p = fma(z, p, 1.417608779e-5);
     p = fma(z, p, -9.029240199e-5);
@@ -21,7 +20,13 @@ float gelu(float x)
     p = fma(z, p, 5.242949149e-2);
     p = fma(z, p, 4.592216967e-1);
     p = fma(z, p, 1.151104345);
-    float v = max(x, 0.0) - 0.5 * z * exp2(-z * p);
+    return z * p;
+}
+
+float gelu(float x)
+{
+    float z = min(abs(x), 14.0);
+    float v = max(x, 0.0) - 0.5 * z * exp2(-gelu_exponent(z));
     return is_nan(x) ? x : v;
 }
 
@@ -60,6 +65,8 @@ float relu(float x)
 {
     return is_nan(x) || x > 0.0 ? x : 0.0;
 }
+
+#include "elementwise/functions.glsl"
 
 /* ---- Slopes ---- */
 
@@ -104,6 +111,52 @@ float gelu_tanh_slope(float x)
     float s = z < 0.0 ? p.x * p.y : p.y;
     float v = fma(1.59576912 * z * fma(0.134145, square, 1.0), p.x * p.y * p.y, s);
     return is_nan(x) ? x : v;
+}
+
+float hard_swish_slope(float x)
+{
+    if (x <= -3.0)
+        return 0.0;
+    return x >= 3.0 ? 1.0 : (2.0 * x + 3.0) * (1.0 / 6.0);
+}
+
+/* t + x (1 - t^2) s, with t = tanh(softplus(x)) and s the logistic function. */
+float mish_slope(float x)
+{
+    vec2 parts = mish_parts(x), p = logistic_parts(x);
+    float t = parts.x, s = x < 0.0 ? p.x * p.y : p.y;
+    float v = fma(clamp(x, -104.0, 104.0), parts.y * (1.0 + t) * s, t);
+    return is_nan(x) ? x : v;
+}
+
+float soft_sign_slope(float x)
+{
+    float d = divide(1.0, 1.0 + abs(x));
+    return d * d;
+}
+
+float error_function_slope(float x)
+{
+    return 1.12837917 * exponential(-x * x);
+}
+
+float inverse_error_function_slope(float x)
+{
+    float y = inverse_error_function(x);
+    return 0.886226925 * exponential(y * y);
+}
+
+/* 1 / sqrt(1 + x^2) */
+float area_sine_slope(float x)
+{
+    float a = abs(x);
+    return a > 1e9 ? divide(1.0, a) : reciprocal_root(fma(x, x, 1.0));
+}
+
+/* 1 / sqrt(x^2 - 1) */
+float area_cosine_slope(float x)
+{
+    return reciprocal_root(x - 1.0) * reciprocal_root(x + 1.0);
 }
 
 /* 1 above 0, denormals too, where a driver counts those as 0; 0 for NaN. */

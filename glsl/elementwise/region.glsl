@@ -74,7 +74,8 @@ uvec4 locate(uint k, bool single, bool repeats, bool halved, uvec4 i)
  * drivers that specialize before they inline never look at the others.
  */
 #define KIND(k) (STEP_##k & 7u)
-#define OP(k)   (STEP_##k >> REGION_OP_SHIFT & 31u)
+#define OP(k)   (STEP_##k >> REGION_OP_SHIFT & REGION_OP_MASK)
+#define VALUE(k, nth) (STEP_##k >> REGION_##nth##_SHIFT & REGION_OPERAND_MASK)
 #define LIGHT_STEP(k)                                                                              \
     if (KIND(k) == REGION_ACTIVATION)                                                              \
         v = light_activation(OP(k), a);                                                            \
@@ -143,9 +144,9 @@ void main()
         EACH_INPUT(TAKE_INPUT)
 #define TAKE_STEP(k)                                                                               \
     if ((FORM & 0xffu) > k) {                                                                      \
-        float a = value[STEP_##k >> REGION_FIRST_SHIFT & 0xffu], v = a;                            \
-        float b = value[STEP_##k >> REGION_SECOND_SHIFT & 0xffu];                                  \
-        float c = value[STEP_##k >> REGION_THIRD_SHIFT];                                           \
+        float a = value[VALUE(k, FIRST)], v = a;                                                   \
+        float b = value[VALUE(k, SECOND)];                                                         \
+        float c = value[VALUE(k, THIRD)];                                                          \
         LIGHT_STEP(k) COMMON_STEP(k) RARE_STEP(k)                                                  \
         value[REGION_VALUES_OF_STEPS + k] = v;                                                     \
     }

@@ -1,5 +1,6 @@
 #version 450
-/* Softmax of the chunks of long rows, or its logarithm, from the statistics of all the row's chunks. y may be x. */
+/* Softmax of the chunks of long rows, or its logarithm, from the statistics of all the row's
+ * chunks. y may be x. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/rows.h"

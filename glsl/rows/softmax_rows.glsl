@@ -1,5 +1,5 @@
-/* Softmax of rows (softmax_held.glsl), or its logarithm. y may be x. Few rows longer than registers hold:
- * softmax_partial, softmax_finish. */
+/* Softmax of rows (softmax_held.glsl), or its logarithm. y may be x. Few rows longer than registers
+ * hold: softmax_partial, softmax_finish. */
 #include "lib/common.glsl"
 #include "args/rows.h"
 

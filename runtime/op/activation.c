@@ -11,8 +11,32 @@
                    "activation.def, rlxvk_activation and op.def go by one order");
 #include "args/activation.def"
 
-/* region.glsl has five bits for the code of a step. */
+/* region.glsl has six bits for the code of a step. */
 _Static_assert(UNARY_COUNT <= REGION_OP_BINARY, "codes of activations and REGION_OP_BINARY differ");
+
+/* y with erf(y) = x: bisected by erf or, where that is near 1, by erfc. */
+static double inverse_erf(double x)
+{
+    double magnitude = fabs(x), low = 0, high = 6;
+    if (!(magnitude < 1))
+        return magnitude == 1 ? copysign(INFINITY, x) : NAN;
+    for (int i = 0; i < 64; i++) {
+        double middle = 0.5 * (low + high);
+        bool below = magnitude < 0.5 ? erf(middle) < magnitude : erfc(middle) > 1 - magnitude;
+        *(below ? &low : &high) = middle;
+    }
+    double y = 0.5 * (low + high);
+    return copysign(magnitude < 1e-4 ? magnitude * sqrt(acos(-1)) / 2 : y, x);
+}
+
+/* With t = tanh(softplus(x)) and s = 1 / (1 + e^-x): t + x (1 - t^2) s. */
+static double mish_slope(double x)
+{
+    double v = fmax(fmin(x, 700), -700), t = tanh(fmax(v, 0) + log1p(exp(-fabs(v))));
+    double e = exp(-fabs(v)), n = v < 0 ? e * (e + 2) : 0;
+    double rest = v < 0 ? 2 / (n + 2) : 2 * e * e / (1 + 2 * e + 2 * e * e); /* 1 - t */
+    return isnan(x) ? x : t + v * rest * (1 + t) / (1 + exp(-v));
+}
 
 static double gelu_approx_slope(double x)
 {

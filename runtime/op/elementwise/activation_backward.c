@@ -67,6 +67,28 @@ static rlxvk_status activation_backward_lower(lowering *l, uint32_t id)
     return lower_emit(l, &d, &args, sizeof args, operands, 3);
 }
 
+/* How much more a slope may be off, relative to itself. */
+static double slope_more(uint32_t code, double x, double size)
+{
+    switch (code) {
+    case UNARY_EXP:
+    case UNARY_EXPM1:
+        return 1.2e-7 * fabs(x);
+    case UNARY_ELU:
+    case UNARY_SELU:
+        return 1.2e-7 * fabs(fmin(x, 0));
+    case UNARY_SINH:
+    case UNARY_COSH:
+        return 2.4e-7 * fabs(x);
+    case UNARY_TAN:
+        return 8e-6 * sqrt(size);
+    case UNARY_ERFINV: /* e^(y^2) of a y that is off by 2e-6 y */
+        return 4e-6 * (1 + log(fmax(size, 1)));
+    default:
+        return 0;
+    }
+}
+
 static rlxvk_status activation_backward_host(const host_call *call)
 {
     uint32_t code = code_of(call->node);
@@ -74,9 +96,7 @@ static rlxvk_status activation_backward_host(const host_call *call)
     for (uint64_t i = 0; i < numel; i++) {
         double x = call->inputs[0].words[i], dy = call->inputs[1].words[i];
         double slope = activation_slope(code, x), size = fabs(slope);
-        double more = code == UNARY_EXP   ? 1.2e-7 * fabs(x)
-                      : code == UNARY_TAN ? 8e-6 * sqrt(size)
-                                          : 0;
+        double more = slope_more(code, x, size);
         call->out[i] = slope == 0 ? 0 : slope * dy;
         double bound = (2e-6 + (4e-6 + more) * size) * fabs(dy);
         bool steep = size >= 0x1p127 || (fabs(x) < 0x1p-126 && size > 0x1p62);
@@ -123,6 +143,22 @@ static rlxvk_tensor gelu_approx_second(rlxvk_graph *g, rlxvk_tensor x)
     return rlxvk_mul(g, bell, rlxvk_add(g, first, scaled(g, 0.5, rlxvk_mul(g, x, inner))));
 }
 
+static rlxvk_tensor slope_of(rlxvk_graph *g, uint32_t code, rlxvk_tensor x)
+{
+    rlxvk_tensor one = gradient_filled(g, 1, RLXVK_F32, rlxvk_tensor_shape(g, x));
+    return rlxvk_activation_backward(g, x, one, activation_of(code));
+}
+
+/* With t = tanh(softplus(x)), u = 1 - t^2, s = 1 / (1 + e^-x): u s (2 + x (1 - s - 2 t s)). */
+static rlxvk_tensor mish_second(rlxvk_graph *g, rlxvk_tensor x)
+{
+    rlxvk_tensor one = gradient_scalar(g, 1), s = rlxvk_sigmoid(g, x);
+    rlxvk_tensor t = rlxvk_tanh(g, rlxvk_softplus(g, x));
+    rlxvk_tensor u = rlxvk_sub(g, one, rlxvk_mul(g, t, t));
+    rlxvk_tensor inner = rlxvk_sub(g, one, rlxvk_mul(g, s, offset(g, 1, scaled(g, 2, t))));
+    return rlxvk_mul(g, rlxvk_mul(g, u, s), offset(g, 2, rlxvk_mul(g, x, inner)));
+}
+
 /* f'' of simpler ops; RLXVK_NONE: 0 (almost) everywhere. */
 static rlxvk_tensor second_derivative(rlxvk_graph *g, uint32_t code, rlxvk_tensor x)
 {
@@ -158,6 +194,45 @@ static rlxvk_tensor second_derivative(rlxvk_graph *g, uint32_t code, rlxvk_tenso
     case UNARY_TAN: /* 2 t (1 + t^2) */
         t = rlxvk_tan(g, x);
         return scaled(g, 2, rlxvk_add(g, t, rlxvk_mul(g, t, rlxvk_mul(g, t, t))));
+    case UNARY_EXPM1:
+        return rlxvk_exp(g, x);
+    case UNARY_SINH:
+        return rlxvk_sinh(g, x);
+    case UNARY_COSH:
+        return rlxvk_cosh(g, x);
+    case UNARY_ERF: /* with s the slope: -2 x s */
+        return rlxvk_mul(g, scaled(g, -2, x), slope_of(g, code, x));
+    case UNARY_ERFINV: /* 2 y s^2 */
+        s = slope_of(g, code, x);
+        return rlxvk_mul(g, scaled(g, 2, rlxvk_erfinv(g, x)), rlxvk_mul(g, s, s));
+    case UNARY_LOG1P: /* -s^2 */
+        s = slope_of(g, code, x);
+        return rlxvk_neg(g, rlxvk_mul(g, s, s));
+    case UNARY_ATANH: /* 2 x s^2 */
+        s = slope_of(g, code, x);
+        return rlxvk_mul(g, scaled(g, 2, x), rlxvk_mul(g, s, s));
+    case UNARY_ASIN:
+    case UNARY_ACOS: /* x s^3 */
+    case UNARY_ASINH:
+    case UNARY_ACOSH: /* -x s^3 */
+        s = slope_of(g, code, x);
+        t = code == UNARY_ASIN || code == UNARY_ACOS ? x : rlxvk_neg(g, x);
+        return rlxvk_mul(g, rlxvk_mul(g, t, s), rlxvk_mul(g, s, s));
+    case UNARY_SOFTPLUS: /* s (1 - s) */
+        s = slope_of(g, code, x);
+        return rlxvk_mul(g, s, rlxvk_sub(g, gradient_scalar(g, 1), s));
+    case UNARY_SOFTSIGN: /* -2 sign(x) s sqrt(s) */
+        s = slope_of(g, code, x);
+        return rlxvk_mul(g, scaled(g, -2, rlxvk_sign(g, x)), rlxvk_mul(g, s, rlxvk_sqrt(g, s)));
+    case UNARY_MISH:
+        return mish_second(g, x);
+    case UNARY_HARDSWISH: /* 1/3 between -3 and 3 */
+        s = rlxvk_lt(g, rlxvk_abs(g, x), gradient_scalar(g, 3));
+        return scaled(g, 1.0 / 3, s);
+    case UNARY_ELU:
+    case UNARY_SELU: /* s, and 0 above 0 */
+        s = rlxvk_gt(g, x, gradient_scalar(g, 0));
+        return rlxvk_where(g, s, gradient_scalar(g, 0), slope_of(g, code, x));
     case UNARY_ATAN: /* -2 x / (1 + x^2)^2 */
         s = offset(g, 1, rlxvk_mul(g, x, x));
         return rlxvk_div(g, scaled(g, -2, x), rlxvk_mul(g, s, s));

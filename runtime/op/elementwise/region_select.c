@@ -40,7 +40,7 @@ static uint32_t kernel_kind(const region_step *s, uint32_t *op)
     if (s->kind == REGION_ACTIVATION)
         return activation_kinds[s->op];
     if (s->kind == REGION_CAST && (s->op == DTYPE_F32 || s->op == DTYPE_F64)) {
-        *op = UNARY_NONE & 31u;
+        *op = UNARY_NONE & REGION_OP_MASK;
         return REGION_ACTIVATION;
     }
     if (s->kind != REGION_BINARY || (s->op != BINARY_DIV && s->op != BINARY_POW))

@@ -192,7 +192,7 @@ static const char *const layers[] = {
     "expect=E_ARITY " LAYER PADDING BIASES,
     "expect=E_ARITY " LAYER,
     "expect=E_SHAPE width=23 " LAYER PADDING,
-    "expect=E_ATTR activation=18 " LAYER PADDING,
+    "expect=E_ATTR activation=99 " LAYER PADDING,
     "expect=E_SHAPE heads=1 " LAYER PADDING,
 };
 

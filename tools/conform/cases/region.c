@@ -399,7 +399,7 @@ static void generate_refusals(case_list *list)
         "steps=relu:i16 in=x:f32:4",
         "steps=relu:i0,where:s0:s1:s0 in=x:f32:4",
         "steps=kind5.0:i0 in=x:f32:4",
-        "steps=kind0.17:i0 in=x:f32:4",
+        "steps=kind0.99:i0 in=x:f32:4",
         "steps=kind1.11:i0 in=x:f32:4",
         "steps=kind2.7:i0:i0 in=x:f32:4",
         "steps=kind3.6:i0:i0 in=x:f32:4",
