@@ -13,4 +13,27 @@ struct resize_args {
     u32 from[3], to[3], taps[3], first[3], weights[3], pitch[3];
 };
 
+/* Of a grid's points. MODE is one of the first three. */
+#define GRID_BILINEAR 0
+#define GRID_NEAREST  1
+#define GRID_BICUBIC  2
+/* Bits of `flags`. */
+#define GRID_BORDER     1
+#define GRID_REFLECTION 2
+#define GRID_ALIGN      4
+
+/* `count` invocations; an image has `points` of them and `blocks` of `block` channels. size: rows
+ * and columns of x; rows: the key of what is not read. */
+struct grid_args {
+    u32 count, points, channels, blocks, block, flags, rows;
+    u32 size[2];
+    u32 x_offset, grid_offset, dy_offset, y_offset;
+};
+
+/* `cells` and `points` of an image, `taps` of a point, `blocks` of four channels. */
+struct grid_gather_args {
+    u32 count, cells, points, channels, blocks, taps, stride;
+    u32 dy_offset, dx_offset;
+};
+
 #endif

@@ -32,3 +32,42 @@ rlxvk_tensor fuzz_call_resize_backward(fuzz_maker *m)
     sizes_of(m, spatial, input);
     return rlxvk_resize_backward(m->g, f32(m, fuzz_shape(m, 2 + spatial)), input, &o);
 }
+
+/* ---- Sampling ---- */
+
+static rlxvk_grid_options grid_options(fuzz_maker *m)
+{
+    return (rlxvk_grid_options){.mode = (rlxvk_grid_mode)any_of(m, 3),
+                                .padding = (rlxvk_grid_padding)any_of(m, 3),
+                                .align_corners = fuzz_bool(m->in)};
+}
+
+rlxvk_tensor fuzz_call_grid_sample(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_ranked(m, RLXVK_F32, 4);
+    rlxvk_grid_options o = grid_options(m);
+    int64_t rows = fuzz_dim(m), columns = fuzz_dim(m);
+    rlxvk_tensor grid = f32(m, RLXVK_SHAPE(shape_of(m, x).dims[0], rows, columns, 2));
+    return rlxvk_grid_sample(m->g, x, grid, &o);
+}
+
+rlxvk_tensor fuzz_call_grid_sample_backward_input(fuzz_maker *m)
+{
+    rlxvk_tensor dy = fuzz_ranked(m, RLXVK_F32, 4);
+    rlxvk_shape s = shape_of(m, dy);
+    rlxvk_grid_options o = grid_options(m);
+    int64_t input[3] = {0};
+    sizes_of(m, 2, input);
+    rlxvk_tensor grid = f32(m, RLXVK_SHAPE(s.dims[0], s.dims[2], s.dims[3], 2));
+    return rlxvk_grid_sample_backward_input(m->g, dy, grid, input, &o);
+}
+
+rlxvk_tensor fuzz_call_grid_sample_backward_grid(fuzz_maker *m)
+{
+    int64_t n = fuzz_dim(m), c = fuzz_dim(m), rows = fuzz_dim(m), columns = fuzz_dim(m);
+    rlxvk_grid_options o = grid_options(m);
+    rlxvk_tensor x = f32(m, RLXVK_SHAPE(n, c, fuzz_dim(m), fuzz_dim(m)));
+    rlxvk_tensor grid = f32(m, RLXVK_SHAPE(n, rows, columns, 2));
+    return rlxvk_grid_sample_backward_grid(m->g, x, grid, f32(m, RLXVK_SHAPE(n, c, rows, columns)),
+                                           &o);
+}

@@ -184,6 +184,13 @@ error:
     return status;
 }
 
+rlxvk_status scatter_add_find_keyed_runs(lowering *l, operand keys, uint64_t rows, uint64_t updates,
+                                         scatter_runs *out)
+{
+    radix_sort sort = {.rows = 1, .extent = updates, .bits = key_bits(rows), .keys = keys};
+    return find_runs(l, rows, updates, &sort, out);
+}
+
 static rlxvk_status add_runs(lowering *l, const scatter_work *w, const scatter_runs *s)
 {
     return w->class->way == SCATTER_RUNS ? emit_runs(l, w, s) : emit_sums(l, w, s);

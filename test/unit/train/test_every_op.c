@@ -67,6 +67,7 @@ static const struct {
     {"loop_end", PART_OF_A_LOOP},
     {"custom", OF_THE_USER},
     {"gated_delta_net_backward", NOT_YET},
+    {"grid_sample_backward_grid", NOT_YET},
     {"mamba2_backward", NOT_YET},
     {"selective_scan_backward", NOT_YET},
 };

@@ -1,11 +1,14 @@
 /*
  * Cases of the ops on images. resize and resize_backward: size, mode (nearest, linear, cubic),
  * coordinates (half_pixel, align_corners, asymmetric), input (of resize_backward); join=1 makes the
- * result the second part of a concat at an odd place. shift=n drops the first n indices of axis 0
+ * result the second part of a concat at an odd place. grid_sample, grid_sample_backward_input and
+ * grid_sample_backward_grid: mode (bilinear, nearest, bicubic), padding (zeros, border,
+ * reflection), align, input; in=x;grid[;dy]. shift=n drops the first n indices of axis 0
  * of x by a view.
  */
 #include "conform/cases/cases.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void read_entries(const case_spec *s, const char *key, int64_t out[3])
@@ -144,18 +147,115 @@ static void generate_resizes(case_list *list)
     case_add_all(list, "resize_backward", adjoints, COUNT(adjoints));
 }
 
+/* ---- Sampling ---- */
+
+static const char *const grid_modes[] = {"bilinear", "nearest", "bicubic"};
+static const char *const paddings[] = {"zeros", "border", "reflection"};
+
+static rlxvk_tensor build_grid(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_grid_options o = {.mode = (rlxvk_grid_mode)enumerator(s, "mode", grid_modes, 3),
+                            .padding = (rlxvk_grid_padding)enumerator(s, "padding", paddings, 3),
+                            .align_corners = case_integer(s, "align", 0) != 0};
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    rlxvk_tensor dy = case_tensor(s, inputs, "dy"), grid = case_tensor(s, inputs, "grid");
+    int64_t input[3] = {0};
+    read_entries(s, "input", input);
+    if (strcmp(s->row, "grid_sample") == 0)
+        return rlxvk_grid_sample(g, x, grid, &o);
+    if (strcmp(s->row, "grid_sample_backward_grid") == 0)
+        return rlxvk_grid_sample_backward_grid(g, x, grid, dy, &o);
+    return rlxvk_grid_sample_backward_input(g, dy, grid, input, &o);
+}
+
+static void generate_grids(case_list *list)
+{
+    static const char *const samples[] = {
+        "mode=nearest in=x:f32:2x3x4x5:special;grid:f32:2x4x6x2:range:-1.4:1.4",
+        "mode=nearest padding=border in=x:f32:1x1x3x3:special;grid:f32:1x4x6x2:special",
+        "padding=border in=x:f32:1x1x3x3;grid:f32:1x4x6x2:special",
+        "padding=reflection in=x:f32:1x1x3x3;grid:f32:1x4x6x2:large",
+        "in=x:f32:1x1x3x3;grid:f32:1x4x6x2:special",
+        "mode=bicubic padding=reflection in=x:f32:1x2x1x5;grid:f32:1x3x3x2:range:-9:9",
+        "mode=bicubic padding=reflection align=1 in=x:f32:1x2x1x5;grid:f32:1x3x3x2:range:-9:9",
+        "padding=reflection align=1 in=x:f32:1x2x5x1;grid:f32:1x3x3x2:range:-9:9",
+        "align=1 in=x:f32:1x2x1x1;grid:f32:1x3x3x2:unit",
+        "shift=1 in=x:f32:3x2x6x5;grid:f32:2x3x4x2:unit",
+        "in=x:f16:2x2x6x5;grid:f32:2x3x4x2:unit",
+        "in=x:f32:2x9x40x44:unit;grid:f32:2x40x33x2:unit",
+        "mode=bicubic in=x:f32:1x19x30x34:unit;grid:f32:1x50x33x2:unit",
+        "in=x:f32:1x1024x4x4:unit;grid:f32:1x50x50x2:unit",
+        "in=x:f32:0x2x4x4;grid:f32:0x2x2x2",
+        "in=x:f32:1x0x4x4;grid:f32:1x2x2x2",
+        "in=x:f32:1x2x4x4;grid:f32:1x0x2x2",
+        "in=x:f32:2x2x4x4;grid:f32:2x2x2x2:zero",
+        "expect=E_SHAPE in=x:f32:1x2x4x4;grid:f32:2x2x2x2",
+        "expect=E_SHAPE in=x:f32:1x2x4x4;grid:f32:1x2x2x3",
+        "expect=E_SHAPE in=x:f32:1x2x4;grid:f32:1x2x2x2",
+        "expect=E_SHAPE in=x:f32:1x2x0x4;grid:f32:1x2x2x2",
+        "expect=E_ATTR mode=other in=x:f32:1x2x4x4;grid:f32:1x2x2x2",
+        "expect=E_ATTR padding=other in=x:f32:1x2x4x4;grid:f32:1x2x2x2",
+        "expect=E_DTYPE in=x:c64:1x2x4x4;grid:f32:1x2x2x2",
+        "expect=E_ARITY in=x:f32:1x2x4x4"};
+    static const char *const adjoints[] = {
+        "input=9,7 in=dy:f32:2x9x40x33:unit;grid:f32:2x40x33x2:unit",
+        "input=30,40 in=dy:f32:2x5x40x33:unit;grid:f32:2x40x33x2:unit",
+        "input=2,2 in=dy:f32:1x3x50x80:unit;grid:f32:1x50x80x2:unit",
+        "input=300,2 mode=nearest in=dy:f32:1x3x50x80:unit;grid:f32:1x50x80x2:unit",
+        "input=3,3 padding=border in=dy:f32:1x1x4x6;grid:f32:1x4x6x2:special",
+        "input=3,3 in=dy:f32:0x2x4x4;grid:f32:0x4x4x2",
+        "input=3,3 in=dy:f32:1x0x4x4;grid:f32:1x4x4x2",
+        "expect=E_SHAPE input=3,3 in=dy:f32:1x2x4x0;grid:f32:1x4x0x2",
+        "expect=E_SHAPE input=3,3 in=dy:f32:1x2x4x5;grid:f32:1x4x4x2",
+        "expect=E_SHAPE input=3 in=dy:f32:1x2x4x4;grid:f32:1x4x4x2",
+        "expect=E_ATTR input=3,-3 in=dy:f32:1x2x4x4;grid:f32:1x4x4x2",
+        "expect=E_TOO_LARGE input=16777217,3 in=dy:f32:1x2x4x4;grid:f32:1x4x4x2",
+        "expect=E_TOO_LARGE input=16777216,16777216 in=dy:f32:1x2x4x4;grid:f32:1x4x4x2"};
+    static const char *const slopes[] = {
+        "in=x:f32:2x9x40x44:unit;grid:f32:2x40x33x2:unit;dy:f32:2x9x40x33:unit",
+        "in=x:f32:1x300x4x4:unit;grid:f32:1x5x3x2:unit;dy:f32:1x300x5x3:unit",
+        "in=x:f32:1x0x4x4:unit;grid:f32:1x5x3x2:unit;dy:f32:1x0x5x3:unit",
+        "in=x:f32:1x2x4x4:unit;grid:f32:1x0x3x2:unit;dy:f32:1x2x0x3:unit",
+        "expect=E_SHAPE in=x:f32:1x2x4x4;grid:f32:1x2x3x2;dy:f32:1x2x3x2"};
+    for (int i = 0; i < 18; i++) {
+        char how[64];
+        snprintf(how, sizeof how, "mode=%s padding=%s align=%d", grid_modes[i / 6],
+                 paddings[i / 2 % 3], i % 2);
+        case_add(list, "grid_sample %s in=x:f32:2x3x5x4;grid:f32:2x4x6x2:range:-1.6:1.6", how);
+        case_add(list,
+                 "grid_sample_backward_input %s input=5,4 in=dy:f32:2x6x3x5;"
+                 "grid:f32:2x3x5x2:range:-1.6:1.6",
+                 how);
+        case_add(list,
+                 "grid_sample_backward_grid %s in=x:f32:2x3x5x4;"
+                 "grid:f32:2x4x6x2:range:-1.6:1.6;dy:f32:2x3x4x6",
+                 how);
+    }
+    case_add_all(list, "grid_sample", samples, COUNT(samples));
+    case_add_all(list, "grid_sample_backward_input", adjoints, COUNT(adjoints));
+    case_add_all(list, "grid_sample_backward_grid", slopes, COUNT(slopes));
+}
+
 /* ---- All ---- */
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
+    if (strncmp(s->row, "grid_", 5) == 0)
+        return build_grid(g, s, inputs);
     return build_resize(g, s, inputs);
 }
 
 static void generate(case_list *list)
 {
     generate_resizes(list);
+    generate_grids(list);
 }
 
-static const char *const rows[] = {"resize", "resize_backward", NULL};
+static const char *const rows[] = {"resize",
+                                   "resize_backward",
+                                   "grid_sample",
+                                   "grid_sample_backward_input",
+                                   "grid_sample_backward_grid",
+                                   NULL};
 
 const case_family vision_cases = {.rows = rows, .build = build, .generate = generate};

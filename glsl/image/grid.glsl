@@ -1,0 +1,93 @@
+/*
+ * Points of grids: where they lie on an image, and the cells around them with their weights. What
+ * includes this declares the specialization constant MODE.
+ */
+#include "args/image.h"
+
+const uint TAPS = MODE == GRID_BILINEAR ? 2u : MODE == GRID_NEAREST ? 1u : 4u;
+
+/* Positions, which are counted in cells, stay within 2^24 of 0; NaN is far in front. */
+#define FARTHEST 16777216.0
+
+/* An axis: cells, counted in `step`, their weights and these weights' slopes. Cells that are none
+ * have weight 0, and so has what is next to TAPS. */
+struct grid_axis {
+    uvec4 cells;
+    vec4 weights, slopes;
+};
+
+float grid_position(float c, float scale, float size)
+{
+    float p = fma(c, scale, 0.5 * (size - 1.0));
+    return is_nan(p) ? -FARTHEST : clamp(p, -FARTHEST, FARTHEST);
+}
+
+/* The position inside the image that stands for p; slope: how it goes along with p. */
+float grid_fold(uint flags, float p, float size, out float slope)
+{
+    float last = size - 1.0;
+    slope = 1.0;
+    if ((flags & GRID_REFLECTION) != 0u) {
+        bool align = (flags & GRID_ALIGN) != 0u;
+        float low = align ? 0.0 : -0.5, span = align ? last : size;
+        float from_low = abs(p - low), turns = floor(from_low / max(span, 1.0));
+        float extra = from_low - turns * span;
+        bool odd = turns - 2.0 * floor(turns * 0.5) != 0.0;
+        slope = (p < low) != odd ? -1.0 : 1.0;
+        p = span == 0.0 ? 0.0 : odd ? span - extra + low : extra + low;
+    }
+    if ((flags & (GRID_REFLECTION | GRID_BORDER)) != 0u) {
+        if (p <= 0.0 || p >= last)
+            slope = 0.0;
+        p = clamp(p, 0.0, last);
+    }
+    return p;
+}
+
+/* The same of a whole cell. */
+int grid_fold_cell(uint flags, int cell, int size)
+{
+    if ((flags & GRID_REFLECTION) != 0u) {
+        int span = (flags & GRID_ALIGN) != 0u ? size - 1 : size, period = max(2 * span, 1);
+        int m = cell % period;
+        m += m < 0 ? period : 0;
+        cell = m < size ? m : period - m - ((flags & GRID_ALIGN) != 0u ? 0 : 1);
+    }
+    return (flags & (GRID_REFLECTION | GRID_BORDER)) != 0u ? clamp(cell, 0, size - 1) : cell;
+}
+
+/* What an axis of `size` cells has at coordinate c. */
+grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
+{
+    const float A = -0.75;
+    grid_axis a = grid_axis(uvec4(0u), vec4(0.0), vec4(0.0));
+    float cells = float(size), scale = 0.5 * ((flags & GRID_ALIGN) != 0u ? cells - 1.0 : cells);
+    float p = grid_position(c, scale, cells), slope = 1.0;
+    if (MODE != GRID_BICUBIC)
+        p = grid_fold(flags, p, cells, slope);
+    float low = MODE == GRID_NEAREST ? roundEven(p) : floor(p), t = p - low, u = 1.0 - t;
+    int first = int(low);
+    if (MODE == GRID_NEAREST) {
+        a.weights.x = 1.0;
+    } else if (MODE == GRID_BILINEAR) {
+        a.weights.xy = vec2(u, t);
+        a.slopes.xy = vec2(-1.0, 1.0);
+    } else {
+        first--;
+        a.weights = vec4(A * t * u * u, 1.0 + t * t * ((A + 2.0) * t - (A + 3.0)),
+                         1.0 + u * u * ((A + 2.0) * u - (A + 3.0)), A * u * t * t);
+        a.slopes = vec4(A * u * (1.0 - 3.0 * t), t * (3.75 * t - 4.5), -u * (3.75 * u - 4.5),
+                        A * t * (2.0 - 3.0 * t));
+    }
+    a.slopes *= slope * scale;
+    for (uint k = 0u; k < TAPS; k++) {
+        int cell = first + int(k);
+        if (MODE == GRID_BICUBIC)
+            cell = grid_fold_cell(flags, cell, int(size));
+        bool inside = cell >= 0 && cell < int(size);
+        a.cells[k] = inside ? uint(cell) * step : 0u;
+        a.weights[k] = inside ? a.weights[k] : 0.0;
+        a.slopes[k] = inside ? a.slopes[k] : 0.0;
+    }
+    return a;
+}

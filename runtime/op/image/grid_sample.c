@@ -1,0 +1,379 @@
+/*
+ * grid_sample: y[n, c, p] = sum of the cells around point p of image n, x = their weights by where
+ * the point lies among them. Its gradients: of the points, each looks through its channels; of x,
+ * the cells that the points read are sorted, stably, and each cell adds up what was made of it, in
+ * the order of the points. Error, with u = 2^-24: of weights and sums 12 u sum |cell| + (taps^2 +
+ * 4) u sum |term|; and what a position off by u (4 |coordinate| + 4) size may change.
+ */
+#include "op/image/grid_sample.h"
+#include "constants/image.h"
+#include "op/families.h"
+#include "op/gradient.h"
+#include "op/movement/scatter_add.h"
+
+#include <rlxvk_train.h>
+
+#define LONGEST_AXIS (1 << 24)
+#define MOST_BLOCK   8 /* channels that an invocation goes through */
+#define FEW_THREADS  (1u << 18)
+
+static grid_attributes attributes_of(const rlxvk_grid_options *options)
+{
+    grid_attributes a = {.input_size = {0}};
+    if (options)
+        a.options = *options;
+    return a;
+}
+
+rlxvk_tensor rlxvk_grid_sample(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
+                               const rlxvk_grid_options *options)
+{
+    grid_attributes a = attributes_of(options);
+    return op_build(g, OP_grid_sample, (rlxvk_tensor[]){x, grid}, 2, &a);
+}
+
+rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor grid,
+                                              const int64_t *input_size,
+                                              const rlxvk_grid_options *options)
+{
+    grid_attributes a = attributes_of(options);
+    if (!graph_ready(g, "grid_sample_backward_input") ||
+        graph_fail(g, status_require_items(input_size, 1, "grid_sample_backward_input",
+                                           "input_size")) != RLXVK_OK)
+        return RLXVK_NONE;
+    for (uint32_t i = 0; i < GRID_COORDINATES; i++)
+        a.input_size[i] = input_size[i];
+    return op_build(g, OP_grid_sample_backward_input, (rlxvk_tensor[]){dy, grid}, 2, &a);
+}
+
+rlxvk_tensor rlxvk_grid_sample_backward_grid(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
+                                             rlxvk_tensor dy, const rlxvk_grid_options *options)
+{
+    grid_attributes a = attributes_of(options);
+    return op_build(g, OP_grid_sample_backward_grid, (rlxvk_tensor[]){x, grid, dy}, 3, &a);
+}
+
+/* ---- Infer ---- */
+
+static rlxvk_status check_options(const node *n, const rlxvk_grid_options *o)
+{
+    if ((unsigned)o->mode > RLXVK_GRID_BICUBIC)
+        return op_fail(n, RLXVK_E_ATTR, "mode %d is none of 0 .. 2", (int)o->mode);
+    if ((unsigned)o->padding > RLXVK_GRID_REFLECTION)
+        return op_fail(n, RLXVK_E_ATTR, "padding %d is none of 0 .. 2", (int)o->padding);
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_image(const node *n, const char *name, const rlxvk_shape *x,
+                                const rlxvk_shape *grid)
+{
+    char x_text[SHAPE_TEXT], grid_text[SHAPE_TEXT];
+    if (x->rank != 4 || grid->rank != 4 || grid->dims[3] != GRID_COORDINATES ||
+        grid->dims[0] != x->dims[0])
+        return op_fail(n, RLXVK_E_SHAPE,
+                       "%s is %s, grid %s; must be [N, C, H, W] and [N, rows, columns, 2]", name,
+                       shape_text(x, x_text), shape_text(grid, grid_text));
+    return RLXVK_OK;
+}
+
+static rlxvk_status check_cells(const node *n, const int64_t *size)
+{
+    for (uint32_t i = 0; i < GRID_COORDINATES; i++)
+        if (size[i] < 1 || size[i] > LONGEST_AXIS)
+            return op_fail(n,
+                           size[i] < 0 ? RLXVK_E_ATTR
+                           : size[i]   ? RLXVK_E_TOO_LARGE
+                                       : RLXVK_E_SHAPE,
+                           "the image has %lld by %lld cells; needs 1 to 2^24 along each axis",
+                           (long long)size[0], (long long)size[1]);
+    return RLXVK_OK;
+}
+
+static rlxvk_status grid_sample_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const grid_attributes *a = attributes;
+    const rlxvk_shape *x = input_shape(g, n, 0), *grid = input_shape(g, n, 1);
+    rlxvk_status status;
+    TRY(check_options(n, &a->options));
+    TRY(check_image(n, "x", x, grid));
+    TRY(check_cells(n, x->dims + 2));
+    n->shape = (rlxvk_shape){4, {x->dims[0], x->dims[1], grid->dims[1], grid->dims[2]}};
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+/* The points of a grid by the cells they read are below 2^31, so that they can be sorted. */
+static rlxvk_status check_sortable(const node *n, const grid_attributes *a, const rlxvk_shape *grid)
+{
+    char text[SHAPE_TEXT];
+    uint64_t taps = grid_sample_taps(a->options.mode), points, cells;
+    rlxvk_shape images = {3, {grid->dims[0], a->input_size[0], a->input_size[1]}};
+    if (!shape_numel_checked(grid, &points) || points / 2 * taps * taps > INT32_MAX ||
+        !shape_numel_checked(&images, &cells) || cells >= INT32_MAX)
+        return op_fail(n, RLXVK_E_TOO_LARGE,
+                       "grid is %s and images are %lld by %lld: 2^31 cells, or as many read, or "
+                       "more; take fewer at a time",
+                       shape_text(grid, text), (long long)a->input_size[0],
+                       (long long)a->input_size[1]);
+    if (points == 0 && grid->dims[0])
+        return op_fail(n, RLXVK_E_SHAPE, "grid is %s; without points all gradients are 0",
+                       shape_text(grid, text));
+    return RLXVK_OK;
+}
+
+static rlxvk_status grid_sample_backward_input_infer(const rlxvk_graph *g, node *n,
+                                                     void *attributes)
+{
+    const grid_attributes *a = attributes;
+    const rlxvk_shape *dy = input_shape(g, n, 0), *grid = input_shape(g, n, 1);
+    char dy_text[SHAPE_TEXT], grid_text[SHAPE_TEXT];
+    rlxvk_status status;
+    TRY(check_options(n, &a->options));
+    TRY(check_image(n, "dy", dy, grid));
+    if (dy->dims[2] != grid->dims[1] || dy->dims[3] != grid->dims[2])
+        TRY(op_fail(n, RLXVK_E_SHAPE, "dy is %s, grid %s; dy has a cell for each point",
+                    shape_text(dy, dy_text), shape_text(grid, grid_text)));
+    TRY(check_cells(n, a->input_size));
+    TRY(check_sortable(n, a, grid));
+    n->shape = (rlxvk_shape){4, {dy->dims[0], dy->dims[1], a->input_size[0], a->input_size[1]}};
+    n->dtype = (uint8_t)input_dtype(g, n, 0);
+error:
+    return status;
+}
+
+static uint32_t grid_sample_backward_input_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
+{
+    for (uint32_t i = 0; i < GRID_COORDINATES; i++)
+        out[i] = &((grid_attributes *)attributes)->input_size[i];
+    return GRID_COORDINATES;
+}
+
+static rlxvk_status grid_sample_backward_grid_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *dy = input_shape(g, n, 2);
+    char text[SHAPE_TEXT], want[SHAPE_TEXT];
+    rlxvk_status status;
+    TRY(grid_sample_infer(g, n, attributes));
+    if (!shape_equal(dy, &n->shape))
+        TRY(op_fail(n, RLXVK_E_SHAPE, "dy is %s; what is sampled is %s", shape_text(dy, text),
+                    shape_text(&n->shape, want)));
+    n->shape = *input_shape(g, n, 1);
+    n->dtype = (uint8_t)input_dtype(g, n, 1);
+error:
+    return status;
+}
+
+/* ---- Lower ---- */
+
+static const uint32_t flags_of_padding[] = {
+    [RLXVK_GRID_BORDER] = GRID_BORDER, [RLXVK_GRID_REFLECTION] = GRID_REFLECTION};
+
+static struct grid_args args_of(const node *n, const rlxvk_shape *grid, const int64_t *size)
+{
+    const rlxvk_grid_options *o = &((const grid_attributes *)n->attributes)->options;
+    return (struct grid_args){.points = (u32)(grid->dims[1] * grid->dims[2]),
+                              .flags = flags_of_padding[o->padding] |
+                                       (o->align_corners ? GRID_ALIGN : 0),
+                              .size = {(u32)size[0], (u32)size[1]}};
+}
+
+static uint32_t mode_of(const node *n)
+{
+    return ((const grid_attributes *)n->attributes)->options.mode;
+}
+
+static rlxvk_status grid_sample_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = input_shape(l->graph, n, 0);
+    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), x->dims + 2);
+    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_write(l, id)};
+    uint64_t numel = shape_numel(&n->shape);
+    uint32_t size = l->profile->workgroup_size;
+    args.channels = (u32)x->dims[1];
+    args.block = numel / MOST_BLOCK > FEW_THREADS ? MOST_BLOCK : 1;
+    args.blocks = (u32)divide_up(args.channels, args.block);
+    args.count = (u32)(numel / args.channels * args.blocks);
+    args.x_offset = operands[0].offset;
+    args.grid_offset = operands[1].offset;
+    args.y_offset = operands[2].offset;
+    dispatch d = {.kernel = KERNEL_GRID_SAMPLE};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {GRID_SAMPLE_MODE, mode_of(n)});
+    lower_groups(l, &d, groups_for(args.count, size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status grid_sample_backward_grid_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = input_shape(l->graph, n, 0);
+    struct grid_args args = args_of(n, &n->shape, x->dims + 2);
+    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2),
+                          lower_write(l, id)};
+    uint32_t size = l->profile->workgroup_size;
+    args.channels = (u32)x->dims[1];
+    args.count = (u32)(shape_numel(&n->shape) / GRID_COORDINATES);
+    args.x_offset = operands[0].offset;
+    args.grid_offset = operands[1].offset;
+    args.dy_offset = operands[2].offset;
+    args.y_offset = operands[3].offset;
+    dispatch d = {.kernel = KERNEL_GRID_SLOPES};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {GRID_SLOPES_MODE, mode_of(n)});
+    lower_groups(l, &d, groups_for(args.count, size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+/* ---- Lower: the gradient of x ---- */
+
+static rlxvk_status emit_taps(lowering *l, uint32_t id, uint64_t points, operand keys,
+                              operand weights)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = &n->shape;
+    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), x->dims + 2);
+    operand operands[] = {lower_input(l, id, 1), keys, weights};
+    uint32_t size = l->profile->workgroup_size;
+    args.count = (u32)points;
+    args.rows = (u32)(x->dims[0] * x->dims[2] * x->dims[3]);
+    args.grid_offset = operands[0].offset;
+    dispatch d = {.kernel = KERNEL_GRID_TAPS};
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {GRID_TAPS_MODE, mode_of(n)});
+    lower_groups(l, &d, groups_for(points, size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status emit_gather(lowering *l, uint32_t id, const scatter_runs *runs, operand weights,
+                                uint32_t taps)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = &n->shape, *dy = input_shape(l->graph, n, 0);
+    operand operands[] = {runs->positions, runs->starts, weights, lower_input(l, id, 0),
+                          lower_write(l, id)};
+    uint32_t size = l->profile->workgroup_size;
+    struct grid_gather_args args = {.cells = (u32)(x->dims[2] * x->dims[3]),
+                                    .points = (u32)(dy->dims[2] * dy->dims[3]),
+                                    .channels = (u32)x->dims[1],
+                                    .blocks = (u32)divide_up((uint64_t)x->dims[1], 4),
+                                    .taps = taps,
+                                    .stride = (u32)runs->stride,
+                                    .dy_offset = operands[3].offset,
+                                    .dx_offset = operands[4].offset};
+    dispatch d = {.kernel = KERNEL_GRID_GATHER};
+    args.count = (u32)x->dims[0] * args.blocks * args.cells;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, size});
+    lower_groups(l, &d, groups_for(args.count, size));
+    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+}
+
+static rlxvk_status grid_sample_backward_input_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    const rlxvk_shape *x = &n->shape;
+    uint32_t along = grid_sample_taps((rlxvk_grid_mode)mode_of(n)), taps = along * along;
+    uint64_t points = shape_numel(input_shape(l->graph, n, 1)) / GRID_COORDINATES;
+    uint64_t rows = (uint64_t)(x->dims[0] * x->dims[2] * x->dims[3]);
+    operand keys, weights;
+    scatter_runs runs;
+    rlxvk_status status;
+    TRY(lower_temporary(l, 4 * points * taps, &keys));
+    TRY(lower_temporary(l, 4 * points * taps, &weights));
+    TRY(emit_taps(l, id, points, keys, weights));
+    TRY(scatter_add_find_keyed_runs(l, keys, rows, points * taps, &runs));
+    weights.access = ACCESS_READ;
+    TRY(emit_gather(l, id, &runs, weights, taps));
+error:
+    return status;
+}
+
+/* ---- Gradients ---- */
+
+static rlxvk_status grid_sample_vjp(gradient_call *c)
+{
+    const rlxvk_grid_options *o = &((const grid_attributes *)c->n.attributes)->options;
+    rlxvk_shape x = gradient_shape(c, 0);
+    if (shape_numel(&c->n.shape) == 0) {
+        gradient_give(c, 0, gradient_filled(c->graph, 0, RLXVK_F32, x));
+        gradient_give(c, 1, gradient_filled(c->graph, 0, RLXVK_F32, gradient_shape(c, 1)));
+        return RLXVK_OK;
+    }
+    if (gradient_wanted(c, 0))
+        gradient_give(c, 0,
+                      rlxvk_grid_sample_backward_input(c->graph, c->dy, gradient_operand(c, 1),
+                                                       x.dims + 2, o));
+    if (gradient_wanted(c, 1))
+        gradient_give(c, 1,
+                      rlxvk_grid_sample_backward_grid(c->graph, gradient_operand(c, 0),
+                                                      gradient_operand(c, 1), c->dy, o));
+    return RLXVK_OK;
+}
+
+/* Linear in dy, and of the grid what sampling what arrived would be. */
+static rlxvk_status grid_sample_backward_input_vjp(gradient_call *c)
+{
+    const rlxvk_grid_options *o = &((const grid_attributes *)c->n.attributes)->options;
+    if (shape_numel(&c->n.shape) == 0) {
+        for (uint32_t i = 0; i < 2; i++)
+            gradient_give(c, i, gradient_filled(c->graph, 0, RLXVK_F32, gradient_shape(c, i)));
+        return RLXVK_OK;
+    }
+    if (gradient_wanted(c, 0))
+        gradient_give(c, 0, rlxvk_grid_sample(c->graph, c->dy, gradient_operand(c, 1), o));
+    if (gradient_wanted(c, 1))
+        gradient_give(c, 1,
+                      rlxvk_grid_sample_backward_grid(c->graph, c->dy, gradient_operand(c, 1),
+                                                      gradient_operand(c, 0), o));
+    return RLXVK_OK;
+}
+
+/* ---- The families ---- */
+
+static void describe(const node *n, text *out)
+{
+    static const char *const modes[] = {"bilinear", "nearest", "bicubic"};
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    const rlxvk_grid_options *o = &((const grid_attributes *)n->attributes)->options;
+    text_append(out, " mode=%s padding=%s%s", modes[o->mode], paddings[o->padding],
+                o->align_corners ? " align_corners" : "");
+}
+
+static void grid_sample_describe(const node *n, text *out)
+{
+    describe(n, out);
+}
+
+static void grid_sample_backward_input_describe(const node *n, text *out)
+{
+    const grid_attributes *a = n->attributes;
+    describe(n, out);
+    text_append(out, " input_size=%lld,%lld", (long long)a->input_size[0],
+                (long long)a->input_size[1]);
+}
+
+static void grid_sample_backward_grid_describe(const node *n, text *out)
+{
+    describe(n, out);
+}
+
+const op_family grid_sample_family = {.name = "grid_sample",
+                                      .attribute_size = sizeof(grid_attributes),
+                                      .infer = grid_sample_infer,
+                                      .lower = grid_sample_lower,
+                                      .host = grid_sample_host,
+                                      .vjp = grid_sample_vjp,
+                                      .describe = grid_sample_describe};
+const op_family grid_sample_backward_input_family = {.name = "grid_sample_backward_input",
+                                                     .attribute_size = sizeof(grid_attributes),
+                                                     .infer = grid_sample_backward_input_infer,
+                                                     .sizes = grid_sample_backward_input_sizes,
+                                                     .lower = grid_sample_backward_input_lower,
+                                                     .host = grid_sample_backward_input_host,
+                                                     .vjp = grid_sample_backward_input_vjp,
+                                                     .describe =
+                                                         grid_sample_backward_input_describe};
+const op_family grid_sample_backward_grid_family = {.name = "grid_sample_backward_grid",
+                                                    .attribute_size = sizeof(grid_attributes),
+                                                    .infer = grid_sample_backward_grid_infer,
+                                                    .lower = grid_sample_backward_grid_lower,
+                                                    .host = grid_sample_backward_grid_host,
+                                                    .describe = grid_sample_backward_grid_describe};

@@ -1,0 +1,27 @@
+/* What the files of grid_sample share. */
+#ifndef RLXVK_GRID_SAMPLE_H
+#define RLXVK_GRID_SAMPLE_H
+
+#include "args/image.h"
+#include "op/op.h"
+
+#define GRID_FARTHEST    16777216.0 /* cells that a position may be away from 0 */
+#define GRID_TAPS        4          /* along an axis, at most */
+#define GRID_COORDINATES 2          /* of a point */
+
+typedef struct grid_attributes {
+    rlxvk_grid_options options;
+    int64_t input_size[GRID_COORDINATES]; /* of grid_sample_backward_input */
+} grid_attributes;
+
+/* Cells that a point reads, at most, along an axis. */
+static inline uint32_t grid_sample_taps(rlxvk_grid_mode mode)
+{
+    return mode == RLXVK_GRID_NEAREST ? 1 : mode == RLXVK_GRID_BILINEAR ? 2 : GRID_TAPS;
+}
+
+rlxvk_status grid_sample_host(const host_call *call);
+rlxvk_status grid_sample_backward_input_host(const host_call *call);
+rlxvk_status grid_sample_backward_grid_host(const host_call *call);
+
+#endif

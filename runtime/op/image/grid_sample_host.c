@@ -1,0 +1,341 @@
+/*
+ * The reference of grid_sample and its gradients. Positions are rounded on the device, and what is
+ * made of them has kinks and, of nearest and of slopes, steps: everything is computed at four
+ * corners around each point, too, as far off as rounding may put it, and may differ by as much as
+ * these do.
+ */
+#include "op/image/grid_sample.h"
+
+#include <math.h>
+#include <string.h>
+
+#define UNIT 0x1p-24
+/* A point's own position, and the corners around it. */
+#define PLACES 5
+#define MOST   (GRID_TAPS * GRID_TAPS)
+
+typedef struct line {
+    uint32_t count;
+    int64_t cells[GRID_TAPS]; /* -1: none */
+    double weights[GRID_TAPS], slopes[GRID_TAPS];
+} line;
+
+/* The cells a point reads. slopes: by either coordinate. */
+typedef struct place {
+    uint32_t count;
+    uint64_t cells[MOST];
+    double weights[MOST], slopes[MOST][GRID_COORDINATES];
+} place;
+
+typedef struct geometry {
+    const rlxvk_grid_options *options;
+    const float *grid;
+    int64_t size[GRID_COORDINATES]; /* rows, columns */
+    uint64_t images, channels, points, cells;
+} geometry;
+
+static geometry geometry_of(const host_call *c, const rlxvk_shape *x)
+{
+    const rlxvk_shape *grid = &c->inputs[1].node->shape;
+    return (geometry){.options = &((const grid_attributes *)c->node->attributes)->options,
+                      .grid = c->inputs[1].words,
+                      .size = {x->dims[2], x->dims[3]},
+                      .images = (uint64_t)x->dims[0],
+                      .channels = (uint64_t)x->dims[1],
+                      .points = (uint64_t)(grid->dims[1] * grid->dims[2]),
+                      .cells = (uint64_t)(x->dims[2] * x->dims[3])};
+}
+
+/* ---- One axis ---- */
+
+/* Goes back and forth between low and high; *sign: which way. */
+static double reflect(double p, double low, double high, double *sign)
+{
+    double span = high - low, turned;
+    *sign = 1;
+    if (span <= 0)
+        return 0;
+    turned = fmod(fabs(p - low), 2 * span);
+    *sign = p < low ? -1 : 1;
+    if (turned > span) {
+        turned = 2 * span - turned;
+        *sign = -*sign;
+    }
+    return low + turned;
+}
+
+static double folded(const rlxvk_grid_options *o, double p, int64_t size, double *slope)
+{
+    double last = (double)(size - 1), edge = o->align_corners ? 0 : 0.5;
+    *slope = 1;
+    if (o->padding == RLXVK_GRID_REFLECTION)
+        p = reflect(p, -edge, last + edge, slope);
+    if (o->padding == RLXVK_GRID_ZEROS)
+        return p;
+    if (p <= 0 || p >= last)
+        *slope = 0;
+    return fmin(fmax(p, 0), last);
+}
+
+static double keys_weight(double d)
+{
+    const double a = -0.75;
+    d = fabs(d);
+    return d >= 2  ? 0
+           : d > 1 ? a * (d * d * d - 5 * d * d + 8 * d - 4)
+                   : (a + 2) * d * d * d - (a + 3) * d * d + 1;
+}
+
+static double keys_slope(double d)
+{
+    const double a = -0.75;
+    double s = d < 0 ? -1 : 1;
+    d = fabs(d);
+    return s * (d >= 2  ? 0
+                : d > 1 ? a * (3 * d * d - 10 * d + 8)
+                        : 3 * (a + 2) * d * d - 2 * (a + 3) * d);
+}
+
+static line line_at(const rlxvk_grid_options *o, double p, double scale, int64_t size)
+{
+    line n = {.count = grid_sample_taps(o->mode)};
+    double slope = 1, unused;
+    if (o->mode != RLXVK_GRID_BICUBIC)
+        p = folded(o, p, size, &slope);
+    int64_t low = (int64_t)(o->mode == RLXVK_GRID_NEAREST ? rint(p) : floor(p));
+    int64_t first = low - (o->mode == RLXVK_GRID_BICUBIC);
+    for (uint32_t k = 0; k < n.count; k++) {
+        int64_t cell = first + (int64_t)k;
+        double d = p - (double)cell;
+        n.weights[k] = o->mode == RLXVK_GRID_NEAREST    ? 1
+                       : o->mode == RLXVK_GRID_BILINEAR ? 1 - fabs(d)
+                                                        : keys_weight(d);
+        n.slopes[k] = o->mode == RLXVK_GRID_NEAREST    ? 0
+                      : o->mode == RLXVK_GRID_BILINEAR ? (k ? 1 : -1)
+                                                       : keys_slope(d);
+        n.slopes[k] *= slope * scale;
+        if (o->mode == RLXVK_GRID_BICUBIC)
+            cell = (int64_t)rint(folded(o, (double)cell, size, &unused));
+        n.cells[k] = cell >= 0 && cell < size ? cell : -1;
+    }
+    return n;
+}
+
+/* ---- A point ---- */
+
+typedef struct coordinate {
+    double at, scale, unsure;
+} coordinate;
+
+static coordinate coordinate_of(const geometry *g, float c, int64_t size)
+{
+    double cells = (double)size;
+    double scale = (g->options->align_corners ? cells - 1 : cells) / 2;
+    double p = (double)c * scale + (cells - 1) / 2;
+    p = isnan(p) ? -GRID_FARTHEST : fmin(fmax(p, -GRID_FARTHEST), GRID_FARTHEST);
+    return (coordinate){p, scale,
+                        UNIT * (4 * fmin(fabs((double)c) * scale, GRID_FARTHEST) + 4 * cells)};
+}
+
+static void place_at(const geometry *g, const line *down, const line *across, place *out)
+{
+    out->count = 0;
+    for (uint32_t r = 0; r < down->count; r++)
+        for (uint32_t c = 0; c < across->count; c++) {
+            uint32_t k = out->count;
+            if (down->cells[r] < 0 || across->cells[c] < 0)
+                continue;
+            out->cells[k] = (uint64_t)(down->cells[r] * g->size[1] + across->cells[c]);
+            out->weights[k] = down->weights[r] * across->weights[c];
+            out->slopes[k][0] = down->weights[r] * across->slopes[c];
+            out->slopes[k][1] = down->slopes[r] * across->weights[c];
+            out->count++;
+        }
+}
+
+/* The point's own place, then those of the corners. */
+static void places_of(const geometry *g, uint64_t point, place out[PLACES])
+{
+    coordinate x = coordinate_of(g, g->grid[2 * point], g->size[1]);
+    coordinate y = coordinate_of(g, g->grid[2 * point + 1], g->size[0]);
+    for (int i = 0; i < PLACES; i++) {
+        double dx = i ? (i & 1 ? x.unsure : -x.unsure) : 0;
+        double dy = i ? (i & 2 ? y.unsure : -y.unsure) : 0;
+        line across = line_at(g->options, x.at + dx, x.scale, g->size[1]);
+        line down = line_at(g->options, y.at + dy, y.scale, g->size[0]);
+        place_at(g, &down, &across, &out[i]);
+    }
+}
+
+/* ---- grid_sample ---- */
+
+static double sample(const place *p, const float *x, double *cells, double *terms)
+{
+    double sum = 0;
+    *cells = *terms = 0;
+    for (uint32_t k = 0; k < p->count; k++)
+        if (p->weights[k] != 0) {
+            sum += p->weights[k] * x[p->cells[k]];
+            *cells += fabs(x[p->cells[k]]);
+            *terms += fabs(p->weights[k] * x[p->cells[k]]);
+        }
+    return sum;
+}
+
+static double sample_bound(const geometry *g, const place places[PLACES], const float *x,
+                           double value, double cells, double terms)
+{
+    double taps = grid_sample_taps(g->options->mode), most = 0, unused;
+    for (int i = 1; i < PLACES; i++)
+        most = fmax(most, fabs(sample(&places[i], x, &unused, &unused) - value));
+    if (g->options->mode == RLXVK_GRID_NEAREST)
+        return most;
+    return 2 * most + UNIT * (12 * cells + (taps * taps + 4) * terms) + 0x1p-120;
+}
+
+rlxvk_status grid_sample_host(const host_call *c)
+{
+    geometry g = geometry_of(c, &c->inputs[0].node->shape);
+    place places[PLACES];
+    for (uint64_t p = 0; p < g.images * g.points; p++) {
+        places_of(&g, p, places);
+        for (uint64_t k = 0; k < g.channels; k++) {
+            uint64_t plane = p / g.points * g.channels + k;
+            uint64_t at = plane * g.points + p % g.points;
+            const float *x = c->inputs[0].words + plane * g.cells;
+            double cells, terms;
+            c->out[at] = sample(&places[0], x, &cells, &terms);
+            if (c->bound)
+                c->bound[at] = sample_bound(&g, places, x, c->out[at], cells, terms);
+        }
+    }
+    return RLXVK_OK;
+}
+
+/* ---- grid_sample_backward_input ---- */
+
+/* A cell may be read several times. */
+static double weight_of(const place *p, uint64_t cell)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < p->count; k++)
+        sum += p->cells[k] == cell ? p->weights[k] : 0;
+    return sum;
+}
+
+/* By how much the weights of the cells of place i may be off; 0 for cells that were met before. */
+static void doubts_of(const place places[PLACES], int i, double out[MOST])
+{
+    const place *p = &places[i];
+    for (uint32_t k = 0; k < p->count; k++) {
+        bool met = false;
+        for (int j = 0; j <= i; j++)
+            for (uint32_t m = 0; m < (j < i ? places[j].count : k); m++)
+                met = met || places[j].cells[m] == p->cells[k];
+        out[k] = 0;
+        for (int j = 1; j < PLACES && !met; j++)
+            out[k] = fmax(out[k], fabs(weight_of(&places[j], p->cells[k]) -
+                                       weight_of(&places[0], p->cells[k])));
+    }
+}
+
+typedef struct arrivals {
+    double *terms, *magnitudes, *counts;
+} arrivals;
+
+static void hand_out(const host_call *c, const geometry *g, uint64_t p, const place places[PLACES],
+                     arrivals a)
+{
+    double doubts[PLACES][MOST];
+    for (int i = 0; i < PLACES && c->bound; i++)
+        doubts_of(places, i, doubts[i]);
+    for (uint64_t k = 0; k < g->channels; k++) {
+        uint64_t plane = p / g->points * g->channels + k, at = plane * g->cells;
+        double dy = c->inputs[0].words[plane * g->points + p % g->points];
+        for (uint32_t j = 0; j < places[0].count; j++) {
+            uint64_t cell = at + places[0].cells[j];
+            double w = places[0].weights[j];
+            c->out[cell] += w * dy;
+            a.terms[cell] += fabs(w * dy);
+            a.magnitudes[cell] += fabs(dy);
+            a.counts[cell]++;
+        }
+        for (int i = 0; i < PLACES && c->bound; i++)
+            for (uint32_t j = 0; j < places[i].count; j++)
+                c->bound[at + places[i].cells[j]] += 2 * doubts[i][j] * fabs(dy);
+    }
+}
+
+rlxvk_status grid_sample_backward_input_host(const host_call *c)
+{
+    geometry g = geometry_of(c, &c->node->shape);
+    uint64_t numel = shape_numel(&c->node->shape);
+    double *sums = memory_zeroed(MAX(numel, 1), 3 * sizeof *sums);
+    arrivals a = {.terms = sums};
+    double weights = g.options->mode == RLXVK_GRID_NEAREST ? 0 : 12;
+    place places[PLACES];
+    if (!sums)
+        return status_fail_memory("grid_sample");
+    a.magnitudes = sums + numel;
+    a.counts = sums + 2 * numel;
+    for (uint64_t i = 0; i < numel && c->bound; i++)
+        c->bound[i] = 0;
+    for (uint64_t p = 0; p < g.images * g.points; p++) {
+        places_of(&g, p, places);
+        hand_out(c, &g, p, places, a);
+    }
+    for (uint64_t i = 0; i < numel && c->bound; i++)
+        c->bound[i] +=
+            UNIT * (weights * a.magnitudes[i] + (a.counts[i] + 2) * a.terms[i]) + 0x1p-120;
+    memory_free(sums);
+    return RLXVK_OK;
+}
+
+/* ---- grid_sample_backward_grid ---- */
+
+static double slope_of(const place *p, uint32_t axis, const float *x, double *cells)
+{
+    double sum = 0;
+    *cells = 0;
+    for (uint32_t k = 0; k < p->count; k++)
+        if (p->slopes[k][axis] != 0) {
+            sum += p->slopes[k][axis] * x[p->cells[k]];
+            *cells += fabs(x[p->cells[k]]);
+        }
+    return sum;
+}
+
+/* Slopes of weights are at most 1.5 times the scale, and off by 16 units of it. */
+static void point_slopes(const host_call *c, const geometry *g, uint64_t p, uint32_t axis,
+                         const place places[PLACES])
+{
+    double scale = (double)g->size[1 - axis], terms = (double)g->channels + 40;
+    double sum = 0, bound = 0, off[PLACES] = {0};
+    for (uint64_t k = 0; k < g->channels; k++) {
+        uint64_t plane = p / g->points * g->channels + k;
+        double dy = c->inputs[2].words[plane * g->points + p % g->points], cells, unused;
+        const float *x = c->inputs[0].words + plane * g->cells;
+        double slope = slope_of(&places[0], axis, x, &cells);
+        sum += dy * slope;
+        bound += UNIT * terms * scale * cells * fabs(dy);
+        for (int i = 1; i < PLACES && c->bound; i++)
+            off[i] += fabs(dy * (slope_of(&places[i], axis, x, &unused) - slope));
+    }
+    for (int i = 1; i < PLACES; i++)
+        off[0] = fmax(off[0], off[i]);
+    c->out[2 * p + axis] = sum;
+    if (c->bound)
+        c->bound[2 * p + axis] = bound + 2 * off[0] + 0x1p-120;
+}
+
+rlxvk_status grid_sample_backward_grid_host(const host_call *c)
+{
+    geometry g = geometry_of(c, &c->inputs[0].node->shape);
+    place places[PLACES];
+    for (uint64_t p = 0; p < g.images * g.points; p++) {
+        places_of(&g, p, places);
+        for (uint32_t axis = 0; axis < GRID_COORDINATES; axis++)
+            point_slopes(c, &g, p, axis, places);
+    }
+    return RLXVK_OK;
+}
