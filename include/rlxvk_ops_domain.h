@@ -495,4 +495,6 @@ size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity);
 }
 #endif
 
+#include <rlxvk_ops_vision.h>
+
 #endif

@@ -1,11 +1,11 @@
 /*
  * Ops on images: resizing, sampling at given points, pools of other kinds, convolutions with other
- * borders. Included by rlxvk_ops.h, whose common rules hold here too.
+ * borders. Included by rlxvk_ops_domain.h; the common rules hold here too.
  */
 #ifndef RLXVK_OPS_VISION_H
 #define RLXVK_OPS_VISION_H
 
-#include <rlxvk_ops.h>
+#include <rlxvk_ops_domain.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +16,8 @@ extern "C" {
 typedef enum rlxvk_resize_mode {
     RLXVK_RESIZE_NEAREST = 0,
     RLXVK_RESIZE_LINEAR = 1,
-    RLXVK_RESIZE_CUBIC = 2 /* R. Keys' kernel with a = -0.75 */
+    RLXVK_RESIZE_CUBIC = 2, /* R. Keys' kernel with a = -0.75 */
+    RLXVK_RESIZE_AREA = 3   /* the mean of cells floor(o m / n) to ceil((o + 1) m / n) - 1 */
 } rlxvk_resize_mode;
 
 /* Where cell o of a result's axis of n cells lies on x's of m. */
@@ -70,12 +71,12 @@ typedef struct rlxvk_grid_options {
 
 /* x [N, C, H, W] at the points of grid [N, rows, columns, 2] -> [N, C, rows, columns]. A point is
  * (along W, along H), -1 to 1 from border to border: cell ((v + 1) W - 1) / 2, or, with
- * align_corners, (v + 1) (W - 1) / 2; at most 2^24 cells away from cell 0, NaN as far in front.
+ * align_corners, (v + 1) (W - 1) / 2; at most 2^22 cells away from cell 0, NaN as far in front.
  * Cells of weight 0 are not read. Error, with u = 2^-24: 12 u sum |cell| + (taps + 4) u sum |term|
  * over the taps (4 or 16), none of nearest; and what a position that is off by u (4 |v| + 4) size
  * may change. Gradients: of x; of the points where they are not clamped, 0 of nearest. E_SHAPE:
  * ranks, other sizes of the batch, an axis of x without cells; E_ATTR: unknown modes; E_TOO_LARGE:
- * an axis of x above 2^24. */
+ * an axis of x above 2^22. */
 rlxvk_tensor rlxvk_grid_sample(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
                                const rlxvk_grid_options *options);
 
@@ -89,6 +90,62 @@ rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, r
                                               const rlxvk_grid_options *options);
 rlxvk_tensor rlxvk_grid_sample_backward_grid(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
                                              rlxvk_tensor dy, const rlxvk_grid_options *options);
+
+/* ---- Pools ---- */
+
+/* The maximum, the mean, and (sum |x|^p)^(1/p) over all spatial axes of x [N, C, 1 to 3 axes],
+ * which stay with one cell each. p must be finite and above 0 (E_ATTR); E_SHAPE: ranks. Composites
+ * of reductions, with their errors and gradients. */
+rlxvk_tensor rlxvk_global_pool_max(rlxvk_graph *g, rlxvk_tensor x);
+rlxvk_tensor rlxvk_global_pool_mean(rlxvk_graph *g, rlxvk_tensor x);
+rlxvk_tensor rlxvk_global_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p);
+
+/* (sum |x|^p)^(1/p) over windows: made of pool_sum, with its options and errors. */
+rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
+                           const rlxvk_pool_options *options);
+
+/* size[i] windows along spatial axis i of m cells, one entry for each axis of x: window o has cells
+ * floor(o m / n) to ceil((o + 1) m / n) - 1, as PyTorch's. Means are resize's by area; maxima those
+ * of pool_max where n divides m, else of gathered windows, where equal ones share a gradient.
+ * E_SHAPE: ranks, an axis without cells; E_ATTR: sizes below 1; E_TOO_LARGE: axes or sizes above
+ * 2^24, uneven windows of 2^28 cells or more; E_UNSUPPORTED: symbols. */
+rlxvk_tensor rlxvk_adaptive_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const int64_t *size);
+rlxvk_tensor rlxvk_adaptive_pool_max(rlxvk_graph *g, rlxvk_tensor x, const int64_t *size);
+
+/* I32: the cell of each window of pool_max, counted row-major over the spatial axes of x, that
+ * holds its first maximum, or its first NaN; -1 for windows of -Inf alone. Errors as pool_max, and
+ * E_INDEX_RANGE: planes of more than 2^24 cells. No gradient flows through indices. */
+rlxvk_tensor rlxvk_pool_max_indices(rlxvk_graph *g, rlxvk_tensor x,
+                                    const rlxvk_pool_options *options);
+/* pool_max and, in *out_indices, which may be NULL, these. */
+rlxvk_tensor rlxvk_pool_max_with_indices(rlxvk_graph *g, rlxvk_tensor x,
+                                         const rlxvk_pool_options *options,
+                                         rlxvk_tensor *out_indices);
+/* The way back: planes of `size` (an entry for each spatial axis) that are 0 but for the values at
+ * their indices, which are of one shape (E_SHAPE); the sum of values at a cell named several times,
+ * as it may be by windows that overlap. Indices outside count as the nearest cell. E_ATTR: sizes
+ * below 1; E_INDEX_RANGE: planes of more than 2^24 cells; E_UNSUPPORTED: symbols. */
+rlxvk_tensor rlxvk_pool_max_unpool(rlxvk_graph *g, rlxvk_tensor values, rlxvk_tensor indices,
+                                   const int64_t *size);
+
+/* ---- Convolutions with other borders, norms ---- */
+
+/* conv with before[i] zeros in front of spatial axis i and after[i] behind it; the padding of the
+ * options must be 0 (E_ATTR), as negative amounts are. Zeros that one side has more of than the
+ * other do take part: an infinite weight makes NaN of them. */
+rlxvk_tensor rlxvk_conv_padded(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                               const rlxvk_conv_options *options, const int64_t *before,
+                               const int64_t *after);
+/* The same with as many zeros as make ceil(in / stride) windows, the odd one behind. Dims are
+ * numbers: E_UNSUPPORTED for symbols. */
+rlxvk_tensor rlxvk_conv_same(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                             const rlxvk_conv_options *options);
+/* conv_transpose2d, which takes 1 to 3 spatial axes, by the name of what it does. */
+rlxvk_tensor rlxvk_conv_transpose(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor w, rlxvk_tensor bias,
+                                  const rlxvk_conv_options *options);
+/* group_norm of each channel by itself: x [N, C, ..], gamma and beta [C] or RLXVK_NONE. */
+rlxvk_tensor rlxvk_instance_norm(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor gamma,
+                                 rlxvk_tensor beta, float eps);
 
 #ifdef __cplusplus
 }

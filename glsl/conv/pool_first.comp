@@ -13,6 +13,7 @@
 
 layout(constant_id = 1) const uint CODE = REDUCE_MAX;
 layout(constant_id = 2) const bool TEAM = false;
+layout(constant_id = 3) const bool FLOATS = false; /* as f32, -1 for none */
 layout(push_constant) uniform block { pool_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint first[]; };
@@ -23,6 +24,11 @@ shared uint team_cell[TEAM ? gl_WorkGroupSize.x : 1];
 float value_of(float v)
 {
     return CODE == REDUCE_MAX ? v : -v;
+}
+
+uint written(uint cell)
+{
+    return FLOATS ? floatBitsToUint(cell == POOL_NO_CELL ? -1.0 : float(cell)) : cell;
 }
 
 /* Whether b goes before a, wherever they are. */
@@ -94,7 +100,7 @@ void main()
         }
         join_team(best, cell);
         if (gl_LocalInvocationID.x == 0u)
-            first[args.y_offset + i] = cell;
+            first[args.y_offset + i] = written(cell);
         return;
     }
     for (uint l = layers.x; l < layers.y; l++)
@@ -108,5 +114,5 @@ void main()
                 }
             }
         }
-    first[args.y_offset + i] = cell;
+    first[args.y_offset + i] = written(cell);
 }

@@ -6,8 +6,9 @@
 
 const uint TAPS = MODE == GRID_BILINEAR ? 2u : MODE == GRID_NEAREST ? 1u : 4u;
 
-/* Positions, which are counted in cells, stay within 2^24 of 0; NaN is far in front. */
-#define FARTHEST 16777216.0
+/* Positions, which are counted in cells, stay within 2^22 of 0, where halves are exact; NaN is far
+ * in front. */
+#define FARTHEST 4194304.0
 
 /* An axis: cells, counted in `step`, their weights and these weights' slopes. Cells that are none
  * have weight 0, and so has what is next to TAPS. */

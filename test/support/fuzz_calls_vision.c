@@ -5,7 +5,7 @@
 
 static rlxvk_resize_options resize_options(fuzz_maker *m)
 {
-    return (rlxvk_resize_options){.mode = (rlxvk_resize_mode)any_of(m, 3),
+    return (rlxvk_resize_options){.mode = (rlxvk_resize_mode)any_of(m, 4),
                                   .coordinates = (rlxvk_resize_coordinates)any_of(m, 3)};
 }
 
@@ -70,4 +70,120 @@ rlxvk_tensor fuzz_call_grid_sample_backward_grid(fuzz_maker *m)
     rlxvk_tensor grid = f32(m, RLXVK_SHAPE(n, rows, columns, 2));
     return rlxvk_grid_sample_backward_grid(m->g, x, grid, f32(m, RLXVK_SHAPE(n, c, rows, columns)),
                                            &o);
+}
+
+/* ---- Pools ---- */
+
+static rlxvk_tensor image(fuzz_maker *m)
+{
+    return f32(m, fuzz_shape(m, 3 + fuzz_below(m->in, 3)));
+}
+
+/* Of windows over x; of two axes besides. */
+static rlxvk_pool_options windows_of(fuzz_maker *m, rlxvk_tensor x)
+{
+    rlxvk_pool_options o = {0};
+    rlxvk_shape s = shape_of(m, x);
+    for (uint32_t i = 0; i < 3 && i + 2 < s.rank; i++) {
+        o.kernel[i] = fuzz_byte(m->in) >= 250 ? fuzz_number(m) : 1 + fuzz_below(m->in, 3);
+        o.stride[i] = fuzz_number(m);
+    }
+    return o;
+}
+
+rlxvk_tensor fuzz_call_pool_lp(fuzz_maker *m)
+{
+    rlxvk_tensor x = image(m);
+    rlxvk_pool_options o = windows_of(m, x);
+    return rlxvk_pool_lp(m->g, x, fuzz_real(m), &o);
+}
+
+rlxvk_tensor fuzz_call_global_pool_lp(fuzz_maker *m)
+{
+    rlxvk_tensor x = image(m);
+    return rlxvk_global_pool_lp(m->g, x, fuzz_real(m));
+}
+
+rlxvk_tensor fuzz_call_adaptive_pool_mean(fuzz_maker *m)
+{
+    int64_t size[3] = {0};
+    rlxvk_tensor x = image(m);
+    sizes_of(m, 3, size);
+    return rlxvk_adaptive_pool_mean(m->g, x, size);
+}
+
+rlxvk_tensor fuzz_call_adaptive_pool_max(fuzz_maker *m)
+{
+    int64_t size[3] = {0};
+    rlxvk_tensor x = image(m);
+    sizes_of(m, 3, size);
+    return rlxvk_adaptive_pool_max(m->g, x, size);
+}
+
+rlxvk_tensor fuzz_call_pool_max_with_indices(fuzz_maker *m)
+{
+    rlxvk_tensor x = image(m), indices = RLXVK_NONE;
+    rlxvk_pool_options o = windows_of(m, x);
+    rlxvk_tensor y = rlxvk_pool_max_with_indices(m->g, x, &o, fuzz_bool(m->in) ? &indices : NULL);
+    fuzz_keep(m, indices);
+    return y;
+}
+
+rlxvk_tensor fuzz_call_pool_max_unpool(fuzz_maker *m)
+{
+    int64_t size[3] = {0};
+    rlxvk_tensor x = image(m);
+    sizes_of(m, 3, size);
+    return rlxvk_pool_max_unpool(m->g, x, f32(m, shape_of(m, x)), size);
+}
+
+/* ---- Convolutions ---- */
+
+typedef struct convolved {
+    rlxvk_tensor x, w, bias;
+    rlxvk_conv_options options;
+} convolved;
+
+static convolved convolution(fuzz_maker *m)
+{
+    rlxvk_conv_options o = {.groups = fuzz_byte(m->in) >= 250 ? fuzz_number(m) : 0};
+    uint32_t spatial = 1 + fuzz_below(m->in, 3);
+    int64_t in = fuzz_dim(m), out = fuzz_dim(m);
+    rlxvk_shape x = fuzz_shape(m, 2 + spatial), w = fuzz_shape(m, 2 + spatial);
+    x.dims[1] = w.dims[1] = in;
+    w.dims[0] = out;
+    o.stride[0] = fuzz_number(m);
+    o.dilation[0] = fuzz_number(m);
+    rlxvk_tensor image = f32(m, x), weights = f32(m, w);
+    return (convolved){image, weights, fuzz_maybe(m, RLXVK_SHAPE(out)), o};
+}
+
+rlxvk_tensor fuzz_call_conv_padded(fuzz_maker *m)
+{
+    convolved c = convolution(m);
+    int64_t before[3] = {fuzz_number(m)}, after[3] = {fuzz_number(m), fuzz_number(m)};
+    return rlxvk_conv_padded(m->g, c.x, c.w, c.bias, &c.options, before, after);
+}
+
+rlxvk_tensor fuzz_call_conv_same(fuzz_maker *m)
+{
+    convolved c = convolution(m);
+    return rlxvk_conv_same(m->g, c.x, c.w, c.bias, &c.options);
+}
+
+rlxvk_tensor fuzz_call_conv_transpose(fuzz_maker *m)
+{
+    convolved c = convolution(m);
+    int64_t channels = shape_of(m, c.x).rank > 1 ? shape_of(m, c.x).dims[1] : 1;
+    rlxvk_shape w = shape_of(m, c.w);
+    w.dims[0] = channels;
+    return rlxvk_conv_transpose(m->g, c.x, f32(m, w), RLXVK_NONE, &c.options);
+}
+
+rlxvk_tensor fuzz_call_instance_norm(fuzz_maker *m)
+{
+    rlxvk_tensor x = f32(m, fuzz_shape(m, 2 + fuzz_below(m->in, 3)));
+    int64_t channels = shape_of(m, x).rank > 1 ? shape_of(m, x).dims[1] : 1;
+    rlxvk_tensor gamma = fuzz_maybe(m, RLXVK_SHAPE(channels));
+    return rlxvk_instance_norm(m->g, x, gamma, fuzz_maybe(m, RLXVK_SHAPE(channels)), fuzz_real(m));
 }

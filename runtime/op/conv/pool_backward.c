@@ -65,7 +65,8 @@ error:
 
 /* ---- Lower ---- */
 
-static rlxvk_status emit_first(lowering *l, uint32_t id, struct pool_args *args, operand first)
+static rlxvk_status emit_first(lowering *l, uint32_t id, struct pool_args *args, operand first,
+                               bool floats)
 {
     operand operands[] = {lower_input(l, id, 0), first};
     uint64_t cells = (uint64_t)args->kernel[0] * args->kernel[1] * args->kernel[2];
@@ -75,7 +76,7 @@ static rlxvk_status emit_first(lowering *l, uint32_t id, struct pool_args *args,
     args->x_offset = operands[0].offset;
     args->y_offset = first.offset;
     SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {POOL_FIRST_CODE, node_code(graph_node(l->graph, id))},
-                  {POOL_FIRST_TEAM, team});
+                  {POOL_FIRST_TEAM, team}, {POOL_FIRST_FLOATS, floats});
     lower_groups(l, &d, team ? args->numel : groups_for(args->numel, size));
     return lower_emit(l, &d, args, sizeof *args, operands, ARRAY_COUNT(operands));
 }
@@ -152,7 +153,7 @@ static rlxvk_status pool_backward_lower(lowering *l, uint32_t id)
     if (rows)
         return emit_blocks(l, id, &windows, rows);
     TRY(lower_temporary(l, (uint64_t)windows.numel * sizeof(u32), &first));
-    TRY(emit_first(l, id, &windows, first));
+    TRY(emit_first(l, id, &windows, first, false));
     first.access = ACCESS_READ;
     operand operands[] = {first, lower_input(l, id, 1), lower_write(l, id)};
     struct pool_backward_args args = {.numel = (u32)shape_numel(x),
@@ -303,7 +304,7 @@ static rlxvk_status pool_take_lower(lowering *l, uint32_t id)
     rlxvk_status status;
     pool_fill_axes(&windows, x, &n->shape, &((const pool_attributes *)n->attributes)->options);
     TRY(lower_temporary(l, (uint64_t)windows.numel * sizeof(u32), &first));
-    TRY(emit_first(l, id, &windows, first));
+    TRY(emit_first(l, id, &windows, first, false));
     first.access = ACCESS_READ;
     operand operands[] = {first, lower_input(l, id, 1), lower_write(l, id)};
     struct pool_take_args args = {.numel = windows.numel,
@@ -359,3 +360,70 @@ const op_family pool_take_family = {.name = "pool_take",
                                     .host = pool_take_host,
                                     .vjp = pool_take_vjp,
                                     .describe = pool_describe};
+
+/* ---- pool_max_indices ---- */
+
+#define MOST_INDEXED (1 << 24)
+
+rlxvk_tensor rlxvk_pool_max_indices(rlxvk_graph *g, rlxvk_tensor x,
+                                    const rlxvk_pool_options *options)
+{
+    pool_attributes a = {0};
+    if (options)
+        a.options = *options;
+    return op_build(g, OP_pool_max_indices, &x, 1, &a);
+}
+
+static rlxvk_status pool_indices_infer(const rlxvk_graph *g, node *n, void *attributes)
+{
+    const rlxvk_shape *x = input_shape(g, n, 0);
+    rlxvk_shape planes = *x;
+    char text[SHAPE_TEXT];
+    uint64_t cells;
+    rlxvk_status status;
+    TRY(pool_check(n, x, &((pool_attributes *)attributes)->options, &n->shape));
+    planes.dims[0] = planes.dims[1] = 1;
+    if (!shape_numel_checked(&planes, &cells) || cells > MOST_INDEXED)
+        TRY(op_fail(n, RLXVK_E_INDEX_RANGE,
+                    "x is %s; its planes have more than 2^24 cells, which indices held as f32 can "
+                    "count",
+                    shape_text(x, text)));
+    n->dtype = RLXVK_I32;
+error:
+    return status;
+}
+
+static rlxvk_status pool_indices_lower(lowering *l, uint32_t id)
+{
+    const node *n = graph_node(l->graph, id);
+    struct pool_args windows = {.numel = (u32)shape_numel(&n->shape)};
+    pool_fill_axes(&windows, input_shape(l->graph, n, 0), &n->shape,
+                   &((const pool_attributes *)n->attributes)->options);
+    return emit_first(l, id, &windows, lower_write(l, id), true);
+}
+
+static rlxvk_status pool_indices_host(const host_call *call)
+{
+    const rlxvk_shape *x = &call->inputs[0].node->shape, *y = &call->node->shape;
+    uint64_t windows = shape_numel(y), cells = shape_product(x, 2, x->rank);
+    int64_t c[RLXVK_MAX_RANK];
+    for (uint64_t i = 0; i < windows; i++) {
+        choice best = {.value = -INFINITY}, flushed = {.value = -INFINITY, .flushed = true};
+        layout_host_coordinates(y, i, c);
+        uint64_t plane = (uint64_t)(c[0] * x->dims[1] + c[1]);
+        choose_cell(call, c, 0, plane, &best);
+        choose_cell(call, c, 0, plane, &flushed);
+        call->out[i] = best.made ? (double)(best.cell - plane * cells) : -1;
+        if (call->bound)
+            call->bound[i] = best.made ? fabs((double)best.cell - (double)flushed.cell) : 0;
+    }
+    return RLXVK_OK;
+}
+
+const op_family pool_indices_family = {.name = "pool_indices",
+                                       .attribute_size = sizeof(pool_attributes),
+                                       .infer = pool_indices_infer,
+                                       .lower = pool_indices_lower,
+                                       .host = pool_indices_host,
+                                       .vjp = gradient_none,
+                                       .describe = pool_describe};

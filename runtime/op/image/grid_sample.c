@@ -13,7 +13,7 @@
 
 #include <rlxvk_train.h>
 
-#define LONGEST_AXIS (1 << 24)
+#define LONGEST_AXIS (1 << 22)
 #define MOST_BLOCK   8 /* channels that an invocation goes through */
 #define FEW_THREADS  (1u << 18)
 
@@ -84,7 +84,7 @@ static rlxvk_status check_cells(const node *n, const int64_t *size)
                            size[i] < 0 ? RLXVK_E_ATTR
                            : size[i]   ? RLXVK_E_TOO_LARGE
                                        : RLXVK_E_SHAPE,
-                           "the image has %lld by %lld cells; needs 1 to 2^24 along each axis",
+                           "the image has %lld by %lld cells; needs 1 to 2^22 along each axis",
                            (long long)size[0], (long long)size[1]);
     return RLXVK_OK;
 }

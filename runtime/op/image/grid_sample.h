@@ -5,9 +5,9 @@
 #include "args/image.h"
 #include "op/op.h"
 
-#define GRID_FARTHEST    16777216.0 /* cells that a position may be away from 0 */
-#define GRID_TAPS        4          /* along an axis, at most */
-#define GRID_COORDINATES 2          /* of a point */
+#define GRID_FARTHEST    4194304.0 /* cells that a position may be away from 0 */
+#define GRID_TAPS        4         /* along an axis, at most */
+#define GRID_COORDINATES 2         /* of a point */
 
 typedef struct grid_attributes {
     rlxvk_grid_options options;

@@ -63,8 +63,8 @@ static rlxvk_status check_options(const node *n, const rlxvk_shape *x,
     if (x->rank < 3 || x->rank > 2 + RESIZE_AXES)
         return op_fail(n, RLXVK_E_SHAPE, "x is %s; must be [N, C, 1 to 3 spatial axes]",
                        shape_text(x, shape));
-    if ((unsigned)o->mode > RLXVK_RESIZE_CUBIC)
-        return op_fail(n, RLXVK_E_ATTR, "mode %d is none of 0 .. 2", (int)o->mode);
+    if ((unsigned)o->mode > RLXVK_RESIZE_AREA)
+        return op_fail(n, RLXVK_E_ATTR, "mode %d is none of 0 .. 3", (int)o->mode);
     if ((unsigned)o->coordinates > RLXVK_RESIZE_ASYMMETRIC)
         return op_fail(n, RLXVK_E_ATTR, "coordinates %d are none of 0 .. 2", (int)o->coordinates);
     for (uint32_t i = 2; i < x->rank; i++) {
@@ -209,7 +209,7 @@ static rlxvk_status resize_vjp(gradient_call *c)
 
 static void resize_describe(const node *n, text *out)
 {
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const modes[] = {"nearest", "linear", "cubic", "area"};
     static const char *const coordinates[] = {"half_pixel", "align_corners", "asymmetric"};
     const resize_attributes *a = n->attributes;
     text_append(out, " mode=%s coordinates=%s size=", modes[a->options.mode],

@@ -10,6 +10,7 @@ typedef struct taps {
     uint32_t count;
     int64_t cells[RESIZE_TAPS];
     double weights[RESIZE_TAPS];
+    double alike; /* not 0: of count cells from the first on */
 } taps;
 
 static double position_of(const resize_attributes *a, int64_t from, int64_t to, int64_t o)
@@ -50,6 +51,11 @@ static taps taps_of(const resize_attributes *a, int64_t from, int64_t to, int64_
 {
     taps t = {0};
     double p = position_of(a, from, to, o), low = floor(p);
+    if (a->options.mode == RLXVK_RESIZE_AREA) {
+        double first = floor((double)o * (double)from / (double)to);
+        double end = ceil((double)(o + 1) * (double)from / (double)to);
+        return (taps){(uint32_t)(end - first), {(int64_t)first}, .alike = 1 / (end - first)};
+    }
     if (a->options.mode == RLXVK_RESIZE_NEAREST) {
         bool half = a->options.coordinates != RLXVK_RESIZE_ASYMMETRIC && p - low >= 0.5;
         add_tap(&t, (int64_t)low + half, from, 1);
@@ -88,9 +94,12 @@ static void visit(walk *w, uint32_t axis, uint64_t cell, double weight)
     }
     int64_t from = w->small->dims[axis];
     taps t = taps_of(w->a, from, w->large->dims[axis], w->c[axis]);
-    for (uint32_t k = 0; k < t.count; k++)
-        if (t.weights[k] != 0)
-            visit(w, axis + 1, cell * (uint64_t)from + (uint64_t)t.cells[k], weight * t.weights[k]);
+    for (uint32_t k = 0; k < t.count; k++) {
+        int64_t tap = t.alike != 0 ? t.cells[0] + (int64_t)k : t.cells[k];
+        double part = t.alike != 0 ? t.alike : t.weights[k];
+        if (part != 0)
+            visit(w, axis + 1, cell * (uint64_t)from + (uint64_t)tap, weight * part);
+    }
 }
 
 /* Each axis rounds weights, products and a sum of its taps; all of them together are no fewer than

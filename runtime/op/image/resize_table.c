@@ -11,6 +11,7 @@ typedef struct band {
     uint64_t first;
     uint32_t count;
     double weights[RESIZE_TAPS];
+    double alike; /* not 0: the weight of all of them, of which there may be more */
 } band;
 
 typedef struct fraction {
@@ -70,6 +71,10 @@ static uint32_t taps_at(const resize_axis *a, uint64_t o, int64_t *begin, double
 /* Cells beyond a border are the border's; taps of weight 0 at either end are none. */
 static band band_of(const resize_axis *a, uint64_t o)
 {
+    if (a->mode == RLXVK_RESIZE_AREA) {
+        uint64_t first = o * a->from / a->to, end = divide_up((o + 1) * a->from, a->to);
+        return (band){first, (uint32_t)(end - first), .alike = 1 / (double)(end - first)};
+    }
     double w[RESIZE_TAPS], all[RESIZE_TAPS] = {0};
     int64_t begin, last = (int64_t)a->from - 1;
     uint32_t taps = taps_at(a, o, &begin, w), used[2] = {RESIZE_TAPS, 0};
@@ -123,7 +128,7 @@ static void fill_weights(const resize_axis *a, bool backward, const ranges *r, u
         band b = band_of(a, o);
         for (uint32_t k = 0; k < b.count; k++) {
             uint64_t cell = b.first + k, row = backward ? cell : o, column = backward ? o : cell;
-            float w = (float)b.weights[k];
+            float w = (float)(b.alike != 0 ? b.alike : b.weights[k]);
             memcpy(&words[(column - r->begin[row]) * pitch + row], &w, sizeof w);
         }
     }

@@ -41,6 +41,7 @@ static const struct {
     {"gt", CONSTANT},
     {"ge", CONSTANT},
     {"argmax", CONSTANT},
+    {"pool_max_indices", CONSTANT},
     {"argmin", CONSTANT},
     {"topk", CONSTANT}, /* its result are indices */
     {"argsort", CONSTANT},

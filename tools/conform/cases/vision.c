@@ -1,10 +1,12 @@
 /*
- * Cases of the ops on images. resize and resize_backward: size, mode (nearest, linear, cubic),
- * coordinates (half_pixel, align_corners, asymmetric), input (of resize_backward); join=1 makes the
- * result the second part of a concat at an odd place. grid_sample, grid_sample_backward_input and
- * grid_sample_backward_grid: mode (bilinear, nearest, bicubic), padding (zeros, border,
- * reflection), align, input; in=x;grid[;dy]. shift=n drops the first n indices of axis 0
- * of x by a view.
+ * Cases of the ops on images. resize and resize_backward: size, mode (nearest, linear, cubic,
+ * area), coordinates (half_pixel, align_corners, asymmetric), input (of resize_backward); join=1
+ * makes the result the second part of a concat at an odd place. grid_sample,
+ * grid_sample_backward_input and grid_sample_backward_grid: mode (bilinear, nearest, bicubic),
+ * padding (zeros, border, reflection), align, input; in=x;grid[;dy]. Pools: kernel, stride,
+ * padding, p, size; in=x[;indices]; pool_max_unpool without indices takes those of a
+ * pool_max_with_indices. Convolutions: stride, padding, dilation, output_padding, groups, before,
+ * after; in=x;w[;bias]. shift=n drops the first n indices of axis 0 of x by a view.
  */
 #include "conform/cases/cases.h"
 
@@ -41,12 +43,12 @@ static rlxvk_tensor joined(rlxvk_graph *g, const case_spec *s, rlxvk_tensor y)
 
 /* ---- Resizing ---- */
 
-static const char *const modes[] = {"nearest", "linear", "cubic"};
+static const char *const modes[] = {"nearest", "linear", "cubic", "area"};
 static const char *const coordinates[] = {"half_pixel", "align_corners", "asymmetric"};
 
 static rlxvk_tensor build_resize(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
-    rlxvk_resize_options o = {.mode = (rlxvk_resize_mode)enumerator(s, "mode", modes, 3)};
+    rlxvk_resize_options o = {.mode = (rlxvk_resize_mode)enumerator(s, "mode", modes, 4)};
     int64_t input[3] = {0};
     rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
     o.coordinates = (rlxvk_resize_coordinates)enumerator(s, "coordinates", coordinates, 3);
@@ -94,6 +96,7 @@ static void generate_resizes(case_list *list)
         "size=600,602 mode=linear in=x:f32:2x2x64x65",
         "size=1024,300 mode=cubic in=x:f32:1x4x33x60",
         "size=1 coordinates=align_corners in=x:f32:2x3x2",
+        "size=5 mode=area in=x:f32:1x2x12:special",
         "size=3,3,3 mode=cubic coordinates=asymmetric in=x:f32:1x1x2x2x2",
         "expect=E_SHAPE size=4 in=x:f32:2x9",
         "expect=E_SHAPE size=4,4,4 in=x:f32:1x1x2x2x2x2",
@@ -131,7 +134,7 @@ static void generate_resizes(case_list *list)
         "expect=E_TOO_LARGE input=16777217 in=x:f32:1x1x3",
         "expect=E_DTYPE input=4 in=x:c64:1x2x3"};
     for (size_t i = 0; i < COUNT(resize_shapes); i++)
-        for (size_t m = 0; m < 9; m++) {
+        for (size_t m = 0; m < 12; m++) {
             const char *const *r = resize_shapes[i];
             case_add(list, "resize size=%s mode=%s coordinates=%s in=x:f32:%sx%s", r[3],
                      modes[m / 3], coordinates[m % 3], r[0], r[1]);
@@ -236,12 +239,203 @@ static void generate_grids(case_list *list)
     case_add_all(list, "grid_sample_backward_grid", slopes, COUNT(slopes));
 }
 
+/* ---- Pools ---- */
+
+static const char *const pool_rows[] = {
+    "pool_max_indices",   "pool_lp",           "global_pool_max",
+    "global_pool_mean",   "global_pool_lp",    "pool_max_unpool",
+    "adaptive_pool_mean", "adaptive_pool_max", NULL};
+
+static rlxvk_tensor build_pool(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_pool_options o = {0};
+    int64_t size[3] = {0};
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x")), indices;
+    float p = (float)case_real(s, "p", 2);
+    read_entries(s, "kernel", o.kernel);
+    read_entries(s, "stride", o.stride);
+    read_entries(s, "padding", o.padding);
+    read_entries(s, "size", size);
+    if (strcmp(s->row, "pool_lp") == 0)
+        return rlxvk_pool_lp(g, x, p, &o);
+    if (strcmp(s->row, "global_pool_max") == 0)
+        return rlxvk_global_pool_max(g, x);
+    if (strcmp(s->row, "global_pool_mean") == 0)
+        return rlxvk_global_pool_mean(g, x);
+    if (strcmp(s->row, "global_pool_lp") == 0)
+        return rlxvk_global_pool_lp(g, x, p);
+    if (strcmp(s->row, "adaptive_pool_mean") == 0)
+        return rlxvk_adaptive_pool_mean(g, x, size);
+    if (strcmp(s->row, "adaptive_pool_max") == 0)
+        return rlxvk_adaptive_pool_max(g, x, size);
+    if (strcmp(s->row, "pool_max_indices") == 0)
+        return rlxvk_pool_max_indices(g, x, &o);
+    if (case_tensor(s, inputs, "indices").id)
+        return rlxvk_pool_max_unpool(g, x, case_tensor(s, inputs, "indices"), size);
+    rlxvk_tensor y = rlxvk_pool_max_with_indices(g, x, &o, &indices);
+    return rlxvk_pool_max_unpool(g, y, indices, size);
+}
+
+static void generate_pools(case_list *list)
+{
+    static const char *const indices[] = {"kernel=2 in=x:f32:2x3x9",
+                                          "kernel=3 stride=2 padding=1 in=x:f32:2x3x9:special",
+                                          "kernel=2,2 stride=2,2 in=x:f32:2x3x8x9:bool",
+                                          "kernel=3,3 padding=1,1 in=x:f32:2x3x5x7:neginf",
+                                          "kernel=2,2,2 in=x:f32:1x2x3x4x5:integers",
+                                          "kernel=20,20 in=x:f32:1x2x21x23",
+                                          "kernel=2 shift=1 in=x:f32:3x1x5",
+                                          "kernel=2 in=x:f32:0x1x5",
+                                          "expect=E_SHAPE kernel=9 in=x:f32:1x1x5",
+                                          "expect=E_ATTR in=x:f32:1x1x5",
+                                          "expect=E_DTYPE kernel=2 in=x:c64:1x1x5"};
+    static const char *const powers[] = {
+        "within=2e-6 p=2 kernel=2 in=x:f32:2x3x9",
+        "within=2e-6 p=1 kernel=3,2 stride=2,1 padding=1,1 in=x:f32:2x3x8x9",
+        "within=5e-6 p=3 kernel=3,2 in=x:f32:2x3x8x9",
+        "within=5e-6 p=0.5 kernel=2,2,2 in=x:f32:1x2x3x4x5",
+        "within=5e-6 p=2.5 kernel=4 stride=4 in=x:f32:2x3x9:zero",
+        "expect=E_ATTR p=0 kernel=2 in=x:f32:2x3x9",
+        "expect=E_ATTR p=-1 kernel=2 in=x:f32:2x3x9",
+        "expect=E_ATTR p=inf kernel=2 in=x:f32:2x3x9",
+        "expect=E_SHAPE p=2 kernel=2 in=x:f32:3x9"};
+    static const char *const wholes[] = {"within=2e-6 in=x:f32:2x3x9",
+                                         "within=2e-6 in=x:f32:2x3x8x9",
+                                         "within=2e-6 in=x:f32:2x3x4x3x5:integers",
+                                         "within=2e-6 in=x:f32:1x1x1",
+                                         "in=x:f32:0x3x4x5",
+                                         "within=2e-6 in=x:f32:2x2x20x25",
+                                         "expect=E_SHAPE in=x:f32:2x3",
+                                         "expect=E_SHAPE in=x:f32:1x1x1x1x1x1"};
+    static const char *const adaptives[] = {"size=3 in=x:f32:2x3x9",
+                                            "size=4 in=x:f32:2x3x9",
+                                            "size=9 in=x:f32:2x3x9",
+                                            "size=12 in=x:f32:2x3x9",
+                                            "size=1,1 in=x:f32:2x3x8x9",
+                                            "size=4,5 in=x:f32:2x3x8x9",
+                                            "size=3,3 in=x:f32:2x3x6x9",
+                                            "size=7,7 in=x:f32:1x2x5x16",
+                                            "size=2,3,4 in=x:f32:1x2x5x6x7",
+                                            "size=1,1,1 in=x:f32:1x2x5x6x7:integers",
+                                            "size=6,6 in=x:f32:1x2x33x20",
+                                            "size=2,2 in=x:f32:0x2x3x3",
+                                            "size=2 shift=1 in=x:f32:3x2x5",
+                                            "expect=E_ATTR size=0 in=x:f32:1x1x4",
+                                            "expect=E_ATTR size=2 in=x:f32:1x1x4x4",
+                                            "expect=E_SHAPE size=2 in=x:f32:1x1x0",
+                                            "expect=E_SHAPE size=2 in=x:f32:1x4",
+                                            "expect=E_TOO_LARGE size=16777217 in=x:f32:1x1x4"};
+    static const char *const back[] = {
+        "kernel=2 stride=2 size=8 in=x:f32:2x3x8",
+        "kernel=2,2 stride=2,2 size=8,9 in=x:f32:2x3x8x9",
+        "kernel=2,2,2 stride=2,2,2 size=4,4,6 in=x:f32:1x2x4x4x6",
+        "within=2e-6 kernel=3,3 size=6,6 in=x:f32:1x2x6x6",
+        "size=3,4 in=x:f32:2x1x2x3;indices:f32:2x1x2x3:index:12",
+        "within=2e-6 size=3 in=x:f32:2x1x7;indices:f32:2x1x7:badindex:3",
+        "size=3 in=x:f32:0x1x7;indices:f32:0x1x7:index:3",
+        "expect=E_SHAPE size=3 in=x:f32:2x1x7;indices:f32:2x1x6:index:3",
+        "expect=E_ATTR size=0 in=x:f32:2x1x7;indices:f32:2x1x7:index:3",
+        "expect=E_INDEX_RANGE size=5000,5000 in=x:f32:1x1x2x2;indices:f32:1x1x2x2"};
+    static const char *const lp[] = {"within=5e-6 p=3 in=x:f32:2x3x9",
+                                     "within=5e-6 p=1.5 in=x:f32:2x3x4x5x2",
+                                     "expect=E_ATTR p=0 in=x:f32:2x3x9"};
+    case_add_all(list, "pool_max_indices", indices, COUNT(indices));
+    case_add_all(list, "pool_lp", powers, COUNT(powers));
+    for (size_t i = 2; i < 5; i++)
+        case_add_all(list, pool_rows[i], wholes, COUNT(wholes));
+    case_add_all(list, "global_pool_lp", lp, COUNT(lp));
+    case_add_all(list, "adaptive_pool_mean", adaptives, COUNT(adaptives));
+    case_add_all(list, "adaptive_pool_max", adaptives, COUNT(adaptives));
+    case_add_all(list, "pool_max_unpool", back, COUNT(back));
+}
+
+/* ---- Convolutions and norms ---- */
+
+static const char *const conv_rows[] = {"conv_padded", "conv_same", "conv_transpose",
+                                        "instance_norm", NULL};
+
+static rlxvk_tensor build_conv(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_conv_options o = {.groups = case_integer(s, "groups", 0)};
+    int64_t before[3] = {0}, after[3] = {0};
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    rlxvk_tensor w = case_tensor(s, inputs, "w"), bias = case_tensor(s, inputs, "bias");
+    read_entries(s, "stride", o.stride);
+    read_entries(s, "padding", o.padding);
+    read_entries(s, "dilation", o.dilation);
+    read_entries(s, "output_padding", o.output_padding);
+    read_entries(s, "before", before);
+    read_entries(s, "after", after);
+    if (strcmp(s->row, "conv_padded") == 0)
+        return rlxvk_conv_padded(g, x, w, bias, &o, before, after);
+    if (strcmp(s->row, "conv_same") == 0)
+        return rlxvk_conv_same(g, x, w, bias, &o);
+    if (strcmp(s->row, "conv_transpose") == 0)
+        return rlxvk_conv_transpose(g, x, w, bias, &o);
+    return rlxvk_instance_norm(g, x, case_tensor(s, inputs, "gamma"),
+                               case_tensor(s, inputs, "beta"), (float)case_real(s, "eps", 1e-5));
+}
+
+static void generate_convs(case_list *list)
+{
+    static const char *const padded[] = {
+        "before=1 after=2 in=x:f32:2x3x9;w:f32:4x3x3;bias:f32:4",
+        "before=0,2 after=1,0 stride=2,1 in=x:f32:2x3x8x7;w:f32:4x3x3x2",
+        "before=1,1 after=1,1 in=x:f32:2x3x8x7;w:f32:4x3x3x3;bias:f32:4",
+        "before=0,1,2 after=2,1,0 groups=2 in=x:f32:1x4x3x4x5;w:f32:4x2x2x2x2",
+        "before=3,0 after=0,3 dilation=2,2 in=x:f32:1x2x6x7;w:f32:3x2x3x3",
+        "expect=E_ATTR before=-1 in=x:f32:2x3x9;w:f32:4x3x3",
+        "expect=E_ATTR padding=1 in=x:f32:2x3x9;w:f32:4x3x3",
+        "expect=E_SHAPE before=1 in=x:f32:2x3x9;w:f32:4x2x3",
+        "expect=E_SHAPE in=x:f32:3x9;w:f32:4x3x3"};
+    static const char *const same[] = {"in=x:f32:2x3x9;w:f32:4x3x3;bias:f32:4",
+                                       "in=x:f32:2x3x9;w:f32:4x3x4",
+                                       "stride=2,2 in=x:f32:2x3x8x7;w:f32:4x3x3x3",
+                                       "stride=3,2 in=x:f32:2x3x8x7;w:f32:4x3x2x5",
+                                       "dilation=2,3 in=x:f32:2x3x8x7;w:f32:4x3x2x3",
+                                       "groups=3 in=x:f32:1x3x4x5x6;w:f32:3x1x2x3x4",
+                                       "stride=4 in=x:f32:1x1x9;w:f32:1x1x2",
+                                       "expect=E_ATTR stride=-1 in=x:f32:2x3x9;w:f32:4x3x3",
+                                       "expect=E_ATTR padding=1 in=x:f32:2x3x9;w:f32:4x3x3",
+                                       "expect=E_SHAPE in=x:f32:2x3x9;w:f32:4x3x3x3"};
+    static const char *const transposed[] = {
+        "stride=2 output_padding=1 in=x:f32:2x4x5;w:f32:4x3x3;bias:f32:3",
+        "stride=2,3 padding=1,1 output_padding=1,2 in=x:f32:2x4x5x6;w:f32:4x3x3x3",
+        "groups=2 dilation=2,1 in=x:f32:1x4x5x6;w:f32:4x3x2x3;bias:f32:6",
+        "stride=2,1,2 output_padding=1,0,1 in=x:f32:1x2x3x4x3;w:f32:2x3x2x2x3",
+        "stride=1,2,1 groups=2 dilation=1,1,2 padding=1,0,1 in=x:f32:1x4x3x3x4;w:f32:4x1x2x2x2",
+        "expect=E_ATTR output_padding=1 in=x:f32:2x4x5;w:f32:4x3x3"};
+    static const char *const norms[] = {"in=x:f32:2x3x9;gamma:f32:3;beta:f32:3",
+                                        "in=x:f32:2x3x8x9:offset;gamma:f32:3",
+                                        "in=x:f32:2x1x3x4x5;beta:f32:1",
+                                        "in=x:f32:2x0x5",
+                                        "eps=0 in=x:f32:2x3x4:constant:0.5;beta:f32:3",
+                                        "expect=E_SHAPE in=x:f32:5",
+                                        "expect=E_SHAPE in=x:f32:2x3x9;gamma:f32:4"};
+    case_add_all(list, "conv_padded", padded, COUNT(padded));
+    case_add_all(list, "conv_same", same, COUNT(same));
+    case_add_all(list, "conv_transpose", transposed, COUNT(transposed));
+    case_add_all(list, "instance_norm", norms, COUNT(norms));
+}
+
 /* ---- All ---- */
+
+static bool is_of(const char *const *names, const char *row)
+{
+    for (; *names; names++)
+        if (strcmp(*names, row) == 0)
+            return true;
+    return false;
+}
 
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     if (strncmp(s->row, "grid_", 5) == 0)
         return build_grid(g, s, inputs);
+    if (is_of(pool_rows, s->row))
+        return build_pool(g, s, inputs);
+    if (is_of(conv_rows, s->row))
+        return build_conv(g, s, inputs);
     return build_resize(g, s, inputs);
 }
 
@@ -249,6 +443,8 @@ static void generate(case_list *list)
 {
     generate_resizes(list);
     generate_grids(list);
+    generate_pools(list);
+    generate_convs(list);
 }
 
 static const char *const rows[] = {"resize",
@@ -256,6 +452,18 @@ static const char *const rows[] = {"resize",
                                    "grid_sample",
                                    "grid_sample_backward_input",
                                    "grid_sample_backward_grid",
+                                   "pool_max_indices",
+                                   "pool_lp",
+                                   "global_pool_max",
+                                   "global_pool_mean",
+                                   "global_pool_lp",
+                                   "pool_max_unpool",
+                                   "adaptive_pool_mean",
+                                   "adaptive_pool_max",
+                                   "conv_padded",
+                                   "conv_same",
+                                   "conv_transpose",
+                                   "instance_norm",
                                    NULL};
 
 const case_family vision_cases = {.rows = rows, .build = build, .generate = generate};

@@ -1,0 +1,257 @@
+/*
+ * Pools that are made of other ops: of all of an image, of windows that divide an axis as evenly as
+ * cells allow, of powers; the cells that maxima come from, and the way back there.
+ */
+#include "op/compose/composite.h"
+
+#include <rlxvk_train.h>
+
+#include <float.h>
+
+#define SPATIAL       3
+#define MOST_GATHERED (1 << 28)
+
+static rlxvk_tensor scalar(rlxvk_graph *g, double value)
+{
+    float word = (float)value;
+    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &word, sizeof word);
+}
+
+/* Whether x is an image, of sizes that are numbers if `numbers`. */
+static bool begin(rlxvk_graph *g, const char *row, rlxvk_tensor x, bool numbers, rlxvk_shape *out)
+{
+    char text[SHAPE_TEXT];
+    if (!composite_begin(g, row, &x, 1))
+        return false;
+    *out = rlxvk_tensor_shape(g, x);
+    if (out->rank < 3 || out->rank > 2 + SPATIAL)
+        return composite_fail(g, row, RLXVK_E_SHAPE,
+                              "x has rank %u; must be [N, C, 1 to 3 spatial "
+                              "axes]",
+                              out->rank);
+    for (uint32_t i = 0; i < out->rank && numbers; i++)
+        if (!composite_number(g, row, "a dim of x", out->dims[i]))
+            return false;
+    for (uint32_t i = 2; i < out->rank && numbers; i++)
+        if (out->dims[i] == 0)
+            return composite_fail(g, row, RLXVK_E_SHAPE,
+                                  "x is %s; a spatial axis without cells "
+                                  "has none to pool",
+                                  shape_text(out, text));
+    return true;
+}
+
+static bool is_power(rlxvk_graph *g, const char *row, float p)
+{
+    return (p > 0 && p <= FLT_MAX) ||
+           composite_fail(g, row, RLXVK_E_ATTR, "p is %g; must be finite and above 0", (double)p);
+}
+
+/* |x|^p, and the root of a sum of those. */
+static rlxvk_tensor power(rlxvk_graph *g, rlxvk_tensor x, float p)
+{
+    if (p == 2)
+        return rlxvk_mul(g, x, x);
+    x = rlxvk_abs(g, x);
+    return p == 1 ? x : rlxvk_pow(g, x, scalar(g, p));
+}
+
+static rlxvk_tensor root(rlxvk_graph *g, rlxvk_tensor sum, float p)
+{
+    if (p == 2)
+        return rlxvk_sqrt(g, sum);
+    return p == 1 ? sum : rlxvk_pow(g, sum, scalar(g, 1.0 / p));
+}
+
+rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,
+                           const rlxvk_pool_options *options)
+{
+    static const char row[] = "pool_lp";
+    if (!composite_begin(g, row, &x, 1) || !is_power(g, row, p))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    rlxvk_tensor sum = rlxvk_pool_sum(g, power(g, x, p), options);
+    return composite_end(g, row, start, root(g, sum, p));
+}
+
+/* ---- All of an image ---- */
+
+typedef rlxvk_tensor (*reduction)(rlxvk_graph *, rlxvk_tensor, const int32_t *, size_t, bool);
+
+static rlxvk_tensor reduced(rlxvk_graph *g, rlxvk_tensor x, reduction reduce)
+{
+    static const int32_t axes[SPATIAL] = {2, 3, 4};
+    if (g->status != RLXVK_OK)
+        return RLXVK_NONE;
+    return reduce(g, x, axes, rlxvk_tensor_shape(g, x).rank - 2, true);
+}
+
+static rlxvk_tensor global(rlxvk_graph *g, const char *row, rlxvk_tensor x, reduction reduce)
+{
+    rlxvk_shape shape;
+    if (!begin(g, row, x, false, &shape))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    return composite_end(g, row, start, reduced(g, x, reduce));
+}
+
+rlxvk_tensor rlxvk_global_pool_max(rlxvk_graph *g, rlxvk_tensor x)
+{
+    return global(g, "global_pool_max", x, rlxvk_reduce_max);
+}
+
+rlxvk_tensor rlxvk_global_pool_mean(rlxvk_graph *g, rlxvk_tensor x)
+{
+    return global(g, "global_pool_mean", x, rlxvk_reduce_mean);
+}
+
+rlxvk_tensor rlxvk_global_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p)
+{
+    static const char row[] = "global_pool_lp";
+    rlxvk_shape shape;
+    if (!begin(g, row, x, false, &shape) || !is_power(g, row, p))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    rlxvk_tensor sum = reduced(g, power(g, x, p), rlxvk_reduce_sum);
+    return composite_end(g, row, start, root(g, sum, p));
+}
+
+/* ---- As many windows as asked for ---- */
+
+static bool sizes_fit(rlxvk_graph *g, const char *row, const rlxvk_shape *x, const int64_t *size)
+{
+    if (graph_fail(g, status_require_items(size, 1, row, "size")) != RLXVK_OK)
+        return false;
+    for (uint32_t i = 0; i + 2 < x->rank; i++) {
+        if (!composite_number(g, row, "a size", size[i]))
+            return false;
+        if (size[i] < 1)
+            return composite_fail(g, row, RLXVK_E_ATTR, "size[%u] is %lld; must be at least 1", i,
+                                  (long long)size[i]);
+        if (MAX(size[i], x->dims[i + 2]) > 1 << 24)
+            return composite_fail(g, row, RLXVK_E_TOO_LARGE,
+                                  "axis %u of %lld cells to %lld; at most 2^24", i + 2,
+                                  (long long)x->dims[i + 2], (long long)size[i]);
+    }
+    return true;
+}
+
+rlxvk_tensor rlxvk_adaptive_pool_mean(rlxvk_graph *g, rlxvk_tensor x, const int64_t *size)
+{
+    static const char row[] = "adaptive_pool_mean";
+    rlxvk_resize_options o = {.mode = RLXVK_RESIZE_AREA};
+    rlxvk_shape shape;
+    if (!begin(g, row, x, true, &shape) || !sizes_fit(g, row, &shape, size))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    for (uint32_t i = 0; i + 2 < shape.rank; i++)
+        o.size[i] = size[i];
+    return composite_end(g, row, start, rlxvk_resize(g, x, &o));
+}
+
+/* Window k of `count` over `cells`: [begin, end). */
+static int64_t window_begin(int64_t cells, int64_t count, int64_t k)
+{
+    return k * cells / count;
+}
+
+static int64_t window_end(int64_t cells, int64_t count, int64_t k)
+{
+    return ((k + 1) * cells + count - 1) / count;
+}
+
+/* The maxima along an axis whose windows are not alike: shorter ones have their last cell twice. */
+static rlxvk_tensor uneven_max(rlxvk_graph *g, const char *row, rlxvk_tensor x, int32_t axis,
+                               int64_t cells, int64_t count)
+{
+    int64_t longest = 1;
+    for (int64_t k = 0; k < count; k++)
+        longest = MAX(longest, window_end(cells, count, k) - window_begin(cells, count, k));
+    if (count * longest > MOST_GATHERED) {
+        composite_fail(g, row, RLXVK_E_TOO_LARGE, "%lld windows of %lld cells; at most 2^28 in all",
+                       (long long)count, (long long)longest);
+        return RLXVK_NONE;
+    }
+    float *index = memory_zeroed((size_t)(count * longest), sizeof *index);
+    if (!index) {
+        graph_fail(g, status_fail_memory(row));
+        return RLXVK_NONE;
+    }
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t j = 0; j < longest; j++)
+            index[k * longest + j] =
+                (float)MIN(window_begin(cells, count, k) + j, window_end(cells, count, k) - 1);
+    rlxvk_tensor windows = rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(count, longest), index,
+                                          (size_t)(count * longest) * sizeof *index);
+    memory_free(index);
+    x = rlxvk_gather(g, x, windows, axis);
+    axis++;
+    return rlxvk_reduce_max(g, x, &axis, 1, false);
+}
+
+rlxvk_tensor rlxvk_adaptive_pool_max(rlxvk_graph *g, rlxvk_tensor x, const int64_t *size)
+{
+    static const char row[] = "adaptive_pool_max";
+    rlxvk_pool_options even = {0};
+    rlxvk_shape shape;
+    if (!begin(g, row, x, true, &shape) || !sizes_fit(g, row, &shape, size))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    bool some = false;
+    rlxvk_tensor y = x;
+    for (uint32_t i = 0; i + 2 < shape.rank; i++) {
+        int64_t cells = shape.dims[i + 2];
+        even.kernel[i] = even.stride[i] = cells % size[i] ? 1 : cells / size[i];
+        some = some || even.kernel[i] > 1;
+    }
+    if (some)
+        y = rlxvk_pool_max(g, y, &even);
+    for (uint32_t i = shape.rank - 2; i-- > 0 && g->status == RLXVK_OK;)
+        if (shape.dims[i + 2] % size[i])
+            y = uneven_max(g, row, y, (int32_t)i + 2, shape.dims[i + 2], size[i]);
+    return composite_end(g, row, start, y.id == x.id ? rlxvk_copy(g, x) : y);
+}
+
+/* ---- Where maxima come from ---- */
+
+rlxvk_tensor rlxvk_pool_max_with_indices(rlxvk_graph *g, rlxvk_tensor x,
+                                         const rlxvk_pool_options *options,
+                                         rlxvk_tensor *out_indices)
+{
+    static const char row[] = "pool_max_with_indices";
+    if (!composite_begin(g, row, &x, 1))
+        return RLXVK_NONE;
+    size_t start = g->nodes.count;
+    rlxvk_tensor indices = rlxvk_pool_max_indices(g, x, options);
+    rlxvk_tensor y = composite_end(g, row, start, rlxvk_pool_max(g, x, options));
+    if (out_indices)
+        *out_indices = y.id ? indices : RLXVK_NONE;
+    return y;
+}
+
+rlxvk_tensor rlxvk_pool_max_unpool(rlxvk_graph *g, rlxvk_tensor values, rlxvk_tensor indices,
+                                   const int64_t *size)
+{
+    static const char row[] = "pool_max_unpool";
+    rlxvk_shape from, to, flat;
+    int64_t cells = 1, windows = 1;
+    if (!composite_begin(g, row, (rlxvk_tensor[]){values, indices}, 2) ||
+        !begin(g, row, values, true, &from) || !sizes_fit(g, row, &from, size))
+        return RLXVK_NONE;
+    to = from;
+    for (uint32_t i = 0; i + 2 < from.rank; i++) {
+        to.dims[i + 2] = size[i];
+        windows *= from.dims[i + 2];
+        if (__builtin_mul_overflow(cells, size[i], &cells) || cells > 1 << 24) {
+            composite_fail(g, row, RLXVK_E_INDEX_RANGE,
+                           "the result's planes have more than 2^24 cells, which indices held as "
+                           "f32 can count");
+            return RLXVK_NONE;
+        }
+    }
+    size_t start = g->nodes.count;
+    flat = RLXVK_SHAPE(from.dims[0], from.dims[1], windows);
+    rlxvk_tensor y = rlxvk_take_along_axis_backward(g, rlxvk_reshape(g, values, flat),
+                                                    rlxvk_reshape(g, indices, flat), 2, cells);
+    return composite_end(g, row, start, rlxvk_reshape(g, y, to));
+}
