@@ -750,7 +750,8 @@ rlxvk_tensor rlxvk_narrow_with(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, int
                                int64_t length, const rlxvk_narrow_options *options);
 
 /* The parts one after the other along the axis. Same rank, same dims off the axis (E_SHAPE), same
- * dtype (E_DTYPE); at least one part (E_ARITY), none of them RLXVK_NONE (E_DANGLING). */
+ * dtype (E_DTYPE); at least one part (E_ARITY), none of them RLXVK_NONE (E_DANGLING). Raw bytes
+ * stay raw bytes: all parts are (E_DTYPE), each a multiple of 4 bytes from the axis on. */
 rlxvk_tensor rlxvk_concat(rlxvk_graph *g, const rlxvk_tensor *parts, size_t count, int32_t axis);
 
 /* Repeats dims of 1 as often as the target has them, right-aligned; -1 keeps the dim. E_SHAPE: a

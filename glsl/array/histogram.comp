@@ -2,7 +2,7 @@
 /*
  * How many elements fall into each bin, in three stages: zeros, counting, and the counts as floats.
  * Bins are of equal width between `low` and `high`, or (INDICES) the numbers that elements name.
- * While there are few, a workgroup counts its elements in shared memory, in `sets` copies against
+ * While there are few, a workgroup counts its elements in shared memory, in `sets` copies, a power of two, against
  * threads that meet; only integers are added, so that no order matters.
  */
 #extension GL_GOOGLE_include_directive : require
@@ -34,12 +34,12 @@ uint bin_of(float v)
     return min(uint(at), args.bins - 1u);
 }
 
-void count_element(uint bin)
+void count_element(uint bin, uint set)
 {
     if (bin == 0xffffffffu)
         return;
     if (SHARED_COUNTS)
-        atomicAdd(local[bin * args.sets + gl_LocalInvocationID.x % args.sets], 1u);
+        atomicAdd(local[bin * args.sets + set], 1u);
     else
         atomicAdd(counts[bin], 1u);
 }
@@ -47,6 +47,7 @@ void count_element(uint bin)
 void count_all()
 {
     uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x, g = group_index();
+    uint set = t & (args.sets - 1u);
     uint begin = min(g * args.run, args.count), end = min(begin + args.run, args.count);
     for (uint i = begin + t; i < end; i += BATCH * step) {
         uint bins[BATCH];
@@ -55,7 +56,7 @@ void count_all()
             bins[k] = at < end ? bin_of(x[args.x_offset + min(at, end - 1u)]) : 0xffffffffu;
         }
         [[unroll]] for (uint k = 0u; k < BATCH; k++)
-            count_element(bins[k]);
+            count_element(bins[k], set);
     }
 }
 

@@ -114,7 +114,7 @@ static rlxvk_status check_operand(const rlxvk_graph *g, const node *n, uint32_t 
         return op_fail(n, RLXVK_E_DANGLING, "operand %u is node %u of %zu", i, n->inputs[i],
                        g->nodes.count);
     storage s = op_node_storage(g, n->inputs[i]);
-    bool raw_allowed = i < 32 && (family->raw_inputs >> i & 1);
+    bool raw_allowed = family->raw_inputs >> MIN(i, 31) & 1;
     if (s == STORAGE_RAW && !raw_allowed)
         return op_fail(n, RLXVK_E_DTYPE, "operand %u is raw %s bytes; insert a cast", i,
                        rlxvk_dtype_name(input_dtype(g, n, i)));

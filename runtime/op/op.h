@@ -192,7 +192,7 @@ typedef struct op_family {
     const char *name;
     size_t attribute_size; /* of the family's struct, normalized by infer: axes not negative,
                             * defaults filled */
-    uint32_t raw_inputs;   /* bit i: operand i may be raw bytes */
+    uint32_t raw_inputs;   /* bit i: operand i may be raw bytes; bit 31: all from there on */
     uint32_t half_inputs;  /* bit i: operand i may be a packed F16/BF16 leaf */
     bool pairs;            /* C64 operands allowed */
     bool foldable;         /* pure: computed at compile when every operand is a constant */

@@ -20,7 +20,7 @@ typedef struct histogram_attributes {
 } histogram_attributes;
 
 #define MOST_BINS   (1 << 24) /* indices are exact f32 integers */
-#define MOST_GROUPS 1024
+#define MOST_GROUPS 2048
 #define LEAST_RUN   4096 /* elements of a workgroup */
 #define MOST_SETS   16
 

@@ -44,6 +44,16 @@ static rlxvk_status check_part(const rlxvk_graph *g, const node *n, uint32_t i, 
         return op_fail(n, RLXVK_E_DTYPE, "part %u is %s, part 0 is %s; insert a cast", i,
                        rlxvk_dtype_name(input_dtype(g, n, i)),
                        rlxvk_dtype_name(input_dtype(g, n, 0)));
+    bool raw = op_node_storage(g, n->inputs[0]) == STORAGE_RAW;
+    if ((op_node_storage(g, n->inputs[i]) == STORAGE_RAW) != raw)
+        return op_fail(n, RLXVK_E_DTYPE,
+                       "part %u is %s, part 0 is %s; insert a cast of the raw bytes", i,
+                       raw ? "computed" : "of raw bytes", raw ? "of raw bytes" : "computed");
+    if (raw && op_axis_view(part, axis).inner * (uint64_t)part->dims[axis] % 4)
+        return op_fail(n, RLXVK_E_DTYPE,
+                       "part %u is %s: raw bytes are joined in runs of multiples of 4 bytes; "
+                       "insert a cast",
+                       i, shape_text(part, part_text));
     return RLXVK_OK;
 }
 
@@ -84,6 +94,18 @@ static bool in_place(const lowering *l, uint32_t id, uint32_t part, uint64_t sta
     return v->root == whole->root && v->offset == whole->offset + start;
 }
 
+/* Raw bytes counted in words. */
+static operand in_words(operand o)
+{
+    if (o.storage == STORAGE_RAW)
+        o.offset /= 4;
+    return o;
+}
+static uint64_t unit_bytes(const operand *o)
+{
+    return o->storage == STORAGE_RAW ? 4 : 1;
+}
+
 /* Each part is one run. */
 static rlxvk_status lower_runs(lowering *l, uint32_t id, axis_view whole, uint32_t axis)
 {
@@ -93,22 +115,24 @@ static rlxvk_status lower_runs(lowering *l, uint32_t id, axis_view whole, uint32
     for (uint32_t i = 0; i < n->input_count; i++) {
         const rlxvk_shape *shape = input_shape(l->graph, n, i);
         uint64_t run = (uint64_t)shape->dims[axis] * whole.inner;
-        strided_copy copy = layout_dense_copy(shape);
-        memcpy(copy.source, copy.target, sizeof copy.source);
-        operand target = lower_write(l, id);
+        operand source = in_words(lower_input(l, id, i)), target = lower_write(l, id);
+        strided_copy copy = {.rank = 1,
+                             .dims = {(int64_t)(run / unit_bytes(&target))},
+                             .source = {1},
+                             .target = {1}};
         lower_narrow(l, &target, start, run);
         if (run && !in_place(l, id, n->inputs[i], start))
-            TRY(layout_emit_copy(l, &copy, lower_input(l, id, i), target));
+            TRY(layout_emit_copy(l, &copy, source, in_words(target)));
         start += run;
     }
 error:
     return status;
 }
 
-/* Parts side by side: `count` of them, columns of the result's rows from `start` on. */
+/* Parts side by side: `count` of them, with so many columns of the result's rows. */
 typedef struct band {
     uint32_t count;
-    uint64_t start, columns;
+    uint64_t columns;
     uint64_t widths[CONCAT_PARTS];
     operand parts[CONCAT_PARTS];
 } band;
@@ -149,22 +173,27 @@ static rlxvk_status emit_band(lowering *l, band *b, uint64_t rows, uint64_t row,
 static rlxvk_status lower_bands(lowering *l, uint32_t id, axis_view whole, uint32_t axis)
 {
     const node *n = graph_node(l->graph, id);
-    uint64_t row = whole.length * whole.inner;
+    uint64_t row = whole.length * whole.inner, start = 0, elements = 0;
+    operand result = lower_write(l, id);
+    uint64_t unit = unit_bytes(&result);
     band b = {0};
     rlxvk_status status = RLXVK_OK;
     for (uint32_t i = 0; i < n->input_count; i++) {
         uint64_t width = (uint64_t)input_shape(l->graph, n, i)->dims[axis] * whole.inner;
         if (width) {
-            b.parts[b.count] = lower_input(l, id, i);
-            b.widths[b.count++] = width;
-            b.columns += width;
+            b.parts[b.count] = in_words(lower_input(l, id, i));
+            b.widths[b.count++] = width / unit;
+            b.columns += width / unit;
+            elements += width;
         }
         if (b.count == 0 || (b.count < CONCAT_PARTS && i + 1 < n->input_count))
             continue;
         operand target = lower_write(l, id); /* from the band's first element to its last */
-        lower_narrow(l, &target, b.start, (whole.outer - 1) * row + b.columns);
-        TRY(emit_band(l, &b, whole.outer, row, target));
-        b = (band){.start = b.start + b.columns};
+        lower_narrow(l, &target, start, (whole.outer - 1) * row + elements);
+        TRY(emit_band(l, &b, whole.outer, row / unit, in_words(target)));
+        start += elements;
+        elements = 0;
+        b = (band){0};
     }
 error:
     return status;
@@ -223,8 +252,10 @@ static void concat_describe(const node *n, text *out)
 const op_family concat_family = {
     .name = "concat",
     .attribute_size = sizeof(axis_attributes),
+    .raw_inputs = UINT32_MAX,
     .pairs = true,
     .foldable = true,
+    .keeps_storage = true,
     .infer = concat_infer,
     .joins = concat_joins,
     .lower = concat_lower,
