@@ -2,8 +2,8 @@
 /*
  * How many elements fall into each bin, in three stages: zeros, counting, and the counts as floats.
  * Bins are of equal width between `low` and `high`, or (INDICES) the numbers that elements name.
- * While there are few, a workgroup counts its elements in shared memory, in `sets` copies, a power of two, against
- * threads that meet; only integers are added, so that no order matters.
+ * While there are few, a workgroup counts its elements in shared memory, in `sets` copies, a power
+ * of two, against threads that meet; only integers are added, so that no order matters.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -56,13 +56,58 @@ void find_starts(uint row, uint block)
     }
 }
 
-uint value_of(uint k, uint at)
+/* Of a key, and of the element that it is of, in the order before this pass. */
+uint value_of(uint k, uint base, uint i)
 {
     uint forward = args.descending != 0u ? ~k : k;
     bool several = k == 0xffffffffu || forward == 0x80000000u; /* NaN, zero */
     if (several)
-        return x[at];
+        return x[args.x_offset + base + (FIRST ? i : items[base + i])];
     return (forward & 0x80000000u) != 0u ? forward ^ 0x80000000u : ~forward;
+}
+
+/* The key of element i of the row. */
+uint key_at(uint base, uint i)
+{
+    return FIRST ? sort_key(keys[args.x_offset + base + i]) : keys[base + i];
+}
+
+/* Writes the keys, or what the result has instead, where place[] says. */
+void store_keys(uint base, uint first, uint count)
+{
+    EACH_ITEM(j) {
+        uint e = element(j, true);
+        pool[e] = e < count ? key_at(base, first + e) : 0u;
+    }
+    barrier();
+    EACH_ITEM(j) {
+        uint k = pool[key[j]];
+        if (element(j, true) >= count)
+            continue;
+        if (LAST)
+            new_items[args.y_offset + place[j]] = value_of(k, base, first + key[j]);
+        else
+            new_keys[place[j]] = k;
+    }
+    barrier();
+}
+
+void store_items(uint base, uint first, uint count)
+{
+    EACH_ITEM(j) {
+        uint e = element(j, true);
+        pool[e] = FIRST ? first + e : e < count ? items[base + first + e] : 0u;
+    }
+    barrier();
+    EACH_ITEM(j) {
+        uint at = pool[key[j]];
+        if (element(j, true) >= count)
+            continue;
+        if (LAST)
+            new_items[args.y_offset + place[j]] = floatBitsToUint(float(at));
+        else
+            new_items[place[j]] = at;
+    }
 }
 
 void main()
@@ -73,22 +118,17 @@ void main()
     uint row = g / args.blocks, block = g - row * args.blocks, base = row * args.extent;
     uint first = block * SORT_ITEMS * THREADS;
     uint count = min(args.extent - first, SORT_ITEMS * THREADS);
-    EACH_ITEM(j) {
-        uint e = element(j, false), i = first + e;
-        key[j] = 0xffffffffu;
-        item[j] = FIRST ? first + element(j, false) : 0u;
-        if (e >= count)
-            continue;
-        if (FIRST) {
-            key[j] = sort_key(keys[args.x_offset + base + i]);
-        } else {
-            key[j] = keys[base + i];
-            item[j] = items[base + i];
-        }
+    EACH_ITEM(j) { /* the digit, and whose it is */
+        uint e = element(j, false);
+        uint digit = e < count ? digit_of(key_at(base, first + e)) : SORT_DIGITS - 1u;
+        key[j] = digit | e << 8u;
     }
-    split_by_key(args.shift, false);
     EACH_ITEM(j)
-        place[j] = key[j] >> (args.shift + 4u) & 15u;
+        place[j] = key[j] & 15u;
+    rank_items();
+    move_keys(false);
+    EACH_ITEM(j)
+        place[j] = key[j] >> 4u & 15u;
     rank_items();
     EACH_ITEM(j)
         pool[spot(place[j])] = key[j];
@@ -97,28 +137,23 @@ void main()
     EACH_ITEM(j) {
         uint q = element(j, true);
         key[j] = pool[spot(q)];
-        if (q == 0u || digit_of(pool[spot(q - 1u)]) != digit_of(key[j]))
+        if (q == 0u || (pool[spot(q - 1u)] & 255u) != (key[j] & 255u))
             leads |= 1u << j;
     }
     barrier();
-    move_items(true);
     EACH_ITEM(j)
         if ((leads >> j & 1u) != 0u)
-            pool[digit_of(key[j])] = element(j, true);
+            pool[key[j] & 255u] = element(j, true);
     find_starts(row, block);
     barrier();
     EACH_ITEM(j) {
-        uint q = element(j, true), digit = digit_of(key[j]);
-        if (q >= count)
-            continue;
-        uint to = base + pool[SORT_DIGITS + digit] + q - pool[digit];
-        if (!LAST) {
-            new_keys[to] = key[j];
-            new_items[to] = item[j];
-        } else if (args.indices == 0u) {
-            new_items[args.y_offset + to] = value_of(key[j], args.x_offset + base + item[j]);
-        } else {
-            new_items[args.y_offset + to] = floatBitsToUint(float(item[j]));
-        }
+        uint digit = key[j] & 255u;
+        place[j] = base + pool[SORT_DIGITS + digit] + element(j, true) - pool[digit];
+        key[j] >>= 8u;
     }
+    barrier();
+    if (!LAST || args.indices == 0u)
+        store_keys(base, first, count);
+    if (!LAST || args.indices != 0u)
+        store_items(base, first, count);
 }
