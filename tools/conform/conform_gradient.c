@@ -161,10 +161,13 @@ error:
     return status;
 }
 
-/* Over a step that goes by the word, or where that drowns in what else the loss adds up, not. */
+/* Over a step that goes by the word, or where that drowns in what else the loss adds up or in what
+ * the steps of regions are rounded by on the host, too, not. */
 static rlxvk_status derive(check *k, float *word, double loss, double scale, derivative *out)
 {
     double step = *word != 0 ? fmin(exp2(floor(log2(fabs(*word))) - 7), 0x1p-4) : 0x1p-10;
+    if (strstr(k->spec.row, "elementwise_region"))
+        step = fmax(step, 0x1p-10);
     rlxvk_status status = derive_over(k, word, step, loss, scale, out);
     if (status == RLXVK_OK && (!out->smooth || out->value == 0) && step < 0x1p-10)
         status = derive_over(k, word, 0x1p-10, loss, scale, out);
