@@ -45,6 +45,27 @@ rlxvk_tensor rlxvk_cumprod(rlxvk_graph *g, rlxvk_tensor x, int32_t axis, bool ex
 rlxvk_tensor rlxvk_triu(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
 rlxvk_tensor rlxvk_tril(rlxvk_graph *g, rlxvk_tensor x, int64_t k);
 
+/* ---- Whole numbers ---- */
+
+/* The remainder of a / b, exact for all operands: with the sign of b (mod, numpy.mod) or of a
+ * (fmod, C's). b = 0 or an infinite a gives NaN; of an infinite b fmod is a, mod a or, where the
+ * signs differ, b. Operands broadcast. mod rounds once, where signs differ. Gradients: dy, and -dy
+ * times the whole quotient. E_DTYPE: a complex operand. */
+rlxvk_tensor rlxvk_mod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+rlxvk_tensor rlxvk_fmod(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+
+/* Bits of integers and BOOLs as two's complement of 32 bits; operands broadcast. As integers are
+ * held as f32, operands and results are exact up to 2^24 in magnitude; beyond, the nearest f32 of
+ * the result. shift_right repeats the sign; amounts outside 0 .. 31 shift all out. E_DTYPE: another
+ * dtype. No gradient. */
+rlxvk_tensor rlxvk_bitwise_and(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+rlxvk_tensor rlxvk_bitwise_or(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+rlxvk_tensor rlxvk_bitwise_xor(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+rlxvk_tensor rlxvk_shift_left(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+rlxvk_tensor rlxvk_shift_right(rlxvk_graph *g, rlxvk_tensor a, rlxvk_tensor b);
+/* -x - 1. Composite. */
+rlxvk_tensor rlxvk_bitwise_not(rlxvk_graph *g, rlxvk_tensor x);
+
 /* ---- Constants and elementwise functions with parameters ---- */
 
 /* A constant of one element, and of `shape` throughout. E_TOO_LARGE: as input. */

@@ -17,6 +17,14 @@
 #define BINARY_MIN 5
 #define BINARY_POW 6
 
+#define INTEGRAL_MOD   0
+#define INTEGRAL_FMOD  1
+#define INTEGRAL_AND   2
+#define INTEGRAL_OR    3
+#define INTEGRAL_XOR   4
+#define INTEGRAL_LEFT  5
+#define INTEGRAL_RIGHT 6
+
 #define COMPARE_EQ 0
 #define COMPARE_NE 1
 #define COMPARE_LT 2

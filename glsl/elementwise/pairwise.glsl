@@ -3,6 +3,9 @@
 #include "lib/common.glsl"
 #include "elementwise/arithmetic.glsl"
 #include "elementwise/elementwise.glsl"
+#ifdef INTEGRAL
+#include "elementwise/integral.glsl"
+#endif
 
 layout(set = 0, binding = 0) readonly buffer left { float a[]; };
 layout(set = 0, binding = 1) readonly buffer right { float b[]; };

@@ -10,9 +10,25 @@
 
 typedef rlxvk_tensor (*reduce_builder)(rlxvk_graph *, rlxvk_tensor, const int32_t *, size_t, bool);
 
-static const char *const rows[] = {"log_sum_exp", "l1_norm", "l2_norm",    "log_softmax", "cumprod",
-                                   "triu",        "tril",    "leaky_relu", "prelu",       "clip",
-                                   "scalar",      "full",    NULL};
+static const char *const rows[] = {"log_sum_exp", "l1_norm",    "l2_norm",     "log_softmax",
+                                   "cumprod",     "triu",       "tril",        "leaky_relu",
+                                   "prelu",       "clip",       "scalar",      "full",
+                                   "mod",         "fmod",       "bitwise_and", "bitwise_or",
+                                   "bitwise_xor", "shift_left", "shift_right", "bitwise_not",
+                                   NULL};
+
+static const struct {
+    const char *row;
+    rlxvk_tensor (*build)(rlxvk_graph *, rlxvk_tensor, rlxvk_tensor);
+} integrals[] = {
+    {"mod", rlxvk_mod},
+    {"fmod", rlxvk_fmod},
+    {"bitwise_and", rlxvk_bitwise_and},
+    {"bitwise_or", rlxvk_bitwise_or},
+    {"bitwise_xor", rlxvk_bitwise_xor},
+    {"shift_left", rlxvk_shift_left},
+    {"shift_right", rlxvk_shift_right},
+};
 static const reduce_builder reduce_builders[] = {rlxvk_log_sum_exp, rlxvk_l1_norm, rlxvk_l2_norm};
 
 static rlxvk_tensor build_reduction(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x,
@@ -31,6 +47,11 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     for (size_t i = 0; i < COUNT(reduce_builders); i++)
         if (strcmp(s->row, rows[i]) == 0)
             return build_reduction(g, s, x, reduce_builders[i]);
+    for (size_t i = 0; i < COUNT(integrals); i++)
+        if (strcmp(s->row, integrals[i].row) == 0)
+            return integrals[i].build(g, case_tensor(s, inputs, "a"), case_tensor(s, inputs, "b"));
+    if (strcmp(s->row, "bitwise_not") == 0)
+        return rlxvk_bitwise_not(g, x);
     if (strcmp(s->row, "log_softmax") == 0)
         return rlxvk_log_softmax(g, x, axis);
     if (strcmp(s->row, "cumprod") == 0)
@@ -163,6 +184,37 @@ static const char *const others[] = {
     "full value=3 to=0x3 in=x:f32:3",
 };
 
+static const char *const remainder_cases[] = {
+    "in=a:f32:scalar;b:f32:scalar",
+    "in=a:f32:0;b:f32:0",
+    "in=a:f32:5x7;b:f32:5x7",
+    "in=a:f32:5x7:large;b:f16:7",
+    "in=a:f32:1;b:f32:5x7:special",
+    "in=a:f32:2x1x3;b:f32:1x4x3",
+    "in=a:f32:4099:special;b:f32:4099:special",
+    "in=a:f32:2000:range:-1e30:1e30;b:f16:2000:range:-0.1:0.1",
+    "in=a:f32:2000:range:-1e-30:1e-30;b:f32:2000:range:-1e-37:1e-37",
+    "in=a:f32:2000:integers;b:f32:2000:integers",
+    "in=a:f32:2000:positive;b:f32:1:constant:-0.7",
+    "in=a:i32:40:integers;b:i32:40:integers",
+    "in=a:f32:100;b:f32:100:zero",
+    "expect=E_SHAPE in=a:f32:3;b:f32:4",
+    "expect=E_DTYPE in=a:c64:3;b:f32:3",
+};
+
+static const char *const bit_cases[] = {
+    "in=a:i32:scalar:integers;b:i32:scalar:integers",
+    "in=a:i32:0;b:i32:0",
+    "in=a:i32:5x7:integers;b:i32:5x7:integers",
+    "in=a:i32:2x1x3:integers;b:i32:1x4x3:integers",
+    "in=a:i32:1000:range:-16777216:16777216;b:i32:1000:index:34",
+    "in=a:i32:1000:range:-16777216:16777216;b:i32:1000:range:-16777216:16777216",
+    "in=a:bool:33:bool;b:bool:33:bool",
+    "expect=E_DTYPE in=a:f32:3;b:i32:3",
+    "expect=E_DTYPE in=a:i32:3;b:f32:3",
+    "expect=E_SHAPE in=a:i32:3;b:i32:4",
+};
+
 /* Bounds of composites are measured by the largest element; exponentials lose more. */
 static void generate_reductions(case_list *list)
 {
@@ -182,6 +234,12 @@ static void generate(case_list *list)
     generate_reductions(list);
     case_add_all(list, "triu", triangle_cases, COUNT(triangle_cases));
     case_add_all(list, "tril", triangle_cases, COUNT(triangle_cases));
+    for (size_t i = 0; i < COUNT(integrals); i++)
+        case_add_all(list, integrals[i].row, i < 2 ? remainder_cases : bit_cases,
+                     i < 2 ? COUNT(remainder_cases) : COUNT(bit_cases));
+    case_add(list, "bitwise_not in=x:i32:5x7:integers");
+    case_add(list, "bitwise_not in=x:i32:1000:range:-16777216:16777215");
+    case_add(list, "bitwise_not expect=E_DTYPE in=x:f32:5");
     for (size_t i = 0; i < COUNT(others); i++)
         case_add(list, "%s", others[i]);
 }
