@@ -59,4 +59,34 @@ struct fft_real_args {
     f32 scale;
 };
 
+/* Power of spectra: `outputs` bins of pieces of at most `piece` of the `segments` rows of a sum,
+ * `pieces` each; imaginary parts lie `width` behind real ones. Bin `single` counts once, as 0 does,
+ * the others `fold` times. */
+struct welch_power_args {
+    u32 outputs, bins, width, single, segments, pieces, piece;
+    u32 x_offset, y_offset;
+    f32 scale, fold;
+};
+
+/* What log_mel does: the op; its values, and the floor below a largest one known; the sums. */
+#define LOG_MEL_WHOLE 0
+#define LOG_MEL_BANDS 1 /* values without the floor */
+#define LOG_MEL_FLOOR 2
+#define LOG_MEL_SUMS  3
+
+struct log_mel_args {
+    u32 frames, mels, bins, width; /* LOG_MEL_FLOOR: frames elements, mels of each largest value */
+    u32 x_offset, filters_offset, y_offset;
+};
+
+/* first and last + 1 of the weights of each filter that are not 0 */
+struct log_mel_bands_args {
+    u32 mels, bins, filters_offset;
+};
+
+/* rows of `extent` values that share a floor */
+struct log_mel_slopes_args {
+    u32 rows, extent, dy_offset, y_offset;
+};
+
 #endif

@@ -72,6 +72,7 @@ static const struct {
     {"loop_update", PART_OF_A_LOOP},
     {"loop_end", PART_OF_A_LOOP},
     {"custom", OF_THE_USER},
+    {"log_mel_slopes", NOT_YET},
     {"gated_delta_net_backward", NOT_YET},
     {"grid_sample_backward_grid", NOT_YET},
     {"mamba2_backward", NOT_YET},

@@ -1,0 +1,92 @@
+/*
+ * The ops of signals beyond transforms: averaged spectra, mel spectra. Included by rlxvk_ops.h,
+ * whose common rules hold here too; transforms, frames and stft are in rlxvk_ops_domain.h.
+ */
+#ifndef RLXVK_OPS_SIGNAL_H
+#define RLXVK_OPS_SIGNAL_H
+
+#include <rlxvk_ops_domain.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Averaged power (P. D. Welch 1967) ---- */
+
+typedef struct rlxvk_welch_options {
+    int64_t n_segments; /* 0: 1; rows of the spectrum that are averaged into one */
+    int64_t n_fft;      /* 0: half the last dim, the spectrum then being whole */
+    bool unfolded;      /* bins count once; default: what bins above n_fft / 2 have is added */
+} rlxvk_welch_options;
+
+/* Power of blocks of real signals' spectra: [.., R, 2 n_fft], or half of each, [.., R, 2 half],
+ * half = n_fft / 2 + 1, as stft makes them -> [.., R / n_segments, half]: c / n_segments times the
+ * sum over n_segments rows of re^2 + im^2, c = 2 but for bin 0 and, where n_fft is even, the last;
+ * 1 everywhere if unfolded. Rank 1 is one row. Relative error u (6 + 2 sqrt n_segments). F32.
+ * E_SHAPE: rank 0, rows that n_segments does not divide, a last dim that is neither; E_ATTR:
+ * negative options; E_DTYPE. Gradient: of the spectrum. */
+rlxvk_tensor rlxvk_welch_power(rlxvk_graph *g, rlxvk_tensor spectrum,
+                               const rlxvk_welch_options *options);
+
+/* The k bins of most power, averaged over n_segments rows each: spectrum [B n_segments, 2 n_fft]
+ * -> [B, 2 k] of pairs (bin, power), the largest first, ties by the lower bin, NaN last; (-1, 0)
+ * where there are fewer than k bins. E_SHAPE; E_ATTR: k or n_segments below 1; E_INDEX_RANGE: more
+ * than 2^24 bins; E_TOO_LARGE. Made of welch_power, topk and take_along_axis; gradient: of the
+ * powers. */
+rlxvk_tensor rlxvk_welch_peaks(rlxvk_graph *g, rlxvk_tensor spectrum, int64_t k,
+                               int64_t n_segments);
+
+/* What such powers of segments times `window` [n] are multiplied by: 1 / (rate sum w^2) for a
+ * density, in units of x squared per unit of rate; 1 / (sum w)^2 for the power of lines. */
+double rlxvk_signal_welch_scale(const float *window, size_t n, double rate, bool density);
+
+/* ---- Mel spectra ---- */
+
+typedef enum rlxvk_log_mel_scope {
+    RLXVK_LOG_MEL_FRAME = 0, /* the floor is below each frame's own largest value */
+    RLXVK_LOG_MEL_CLIP = 1   /* below that of all frames, along the last axis but one */
+} rlxvk_log_mel_scope;
+
+/* Logarithms of mel bands: spectrum [.., 2 n_fft], blocks, or half of each as stft makes them, [..,
+ * 2 bins]; filters [n_mels, bins], bins = n_fft / 2 + 1 -> [.., n_mels]. With p = re^2 + im^2 and
+ * v_m = log10(max(sum over f of filters[m, f] p_f, 1e-10)), NaN sums as 1e-10, and mx the largest v
+ * of the scope: (max(v_m, mx - 8) + 4) / 4. Bins outside a filter's first to last weight that is
+ * not 0 do not count, whatever they hold. F32. E_SHAPE: no last axis, filters of another rank or
+ * other bins, no filter; E_ATTR: an unknown scope; E_DTYPE. Error 2e-6 besides what the sums'
+ * error, u (8 + bins) sum |filters p|, makes of it. Gradients: of both. */
+rlxvk_tensor rlxvk_log_mel(rlxvk_graph *g, rlxvk_tensor spectrum, rlxvk_tensor filters,
+                           rlxvk_log_mel_scope scope);
+
+/* The derivative of that by the mel bands' sums, dy [.., n_mels] being that of the result: [..,
+ * n_mels]. What the floor takes of dy goes to the largest value (the first frame's, then the lowest
+ * mel's on ties); 0 where a sum is not above 1e-10. */
+rlxvk_tensor rlxvk_log_mel_slopes(rlxvk_graph *g, rlxvk_tensor spectrum, rlxvk_tensor filters,
+                                  rlxvk_tensor dy, rlxvk_log_mel_scope scope);
+
+/* The gradient of log_mel for its spectrum, of that one's shape: log_mel_slopes times the filters,
+ * times 2 re and 2 im; 0 in bins above n_fft / 2. */
+rlxvk_tensor rlxvk_log_mel_backward(rlxvk_graph *g, rlxvk_tensor spectrum, rlxvk_tensor filters,
+                                    rlxvk_tensor dy, rlxvk_log_mel_scope scope);
+
+typedef enum rlxvk_mel_scale {
+    RLXVK_MEL_SLANEY = 0, /* linear below 1000 Hz, logarithmic above */
+    RLXVK_MEL_HTK = 1     /* 2595 log10(1 + f / 700) */
+} rlxvk_mel_scale;
+
+typedef struct rlxvk_mel_options {
+    double rate;           /* samples a second, > 0 */
+    int64_t n_fft, n_mels; /* >= 1 */
+    double low, high;      /* Hz, 0 <= low < high; high 0: half the rate */
+    rlxvk_mel_scale scale;
+    bool unnormalized; /* peaks of 1; default: triangles of area 1 Hz (Slaney) */
+} rlxvk_mel_options;
+
+/* Constant [n_mels, n_fft / 2 + 1]: triangles whose n_mels + 2 corners are equally far apart in
+ * mels, made in double. E_ATTR: options; E_TOO_LARGE: more than 2^24 weights. */
+rlxvk_tensor rlxvk_signal_mel_filterbank(rlxvk_graph *g, const rlxvk_mel_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

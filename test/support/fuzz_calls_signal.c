@@ -1,0 +1,76 @@
+/* What the builders of rlxvk_ops_signal.h are called with. */
+#include "support/fuzz_calls.h"
+
+static int64_t most(int64_t value, int64_t limit)
+{
+    return value > limit || value < -limit ? value % limit : value;
+}
+
+/* A spectrum of so many rows, and the n_fft that it is of. */
+static rlxvk_tensor spectrum(fuzz_maker *m, int64_t *out_n)
+{
+    int64_t n = *out_n = 1 + fuzz_below(m->in, 40);
+    int64_t width = fuzz_bool(m->in) ? n : n / 2 + 1;
+    return fuzz_bool(m->in) ? fuzz_any(m) : f32(m, RLXVK_SHAPE(fuzz_dim(m), 2 * width));
+}
+
+rlxvk_tensor fuzz_call_welch_power(fuzz_maker *m)
+{
+    int64_t n;
+    rlxvk_tensor x = spectrum(m, &n);
+    rlxvk_welch_options o = {fuzz_below(m->in, 4), fuzz_bool(m->in) ? n : fuzz_number(m),
+                             fuzz_bool(m->in)};
+    return rlxvk_welch_power(m->g, x, fuzz_bool(m->in) ? &o : NULL);
+}
+
+rlxvk_tensor fuzz_call_welch_peaks(fuzz_maker *m)
+{
+    int64_t n, k = fuzz_dim(m);
+    rlxvk_tensor x = spectrum(m, &n);
+    return rlxvk_welch_peaks(m->g, x, k, 1 + fuzz_below(m->in, 3));
+}
+
+typedef struct mel_operands {
+    rlxvk_tensor x, filters, dy;
+    rlxvk_log_mel_scope scope;
+} mel_operands;
+
+static mel_operands draw_mel(fuzz_maker *m)
+{
+    int64_t n = 1 + fuzz_below(m->in, 40), frames = fuzz_dim(m), mels = 1 + fuzz_below(m->in, 9);
+    int64_t width = fuzz_bool(m->in) ? n : n / 2 + 1;
+    rlxvk_tensor x = f32(m, RLXVK_SHAPE(frames, 2 * width));
+    rlxvk_tensor filters = f32(m, RLXVK_SHAPE(mels, n / 2 + 1));
+    rlxvk_tensor dy = f32(m, RLXVK_SHAPE(frames, mels));
+    return (mel_operands){x, filters, dy, (rlxvk_log_mel_scope)fuzz_below(m->in, 2)};
+}
+
+rlxvk_tensor fuzz_call_log_mel(fuzz_maker *m)
+{
+    mel_operands o = draw_mel(m);
+    return rlxvk_log_mel(m->g, o.x, o.filters, o.scope);
+}
+
+rlxvk_tensor fuzz_call_log_mel_slopes(fuzz_maker *m)
+{
+    mel_operands o = draw_mel(m);
+    return rlxvk_log_mel_slopes(m->g, o.x, o.filters, o.dy, o.scope);
+}
+
+rlxvk_tensor fuzz_call_log_mel_backward(fuzz_maker *m)
+{
+    mel_operands o = draw_mel(m);
+    return rlxvk_log_mel_backward(m->g, o.x, o.filters, o.dy, o.scope);
+}
+
+rlxvk_tensor fuzz_call_signal_mel_filterbank(fuzz_maker *m)
+{
+    rlxvk_mel_options o = {.rate = 16000,
+                           .n_fft = most(fuzz_dim(m), 4096),
+                           .n_mels = most(fuzz_dim(m), 100),
+                           .low = fuzz_below(m->in, 100),
+                           .high = fuzz_below(m->in, 2) * 7000.0,
+                           .scale = (rlxvk_mel_scale)fuzz_below(m->in, 2),
+                           .unnormalized = fuzz_bool(m->in)};
+    return rlxvk_signal_mel_filterbank(m->g, &o);
+}

@@ -1,0 +1,181 @@
+/*
+ * Cases of averaged power and mel spectra. welch_power: segments, n_fft, unfolded; welch_peaks: k,
+ * segments; shift=1 drops the first row of x by a view; log_mel and what comes with it: scope, a
+ * number; bank=1: the filters are a mel filterbank of mels=n for n_fft=n. welch_power of a signal:
+ * nperseg, overlap, fs, scaling (golden vectors).
+ */
+#include "conform/cases/cases.h"
+
+#include <string.h>
+
+static const char *const rows[] = {"welch_power",    "welch_peaks",      "log_mel",
+                                   "log_mel_slopes", "log_mel_backward", NULL};
+
+static rlxvk_tensor build_psd(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
+{
+    float window[4096];
+    int64_t n = case_integer(s, "nperseg", 256);
+    rlxvk_stft_options options = {.length = n, .hop = n - case_integer(s, "overlap", n / 2)};
+    rlxvk_tensor hann = rlxvk_signal_hann(g, n, true);
+    rlxvk_tensor spectra = rlxvk_stft(g, x, hann, &options);
+    rlxvk_shape shape = rlxvk_tensor_shape(g, spectra);
+    for (int64_t i = 0; i < n && n <= (int64_t)COUNT(window); i++)
+        window[i] = (float)(0.5 - 0.5 * __builtin_cos(6.283185307179586 * (double)i / (double)n));
+    bool density = strcmp(case_word(s, "scaling", "density"), "density") == 0;
+    float scale =
+        (float)rlxvk_signal_welch_scale(window, (size_t)n, case_real(s, "fs", 1), density);
+    rlxvk_welch_options welch = {.n_segments = shape.dims[shape.rank - 2], .n_fft = n};
+    rlxvk_tensor power = rlxvk_welch_power(g, spectra, &welch);
+    rlxvk_tensor factor = rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &scale, sizeof scale);
+    shape.dims[--shape.rank - 1] = n / 2 + 1;
+    return rlxvk_mul(g, rlxvk_reshape(g, power, shape), factor);
+}
+
+static rlxvk_tensor filters_of(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_mel_options o = {.rate = 16000,
+                           .n_fft = case_integer(s, "n_fft", 400),
+                           .n_mels = case_integer(s, "mels", 80)};
+    return case_integer(s, "bank", 0) ? rlxvk_signal_mel_filterbank(g, &o)
+                                      : case_tensor(s, inputs, "filters");
+}
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    rlxvk_tensor dy = case_tensor(s, inputs, "dy");
+    rlxvk_log_mel_scope scope = (rlxvk_log_mel_scope)case_integer(s, "scope", 0);
+    rlxvk_welch_options o = {.n_segments = case_integer(s, "segments", 0),
+                             .n_fft = case_integer(s, "n_fft", 0),
+                             .unfolded = case_integer(s, "unfolded", 0) != 0};
+    if (case_integer(s, "nperseg", 0))
+        return build_psd(g, s, x);
+    if (strcmp(s->row, "welch_power") == 0)
+        return rlxvk_welch_power(g, x, s->pair_count ? &o : NULL);
+    if (strcmp(s->row, "welch_peaks") == 0)
+        return rlxvk_welch_peaks(g, x, case_integer(s, "k", 1), case_integer(s, "segments", 1));
+    if (strcmp(s->row, "log_mel_slopes") == 0)
+        return rlxvk_log_mel_slopes(g, x, filters_of(g, s, inputs), dy, scope);
+    if (strcmp(s->row, "log_mel_backward") == 0)
+        return rlxvk_log_mel_backward(g, x, filters_of(g, s, inputs), dy, scope);
+    return rlxvk_log_mel(g, x, filters_of(g, s, inputs), scope);
+}
+
+static const char *const powers[] = {
+    "in=x:f32:2",
+    "in=x:f32:10",
+    "in=x:f32:3x8",
+    "in=x:f32:3x10",
+    "in=x:f32:0x8",
+    "segments=3 in=x:f32:0x8",
+    "segments=2 in=x:f32:4x8",
+    "segments=2 in=x:f32:4x10",
+    "segments=5 n_fft=8 in=x:f32:2x5x10",
+    "segments=5 n_fft=9 in=x:f32:2x5x10",
+    "segments=5 n_fft=9 in=x:f32:2x5x18",
+    "segments=2 n_fft=1 in=x:f32:4x2",
+    "segments=2 n_fft=2 in=x:f32:4x4",
+    "segments=3 n_fft=3 in=x:f32:6x4",
+    "unfolded=1 n_fft=16 in=x:f32:7x18",
+    "unfolded=1 segments=7 n_fft=16 in=x:f32:7x32",
+    "unfolded=1 segments=65 n_fft=16 in=x:f32:130x18",
+    "segments=64 in=x:f32:128x16",
+    "segments=65 in=x:f32:130x12",
+    "segments=600 n_fft=30 in=x:f32:600x32",
+    "segments=129 n_fft=6 in=x:f32:2x1x129x8",
+    "segments=1000 in=x:f32:1000x2",
+    "segments=2 in=x:f32:2x1x2x1x1x2x4x6",
+    "shift=1 segments=2 n_fft=6 in=x:f32:5x8",
+    "segments=3 in=x:f32:300x34:unit",
+    "segments=3 in=x:f32:300x34:special",
+    "segments=2 in=x:f32:20x34:large",
+    "segments=2 in=x:f32:20x34:zero",
+    "segments=100 in=x:f32:200x34:outliers",
+    "expect=E_SHAPE in=x:f32:scalar",
+    "expect=E_SHAPE in=x:f32:3x0",
+    "expect=E_SHAPE in=x:f32:3x7",
+    "expect=E_SHAPE segments=2 in=x:f32:3x8",
+    "expect=E_SHAPE segments=2 in=x:f32:8",
+    "expect=E_SHAPE n_fft=8 in=x:f32:3x8",
+    "expect=E_ATTR segments=-1 in=x:f32:3x8",
+    "expect=E_ATTR n_fft=-2 in=x:f32:3x8",
+    "expect=E_DTYPE in=x:i32:3x8",
+};
+
+static const char *const peaks[] = {
+    "k=1 segments=1 within=1e-6 in=x:f32:1x2",
+    "k=3 segments=1 within=1e-6 in=x:f32:2x2",
+    "k=2 segments=2 within=1e-6 in=x:f32:2x8",
+    "k=3 segments=2 within=1e-6 in=x:f32:6x8",
+    "k=5 segments=2 within=1e-6 in=x:f32:6x8",
+    "k=4 segments=3 within=1e-6 in=x:f32:9x10",
+    "k=64 segments=4 within=1e-6 in=x:f32:8x256",
+    "k=20 segments=1 within=1e-6 in=x:f32:3x2050",
+    "k=2 segments=2 within=1e-6 in=x:f32:4x8:zero",
+    "k=2 segments=2 within=1e-6 in=x:f32:4x8:one",
+    "k=2 segments=2 within=1e-6 in=x:f32:0x8",
+    "k=17 segments=70 within=1e-6 in=x:f32:140x62",
+    "expect=E_ATTR k=0 in=x:f32:4x8",
+    "expect=E_ATTR k=1 segments=0 in=x:f32:4x8",
+    "expect=E_TOO_LARGE k=1073741824 in=x:f32:4x8",
+    "expect=E_SHAPE k=1 in=x:f32:4x7",
+    "expect=E_SHAPE k=1 segments=3 in=x:f32:4x8",
+    "expect=E_SHAPE k=1 in=x:f32:2x4x8",
+    "expect=E_DTYPE k=1 in=x:i32:4x8",
+};
+
+/* Spectrum and filters; the result's shape, for dy. */
+static const char *const mels[][3] = {
+    {"x:f32:2", "filters:f32:1x1", "1"},
+    {"x:f32:8", "filters:f32:3x3:positive", "3"},
+    {"x:f32:2x16", "filters:f32:3x5:positive", "2x3"},
+    {"x:f32:2x10", "filters:f32:3x5:positive", "2x3"},
+    {"x:f32:2x18", "filters:f32:4x5:positive", "2x4"},
+    {"x:f32:2x3x10", "filters:f32:4x5:bool", "2x3x4"},
+    {"x:f32:0x10", "filters:f32:4x5", "0x4"},
+    {"x:f32:5x34", "filters:f32:200x17:positive", "5x200"},
+    {"x:f32:3x2x1x5x34", "filters:f32:9x17:positive", "3x2x1x5x9"},
+    {"x:f32:3x2060", "filters:f32:5x1030:positive", "3x5"},
+    {"x:f32:2x4200", "filters:f32:130x2100:unit", "2x130"},
+    {"x:f32:6x10:zero", "filters:f32:4x5:positive", "6x4"},
+    {"x:f32:6x10", "filters:f32:4x5:zero", "6x4"},
+    {"x:f32:6x10:range:-1e-6:1e-6", "filters:f32:4x5:positive", "6x4"},
+    {"x:f32:40x10:special", "filters:f32:4x5:positive", "40x4"},
+    {"x:f32:8x64:range:-1e5:1e5", "filters:f32:7x17:positive", "8x7"},
+};
+
+static const char *const banks[][2] = {
+    {"bank=1 n_fft=400 mels=80", "x:f32:7x402"},
+    {"bank=1 n_fft=512 mels=23", "x:f32:2x3x1024"},
+    {"bank=1 n_fft=101 mels=12", "x:f32:4x102:outliers"},
+};
+
+static void generate(case_list *list)
+{
+    case_add_all(list, "welch_power", powers, COUNT(powers));
+    case_add_all(list, "welch_peaks", peaks, COUNT(peaks));
+    for (size_t i = 0; i < COUNT(mels); i++)
+        for (int scope = 0; scope < 2; scope++) {
+            case_add(list, "log_mel scope=%d in=%s;%s", scope, mels[i][0], mels[i][1]);
+            case_add(list, "log_mel_slopes scope=%d in=%s;%s;dy:f32:%s", scope, mels[i][0],
+                     mels[i][1], mels[i][2]);
+            if (i < 9)
+                case_add(list, "log_mel_backward within=1e-5 scope=%d in=%s;%s;dy:f32:%s", scope,
+                         mels[i][0], mels[i][1], mels[i][2]);
+        }
+    for (size_t i = 0; i < COUNT(banks); i++)
+        for (int scope = 0; scope < 2; scope++)
+            case_add(list, "log_mel scope=%d %s in=%s", scope, banks[i][0], banks[i][1]);
+    case_add(list, "log_mel shift=1 in=x:f32:4x10;filters:f32:4x5:positive");
+    case_add(list, "log_mel expect=E_SHAPE in=x:f32:scalar;filters:f32:4x5");
+    case_add(list, "log_mel expect=E_SHAPE in=x:f32:3x10;filters:f32:4x4");
+    case_add(list, "log_mel expect=E_SHAPE in=x:f32:3x9;filters:f32:4x5");
+    case_add(list, "log_mel expect=E_SHAPE in=x:f32:3x10;filters:f32:5");
+    case_add(list, "log_mel expect=E_SHAPE in=x:f32:3x10;filters:f32:0x5");
+    case_add(list, "log_mel expect=E_ATTR scope=2 in=x:f32:3x10;filters:f32:4x5");
+    case_add(list, "log_mel expect=E_DTYPE in=x:i32:3x10;filters:f32:4x5");
+    case_add(list, "log_mel_slopes expect=E_SHAPE in=x:f32:3x10;filters:f32:4x5;dy:f32:3x5");
+    case_add(list, "log_mel_backward expect=E_SHAPE in=x:f32:3x10;filters:f32:4x5;dy:f32:4");
+}
+
+const case_family mel_cases = {rows, build, generate};
