@@ -40,6 +40,38 @@ rlxvk_tensor rlxvk_welch_peaks(rlxvk_graph *g, rlxvk_tensor spectrum, int64_t k,
  * density, in units of x squared per unit of rate; 1 / (sum w)^2 for the power of lines. */
 double rlxvk_signal_welch_scale(const float *window, size_t n, double rate, bool density);
 
+/* ---- Frames to signals ---- */
+
+/* Frames [.., F, L], sample j of frame f being sample f hop + j of the result, [.., (F - 1) hop +
+ * L], added up in the order of frames; with a window [L] (or RLXVK_NONE), times it, and divided by
+ * what its squares add up to, 0 where that is not above 1e-11. hop may be larger than L: zeros in
+ * between. Error u (2 m + 10) of the summed magnitudes, m frames that overlap. F32. E_ATTR: hop
+ * outside 1 to 2^31 - 1; E_SHAPE: no frame, a window of another length; E_TOO_LARGE; E_DTYPE.
+ * Gradients: of both; up to 2^24 samples. */
+rlxvk_tensor rlxvk_overlap_add(rlxvk_graph *g, rlxvk_tensor frames, rlxvk_tensor window,
+                               int64_t hop);
+
+typedef struct rlxvk_istft_options {
+    int64_t length, hop; /* >= 1 */
+    int64_t n_fft;       /* 0: length; at least that */
+    rlxvk_fft_norm norm;
+    bool center;     /* half a frame, length / 2, is cut from either end */
+    int64_t samples; /* 0: what there are; else cut, or continued with zeros, behind the start */
+} rlxvk_istft_options;
+
+/* The signals that have these spectra [.., F, 2 (n_fft / 2 + 1)], blocks as stft makes them with
+ * the same length, hop, n_fft, norm and window (or RLXVK_NONE): frames by irfft, then overlap_add.
+ * Gives back what stft was given where the windows' squares cover it. E_ATTR: options; E_SHAPE. */
+rlxvk_tensor rlxvk_istft(rlxvk_graph *g, rlxvk_tensor spectra, rlxvk_tensor window,
+                         const rlxvk_istft_options *options);
+
+/* Constants [n], over k / D, D = n if periodic, else n - 1; n = 1 gives 1: 0.54 - 0.46 cos(2 pi k /
+ * D); 0.42 - 0.5 cos(2 pi k / D) + 0.08 cos(4 pi k / D); I0(beta sqrt(1 - (2 k / D - 1)^2)) /
+ * I0(beta), beta 0 to 700. E_ATTR; E_TOO_LARGE: n above 2^28. */
+rlxvk_tensor rlxvk_signal_hamming(rlxvk_graph *g, int64_t n, bool periodic);
+rlxvk_tensor rlxvk_signal_blackman(rlxvk_graph *g, int64_t n, bool periodic);
+rlxvk_tensor rlxvk_signal_kaiser(rlxvk_graph *g, int64_t n, double beta, bool periodic);
+
 /* ---- Mel spectra ---- */
 
 typedef enum rlxvk_log_mel_scope {

@@ -89,4 +89,12 @@ struct log_mel_slopes_args {
     u32 rows, extent, dy_offset, y_offset;
 };
 
+#define OVERLAP_ADD_LEAST 1e-11 /* of a window's squares; below, there is nothing */
+
+/* `frames` frames of `extent` samples, `hop` apart, make `samples` of each row. */
+struct overlap_add_args {
+    u32 outputs, samples, frames, extent, hop;
+    u32 x_offset, window_offset, y_offset;
+};
+
 #endif

@@ -74,3 +74,43 @@ rlxvk_tensor fuzz_call_signal_mel_filterbank(fuzz_maker *m)
                            .unnormalized = fuzz_bool(m->in)};
     return rlxvk_signal_mel_filterbank(m->g, &o);
 }
+
+rlxvk_tensor fuzz_call_overlap_add(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    rlxvk_shape s = shape_of(m, x);
+    if (s.rank < 2 || fuzz_bool(m->in))
+        x = f32(m, s = RLXVK_SHAPE(fuzz_dim(m), fuzz_dim(m)));
+    rlxvk_tensor window = fuzz_maybe(m, RLXVK_SHAPE(last(s, 0)));
+    return rlxvk_overlap_add(m->g, x, window, fuzz_dim(m));
+}
+
+rlxvk_tensor fuzz_call_istft(fuzz_maker *m)
+{
+    int64_t n = 1 + fuzz_below(m->in, 40), hop = fuzz_dim(m), frames = fuzz_dim(m);
+    int64_t length = 1 + fuzz_below(m->in, (uint32_t)n);
+    rlxvk_istft_options o = {.length = length, .hop = hop, .n_fft = n};
+    o.center = fuzz_bool(m->in);
+    o.samples = fuzz_bool(m->in) ? fuzz_dim(m) : 0;
+    rlxvk_tensor x = f32(m, RLXVK_SHAPE(frames, 2 * (n / 2 + 1)));
+    rlxvk_tensor window = fuzz_maybe(m, RLXVK_SHAPE(length));
+    return rlxvk_istft(m->g, x, window, &o);
+}
+
+rlxvk_tensor fuzz_call_signal_hamming(fuzz_maker *m)
+{
+    int64_t n = most(fuzz_dim(m), 4096);
+    return rlxvk_signal_hamming(m->g, n, fuzz_bool(m->in));
+}
+
+rlxvk_tensor fuzz_call_signal_blackman(fuzz_maker *m)
+{
+    int64_t n = most(fuzz_dim(m), 4096);
+    return rlxvk_signal_blackman(m->g, n, fuzz_bool(m->in));
+}
+
+rlxvk_tensor fuzz_call_signal_kaiser(fuzz_maker *m)
+{
+    int64_t n = most(fuzz_dim(m), 4096);
+    return rlxvk_signal_kaiser(m->g, n, fuzz_below(m->in, 30), fuzz_bool(m->in));
+}

@@ -2,14 +2,15 @@
  * Cases of averaged power and mel spectra. welch_power: segments, n_fft, unfolded; welch_peaks: k,
  * segments; shift=1 drops the first row of x by a view; log_mel and what comes with it: scope, a
  * number; bank=1: the filters are a mel filterbank of mels=n for n_fft=n. welch_power of a signal:
- * nperseg, overlap, fs, scaling (golden vectors).
+ * nperseg, overlap, fs, scaling (golden vectors). overlap_add, istft: length,
+ * hop, n_fft, center, samples, window, the name of one.
  */
 #include "conform/cases/cases.h"
 
 #include <string.h>
 
-static const char *const rows[] = {"welch_power",    "welch_peaks",      "log_mel",
-                                   "log_mel_slopes", "log_mel_backward", NULL};
+static const char *const rows[] = {"welch_power",      "welch_peaks", "log_mel", "log_mel_slopes",
+                                   "log_mel_backward", "overlap_add", "istft",   NULL};
 
 static rlxvk_tensor build_psd(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
 {
@@ -40,6 +41,26 @@ static rlxvk_tensor filters_of(rlxvk_graph *g, const case_spec *s, const rlxvk_t
                                       : case_tensor(s, inputs, "filters");
 }
 
+static rlxvk_tensor build_signal(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
+    rlxvk_tensor window = case_tensor(s, inputs, "window");
+    rlxvk_istft_options o = {.length = case_integer(s, "length", 8),
+                             .hop = case_integer(s, "hop", 2),
+                             .n_fft = case_integer(s, "n_fft", 0),
+                             .center = case_integer(s, "center", 0) != 0,
+                             .samples = case_integer(s, "samples", 0)};
+    const char *name = case_word(s, "window", "");
+    if (strcmp(name, "hamming") == 0)
+        window = rlxvk_signal_hamming(g, o.length, true);
+    if (strcmp(name, "blackman") == 0)
+        window = rlxvk_signal_blackman(g, o.length, false);
+    if (strcmp(name, "kaiser") == 0)
+        window = rlxvk_signal_kaiser(g, o.length, 8.6, false);
+    return strcmp(s->row, "istft") ? rlxvk_overlap_add(g, x, window, o.hop)
+                                   : rlxvk_istft(g, x, window, &o);
+}
+
 static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_tensor x = case_shifted(g, s, "shift", case_tensor(s, inputs, "x"));
@@ -48,6 +69,8 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     rlxvk_welch_options o = {.n_segments = case_integer(s, "segments", 0),
                              .n_fft = case_integer(s, "n_fft", 0),
                              .unfolded = case_integer(s, "unfolded", 0) != 0};
+    if (strcmp(s->row, "overlap_add") == 0 || strcmp(s->row, "istft") == 0)
+        return build_signal(g, s, inputs);
     if (case_integer(s, "nperseg", 0))
         return build_psd(g, s, x);
     if (strcmp(s->row, "welch_power") == 0)
@@ -150,9 +173,68 @@ static const char *const banks[][2] = {
     {"bank=1 n_fft=101 mels=12", "x:f32:4x102:outliers"},
 };
 
+static const char *const overlaps[] = {
+    "hop=1 in=x:f32:1x1",
+    "hop=1 in=x:f32:5x1",
+    "hop=3 in=x:f32:5x1",
+    "hop=1 in=x:f32:1x7",
+    "hop=2 in=x:f32:5x7",
+    "hop=7 in=x:f32:5x7",
+    "hop=9 in=x:f32:5x7",
+    "hop=1 in=x:f32:40x30",
+    "hop=3 in=x:f32:2x3x5x8",
+    "hop=3 in=x:f32:0x5x8",
+    "hop=2 shift=1 in=x:f32:3x5x7",
+    "hop=2 in=x:f32:5x8:special",
+    "hop=100 in=x:f32:20x400",
+    "hop=2 in=x:f32:1x2x1x1x2x1x5x7",
+    "hop=1 in=x:f32:1x1;window:f32:1:positive",
+    "hop=2 in=x:f32:5x7;window:f32:7:positive",
+    "hop=9 in=x:f32:5x7;window:f32:7:positive",
+    "hop=1 in=x:f32:40x30;window:f32:30:unit",
+    "hop=3 in=x:f32:2x3x5x8;window:f32:8:positive",
+    "hop=3 in=x:f32:2x3x5x8;window:f32:8:zero",
+    "hop=8 in=x:f32:5x8;window:f32:8:bool",
+    "hop=4 length=16 window=hamming in=x:f32:9x16",
+    "hop=5 length=16 window=blackman in=x:f32:9x16",
+    "hop=5 length=17 window=kaiser in=x:f32:9x17",
+    "hop=160 length=400 window=hamming in=x:f32:12x400",
+    "expect=E_ATTR hop=0 in=x:f32:5x7",
+    "expect=E_ATTR hop=2147483648 in=x:f32:5x7",
+    "expect=E_TOO_LARGE hop=2147483647 in=x:f32:5x7",
+    "expect=E_SHAPE hop=1 in=x:f32:7",
+    "expect=E_SHAPE hop=1 in=x:f32:0x7",
+    "expect=E_SHAPE hop=1 in=x:f32:3x0",
+    "expect=E_SHAPE hop=1 in=x:f32:3x7;window:f32:6",
+    "expect=E_DTYPE hop=1 in=x:i32:3x7",
+};
+
+static const char *const inverses[] = {
+    "length=8 hop=2 in=x:f32:5x10",
+    "length=8 hop=8 in=x:f32:5x10",
+    "length=7 hop=3 in=x:f32:5x8",
+    "length=6 hop=3 n_fft=8 in=x:f32:5x10",
+    "length=8 hop=4 window=hamming in=x:f32:5x10",
+    "length=16 hop=4 window=hamming center=1 in=x:f32:2x7x18",
+    "length=16 hop=4 window=kaiser center=1 samples=20 in=x:f32:7x18",
+    "length=16 hop=4 window=hamming center=1 samples=90 in=x:f32:7x18",
+    "length=16 hop=4 window=hamming samples=90 in=x:f32:7x18",
+    "length=1 hop=1 in=x:f32:3x2",
+    "length=400 hop=160 window=hamming in=x:f32:8x402",
+    "expect=E_ATTR length=0 in=x:f32:5x10",
+    "expect=E_ATTR hop=0 in=x:f32:5x10",
+    "expect=E_ATTR length=9 n_fft=8 in=x:f32:5x10",
+    "expect=E_ATTR samples=-1 in=x:f32:5x10",
+    "expect=E_SHAPE length=8 in=x:f32:5x8",
+    "expect=E_SHAPE length=8 in=x:f32:10",
+    "expect=E_SHAPE length=8 center=1 in=x:f32:1x10",
+};
+
 static void generate(case_list *list)
 {
     case_add_all(list, "welch_power", powers, COUNT(powers));
+    case_add_all(list, "overlap_add", overlaps, COUNT(overlaps));
+    case_add_all(list, "istft within=2e-5", inverses, COUNT(inverses));
     case_add_all(list, "welch_peaks", peaks, COUNT(peaks));
     for (size_t i = 0; i < COUNT(mels); i++)
         for (int scope = 0; scope < 2; scope++) {
