@@ -1,6 +1,7 @@
 /*
- * The ops of signals beyond transforms: averaged spectra, mel spectra. Included by rlxvk_ops.h,
- * whose common rules hold here too; transforms, frames and stft are in rlxvk_ops_domain.h.
+ * The ops of signals beyond transforms: averaged spectra, frames to signals, mel spectra. Included
+ * by rlxvk_ops_domain.h, which has transforms, frames and stft; the common rules of rlxvk_ops.h
+ * hold here too.
  */
 #ifndef RLXVK_OPS_SIGNAL_H
 #define RLXVK_OPS_SIGNAL_H
