@@ -45,14 +45,14 @@ float grid_fold(uint flags, float p, float size, out float slope)
     return p;
 }
 
-/* The same of a whole cell. */
+/* The same of a whole cell. % of what is below 0 is nothing one may count on. */
 int grid_fold_cell(uint flags, int cell, int size)
 {
     if ((flags & GRID_REFLECTION) != 0u) {
-        int span = (flags & GRID_ALIGN) != 0u ? size - 1 : size, period = max(2 * span, 1);
-        int m = cell % period;
-        m += m < 0 ? period : 0;
-        cell = m < size ? m : period - m - ((flags & GRID_ALIGN) != 0u ? 0 : 1);
+        int beside = (flags & GRID_ALIGN) != 0u ? 0 : 1; /* the mirror stands half a cell outside */
+        int period = max(2 * (size - 1 + beside), 1);
+        int m = int(uint(cell < 0 ? -cell - beside : cell) % uint(period));
+        cell = m < size ? m : period - m - beside;
     }
     return (flags & (GRID_REFLECTION | GRID_BORDER)) != 0u ? clamp(cell, 0, size - 1) : cell;
 }
