@@ -48,12 +48,16 @@ add() {
     sed "s/^/$stage|/" >>"$jobs"
 }
 
-# The cases by a few ops each, those of most cases first; cases of one op share pipelines.
+# The cases by five ops each, from those of many cases to those of few, so that ops of a kind, which may have no gradients at all, are
+# not together; cases of one op share pipelines.
 add_cases() {
     local stage=$1
     shift
     "$program" conform "$@" --list | cut -d ' ' -f 1 | sort | uniq -c | sort -k 1,1rn -k 2 | awk '{ print $2 }' |
-        xargs -n 3 | tr ' ' ',' | awk -v before="$program conform" -v after="$* --jobs 1" '{ print before, "--op", $1, after }' |
+        awk -v before="$program conform" -v after="$* --jobs 1" '
+            { n = int((NR + 4) / 5); op[NR] = $1 }
+            END { for (i = 1; i <= n; i++) { for (k = i; k <= NR; k += n) ops = k == i ? op[k] : ops "," op[k]
+                  print before, "--op", ops, after } }' |
         add "$stage"
 }
 

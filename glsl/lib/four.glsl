@@ -6,8 +6,8 @@
  */
 uvec4 four_elements()
 {
-    return group_index() * gl_WorkGroupSize.x * 4 + gl_LocalInvocationID.x +
-           gl_WorkGroupSize.x * uvec4(0, 1, 2, 3);
+    uint step = gl_WorkGroupSize.x, first = group_index() * step * 4 + gl_LocalInvocationID.x;
+    return uvec4(first, first + step, first + 2 * step, first + 3 * step);
 }
 
 /* Arguments of a vec4 or uvec4 constructor. */

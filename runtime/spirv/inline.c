@@ -337,6 +337,8 @@ static void expand(inlining *s, function *f)
             s->last[label] = after ? after : s->last[label];
         }
     }
+    if (s->failed)
+        return; /* the body ends anywhere */
     mend_phis(s, f);
     judge(s, f);
     f->expanded = true;
