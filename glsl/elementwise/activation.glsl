@@ -147,14 +147,14 @@ float inverse_error_function_slope(float x)
 }
 
 /* 1 / sqrt(1 + x^2) */
-float area_sine_slope(float x)
+float inverse_hyperbolic_sine_slope(float x)
 {
     float a = abs(x);
     return a > 1e9 ? divide(1.0, a) : reciprocal_root(fma(x, x, 1.0));
 }
 
 /* 1 / sqrt(x^2 - 1) */
-float area_cosine_slope(float x)
+float inverse_hyperbolic_cosine_slope(float x)
 {
     return reciprocal_root(x - 1.0) * reciprocal_root(x + 1.0);
 }

@@ -116,7 +116,7 @@ float hyperbolic_cosine(float x)
 }
 
 /* ln(a + sqrt(a^2 + 1)) by what is added to 1. */
-float area_sine(float x)
+float inverse_hyperbolic_sine(float x)
 {
     float a = abs(x), square = a * a;
     float near = logarithm_of_1_plus(a + divide(square, 1.0 + square_root(1.0 + square)));
@@ -124,7 +124,7 @@ float area_sine(float x)
     return is_nan(x) ? x : x < 0.0 ? -v : v;
 }
 
-float area_cosine(float x)
+float inverse_hyperbolic_cosine(float x)
 {
     float t = x - 1.0;
     float v = x > 1e9 ? logarithm(x) + 0.693147181
@@ -132,7 +132,7 @@ float area_cosine(float x)
     return x < 1.0 || is_nan(x) ? NAN_VALUE : v;
 }
 
-float area_tangent(float x)
+float inverse_hyperbolic_tangent(float x)
 {
     float a = abs(x), v = 0.5 * logarithm_of_1_plus(divide(2.0 * a, 1.0 - a));
     return is_nan(x) || a > 1.0 ? NAN_VALUE : x < 0.0 ? -v : v;

@@ -2,7 +2,8 @@
  * Remainders of division, exact for all operands: the mantissa of a, times a power of two, modulo
  * that of b, eight bits at a time. And operations on the bits of integers held as f32.
  */
-#include "elementwise/arithmetic.glsl"
+#include "args/elementwise.h"
+#include "lib/math.glsl"
 
 uint mantissa_of(uint magnitude)
 {

@@ -1,11 +1,6 @@
-/* y[i] = RESULT(a[..], b[..]), real operands, RESULT as the includer defines it. y may be a or b
- * where that operand is read densely. */
-#include "lib/common.glsl"
-#include "elementwise/arithmetic.glsl"
+/* y[i] = RESULT(a[..], b[..]), real operands, RESULT and what it calls as the includer has them. y
+ * may be a or b where that operand is read densely. */
 #include "elementwise/elementwise.glsl"
-#ifdef INTEGRAL
-#include "elementwise/integral.glsl"
-#endif
 
 layout(set = 0, binding = 0) readonly buffer left { float a[]; };
 layout(set = 0, binding = 1) readonly buffer right { float b[]; };

@@ -3,8 +3,7 @@
 
 rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value)
 {
-    float f = (float)value;
-    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &f, sizeof f);
+    return rlxvk_scalar(g, (float)value);
 }
 
 rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape)

@@ -153,11 +153,8 @@ rlxvk_tensor fuzz_call_gather(fuzz_maker *m)
 rlxvk_tensor fuzz_call_take_along_axis(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_any(m);
-    rlxvk_shape s = shape_of(m, x);
-    int32_t axis = fuzz_axis(m, s.rank);
-    uint32_t at = (uint32_t)(axis < 0 ? axis + (int32_t)s.rank : axis);
-    if (at < s.rank)
-        s.dims[at] = fuzz_dim(m);
+    int32_t axis;
+    rlxvk_shape s = other_along(m, x, &axis);
     return rlxvk_take_along_axis(m->g, x, fuzz_fit(m, RLXVK_I32, s), axis);
 }
 

@@ -40,6 +40,17 @@ static inline rlxvk_tensor f32(fuzz_maker *m, rlxvk_shape s)
     return fuzz_fit(m, RLXVK_F32, s);
 }
 
+/* x's shape with another length along an axis, chosen here, too. */
+static inline rlxvk_shape other_along(fuzz_maker *m, rlxvk_tensor x, int32_t *out_axis)
+{
+    rlxvk_shape s = shape_of(m, x);
+    *out_axis = fuzz_axis(m, s.rank);
+    uint32_t at = (uint32_t)(*out_axis < 0 ? *out_axis + (int32_t)s.rank : *out_axis);
+    if (at < s.rank)
+        s.dims[at] = fuzz_dim(m);
+    return s;
+}
+
 static inline rlxvk_dtype any_dtype(fuzz_maker *m)
 {
     return (rlxvk_dtype)fuzz_below(m->in, RLXVK_DTYPE_COUNT + 1);

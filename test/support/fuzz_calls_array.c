@@ -86,11 +86,8 @@ rlxvk_tensor fuzz_call_tile(fuzz_maker *m)
 rlxvk_tensor fuzz_call_scatter(fuzz_maker *m)
 {
     rlxvk_tensor x = fuzz_any(m);
-    rlxvk_shape s = shape_of(m, x);
-    int32_t axis = fuzz_axis(m, s.rank);
-    uint32_t at = (uint32_t)(axis < 0 ? axis + (int32_t)s.rank : axis);
-    if (at < s.rank)
-        s.dims[at] = fuzz_dim(m);
+    int32_t axis;
+    rlxvk_shape s = other_along(m, x, &axis);
     rlxvk_tensor indices = f32(m, s);
     rlxvk_tensor updates = fuzz_fit(m, rlxvk_tensor_dtype(m->g, x), s);
     return rlxvk_scatter(m->g, x, indices, updates, axis, (rlxvk_scatter_mode)any_of(m, 5));

@@ -28,16 +28,14 @@ BUILDER(shift_left)
 BUILDER(shift_right)
 #undef BUILDER
 
-/* -x - 1 */
+/* All of -1's bits are ones. */
 rlxvk_tensor rlxvk_bitwise_not(rlxvk_graph *g, rlxvk_tensor x)
 {
     if (!composite_begin(g, "bitwise_not", &x, 1))
         return RLXVK_NONE;
     size_t start = g->nodes.count;
-    float ones = -1;
-    rlxvk_tensor all = rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &ones, sizeof ones);
-    all = rlxvk_cast(g, all, rlxvk_tensor_dtype(g, x));
-    return composite_end(g, "bitwise_not", start, rlxvk_bitwise_xor(g, x, all));
+    rlxvk_tensor ones = rlxvk_cast(g, rlxvk_scalar(g, -1), rlxvk_tensor_dtype(g, x));
+    return composite_end(g, "bitwise_not", start, rlxvk_bitwise_xor(g, x, ones));
 }
 
 static rlxvk_status integral_infer(const rlxvk_graph *g, node *n, void *attributes)

@@ -11,12 +11,6 @@
 #define SPATIAL       3
 #define MOST_GATHERED (1 << 28)
 
-static rlxvk_tensor scalar(rlxvk_graph *g, double value)
-{
-    float word = (float)value;
-    return rlxvk_constant(g, RLXVK_F32, RLXVK_SCALAR, &word, sizeof word);
-}
-
 /* Whether x is an image, of sizes that are numbers if `numbers`. */
 static bool begin(rlxvk_graph *g, const char *row, rlxvk_tensor x, bool numbers, rlxvk_shape *out)
 {
@@ -53,14 +47,14 @@ static rlxvk_tensor power(rlxvk_graph *g, rlxvk_tensor x, float p)
     if (p == 2)
         return rlxvk_mul(g, x, x);
     x = rlxvk_abs(g, x);
-    return p == 1 ? x : rlxvk_pow(g, x, scalar(g, p));
+    return p == 1 ? x : rlxvk_pow(g, x, rlxvk_scalar(g, p));
 }
 
 static rlxvk_tensor root(rlxvk_graph *g, rlxvk_tensor sum, float p)
 {
     if (p == 2)
         return rlxvk_sqrt(g, sum);
-    return p == 1 ? sum : rlxvk_pow(g, sum, scalar(g, 1.0 / p));
+    return p == 1 ? sum : rlxvk_pow(g, sum, rlxvk_scalar(g, (float)(1.0 / p)));
 }
 
 rlxvk_tensor rlxvk_pool_lp(rlxvk_graph *g, rlxvk_tensor x, float p,

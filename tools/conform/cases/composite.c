@@ -80,12 +80,6 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
                              (float)case_real(s, "scale", 1));
 }
 
-static void add_lines(case_list *list, const char *row, const char *const *lines, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        case_add(list, "%s %s", row, lines[i]);
-}
-
 static const char *const dots[] = {
     "contract=1 contract_rhs=0 in=lhs:f32:5x7;rhs:f32:7x9",
     "contract=-1 contract_rhs=-2 in=lhs:f32:5x7;rhs:f32:7x9",
@@ -198,10 +192,10 @@ static const char *const layers[] = {
 
 static void generate(case_list *list)
 {
-    add_lines(list, "dot_general", dots, COUNT(dots));
-    add_lines(list, "lora_matmul", loras, COUNT(loras));
-    add_lines(list, "fused_attention_block", blocks, COUNT(blocks));
-    add_lines(list, "fused_transformer_layer", layers, COUNT(layers));
+    case_add_all(list, "dot_general", dots, COUNT(dots));
+    case_add_all(list, "lora_matmul", loras, COUNT(loras));
+    case_add_all(list, "fused_attention_block", blocks, COUNT(blocks));
+    case_add_all(list, "fused_transformer_layer", layers, COUNT(layers));
 }
 
 static const char *const rows[] = {"dot_general", "lora_matmul", "fused_attention_block",
