@@ -331,7 +331,7 @@ typedef struct rlxvk_tensor {
 /* A graph is used by one thread at a time. The first error of a builder call sticks: later calls on
  * the graph return RLXVK_NONE and rlxvk_graph_status, like rlxvk_compile, returns that error. A
  * builder call whose graph is NULL returns RLXVK_NONE and leaves its sentence in
- * rlxvk_last_error() alone. */
+ * rlxvk_last_error() alone. rlxvk_graph_verify (rlxvk_symbols.h) lists all that is wrong. */
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_create(rlxvk_graph **out_graph);
 void rlxvk_graph_destroy(rlxvk_graph *graph);
 rlxvk_status rlxvk_graph_status(const rlxvk_graph *graph);

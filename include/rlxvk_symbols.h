@@ -1,7 +1,8 @@
 /*
  * rlxvk: graphs with symbolic dims. rlxvk_symbol(id) (rlxvk.h) is a dim whose size comes later:
  * from rlxvk_graph_bind, which gives a graph of numbers, or at run time, from rlxvk_bind_symbols
- * and the lengths of a run's inputs. And runs on the first rows of what was compiled for more.
+ * and the lengths of a run's inputs. All that is wrong with a graph, as built or at sizes. And runs
+ * on the first rows of what was compiled for more.
  */
 #ifndef RLXVK_SYMBOLS_H
 #define RLXVK_SYMBOLS_H
@@ -44,6 +45,31 @@ void rlxvk_set_symbol_example(rlxvk_graph *graph, uint32_t symbol, int64_t size)
 RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_bind(const rlxvk_graph *graph,
                                                const rlxvk_binding *bindings, size_t count,
                                                rlxvk_graph **out_graph);
+
+/* ---- Problems ---- */
+
+typedef struct rlxvk_problem {
+    rlxvk_status status;
+    rlxvk_tensor tensor; /* what the node gives; RLXVK_NONE: the graph's own, or of a builder call
+                            that failed and so added no node (its text has the number) */
+    uint32_t node;       /* its number in sentences and dumps; UINT32_MAX where there is none */
+    char text[512];      /* a sentence: what, where, values, remedy */
+} rlxvk_problem;
+
+/*
+ * All that is wrong with a graph, in order of nodes; rlxvk_compile and rlxvk_graph_bind end at the
+ * first. Without bindings as it was built: the error that sticks to it, nodes whose shape is not
+ * what their operands give, outputs. With bindings, which then name every symbol
+ * (E_UNBOUND_SYMBOL), also each node that cannot have these sizes. What reads such a node is no
+ * problem of its own and is not listed, nor are builder calls after one that failed: they were not
+ * made. Writes at most `capacity` of them; *out_count is how many there are, 0 for a sound graph.
+ * The problems are no failure of this call: E_RANGE and E_BIND_CONFLICT are, of bindings, and
+ * E_OUT_OF_HOST_MEMORY.
+ */
+RLXVK_MUST_CHECK rlxvk_status rlxvk_graph_verify(const rlxvk_graph *graph,
+                                                 const rlxvk_binding *bindings,
+                                                 size_t binding_count, rlxvk_problem *problems,
+                                                 size_t capacity, size_t *out_count);
 
 /* ---- Executables ---- */
 

@@ -49,10 +49,13 @@ bool bind_is_complete(const rlxvk_graph *g, const binding_list *sizes)
 
 /* ---- All symbols ---- */
 
-static rlxvk_status check_told(const rlxvk_graph *source, const rlxvk_graph *bound,
-                               const binding_list *sizes, uint32_t id)
+rlxvk_status bind_check_told(const rlxvk_graph *source, const rlxvk_graph *bound,
+                             const binding_list *sizes, uint32_t id)
 {
-    const symbol_node *s = &source->symbols->nodes.items[id];
+    const symbol_table *t = source->symbols;
+    if (!t || id >= t->nodes.count || !t->nodes.items[id].told)
+        return RLXVK_OK;
+    const symbol_node *s = &t->nodes.items[id];
     const rlxvk_shape *real = &graph_node(bound, id)->shape;
     char told[SHAPE_TEXT], is[SHAPE_TEXT], label[NODE_LABEL];
     int64_t size;
@@ -80,8 +83,7 @@ static rlxvk_status bind_all(const rlxvk_graph *source, const binding_list *size
     rlxvk_status status;
     TRY(instance_build(source, sizes->items, sizes->count, false, out));
     for (uint32_t id = 0; source->symbols && id < source->symbols->nodes.count; id++)
-        if (source->symbols->nodes.items[id].told)
-            TRY(check_told(source, *out, sizes, id));
+        TRY(bind_check_told(source, *out, sizes, id));
 error:
     return status;
 }

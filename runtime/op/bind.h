@@ -12,6 +12,9 @@ rlxvk_status bind_resolve(const rlxvk_binding *bindings, size_t count, binding_l
 bool bind_is_complete(const rlxvk_graph *g, const binding_list *sizes);
 /* A copy of the graph with the sizes put in; of numbers alone where they are all. */
 rlxvk_status bind_graph(const rlxvk_graph *source, const binding_list *sizes, rlxvk_graph **out);
+/* E_SHAPE where node `id` of the bound graph has not the shape that rlxvk_tensor_shape told. */
+rlxvk_status bind_check_told(const rlxvk_graph *source, const rlxvk_graph *bound,
+                             const binding_list *sizes, uint32_t id);
 /* A node as its builder call gave it, to be appended to another graph: sizes put in, made dims
  * those of `to`. */
 node bind_translate(const rlxvk_graph *from, uint32_t id, const binding_list *sizes,

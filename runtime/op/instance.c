@@ -43,8 +43,8 @@ error:
 }
 
 /* Leaves that are as they were need no check: theirs would miss the library's own names. */
-static rlxvk_status append_at(rlxvk_graph *to, const rlxvk_graph *source, uint32_t id,
-                              const rlxvk_binding *sizes, size_t count, bool light)
+rlxvk_status instance_append(rlxvk_graph *to, const rlxvk_graph *source, uint32_t id,
+                             const rlxvk_binding *sizes, size_t count, bool light)
 {
     instance_attributes room;
     node n = instance_given(source, id, &room);
@@ -68,7 +68,7 @@ rlxvk_status instance_build(const rlxvk_graph *source, const rlxvk_binding *size
     rlxvk_status status;
     TRY(rlxvk_graph_create(&to));
     for (uint32_t id = 0; id < source->nodes.count; id++)
-        TRY(append_at(to, source, id, sizes, count, light));
+        TRY(instance_append(to, source, id, sizes, count, light));
     *out = to;
     return RLXVK_OK;
 error:

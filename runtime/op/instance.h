@@ -20,6 +20,9 @@ node instance_given(const rlxvk_graph *g, uint32_t id, instance_attributes *room
 /* Puts sizes for the codes of such a node and checks it as the next of `to`, a graph of numbers. */
 rlxvk_status instance_check(const rlxvk_graph *to, const symbol_table *t,
                             const rlxvk_binding *sizes, size_t count, node *n, void *attributes);
+/* Node `id` at these sizes as the next of `to`, which has those before it. */
+rlxvk_status instance_append(rlxvk_graph *to, const rlxvk_graph *source, uint32_t id,
+                             const rlxvk_binding *sizes, size_t count, bool light);
 /* The nodes at these sizes, which must be all. `light`: without what constants hold. */
 rlxvk_status instance_build(const rlxvk_graph *source, const rlxvk_binding *sizes, size_t count,
                             bool light, rlxvk_graph **out);

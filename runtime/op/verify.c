@@ -3,7 +3,7 @@
  * rewritten: passes append nodes they take to be right, and a mistake in one shows here, before
  * anything is lowered, as a node whose declared shape is not what its operands give.
  */
-#include "op/op.h"
+#include "op/problem.h"
 
 #include <string.h>
 
@@ -17,17 +17,6 @@ static rlxvk_status verify_inputs(const rlxvk_graph *g, const node *n, uint32_t 
             return op_fail(n, RLXVK_E_ORDER, "node %u reads node %u, built after it", id,
                            n->inputs[i]);
     }
-    return RLXVK_OK;
-}
-
-static rlxvk_status verify_outputs(const rlxvk_graph *g)
-{
-    if (g->outputs.count == 0)
-        return status_fail(RLXVK_E_NO_OUTPUTS, "the graph has no output; call rlxvk_graph_output");
-    for (size_t i = 0; i < g->outputs.count; i++)
-        if (g->outputs.items[i] >= g->nodes.count)
-            return status_fail(RLXVK_E_DANGLING, "output %zu is node %u of %zu", i,
-                               g->outputs.items[i], g->nodes.count);
     return RLXVK_OK;
 }
 
@@ -66,16 +55,48 @@ error:
     return status;
 }
 
-rlxvk_status op_verify(const rlxvk_graph *g)
+static rlxvk_status verify_outputs(const rlxvk_graph *g, problem_list *list)
 {
     rlxvk_status status = RLXVK_OK;
-    if (g->status != RLXVK_OK)
-        return status_fail(g->status, "%s", g->error);
-    TRY(verify_outputs(g));
-    for (uint32_t id = 0; id < g->nodes.count; id++)
-        TRY(verify_node(g, id));
+    if (g->outputs.count == 0)
+        TRY(problem_note(list, g, NODE_NONE,
+                         status_fail(RLXVK_E_NO_OUTPUTS,
+                                     "the graph has no output; call rlxvk_graph_output")));
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (g->outputs.items[i] >= g->nodes.count)
+            TRY(problem_note(list, g, NODE_NONE,
+                             status_fail(RLXVK_E_DANGLING, "output %zu is node %u of %zu", i,
+                                         g->outputs.items[i], g->nodes.count)));
 error:
     return status;
+}
+
+rlxvk_status op_verify_each(const rlxvk_graph *g, problem_list *list)
+{
+    rlxvk_status status = RLXVK_OK;
+    if (g->status != RLXVK_OK) /* outputs named after it were not taken */
+        TRY(problem_note(list, g, NODE_NONE, status_fail(g->status, "%s", g->error)));
+    else
+        TRY(verify_outputs(g, list));
+    for (uint32_t id = 0; id < g->nodes.count; id++)
+        if (problem_may_check(list, g, id))
+            TRY(problem_note(list, g, id, verify_node(g, id)));
+error:
+    return status;
+}
+
+rlxvk_status op_verify(const rlxvk_graph *g)
+{
+    rlxvk_problem first = {0};
+    problem_list list = {.items = &first, .capacity = 1};
+    rlxvk_status status = op_verify_each(g, &list);
+    problem_list_end(&list);
+    if (status != RLXVK_OK || list.count == 0)
+        return status;
+    if (list.count == 1)
+        return status_fail(first.status, "%s", first.text);
+    return status_fail(first.status, "%s (and %zu more: rlxvk_graph_verify lists them)", first.text,
+                       list.count - 1);
 }
 
 void op_node_describe(const rlxvk_graph *g, uint32_t id, text *out)

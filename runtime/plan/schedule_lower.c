@@ -8,26 +8,13 @@
 #include "plan/schedule.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 static _Atomic uint64_t lowered_count;
 
 uint64_t schedule_lowered_count(void)
 {
     return atomic_load_explicit(&lowered_count, memory_order_relaxed);
-}
-
-static rlxvk_status emit_host(schedule *s, const schedule_options *options, uint32_t id)
-{
-    const node *n = graph_node(s->graph, id);
-    const op_family *family = node_row(n)->family;
-    if (!family->host || (family->has_host && !family->has_host(n)))
-        return op_fail(n, RLXVK_E_UNSUPPORTED, "node %u has neither kernel nor host function", id);
-    if (options->forbid_host)
-        return op_fail(n, RLXVK_E_UNSUPPORTED,
-                       "node %u would run on the host, which forbid_host rules out", id);
-    if (!VECTOR_PUSH(&s->steps, (step){.node = id, .host = true}))
-        return status_fail_memory("steps");
-    return RLXVK_OK;
 }
 
 /* Nothing to compute, and kernels may assume an element at least. */
@@ -52,6 +39,84 @@ static bool is_hosted(const schedule_options *options, const rlxvk_graph *g, uin
     return options->on_host && options->on_host[graph_node(g, id)->op];
 }
 
+static bool runs_on_host(const schedule_options *options, const rlxvk_graph *g, uint32_t id)
+{
+    const node *n = graph_node(g, id);
+    const op_family *family = node_row(n)->family;
+    return is_hosted(options, g, id) || !family->lower ||
+           (family->has_kernel && !family->has_kernel(n));
+}
+
+/* Whether a node makes steps where it stands, and in *pair the one that is done with it. A pair is
+ * lowered together, where its first stands (the node id that is lower), unless one of the two is
+ * forced to the host. */
+static bool makes_steps(const schedule *s, const schedule_options *options,
+                        const uint32_t *partners, uint32_t id, uint32_t *pair)
+{
+    uint32_t partner = partners[id];
+    if (partner != NODE_NONE &&
+        (is_hosted(options, s->graph, id) || is_hosted(options, s->graph, partner)))
+        partner = NODE_NONE;
+    *pair = partner;
+    return !is_silent(s, id) && (partner == NODE_NONE || id < partner);
+}
+
+/* ---- Nodes that cannot run: all are told at once ---- */
+
+static bool lacks_host(const node *n)
+{
+    const op_family *family = node_row(n)->family;
+    return !family->host || (family->has_host && !family->has_host(n));
+}
+
+static bool may_not_use_host(const node *n)
+{
+    (void)n;
+    return true;
+}
+
+#define NODES_NAMED 512 /* bytes of their labels in an error */
+
+static rlxvk_status require_none(const schedule *s, const schedule_options *options,
+                                 const uint32_t *partners, bool (*is_blocked)(const node *),
+                                 const char *why)
+{
+    char names[NODES_NAMED] = "", label[NODE_LABEL];
+    text t = {names, sizeof names, 0};
+    size_t count = 0, named = 0;
+    uint32_t pair;
+    for (uint32_t id = 0; id < s->graph->nodes.count; id++) {
+        if (!makes_steps(s, options, partners, id, &pair) || !runs_on_host(options, s->graph, id) ||
+            !is_blocked(graph_node(s->graph, id)))
+            continue;
+        op_node_label(s->graph, id, label);
+        count++;
+        if (named + 1 != count || t.length + strlen(label) + sizeof ", " > sizeof names)
+            continue;
+        text_append(&t, "%s%s", named++ ? ", " : "", label);
+    }
+    if (count == 0)
+        return RLXVK_OK;
+    if (named < count)
+        return status_fail(RLXVK_E_UNSUPPORTED, "%zu nodes %s: %s and %zu more", count, why, names,
+                           count - named);
+    return status_fail(RLXVK_E_UNSUPPORTED, "%zu node%s %s: %s", count, count > 1 ? "s" : "", why,
+                       names);
+}
+
+static rlxvk_status check_hosts(const schedule *s, const schedule_options *options,
+                                const uint32_t *partners)
+{
+    rlxvk_status status;
+    TRY(require_none(s, options, partners, lacks_host,
+                     "cannot run, without kernel and without host function"));
+    if (options->forbid_host)
+        TRY(require_none(s, options, partners, may_not_use_host,
+                         "would run on the host, which forbid_host rules out"));
+error:
+    return status;
+}
+
 static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options *options,
                                uint32_t id, uint32_t pair)
 {
@@ -61,9 +126,10 @@ static rlxvk_status lower_node(lowering *l, schedule *s, const schedule_options 
     rlxvk_status status = RLXVK_OK;
     l->choice = (variant_choice){0}; /* what one node chose says nothing about the next */
     l->prepares = false;
-    if (is_hosted(options, s->graph, id) || !family->lower ||
-        (family->has_kernel && !family->has_kernel(n)))
-        return emit_host(s, options, id);
+    if (runs_on_host(options, s->graph, id))
+        return VECTOR_PUSH(&s->steps, (step){.node = id, .host = true})
+                   ? RLXVK_OK
+                   : status_fail_memory("steps");
     atomic_fetch_add_explicit(&lowered_count, 1, memory_order_relaxed);
     if (pair != NODE_NONE)
         status = node_row(graph_node(s->graph, pair))->family->lower_pair(l, id, pair);
@@ -101,20 +167,17 @@ static rlxvk_status note_loop(schedule *s, open_loops *open, uint32_t id)
     return RLXVK_OK;
 }
 
-/* Lowers all nodes in order. A pair is lowered together, where its first stands, unless one of the
- * two is forced to the host. */
+/* Lowers all nodes in order. */
 static rlxvk_status lower_all(lowering *l, schedule *s, const schedule_options *options)
 {
     const rlxvk_graph *g = s->graph;
     open_loops open = {0};
     uint32_t *partners = pair_partners(options->pairs, options->pair_count, g->nodes.count);
-    rlxvk_status status = partners ? RLXVK_OK : status_fail_memory("pairs");
+    rlxvk_status status =
+        partners ? check_hosts(s, options, partners) : status_fail_memory("pairs");
     for (uint32_t id = 0; id < g->nodes.count && status == RLXVK_OK; id++) {
-        uint32_t pair = partners[id];
-        if (pair != NODE_NONE && (is_hosted(options, g, id) || is_hosted(options, g, pair)))
-            pair = NODE_NONE;
-        /* The pair's second is done where its first stands: the node id that is lower. */
-        if (!is_silent(s, id) && (pair == NODE_NONE || id < pair))
+        uint32_t pair;
+        if (makes_steps(s, options, partners, id, &pair))
             status = lower_node(l, s, options, id, pair);
         if (status == RLXVK_OK)
             status = note_loop(s, &open, id);

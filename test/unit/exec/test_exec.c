@@ -283,7 +283,8 @@ static void test_compile_errors(void **state)
     rlxvk_compile_options o = {.host_ops = (const char *[]){"relu"},
                                .host_op_count = 1,
                                .forbid_host = RLXVK_ON};
-    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED, "forbid_host");
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED,
+                 "1 node would run on the host, which forbid_host rules out: relu (node 1)");
     o = (rlxvk_compile_options){.host_ops = (const char *[]){"no_such_op"}, .host_op_count = 1};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "no_such_op");
     o.host_ops = (const char *[]){"relu,neg"};
@@ -300,6 +301,31 @@ static void test_compile_errors(void **state)
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "0x20");
     o = (rlxvk_compile_options){.precision = (rlxvk_precision)4};
     expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_ATTR, "precision is 4");
+    rlxvk_graph_destroy(g);
+}
+
+/* Every node that is ruled out is told; of a hundred those that an error has room for. */
+static void test_nodes_ruled_out(void **state)
+{
+    rlxvk_compile_options o = {.host_ops = (const char *[]){"relu", "exp"},
+                               .host_op_count = 2,
+                               .forbid_host = RLXVK_ON};
+    rlxvk_executable *e = NULL;
+    rlxvk_graph *g = NULL;
+    (void)state;
+    expect_ok(rlxvk_graph_create(&g));
+    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(4));
+    rlxvk_tensor y = rlxvk_exp(g, rlxvk_neg(g, rlxvk_relu(g, x)));
+    rlxvk_graph_set_name(g, y, "power");
+    rlxvk_graph_output(g, y);
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED,
+                 "2 nodes would run on the host, which forbid_host rules out: relu (node 1), exp "
+                 "'power' (node 3)");
+    for (int i = 0; i < 98; i++)
+        y = rlxvk_relu(g, rlxvk_neg(g, y));
+    rlxvk_graph_output(g, y);
+    expect_error(rlxvk_compile(shared_context, g, &o, &e), RLXVK_E_UNSUPPORTED, "100 nodes would");
+    assert_non_null(strstr(rlxvk_last_error(), " more"));
     rlxvk_graph_destroy(g);
 }
 
@@ -701,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_params),
         cmocka_unit_test(test_run_errors_change_nothing),
         cmocka_unit_test(test_compile_errors),
+        cmocka_unit_test(test_nodes_ruled_out),
         cmocka_unit_test(test_tickets),
         cmocka_unit_test(test_run_makes_nothing),
         cmocka_unit_test(test_upload_skipping),

@@ -1,0 +1,45 @@
+/*
+ * The list of a graph's problems. A node that reads a bad one is not looked at: so every problem
+ * has a cause of its own, and nothing is inferred from what is broken.
+ */
+#include "op/problem.h"
+
+rlxvk_status problem_note(problem_list *list, const rlxvk_graph *g, uint32_t id,
+                          rlxvk_status status)
+{
+    if (status == RLXVK_OK || status == RLXVK_E_OUT_OF_HOST_MEMORY)
+        return status;
+    if (id != NODE_NONE) {
+        if (!list->bad && !(list->bad = memory_zeroed(g->nodes.count, sizeof *list->bad)))
+            return status_fail_memory("problems");
+        list->bad[id] = true;
+    }
+    if (list->count < list->capacity) {
+        rlxvk_problem *p = &list->items[list->count];
+        text t = {p->text, sizeof p->text, 0};
+        p->status = status;
+        p->tensor = tensor_of(g, id);
+        p->node = id;
+        text_append(&t, "%s", rlxvk_last_error());
+    }
+    list->count++;
+    return RLXVK_OK;
+}
+
+/* Operands that are no nodes before this one are what its own check says. */
+bool problem_may_check(problem_list *list, const rlxvk_graph *g, uint32_t id)
+{
+    if (!list->bad || list->bad[id])
+        return !list->bad;
+    const node *n = graph_node(g, id);
+    for (uint32_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] < id && list->bad[n->inputs[i]])
+            return !(list->bad[id] = true);
+    return true;
+}
+
+void problem_list_end(problem_list *list)
+{
+    memory_free(list->bad);
+    list->bad = NULL;
+}
