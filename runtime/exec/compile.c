@@ -49,17 +49,21 @@ static rlxvk_status compile_program(rlxvk_context *context, const rlxvk_graph *g
                                     const exec_options *options, const rlxvk_compile_options *given,
                                     program **out)
 {
+    const program *sharer = given && given->share_with ? given->share_with->program : NULL;
+    trace *trace = context->trace;
     program *p = NULL;
     rlxvk_status status;
     TRY(program_create(context, &p));
     p->options = *options;
-    TRY(stage_rewrite(p, graph, given && given->share_with ? given->share_with->program : NULL));
-    TRY(stage_lower(p));
+    TRACE_TRY(trace, "rewrite", stage_rewrite(p, graph, sharer));
+    TRACE_TRY(trace, "lower", stage_lower(p));
     TRY(program_list(p));
-    TRY(axes_analyze(p, given ? given->bucket_axes : NULL, given ? given->bucket_axis_count : 0));
-    TRY(plan_shared(p, given));
+    TRACE_TRY(trace, "extent",
+              axes_analyze(p, given ? given->bucket_axes : NULL,
+                           given ? given->bucket_axis_count : 0));
+    TRACE_TRY(trace, "plan", plan_shared(p, given));
     TRY(report(p));
-    TRY(stage_pipelines(p));
+    TRACE_TRY(trace, "pipelines", stage_pipelines(p));
     *out = p;
     return RLXVK_OK;
 error:
@@ -71,14 +75,13 @@ rlxvk_status compile_graph(rlxvk_context *context, const rlxvk_graph *graph,
                            const exec_options *options, const rlxvk_compile_options *given,
                            rlxvk_executable **out)
 {
-    double start = context->trace ? trace_now() : 0;
+    double begin = trace_begin(context->trace);
     program *p = NULL;
     rlxvk_status status;
     TRY(compile_program(context, graph, options, given, &p));
     TRY(executable_create(p, given ? given->share_with : NULL, NULL, out));
-    trace_span(context->trace, "compile", TRACE_HOST, start,
-               context->trace ? trace_now() - start : 0, NULL);
 error:
+    trace_end(context->trace, "compile", begin, NULL);
     program_release(p); /* the executable holds it */
     return status;
 }

@@ -15,6 +15,7 @@
 rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
                                const rlxvk_executable *copy_of, rlxvk_executable **out)
 {
+    trace *trace = p->context->trace;
     device *d = p->device;
     rlxvk_executable *e = NULL;
     rlxvk_status status;
@@ -23,10 +24,10 @@ rlxvk_status executable_create(program *p, const rlxvk_executable *share_with,
     TRY(command_pool_create(d, &e->pool));
     TRY(command_buffers_allocate(d, e->pool, 1, &e->transfer));
     TRY(vk_timeline_create(d, &e->timeline));
-    TRY(allocate_memory(e, share_with, copy_of));
+    TRACE_TRY(trace, "allocate", allocate_memory(e, share_with, copy_of));
     TRY(host_steps_prepare(e));
     TRY(active_prepare(e));
-    TRY(record_all(e));
+    TRACE_TRY(trace, "record", record_all(e));
     locate_contents(e, share_with); /* tells share_with, so nothing may fail after it */
     rng_prepare(e);
     *out = e;

@@ -114,9 +114,9 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
 {
     uint32_t id = e->program->schedule.steps.items[h->step].node;
     const node *n = graph_node(e->program->graph, id);
-    double start = e->context->trace ? trace_now() : 0;
+    double begin = trace_begin(e->context->trace);
     host_call call = {.node = n, .inputs = h->inputs, .out = h->result};
-    char label[NODE_LABEL], detail[512];
+    char label[NODE_LABEL];
     rlxvk_status status;
     for (uint32_t i = 0; i < n->input_count; i++)
         TRY(load_operand(e, h, i, n->inputs[i]));
@@ -126,13 +126,7 @@ rlxvk_status host_step_run(rlxvk_executable *e, const host_step *h)
         TRY(status_fail_within(status, "%s on the host",
                                op_node_label(e->program->graph, id, label)));
     TRY(store_results(e, h, id));
-    if (e->context->trace) {
-        text t = {detail, sizeof detail, 0};
-        text_append(&t, "\"node\":%u", id);
-        trace_detail_name(&t, n->name);
-        trace_span(e->context->trace, node_row(n)->name, TRACE_HOST, start, trace_now() - start,
-                   detail);
-    }
+    trace_end_named(e->context->trace, node_row(n)->name, begin, n->name, "node", id);
 error:
     return status;
 }

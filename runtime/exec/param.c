@@ -163,12 +163,14 @@ error:
 /* After check_data. */
 static rlxvk_status store_data(rlxvk_executable *e, const param_data *d)
 {
+    double begin = trace_begin(e->context->trace);
     rlxvk_status status;
     if (!e->program)
         return family_keep_param(e->family, op_find_param(e->family->graph, d->name), d->dtype,
                                  d->data, d->bytes);
     TRY(ticket_flush(e));
     TRY(write_param(e, name_find_param(e, d->name), d));
+    trace_end_named(e->context->trace, d->call, begin, d->name, "bytes", d->bytes);
 error:
     return status;
 }
@@ -276,8 +278,10 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
     param_state *p = name_find_param(e, name);
     uint64_t needed;
     void *slot_bytes = NULL;
+    double begin;
     rlxvk_status status;
     TRY(state_require(e, "read_param"));
+    begin = trace_begin(e->context->trace);
     if (!p)
         return name_unknown(e->program->source, "read_param", "param", name);
     if (p->leaf->node == NODE_NONE)
@@ -295,6 +299,7 @@ static rlxvk_status read_param(rlxvk_executable *e, const char *name, void *data
         TRY(status_fail_memory("read_param"));
     TRY(transfer_read(e, &from, slot_bytes, from.bytes));
     slot_decode(n, program_held(e->program, p->leaf->node), encoding, slot_bytes, data);
+    trace_end_named(e->context->trace, "read_param", begin, name, "bytes", from.bytes);
 error:
     memory_free(slot_bytes);
     return status;

@@ -104,14 +104,13 @@ static rlxvk_status start(rlxvk_executable *e, ticket_state *t, const rlxvk_run_
                           size_t m)
 {
     trace *trace = e->context->trace;
-    double begin = trace ? trace_now() : 0;
+    double begin = trace_begin(trace);
     rlxvk_status status;
     *t = (ticket_state){.outputs = outputs, .output_count = m};
     TRY(launch(e, t));
     t->id = ++e->next_ticket;
     t->submitted_at = begin;
-    if (trace)
-        trace_span(trace, "submit", TRACE_HOST, begin, trace_now() - begin, NULL);
+    trace_end(trace, "submit", begin, NULL);
     return RLXVK_OK;
 error:
     t->output_count = 0;

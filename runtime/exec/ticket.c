@@ -68,11 +68,13 @@ static rlxvk_status read_outputs(rlxvk_executable *e, const ticket_state *t)
     rlxvk_status status = RLXVK_OK;
     for (size_t i = 0; i < t->output_count; i++) {
         const rlxvk_run_output *item = &t->outputs[i];
+        double begin = trace_begin(e->context->trace);
         if (e->context->switches.dispatch_only)
             memset(item->buffer, 0,
                    item->encoding == RLXVK_AS_F32 ? item->length * 4 : item->length);
         else if (item->length)
             TRY(read_output(e, item, (uint32_t)(t - e->tickets)));
+        trace_end_named(e->context->trace, "readback", begin, NULL, "output", item->index);
     }
 error:
     return status;
@@ -94,14 +96,11 @@ void ticket_diagnose(rlxvk_executable *e, ticket_state *t)
 rlxvk_status ticket_complete(rlxvk_executable *e, ticket_state *t)
 {
     trace *trace = e->context->trace;
-    double start = trace ? trace_now() : 0;
     rlxvk_status status;
     if (t->completed)
         return ending_of(t);
     t->completed = true;
-    TRY(queue_wait(e, t->value));
-    if (trace)
-        trace_span(trace, "wait", TRACE_HOST, start, trace_now() - start, NULL);
+    TRACE_TRY(trace, "wait", queue_wait(e, t->value));
     TRY(read_outputs(e, t));
     if (trace && e->queries)
         TRY(timing_trace(e, t));

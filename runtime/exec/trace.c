@@ -9,13 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_NAME = 128, MOST_DETAIL = 512, MOST_EVENT = 2048 };
+enum { MOST_NAME = 128, MOST_DETAIL = 512, MOST_EVENT = 2048, MOST_THREADS = 64 };
 
 struct trace {
     int file;
     pthread_mutex_t lock;
     double start;
     int error; /* errno of the first write that failed; nothing is written after it */
+    pthread_t threads[MOST_THREADS]; /* those with a row, the first that of TRACE_HOST */
+    int thread_count;
 };
 
 double trace_now(void)
@@ -61,6 +63,7 @@ rlxvk_status trace_open(const char *path, trace **out)
     }
     pthread_mutex_init(&t->lock, NULL);
     t->start = trace_now();
+    t->threads[t->thread_count++] = pthread_self();
     name_row(t, "process_name", 0, "rlxvk");
     name_row(t, "thread_name", TRACE_HOST, "host");
     name_row(t, "thread_name", TRACE_GPU, "GPU");
@@ -104,6 +107,25 @@ void trace_detail_name(text *detail, const char *name)
     text_append(detail, "\"");
 }
 
+/* The calling thread's, under the lock; the last one is shared where there are too many. */
+static int row_of_thread(trace *t)
+{
+    pthread_t self = pthread_self();
+    char name[32];
+    text n = {name, sizeof name, 0};
+    int i = 0;
+    while (i < t->thread_count && !pthread_equal(t->threads[i], self))
+        i++;
+    if (i == MOST_THREADS)
+        return TRACE_GPU + MOST_THREADS - 1;
+    if (i == t->thread_count) {
+        t->threads[t->thread_count++] = self;
+        text_append(&n, "host %d", i + 1);
+        name_row(t, "thread_name", TRACE_GPU + i, name);
+    }
+    return i ? TRACE_GPU + i : TRACE_HOST;
+}
+
 void trace_span(trace *t, const char *name, int thread, double start, double duration,
                 const char *detail)
 {
@@ -112,12 +134,37 @@ void trace_span(trace *t, const char *name, int thread, double start, double dur
     if (!t)
         return;
     append_escaped(&cut, name);
+    pthread_mutex_lock(&t->lock);
+    if (thread == TRACE_HOST)
+        thread = row_of_thread(t);
     text_append(&e, ",\n{\"name\":\"%s", escaped);
     text_append(&e, "\",\"cat\":\"rlxvk\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,", start - t->start,
                 duration);
     text_append(&e, "\"pid\":1,\"tid\":%d,\"args\":{%.*s}}", thread, MOST_DETAIL,
                 detail ? detail : "");
-    pthread_mutex_lock(&t->lock);
     write_all(t, event, e.length);
     pthread_mutex_unlock(&t->lock);
+}
+
+double trace_begin(const trace *t)
+{
+    return t ? trace_now() : 0;
+}
+
+void trace_end(trace *t, const char *name, double begin, const char *detail)
+{
+    if (t)
+        trace_span(t, name, TRACE_HOST, begin, trace_now() - begin, detail);
+}
+
+void trace_end_named(trace *t, const char *call, double begin, const char *name, const char *what,
+                     uint64_t number)
+{
+    char detail[MOST_DETAIL];
+    text d = {detail, sizeof detail, 0};
+    if (!t)
+        return;
+    text_append(&d, "\"%s\":%llu", what, (unsigned long long)number);
+    trace_detail_name(&d, name);
+    trace_end(t, call, begin, detail);
 }

@@ -146,8 +146,11 @@ rlxvk_status upload_all(rlxvk_executable *e, uint32_t ticket)
             TRY(restore_handle(e, &e->inputs[i]));
     for (size_t i = 0; i < e->program->input_count; i++)
         if (e->given[i]) {
+            double begin = trace_begin(e->context->trace);
             TRY(upload_input(e, &e->inputs[i], ticket, e->given[i]));
             e->inputs[i].content->written = true;
+            trace_end_named(e->context->trace, "upload", begin, e->inputs[i].leaf->name, "length",
+                            e->given[i]->length);
         }
 error:
     return status;
