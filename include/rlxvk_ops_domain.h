@@ -499,4 +499,6 @@ size_t rlxvk_signal_prime_factors(uint64_t n, uint64_t *out, size_t capacity);
 
 #include <rlxvk_ops_signal.h>
 
+#include <rlxvk_ops_splat.h>
+
 #endif

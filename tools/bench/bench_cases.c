@@ -183,6 +183,16 @@ const bench_case bench_gpu_cases[] = {
      "resize size=256,256 mode=linear in=x:f32:8x64x512x512"},
     {"resize_backward linear 8x64x512x512 to 256x256",
      "resize_backward input=256,256 mode=linear in=x:f32:8x64x512x512"},
+    {"gaussian_splat_render 1M 1920x1080",
+     "gaussian_splat_render width=1920 height=1080 entries=8000000 "
+     "in=positions:f32:1000000x3:unit;scales:f32:1000000x3:range:-6.5:-5;"
+     "rotations:f32:1000000x4:unit;opacities:f32:1000000:range:0.1:1;"
+     "colors:f32:1000000x3:range:0:1;sh:f32:1000000x16x3:range:-0.2:0.2"},
+    {"gaussian_splat_render_backward 1M 1920x1080",
+     "gaussian_splat_render_backward width=1920 height=1080 entries=8000000 "
+     "in=positions:f32:1000000x3:unit;scales:f32:1000000x3:range:-6.5:-5;"
+     "rotations:f32:1000000x4:unit;opacities:f32:1000000:range:0.1:1;"
+     "colors:f32:1000000x3:range:0:1;sh:f32:1000000x16x3:range:-0.2:0.2;loss:f32:1080x1920x4:unit"},
     {"grid_sample bilinear 8x64x256x256",
      "grid_sample in=x:f32:8x64x256x256;grid:f32:8x256x256x2:unit"},
     {"grid_sample_backward_input bilinear 8x64x256x256",

@@ -40,7 +40,7 @@ for layer in base kernel graph op plan rewrite spirv vk exec; do
 done
 # So may a folder of families: op/ itself, choice/ and the folders before it.
 before='choice'
-for folder in movement random compose elementwise rows matmul packed attention conv array image spectral sequence train; do
+for folder in movement random compose elementwise rows matmul packed attention conv array image splat spectral sequence train; do
     before="$before $folder"
     for f in runtime/op/$folder/*.[ch]; do
         for used in $(sed -n 's/^#include "op\/\([a-z_]*\)\/.*/\1/p' "$f"); do

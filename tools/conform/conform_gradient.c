@@ -62,6 +62,7 @@ static bool is_given(const case_spec *s, const char *name)
 {
     static const char *const names[][2] = {{"rope", "cos"},
                                            {"rope", "sin"},
+                                           {"gaussian_splat_render", "meta"},
                                            {"rope_backward", "cos"},
                                            {"rope_backward", "sin"},
                                            {"fused_attention_block", "cos"},

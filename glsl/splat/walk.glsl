@@ -1,0 +1,165 @@
+/*
+ * Compositing the pixels of a tile, front to back; `args` and prepared[] are declared before. A
+ * thread has SPLAT_PIXELS pixels; the entries of the list come through shared memory. Along the ray
+ * d through a pixel a splat is, in its own axes and standard deviations, nearest at c = e + t w,
+ * e the camera, w the ray, t = -(e . w) / (w . w); alpha = o exp(-c . c / 2).
+ */
+#extension GL_EXT_control_flow_attributes : require
+
+#define EACH_PIXEL(q) [[unroll]] for (uint q = 0u; q < SPLAT_PIXELS; q++)
+#define TILE_PIXELS   (SPLAT_THREADS * SPLAT_PIXELS)
+#define BATCHES       4096u
+#define NO_ENTRY      0xffffffffu
+#define RAY_FLOOR     1e-20
+/* From where on a transmittance is no longer found by dividing what is left of it */
+#define FAINT 1e-6
+
+shared vec4 staged[4 * SPLAT_BATCH]; /* e, o; rows of the ray's matrix, each with a colour */
+shared uint living;
+
+struct entry_range {
+    uint first, end;
+};
+
+entry_range entries_of(uint tile)
+{
+    uint at = ranges_at() + 2u * tile;
+    return entry_range(prepared[at], min(prepared[at + 1u], args.list_most));
+}
+
+float prepared_float(uint at)
+{
+    return uintBitsToFloat(prepared[at]);
+}
+
+vec3 prepared_vector(uint at)
+{
+    return vec3(prepared_float(at), prepared_float(at + 1u), prepared_float(at + 2u));
+}
+
+void stage(uint slot, uint entry)
+{
+    uint splat = prepared[list_at() + entry];
+    if (splat >= args.count) {
+        staged[4u * slot] = vec4(0.0);
+        return;
+    }
+    uint turn = rotation_at() + 4u * splat, color = args.prepared_offset + 4u * splat;
+    mat3 g = rotation_of(vec4(prepared_float(turn), prepared_vector(turn + 1u)));
+    vec3 inverse = 3.0 * prepared_vector(inverse_at() + 3u * splat);
+    staged[4u * slot] = vec4(3.0 * prepared_vector(local_at() + 3u * splat),
+                             prepared_float(color + 3u));
+    for (uint k = 0u; k < 3u; k++)
+        staged[4u * slot + 1u + k] = vec4(inverse[k] * g[k], prepared_float(color + k));
+}
+
+/* Whether it counts, and with what. */
+bool meets(uint slot, vec3 d, out float alpha, out vec3 c)
+{
+    vec4 head = staged[4u * slot];
+    vec3 e = head.xyz;
+    vec3 w = vec3(dot(staged[4u * slot + 1u].xyz, d), dot(staged[4u * slot + 2u].xyz, d),
+                  dot(staged[4u * slot + 3u].xyz, d));
+    float ww = dot(w, w), ew = dot(e, w);
+    alpha = 0.0;
+    c = vec3(0.0);
+    if (head.w == 0.0 || ww <= RAY_FLOOR || ew >= 0.0)
+        return false;
+    c = e - (ew / ww) * w;
+    alpha = head.w * exp2(-0.721347520 * dot(c, c));
+    return alpha >= args.alpha_cutoff;
+}
+
+vec3 staged_color(uint slot)
+{
+    return vec3(staged[4u * slot + 1u].w, staged[4u * slot + 2u].w, staged[4u * slot + 3u].w);
+}
+
+/* ---- Pixels ---- */
+
+uint pixel[SPLAT_PIXELS]; /* NO_ENTRY: none */
+vec3 ray[SPLAT_PIXELS], gathered[SPLAT_PIXELS];
+float left_over[SPLAT_PIXELS]; /* the transmittance */
+uint hits[SPLAT_PIXELS];
+uint stop[SPLAT_PIXELS];       /* the entry behind the last that counts, once there is one */
+uint faint[SPLAT_PIXELS];      /* the first entry that leaves little, and what was left before it */
+float before_faint[SPLAT_PIXELS];
+
+void find_pixels(uint tile, uint chunk)
+{
+    uint size = args.tile_size, row = tile / args.tiles_wide;
+    uvec2 corner = uvec2(tile - row * args.tiles_wide, row) * size;
+    EACH_PIXEL(q) {
+        uint k = chunk * TILE_PIXELS + q * SPLAT_THREADS + gl_LocalInvocationID.x;
+        uint y = k / size, x = corner.x + k - y * size;
+        bool inside = y < size && x < args.width && corner.y + y < args.height;
+        pixel[q] = inside ? (corner.y + y) * args.width + x : NO_ENTRY;
+        ray[q] = inside ? prepared_vector(rays_at() + 3u * pixel[q]) : vec3(0.0);
+        gathered[q] = vec3(0.0);
+        left_over[q] = 1.0;
+        hits[q] = 0u;
+        stop[q] = inside ? NO_ENTRY : 0u;
+        faint[q] = NO_ENTRY;
+    }
+}
+
+void composite(uint slot, uint entry)
+{
+    vec3 color = staged_color(slot);
+    EACH_PIXEL(q) {
+        float alpha;
+        vec3 c;
+        if (stop[q] == NO_ENTRY && meets(slot, ray[q], alpha, c)) {
+            float before = left_over[q];
+            gathered[q] += before * alpha * color;
+            left_over[q] = before * (1.0 - alpha);
+            hits[q]++;
+            if (left_over[q] < args.transmittance_threshold || hits[q] == args.steps_most)
+                stop[q] = entry + 1u;
+            if (faint[q] == NO_ENTRY &&
+                left_over[q] < max(args.transmittance_threshold, FAINT)) {
+                faint[q] = entry;
+                before_faint[q] = before;
+            }
+        }
+    }
+}
+
+/* Brings entries [first, first + SPLAT_BATCH) to shared memory, as far as there are. */
+void stage_batch(uint first, uint end)
+{
+    uint t = gl_LocalInvocationID.x;
+    if (t < SPLAT_BATCH && first + t < end)
+        stage(t, first + t);
+}
+
+void walk(entry_range range)
+{
+    uint t = gl_LocalInvocationID.x;
+    bool any = true;
+    for (uint part = range.first; part < range.end && any; part += BATCHES * SPLAT_BATCH) {
+        uint part_end = min(part + BATCHES * SPLAT_BATCH, range.end);
+        for (uint batch = part; batch < part_end && any; batch += SPLAT_BATCH) {
+            if (t == 0u)
+                living = 0u;
+            barrier();
+            stage_batch(batch, range.end);
+            bool lives = false;
+            EACH_PIXEL(q)
+                lives = lives || stop[q] == NO_ENTRY;
+            if (lives)
+                atomicOr(living, 1u);
+            barrier();
+            any = living != 0u;
+            if (any)
+                for (uint slot = 0u; slot < min(SPLAT_BATCH, range.end - batch); slot++)
+                    composite(slot, batch + slot);
+            barrier();
+        }
+    }
+}
+
+vec3 background()
+{
+    return prepared_vector(parameters_at() + 6u);
+}

@@ -1,0 +1,45 @@
+/* What the files of the splats share. */
+#ifndef RLXVK_GAUSSIAN_SPLAT_H
+#define RLXVK_GAUSSIAN_SPLAT_H
+
+#include "args/splat.h"
+#include "op/op.h"
+
+typedef struct splat_attributes {
+    rlxvk_gaussian_splat_options options;
+    int64_t count; /* of rasterize */
+} splat_attributes;
+
+enum splat_operand {
+    SPLAT_POSITIONS,
+    SPLAT_SCALES,
+    SPLAT_ROTATIONS,
+    SPLAT_OPACITIES,
+    SPLAT_COLORS,
+    SPLAT_SH,
+    SPLAT_VIEW,
+    SPLAT_LOSS /* of the backward */
+};
+
+/* Of a scene: its splats, and coefficients of each; and where the sections of what prepare gives
+ * start. */
+typedef struct splat_sizes {
+    uint64_t count, coefficients, tiles_wide, tiles_high;
+    uint64_t valid, local, inverse, rotation, list, ranges, rays, parameters, words;
+} splat_sizes;
+
+splat_sizes gaussian_splat_sizes(const rlxvk_gaussian_splat_options *o, uint64_t count);
+/* Of a node of a scene. */
+splat_sizes gaussian_splat_scene_sizes(const rlxvk_graph *g, const node *n);
+
+rlxvk_status gaussian_splat_prepare_lower(lowering *l, uint32_t id);
+rlxvk_status gaussian_splat_rasterize_lower(lowering *l, uint32_t id);
+rlxvk_status gaussian_splat_render_lower(lowering *l, uint32_t id);
+rlxvk_status gaussian_splat_render_backward_lower(lowering *l, uint32_t id);
+
+rlxvk_status gaussian_splat_prepare_host(const host_call *c);
+rlxvk_status gaussian_splat_rasterize_host(const host_call *c);
+rlxvk_status gaussian_splat_render_host(const host_call *c);
+rlxvk_status gaussian_splat_render_backward_host(const host_call *c);
+
+#endif
