@@ -423,9 +423,12 @@ error:
 static rlxvk_status add_failure(job *j, size_t i, const char *row)
 {
     const conform_case *c = &j->cases.items[i];
-    conform_failure failure = {memory_copy_string(row), memory_copy_string(c->line),
-                               memory_copy_string(j->common->results[i].message), rerun_line(j, c),
-                               c->number};
+    conform_failure failure = {memory_copy_string(row),
+                               memory_copy_string(c->line),
+                               memory_copy_string(j->common->results[i].message),
+                               rerun_line(j, c),
+                               c->number,
+                               j->common->results[i].picture};
     if (failure.row && failure.line && failure.message && failure.rerun &&
         VECTOR_PUSH(&j->report.failures, failure))
         return RLXVK_OK;

@@ -43,12 +43,26 @@ typedef struct conform_setup {
     bool only_variant;   /* pass over a case that makes no use of `variant` */
 } conform_setup;
 
+/* The errors of a case over its elements, in units of their bounds: of each part the worst. Bars of
+ * a picture in the report. */
+typedef struct conform_picture {
+    uint64_t elements, worst; /* 0 elements: there is none */
+    float parts[96];          /* as many as there are elements, where these are fewer */
+} conform_picture;
+
+/* Begins the picture of so many elements; takes an element's error. */
+void conform_picture_begin(conform_picture *p, uint64_t elements);
+void conform_picture_take(conform_picture *p, uint64_t element, double error);
+/* An inline SVG; nothing where there is no picture. */
+void conform_picture_write(const conform_picture *p, FILE *file);
+
 typedef struct conform_result {
     verdict verdict;
-    double error;       /* the worst of the case, in units of its bound */
-    uint64_t elements;  /* compared */
-    bool passed_over;   /* not run: the table chose another variant */
-    char message[1024]; /* why it did not pass */
+    double error;            /* the worst of the case, in units of its bound */
+    uint64_t elements;       /* compared */
+    bool passed_over;        /* not run: the table chose another variant */
+    char message[1024];      /* why it did not pass */
+    conform_picture picture; /* of a case that failed by its elements */
 } conform_result;
 
 /* Runs one case. A problem of the case or the library is a verdict, never a lost status. */
@@ -116,6 +130,7 @@ typedef struct conform_row {
 typedef struct conform_failure {
     char *row, *line, *message, *rerun;
     uint64_t number;
+    conform_picture picture;
 } conform_failure;
 
 typedef struct conform_report {

@@ -45,6 +45,10 @@ static const char style[] =
     ".failure{background:var(--panel);border-left:3px solid var(--bad);padding:.4em .7em;"
     "margin:.5em 0}.failure p{margin:0 0 .2em;overflow-wrap:anywhere}.failure ul{margin:0;"
     "padding-left:1.1em}\n"
+    "svg.errors{display:block;width:100%;max-width:42em;height:auto;margin:.3em 0 .6em;"
+    "font:11px system-ui,sans-serif;fill:var(--soft)}.errors .within{fill:var(--bar)}"
+    ".errors .wrong,.errors .worst{fill:var(--bad)}.errors line{stroke:var(--line)}"
+    ".errors .bound{stroke:var(--ink);stroke-dasharray:4 3}\n"
     "@media(max-width:640px){body{padding:.7em}td,th{padding:.2em .3em;font-size:13px}"
     ".none{display:none}td .bar{display:block;width:4.5em;margin:.15em 0 .15em auto}}\n";
 
@@ -222,6 +226,7 @@ static void write_reason(const conform_report *report, size_t first, FILE *file)
             fprintf(file, "<li>case %llu: <code>", (unsigned long long)all[i].number);
             print_html(file, all[i].line);
             fprintf(file, "</code>");
+            conform_picture_write(&all[i].picture, file);
         }
     fprintf(file, "</ul></div>\n");
 }

@@ -130,14 +130,25 @@ static void describe_worst(session *s, uint64_t worst, uint64_t wrong)
                 (unsigned long long)s->count);
 }
 
+static double element_error(const session *s, uint64_t i)
+{
+    return conform_error(got_element(s, s->got[0], i), wanted_element(s, i), bound_of(s, i));
+}
+
+static void draw(session *s)
+{
+    conform_picture_begin(&s->result->picture, s->count);
+    for (uint64_t i = 0; i < s->count; i++)
+        conform_picture_take(&s->result->picture, i, element_error(s, i));
+}
+
 static void compare(session *s)
 {
     uint64_t worst = 0, wrong = 0;
     conform_result *result = s->result;
     s->within = bound_within(s);
     for (uint64_t i = 0; i < s->count; i++) {
-        double error =
-            conform_error(got_element(s, s->got[0], i), wanted_element(s, i), bound_of(s, i));
+        double error = element_error(s, i);
         wrong += error > 1;
         if (error > result->error) {
             result->error = error;
@@ -148,6 +159,7 @@ static void compare(session *s)
     if (wrong) {
         result->verdict = VERDICT_FAILED;
         describe_worst(s, worst, wrong);
+        draw(s);
     }
 }
 

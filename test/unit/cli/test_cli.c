@@ -181,6 +181,47 @@ static void a_page_replaces_the_old_one_when_it_is_complete(void **state)
     assert_says(got.err, "rlxvk conform: E_FILE: '/dev/full': cannot be written: ");
 }
 
+static void copy_golden(const char *name)
+{
+    char line[256];
+    snprintf(line, sizeof line, "cp test/golden/%s %s/%s", name, folder, name);
+    assert_int_equal(system(line), 0);
+}
+
+/* Golden vectors whose expected element 3 is wrong: the page has a picture that says so, for the
+ * case that failed alone. */
+static void a_failed_case_has_a_picture(void **state)
+{
+    static const double wrong = 123;
+    char line[512], page[1 << 16];
+    (void)state;
+    copy_golden("activation.0.x.npy");
+    copy_golden("activation.0.y.npy");
+    write_file(in_folder("cases.txt"), "good op=activation kind=relu in=x:activation.0.x.npy "
+                                       "out=y:activation.0.y.npy\n"
+                                       "bad op=activation kind=relu in=x:activation.0.x.npy "
+                                       "out=y:bad.npy\n");
+    snprintf(line, sizeof line, "cp %s/activation.0.y.npy %s/bad.npy", folder, folder);
+    assert_int_equal(system(line), 0);
+    FILE *file = fopen(in_folder("bad.npy"), "r+");
+    unsigned char header[10];
+    assert_int_equal(fread(header, 1, sizeof header, file), sizeof header);
+    assert_int_equal(fseek(file, 10 + header[8] + 256L * header[9] + 3 * 8L, SEEK_SET), 0);
+    assert_int_equal(fwrite(&wrong, sizeof wrong, 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+    for (int jobs = 1; jobs <= 2; jobs++) { /* pictures cross from one process to another */
+        int length =
+            snprintf(line, sizeof line, "conform --op relu --golden %s --jobs %d", folder, jobs);
+        snprintf(line + length, sizeof line - (size_t)length, " --html %s", in_folder("bad.html"));
+        assert_int_equal(run(line), 1);
+        read_file(in_folder("bad.html"), page, sizeof page);
+        assert_says(page, "<svg class=errors ");
+        assert_says(page, "worst: element 3, ");
+        assert_null(strstr(strstr(page, "<svg") + 1, "<svg"));
+        assert_null(strstr(page, "http"));
+    }
+}
+
 /* ---- Options ---- */
 
 static void numbers_are_decimal_and_within_limits(void **state)
@@ -344,6 +385,7 @@ int main(void)
         cmocka_unit_test(unknown_switches_are_warned_of_once),
         cmocka_unit_test(a_bad_path_fails_before_any_work),
         cmocka_unit_test(a_page_replaces_the_old_one_when_it_is_complete),
+        cmocka_unit_test(a_failed_case_has_a_picture),
         cmocka_unit_test(numbers_are_decimal_and_within_limits),
         cmocka_unit_test(errors_begin_with_the_program_and_the_command),
         cmocka_unit_test(several_ops_can_be_named),

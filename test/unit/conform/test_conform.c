@@ -171,9 +171,90 @@ static void golden_names_become_rows(void **state)
     assert_int_equal(golden_open("test/nosuch", &set), RLXVK_E_FILE);
 }
 
+/* ---- Pictures ---- */
+
+static const char *drawn(const conform_picture *p)
+{
+    static char page[1 << 15];
+    FILE *file = fmemopen(page, sizeof page, "w");
+    assert_non_null(file);
+    conform_picture_write(p, file);
+    assert_int_equal(fclose(file), 0);
+    return page;
+}
+
+static size_t count_in(const char *text, const char *part)
+{
+    size_t count = 0;
+    while ((text = strstr(text, part))) {
+        text += strlen(part);
+        count++;
+    }
+    return count;
+}
+
+static void expect_drawn(const conform_picture *p, const char *part)
+{
+    if (!strstr(drawn(p), part))
+        fail_msg("'%s' is missing in:\n%s", part, drawn(p));
+}
+
+static void few_elements_have_a_bar_each(void **state)
+{
+    const double errors[] = {0, 0.5, 200, 0.01, 3};
+    conform_picture p = {0};
+    (void)state;
+    assert_string_equal(drawn(&p), "");
+    conform_picture_begin(&p, ARRAY_COUNT(errors));
+    for (size_t i = 0; i < ARRAY_COUNT(errors); i++)
+        conform_picture_take(&p, i, errors[i]);
+    assert_int_equal(p.worst, 2);
+    expect_drawn(&p, "<svg class=errors ");
+    expect_drawn(&p, "worst: element 2, 200</text>");
+    expect_drawn(&p, ">1000</text>"); /* the axis' end */
+    expect_drawn(&p, ">0.001</text>");
+    expect_drawn(&p, "class=bound");
+    expect_drawn(&p, "element, row-major; dashed");
+    const char *within = strstr(drawn(&p), "class=within"), *wrong = strstr(within, "class=wrong");
+    assert_int_equal(count_in(wrong, "V150"), 2);
+    assert_int_equal(count_in(within, "V150"), 4); /* both paths; none for what is exact */
+    assert_int_equal(count_in(drawn(&p), "<svg"), count_in(drawn(&p), "</svg>"));
+    assert_null(strstr(drawn(&p), "nan"));
+    assert_null(strstr(drawn(&p), "inf"));
+}
+
+/* Every bar is the worst of its part, the one that is wrong among a million included. */
+static void many_elements_share_bars(void **state)
+{
+    enum { ELEMENTS = 1000000 };
+    conform_picture p;
+    (void)state;
+    for (uint64_t wrong = 0; wrong < ELEMENTS; wrong += 99999) {
+        size_t bars = 0;
+        conform_picture_begin(&p, ELEMENTS);
+        for (uint64_t i = 0; i < ELEMENTS; i++)
+            conform_picture_take(&p, i, i == wrong ? INFINITY : i % 7 ? 0.25 : 0);
+        for (size_t i = 0; i < ARRAY_COUNT(p.parts); i++)
+            bars += p.parts[i] == 0.25f;
+        assert_int_equal(bars, ARRAY_COUNT(p.parts) - 1);
+        assert_int_equal(p.worst, wrong);
+        expect_drawn(&p, "beyond measure");
+        expect_drawn(&p, "the worst of about 1.042e+04");
+        expect_drawn(&p, ">999999</text>");
+    }
+    conform_picture_begin(&p, 1); /* and of a single one */
+    conform_picture_take(&p, 0, 1.5);
+    expect_drawn(&p, "worst: element 0, 1.5");
+    conform_picture_begin(&p, (uint64_t)1 << 32);
+    conform_picture_take(&p, ((uint64_t)1 << 32) - 1, 2);
+    assert_true(p.parts[ARRAY_COUNT(p.parts) - 1] == 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_elements_have_a_bar_each),
+        cmocka_unit_test(many_elements_share_bars),
         cmocka_unit_test(a_line_gives_row_pairs_and_inputs),
         cmocka_unit_test(bad_lines_are_refused),
         cmocka_unit_test(every_line_parses_and_fills),
