@@ -248,7 +248,7 @@ rlxvk_tensor rlxvk_dot_general(rlxvk_graph *g, rlxvk_tensor lhs, rlxvk_tensor rh
  * which a letter stands once; the others are summed over. Without "->", the result has what "..."
  * stands for and, by the alphabet, capitals first, the letters that stand once. "..." is the axes
  * that no letter names, aligned from the last, dims of 1 spreading; a letter twice in one operand
- * is its diagonal (of at most 4,096). Operands are taken from left to right, products and sums as
+ * is its diagonal. Operands are taken from left to right, products and sums as
  * matmul, mul and reduce_sum make them. E_ATTR: the equation cannot be read, at the place named;
  * E_ARITY: another number of operands; E_SHAPE: another rank, dims of one letter that differ, more
  * than 8 axes on the way. */

@@ -23,6 +23,14 @@ float grid_position(float c, float scale, float size)
     return is_nan(p) ? -FARTHEST : clamp(p, -FARTHEST, FARTHEST);
 }
 
+/* The nearest whole number, of halves the even one: from what floor says exactly. */
+float nearest_even(float p)
+{
+    float low = floor(p), rest = p - low;
+    bool odd = low - 2.0 * floor(low * 0.5) != 0.0;
+    return low + (rest > 0.5 || (rest == 0.5 && odd) ? 1.0 : 0.0);
+}
+
 /* The position inside the image that stands for p; slope: how it goes along with p. */
 float grid_fold(uint flags, float p, float size, out float slope)
 {
@@ -66,7 +74,7 @@ grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
     float p = grid_position(c, scale, cells), slope = 1.0;
     if (MODE != GRID_BICUBIC)
         p = grid_fold(flags, p, cells, slope);
-    float low = MODE == GRID_NEAREST ? roundEven(p) : floor(p), t = p - low, u = 1.0 - t;
+    float low = MODE == GRID_NEAREST ? nearest_even(p) : floor(p), t = p - low, u = 1.0 - t;
     int first = int(low);
     if (MODE == GRID_NEAREST) {
         a.weights.x = 1.0;

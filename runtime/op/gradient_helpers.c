@@ -8,10 +8,8 @@ rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value)
 
 rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape)
 {
-    rlxvk_tensor t = gradient_scalar(g, value);
-    if (dtype == RLXVK_C64)
-        t = rlxvk_cast(g, t, RLXVK_C64);
-    return shape.rank ? rlxvk_expand(g, t, shape) : t;
+    rlxvk_tensor t = rlxvk_full(g, shape, (float)value);
+    return dtype == RLXVK_C64 ? rlxvk_cast(g, t, RLXVK_C64) : t;
 }
 
 static rlxvk_tensor sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)

@@ -167,7 +167,8 @@ error:
 static rlxvk_status derive(check *k, float *word, double loss, double scale, derivative *out)
 {
     double step = *word != 0 ? fmin(exp2(floor(log2(fabs(*word))) - 7), 0x1p-4) : 0x1p-10;
-    if (strstr(k->spec.row, "elementwise_region"))
+    if (strcmp(k->spec.row, "elementwise_region") == 0 ||
+        strcmp(k->spec.row, "batch_elementwise_region") == 0)
         step = fmax(step, 0x1p-10);
     rlxvk_status status = derive_over(k, word, step, loss, scale, out);
     if (status == RLXVK_OK && (!out->smooth || out->value == 0) && step < 0x1p-10)

@@ -16,11 +16,8 @@ rlxvk_tensor rlxvk_full(rlxvk_graph *g, rlxvk_shape shape, float value)
     if (!graph_ready(g, "full"))
         return RLXVK_NONE;
     size_t start = g->nodes.count;
-    rlxvk_shape ones = {.rank = shape.rank <= RLXVK_MAX_RANK ? shape.rank : 0};
-    for (uint32_t i = 0; i < ones.rank; i++)
-        ones.dims[i] = 1;
-    rlxvk_tensor one = rlxvk_reshape(g, rlxvk_scalar(g, value), ones);
-    return composite_end(g, "full", start, rlxvk_expand(g, one, shape));
+    rlxvk_tensor one = rlxvk_scalar(g, value);
+    return composite_end(g, "full", start, shape.rank ? rlxvk_expand(g, one, shape) : one);
 }
 
 static rlxvk_tensor sloped(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor slope)

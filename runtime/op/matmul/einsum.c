@@ -8,6 +8,8 @@
 #include "graph/symbol.h"
 #include "op/compose/composite.h"
 
+#include <rlxvk_ops_array.h>
+
 #include <string.h>
 
 static const char row[] = "einsum";
@@ -206,42 +208,29 @@ static void drop_axis(term *t, uint32_t axis)
     memmove(t->labels + axis, t->labels + axis + 1, t->rank - axis);
 }
 
-/* Axes i < j of one length n become one: both moved to the end and joined, places k (n + 1) of n^2
- * are taken. */
+/* Axes i < j of one length n become one: both moved to the front and joined, of which every
+ * (n + 1)th place is taken. */
 static bool take_diagonal(contraction *c, term *t, uint32_t i, uint32_t j)
 {
-    rlxvk_shape s = rlxvk_tensor_shape(c->g, t->tensor), joined = RLXVK_SCALAR;
-    int32_t order[RLXVK_MAX_RANK];
-    uint8_t labels[RLXVK_MAX_RANK];
-    int64_t n = s.dims[i];
+    const int64_t first = RLXVK_SLICE_FIRST, last = RLXVK_SLICE_LAST;
+    rlxvk_shape s = rlxvk_tensor_shape(c->g, t->tensor), joined = {.rank = 1};
+    int32_t order[RLXVK_MAX_RANK] = {(int32_t)i, (int32_t)j};
+    uint8_t labels[RLXVK_MAX_RANK] = {t->labels[i]};
+    int64_t n = s.dims[i], step;
     if (!composite_number(c->g, row, "the length of a diagonal", n))
         return false;
-    if (n > 4096)
-        return composite_fail(c->g, row, RLXVK_E_UNSUPPORTED,
-                              "a diagonal of %lld; at most 4096 in one operand", (long long)n);
+    if (__builtin_mul_overflow(n, n, &joined.dims[0]) || __builtin_add_overflow(n, 1, &step))
+        return composite_fail(c->g, row, RLXVK_E_TOO_LARGE, "the diagonal of %lld by %lld",
+                              (long long)n, (long long)n);
     for (uint32_t k = 0; k < t->rank; k++)
         if (k != i && k != j) {
+            order[joined.rank + 1] = (int32_t)k;
             labels[joined.rank] = t->labels[k];
-            order[joined.rank] = (int32_t)k;
             joined.dims[joined.rank++] = s.dims[k];
         }
-    order[joined.rank] = (int32_t)i;
-    order[joined.rank + 1] = (int32_t)j;
-    labels[joined.rank] = t->labels[i];
-    joined.dims[joined.rank++] = n * n;
-    float *places = memory_allocate((size_t)(n + 1) * sizeof *places);
-    if (!places) {
-        graph_fail(c->g, status_fail_memory("einsum's diagonal"));
-        return false;
-    }
-    for (int64_t k = 0; k < n; k++)
-        places[k] = (float)(k * (n + 1));
-    rlxvk_tensor at =
-        rlxvk_constant(c->g, RLXVK_F32, RLXVK_SHAPE(n), places, (size_t)n * sizeof *places);
-    memory_free(places);
     rlxvk_tensor x = rlxvk_transpose(c->g, t->tensor, order, t->rank);
     x = rlxvk_reshape(c->g, x, joined);
-    t->tensor = n ? rlxvk_gather(c->g, x, at, (int32_t)joined.rank - 1) : x;
+    t->tensor = rlxvk_slice(c->g, x, &first, &last, &step, 1);
     t->rank = joined.rank;
     memcpy(t->labels, labels, t->rank);
     return c->g->status == RLXVK_OK;

@@ -268,27 +268,55 @@ static const struct row {
     {"step, cache seen", RLXVK_SHAPE(1, ROWS, 6), 1, stepped_and_seen, 0, "are seen elsewhere"},
 };
 
+/* A graph, how it is lowered, and what is found of its rows. */
+typedef struct analysis {
+    rlxvk_graph *g;
+    schedule s;
+    extent e;
+} analysis;
+
+static analysis begin(void)
+{
+    analysis a = {0};
+    assert_int_equal(rlxvk_graph_create(&a.g), RLXVK_OK);
+    return a;
+}
+
+static void lower(analysis *a, const schedule_options *how, const char *what)
+{
+    if (rlxvk_graph_status(a->g) != RLXVK_OK || schedule_create(a->g, how, &a->s) != RLXVK_OK)
+        fail_msg("%s: %s", what, rlxvk_last_error());
+}
+
+static void analyze(analysis *a, const extent_axis *axes, size_t count, rlxvk_precision precision)
+{
+    extent_destroy(&a->e);
+    a->e = (extent){0};
+    assert_int_equal(extent_analyze(&a->s, axes, count, precision, &a->e), RLXVK_OK);
+}
+
+static void end(analysis *a)
+{
+    extent_destroy(&a->e);
+    schedule_destroy(&a->s);
+    rlxvk_graph_destroy(a->g);
+}
+
 static void expect_row(const struct row *r, const schedule_options *how, uint64_t span,
                        const char *why)
 {
-    rlxvk_graph *g = NULL;
-    schedule s = {0};
-    extent e = {0};
-    assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
-    rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, r->shape);
-    rlxvk_graph_output(g, r->build(g, x));
-    if (rlxvk_graph_status(g) != RLXVK_OK || schedule_create(g, how, &s) != RLXVK_OK)
-        fail_msg("%s: %s", r->name, rlxvk_last_error());
-    extent_axis axis = {op_find_input(g, "x"), r->axis, false};
-    assert_int_equal(extent_analyze(&s, &axis, 1, how->precision, &e), RLXVK_OK);
-    if (why ? !strstr(e.why, why) || e.spans : *e.why != 0 || !e.spans)
-        fail_msg("%s: '%s', wanted '%s'", r->name, e.why, why ? why : "");
-    if (!why && e.spans[g->outputs.items[0]] != span)
+    analysis a = begin();
+    const extent *e = &a.e;
+    rlxvk_tensor x = rlxvk_input(a.g, "x", RLXVK_F32, r->shape);
+    rlxvk_graph_output(a.g, r->build(a.g, x));
+    lower(&a, how, r->name);
+    analyze(&a, &(extent_axis){op_find_input(a.g, "x"), r->axis, false}, 1, how->precision);
+    if (why ? !strstr(e->why, why) || e->spans : *e->why != 0 || !e->spans)
+        fail_msg("%s: '%s', wanted '%s'", r->name, e->why, why ? why : "");
+    if (!why && e->spans[a.g->outputs.items[0]] != span)
         fail_msg("%s: span %llu, wanted %llu", r->name,
-                 (unsigned long long)e.spans[g->outputs.items[0]], (unsigned long long)span);
-    extent_destroy(&e);
-    schedule_destroy(&s);
-    rlxvk_graph_destroy(g);
+                 (unsigned long long)e->spans[a.g->outputs.items[0]], (unsigned long long)span);
+    end(&a);
 }
 
 static void test_rules(void **state)
@@ -329,23 +357,16 @@ static void test_indices(void **state)
     schedule_options how = {.profile = &profile};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-        rlxvk_graph *g = NULL;
-        schedule s = {0};
-        extent e;
-        assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
-        rlxvk_tensor x = rlxvk_input(g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, 6));
-        rlxvk_tensor last = rlxvk_input(g, "last", RLXVK_F32, RLXVK_SHAPE(1));
-        rlxvk_graph_output(g, rlxvk_gather(g, rlxvk_silu(g, x), last, cases[i].axis));
-        assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
-        extent_axis axes[] = {{0, 0, false}, {1, 0, true}};
-        assert_int_equal(extent_analyze(&s, axes, cases[i].indices ? 2 : 1, RLXVK_PRECISION_F32,
-                                        &e),
-                         RLXVK_OK);
-        assert_true(*cases[i].why ? strstr(e.why, cases[i].why) != NULL : !*e.why);
-        assert_int_equal(e.unit, ROWS);
-        extent_destroy(&e);
-        schedule_destroy(&s);
-        rlxvk_graph_destroy(g);
+        const extent_axis axes[] = {{0, 0, false}, {1, 0, true}};
+        analysis a = begin();
+        rlxvk_tensor x = rlxvk_input(a.g, "x", RLXVK_F32, RLXVK_SHAPE(ROWS, 6));
+        rlxvk_tensor last = rlxvk_input(a.g, "last", RLXVK_F32, RLXVK_SHAPE(1));
+        rlxvk_graph_output(a.g, rlxvk_gather(a.g, rlxvk_silu(a.g, x), last, cases[i].axis));
+        lower(&a, &how, "gather");
+        analyze(&a, axes, cases[i].indices ? 2 : 1, RLXVK_PRECISION_F32);
+        assert_true(*cases[i].why ? strstr(a.e.why, cases[i].why) != NULL : !*a.e.why);
+        assert_int_equal(a.e.unit, ROWS);
+        end(&a);
     }
 }
 
@@ -364,32 +385,25 @@ static void test_inputs(void **state)
     schedule_options how = {.profile = &profile};
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-        rlxvk_graph *g = NULL;
-        schedule s = {0};
-        extent e;
-        assert_int_equal(rlxvk_graph_create(&g), RLXVK_OK);
-        rlxvk_tensor a = rlxvk_input(g, "a", RLXVK_F32, RLXVK_SHAPE(cases[i].a, 2));
-        rlxvk_tensor b = rlxvk_input(g, "b", RLXVK_F32, RLXVK_SHAPE(3, cases[i].b));
-        rlxvk_graph_output(g, rlxvk_silu(g, a));
-        rlxvk_graph_output(g, rlxvk_silu(g, b));
-        assert_int_equal(schedule_create(g, &how, &s), RLXVK_OK);
-        extent_axis axes[] = {{0, 0, false}, {1, 1, false}, {1, 0, false}};
-        assert_int_equal(extent_analyze(&s, axes, 2, RLXVK_PRECISION_F32, &e), RLXVK_OK);
-        assert_int_equal(e.unit, cases[i].unit);
-        assert_true(strstr(e.why, cases[i].why) == e.why && (*cases[i].why || !*e.why));
+        const extent_axis axes[] = {{0, 0, false}, {1, 1, false}, {1, 0, false}};
+        analysis a = begin();
+        rlxvk_tensor x = rlxvk_input(a.g, "a", RLXVK_F32, RLXVK_SHAPE(cases[i].a, 2));
+        rlxvk_tensor y = rlxvk_input(a.g, "b", RLXVK_F32, RLXVK_SHAPE(3, cases[i].b));
+        rlxvk_graph_output(a.g, rlxvk_silu(a.g, x));
+        rlxvk_graph_output(a.g, rlxvk_silu(a.g, y));
+        lower(&a, &how, "inputs");
+        analyze(&a, axes, 2, RLXVK_PRECISION_F32);
+        assert_int_equal(a.e.unit, cases[i].unit);
+        assert_true(strstr(a.e.why, cases[i].why) == a.e.why && (*cases[i].why || !*a.e.why));
         /* b's rows are not the leading axis, but where a bucket is all or nothing. */
-        assert_int_equal(e.scaled_count, e.unit == 1 ? 2 : e.unit ? 1 : 0);
-        extent_destroy(&e);
+        assert_int_equal(a.e.scaled_count, a.e.unit == 1 ? 2 : a.e.unit ? 1 : 0);
         if (cases[i].a) {
-            assert_int_equal(extent_analyze(&s, axes, 3, RLXVK_PRECISION_F32, &e), RLXVK_OK);
-            assert_non_null(strstr(e.why, "input 'b' (node 1): it has rows of the bucket along"));
-            extent_destroy(&e);
+            analyze(&a, axes, 3, RLXVK_PRECISION_F32);
+            assert_non_null(strstr(a.e.why, "input 'b' (node 1): it has rows of the bucket along"));
         }
-        assert_int_equal(extent_analyze(&s, axes, 0, RLXVK_PRECISION_F32, &e), RLXVK_OK);
-        assert_non_null(strstr(e.why, "bucket_axes"));
-        extent_destroy(&e);
-        schedule_destroy(&s);
-        rlxvk_graph_destroy(g);
+        analyze(&a, axes, 0, RLXVK_PRECISION_F32);
+        assert_non_null(strstr(a.e.why, "bucket_axes"));
+        end(&a);
     }
 }
 
