@@ -51,9 +51,9 @@ rlxvk_tensor rlxvk_resize_backward(rlxvk_graph *g, rlxvk_tensor dy, const int64_
 /* ---- Sampling at given points ---- */
 
 typedef enum rlxvk_grid_mode {
-    RLXVK_GRID_BILINEAR = 0,
-    RLXVK_GRID_NEAREST = 1, /* halves to the even cell */
-    RLXVK_GRID_BICUBIC = 2  /* as RLXVK_RESIZE_CUBIC */
+    RLXVK_GRID_BILINEAR = 0, /* of [N, C, D, H, W] trilinear */
+    RLXVK_GRID_NEAREST = 1,  /* halves to the even cell */
+    RLXVK_GRID_BICUBIC = 2   /* as RLXVK_RESIZE_CUBIC; of [N, C, H, W] alone */
 } rlxvk_grid_mode;
 
 /* What stands for points, of bicubic for cells, beyond the image. */
@@ -69,22 +69,23 @@ typedef struct rlxvk_grid_options {
     bool align_corners; /* -1 and 1 are the middles of the outermost cells, not their outer edges */
 } rlxvk_grid_options;
 
-/* x [N, C, H, W] at the points of grid [N, rows, columns, 2] -> [N, C, rows, columns]. A point is
- * (along W, along H), -1 to 1 from border to border: cell ((v + 1) W - 1) / 2, or, with
+/* x [N, C, H, W] at the points of grid [N, rows, columns, 2] -> [N, C, rows, columns], or x [N, C,
+ * D, H, W] at those of [N, planes, rows, columns, 3] -> [N, C, planes, rows, columns]. A point is
+ * (along W, along H, along D), -1 to 1 from border to border: cell ((v + 1) W - 1) / 2, or, with
  * align_corners, (v + 1) (W - 1) / 2; at most 2^22 cells away from cell 0, NaN as far in front.
  * Cells of weight 0 are not read. Error, with u = 2^-24: 12 u sum |cell| + (taps + 4) u sum |term|
- * over the taps (4 or 16), none of nearest; and what a position that is off by u (4 |v| + 4) size
- * may change. Gradients: of x; of the points where they are not clamped, 0 of nearest. E_SHAPE:
- * ranks, other sizes of the batch, an axis of x without cells; E_ATTR: unknown modes; E_TOO_LARGE:
- * an axis of x above 2^22. */
+ * over the taps (4, 8 or 16), none of nearest; and what a position that is off by u (4 |v| + 4)
+ * size may change. Gradients: of x; of the points where they are not clamped, 0 of nearest.
+ * E_SHAPE: ranks, other sizes of the batch, an axis of x without cells; E_ATTR: unknown modes,
+ * bicubic of D; E_TOO_LARGE: an axis of x above 2^22. */
 rlxvk_tensor rlxvk_grid_sample(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor grid,
                                const rlxvk_grid_options *options);
 
-/* Its gradients, which rlxvk_grad builds: of x, [N, C, input_size], where every cell is the sum of
- * what the points read of it, in their order; and of the grid. dy is of grid_sample's shape. Error
- * as there, the terms being those of a cell, or, times the image's size, those of a point in all
- * channels. No gradient of the second. E_SHAPE also for no points at all, E_TOO_LARGE also for 2^31
- * cells that are read, or that images have, or more. */
+/* Its gradients, which rlxvk_grad builds: of x, [N, C, input_size], 2 or 3 sizes as dy has axes,
+ * where every cell is the sum of what the points read of it, in their order; and of the grid. dy is
+ * of grid_sample's shape. Error as there, the terms being those of a cell, or, times the image's
+ * size, those of a point in all channels. No gradient of the second. E_SHAPE also for no points at
+ * all, E_TOO_LARGE also for 2^31 cells that are read, or that images have, or more. */
 rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, rlxvk_tensor grid,
                                               const int64_t *input_size,
                                               const rlxvk_grid_options *options);

@@ -13,7 +13,7 @@ struct resize_args {
     u32 from[3], to[3], taps[3], first[3], weights[3], pitch[3];
 };
 
-/* Of a grid's points. MODE is one of the first three. */
+/* Of a grid's points. MODE is one of the first three; AXES is 2 or 3, and bicubic has 2. */
 #define GRID_BILINEAR 0
 #define GRID_NEAREST  1
 #define GRID_BICUBIC  2
@@ -22,11 +22,12 @@ struct resize_args {
 #define GRID_REFLECTION 2
 #define GRID_ALIGN      4
 
-/* `count` invocations; an image has `points` of them and `blocks` of `block` channels. size: rows
- * and columns of x; rows: the key of what is not read. */
+/* `count` invocations; an image has `points` of them and `blocks` of `block` channels. size: of x,
+ * its columns, rows and planes, in the order of coordinates; 1 plane where AXES is 2. rows: the key
+ * of what is not read. */
 struct grid_args {
     u32 count, points, channels, blocks, block, flags, rows;
-    u32 size[2];
+    u32 size[3];
     u32 x_offset, grid_offset, dy_offset, y_offset;
 };
 

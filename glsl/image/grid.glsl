@@ -1,10 +1,12 @@
 /*
  * Points of grids: where they lie on an image, and the cells around them with their weights. What
- * includes this declares the specialization constant MODE.
+ * includes this declares the specialization constants MODE and AXES.
  */
 #include "args/image.h"
 
 const uint TAPS = MODE == GRID_BILINEAR ? 2u : MODE == GRID_NEAREST ? 1u : 4u;
+const uint LAYERS = AXES == 3u ? TAPS : 1u; /* of taps, along the third axis */
+const uint POINT_TAPS = TAPS * TAPS * LAYERS;
 
 /* Positions, which are counted in cells, stay within 2^22 of 0, where halves are exact; NaN is far
  * in front. */
@@ -99,4 +101,21 @@ grid_axis grid_axis_at(uint flags, float c, uint size, uint step)
         a.slopes[k] = inside ? a.slopes[k] : 0.0;
     }
     return a;
+}
+
+/* A point's cells along the axes, slowest last; without a third, one layer that weighs 1. */
+struct grid_point {
+    grid_axis across, down, deep;
+};
+
+grid_point grid_point_at(uint flags, vec3 c, uint size[3])
+{
+    grid_point p;
+    p.across = grid_axis_at(flags, c.x, size[0], 1u);
+    p.down = grid_axis_at(flags, c.y, size[1], size[0]);
+    if (AXES == 3u)
+        p.deep = grid_axis_at(flags, c.z, size[2], size[0] * size[1]);
+    else
+        p.deep = grid_axis(uvec4(0u), vec4(1.0), vec4(0.0));
+    return p;
 }

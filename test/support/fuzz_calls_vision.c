@@ -42,34 +42,56 @@ static rlxvk_grid_options grid_options(fuzz_maker *m)
                                 .align_corners = fuzz_bool(m->in)};
 }
 
+/* Points, as many as an image like this one has cells. */
+static rlxvk_tensor points_like(fuzz_maker *m, const rlxvk_shape *image)
+{
+    rlxvk_shape s = *image;
+    if (s.rank < 4) /* after an error */
+        return RLXVK_NONE;
+    for (uint32_t i = 1; i + 1 < s.rank; i++)
+        s.dims[i] = image->dims[i + 1];
+    s.dims[s.rank - 1] = s.rank - 2;
+    return f32(m, s);
+}
+
+/* Of other sizes along the spatial axes. */
+static rlxvk_shape resized(fuzz_maker *m, rlxvk_shape s)
+{
+    for (uint32_t i = 2; i < s.rank; i++)
+        s.dims[i] = fuzz_dim(m);
+    return s;
+}
+
+static rlxvk_tensor image_of_two_or_three(fuzz_maker *m)
+{
+    return fuzz_ranked(m, RLXVK_F32, fuzz_bool(m->in) ? 5 : 4);
+}
+
 rlxvk_tensor fuzz_call_grid_sample(fuzz_maker *m)
 {
-    rlxvk_tensor x = fuzz_ranked(m, RLXVK_F32, 4);
+    rlxvk_tensor x = image_of_two_or_three(m);
     rlxvk_grid_options o = grid_options(m);
-    int64_t rows = fuzz_dim(m), columns = fuzz_dim(m);
-    rlxvk_tensor grid = f32(m, RLXVK_SHAPE(shape_of(m, x).dims[0], rows, columns, 2));
-    return rlxvk_grid_sample(m->g, x, grid, &o);
+    rlxvk_shape made = resized(m, shape_of(m, x));
+    return rlxvk_grid_sample(m->g, x, points_like(m, &made), &o);
 }
 
 rlxvk_tensor fuzz_call_grid_sample_backward_input(fuzz_maker *m)
 {
-    rlxvk_tensor dy = fuzz_ranked(m, RLXVK_F32, 4);
+    rlxvk_tensor dy = image_of_two_or_three(m);
     rlxvk_shape s = shape_of(m, dy);
     rlxvk_grid_options o = grid_options(m);
     int64_t input[3] = {0};
-    sizes_of(m, 2, input);
-    rlxvk_tensor grid = f32(m, RLXVK_SHAPE(s.dims[0], s.dims[2], s.dims[3], 2));
-    return rlxvk_grid_sample_backward_input(m->g, dy, grid, input, &o);
+    sizes_of(m, 3, input);
+    return rlxvk_grid_sample_backward_input(m->g, dy, points_like(m, &s), input, &o);
 }
 
 rlxvk_tensor fuzz_call_grid_sample_backward_grid(fuzz_maker *m)
 {
-    int64_t n = fuzz_dim(m), c = fuzz_dim(m), rows = fuzz_dim(m), columns = fuzz_dim(m);
+    rlxvk_tensor x = image_of_two_or_three(m);
     rlxvk_grid_options o = grid_options(m);
-    rlxvk_tensor x = f32(m, RLXVK_SHAPE(n, c, fuzz_dim(m), fuzz_dim(m)));
-    rlxvk_tensor grid = f32(m, RLXVK_SHAPE(n, rows, columns, 2));
-    return rlxvk_grid_sample_backward_grid(m->g, x, grid, f32(m, RLXVK_SHAPE(n, c, rows, columns)),
-                                           &o);
+    rlxvk_shape made = resized(m, shape_of(m, x));
+    rlxvk_tensor grid = points_like(m, &made);
+    return rlxvk_grid_sample_backward_grid(m->g, x, grid, f32(m, made), &o);
 }
 
 /* ---- Pools ---- */

@@ -1,8 +1,8 @@
 /*
- * grid_sample: y[n, c, p] = sum of the cells around point p of image n, x = their weights by where
+ * grid_sample: y[n, c, p] = sum of the cells around point p of image n times their weights by where
  * the point lies among them. Its gradients: of the points, each looks through its channels; of x,
  * the cells that the points read are sorted, stably, and each cell adds up what was made of it, in
- * the order of the points. Error, with u = 2^-24: of weights and sums 12 u sum |cell| + (taps^2 +
+ * the order of the points. Error, with u = 2^-24: of weights and sums 12 u sum |cell| + (taps +
  * 4) u sum |term|; and what a position off by u (4 |coordinate| + 4) size may change.
  */
 #include "op/image/grid_sample.h"
@@ -41,7 +41,7 @@ rlxvk_tensor rlxvk_grid_sample_backward_input(rlxvk_graph *g, rlxvk_tensor dy, r
         graph_fail(g, status_require_items(input_size, 1, "grid_sample_backward_input",
                                            "input_size")) != RLXVK_OK)
         return RLXVK_NONE;
-    for (uint32_t i = 0; i < GRID_COORDINATES; i++)
+    for (uint32_t i = 0; i < (rlxvk_tensor_shape(g, dy).rank == 5 ? 3u : 2u); i++)
         a.input_size[i] = input_size[i];
     return op_build(g, OP_grid_sample_backward_input, (rlxvk_tensor[]){dy, grid}, 2, &a);
 }
@@ -64,29 +64,44 @@ static rlxvk_status check_options(const node *n, const rlxvk_grid_options *o)
     return RLXVK_OK;
 }
 
+/* Also bicubic, which is of two axes. */
 static rlxvk_status check_image(const node *n, const char *name, const rlxvk_shape *x,
                                 const rlxvk_shape *grid)
 {
+    const rlxvk_grid_options *o = &((const grid_attributes *)n->attributes)->options;
     char x_text[SHAPE_TEXT], grid_text[SHAPE_TEXT];
-    if (x->rank != 4 || grid->rank != 4 || grid->dims[3] != GRID_COORDINATES ||
-        grid->dims[0] != x->dims[0])
+    if ((x->rank != 4 && x->rank != 5) || grid->rank != x->rank ||
+        grid->dims[x->rank - 1] != grid_sample_axes(x) || grid->dims[0] != x->dims[0])
         return op_fail(n, RLXVK_E_SHAPE,
-                       "%s is %s, grid %s; must be [N, C, H, W] and [N, rows, columns, 2]", name,
-                       shape_text(x, x_text), shape_text(grid, grid_text));
+                       "%s is %s, grid %s; must be [N, C, H, W] and [N, rows, columns, 2], or "
+                       "[N, C, D, H, W] and [N, planes, rows, columns, 3]",
+                       name, shape_text(x, x_text), shape_text(grid, grid_text));
+    if (x->rank == 5 && o->mode == RLXVK_GRID_BICUBIC)
+        return op_fail(n, RLXVK_E_ATTR, "mode bicubic is of [N, C, H, W], %s is %s; take bilinear",
+                       name, shape_text(x, x_text));
     return RLXVK_OK;
 }
 
-static rlxvk_status check_cells(const node *n, const int64_t *size)
+static rlxvk_status check_cells(const node *n, const int64_t *size, uint32_t axes)
 {
-    for (uint32_t i = 0; i < GRID_COORDINATES; i++)
+    for (uint32_t i = 0; i < axes; i++)
         if (size[i] < 1 || size[i] > LONGEST_AXIS)
             return op_fail(n,
                            size[i] < 0 ? RLXVK_E_ATTR
                            : size[i]   ? RLXVK_E_TOO_LARGE
                                        : RLXVK_E_SHAPE,
-                           "the image has %lld by %lld cells; needs 1 to 2^22 along each axis",
-                           (long long)size[0], (long long)size[1]);
+                           "spatial axis %u of the image has %lld cells; needs 1 to 2^22", i,
+                           (long long)size[i]);
     return RLXVK_OK;
+}
+
+/* What is made at the points of a grid: [N, C] of an image, and the grid's axes. */
+static rlxvk_shape shape_at(const rlxvk_shape *image, const rlxvk_shape *grid)
+{
+    rlxvk_shape s = *image;
+    for (uint32_t i = 2; i < s.rank; i++)
+        s.dims[i] = grid->dims[i - 1];
+    return s;
 }
 
 static rlxvk_status grid_sample_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -96,8 +111,8 @@ static rlxvk_status grid_sample_infer(const rlxvk_graph *g, node *n, void *attri
     rlxvk_status status;
     TRY(check_options(n, &a->options));
     TRY(check_image(n, "x", x, grid));
-    TRY(check_cells(n, x->dims + 2));
-    n->shape = (rlxvk_shape){4, {x->dims[0], x->dims[1], grid->dims[1], grid->dims[2]}};
+    TRY(check_cells(n, x->dims + 2, grid_sample_axes(x)));
+    n->shape = shape_at(x, grid);
     n->dtype = (uint8_t)input_dtype(g, n, 0);
 error:
     return status;
@@ -106,19 +121,21 @@ error:
 /* The points of a grid by the cells they read are below 2^31, so that they can be sorted. */
 static rlxvk_status check_sortable(const node *n, const grid_attributes *a, const rlxvk_shape *grid)
 {
-    char text[SHAPE_TEXT];
-    uint64_t taps = grid_sample_taps(a->options.mode), points, cells;
-    rlxvk_shape images = {3, {grid->dims[0], a->input_size[0], a->input_size[1]}};
-    if (!shape_numel_checked(grid, &points) || points / 2 * taps * taps > INT32_MAX ||
+    char grid_text[SHAPE_TEXT], text[SHAPE_TEXT];
+    uint32_t axes = grid->rank - 2;
+    uint64_t taps = grid_sample_point_taps(a->options.mode, axes), points, cells;
+    rlxvk_shape images = {1 + axes, {grid->dims[0]}};
+    for (uint32_t i = 0; i < axes; i++)
+        images.dims[1 + i] = a->input_size[i];
+    if (!shape_numel_checked(grid, &points) || points / axes * taps > INT32_MAX ||
         !shape_numel_checked(&images, &cells) || cells >= INT32_MAX)
         return op_fail(n, RLXVK_E_TOO_LARGE,
-                       "grid is %s and images are %lld by %lld: 2^31 cells, or as many read, or "
-                       "more; take fewer at a time",
-                       shape_text(grid, text), (long long)a->input_size[0],
-                       (long long)a->input_size[1]);
+                       "grid is %s and the images are %s: 2^31 cells, or as many read, or more; "
+                       "take fewer at a time",
+                       shape_text(grid, grid_text), shape_text(&images, text));
     if (points == 0 && grid->dims[0])
         return op_fail(n, RLXVK_E_SHAPE, "grid is %s; without points all gradients are 0",
-                       shape_text(grid, text));
+                       shape_text(grid, grid_text));
     return RLXVK_OK;
 }
 
@@ -128,15 +145,19 @@ static rlxvk_status grid_sample_backward_input_infer(const rlxvk_graph *g, node 
     const grid_attributes *a = attributes;
     const rlxvk_shape *dy = input_shape(g, n, 0), *grid = input_shape(g, n, 1);
     char dy_text[SHAPE_TEXT], grid_text[SHAPE_TEXT];
+    rlxvk_shape wanted;
     rlxvk_status status;
     TRY(check_options(n, &a->options));
     TRY(check_image(n, "dy", dy, grid));
-    if (dy->dims[2] != grid->dims[1] || dy->dims[3] != grid->dims[2])
+    wanted = shape_at(dy, grid);
+    if (!shape_equal(dy, &wanted))
         TRY(op_fail(n, RLXVK_E_SHAPE, "dy is %s, grid %s; dy has a cell for each point",
                     shape_text(dy, dy_text), shape_text(grid, grid_text)));
-    TRY(check_cells(n, a->input_size));
+    TRY(check_cells(n, a->input_size, grid_sample_axes(dy)));
     TRY(check_sortable(n, a, grid));
-    n->shape = (rlxvk_shape){4, {dy->dims[0], dy->dims[1], a->input_size[0], a->input_size[1]}};
+    n->shape = *dy;
+    for (uint32_t i = 0; i < grid_sample_axes(dy); i++)
+        n->shape.dims[2 + i] = a->input_size[i];
     n->dtype = (uint8_t)input_dtype(g, n, 0);
 error:
     return status;
@@ -144,9 +165,9 @@ error:
 
 static uint32_t grid_sample_backward_input_sizes(void *attributes, int64_t *out[OP_MOST_SIZES])
 {
-    for (uint32_t i = 0; i < GRID_COORDINATES; i++)
+    for (uint32_t i = 0; i < GRID_MOST_AXES; i++)
         out[i] = &((grid_attributes *)attributes)->input_size[i];
-    return GRID_COORDINATES;
+    return GRID_MOST_AXES;
 }
 
 static rlxvk_status grid_sample_backward_grid_infer(const rlxvk_graph *g, node *n, void *attributes)
@@ -169,59 +190,77 @@ error:
 static const uint32_t flags_of_padding[] = {
     [RLXVK_GRID_BORDER] = GRID_BORDER, [RLXVK_GRID_REFLECTION] = GRID_REFLECTION};
 
-static struct grid_args args_of(const node *n, const rlxvk_shape *grid, const int64_t *size)
-{
-    const rlxvk_grid_options *o = &((const grid_attributes *)n->attributes)->options;
-    return (struct grid_args){.points = (u32)(grid->dims[1] * grid->dims[2]),
-                              .flags = flags_of_padding[o->padding] |
-                                       (o->align_corners ? GRID_ALIGN : 0),
-                              .size = {(u32)size[0], (u32)size[1]}};
-}
-
 static uint32_t mode_of(const node *n)
 {
     return ((const grid_attributes *)n->attributes)->options.mode;
 }
 
+/* image: the shape of what the points lie on. */
+static struct grid_args args_of(const node *n, const rlxvk_shape *grid, const rlxvk_shape *image)
+{
+    const rlxvk_grid_options *o = &((const grid_attributes *)n->attributes)->options;
+    uint32_t axes = grid_sample_axes(image);
+    struct grid_args args = {.points = (u32)shape_product(grid, 1, 1 + axes),
+                             .channels = (u32)image->dims[1],
+                             .flags =
+                                 flags_of_padding[o->padding] | (o->align_corners ? GRID_ALIGN : 0),
+                             .size = {1, 1, 1}};
+    for (uint32_t i = 0; i < axes; i++)
+        args.size[i] = (u32)image->dims[1 + axes - i];
+    return args;
+}
+
+/* What reads x at the points of a grid begins so: x, grid, then what is its own. */
+static struct grid_args begin_points(lowering *l, uint32_t id, operand operands[2])
+{
+    const node *n = graph_node(l->graph, id);
+    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), input_shape(l->graph, n, 0));
+    operands[0] = lower_input(l, id, 0);
+    operands[1] = lower_input(l, id, 1);
+    args.x_offset = operands[0].offset;
+    args.grid_offset = operands[1].offset;
+    return args;
+}
+
+static rlxvk_status emit_points(lowering *l, dispatch *d, const struct grid_args *args,
+                                const operand *operands, uint32_t count)
+{
+    lower_groups(l, d, groups_for(args->count, l->profile->workgroup_size));
+    return lower_emit(l, d, args, sizeof *args, operands, count);
+}
+
 static rlxvk_status grid_sample_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    const rlxvk_shape *x = input_shape(l->graph, n, 0);
-    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), x->dims + 2);
-    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_write(l, id)};
     uint64_t numel = shape_numel(&n->shape);
-    uint32_t size = l->profile->workgroup_size;
-    args.channels = (u32)x->dims[1];
+    operand operands[3];
+    struct grid_args args = begin_points(l, id, operands);
+    operands[2] = lower_write(l, id);
     args.block = numel / MOST_BLOCK > FEW_THREADS ? MOST_BLOCK : 1;
     args.blocks = (u32)divide_up(args.channels, args.block);
     args.count = (u32)(numel / args.channels * args.blocks);
-    args.x_offset = operands[0].offset;
-    args.grid_offset = operands[1].offset;
     args.y_offset = operands[2].offset;
     dispatch d = {.kernel = KERNEL_GRID_SAMPLE};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {GRID_SAMPLE_MODE, mode_of(n)});
-    lower_groups(l, &d, groups_for(args.count, size));
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_SAMPLE_MODE, mode_of(n)},
+                  {GRID_SAMPLE_AXES, grid_sample_axes(&n->shape)});
+    return emit_points(l, &d, &args, operands, ARRAY_COUNT(operands));
 }
 
 static rlxvk_status grid_sample_backward_grid_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    const rlxvk_shape *x = input_shape(l->graph, n, 0);
-    struct grid_args args = args_of(n, &n->shape, x->dims + 2);
-    operand operands[] = {lower_input(l, id, 0), lower_input(l, id, 1), lower_input(l, id, 2),
-                          lower_write(l, id)};
-    uint32_t size = l->profile->workgroup_size;
-    args.channels = (u32)x->dims[1];
-    args.count = (u32)(shape_numel(&n->shape) / GRID_COORDINATES);
-    args.x_offset = operands[0].offset;
-    args.grid_offset = operands[1].offset;
+    uint32_t axes = grid_sample_axes(&n->shape);
+    operand operands[4];
+    struct grid_args args = begin_points(l, id, operands);
+    operands[2] = lower_input(l, id, 2);
+    operands[3] = lower_write(l, id);
+    args.count = (u32)(shape_numel(&n->shape) / axes);
     args.dy_offset = operands[2].offset;
     args.y_offset = operands[3].offset;
     dispatch d = {.kernel = KERNEL_GRID_SLOPES};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {GRID_SLOPES_MODE, mode_of(n)});
-    lower_groups(l, &d, groups_for(args.count, size));
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_SLOPES_MODE, mode_of(n)},
+                  {GRID_SLOPES_AXES, axes});
+    return emit_points(l, &d, &args, operands, ARRAY_COUNT(operands));
 }
 
 /* ---- Lower: the gradient of x ---- */
@@ -231,16 +270,15 @@ static rlxvk_status emit_taps(lowering *l, uint32_t id, uint64_t points, operand
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_shape *x = &n->shape;
-    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), x->dims + 2);
+    struct grid_args args = args_of(n, input_shape(l->graph, n, 1), x);
     operand operands[] = {lower_input(l, id, 1), keys, weights};
-    uint32_t size = l->profile->workgroup_size;
     args.count = (u32)points;
-    args.rows = (u32)(x->dims[0] * x->dims[2] * x->dims[3]);
+    args.rows = (u32)((uint64_t)x->dims[0] * shape_product(x, 2, x->rank));
     args.grid_offset = operands[0].offset;
     dispatch d = {.kernel = KERNEL_GRID_TAPS};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, size}, {GRID_TAPS_MODE, mode_of(n)});
-    lower_groups(l, &d, groups_for(points, size));
-    return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
+    SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size}, {GRID_TAPS_MODE, mode_of(n)},
+                  {GRID_TAPS_AXES, grid_sample_axes(x)});
+    return emit_points(l, &d, &args, operands, ARRAY_COUNT(operands));
 }
 
 static rlxvk_status emit_gather(lowering *l, uint32_t id, const scatter_runs *runs, operand weights,
@@ -251,8 +289,8 @@ static rlxvk_status emit_gather(lowering *l, uint32_t id, const scatter_runs *ru
     operand operands[] = {runs->positions, runs->starts, weights, lower_input(l, id, 0),
                           lower_write(l, id)};
     uint32_t size = l->profile->workgroup_size;
-    struct grid_gather_args args = {.cells = (u32)(x->dims[2] * x->dims[3]),
-                                    .points = (u32)(dy->dims[2] * dy->dims[3]),
+    struct grid_gather_args args = {.cells = (u32)shape_product(x, 2, x->rank),
+                                    .points = (u32)shape_product(dy, 2, dy->rank),
                                     .channels = (u32)x->dims[1],
                                     .blocks = (u32)divide_up((uint64_t)x->dims[1], 4),
                                     .taps = taps,
@@ -270,9 +308,10 @@ static rlxvk_status grid_sample_backward_input_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     const rlxvk_shape *x = &n->shape;
-    uint32_t along = grid_sample_taps((rlxvk_grid_mode)mode_of(n)), taps = along * along;
-    uint64_t points = shape_numel(input_shape(l->graph, n, 1)) / GRID_COORDINATES;
-    uint64_t rows = (uint64_t)(x->dims[0] * x->dims[2] * x->dims[3]);
+    uint32_t axes = grid_sample_axes(x);
+    uint32_t taps = grid_sample_point_taps((rlxvk_grid_mode)mode_of(n), axes);
+    uint64_t points = shape_numel(input_shape(l->graph, n, 1)) / axes;
+    uint64_t rows = (uint64_t)x->dims[0] * shape_product(x, 2, x->rank);
     operand keys, weights;
     scatter_runs runs;
     rlxvk_status status;
@@ -346,8 +385,8 @@ static void grid_sample_backward_input_describe(const node *n, text *out)
 {
     const grid_attributes *a = n->attributes;
     describe(n, out);
-    text_append(out, " input_size=%lld,%lld", (long long)a->input_size[0],
-                (long long)a->input_size[1]);
+    for (uint32_t i = 0; i < grid_sample_axes(&n->shape); i++)
+        text_append(out, "%s%lld", i ? "," : " input_size=", (long long)a->input_size[i]);
 }
 
 static void grid_sample_backward_grid_describe(const node *n, text *out)

@@ -1,8 +1,8 @@
 /*
  * The reference of grid_sample and its gradients. Positions are rounded on the device, and what is
- * made of them has kinks and, of nearest and of slopes, steps: everything is computed at four
- * corners around each point, too, as far off as rounding may put it, and may differ by as much as
- * these do.
+ * made of them has kinks and, of nearest and of slopes, steps: everything is computed at the four
+ * or eight corners around each point, too, as far off as rounding may put it, and may differ by as
+ * much as these do.
  */
 #include "op/image/grid_sample.h"
 
@@ -11,8 +11,8 @@
 
 #define UNIT 0x1p-24
 /* A point's own position, and the corners around it. */
-#define PLACES 5
-#define MOST   (GRID_TAPS * GRID_TAPS)
+#define MOST_PLACES 9
+#define MOST        (GRID_TAPS * GRID_TAPS)
 
 typedef struct line {
     uint32_t count;
@@ -20,30 +20,38 @@ typedef struct line {
     double weights[GRID_TAPS], slopes[GRID_TAPS];
 } line;
 
-/* The cells a point reads. slopes: by either coordinate. */
+/* The cells a point reads. slopes: by each coordinate. */
 typedef struct place {
     uint32_t count;
     uint64_t cells[MOST];
-    double weights[MOST], slopes[MOST][GRID_COORDINATES];
+    double weights[MOST], slopes[MOST][GRID_MOST_AXES];
 } place;
 
 typedef struct geometry {
     const rlxvk_grid_options *options;
     const float *grid;
-    int64_t size[GRID_COORDINATES]; /* rows, columns */
+    uint32_t axes;
+    int places;                   /* looked at, of each point */
+    int64_t size[GRID_MOST_AXES]; /* in the order of coordinates: columns, rows, planes */
     uint64_t images, channels, points, cells;
 } geometry;
 
 static geometry geometry_of(const host_call *c, const rlxvk_shape *x)
 {
     const rlxvk_shape *grid = &c->inputs[1].node->shape;
-    return (geometry){.options = &((const grid_attributes *)c->node->attributes)->options,
-                      .grid = c->inputs[1].words,
-                      .size = {x->dims[2], x->dims[3]},
-                      .images = (uint64_t)x->dims[0],
-                      .channels = (uint64_t)x->dims[1],
-                      .points = (uint64_t)(grid->dims[1] * grid->dims[2]),
-                      .cells = (uint64_t)(x->dims[2] * x->dims[3])};
+    uint32_t axes = grid_sample_axes(x);
+    geometry g = {.options = &((const grid_attributes *)c->node->attributes)->options,
+                  .grid = c->inputs[1].words,
+                  .axes = axes,
+                  .places = 1 + (1 << axes),
+                  .size = {1, 1, 1},
+                  .images = (uint64_t)x->dims[0],
+                  .channels = (uint64_t)x->dims[1],
+                  .points = shape_product(grid, 1, 1 + axes),
+                  .cells = shape_product(x, 2, 2 + axes)};
+    for (uint32_t i = 0; i < axes; i++)
+        g.size[i] = x->dims[1 + axes - i];
+    return g;
 }
 
 /* ---- One axis ---- */
@@ -137,33 +145,41 @@ static coordinate coordinate_of(const geometry *g, float c, int64_t size)
                         UNIT * (4 * fmin(fabs((double)c) * scale, GRID_FARTHEST) + 4 * cells)};
 }
 
-static void place_at(const geometry *g, const line *down, const line *across, place *out)
+/* at: across, down and through. */
+static void place_at(const geometry *g, const line at[GRID_MOST_AXES], place *out)
 {
+    const line *across = &at[0], *down = &at[1], *deep = &at[2];
     out->count = 0;
-    for (uint32_t r = 0; r < down->count; r++)
-        for (uint32_t c = 0; c < across->count; c++) {
-            uint32_t k = out->count;
-            if (down->cells[r] < 0 || across->cells[c] < 0)
-                continue;
-            out->cells[k] = (uint64_t)(down->cells[r] * g->size[1] + across->cells[c]);
-            out->weights[k] = down->weights[r] * across->weights[c];
-            out->slopes[k][0] = down->weights[r] * across->slopes[c];
-            out->slopes[k][1] = down->slopes[r] * across->weights[c];
-            out->count++;
-        }
+    for (uint32_t s = 0; s < deep->count; s++)
+        for (uint32_t r = 0; r < down->count; r++)
+            for (uint32_t c = 0; c < across->count; c++) {
+                uint32_t k = out->count;
+                if (deep->cells[s] < 0 || down->cells[r] < 0 || across->cells[c] < 0)
+                    continue;
+                int64_t row = deep->cells[s] * g->size[1] + down->cells[r];
+                double outer = deep->weights[s] * down->weights[r];
+                out->cells[k] = (uint64_t)(row * g->size[0] + across->cells[c]);
+                out->weights[k] = outer * across->weights[c];
+                out->slopes[k][0] = outer * across->slopes[c];
+                out->slopes[k][1] = deep->weights[s] * down->slopes[r] * across->weights[c];
+                out->slopes[k][2] = deep->slopes[s] * down->weights[r] * across->weights[c];
+                out->count++;
+            }
 }
 
-/* The point's own place, then those of the corners. */
-static void places_of(const geometry *g, uint64_t point, place out[PLACES])
+/* The point's own place, then those of the corners, g->places in all. */
+static void places_of(const geometry *g, uint64_t point, place out[MOST_PLACES])
 {
-    coordinate x = coordinate_of(g, g->grid[2 * point], g->size[1]);
-    coordinate y = coordinate_of(g, g->grid[2 * point + 1], g->size[0]);
-    for (int i = 0; i < PLACES; i++) {
-        double dx = i ? (i & 1 ? x.unsure : -x.unsure) : 0;
-        double dy = i ? (i & 2 ? y.unsure : -y.unsure) : 0;
-        line across = line_at(g->options, x.at + dx, x.scale, g->size[1]);
-        line down = line_at(g->options, y.at + dy, y.scale, g->size[0]);
-        place_at(g, &down, &across, &out[i]);
+    line at[GRID_MOST_AXES] = {[2] = {.count = 1, .weights = {1}}};
+    coordinate c[GRID_MOST_AXES];
+    for (uint32_t k = 0; k < g->axes; k++)
+        c[k] = coordinate_of(g, g->grid[g->axes * point + k], g->size[k]);
+    for (int i = 0; i < g->places; i++) {
+        for (uint32_t k = 0; k < g->axes; k++) {
+            double off = i == 0 ? 0 : (i - 1) >> k & 1 ? c[k].unsure : -c[k].unsure;
+            at[k] = line_at(g->options, c[k].at + off, c[k].scale, g->size[k]);
+        }
+        place_at(g, at, &out[i]);
     }
 }
 
@@ -182,21 +198,21 @@ static double sample(const place *p, const float *x, double *cells, double *term
     return sum;
 }
 
-static double sample_bound(const geometry *g, const place places[PLACES], const float *x,
-                           double value, double cells, double terms)
+static double sample_bound(const geometry *g, const place *places, const float *x, double value,
+                           double cells, double terms)
 {
-    double taps = grid_sample_taps(g->options->mode), most = 0, unused;
-    for (int i = 1; i < PLACES; i++)
+    double taps = grid_sample_point_taps(g->options->mode, g->axes), most = 0, unused;
+    for (int i = 1; i < g->places; i++)
         most = fmax(most, fabs(sample(&places[i], x, &unused, &unused) - value));
     if (g->options->mode == RLXVK_GRID_NEAREST)
         return most;
-    return 2 * most + UNIT * (12 * cells + (taps * taps + 4) * terms) + 0x1p-120;
+    return 2 * most + UNIT * (12 * cells + (taps + 4) * terms) + 0x1p-120;
 }
 
 rlxvk_status grid_sample_host(const host_call *c)
 {
     geometry g = geometry_of(c, &c->inputs[0].node->shape);
-    place places[PLACES];
+    place places[MOST_PLACES];
     for (uint64_t p = 0; p < g.images * g.points; p++) {
         places_of(&g, p, places);
         for (uint64_t k = 0; k < g.channels; k++) {
@@ -224,7 +240,7 @@ static double weight_of(const place *p, uint64_t cell)
 }
 
 /* By how much the weights of the cells of place i may be off; 0 for cells that were met before. */
-static void doubts_of(const place places[PLACES], int i, double out[MOST])
+static void doubts_of(const geometry *g, const place *places, int i, double out[MOST])
 {
     const place *p = &places[i];
     for (uint32_t k = 0; k < p->count; k++) {
@@ -233,7 +249,7 @@ static void doubts_of(const place places[PLACES], int i, double out[MOST])
             for (uint32_t m = 0; m < (j < i ? places[j].count : k); m++)
                 met = met || places[j].cells[m] == p->cells[k];
         out[k] = 0;
-        for (int j = 1; j < PLACES && !met; j++)
+        for (int j = 1; j < g->places && !met; j++)
             out[k] = fmax(out[k], fabs(weight_of(&places[j], p->cells[k]) -
                                        weight_of(&places[0], p->cells[k])));
     }
@@ -243,12 +259,12 @@ typedef struct arrivals {
     double *terms, *magnitudes, *counts;
 } arrivals;
 
-static void hand_out(const host_call *c, const geometry *g, uint64_t p, const place places[PLACES],
+static void hand_out(const host_call *c, const geometry *g, uint64_t p, const place *places,
                      arrivals a)
 {
-    double doubts[PLACES][MOST];
-    for (int i = 0; i < PLACES && c->bound; i++)
-        doubts_of(places, i, doubts[i]);
+    double doubts[MOST_PLACES][MOST];
+    for (int i = 0; i < g->places && c->bound; i++)
+        doubts_of(g, places, i, doubts[i]);
     for (uint64_t k = 0; k < g->channels; k++) {
         uint64_t plane = p / g->points * g->channels + k, at = plane * g->cells;
         double dy = c->inputs[0].words[plane * g->points + p % g->points];
@@ -260,7 +276,7 @@ static void hand_out(const host_call *c, const geometry *g, uint64_t p, const pl
             a.magnitudes[cell] += fabs(dy);
             a.counts[cell]++;
         }
-        for (int i = 0; i < PLACES && c->bound; i++)
+        for (int i = 0; i < g->places && c->bound; i++)
             for (uint32_t j = 0; j < places[i].count; j++)
                 c->bound[at + places[i].cells[j]] += 2 * doubts[i][j] * fabs(dy);
     }
@@ -273,7 +289,7 @@ rlxvk_status grid_sample_backward_input_host(const host_call *c)
     double *sums = memory_zeroed(MAX(numel, 1), 3 * sizeof *sums);
     arrivals a = {.terms = sums};
     double weights = g.options->mode == RLXVK_GRID_NEAREST ? 0 : 12;
-    place places[PLACES];
+    place places[MOST_PLACES];
     if (!sums)
         return status_fail_memory("grid_sample");
     a.magnitudes = sums + numel;
@@ -307,10 +323,10 @@ static double slope_of(const place *p, uint32_t axis, const float *x, double *ce
 
 /* Slopes of weights are at most 1.5 times the scale, and off by 16 units of it. */
 static void point_slopes(const host_call *c, const geometry *g, uint64_t p, uint32_t axis,
-                         const place places[PLACES])
+                         const place *places)
 {
-    double scale = (double)g->size[1 - axis], terms = (double)g->channels + 40;
-    double sum = 0, bound = 0, off[PLACES] = {0};
+    double scale = (double)g->size[axis], terms = (double)g->channels + 40;
+    double sum = 0, bound = 0, off[MOST_PLACES] = {0};
     for (uint64_t k = 0; k < g->channels; k++) {
         uint64_t plane = p / g->points * g->channels + k;
         double dy = c->inputs[2].words[plane * g->points + p % g->points], cells, unused;
@@ -318,23 +334,23 @@ static void point_slopes(const host_call *c, const geometry *g, uint64_t p, uint
         double slope = slope_of(&places[0], axis, x, &cells);
         sum += dy * slope;
         bound += UNIT * terms * scale * cells * fabs(dy);
-        for (int i = 1; i < PLACES && c->bound; i++)
+        for (int i = 1; i < g->places && c->bound; i++)
             off[i] += fabs(dy * (slope_of(&places[i], axis, x, &unused) - slope));
     }
-    for (int i = 1; i < PLACES; i++)
+    for (int i = 1; i < g->places; i++)
         off[0] = fmax(off[0], off[i]);
-    c->out[2 * p + axis] = sum;
+    c->out[g->axes * p + axis] = sum;
     if (c->bound)
-        c->bound[2 * p + axis] = bound + 2 * off[0] + 0x1p-120;
+        c->bound[g->axes * p + axis] = bound + 2 * off[0] + 0x1p-120;
 }
 
 rlxvk_status grid_sample_backward_grid_host(const host_call *c)
 {
     geometry g = geometry_of(c, &c->inputs[0].node->shape);
-    place places[PLACES];
+    place places[MOST_PLACES];
     for (uint64_t p = 0; p < g.images * g.points; p++) {
         places_of(&g, p, places);
-        for (uint32_t axis = 0; axis < GRID_COORDINATES; axis++)
+        for (uint32_t axis = 0; axis < g.axes; axis++)
             point_slopes(c, &g, p, axis, places);
     }
     return RLXVK_OK;

@@ -239,6 +239,54 @@ static void generate_grids(case_list *list)
     case_add_all(list, "grid_sample_backward_grid", slopes, COUNT(slopes));
 }
 
+/* Of three axes. */
+static void generate_volumes(case_list *list)
+{
+    static const char *const samples[] = {
+        "mode=nearest in=x:f32:2x3x2x4x5:special;grid:f32:2x3x4x6x3:range:-1.4:1.4",
+        "mode=nearest padding=border in=x:f32:1x1x3x3x3:special;grid:f32:1x2x4x6x3:special",
+        "padding=border in=x:f32:1x1x3x3x3;grid:f32:1x2x4x6x3:special",
+        "padding=reflection in=x:f32:1x1x3x3x3;grid:f32:1x2x4x6x3:large",
+        "padding=reflection align=1 in=x:f32:1x2x5x1x2;grid:f32:1x2x3x3x3:range:-9:9",
+        "align=1 in=x:f32:1x2x1x1x1;grid:f32:1x2x3x3x3:unit",
+        "shift=1 in=x:f32:3x2x4x6x5;grid:f32:2x2x3x4x3:unit",
+        "in=x:f32:2x9x12x20x14:unit;grid:f32:2x10x12x33x3:unit",
+        "mode=nearest in=x:f32:1x2x4x4x4;grid:f32:1x3x3x3x3:integers",
+        "in=x:f32:1x2x4x4x4;grid:f32:1x0x2x2x3",
+        "in=x:f32:1x0x4x4x4;grid:f32:1x2x2x2x3",
+        "expect=E_SHAPE in=x:f32:1x2x4x4x4;grid:f32:1x2x2x3",
+        "expect=E_SHAPE in=x:f32:1x2x4x4x4;grid:f32:1x2x2x2x2",
+        "expect=E_SHAPE in=x:f32:1x2x0x4x4;grid:f32:1x2x2x2x3",
+        "expect=E_SHAPE in=x:f32:1x2x4x4x4x4;grid:f32:1x2x2x2x2x4",
+        "expect=E_ATTR mode=bicubic in=x:f32:1x2x4x4x4;grid:f32:1x2x2x2x3"};
+    static const char *const adjoints[] = {
+        "input=9,7,5 in=dy:f32:2x5x10x12x33:unit;grid:f32:2x10x12x33x3:unit",
+        "input=2,1,30 mode=nearest in=dy:f32:1x3x5x10x8:unit;grid:f32:1x5x10x8x3:unit",
+        "input=3,3,3 padding=border in=dy:f32:1x1x2x4x6;grid:f32:1x2x4x6x3:special",
+        "input=3,3,3 in=dy:f32:0x2x4x4x4;grid:f32:0x4x4x4x3",
+        "expect=E_SHAPE input=3,3 in=dy:f32:1x2x4x4x4;grid:f32:1x4x4x4x3",
+        "expect=E_ATTR input=3,3,-3 in=dy:f32:1x2x4x4x4;grid:f32:1x4x4x4x3",
+        "expect=E_TOO_LARGE input=4000,4000,4000 in=dy:f32:1x2x4x4x4;grid:f32:1x4x4x4x3"};
+    for (int i = 0; i < 12; i++) {
+        char how[64];
+        snprintf(how, sizeof how, "mode=%s padding=%s align=%d", grid_modes[i / 6],
+                 paddings[i / 2 % 3], i % 2);
+        case_add(list, "grid_sample %s in=x:f32:2x3x3x5x4;grid:f32:2x2x4x6x3:range:-1.6:1.6", how);
+        case_add(list,
+                 "grid_sample_backward_input %s input=3,5,4 in=dy:f32:2x6x2x3x5;"
+                 "grid:f32:2x2x3x5x3:range:-1.6:1.6",
+                 how);
+        case_add(list,
+                 "grid_sample_backward_grid %s in=x:f32:2x3x3x5x4;"
+                 "grid:f32:2x2x4x6x3:range:-1.6:1.6;dy:f32:2x3x2x4x6",
+                 how);
+    }
+    case_add_all(list, "grid_sample", samples, COUNT(samples));
+    case_add_all(list, "grid_sample_backward_input", adjoints, COUNT(adjoints));
+    case_add(list, "grid_sample_backward_grid "
+                   "in=x:f32:1x70x4x4x4:unit;grid:f32:1x2x5x3x3:unit;dy:f32:1x70x2x5x3:unit");
+}
+
 /* ---- Pools ---- */
 
 static const char *const pool_rows[] = {
@@ -443,6 +491,7 @@ static void generate(case_list *list)
 {
     generate_resizes(list);
     generate_grids(list);
+    generate_volumes(list);
     generate_pools(list);
     generate_convs(list);
 }
