@@ -32,26 +32,11 @@ struct pad_backward_args {
 
 /* ---- sort and argsort ---- */
 
-#define SORT_ITEMS   16  /* consecutive elements of a thread */
-#define SORT_THREADS 256 /* the most of a workgroup; half as many where a device takes no more */
-#define SORT_DIGITS  256 /* of a pass over long rows */
-
 /* `lines` rows a workgroup, of `groups`; `line_bits`: of the number of a row inside it. */
 struct sort_rows_args {
     u32 rows, extent, lines, groups, line_bits;
     u32 descending, indices; /* flags */
     u32 x_offset, y_offset;
-};
-
-/* `blocks` of a row; counts: [row, digit, block], totals: [row, digit]. */
-struct sort_pass_args {
-    u32 extent, blocks, shift, groups;
-    u32 descending, indices; /* flags */
-    u32 x_offset, y_offset;
-};
-
-struct sort_scan_args {
-    u32 segments, blocks;
 };
 
 /* ---- scatter, scatter_nd, gather_nd, one_hot ---- */

@@ -33,7 +33,7 @@ struct grid_args {
 
 /* `cells` and `points` of an image, `taps` of a point, `blocks` of four channels. */
 struct grid_gather_args {
-    u32 count, cells, points, channels, blocks, taps, stride;
+    u32 count, cells, points, channels, blocks, taps;
     u32 dy_offset, dx_offset;
 };
 

@@ -64,11 +64,10 @@ struct take_along_axis_args {
 
 /* ---- sorting: a stable radix sort of rows of u32 keys, ascending; topk, scatter_add ---- */
 
-#define RADIX_THREADS 128
-#define RADIX_ITEMS   16 /* consecutive elements of a thread */
-#define RADIX_BITS    4
-#define RADIX_DIGITS  16
-#define RADIX_BLOCK   (RADIX_THREADS * RADIX_ITEMS)
+#define RADIX_THREADS 256 /* the most of a workgroup; half as many where a device takes no more */
+#define RADIX_ITEMS   16  /* consecutive elements of a thread */
+#define RADIX_BITS    8   /* of a pass */
+#define RADIX_DIGITS  256
 
 /* What radix_keys makes of a word. */
 #define RADIX_DESCENDING 0 /* a float: the largest first, NaN before it */
@@ -79,17 +78,15 @@ struct radix_keys_args {
     u32 count, limit, x_offset;
 };
 
-/* `blocks` of a row of `extent` keys; counts: [row, digit, block]. */
-struct radix_count_args {
+/* `blocks` of a row; counts: [row, digit, block], totals: [row, digit]. */
+struct radix_pass_args {
     u32 extent, blocks, shift, groups;
+    u32 descending, indices; /* flags */
+    u32 x_offset, y_offset;
 };
 
 struct radix_scan_args {
-    u32 rows, count; /* of a row */
-};
-
-struct radix_scatter_args {
-    u32 extent, blocks, shift, groups;
+    u32 segments, blocks;
 };
 
 #define TOPK_POOL         2048 /* shared words: histograms, then chosen keys and their indices */
@@ -123,14 +120,14 @@ struct scatter_add_starts_args {
     u32 rows, updates;
 };
 
-/* The run of row r starts at starts[r * start_stride]. */
+/* The run of row r starts at starts[r]. */
 struct scatter_add_sum_args {
-    u32 outer, rows, columns, updates, start_stride; /* updates [outer, updates, columns] */
+    u32 outer, rows, columns, updates; /* updates [outer, updates, columns] */
     u32 updates_offset, y_offset;
 };
 
 struct scatter_add_long_args {
-    u32 outer, rows, columns, updates, tiles, start_stride;
+    u32 outer, rows, columns, updates, tiles;
     u32 updates_offset, y_offset;
 };
 

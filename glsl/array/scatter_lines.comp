@@ -3,12 +3,13 @@
  * Lines of the last axis, a workgroup each: which update wins each element is found in shared
  * memory by maxima of integers, so that it does not depend on the order of the threads. Of
  * SCATTER_ASSIGN those that have won then put their values in their numbers' places, and x is put
- * where none has. A thread has at most SORT_ITEMS updates and as many elements.
+ * where none has. A thread has at most RADIX_ITEMS updates and as many elements.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/common.glsl"
 #include "args/array.h"
+#include "args/movement.h"
 
 layout(constant_id = 1) const uint MODE = SCATTER_ASSIGN;
 layout(push_constant) uniform block { scatter_args args; };
@@ -18,11 +19,11 @@ layout(set = 0, binding = 2) restrict readonly buffer source { uint updates[]; }
 layout(set = 0, binding = 3) restrict writeonly buffer target { uint y[]; };
 #include "array/scatter.glsl"
 
-#define EACH_ITEM(k) [[unroll]] for (uint k = 0u; k < SORT_ITEMS; k++)
+#define EACH_ITEM(k) [[unroll]] for (uint k = 0u; k < RADIX_ITEMS; k++)
 
-shared uint winners[SORT_ITEMS * gl_WorkGroupSize.x];
+shared uint winners[RADIX_ITEMS * gl_WorkGroupSize.x];
 
-uint rows[SORT_ITEMS], values[SORT_ITEMS], olds[SORT_ITEMS];
+uint rows[RADIX_ITEMS], values[RADIX_ITEMS], olds[RADIX_ITEMS];
 
 void place_values(uint t, uint step)
 {

@@ -15,7 +15,7 @@ layout(set = 0, binding = 1) restrict readonly buffer indices { float index[]; }
 layout(set = 0, binding = 2) restrict readonly buffer source { float updates[]; };
 layout(set = 0, binding = 3) coherent writeonly buffer target { float y[]; };
 #include "array/scatter.glsl"
-#include "array/sort.glsl"
+#include "movement/radix_block.glsl"
 
 #define ITEM_MASK ((1u << SCATTER_ITEM_BITS) - 1u)
 #define DROPPED   0x80000000u /* goes with the last element, and is passed over */
@@ -27,7 +27,7 @@ uint row_at(uint packed)
 
 void main()
 {
-    uint line = group_index(), t = gl_LocalInvocationID.x, count = SORT_ITEMS * THREADS;
+    uint line = group_index(), t = gl_LocalInvocationID.x, count = RADIX_ITEMS * THREADS;
     if (line >= args.lines)
         return;
     uint from = args.x_offset + line * args.rows, to = args.y_offset + line * args.rows;
@@ -57,7 +57,7 @@ void main()
         pool[spot(element(j, false))] = key[j];
     memoryBarrierBuffer();
     barrier();
-    for (uint j = 0u; j < SORT_ITEMS; j++) {
+    for (uint j = 0u; j < RADIX_ITEMS; j++) {
         uint q = element(j, true), row = row_at(pool[spot(q)]);
         if (q > 0u && row_at(pool[spot(q - 1u)]) == row)
             continue;

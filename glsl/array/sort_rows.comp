@@ -9,8 +9,8 @@
 #include "args/array.h"
 
 layout(push_constant) uniform block { sort_rows_args args; };
-#include "array/sort.glsl"
-#include "array/sort_key.glsl"
+#include "movement/radix_block.glsl"
+#include "movement/radix_key.glsl"
 
 layout(set = 0, binding = 0) restrict readonly buffer source { uint x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint y[]; };

@@ -1,6 +1,6 @@
 #version 450
 /* dx of a cell in four channels: the sum of what the points took from it, in their order. The taps
- * of cell r are those at positions[starts[r * stride]] to before those of the next. */
+ * of cell r are those at positions[starts[r]] to before those of the next. */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/image.h"
@@ -23,7 +23,7 @@ void main()
     uint rest = i / args.cells, cell = i - rest * args.cells;
     uint image = rest / args.blocks, channel = 4u * (rest - image * args.blocks);
     uint plane = image * args.channels + channel, row = image * args.cells + cell;
-    uint first = starts[row * args.stride], end = starts[(row + 1u) * args.stride];
+    uint first = starts[row], end = starts[row + 1u];
     uvec4 next = min(uvec4(0u, 1u, 2u, 3u), uvec4(args.channels - 1u - channel)) * args.points;
     vec4 sum = vec4(0.0);
     for (uint begin = first; begin < end; begin += ROUNDS)

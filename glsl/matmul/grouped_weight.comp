@@ -2,12 +2,12 @@
 /*
  * y[e] = the sum over the rows i that name expert e of a[i]^T b[i], a [rows, M], b [rows, N], y [E,
  * M, N]: a product through shared memory (tile.glsl) whose K are the expert's rows. These are a run
- * of `positions`, which starts[e * stride] begins, or, where there are no more rows than LISTED and
+ * of `positions`, which starts[e] begins, or, where there are no more rows than LISTED and
  * invocations, what the workgroup finds among the indices. Either way they ascend, so that the
  * order of the sums is fixed. Grid: tiles, then splits of the rows, then experts.
  *
  * Of the arguments, k is the number of rows, k_slice that of splits, bias_offset the indices',
- * batch_count that of experts, batch_dims[0] the stride of starts.
+ * batch_count that of experts.
  */
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -100,8 +100,8 @@ void main()
     origin = uvec2(group % tiles / tiles_n * TILE_M, group % tiles % tiles_n * TILE_N);
     uint first = 0;
     if (SORTED) {
-        first = starts[expert * args.batch_dims[0]];
-        last = starts[(expert + 1) * args.batch_dims[0]];
+        first = starts[expert];
+        last = starts[expert + 1];
         uint slice = ((last - first + splits - 1) / splits + STEP - 1) / STEP * STEP;
         first = min(first + split * slice, last);
         last = min(first + slice, last);

@@ -1,20 +1,22 @@
 #version 450
 /*
- * How often each digit occurs in each block of each row: a workgroup a block. Eight sets of
- * counters, so that equal digits of neighbouring threads do not all meet in one.
+ * How often each digit of 8 bits occurs in each block of each row: a workgroup a block. Four sets
+ * of counters, so that equal digits of neighbouring threads do not all meet in one. FIRST: what is
+ * read are floats, else their keys.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"
-#include "movement/radix.glsl"
 
-#define SETS 8u
+#define SETS 4u
 
-layout(push_constant) uniform block { radix_count_args args; };
-layout(set = 0, binding = 0) restrict readonly buffer source { uint keys[]; };
+layout(constant_id = 1) const bool FIRST = false;
+layout(push_constant) uniform block { radix_pass_args args; };
+#include "movement/radix_block.glsl"
+#include "movement/radix_key.glsl"
+
+layout(set = 0, binding = 0) restrict readonly buffer source { uint x[]; };
 layout(set = 0, binding = 1) restrict writeonly buffer target { uint counts[]; };
-
-shared uint counters[SETS * RADIX_DIGITS];
 
 void main()
 {
@@ -22,19 +24,24 @@ void main()
     if (g >= args.groups)
         return;
     uint row = g / args.blocks, block = g - row * args.blocks;
-    if (t < SETS * RADIX_DIGITS)
-        counters[t] = 0u;
+    for (uint i = t; i < SETS * RADIX_DIGITS; i += THREADS)
+        pool[i] = 0u;
     barrier();
-    uint first = block * RADIX_BLOCK, end = min(first + RADIX_BLOCK, args.extent);
-    for (uint i = first + t; i < end; i += RADIX_THREADS) {
-        uint digit = radix_digit(keys[row * args.extent + i], args.shift);
-        atomicAdd(counters[t % SETS * RADIX_DIGITS + digit], 1u);
+    uint first = block * RADIX_ITEMS * THREADS;
+    for (uint j = 0u; j < RADIX_ITEMS; j++) {
+        uint i = first + element(j, true);
+        if (i >= args.extent)
+            break;
+        uint k = x[args.x_offset + row * args.extent + i];
+        if (FIRST)
+            k = sort_key(k);
+        atomicAdd(pool[t % SETS * RADIX_DIGITS + (k >> args.shift & (RADIX_DIGITS - 1u))], 1u);
     }
     barrier();
-    if (t < RADIX_DIGITS) {
+    for (uint d = t; d < RADIX_DIGITS; d += THREADS) {
         uint sum = 0u;
-        for (uint k = 0u; k < SETS; k++)
-            sum += counters[k * RADIX_DIGITS + t];
-        counts[(row * RADIX_DIGITS + t) * args.blocks + block] = sum;
+        for (uint s = 0u; s < SETS; s++)
+            sum += pool[s * RADIX_DIGITS + d];
+        counts[(row * RADIX_DIGITS + d) * args.blocks + block] = sum;
     }
 }

@@ -1,45 +1,44 @@
 #version 450
 /*
- * Running sums of the counts of each row, in place, each without the count itself: a workgroup a
- * row, every thread a run of neighbours.
+ * Running sums over the blocks of each digit of each row, in place, each without the count itself;
+ * and their totals. LANES (constant 1, a power of two) threads a digit, every one a run of
+ * neighbours.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
 #include "args/movement.h"
 
+layout(constant_id = 1) const uint LANES = 1;
 layout(push_constant) uniform block { radix_scan_args args; };
-layout(set = 0, binding = 0) restrict buffer target { uint counts[]; };
+layout(set = 0, binding = 0) restrict buffer both { uint counts[]; };
+layout(set = 0, binding = 1) restrict writeonly buffer target { uint totals[]; };
 
 const uint THREADS = gl_WorkGroupSize.x;
 
 shared uint sums[THREADS];
 
-/* Sum of `value` over the threads before this one. */
-uint sum_before(uint value, uint t)
+void main()
 {
-    sums[t] = value;
+    uint t = gl_LocalInvocationID.x, lane = t % LANES;
+    uint segment = group_index() * (THREADS / LANES) + t / LANES;
+    bool live = segment < args.segments;
+    uint run = live ? (args.blocks + LANES - 1u) / LANES : 0u, base = segment * args.blocks;
+    uint first = base + min(lane * run, args.blocks);
+    uint end = base + min(lane * run + run, args.blocks);
+    uint sum = 0u;
+    for (uint i = first; i < end; i++)
+        sum += counts[i];
+    sums[t] = sum;
     barrier();
-    for (uint reach = 1u; reach < THREADS; reach *= 2u) {
-        uint earlier = t >= reach ? sums[t - reach] : 0u;
+    for (uint reach = 1u; reach < LANES; reach *= 2u) {
+        uint earlier = lane >= reach ? sums[t - reach] : 0u;
         barrier();
         sums[t] += earlier;
         barrier();
     }
-    return sums[t] - value;
-}
-
-void main()
-{
-    uint row = group_index(), t = gl_LocalInvocationID.x;
-    if (row >= args.rows)
-        return;
-    uint run = (args.count + THREADS - 1u) / THREADS;
-    uint first = row * args.count + min(t * run, args.count);
-    uint end = row * args.count + min((t + 1u) * run, args.count);
-    uint sum = 0u;
-    for (uint i = first; i < end; i++)
-        sum += counts[i];
-    uint before = sum_before(sum, t);
+    uint before = sums[t] - sum;
+    if (live && lane + 1u == LANES)
+        totals[segment] = sums[t];
     for (uint i = first; i < end; i++) {
         uint count = counts[i];
         counts[i] = before;

@@ -95,7 +95,7 @@ void main()
     if (o >= args.outer)
         return;
     uint column = (g - line * args.tiles) * COLUMNS + t % COLUMNS;
-    uint first = starts[row * args.start_stride], end = starts[(row + 1u) * args.start_stride];
+    uint first = starts[row], end = starts[row + 1u];
     bool column_exists = column < args.columns;
     float sum = 0.0;
     uint at = 0u;

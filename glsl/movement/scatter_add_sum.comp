@@ -31,7 +31,7 @@ void main()
     uint o = line / args.rows, row = line - o * args.rows;
     if (o >= args.outer)
         return;
-    uint i = starts[row * args.start_stride], end = starts[(row + 1u) * args.start_stride];
+    uint i = starts[row], end = starts[row + 1u];
     uint first = o * args.updates;
     vec4 sum = vec4(0.0);
     for (; i + 4u <= end; i += 4u) {

@@ -186,7 +186,7 @@ static rlxvk_status lower_direct(lowering *l, const scatter_work *w)
 
 static uint32_t line_threads(const lowering *l)
 {
-    return MIN(l->profile->max_workgroup_invocations, SORT_THREADS);
+    return MIN(l->profile->max_workgroup_invocations, RADIX_THREADS);
 }
 
 /* A workgroup a line. */
@@ -195,7 +195,7 @@ static rlxvk_status lower_lines(lowering *l, const scatter_work *w)
     dispatch d = {.kernel = KERNEL_SCATTER_LINES}, split = {.kernel = KERNEL_SCATTER_SPLIT};
     operand operands[] = {w->x, w->index, w->source, w->y};
     if (is_ordered(w->mode)) {
-        SET_CONSTANTS(&split, {LOCAL_SIZE, SORT_THREADS}, {SCATTER_SPLIT_MODE, w->mode});
+        SET_CONSTANTS(&split, {LOCAL_SIZE, RADIX_THREADS}, {SCATTER_SPLIT_MODE, w->mode});
         return emit(l, &split, w, 0, w->args.lines, operands, 4);
     }
     SET_CONSTANTS(&d, {LOCAL_SIZE, line_threads(l)}, {SCATTER_LINES_MODE, w->mode});
@@ -328,9 +328,9 @@ static bool fits_workgroup(const lowering *l, const scatter_work *w)
     if (w->nd)
         return false;
     if (!is_ordered(w->mode))
-        return MAX(w->args.rows, w->args.updates) <= SORT_ITEMS * line_threads(l);
-    return l->profile->max_workgroup_invocations >= SORT_THREADS &&
-           w->args.updates <= SORT_ITEMS * SORT_THREADS &&
+        return MAX(w->args.rows, w->args.updates) <= RADIX_ITEMS * line_threads(l);
+    return l->profile->max_workgroup_invocations >= RADIX_THREADS &&
+           w->args.updates <= RADIX_ITEMS * RADIX_THREADS &&
            w->args.rows <= 1u << (31 - SCATTER_ITEM_BITS);
 }
 

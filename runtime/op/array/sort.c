@@ -3,19 +3,19 @@
  * back. Exact.
  *
  *   rows within a workgroup   sorted in shared memory, as many rows at once as fit (sort_rows)
- *   longer ones               four passes of 8 bits: count the digits of each block, sum the
- * counts, sort each block by the digit and write its runs (sort_count, sort_scan, sort_move); every
- * pass is linear
+ *   longer ones               passes of 8 bits (op/movement/radix_sort.h)
  *
  * Keys are unsigned words that ascend as the result does; equal ones keep their order, and an
  * element is never compared with its index, so that nothing depends on timing.
  */
 #include "args/array.h"
+#include "args/movement.h"
 #include "constants/array.h"
 #include "op/bucket.h"
 #include "op/compose/composite.h"
 #include "op/families.h"
 #include "op/gradient.h"
+#include "op/movement/radix_sort.h"
 
 #include <rlxvk_ops_array.h>
 
@@ -27,8 +27,6 @@ typedef struct sort_attributes {
 } sort_attributes;
 
 #define LONGEST_INDEXED (1 << 24) /* indices are exact f32 integers */
-#define KEY_BITS        32
-#define PASS_BITS       8
 
 /* ---- Building ---- */
 
@@ -86,23 +84,8 @@ static rlxvk_status sort_infer(const rlxvk_graph *g, node *n, void *attributes)
 
 /* ---- Lower ---- */
 
-typedef struct sort_work {
-    uint64_t rows, extent, blocks;
-    uint32_t threads;
-    bool descending, indices;
-    operand x, y;
-    operand counts, totals, keys[2], items[2]; /* of long rows; passes go back and forth */
-} sort_work;
-
-static operand reading(operand o)
+static rlxvk_status lower_short(lowering *l, const radix_floats *w, uint64_t block)
 {
-    o.access = ACCESS_READ;
-    return o;
-}
-
-static rlxvk_status lower_short(lowering *l, const sort_work *w)
-{
-    uint64_t block = (uint64_t)w->threads * SORT_ITEMS;
     uint64_t lines = MIN(block / w->extent, w->rows), groups = divide_up(w->rows, lines);
     struct sort_rows_args args = {.rows = (u32)w->rows,
                                   .extent = (u32)w->extent,
@@ -115,92 +98,22 @@ static rlxvk_status lower_short(lowering *l, const sort_work *w)
     dispatch d = {.kernel = KERNEL_SORT_ROWS};
     while (lines > 1 && (block - 1) / w->extent >> args.line_bits)
         args.line_bits++;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, w->threads});
+    SET_CONSTANTS(&d, {LOCAL_SIZE, radix_sort_threads(l)});
     lower_groups(l, &d, groups);
     return lower_emit(l, &d, &args, sizeof args, (operand[]){w->x, w->y}, 2);
-}
-
-static rlxvk_status emit_counts(lowering *l, const sort_work *w, operand source, bool first,
-                                struct sort_pass_args args)
-{
-    dispatch count = {.kernel = KERNEL_SORT_COUNT}, scan = {.kernel = KERNEL_SORT_SCAN};
-    struct sort_scan_args sums = {(u32)(w->rows * SORT_DIGITS), (u32)w->blocks};
-    operand both = w->counts;
-    uint32_t lanes = 1;
-    rlxvk_status status;
-    while (lanes < w->threads && 4 * lanes < w->blocks)
-        lanes *= 2;
-    both.access = ACCESS_READ | ACCESS_WRITE;
-    SET_CONSTANTS(&count, {LOCAL_SIZE, w->threads}, {SORT_COUNT_FIRST, first});
-    lower_groups(l, &count, args.groups);
-    TRY(lower_emit(l, &count, &args, sizeof args, (operand[]){source, w->counts}, 2));
-    SET_CONSTANTS(&scan, {LOCAL_SIZE, w->threads}, {SORT_SCAN_LANES, lanes});
-    lower_groups(l, &scan, groups_for(sums.segments, w->threads / lanes));
-    TRY(lower_emit(l, &scan, &sums, sizeof sums, (operand[]){both, w->totals}, 2));
-error:
-    return status;
-}
-
-static rlxvk_status emit_pass(lowering *l, const sort_work *w, uint32_t shift)
-{
-    uint32_t from = shift / PASS_BITS % 2, to = 1 - from;
-    bool first = shift == 0, last = shift + PASS_BITS == KEY_BITS;
-    operand source = first ? w->x : reading(w->keys[from]);
-    struct sort_pass_args args = {.extent = (u32)w->extent,
-                                  .blocks = (u32)w->blocks,
-                                  .shift = shift,
-                                  .groups = (u32)(w->rows * w->blocks),
-                                  .descending = w->descending,
-                                  .indices = w->indices,
-                                  .x_offset = first ? w->x.offset : 0};
-    dispatch d = {.kernel = KERNEL_SORT_MOVE};
-    operand operands[] = {source,
-                          first ? source : reading(w->items[from]),
-                          reading(w->counts),
-                          reading(w->totals),
-                          w->x,
-                          w->keys[to],
-                          last ? w->y : w->items[to]};
-    rlxvk_status status;
-    TRY(emit_counts(l, w, source, first, args));
-    args.x_offset = w->x.offset;
-    args.y_offset = last ? w->y.offset : 0;
-    SET_CONSTANTS(&d, {LOCAL_SIZE, w->threads}, {SORT_MOVE_FIRST, first}, {SORT_MOVE_LAST, last});
-    lower_groups(l, &d, args.groups);
-    TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
-error:
-    return status;
-}
-
-static rlxvk_status lower_long(lowering *l, sort_work *w)
-{
-    rlxvk_status status;
-    w->blocks = divide_up(w->extent, (uint64_t)w->threads * SORT_ITEMS);
-    TRY(lower_temporary(l, 4 * SORT_DIGITS * w->rows * w->blocks, &w->counts));
-    TRY(lower_temporary(l, 4 * SORT_DIGITS * w->rows, &w->totals));
-    for (int i = 0; i < 2; i++) {
-        TRY(lower_temporary(l, 4 * w->rows * w->extent, &w->keys[i]));
-        TRY(lower_temporary(l, 4 * w->rows * w->extent, &w->items[i]));
-    }
-    for (uint32_t shift = 0; shift < KEY_BITS; shift += PASS_BITS)
-        TRY(emit_pass(l, w, shift));
-error:
-    return status;
 }
 
 static rlxvk_status sort_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
-    sort_work w = {.rows = shape_product(&n->shape, 0, n->shape.rank - 1),
-                   .extent = (uint64_t)n->shape.dims[n->shape.rank - 1],
-                   .threads = SORT_THREADS,
-                   .descending = ((const sort_attributes *)n->attributes)->descending,
-                   .indices = node_code(n) == SORT_INDICES,
-                   .x = lower_input(l, id, 0),
-                   .y = lower_write(l, id)};
-    if (l->profile->max_workgroup_invocations < SORT_THREADS)
-        w.threads = SORT_THREADS / 2;
-    return w.extent <= (uint64_t)w.threads * SORT_ITEMS ? lower_short(l, &w) : lower_long(l, &w);
+    radix_floats w = {.rows = shape_product(&n->shape, 0, n->shape.rank - 1),
+                      .extent = (uint64_t)n->shape.dims[n->shape.rank - 1],
+                      .descending = ((const sort_attributes *)n->attributes)->descending,
+                      .indices = node_code(n) == SORT_INDICES,
+                      .x = lower_input(l, id, 0),
+                      .y = lower_write(l, id)};
+    uint64_t block = (uint64_t)radix_sort_threads(l) * RADIX_ITEMS;
+    return w.extent <= block ? lower_short(l, &w, block) : radix_sort_floats(l, &w);
 }
 
 /* ---- Host ---- */

@@ -294,7 +294,6 @@ static rlxvk_status emit_gather(lowering *l, uint32_t id, const scatter_runs *ru
                                     .channels = (u32)x->dims[1],
                                     .blocks = (u32)divide_up((uint64_t)x->dims[1], 4),
                                     .taps = taps,
-                                    .stride = (u32)runs->stride,
                                     .dy_offset = operands[3].offset,
                                     .dx_offset = operands[4].offset};
     dispatch d = {.kernel = KERNEL_GRID_GATHER};

@@ -78,7 +78,6 @@ typedef struct weight_work {
     uint64_t m, n, rows, experts, splits;
     uint32_t tile;
     operand a, b, index, starts, y;
-    uint64_t start_stride;
     bool sorted;
 } weight_work;
 
@@ -109,8 +108,7 @@ static rlxvk_status emit_products(lowering *l, uint32_t id, const weight_work *w
                                .b_offset = w->b.offset,
                                .bias_offset = w->index.offset,
                                .y_offset = w->y.offset,
-                               .batch_count = (uint32_t)w->experts,
-                               .batch_dims = {(uint32_t)w->start_stride}};
+                               .batch_count = (uint32_t)w->experts};
     const operand operands[] = {w->a, w->b, w->index, w->y, w->starts};
     dispatch d = {.kernel = KERNEL_GROUPED_WEIGHT, .node = id};
     SET_CONSTANTS(&d, {LOCAL_SIZE, w->tile * w->tile / (4 * across)},
@@ -150,7 +148,6 @@ static rlxvk_status sort_rows(lowering *l, weight_work *w)
     TRY(scatter_add_find_runs(l, w->index, w->experts, w->rows, false, &runs));
     w->index = runs.positions;
     w->starts = runs.starts;
-    w->start_stride = runs.stride;
     w->splits = count_splits(w, l->profile);
 error:
     return status;

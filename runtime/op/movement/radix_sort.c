@@ -1,13 +1,28 @@
 /* Emitting the passes of the radix sort. Keys and values go back and forth between two pairs of
  * temporaries. */
+#include "op/movement/radix_sort.h"
 #include "args/movement.h"
 #include "constants/movement.h"
-#include "op/movement/radix_sort.h"
+
+#define KEY_BITS 32
+
+typedef struct radix_work {
+    uint64_t rows, extent, blocks;
+    uint32_t threads, bits;
+    const radix_floats *floats; /* NULL: keys[0] are the keys */
+    operand counts, totals, keys[2], items[2];
+} radix_work;
 
 static operand reading(operand o)
 {
     o.access = ACCESS_READ;
     return o;
+}
+
+uint32_t radix_sort_threads(const lowering *l)
+{
+    bool few = l->profile->max_workgroup_invocations < RADIX_THREADS;
+    return few ? RADIX_THREADS / 2 : RADIX_THREADS;
 }
 
 rlxvk_status radix_sort_keys(lowering *l, radix_sort *sort, operand x, uint32_t mode,
@@ -25,84 +40,95 @@ error:
     return status;
 }
 
-typedef struct radix_pass {
-    uint64_t rows, extent, blocks;
-    uint32_t shift;
-    operand counts, keys, values, new_keys, new_values;
-} radix_pass;
-
-/* A row of counts is one workgroup's: of as many threads as it has counts for, a few each. */
-static uint32_t scan_threads(const device_profile *profile, uint64_t count)
+static rlxvk_status emit_counts(lowering *l, const radix_work *w, operand source, bool first,
+                                struct radix_pass_args args)
 {
-    uint32_t threads = RADIX_THREADS;
-    while (!profile_is_software(profile) && threads < 1024 && 4ull * threads < count &&
-           2 * threads <= profile->max_workgroup_invocations)
-        threads *= 2;
-    return threads;
-}
-
-static rlxvk_status emit_counts(lowering *l, const radix_pass *p)
-{
-    uint64_t groups = p->rows * p->blocks;
-    dispatch count = {.kernel = KERNEL_RADIX_COUNT};
-    dispatch scan = {.kernel = KERNEL_RADIX_SCAN};
-    struct radix_count_args count_args = {(u32)p->extent, (u32)p->blocks, p->shift, (u32)groups};
-    struct radix_scan_args scan_args = {(u32)p->rows, (u32)(RADIX_DIGITS * p->blocks)};
-    operand both = p->counts;
-    both.access = ACCESS_READ | ACCESS_WRITE;
+    dispatch count = {.kernel = KERNEL_RADIX_COUNT}, scan = {.kernel = KERNEL_RADIX_SCAN};
+    struct radix_scan_args sums = {(u32)(w->rows * RADIX_DIGITS), (u32)w->blocks};
+    operand both = w->counts;
+    uint32_t lanes = 1;
     rlxvk_status status;
-    SET_CONSTANTS(&count, {LOCAL_SIZE, RADIX_THREADS});
-    lower_groups(l, &count, groups);
-    SET_CONSTANTS(&scan, {LOCAL_SIZE, scan_threads(l->profile, scan_args.count)});
-    lower_groups(l, &scan, p->rows);
-    TRY(lower_emit(l, &count, &count_args, sizeof count_args,
-                   (operand[]){reading(p->keys), p->counts}, 2));
-    TRY(lower_emit(l, &scan, &scan_args, sizeof scan_args, &both, 1));
+    while (lanes < w->threads && 4 * lanes < w->blocks)
+        lanes *= 2;
+    both.access = ACCESS_READ | ACCESS_WRITE;
+    SET_CONSTANTS(&count, {LOCAL_SIZE, w->threads}, {RADIX_COUNT_FIRST, first});
+    lower_groups(l, &count, args.groups);
+    TRY(lower_emit(l, &count, &args, sizeof args, (operand[]){source, w->counts}, 2));
+    SET_CONSTANTS(&scan, {LOCAL_SIZE, w->threads}, {RADIX_SCAN_LANES, lanes});
+    lower_groups(l, &scan, groups_for(sums.segments, w->threads / lanes));
+    TRY(lower_emit(l, &scan, &sums, sizeof sums, (operand[]){both, w->totals}, 2));
 error:
     return status;
 }
 
-static rlxvk_status emit_pass(lowering *l, const radix_pass *p)
+static rlxvk_status emit_pass(lowering *l, const radix_work *w, uint32_t shift)
 {
-    uint64_t groups = p->rows * p->blocks;
-    dispatch d = {.kernel = KERNEL_RADIX_SCATTER};
-    struct radix_scatter_args args = {(u32)p->extent, (u32)p->blocks, p->shift, (u32)groups};
-    /* The first pass reads no values; the keys stand in. */
-    operand operands[] = {reading(p->keys), reading(p->shift == 0 ? p->keys : p->values),
-                          reading(p->counts), p->new_keys, p->new_values};
+    const radix_floats *f = w->floats;
+    uint32_t from = shift / RADIX_BITS % 2, to = 1 - from;
+    bool first = f && shift == 0, last = f && shift + RADIX_BITS >= w->bits;
+    operand source = first ? f->x : reading(w->keys[from]);
+    struct radix_pass_args args = {.extent = (u32)w->extent,
+                                   .blocks = (u32)w->blocks,
+                                   .shift = shift,
+                                   .groups = (u32)(w->rows * w->blocks),
+                                   .descending = f && f->descending,
+                                   .indices = f && f->indices,
+                                   .x_offset = first ? f->x.offset : 0};
+    dispatch d = {.kernel = KERNEL_RADIX_MOVE};
+    operand operands[] = {source,
+                          shift == 0 ? source : reading(w->items[from]),
+                          reading(w->counts),
+                          reading(w->totals),
+                          f ? f->x : source,
+                          w->keys[to],
+                          last ? f->y : w->items[to]};
     rlxvk_status status;
-    TRY(emit_counts(l, p));
-    SET_CONSTANTS(&d, {LOCAL_SIZE, RADIX_THREADS}, {RADIX_SCATTER_FIRST, p->shift == 0});
-    lower_groups(l, &d, groups);
+    TRY(emit_counts(l, w, source, first, args));
+    args.x_offset = f ? f->x.offset : 0;
+    args.y_offset = last ? f->y.offset : 0;
+    SET_CONSTANTS(&d, {LOCAL_SIZE, w->threads}, {RADIX_MOVE_FIRST, first}, {RADIX_MOVE_LAST, last},
+                  {RADIX_MOVE_POSITIONS, shift == 0});
+    lower_groups(l, &d, args.groups);
     TRY(lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands)));
+error:
+    return status;
+}
+
+/* What is not there yet of the temporaries, and the passes. */
+static rlxvk_status emit_passes(lowering *l, radix_work *w)
+{
+    uint64_t bytes = 4 * w->rows * w->extent;
+    rlxvk_status status;
+    w->threads = radix_sort_threads(l);
+    w->blocks = divide_up(w->extent, (uint64_t)w->threads * RADIX_ITEMS);
+    TRY(lower_temporary(l, 4 * RADIX_DIGITS * w->rows * w->blocks, &w->counts));
+    TRY(lower_temporary(l, 4 * RADIX_DIGITS * w->rows, &w->totals));
+    for (int i = w->floats ? 0 : 1; i < 2; i++)
+        TRY(lower_temporary(l, bytes, &w->keys[i]));
+    for (int i = 0; i < 2; i++)
+        TRY(lower_temporary(l, bytes, &w->items[i]));
+    for (uint32_t shift = 0; shift < w->bits; shift += RADIX_BITS)
+        TRY(emit_pass(l, w, shift));
 error:
     return status;
 }
 
 rlxvk_status radix_sort_lower(lowering *l, radix_sort *sort)
 {
-    uint64_t bytes = 4 * sort->rows * sort->extent;
-    radix_pass p = {.rows = sort->rows,
-                    .extent = sort->extent,
-                    .blocks = divide_up(sort->extent, RADIX_BLOCK),
-                    .keys = sort->keys};
+    radix_work w = {.rows = sort->rows, .extent = sort->extent, .bits = sort->bits};
+    uint32_t at = (uint32_t)(divide_up(sort->bits, RADIX_BITS) % 2);
     rlxvk_status status;
-    TRY(lower_temporary(l, 4 * RADIX_DIGITS * p.rows * p.blocks, &p.counts));
-    TRY(lower_temporary(l, bytes, &p.new_keys));
-    TRY(lower_temporary(l, bytes, &p.new_values));
-    TRY(lower_temporary(l, bytes, &p.values));
-    for (; p.shift < sort->bits; p.shift += RADIX_BITS) {
-        operand keys = p.keys, values = p.values;
-        TRY(emit_pass(l, &p));
-        p.keys = p.new_keys;
-        p.values = p.new_values;
-        p.new_keys = keys;
-        p.new_values = values;
-    }
-    sort->keys = reading(p.keys);
-    sort->values = reading(p.values);
-    sort->counts = reading(p.counts);
-    sort->blocks = p.blocks;
+    w.keys[0] = sort->keys;
+    w.keys[0].access = ACCESS_WRITE;
+    TRY(emit_passes(l, &w));
+    sort->keys = reading(w.keys[at]);
+    sort->values = reading(w.items[at]);
 error:
     return status;
+}
+
+rlxvk_status radix_sort_floats(lowering *l, const radix_floats *f)
+{
+    radix_work w = {.rows = f->rows, .extent = f->extent, .bits = KEY_BITS, .floats = f};
+    return emit_passes(l, &w);
 }

@@ -112,7 +112,6 @@ static rlxvk_status emit_sums(lowering *l, const scatter_work *w, const scatter_
                                         .rows = (u32)w->rows,
                                         .columns = (u32)(w->columns / width),
                                         .updates = (u32)w->updates,
-                                        .start_stride = (u32)s->stride,
                                         .updates_offset = w->source.offset / width,
                                         .y_offset = w->y.offset / width};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_SUM, .variant = w->class->row.name};
@@ -133,7 +132,6 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_
                                          .columns = (u32)w->columns,
                                          .updates = (u32)w->updates,
                                          .tiles = (u32)tiles,
-                                         .start_stride = (u32)s->stride,
                                          .updates_offset = w->source.offset,
                                          .y_offset = w->y.offset};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_LONG, .variant = w->class->row.name};
@@ -143,17 +141,14 @@ static rlxvk_status emit_runs(lowering *l, const scatter_work *w, const scatter_
     return lower_emit(l, &d, &args, sizeof args, operands, ARRAY_COUNT(operands));
 }
 
-/* A search for each row; of a sort of one pass, what its counts say. */
+/* A search for each row. */
 static rlxvk_status find_starts(lowering *l, uint64_t rows, uint64_t updates,
                                 const radix_sort *sort, scatter_runs *out)
 {
     struct scatter_add_starts_args args = {(u32)rows, (u32)updates};
     dispatch d = {.kernel = KERNEL_SCATTER_ADD_STARTS};
     rlxvk_status status;
-    *out = (scatter_runs){sort->values, sort->counts, sort->blocks};
-    if (sort->bits <= RADIX_BITS)
-        return RLXVK_OK;
-    out->stride = 1;
+    *out = (scatter_runs){.positions = sort->values};
     TRY(lower_temporary(l, 4 * (rows + 1), &out->starts));
     SET_CONSTANTS(&d, {LOCAL_SIZE, l->profile->workgroup_size});
     lower_groups(l, &d, groups_for(rows + 1, l->profile->workgroup_size));

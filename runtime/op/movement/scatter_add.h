@@ -18,10 +18,9 @@ typedef struct scatter_work {
 } scatter_work;
 
 /* The updates of each row: those at positions[start(r)] .. positions[start(r + 1) - 1], ascending,
- * start(r) = starts[r * stride]. Rows are followed by one of what an index outside drops. */
+ * start(r) = starts[r]. Rows are followed by one of what an index outside drops. */
 typedef struct scatter_runs {
     operand positions, starts;
-    uint64_t stride;
 } scatter_runs;
 rlxvk_status scatter_add_find_runs(lowering *l, operand index, uint64_t rows, uint64_t updates,
                                    bool clamped, scatter_runs *out);

@@ -1,19 +1,19 @@
 /*
  * What the sorting kernels share: keys, and a stable split of a workgroup's elements by four bits.
- * A thread holds SORT_ITEMS consecutive ones. Of each of 16 digits it counts its own, two counts a
+ * A thread holds RADIX_ITEMS consecutive ones. Of each of 16 digits it counts its own, two counts a
  * word; running sums over digits and threads say where its elements go, and there they go through
  * shared memory. Nothing depends on subgroups, or on the order in which threads run.
  */
 #extension GL_EXT_control_flow_attributes : require
 #include "movement/radix.glsl"
 
-#define EACH_ITEM(j) [[unroll]] for (uint j = 0u; j < SORT_ITEMS; j++)
+#define EACH_ITEM(j) [[unroll]] for (uint j = 0u; j < RADIX_ITEMS; j++)
 
 const uint THREADS = gl_WorkGroupSize.x;
 
-shared uint pool[SORT_ITEMS * THREADS];
+shared uint pool[RADIX_ITEMS * THREADS];
 
-uint key[SORT_ITEMS], item[SORT_ITEMS], place[SORT_ITEMS];
+uint key[RADIX_ITEMS], item[RADIX_ITEMS], place[RADIX_ITEMS];
 
 /* Against threads that meet in one bank: where element i lies, and count i. */
 uint spot(uint i)
@@ -87,7 +87,7 @@ void rank_items()
 uint element(uint j, bool strided)
 {
     uint t = gl_LocalInvocationID.x;
-    return strided ? j * THREADS + t : t * SORT_ITEMS + j;
+    return strided ? j * THREADS + t : t * RADIX_ITEMS + j;
 }
 
 void move_keys(bool strided)

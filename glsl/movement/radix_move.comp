@@ -2,19 +2,20 @@
 /*
  * A pass over long rows: the elements of a block are put in order of a digit of 8 bits in the
  * workgroup, and each digit's run of them goes to where those of the blocks before end. FIRST:
- * what is read are floats, and the items are the positions in the row. LAST: what is written is the
- * result, indices or values, and no keys; a value is its key turned back, but where that stands for
- * several.
+ * what is read are floats, else their keys. POSITIONS: the items are the positions in the row.
+ * LAST: what is written is the result, indices or values, and no keys; a value is its key turned
+ * back, but where that stands for several.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
-#include "args/array.h"
+#include "args/movement.h"
 
 layout(constant_id = 1) const bool FIRST = false;
 layout(constant_id = 2) const bool LAST = false;
-layout(push_constant) uniform block { sort_pass_args args; };
-#include "array/sort.glsl"
-#include "array/sort_key.glsl"
+layout(constant_id = 3) const bool POSITIONS = false;
+layout(push_constant) uniform block { radix_pass_args args; };
+#include "movement/radix_block.glsl"
+#include "movement/radix_key.glsl"
 
 layout(set = 0, binding = 0) readonly buffer source_keys { uint keys[]; };
 layout(set = 0, binding = 1) readonly buffer source_items { uint items[]; };
@@ -24,19 +25,19 @@ layout(set = 0, binding = 4) readonly buffer source { uint x[]; };
 layout(set = 0, binding = 5) writeonly buffer target_keys { uint new_keys[]; };
 layout(set = 0, binding = 6) writeonly buffer target_items { uint new_items[]; };
 
-#define RUN (SORT_DIGITS / 16u)
+#define RUN (RADIX_DIGITS / 16u)
 
 uint digit_of(uint k)
 {
-    return k >> args.shift & (SORT_DIGITS - 1u);
+    return k >> args.shift & (RADIX_DIGITS - 1u);
 }
 
-/* pool[SORT_DIGITS + d]: where the block's elements of digit d go. */
+/* pool[RADIX_DIGITS + d]: where the block's elements of digit d go. */
 void find_starts(uint row, uint block)
 {
-    uint t = gl_LocalInvocationID.x, first = SORT_DIGITS;
-    for (uint d = t; d < SORT_DIGITS; d += THREADS)
-        pool[first + d] = totals[row * SORT_DIGITS + d];
+    uint t = gl_LocalInvocationID.x, first = RADIX_DIGITS;
+    for (uint d = t; d < RADIX_DIGITS; d += THREADS)
+        pool[first + d] = totals[row * RADIX_DIGITS + d];
     barrier();
     if (t < 16u) {
         uint sum = 0u;
@@ -45,13 +46,13 @@ void find_starts(uint row, uint block)
             pool[i] = sum;
             sum += v;
         }
-        pool[2u * SORT_DIGITS + t] = sum;
+        pool[2u * RADIX_DIGITS + t] = sum;
     }
     barrier();
-    for (uint d = t; d < SORT_DIGITS; d += THREADS) {
-        uint start = pool[first + d] + counts[(row * SORT_DIGITS + d) * args.blocks + block];
+    for (uint d = t; d < RADIX_DIGITS; d += THREADS) {
+        uint start = pool[first + d] + counts[(row * RADIX_DIGITS + d) * args.blocks + block];
         for (uint r = 0u; r < d / RUN; r++)
-            start += pool[2u * SORT_DIGITS + r];
+            start += pool[2u * RADIX_DIGITS + r];
         pool[first + d] = start;
     }
 }
@@ -62,7 +63,7 @@ uint value_of(uint k, uint base, uint i)
     uint forward = args.descending != 0u ? ~k : k;
     bool several = k == 0xffffffffu || forward == 0x80000000u; /* NaN, zero */
     if (several)
-        return x[args.x_offset + base + (FIRST ? i : items[base + i])];
+        return x[args.x_offset + base + (POSITIONS ? i : items[base + i])];
     return (forward & 0x80000000u) != 0u ? forward ^ 0x80000000u : ~forward;
 }
 
@@ -96,7 +97,7 @@ void store_items(uint base, uint first, uint count)
 {
     EACH_ITEM(j) {
         uint e = element(j, true);
-        pool[e] = FIRST ? first + e : e < count ? items[base + first + e] : 0u;
+        pool[e] = POSITIONS ? first + e : e < count ? items[base + first + e] : 0u;
     }
     barrier();
     EACH_ITEM(j) {
@@ -116,11 +117,11 @@ void main()
     if (g >= args.groups)
         return;
     uint row = g / args.blocks, block = g - row * args.blocks, base = row * args.extent;
-    uint first = block * SORT_ITEMS * THREADS;
-    uint count = min(args.extent - first, SORT_ITEMS * THREADS);
+    uint first = block * RADIX_ITEMS * THREADS;
+    uint count = min(args.extent - first, RADIX_ITEMS * THREADS);
     EACH_ITEM(j) { /* the digit, and whose it is */
         uint e = element(j, false);
-        uint digit = e < count ? digit_of(key_at(base, first + e)) : SORT_DIGITS - 1u;
+        uint digit = e < count ? digit_of(key_at(base, first + e)) : RADIX_DIGITS - 1u;
         key[j] = digit | e << 8u;
     }
     EACH_ITEM(j)
@@ -148,7 +149,7 @@ void main()
     barrier();
     EACH_ITEM(j) {
         uint digit = key[j] & 255u;
-        place[j] = base + pool[SORT_DIGITS + digit] + element(j, true) - pool[digit];
+        place[j] = base + pool[RADIX_DIGITS + digit] + element(j, true) - pool[digit];
         key[j] >>= 8u;
     }
     barrier();
