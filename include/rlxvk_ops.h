@@ -786,5 +786,6 @@ rlxvk_tensor rlxvk_write_rows(rlxvk_graph *g, rlxvk_tensor cache, rlxvk_tensor r
 #include <rlxvk_ops_array.h>
 #include <rlxvk_ops_domain.h>
 #include <rlxvk_ops_math.h>
+#include <rlxvk_ops_neighbours.h>
 
 #endif

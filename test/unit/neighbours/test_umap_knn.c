@@ -1,0 +1,57 @@
+/* The neighbours of a small matrix of distances, with ties, and the way back, on a device. */
+#include "support/harness.h"
+#include "support/rewritten.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static const float distances[] = {0, 3, 1, 1, 3, 0, 2, 5, 1, 2, 0, 1, 1, 5, 1, 0};
+
+static void expect_result(rlxvk_graph *g, rlxvk_tensor y, const float *wanted, size_t count)
+{
+    rlxvk_executable *e = NULL;
+    size_t got;
+    rlxvk_graph_output(g, y);
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    float *words = run_seeded(e, g, 1, false, &got);
+    assert_int_equal(got, count);
+    for (size_t i = 0; i < count; i++)
+        if (words[i] != wanted[i])
+            fail_msg("word %zu is %g, not %g", i, (double)words[i], (double)wanted[i]);
+    free(words);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+static void neighbours_of_four(void **state)
+{
+    static const float wanted[] = {2, 3, 1, 1, 2, 0, 2, 3, 0, 3, 1, 1, 0, 2, 1, 1};
+    rlxvk_graph *g = new_graph();
+    (void)state;
+    expect_result(g, rlxvk_umap_knn(g, floats(g, RLXVK_SHAPE(4, 4), distances), 2), wanted, 16);
+}
+
+static void slopes_go_back_to_them(void **state)
+{
+    static const float slopes[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const float wanted[] = {0, 0, 1, 2, 4, 0, 3, 0, 5, 0, 0, 6, 7, 0, 8, 0};
+    rlxvk_graph *g = new_graph();
+    (void)state;
+    rlxvk_tensor x = floats(g, RLXVK_SHAPE(4, 4), distances);
+    expect_result(g, rlxvk_umap_knn_backward(g, x, floats(g, RLXVK_SHAPE(4, 2), slopes), 2), wanted,
+                  16);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(neighbours_of_four),
+        cmocka_unit_test(slopes_go_back_to_them),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}

@@ -1,0 +1,104 @@
+/*
+ * Cases of knn (k, metric; in=q;p; indices=1: their indices as result; shift=n as selection.c's),
+ * umap_knn (k; in=x), umap_knn_backward (k; in=x;d) and pairwise_distance (metric; in=x).
+ */
+#include "conform/cases/cases.h"
+
+#include <string.h>
+
+static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
+{
+    int64_t k = case_integer(s, "k", 1);
+    rlxvk_metric metric = (rlxvk_metric)case_integer(s, "metric", 0);
+    if (strcmp(s->row, "knn") == 0) {
+        rlxvk_tensor indices;
+        rlxvk_tensor q = case_shifted(g, s, "shift", case_tensor(s, inputs, "q"));
+        rlxvk_tensor p = case_shifted(g, s, "shift", case_tensor(s, inputs, "p"));
+        rlxvk_tensor distances = rlxvk_knn(g, q, p, k, metric, &indices);
+        return case_integer(s, "indices", 0) ? indices : distances;
+    }
+    rlxvk_tensor x = case_tensor(s, inputs, "x");
+    if (strcmp(s->row, "umap_knn") == 0)
+        return rlxvk_umap_knn(g, x, k);
+    if (strcmp(s->row, "umap_knn_backward") == 0)
+        return rlxvk_umap_knn_backward(g, x, case_tensor(s, inputs, "d"), k);
+    return rlxvk_pairwise_distance(g, x, metric);
+}
+
+/* Cosines of parallel vectors are ties that rounding breaks: none are made. */
+static void add_knn(case_list *list, int k, int metric, int indices, int m, int n, int d,
+                    const char *fill)
+{
+    if (metric == RLXVK_METRIC_COSINE && d > 1 && strncmp(fill, "constant", 8) != 0)
+        fill = "uniform";
+    case_add(list, "knn %sk=%d metric=%d indices=%d in=q:f32:%dx%d:%s;p:f32:%dx%d:%s",
+             indices ? "" : "within=1e-6 ", k, metric, indices, m, d, fill, n, d, fill);
+}
+
+static void generate_knn(case_list *list)
+{
+    static const struct {
+        int m, n, d, k;
+        const char *fill;
+    } shapes[] = {{1, 1, 1, 1, "uniform"},     {3, 5, 1, 5, "integers"},
+                  {4, 9, 3, 3, "constant:2"},  {5, 64, 2, 64, "integers"},
+                  {7, 65, 8, 15, "uniform"},   {2, 700, 3, 64, "unit"},
+                  {33, 129, 17, 10, "offset"}, {3, 300, 128, 15, "unit"},
+                  {6, 40, 4, 40, "bool"}};
+    static const char *const rests[] = {"k=2 in=q:f32:0x3;p:f32:5x3",
+                                        "k=3 shift=1 in=q:f32:4x3;p:f32:9x3",
+                                        "k=4 indices=1 in=q:f32:4x3:special;p:f32:9x3:special",
+                                        "expect=E_ATTR k=6 in=q:f32:2x3;p:f32:5x3",
+                                        "expect=E_ATTR k=0 in=q:f32:2x3;p:f32:5x3",
+                                        "expect=E_ATTR k=1 metric=3 in=q:f32:2x3;p:f32:5x3",
+                                        "expect=E_SHAPE k=1 in=q:f32:2x3;p:f32:5x4",
+                                        "expect=E_SHAPE k=1 in=q:f32:2x0;p:f32:5x0",
+                                        "expect=E_SHAPE k=1 in=q:f32:3;p:f32:5x3",
+                                        "expect=E_UNSUPPORTED k=65 in=q:f32:2x3;p:f32:90x3"};
+    for (size_t i = 0; i < COUNT(shapes); i++)
+        for (int metric = 0; metric < 3; metric++)
+            for (int indices = 0; indices < 2; indices++)
+                add_knn(list, shapes[i].k, metric, indices, shapes[i].m, shapes[i].n, shapes[i].d,
+                        shapes[i].fill);
+    case_add_all(list, "knn", rests, COUNT(rests));
+}
+
+static void generate_umap(case_list *list)
+{
+    static const int lengths[] = {2, 3, 5, 33, 64, 66, 130, 300};
+    static const char *const fills[] = {"uniform", "integers", "special", "zero", "neginf"};
+    static const char *const rests[] = {"expect=E_SHAPE k=1 in=x:f32:3x4",
+                                        "expect=E_SHAPE k=1 in=x:f32:9",
+                                        "expect=E_ATTR k=5 in=x:f32:5x5",
+                                        "expect=E_ATTR k=0 in=x:f32:5x5",
+                                        "expect=E_ATTR k=1 in=x:f32:1x1",
+                                        "expect=E_UNSUPPORTED k=65 in=x:f32:70x70"};
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        for (size_t j = 0; j < COUNT(fills); j++) {
+            int n = lengths[i], most = n - 1 < 64 ? n - 1 : 64, k = j % 2 ? most : (most + 2) / 3;
+            case_add(list, "umap_knn k=%d in=x:f32:%dx%d:%s", k, n, n, fills[j]);
+            if (i % 2)
+                case_add(list, "umap_knn_backward k=%d in=x:f32:%dx%d:%s;d:f32:%dx%d", k, n, n,
+                         fills[j], n, k);
+        }
+    case_add_all(list, "umap_knn", rests, COUNT(rests));
+    case_add(list, "umap_knn_backward expect=E_SHAPE k=2 in=x:f32:5x5;d:f32:5x3");
+}
+
+static void generate(case_list *list)
+{
+    generate_knn(list);
+    generate_umap(list);
+    for (int metric = 0; metric < 3; metric++) {
+        case_add(list, "pairwise_distance within=2e-4 metric=%d in=x:f32:1x1", metric);
+        case_add(list, "pairwise_distance within=2e-4 metric=%d in=x:f32:7x3", metric);
+        case_add(list, "pairwise_distance within=2e-4 metric=%d in=x:f32:65x33:unit", metric);
+    }
+    case_add(list, "pairwise_distance expect=E_SHAPE in=x:f32:3");
+    case_add(list, "pairwise_distance expect=E_ATTR metric=4 in=x:f32:3x3");
+}
+
+static const char *const rows[] = {"knn", "umap_knn", "umap_knn_backward", "pairwise_distance",
+                                   NULL};
+
+const case_family neighbours_cases = {.rows = rows, .build = build, .generate = generate};
