@@ -227,9 +227,9 @@ $(BUILD)/examples/%.spv.h: test/examples/%.comp
 
 $(BUILD)/examples/custom_op: $(BUILD)/examples/custom_op.spv.h
 # Those that draw a picture.
-$(patsubst test/examples/%.c,$(BUILD)/examples/%,$(shell grep -l '<png.h>' test/examples/*.c)): LDLIBS += -lpng
+$(patsubst test/examples/%.c,$(BUILD)/examples/%,$(shell grep -l '"picture.h"' test/examples/*.c)): LDLIBS += -lpng
 
-$(EXAMPLES): $(BUILD)/examples/%: test/examples/%.c $(LIB)
+$(EXAMPLES): $(BUILD)/examples/%: test/examples/%.c test/examples/picture.h $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(WARNINGS) $(MODE) -Iinclude -I$(@D) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 

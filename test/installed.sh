@@ -107,7 +107,7 @@ for library in shared static; do
     done
 done
 count=$(ls *.c | wc -l)
-check "there are examples: $count" test "$count" -ge 11
+check "there are examples: $count" test "$count" -ge 12
 cd ../installed || exit 1
 
 # ---- C, C++, Python, CMake ----
