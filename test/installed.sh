@@ -19,6 +19,7 @@ cp -a "$stage" "$work/a copy"
 copy="$work/a copy$opt"
 mkdir "$work/elsewhere"
 cp -r test/examples test/installed "$work/elsewhere"
+mkdir "$work/elsewhere/data" && cp test/data/digits.*.npy "$work/elsewhere/data"
 # The README's whole programs, by number; lines of C by themselves are none.
 readme_program() {
     awk -v wanted="$1" '/^```c$/ { inside = 1; lines = ""; next }
@@ -107,7 +108,7 @@ for library in shared static; do
     done
 done
 count=$(ls *.c | wc -l)
-check "there are examples: $count" test "$count" -ge 12
+check "there are examples: $count" test "$count" -ge 14
 cd ../installed || exit 1
 
 # ---- C, C++, Python, CMake ----

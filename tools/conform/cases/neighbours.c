@@ -29,7 +29,9 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
 static void add_knn(case_list *list, int k, int metric, int indices, int m, int n, int d,
                     const char *fill)
 {
-    if (metric == RLXVK_METRIC_COSINE && d > 1 && strncmp(fill, "constant", 8) != 0)
+    if (metric == RLXVK_METRIC_COSINE && d == 1)
+        return;
+    if (metric == RLXVK_METRIC_COSINE && strncmp(fill, "constant", 8) != 0)
         fill = "uniform";
     case_add(list, "knn %sk=%d metric=%d indices=%d in=q:f32:%dx%d:%s;p:f32:%dx%d:%s",
              indices ? "" : "within=1e-6 ", k, metric, indices, m, d, fill, n, d, fill);
