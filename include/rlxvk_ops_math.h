@@ -68,7 +68,8 @@ rlxvk_tensor rlxvk_bitwise_not(rlxvk_graph *g, rlxvk_tensor x);
 
 /* ---- Constants and elementwise functions with parameters ---- */
 
-/* A constant of one element, and of `shape` throughout. E_TOO_LARGE: as input. */
+/* A constant of one element, and of `shape` throughout. E_ATTR: a dim below 0; E_TOO_LARGE: as
+ * input. */
 rlxvk_tensor rlxvk_scalar(rlxvk_graph *g, float value);
 rlxvk_tensor rlxvk_full(rlxvk_graph *g, rlxvk_shape shape, float value);
 

@@ -40,6 +40,8 @@ rlxvk_status gradient_identity(gradient_call *c);
 /* ---- For those who write rules: gradient_helpers.c ---- */
 
 rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value);
+/* A scalar everywhere in `shape`. */
+rlxvk_tensor gradient_spread(rlxvk_graph *g, rlxvk_tensor scalar, rlxvk_shape shape);
 /* `value` everywhere; F32 or C64. */
 rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape);
 /* Summed over the axes along which `shape` is broadcast to the tensor's, in that shape. */

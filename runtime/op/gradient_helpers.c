@@ -6,10 +6,15 @@ rlxvk_tensor gradient_scalar(rlxvk_graph *g, double value)
     return rlxvk_scalar(g, (float)value);
 }
 
+rlxvk_tensor gradient_spread(rlxvk_graph *g, rlxvk_tensor scalar, rlxvk_shape shape)
+{
+    return shape.rank ? rlxvk_expand(g, scalar, shape) : scalar;
+}
+
 rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rlxvk_shape shape)
 {
-    rlxvk_tensor t = rlxvk_full(g, shape, (float)value);
-    return dtype == RLXVK_C64 ? rlxvk_cast(g, t, RLXVK_C64) : t;
+    rlxvk_tensor one = gradient_scalar(g, value);
+    return gradient_spread(g, dtype == RLXVK_C64 ? rlxvk_cast(g, one, dtype) : one, shape);
 }
 
 static rlxvk_tensor sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)

@@ -1,6 +1,7 @@
 /* Elementwise functions with parameters, and constants in one call: composites, which the regions
  * join again. */
 #include "op/compose/composite.h"
+#include "op/gradient.h"
 
 #include <rlxvk_ops_math.h>
 
@@ -17,7 +18,7 @@ rlxvk_tensor rlxvk_full(rlxvk_graph *g, rlxvk_shape shape, float value)
         return RLXVK_NONE;
     size_t start = g->nodes.count;
     rlxvk_tensor one = rlxvk_scalar(g, value);
-    return composite_end(g, "full", start, shape.rank ? rlxvk_expand(g, one, shape) : one);
+    return composite_end(g, "full", start, gradient_spread(g, one, shape));
 }
 
 static rlxvk_tensor sloped(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor slope)

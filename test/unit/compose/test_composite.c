@@ -7,6 +7,7 @@
 #include "support/harness.h"
 #include "support/rewritten.h"
 
+#include <rlxvk_ops_math.h>
 #include <rlxvk_train.h>
 
 #include <math.h>
@@ -485,12 +486,39 @@ static void a_singular_slice_spoils_only_itself(void **state)
     close_context(c);
 }
 
+/* Sizes of -1 stand for nothing here, and a scalar is one constant alone. */
+static void constants_have_the_shape_they_are_given(void **state)
+{
+    const rlxvk_shape shapes[] = {RLXVK_SCALAR, RLXVK_SHAPE(1), RLXVK_SHAPE(3, 0),
+                                  RLXVK_SHAPE(2, 1, 3)};
+    const rlxvk_shape refused[] = {RLXVK_SHAPE(-1), RLXVK_SHAPE(2, -1), RLXVK_SHAPE(-7, 2)};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(shapes); i++) {
+        const double wanted[] = {2.5, 2.5, 2.5, 2.5, 2.5, 2.5};
+        rlxvk_graph *g = new_graph();
+        rlxvk_tensor t = rlxvk_full(g, shapes[i], 2.5f);
+        assert_true(rlxvk_shape_equal(rlxvk_tensor_shape(g, t), shapes[i]));
+        assert_int_equal(g->nodes.count, shapes[i].rank ? 2 : 1);
+        rlxvk_graph_output(g, t);
+        expect_near(g, wanted, shape_product(&shapes[i], 0, shapes[i].rank), 0);
+        rlxvk_graph_destroy(g);
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(refused); i++) {
+        rlxvk_graph *g = new_graph();
+        assert_int_equal(rlxvk_full(g, refused[i], 1).id, 0);
+        assert_int_equal(rlxvk_graph_status(g), RLXVK_E_ATTR);
+        assert_non_null(strstr(rlxvk_graph_error(g), "full: "));
+        rlxvk_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_attention_block_is_its_formula),
         cmocka_unit_test(the_transformer_layer_is_its_formula),
         cmocka_unit_test(lora_is_its_formula),
+        cmocka_unit_test(constants_have_the_shape_they_are_given),
         cmocka_unit_test(dot_general_takes_any_axes),
         cmocka_unit_test(dot_general_copies_no_plain_swap),
         cmocka_unit_test(scaled_sums_have_plain_gradients),
