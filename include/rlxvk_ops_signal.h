@@ -73,6 +73,22 @@ rlxvk_tensor rlxvk_signal_hamming(rlxvk_graph *g, int64_t n, bool periodic);
 rlxvk_tensor rlxvk_signal_blackman(rlxvk_graph *g, int64_t n, bool periodic);
 rlxvk_tensor rlxvk_signal_kaiser(rlxvk_graph *g, int64_t n, double beta, bool periodic);
 
+/* ---- Other rates ---- */
+
+/* `up` - 1 zeros put behind each sample of x [.., T], T >= 1, filtered by taps [L], and of that
+ * each down-th: y[n] = sum over k of taps[n down - k up] x[k], ceil(((T - 1) up + L) / down) of
+ * them. No product with such a zero is computed. Error u (L / up + 2) of the summed magnitudes.
+ * F32. E_SHAPE: no sample, no tap, taps of another rank; E_ATTR: up or down below 1; E_TOO_LARGE: T
+ * up, or what is filtered, beyond 2^31 - 1; E_DTYPE. Gradients: of both. */
+rlxvk_tensor rlxvk_upfirdn(rlxvk_graph *g, rlxvk_tensor x, rlxvk_tensor taps, int64_t up,
+                           int64_t down);
+
+/* x [.., T] at up / down times its rate -> [.., ceil(T up / down)], the first sample staying where
+ * it is: upfirdn by a sinc of 20 max(up, down) + 1 taps (in lowest terms) under a Kaiser window of
+ * beta 5, which leaves constants what they are away from the ends. Errors as upfirdn's; E_TOO_LARGE
+ * also: up or down, in lowest terms, above 2^20. Gradient: of x. */
+rlxvk_tensor rlxvk_resample(rlxvk_graph *g, rlxvk_tensor x, int64_t up, int64_t down);
+
 /* ---- Mel spectra ---- */
 
 typedef enum rlxvk_log_mel_scope {
@@ -117,6 +133,13 @@ typedef struct rlxvk_mel_options {
 /* Constant [n_mels, n_fft / 2 + 1]: triangles whose n_mels + 2 corners are equally far apart in
  * mels, made in double. E_ATTR: options; E_TOO_LARGE: more than 2^24 weights. */
 rlxvk_tensor rlxvk_signal_mel_filterbank(rlxvk_graph *g, const rlxvk_mel_options *options);
+
+/* Cepstral coefficients of logarithms of bands [.., n]: the first `count` of their orthonormal
+ * cosine transform (DCT-II), each k times 1 + lifter / 2 sin(pi k / lifter), lifter 0: times 1 ->
+ * [.., count]. A product with a table made in double. E_ATTR: count below 1 or above n, a lifter
+ * that is not 0 or above; E_SHAPE: rank 0, no band; E_TOO_LARGE: a table of 2^24 numbers or more.
+ * Gradient: of the bands. */
+rlxvk_tensor rlxvk_mfcc(rlxvk_graph *g, rlxvk_tensor bands, int64_t count, double lifter);
 
 #ifdef __cplusplus
 }

@@ -91,6 +91,14 @@ struct log_mel_slopes_args {
 
 #define OVERLAP_ADD_LEAST 1e-11 /* of a window's squares; below, there is nothing */
 
+/* y[i] = sum over j of taps[i down + shift - j up] x[j], taps of which there are `tap_count`,
+ * rows of `samples` and `extent`. */
+struct upfirdn_args {
+    u32 outputs, samples, extent, tap_count;
+    i32 up, down, shift;
+    u32 x_offset, taps_offset, y_offset;
+};
+
 /* `frames` frames of `extent` samples, `hop` apart, make `samples` of each row. */
 struct overlap_add_args {
     u32 outputs, samples, frames, extent, hop;

@@ -114,3 +114,23 @@ rlxvk_tensor fuzz_call_signal_kaiser(fuzz_maker *m)
     int64_t n = most(fuzz_dim(m), 4096);
     return rlxvk_signal_kaiser(m->g, n, fuzz_below(m->in, 30), fuzz_bool(m->in));
 }
+
+/* ---- Other rates ---- */
+
+rlxvk_tensor fuzz_call_upfirdn(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m), taps = f32(m, RLXVK_SHAPE(fuzz_dim(m)));
+    return rlxvk_upfirdn(m->g, x, taps, most(fuzz_number(m), 40), 1 + fuzz_below(m->in, 9));
+}
+
+rlxvk_tensor fuzz_call_resample(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    return rlxvk_resample(m->g, x, most(fuzz_number(m), 40), 1 + fuzz_below(m->in, 9));
+}
+
+rlxvk_tensor fuzz_call_mfcc(fuzz_maker *m)
+{
+    rlxvk_tensor x = fuzz_any(m);
+    return rlxvk_mfcc(m->g, x, fuzz_dim(m), fuzz_below(m->in, 30));
+}

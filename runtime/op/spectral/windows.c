@@ -1,4 +1,5 @@
 /* Windows, as constants made in double; hann is in spectrum.c. */
+#include "op/spectral/windows.h"
 #include "op/compose/composite.h"
 
 #include <math.h>
@@ -12,8 +13,7 @@ typedef struct window {
     double beta;
 } window;
 
-/* I0, by its series: all terms are positive (M. Abramowitz and I. Stegun, 9.6.12). */
-static double bessel(double x)
+double windows_bessel(double x)
 {
     double sum = 1, term = 1;
     for (int k = 1; k < 2000 && term > 1e-18 * sum; k++) {
@@ -27,7 +27,8 @@ static double value_at(const window *w, double at)
 {
     double from_middle = 2 * at - 1;
     if (w->kaiser)
-        return bessel(w->beta * sqrt(fmax(0, 1 - from_middle * from_middle))) / bessel(w->beta);
+        return windows_bessel(w->beta * sqrt(fmax(0, 1 - from_middle * from_middle))) /
+               windows_bessel(w->beta);
     return w->terms[0] - w->terms[1] * cos(TURN * at) + w->terms[2] * cos(2 * TURN * at);
 }
 

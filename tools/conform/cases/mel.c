@@ -2,15 +2,18 @@
  * Cases of averaged power and mel spectra. welch_power: segments, n_fft, unfolded; welch_peaks: k,
  * segments; shift=1 drops the first row of x by a view; log_mel and what comes with it: scope, a
  * number; bank=1: the filters are a mel filterbank of mels=n for n_fft=n. welch_power of a signal:
- * nperseg, overlap, fs, scaling (golden vectors). overlap_add, istft: length,
- * hop, n_fft, center, samples, window, the name of one.
+ * nperseg, overlap, fs, scaling (golden vectors). log_mel: hop, of a signal. upfirdn, resample: up,
+ * down; in=x[;taps]. mfcc: count, lifter; in=x. overlap_add, istft: length, hop, n_fft, center,
+ * samples, window, the name of one.
  */
 #include "conform/cases/cases.h"
 
 #include <string.h>
 
 static const char *const rows[] = {"welch_power",      "welch_peaks", "log_mel", "log_mel_slopes",
-                                   "log_mel_backward", "overlap_add", "istft",   NULL};
+                                   "log_mel_backward", "overlap_add", "istft",   "upfirdn",
+                                   "resample",         "mfcc",        NULL};
+#define FIRST_OF_SIGNALS 5
 
 static rlxvk_tensor build_psd(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
 {
@@ -32,6 +35,14 @@ static rlxvk_tensor build_psd(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x
     return rlxvk_mul(g, rlxvk_reshape(g, power, shape), factor);
 }
 
+/* Of a signal under a Hann window. */
+static rlxvk_tensor spectra_of(rlxvk_graph *g, const case_spec *s, rlxvk_tensor x)
+{
+    int64_t n = case_integer(s, "n_fft", 400);
+    rlxvk_stft_options o = {.length = n, .hop = case_integer(s, "hop", 1)};
+    return rlxvk_stft(g, x, rlxvk_signal_hann(g, n, true), &o);
+}
+
 static rlxvk_tensor filters_of(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor *inputs)
 {
     rlxvk_mel_options o = {.rate = 16000,
@@ -51,6 +62,13 @@ static rlxvk_tensor build_signal(rlxvk_graph *g, const case_spec *s, const rlxvk
                              .center = case_integer(s, "center", 0) != 0,
                              .samples = case_integer(s, "samples", 0)};
     const char *name = case_word(s, "window", "");
+    int64_t up = case_integer(s, "up", 1), down = case_integer(s, "down", 1);
+    if (strcmp(s->row, "upfirdn") == 0)
+        return rlxvk_upfirdn(g, x, case_tensor(s, inputs, "taps"), up, down);
+    if (strcmp(s->row, "resample") == 0)
+        return rlxvk_resample(g, x, up, down);
+    if (strcmp(s->row, "mfcc") == 0)
+        return rlxvk_mfcc(g, x, case_integer(s, "count", 13), case_real(s, "lifter", 0));
     if (strcmp(name, "hamming") == 0)
         window = rlxvk_signal_hamming(g, o.length, true);
     if (strcmp(name, "blackman") == 0)
@@ -69,8 +87,11 @@ static rlxvk_tensor build(rlxvk_graph *g, const case_spec *s, const rlxvk_tensor
     rlxvk_welch_options o = {.n_segments = case_integer(s, "segments", 0),
                              .n_fft = case_integer(s, "n_fft", 0),
                              .unfolded = case_integer(s, "unfolded", 0) != 0};
-    if (strcmp(s->row, "overlap_add") == 0 || strcmp(s->row, "istft") == 0)
-        return build_signal(g, s, inputs);
+    for (size_t i = FIRST_OF_SIGNALS; rows[i]; i++)
+        if (strcmp(s->row, rows[i]) == 0)
+            return build_signal(g, s, inputs);
+    if (case_integer(s, "hop", 0))
+        x = spectra_of(g, s, x);
     if (case_integer(s, "nperseg", 0))
         return build_psd(g, s, x);
     if (strcmp(s->row, "welch_power") == 0)
@@ -230,8 +251,68 @@ static const char *const inverses[] = {
     "expect=E_SHAPE length=8 center=1 in=x:f32:1x10",
 };
 
+static const char *const rates[] = {
+    "in=x:f32:9;taps:f32:4",
+    "up=2 in=x:f32:9;taps:f32:1",
+    "up=2 in=x:f32:2x9;taps:f32:5",
+    "down=2 in=x:f32:2x9;taps:f32:5",
+    "up=3 down=2 in=x:f32:2x3x40;taps:f32:31",
+    "up=2 down=3 in=x:f32:2x3x40;taps:f32:31",
+    "up=5 down=7 in=x:f32:40;taps:f32:3",
+    "up=7 down=5 in=x:f32:1;taps:f32:3",
+    "up=4 down=4 in=x:f32:30;taps:f32:9",
+    "up=160 down=147 in=x:f32:300:unit;taps:f32:801:unit",
+    "down=50 in=x:f32:3x700;taps:f32:90",
+    "up=50 in=x:f32:3x20;taps:f32:90",
+    "shift=1 up=3 down=2 in=x:f32:3x10;taps:f32:7",
+    "up=2 in=x:f32:0x9;taps:f32:5",
+    "in=x:f32:9:special;taps:f32:4",
+    "up=3 in=x:f32:9;taps:f32:4:zero",
+    "expect=E_ATTR up=0 in=x:f32:9;taps:f32:4",
+    "expect=E_ATTR down=-1 in=x:f32:9;taps:f32:4",
+    "expect=E_SHAPE in=x:f32:3x0;taps:f32:4",
+    "expect=E_SHAPE in=x:f32:9;taps:f32:0",
+    "expect=E_SHAPE in=x:f32:9;taps:f32:2x2",
+    "expect=E_SHAPE in=x:f32:scalar;taps:f32:2",
+    "expect=E_DTYPE in=x:i32:9:index:3;taps:f32:2",
+    "expect=E_TOO_LARGE up=2000000000 in=x:f32:9;taps:f32:4",
+};
+
+static const char *const resampled[] = {
+    "up=3 down=2 in=x:f32:2x50",
+    "up=2 down=3 in=x:f32:2x50",
+    "up=6 down=4 in=x:f32:50",
+    "up=4 down=4 in=x:f32:50",
+    "up=160 down=147 in=x:f32:2x200:unit",
+    "up=1 down=3 in=x:f32:90",
+    "up=3 down=1 in=x:f32:1",
+    "up=1 down=100 in=x:f32:7",
+    "expect=E_ATTR up=0 in=x:f32:9",
+    "expect=E_ATTR down=0 in=x:f32:9",
+    "expect=E_TOO_LARGE up=1048577 in=x:f32:9",
+    "expect=E_SHAPE up=2 in=x:f32:0",
+};
+
+static const char *const cepstra[] = {
+    "in=x:f32:5x40",
+    "count=40 in=x:f32:2x3x40",
+    "count=13 lifter=22 in=x:f32:7x80",
+    "count=1 in=x:f32:1",
+    "count=1 in=x:f32:5x1",
+    "count=3 lifter=0.5 in=x:f32:9",
+    "expect=E_ATTR count=0 in=x:f32:5x40",
+    "expect=E_ATTR count=41 in=x:f32:5x40",
+    "expect=E_ATTR lifter=-1 in=x:f32:5x40",
+    "expect=E_SHAPE in=x:f32:5x0",
+    "expect=E_SHAPE in=x:f32:scalar",
+    "expect=E_TOO_LARGE count=5000 in=x:f32:1x5000",
+};
+
 static void generate(case_list *list)
 {
+    case_add_all(list, "upfirdn", rates, COUNT(rates));
+    case_add_all(list, "resample", resampled, COUNT(resampled));
+    case_add_all(list, "mfcc within=1e-6", cepstra, COUNT(cepstra));
     case_add_all(list, "welch_power", powers, COUNT(powers));
     case_add_all(list, "overlap_add", overlaps, COUNT(overlaps));
     case_add_all(list, "istft within=2e-5", inverses, COUNT(inverses));
@@ -250,6 +331,7 @@ static void generate(case_list *list)
             case_add(list, "log_mel scope=%d %s in=%s", scope, banks[i][0], banks[i][1]);
     case_add(list, "log_mel shift=1 in=x:f32:4x10;filters:f32:4x5:positive");
     case_add(list, "log_mel expect=E_SHAPE in=x:f32:scalar;filters:f32:4x5");
+    case_add(list, "log_mel within=1e-4 bank=1 hop=160 in=x:f32:2000");
     case_add(list, "log_mel expect=E_SHAPE in=x:f32:3x10;filters:f32:4x4");
     case_add(list, "log_mel expect=E_SHAPE in=x:f32:3x9;filters:f32:4x5");
     case_add(list, "log_mel expect=E_SHAPE in=x:f32:3x10;filters:f32:5");
