@@ -20,7 +20,8 @@ void main()
     if (i >= args.outputs)
         return;
     uint row = i / args.samples;
-    int at = int(i - row * args.samples) * args.down + args.shift, before = at - int(args.tap_count);
+    int at = int(i - row * args.samples) * args.down + args.shift;
+    int before = at - int(args.tap_count);
     int first = before < 0 ? 0 : before / args.up + 1;
     int end = at < 0 ? 0 : min(at / args.up + 1, int(args.extent));
     uint base = args.x_offset + row * args.extent;

@@ -187,7 +187,7 @@ const bench_case bench_gpu_cases[] = {
     {"welch of 16777216 by 1024",
      "welch_power nperseg=1024 overlap=512 fs=16000 in=x:f32:16777216:unit"},
     {"log_mel of 60 s at 16 kHz", "log_mel bank=1 mels=80 n_fft=400 hop=160 in=x:f32:960000:unit"},
-    {"resample 160 of 147, 16777216", "resample up=160 down=147 in=x:f32:16777216:unit"},
+    {"resample 160 of 147, 8388608", "resample up=160 down=147 in=x:f32:8388608:unit"},
     {"gaussian_splat_render 1M 1920x1080",
      "gaussian_splat_render width=1920 height=1080 entries=8000000 "
      "in=positions:f32:1000000x3:unit;scales:f32:1000000x3:range:-6.5:-5;"
