@@ -187,6 +187,8 @@ const bench_case bench_gpu_cases[] = {
     {"welch of 16777216 by 1024",
      "welch_power nperseg=1024 overlap=512 fs=16000 in=x:f32:16777216:unit"},
     {"log_mel of 60 s at 16 kHz", "log_mel bank=1 mels=80 n_fft=400 hop=160 in=x:f32:960000:unit"},
+    {"istft of 32767 frames of 1024 by 512",
+     "istft length=1024 hop=512 n_fft=1024 in=x:f32:32767x1026:unit"},
     {"resample 160 of 147, 8388608", "resample up=160 down=147 in=x:f32:8388608:unit"},
     {"gaussian_splat_render 1M 1920x1080",
      "gaussian_splat_render width=1920 height=1080 entries=8000000 "
@@ -200,8 +202,16 @@ const bench_case bench_gpu_cases[] = {
      "colors:f32:1000000x3:range:0:1;sh:f32:1000000x16x3:range:-0.2:0.2;loss:f32:1080x1920x4:unit"},
     {"grid_sample bilinear 8x64x256x256",
      "grid_sample in=x:f32:8x64x256x256;grid:f32:8x256x256x2:unit"},
+    {"grid_sample bilinear 8x64x256x256, turned",
+     "grid_sample in=x:f32:8x64x256x256;grid:f32:8x256x256x2:turned:256:256"},
     {"grid_sample_backward_input bilinear 8x64x256x256",
      "grid_sample_backward_input input=256,256 in=dy:f32:8x64x256x256;grid:f32:8x256x256x2:unit"},
+    {"grid_sample_backward_input bilinear 8x64x256x256, turned",
+     "grid_sample_backward_input input=256,256 "
+     "in=dy:f32:8x64x256x256;grid:f32:8x256x256x2:turned:256:256"},
+    {"grid_sample_backward_grid bilinear 8x64x256x256, turned",
+     "grid_sample_backward_grid "
+     "in=x:f32:8x64x256x256;grid:f32:8x256x256x2:turned:256:256;dy:f32:8x64x256x256"},
     {"axial_rope2d 64x64, 8 heads of 64",
      "axial_rope2d grid=64,64 head_dim=64 in=x:f32:8x4096x512"},
     {"pad reflect 4096x4096", "pad mode=reflect before=1,1 after=1,1 in=x:f32:4096x4096"},
@@ -214,6 +224,7 @@ const bench_case bench_gpu_cases[] = {
     {"slice rows 8192x4096 by 2", "slice starts=0 stops=last steps=2 in=x:f32:8192x4096"},
     {"slice columns 4096x4096", "slice starts=0,1 stops=last,last in=x:f32:4096x4096"},
     {"sort 4096x4096", "sort in=x:f32:4096x4096"},
+    {"argsort 4096x4096", "argsort in=x:f32:4096x4096"},
     {"sort 16777216", "sort in=x:f32:16777216"},
     {"argsort 16777216", "argsort in=x:f32:16777216"},
     {"sort 262144x64", "sort in=x:f32:262144x64"},

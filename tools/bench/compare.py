@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times rlxvk beside PyTorch on one GPU, in one run, and prints the README's performance table.
 
-    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --training | --inference]
+    tools/bench/compare.py [--program build/bin/rlxvk] [--skip-torch] [--edges | --domain | --training | --inference]
 
 Needs python3; PyTorch with CUDA for the second column (cuBLAS, cuDNN, cuFFT; exact f32, no TF32). Every row names a case of
 `rlxvk bench`, or several whose times add, and their time, bytes and operations are used; PyTorch does the same work on
@@ -40,13 +40,13 @@ def operands(torch, *shapes, dtype=None):
     return [[torch.rand(*s, device="cuda").sub_(0.5).to(dtype) for s in shapes] for _ in range(count)]
 
 
-def time_us(torch, function, sets):
+def time_us(torch, function, sets, runs=RUNS):
     """Median time of one call, several calls between two events so that the device is never idle."""
     burst = max(len(sets), 4)
     for i in range(3 * burst):
         function(*sets[i % len(sets)])
     times = []
-    for _ in range(RUNS):
+    for _ in range(runs):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         torch.cuda._sleep(burst * 100000)  # cycles, in which the host gets ahead: calls of autograd are slow to start
         begin.record()
@@ -245,6 +245,123 @@ TRAINING_ROWS = [
 ]
 
 
+def nearest(points, width, k, lines=10000):
+    """Of every point, its k nearest of all; as many lines of the matrix of distances at a time as memory takes well."""
+    def run(t, f):
+        def call(x):
+            return [t.cdist(part, x, compute_mode="use_mm_for_euclid_dist").topk(k, largest=False) for part in x.split(lines)]
+        return time_us(t, call, operands(t, (points, width)), runs=5)
+    return run
+
+
+def spectrum(samples, n_fft, hop, function):
+    """function(f, spectra) of a signal's frames, [n_fft / 2 + 1, frames]; without one of the spectra themselves, the way back."""
+    def run(t, f):
+        window = t.hann_window(n_fft, device="cuda")
+        forward = lambda x: t.stft(x, n_fft, hop, window=window, center=function is None, return_complex=True)
+        sets = operands(t, (samples,))
+        if function is None:
+            back = lambda x: t.istft(x, n_fft, hop, window=window)
+            return time_us(t, back, [[forward(x)] for (x,) in sets])
+        return time_us(t, lambda x: function(t, forward(x)), sets)
+    return run
+
+
+def log_mel(mels, n_fft):
+    def call(t, spectra):
+        filters = call.filters.setdefault(t, t.rand(mels, n_fft // 2 + 1, device="cuda"))
+        return (filters @ spectra.abs().square()).clamp_min(1e-10).log10()
+    call.filters = {}
+    return call
+
+
+def turned(t, f, x):
+    """A grid over the image, turned by 15 degrees: the fill `turned` of rlxvk's cases."""
+    theta = t.tensor([[0.966, -0.259, 0], [0.259, 0.966, 0]], device="cuda").expand(x.shape[0], 2, 3)
+    return f.affine_grid(theta, x.shape, align_corners=False)
+
+
+def sampled(grid_of, size, by=None):
+    """grid_sample of images, or its gradient by "x" or "grid"."""
+    def run(t, f):
+        sets = []
+        for (x,) in operands(t, size):
+            grid = grid_of(t, f, x).contiguous()
+            leaf = {"x": x, "grid": grid}.get(by)
+            if by:
+                leaf.requires_grad_()
+            y = f.grid_sample(x, grid, align_corners=False)
+            sets.append([x, grid, y, t.rand_like(y), leaf])
+        if not by:
+            return time_us(t, lambda x, grid, *_: f.grid_sample(x, grid, align_corners=False), sets)
+        return time_us(t, lambda x, grid, y, dy, leaf: t.autograd.grad(y, leaf, dy, retain_graph=True), sets)
+    return run
+
+
+def indexed(function, shape, count, limit):
+    """function(t, x, indices, updates): indices of shape `count` below `limit`, updates like those of x they name."""
+    def run(t, f):
+        index = t.randint(limit, count, device="cuda")
+        return time_us(t, lambda x, u: function(t, x, index, u), operands(t, shape, shape))
+    return run
+
+
+ANYWHERE = lambda t, f, x: t.rand(x.shape[0], *x.shape[2:], 2, device="cuda") * 2 - 1
+SCALED = lambda size, **how: lambda t, f, x: f.interpolate(x, size, **how)
+IMAGES, SQUARE = (8, 64, 256, 256), (4096, 4096)
+DOMAIN_ROWS = [
+    ("splats, 1M to 1920x1080", "gaussian_splat_render 1M 1920x1080", "TB/s", None),
+    ("gradient of splats, 1M to 1920x1080, the picture again", "gaussian_splat_render_backward 1M 1920x1080", "TB/s", None),
+    ("15 nearest of 100,000 points of 128", "knn 15 of 100000x128", "TB/s", nearest(100000, 128, 15)),
+    ("log-mel of 60 s at 16 kHz", "log_mel of 60 s at 16 kHz", "TB/s", spectrum(960000, 400, 160, log_mel(80, 400))),
+    ("Welch's average of 2^24 samples by 1024", "welch of 16777216 by 1024", "TB/s",
+     spectrum(1 << 24, 1024, 512, lambda t, x: x.abs().square().mean(-1))),
+    ("istft of 2^24 samples by 1024", "istft of 32767 frames of 1024 by 512", "TB/s", spectrum(1 << 24, 1024, 512, None)),
+    ("resampling 2^23 samples to 160 of 147", "resample 160 of 147, 8388608", "TB/s", None),
+    ("sort of 16.8M", "sort 16777216", "TB/s", rows(lambda t, f, x: t.sort(x), (1 << 24,))),
+    ("argsort of 16.8M", "argsort 16777216", "TB/s", rows(lambda t, f, x: t.argsort(x), (1 << 24,))),
+    ("sort of rows, 4096x4096", "sort 4096x4096", "TB/s", rows(lambda t, f, x: t.sort(x, -1), SQUARE)),
+    ("argsort of rows, 4096x4096", "argsort 4096x4096", "TB/s", rows(lambda t, f, x: t.argsort(x, -1), SQUARE)),
+    ("sort of rows, 262144x64", "sort 262144x64", "TB/s", rows(lambda t, f, x: t.sort(x, -1), (262144, 64))),
+    ("grid_sample, turned, 8x64x256x256", "grid_sample bilinear 8x64x256x256, turned", "TB/s", sampled(turned, IMAGES)),
+    ("grid_sample, anywhere", "grid_sample bilinear 8x64x256x256", "TB/s", sampled(ANYWHERE, IMAGES)),
+    ("its gradient by x, turned", "grid_sample_backward_input bilinear 8x64x256x256, turned", "TB/s",
+     sampled(turned, IMAGES, "x")),
+    ("its gradient by x, anywhere", "grid_sample_backward_input bilinear 8x64x256x256", "TB/s",
+     sampled(ANYWHERE, IMAGES, "x")),
+    ("its gradient by the grid, turned", "grid_sample_backward_grid bilinear 8x64x256x256, turned", "TB/s",
+     sampled(turned, IMAGES, "grid")),
+    ("resize linear 8x64x256x256 to 512", "resize linear 8x64x256x256 to 512x512", "TB/s",
+     rows(SCALED(512, mode="bilinear"), IMAGES)),
+    ("resize cubic 8x64x256x256 to 512", "resize cubic 8x64x256x256 to 512x512", "TB/s", rows(SCALED(512, mode="bicubic"), IMAGES)),
+    ("resize nearest 8x64x256x256 to 512", "resize nearest 8x64x256x256 to 512x512", "TB/s", rows(SCALED(512), IMAGES)),
+    ("resize linear 8x64x512x512 to 256", "resize linear 8x64x512x512 to 256x256", "TB/s",
+     rows(SCALED(256, mode="bilinear"), (8, 64, 512, 512))),
+    ("gradient of resize linear 256 to 512", "resize_backward linear 8x64x512x512 to 256x256", "TB/s",
+     gradient(SCALED(512, mode="bilinear"), IMAGES)),
+    ("pad, mirrored, 4096x4096", "pad reflect 4096x4096", "TB/s",
+     rows(lambda t, f, x: f.pad(x[None], (1, 1, 1, 1), mode="reflect"), SQUARE)),
+    ("pad, constant, 4096x4096", "pad constant 4096x4096", "TB/s", rows(lambda t, f, x: f.pad(x, (1, 1, 1, 1)), SQUARE)),
+    ("roll of columns, 4096x4096", "roll columns 4096x4096", "TB/s", rows(lambda t, f, x: x.roll(5, 1), SQUARE)),
+    ("tile 2048x2048 by 2x2", "tile 2048x2048 by 2x2", "TB/s", rows(lambda t, f, x: x.repeat(2, 2), (2048, 2048))),
+    ("slice of columns, 4096x4095 of 4096", "slice columns 4096x4096", "TB/s",
+     rows(lambda t, f, x: x[:, 1:].contiguous(), SQUARE)),
+    *[(f"scatter{' sums' if add else ''} in {name}, 4096x4096", f"scatter{' sums' if add else ''} in {name} 4096x4096", "TB/s",
+       indexed(lambda t, x, i, u, axis=axis, add=add: x.scatter_add(axis, i, u) if add else x.scatter(axis, i, u),
+               SQUARE, SQUARE, 4096)) for add in (False, True) for name, axis in (("rows", 1), ("columns", 0))],
+    *[(f"scatter_nd{' sums' if add else ''} of whole rows, 4096x4096", f"scatter_nd{' sums of' if add else ''} rows 4096x4096", "TB/s",
+       indexed(lambda t, x, i, u, add=add: x.index_put((i,), u, accumulate=add), SQUARE, (4096,), 4096)) for add in (False, True)],
+    ("gather_nd of rows, 4096x4096", "gather_nd rows 4096x4096", "TB/s", indexed(lambda t, x, i, u: x[i], SQUARE, (4096,), 4096)),
+    ("histogram of 64M to 256", "histogram 67108864 to 256", "TB/s",
+     rows(lambda t, f, x: t.histc(x, 256, -3, 3), (1 << 26,))),
+    ("bincount of 16.8M to 65,536", "bincount 16777216 to 65536", "TB/s",
+     indexed(lambda t, x, i, u: t.bincount(i, minlength=65536), (1,), (1 << 24,), 65536)),
+    ("one_hot, 65,536 of 1024", "one_hot 65536 of 1024", "TB/s",
+     lambda t, f: time_us(t, lambda i: f.one_hot(i, 1024), [[t.randint(1024, (65536,), device="cuda")]])),
+    ("topk 50 of 512x32000", "topk 50 of 512x32000", "TB/s", rows(lambda t, f, x: t.topk(x, 50), (512, 32000))),
+]
+
+
 def run_bench(program, *options):
     out = subprocess.run([program, "bench", "--json", *options], check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(out)
@@ -307,6 +424,7 @@ def main():
     parser.add_argument("--skip-torch", action="store_true")
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--edges", action="store_true", help="the shapes no variant was chosen for, instead")
+    other.add_argument("--domain", action="store_true", help="arrays, images, signals, neighbours, splats, instead")
     other.add_argument("--training", action="store_true", help="gradients and whole training steps, instead")
     other.add_argument("--inference", action="store_true", help="whole runs of nets, instead")
     arguments = parser.parse_args()
@@ -314,7 +432,8 @@ def main():
     if arguments.inference:
         print_runs(arguments.program, torch)
         return
-    table = EDGE_ROWS if arguments.edges else TRAINING_ROWS if arguments.training else ROWS
+    table = next((table for asked, table in ((arguments.edges, EDGE_ROWS), (arguments.domain, DOMAIN_ROWS),
+                                             (arguments.training, TRAINING_ROWS)) if asked), ROWS)
     results = bench(arguments.program, table)
     print("| work | time | rate | of ceiling | PyTorch | of PyTorch's speed |\n|---|---|---|---|---|---|")
     for entry in table:

@@ -22,7 +22,8 @@
  * special (NaN, +-Inf, +-0, denormals among uniform), large (magnitudes 1e30 and 1e-30), outliers
  * (uniform, one of 40 1e4 times as large), offset (1e4 + unit noise), zero, one, constant:v, bool,
  * index:n (0..n-1), badindex:n (also outside, NaN, x.4, x.5), bytes, quant:FORMAT (random blocks
- * with finite scales), neginf (mostly -Inf), iota.
+ * with finite scales), neginf (mostly -Inf), iota, turned:h:w (points of a grid [.., h, w, 2] over
+ * an image, turned by 15 degrees).
  */
 #ifndef RLXVK_CASES_H
 #define RLXVK_CASES_H

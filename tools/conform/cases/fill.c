@@ -113,6 +113,16 @@ static double fill_iota(source *s)
 {
     return (double)s->index;
 }
+/* Points of a grid [.., a, b, 2] over an image, turned by 15 degrees. */
+static double fill_turned(source *s)
+{
+    uint64_t rows = (uint64_t)s->a, columns = (uint64_t)s->b, point = s->index / 2;
+    if (rows == 0 || columns == 0)
+        return 0;
+    double x = (2.0 * (double)(point % columns) + 1) / s->b - 1;
+    double y = (2.0 * (double)(point / columns % rows) + 1) / s->a - 1;
+    return s->index % 2 == 0 ? 0.966 * x - 0.259 * y : 0.259 * x + 0.966 * y;
+}
 static double fill_byte(source *s)
 {
     return (double)below(s, 256);
@@ -128,6 +138,7 @@ static const struct fill_row {
     {"one", fill_one},           {"constant", fill_constant}, {"bool", fill_bool},
     {"index", fill_index},       {"badindex", fill_badindex}, {"neginf", fill_neginf},
     {"iota", fill_iota},         {"bytes", fill_byte},        {"outliers", fill_outliers},
+    {"turned", fill_turned},
 };
 
 /* "range:-1:1" -> its row, with a and b set. */
