@@ -4,7 +4,10 @@
  * (key, rest, index), compared in this order: what is smallest comes first, and no two are equal.
  * Those smaller than the k-th so far are collected, and put in order with the list when no more
  * may fit. Key and rest are a distance as a pair of floats, exact to some 2^-44, by bits that grow
- * with it, NaN last. METRIC: specialization constant 1.
+ * with it, NaN last.
+ *
+ * FILTERED: the candidates of knn_filter.comp alone, where these are sure to have the k nearest:
+ * where the k-th of them is nearer than any of the others can be.
  */
 #extension GL_GOOGLE_include_directive : require
 #include "lib/common.glsl"
@@ -12,15 +15,16 @@
 #include "movement/radix.glsl"
 #include "neighbours/double_float.glsl"
 
-#define LOOP  4096u
-#define FLOOR 1e-12
+#define LOOP 4096u
 
 layout(constant_id = 1) const uint METRIC = KNN_L2;
+layout(constant_id = 2) const bool FILTERED = false;
 layout(push_constant) uniform block { knn_args args; };
 layout(set = 0, binding = 0) restrict readonly buffer source { float queries[]; };
 layout(set = 0, binding = 0) restrict readonly buffer source_bits { uint query_bits[]; };
 layout(set = 0, binding = 1) restrict readonly buffer given { float points[]; };
-layout(set = 0, binding = 2) restrict writeonly buffer target { uint y[]; };
+layout(set = 0, binding = 2) restrict readonly buffer filtered { uint lists[]; };
+layout(set = 0, binding = 3) restrict writeonly buffer target { uint y[]; };
 
 shared uint list[3 * KNN_MOST], next_list[3 * KNN_MOST], waiting[3 * KNN_BUFFER];
 shared uint waiting_count;
@@ -93,7 +97,7 @@ vec2 norm_of(vec2 square)
 {
     if (is_nan(square.x) || is_inf(square.x))
         return vec2(sqrt(square.x), 0.0);
-    return square.x <= FLOOR * FLOOR ? vec2(FLOOR, 0.0) : pair_root(square);
+    return square.x <= KNN_LEAST_NORM * KNN_LEAST_NORM ? vec2(KNN_LEAST_NORM, 0.0) : pair_root(square);
 }
 
 /* What the order goes by: the squared distance, or the negative cosine or product. */
@@ -183,23 +187,72 @@ void look_at(uint i)
         merge_waiting();
 }
 
-void main()
+/* How far a rough distance may be off: products of f32 by d u |q| |p|, whatever their order, with
+ * u = 2^-23 for all roundings (N. Higham, "Accuracy and Stability of Numerical Algorithms", 3.1),
+ * and what is lost to numbers that are too small. */
+float error_of_rough(float query_square, float most_square)
+{
+    float d = float(args.columns), relative = 1.2 * (d + 16.0) * 1.1920929e-7;
+    float q = sqrt(query_square), p = sqrt(most_square);
+    if (METRIC == KNN_COSINE)
+        return relative + d * 1e-13;
+    return relative * (METRIC == KNN_L2 ? (q + p) * (q + p) : q * p) + d * 1e-36;
+}
+
+/* Whether no point but those of the row's list can be among the k nearest. */
+bool is_certain(uint at)
+{
+    uint last = lists[at + 2u * (args.kept - 1u)];
+    uint end = at + 2u * args.kept;
+    float farthest = value_of(listed(args.k - 1u).x);
+    if (lists[end] != 0u || is_nan(farthest) || is_inf(farthest))
+        return false;
+    float error = error_of_rough(uintBitsToFloat(lists[end + 2u]), uintBitsToFloat(lists[end + 1u]));
+    /* a list that is not full has all points */
+    return last == 0xffffffffu || farthest + 1e-6 * abs(farthest) < value_of(last) - error;
+}
+
+void begin_list()
+{
+    for (uint i = gl_LocalInvocationID.x; i < 3u * args.k; i += gl_WorkGroupSize.x)
+        list[i] = 0xffffffffu;
+    barrier();
+}
+
+bool look_at_filtered()
+{
+    uint t = gl_LocalInvocationID.x, at = (row - args.first_row) * KNN_LIST_WORDS(args.kept);
+    for (uint i = 0u; i < args.kept; i += gl_WorkGroupSize.x)
+        look_at(lists[at + 2u * min(i + t, args.kept - 1u) + 1u] | (i + t < args.kept ? 0u : ~0u));
+    merge_waiting();
+    bool certain = is_certain(at);
+    barrier();
+    return certain;
+}
+
+void look_at_all()
 {
     uint t = gl_LocalInvocationID.x, size = gl_WorkGroupSize.x;
-    row = group_index();
-    if (row >= args.rows)
-        return;
-    for (uint i = t; i < 3u * args.k; i += size)
-        list[i] = 0xffffffffu;
-    if (t == 0u)
-        waiting_count = 0u;
-    if (METRIC == KNN_COSINE)
-        find_query_norm();
-    barrier();
+    begin_list();
     for (uint first = 0u; first < args.points; first += LOOP * size)
         for (uint i = first; i < min(first + LOOP * size, args.points); i += size)
             look_at(i + t);
     merge_waiting();
+}
+
+void main()
+{
+    uint t = gl_LocalInvocationID.x, size = gl_WorkGroupSize.x;
+    row = args.first_row + group_index();
+    if (group_index() >= args.rows)
+        return;
+    if (t == 0u)
+        waiting_count = 0u;
+    if (METRIC == KNN_COSINE)
+        find_query_norm();
+    begin_list();
+    if (!FILTERED || !look_at_filtered())
+        look_at_all();
     for (uint i = t; i < args.k; i += size) {
         uvec3 e = listed(i);
         uint at = args.y_offset + row * 2u * args.k + i;

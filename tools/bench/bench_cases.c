@@ -458,6 +458,7 @@ const bench_case bench_cpu_cases[] = {
      "lstm gradient=beside hidden=128 layers=1 bidirectional=0 "
      "in=x:f32:1x64x128;w_ih:f32:65536:range:-0.09:0.09;w_hh:f32:65536:range:-0.09:0.09;"
      "bias:f32:512:unit;dy:f32:1x64x128:unit"},
+    {"knn 15 of 500x2000x32", "knn k=15 in=q:f32:500x32;p:f32:2000x32"},
     /* Convolution. */
     {"conv 3x3 1x32x56x56 -> 64", "conv padding=1,1 in=x:f32:1x32x56x56:unit;w:f32:64x32x3x3:unit"},
     {"conv 1x1 1x128x28x28 -> 128", "conv in=x:f32:1x128x28x28:unit;w:f32:128x128x1x1:unit"},

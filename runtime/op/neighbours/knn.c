@@ -5,15 +5,14 @@
  *   umap_knn  of distances [n, n], of which the diagonal and what is not below FLT_MAX are left out
  *   knn       of points [n, d], for every query [m, d], NaN last; rlxvk_knn returns views of both
  *
- * One kernel, a workgroup a row: candidates that come before the k-th so far wait in shared memory
- * and are put in order together. Distances between points are sums of pairs of floats, so that the
- * order is that of exact ones.
+ * Candidates that come before the k-th so far wait in shared memory and are put in order together.
+ * Distances between points are sums of pairs of floats, so that the order is that of exact ones;
+ * which points need one, products in f32 tell (knn_lower.c).
  */
-#include "args/neighbours.h"
-#include "constants/neighbours.h"
 #include "op/compose/composite.h"
 #include "op/families.h"
 #include "op/gradient.h"
+#include "op/neighbours/knn.h"
 
 #include <float.h>
 #include <rlxvk_train.h>
@@ -25,7 +24,6 @@ typedef struct knn_attributes {
 } knn_attributes;
 
 #define MOST_POINTS (1 << 24) /* indices are exact f32 integers */
-#define FEWEST_NORM 1e-12
 
 /* ---- What both have ---- */
 
@@ -40,26 +38,6 @@ static rlxvk_status check_count(const node *n, int64_t k, int64_t points, int64_
         return op_fail(n, RLXVK_E_UNSUPPORTED, "k is %lld; takes %d at most", (long long)k,
                        KNN_MOST);
     return RLXVK_OK;
-}
-
-static rlxvk_status emit_rows(lowering *l, uint32_t id, uint32_t metric, uint64_t columns)
-{
-    const node *n = graph_node(l->graph, id);
-    bool rows = metric == KNN_OF_ROWS;
-    operand x = lower_input(l, id, 0), points = lower_input(l, id, rows ? 0 : 1);
-    operand y = lower_write(l, id);
-    struct knn_args args = {.rows = (u32)n->shape.dims[0],
-                            .points = (u32)input_shape(l->graph, n, rows ? 0 : 1)->dims[0],
-                            .columns = (u32)columns,
-                            .k = (u32)n->shape.dims[1] / 2,
-                            .query_offset = x.offset,
-                            .point_offset = points.offset,
-                            .y_offset = y.offset};
-    dispatch d = {.kernel = KERNEL_KNN};
-    SET_CONSTANTS(&d, {LOCAL_SIZE, MIN(l->profile->workgroup_size, KNN_BUFFER / 2)},
-                  {KNN_METRIC, metric});
-    lower_groups(l, &d, args.rows);
-    return lower_emit(l, &d, &args, sizeof args, (operand[]){x, points, y}, 3);
 }
 
 /* What the order goes by, and the distance. */
@@ -121,7 +99,7 @@ error:
 
 static rlxvk_status umap_knn_lower(lowering *l, uint32_t id)
 {
-    return emit_rows(l, id, KNN_OF_ROWS, 0);
+    return knn_emit(l, id, KNN_OF_ROWS);
 }
 
 static rlxvk_status umap_knn_host(const host_call *c)
@@ -228,7 +206,7 @@ static rlxvk_status knn_lower(lowering *l, uint32_t id)
 {
     const node *n = graph_node(l->graph, id);
     uint32_t metric = (uint32_t)((const knn_attributes *)n->attributes)->metric;
-    return emit_rows(l, id, metric, (uint64_t)input_shape(l->graph, n, 0)->dims[1]);
+    return knn_emit(l, id, metric);
 }
 
 static near_point host_measure(const float *q, const float *p, size_t d, int32_t metric)
@@ -247,7 +225,7 @@ static near_point host_measure(const float *q, const float *p, size_t d, int32_t
     if (metric == KNN_DOT)
         return (near_point){-product, -product,
                             0x1p-22 * fabs(product) + 0x1p-40 * (double)d * magnitude, 0};
-    double norms = fmax(sqrt(q_square), FEWEST_NORM) * fmax(sqrt(p_square), FEWEST_NORM);
+    double norms = fmax(sqrt(q_square), KNN_LEAST_NORM) * fmax(sqrt(p_square), KNN_LEAST_NORM);
     double cosine = isnan(product + norms) ? NAN : product / norms;
     double distance = isnan(cosine) ? NAN : 1 - fmin(fmax(cosine, -1), 1);
     return (near_point){-cosine, distance, 0x1p-22, 0};
@@ -278,7 +256,7 @@ static rlxvk_tensor inverse_norm(rlxvk_graph *g, rlxvk_tensor x)
 {
     int32_t last = -1;
     rlxvk_tensor square = rlxvk_reduce_sum(g, rlxvk_mul(g, x, x), &last, 1, true);
-    rlxvk_tensor norm = rlxvk_max(g, rlxvk_sqrt(g, square), gradient_scalar(g, FEWEST_NORM));
+    rlxvk_tensor norm = rlxvk_max(g, rlxvk_sqrt(g, square), gradient_scalar(g, KNN_LEAST_NORM));
     return rlxvk_div(g, gradient_scalar(g, 1), norm);
 }
 

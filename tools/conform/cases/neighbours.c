@@ -65,6 +65,28 @@ static void generate_knn(case_list *list)
     case_add_all(list, "knn", rests, COUNT(rests));
 }
 
+/* What products in f32 filter; `close`: ties, numbers that they cannot tell apart, NaN. */
+static void generate_filtered(case_list *list)
+{
+    static const char *const apart[] = {"k=15 in=q:f32:40x32;p:f32:3000x32",
+                                        "k=64 in=q:f32:130x17:unit;p:f32:2050x17:unit",
+                                        "k=1 in=q:f32:5x3;p:f32:9000x3",
+                                        "k=2 in=q:f32:3x4;p:f32:18x4",
+                                        "k=6 shift=1 in=q:f32:11x7;p:f32:1333x7"};
+    static const char *const close[] = {"k=10 in=q:f32:33x2:integers;p:f32:1500x2:integers",
+                                        "k=7 in=q:f32:9x8:offset;p:f32:900x8:offset",
+                                        "k=5 in=q:f32:4x3:constant:2;p:f32:999x3:constant:2",
+                                        "k=9 in=q:f32:6x4:neginf;p:f32:400x4",
+                                        "k=4 in=q:f32:2x3:zero;p:f32:500x3:special"};
+    for (int metric = 0; metric < 3; metric++) {
+        for (size_t i = 0; i < COUNT(apart); i++)
+            case_add(list, "knn variant=knn=filtered metric=%d indices=1 %s", metric, apart[i]);
+        for (size_t i = 0; i < COUNT(close) && metric != RLXVK_METRIC_COSINE; i++)
+            case_add(list, "knn variant=knn=filtered metric=%d indices=1 %s", metric, close[i]);
+    }
+    case_add(list, "knn within=1e-6 k=15 in=q:f32:250x24;p:f32:4000x24");
+}
+
 static void generate_umap(case_list *list)
 {
     static const int lengths[] = {2, 3, 5, 33, 64, 66, 130, 300};
@@ -90,6 +112,7 @@ static void generate_umap(case_list *list)
 static void generate(case_list *list)
 {
     generate_knn(list);
+    generate_filtered(list);
     generate_umap(list);
     for (int metric = 0; metric < 3; metric++) {
         case_add(list, "pairwise_distance within=2e-4 metric=%d in=x:f32:1x1", metric);

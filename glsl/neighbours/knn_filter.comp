@@ -1,0 +1,200 @@
+#version 450
+/*
+ * Of each query, a workgroup each, the `kept` points of the smallest rough distance, which f32
+ * products with all points give: candidates for knn.comp, which puts them in exact order. A chunk of
+ * the points at a time; the row's list goes on from one to the next.
+ *
+ * What is below `limit`, the last of the best `kept` so far, is collected. Where that is much, a
+ * bound is found first: `kept` threads have something that does not exceed the kept-th smallest of
+ * all threads' smallest, so that what exceeds it is not needed, and few values are left: at most
+ * `kept` threads' all. What is chosen does not depend on the order of the threads.
+ */
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#include "lib/common.glsl"
+#include "args/neighbours.h"
+#include "movement/radix.glsl"
+
+#define LOOP  4096u
+#define NONE  0xffffffffu
+#define ROOM  1024u /* of candidates that wait */
+#define TIGHT (ROOM - KNN_ITEMS * KNN_MOST_KEPT)
+#define EACH_ITEM(k) [[unroll]] for (uint k = 0u; k < KNN_ITEMS; k++)
+
+layout(constant_id = 1) const uint METRIC = KNN_L2;
+layout(push_constant) uniform block { knn_filter_args args; };
+layout(set = 0, binding = 0) restrict readonly buffer source { float products[]; };
+layout(set = 0, binding = 1) restrict readonly buffer query_squares { float query_norms[]; };
+layout(set = 0, binding = 2) restrict readonly buffer point_squares { float point_norms[]; };
+layout(set = 0, binding = 3) restrict buffer target { uint lists[]; };
+
+shared uint keys[ROOM], items[ROOM], next_keys[KNN_MOST_KEPT], next_items[KNN_MOST_KEPT];
+shared uint lowest[gl_WorkGroupSize.x];
+shared uint waiting, limit, bound, bound_thread, unsure, most;
+
+uint found[KNN_ITEMS];
+uint row, list_at;
+float query_square, query_scale, most_square = 0.0;
+
+/* Grows with the distance; NONE: the point has a NaN, and comes after all that have none. */
+uint rough_key(float product, float square)
+{
+    if (is_nan(square))
+        return NONE;
+    float rough = -product;
+    if (METRIC == KNN_L2)
+        rough = (query_square + square) - 2.0 * product;
+    if (METRIC == KNN_COSINE)
+        rough = rough * query_scale / max(sqrt(square), KNN_LEAST_NORM);
+    if (is_nan(rough) || is_inf(rough) || is_inf(square))
+        atomicOr(unsure, 1u);
+    return ordered_key(floatBitsToUint(rough));
+}
+
+/* A part of the chunk, from as many places of it as a thread has items. */
+void read_items(uint part, uint parts)
+{
+    uint step = gl_WorkGroupSize.x, base = row * args.points;
+    float product[KNN_ITEMS], square[KNN_ITEMS];
+    EACH_ITEM(k) {
+        uint i = min((k * parts + part) * step + gl_LocalInvocationID.x, args.points - 1u);
+        product[k] = products[base + i];
+        square[k] = point_norms[args.first_point + i];
+    }
+    EACH_ITEM(k) {
+        bool inside = (k * parts + part) * step + gl_LocalInvocationID.x < args.points;
+        found[k] = inside ? rough_key(product[k], square[k]) : NONE;
+        if (!is_nan(square[k]))
+            most_square = max(most_square, square[k]);
+    }
+}
+
+/* Takes what is below `limit` and, if `bounded`, up to the bound. */
+void collect(uint part, uint parts, bool bounded)
+{
+    uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x;
+    EACH_ITEM(k) {
+        bool taken = found[k] < limit;
+        if (bounded)
+            taken = taken && (found[k] < bound || (found[k] == bound && t <= bound_thread));
+        if (taken) {
+            uint at = atomicAdd(waiting, 1u);
+            if (at < ROOM) {
+                keys[at] = found[k];
+                items[at] = args.first_point + (k * parts + part) * step + t;
+            }
+        }
+    }
+}
+
+/* The kept-th smallest of the threads' smallest, by thread where they are equal. */
+void find_bound(uint before)
+{
+    uint t = gl_LocalInvocationID.x, own = NONE, place = 0u;
+    EACH_ITEM(k)
+        own = found[k] < limit ? min(own, found[k]) : own;
+    lowest[t] = own;
+    barrier();
+    for (uint j = 0u; j < gl_WorkGroupSize.x; j++)
+        place += lowest[j] < own || (lowest[j] == own && j < t) ? 1u : 0u;
+    if (place == args.kept - 1u) {
+        bound = own;
+        bound_thread = t;
+    }
+    if (t == 0u)
+        waiting = before;
+    barrier();
+}
+
+/* Puts the smallest `kept` of what waits in order, and drops the others. */
+void tighten()
+{
+    uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x, all = min(waiting, ROOM);
+    for (uint i = t; i < all; i += step) {
+        uint key = keys[i], item = items[i], place = 0u;
+        for (uint j = 0u; j < all; j++)
+            place += keys[j] < key || (keys[j] == key && items[j] < item) ? 1u : 0u;
+        if (place < args.kept) {
+            next_keys[place] = key;
+            next_items[place] = item;
+        }
+    }
+    barrier();
+    for (uint i = t; i < min(all, args.kept); i += step) {
+        keys[i] = next_keys[i];
+        items[i] = next_items[i];
+    }
+    if (t == 0u) {
+        waiting = min(all, args.kept);
+        limit = all < args.kept ? NONE : next_keys[args.kept - 1u];
+    }
+    barrier();
+}
+
+void look_at(uint part, uint parts)
+{
+    uint before = waiting;
+    barrier();
+    read_items(part, parts);
+    collect(part, parts, false);
+    barrier();
+    if (waiting > TIGHT) {
+        barrier();
+        find_bound(before);
+        collect(part, parts, true);
+        barrier();
+        if (gl_LocalInvocationID.x == 0u)
+            limit = bound;
+        barrier();
+    }
+    if (waiting > TIGHT)
+        tighten();
+}
+
+/* What an earlier chunk left; the list is in order, with NONE behind. */
+void begin()
+{
+    uint t = gl_LocalInvocationID.x;
+    bool goes_on = args.first_point > 0u;
+    if (t == 0u) {
+        waiting = 0u;
+        limit = goes_on ? lists[list_at + 2u * (args.kept - 1u)] : NONE;
+        unsure = goes_on ? lists[list_at + 2u * args.kept] : 0u;
+        most = goes_on ? lists[list_at + 2u * args.kept + 1u] : 0u;
+    }
+    barrier();
+    for (uint i = t; i < args.kept && goes_on; i += gl_WorkGroupSize.x) {
+        keys[i] = lists[list_at + 2u * i];
+        items[i] = lists[list_at + 2u * i + 1u];
+        if (keys[i] != NONE)
+            atomicAdd(waiting, 1u);
+    }
+    barrier();
+}
+
+void main()
+{
+    uint t = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x;
+    row = group_index();
+    if (row >= args.rows)
+        return;
+    list_at = (args.list_row + row) * KNN_LIST_WORDS(args.kept);
+    query_square = query_norms[args.first_row + row];
+    query_scale = 1.0 / max(sqrt(query_square), KNN_LEAST_NORM);
+    begin();
+    uint parts = (args.points + KNN_ITEMS * step - 1u) / (KNN_ITEMS * step);
+    for (uint first = 0u; first < parts; first += LOOP)
+        for (uint part = first; part < min(first + LOOP, parts); part++)
+            look_at(part, parts);
+    atomicMax(most, floatBitsToUint(most_square));
+    tighten();
+    for (uint i = t; i < args.kept; i += step) {
+        lists[list_at + 2u * i] = i < waiting ? keys[i] : NONE;
+        lists[list_at + 2u * i + 1u] = i < waiting ? items[i] : NONE;
+    }
+    if (t == 0u) {
+        lists[list_at + 2u * args.kept] = unsure;
+        lists[list_at + 2u * args.kept + 1u] = most;
+        lists[list_at + 2u * args.kept + 2u] = floatBitsToUint(query_square);
+    }
+}

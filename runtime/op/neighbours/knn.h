@@ -1,0 +1,15 @@
+/* The dispatches of knn and umap_knn, and which way they take. */
+#ifndef RLXVK_KNN_H
+#define RLXVK_KNN_H
+
+#include "args/neighbours.h"
+#include "op/op.h"
+
+/* Emits node `id`, whose result is [rows, 2 k]; metric: KNN_... */
+rlxvk_status knn_emit(lowering *l, uint32_t id, uint32_t metric);
+
+/* Words of products of queries and points that are held at a time. Process-wide; tests make it
+ * small. */
+extern uint64_t knn_product_words;
+
+#endif

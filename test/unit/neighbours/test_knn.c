@@ -1,0 +1,106 @@
+/*
+ * On a device: the neighbours of a small matrix of distances, with ties, and the way back; those of
+ * points, measured all, and filtered by products in chunks of any size.
+ */
+#include "op/neighbours/knn.h"
+#include "support/harness.h"
+#include "support/rewritten.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static const float distances[] = {0, 3, 1, 1, 3, 0, 2, 5, 1, 2, 0, 1, 1, 5, 1, 0};
+
+static void expect_result(rlxvk_graph *g, rlxvk_tensor y, const float *wanted, size_t count)
+{
+    rlxvk_executable *e = NULL;
+    size_t got;
+    rlxvk_graph_output(g, y);
+    expect_ok(rlxvk_graph_status(g));
+    expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
+    float *words = run_seeded(e, g, 1, false, &got);
+    assert_int_equal(got, count);
+    for (size_t i = 0; i < count; i++)
+        if (words[i] != wanted[i])
+            fail_msg("word %zu is %g, not %g", i, (double)words[i], (double)wanted[i]);
+    free(words);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+}
+
+static void neighbours_of_four(void **state)
+{
+    static const float wanted[] = {2, 3, 1, 1, 2, 0, 2, 3, 0, 3, 1, 1, 0, 2, 1, 1};
+    rlxvk_graph *g = new_graph();
+    (void)state;
+    expect_result(g, rlxvk_umap_knn(g, floats(g, RLXVK_SHAPE(4, 4), distances), 2), wanted, 16);
+}
+
+static void slopes_go_back_to_them(void **state)
+{
+    static const float slopes[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const float wanted[] = {0, 0, 1, 2, 4, 0, 3, 0, 5, 0, 0, 6, 7, 0, 8, 0};
+    rlxvk_graph *g = new_graph();
+    (void)state;
+    rlxvk_tensor x = floats(g, RLXVK_SHAPE(4, 4), distances);
+    expect_result(g, rlxvk_umap_knn_backward(g, x, floats(g, RLXVK_SHAPE(4, 2), slopes), 2), wanted,
+                  16);
+}
+
+#define QUERIES 300
+#define POINTS  700
+#define WIDTH   6
+#define NEAREST 15
+
+/* Result and indices, [QUERIES, NEAREST] each, by a way and with so many products at a time. */
+static float *find_neighbours(rlxvk_metric metric, const char *way, uint64_t words)
+{
+    const rlxvk_variant variant = {"knn", way};
+    const rlxvk_compile_options o = {.variants = &variant, .variant_count = 1};
+    rlxvk_graph *g = new_graph();
+    rlxvk_executable *e = NULL;
+    rlxvk_tensor indices;
+    rlxvk_tensor q = rlxvk_param(g, "q", RLXVK_F32, RLXVK_SHAPE(QUERIES, WIDTH));
+    rlxvk_tensor p = rlxvk_param(g, "p", RLXVK_F32, RLXVK_SHAPE(POINTS, WIDTH));
+    uint64_t before = knn_product_words;
+    size_t got;
+    rlxvk_graph_output(g, rlxvk_knn(g, q, p, NEAREST, metric, &indices));
+    rlxvk_graph_output(g, indices);
+    knn_product_words = words;
+    expect_ok(rlxvk_compile(shared_context, g, &o, &e));
+    knn_product_words = before;
+    float *found = run_seeded(e, g, 7, false, &got);
+    assert_int_equal(got, 2 * QUERIES * NEAREST);
+    rlxvk_executable_destroy(e);
+    rlxvk_graph_destroy(g);
+    return found;
+}
+
+static void chunks_find_the_same(void **state)
+{
+    static const uint64_t words[] = {128 * 60, 128 * 300, 1 << 20};
+    (void)state;
+    for (rlxvk_metric metric = RLXVK_METRIC_L2; metric <= RLXVK_METRIC_DOT; metric++) {
+        float *wanted = find_neighbours(metric, "exact", 1);
+        for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
+            float *found = find_neighbours(metric, "filtered", words[i]);
+            assert_memory_equal(found, wanted, 2 * QUERIES * NEAREST * sizeof *found);
+            free(found);
+        }
+        free(wanted);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(neighbours_of_four),
+        cmocka_unit_test(slopes_go_back_to_them),
+        cmocka_unit_test(chunks_find_the_same),
+    };
+    return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
+}
