@@ -17,22 +17,6 @@ rlxvk_tensor gradient_filled(rlxvk_graph *g, double value, rlxvk_dtype dtype, rl
     return gradient_spread(g, dtype == RLXVK_C64 ? rlxvk_cast(g, one, dtype) : one, shape);
 }
 
-static rlxvk_tensor sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
-{
-    return rlxvk_reduce_sum(g, t, axes, count, false);
-}
-
-/* The parts apart: reductions take real tensors. */
-static rlxvk_tensor complex_sum(rlxvk_graph *g, rlxvk_tensor t, const int32_t *axes, size_t count)
-{
-    static const float units[2][2] = {{0, 1}, {0, -1}}; /* i, -i */
-    rlxvk_tensor i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[0], sizeof units[0]);
-    rlxvk_tensor minus_i = rlxvk_constant(g, RLXVK_C64, RLXVK_SCALAR, units[1], sizeof units[1]);
-    rlxvk_tensor imaginary = rlxvk_cast(g, rlxvk_mul(g, t, minus_i), RLXVK_F32);
-    rlxvk_tensor real = sum(g, rlxvk_cast(g, t, RLXVK_F32), axes, count);
-    return rlxvk_add(g, rlxvk_mul(g, sum(g, imaginary, axes, count), i), real);
-}
-
 rlxvk_tensor gradient_unbroadcast(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape shape)
 {
     rlxvk_shape from = rlxvk_tensor_shape(g, t);
@@ -45,7 +29,7 @@ rlxvk_tensor gradient_unbroadcast(rlxvk_graph *g, rlxvk_tensor t, rlxvk_shape sh
         if (i < missing || (shape.dims[i - missing] == 1 && from.dims[i] != 1))
             axes[count++] = (int32_t)i;
     if (count)
-        t = (rlxvk_tensor_dtype(g, t) == RLXVK_C64 ? complex_sum : sum)(g, t, axes, count);
+        t = rlxvk_reduce_sum(g, t, axes, count, false);
     return rlxvk_reshape(g, t, shape);
 }
 

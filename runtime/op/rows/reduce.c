@@ -6,7 +6,8 @@
  *
  * sum, mean = sum / count (divided once, by the whole count), max and min (NaN wins), prod. Over
  * nothing: 0, NaN, -Inf, +Inf, 1. Over axes of 1 in all: the same elements, a view. Error of a sum:
- * 2^-23 (4 + log2 n) sum |x|.
+ * 2^-23 (4 + log2 n) sum |x|. Sums and means of C64 are those of the parts, an innermost axis of
+ * two.
  */
 #include "args/rows.h"
 #include "constants/rows.h"
@@ -76,12 +77,27 @@ rlxvk_tensor rlxvk_reduce_prod(rlxvk_graph *g, rlxvk_tensor x, const int32_t *ax
 
 /* ---- Infer ---- */
 
+static bool is_sum(uint32_t code)
+{
+    return code == REDUCE_SUM || code == REDUCE_MEAN;
+}
+
+/* Words of an element. */
+static uint64_t part_count(const node *n)
+{
+    return n->dtype == RLXVK_C64 ? 2 : 1;
+}
+
 static rlxvk_status reduce_infer(const rlxvk_graph *g, node *n, void *attributes)
 {
     reduce_attributes *a = attributes;
     const rlxvk_shape *x = input_shape(g, n, 0);
     uint32_t set = 0;
     rlxvk_status status = RLXVK_OK;
+    if (input_dtype(g, n, 0) == RLXVK_C64 && !is_sum(node_code(n)))
+        return op_fail(n, RLXVK_E_DTYPE,
+                       "operand is C64, which has no order and no product here; "
+                       "sums and means take it");
     for (uint32_t i = 0; i < a->axis_count; i++) {
         int32_t axis = 0;
         TRY(op_axis(n, a->axes[i], x->rank, &axis));
@@ -237,14 +253,17 @@ static rlxvk_status reduce_lower(lowering *l, uint32_t id)
     rlxvk_shape s = *input_shape(l->graph, n, 0);
     uint32_t set = reduced_axes(n), first, last, code = node_code(n);
     uint64_t count = reduced_count(&s, set);
+    uint64_t parts = part_count(n);
     operand x = lower_input(l, id, 0), y = lower_write(l, id);
     size_t begin = l->dispatches.count, passes = 0;
     rlxvk_status status = RLXVK_OK;
+    x.offset *= (uint32_t)parts;
+    y.offset *= (uint32_t)parts;
     if (count == 0)
-        return lower_pass(l, (pass){{shape_numel(&n->shape), 0, 1}, code, 0}, x, y);
+        return lower_pass(l, (pass){{shape_numel(&n->shape) * parts, 0, 1}, code, 0}, x, y);
     while (innermost_run(&s, set, &first, &last)) {
         pass p = {{shape_product(&s, 0, first), shape_product(&s, first, last),
-                   shape_product(&s, last, s.rank)},
+                   shape_product(&s, last, s.rank) * parts},
                   code == REDUCE_MEAN ? REDUCE_SUM : code,
                   0};
         for (uint32_t i = first; i < last; i++)
@@ -253,13 +272,13 @@ static rlxvk_status reduce_lower(lowering *l, uint32_t id)
         if (shape_numel(&s) == shape_numel(&n->shape))
             p.code = code, p.divisor = (float)count;
         else
-            TRY(lower_temporary(l, 4 * shape_numel(&s), &to));
+            TRY(lower_temporary(l, 4 * shape_numel(&s) * parts, &to));
         TRY(lower_pass(l, p, x, to));
         x = to;
         passes++;
     }
-    for (; passes > 1 && begin < l->dispatches.count; begin++)
-        l->dispatches.items[begin].run = 0; /* the first passes make no rows of the result */
+    for (; (passes > 1 || parts > 1) && begin < l->dispatches.count; begin++)
+        l->dispatches.items[begin].run = 0; /* first passes, and parts, are no rows of the result */
 error:
     return status;
 }
@@ -276,7 +295,7 @@ static double start_of(uint32_t code)
 static void accumulate(uint32_t code, double v, double *value, double *magnitude)
 {
     *magnitude += fabs(v);
-    if (code == REDUCE_SUM || code == REDUCE_MEAN)
+    if (is_sum(code))
         *value += v;
     else if (code == REDUCE_PROD)
         *value *= v;
@@ -313,7 +332,8 @@ static rlxvk_status reduce_host(const host_call *c)
 {
     const rlxvk_shape *x = &c->inputs[0].node->shape;
     uint32_t code = node_code(c->node), set = reduced_axes(c->node);
-    uint64_t outputs = shape_numel(&c->node->shape), numel = shape_numel(x);
+    uint64_t parts = part_count(c->node);
+    uint64_t outputs = shape_numel(&c->node->shape) * parts, numel = shape_numel(x) * parts;
     double count = (double)reduced_count(x, set);
     double *magnitudes = memory_zeroed(outputs + 1, sizeof *magnitudes);
     if (!magnitudes)
@@ -321,7 +341,7 @@ static rlxvk_status reduce_host(const host_call *c)
     for (uint64_t o = 0; o < outputs; o++)
         c->out[o] = start_of(code);
     for (uint64_t i = 0; i < numel; i++) {
-        uint64_t o = target_of(x, set, i);
+        uint64_t o = target_of(x, set, i / parts) * parts + i % parts;
         accumulate(code, c->inputs[0].words[i], &c->out[o], &magnitudes[o]);
     }
     for (uint64_t o = 0; o < outputs; o++) {
@@ -436,6 +456,7 @@ static void reduce_describe(const node *n, text *out)
 
 const op_family reduce_family = {.name = "reduce",
                                  .attribute_size = sizeof(reduce_attributes),
+                                 .pairs = true,
                                  .foldable = true,
                                  .infer = reduce_infer,
                                  .view = reduce_view,

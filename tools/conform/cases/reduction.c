@@ -95,6 +95,18 @@ static void generate_reductions(case_list *list, const char *row)
     case_add(list, "%s axes=1 in=x:f32:2x30011x3:%s", row, product ? "one" : "constant:0.1");
 }
 
+/* By parts; of what has an order or a product, none. */
+static void generate_complex(case_list *list, const char *row, bool sums)
+{
+    for (size_t i = 0; i < COUNT(reduce_shapes) && sums; i += 1 + i % 2)
+        case_add(list, "%s axes=%s keep_dim=%zu in=x:c64:%s:%s", row, reduce_shapes[i][1], i % 2,
+                 reduce_shapes[i][0], reduce_shapes[i][2]);
+    if (sums)
+        case_add(list, "%s axes=0 in=x:c64:70001:integers", row);
+    else
+        case_add(list, "%s expect=E_DTYPE axes=0 in=x:c64:7", row);
+}
+
 /* dims and axis, for the ops with one axis; none is empty along it. */
 static const char *const axis_shapes[][2] = {
     {"scalar", "0"},   {"scalar", "-1"},  {"1", "0"},
@@ -207,6 +219,7 @@ static void generate(case_list *list)
     for (size_t i = 0; i < COUNT(reduce_builders); i++) {
         generate_reductions(list, rows[i]);
         generate_columns(list, rows[i]);
+        generate_complex(list, rows[i], i < 2);
     }
     /* On a device with 64 rows a workgroup: more workgroups than one grid dimension has. */
     generate_softmax(list);
