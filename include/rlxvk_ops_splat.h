@@ -32,7 +32,7 @@ typedef struct rlxvk_gaussian_splat_options {
     float alpha_cutoff;            /* smaller alphas count as 0; within 0 and 1 */
     uint32_t max_splat_steps;      /* splats that a pixel takes; 0: all */
     float transmittance_threshold; /* a pixel stops below it; [0, 1) */
-    uint32_t max_list_entries;     /* splats of all tiles, 1 .. 2^27; the farthest are lost */
+    uint32_t max_list_entries;     /* room for the splats of all tiles, 1 .. 2^27 */
     float output_gamma;            /* > 0; 1: linear */
     float min_axis_px;             /* splats with a thinner ellipse are left out; >= 0 */
     /* Of the gradient: */
@@ -42,7 +42,8 @@ typedef struct rlxvk_gaussian_splat_options {
 } rlxvk_gaussian_splat_options;
 
 /* Options of old pictures: small, fast, of 32 splats a pixel. For whole scenes: radius_scale 1,
- * max_splat_steps 0, transmittance_threshold 1e-4, max_list_entries 32 width height. */
+ * max_splat_steps 0, transmittance_threshold 1e-4, max_list_entries some for each splat: sorting
+ * takes as long as there is room, and a run says how much it takes where there is too little. */
 #define RLXVK_GAUSSIAN_SPLAT_DEFAULTS                                                              \
     {                                                                                              \
         64, 64, 16, 1.6f, 1.0f / 255, 32, 0.01f, 576, 2.2f, 0.125f, 1.0f, 3, false                 \
@@ -58,9 +59,10 @@ typedef struct rlxvk_gaussian_splat_scene {
  * a = 1 - left. Splats that are not finite, in front of `near` or behind `far` are not seen.
  * Deterministic. Equal to rasterize of prepare bit for bit on the same device. Gradients: all but
  * meta's, which gets none, with the discrete decisions held fixed; of every channel, unclipped.
- * E_SHAPE: sizes that do not fit each other; E_ATTR: options out of range; E_DTYPE: not F32;
- * E_TOO_LARGE: results or lists beyond 2^31 words. `scene` must not be NULL; options NULL: the
- * defaults. */
+ * Where tiles have more splats than max_list_entries, the farthest are left out, and the run ends
+ * in E_TOO_LARGE, which says how many there are; all else that it computed is valid. E_SHAPE: sizes
+ * that do not fit each other; E_ATTR: options out of range; E_DTYPE: not F32; E_TOO_LARGE: results
+ * or lists beyond 2^31 words. `scene` must not be NULL; options NULL: the defaults. */
 rlxvk_tensor rlxvk_gaussian_splat_render(rlxvk_graph *g, const rlxvk_gaussian_splat_scene *scene,
                                          const rlxvk_gaussian_splat_options *options);
 

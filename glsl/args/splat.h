@@ -12,6 +12,8 @@
 #define SPLAT_SUMS         13 /* of an entry, for the gradient */
 #define SPLAT_GRADIENTS    14 /* of a splat, before its harmonics' */
 
+#define SPLAT_NO_FLAG 0xffffffffu
+
 #define SPLAT_THREADS 64 /* that composite; each has as many pixels: */
 #define SPLAT_PIXELS  4
 #define SPLAT_BATCH   32 /* entries in shared memory */
@@ -28,7 +30,7 @@ struct splat_args {
     u32 bands, alpha; /* whose gradients are wanted: so many coefficients; a flag */
     u32 positions_offset, scales_offset, rotations_offset, opacities_offset;
     u32 colors_offset, sh_offset, meta_offset, loss_offset;
-    u32 prepared_offset, y_offset;
+    u32 prepared_offset, y_offset, flag_offset; /* the flag in y; SPLAT_NO_FLAG: none */
 };
 
 #endif

@@ -23,6 +23,7 @@ layout(set = 0, binding = 4) restrict readonly buffer spans { uint runs[]; };
 layout(set = 0, binding = 5) restrict writeonly buffer target { float y[]; };
 
 #include "splat/layout.glsl"
+#include "splat/flag.glsl"
 
 float prepared_float(uint at)
 {
@@ -46,6 +47,7 @@ void main()
     uint i = global_index();
     if (i >= args.count)
         return;
+    store_flag();
     float total[SPLAT_SUMS];
     for (uint s = 0u; s < SPLAT_SUMS; s++)
         total[s] = 0.0;

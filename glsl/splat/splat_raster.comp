@@ -11,6 +11,7 @@ layout(set = 0, binding = 1) restrict writeonly buffer target { float y[]; };
 
 #include "splat/layout.glsl"
 #include "splat/walk.glsl"
+#include "splat/flag.glsl"
 
 void main()
 {
@@ -18,6 +19,7 @@ void main()
     uint tile = group_index() / chunks, chunk = group_index() - tile * chunks;
     if (tile >= tile_count())
         return;
+    store_flag();
     find_pixels(tile, chunk);
     walk(entries_of(tile));
     EACH_PIXEL(q) {

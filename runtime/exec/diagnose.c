@@ -1,5 +1,5 @@
 /*
- * What is looked for after a run, while its values are still there: bad indices, singular matrices,
+ * What is looked for after a run, while its values are still there: bad indices, flags of nodes,
  * and the statistics that RLXVK_NAN_TRACE and RLXVK_DUMP_NODES print. Statistics need every node to
  * keep its memory.
  */
@@ -106,32 +106,30 @@ static rlxvk_status check_and_trace(rlxvk_executable *e)
     return status;
 }
 
-/* ---- Singular matrices ---- */
+/* ---- Flags ---- */
 
-static rlxvk_status check_singular(rlxvk_executable *e, uint32_t id)
+static rlxvk_status check_flags(rlxvk_executable *e, uint32_t id)
 {
     const node *n = graph_node(e->program->graph, id);
-    uint64_t first, count = node_row(n)->family->singular_flags(n, &first), bad = 0, slice = 0;
+    const op_family *family = node_row(n)->family;
+    uint64_t first;
+    run_flags found = {.count = family->flags(n, &first)};
     location from = state_location(e, id);
     char label[NODE_LABEL];
-    float *flags = memory_zeroed(count + 1, sizeof *flags);
-    rlxvk_status status = flags ? RLXVK_OK : status_fail_memory("singular flags");
+    float *flags = memory_zeroed(found.count + 1, sizeof *flags);
+    rlxvk_status status = flags ? RLXVK_OK : status_fail_memory("flags of a run");
     from.offset += first * sizeof *flags;
-    from.bytes = count * sizeof *flags;
-    if (status == RLXVK_OK && count)
+    from.bytes = found.count * sizeof *flags;
+    if (status == RLXVK_OK && found.count)
         status = transfer_read(e, &from, flags, from.bytes);
-    for (uint64_t i = 0; status == RLXVK_OK && i < count; i++) {
-        bool singular = flags[i] != 0;
-        slice = singular && !bad ? i : slice;
-        bad += singular;
-    }
-    if (bad)
-        status =
-            status_fail(RLXVK_E_SINGULAR,
-                        "%s: %llu of %llu matrices are singular, the first is slice %llu; their "
-                        "solutions are NaN, all else is valid",
-                        op_node_label(e->program->graph, id, label), (unsigned long long)bad,
-                        (unsigned long long)count, (unsigned long long)slice);
+    for (uint64_t i = found.count; status == RLXVK_OK && i-- > 0;)
+        if (flags[i] != 0) {
+            found.bad++;
+            found.first = i;
+            found.value = flags[i];
+        }
+    if (found.bad)
+        status = family->flag_error(n, op_node_label(e->program->graph, id, label), &found);
     memory_free(flags);
     return status;
 }
@@ -140,8 +138,8 @@ rlxvk_status diagnose_run(rlxvk_executable *e)
 {
     rlxvk_status status = check_and_trace(e);
     for (uint32_t id = 0; id < e->program->graph->nodes.count && status == RLXVK_OK; id++)
-        if (node_row(graph_node(e->program->graph, id))->family->singular_flags)
-            status = check_singular(e, id);
+        if (node_row(graph_node(e->program->graph, id))->family->flags)
+            status = check_flags(e, id);
     return status;
 }
 
@@ -151,8 +149,8 @@ bool diagnose_needed(const rlxvk_executable *e)
     bool needed = e->program->options.keep_all && (s->nan_trace || s->dump_nodes);
     for (uint32_t id = 0; id < e->program->graph->nodes.count; id++) {
         const op_family *family = node_row(graph_node(e->program->graph, id))->family;
-        needed = needed || family->singular_flags ||
-                 (e->program->options.check_index && family->index_limit);
+        needed =
+            needed || family->flags || (e->program->options.check_index && family->index_limit);
     }
     return needed;
 }

@@ -69,7 +69,7 @@ error:
 static void pin_checked(const program *p, bool *pinned)
 {
     for (uint32_t id = 0; id < p->graph->nodes.count; id++)
-        if (node_row(graph_node(p->graph, id))->family->singular_flags)
+        if (node_row(graph_node(p->graph, id))->family->flags)
             pinned[id] = true;
     for (uint32_t id = 0; id < p->graph->nodes.count && p->options.check_index; id++) {
         const node *n = graph_node(p->graph, id);

@@ -177,6 +177,12 @@ typedef struct strided {
     int64_t strides[RLXVK_MAX_RANK];
 } strided;
 
+/* Of a node's flags: how many there are and are not 0, the first of these and its value. */
+typedef struct run_flags {
+    uint64_t count, bad, first;
+    float value;
+} run_flags;
+
 /* How often a loop is gone through: what stands between the node that opens it and the one that
  * closes it, which has the first as operand 0. */
 typedef struct op_loop {
@@ -253,9 +259,10 @@ typedef struct op_family {
     /* Which operand holds indices, and how many values they may take: for RLXVK_CHECK=index. NULL:
      * none does. */
     uint64_t (*index_limit)(const rlxvk_graph *g, const node *n, uint32_t *out_operand);
-    /* How many elements of the result, from *out_first on, are flags of singular matrices: one that
-     * is not 0 makes the run E_SINGULAR. NULL: none are. */
-    uint64_t (*singular_flags)(const node *n, uint64_t *out_first);
+    /* How many elements of the result, from *out_first on, are flags, which are looked at after
+     * each run: one that is not 0 makes it fail, as flag_error says. NULL: none are. */
+    uint64_t (*flags)(const node *n, uint64_t *out_first);
+    rlxvk_status (*flag_error)(const node *n, const char *label, const run_flags *found);
     /* Looks for what no packer writes (check_packed) in `count` elements about to be uploaded as
      * operand `operand`: bytes where it is RAW, else f32 words. E_RANGE. NULL: takes anything. */
     rlxvk_status (*check_content)(const node *n, uint32_t operand, const void *data,

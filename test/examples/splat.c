@@ -124,7 +124,7 @@ static void make_cloud(void)
 
 /* A scene of `count` splats from params of these names; `free`: those are opacities and colours
  * before the logistic function. */
-static rlxvk_tensor build(rlxvk_graph *g, int count, unsigned width, unsigned height,
+static rlxvk_tensor build(rlxvk_graph *g, int count, unsigned width, unsigned height, unsigned room,
                           rlxvk_tensor *params, int is_free)
 {
     rlxvk_gaussian_splat_options o = RLXVK_GAUSSIAN_SPLAT_DEFAULTS;
@@ -135,7 +135,7 @@ static rlxvk_tensor build(rlxvk_graph *g, int count, unsigned width, unsigned he
     o.output_gamma = 1;
     o.max_splat_steps = 0;
     o.transmittance_threshold = 1e-4f;
-    o.max_list_entries = 8u * (unsigned)count;
+    o.max_list_entries = room;
     for (int i = 0; i < PARTS; i++) {
         t[i] = params[i] =
             rlxvk_param(g, names[i], RLXVK_F32, RLXVK_SHAPE(count, (int64_t)words[i]));
@@ -157,8 +157,9 @@ static rlxvk_status set_parts(rlxvk_executable *e, float (*parts)[4 * SPLATS])
     return status;
 }
 
-/* The scene at a size. */
-static rlxvk_status draw(rlxvk_context *context, unsigned width, unsigned height, float *rgba)
+/* The scene at a size, with room for so many splats of all tiles. */
+static rlxvk_status draw_within(rlxvk_context *context, unsigned width, unsigned height,
+                                unsigned room, float *rgba)
 {
     rlxvk_executable *e = NULL;
     rlxvk_graph *g = NULL;
@@ -166,7 +167,7 @@ static rlxvk_status draw(rlxvk_context *context, unsigned width, unsigned height
     rlxvk_run_output out = {.buffer = rgba, .length = 4ull * width * height};
     rlxvk_status status = rlxvk_graph_create(&g);
     if (!status)
-        rlxvk_graph_output(g, build(g, SPLATS, width, height, params, 0));
+        rlxvk_graph_output(g, build(g, SPLATS, width, height, room, params, 0));
     if (!status)
         status = rlxvk_compile(context, g, NULL, &e);
     if (!status)
@@ -178,13 +179,23 @@ static rlxvk_status draw(rlxvk_context *context, unsigned width, unsigned height
     return status;
 }
 
+/* As much room as it takes: a run without enough says so. */
+static rlxvk_status draw(rlxvk_context *context, unsigned width, unsigned height, float *rgba)
+{
+    rlxvk_status status = RLXVK_E_TOO_LARGE;
+    for (unsigned room = SPLATS; status == RLXVK_E_TOO_LARGE && room < 64u * SPLATS; room *= 2)
+        status = draw_within(context, width, height, room, rgba);
+    return status;
+}
+
 /* ---- Fitting ---- */
 
 /* The image of the splats, and a step that brings it nearer to the target. */
 static void build_step(rlxvk_graph *g)
 {
     static const float rates[PARTS] = {1, 2, 4, 5, 5};
-    rlxvk_tensor params[PARTS], gradients[PARTS], y = build(g, FITTED, SIDE, SIDE, params, 1);
+    rlxvk_tensor params[PARTS], gradients[PARTS],
+        y = build(g, FITTED, SIDE, SIDE, 8 * FITTED, params, 1);
     rlxvk_tensor wanted =
         rlxvk_constant(g, RLXVK_F32, RLXVK_SHAPE(4 * SIDE * SIDE), target, sizeof target);
     rlxvk_tensor schedule = rlxvk_input(g, "schedule", RLXVK_F32, RLXVK_SHAPE(3));
@@ -285,7 +296,7 @@ int main(void)
     printf("%d splats drawn\n", SPLATS);
     good = fit(context) && good;
 error:
-    if (*rlxvk_last_error())
+    if (!good && *rlxvk_last_error())
         fprintf(stderr, "%s\n", rlxvk_last_error());
     rlxvk_context_destroy(context);
     return !good;

@@ -191,12 +191,12 @@ const bench_case bench_gpu_cases[] = {
      "istft length=1024 hop=512 n_fft=1024 in=x:f32:32767x1026:unit"},
     {"resample 160 of 147, 8388608", "resample up=160 down=147 in=x:f32:8388608:unit"},
     {"gaussian_splat_render 1M 1920x1080",
-     "gaussian_splat_render width=1920 height=1080 entries=8000000 "
+     "gaussian_splat_render width=1920 height=1080 entries=2000000 "
      "in=positions:f32:1000000x3:unit;scales:f32:1000000x3:range:-6.5:-5;"
      "rotations:f32:1000000x4:unit;opacities:f32:1000000:range:0.1:1;"
      "colors:f32:1000000x3:range:0:1;sh:f32:1000000x16x3:range:-0.2:0.2"},
     {"gaussian_splat_render_backward 1M 1920x1080",
-     "gaussian_splat_render_backward width=1920 height=1080 entries=8000000 "
+     "gaussian_splat_render_backward width=1920 height=1080 entries=2000000 "
      "in=positions:f32:1000000x3:unit;scales:f32:1000000x3:range:-6.5:-5;"
      "rotations:f32:1000000x4:unit;opacities:f32:1000000:range:0.1:1;"
      "colors:f32:1000000x3:range:0:1;sh:f32:1000000x16x3:range:-0.2:0.2;loss:f32:1080x1920x4:unit"},

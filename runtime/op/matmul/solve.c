@@ -308,11 +308,21 @@ static rlxvk_status solve_vjp(gradient_call *c)
 
 /* ---- The family ---- */
 
-static uint64_t solve_singular_flags(const node *n, uint64_t *out_first)
+static uint64_t solve_flags(const node *n, uint64_t *out_first)
 {
     const solve_attributes *s = n->attributes;
     *out_first = (uint64_t)(s->batch * s->n * s->columns);
     return (uint64_t)s->batch;
+}
+
+static rlxvk_status solve_flag_error(const node *n, const char *label, const run_flags *found)
+{
+    (void)n;
+    return status_fail(RLXVK_E_SINGULAR,
+                       "%s: %llu of %llu matrices are singular, the first is slice %llu; their "
+                       "solutions are NaN, all else is valid",
+                       label, (unsigned long long)found->bad, (unsigned long long)found->count,
+                       (unsigned long long)found->first);
 }
 
 static void solve_describe(const node *n, text *out)
@@ -328,5 +338,6 @@ const op_family solve_family = {.name = "solve",
                                 .lower = solve_lower,
                                 .host = solve_host,
                                 .vjp = solve_vjp,
-                                .singular_flags = solve_singular_flags,
+                                .flags = solve_flags,
+                                .flag_error = solve_flag_error,
                                 .describe = solve_describe};

@@ -42,10 +42,19 @@ static rlxvk_tensor build(rlxvk_graph *g, op_kind op, const rlxvk_gaussian_splat
     return op_build(g, op, inputs, loss ? 8 : 7, &a);
 }
 
+/* What a node gives, less its last word, which tells whether the list had room. */
+static rlxvk_tensor without_flag(rlxvk_graph *g, rlxvk_tensor y)
+{
+    if (!y.id)
+        return y;
+    int64_t words = rlxvk_tensor_shape(g, y).dims[0];
+    return rlxvk_narrow(g, y, 0, 0, words - (words > 0));
+}
+
 rlxvk_tensor rlxvk_gaussian_splat_render(rlxvk_graph *g, const rlxvk_gaussian_splat_scene *scene,
                                          const rlxvk_gaussian_splat_options *options)
 {
-    return build(g, OP_gaussian_splat_render, scene, NULL, options);
+    return without_flag(g, build(g, OP_gaussian_splat_render, scene, NULL, options));
 }
 
 rlxvk_tensor rlxvk_gaussian_splat_render_backward(rlxvk_graph *g,
@@ -53,7 +62,8 @@ rlxvk_tensor rlxvk_gaussian_splat_render_backward(rlxvk_graph *g,
                                                   rlxvk_tensor d_loss_rgba,
                                                   const rlxvk_gaussian_splat_options *options)
 {
-    return build(g, OP_gaussian_splat_render_backward, scene, &d_loss_rgba, options);
+    return without_flag(g,
+                        build(g, OP_gaussian_splat_render_backward, scene, &d_loss_rgba, options));
 }
 
 rlxvk_tensor rlxvk_gaussian_splat_prepare(rlxvk_graph *g, const rlxvk_gaussian_splat_scene *scene,
@@ -176,7 +186,7 @@ static rlxvk_status gaussian_splat_render_infer(const rlxvk_graph *g, node *n, v
     splat_sizes s;
     rlxvk_status status;
     TRY(check_scene(g, n, o, &s));
-    set_result(n, image_words(o));
+    set_result(n, image_words(o) + 1);
 error:
     return status;
 }
@@ -202,6 +212,7 @@ static rlxvk_status gaussian_splat_render_backward_infer(const rlxvk_graph *g, n
     TRY(check_scene(g, n, o, &s));
     TRY(check_words(g, n, SPLAT_LOSS, image_words(o)));
     words = s.count * (SPLAT_GRADIENTS + 3 * MAX(s.coefficients, 1));
+    words += words > 0;
     if (words > INT32_MAX)
         TRY(op_fail(n, RLXVK_E_TOO_LARGE, "the gradients take %llu words; 2^31 - 1 at most",
                     (unsigned long long)words));
@@ -237,6 +248,24 @@ error:
     return status;
 }
 
+/* The word behind all: see glsl/splat/flag.glsl. */
+static uint64_t gaussian_splat_render_flags(const node *n, uint64_t *out_first)
+{
+    uint64_t words = shape_numel(&n->shape);
+    *out_first = words ? words - 1 : 0;
+    return words > 0;
+}
+
+static rlxvk_status gaussian_splat_render_flag_error(const node *n, const char *label,
+                                                     const run_flags *found)
+{
+    const splat_attributes *a = n->attributes;
+    return status_fail(RLXVK_E_TOO_LARGE,
+                       "%s: the splats of all tiles are %.0f, max_list_entries is %u: the farthest "
+                       "are left out, all else is valid; build it with at least as many",
+                       label, (double)found->value, a->options.max_list_entries);
+}
+
 /* ---- Gradient ---- */
 
 static rlxvk_status gaussian_splat_render_vjp(gradient_call *c)
@@ -254,7 +283,7 @@ static rlxvk_status gaussian_splat_render_vjp(gradient_call *c)
     }
     for (uint32_t i = 0; i <= SPLAT_VIEW; i++)
         inputs[i] = gradient_operand(c, i);
-    inputs[SPLAT_LOSS] = c->dy;
+    inputs[SPLAT_LOSS] = without_flag(g, c->dy);
     a.options.loss_grad_clip = INFINITY;
     a.options.alpha_gradient = true;
     a.options.sh_band = MOST_BAND;
@@ -307,6 +336,8 @@ const op_family gaussian_splat_render_family = {.name = "gaussian_splat_render",
                                                 .lower = gaussian_splat_render_lower,
                                                 .host = gaussian_splat_render_host,
                                                 .vjp = gaussian_splat_render_vjp,
+                                                .flags = gaussian_splat_render_flags,
+                                                .flag_error = gaussian_splat_render_flag_error,
                                                 .describe = gaussian_splat_render_describe};
 const op_family gaussian_splat_render_backward_family = {
     .name = "gaussian_splat_render_backward",
@@ -314,4 +345,6 @@ const op_family gaussian_splat_render_backward_family = {
     .infer = gaussian_splat_render_backward_infer,
     .lower = gaussian_splat_render_backward_lower,
     .host = gaussian_splat_render_backward_host,
+    .flags = gaussian_splat_render_flags,
+    .flag_error = gaussian_splat_render_flag_error,
     .describe = gaussian_splat_render_describe};

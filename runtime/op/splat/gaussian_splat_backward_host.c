@@ -250,6 +250,7 @@ rlxvk_status gaussian_splat_render_backward_host(const host_call *c)
         add_pixel(&b, i);
     for (uint64_t i = 0; i < b.r.sizes.count; i++)
         put_splat(&b, i);
+    put(&b, shape_numel(&c->node->shape) - 1, true, (slope){gaussian_splat_flag(&b.r), 0});
 error:
     gaussian_splat_reference_free(&b.r);
     memory_free(b.all);

@@ -134,6 +134,8 @@ static rlxvk_status put_image(const host_call *c, splat_reference *r, rlxvk_stat
     uint64_t pixels = status == RLXVK_OK ? shape_numel(&c->node->shape) / 4 : 0;
     for (uint64_t i = 0; i < pixels; i++)
         put_pixel(c, r, i);
+    if (status == RLXVK_OK && c->node->op == OP_gaussian_splat_render)
+        put(c, 4 * pixels, gaussian_splat_flag(r), 0);
     gaussian_splat_reference_free(r);
     return status;
 }

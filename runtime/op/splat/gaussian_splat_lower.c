@@ -74,6 +74,16 @@ static splat_work work_of(lowering *l, uint32_t id)
     return w;
 }
 
+static void set_result(splat_work *w, const node *n, const operand *y)
+{
+    const op_family *family = node_row(n)->family;
+    uint64_t flag = 0;
+    w->args.y_offset = y->offset;
+    w->args.flag_offset = SPLAT_NO_FLAG;
+    if (family->flags && family->flags(n, &flag))
+        w->args.flag_offset = y->offset + (u32)flag;
+}
+
 static rlxvk_status emit(lowering *l, uint16_t kernel, const splat_work *w, uint64_t threads,
                          const operand *operands, uint32_t count)
 {
@@ -186,7 +196,7 @@ static rlxvk_status emit_raster(lowering *l, splat_work *w, uint32_t id)
         divide_up((uint64_t)w->args.tile_size * w->args.tile_size, SPLAT_THREADS * SPLAT_PIXELS);
     operand operands[] = {reading(w->prepared), lower_write(l, id)};
     dispatch d = {.kernel = KERNEL_SPLAT_RASTER};
-    w->args.y_offset = operands[1].offset;
+    set_result(w, graph_node(l->graph, id), &operands[1]);
     SET_CONSTANTS(&d, {LOCAL_SIZE, SPLAT_THREADS});
     lower_groups(l, &d, w->sizes.tiles_wide * w->sizes.tiles_high * chunks);
     return lower_emit(l, &d, &w->args, sizeof w->args, operands, ARRAY_COUNT(operands));
@@ -225,15 +235,16 @@ static rlxvk_status emit_sums(lowering *l, splat_work *w, operand sums)
     return lower_emit(l, &d, &w->args, sizeof w->args, operands, ARRAY_COUNT(operands));
 }
 
-static rlxvk_status emit_gradients(lowering *l, splat_work *w, operand sums, operand y)
+static rlxvk_status emit_gradients(lowering *l, splat_work *w, operand sums, uint32_t id)
 {
+    operand y = lower_write(l, id);
     const operand *s = w->scene;
     operand shape[] = {s[SPLAT_ROTATIONS], s[SPLAT_OPACITIES], reading(w->prepared),
                        reading(sums),      reading(w->runs),   y};
     operand color[] = {s[SPLAT_POSITIONS], s[SPLAT_COLORS], s[SPLAT_SH], s[SPLAT_VIEW],
                        updating(y)};
     rlxvk_status status;
-    w->args.y_offset = y.offset;
+    set_result(w, graph_node(l->graph, id), &y);
     TRY(emit(l, KERNEL_SPLAT_GRADIENT, w, w->sizes.count, shape, ARRAY_COUNT(shape)));
     TRY(emit(l, KERNEL_SPLAT_COLOR_GRADIENT, w, w->sizes.count, color, ARRAY_COUNT(color)));
 error:
@@ -251,7 +262,7 @@ rlxvk_status gaussian_splat_render_backward_lower(lowering *l, uint32_t id)
     TRY(lower_temporary(l, 4ull * SPLAT_SUMS * w.args.list_most, &sums));
     TRY(emit_prepare(l, &w));
     TRY(emit_sums(l, &w, sums));
-    TRY(emit_gradients(l, &w, sums, lower_write(l, id)));
+    TRY(emit_gradients(l, &w, sums, id));
 error:
     return status;
 }

@@ -333,6 +333,12 @@ static uint64_t list_entries(splat_reference *r, const placed_splat *order, size
     return kept;
 }
 
+double gaussian_splat_flag(const splat_reference *r)
+{
+    bool fits = r->generated <= r->options->max_list_entries;
+    return fits ? 0 : (double)MIN(r->generated, UINT32_MAX);
+}
+
 static rlxvk_status find_list(splat_reference *r)
 {
     placed_splat *order = memory_zeroed((size_t)r->sizes.count + 1, sizeof *order);

@@ -57,4 +57,7 @@ static inline double splat_dot(const double *a, const double *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
+/* 0, or how many entries the list would have where that is more than it has room for. */
+double gaussian_splat_flag(const splat_reference *r);
+
 #endif

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -72,7 +73,8 @@ static const rlxvk_gaussian_splat_options wave_options = {.width = 64,
                                                           .min_axis_px = 0.125f,
                                                           .loss_grad_clip = 1};
 
-enum what { RENDER, IN_TWO, PREPARED };
+/* LACKING: render, whose list is too short. */
+enum what { RENDER, LACKING, IN_TWO, PREPARED };
 
 /* The image, or what prepare gives; the caller frees. */
 static float *draw(scene *s, const rlxvk_gaussian_splat_options *o, enum what what, size_t *out)
@@ -87,8 +89,8 @@ static float *draw(scene *s, const rlxvk_gaussian_splat_options *o, enum what wh
                                            floats(g, RLXVK_SHAPE(n, 1, 3), s->sh),
                                            input(g, "meta", RLXVK_SHAPE(23))};
     rlxvk_run_input in = {"meta", s->meta, 23, RLXVK_AS_F32};
-    rlxvk_tensor y = what == RENDER ? rlxvk_gaussian_splat_render(g, &of, o)
-                                    : rlxvk_gaussian_splat_prepare(g, &of, o);
+    rlxvk_tensor y = what <= LACKING ? rlxvk_gaussian_splat_render(g, &of, o)
+                                     : rlxvk_gaussian_splat_prepare(g, &of, o);
     if (what == IN_TWO)
         y = rlxvk_gaussian_splat_rasterize(g, y, of.meta, -1, o);
     rlxvk_executable *e = NULL;
@@ -98,7 +100,7 @@ static float *draw(scene *s, const rlxvk_gaussian_splat_options *o, enum what wh
     expect_ok(rlxvk_compile(shared_context, g, NULL, &e));
     float *words = calloc(*out + 1, sizeof *words);
     rlxvk_run_output to = {.buffer = words, .length = *out, .encoding = RLXVK_AS_F32};
-    expect_ok(rlxvk_run(e, &in, 1, &to, 1));
+    assert_int_equal(rlxvk_run(e, &in, 1, &to, 1), what == LACKING ? RLXVK_E_TOO_LARGE : RLXVK_OK);
     rlxvk_executable_destroy(e);
     rlxvk_graph_destroy(g);
     return words;
@@ -342,6 +344,29 @@ static void a_full_list_tells_and_keeps_the_nearest(void **state)
     free(y);
 }
 
+static void a_run_says_how_long_the_list_must_be(void **state)
+{
+    rlxvk_gaussian_splat_options o = wave_options;
+    scene s;
+    size_t words;
+    unsigned entries = 0;
+    (void)state;
+    make_cloud(&s, 300);
+    o.max_list_entries = 100;
+    float *short_one = draw(&s, &o, LACKING, &words);
+    const char *told = strstr(rlxvk_last_error(), "all tiles are ");
+    assert_non_null(told);
+    assert_int_equal(sscanf(told, "all tiles are %u", &entries), 1);
+    float *in_two = draw(&s, &o, IN_TWO, &words);
+    assert_memory_equal(short_one, in_two, words * sizeof *in_two);
+    free(short_one);
+    free(in_two);
+    o.max_list_entries = entries - 1;
+    free(draw(&s, &o, LACKING, &words));
+    o.max_list_entries = entries;
+    free(draw(&s, &o, RENDER, &words));
+}
+
 static void opaque_splats_hide_what_is_behind(void **state)
 {
     scene s;
@@ -372,6 +397,7 @@ int main(void)
         cmocka_unit_test(order_does_not_show),
         cmocka_unit_test(lists_hold_what_shows),
         cmocka_unit_test(a_full_list_tells_and_keeps_the_nearest),
+        cmocka_unit_test(a_run_says_how_long_the_list_must_be),
         cmocka_unit_test(opaque_splats_hide_what_is_behind),
     };
     return cmocka_run_group_tests(tests, open_shared_context, close_shared_context);
